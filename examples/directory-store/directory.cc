@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <sstream>
 #include <system_error>
 #include <thread>
 
@@ -18,6 +19,9 @@ using semel::failure;
 using semel::Result;
 
 constexpr std::string_view kHalfWritten = ".new";
+// A commit of several changes: a line for each, which says what becomes of the file it names.
+const std::string kCommit = "commit";
+constexpr char kReplaced = '+', kErased = '-';
 constexpr int kLooksAtLock = 5'000;
 constexpr std::chrono::milliseconds kBetweenLooks{1};
 
@@ -117,28 +121,79 @@ Result<void> Directory::write_beside(const Change& change) const {
   return failed(ErrorKind::kUnavailable, "cannot write " + path);
 }
 
-Result<void> Directory::write(std::span<const Change> changes) {
-  if (broken_) {
-    return failure({ErrorKind::kUnavailable,
-                    {},
-                    "a sync of " + path_ + " has failed",
-                    "look at the disk, then open the store anew"});
+semel::Error Directory::broken() const {
+  return {ErrorKind::kUnavailable,
+          {},
+          "a sync of " + path_ + " has failed",
+          "look at the disk, then open the store anew"};
+}
+
+Result<void> Directory::sync_folder() {
+  if (broken_) return failure(broken());
+  broken_ = ::fsync(folder_.get()) != 0;
+  if (broken_) return failed(ErrorKind::kInDoubt, "cannot sync " + path_);
+  return {};
+}
+
+// A change may have been made by a process that died then.
+Result<void> Directory::put_in_place(const std::string& name, bool erased) const {
+  const std::string to = file(name);
+  const int done = erased ? ::unlink(to.c_str())
+                          : ::rename((to + std::string(kHalfWritten)).c_str(), to.c_str());
+  if (done != 0 && errno != ENOENT) return failed(ErrorKind::kInDoubt, "cannot change " + to);
+  semel::failpoint::hit(environment_, "directory.changed");
+  return {};
+}
+
+Result<void> Directory::begin_commit(std::span<const Change> changes) {
+  std::string lines;
+  for (const Change& change : changes) {
+    (lines += change.content ? kReplaced : kErased) += change.name + '\n';
   }
+  if (auto written = write_beside({kCommit, lines}); !written) return written;
+  // What the lines name is there before they are.
+  if (auto synced = sync_folder(); !synced) {
+    synced.error().kind = ErrorKind::kUnavailable;
+    return synced;
+  }
+  if (auto begun = put_in_place(kCommit, false); !begun) return begun;
+  if (auto synced = sync_folder(); !synced) return synced;
+  semel::failpoint::hit(environment_, "directory.committed");
+  return {};
+}
+
+Result<void> Directory::complete_commit() {
+  auto commit = read(kCommit);
+  if (!commit) return failure(std::move(commit.error()));
+  if (!*commit) return {};
+  std::istringstream lines(**commit);
+  for (std::string line; std::getline(lines, line);) {
+    const bool erased = line.front() == kErased;
+    if (auto changed = put_in_place(line.substr(1), erased); !changed) return changed;
+  }
+  if (auto synced = sync_folder(); !synced) return synced;
+  // Gone for good before the next change: else it would be made again over that.
+  if (::unlink(file(kCommit).c_str()) != 0) {
+    return failed(ErrorKind::kInDoubt, "cannot remove " + file(kCommit));
+  }
+  return sync_folder();
+}
+
+Result<void> Directory::write(std::span<const Change> changes) {
+  if (broken_) return failure(broken());
   for (const Change& change : changes) {
     if (!change.content) continue;
     if (auto written = write_beside(change); !written) return written;
   }
-  if (!changes.empty()) semel::failpoint::hit(environment_, semel::failpoint::kCommitBefore);
-  for (const Change& change : changes) {
-    const std::string to = file(change.name);
-    const int done = change.content ? ::rename((to + std::string(kHalfWritten)).c_str(), to.c_str())
-                                    : ::unlink(to.c_str());
-    if (done != 0) return failed(ErrorKind::kInDoubt, "cannot change " + to);
-    semel::failpoint::hit(environment_, "directory.changed");
-  }
-  broken_ = ::fsync(folder_.get()) != 0;
-  if (broken_) return failed(ErrorKind::kInDoubt, "cannot sync " + path_);
-  if (!changes.empty()) semel::failpoint::hit(environment_, semel::failpoint::kCommitAfter);
+  if (changes.empty()) return sync_folder();
+  semel::failpoint::hit(environment_, semel::failpoint::kCommitBefore);
+  // One file takes its place as a whole by itself.
+  const bool several = changes.size() > 1;
+  auto done = several ? begin_commit(changes)
+                      : put_in_place(changes.front().name, !changes.front().content);
+  if (done) done = several ? complete_commit() : sync_folder();
+  if (!done) return done;
+  semel::failpoint::hit(environment_, semel::failpoint::kCommitAfter);
   return {};
 }
 

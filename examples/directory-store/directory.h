@@ -48,15 +48,19 @@ class Directory {
     const std::scoped_lock one_thread(mutex_);
     if (auto got = lock_out_processes(); !got) return semel::failure(std::move(got.error()));
     const Unlock unlock{lock_.get()};
+    if (auto done = complete_commit(); !done) {
+      done.error().kind = semel::ErrorKind::kUnavailable;  // `work` has done nothing
+      return semel::failure(std::move(done.error()));
+    }
     return work();
   }
 
   semel::Result<std::vector<std::string>> names(std::string_view prefix) const;
   semel::Result<std::optional<std::string>> read(const std::string& name) const;
-  // Durable on return, with what a process that was killed has left in its place. kUnavailable:
-  // nothing has changed. kInDoubt: each file is as it was or as it is to be. A sync that failed
-  // once is not mended by the next, which says nothing: from then on all is kUnavailable until the
-  // directory is opened anew.
+  // All of them or none, also where the process is killed or the power cut; durable on return, with
+  // what a process that was killed has left in its place. kUnavailable: nothing has changed.
+  // kInDoubt: all is as it was or as it is to be. A sync that failed once is not mended by the
+  // next, which says nothing: from then on all is kUnavailable until the directory is opened anew.
   semel::Result<void> write(std::span<const Change> changes);
   // Raises the directory's number by `by` and returns it. With `epoch` its high half, durably; a
   // power cut may undo the others.
@@ -72,6 +76,14 @@ class Directory {
   std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
   semel::Result<void> lock_out_processes();
   semel::Result<void> write_beside(const Change& change) const;
+  // The names of the changes take their place before the first of the changes does: from then on
+  // all of them are made, by whoever has the lock next if need be.
+  semel::Result<void> begin_commit(std::span<const Change> changes);
+  // Makes the changes of a commit that was begun, if there is one.
+  semel::Result<void> complete_commit();
+  semel::Result<void> put_in_place(const std::string& name, bool erased) const;
+  semel::Result<void> sync_folder();
+  semel::Error broken() const;
 
   const std::string path_;
   semel::Environment& environment_;

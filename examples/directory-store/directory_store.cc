@@ -29,6 +29,7 @@ using semel::StoreTime;
 using std::chrono::milliseconds;
 
 constexpr std::string_view kConsumer = "consumer-";
+const std::string kClock = "clock";
 // How far the store's clock may leave the steady one before nothing is forgotten by it.
 constexpr std::chrono::minutes kJump{1};
 
@@ -53,9 +54,13 @@ Result<std::optional<Stored>> load(const Directory& directory, const std::string
   auto text = directory.read(name);
   if (!text) return failure(std::move(text.error()));
   if (!*text) return std::optional<Stored>();
-  auto stored = stored_in<Stored>(**text);
-  if (stored) return stored;
-  return failure({ErrorKind::kUnavailable, {}, "the file " + name + " is damaged", {}});
+  if (auto stored = stored_in<Stored>(**text)) return stored;
+  std::string why = unreadable(**text);
+  if (why.empty()) why = "is damaged";
+  return failure({ErrorKind::kUnavailable,
+                  {},
+                  "the file " + name + " " + why,
+                  "use the program that wrote it, or another directory"});
 }
 
 using Consumers = std::map<ConsumerNumber, StoredConsumer>;
@@ -139,6 +144,9 @@ class DirectoryStore final : public semel::Store {
     return std::chrono::duration_cast<milliseconds>(clock_().time_since_epoch() -
                                                     environment_.clock->now().time_since_epoch());
   }
+  // Whether something may be forgotten by the clock. What it has seen is known to whoever opens the
+  // store next.
+  Result<void> check_clock();
   Result<bool> forget_if_over(const std::string& name, milliseconds ttl);
 
   const std::unique_ptr<Directory> directory_;
@@ -268,8 +276,7 @@ Result<bool> DirectoryStore::forget_if_over(const std::string& name, millisecond
   });
 }
 
-Result<semel::PurgeReport> DirectoryStore::purge(milliseconds budget) {
-  semel::PurgeReport report;
+Result<void> DirectoryStore::check_clock() {
   // Everything could look old.
   if (std::chrono::abs(lead() - lead_) > kJump) {
     return failure({ErrorKind::kUnavailable,
@@ -277,6 +284,26 @@ Result<semel::PurgeReport> DirectoryStore::purge(milliseconds budget) {
                     "the clock was set since the store was opened, or the machine slept",
                     "look at the clock, then open the store anew"});
   }
+  return directory_->locked([&]() -> Result<void> {
+    auto stored = load<StoredClock>(*directory_, kClock);
+    if (!stored) return failure(std::move(stored.error()));
+    const StoreTime now = clock_();
+    const StoreTime seen = *stored ? (*stored)->seen : now;
+    // What is finished meanwhile looks older than it is once the clock is right again.
+    if (now < seen - kJump) {
+      return failure({ErrorKind::kUnavailable,
+                      {},
+                      "the clock is behind a time that the store has seen",
+                      "set the clock; nothing is forgotten until it is past that time"});
+    }
+    const Change change{kClock, text_of(StoredClock{std::max(now, seen)})};
+    return directory_->write({&change, 1});
+  });
+}
+
+Result<semel::PurgeReport> DirectoryStore::purge(milliseconds budget) {
+  semel::PurgeReport report;
+  if (auto checked = check_clock(); !checked) return failure(std::move(checked.error()));
   const auto end = environment_.clock->now() + budget;
   auto consumers = directory_->locked([&] { return load_consumers(*directory_); });
   if (!consumers) return failure(std::move(consumers.error()));
@@ -312,7 +339,11 @@ Result<std::unique_ptr<semel::Store>> open(Options options) {
   }
   auto directory = Directory::open(options.path, environment);
   if (!directory) return failure(std::move(directory.error()));
-  auto epoch = (*directory)->locked([&] { return (*directory)->count(1, true); });
+  auto epoch = (*directory)->locked([&]() -> Result<std::uint64_t> {
+    // A directory of another version is not touched.
+    if (auto read = load_consumers(**directory); !read) return failure(std::move(read.error()));
+    return (*directory)->count(1, true);
+  });
   if (!epoch) return failure(std::move(epoch.error()));
   return std::make_unique<DirectoryStore>(*std::move(directory), environment,
                                           std::move(options.clock));

@@ -5,12 +5,15 @@
 //
 // A record is a file, written whole, synced and renamed into its place: whoever is killed, and
 // whenever power is lost, it is the old one or the new one. One lock is over all of it: a call
-// waits for the calls of others for a while, and then fails with kBlocked. All records of a batch
-// are synced before the first of them takes its place, and each takes its place for itself: a power
-// cut in between leaves some of them as they were, and the caller without an answer.
+// waits for the calls of others for a while, and then fails with kBlocked. A batch is one commit: a
+// file that names its records takes its place before the first of these does, and whoever has the
+// lock next makes what a process that was killed has left of it.
 //
 // A clock that is set while the store is open forgets nothing: purge fails until it is opened anew.
-// One that was set before that is believed.
+// One that was set back before that forgets nothing until it is past the latest time by which the
+// store has forgotten. One that was set forward before that is believed.
+//
+// Each file begins with the version of the store that wrote it; no other reads it.
 #pragma once
 
 #include <functional>

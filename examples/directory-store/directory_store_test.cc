@@ -8,8 +8,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include <semel/conformance/store_case.h>
 #include <semel/guard.h>
@@ -129,6 +133,83 @@ TEST(Killed, AnywhereItsEffectHappensAtLeastOnceAndIsKnownAfterwards) {
   }
 }
 
+// Messages whose keys are those bytes.
+std::vector<semel::Message> messages_of(semel::ConsumerNumber number, std::size_t count) {
+  std::vector<semel::Message> messages;
+  for (std::size_t i = 0; i < count; ++i) {
+    semel::Message::Parts parts;
+    parts.key.text = std::to_string(i);
+    parts.key.id.bytes[3] = static_cast<unsigned char>(static_cast<std::uint32_t>(number) << 2U);
+    parts.key.id.bytes.back() = static_cast<unsigned char>(i);
+    EXPECT_EQ(parts.key.id.consumer(), number);
+    messages.emplace_back(parts);
+  }
+  return messages;
+}
+
+// How many of `messages` are completed.
+std::size_t count_completed(semel::Store& store, const std::vector<semel::Message>& messages) {
+  std::size_t completed = 0;
+  for (const semel::Message& message : messages) {
+    const semel::Message* const one = &message;
+    const auto claims = store.claim({&one, 1}, {});
+    EXPECT_TRUE(claims.has_value());
+    completed += claims && std::holds_alternative<semel::Completed>(claims->front()) ? 1U : 0U;
+  }
+  return completed;
+}
+
+// Claims the messages and completes them in one batch.
+void complete_all(semel::Store& store, const std::vector<semel::Message>& messages) {
+  std::vector<const semel::Message*> pointers;
+  for (const semel::Message& message : messages) pointers.push_back(&message);
+  const auto claims = store.claim(pointers, {});
+  std::vector<semel::Finish> finishes;
+  for (const semel::Claim& claim : *claims) {
+    finishes.emplace_back().lease = std::get<semel::Acquired>(claim).lease;
+  }
+  EXPECT_TRUE(store.finish(finishes).has_value());
+}
+
+TEST(Killed, AnywhereABatchIsAsItWasOrAsItIsToBe) {
+  constexpr std::size_t kMessages = 3;
+  struct Cell {
+    std::string_view point;
+    int nth;  // behind those of the consumer's commit and of the claims'
+    std::size_t completed;
+  };
+  namespace failpoint = semel::failpoint;
+  for (const Cell& cell : {Cell{failpoint::kFinished, 1, 0},
+                           {failpoint::kCommitBefore, 3, 0},
+                           {"directory.changed", 6, kMessages},
+                           {"directory.committed", 2, kMessages},
+                           {"directory.changed", 7, kMessages},
+                           {"directory.changed", 9, kMessages},
+                           {failpoint::kCommitAfter, 3, kMessages}}) {
+    SCOPED_TRACE(std::string(cell.point) + " " + std::to_string(cell.nth));
+    DirectoryPlace place;
+    // Another process that has it open meanwhile.
+    const auto other = place.open();
+    const auto number = other->attach({.name = "payments"}).value();
+    const auto messages = messages_of(number, kMessages);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      Killer killer(cell.point, cell.nth);
+      const auto store = place.open(&killer);
+      (void)store->attach({.name = "payments"});
+      complete_all(*store, messages);
+      ::_exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << "the fault fired";
+    EXPECT_EQ(count_completed(*other, messages), cell.completed);
+    EXPECT_EQ(count_completed(*place.open(), messages), cell.completed);
+    EXPECT_FALSE(std::filesystem::exists(place.file("commit")));
+  }
+}
+
 TEST(Damaged, ARecordIsNoNewKey) {
   DirectoryPlace place;
   const auto store = place.open();
@@ -141,6 +222,42 @@ TEST(Damaged, ARecordIsNoNewKey) {
   ASSERT_FALSE(outcome.has_value());
   EXPECT_EQ(outcome.error().kind, semel::ErrorKind::kUnavailable);
   EXPECT_EQ(std::filesystem::file_size(place.file("effects")), 1U);
+}
+
+TEST(OfAnotherVersion, ADirectoryIsNotOpenedAndSaysWhy) {
+  DirectoryPlace place;
+  ASSERT_TRUE(place.open()->attach({.name = "payments"}).has_value());
+  const std::string file = place.file("consumer-1");
+  std::stringstream text;
+  text << std::ifstream(file, std::ios::binary).rdbuf();
+  ASSERT_TRUE(text.str().starts_with("semel directory-store, version 2\n"));
+  for (const auto& [first_line, why] :
+       {std::pair<std::string, std::string>{"semel directory-store, version 3\n", "version 3"},
+        {"", "has no version"}}) {
+    std::ofstream(file, std::ios::binary)
+        << first_line << text.str().substr(text.str().find('\n') + 1);
+    const auto refused = open({place.file("")});
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_NE(refused.error().message.find("consumer-1"), std::string::npos);
+    EXPECT_NE(refused.error().message.find(why), std::string::npos) << refused.error().message;
+  }
+}
+
+TEST(SetWrong, AClockThatWasSetBackWhileNobodyLookedForgetsNothing) {
+  DirectoryPlace place;
+  {
+    const auto store = place.open();
+    ASSERT_TRUE(work_once(*store, place.file("effects")).has_value());
+    ASSERT_TRUE(store->purge(std::chrono::seconds(1)).has_value());
+  }
+  place.clock().set_wrong(-std::chrono::hours(24));
+  const auto store = place.open();
+  place.advance(std::chrono::hours(2));
+  const auto refused = store->purge(std::chrono::seconds(1));
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().kind, semel::ErrorKind::kUnavailable);
+  place.advance(std::chrono::hours(24));
+  EXPECT_EQ(store->purge(std::chrono::seconds(1))->records, 1U) << "it is past that time";
 }
 
 TEST(SetWrong, AClockThatJumpedForgetsNothing) {

@@ -1,6 +1,6 @@
-// The content of the store's files: values one after the other as this machine has them in memory,
-// texts behind their size, and a sum over all of it. Writing and reading are one function for each
-// type.
+// The content of the store's files: a line that says what they are, and in which version; then
+// values one after the other as this machine has them in memory, texts behind their size, and a sum
+// over all of it. Writing and reading are one function for each type.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,16 @@ void pass(Stream& stream, StoredRecord& stored) {
   (stream << state << fingerprint << token << nonce << lease_until << attempt << outcome_unknown
           << next_at << first_seen << completed_at << reason << error << result << stored.key
           << stored.changed_at);
+}
+
+// What is known of the store's clock.
+struct StoredClock {
+  semel::StoreTime seen{};  // the latest time by which something was forgotten
+};
+
+template <class Stream>
+void pass(Stream& stream, StoredClock& clock) {
+  (stream << clock.seen);
 }
 
 struct StoredConsumer {
@@ -76,6 +86,22 @@ struct Reader {
   }
 };
 
+// A change of what stands in a file is another version.
+inline constexpr std::string_view kFirstLine = "semel directory-store, version ";
+inline constexpr int kVersion = 2;
+
+// Why this version of the store cannot read a file; empty where it can.
+inline std::string unreadable(std::string_view text) {
+  const std::string own = std::string(kFirstLine) + std::to_string(kVersion);
+  const std::string_view line = text.substr(0, text.find('\n'));
+  if (line == own) return {};
+  if (!line.starts_with(kFirstLine)) {
+    return "has no version: it is damaged, or from the first version of the store";
+  }
+  return "is of version " + std::string(line.substr(kFirstLine.size())) +
+         " of the store, and this program reads version " + std::to_string(kVersion) + " alone";
+}
+
 // FNV-1a: finds damage, not forgery.
 inline std::uint64_t sum_of(std::string_view text) {
   std::uint64_t sum = 0xcbf29ce484222325U;
@@ -86,19 +112,21 @@ inline std::uint64_t sum_of(std::string_view text) {
 template <class Stored>
 std::string text_of(Stored stored) {
   Writer writer;
+  writer.text = std::string(kFirstLine) + std::to_string(kVersion) + '\n';
   pass(writer, stored);
   writer << sum_of(writer.text);
   return std::move(writer.text);
 }
 
-// None: text_of() did not write it.
+// None: text_of() of this version did not write it.
 template <class Stored>
 std::optional<Stored> stored_in(std::string_view text) {
   std::uint64_t sum = 0;
   if (text.size() < sizeof sum) return std::nullopt;
   std::memcpy(&sum, text.data() + text.size() - sizeof sum, sizeof sum);
   text.remove_suffix(sizeof sum);
-  if (sum_of(text) != sum) return std::nullopt;
+  if (sum_of(text) != sum || !unreadable(text).empty()) return std::nullopt;
+  text.remove_prefix(text.find('\n') + 1);
   Stored stored;
   Reader reader{text};
   pass(reader, stored);

@@ -27,7 +27,8 @@ struct GivingUp {
 
 // With a lease the record is changed, compare-and-set on the nonce. Without one no record is
 // touched: that is how a store keeps what has no record of its own (a conflicting payload, a
-// message without a key) and how a queue's row goes although the key was completed long ago.
+// message without a key), how a queue's row goes although the key was completed long ago, and how
+// the row of a message goes that was handled without a record (kCompleted).
 struct Finish {
   enum class To {
     kCompleted,  // record completed, with `result`
@@ -36,7 +37,9 @@ struct Finish {
     kParked,     // record waits for a person; `keep` is stored
     kDead,       // record closed; `keep` becomes a dead letter. Without lease: only the dead letter
     kNotStarted,  // the claim is undone as if it had not been, its attempt not counted
-    kAckOnly,     // never with a lease: only the row named by `ack` goes
+    // Never with a lease: the message met its record, and only the row named by `ack` goes. It
+    // stays where it is held for a record that waits: it is the only copy of that message.
+    kAckOnly,
   };
 
   To to = To::kCompleted;

@@ -17,12 +17,12 @@
 #include <utility>
 
 #include <semel/guard.h>
+#include <semel/spi/record_machine.h>
 
 #include "base/digest.h"
 #include "cli/dlq.h"
 #include "cli/text.h"
 #include "core/intake.h"
-#include "core/record_machine.h"
 #include "system/utc_clock.h"
 
 namespace semel::cli {
@@ -300,11 +300,11 @@ Result<Edited> foreseen(const Session& session, const DeadLetter& letter,
     const auto record = session.facets.records->show(*key);
     if (!record) return failure(record.error());
     if (*record) {
-      core::Record as_stored;
+      spi::Record as_stored;
       as_stored.state = (*record)->state;
       as_stored.fingerprint = (*record)->fingerprint;
       as_stored.outcome_unknown = (*record)->outcome_unknown;
-      const Edited answer = core::decide_edit(as_stored, edit.before);
+      const Edited answer = spi::decide_edit(as_stored, edit.before);
       if (answer != Edited::kYes) return answer;
     }
   }

@@ -40,6 +40,12 @@ void hold(FinishPlan& plan, FinishPlan::KeepAct how, const Record& record, const
   plan.first_seen = record.first_seen;
 }
 
+// The row that a record waits with is the only copy of its message.
+bool waits_with(const Record* held_for) noexcept {
+  return held_for != nullptr &&
+         (held_for->state == RecordState::kRetrying || held_for->state == RecordState::kParked);
+}
+
 void bury(FinishPlan& plan, std::span<const PayloadFrom> from, StoreTime first_seen) {
   plan.keep = FinishPlan::KeepAct::kDeadLetter;
   plan.from = from;
@@ -82,7 +88,7 @@ FinishPlan plan_finish(std::optional<Record>& record, const Finish& finish, Stor
   return plan;
 }
 
-FinishPlan plan_without_record(const Finish& finish, StoreTime now) {
+FinishPlan plan_without_record(const Finish& finish, const Record* held_for, StoreTime now) {
   FinishPlan plan;
   switch (finish.to) {
     case To::kNotStarted:
@@ -105,7 +111,11 @@ FinishPlan plan_without_record(const Finish& finish, StoreTime now) {
       plan.inbox = FinishPlan::InboxAct::kNoteProcessed;
       break;
     case To::kAckOnly:
-      break;
+      if (!met_only(finish) || !waits_with(held_for)) break;
+      plan.arrival_row = held_for->state == RecordState::kParked ? FinishPlan::RowAct::kPark
+                                                                 : FinishPlan::RowAct::kWait;
+      plan.due = held_for->next_at;
+      return plan;
   }
   plan.arrival_row = FinishPlan::RowAct::kRemove;
   plan.forgets_received = true;

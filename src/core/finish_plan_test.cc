@@ -1,4 +1,4 @@
-#include "core/finish_plan.h"
+#include <semel/spi/finish_plan.h>
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "core/key_encoding.h"
 
-namespace semel::core {
+namespace semel::spi {
 namespace {
 
 using namespace std::chrono_literals;
@@ -25,7 +25,7 @@ constexpr std::array kAllEnds = {To::kCompleted, To::kRetrying, To::kParked, To:
 Message planned_message(char payload) {
   Message::Parts parts;
   parts.key.text = "key";
-  parts.key.id = encode_key(ConsumerNumber{3}, parts.key.text);
+  parts.key.id = core::encode_key(ConsumerNumber{3}, parts.key.text);
   parts.payload = payload;
   parts.fingerprint.bytes.fill(static_cast<std::uint8_t>(payload));
   return Message(parts);
@@ -123,9 +123,9 @@ TEST_F(FinishPlanTest, ATimeBeyondAllOthersIsStillATime) {
   again.delay = milliseconds::max();
   EXPECT_EQ(plan(again).due, kLatestDue);
   again.lease.reset();
-  EXPECT_EQ(plan_without_record(again, now_).due, kLatestDue);
+  EXPECT_EQ(plan_without_record(again, nullptr, now_).due, kLatestDue);
   again.delay = milliseconds::min();
-  EXPECT_EQ(plan_without_record(again, now_).due, now_);
+  EXPECT_EQ(plan_without_record(again, nullptr, now_).due, now_);
 }
 
 TEST_F(FinishPlanTest, AParkedMessageWaitsForAPerson) {
@@ -170,7 +170,7 @@ TEST_F(FinishPlanTest, WithoutALeaseNoRecordIsTouched) {
     EXPECT_EQ(has_lease(end), to != To::kAckOnly);
     end.lease.reset();
     EXPECT_FALSE(has_lease(end));
-    const FinishPlan plan = plan_without_record(end, now_);
+    const FinishPlan plan = plan_without_record(end, nullptr, now_);
     EXPECT_EQ(plan.applied, Applied::kYes);
     EXPECT_EQ(plan.record, FinishPlan::RecordAct::kNone);
     EXPECT_EQ(plan.journal, Journal::kNone);
@@ -184,14 +184,14 @@ TEST_F(FinishPlanTest, WithoutALeaseTheRowOfTheMessageMovesOrGoes) {
   Finish end = finish(To::kRetrying);
   end.lease.reset();
   end.arrival = &arrival;
-  const FinishPlan again = plan_without_record(end, now_);
+  const FinishPlan again = plan_without_record(end, nullptr, now_);
   EXPECT_EQ(again.keep, Keep::kHold);
   EXPECT_EQ(from(again), (std::vector{PayloadFrom::kArrivalRow, PayloadFrom::kMessage}));
   EXPECT_EQ(again.first_seen, now_ - 20s);
   EXPECT_EQ(again.arrival_row, Row::kNone);
   for (const To to : {To::kParked, To::kDead}) {
     end.to = to;
-    const FinishPlan dead = plan_without_record(end, now_);
+    const FinishPlan dead = plan_without_record(end, nullptr, now_);
     EXPECT_EQ(dead.keep, Keep::kDeadLetter);
     EXPECT_EQ(from(dead), (std::vector{PayloadFrom::kMessage})) << "no record says whose a row is";
     EXPECT_EQ(dead.first_seen, now_ - 20s);
@@ -200,15 +200,46 @@ TEST_F(FinishPlanTest, WithoutALeaseTheRowOfTheMessageMovesOrGoes) {
   }
   for (const To to : {To::kCompleted, To::kAckOnly}) {
     end.to = to;
-    const FinishPlan acked = plan_without_record(end, now_);
+    const FinishPlan acked = plan_without_record(end, nullptr, now_);
     EXPECT_EQ(acked.keep, Keep::kNone);
     EXPECT_EQ(acked.arrival_row, Row::kRemove);
     EXPECT_TRUE(acked.forgets_received);
     EXPECT_EQ(acked.inbox, to == To::kCompleted ? Inbox::kNoteProcessed : Inbox::kNone);
   }
   end.to = To::kNotStarted;
-  EXPECT_EQ(plan_without_record(end, now_).arrival_row, Row::kRelease);
+  EXPECT_EQ(plan_without_record(end, nullptr, now_).arrival_row, Row::kRelease);
+}
+
+TEST_F(FinishPlanTest, ARowThatOnlyMetItsRecordStaysWhileThatWaits) {
+  Finish met;
+  met.to = To::kAckOnly;
+  Record& record = *record_;
+  record.next_at = now_ + 7s;
+  record.state = RecordState::kRetrying;
+  const FinishPlan again = plan_without_record(met, &record, now_);
+  EXPECT_EQ(again.arrival_row, Row::kWait);
+  EXPECT_EQ(again.due, now_ + 7s);
+  EXPECT_FALSE(again.forgets_received);
+  record.next_at = now_ - 1s;
+  EXPECT_EQ(plan_without_record(met, &record, now_).due, now_ - 1s) << "it stands where it stood";
+  record.state = RecordState::kParked;
+  EXPECT_EQ(plan_without_record(met, &record, now_).arrival_row, Row::kPark);
+  for (const auto over : {RecordState::kConsuming, RecordState::kCompleted, RecordState::kDead}) {
+    record.state = over;
+    EXPECT_EQ(plan_without_record(met, &record, now_).arrival_row, Row::kRemove);
+  }
+}
+
+TEST_F(FinishPlanTest, WhatWasHandledGoesWhateverARecordWaitsFor) {
+  record_->state = RecordState::kRetrying;
+  Finish done;
+  done.to = To::kCompleted;
+  EXPECT_EQ(plan_without_record(done, &*record_, now_).arrival_row, Row::kRemove);
+  Finish sent;
+  sent.to = To::kAckOnly;
+  sent.outgoing.emplace_back();
+  EXPECT_EQ(plan_without_record(sent, &*record_, now_).arrival_row, Row::kRemove);
 }
 
 }  // namespace
-}  // namespace semel::core
+}  // namespace semel::spi

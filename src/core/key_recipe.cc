@@ -54,6 +54,12 @@ std::optional<Trailing> trailing_number(BytesView text) noexcept {
   return Trailing{begin, number};
 }
 
+std::optional<KeyId> position_id(ConsumerNumber consumer, BytesView key) noexcept {
+  const auto trailing = trailing_number(key);
+  if (!trailing) return std::nullopt;
+  return encode_position(consumer, key.substr(0, trailing->begin), trailing->number);
+}
+
 }  // namespace
 
 Result<KeyPart> KeyPart::parse(std::string_view text) {
@@ -98,12 +104,14 @@ Bytes KeyRecipe::hash() const {
 KeyId KeyRecipe::id_of(ConsumerNumber consumer, BytesView key) const noexcept {
   const bool only_position =
       parts.size() == 1 && std::holds_alternative<KeyPart::PositionPart>(parts.front().what);
-  if (only_position) {
-    if (const auto trailing = trailing_number(key)) {
-      return encode_position(consumer, key.substr(0, trailing->begin), trailing->number);
-    }
-  }
-  return encode_key(consumer, key);
+  const auto position = only_position ? position_id(consumer, key) : std::nullopt;
+  return position ? *position : encode_key(consumer, key);
+}
+
+std::vector<KeyId> possible_ids(ConsumerNumber consumer, BytesView key) {
+  std::vector<KeyId> ids = {encode_key(consumer, key)};
+  if (const auto position = position_id(consumer, key)) ids.push_back(*position);
+  return ids;
 }
 
 }  // namespace semel::core

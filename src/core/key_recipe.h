@@ -60,6 +60,9 @@ struct KeyRecipe {
   KeyId id_of(ConsumerNumber consumer, BytesView key) const noexcept;
 };
 
+// The ids that a record with this key may have, by whichever recipe it was found.
+std::vector<KeyId> possible_ids(ConsumerNumber consumer, BytesView key);
+
 // How a message without payload bytes, such as a Kafka tombstone, is treated.
 enum class EmptyPayload { kHandle, kDeadLetter, kDiscard };
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/digest.h"
 #include "core/key_encoding.h"
 #include "core/test_recipe.h"
@@ -110,6 +112,17 @@ TEST(KeyRecipeId, OnlyAPositionIsEncodedAsOne) {
   EXPECT_EQ(class_of(position.id_of(consumer, "f@99999999999999999999")), KeyClass::kDigest);
   EXPECT_EQ(class_of(recipe({"json:/id"}).id_of(consumer, "f@17")), KeyClass::kDigest);
   EXPECT_EQ(class_of(recipe({"position", "json:/id"}).id_of(consumer, "f@17")), KeyClass::kDigest);
+}
+
+TEST(KeyRecipeId, IsAmongThePossibleOnes) {
+  const ConsumerNumber consumer{3};
+  for (const char* const key : {"f@17", "f@017", "order-1", "a", "17"}) {
+    const auto ids = possible_ids(consumer, key);
+    EXPECT_EQ(ids.front(), recipe({"json:/id"}).id_of(consumer, key)) << key;
+    const KeyId position = recipe({"position"}).id_of(consumer, key);
+    EXPECT_NE(std::ranges::find(ids, position), ids.end()) << key;
+  }
+  EXPECT_EQ(possible_ids(consumer, "a").size(), 1U);
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 // Random interleavings of several holders against what must hold whatever they do.
+#include <semel/spi/record_machine.h>
+
 #include <gtest/gtest.h>
 
 #include <iostream>
 #include <random>
 #include <vector>
 
-#include "core/record_machine.h"
-
-namespace semel::core {
+namespace semel::spi {
 namespace {
 
 struct Holder {
@@ -165,4 +165,4 @@ TEST(RecordMachineProperty, WhateverSeveralHoldersDo) {
 }
 
 }  // namespace
-}  // namespace semel::core
+}  // namespace semel::spi

@@ -1,8 +1,8 @@
-#include "core/record_machine.h"
+#include <semel/spi/record_machine.h>
 
 #include <gtest/gtest.h>
 
-namespace semel::core {
+namespace semel::spi {
 namespace {
 
 constexpr milliseconds kLease{1000};
@@ -330,4 +330,4 @@ TEST(RecordMachineDeathTest, AFinishWithoutLeaseAborts) {
 }
 
 }  // namespace
-}  // namespace semel::core
+}  // namespace semel::spi

@@ -86,7 +86,8 @@ Finish IntakeDesk::finish_of(const Refused& refused) const {
   Finish finish;
   finish.ack = refused.arrival.row;
   if (refused.discarded) {
-    finish.to = Finish::To::kAckOnly;
+    // Its end, also where a record waits with its row: else it comes back again and again.
+    finish.to = Finish::To::kCompleted;
     return finish;
   }
   finish.to = Finish::To::kDead;

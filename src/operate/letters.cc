@@ -7,7 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "core/record_machine.h"
+#include <semel/spi/record_machine.h>
+
 #include "operate/cause.h"
 #include "system/utc_clock.h"
 
@@ -107,7 +108,7 @@ class Walk {
     if (!*number) return state;
     const auto record = access_.facets.records->show(consumer->key.id_of(**number, letter.key));
     if (!record) return failure(record.error());
-    if (*record && core::same_fingerprint((*record)->fingerprint, letter.fingerprint)) {
+    if (*record && spi::same_fingerprint((*record)->fingerprint, letter.fingerprint)) {
       state = (*record)->state;
     }
     return state;

@@ -33,6 +33,7 @@ class FakePositions final : public Positions {
   Result<void> save(ConsumerNumber, std::string_view partition, BytesView position) override {
     ++saves;
     if (failing) return failure({ErrorKind::kUnavailable, "R201", "the store is away", {}});
+    lost = lost || taken;
     if (taken) return failure({ErrorKind::kBlocked, "R230", "held by another reader", {}});
     kept[std::string(partition)] = position;
     return {};

@@ -159,8 +159,8 @@ BatchRun::Went BatchRun::take_in(Result<FlushReport> report) {
 // As far as it is known.
 bool BatchRun::ends_all_well() const {
   return at_once_ && sent_ && marks_ == Savepoints::kSparse &&
-         std::ranges::all_of(finishes_,
-                             [](const Finish& f) { return f.to == Finish::To::kCompleted; });
+         std::ranges::all_of(
+             finishes_, [](const Finish& f) { return f.lease && f.to == Finish::To::kCompleted; });
 }
 
 BatchRun::Went BatchRun::finish_at_once(std::unique_ptr<UnitOfWork> unit) {

@@ -79,13 +79,13 @@ Attempt attempt_of(const Context& context, const Call& call) {
 
 Ending ending_of(const Context& context, const Call& call, const Decision& decision) {
   Ending ending = Endings(context, false).of_decision(call.right, decision, *call.delivery);
-  if (call.row_later && ending.finish && ending.finish->to == Finish::To::kCompleted) {
+  const bool completes = ending.finish && ending.finish->to == Finish::To::kCompleted;
+  if (call.row_later && call.right.lease && completes) {
     ending.finish->ack.reset();
     ending.outcome.settle = Outcome::Settle::kAck;
   }
   // Without a record nothing is gained by deleting the row in a commit of its own.
-  if (!call.right.lease && ending.finish && ending.finish->to == Finish::To::kAckOnly &&
-      ending.finish->outgoing.empty()) {
+  if (!call.right.lease && completes && ending.finish->outgoing.empty()) {
     ending.finish.reset();
     ending.outcome.settle = Outcome::Settle::kAck;
   }

@@ -48,10 +48,10 @@ Outcome::Kind success_of(const Decision& decision) {
   }
 }
 
-std::optional<Finish> row_only(const Delivery& delivery) {
+std::optional<Finish> row_only(const Delivery& delivery, Finish::To to = Finish::To::kAckOnly) {
   if (!delivery.arrival.row) return std::nullopt;
   Finish finish;
-  finish.to = Finish::To::kAckOnly;
+  finish.to = to;
   finish.ack = delivery.arrival.row;
   return finish;
 }
@@ -231,9 +231,10 @@ Ending Endings::of_success(const Right& right, const Decision& decision,
   settle(success_of(decision), delivery, ending.outcome);
   ending.outcome.result = decision.result;
   ending.outcome.error = decision.error;
-  ending.finish = row_only(delivery);
+  // It was handled: a record that an earlier strategy has left does not hold its row back.
+  ending.finish = row_only(delivery, Finish::To::kCompleted);
   if (!sends(decision)) return ending;
-  if (!ending.finish) ending.finish.emplace().to = Finish::To::kAckOnly;
+  if (!ending.finish) ending.finish.emplace().to = Finish::To::kCompleted;
   send(decision, delivery, *ending.finish);
   return ending;
 }

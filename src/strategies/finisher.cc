@@ -162,7 +162,9 @@ void Finisher::resolve(std::size_t at) {
 bool Finisher::leave_out_payload(std::size_t at) {
   Item& item = items_[at];
   Finish& finish = finishes_[at];
-  if (!context_.hold || finish.to == Finish::To::kNotStarted || finish.to == Finish::To::kAckOnly) {
+  const bool without_record = !finish.lease && finish.to == Finish::To::kCompleted;
+  if (!context_.hold || without_record || finish.to == Finish::To::kNotStarted ||
+      finish.to == Finish::To::kAckOnly) {
     return false;
   }
   const Message& message = item.delivery->message;

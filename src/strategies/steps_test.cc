@@ -185,7 +185,7 @@ TEST_F(StepsTest, AnUndoThatIsGivenUpParksWithWhatIsStillDone) {
   EXPECT_EQ(once().kind, Kind::kParked) << "closed";
   EXPECT_EQ(tries_, 1);
   // A person lets it try again.
-  ASSERT_TRUE(core::decide_unlock(*store_.state.records.at(id()), store_.now));
+  ASSERT_TRUE(spi::decide_unlock(*store_.state.records.at(id()), store_.now));
   outcome = once();
   EXPECT_EQ(outcome.kind, Kind::kRetry) << "with all its tries";
   undo_ = [](const StepUndo&) { return discard("nothing to undo"); };
@@ -215,7 +215,7 @@ TEST_F(StepsTest, AnUndoWhoseFailuresDoNotCountBacksOffAndIsGivenUpToo) {
   EXPECT_EQ(record_error(),
             "the undo of step charge failed: nobody listens; still done: lock, charge, mail");
   // None of them has spent a try that counts.
-  ASSERT_TRUE(core::decide_unlock(*store_.state.records.at(id()), store_.now));
+  ASSERT_TRUE(spi::decide_unlock(*store_.state.records.at(id()), store_.now));
   once();
   undo_ = [](const StepUndo&) { return retry("503"); };
   EXPECT_EQ(once().kind, Kind::kRetry);
@@ -252,7 +252,7 @@ TEST_F(StepsTest, ReplayedAfterItWasUndoneItRunsANewUnderNewKeys) {
   once();
   calls_.clear();
   last_ = done();
-  ASSERT_TRUE(core::decide_unlock(*store_.state.records.at(id()), store_.now));
+  ASSERT_TRUE(spi::decide_unlock(*store_.state.records.at(id()), store_.now));
   EXPECT_EQ(once().kind, Kind::kDone);
   EXPECT_EQ(calls_, (Calls{"o/lock/2", "o/charge/2"})) << "what was not undone is not done again";
 }
@@ -355,7 +355,7 @@ TEST_F(StepsTest, OneThatEndedTheProcessIsUndoneAndParkedWhereItEndsItAgain) {
   EXPECT_EQ(once().kind, Kind::kParked);
   EXPECT_EQ(record_of("o"), RecordState::kParked);
   EXPECT_EQ(record_error(), "the process died while its steps were undone; still done: lock");
-  ASSERT_TRUE(core::decide_unlock(*store_.state.records.at(id()), store_.now));
+  ASSERT_TRUE(spi::decide_unlock(*store_.state.records.at(id()), store_.now));
   context_ = working;
   EXPECT_EQ(once().reason, reason::kCrash);
   EXPECT_EQ(calls_.back(), "o/lock/undo");

@@ -8,8 +8,8 @@
 
 namespace semel::conformance {
 
-using core::PayloadFrom;
-using Plan = core::FinishPlan;
+using spi::PayloadFrom;
+using Plan = spi::FinishPlan;
 
 int FinishModel::append(ModelRow row) {
   rows[++last_] = std::move(row);
@@ -44,20 +44,22 @@ ModelRecord* FinishModel::record_of(const Finish& finish) {
 }
 
 Applied FinishModel::finish(const Finish& finish, std::optional<int> ack) {
-  if (!core::has_lease(finish)) {
-    carry_out(core::plan_without_record(finish, now), finish, ack, nullptr);
+  if (!spi::has_lease(finish)) {
+    const ModelRecord* const owner = ack ? owner_of(*ack) : nullptr;
+    const spi::Record* const held_for = owner != nullptr ? &*owner->record : nullptr;
+    carry_out(spi::plan_without_record(finish, held_for, now), finish, ack, nullptr);
     return Applied::kYes;
   }
   ModelRecord* const record = record_of(finish);
   if (record == nullptr) return Applied::kLeaseLost;
-  const Plan plan = core::plan_finish(record->record, finish, now);
+  const Plan plan = spi::plan_finish(record->record, finish, now);
   if (plan.applied == Applied::kLeaseLost) return Applied::kLeaseLost;
   carry_out(plan, finish, ack, record);
   return Applied::kYes;
 }
 
 Applied FinishModel::finish_in_unit(const Finish& finish, std::optional<int> ack,
-                                    const std::optional<core::Record>& before) {
+                                    const std::optional<spi::Record>& before) {
   ModelRecord& record = *record_of(finish);
   if (finish.to != Finish::To::kNotStarted) {
     Finish own = finish;
@@ -71,6 +73,21 @@ Applied FinishModel::finish_in_unit(const Finish& finish, std::optional<int> ack
   return Applied::kYes;
 }
 
+const ModelRecord* FinishModel::owner_of(int row) const {
+  for (const auto& [key, record] : records) {
+    if (record.held == row && record.record) return &record;
+  }
+  return nullptr;
+}
+
+void FinishModel::wait(int number, bool parked, StoreTime due) {
+  const auto found = rows.find(number);
+  if (found == rows.end()) return;
+  found->second.parked = parked;
+  found->second.due = due;
+  found->second.hidden_until.reset();
+}
+
 void FinishModel::release(int row) {
   const auto found = rows.find(row);
   if (found != rows.end()) found->second.hidden_until.reset();
@@ -79,7 +96,7 @@ void FinishModel::release(int row) {
 bool FinishModel::unlock(const Bytes& key) {
   ModelRecord& record = records[key];
   const bool was_parked = record.record && record.record->state == RecordState::kParked;
-  if (!record.record || !core::decide_unlock(*record.record, now)) return false;
+  if (!record.record || !spi::decide_unlock(*record.record, now)) return false;
   if (was_parked) {
     if (!record.held) return true;
     Plan shown;
@@ -132,6 +149,8 @@ void FinishModel::carry_out(const Plan& plan, const Finish& finish, std::optiona
   if (holds) hold(plan, finish, ack, record);
   if (ack && plan.arrival_row == Plan::RowAct::kRemove) rows.erase(*ack);
   if (ack && plan.arrival_row == Plan::RowAct::kRelease) release(*ack);
+  const bool parks = plan.arrival_row == Plan::RowAct::kPark;
+  if (ack && (parks || plan.arrival_row == Plan::RowAct::kWait)) wait(*ack, parks, plan.due);
   if (holds || record == nullptr || plan.record_row != Plan::RowAct::kRemove) return;
   if (record->held) rows.erase(*record->held);
   record->held.reset();

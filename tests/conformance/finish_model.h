@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/finish_plan.h"
+#include <semel/spi/finish_plan.h>
+
 #include "tests/conformance/store_model.h"
 
 namespace semel::conformance {
@@ -50,7 +51,7 @@ struct ModelLetter {
 
 struct ModelRecord {
   Bytes key;
-  std::optional<core::Record> record;
+  std::optional<spi::Record> record;
   std::optional<int> held;  // its row
   StepJournal journal;
 };
@@ -82,22 +83,25 @@ class FinishModel {
   Applied finish(const Finish& finish, std::optional<int> ack);
   // The same in the transaction that has claimed the key; `before`: the record as it was.
   Applied finish_in_unit(const Finish& finish, std::optional<int> ack,
-                         const std::optional<core::Record>& before);
+                         const std::optional<spi::Record>& before);
   void release(int row);
+  // The record that has this row as its own; null where there is none.
+  const ModelRecord* owner_of(int row) const;
   bool unlock(const Bytes& key);
 
  private:
   ModelRecord* record_of(const Finish& finish);
-  void carry_out(const core::FinishPlan& plan, const Finish& finish, std::optional<int> ack,
+  void wait(int row, bool parked, StoreTime due);
+  void carry_out(const spi::FinishPlan& plan, const Finish& finish, std::optional<int> ack,
                  ModelRecord* record);
-  std::optional<int> move(int row, bool parked, const core::FinishPlan& plan, const Finish& finish,
+  std::optional<int> move(int row, bool parked, const spi::FinishPlan& plan, const Finish& finish,
                           const ModelRecord* record);
-  void hold(const core::FinishPlan& plan, const Finish& finish, std::optional<int> ack,
+  void hold(const spi::FinishPlan& plan, const Finish& finish, std::optional<int> ack,
             ModelRecord* record);
-  void bury(const core::FinishPlan& plan, const Finish& finish, std::optional<int> ack,
+  void bury(const spi::FinishPlan& plan, const Finish& finish, std::optional<int> ack,
             const ModelRecord* record);
   std::pair<Bytes, Fingerprint> identity_of(const Finish& finish);
-  void note(const core::FinishPlan& plan, const Finish& finish, ModelRecord& record);
+  void note(const spi::FinishPlan& plan, const Finish& finish, ModelRecord& record);
 
   const ConsumerNumber consumer_;
   int last_ = 0;
@@ -159,6 +163,7 @@ class FinishModelSuite : public StoreTest {
   void settle(InHand& hand, const Claim& answer);
   void finish_one();
   void finish_without_record();
+  void meet_record(InHand& hand);
   // Several messages, of different keys, that may end so: in the order in which they are in hand.
   std::vector<std::size_t> some_in_hand(std::uint64_t most,
                                         const std::function<bool(const InHand&)>& fits);
@@ -167,7 +172,7 @@ class FinishModelSuite : public StoreTest {
   void finish_batch();
   void finish_in_unit();
   void end_unit(UnitOfWork& unit, const std::vector<std::size_t>& hands,
-                const std::vector<std::optional<core::Record>>& before, bool inbox);
+                const std::vector<std::optional<spi::Record>>& before, bool inbox);
   void keep_step();
   bool letter_is_held(const Bytes& key) const;
   void operate();

@@ -85,11 +85,11 @@ void FinishModelSuite::claim_one() {
   if (hand.lease || !keyed(hand)) return;
   const milliseconds lease = kStep * (1 + below(2)) + kMargin;
   const Claim answer = claim(hand.message, {lease, {}, true});
-  core::ClaimRequest request{hand.message.key().id, hand.message.fingerprint(), {}, {}, lease};
+  spi::ClaimRequest request{hand.message.key().id, hand.message.fingerprint(), {}, {}, lease};
   request.nonce.bytes.fill(0xee);
   ModelRecord& record = model_->records[hand.message.key().text];
   record.key = hand.message.key().text;
-  const Claim expected = core::decide_claim(record.record, request, model_->now);
+  const Claim expected = spi::decide_claim(record.record, request, model_->now);
   ASSERT_EQ(essence(answer), essence(expected));
   if (!is<Acquired>(answer)) return settle(hand, answer);
   hand.lease = std::get<Acquired>(answer).lease;
@@ -179,9 +179,19 @@ bool FinishModelSuite::may_end_without_record(const InHand& hand) const {
 void FinishModelSuite::finish_without_record() {
   if (in_hand_.empty() || chance(2)) in_hand_.push_back(from_broker());
   InHand& hand = any_in_hand();
-  if (hand.lease || !may_end_without_record(hand)) return;
+  if (hand.lease) return;
+  if (!may_end_without_record(hand)) return meet_record(hand);
   const Finish end = any_finish(hand, any_end(hand));
   ASSERT_EQ(finish(end), model_->finish(end, hand.row));
+  in_hand_.erase(in_hand_.begin() + (&hand - in_hand_.data()));
+}
+
+// Somebody has met the record of a row, which waits with it, and has done nothing.
+void FinishModelSuite::meet_record(InHand& hand) {
+  const ModelRecord* const owner = model_->owner_of(*hand.row);
+  if (owner == nullptr || owner->record->state == RecordState::kConsuming) return;
+  const Finish ack = test::ack_only(*hand.arrival.row);
+  ASSERT_EQ(finish(ack), model_->finish(ack, hand.row));
   in_hand_.erase(in_hand_.begin() + (&hand - in_hand_.data()));
 }
 
@@ -238,15 +248,15 @@ void FinishModelSuite::finish_in_unit() {
   for (const std::size_t at : hands) messages.push_back(&in_hand_[at].message);
   const auto claims = (*begun)->claim(messages);
   ASSERT_TRUE(claims.has_value()) << claims.error().message;
-  std::vector<std::optional<core::Record>> before;
+  std::vector<std::optional<spi::Record>> before;
   std::vector<std::size_t> acquired;
   for (std::size_t i = 0; i < hands.size(); ++i) {
     InHand& hand = in_hand_[hands[i]];
     ModelRecord& record = model_->records[hand.message.key().text];
     record.key = hand.message.key().text;
     auto as_it_was = record.record;
-    const core::ClaimRequest request{hand.message.key().id, hand.message.fingerprint(), {}, {}, {}};
-    const Claim expected = core::decide_claim(record.record, request, model_->now);
+    const spi::ClaimRequest request{hand.message.key().id, hand.message.fingerprint(), {}, {}, {}};
+    const Claim expected = spi::decide_claim(record.record, request, model_->now);
     ASSERT_EQ(essence(claims->at(i)), essence(expected));
     if (!is<Acquired>(claims->at(i))) continue;
     hand.lease = std::get<Acquired>(claims->at(i)).lease;
@@ -258,8 +268,7 @@ void FinishModelSuite::finish_in_unit() {
 }
 
 void FinishModelSuite::end_unit(UnitOfWork& unit, const std::vector<std::size_t>& hands,
-                                const std::vector<std::optional<core::Record>>& before,
-                                bool inbox) {
+                                const std::vector<std::optional<spi::Record>>& before, bool inbox) {
   constexpr Finish::To kEnds[] = {Finish::To::kCompleted, Finish::To::kCompleted,
                                   Finish::To::kRetrying,  Finish::To::kParked,
                                   Finish::To::kDead,      Finish::To::kNotStarted};
@@ -321,7 +330,7 @@ void FinishModelSuite::decide(const Bytes& key) {
   Nonce nonce;
   nonce.bytes.fill(0xee);
   const bool seized =
-      record.record && core::decide_seize(*record.record, nonce, kMargin, model_->now);
+      record.record && spi::decide_seize(*record.record, nonce, kMargin, model_->now);
   const auto lease = records().seize(core::encode_key(consumer(), key), kMargin).value();
   ASSERT_EQ(lease.has_value(), seized);
   if (!seized) return;
@@ -369,7 +378,7 @@ void FinishModelSuite::check_record(const Bytes& key) {
   const ModelRecord& record = model_->records[key];
   const KeyId id = core::encode_key(consumer(), key);
   std::optional<RecordView> expected;
-  if (record.record) expected = core::view_of(id, *record.record);
+  if (record.record) expected = spi::view_of(id, *record.record);
   ASSERT_EQ(record_text(records().show(id).value()), record_text(expected)) << key;
   if (store().facets().steps == nullptr || !record.record) return;
   ASSERT_EQ(journal_text(steps().read(id).value()), journal_text(record.journal)) << key;

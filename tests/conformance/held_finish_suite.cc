@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/key_encoding.h"
 #include "tests/conformance/store_case.h"
 
 namespace semel::conformance {
@@ -160,6 +161,55 @@ TEST_P(HeldSuite, AnAckAloneTakesTheRow) {
   const auto applied = store().finish(acks).value();
   EXPECT_EQ(std::ranges::count(applied, Applied::kYes), 2);
   EXPECT_EQ(held().depth(consumer()).value().rows, 0U);
+}
+
+TEST_P(HeldSuite, ARowThatItsRecordWaitsWithStaysWhereItsMessageOnlyMetThat) {
+  const Message m = message("k", "payload");
+  append({held_message("done", "payload"), held_message("done", "payload")});
+  complete(message("done", "payload"));
+  ASSERT_EQ(finish(test::retrying(acquire(m).lease, 5s, &m)), Applied::kYes);
+  advance(6s);
+  const auto taken = take();
+  ASSERT_EQ(taken.size(), 3U);
+  std::vector<Finish> acks;
+  for (const Arrival& arrival : taken) acks.push_back(test::ack_only(*arrival.row));
+  const auto applied = store().finish(acks).value();
+  EXPECT_EQ(std::ranges::count(applied, Applied::kYes), 3);
+  reopen();
+  // It waits no longer than its record does, and nothing hides it.
+  const auto again = take();
+  ASSERT_EQ(again.size(), 1U) << "it is the only copy of its message";
+  EXPECT_EQ(again[0].key, m.key().text);
+  EXPECT_EQ(again[0].payload, "payload");
+  Finish done = test::completed(acquire(m).lease);
+  done.ack = again[0].row;
+  ASSERT_EQ(finish(done), Applied::kYes);
+  EXPECT_EQ(held().depth(consumer()).value().rows, 0U);
+}
+
+TEST_P(HeldSuite, ARowKnownByAPositionStaysWithItsRecordToo) {
+  auto parts = test::make_parts(consumer(), "topic-3-17", "payload");
+  parts.key.id = core::encode_position(consumer(), "topic-3-", 17);
+  const Message m(parts);
+  ASSERT_EQ(finish(test::retrying(acquire(m).lease, 0ms, &m)), Applied::kYes);
+  ASSERT_EQ(finish(test::ack_only(*take().at(0).row)), Applied::kYes);
+  EXPECT_EQ(take().size(), 1U);
+}
+
+TEST_P(HeldSuite, WhatWasHandledWithoutARecordGoesWhateverARecordWaitsFor) {
+  const Message m = message("k", "payload");
+  Finish handled;
+  handled.to = Finish::To::kCompleted;
+  Finish sent = handled;
+  sent.to = Finish::To::kAckOnly;
+  sent.outgoing.push_back({attach("relay"), held_message("sent", "sent")});
+  for (Finish end : {handled, sent}) {
+    ASSERT_EQ(finish(test::retrying(acquire(m).lease, 0ms, &m)), Applied::kYes);
+    end.ack = take().at(0).row;
+    ASSERT_EQ(finish(end), Applied::kYes);
+    EXPECT_EQ(held().depth(consumer()).value().rows, 0U);
+  }
+  complete(m);
 }
 
 TEST_P(HeldSuite, AMessageNotStartedKeepsItsRow) {

@@ -29,12 +29,12 @@ Finish Model::any_finish(const Lease& lease, const Message* keep) {
 }
 
 Claim Model::claim(const Message& message, milliseconds lease) {
-  core::ClaimRequest request;
+  spi::ClaimRequest request;
   request.key = message.key().id;
   request.fingerprint = message.fingerprint();
   request.lease = lease;
   request.nonce.bytes.fill(0xee);
-  return core::decide_claim(keys[message.key().text].record, request, now);
+  return spi::decide_claim(keys[message.key().text].record, request, now);
 }
 
 std::string essence(const Claim& claim) {

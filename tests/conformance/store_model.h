@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/record_machine.h"
+#include <semel/spi/record_machine.h>
+
 #include "tests/conformance/store_case.h"
 #include "tests/support/test_environment.h"
 
@@ -18,7 +19,7 @@ inline constexpr milliseconds kStep = 1000s;
 inline constexpr milliseconds kMargin = 500s;
 
 struct Modelled {
-  std::optional<core::Record> record;
+  std::optional<spi::Record> record;
   std::vector<Lease> leases;  // every one the store ever gave for the key
 };
 

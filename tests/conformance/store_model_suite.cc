@@ -30,7 +30,7 @@ void StoreModelSuite::finish_one(Model& model, const Message& m) {
   const std::size_t back = model.below(3) == 0 ? model.below(modelled.leases.size()) : 0;
   const Lease lease = modelled.leases[modelled.leases.size() - 1 - back];
   const Finish ending = model.any_finish(lease, &m);
-  ASSERT_EQ(finish(ending), core::decide_finish(modelled.record, ending, model.now));
+  ASSERT_EQ(finish(ending), spi::decide_finish(modelled.record, ending, model.now));
 }
 
 void StoreModelSuite::renew_one(Model& model, const Message& m) {
@@ -39,7 +39,7 @@ void StoreModelSuite::renew_one(Model& model, const Message& m) {
   const Lease lease = modelled.leases[model.below(modelled.leases.size())];
   const milliseconds by = model.any_lease();
   const bool holds =
-      modelled.record && core::decide_renew(*modelled.record, lease.nonce, by, model.now);
+      modelled.record && spi::decide_renew(*modelled.record, lease.nonce, by, model.now);
   ASSERT_EQ(renew(lease, by), holds ? Applied::kYes : Applied::kLeaseLost);
 }
 
@@ -47,7 +47,7 @@ void StoreModelSuite::operate(Model& model, const Message& m) {
   if (!has(Facet::kRecords)) return;
   auto& record = model.keys[m.key().text].record;
   if (model.below(2) == 0) {
-    const bool opens = record && core::decide_unlock(*record, model.now);
+    const bool opens = record && spi::decide_unlock(*record, model.now);
     ASSERT_EQ(records().unlock(m.key().id).value(), opens);
     return;
   }

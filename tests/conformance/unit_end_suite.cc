@@ -42,6 +42,18 @@ TEST_P(UnitSuite, AtOnceEveryEndingIsInTheCommit) {
   EXPECT_EQ(records().show(messages[2].key().id).value()->state, RecordState::kRetrying);
 }
 
+TEST_P(UnitSuite, ARowThatItsRecordWaitsWithStaysWhereItsMessageOnlyMetThat) {
+  const Message m = message("k", "payload");
+  ASSERT_EQ(finish(test::retrying(acquire(m).lease, 0ms, &m)), Applied::kYes);
+  const RowTag row = *take().at(0).row;
+  Batch batch = claim_in_unit(make_messages(consumer(), "m-", 2));
+  std::vector<Finish> finishes = batch.completions();
+  finishes.push_back(test::ack_only(row));
+  ASSERT_TRUE(batch.unit->finish(finishes).has_value());
+  commit(batch);
+  EXPECT_EQ(payloads(take()), Payloads{"payload"}) << "it is the only copy of its message";
+}
+
 TEST_P(UnitSuite, AtOnceNothingIsCommittedWhereAClaimIsNotFinished) {
   const auto messages = make_messages(consumer(), "m-", 2);
   Batch batch = claim_in_unit(messages);

@@ -65,7 +65,7 @@ void UnitModelSuite::end_batch(Model& model, Batch& batch, const Model::Keys& be
     }
     Finish modelled = endings[i];
     modelled.lease->nonce = record->nonce;
-    ASSERT_EQ((*applied)[i], core::decide_finish(record, modelled, model.now));
+    ASSERT_EQ((*applied)[i], spi::decide_finish(record, modelled, model.now));
   }
 }
 
@@ -87,7 +87,7 @@ void UnitModelSuite::other_step(Model& model) {
     // Two phases without effect: what a late holder may not end is often a unit's by now.
     const Lease lease = modelled.leases[model.below(modelled.leases.size())];
     const Finish late = test::retrying(lease, kMargin, &m);
-    ASSERT_EQ(finish(late), core::decide_finish(modelled.record, late, model.now));
+    ASSERT_EQ(finish(late), spi::decide_finish(modelled.record, late, model.now));
   }
 }
 

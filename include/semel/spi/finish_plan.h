@@ -43,6 +43,8 @@ struct FinishPlan {
     kNone,
     kRelease,  // it shows again where it stood: it was not tried
     kRemove,
+    kWait,  // it stays what it is, under its number, and shows at `due`
+    kPark,  // likewise, and is due when a person says so
   };
 
   Applied applied = Applied::kYes;  // kLeaseLost: nothing else is done
@@ -78,12 +80,20 @@ struct FinishPlan {
   return !has_lease(finish) || finish.keep != nullptr || finish.ack || !finish.outgoing.empty();
 }
 
+// The delivery met its record and nothing was done: its row stays while that record waits with it.
+// What was handled without a record is kCompleted without a lease, and its row goes.
+[[nodiscard]] inline bool met_only(const Finish& finish) noexcept {
+  return finish.to == Finish::To::kAckOnly && finish.outgoing.empty();
+}
+
 // The plan of a Finish that has a lease. `record`: as found, none where there is none; it is
 // changed as decide_finish changes it.
 [[nodiscard]] FinishPlan plan_finish(std::optional<Record>& record, const Finish& finish,
                                      StoreTime now);
-// The plan of a Finish without a lease.
-[[nodiscard]] FinishPlan plan_without_record(const Finish& finish, StoreTime now);
+// The plan of a Finish without a lease. `held_for`: where it is met_only, the record that has the
+// row named by Finish::ack as its own; null where there is none.
+[[nodiscard]] FinishPlan plan_without_record(const Finish& finish, const Record* held_for,
+                                             StoreTime now);
 // The plan of a completion whose record says so already: of a key that its own transaction claimed.
 [[nodiscard]] FinishPlan plan_completion() noexcept;
 

@@ -92,7 +92,6 @@ class FileSource final : public Source {
   // threads read it with the lock held. The ledgers in it need the lock on every thread.
   std::deque<std::unique_ptr<Segment>> segments_;
   std::unique_ptr<Positions::Reservation> reservation_ SEMEL_GUARDED_BY(mutex_);
-  std::optional<Error> taken_ SEMEL_GUARDED_BY(mutex_);  // by another process: it is not read on
   bool paused_ SEMEL_GUARDED_BY(mutex_) = false;
   bool closed_ SEMEL_GUARDED_BY(mutex_) = false;
   bool dirty_ SEMEL_GUARDED_BY(mutex_) = false;  // settled further than saved

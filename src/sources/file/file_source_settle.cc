@@ -59,9 +59,9 @@ Bytes FileSource::position() const {
 }
 
 std::optional<Error> FileSource::taken_by_another() const {
-  if (taken_) return taken_;  // so its store said when it was told the position
   if (reservation_ == nullptr || !reservation_->lost()) return std::nullopt;
-  return Error{ErrorKind::kBlocked, "R230",
+  // Waiting mends nothing: what the other has read is not known here.
+  return Error{ErrorKind::kRejected, "R230",
                fmt::format("another process reads \"{}\" for this consumer now", path_),
                "one consumer of this name and file at a time; look whether this machine or its "
                "network stood still"};
@@ -85,11 +85,6 @@ Result<void> FileSource::save_position() {
   }
   const system::MutexLock lock(mutex_);
   dirty_ = true;
-  // The reservation went with a lost connection, and another process reads the file by now.
-  if (saved.error().code == "R230") {
-    taken_ = saved.error();
-    taken_->kind = ErrorKind::kRejected;
-  }
   return saved;
 }
 

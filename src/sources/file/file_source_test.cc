@@ -299,7 +299,7 @@ TEST_F(FileSourceTest, AReaderWhoseReservationAnotherHasEnds) {
   const auto received = source->receive({.messages = 1});
   ASSERT_FALSE(received);
   EXPECT_EQ(received.error().code, "R230");
-  EXPECT_EQ(received.error().kind, ErrorKind::kBlocked);
+  EXPECT_EQ(received.error().kind, ErrorKind::kRejected) << "waiting mends nothing";
   EXPECT_TRUE(source->close(seconds(1)));
 }
 

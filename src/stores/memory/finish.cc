@@ -2,15 +2,16 @@
 #include <utility>
 
 #include <semel/finish.h>
+#include <semel/spi/finish_plan.h>
 
-#include "core/finish_plan.h"
+#include "core/key_recipe.h"
 #include "stores/memory/state.h"
 
 namespace semel::memory {
 namespace {
 
-using core::PayloadFrom;
-using Plan = core::FinishPlan;
+using spi::PayloadFrom;
+using Plan = spi::FinishPlan;
 
 void fill(HeldRow& row, const Message& message, const Arrival* arrival) {
   row.consumer = message.key().id.consumer();
@@ -139,6 +140,9 @@ void end_rows(State& state, const Finishing& f) SEMEL_REQUIRES(state.mutex) {
     state.held.remove(*f.finish.ack);
   } else if (f.finish.ack && f.plan.arrival_row == Plan::RowAct::kRelease) {
     state.held.release(*f.finish.ack, std::chrono::milliseconds(0), f.now);
+  } else if (f.finish.ack && (f.plan.arrival_row == Plan::RowAct::kWait ||
+                              f.plan.arrival_row == Plan::RowAct::kPark)) {
+    state.held.wait(*f.finish.ack, f.plan.arrival_row == Plan::RowAct::kPark, f.plan.due);
   }
   if (holds(f.plan) || f.plan.record_row != Plan::RowAct::kRemove || f.live == nullptr ||
       !f.live->held)
@@ -163,12 +167,24 @@ void carry_out(State& state, const Finishing& f) SEMEL_REQUIRES(state.mutex) {
   end_rows(state, f);
 }
 
+// The record that has the arrival's row as its own.
+const spi::Record* held_for(State& state, const Finish& finish) SEMEL_REQUIRES(state.mutex) {
+  const HeldRow* const row = finish.ack ? state.held.find(*finish.ack) : nullptr;
+  if (row == nullptr || !row->content.key) return nullptr;
+  for (const KeyId& id : core::possible_ids(row->consumer, *row->content.key)) {
+    const LiveRecord* const live = state.live.find(id);
+    const bool its_own = live != nullptr && live->held == static_cast<std::int64_t>(*finish.ack);
+    if (its_own && live->record) return &*live->record;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 HeldRow row_of(ConsumerNumber consumer, const HeldMessage& message, StoreTime now) {
   HeldRow row;
   row.consumer = consumer;
-  row.due = core::due_after(now, message.delay);
+  row.due = spi::due_after(now, message.delay);
   row.content.payload = message.payload;
   row.content.headers = message.headers;
   row.content.content_type = message.content_type;
@@ -184,14 +200,15 @@ HeldRow row_of(const Message& message, const Arrival* arrival) {
 }
 
 Applied apply_finish(State& state, const Finish& finish, StoreTime now) {
-  if (!core::has_lease(finish)) {
-    carry_out(state, {core::plan_without_record(finish, now), finish, nullptr, now});
+  if (!spi::has_lease(finish)) {
+    const spi::Record* const record = spi::met_only(finish) ? held_for(state, finish) : nullptr;
+    carry_out(state, {spi::plan_without_record(finish, record, now), finish, nullptr, now});
     return Applied::kYes;
   }
   const KeyId& id = finish.lease->key;
   LiveRecord* live = state.live.find(id);
   if (live == nullptr) return Applied::kLeaseLost;
-  const Plan plan = core::plan_finish(live->record, finish, now);
+  const Plan plan = spi::plan_finish(live->record, finish, now);
   if (plan.applied == Applied::kLeaseLost) return Applied::kLeaseLost;
   note_in_journal(state, plan, finish);
   carry_out(state, {plan, finish, live, now});

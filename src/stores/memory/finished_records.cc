@@ -19,11 +19,11 @@ const FinishedDetail* FinishedRecords::detail(const KeyId& id) const {
   return &details_.at(place);
 }
 
-std::optional<core::Record> FinishedRecords::find(const KeyId& id, bool want_result) const {
+std::optional<spi::Record> FinishedRecords::find(const KeyId& id, bool want_result) const {
   const std::uint32_t place = place_of(id);
   if (place == KeyIndex::kNone) return std::nullopt;
   const FinishedRecord& finished = records_[place];
-  std::optional<core::Record> record(std::in_place);
+  std::optional<spi::Record> record(std::in_place);
   record->state = finished.dead ? RecordState::kDead : RecordState::kCompleted;
   record->fingerprint = finished.fingerprint;
   record->completed_at = finished.finished_at;
@@ -40,7 +40,7 @@ std::optional<core::Record> FinishedRecords::find(const KeyId& id, bool want_res
   return record;
 }
 
-void FinishedRecords::add(const KeyId& id, BytesView key, core::Record& record, StoreTime now) {
+void FinishedRecords::add(const KeyId& id, BytesView key, spi::Record& record, StoreTime now) {
   const std::uint32_t place = records_.take();
   index_.insert(index_.hash(id), place);
   const bool dead = record.state == RecordState::kDead;

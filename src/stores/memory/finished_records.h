@@ -10,8 +10,8 @@
 #include <unordered_map>
 
 #include <semel/key.h>
+#include <semel/spi/record_machine.h>
 
-#include "core/record_machine.h"
 #include "stores/memory/key_index.h"
 #include "stores/memory/slab.h"
 
@@ -47,11 +47,11 @@ class FinishedRecords {
   void prefetch(const KeyId& id) const noexcept { index_.prefetch(index_.hash(id)); }
   bool contains(const KeyId& id) const noexcept;
   // As the record machine has it; the result only where it is wanted.
-  std::optional<core::Record> find(const KeyId& id, bool want_result) const;
+  std::optional<spi::Record> find(const KeyId& id, bool want_result) const;
   const FinishedDetail* detail(const KeyId& id) const;
 
   // `record` is completed or dead, finished at `now`, which never goes back.
-  void add(const KeyId& id, BytesView key, core::Record& record, StoreTime now);
+  void add(const KeyId& id, BytesView key, spi::Record& record, StoreTime now);
   void set_fingerprint(const KeyId& id, const Fingerprint& fingerprint);
   bool erase(const KeyId& id);
   // The oldest of all consumers; false where there is none.

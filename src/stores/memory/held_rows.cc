@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/record_machine.h"
+#include <semel/spi/record_machine.h>
 
 namespace semel::memory {
 
@@ -184,7 +184,7 @@ void HeldRows::release(RowTag tag, milliseconds delay, StoreTime now) {
   leave(number, row);
   row.hidden_until.reset();
   // What goes back without delay stands again where it stood: its order is kept.
-  if (delay.count() > 0) row.due = core::due_after(now, delay);
+  if (delay.count() > 0) row.due = spi::due_after(now, delay);
   row.behind = delay.count() == 0 && row.content.line &&
                lines_.at({row.consumer, *row.content.line}).rows.begin()->second != number;
   line_up(number, row);
@@ -200,6 +200,20 @@ void HeldRows::extend(RowTag tag, milliseconds hidden, StoreTime now) {
   leave(number, row);
   row.hidden_until = now + hidden;
   line_up(number, row);
+}
+
+void HeldRows::wait(RowTag tag, bool parked, StoreTime due) {
+  const auto number = static_cast<std::int64_t>(tag);
+  const auto found = rows_.find(number);
+  if (found == rows_.end()) return;
+  HeldRow& row = found->second;
+  leave(number, row);
+  row.hidden_until.reset();
+  row.behind = false;
+  row.parked = parked;
+  row.due = due;
+  line_up(number, row);
+  if (!parked) ring(row.consumer);
 }
 
 const HeldRow* HeldRows::find(RowTag tag) const {

@@ -49,6 +49,8 @@ class HeldRows {
   std::vector<Bytes> lines(ConsumerNumber consumer) const;
   void release(RowTag tag, std::chrono::milliseconds delay, StoreTime now);
   void extend(RowTag tag, std::chrono::milliseconds hidden, StoreTime now);
+  // Makes a row wait on, as it is and under its number; parked: until a person says so.
+  void wait(RowTag tag, bool parked, StoreTime due);
   // Null where there is no such row.
   const HeldRow* find(RowTag tag) const;
   void remove(RowTag tag);

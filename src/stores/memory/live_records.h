@@ -7,8 +7,8 @@
 #include <optional>
 
 #include <semel/key.h>
+#include <semel/spi/record_machine.h>
 
-#include "core/record_machine.h"
 #include "stores/memory/key_index.h"
 #include "stores/memory/slab.h"
 
@@ -17,7 +17,7 @@ namespace semel::memory {
 struct LiveRecord {
   KeyId id;
   Bytes key;
-  std::optional<core::Record> record;
+  std::optional<spi::Record> record;
   std::optional<std::int64_t> held;  // the row that is held for it
 };
 

@@ -1,10 +1,10 @@
 #include <semel/memory.h>
+#include <semel/spi/record_machine.h>
 
 #include <algorithm>
 #include <memory>
 #include <utility>
 
-#include "core/record_machine.h"
 #include "stores/memory/state.h"
 #include "system/mutex.h"
 
@@ -96,7 +96,7 @@ bool MemoryStore::room_for(std::span<const Message* const> messages) {
 
 Claim MemoryStore::claim_one(const Message& message, const ClaimOptions& options, StoreTime now) {
   const KeyId& id = message.key().id;
-  core::ClaimRequest request;
+  spi::ClaimRequest request;
   request.key = id;
   request.fingerprint = message.fingerprint();
   request.lease = options.lease;
@@ -104,7 +104,7 @@ Claim MemoryStore::claim_one(const Message& message, const ClaimOptions& options
   LiveRecord* live = state_.live.find(id);
   if (live == nullptr) {
     if (auto finished = state_.finished.find(id, options.want_result)) {
-      return core::decide_claim(finished, request, now);
+      return spi::decide_claim(finished, request, now);
     }
     while (state_.live.size() + state_.finished.size() >= state_.max_records &&
            state_.finished.forget_oldest()) {
@@ -113,8 +113,8 @@ Claim MemoryStore::claim_one(const Message& message, const ClaimOptions& options
     live = &state_.live.insert(id, message.key().text);
   }
   request.token = Token{(state_.epoch << 32U) + ++state_.counter};
-  request.nonce = core::draw_nonce(*state_.environment.random);
-  return core::decide_claim(live->record, request, now);
+  request.nonce = spi::draw_nonce(*state_.environment.random);
+  return spi::decide_claim(live->record, request, now);
 }
 
 Result<std::vector<Claim>> MemoryStore::claim(std::span<const Message* const> messages,
@@ -141,7 +141,7 @@ Result<std::vector<Applied>> MemoryStore::renew(std::span<const Lease> leases, m
   for (const Lease& held : leases) {
     LiveRecord* live = state_.live.find(held.key);
     const bool renewed = live != nullptr && live->record.has_value() &&
-                         core::decide_renew(*live->record, held.nonce, lease, now);
+                         spi::decide_renew(*live->record, held.nonce, lease, now);
     applied.push_back(renewed ? Applied::kYes : Applied::kLeaseLost);
   }
   return applied;

@@ -2,9 +2,10 @@
 #include <algorithm>
 #include <utility>
 
+#include <semel/spi/record_machine.h>
+
 #include "core/consumer_times.h"
 #include "core/key_encoding.h"
-#include "core/record_machine.h"
 #include "stores/memory/state.h"
 #include "system/mutex.h"
 
@@ -12,12 +13,12 @@ namespace semel::memory {
 namespace {
 
 RecordView view_of(const LiveRecord& live) {
-  RecordView view = core::view_of(live.id, *live.record);
+  RecordView view = spi::view_of(live.id, *live.record);
   view.key = live.key;
   return view;
 }
 
-RecordView view_of(const KeyId& id, const core::Record& record, const FinishedDetail* detail) {
+RecordView view_of(const KeyId& id, const spi::Record& record, const FinishedDetail* detail) {
   RecordView view;
   view.consumer = id.consumer();
   view.id = id;
@@ -121,9 +122,9 @@ class Inspector final : public RecordInspector {
   Result<std::optional<Lease>> seize(const KeyId& id, std::chrono::milliseconds lease) override {
     const system::MutexLock lock(state_.mutex);
     LiveRecord* live = state_.live.find(id);
-    const Nonce nonce = core::draw_nonce(*state_.environment.random);
+    const Nonce nonce = spi::draw_nonce(*state_.environment.random);
     if (live == nullptr || !live->record ||
-        !core::decide_seize(*live->record, nonce, lease, state_.now())) {
+        !spi::decide_seize(*live->record, nonce, lease, state_.now())) {
       return std::optional<Lease>();
     }
     return std::optional(Lease{id, live->record->token, nonce});
@@ -238,13 +239,13 @@ class DeadLetterBox final : public DeadLetters {
     }
     const KeyId& key = dead->key_id;
     const LiveRecord* live = state_.live.find(key);
-    std::optional<core::Record> record;
+    std::optional<spi::Record> record;
     if (live != nullptr) {
       record = live->record;
     } else {
       record = state_.finished.find(key, false);
     }
-    if (record && !core::same_fingerprint(record->fingerprint, dead->letter.fingerprint)) {
+    if (record && !spi::same_fingerprint(record->fingerprint, dead->letter.fingerprint)) {
       ++report.skipped_conflict;
     } else if (record && record->state == RecordState::kCompleted) {
       ++report.skipped_completed;
@@ -270,7 +271,7 @@ Result<Edited> DeadLetterBox::edit(const LetterEdit& edit) {
   const LiveRecord* live = state_.live.find(key);
   const auto record = live != nullptr ? live->record : state_.finished.find(key, false);
   if (record) {
-    const Edited answer = core::decide_edit(*record, edit.before);
+    const Edited answer = spi::decide_edit(*record, edit.before);
     if (answer != Edited::kYes) return answer;
   }
   if (!state_.dead_letters.edit(edit)) return Edited::kTwin;
@@ -322,7 +323,7 @@ HeldRow row_of(const DeadLetterRow& dead, StoreTime due) {
 
 bool reopen_record(State& state, const KeyId& id, StoreTime now) {
   if (LiveRecord* live = state.live.find(id); live != nullptr) {
-    if (!live->record || !core::decide_unlock(*live->record, now)) return false;
+    if (!live->record || !spi::decide_unlock(*live->record, now)) return false;
     if (live->held) {
       HeldMove shown;
       shown.due = now;
@@ -332,7 +333,7 @@ bool reopen_record(State& state, const KeyId& id, StoreTime now) {
     return true;
   }
   auto record = state.finished.find(id, true);
-  if (!record || !core::decide_unlock(*record, now)) return false;
+  if (!record || !spi::decide_unlock(*record, now)) return false;
   const Bytes key = state.finished.detail(id)->key;
   state.finished.erase(id);
   DeadLetterRow* dead = state.dead_letters.find(id, record->fingerprint);

@@ -17,10 +17,10 @@
 #include <semel/memory.h>
 #include <semel/records.h>
 #include <semel/run_markers.h>
+#include <semel/spi/finish_plan.h>
 #include <semel/steps.h>
 #include <semel/store.h>
 
-#include "core/finish_plan.h"
 #include "stores/memory/dead_letter_rows.h"
 #include "stores/memory/finished_records.h"
 #include "stores/memory/held_rows.h"
@@ -78,7 +78,7 @@ std::unique_ptr<StepStore> make_steps(State& state);
 std::unique_ptr<AuditLog> make_audit(State& state);
 
 // Changes the journal of a record as the plan of its finish says.
-void note_in_journal(State& state, const core::FinishPlan& plan, const Finish& finish)
+void note_in_journal(State& state, const spi::FinishPlan& plan, const Finish& finish)
     SEMEL_REQUIRES(state.mutex);
 
 // dead or parked → retrying, due now, its payload held where the store has it.

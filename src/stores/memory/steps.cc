@@ -2,7 +2,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/record_machine.h"
+#include <semel/spi/record_machine.h>
+
 #include "stores/memory/state.h"
 #include "system/mutex.h"
 
@@ -47,8 +48,8 @@ class MemorySteps final : public StepStore {
 
 }  // namespace
 
-void note_in_journal(State& state, const core::FinishPlan& plan, const Finish& finish) {
-  using JournalAct = core::FinishPlan::JournalAct;
+void note_in_journal(State& state, const spi::FinishPlan& plan, const Finish& finish) {
+  using JournalAct = spi::FinishPlan::JournalAct;
   if (plan.journal == JournalAct::kNone) return;
   const KeyId& id = finish.lease->key;
   if (plan.journal == JournalAct::kNoteGivingUp) {

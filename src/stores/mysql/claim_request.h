@@ -8,8 +8,8 @@
 
 #include <semel/claim.h>
 #include <semel/message.h>
+#include <semel/spi/record_machine.h>
 
-#include "core/record_machine.h"
 #include "stores/sql/claims.h"
 
 namespace semel::mysql {
@@ -19,7 +19,7 @@ struct ClaimRequest {
       : messages(all),
         generation(into),
         open(sql::in_order(all)),
-        answers(all.size(), Busy{core::kShortestBusy}) {}
+        answers(all.size(), Busy{spi::kShortestBusy}) {}
 
   std::span<const Message* const> messages;
   std::int64_t generation;

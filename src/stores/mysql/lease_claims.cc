@@ -84,13 +84,13 @@ void LeaseClaims::look(Request& request) {
   for (Found& one : found.rows) {
     const std::uint32_t at = request.at(one.id);
     there[at] = true;
-    std::optional<core::Record> record = std::move(one.row.record);
-    if (auto before = core::acquired_before(one.id, *record, request.nonces[at], found.now)) {
+    std::optional<spi::Record> record = std::move(one.row.record);
+    if (auto before = spi::acquired_before(one.id, *record, request.nonces[at], found.now)) {
       request.answers[at] = *before;
       done[at] = true;
       continue;
     }
-    Claim answer = core::decide_claim(
+    Claim answer = spi::decide_claim(
         record, {one.id, request.message(at).fingerprint(), {}, {}, {}}, found.now);
     if (std::holds_alternative<Acquired>(answer)) continue;
     if (auto* const completed = std::get_if<Completed>(&answer); completed && !want_result) {
@@ -155,12 +155,12 @@ void LeaseClaims::take_over(Request& request) {
   for (Found& one : found.rows) {
     const std::uint32_t at = request.at(one.id);
     const milliseconds since_first = found.now - one.row.record.first_seen;
-    std::optional<core::Record> record = one.row.record;
+    std::optional<spi::Record> record = one.row.record;
     Claim answer =
-        core::decide_claim(record,
-                           {one.id, request.message(at).fingerprint(), static_cast<Token>(number++),
-                            request.nonces[at], request.options.lease},
-                           found.now);
+        spi::decide_claim(record,
+                          {one.id, request.message(at).fingerprint(), static_cast<Token>(number++),
+                           request.nonces[at], request.options.lease},
+                          found.now);
     if (!std::holds_alternative<Acquired>(answer)) continue;
     one.row.record = *std::move(record);
     one.row.holder = request.instance;
@@ -180,7 +180,7 @@ void LeaseClaims::answer_held(Request& request) {
   std::vector<bool> done(request.messages.size());
   for (const KeyId& id : held) {
     const std::uint32_t at = request.at(id);
-    request.answers[at] = Busy{core::kLongestBusy};
+    request.answers[at] = Busy{spi::kLongestBusy};
     done[at] = true;
   }
   erase_answered(request.open, done);

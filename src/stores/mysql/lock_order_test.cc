@@ -1,5 +1,7 @@
-// Two sessions that change the same held rows never wait for each other.
+// Two sessions that change the same rows never wait for each other.
 #include "stores/mysql/connection.h"
+#include "stores/mysql/record_batch.h"
+#include "stores/mysql/store.h"
 #include "stores/mysql/url.h"
 #include "stores/sql/test_lock_order.h"
 #include "tests/support/mysql_servers.h"
@@ -42,6 +44,23 @@ TEST_P(MySqlLockOrder, OfRowsThatAreExtendedWhileTheyAreRemoved) {
 
 TEST_P(MySqlLockOrder, TheConsumersLockStandsForThatOfARowInALine) {
   EXPECT_EQ(order_.rows_left_by_a_lock_in_a_line(), 3U) << "else two locks come in either order";
+}
+
+TEST_P(MySqlLockOrder, OfRecordsThatAMixedBatchChanges) {
+  MySqlOptions options;
+  options.url = database_.url();
+  const auto store = open_store(std::move(options), {});
+  ASSERT_TRUE(store.has_value()) << store.error().message;
+  ManyRecords records(first_, place_.clock);
+  EXPECT_EQ(order_.a_mixed_batch_meets_a_late_holder(**store, records), "");
+}
+
+TEST_P(MySqlLockOrder, OfLettersThatTwoOperatorsDiscard) {
+  EXPECT_EQ(order_.letters_are_discarded_in_either_order(), "");
+}
+
+TEST_P(MySqlLockOrder, OfLettersThatTwoOperatorsReplay) {
+  EXPECT_EQ(order_.letters_are_replayed_in_either_order(), "");
 }
 
 TEST_P(MySqlLockOrder, OfRowsOfADeadProcessThatShowWhileTheyAreRemoved) {

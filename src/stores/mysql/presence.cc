@@ -57,6 +57,8 @@ class Presence::Taken final : public Positions::Reservation {
  public:
   Taken(Presence& presence, std::int64_t number) : presence_(presence), number_(number) {}
   ~Taken() override { presence_.free_reservation(number_); }
+  // As of the last look at its lock: a new session looks, and whoever is to save a position.
+  bool lost() const noexcept override { return presence_.reserved_.lost(number_); }
 
  private:
   Presence& presence_;

@@ -230,6 +230,15 @@ std::vector<KeyId> RecordBatch::held_by_others(std::span<const KeyId> ids) {
   return held;
 }
 
+void ManyRecords::lock(std::span<const KeyId> records) {
+  in_parts(records, [&](std::span<const KeyId> part) {
+    connection_.queue(
+        fmt::format("SELECT id FROM semel_record {} WHERE id IN {} ORDER BY id "
+                    "FOR UPDATE",
+                    kByKey, key_list(part, connection_.literals())));
+  });
+}
+
 std::vector<KeyId> ManyRecords::complete(std::span<const Finish* const> finishes) {
   RecordBatch batch(connection_, clock_);
   std::vector<Lease> leases;

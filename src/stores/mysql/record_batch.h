@@ -81,6 +81,7 @@ class ManyRecords final : public sql::ManyRecords {
   ManyRecords(Connection& connection, const std::string& clock)
       : connection_(connection), clock_(clock) {}
 
+  void lock(std::span<const KeyId> records) override;
   std::vector<KeyId> complete(std::span<const Finish* const> finishes) override;
   void set_results(std::span<const WithResult> records) override;
   void keep(std::span<const Kept> messages) override;

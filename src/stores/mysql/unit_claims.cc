@@ -96,7 +96,7 @@ void UnitClaims::claim_inside(Request& request) {
       lock_due(request, request.options.want_result);
     } catch (const sql::Failure& failed) {
       if (failed.error().kind != ErrorKind::kBlocked) throw;
-      request.answers[at] = Busy{core::kLongestBusy};
+      request.answers[at] = Busy{spi::kLongestBusy};
     }
   }
 }
@@ -132,8 +132,8 @@ void UnitClaims::look(Request& request) {
   for (Found& one : found.rows) {
     const std::uint32_t at = request.at(one.id);
     there[at] = true;
-    std::optional<core::Record> record = std::move(one.row.record);
-    Claim answer = core::decide_claim(
+    std::optional<spi::Record> record = std::move(one.row.record);
+    Claim answer = spi::decide_claim(
         record, {one.id, request.message(at).fingerprint(), {}, {}, {}}, found.now);
     if (std::holds_alternative<Acquired>(answer)) {
       request.due.push_back(at);
@@ -175,8 +175,8 @@ void UnitClaims::lock_due(Request& request, bool want_result) {
       RecordBatch(connection_, clock_).find(request.ids(request.due), Hold::kLock, want_result);
   for (Found& one : found.rows) {
     const std::uint32_t at = request.at(one.id);
-    std::optional<core::Record> record = one.row.record;
-    Claim answer = core::decide_claim(
+    std::optional<spi::Record> record = one.row.record;
+    Claim answer = spi::decide_claim(
         record, {one.id, request.message(at).fingerprint(), {}, {}, {}}, found.now);
     if (std::holds_alternative<Acquired>(answer)) {
       one.row.record = *std::move(record);
@@ -198,7 +198,7 @@ bool UnitClaims::answer_held(Request& request) {
       RecordBatch(connection_, clock_).held_by_others(request.ids(request.open));
   std::erase_if(request.open, [&](std::uint32_t at) {
     const bool is_held = std::ranges::binary_search(held, request.id(at));
-    if (is_held) request.answers[at] = Busy{core::kLongestBusy};
+    if (is_held) request.answers[at] = Busy{spi::kLongestBusy};
     return is_held;
   });
   return !before || !held.empty();

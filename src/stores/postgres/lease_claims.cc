@@ -16,11 +16,11 @@ constexpr int kMostMoves = 8;
 
 Claim claim_of(Found& found, const Message& message, const Nonce& nonce, StoreTime now,
                bool want_result) {
-  if (auto before = core::acquired_before(found.id, found.row.record, nonce, now)) return *before;
-  std::optional<core::Record> record = std::move(found.row.record);
-  Claim answer = core::decide_claim(record, {found.id, message.fingerprint(), {}, {}, {}}, now);
+  if (auto before = spi::acquired_before(found.id, found.row.record, nonce, now)) return *before;
+  std::optional<spi::Record> record = std::move(found.row.record);
+  Claim answer = spi::decide_claim(record, {found.id, message.fingerprint(), {}, {}, {}}, now);
   // It became due between two statements: the next claim takes it.
-  if (std::holds_alternative<Acquired>(answer)) return Busy{core::kShortestBusy};
+  if (std::holds_alternative<Acquired>(answer)) return Busy{spi::kShortestBusy};
   if (auto* const completed = std::get_if<Completed>(&answer); completed && !want_result) {
     completed->result.clear();
   }
@@ -54,12 +54,12 @@ std::vector<Claim> LeaseClaims::claim(Connection& connection,
                                       std::span<const Nonce> nonces, const ClaimOptions& options,
                                       std::int64_t instance) {
   Request request{messages, nonces, options, instance, sql::in_order(messages), {}};
-  request.answers.assign(messages.size(), Busy{core::kShortestBusy});
+  request.answers.assign(messages.size(), Busy{spi::kShortestBusy});
   try {
     claim_all(connection, request, messages.size() > 1 ? patience_ : kSingleClaimPatience);
   } catch (const sql::Failure& failed) {
     if (failed.error().kind != ErrorKind::kBlocked) throw;
-    if (messages.size() == 1) return {Busy{core::kLongestBusy}};
+    if (messages.size() == 1) return {Busy{spi::kLongestBusy}};
     // Which one is held is not said: each that has no answer is asked for by itself.
     for (const std::uint32_t at : request.open) {
       request.answers[at] = std::move(
@@ -153,7 +153,7 @@ void LeaseClaims::look(Connection& connection, Request& request, milliseconds pa
   for (Found& found : taken.rows) {
     const std::uint32_t at = request.at(found.id);
     if (auto taken_now =
-            core::acquired_before(found.id, found.row.record, request.nonces[at], taken.now)) {
+            spi::acquired_before(found.id, found.row.record, request.nonces[at], taken.now)) {
       request.answers[at] = *taken_now;
       done[at] = true;
     }

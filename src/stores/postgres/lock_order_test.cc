@@ -1,5 +1,7 @@
-// Two sessions that change the same held rows never wait for each other.
+// Two sessions that change the same rows never wait for each other.
 #include "stores/postgres/connection.h"
+#include "stores/postgres/record_batch.h"
+#include "stores/postgres/store.h"
 #include "stores/sql/test_lock_order.h"
 #include "tests/support/pooled_database.h"
 #include "tests/support/postgres_server.h"
@@ -44,6 +46,24 @@ TEST_F(LockOrderTest, OfRowsThatAreExtendedWhileTheyAreRemoved) {
 
 TEST_F(LockOrderTest, TheConsumersLockStandsForThatOfARowInALine) {
   EXPECT_EQ(order_.rows_left_by_a_lock_in_a_line(), 3U) << "else two locks come in either order";
+}
+
+TEST_F(LockOrderTest, OfRecordsThatAMixedBatchChanges) {
+  PostgresOptions options;
+  options.url = place_.url;
+  const auto store = open_store(std::move(options), {});
+  ASSERT_TRUE(store.has_value()) << store.error().message;
+  const BatchTexts batch_texts(dialect_, place_.clock);
+  ManyRecords records(first_, batch_texts);
+  EXPECT_EQ(order_.a_mixed_batch_meets_a_late_holder(**store, records), "");
+}
+
+TEST_F(LockOrderTest, OfLettersThatTwoOperatorsDiscard) {
+  EXPECT_EQ(order_.letters_are_discarded_in_either_order(), "");
+}
+
+TEST_F(LockOrderTest, OfLettersThatTwoOperatorsReplay) {
+  EXPECT_EQ(order_.letters_are_replayed_in_either_order(), "");
 }
 
 TEST_F(LockOrderTest, OfRowsOfADeadProcessThatShowWhileTheyAreRemoved) {

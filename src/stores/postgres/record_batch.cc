@@ -8,7 +8,7 @@
 namespace semel::postgres {
 namespace {
 
-// The rules of core::decide_claim, as SQL. States that are asked for beside ids stand in a CASE,
+// The rules of spi::decide_claim, as SQL. States that are asked for beside ids stand in a CASE,
 // which the planner does not look into: it would see that they are open ones, think of the index of
 // these as small, and read it whole for each id.
 constexpr std::string_view kDue =
@@ -62,6 +62,8 @@ BatchTexts::BatchTexts(const Dialect& dialect, const std::string& clock)
           fmt::format("SELECT r.id FROM semel_record AS r JOIN unnest(?1, ?2) AS w(id, nonce) "
                       "ON r.id = w.id AND r.nonce = w.nonce WHERE {} ORDER BY r.id FOR UPDATE OF r",
                       kConsuming)),
+      lock(dialect,
+           "SELECT r.id FROM semel_record AS r WHERE r.id = ANY(?1) ORDER BY r.id FOR UPDATE"),
       complete(
           dialect,
           fmt::format("UPDATE semel_record AS r SET state = 'completed', changed_at = {}, "
@@ -133,6 +135,14 @@ std::vector<KeyId> held_by(Connection& connection, const sql::Text& text,
   std::ranges::copy(held_now(connection, text, missing, more), std::back_inserter(held));
   std::ranges::sort(held);
   return held;
+}
+
+void ManyRecords::lock(std::span<const KeyId> records) {
+  ArrayParam ids(oid::kBytea);
+  for (const KeyId& id : records) ids.add(id.view());
+  WireParams params;
+  params.add(ids);
+  connection_.queue_planned(texts_.lock, params);
 }
 
 std::vector<KeyId> ManyRecords::complete(std::span<const Finish* const> finishes) {

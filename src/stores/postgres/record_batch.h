@@ -27,6 +27,7 @@ struct BatchTexts {
   sql::Text take_over;    // ids, fingerprints, nonces, lease, holder: those that may be claimed now
   sql::Text renew;        // ids, nonces, lease
   sql::Text confirm;      // ids, nonces: locked
+  sql::Text lock;         // ids
   sql::Text complete;     // ids, nonces, results: those with nothing kept beside them
   sql::Text set_results;  // ids, results
   sql::Text keep;         // rows, consumers, keys, types, content types, results, payloads
@@ -50,6 +51,7 @@ class ManyRecords final : public sql::ManyRecords {
   ManyRecords(Connection& connection, const BatchTexts& texts)
       : connection_(connection), texts_(texts) {}
 
+  void lock(std::span<const KeyId> records) override;
   std::vector<KeyId> complete(std::span<const Finish* const> finishes) override;
   void set_results(std::span<const WithResult> records) override;
   void keep(std::span<const Kept> messages) override;

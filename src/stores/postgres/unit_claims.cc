@@ -14,7 +14,7 @@ struct UnitClaims::Request {
         options(wanted),
         order(sql::in_order(all)),
         fresh(all.size()),
-        answers(all.size(), Busy{core::kShortestBusy}) {}
+        answers(all.size(), Busy{spi::kShortestBusy}) {}
 
   std::span<const Message* const> messages;
   const UnitOptions& options;
@@ -63,7 +63,7 @@ std::vector<Claim> UnitClaims::claim_singly(Connection& connection,
                                             std::span<const Message* const> messages,
                                             const UnitOptions& options) {
   claimed_.clear();
-  std::vector<Claim> answers(messages.size(), Busy{core::kShortestBusy});
+  std::vector<Claim> answers(messages.size(), Busy{spi::kShortestBusy});
   // In the order of their ids, as whoever claims many at a time.
   for (const std::uint32_t at : sql::in_order(messages)) {
     connection.pipe().send(sql::text_of(sql::Mark::kMessage), {});
@@ -194,8 +194,8 @@ void UnitClaims::look(Connection& connection, Request& request) {
     if (done[at]) return;
     done[at] = true;
     const Message& message = request.message(at);
-    std::optional<core::Record> record = found.row.record;
-    Claim decided = core::decide_claim(record, {found.id, message.fingerprint(), {}, {}, {}}, now);
+    std::optional<spi::Record> record = found.row.record;
+    Claim decided = spi::decide_claim(record, {found.id, message.fingerprint(), {}, {}, {}}, now);
     if (std::holds_alternative<Acquired>(decided)) {
       // What became due since it was looked for is for the next claim.
       if (!locked) return;

@@ -5,7 +5,8 @@
 #include <map>
 #include <optional>
 
-#include "core/record_machine.h"
+#include <semel/spi/record_machine.h>
+
 #include "stores/redis/journal.h"
 #include "stores/redis/test_place.h"
 #include "tests/support/test_environment.h"
@@ -39,7 +40,7 @@ std::string told(const Claim& claim) {
   return fmt::format("conflict {} {}", both.recorded.bytes[0], both.arrived.bytes[0]);
 }
 
-std::string told(const std::optional<core::Record>& record) {
+std::string told(const std::optional<spi::Record>& record) {
   if (!record) return "none";
   return fmt::format(
       "{} print {} token {} nonce {} lease {} attempt {} unknown {} next {} first {} completed {} "
@@ -55,7 +56,7 @@ std::string told(const std::optional<core::Record>& record) {
 class RedisDecisions : public testing::Test {
  protected:
   struct Modelled {
-    std::optional<core::Record> record;
+    std::optional<spi::Record> record;
     std::vector<Lease> leases;
     std::vector<std::string> steps;
     std::string giving_up;
@@ -104,7 +105,7 @@ class RedisDecisions : public testing::Test {
 // What becomes of the journal; one who left one leaves a record too, though its claim was undone.
 void RedisDecisions::Modelled::end(const Finish& finish, StoreTime now) {
   const auto before = record;
-  if (core::decide_finish(record, finish, now) != Applied::kYes) return;
+  if (spi::decide_finish(record, finish, now) != Applied::kYes) return;
   if (finish.to == Finish::To::kCompleted) steps.clear();
   if (finish.giving_up) giving_up = finish.giving_up->reason;
   if (finish.to == Finish::To::kCompleted || finish.to == Finish::To::kDead) giving_up.clear();
@@ -145,13 +146,13 @@ void RedisDecisions::claim() {
   ASSERT_EQ(claims.size(), messages.size());
   for (std::size_t i = 0; i < claims.size(); ++i) {
     Modelled& modelled = model_[messages[i].key().text];
-    core::ClaimRequest request{messages[i].key().id, messages[i].fingerprint(), {}, {}, lease};
+    spi::ClaimRequest request{messages[i].key().id, messages[i].fingerprint(), {}, {}, lease};
     if (const auto* acquired = std::get_if<Acquired>(&claims[i])) {
       request.token = acquired->lease.token;
       request.nonce = acquired->lease.nonce;
       modelled.leases.push_back(acquired->lease);
     }
-    ASSERT_EQ(told(claims[i]), told(core::decide_claim(modelled.record, request, now_)));
+    ASSERT_EQ(told(claims[i]), told(spi::decide_claim(modelled.record, request, now_)));
   }
 }
 
@@ -169,7 +170,7 @@ void RedisDecisions::finish() {
   ASSERT_EQ(applied.size(), batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i) {
     auto record = whose[i]->record;
-    ASSERT_EQ(applied[i], core::decide_finish(record, batch[i], now_)) << i;
+    ASSERT_EQ(applied[i], spi::decide_finish(record, batch[i], now_)) << i;
     whose[i]->end(batch[i], now_);
   }
 }
@@ -206,7 +207,7 @@ void RedisDecisions::renew() {
   const auto applied = place_.store().renew(leases, by).value();
   for (std::size_t i = 0; i < leases.size(); ++i) {
     auto& record = whose[i]->record;
-    const bool holds = record && core::decide_renew(*record, leases[i].nonce, by, now_);
+    const bool holds = record && spi::decide_renew(*record, leases[i].nonce, by, now_);
     ASSERT_EQ(applied[i], holds ? Applied::kYes : Applied::kLeaseLost) << i;
   }
 }
@@ -223,7 +224,7 @@ void RedisDecisions::forget() {
 void RedisDecisions::compare() {
   for (const auto& [key, modelled] : model_) {
     const Bytes bytes = place_.server().run({"GET", place_.name(place_.message(key))});
-    std::optional<core::Record> stored;
+    std::optional<spi::Record> stored;
     if (!bytes.empty()) stored = decoded(bytes);
     ASSERT_EQ(told(stored), told(modelled.record)) << key;
     const StepJournal journal = bytes.empty() ? StepJournal() : journal_in(bytes);

@@ -28,14 +28,14 @@ RecordState state_of(char letter) {
 
 }  // namespace
 
-core::Record decoded(BytesView bytes) {
+spi::Record decoded(BytesView bytes) {
   if (bytes.empty()) damaged();
   if (bytes.front() > kJournalFormat && bytes.front() <= kGreatestFormat) {
     core::fail({ErrorKind::kRejected, "R210", "a newer Semel has written records to this store",
                 "run the newer program, or use another prefix"});
   }
   if (!is_known_format(bytes.front()) || bytes.size() < kHead) damaged();
-  core::Record record;
+  spi::Record record;
   Cutter cut(bytes.substr(1));
   record.state = state_of(cut.bytes(1).front());
   record.outcome_unknown = (cut.number(1) & kUnknown) != 0;

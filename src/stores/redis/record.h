@@ -23,7 +23,7 @@
 #include <cstddef>
 #include <string>
 
-#include "core/record_machine.h"
+#include <semel/spi/record_machine.h>
 
 namespace semel::redis {
 
@@ -38,7 +38,7 @@ inline constexpr std::size_t kNonceEnd = kHead + 16;
 
 // Of a record or its beginning: what is cut off stays empty. Throws core::Failure (R210) where a
 // newer Semel has written it, and R202 where it is none.
-core::Record decoded(BytesView bytes);
+spi::Record decoded(BytesView bytes);
 
 // What stands behind the key's text. A result may follow it: the last part has no size.
 Bytes ending_of(BytesView reason, BytesView error, BytesView result);

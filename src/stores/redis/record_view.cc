@@ -27,7 +27,7 @@ Bytes key_text(BytesView bytes, RecordState state) {
 }  // namespace
 
 RecordView view_of(const KeyId& id, BytesView bytes) {
-  RecordView view = core::view_of(id, decoded(bytes));
+  RecordView view = spi::view_of(id, decoded(bytes));
   if (view.state != RecordState::kCompleted) view.key = key_text(bytes, view.state);
   return view;
 }

@@ -1,7 +1,7 @@
 // The scripts that run on the server: each takes many keys and is one step for all others.
 //
 // They decide no more than has to be decided in that step: whether a key may be had, and whether a
-// nonce holds its record. What a claim answers where it is not acquired, core::decide_claim says.
+// nonce holds its record. What a claim answers where it is not acquired, spi::decide_claim says.
 #pragma once
 
 #include <string>

@@ -7,8 +7,9 @@
 #include <map>
 #include <utility>
 
+#include <semel/spi/finish_plan.h>
+
 #include "base/digest.h"
-#include "core/finish_plan.h"
 #include "core/key_encoding.h"
 #include "stores/redis/audit.h"
 #include "stores/redis/cluster_finish.h"
@@ -54,7 +55,7 @@ std::uint32_t number_for(const std::string& name) {
 
 // A record that is evicted is handled again; a message would be lost.
 void need_no_messages(std::span<const Finish> batch) {
-  if (std::ranges::none_of(batch, core::touches_messages)) return;
+  if (std::ranges::none_of(batch, spi::touches_messages)) return;
   core::fail({ErrorKind::kRejected, "R267",
               "the Redis server may evict messages: none is entrusted to it",
               "set maxmemory-policy to noeviction, or to one that evicts only what expires"});
@@ -232,9 +233,9 @@ Acquired newly_acquired(const KeyId& id, const Nonce& nonce, std::int64_t token)
 Claim answer_for(const Message& message, const Nonce& nonce, const Reply& said, StoreTime now) {
   const KeyId& id = message.key().id;
   if (said.kind == Reply::Kind::kNumber) return newly_acquired(id, nonce, said.number);
-  std::optional<core::Record> record = decoded(said.bytes);
-  if (auto before = core::acquired_before(id, *record, nonce, now)) return *before;
-  Claim claim = core::decide_claim(record, {id, message.fingerprint(), {}, nonce, {}}, now);
+  std::optional<spi::Record> record = decoded(said.bytes);
+  if (auto before = spi::acquired_before(id, *record, nonce, now)) return *before;
+  Claim claim = spi::decide_claim(record, {id, message.fingerprint(), {}, nonce, {}}, now);
   if (std::holds_alternative<Acquired>(claim)) {
     core::fail(
         {ErrorKind::kUnavailable, "R200", "the server did not give what it could have given", {}});

@@ -46,8 +46,8 @@ StoreTime BatchFinish::claimed_at(const Claimed& claimed) {
   return *claimed_at_;
 }
 
-// All ways but kByItself write, for many at a time, what core::plan_completion and
-// core::plan_without_record say of such a Finish.
+// All ways but kByItself write, for many at a time, what spi::plan_completion and
+// spi::plan_without_record say of such a Finish.
 BatchFinish::One::Way BatchFinish::way_of(const One& one) const {
   using Way = One::Way;
   const Finish& finish = *one.finish;
@@ -74,6 +74,7 @@ std::vector<Applied> BatchFinish::run(std::span<const Finish> batch) {
     if (one.claimed != nullptr) one.claimed->finished = true;
     all_.push_back(one);
   }
+  lock_leased();
   complete_leased();
   lock_others();
   remove_rows();
@@ -91,6 +92,21 @@ void BatchFinish::send() {
       finisher_.acts().send(finish, now());
     }
   }
+}
+
+// A unit has its records since its claim.
+void BatchFinish::lock_leased() {
+  if (claims_ != nullptr) return;
+  std::vector<KeyId> records;
+  std::size_t together = 0;
+  for (const One& one : all_) {
+    if (!spi::has_lease(*one.finish)) continue;
+    records.push_back(one.finish->lease->key);
+    if (one.way == One::Way::kLeased) ++together;
+  }
+  if (together == 0 || together == records.size()) return;
+  std::ranges::sort(records);
+  records_.lock(records);
 }
 
 void BatchFinish::complete_leased() {
@@ -116,7 +132,7 @@ void BatchFinish::lock_others() {
   // The rest has its rows locked together, where they are removed.
   if (others.empty()) return;
   std::ranges::stable_sort(others, {}, [](const One* one) {
-    return core::has_lease(*one->finish) ? one->finish->lease->key : KeyId{};
+    return spi::has_lease(*one->finish) ? one->finish->lease->key : KeyId{};
   });
   std::vector<RowTag> rows;
   std::set<ConsumerNumber> lines;
@@ -136,7 +152,7 @@ void BatchFinish::lock_others() {
 // The row that is held for it.
 std::optional<std::int64_t> BatchFinish::lock_record(const One& one) {
   if (one.claimed != nullptr) return one.claimed->live ? one.claimed->live->held : std::nullopt;
-  if (!core::has_lease(*one.finish)) return std::nullopt;
+  if (!spi::has_lease(*one.finish)) return std::nullopt;
   const auto [found, fresh] = found_.try_emplace(one.finish->lease->key);
   if (fresh) found->second = finisher_.find(found->first);
   return found->second ? found->second->held : std::nullopt;
@@ -150,15 +166,36 @@ void BatchFinish::remove_rows() {
     }
   }
   if (rows.empty()) return;
+  tables_.held.lock(rows);
+  const std::set<RowTag> waiting = rows_that_wait();
+  std::erase_if(rows, [&](RowTag row) { return waiting.contains(row); });
   for (const auto& gone : tables_.held.take_out(rows)) {
     gone_[static_cast<std::int64_t>(gone.row)] = gone.inbox;
   }
   for (const One& one : all_) {
     if (one.way != One::Way::kAck || !one.finish->ack) continue;
-    // It was received, and turned out to be a duplicate.
+    // It was received, and turned out to be a duplicate, or was handled.
     const auto gone = gone_.find(static_cast<std::int64_t>(*one.finish->ack));
     if (gone != gone_.end() && gone->second) tables_.inbox.remove(*gone->second);
   }
+}
+
+std::set<RowTag> BatchFinish::rows_that_wait() {
+  std::map<RowTag, const Finish*> met;
+  std::vector<RowTag> rows;
+  for (const One& one : all_) {
+    if (one.way != One::Way::kAck || !one.finish->ack || !spi::met_only(*one.finish)) continue;
+    if (met.emplace(*one.finish->ack, one.finish).second) rows.push_back(*one.finish->ack);
+  }
+  std::set<RowTag> waiting;
+  if (rows.empty()) return waiting;
+  for (const TriedRow& tried : tables_.held.tried(rows)) {
+    const auto record = finisher_.acts().held_for(tried);
+    if (!record) continue;
+    const auto plan = spi::plan_without_record(*met.at(tried.row), &*record, now());
+    if (finisher_.acts().waits_on(plan, tried.row)) waiting.insert(tried.row);
+  }
+  return waiting;
 }
 
 // The record says so since its claim.
@@ -205,7 +242,7 @@ void BatchFinish::end_others() {
 
 Applied BatchFinish::end_leased(const Finish& finish) {
   auto found =
-      core::has_lease(finish) ? found_.extract(finish.lease->key) : decltype(found_)::node_type();
+      spi::has_lease(finish) ? found_.extract(finish.lease->key) : decltype(found_)::node_type();
   // Without a record, or an earlier one of the batch has changed it.
   if (found.empty()) return finisher_.apply(finish, now());
   if (!found.mapped()) return Applied::kLeaseLost;

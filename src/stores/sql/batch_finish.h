@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -20,6 +21,8 @@ namespace semel::sql {
 class ManyRecords {
  public:
   virtual ~ManyRecords() = default;
+  // Locks them, before the next statement; `records` are sorted.
+  virtual void lock(std::span<const KeyId> records) = 0;
   // Of `finishes`, which have leases and complete, the ids that were completed: those that their
   // leases hold and that have nothing kept beside them.
   virtual std::vector<KeyId> complete(std::span<const Finish* const> finishes) = 0;
@@ -59,11 +62,15 @@ class BatchFinish {
   };
 
   One::Way way_of(const One& one) const;
+  // The records of a batch of which not all are changed by one statement.
+  void lock_leased();
   void complete_leased();
   // All that is changed one by one, in the order of stores/sql/lock.h.
   void lock_others();
   std::optional<std::int64_t> lock_record(const One& one);
   void remove_rows();
+  // The rows of deliveries that only met records which wait with them.
+  std::set<RowTag> rows_that_wait();
   void end_claimed();
   void end_others();
   void send();

@@ -18,7 +18,7 @@ std::vector<std::uint32_t> in_order(std::span<const Message* const> messages) {
 std::vector<Nonce> draw(Random& random, std::size_t count) {
   std::vector<Nonce> nonces;
   nonces.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) nonces.push_back(core::draw_nonce(random));
+  for (std::size_t i = 0; i < count; ++i) nonces.push_back(spi::draw_nonce(random));
   return nonces;
 }
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include <semel/records.h>
+#include <semel/spi/record_machine.h>
 
-#include "core/record_machine.h"
 #include "stores/sql/consumer_stats.h"
 #include "stores/sql/shared_tables.h"
 
@@ -59,7 +59,7 @@ class Records {
   Records& operator=(const Records&) = delete;
 
   struct Known {
-    core::Record record;
+    spi::Record record;
     bool held = false;  // its payload is kept, and comes back
   };
   // As it stands until the transaction ends, completed or not.

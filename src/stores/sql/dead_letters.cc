@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
-#include "core/record_machine.h"
+#include <semel/spi/record_machine.h>
 
 namespace semel::sql {
 namespace {
@@ -31,7 +33,7 @@ DeadLetter named(DeadLetterRow row, const Names& names) {
 bool may_replay(const std::optional<Records::Known>& known, const Fingerprint& arrived,
                 ReplayReport& report) {
   if (!known) return true;
-  const bool same = core::same_fingerprint(known->record.fingerprint, arrived);
+  const bool same = spi::same_fingerprint(known->record.fingerprint, arrived);
   if (known->record.state != RecordState::kCompleted && same) return true;
   ++(same ? report.skipped_completed : report.skipped_conflict);
   return false;
@@ -57,6 +59,13 @@ void replay_one(TransactionAccess& access, std::int64_t id, StoreTime now, Repla
   access.records().hold(content, now);
 }
 
+// Whoever changes several letters locks them in this order: else two may wait for each other's.
+std::vector<std::int64_t> sorted(std::span<const std::int64_t> ids) {
+  std::vector<std::int64_t> sorted(ids.begin(), ids.end());
+  std::ranges::sort(sorted);
+  return sorted;
+}
+
 Edited edit_in(TransactionAccess& access, const LetterEdit& edit, StoreTime now) {
   access.records().lock_letters({&edit.id, 1});
   DeadLetterRows& letters = access.tables().dead_letters;
@@ -65,7 +74,7 @@ Edited edit_in(TransactionAccess& access, const LetterEdit& edit, StoreTime now)
   if (letter->letter.fingerprint != edit.before) return Edited::kMoved;
   const auto known = letter->record ? access.records().find(*letter->record) : std::nullopt;
   if (known) {
-    const Edited answer = core::decide_edit(known->record, edit.before);
+    const Edited answer = spi::decide_edit(known->record, edit.before);
     if (answer != Edited::kYes) return answer;
     if (known->held) return Edited::kBusy;
   }
@@ -128,11 +137,12 @@ class TableLetters final : public DeadLetters {
   Result<ReplayReport> replay(std::span<const std::int64_t> ids) override {
     if (ids.empty()) return ReplayReport{};
     return contained([&] {
+      const std::vector<std::int64_t> letters = sorted(ids);
       return database_.transact(Sync::kPowerLoss, [&](TransactionAccess& access) {
-        access.records().lock_letters(ids);
+        access.records().lock_letters(letters);
         const StoreTime now = access.now();
         ReplayReport report;
-        for (const std::int64_t id : ids) replay_one(access, id, now, report);
+        for (const std::int64_t id : letters) replay_one(access, id, now, report);
         return report;
       });
     });
@@ -141,10 +151,11 @@ class TableLetters final : public DeadLetters {
   Result<std::size_t> discard(std::span<const std::int64_t> ids) override {
     if (ids.empty()) return std::size_t{0};
     return contained([&] {
+      const std::vector<std::int64_t> doomed = sorted(ids);
       return database_.transact(Sync::kPowerLoss, [&](Access& access) {
         DeadLetterRows& letters = access.tables().dead_letters;
         std::size_t discarded = 0;
-        for (const std::int64_t id : ids) discarded += letters.discard(id) ? 1U : 0U;
+        for (const std::int64_t id : doomed) discarded += letters.discard(id) ? 1U : 0U;
         return discarded;
       });
     });

@@ -9,9 +9,11 @@
 #include <utility>
 
 #include <semel/finish.h>
+#include <semel/spi/finish_plan.h>
 
-#include "core/finish_plan.h"
+#include "core/key_recipe.h"
 #include "stores/sql/held_content.h"
+#include "stores/sql/lock.h"
 
 namespace semel::sql {
 
@@ -29,20 +31,20 @@ class FinishActs {
   // Brings `row` up to date; whoever has it saves it. `reserved`: the inbox row that its claim has
   // put aside.
   template <class Row>
-  void run(const core::FinishPlan& plan, const Finish& finish, Row& row,
+  void run(const spi::FinishPlan& plan, const Finish& finish, Row& row,
            std::optional<std::int64_t> reserved, StoreTime now) {
     if (row.key.empty() && finish.keep != nullptr) row.key = finish.keep->key().text;
     note_in_journal(plan, finish, now);
-    if (plan.keep == core::FinishPlan::KeepAct::kDeadLetter) bury(plan, finish, row, now);
+    if (plan.keep == spi::FinishPlan::KeepAct::kDeadLetter) bury(plan, finish, row, now);
     const bool in_inbox = row.inbox.has_value();
     row.inbox = end_rows(plan, finish, &row.held, {in_inbox ? row.inbox : reserved, in_inbox}, now);
     if (holds(plan)) return hold(plan, finish, row, now);
-    if (plan.record_row == core::FinishPlan::RowAct::kRemove) row.held.reset();
+    if (plan.record_row == spi::FinishPlan::RowAct::kRemove) row.held.reset();
   }
 
   // Without a record.
   template <class Row>
-  void run(const core::FinishPlan& plan, const Finish& finish, StoreTime now) {
+  void run(const spi::FinishPlan& plan, const Finish& finish, StoreTime now) {
     Row row;
     row.record.first_seen = plan.first_seen;
     if (finish.keep != nullptr) row.record.fingerprint = finish.keep->fingerprint();
@@ -51,10 +53,10 @@ class FinishActs {
 
   // The acts on the rows that the message came from and that is held for its record, and on its
   // inbox row; the inbox row that it has after that. `held`: null where no record says so.
-  std::optional<std::int64_t> end_rows(const core::FinishPlan& plan, const Finish& finish,
+  std::optional<std::int64_t> end_rows(const spi::FinishPlan& plan, const Finish& finish,
                                        const std::optional<std::int64_t>* held, InboxRow inbox,
                                        StoreTime now) {
-    using RowAct = core::FinishPlan::RowAct;
+    using RowAct = spi::FinishPlan::RowAct;
     std::optional<std::int64_t> received;
     if (finish.ack && plan.arrival_row == RowAct::kRemove) {
       const auto gone = tables_.held.take_out(*finish.ack);
@@ -67,9 +69,36 @@ class FinishActs {
       tables_.held.take_out(RowTag{**held});
     }
     if (plan.arrival_row == RowAct::kRelease) release(finish, now);
+    if (finish.ack) waits_on(plan, *finish.ack);
     // A message that was received before is in the inbox already.
     if (received && finish.inbox && !inbox.there) inbox = {received, true};
     return note_in_inbox(plan, finish, inbox, now);
+  }
+
+  // As spi/finish_plan.h says, with the record that has the arrival's row as its own. That row is
+  // locked first: then nobody ends such a record before this transaction ends, so that the record
+  // itself needs no lock, which would come too late in the order of stores/sql/lock.h.
+  spi::FinishPlan plan_without_record(const Finish& finish, StoreTime now) {
+    std::optional<spi::Record> record;
+    if (finish.ack && spi::met_only(finish)) {
+      if (const auto tried = tables_.held.tried(*finish.ack)) record = held_for(*tried);
+    }
+    return spi::plan_without_record(finish, record ? &*record : nullptr, now);
+  }
+  std::optional<spi::Record> held_for(const TriedRow& tried) {
+    for (const KeyId& id : core::possible_ids(tried.consumer, tried.key)) {
+      auto row = tables_.open_records().find(id, Lock::kNone);
+      if (row && row->held == static_cast<std::int64_t>(tried.row)) return std::move(row->record);
+    }
+    return std::nullopt;
+  }
+
+  // The row waits on, where the plan says so.
+  bool waits_on(const spi::FinishPlan& plan, RowTag row) {
+    using RowAct = spi::FinishPlan::RowAct;
+    if (plan.arrival_row != RowAct::kWait && plan.arrival_row != RowAct::kPark) return false;
+    tables_.held.wait(row, plan.arrival_row == RowAct::kPark ? tables_.held.kNeverDue : plan.due);
+    return true;
   }
 
   // Shows the row again that the message came from: it was not tried.
@@ -88,13 +117,13 @@ class FinishActs {
   static std::optional<std::int64_t> finish_row(const Finish& finish) noexcept {
     return finish.ack ? std::optional(static_cast<std::int64_t>(*finish.ack)) : std::nullopt;
   }
-  static bool holds(const core::FinishPlan& plan) noexcept {
-    return plan.keep == core::FinishPlan::KeepAct::kHold ||
-           plan.keep == core::FinishPlan::KeepAct::kPark;
+  static bool holds(const spi::FinishPlan& plan) noexcept {
+    return plan.keep == spi::FinishPlan::KeepAct::kHold ||
+           plan.keep == spi::FinishPlan::KeepAct::kPark;
   }
 
-  void note_in_journal(const core::FinishPlan& plan, const Finish& finish, StoreTime now) {
-    using JournalAct = core::FinishPlan::JournalAct;
+  void note_in_journal(const spi::FinishPlan& plan, const Finish& finish, StoreTime now) {
+    using JournalAct = spi::FinishPlan::JournalAct;
     if (plan.journal == JournalAct::kNoteGivingUp) {
       tables_.steps.give_up(finish.lease->key, *finish.giving_up, now);
     } else if (plan.journal == JournalAct::kForgetGivingUp) {
@@ -102,9 +131,9 @@ class FinishActs {
     }
   }
 
-  std::optional<std::int64_t> note_in_inbox(const core::FinishPlan& plan, const Finish& finish,
+  std::optional<std::int64_t> note_in_inbox(const spi::FinishPlan& plan, const Finish& finish,
                                             InboxRow row, StoreTime now) {
-    using InboxAct = core::FinishPlan::InboxAct;
+    using InboxAct = spi::FinishPlan::InboxAct;
     if (plan.inbox == InboxAct::kNone) return row.there ? row.number : std::nullopt;
     const bool processed = plan.inbox == InboxAct::kNoteProcessed;
     if (row.there && tables_.inbox.end(*row.number, finish, processed, now)) return row.number;
@@ -116,9 +145,9 @@ class FinishActs {
   }
 
   template <class Row>
-  void hold(const core::FinishPlan& plan, const Finish& finish, Row& row, StoreTime now) {
-    const bool recorded = core::has_lease(finish);
-    const bool parked = plan.keep == core::FinishPlan::KeepAct::kPark;
+  void hold(const spi::FinishPlan& plan, const Finish& finish, Row& row, StoreTime now) {
+    const bool recorded = spi::has_lease(finish);
+    const bool parked = plan.keep == spi::FinishPlan::KeepAct::kPark;
     HeldMove move;
     move.due = parked ? tables_.held.kNeverDue : plan.due;
     move.attempts = finish.attempts;
@@ -127,14 +156,14 @@ class FinishActs {
     if (!row.key.empty()) move.key = row.key;
     if (move.key) move.fingerprint = row.record.fingerprint;
     const auto earlier = std::exchange(row.held, std::nullopt);
-    for (const core::PayloadFrom from : plan.from) {
+    for (const spi::PayloadFrom from : plan.from) {
       if (row.held) break;
-      if (from == core::PayloadFrom::kArrivalRow && finish.ack) {
+      if (from == spi::PayloadFrom::kArrivalRow && finish.ack) {
         row.held = tables_.held.move(*finish.ack, move);
-      } else if (from == core::PayloadFrom::kRecordRow && earlier) {
+      } else if (from == spi::PayloadFrom::kRecordRow && earlier) {
         row.held = tables_.held.move(RowTag{*earlier}, move);
         if (row.held) return;
-      } else if (from == core::PayloadFrom::kMessage && finish.keep != nullptr) {
+      } else if (from == spi::PayloadFrom::kMessage && finish.keep != nullptr) {
         HeldContent content = HeldContent::of(*finish.keep, finish.arrival);
         content.due = move.due;
         content.attempts = move.attempts;
@@ -145,22 +174,22 @@ class FinishActs {
         row.held = tables_.held.add(content, now);
       }
     }
-    const bool again = row.held && plan.record_row == core::FinishPlan::RowAct::kRemove;
+    const bool again = row.held && plan.record_row == spi::FinishPlan::RowAct::kRemove;
     if (again && earlier && earlier != finish_row(finish)) tables_.held.take_out(RowTag{*earlier});
   }
 
   template <class Row>
-  void bury(const core::FinishPlan& plan, const Finish& finish, const Row& row, StoreTime now) {
-    for (const core::PayloadFrom from : plan.from) {
-      if (from == core::PayloadFrom::kMessage && finish.keep != nullptr) {
+  void bury(const spi::FinishPlan& plan, const Finish& finish, const Row& row, StoreTime now) {
+    for (const spi::PayloadFrom from : plan.from) {
+      if (from == spi::PayloadFrom::kMessage && finish.keep != nullptr) {
         const HeldContent content = HeldContent::of(*finish.keep, finish.arrival);
         const auto record = content.key ? std::optional(finish.keep->key().id) : std::nullopt;
         tables_.dead_letters.keep(content, record, finish, plan.first_seen, now);
         return;
       }
       std::optional<RowTag> held;
-      if (from == core::PayloadFrom::kArrivalRow) held = finish.ack;
-      if (from == core::PayloadFrom::kRecordRow && row.held) held = RowTag{*row.held};
+      if (from == spi::PayloadFrom::kArrivalRow) held = finish.ack;
+      if (from == spi::PayloadFrom::kRecordRow && row.held) held = RowTag{*row.held};
       const auto arrival = held ? tables_.held.find(*held, now) : std::nullopt;
       if (!arrival) continue;
       HeldContent content = HeldContent::of(*arrival, finish.lease->key.consumer());

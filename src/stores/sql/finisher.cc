@@ -5,8 +5,8 @@
 namespace semel::sql {
 
 Applied Finisher::apply(const Finish& finish, StoreTime now) {
-  if (!core::has_lease(finish)) {
-    acts_.run<RecordRow>(core::plan_without_record(finish, now), finish, now);
+  if (!spi::has_lease(finish)) {
+    acts_.run<RecordRow>(acts_.plan_without_record(finish, now), finish, now);
     return Applied::kYes;
   }
   auto row = find(finish.lease->key);
@@ -22,10 +22,10 @@ std::optional<RecordRow> Finisher::find(const KeyId& id) {
 Applied Finisher::apply(RecordRow& row, std::optional<std::int64_t> reserved, const Finish& finish,
                         StoreTime now) {
   const KeyId& id = finish.lease->key;
-  std::optional<core::Record> record = std::move(row.record);
-  const core::FinishPlan plan = core::plan_finish(record, finish, now);
+  std::optional<spi::Record> record = std::move(row.record);
+  const spi::FinishPlan plan = spi::plan_finish(record, finish, now);
   if (plan.applied == Applied::kLeaseLost) return Applied::kLeaseLost;
-  if (plan.record == core::FinishPlan::RecordAct::kErase) {
+  if (plan.record == spi::FinishPlan::RecordAct::kErase) {
     tables_.records.erase(id);
     acts_.release(finish, now);
     return Applied::kYes;

@@ -29,7 +29,7 @@ class TableGates final : public Gates {
       database_.transact(sync, [&](Access& access) {
         const StoreTime now = access.now();
         std::optional<StoreTime> until;
-        if (time) until = core::due_after(now, *time);
+        if (time) until = spi::due_after(now, *time);
         access.tables().gates.shut(consumer, why, now, until);
       });
     });

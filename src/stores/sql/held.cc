@@ -171,7 +171,7 @@ class Held final : public HeldMessages {
 
   Result<void> extend(std::span<const RowTag> rows, milliseconds hidden) override {
     return change(rows, [&](HeldRows& held, std::span<const RowTag> sorted, StoreTime now) {
-      held.hide(sorted, core::due_after(now, hidden), now);
+      held.hide(sorted, spi::due_after(now, hidden), now);
     });
   }
 
@@ -223,7 +223,7 @@ class Held final : public HeldMessages {
       held.lines().lock(wanted.consumer);
     }
     wanted.now = work.now();
-    wanted.until = core::due_after(wanted.now, hidden);
+    wanted.until = spi::due_after(wanted.now, hidden);
     return HeldTake(held, wanted).run(line_of);
   }
 

@@ -1,12 +1,13 @@
 #include "stores/sql/held_content.h"
 
-#include "core/record_machine.h"
+#include <semel/spi/record_machine.h>
+
 #include "stores/sql/held_lines.h"
 
 namespace semel::sql {
 
 // A row that is due at the latest still shows before rows that wait for others.
-static_assert(core::kLatestDue < kBehind);
+static_assert(spi::kLatestDue < kBehind);
 
 HeldContent HeldContent::of(const Message& message, const Arrival* arrival) {
   HeldContent content;
@@ -46,7 +47,7 @@ HeldContent HeldContent::of(const Arrival& arrival, ConsumerNumber consumer) {
 HeldContent HeldContent::of(ConsumerNumber consumer, const HeldMessage& message, StoreTime now) {
   HeldContent content;
   content.consumer = consumer;
-  content.due = core::due_after(now, message.delay);
+  content.due = spi::due_after(now, message.delay);
   if (message.key) content.key = *message.key;
   content.payload = message.payload;
   content.headers = &message.headers;

@@ -36,6 +36,13 @@ struct HeldContent {
   static HeldContent of(ConsumerNumber consumer, const HeldMessage& message, StoreTime now);
 };
 
+// A held row that was tried, so that it may be held for a record; and its key.
+struct TriedRow {
+  RowTag row{};
+  ConsumerNumber consumer{};
+  Bytes key;
+};
+
 // How a held row waits again. Borrows the key.
 struct HeldMove {
   StoreTime due{};

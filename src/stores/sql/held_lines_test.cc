@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/record_machine.h"
+#include <semel/spi/record_machine.h>
+
 #include "stores/sql/held_rows.h"
 #include "stores/sql/many.h"
 
@@ -14,11 +15,11 @@ using namespace std::chrono_literals;
 constexpr StoreTime kNow{1'000'000ms};
 
 TEST(After, NoDelayIsSoLongThatARowWouldNeverShow) {
-  EXPECT_EQ(core::due_after(kNow, 5ms), kNow + 5ms);
-  EXPECT_EQ(core::due_after(kNow, 0ms), kNow);
-  EXPECT_EQ(core::due_after(kNow, -5ms), kNow);
-  EXPECT_EQ(core::due_after(kNow, std::chrono::milliseconds::max()), kBehind - 1ms);
-  EXPECT_EQ(core::due_after(kNow, kBehind - kNow), kBehind - 1ms);
+  EXPECT_EQ(spi::due_after(kNow, 5ms), kNow + 5ms);
+  EXPECT_EQ(spi::due_after(kNow, 0ms), kNow);
+  EXPECT_EQ(spi::due_after(kNow, -5ms), kNow);
+  EXPECT_EQ(spi::due_after(kNow, std::chrono::milliseconds::max()), kBehind - 1ms);
+  EXPECT_EQ(spi::due_after(kNow, kBehind - kNow), kBehind - 1ms);
   EXPECT_LT(kBehind, kNever);
 }
 

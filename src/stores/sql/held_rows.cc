@@ -5,8 +5,9 @@
 #include <map>
 #include <utility>
 
+#include <semel/spi/record_machine.h>
+
 #include "core/headers_text.h"
-#include "core/record_machine.h"
 #include "stores/sql/held_arrivals.h"
 #include "stores/sql/many.h"
 
@@ -28,6 +29,7 @@ struct HeldRows::Standing {
   RowTag row{};
   ConsumerNumber consumer{};
   std::optional<std::int64_t> inbox;
+  std::optional<Bytes> key;  // where it was tried
   bool behind_others = false;
   std::optional<RowTag> next;   // in its line
   bool next_is_behind = false;  // it waits for this row, or for what is before this row
@@ -161,7 +163,8 @@ void HeldRows::lock(std::span<const RowTag> rows, std::set<ConsumerNumber> lines
   in_parts(std::span<const RowTag>(unknown), [&](std::span<const RowTag> part) {
     Answer free = ask_many(session_, texts_.free, part);
     while (free.next()) {
-      free_[RowTag{free.integer(0)}] = {free.consumer(1), free.maybe_integer(2)};
+      free_[RowTag{free.integer(0)}] = {free.consumer(1), free.maybe_integer(2),
+                                        free.maybe_bytes(3)};
     }
   });
   std::erase_if(unknown, [this](RowTag row) { return free_.contains(row); });
@@ -198,6 +201,7 @@ std::vector<HeldRows::Standing> HeldRows::standing(std::span<const RowTag> rows)
       standing.row = row;
       standing.consumer = free->second.consumer;
       standing.inbox = free->second.inbox;
+      standing.key = free->second.key;
       found.push_back(standing);
     } else if (lined_.contains(row)) {
       in_lines.push_back(row);
@@ -218,6 +222,7 @@ void HeldRows::add_lined(std::span<const RowTag> rows, std::vector<Standing>& fo
     standing.behind_others = !lined.null(3) && RowTag{lined.integer(3)} != standing.row;
     if (!lined.null(4)) standing.next = RowTag{lined.integer(4)};
     standing.next_is_behind = lined.maybe_time(5) == kBehind;
+    standing.key = lined.maybe_bytes(6);
     found.push_back(standing);
   }
 }
@@ -226,7 +231,7 @@ void HeldRows::release(std::span<const RowTag> rows, milliseconds delay, StoreTi
   if (delay > milliseconds(0)) {
     lock(rows);
     for (const RowTag row : rows)
-      session_.queue(texts_.release_later, {row, core::due_after(now, delay)});
+      session_.queue(texts_.release_later, {row, spi::due_after(now, delay)});
     return;
   }
   // What goes back without delay stands again where it stood: its order is kept.
@@ -287,6 +292,26 @@ void HeldRows::move_up(std::span<const Standing> gone) {
 std::optional<HeldRows::Gone> HeldRows::take_out(RowTag row) {
   const auto gone = take_out({&row, 1});
   return gone.empty() ? std::nullopt : std::optional(gone.front());
+}
+
+std::vector<TriedRow> HeldRows::tried(std::span<const RowTag> rows) {
+  std::vector<TriedRow> tried;
+  for (Standing& row : standing(rows)) {
+    if (row.key) tried.push_back({row.row, row.consumer, *std::move(row.key)});
+  }
+  return tried;
+}
+
+std::optional<TriedRow> HeldRows::tried(RowTag row) {
+  auto found = tried({&row, 1});
+  return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
+}
+
+void HeldRows::wait(RowTag row, StoreTime due) {
+  const auto consumer = consumer_of(row);
+  if (!consumer) return;
+  session_.queue(texts_.release_later, {row, due});
+  if (due < kBehind) ring(*consumer);
 }
 
 std::optional<std::int64_t> HeldRows::inbox_of(RowTag row) {

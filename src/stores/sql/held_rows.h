@@ -80,6 +80,11 @@ class HeldRows {
   // Those of `rows` that were there.
   std::vector<Gone> take_out(std::span<const RowTag> rows);
   std::optional<Gone> take_out(RowTag row);
+  // Those of `rows` that were tried.
+  std::vector<TriedRow> tried(std::span<const RowTag> rows);
+  std::optional<TriedRow> tried(RowTag row);
+  // Shows it at `due`, and nobody has it in hand. It keeps its number.
+  void wait(RowTag row, StoreTime due);
   std::optional<std::int64_t> inbox_of(RowTag row);
   std::optional<Arrival> find(RowTag row, StoreTime now);
 
@@ -124,6 +129,7 @@ class HeldRows {
   struct Free {
     ConsumerNumber consumer{};
     std::optional<std::int64_t> inbox;
+    std::optional<Bytes> key;  // where it was tried
   };
   std::set<RowTag> asked_;
   std::map<RowTag, Free> free_;

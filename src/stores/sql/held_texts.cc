@@ -13,6 +13,9 @@ std::string in_line(const std::string& column, const std::string& which = {}) {
          "AND other.line = this.line" +
          which + " ORDER BY other.consumer, other.line, other.place LIMIT 1)";
 }
+// The key of a row that was tried, under which a record may wait with it.
+constexpr const char* kTriedKey =
+    "CASE WHEN first_seen IS NOT NULL AND fingerprint IS NOT NULL THEN message_key END";
 constexpr const char* kBehindThis = " AND other.place > this.place";
 
 }  // namespace
@@ -52,14 +55,16 @@ HeldTexts::HeldTexts(const Dialect& dialect)
       hide(dialect,
            "UPDATE semel_held SET due_at = ?2 "
            "WHERE row_id = ?1 AND taken_by IS NOT NULL AND due_at > ?3"),
-      free(dialect, "SELECT row_id, consumer, inbox FROM semel_held WHERE row_id IN " + list() +
+      free(dialect, "SELECT row_id, consumer, inbox, " + std::string(kTriedKey) +
+                        " FROM semel_held WHERE row_id IN " + list() +
                         " AND line IS NULL ORDER BY row_id FOR UPDATE"),
       // Asked of rows that stand in lines. To say so would lead PostgreSQL to read the index of all
       // that do.
       whose(dialect, "SELECT row_id, consumer FROM semel_held WHERE row_id IN " + list()),
       lined(dialect, "SELECT row_id, consumer, inbox, " + in_line("row_id") + ", " +
                          in_line("row_id", kBehindThis) + ", " + in_line("due_at", kBehindThis) +
-                         " FROM semel_held AS this WHERE row_id IN " + list() + " FOR UPDATE"),
+                         ", " + kTriedKey + " FROM semel_held AS this WHERE row_id IN " + list() +
+                         " FOR UPDATE"),
       remove(dialect, "DELETE FROM semel_held WHERE row_id IN " + list()),
       find(dialect, "SELECT " + arrival_columns() + " FROM semel_held WHERE row_id = ?1"),
       payload(dialect, "SELECT payload FROM semel_held WHERE row_id = ?1"),

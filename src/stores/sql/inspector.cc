@@ -71,7 +71,7 @@ class TableInspector final : public RecordInspector {
 
   Result<std::optional<Lease>> seize(const KeyId& id, std::chrono::milliseconds lease) override {
     return change([&](Records& records, StoreTime now) {
-      return records.seize(id, core::draw_nonce(random_), lease, now);
+      return records.seize(id, spi::draw_nonce(random_), lease, now);
     });
   }
 

@@ -7,7 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "core/record_machine.h"
+#include <semel/spi/record_machine.h>
+
 #include "stores/sql/dead_letter_rows.h"
 #include "stores/sql/held_content.h"
 #include "stores/sql/lock.h"
@@ -20,7 +21,7 @@ template <class Tables>
 bool reopen_record(Tables& tables, const KeyId& id, StoreTime now) {
   auto& records = tables.open_records();
   auto row = records.find(id, Lock::kForUpdate);
-  if (!row || !core::decide_unlock(row->record, now)) return false;
+  if (!row || !spi::decide_unlock(row->record, now)) return false;
   if (row->held) {
     HeldMove move;
     move.due = now;
@@ -41,7 +42,7 @@ bool reopen_record(Tables& tables, const KeyId& id, StoreTime now) {
 }
 
 // Throws R241 where a consumer has the record in hand.
-inline void check_forget(const core::Record& record, StoreTime now) {
+inline void check_forget(const spi::Record& record, StoreTime now) {
   if (record.state != RecordState::kConsuming || record.lease_until <= now) return;
   fail({ErrorKind::kBlocked, "R241",
         "a running consumer holds this record: forgetting it now would let it happen twice",
@@ -51,7 +52,7 @@ inline void check_forget(const core::Record& record, StoreTime now) {
 // A record that is there, without its result.
 template <class Row>
 RecordView view_of_row(const KeyId& id, Row row) {
-  RecordView view = core::view_of(id, std::move(row.record));
+  RecordView view = spi::view_of(id, std::move(row.record));
   view.key = std::move(row.key);
   return view;
 }
@@ -62,7 +63,7 @@ std::optional<Lease> seize_record(Tables& tables, const KeyId& id, const Nonce& 
                                   std::chrono::milliseconds lease, StoreTime now) {
   auto& records = tables.open_records();
   auto row = records.find(id, Lock::kForUpdate);
-  if (!row || !core::decide_seize(row->record, nonce, lease, now)) return std::nullopt;
+  if (!row || !spi::decide_seize(row->record, nonce, lease, now)) return std::nullopt;
   row->holder.reset();
   records.save(id, *row, now);
   return Lease{id, row->record.token, nonce};

@@ -58,7 +58,7 @@ std::string record_columns(std::string_view prefix) {
 
 RecordRow record_at(const Answer& answer) {
   RecordRow row;
-  core::Record& record = row.record;
+  spi::Record& record = row.record;
   record.state = state_of(answer.bytes(1));
   record.fingerprint = answer.fingerprint(2);
   record.token = static_cast<Token>(answer.integer(3));
@@ -146,7 +146,7 @@ std::unordered_set<KeyId> RecordRows::completed(std::span<const KeyId> ids) {
 }
 
 void RecordRows::save(const KeyId& id, const RecordRow& row, StoreTime now) {
-  const core::Record& record = row.record;
+  const spi::Record& record = row.record;
   const bool open = record.state != RecordState::kCompleted;
   const bool leased = record.state == RecordState::kConsuming;
   session_.queue(

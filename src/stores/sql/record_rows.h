@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/record_machine.h"
+#include <semel/spi/record_machine.h>
+
 #include "stores/sql/consumer_stats.h"
 #include "stores/sql/lock.h"
 #include "stores/sql/session.h"
@@ -18,7 +19,7 @@
 namespace semel::sql {
 
 struct RecordRow {
-  core::Record record;
+  spi::Record record;
   Bytes key;
   std::optional<std::int64_t> holder;  // semel_instance
   std::optional<std::int64_t> held;    // semel_held row with its payload

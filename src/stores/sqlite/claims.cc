@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "core/record_machine.h"
+#include <semel/spi/record_machine.h>
 
 namespace semel::sqlite {
 void sort_by_id(std::span<const Message* const> messages, std::vector<std::uint32_t>& order) {
@@ -18,7 +18,7 @@ void sort_by_id(std::span<const Message* const> messages, std::vector<std::uint3
 }
 
 Claim answer_of(Tables& tables, const Finished& found, const Message& message, bool want_result) {
-  if (!core::same_fingerprint(found.fingerprint, message.fingerprint())) {
+  if (!spi::same_fingerprint(found.fingerprint, message.fingerprint())) {
     return Conflict{found.fingerprint, message.fingerprint()};
   }
   Completed completed;
@@ -50,11 +50,11 @@ Claim LeaseClaims::claim_one(const Message& message, const ClaimOptions& options
     return answer_of(tables_, tables_.generations.found(), message, options.want_result);
   }
   std::optional<LiveRow> row = any_live ? tables_.live.find(id) : std::nullopt;
-  std::optional<core::Record> record;
+  std::optional<spi::Record> record;
   if (row) record = row->record;
-  const core::ClaimRequest request{id, message.fingerprint(), token,
-                                   core::draw_nonce(*environment_.random), options.lease};
-  Claim answer = core::decide_claim(record, request, now);
+  const spi::ClaimRequest request{id, message.fingerprint(), token,
+                                  spi::draw_nonce(*environment_.random), options.lease};
+  Claim answer = spi::decide_claim(record, request, now);
   if (!std::holds_alternative<Acquired>(answer)) return answer;
   if (!row) row.emplace();
   row->record = *std::move(record);
@@ -93,8 +93,8 @@ Claim UnitClaims::claim_one(std::size_t at, const Message& message, const UnitOp
   }
   std::optional<LiveRow> live = any_live ? tables_.live.find(id) : std::nullopt;
   if (live) {
-    std::optional<core::Record> record = live->record;
-    Claim answer = core::decide_claim(record, {id, message.fingerprint(), {}, {}, {}}, now);
+    std::optional<spi::Record> record = live->record;
+    Claim answer = spi::decide_claim(record, {id, message.fingerprint(), {}, {}, {}}, now);
     auto* const acquired = std::get_if<Acquired>(&answer);
     if (acquired == nullptr) {
       generation.erase(id);

@@ -5,8 +5,8 @@
 namespace semel::sqlite {
 
 Applied Finisher::apply(const Finish& finish, StoreTime now) {
-  if (!core::has_lease(finish)) {
-    acts_.run<LiveRow>(core::plan_without_record(finish, now), finish, now);
+  if (!spi::has_lease(finish)) {
+    acts_.run<LiveRow>(acts_.plan_without_record(finish, now), finish, now);
     return Applied::kYes;
   }
   auto live = tables_.live.find(finish.lease->key);
@@ -17,10 +17,10 @@ Applied Finisher::apply(const Finish& finish, StoreTime now) {
 Applied Finisher::apply(LiveRow& live, std::optional<std::int64_t> reserved, const Finish& finish,
                         StoreTime now) {
   const KeyId& id = finish.lease->key;
-  std::optional<core::Record> record = std::move(live.record);
-  core::FinishPlan plan = core::plan_finish(record, finish, now);
+  std::optional<spi::Record> record = std::move(live.record);
+  spi::FinishPlan plan = spi::plan_finish(record, finish, now);
   if (plan.applied == Applied::kLeaseLost) return Applied::kLeaseLost;
-  if (plan.record == core::FinishPlan::RecordAct::kErase) {
+  if (plan.record == spi::FinishPlan::RecordAct::kErase) {
     tables_.live.erase(id);
     acts_.release(finish, now);
     return Applied::kYes;
@@ -28,9 +28,9 @@ Applied Finisher::apply(LiveRow& live, std::optional<std::int64_t> reserved, con
   live.holder.reset();
   live.record = *std::move(record);
   if (finish.to == Finish::To::kCompleted) return complete(id, live, finish, now);
-  if (plan.journal == core::FinishPlan::JournalAct::kNoteGivingUp) live.steps = true;
+  if (plan.journal == spi::FinishPlan::JournalAct::kNoteGivingUp) live.steps = true;
   // The record knows that it has no journal: nothing in it is to be forgotten.
-  if (!live.steps) plan.journal = core::FinishPlan::JournalAct::kNone;
+  if (!live.steps) plan.journal = spi::FinishPlan::JournalAct::kNone;
   acts_.run(plan, finish, live, reserved, now);
   tables_.live.save(id, live, now);
   return Applied::kYes;
@@ -51,7 +51,7 @@ void Finisher::completed_in(Generation& generation, const KeyId& id, const LiveR
                             StoreTime now) {
   const bool received = live != nullptr && live->inbox;
   const auto written =
-      acts_.end_rows(core::plan_completion(), finish, live != nullptr ? &live->held : nullptr,
+      acts_.end_rows(spi::plan_completion(), finish, live != nullptr ? &live->held : nullptr,
                      {inbox, received}, now);
   if (written) {
     if (written != inbox) generation.set_detail(id, std::nullopt, written);

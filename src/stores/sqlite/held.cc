@@ -142,7 +142,7 @@ class Held final : public HeldMessages {
         HeldRows& held = transaction.tables().held;
         const StoreTime now = transaction.now();
         Take take(held, consumer, max_messages, max_bytes, instance, now,
-                  core::due_after(now, hidden));
+                  spi::due_after(now, hidden));
         taken = take.run(line_of);
         more = take.more() && std::chrono::steady_clock::now() < end;
         // This commit wakes nobody here: what others had added before it was looked at.
@@ -201,7 +201,7 @@ class Held final : public HeldMessages {
 
   Result<void> extend(std::span<const RowTag> rows, milliseconds hidden) override {
     return change(rows, [&](HeldRows& held, RowTag row, StoreTime now) {
-      held.hide(row, core::due_after(now, hidden), now);
+      held.hide(row, spi::due_after(now, hidden), now);
     });
   }
 

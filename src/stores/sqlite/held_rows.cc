@@ -76,7 +76,10 @@ HeldRows::HeldRows(Connection& connection)
       ages_(connection,
             "SELECT min(coalesce(first_seen, enqueued_at)), max(enqueued_at) FROM semel_held "
             "WHERE consumer = ?1 AND due_at < ?2"),
-      inbox_(connection, "SELECT inbox FROM semel_held WHERE row = ?1") {}
+      inbox_(connection, "SELECT inbox FROM semel_held WHERE row = ?1"),
+      tried_(connection,
+             "SELECT consumer, key FROM semel_held WHERE row = ?1 AND first_seen IS NOT NULL "
+             "AND fingerprint IS NOT NULL AND key IS NOT NULL") {}
 
 std::int64_t HeldRows::add(const HeldContent& content, StoreTime now) {
   const std::string headers = content.headers != nullptr ? core::text_of(*content.headers) : "";
@@ -155,7 +158,7 @@ void HeldRows::release(RowTag row, milliseconds delay, StoreTime now) {
   if (delay <= milliseconds(0)) {
     release_.bind(1, number).bind(2, kBehind).run();
   } else {
-    release_later_.bind(1, number).bind(2, core::due_after(now, delay)).run();
+    release_later_.bind(1, number).bind(2, spi::due_after(now, delay)).run();
   }
 }
 
@@ -179,6 +182,17 @@ std::optional<HeldRows::Gone> HeldRows::take_out(RowTag row) {
   }
   if (line) lines_.move_up(consumer, *line);
   return gone;
+}
+
+std::optional<sql::TriedRow> HeldRows::tried(RowTag row) {
+  tried_.bind(1, static_cast<std::int64_t>(row));
+  const Reading reading(tried_);
+  if (!tried_.next()) return std::nullopt;
+  return sql::TriedRow{row, tried_.consumer(0), tried_.text(1)};
+}
+
+void HeldRows::wait(RowTag row, StoreTime due) {
+  release_later_.bind(1, static_cast<std::int64_t>(row)).bind(2, due).run();
 }
 
 std::optional<std::int64_t> HeldRows::inbox_of(RowTag row) {

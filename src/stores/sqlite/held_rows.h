@@ -46,6 +46,10 @@ class HeldRows {
     std::optional<std::int64_t> inbox;
   };
   std::optional<Gone> take_out(RowTag row);
+  // None where it was not tried.
+  std::optional<sql::TriedRow> tried(RowTag row);
+  // Shows it at `due`, and nobody has it in hand. It keeps its number.
+  void wait(RowTag row, StoreTime due);
   std::optional<std::int64_t> inbox_of(RowTag row);
   std::optional<Arrival> find(RowTag row, StoreTime now);
 
@@ -85,6 +89,7 @@ class HeldRows {
   Prepared count_;
   Prepared ages_;
   Prepared inbox_;
+  Prepared tried_;
 };
 
 }  // namespace semel::sqlite

@@ -89,7 +89,7 @@ std::optional<LiveRow> LiveRows::find(const KeyId& id) {
 }
 
 void LiveRows::save(const KeyId& id, const LiveRow& row, StoreTime now) {
-  const core::Record& record = row.record;
+  const spi::Record& record = row.record;
   save_.bind(1, id)
       .bind_text(2, to_string(record.state))
       .bind(3, record.fingerprint)

@@ -5,7 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/record_machine.h"
+#include <semel/spi/record_machine.h>
+
 #include "stores/sql/consumer_stats.h"
 #include "stores/sql/lock.h"
 #include "stores/sqlite/prepared.h"
@@ -13,7 +14,7 @@
 namespace semel::sqlite {
 
 struct LiveRow {
-  core::Record record;
+  spi::Record record;
   Bytes key;
   std::optional<std::int64_t> holder;  // semel_instance
   std::optional<std::int64_t> held;    // semel_held row with its payload

@@ -145,7 +145,7 @@ Result<std::vector<Applied>> SqliteStore::renew(std::span<const Lease> leases, m
     std::vector<Applied> applied;
     if (leases.empty()) return applied;
     WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
-    const StoreTime until = core::due_after(transaction.now(), lease);
+    const StoreTime until = spi::due_after(transaction.now(), lease);
     applied.reserve(leases.size());
     for (const Lease& one : leases) {
       const bool renewed = transaction.tables().live.renew(one.key, one.nonce, until);

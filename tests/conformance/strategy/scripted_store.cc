@@ -13,7 +13,7 @@ Applied apply(ScriptedState& state, const Finish& finish, StoreTime now) {
   if (finish.lease) {
     const auto at = state.records.find(finish.lease->key);
     if (at == state.records.end()) return Applied::kLeaseLost;
-    if (core::decide_finish(at->second, finish, now) == Applied::kLeaseLost) {
+    if (spi::decide_finish(at->second, finish, now) == Applied::kLeaseLost) {
       return Applied::kLeaseLost;
     }
   }
@@ -58,10 +58,10 @@ class ScriptedUnit final : public UnitOfWork {
       if (!store_.refuse_key.empty() && message->key().text == store_.refuse_key) {
         return failure({ErrorKind::kRejected, {}, "a key that is refused", {}});
       }
-      core::ClaimRequest request;
+      spi::ClaimRequest request;
       request.key = message->key().id;
       request.fingerprint = message->fingerprint();
-      answers.push_back(core::decide_claim(staged_.records[request.key], request, store_.now));
+      answers.push_back(spi::decide_claim(staged_.records[request.key], request, store_.now));
       if (std::holds_alternative<Acquired>(answers.back())) open_.insert(request.key);
     }
     return answers;
@@ -250,7 +250,7 @@ Result<Applied> ScriptedStore::keep(const Lease& lease, const StepEntry& entry) 
 
 Result<bool> ScriptedStore::give_up(const KeyId& record, const GivingUp& note) {
   auto& at = state.records[record];
-  if (!at || !core::decide_unlock(*at, now)) return false;
+  if (!at || !spi::decide_unlock(*at, now)) return false;
   state.steps[record].giving_up = note;
   return true;
 }
@@ -270,13 +270,13 @@ Result<std::vector<Claim>> ScriptedStore::claim(std::span<const Message* const> 
   }
   std::vector<Claim> answers;
   for (const Message* message : messages) {
-    core::ClaimRequest request;
+    spi::ClaimRequest request;
     request.key = message->key().id;
     request.fingerprint = message->fingerprint();
     request.token = Token{++next_nonce_};
     std::memcpy(request.nonce.bytes.data(), &next_nonce_, sizeof next_nonce_);
     request.lease = options.lease;
-    answers.push_back(core::decide_claim(state.records[request.key], request, now));
+    answers.push_back(spi::decide_claim(state.records[request.key], request, now));
   }
   return answers;
 }
@@ -286,7 +286,7 @@ Result<std::vector<Applied>> ScriptedStore::renew(std::span<const Lease> leases,
   std::vector<Applied> answers;
   for (const Lease& one : leases) {
     auto& record = state.records[one.key];
-    const bool ours = record && core::decide_renew(*record, one.nonce, lease, now);
+    const bool ours = record && spi::decide_renew(*record, one.nonce, lease, now);
     answers.push_back(ours ? Applied::kYes : Applied::kLeaseLost);
   }
   return answers;

@@ -19,16 +19,15 @@
 #include <string>
 #include <vector>
 
+#include <semel/spi/record_machine.h>
 #include <semel/steps.h>
 #include <semel/store.h>
 #include <semel/unit_of_work.h>
 
-#include "core/record_machine.h"
-
 namespace semel::strategies {
 
 struct ScriptedState {
-  std::map<KeyId, std::optional<core::Record>> records;
+  std::map<KeyId, std::optional<spi::Record>> records;
   std::map<std::string, int> effects;
   std::vector<std::string> made;  // in the order of the statements, whatever was undone by itself
   struct Kept {

@@ -27,6 +27,25 @@ TEST_P(StrategySuite, TheSameMessageTwice) {
   EXPECT_EQ(effects(), natural ? 20 : 10);
 }
 
+// As after a change of strategy: natural and query know nothing of a record that waits.
+TEST_P(StrategySuite, ARetryThatAnEarlierStrategyHasLeftIsHandledOnce) {
+  const auto left = batch(keys(3));
+  for (const Delivery& delivery : left) {
+    const Message* const message = &delivery.message;
+    ClaimOptions options;
+    options.lease = kLongLease;
+    const Claim claim = inner_->claim({&message, 1}, options).value().at(0);
+    ASSERT_TRUE(std::holds_alternative<Acquired>(claim));
+    const Finish retry = test::retrying(std::get<Acquired>(claim).lease, milliseconds(0), message);
+    ASSERT_EQ(inner_->finish({&retry, 1}).value().at(0), Applied::kYes);
+  }
+  const auto one = strategy();
+  const auto held = deliver_held(*one);
+  EXPECT_EQ(count(held, Kind::kDone), 3U);
+  EXPECT_EQ(effects(), 3);
+  for (const auto& key : keys(3)) EXPECT_EQ(runs(key), 1) << key;
+}
+
 TEST_P(StrategySuite, OneThatThrowsAmong99CostsNobodyElse) {
   const auto one = strategy([](const Message& message, Transaction*) -> std::optional<Verdict> {
     if (message.key().text == "k042") throw std::runtime_error("no");

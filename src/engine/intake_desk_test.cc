@@ -1,0 +1,44 @@
+#include "engine/intake_desk.h"
+
+#include <gtest/gtest.h>
+
+#include <semel/held_messages.h>
+#include <semel/memory.h>
+
+#include "tests/support/builders.h"
+#include "tests/support/recording_observer.h"
+
+namespace semel::engine {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Else a row that comes back with its record would be discarded for ever.
+TEST(IntakeDeskTest, ADiscardedRowGoesAlthoughARecordWaitsWithIt) {
+  const auto store = make_memory_store();
+  const ConsumerNumber number = store->attach({"orders", "recipe", false, {}}).value();
+  const Message empty = test::make_message(number, "key", "");
+  const Message* const message = &empty;
+  const Claim claim = store->claim({&message, 1}, {}).value().at(0);
+  const Finish again = test::retrying(std::get<Acquired>(claim).lease, milliseconds(0), &empty);
+  ASSERT_EQ(store->finish({&again, 1}).value().at(0), Applied::kYes);
+  HeldMessages& held = *store->facets().held;
+  auto arrivals = held.take(number, 1, 1, std::chrono::seconds(60)).value();
+  ASSERT_EQ(arrivals.size(), 1u);
+  // As of a letter from elsewhere, which says nothing of when it was first seen.
+  arrivals[0].since_first.reset();
+
+  IntakeDesk::Options options;
+  options.consumer = "orders";
+  options.number = number;
+  options.empty = core::EmptyPayload::kDiscard;
+  test::RecordingObserver seen;
+  IntakeDesk desk(options, *store, seen);
+  EXPECT_TRUE(desk.take_in(std::move(arrivals), {}).empty());
+  ASSERT_EQ(desk.keep_refused().value().size(), 1u);
+  EXPECT_EQ(seen.count(Outcome::Kind::kDiscarded), 1u);
+  EXPECT_EQ(held.depth(number).value().rows, 0u);
+}
+
+}  // namespace
+}  // namespace semel::engine
