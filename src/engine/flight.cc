@@ -133,8 +133,10 @@ std::vector<Delivery> Flight::take_locked(ConsumerGate::Room room) {
   if (tries) {
     most = 1;
   } else if (workers_ > 1 && suspects_ == 0) {
-    const auto workers = static_cast<std::size_t>(workers_);
-    const std::size_t share = (sequencer_.waiting() + workers - 1) / workers;
+    // Not with those that have a batch: by the time they are back there is more, and a commit for
+    // each part of what waits now would cost as much as one for all of it.
+    const auto free = static_cast<std::size_t>(std::max(workers_ - in_strategy_, 1));
+    const std::size_t share = (sequencer_.waiting() + free - 1) / free;
     // A batch that takes every free key leaves the others nothing, however short it is.
     if (!followers_ || sequencer_.ready_keys() > share) most = std::min(most, share);
   }

@@ -484,5 +484,16 @@ TEST(Flight, WorkersShareWhatWaits) {
   EXPECT_EQ(f.take(false).size(), 2u);
 }
 
+TEST(Flight, WhatWaitsIsSharedOnlyWithWorkersThatAreFree) {
+  Flight f({100, 1 << 20}, BatchSize(100, 100, milliseconds(20)), 3);
+  for (int i = 0; i < 9; ++i) f.add(one("k" + std::to_string(i)));
+  EXPECT_EQ(f.take(false).size(), 3U);
+  EXPECT_EQ(f.take(false).size(), 3U);
+  EXPECT_EQ(f.take(false).size(), 3U) << "the two others have a batch each";
+  for (int i = 9; i < 13; ++i) f.add(one("k" + std::to_string(i)));
+  f.returned();
+  EXPECT_EQ(f.take(false).size(), 4U) << "nobody else is free for the rest";
+}
+
 }  // namespace
 }  // namespace semel::engine

@@ -289,6 +289,7 @@ CallRun::~CallRun() {
 }
 
 void CallRun::run(std::span<const std::size_t> which) {
+  finisher_.handlers_begin();
   if (std::holds_alternative<BatchHandler>(context_.handler)) {
     run_at_once(which);
   } else {

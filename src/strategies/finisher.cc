@@ -60,6 +60,11 @@ bool Finisher::due() const {
   return !items_.empty() && context_.environment->clock->now() - told_at_ >= kLinger;
 }
 
+void Finisher::handlers_begin() {
+  const system::MutexLock lock(mutex_);
+  told_at_ = context_.environment->clock->now();
+}
+
 void Finisher::flush_if_due() {
   const system::MutexLock lock(mutex_);
   if (due()) tell(true);

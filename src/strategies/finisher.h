@@ -39,6 +39,9 @@ class Finisher {
   void add(Delivery& delivery, Ending ending, EndingSink& sink, Keeper::Watch* watch,
            std::size_t lease);
 
+  // From here on endings are collected: the time that the claim took is nobody's wait, and would
+  // have the first ending told by itself.
+  void handlers_begin() SEMEL_EXCLUDES(mutex_);
   // Tells the store when what was collected has waited long enough.
   void flush_if_due() SEMEL_EXCLUDES(mutex_);
   // The same, from the keeper's thread while a handler runs: tries once.

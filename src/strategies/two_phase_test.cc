@@ -67,6 +67,17 @@ TEST_F(TwoPhaseTest, SlowHandlersAreFinishedOneByOne) {
   EXPECT_EQ(faults_.calls(StoreCall::kFinish), 4U);
 }
 
+TEST_F(TwoPhaseTest, ASlowClaimHastensNoEnding) {
+  auto deliveries = batch(keys(4));
+  RememberingSink sink;
+  Finisher finisher(context_, sink);
+  const Claimed claimed = claim_batch(context_, deliveries, finisher, sink);
+  environment_.clock.advance(milliseconds(50));
+  run_calls(context_, calls_of(claimed), finisher, sink);
+  EXPECT_EQ(sink.count(Kind::kDone), 4U);
+  EXPECT_EQ(faults_.calls(StoreCall::kFinish), 1U) << "the first ending would be told by itself";
+}
+
 TEST_F(TwoPhaseTest, ASlowHandlerHoldsBackNobodysEnding) {
   std::size_t finished_meanwhile = 0;
   handle([&](const Message& message, const Attempt&) {

@@ -32,31 +32,31 @@ std::vector<Claim> LeaseClaims::claim(std::span<const Message* const> messages,
                                       StoreTime now) {
   std::vector<Claim> answers(messages.size());
   sort_by_id(messages, order_);
-  const bool any_live = tables_.live.any();
   // Tokens are given in the order of the request; what is not used is used by nobody.
   const auto first =
       static_cast<std::uint64_t>(tables_.meta.take_tokens(tables_.facts, messages.size()));
   for (const std::uint32_t at : order_) {
-    answers[at] =
-        claim_one(*messages[at], options, instance, static_cast<Token>(first + at), any_live, now);
+    answers[at] = claim_one(*messages[at], options, instance, static_cast<Token>(first + at), now);
   }
   return answers;
 }
 
 Claim LeaseClaims::claim_one(const Message& message, const ClaimOptions& options,
-                             std::int64_t instance, Token token, bool any_live, StoreTime now) {
+                             std::int64_t instance, Token token, StoreTime now) {
   const KeyId& id = message.key().id;
   if (tables_.generations.having(id) != nullptr) {
     return answer_of(tables_, tables_.generations.found(), message, options.want_result);
   }
-  std::optional<LiveRow> row = any_live ? tables_.live.find(id) : std::nullopt;
-  std::optional<spi::Record> record;
-  if (row) record = row->record;
   const spi::ClaimRequest request{id, message.fingerprint(), token,
-                                  spi::draw_nonce(*environment_.random), options.lease};
+                                   spi::draw_nonce(*environment_.random), options.lease};
+  // Most are new: they cost one statement.
+  std::optional<spi::Record> record;
+  Claim fresh = spi::decide_claim(record, request, now);
+  if (tables_.live.add_claimed(id, *record, message.key().text, instance, now)) return fresh;
+  std::optional<LiveRow> row = tables_.live.find(id);
+  record = row->record;
   Claim answer = spi::decide_claim(record, request, now);
   if (!std::holds_alternative<Acquired>(answer)) return answer;
-  if (!row) row.emplace();
   row->record = *std::move(record);
   row->key = message.key().text;
   row->holder = instance;

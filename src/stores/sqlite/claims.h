@@ -29,7 +29,7 @@ class LeaseClaims {
 
  private:
   Claim claim_one(const Message& message, const ClaimOptions& options, std::int64_t instance,
-                  Token token, bool any_live, StoreTime now);
+                  Token token, StoreTime now);
 
   Tables& tables_;
   Environment& environment_;

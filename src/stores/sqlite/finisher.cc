@@ -9,6 +9,7 @@ Applied Finisher::apply(const Finish& finish, StoreTime now) {
     acts_.run<LiveRow>(acts_.plan_without_record(finish, now), finish, now);
     return Applied::kYes;
   }
+  if (complete_alone(finish, now)) return Applied::kYes;
   auto live = tables_.live.find(finish.lease->key);
   if (!live) return Applied::kLeaseLost;
   return apply(*live, std::nullopt, finish, now);
@@ -34,6 +35,19 @@ Applied Finisher::apply(LiveRow& live, std::optional<std::int64_t> reserved, con
   acts_.run(plan, finish, live, reserved, now);
   tables_.live.save(id, live, now);
   return Applied::kYes;
+}
+
+// Most completions: what core::plan_completion() does then is to move the record.
+bool Finisher::complete_alone(const Finish& finish, StoreTime now) {
+  if (finish.to != Finish::To::kCompleted || finish.inbox || finish.ack) return false;
+  const KeyId& id = finish.lease->key;
+  Generation& generation = tables_.generations.active(tables_.ttls.of(id.consumer()), now);
+  if (!generation.insert_live(id, finish.lease->nonce, now)) return false;
+  if (!finish.result.empty()) {
+    generation.set_detail(id, tables_.results.add(finish.result), std::nullopt);
+  }
+  tables_.live.erase(id);
+  return true;
 }
 
 Applied Finisher::complete(const KeyId& id, const LiveRow& live, const Finish& finish,

@@ -27,6 +27,9 @@ class Finisher {
   sql::FinishActs<Tables>& acts() noexcept { return acts_; }
 
  private:
+  // Completes a record that has nothing kept beside it; false where the lease is lost, or where
+  // there is more to do.
+  bool complete_alone(const Finish& finish, StoreTime now);
   Applied complete(const KeyId& id, const LiveRow& live, const Finish& finish, StoreTime now);
 
   Tables& tables_;

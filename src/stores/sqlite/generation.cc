@@ -26,6 +26,12 @@ Generation::Generation(Connection& connection, GenerationRow row)
       insert_sql_(fmt::format("INSERT INTO {} (id, fingerprint, completed_at, inbox) "
                               "VALUES (?1, ?2, ?3, ?4) ON CONFLICT (id) DO NOTHING",
                               table_of(row_.number))),
+      insert_live_sql_(
+          fmt::format("INSERT INTO {} (id, fingerprint, completed_at) "
+                      "SELECT id, fingerprint, ?3 FROM semel_live WHERE id = ?1 AND nonce = ?2 "
+                      "AND state = 'consuming' AND held IS NULL AND inbox IS NULL AND steps = 0 "
+                      "ON CONFLICT (id) DO NOTHING",
+                      table_of(row_.number))),
       find_sql_(fmt::format("SELECT fingerprint, completed_at, result, inbox FROM {} WHERE id = ?1",
                             table_of(row_.number))),
       erase_sql_(fmt::format("DELETE FROM {} WHERE id = ?1", table_of(row_.number))),
@@ -38,6 +44,7 @@ Generation::Generation(Connection& connection, GenerationRow row)
           fmt::format("SELECT id FROM {} WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT 1",
                       table_of(row_.number))),
       insert_(connection, insert_sql_.c_str()),
+      insert_live_(connection, insert_live_sql_.c_str()),
       find_(connection, find_sql_.c_str()),
       erase_(connection, erase_sql_.c_str()),
       detail_(connection, detail_sql_.c_str()),
@@ -49,6 +56,14 @@ bool Generation::insert(const KeyId& id, const Fingerprint& fingerprint, StoreTi
                         std::optional<std::int64_t> inbox) {
   insert_.bind(1, id).bind(2, fingerprint).bind(3, now).bind(4, inbox);
   if (insert_.change() == 0) return false;
+  ++uncounted;
+  ranges_.clear();
+  return true;
+}
+
+bool Generation::insert_live(const KeyId& id, const Nonce& nonce, StoreTime now) {
+  insert_live_.bind(1, id).bind(2, nonce).bind(3, now);
+  if (insert_live_.change() == 0) return false;
   ++uncounted;
   ranges_.clear();
   return true;

@@ -41,6 +41,10 @@ class Generation {
   // False where the id is there already.
   bool insert(const KeyId& id, const Fingerprint& fingerprint, StoreTime now,
               std::optional<std::int64_t> inbox);
+  // The same for a live record that `nonce` holds and that has nothing kept beside it: in one
+  // statement, which leaves the live row to be erased. False where there is none such, or where the
+  // id is here already.
+  bool insert_live(const KeyId& id, const Nonce& nonce, StoreTime now);
   std::optional<Finished> find(const KeyId& id);
   bool erase(const KeyId& id);
   void set_detail(const KeyId& id, std::optional<std::int64_t> result,
@@ -73,9 +77,10 @@ class Generation {
   Range read_range(const KeyId& id, std::uint64_t transaction);
 
   GenerationRow row_;
-  std::string insert_sql_, find_sql_, erase_sql_, detail_sql_, empty_sql_, least_sql_,
-      greatest_sql_;
+  std::string insert_sql_, insert_live_sql_, find_sql_, erase_sql_, detail_sql_, empty_sql_,
+      least_sql_, greatest_sql_;
   Prepared insert_;
+  Prepared insert_live_;
   Prepared find_;
   Prepared erase_;
   Prepared detail_;

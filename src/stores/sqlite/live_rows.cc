@@ -53,6 +53,13 @@ LiveRows::LiveRows(Connection& connection)
             "reason, error, steps) "
             "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
             "?18)"),
+      add_claimed_(
+          connection,
+          "INSERT INTO semel_live (id, state, fingerprint, token, nonce, lease_until, "
+          "attempt, outcome_unknown, next_at, first_seen, changed_at, holder, key, reason, "
+          "error) "
+          "VALUES (?1, 'consuming', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, '', '') "
+          "ON CONFLICT (id) DO NOTHING"),
       erase_(connection, "DELETE FROM semel_live WHERE id = ?1"),
       renew_(connection,
              "UPDATE semel_live SET lease_until = ?3 "
@@ -109,6 +116,23 @@ void LiveRows::save(const KeyId& id, const LiveRow& row, StoreTime now) {
       .bind_bytes(17, record.error)
       .bind(18, row.steps)
       .run();
+}
+
+bool LiveRows::add_claimed(const KeyId& id, const core::Record& record, BytesView key,
+                           std::int64_t holder, StoreTime now) {
+  add_claimed_.bind(1, id)
+      .bind(2, record.fingerprint)
+      .bind(3, static_cast<std::int64_t>(record.token))
+      .bind(4, record.nonce)
+      .bind(5, record.lease_until)
+      .bind(6, record.attempt)
+      .bind(7, record.outcome_unknown)
+      .bind(8, record.next_at)
+      .bind(9, record.first_seen)
+      .bind(10, now)
+      .bind(11, holder)
+      .bind_bytes(12, key);
+  return add_claimed_.change() > 0;
 }
 
 bool LiveRows::erase(const KeyId& id) { return erase_.bind(1, id).change() > 0; }

@@ -32,6 +32,9 @@ class LiveRows {
   // The writer has the whole file locked.
   std::optional<LiveRow> find(const KeyId& id, sql::Lock) { return find(id); }
   void save(const KeyId& id, const LiveRow& row, StoreTime now);
+  // Saves one whose lease was just given; false where the id is there already.
+  bool add_claimed(const KeyId& id, const core::Record& record, BytesView key, std::int64_t holder,
+                   StoreTime now);
   bool erase(const KeyId& id);
   // True where `nonce` holds the record; then its lease ends at `until`.
   bool renew(const KeyId& id, const Nonce& nonce, StoreTime until);
@@ -53,6 +56,7 @@ class LiveRows {
   Prepared any_;
   Prepared find_;
   Prepared save_;
+  Prepared add_claimed_;
   Prepared erase_;
   Prepared renew_;
   Prepared held_by_;
