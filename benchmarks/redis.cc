@@ -101,6 +101,7 @@ class RedisBench {
   void measure(const RedisPlace& place, const std::string& where) {
     for (const std::size_t connections : {1U, 4U}) two_phase(place, where, connections);
     latency(place, where);
+    scripts_of_single(place, where);
     queue_order_backlog(place, where);
   }
 
@@ -165,32 +166,56 @@ class RedisBench {
     report_.run(one, rounds_);
   }
 
+  // One message at a time; yields the seconds that each took.
+  std::vector<double> singles_by_hand(const RedisPlace& place) {
+    begin_side(place);
+    const auto hand = make_redis_by_hand(place, Style::kScripts);
+    std::vector<double> all;
+    for (const std::string& payload : messages(few_)) {
+      const Stopwatch watch;
+      hand->handle({payload}, 1);
+      all.push_back(watch.seconds());
+    }
+    return all;
+  }
+  std::vector<double> singles_with_semel(const RedisPlace& place) {
+    begin_side(place);
+    const auto store = open_at(place);
+    ConsumerRun run = plain_run();
+    run.at_a_time = 1;
+    Tally tally;
+    consume(*store, run, messages(few_), &tally);
+    return std::move(tally.latencies);
+  }
+
   void latency(const RedisPlace& place, const std::string& where) {
     Case one;
     one.name = "latency-single-" + where;
     one.batch = 1;
     one.what = "1 / p50 of one message at a time; raw: a claim and a completion by scripts";
-    one.raw = [&] {
-      begin_side(place);
-      const auto hand = make_redis_by_hand(place, Style::kScripts);
-      std::vector<double> all;
-      for (const std::string& payload : messages(few_)) {
-        const Stopwatch watch;
-        hand->handle({payload}, 1);
-        all.push_back(watch.seconds());
-      }
-      return 1 / median(all);
-    };
-    one.semel = [&] {
-      begin_side(place);
-      const auto store = open_at(place);
-      ConsumerRun run = plain_run();
-      run.at_a_time = 1;
-      Tally tally;
-      consume(*store, run, messages(few_), &tally);
-      return 1 / median(tally.latencies);
-    };
+    one.raw = [&] { return 1 / median(singles_by_hand(place)); };
+    one.semel = [&] { return 1 / median(singles_with_semel(place)); };
     report_.run(one, rounds_);
+  }
+
+  // What of a message's time the server's scripts take, and no consumer can change.
+  void scripts_of_single(const RedisPlace& place, const std::string& where) {
+    const std::string name = "scripts-single-" + where;
+    if (!report_.wanted(name)) return;
+    set_running(name);
+    const auto each = [&](const auto& side) {
+      const double before = script_microseconds_of(place);
+      (void)side();  // the seconds are another case's
+      return (script_microseconds_of(place) - before) / static_cast<double>(few_);
+    };
+    std::vector<double> raw_times, semel_times;
+    for (std::size_t round = 0; round < rounds_; ++round) {
+      raw_times.push_back(each([&] { return singles_by_hand(place); }));
+      semel_times.push_back(each([&] { return singles_with_semel(place); }));
+    }
+    const double raw = median(raw_times), semel = median(semel_times);
+    report_.add(name, 1, raw, semel, raw / semel,
+                "microseconds of a message in the server's scripts, one at a time");
   }
 
   // A queue with few ordering keys, against the same queue without an order.

@@ -218,17 +218,33 @@ void forget_all(const RedisPlace& place) {
   }
 }
 
-long long memory_of(const RedisPlace& place) {
+namespace {
+
+// The number behind `name`, which stands behind `mark` in a section of INFO: of all nodes together,
+// nothing of one that does not tell it.
+long long told_by_all(const RedisPlace& place, std::string_view section, std::string_view mark,
+                      std::string_view name) {
   long long all = 0;
   for (const RedisPlace::Node& node : place.nodes) {
     std::string text;
-    RedisConnection(node).ask({"INFO", "memory"}, &text);
-    constexpr std::string_view kName = "used_memory:";
-    const auto at = text.find(kName);
-    if (at == std::string::npos) give_up("the server does not say what memory it uses");
-    all += std::atoll(text.c_str() + at + kName.size());
+    RedisConnection(node).ask({"INFO", section}, &text);
+    const auto marked = text.find(mark);
+    const auto at = marked == std::string::npos ? marked : text.find(name, marked);
+    if (at != std::string::npos) all += std::atoll(text.c_str() + at + name.size());
   }
   return all;
+}
+
+}  // namespace
+
+long long memory_of(const RedisPlace& place) {
+  const long long all = told_by_all(place, "memory", "# Memory", "used_memory:");
+  if (all == 0) give_up("the server does not say what memory it uses");
+  return all;
+}
+
+double script_microseconds_of(const RedisPlace& place) {
+  return static_cast<double>(told_by_all(place, "commandstats", "cmdstat_evalsha:", "usec="));
 }
 
 }  // namespace semel::bench

@@ -121,9 +121,28 @@ void Connection::lost(Loss loss, const std::string& why) {
              1);
 }
 
+// Sends what is left to send and waits for bytes; yields how many came, which may be none.
+std::ptrdiff_t Connection::receive(char* into, std::size_t size, Loss loss) {
+  std::ptrdiff_t bytes = 0;
+  // A server that closed the connection may have sent the reason first.
+  const bool listens = flush();
+  const auto came = [&] {
+    bytes = socket_.read(into, size);
+    return bytes != 0;
+  };
+  if (listens && written_ == out_.size() && short_wait_.look(came)) return bytes;
+  const auto begun = Socket::Clock::now();
+  const auto until = std::min(begun + answer_timeout_, deadline_);
+  if (!socket_.wait(listens && written_ < out_.size(), until)) {
+    const auto waited = std::chrono::ceil<std::chrono::milliseconds>(until - begun);
+    lost(loss, fmt::format("no answer in {} ms", std::max<std::int64_t>(waited.count(), 0)));
+  }
+  return socket_.read(into, size);
+}
+
 void Connection::read_some(std::vector<Reply>& replies, Loss loss) {
   char piece[kPiece];
-  const std::ptrdiff_t bytes = socket_.read(piece, sizeof piece);
+  const std::ptrdiff_t bytes = receive(piece, sizeof piece, loss);
   if (bytes < 0) lost(loss, socket_.error());
   reader_.feed({piece, static_cast<std::size_t>(bytes)});
   while (replies.size() < expected_) {
@@ -146,19 +165,7 @@ std::vector<Reply> Connection::run(Loss loss) {
   std::vector<Reply> replies;
   replies.reserve(expected_);
   // It reads while it writes too: a server whose replies nobody reads stops reading.
-  while (replies.size() < expected_) {
-    // A server that closed the connection may have sent the reason first.
-    const bool listens = flush();
-    const bool there =
-        listens && written_ == out_.size() && short_wait_.look([this] { return !socket_.quiet(); });
-    const auto begun = Socket::Clock::now();
-    const auto until = std::min(begun + answer_timeout_, deadline_);
-    if (!there && !socket_.wait(listens && written_ < out_.size(), until)) {
-      const auto waited = std::chrono::ceil<std::chrono::milliseconds>(until - begun);
-      lost(loss, fmt::format("no answer in {} ms", std::max<std::int64_t>(waited.count(), 0)));
-    }
-    read_some(replies, loss);
-  }
+  while (replies.size() < expected_) read_some(replies, loss);
   out_.clear();
   written_ = 0;
   expected_ = 0;

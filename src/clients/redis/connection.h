@@ -40,8 +40,11 @@ class Connection {
   Reply ask(const std::vector<BytesView>& arguments, Loss loss,
             Socket::Clock::time_point until = Socket::Clock::time_point::max());
 
-  // Open, and every reply has been read. Does not wait.
-  bool whole() const noexcept { return !broken_ && expected_ == 0 && socket_.quiet(); }
+  // Every reply has been read and nothing has failed. The server may have ended the connection
+  // since: the socket is not asked.
+  bool sound() const noexcept { return !broken_ && expected_ == 0; }
+  // Sound, open, and nothing lies unread. Does not wait.
+  bool whole() const noexcept { return sound() && socket_.quiet(); }
   // The run id of the server, from INFO: it changes with a restart or a failover.
   const std::string& run_id() const noexcept { return run_id_; }
 
@@ -49,6 +52,7 @@ class Connection {
   void log_in(const Target& target);
   void take(const std::string& info);
   bool flush() noexcept;
+  std::ptrdiff_t receive(char* into, std::size_t size, Loss loss);
   void read_some(std::vector<Reply>& replies, Loss loss);
   [[noreturn]] void lost(Loss loss, const std::string& why);
 

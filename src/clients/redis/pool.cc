@@ -31,11 +31,12 @@ std::unique_ptr<Connection> Pool::connect(const Connect& connect) {
 }
 
 void Pool::give_back(std::unique_ptr<Connection> connection) noexcept {
-  const bool whole = connection->whole();
-  lost_ = !whole;
+  // Whether the server has ended it meanwhile is looked at when it is lent: once for each use.
+  const bool sound = connection->sound();
+  lost_ = !sound;
   std::vector<std::unique_ptr<Connection>> closed;
   const system::MutexLock lock(mutex_);
-  if (!whole) {
+  if (!sound) {
     closed.swap(idle_);
   } else if (idle_.size() < kept_) {
     idle_.push_back(std::move(connection));

@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 #include <hiredis/hiredis.h>
 
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <limits>
 #include <new>
 
 #include "core/failure.h"
@@ -49,6 +53,15 @@ Reply converted(const redisReply& from) {
   return reply;
 }
 
+// A line break, a mark, and the most digits that a size has.
+constexpr std::size_t kLongestSize = 5 + std::numeric_limits<std::size_t>::digits10 + 1;
+
+void append_size(std::string& out, std::string_view mark, std::size_t size) {
+  char text[kLongestSize];
+  const auto end = std::to_chars(std::copy(mark.begin(), mark.end(), text), std::end(text), size);
+  out.append(text, end.ptr);
+}
+
 }  // namespace
 
 void Reader::Deleter::operator()(redisReader* reader) const noexcept { ::redisReaderFree(reader); }
@@ -71,23 +84,19 @@ std::optional<Reply> Reader::next() {
   return converted(*reply);
 }
 
+// hiredis has formatters too. They would be the dearest part of a short command: they print each
+// size by a format, and copy what they made.
 void append_command(std::string& out, const std::vector<BytesView>& arguments) {
-  std::vector<const char*> starts;
-  std::vector<std::size_t> sizes;
-  starts.reserve(arguments.size());
-  sizes.reserve(arguments.size());
+  std::size_t bytes = kLongestSize;
+  for (const BytesView argument : arguments) bytes += kLongestSize + argument.size();
+  out.reserve(out.size() + bytes);
+  append_size(out, "*", arguments.size());
   for (const BytesView argument : arguments) {
-    // An empty view may have no address, and the formatter would copy from it.
-    starts.push_back(argument.empty() ? "" : argument.data());
-    sizes.push_back(argument.size());
+    append_size(out, "\r\n$", argument.size());
+    out.append("\r\n", 2);
+    out.append(argument);
   }
-  // The variant that fills a plain buffer prints each size by sprintf.
-  sds text = nullptr;
-  const int size = ::redisFormatSdsCommandArgv(&text, static_cast<int>(starts.size()),
-                                               starts.data(), sizes.data());
-  if (size < 0) throw std::bad_alloc();
-  const std::unique_ptr<char, decltype(&::redisFreeSdsCommand)> owned(text, &::redisFreeSdsCommand);
-  out.append(text, static_cast<std::size_t>(size));
+  out.append("\r\n", 2);
 }
 
 }  // namespace semel::redis

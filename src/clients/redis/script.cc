@@ -11,18 +11,16 @@
 namespace semel::redis {
 namespace {
 
-std::string function_of(const std::string& before, const std::string& body) {
-  return before + "local function run(keys, k, count, args, a)\n" + body + "end\n";
-}
-
+// Without a function: a call with one key would spend much of its time on making it.
 std::string alone_of(const std::string& before, const std::string& body, Script::Shape shape) {
-  return function_of(before, body) +
-         fmt::format("return run(KEYS, 0, #KEYS, ARGV, {})", shape.heads);
+  return before +
+         fmt::format("local keys, k, count, args, a = KEYS, 0, #KEYS, ARGV, {}\n", shape.heads) +
+         body;
 }
 
 // Behind the heads each call stands as how many keys it has, those, and its other arguments.
 std::string bundle_of(const std::string& before, const std::string& body, Script::Shape shape) {
-  return function_of(before, body) +
+  return before + "local function run(keys, k, count, args, a)\n" + body + "end\n" +
          fmt::format("local answers, at, plain = {{}}, {}, {}\n", shape.heads + 1, shape.plain) +
          R"lua(
 while at <= #ARGV do

@@ -203,6 +203,11 @@ TEST(RedisReader, ACommandMayHoldAnyByte) {
   std::string out;
   append_command(out, {"SET", BytesView("k\0\r\n", 4), ""});
   EXPECT_EQ(out, "*3\r\n$3\r\nSET\r\n$4\r\nk\0\r\n\r\n$0\r\n\r\n"s);
+  const Bytes longer(12'345, 'x');
+  append_command(out, {"GET", longer});
+  EXPECT_EQ(out, "*3\r\n$3\r\nSET\r\n$4\r\nk\0\r\n\r\n$0\r\n\r\n"s +
+                     "*2\r\n$3\r\nGET\r\n$12345\r\n" + longer + "\r\n")
+      << "behind what is there already";
 }
 
 TEST(RedisInfo, AFieldIsFoundByItsWholeName) {

@@ -138,7 +138,7 @@ class RedisStore final : public Store {
   ConsumerNumber attach_now(const ConsumerSpec& spec);
   std::vector<Claim> claim_now(std::span<const Message* const> messages,
                                const ClaimOptions& options);
-  [[noreturn]] void refuse_claims(const core::Failure& refused, std::span<const Finish> begun);
+  [[noreturn]] void refuse_claims(const core::Failure& refused, std::span<const Claim> claims);
   std::vector<Applied> renew_now(std::span<const Lease> leases, milliseconds lease);
   std::vector<Applied> finish_now(std::span<const Finish> batch);
   std::vector<Applied> end_now(std::span<const Finish> batch);
@@ -281,25 +281,27 @@ std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> message
   failpoint::hit(core_.environment, failpoint::kClaimed);
   claims.resize(messages.size());
   std::optional<core::Failure> refused;
-  std::vector<Finish> begun;
   parts.each([&](std::size_t at, std::size_t call, std::size_t i) {
     try {
       claims[at] = told_of(*messages[at], nonces[at], replies[call], i);
     } catch (const core::Failure& failed) {
       if (!refused) refused = failed;
+      claims[at] = Busy{};  // it is not acquired, and must not be freed
       return;
     }
-    const auto* acquired = std::get_if<Acquired>(&claims[at]);
-    if (acquired == nullptr) return;
-    saw(acquired->lease.token);
-    begun.push_back(begun_in_vain(acquired->lease));
+    if (const auto* acquired = std::get_if<Acquired>(&claims[at])) saw(acquired->lease.token);
   });
-  if (refused) refuse_claims(*refused, begun);
+  if (refused) refuse_claims(*refused, claims);
   return claims;
 }
 
 // Frees the claims of the other calls: nobody would handle them before their leases are over.
-void RedisStore::refuse_claims(const core::Failure& refused, std::span<const Finish> begun) {
+void RedisStore::refuse_claims(const core::Failure& refused, std::span<const Claim> claims) {
+  std::vector<Finish> begun;
+  for (const Claim& claim : claims) {
+    const auto* acquired = std::get_if<Acquired>(&claim);
+    if (acquired != nullptr) begun.push_back(begun_in_vain(acquired->lease));
+  }
   try {
     if (!begun.empty()) end_now(begun);
   } catch (const core::Failure&) {

@@ -18,13 +18,19 @@ if last < by_time then last = by_time end
 local first = last + 1
 local made, answers, names, values = false, false, false, false
 
--- Most keys are new: all their records are made by one command, unless there is one of them.
-local pairs_of_all = {}
-for i = 2, count do
-  pairs_of_all[2 * i - 3] = keys[k + i]
-  pairs_of_all[2 * i - 2] = pack('>c7I7c12c0', made_head, last + i - 1, made_times, args[a + i - 1])
+-- Most keys are new: all their records are made by one command.
+local all_new
+if count == 2 then
+  all_new = call('SET', keys[k + 2], made_head .. pack('>I7', first) .. made_times .. args[a + 1], 'NX')
+else
+  local pairs_of_all = {}
+  for i = 2, count do
+    pairs_of_all[2 * i - 3] = keys[k + i]
+    pairs_of_all[2 * i - 2] = pack('>c7I7c12c0', made_head, last + i - 1, made_times, args[a + i - 1])
+  end
+  all_new = call('MSETNX', unpack(pairs_of_all)) == 1
 end
-if call('MSETNX', unpack(pairs_of_all)) == 1 then
+if all_new then
   last, made = last + count - 1, true
 else
   answers, names, values = { now }, {}, {}
@@ -99,8 +105,8 @@ else
 end
 
 if made then
-  local quiet = may_be_quiet and known and last - last % 2147483648 == stored - stored % 2147483648
-  if quiet then set_repl(nobody) end
+  local quiet = known and set_repl and
+                last - last % 2147483648 == stored - stored % 2147483648 and pcall(set_repl, nobody)
   local kept = redis.pcall('SET', keys[k + 1], pack('>I4I7', epoch, last) .. life)
   if quiet then set_repl(everybody) end
   if kept.err then return kept end

@@ -6,7 +6,6 @@
 local call, pack, sub, decoded = redis.call, struct.pack, string.sub, struct.unpack
 local lease, seen_token, life = tonumber(ARGV[1]), tonumber(ARGV[3]), ARGV[4]
 -- The ends of all records that are made here differ by token and print alone.
-local made_head = pack('>Bc1BI4', 1, 'C', 0, 1)
+local made_head = '\001C\000\000\000\000\001'
 local made_times = pack('>I6I6', now, now + lease)
 local set_repl, nobody, everybody = redis.set_repl, redis.REPL_NONE, redis.REPL_ALL
-local may_be_quiet = set_repl and pcall(set_repl, everybody)

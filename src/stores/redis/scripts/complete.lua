@@ -1,8 +1,13 @@
 local ended, answer = {}, {}
 -- All is looked at before anything is written: what cannot be read changes nothing. What is no
 -- string at all is missing here, and an error there.
-local olds = call('MGET', unpack(keys, k + 1, k + count))
-for i = 1, count do olds[i] = olds[i] or call('GETRANGE', keys[k + i], '0', '57') end
+local olds
+if count == 1 then
+  olds = { call('GET', keys[k + 1]) or '' }
+else
+  olds = call('MGET', unpack(keys, k + 1, k + count))
+  for i = 1, count do olds[i] = olds[i] or call('GETRANGE', keys[k + i], '0', '57') end
+end
 for i = 1, count do
   local key, old, given = keys[k + i], olds[i], args[a + i]
   local begin, flags, middle, print, nonce
