@@ -26,8 +26,8 @@ struct RunCounts {
   std::uint64_t deliveries() const;
 };
 
-// As text it says how a delivery ended where that is trouble, and of all others with -v. Safe for
-// several threads.
+// It says how a delivery ended where that is trouble, and of all others with -v: as text on stdout,
+// or in a log of JSON. Safe for several threads.
 class RunReport final : public Observer {
  public:
   // `name_width`: of the longest consumer's name.
@@ -47,8 +47,12 @@ class RunReport final : public Observer {
   RunCounts counts() const;
 
  private:
+  // On stdout, and in a log of JSON.
   bool says(Outcome::Kind kind, std::string_view reason) const;
-  void say(const tap::EndingView& ending);
+  bool logs(Outcome::Kind kind, std::string_view reason) const;
+  bool worth_a_line(Outcome::Kind kind, std::string_view reason) const;
+  // `delivery`: null where the message was refused before it was one.
+  void say(const tap::EndingView& ending, const Delivery* delivery);
 
   Console& console_;
   std::size_t name_width_;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <deque>
+#include <functional>
 #include <thread>
 
 #include <semel/gates.h>
@@ -97,6 +98,21 @@ class Housekeeper {
   system::Periodic turns_;
 };
 
+[[noreturn]] void end_hung(const std::string& consumer, const std::string& what,
+                           const std::function<void(std::string_view, const Error&)>& tell) {
+  constexpr std::string_view kEnds =
+      "this process ends, the next start counts what was in flight, and handles it first";
+  if (tell) {
+    tell(consumer,
+         {ErrorKind::kUnavailable, std::string(kHung), fmt::format("{}; {}", what, kEnds), {}});
+  } else {
+    fmt::print(stderr, "{}  error[{}] {}: {}; {}\n", iso_time(system::utc_now()), kHung, consumer,
+               printable_text(what), kEnds);
+    std::fflush(stderr);
+  }
+  ::_exit(kExitHung);
+}
+
 class RunningService final : public Service {
  public:
   RunningService(std::unique_ptr<Store> store, ServiceOptions options)
@@ -157,14 +173,9 @@ Result<void> RunningService::add(const config::Config& config,
       return std::ranges::any_of(feeders, [this](std::size_t one) { return !over_[one]; });
     };
   }
-  parts->parts.hung = [name = consumer.name](const std::string& what) {
+  parts->parts.hung = [name = consumer.name, tell = options_.on_hung](const std::string& what) {
     // Neither destructors nor the drain may run: the handler still uses what they would take away.
-    fmt::print(stderr,
-               "{}  error[{}] {}: {}; this process ends, the next start counts what was in "
-               "flight, and handles it first\n",
-               iso_time(system::utc_now()), kHung, name, printable_text(what));
-    std::fflush(stderr);
-    ::_exit(kExitHung);
+    end_hung(name, what, tell);
   };
   ConsumerInfo info{consumer.name,
                     {},
