@@ -116,11 +116,7 @@ HttpResponse groups_answer(const operate::LetterGroups& made) {
   json::Writer writer = operate::document("dead_letter_groups");
   writer.name("groups").begin_array();
   for (const operate::LetterGroup& group : made.groups) {
-    writer.begin_object().member("consumer", group.consumer).member("reason", group.reason);
-    if (!group.cause.empty()) writer.member("cause", group.cause);
-    writer.member("count", group.count).member("oldest", time_of(group.oldest));
-    writer.member("newest", time_of(group.newest)).member("newest_id", group.newest_id);
-    writer.member("newest_error", group.newest_error).end_object();
+    operate::add_letter_group(writer, time_of, group);
   }
   writer.end_array().member("count", made.walk.seen).member("ungrouped", made.ungrouped);
   add_left_out(writer, made.walk);

@@ -128,6 +128,10 @@ void RunReport::on_lease_lost(std::string_view consumer, const Delivery& deliver
                             printable(delivery.message.key().text, kDeliveryKeyShown)));
 }
 
+void RunReport::on_letters_expired(std::string_view consumer, std::size_t letters) noexcept {
+  on_notice(consumer, counted(letters, "dead letter", "dead letters") + " past their time removed");
+}
+
 void RunReport::on_trouble(std::string_view consumer, std::string_view where, const Error& error,
                            bool mended) noexcept {
   if (console_.logs_json()) {

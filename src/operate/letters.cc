@@ -150,6 +150,14 @@ Result<LetterWalk> walk_letters(const StoreAccess& access, const LetterQuery& qu
   return Walk(access, query).run(see);
 }
 
+void add_letter_group(json::Writer& writer, const TimeText& time, const LetterGroup& group) {
+  writer.begin_object().member("consumer", group.consumer).member("reason", group.reason);
+  if (!group.cause.empty()) writer.member("cause", group.cause);
+  writer.member("count", group.count).member("oldest", time(group.oldest));
+  writer.member("newest", time(group.newest)).member("newest_id", group.newest_id);
+  writer.member("newest_error", group.newest_error).end_object();
+}
+
 Result<LetterGroups> group_letters(const StoreAccess& access, LetterQuery query) {
   const std::size_t most = std::exchange(query.limit, std::numeric_limits<std::size_t>::max());
   std::map<std::tuple<std::string, std::string, std::string>, LetterGroup> groups;

@@ -13,6 +13,7 @@
 #include <semel/records.h>
 
 #include "operate/store_access.h"
+#include "operate/views.h"
 #include "operate/where.h"
 
 namespace semel::operate {
@@ -59,6 +60,9 @@ struct LetterGroups {
   std::size_t ungrouped = 0;        // letters past the number of groups that are kept apart
   LetterWalk walk;
 };
+
+// The members of a group, as an object.
+void add_letter_group(json::Writer& writer, const TimeText& time, const LetterGroup& group);
 
 // The same letters by consumer, reason and cause. `query.limit`: of groups.
 Result<LetterGroups> group_letters(const StoreAccess& access, LetterQuery query);
