@@ -48,6 +48,7 @@ class MetricsObserver final : public Observer {
                   std::string_view error) noexcept override;
   void on_held(std::string_view consumer, const Delivery& delivery) noexcept override;
   void on_lease_lost(std::string_view consumer, const Delivery& delivery) noexcept override;
+  void on_letters_expired(std::string_view consumer, std::size_t letters) noexcept override;
   void on_trouble(std::string_view consumer, std::string_view where, const Error& error,
                   bool mended) noexcept override;
 

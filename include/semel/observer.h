@@ -56,6 +56,10 @@ class Observer {
   virtual void on_lease_lost(std::string_view consumer, const Delivery& delivery) noexcept {
     (void)consumer, (void)delivery;
   }
+  // Dead letters past their time were removed from the store (dead_letter.expire).
+  virtual void on_letters_expired(std::string_view consumer, std::size_t letters) noexcept {
+    (void)consumer, (void)letters;
+  }
   // The store or the source failed; told once when it begins and once when it is over (`mended`).
   virtual void on_trouble(std::string_view consumer, std::string_view where, const Error& error,
                           bool mended) noexcept {

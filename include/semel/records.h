@@ -54,6 +54,9 @@ struct StoreStats {
     // When a message, a record or a dead letter of it last came or changed; none: never, or there
     // are more records than a look can read.
     std::optional<StoreTime> last_change;
+    // When the oldest of its dead letters died; none: there is none, or a store would have to read
+    // them all (Redis).
+    std::optional<StoreTime> oldest_dead_letter;
   };
   struct Generation {
     std::int64_t number = 0;
@@ -179,6 +182,17 @@ struct AddReport {
   std::size_t present = 0;  // there already
 };
 
+// How long a consumer's dead letters are kept.
+struct LetterLife {
+  ConsumerNumber consumer{};
+  std::chrono::milliseconds kept_for{0};
+};
+
+struct ExpiryReport {
+  std::vector<std::size_t> removed;  // of each life
+  std::int64_t next = 0;             // the walk goes on behind this id; 0: it is at its end
+};
+
 class DeadLetters {
  public:
   virtual ~DeadLetters() = default;
@@ -195,6 +209,12 @@ class DeadLetters {
   // position where it has none) and fingerprint, stays as it is. No record is made or changed.
   // kRejected where a letter's consumer is not known here: then none is added.
   virtual Result<AddReport> add(std::span<const ForeignLetter> letters) = 0;
+  // Looks at the next `most` letters with ids above `after`, and removes those that died, by the
+  // store's clock, longer ago than their consumer keeps them; their records stay closed. A letter
+  // stays while its record is consuming, retrying or parked for its payload: a replay has it in
+  // hand. What a replay holds without a record is a copy with a payload of its own.
+  virtual Result<ExpiryReport> expire(std::span<const LetterLife> lives, std::int64_t after,
+                                      std::size_t most) = 0;
 };
 
 }  // namespace semel

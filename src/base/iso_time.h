@@ -7,9 +7,11 @@
 namespace semel {
 
 using UtcTime = std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseconds>;
+using ExactUtcTime = std::chrono::time_point<std::chrono::system_clock, std::chrono::microseconds>;
 
-// "2026-03-01T12:00:00.250Z": ISO 8601, UTC. The milliseconds since 1970 alone, where the
-// year has not four digits.
+// "2026-03-01T12:00:00.250Z": ISO 8601 and RFC 3339, UTC, with as many digits of the second as the
+// time has. The count since 1970 alone, where the year has not four digits.
 std::string iso_time(UtcTime time);
+std::string iso_time(ExactUtcTime time);
 
 }  // namespace semel

@@ -18,6 +18,7 @@ namespace semel::cli {
 namespace {
 
 constexpr std::size_t kHelpColumn = 30;
+constexpr const char* kLogFormatVariable = "SEMEL_LOG_FORMAT";
 
 const std::map<std::string, Format> kFormats = {{"text", Format::kText},
                                                 {"json", Format::kJson},
@@ -28,6 +29,8 @@ const std::map<std::string, TimeStyle> kTimes = {
 const std::map<std::string, Settings::Color> kColors = {{"auto", Settings::Color::kAuto},
                                                         {"always", Settings::Color::kAlways},
                                                         {"never", Settings::Color::kNever}};
+const std::map<std::string, LogFormat> kLogFormats = {{"text", LogFormat::kText},
+                                                      {"json", LogFormat::kJson}};
 
 // The shared flags as words, before they mean anything: flag over environment over default.
 struct Words {
@@ -37,6 +40,7 @@ struct Words {
   std::string output;
   std::string time;
   std::string color;
+  std::string log_format;
   int quiet = 0;
   int verbose = 0;
   bool yes = false;
@@ -87,10 +91,22 @@ Settings settings_of(const Words& words) {
   settings.format = one_of(kFormats, "--output", words.output, "SEMEL_OUTPUT", Format::kText);
   settings.time = one_of(kTimes, "--time", words.time, "SEMEL_TIME", TimeStyle::kIso);
   settings.color = one_of(kColors, "--color", words.color, "SEMEL_COLOR", Settings::Color::kAuto);
+  settings.log_format =
+      one_of(kLogFormats, "--log-format", words.log_format, kLogFormatVariable, LogFormat::kText);
   settings.quiet = words.quiet;
   settings.verbose = words.verbose;
   settings.yes = words.yes;
   settings.dry_run = words.dry_run;
+  return settings;
+}
+
+// How errors of the command line itself are told: as far as it was read.
+Settings settings_so_far(const Words& words) {
+  Settings settings;
+  const std::string word =
+      words.log_format.empty() ? environment_text(kLogFormatVariable) : words.log_format;
+  const auto found = kLogFormats.find(word);
+  if (found != kLogFormats.end()) settings.log_format = found->second;
   return settings;
 }
 
@@ -129,6 +145,11 @@ void add_shared(CLI::App& command, unsigned flags, Words& words) {
       .add_option("--color", words.color,
                   "auto, always or never; NO_COLOR and TERM=dumb mean never [SEMEL_COLOR]")
       ->type_name("WHEN")
+      ->group(group);
+  command
+      .add_option("--log-format", words.log_format,
+                  "What stderr gets, as text or as json, an object a line [SEMEL_LOG_FORMAT]")
+      ->type_name("FORMAT")
       ->group(group);
   if (flags & kQuiet) {
     command.add_flag("-q,--quiet", words.quiet, "Say only what went wrong")->group(group);
@@ -203,7 +224,7 @@ struct Program::Impl {
 
 // `semel help records show`
 int Program::Impl::help(const std::vector<std::string>& path) {
-  Console console({});
+  Console console(settings_so_far(words));
   CLI::App* at = &root;
   for (const auto& word : path) {
     const auto found = at->get_subcommands(
@@ -219,7 +240,7 @@ int Program::Impl::help(const std::vector<std::string>& path) {
 }
 
 int Program::Impl::wrong_use(const CLI::ParseError& error) {
-  Console console({});
+  Console console(settings_so_far(words));
   CLI::App* at = deepest(root);
   const bool something_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   const auto extras = root.remaining(true);
@@ -290,6 +311,7 @@ int Program::run(int argc, char** argv) {
   try {
     impl_->root.parse(argc, argv);
     Console console(settings_of(impl_->words));
+    if (console.logs_json()) end_with_exit_code_where_nobody_catches(LogFormat::kJson);
     return console.close(impl_->action(console));
   } catch (const CLI::CallForHelp&) {
     Console console({});
@@ -302,12 +324,12 @@ int Program::run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return impl_->wrong_use(error);
   } catch (const WrongUse& wrong) {
-    return Console({}).fail(kUsage, wrong.message, wrong.fix);
+    return Console(settings_so_far(impl_->words)).fail(kUsage, wrong.message, wrong.fix);
   } catch (const SemelError& error) {
-    return Console({}).fail(error.error());
+    return Console(settings_so_far(impl_->words)).fail(error.error());
   } catch (const std::exception& error) {
-    return Console({}).fail(kInternal, internal_error_text(error),
-                            "tell us how to make it happen again");
+    return Console(settings_so_far(impl_->words))
+        .fail(kInternal, internal_error_text(error), "tell us how to make it happen again");
   }
 }
 

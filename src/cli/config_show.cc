@@ -62,12 +62,7 @@ int show_config(Console& console, const ConfigShowFlags& asked) {
   options.sets = console.settings().sets;
   const auto loaded = config::load_file(*path, options);
   for (const auto& each : loaded.diagnostics) {
-    const auto text = config::format(each, console.color_err());
-    if (each.severity == config::Diagnostic::Severity::kError) {
-      console.warn(text);
-    } else {
-      console.note(text);
-    }
+    tell(console, each);
   }
   if (!loaded.config) return kConfig;
   if (console.text()) {

@@ -132,35 +132,54 @@ bool Console::out_broken() const noexcept {
 }
 
 void Console::write_err(std::string_view text) {
-  const std::string when = stamp();
+  write_line(stamp() + for_terminal(text, color_err_));
+}
+
+void Console::write_log(const LogLine& line) {
+  write_line(log_text(line, system::exact_utc_now()) + "\n");
+}
+
+void Console::write_line(std::string_view ready) {
   const system::MutexLock lock(mutex_);
   flush_locked();
   if (progress_shown_) write_all(err_, kWipeLine);
   progress_shown_ = false;
-  write_all(err_, when + for_terminal(text, color_err_));
+  write_all(err_, ready);
 }
 
 void Console::note(std::string_view line) {
-  if (settings_.quiet == 0) warn(line);
+  if (settings_.quiet > 0) return;
+  if (logs_json()) return write_log(log_line(LogLevel::kInfo, line));
+  warn(line);
 }
 
-void Console::warn(std::string_view line) { write_err(std::string(line) + "\n"); }
+void Console::warn(std::string_view line) {
+  if (logs_json()) return write_log(log_line(LogLevel::kWarning, line));
+  write_err(std::string(line) + "\n");
+}
+
+void Console::log(const LogLine& line) {
+  if (settings_.quiet == 0 || line.level == LogLevel::kError) write_log(line);
+}
 
 void Console::progress(std::string_view line) {
-  if (!err_is_terminal_ || settings_.quiet > 0) return;
+  if (!err_is_terminal_ || settings_.quiet > 0 || logs_json()) return;
   const system::MutexLock lock(mutex_);
   write_all(err_, std::string(kWipeLine) + printable(line));
   progress_shown_ = true;
 }
 
 int Console::fail(const Error& error) {
-  write_err(format_error(error, color_err_));
+  if (logs_json()) {
+    write_log(log_line(error));
+  } else {
+    write_err(format_error(error, color_err_));
+  }
   return exit_code_of(error);
 }
 
 int Console::fail(ExitCode code, std::string_view message, std::string_view fix) {
-  write_err(
-      format_error({ErrorKind::kRejected, {}, std::string(message), std::string(fix)}, color_err_));
+  fail({ErrorKind::kRejected, {}, std::string(message), std::string(fix)});
   return code;
 }
 

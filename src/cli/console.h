@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "cli/exit_code.h"
+#include "cli/log_line.h"
 #include "cli/text.h"
 #include "operate/views.h"
 #include "system/mutex.h"
@@ -26,6 +27,7 @@ struct Settings {
   std::vector<std::string> sets;      // --set PATH=VALUE
   Format format = Format::kText;
   TimeStyle time = TimeStyle::kIso;
+  LogFormat log_format = LogFormat::kText;
   enum class Color { kAuto, kAlways, kNever } color = Color::kAuto;
   int quiet = 0;
   int verbose = 0;
@@ -33,6 +35,9 @@ struct Settings {
   bool dry_run = false;
 };
 
+// With a log in JSON, each thing said on stderr is one object on a line of its own, in one write;
+// only the question of `confirm`, which a terminal gets, is none.
+//
 // Safe for several threads. Words of others (messages, errors, names) cannot act on a terminal:
 // what it prints is in the form of base/printable.h, but for line ends, tabs and its own colors.
 class Console {
@@ -45,6 +50,7 @@ class Console {
   const Settings& settings() const noexcept { return settings_; }
   Format format() const noexcept { return settings_.format; }
   bool text() const noexcept { return settings_.format == Format::kText; }
+  bool logs_json() const noexcept { return settings_.log_format == LogFormat::kJson; }
   bool out_is_terminal() const noexcept { return out_is_terminal_; }
   bool err_is_terminal() const noexcept { return err_is_terminal_; }
   bool in_is_terminal() const noexcept;
@@ -72,6 +78,8 @@ class Console {
   void note(std::string_view line);
   // A line on stderr that nothing silences.
   void warn(std::string_view line);
+  // One line of the log in JSON; -q silences what is no error.
+  void log(const LogLine& line);
   // A line on stderr that the next one replaces; only on a terminal and without -q.
   void progress(std::string_view line) SEMEL_EXCLUDES(mutex_);
 
@@ -94,6 +102,8 @@ class Console {
  private:
   void put(std::string_view text) SEMEL_EXCLUDES(mutex_);
   void write_err(std::string_view text) SEMEL_EXCLUDES(mutex_);
+  void write_log(const LogLine& line) SEMEL_EXCLUDES(mutex_);
+  void write_line(std::string_view ready) SEMEL_EXCLUDES(mutex_);
   void flush_locked() SEMEL_REQUIRES(mutex_);
 
   Settings settings_;

@@ -25,17 +25,6 @@ std::size_t limit_of(const Console& console, const DlqFlags& flags) {
   return console.text() ? kRowsShown : kEverything;
 }
 
-// Says on stderr what a list leaves out.
-void note_left_out(Console& console, const LetterWalk& walk) {
-  if (walk.done > 0) {
-    console.note(fmt::format("{} replayed and done: --replayed", grouped(walk.done)));
-  }
-  if (walk.foreign > 0) {
-    console.note(fmt::format("{} of consumers that are not in the config: --consumer NAME",
-                             grouped(walk.foreign)));
-  }
-}
-
 int list_letters_text(Console& console, const Session& session, const DlqFlags& flags,
                       const Where& where) {
   Table table({"ID", "CONSUMER", "KEY", "REASON", "ATTEMPTS", "REPLAYED", "DEAD AT", "ERROR"});
@@ -123,6 +112,16 @@ std::optional<std::string> flaw_of(const DlqFlags& flags, Unnamed unnamed) {
 }
 
 }  // namespace
+
+void note_left_out(Console& console, const LetterWalk& walk) {
+  if (walk.done > 0) {
+    console.note(fmt::format("{} replayed and done: --replayed", grouped(walk.done)));
+  }
+  if (walk.foreign > 0) {
+    console.note(fmt::format("{} of consumers that are not in the config: --consumer NAME",
+                             grouped(walk.foreign)));
+  }
+}
 
 Result<LetterWalk> walk_letters(const Session& session, const DlqFlags& flags, const Where& where,
                                 std::size_t limit,
@@ -224,6 +223,7 @@ void add_dlq(Program& program) {
   add_dlq_bulk(program, family);
   add_dlq_compensate(program, family);
   add_dlq_edit(program, family);
+  add_dlq_groups(program, family);
   add_dlq_import(program, family);
 }
 

@@ -48,9 +48,13 @@ OrEnded<ChosenLetters> begin_bulk(Console& console, const DlqFlags& flags, std::
 void letter_filter_options(CLI::App& command, DlqFlags& flags);
 void letter_bulk_options(CLI::App& command, DlqFlags& flags);
 
+// Says on stderr what a walk left out.
+void note_left_out(Console& console, const LetterWalk& walk);
+
 void add_dlq_bulk(Program& program, CLI::App& family);
 void add_dlq_compensate(Program& program, CLI::App& family);
 void add_dlq_edit(Program& program, CLI::App& family);
+void add_dlq_groups(Program& program, CLI::App& family);
 void add_dlq_import(Program& program, CLI::App& family);
 
 }  // namespace semel::cli

@@ -12,8 +12,8 @@ namespace semel::cli {
 namespace {
 
 template <class Thrown>
-void die_in_a_thread(Thrown thrown) {
-  end_with_exit_code_where_nobody_catches();
+void die_in_a_thread(Thrown thrown, LogFormat log = LogFormat::kText) {
+  end_with_exit_code_where_nobody_catches(log);
   std::thread([&] { throw thrown; }).join();
 }
 
@@ -26,6 +26,15 @@ TEST(InternalErrorDeathTest, WhatNobodyCatchesIsTold) {
   EXPECT_EXIT(die_in_a_thread(std::logic_error("that cannot be")),
               testing::ExitedWithCode(kInternal), "internal error: that cannot be");
   EXPECT_EXIT(die_in_a_thread(7), testing::ExitedWithCode(kInternal), "has no text");
+}
+
+TEST(InternalErrorDeathTest, ALogOfJsonHasItAsAnObject) {
+  EXPECT_EXIT(
+      die_in_a_thread(std::logic_error("it \"cannot\"\nbe"), LogFormat::kJson),
+      testing::ExitedWithCode(kInternal),
+      R"(^\{"time":"[-0-9T:.]*Z","level":"error","message":"internal error: it \\"cannot\\"\\nbe",.*\})");
+  EXPECT_EXIT(die_in_a_thread(std::bad_alloc(), LogFormat::kJson),
+              testing::ExitedWithCode(kInternal), R"("message":"internal error: out of memory")");
 }
 
 TEST(InternalError, SaysWhatIsMeant) {

@@ -186,6 +186,11 @@ Result<std::unique_ptr<compose::Admin>> open_admin(Console& console, const confi
 }
 
 void tell_unwatched(Console& console, const Error& error) {
+  if (console.logs_json()) {
+    LogLine line = log_line(error);
+    line.level = LogLevel::kWarning;
+    return console.log(line);
+  }
   console.note(fmt::format("semel: {}; fix: {}", error.message, error.hint));
 }
 
@@ -205,6 +210,7 @@ void tell_summary(Console& console, const RunReport& report, steady_clock::durat
     summary.member("seconds", std::chrono::duration<double>(time).count());
     console.out(summary.end_object());
   } else if (console.text() && console.settings().quiet == 0) {
+    if (console.logs_json()) return console.note(summary_text(counts, dry_run));
     console.out(summary_text(counts, dry_run) + "\n");
     const bool dead = counts.of(Outcome::Kind::kDead) + counts.of(Outcome::Kind::kConflict) > 0;
     console.next(dead || counts.refused > 0 ? "semel dlq list" : "semel status");
@@ -252,6 +258,13 @@ int run(Console& console, const RunFlags& flags) {
   options.once = flags.once;
   options.dry_run = console.settings().dry_run;
   options.stop_fd = stopper.fd();
+  if (console.logs_json()) {
+    options.on_hung = [&console](std::string_view consumer, const Error& error) {
+      LogLine line = log_line(error);
+      line.consumer = consumer;
+      console.log(line);
+    };
+  }
   auto service = compose::Service::build(*config, std::move(options));
   if (!service) {
     stopper.serve(nullptr);

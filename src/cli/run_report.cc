@@ -25,6 +25,14 @@ bool is_trouble(Outcome::Kind kind, std::string_view reason) noexcept {
          kind == Outcome::Kind::kDead;
 }
 
+LogLine line_of(LogLevel level, std::string_view consumer, std::string_view text,
+                const Delivery* delivery) {
+  LogLine line = log_line(level, text);
+  line.consumer = consumer;
+  if (delivery != nullptr) add_message(line, delivery->message);
+  return line;
+}
+
 }  // namespace
 
 std::uint64_t RunCounts::deliveries() const {
@@ -39,6 +47,14 @@ RunReport::RunReport(Console& console, std::size_t name_width, bool dry_run)
 bool RunReport::says(Outcome::Kind kind, std::string_view reason) const {
   const Format format = console_.format();
   if (format != Format::kText) return format == Format::kJsonl;
+  return !console_.logs_json() && worth_a_line(kind, reason);
+}
+
+bool RunReport::logs(Outcome::Kind kind, std::string_view reason) const {
+  return console_.logs_json() && worth_a_line(kind, reason);
+}
+
+bool RunReport::worth_a_line(Outcome::Kind kind, std::string_view reason) const {
   const Settings& settings = console_.settings();
   if (settings.quiet > 0) return false;
   return settings.verbose > 0 || dry_run_ || is_trouble(kind, reason);
@@ -48,7 +64,12 @@ void RunReport::on_received(std::string_view, std::size_t deliveries) noexcept {
   received_.fetch_add(deliveries, std::memory_order_relaxed);
 }
 
-void RunReport::say(const tap::EndingView& ending) {
+void RunReport::say(const tap::EndingView& ending, const Delivery* delivery) {
+  if (logs(ending.outcome, ending.reason)) {
+    LogLine line = log_line(ending, delivery);
+    if (dry_run_ && ending.key) line.message = "would be " + line.message;
+    console_.log(line);
+  }
   if (!says(ending.outcome, ending.reason)) return;
   if (!console_.text()) {
     json::Writer line = document("delivery");
@@ -68,18 +89,21 @@ void RunReport::say(const tap::EndingView& ending) {
 void RunReport::on_ended(std::string_view consumer, const Delivery& delivery,
                          const Outcome& outcome, std::chrono::nanoseconds time) noexcept {
   ended_[static_cast<std::size_t>(outcome.kind)].fetch_add(1, std::memory_order_relaxed);
-  say(tap::view_of(consumer, delivery, outcome, time));
+  say(tap::view_of(consumer, delivery, outcome, time), &delivery);
 }
 
 void RunReport::on_refused(std::string_view consumer, const Arrival& arrival,
                            std::string_view reason, std::string_view error) noexcept {
   refused_.fetch_add(1, std::memory_order_relaxed);
-  say(tap::view_of(consumer, arrival, reason, error));
+  say(tap::view_of(consumer, arrival, reason, error), nullptr);
 }
 
 void RunReport::on_held(std::string_view consumer, const Delivery& delivery) noexcept {
   held_.fetch_add(1, std::memory_order_relaxed);
   // No outcome yet: it is told as a busy one is.
+  if (logs(Outcome::Kind::kBusy, {})) {
+    console_.log(line_of(LogLevel::kDebug, consumer, "held in the store, for later", &delivery));
+  }
   if (!says(Outcome::Kind::kBusy, {})) return;
   if (console_.text()) {
     console_.out(fmt::format("{}{:<{}}  {}  {:<9}  in the store, for later\n", console_.stamp(),
@@ -96,12 +120,26 @@ void RunReport::on_held(std::string_view consumer, const Delivery& delivery) noe
 }
 
 void RunReport::on_lease_lost(std::string_view consumer, const Delivery& delivery) noexcept {
+  if (console_.logs_json()) {
+    return console_.log(line_of(LogLevel::kWarning, consumer,
+                                "the lease was lost: its late result was refused", &delivery));
+  }
   console_.note(fmt::format("semel: {}: lease of {} lost: its late result was refused", consumer,
                             printable(delivery.message.key().text, kDeliveryKeyShown)));
 }
 
+void RunReport::on_letters_expired(std::string_view consumer, std::size_t letters) noexcept {
+  on_notice(consumer, counted(letters, "dead letter", "dead letters") + " past their time removed");
+}
+
 void RunReport::on_trouble(std::string_view consumer, std::string_view where, const Error& error,
                            bool mended) noexcept {
+  if (console_.logs_json()) {
+    LogLine line = mended ? log_line(LogLevel::kInfo, "works again") : log_line(error);
+    line.consumer = consumer;
+    line.component = where;
+    return console_.log(line);
+  }
   if (mended) {
     console_.warn(fmt::format("semel: {}: {} works again", consumer, where));
     return;
@@ -112,6 +150,9 @@ void RunReport::on_trouble(std::string_view consumer, std::string_view where, co
 }
 
 void RunReport::on_notice(std::string_view consumer, std::string_view text) noexcept {
+  if (console_.logs_json()) {
+    return console_.log(line_of(LogLevel::kInfo, consumer, text, nullptr));
+  }
   console_.note(fmt::format("semel: {}: {}", consumer, text));
 }
 

@@ -26,8 +26,8 @@ struct RunCounts {
   std::uint64_t deliveries() const;
 };
 
-// As text it says how a delivery ended where that is trouble, and of all others with -v. Safe for
-// several threads.
+// It says how a delivery ended where that is trouble, and of all others with -v: as text on stdout,
+// or in a log of JSON. Safe for several threads.
 class RunReport final : public Observer {
  public:
   // `name_width`: of the longest consumer's name.
@@ -40,6 +40,7 @@ class RunReport final : public Observer {
                   std::string_view error) noexcept override;
   void on_held(std::string_view consumer, const Delivery& delivery) noexcept override;
   void on_lease_lost(std::string_view consumer, const Delivery& delivery) noexcept override;
+  void on_letters_expired(std::string_view consumer, std::size_t letters) noexcept override;
   void on_trouble(std::string_view consumer, std::string_view where, const Error& error,
                   bool mended) noexcept override;
   void on_notice(std::string_view consumer, std::string_view text) noexcept override;
@@ -47,8 +48,12 @@ class RunReport final : public Observer {
   RunCounts counts() const;
 
  private:
+  // On stdout, and in a log of JSON.
   bool says(Outcome::Kind kind, std::string_view reason) const;
-  void say(const tap::EndingView& ending);
+  bool logs(Outcome::Kind kind, std::string_view reason) const;
+  bool worth_a_line(Outcome::Kind kind, std::string_view reason) const;
+  // `delivery`: null where the message was refused before it was one.
+  void say(const tap::EndingView& ending, const Delivery* delivery);
 
   Console& console_;
   std::size_t name_width_;

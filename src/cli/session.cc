@@ -29,6 +29,16 @@ OrEnded<std::string> config_path(Console& console) {
       "-c FILE, or write one: semel init > semel.yaml"));
 }
 
+void tell(Console& console, const config::Diagnostic& diagnostic) {
+  if (console.logs_json()) return console.log(log_line(diagnostic));
+  const std::string text = config::format(diagnostic, console.color_err());
+  if (diagnostic.severity == config::Diagnostic::Severity::kError) {
+    console.warn(text);
+  } else {
+    console.note(text);
+  }
+}
+
 OrEnded<config::Config> load_config(Console& console, const std::vector<std::string>& also) {
   auto path = config_path(console);
   if (!path) return ended(path.error().code);
@@ -37,12 +47,7 @@ OrEnded<config::Config> load_config(Console& console, const std::vector<std::str
   options.sets.insert(options.sets.end(), also.begin(), also.end());
   auto loaded = config::load_file(*path, options);
   for (const auto& diagnostic : loaded.diagnostics) {
-    const std::string text = config::format(diagnostic, console.color_err());
-    if (diagnostic.severity == config::Diagnostic::Severity::kError) {
-      console.warn(text);
-    } else {
-      console.note(text);
-    }
+    tell(console, diagnostic);
   }
   if (!loaded.config) return ended(kConfig);
   return std::move(*loaded.config);

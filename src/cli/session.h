@@ -25,6 +25,9 @@ inline tl::unexpected<Ended> ended(int code) { return tl::unexpected<Ended>(Ende
 // The file the shared flags mean: -c, else ./semel.yaml, else /etc/semel/semel.yaml.
 OrEnded<std::string> config_path(Console& console);
 
+// An error or a warning of the config, on stderr; with -q a warning is not told.
+void tell(Console& console, const config::Diagnostic& diagnostic);
+
 // Reads and checks it. Errors and warnings go to stderr; with -q warnings do not.
 // `also`: as further --set of the command line.
 OrEnded<config::Config> load_config(Console& console, const std::vector<std::string>& also = {});

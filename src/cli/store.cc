@@ -11,6 +11,7 @@
 #include "cli/session.h"
 #include "cli/text.h"
 #include "compose/compose.h"
+#include "compose/letter_expiry.h"
 
 namespace semel::cli {
 
@@ -153,6 +154,20 @@ int stats(Console& console) {
   return kOk;
 }
 
+// How many.
+Result<std::size_t> expire_letters(Session& session) {
+  auto expiry = compose::LetterExpiry::of(*session.store, session.config.consumers);
+  if (!expiry) return failure(std::move(expiry.error()));
+  std::size_t removed = 0;
+  for (bool more = true; more;) {
+    const auto part =
+        expiry->run(kSweepTurn, [&](std::string_view, std::size_t letters) { removed += letters; });
+    if (!part) return failure(part.error());
+    more = *part;
+  }
+  return removed;
+}
+
 int sweep(Console& console) {
   auto session = open_session(console);
   if (!session) return session.error().code;
@@ -164,11 +179,20 @@ int sweep(Console& console) {
     more = report->more;
     console.progress(fmt::format("{} forgotten", grouped(records)));
   }
+  const auto letters = expire_letters(*session);
+  if (!letters) return console.fail(letters.error());
   if (console.text()) {
     console.out(
         fmt::format("{} past their time forgotten\n", counted(records, "record", "records")));
+    if (*letters > 0) {
+      console.out(fmt::format("{} past their time removed\n",
+                              counted(*letters, "dead letter", "dead letters")));
+    }
   } else {
-    console.out(document("store_sweep").member("forgotten", records).end_object());
+    console.out(document("store_sweep")
+                    .member("forgotten", records)
+                    .member("dead_letters", *letters)
+                    .end_object());
   }
   return kOk;
 }
@@ -189,11 +213,13 @@ void add_store(Program& program) {
                    .flags = shared | kTime,
                    .parent = &family},
                   [](Console& console) { return stats(console); });
-  program.command({.name = "sweep",
-                   .description = "Forget completed records past their ttl, now",
-                   .flags = shared,
-                   .parent = &family},
-                  [](Console& console) { return sweep(console); });
+  program.command(
+      {.name = "sweep",
+       .description =
+           "Forget completed records past their ttl, and dead letters past their time, now",
+       .flags = shared,
+       .parent = &family},
+      [](Console& console) { return sweep(console); });
   add_store_migrate(program, family);
   add_store_verify(program, family);
 }

@@ -109,6 +109,14 @@ void add_store(GaugeList& gauges, const GaugeInput& input) {
                static_cast<double>(consumer.held));
     gauges.add("semel_dead_letters_stored", "Dead letters in the store.", labels,
                static_cast<double>(consumer.dead_letters));
+    // A store that would have to read all letters for it says of none when it died.
+    if (consumer.dead_letters == 0 || consumer.oldest_dead_letter) {
+      std::chrono::duration<double> age{0};
+      if (consumer.oldest_dead_letter) age = age_of(*consumer.oldest_dead_letter);
+      gauges.add("semel_dead_letter_oldest_seconds",
+                 "Age of the oldest dead letter in the store; 0 where there is none.", labels,
+                 age.count());
+    }
     std::chrono::duration<double> oldest{0};
     if (consumer.oldest_waiting) oldest = age_of(*consumer.oldest_waiting);
     gauges.add("semel_oldest_waiting_seconds",

@@ -2,10 +2,12 @@
 // beside the program, that names adapters.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -94,6 +96,9 @@ struct ServiceOptions {
   // Where calls of handlers and of the store are measured; null: they are not. Borrowed.
   telemetry::DeliveryMetrics* delivery_metrics = nullptr;
   telemetry::StoreMetrics* store_metrics = nullptr;
+  // Told of a handler that hangs, at once before the process ends, from any thread; empty: a line
+  // on stderr.
+  std::function<void(std::string_view consumer, const Error& error)> on_hung;
 };
 
 // Exit code of a run whose store, source or handler is not available.

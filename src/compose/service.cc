@@ -6,6 +6,9 @@
 #include <chrono>
 #include <cstdio>
 #include <deque>
+#include <functional>
+#include <optional>
+#include <span>
 #include <thread>
 
 #include <semel/gates.h>
@@ -19,6 +22,7 @@
 #include "base/printable.h"
 #include "compose/compose.h"
 #include "compose/consumer_parts.h"
+#include "compose/letter_expiry.h"
 #include "compose/live.h"
 #include "compose/outbox.h"
 #include "compose/purge_pace.h"
@@ -59,6 +63,9 @@ class FanOut final : public Observer {
   void on_held(std::string_view consumer, const Delivery& delivery) noexcept override {
     for (Observer* o : observers_) o->on_held(consumer, delivery);
   }
+  void on_letters_expired(std::string_view consumer, std::size_t letters) noexcept override {
+    for (Observer* o : observers_) o->on_letters_expired(consumer, letters);
+  }
   void on_lease_lost(std::string_view consumer, const Delivery& delivery) noexcept override {
     for (Observer* o : observers_) o->on_lease_lost(consumer, delivery);
   }
@@ -77,8 +84,12 @@ class FanOut final : public Observer {
 // Sweeps what dead processes held and purges what is past its time, beside the engines.
 class Housekeeper {
  public:
-  Housekeeper(Store& store, std::function<void()> freed)
-      : store_(store), freed_(std::move(freed)), turns_(PurgePace::kTurn, [this] { turn(); }) {}
+  Housekeeper(Store& store, std::function<void()> freed, LetterExpiry letters, Observer& observer)
+      : store_(store),
+        freed_(std::move(freed)),
+        letters_(std::move(letters)),
+        observer_(observer),
+        turns_(PurgePace::kTurn, [this] { turn(); }) {}
 
  private:
   // A failure is tried again at the next turn; the engines tell of a store that is away.
@@ -88,14 +99,40 @@ class Housekeeper {
     const milliseconds budget = pace_.turn();
     if (budget == milliseconds(0)) return;
     const auto purged = store_.purge(budget);
-    pace_.note(purged && purged->more);
+    // A purge that stops at a clock that jumped stops this too.
+    pace_.note(purged && (expire_letters(budget) || purged->more));
+  }
+  bool expire_letters(milliseconds budget) {
+    return letters_
+        .run(budget,
+             [this](std::string_view consumer, std::size_t letters) {
+               observer_.on_letters_expired(consumer, letters);
+             })
+        .value_or(false);
   }
 
   Store& store_;
   const std::function<void()> freed_;
+  LetterExpiry letters_;
+  Observer& observer_;
   PurgePace pace_;
   system::Periodic turns_;
 };
+
+[[noreturn]] void end_hung(const std::string& consumer, const std::string& what,
+                           const std::function<void(std::string_view, const Error&)>& tell) {
+  constexpr std::string_view kEnds =
+      "this process ends, the next start counts what was in flight, and handles it first";
+  if (tell) {
+    tell(consumer,
+         {ErrorKind::kUnavailable, std::string(kHung), fmt::format("{}; {}", what, kEnds), {}});
+  } else {
+    fmt::print(stderr, "{}  error[{}] {}: {}; {}\n", iso_time(system::utc_now()), kHung, consumer,
+               printable_text(what), kEnds);
+    std::fflush(stderr);
+  }
+  ::_exit(kExitHung);
+}
 
 class RunningService final : public Service {
  public:
@@ -103,6 +140,8 @@ class RunningService final : public Service {
       : store_(std::move(store)), options_(std::move(options)), observer_(options_.observers) {}
 
   Result<void> add(const config::Config& config, const config::ConsumerConfig& consumer);
+  // After the consumers, which it looks for in the store. A dry run removes nothing.
+  Result<void> expire_letters_of(const config::Config& config);
   int run() override;
   const std::vector<std::string>& risks() const noexcept override { return risks_; }
   std::vector<Figures> figures() override;
@@ -127,6 +166,7 @@ class RunningService final : public Service {
   std::vector<std::string> consumers_;  // of the engines
   std::deque<std::atomic<bool>> over_;  // likewise: their runs
   std::vector<std::string> risks_;
+  std::optional<LetterExpiry> letters_;
   std::atomic<bool> stopping_{false};
 };
 
@@ -157,14 +197,9 @@ Result<void> RunningService::add(const config::Config& config,
       return std::ranges::any_of(feeders, [this](std::size_t one) { return !over_[one]; });
     };
   }
-  parts->parts.hung = [name = consumer.name](const std::string& what) {
+  parts->parts.hung = [name = consumer.name, tell = options_.on_hung](const std::string& what) {
     // Neither destructors nor the drain may run: the handler still uses what they would take away.
-    fmt::print(stderr,
-               "{}  error[{}] {}: {}; this process ends, the next start counts what was in "
-               "flight, and handles it first\n",
-               iso_time(system::utc_now()), kHung, name, printable_text(what));
-    std::fflush(stderr);
-    ::_exit(kExitHung);
+    end_hung(name, what, tell);
   };
   ConsumerInfo info{consumer.name,
                     {},
@@ -177,6 +212,14 @@ Result<void> RunningService::add(const config::Config& config,
   over_.emplace_back(false);
   engines_.push_back(engine::Engine::create(std::move(parts->options), std::move(parts->parts)));
   consumers_.push_back(consumer.name);
+  return {};
+}
+
+Result<void> RunningService::expire_letters_of(const config::Config& config) {
+  auto letters = LetterExpiry::of(
+      *store_, options_.dry_run ? std::span<const config::ConsumerConfig>() : config.consumers);
+  if (!letters) return failure(std::move(letters.error()));
+  letters_ = *std::move(letters);
   return {};
 }
 
@@ -226,9 +269,12 @@ Result<std::optional<StoreSnapshot>> RunningService::look_at_store() {
 int RunningService::run() {
   std::vector<engine::Ended> ended(engines_.size());
   {
-    Housekeeper housekeeper(*store_, [this] {
-      for (const auto& engine : engines_) engine->nudge();
-    });
+    Housekeeper housekeeper(
+        *store_,
+        [this] {
+          for (const auto& engine : engines_) engine->nudge();
+        },
+        letters_.value(), observer_);
     std::vector<std::thread> threads;
     threads.reserve(engines_.size());
     for (std::size_t i = 0; i < engines_.size(); ++i) {
@@ -274,6 +320,8 @@ Result<std::unique_ptr<Service>> Service::build(const config::Config& config,
     auto added = service->add(config, consumer);
     if (!added) return failure(std::move(added.error()));
   }
+  auto expires = service->expire_letters_of(config);
+  if (!expires) return failure(std::move(expires.error()));
   return service;
 }
 

@@ -131,6 +131,9 @@ ConsumerConfig build_consumer(const View& view, const std::string& folder, const
     if (to != nullptr) made.publish.push_back(to->text);
   }
   if (const auto* to = view.in("dead_letter").find("copy_to")) made.copy_dead_letters = to->text;
+  if (view.in("dead_letter").find("expire") != nullptr) {
+    made.dead_letters_expire = view.in("dead_letter").duration("expire");
+  }
   for (std::size_t i = 0; i < view.settings().size(view.path("accept")); ++i) {
     const auto* word = view.settings().find(join_path(view.path("accept"), i));
     if (word != nullptr) made.accept.insert(word->text);

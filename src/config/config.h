@@ -172,6 +172,7 @@ struct ConsumerConfig {
   // and who a copy of each dead letter.
   std::vector<std::string> publish;
   std::optional<std::string> copy_dead_letters;
+  std::optional<milliseconds> dead_letters_expire;  // none: they are kept
   std::set<std::string> accept;  // codes and names accepted knowingly: "key_recipe", "D102"
   Location where;
 };

@@ -43,6 +43,17 @@ TEST(OutboxConfig, HasShortForms) {
   EXPECT_EQ(config.consumers[0].copy_dead_letters, "graves");
 }
 
+TEST(OutboxConfig, DeadLettersMayExpireWithACopyOrWithout) {
+  const auto config = good(
+      config_of("dead_letter: { copy_to: graves, expire: 30d }", queue("graves") + queue("audit")));
+  EXPECT_EQ(config.consumers.at(0).copy_dead_letters, "graves");
+  EXPECT_EQ(config.consumers[0].dead_letters_expire, std::chrono::hours(30 * 24));
+  EXPECT_FALSE(config.consumers[1].dead_letters_expire) << "else they are kept";
+  const auto alone = good(config_of("dead_letter: { expire: 1s }", ""));
+  EXPECT_FALSE(alone.consumers.at(0).copy_dead_letters);
+  EXPECT_EQ(alone.consumers[0].dead_letters_expire, std::chrono::seconds(1));
+}
+
 TEST(OutboxConfig, OnlyAQueueOfTheSameFileIsSentMessages) {
   expect_refused(config_of("publish: [mials]", queue("mails")), "\"mials\" is no consumer",
                  "one of: mails");

@@ -195,8 +195,14 @@ constexpr Field kDeadLetterFields[] = {
     {.name = "copy_to",
      .shape = Shape::kName,
      .meaning = "A consumer of this file whose source is `queue`. Each dead letter leaves a copy "
-                "for it, in the commit that makes it one; the store keeps the dead letter itself.",
-     .required = true},
+                "for it, in the commit that makes it one; the store keeps the dead letter itself."},
+    {.name = "expire",
+     .shape = Shape::kDuration,
+     .meaning =
+         "How long the store keeps a dead letter: an older one is removed, with its payload. "
+         "Without it they are kept until a person replays or discards them.",
+     .low = kSecond,
+     .high = kYears},
 };
 
 constexpr Field kAcceptField[] = {
@@ -339,7 +345,7 @@ constexpr Field kConsumerFields[] = {
      .comma = true},
     {.name = "dead_letter",
      .shape = Shape::kMap,
-     .meaning = "What becomes of dead letters beside the store.",
+     .meaning = "What becomes of dead letters.",
      .fields = kDeadLetterFields,
      .short_form = "copy_to",
      .optional = true},

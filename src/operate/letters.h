@@ -14,6 +14,7 @@
 #include <semel/records.h>
 
 #include "operate/store_access.h"
+#include "operate/views.h"
 #include "operate/where.h"
 
 namespace semel::operate {

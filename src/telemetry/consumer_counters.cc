@@ -101,6 +101,10 @@ void ConsumerCounters::lease_lost() noexcept {
   shard().leases_lost.fetch_add(1, std::memory_order_relaxed);
 }
 
+void ConsumerCounters::letters_expired(std::size_t letters) noexcept {
+  letters_expired_.fetch_add(letters, std::memory_order_relaxed);
+}
+
 void ConsumerCounters::dead(std::string_view reason) noexcept {
   shard().given_up.fetch_add(1, std::memory_order_relaxed);
   const system::MutexLock lock(mutex_);
@@ -133,6 +137,7 @@ ConsumerCounters::Totals ConsumerCounters::totals() const {
     add_to(totals.duplicate_age, shard.duplicate_age, kMillisecondsPerSecond);
     add_to(totals.attempts, shard.attempts, 1);
   }
+  totals.letters_expired = letters_expired_.load(std::memory_order_relaxed);
   const system::MutexLock lock(mutex_);
   totals.dead_letters.insert(dead_letters_.begin(), dead_letters_.end());
   totals.outages.insert(outages_.begin(), outages_.end());

@@ -52,6 +52,7 @@ class ConsumerCounters {
   void refused(const Arrival& arrival, std::string_view reason) noexcept;
   void held() noexcept;
   void lease_lost() noexcept;
+  void letters_expired(std::size_t letters) noexcept;
   void failed(std::string_view where) noexcept SEMEL_EXCLUDES(mutex_);
 
   struct Totals {
@@ -60,6 +61,7 @@ class ConsumerCounters {
     std::uint64_t held = 0;
     std::uint64_t leases_lost = 0;
     std::uint64_t given_up = 0;
+    std::uint64_t letters_expired = 0;
     std::uint64_t duplicates_near_ttl = 0;
     HistogramValue duration;       // seconds
     HistogramValue message_age;    // seconds
@@ -91,6 +93,7 @@ class ConsumerCounters {
 
   const ConsumerInfo info_;
   std::array<Shard, kShards> shards_;
+  std::atomic<std::uint64_t> letters_expired_{0};
   mutable system::Mutex mutex_;
   std::map<std::string, std::uint64_t, std::less<>> dead_letters_ SEMEL_GUARDED_BY(mutex_);
   std::map<std::string, std::uint64_t, std::less<>> outages_ SEMEL_GUARDED_BY(mutex_);

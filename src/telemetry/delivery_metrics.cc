@@ -194,6 +194,9 @@ std::vector<MetricFamily> DeliveryMetrics::families() const {
   made.push_back(by_consumer(all, "semel_messages_given_up", MetricType::kCounter,
                              "Messages that became dead letters.",
                              [](const Snapshot& one) { return one.totals.given_up; }));
+  made.push_back(by_consumer(all, "semel_dead_letters_expired", MetricType::kCounter,
+                             "Dead letters removed because they were past their time.",
+                             [](const Snapshot& one) { return one.totals.letters_expired; }));
   made.push_back(by_consumer(all, "semel_duplicates_near_ttl", MetricType::kCounter,
                              "Duplicates that came after most of their record's ttl had passed.",
                              [](const Snapshot& one) { return one.totals.duplicates_near_ttl; }));

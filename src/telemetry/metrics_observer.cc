@@ -61,6 +61,10 @@ void MetricsObserver::on_lease_lost(std::string_view consumer, const Delivery&) 
   count_for(*metrics_, consumer, [](auto& counters) { counters.lease_lost(); });
 }
 
+void MetricsObserver::on_letters_expired(std::string_view consumer, std::size_t letters) noexcept {
+  count_for(*metrics_, consumer, [&](auto& counters) { counters.letters_expired(letters); });
+}
+
 void MetricsObserver::on_trouble(std::string_view consumer, std::string_view where, const Error&,
                                  bool mended) noexcept {
   if (mended) return;

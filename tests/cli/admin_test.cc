@@ -58,6 +58,23 @@ TEST(AdminMetrics, AgreeWithTheEffects) {
   EXPECT_EQ(run.get("/livez").status, 0) << "nothing listens after the run";
 }
 
+TEST(AdminMetrics, DeadLettersPastTheirTimeAreRemovedAndCounted) {
+  const Scene scene(payments(kQueue) + "    dead_letter: { expire: 2s }\n");
+  ASSERT_EQ(scene.semel({"send", "payments", "-"}, {.input = "{}\n{}\n{\"a\":1}\n"}).code, 0);
+  AdminRun run(scene);
+  const auto oldest = [&] {
+    return std::stod("0" + run.metric("semel_dead_letter_oldest_seconds{consumer=\"payments\"}"));
+  };
+  ASSERT_TRUE(comes_true([&] { return oldest() > 2; })) << run.get("/metrics").body;
+  const std::string expired = "semel_dead_letters_expired_total{consumer=\"payments\"}";
+  ASSERT_TRUE(comes_true([&] { return run.metric(expired) == "3"; })) << run.get("/metrics").body;
+  ASSERT_TRUE(comes_true(
+      [&] { return run.metric("semel_dead_letters_stored{consumer=\"payments\"}") == "0"; }));
+  EXPECT_EQ(oldest(), 0);
+  EXPECT_TRUE(tells(run.program(), "3 dead letters past their time removed"))
+      << run.program().err();
+}
+
 // Docs, alerts and dashboard name only metrics that are served, and the docs name all of them.
 TEST(AdminMetrics, AreThoseOfThePage) {
   const Scene scene(payments(kQueue));

@@ -176,5 +176,44 @@ TEST(FinalErrors, EndARunWithTheExitCodeOfTheirPage) {
   EXPECT_EQ(secret.code, 77) << secret.err;
 }
 
+TEST_F(LettersTest, AreCountedByReasonAndCause) {
+  ASSERT_EQ(scene_.semel({"store", "init"}).code, 0);
+  EXPECT_NE(scene_.semel({"dlq", "groups"}).err.find("no dead letters"), std::string::npos);
+  handle({"a", "b"}, scene_.config());
+  handle({"c"}, other());
+  const Ran groups = scene_.semel({"dlq", "groups", "-o", "json"});
+  EXPECT_EQ(json_at(groups.out, "/schema"), "semel.v1.dead_letter_groups");
+  EXPECT_EQ(json_at(groups.out, "/groups/0/consumer"), "payments");
+  EXPECT_EQ(json_at(groups.out, "/groups/0/reason"), "attempts.exhausted");
+  EXPECT_EQ(json_at(groups.out, "/groups/0/cause"), "handler.exec.3");
+  EXPECT_EQ(json_at(groups.out, "/groups/0/count"), "2");
+  EXPECT_EQ(json_at(groups.out, "/groups/1/count"), "(absent)") << "others are not in the config";
+  EXPECT_EQ(json_at(groups.out, "/count"), "2");
+  const Ran all = scene_.semel({"dlq", "groups", "--consumer", "others", "-o", "jsonl"});
+  EXPECT_EQ(json_at(all.out, "/group/count"), "1") << all.out;
+  const Ran text = scene_.semel({"dlq", "groups", "--where", "reason=handler.exec.3"});
+  EXPECT_NE(text.out.find("attempts.exhausted  handler.exec.3"), std::string::npos) << text.out;
+  EXPECT_EQ(json_at(scene_.semel({"dlq", "groups", "-o", "json", "--reason", "x"}).out, "/count"),
+            "0");
+}
+
+TEST_F(LettersTest, ASweepRemovesThosePastTheirTime) {
+  handle({"a", "b"}, scene_.config());
+  const Words soon = {"store", "sweep", "-o",
+                      "json",  "--set", "consumers[0].dead_letter.expire=1s"};
+  const Words later = {"store", "sweep", "--set", "consumers[0].dead_letter.expire=30d"};
+  EXPECT_EQ(scene_.semel(later).code, 0);
+  EXPECT_EQ(json_at(scene_.semel({"store", "sweep", "-o", "json"}).out, "/dead_letters"), "0");
+  EXPECT_EQ(count({}), "2");
+  ASSERT_TRUE(comes_true([&] {
+    return json_at(scene_.semel({"dlq", "list", "-o", "json", "--where", "age>1s"}).out,
+                   "/count") == "2";
+  }));
+  EXPECT_EQ(json_at(scene_.semel(soon).out, "/dead_letters"), "2");
+  EXPECT_EQ(count({}), "0");
+  const Ran record = scene_.semel({"records", "show", "a", "-o", "json"});
+  EXPECT_EQ(json_at(record.out, "/records/0/state"), "dead") << "its record stays closed";
+}
+
 }  // namespace
 }  // namespace semel::test

@@ -1,5 +1,9 @@
 // DeadLetters: what was given up, and what may be done with it.
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "tests/conformance/store_case.h"
 
@@ -211,6 +215,126 @@ TEST_P(DeadLetterSuite, TheIdOfADiscardedLetterIsNotUsedAgain) {
   ASSERT_EQ(dead_letters().discard({&id, 1}).value(), 1U);
   ASSERT_EQ(finish(letter_for(message("b"))), Applied::kYes);
   EXPECT_GT(all_dead_letters().at(0).id, id) << "a script that kept it would hit another letter";
+}
+
+TEST_P(DeadLetterSuite, ALetterPastItsTimeGoesAndItsRecordStaysClosed) {
+  const ConsumerNumber other = attach("refunds");
+  const Message old = message("old");
+  bring_to(old, RecordState::kDead);
+  ASSERT_EQ(finish(letter_for(make_message(other, "old"))), Applied::kYes);
+  advance(2h);
+  ASSERT_EQ(finish(letter_for(message("new"))), Applied::kYes);
+  const std::vector<LetterLife> lives = {{other, 3h}, {consumer(), 1h}};
+  const auto report = dead_letters().expire(lives, 0, 100).value();
+  EXPECT_EQ(report.removed, (std::vector<std::size_t>{0, 1}));
+  EXPECT_EQ(report.next, 0);
+  reopen();
+  std::set<Bytes> left;
+  for (const DeadLetter& letter : all_dead_letters()) left.insert(letter.consumer + letter.key);
+  EXPECT_EQ(left, (std::set<Bytes>{"paymentsnew", "refundsold"}));
+  EXPECT_TRUE(is<Closed>(claim(old)));
+  advance(2h);
+  EXPECT_EQ(dead_letters().expire(lives, 0, 100).value().removed, (std::vector<std::size_t>{1, 1}));
+  EXPECT_TRUE(all_dead_letters().empty());
+}
+
+TEST_P(DeadLetterSuite, AConsumerWithoutALifeKeepsItsLetters) {
+  const ConsumerNumber other = attach("refunds");
+  ASSERT_EQ(finish(letter_for(message("k"))), Applied::kYes);
+  advance(1000h);
+  const std::vector<LetterLife> lives = {{other, 1h}};
+  EXPECT_EQ(dead_letters().expire(lives, 0, 100).value().removed, std::vector<std::size_t>{0});
+  EXPECT_TRUE(dead_letters().expire({}, 0, 100).value().removed.empty());
+  EXPECT_EQ(all_dead_letters().size(), 1U);
+}
+
+TEST_P(DeadLetterSuite, ALetterThatDiedAgainIsAsYoungAsItsLastDeath) {
+  ASSERT_EQ(finish(letter_for(message("k"))), Applied::kYes);
+  advance(2h);
+  ASSERT_EQ(finish(letter_for(message("k"))), Applied::kYes);
+  const std::vector<LetterLife> lives = {{consumer(), 1h}};
+  EXPECT_EQ(dead_letters().expire(lives, 0, 100).value().removed, std::vector<std::size_t>{0});
+  EXPECT_EQ(all_dead_letters().size(), 1U);
+}
+
+TEST_P(DeadLetterSuite, ALetterThatAReplayHasInHandStays) {
+  const Message m = message("k", "payload");
+  const Message parked = message("p", "payload");
+  for (const Message* each : {&m, &parked}) bring_to(*each, RecordState::kDead);
+  std::vector<std::int64_t> ids;
+  for (const DeadLetter& letter : all_dead_letters()) ids.push_back(letter.id);
+  ASSERT_EQ(dead_letters().replay(ids).value().replayed, 2U);
+  advance(2h);
+  const std::vector<LetterLife> lives = {{consumer(), 1h}};
+  const auto expired = [&] { return dead_letters().expire(lives, 0, 100).value().removed.at(0); };
+  EXPECT_EQ(expired(), 0U) << "their records are retrying";
+  std::map<Bytes, std::optional<RowTag>> rows;
+  for (const Arrival& arrival : take()) rows[arrival.key.value_or(Bytes())] = arrival.row;
+  ASSERT_EQ(rows.size(), 2U);
+  Finish die = test::dead(acquire(m).lease, &m, "handler.timeout");
+  die.ack = rows["k"];
+  Finish park = test::parked(acquire(parked).lease, &parked);
+  park.ack = rows["p"];
+  ASSERT_EQ(finish(park), Applied::kYes);
+  EXPECT_EQ(expired(), 0U) << "one is consuming, one parked";
+  ASSERT_EQ(all_dead_letters().size(), 2U);
+  ASSERT_EQ(finish(die), Applied::kYes);
+  EXPECT_EQ(expired(), 0U) << "it has died just now";
+  advance(2h);
+  EXPECT_EQ(expired(), 1U);
+  ASSERT_EQ(all_dead_letters().size(), 1U);
+  EXPECT_EQ(all_dead_letters()[0].key, "p");
+}
+
+TEST_P(DeadLetterSuite, ALetterOfAnotherPayloadThanItsRecordsIsPastItsTimeToo) {
+  bring_to(message("open", "one"), RecordState::kConsuming);
+  ASSERT_EQ(finish(letter_for(message("open", "two"))), Applied::kYes);
+  complete(message("done", "one"));
+  ASSERT_EQ(finish(letter_for(message("done", "two"))), Applied::kYes);
+  advance(2h);
+  const std::vector<LetterLife> lives = {{consumer(), 1h}};
+  EXPECT_EQ(dead_letters().expire(lives, 0, 100).value().removed, std::vector<std::size_t>{2});
+}
+
+TEST_P(DeadLetterSuite, TheWalkOverLettersPastTheirTimeGoesOnInParts) {
+  constexpr std::size_t kLetters = 300;
+  constexpr std::size_t kPart = 70;
+  for (std::size_t i = 0; i < kLetters; ++i) {
+    ASSERT_EQ(finish(letter_for(message("k" + std::to_string(i)))), Applied::kYes);
+  }
+  advance(2h);
+  ASSERT_EQ(finish(letter_for(message("new"))), Applied::kYes);
+  const std::vector<LetterLife> lives = {{consumer(), 1h}};
+  std::size_t removed = 0;
+  std::int64_t after = 0;
+  do {
+    const auto part = dead_letters().expire(lives, after, kPart).value();
+    EXPECT_LE(part.removed.at(0), kPart);
+    EXPECT_TRUE(part.next == 0 || part.next > after);
+    removed += part.removed.at(0);
+    after = part.next;
+  } while (after != 0);
+  EXPECT_EQ(removed, kLetters);
+  EXPECT_EQ(all_dead_letters().size(), 1U);
+}
+
+TEST_P(DeadLetterSuite, TheStoreTellsHowOldItsOldestLetterIs) {
+  const auto oldest = [&] {
+    for (const auto& one : records().backlog().value().consumers) {
+      if (one.number == consumer()) return one.oldest_dead_letter;
+    }
+    return std::optional<StoreTime>();
+  };
+  EXPECT_FALSE(oldest());
+  ASSERT_EQ(finish(letter_for(message("a"))), Applied::kYes);
+  advance(1h);
+  ASSERT_EQ(finish(letter_for(message("b"))), Applied::kYes);
+  const auto letters = all_dead_letters();
+  ASSERT_EQ(letters.size(), 2U);
+  ASSERT_LT(letters[0].dead_at, letters[1].dead_at);
+  // A store that finds records only by reading all names finds the oldest letter only so, too.
+  const bool tells = records().backlog().value().records_counted;
+  EXPECT_EQ(oldest(), tells ? std::optional(letters[0].dead_at) : std::nullopt);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "stores/memory/dead_letter_rows.h"
 
+#include <algorithm>
+
 namespace semel::memory {
 
 void DeadLetterRows::keep(DeadLetterRow row) {
@@ -71,6 +73,23 @@ std::vector<DeadLetter> DeadLetterRows::list(const DeadLetterFilter& filter) con
     letters.back().headers.clear();
   }
   return letters;
+}
+
+std::vector<const DeadLetterRow*> DeadLetterRows::next(std::int64_t after, std::size_t most) const {
+  std::vector<const DeadLetterRow*> rows;
+  for (auto at = rows_.upper_bound(after); at != rows_.end() && rows.size() < most; ++at) {
+    rows.push_back(&at->second);
+  }
+  return rows;
+}
+
+std::map<ConsumerNumber, StoreTime> DeadLetterRows::oldest() const {
+  std::map<ConsumerNumber, StoreTime> oldest;
+  for (const auto& [id, row] : rows_) {
+    const auto [at, made] = oldest.try_emplace(row.consumer, row.letter.dead_at);
+    if (!made) at->second = std::min(at->second, row.letter.dead_at);
+  }
+  return oldest;
 }
 
 std::size_t DeadLetterRows::count(ConsumerNumber consumer) const {

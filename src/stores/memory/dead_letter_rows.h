@@ -29,7 +29,11 @@ class DeadLetterRows {
   DeadLetterRow* find(const KeyId& key, const Fingerprint& fingerprint);
   bool discard(std::int64_t id);
   std::vector<DeadLetter> list(const DeadLetterFilter& filter) const;
+  // At most so many rows with ids above `after`.
+  std::vector<const DeadLetterRow*> next(std::int64_t after, std::size_t most) const;
   std::size_t count(ConsumerNumber consumer) const;
+  // When the oldest of each consumer's died.
+  std::map<ConsumerNumber, StoreTime> oldest() const;
 
  private:
   std::map<std::int64_t, DeadLetterRow> rows_;

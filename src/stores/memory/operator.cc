@@ -6,6 +6,7 @@
 
 #include "core/consumer_times.h"
 #include "core/key_encoding.h"
+#include "core/letter_life.h"
 #include "stores/memory/state.h"
 #include "system/mutex.h"
 
@@ -166,6 +167,7 @@ Result<StoreStats> Inspector::stats() {
   StoreStats stats;
   stats.epoch = state_.epoch;
   stats.bytes = state_.live.bytes() + state_.finished.bytes();
+  const auto oldest = state_.dead_letters.oldest();
   for (const auto& [number, consumer] : state_.consumers) {
     StoreStats::Consumer told;
     told.name = consumer.name;
@@ -173,6 +175,8 @@ Result<StoreStats> Inspector::stats() {
     told.dead = state_.finished.count_dead(number);
     told.held = state_.held.count(number);
     told.dead_letters = state_.dead_letters.count(number);
+    const auto died = oldest.find(number);
+    if (died != oldest.end()) told.oldest_dead_letter = died->second;
     stats.consumers.push_back(std::move(told));
     // Memory has no generations: each consumer's completed records are told as one.
     stats.generations.push_back({static_cast<std::int64_t>(number), true, consumer.ttl,
@@ -228,6 +232,8 @@ class DeadLetterBox final : public DeadLetters {
 
   Result<Edited> edit(const LetterEdit& edit) override;
   Result<AddReport> add(std::span<const ForeignLetter> letters) override;
+  Result<ExpiryReport> expire(std::span<const LetterLife> lives, std::int64_t after,
+                              std::size_t most) override;
 
  private:
   void replay_one(std::int64_t id, StoreTime now, ReplayReport& report)
@@ -295,6 +301,25 @@ Result<AddReport> DeadLetterBox::add(std::span<const ForeignLetter> letters) {
     row.key_id = foreign.record.value_or(core::encode_refused(
         row.consumer, row.letter.partition, row.letter.position, row.letter.payload));
     ++(state_.dead_letters.add(std::move(row)) ? report.added : report.present);
+  }
+  return report;
+}
+
+Result<ExpiryReport> DeadLetterBox::expire(std::span<const LetterLife> lives, std::int64_t after,
+                                           std::size_t most) {
+  const system::MutexLock lock(state_.mutex);
+  const StoreTime now = state_.now();
+  ExpiryReport report{std::vector<std::size_t>(lives.size()), 0};
+  const auto rows = state_.dead_letters.next(after, most);
+  if (rows.size() == most) report.next = rows.back()->letter.id;
+  for (const DeadLetterRow* row : rows) {
+    const auto life = core::outlived(lives, row->consumer, row->letter.dead_at, now);
+    if (!life) continue;
+    const LiveRecord* live = state_.live.find(row->key_id);
+    const bool busy =
+        live != nullptr && live->record &&
+        core::in_hand(live->record->state, live->record->fingerprint, row->letter.fingerprint);
+    if (!busy && state_.dead_letters.discard(row->letter.id)) ++report.removed[*life];
   }
   return report;
 }

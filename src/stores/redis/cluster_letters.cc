@@ -231,6 +231,17 @@ Edited edit_on_cluster(Core& core, const LetterEdit& edit) {
   never_stands_still();
 }
 
+bool in_hand_on_cluster(Core& core, std::int64_t letter) {
+  const auto kept = read_letter(core, std::to_string(letter));
+  if (!kept) return false;
+  const Letter told = letter_of(kept->head, kept->origin, {});
+  if (!told.record) return false;
+  const Bytes head = head_of_record(core, core.names.record(*told.record));
+  if (head.empty() || BytesView("CRP").find(state_in(head)) == BytesView::npos) return false;
+  const Fingerprint& print = told.told.fingerprint;
+  return print == Fingerprint{} || print.view() == print_in(head);
+}
+
 void remove_rows_of(Core& core, const KeyId& id) {
   settle(core, id.consumer(), {"go", Bytes(id.view()), {}, {}});
 }

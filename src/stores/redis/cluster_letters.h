@@ -22,6 +22,9 @@ Replayed replay_on_cluster(Core& core, std::int64_t letter);
 
 Edited edit_on_cluster(Core& core, const LetterEdit& edit);
 
+// Whether a replay has the message of the letter in hand, by its record.
+bool in_hand_on_cluster(Core& core, std::int64_t letter);
+
 void remove_rows_of(Core& core, const KeyId& id);
 
 }  // namespace semel::redis

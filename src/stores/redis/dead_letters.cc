@@ -13,6 +13,13 @@
 namespace semel::redis {
 namespace {
 
+// 0 where it is none.
+std::int64_t number_in_text(BytesView text) {
+  std::int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
 class Letters final : public DeadLetters {
  public:
   explicit Letters(Core& core) : core_(core) {}
@@ -64,6 +71,10 @@ class Letters final : public DeadLetters {
   Result<AddReport> add(std::span<const ForeignLetter> letters) override {
     return core::contained([&] { return add_now(letters); });
   }
+  Result<ExpiryReport> expire(std::span<const LetterLife> lives, std::int64_t after,
+                              std::size_t most) override {
+    return core::contained([&] { return expire_now(lives, after, most); });
+  }
 
  private:
   static void count(Replayed how, ReplayReport& report) {
@@ -94,6 +105,15 @@ class Letters final : public DeadLetters {
   Edited edit_now(const LetterEdit& edit);
   AddReport add_now(std::span<const ForeignLetter> letters);
 
+  // A letter that may be past its time, and the place of its consumer's life.
+  struct Aged {
+    std::int64_t id = 0;
+    std::size_t life = 0;
+  };
+  ExpiryReport expire_now(std::span<const LetterLife> lives, std::int64_t after, std::size_t most);
+  std::vector<Aged> past_of(std::span<const Aged> letters, std::span<const LetterLife> lives,
+                            bool remove);
+
   Core& core_;
 };
 
@@ -118,8 +138,7 @@ std::vector<DeadLetter> Letters::list_now(const DeadLetterFilter& filter) {
     for (std::size_t i = 1; i + 3 < reply.list.size(); i += 4) {
       Letter letter =
           letter_of(reply.list[i + 1].bytes, reply.list[i + 2].bytes, reply.list[i + 3].bytes);
-      const Bytes& id = reply.list[i].bytes;
-      std::from_chars(id.data(), id.data() + id.size(), letter.told.id);
+      letter.told.id = number_in_text(reply.list[i].bytes);
       letter.told.consumer = names[static_cast<std::uint32_t>(letter.consumer)];
       letters.push_back(std::move(letter.told));
     }
@@ -210,6 +229,62 @@ AddReport Letters::add_now(std::span<const ForeignLetter> letters) {
   }
   report.present = letters.size() - report.added;
   return report;
+}
+
+ExpiryReport Letters::expire_now(std::span<const LetterLife> lives, std::int64_t after,
+                                 std::size_t most) {
+  Call call = about_none();
+  for (const Bytes& word :
+       {std::to_string(after), std::to_string(most), Bytes(), Bytes(), Bytes("0")}) {
+    call.arguments.push_back(word);
+  }
+  const Reply page = core_.run_one(core_.scripts.list_letters, call, Loss::kNothingDone);
+  ExpiryReport report{std::vector<std::size_t>(lives.size()),
+                      number_in_text(page.list.at(0).bytes)};
+  std::vector<Aged> letters;
+  std::size_t seen = 0;
+  for (std::size_t i = 1; i + 3 < page.list.size(); i += 4) {
+    const std::int64_t id = number_in_text(page.list[i].bytes);
+    if (++seen == most) report.next = id;
+    const Letter letter = letter_of(page.list[i + 1].bytes, page.list[i + 2].bytes, {});
+    const auto life = std::ranges::find(lives, letter.consumer, &LetterLife::consumer);
+    if (life != lives.end())
+      letters.push_back({id, static_cast<std::size_t>(life - lives.begin())});
+  }
+  std::vector<Aged> past = past_of(letters, lives, false);
+  // A replay that begins after this look holds a copy that has the payload itself.
+  if (core_.names.cluster) {
+    std::erase_if(past, [&](const Aged& one) { return in_hand_on_cluster(core_, one.id); });
+  }
+  for (const Aged& removed : past_of(past, lives, true)) ++report.removed[removed.life];
+  return report;
+}
+
+std::vector<Letters::Aged> Letters::past_of(std::span<const Aged> letters,
+                                            std::span<const LetterLife> lives, bool remove) {
+  std::vector<Aged> past;
+  while (!letters.empty()) {
+    const auto part = letters.first(std::min(kMostKeys, letters.size()));
+    letters = letters.subspan(part.size());
+    std::vector<std::int64_t> ids;
+    for (const Aged& one : part) ids.push_back(one.id);
+    Call call = about_none();
+    const bool asks_records = remove && !core_.names.cluster;
+    const auto keys =
+        asks_records ? records_of(ids) : std::vector<std::string>(ids.size(), core_.names.letters);
+    call.keys.assign(keys.begin(), keys.end());
+    call.arguments.push_back(remove ? "1" : "0");
+    for (const Aged& one : part) {
+      call.arguments.push_back(std::to_string(one.id));
+      call.arguments.push_back(std::to_string(lives[one.life].kept_for.count()));
+    }
+    const Loss loss = remove ? Loss::kInDoubt : Loss::kNothingDone;
+    const Reply reply = core_.run_one(core_.scripts.expire, call, loss);
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      if (reply.bytes.at(i) == '1') past.push_back(part[i]);
+    }
+  }
+  return past;
 }
 
 }  // namespace

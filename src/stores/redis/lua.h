@@ -72,6 +72,7 @@ extern const char* const kLetters;
 extern const char* const kLetterHeads;
 extern const char* const kListLetters;
 extern const char* const kDiscard;
+extern const char* const kExpire;
 extern const char* const kEdit;
 extern const char* const kAdd;
 // Lets a closed record go on, behind kLetters and kJournal; the others are behind it.

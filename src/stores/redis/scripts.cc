@@ -93,6 +93,7 @@ Scripts::Scripts(const ScriptMaker& make)
       list_letters(make.letters(lua::kListLetters)),
       replay(make.reopening(lua::kReplay)),
       discard(make.letters(lua::kDiscard)),
+      expire(make.letters(lua::kExpire)),
       edit(make.letters(lua::kEdit)),
       add(make.letters(lua::kAdd)),
       unlock(make.reopening(lua::kUnlock)),

@@ -83,6 +83,10 @@ struct Scripts {
   Script replay;
   // Numbers. Answer: how many there were.
   Script discard;
+  // Keys: the records they belong to, of each that is looked at; the name of all letters for one
+  // without. "1" to remove, else "0"; then of each: number, ms that it is kept for. Answer: a digit
+  // for each, 1 where it is past its time, and removed where that was asked for.
+  Script expire;
   // Key: the record. Number, fingerprints before and after, headers and payload. Answer: a word, as
   // Edited, or again.
   Script edit;

@@ -118,7 +118,8 @@ DeadLetterTexts::DeadLetterTexts(const Dialect& dialect)
                    "AND fingerprint = ?2 AND first_seen = ?3 AND dead_at = ?4"),
       discard(dialect, "DELETE FROM semel_dead_letter WHERE id = ?1"),
       count(dialect, "SELECT count(*) FROM semel_dead_letter WHERE consumer = ?1"),
-      last(dialect, "SELECT max(dead_at) FROM semel_dead_letter WHERE consumer = ?1") {}
+      times(dialect,
+            "SELECT min(dead_at), max(dead_at) FROM semel_dead_letter WHERE consumer = ?1") {}
 
 void DeadLetterRows::keep(const HeldContent& content, const std::optional<KeyId>& record,
                           const Finish& finish, StoreTime first_seen, StoreTime now) {
@@ -206,9 +207,10 @@ std::size_t DeadLetterRows::count(ConsumerNumber consumer) {
   return answer.next() ? static_cast<std::size_t>(answer.integer(0)) : 0;
 }
 
-std::optional<StoreTime> DeadLetterRows::last(ConsumerNumber consumer) {
-  Answer answer = statements_.ask(texts_.last, {consumer});
-  return answer.next() ? answer.maybe_time(0) : std::nullopt;
+DeadLetterRows::Times DeadLetterRows::times(ConsumerNumber consumer) {
+  Answer answer = statements_.ask(texts_.times, {consumer});
+  if (!answer.next()) return {};
+  return {answer.maybe_time(0), answer.maybe_time(1)};
 }
 
 HeldContent content_of(const DeadLetterRow& row, StoreTime due) {

@@ -21,7 +21,7 @@ struct DeadLetterRow {
 struct DeadLetterTexts {
   explicit DeadLetterTexts(const Dialect& dialect);
   Text keep, find, find_locked, find_named, find_record, record, list, list_whole, note, twin, edit,
-      lock_adding, add, same_unnamed, discard, count, last;
+      lock_adding, add, same_unnamed, discard, count, times;
 };
 
 class DeadLetterRows {
@@ -51,7 +51,11 @@ class DeadLetterRows {
   bool add(const DeadLetter& letter, ConsumerNumber consumer, const std::optional<KeyId>& record);
   bool discard(std::int64_t id);
   std::size_t count(ConsumerNumber consumer);
-  std::optional<StoreTime> last(ConsumerNumber consumer);
+  struct Times {
+    std::optional<StoreTime> first, last;
+  };
+  // When its oldest letter died, and its newest.
+  Times times(ConsumerNumber consumer);
 
  private:
   Statements& statements_;

@@ -10,6 +10,8 @@
 
 #include <semel/spi/record_machine.h>
 
+#include "core/letter_life.h"
+
 namespace semel::sql {
 namespace {
 
@@ -101,6 +103,43 @@ AddReport add_in(TransactionAccess& access, std::span<const ForeignLetter> lette
   return report;
 }
 
+// Of the next letters those that are past their time, and the id to go on behind.
+std::pair<std::vector<std::int64_t>, std::int64_t> look_for_past(Access& access,
+                                                                 std::span<const LetterLife> lives,
+                                                                 std::int64_t after,
+                                                                 std::size_t most) {
+  const StoreTime now = access.now();
+  DeadLetterFilter filter;
+  filter.after = after;
+  filter.limit = most;
+  std::vector<std::int64_t> past;
+  const auto rows = access.tables().dead_letters.list(filter, std::nullopt);
+  for (const DeadLetterRow& row : rows) {
+    if (core::outlived(lives, row.consumer, row.letter.dead_at, now)) past.push_back(row.letter.id);
+  }
+  return {std::move(past), rows.size() == most ? rows.back().letter.id : 0};
+}
+
+// They may have changed since they were found.
+std::vector<std::size_t> remove_past(TransactionAccess& access, std::span<const LetterLife> lives,
+                                     std::span<const std::int64_t> ids) {
+  std::vector<std::size_t> removed(lives.size());
+  access.records().lock_letters(ids);
+  const StoreTime now = access.now();
+  DeadLetterRows& letters = access.tables().dead_letters;
+  for (const std::int64_t id : ids) {
+    const auto letter = letters.find(id, Lock::kForUpdate);
+    if (!letter) continue;
+    const auto life = core::outlived(lives, letter->consumer, letter->letter.dead_at, now);
+    if (!life) continue;
+    const auto known = letter->record ? access.records().find(*letter->record) : std::nullopt;
+    const bool busy = known && core::in_hand(known->record.state, known->record.fingerprint,
+                                             letter->letter.fingerprint);
+    if (!busy && letters.discard(id)) ++removed[*life];
+  }
+  return removed;
+}
+
 class TableLetters final : public DeadLetters {
  public:
   explicit TableLetters(Database& database) : database_(database) {}
@@ -174,6 +213,21 @@ class TableLetters final : public DeadLetters {
     return contained([&] {
       return database_.transact(Sync::kPowerLoss,
                                 [&](TransactionAccess& access) { return add_in(access, letters); });
+    });
+  }
+
+  Result<ExpiryReport> expire(std::span<const LetterLife> lives, std::int64_t after,
+                              std::size_t most) override {
+    return contained([&] {
+      const auto [past, next] =
+          database_.look([&](Access& access) { return look_for_past(access, lives, after, most); });
+      ExpiryReport report{std::vector<std::size_t>(lives.size()), next};
+      if (past.empty()) return report;
+      report.removed =
+          database_.transact(Sync::kProcessCrash, [&ids = past, &lives](TransactionAccess& access) {
+            return remove_past(access, lives, ids);
+          });
+      return report;
     });
   }
 

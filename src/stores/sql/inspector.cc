@@ -20,7 +20,9 @@ void add_consumers(Access& access, StoreStats& stats) {
     told.dead_letters = tables.dead_letters.count(row.number);
     core::note_waiting(told, held.oldest);
     core::note_change(told, held.newest);
-    core::note_change(told, tables.dead_letters.last(row.number));
+    const auto died = tables.dead_letters.times(row.number);
+    told.oldest_dead_letter = died.first;
+    core::note_change(told, died.last);
     stats.consumers.push_back(std::move(told));
   }
 }
