@@ -50,6 +50,8 @@ class Place {
   virtual ~Place() = default;
   virtual std::unique_ptr<ByHand> by_hand(Work work) const = 0;
   virtual std::unique_ptr<Store> open() const = 0;
+  // Where a connection of one's own goes; empty: that was not wanted of it yet.
+  virtual std::string url() const { return {}; }
   // What is in the accounts.
   virtual long long sum() const = 0;
   // How many messages the consumers written by hand have recorded as processed.

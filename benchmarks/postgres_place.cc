@@ -291,6 +291,7 @@ class PostgresPlace final : public Place {
     if (!store) give_up(store.error().message);
     return std::move(*store);
   }
+  std::string url() const override { return url_; }
   long long sum() const override {
     return PostgresConnection(url_).run("SELECT sum(balance) FROM account");
   }

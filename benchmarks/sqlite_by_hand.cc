@@ -221,6 +221,7 @@ class SqlitePlace final : public Place {
     if (!store) give_up(store.error().message);
     return std::move(*store);
   }
+  std::string url() const override { return path_; }
   long long sum() const override {
     return SqliteConnection(path_, "FULL").number("SELECT sum(balance) FROM account");
   }

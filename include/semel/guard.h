@@ -10,18 +10,29 @@
 // connection (semel/sqlite.h) so does all work, by the caller's own COMMIT. Other work is guarded
 // by a lease, renewed while it runs: after a crash it may run again.
 //
+// `run_batch` is the same for many messages in one transaction; `begin` is for an effect that ends
+// elsewhere than where it began (guard_claim.h).
+//
 // Safe for several threads as far as its store is.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <variant>
+#include <vector>
 
+#include <semel/bytes.h>
 #include <semel/front.h>
+#include <semel/guard_claim.h>
 #include <semel/handler.h>
+#include <semel/key.h>
 #include <semel/outcome.h>
 #include <semel/queues.h>
 #include <semel/result.h>
@@ -57,6 +68,12 @@ struct GuardOptions {
   std::shared_ptr<FrontWindow> front{};
 };
 
+// One message of a batch. The key is borrowed for the call.
+struct BatchMessage {
+  BytesView key;
+  Fingerprint fingerprint;
+};
+
 class Guard {
  public:
   // `store` is borrowed and must outlive the guard. Throws SemelError when the consumer cannot be
@@ -84,7 +101,8 @@ class Guard {
   // the store could not answer: the work did not run, or (kInDoubt) its outcome is unknown and a
   // second call tells it.
   template <class Work>
-  Result<Outcome> run_once(BytesView key, const Fingerprint& fingerprint, Work&& work) {
+  [[nodiscard]] Result<Outcome> run_once(BytesView key, const Fingerprint& fingerprint,
+                                         Work&& work) {
     if constexpr (std::is_invocable_v<Work&, Transaction&>) {
       return run(key, fingerprint, TransactionalHandler([&](const Message&, Transaction& tx) {
                    return verdict_of(work, tx);
@@ -99,7 +117,61 @@ class Guard {
     }
   }
 
+  // The same for many messages: `work(index)`, `work(index, Transaction&)` or `work(index, const
+  // Attempt&)` is called for each whose key is not done, and the answers come in the order of
+  // `messages`, each what run_once would have answered.
+  //
+  // In a transaction there is one claim for all, the work's statements, one finish, one commit (on
+  // a borrowed connection the caller's own). Without one, all keys are claimed first, the work of
+  // each is called in turn, and what has ended is recorded together; steps are journalled one by
+  // one, and at_most_once takes one message after the other.
+  //
+  //   a twin (same key and fingerprint again)  kDuplicate of the first one's success; where the
+  //                                            first did not succeed, its outcome. It is not run
+  //   same key, other fingerprint              claimed after the first, in a transaction more
+  //   the work threw, or a statement failed    kRetry, with the error's text; the exception does
+  //                                            not pass through
+  //   a key that cannot be                     an Error for this message alone
+  //
+  // A message that does not succeed leaves no effect in the transaction, and the others succeed
+  // beside it: what was undone with it runs again without it. So `work` may be called several times
+  // for a message, before its one outcome; it must keep its effects to the transaction. On a store
+  // of Semel's own each good message is committed when this returns, in as few transactions as the
+  // faults allow. On a borrowed connection whatever failed is rolled back to where it began, and
+  // the caller commits the rest, or rolls all of it back. Where an answer is an Error the caller
+  // must roll back: the connection may be of no use.
+  //
+  // An Error for a message means that the store could not answer for it: its work had no effect,
+  // or (kInDoubt) that is not known, and a second call tells. Throws nothing of `work`'s.
+  template <class Work>
+  [[nodiscard]] std::vector<Result<Outcome>> run_batch(std::span<const BatchMessage> messages,
+                                                       Work&& work) {
+    if constexpr (std::is_invocable_v<Work&, std::size_t, Transaction&>) {
+      return run_each(messages, EachInTransaction([&](std::size_t index, Transaction& tx) {
+                        return verdict_of(work, index, tx);
+                      }));
+    } else if constexpr (std::is_invocable_v<Work&, std::size_t, const Attempt&>) {
+      return run_each(messages, EachPlain([&](std::size_t index, const Attempt& attempt) {
+                        return verdict_of(work, index, attempt);
+                      }));
+    } else {
+      return run_each(messages, EachPlain([&](std::size_t index, const Attempt&) {
+                        return verdict_of(work, index);
+                      }));
+    }
+  }
+
+  // Claims the key for an effect outside of any transaction, which a GuardClaim ends. Without a
+  // claim the outcome says why, as run_once does. Not on a borrowed connection, nor with
+  // GuardOptions::steps (kRejected). An Error means that the store could not answer: nothing is
+  // held, or (kInDoubt) a lease that ends by itself.
+  [[nodiscard]] Result<Begun> begin(BytesView key, const Fingerprint& fingerprint);
+
  private:
+  using EachInTransaction = std::function<Verdict(std::size_t, Transaction&)>;
+  using EachPlain = std::function<Verdict(std::size_t, const Attempt&)>;
+  using EachWork = std::variant<EachInTransaction, EachPlain>;
+
   template <class Work, class... Args>
   static Verdict verdict_of(Work& work, Args&&... args) {
     if constexpr (std::is_void_v<std::invoke_result_t<Work&, Args...>>) {
@@ -110,6 +182,8 @@ class Guard {
     }
   }
   Result<Outcome> run(BytesView key, const Fingerprint& fingerprint, const Handler& handler);
+  std::vector<Result<Outcome>> run_each(std::span<const BatchMessage> messages,
+                                        const EachWork& work);
 
   class Impl;
   std::unique_ptr<Impl> impl_;

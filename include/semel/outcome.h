@@ -44,6 +44,24 @@ struct Outcome {
   // kDuplicate: when its effect was recorded, by the store's clock; zero where that is not known.
   std::chrono::system_clock::time_point completed_at{};
   bool closed_before = false;  // kDead, kParked: its record was in that state already
+
+  // Three questions for a loop of one's own; at most one is answered yes. kDiscarded answers no to
+  // all: there was nothing to do.
+  //
+  // The effect is recorded: made now, or before. On a borrowed connection the caller's COMMIT is
+  // still to come.
+  [[nodiscard]] bool effect_exists() const noexcept {
+    return kind == Kind::kDone || kind == Kind::kDuplicate;
+  }
+  // The same message may have its effect later, after `delay`: nobody has to decide anything.
+  [[nodiscard]] bool try_again() const noexcept {
+    return kind == Kind::kBusy || kind == Kind::kRetry;
+  }
+  // Nothing handles the message again unless a person decides so. kDead is acknowledged (settle is
+  // kAck); where nobody else keeps what is in conflict or parked, settle is kLater.
+  [[nodiscard]] bool given_up() const noexcept {
+    return kind == Kind::kDead || kind == Kind::kConflict || kind == Kind::kParked;
+  }
 };
 
 // "done", "duplicate", … : the word used in metrics, logs and JSON.

@@ -4,6 +4,7 @@
 #include <semel/front.h>
 #include <semel/guarantee.h>
 #include <semel/guard.h>
+#include <semel/guard_claim.h>
 #include <semel/handler.h>
 #include <semel/memory.h>
 #include <semel/message.h>

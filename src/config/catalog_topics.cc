@@ -130,6 +130,7 @@ attempts.exhausted   retry.attempts tries have failed; cause says why the last o
 elapsed.exhausted    retry.max_elapsed is over
 steps.changed        the journal of its steps and the handler disagree: parked
 steps.undo           an undo of its steps failed; given up, it is parked
+lease.lost           a GuardClaim was ended too late: another holder decides
 lease.parked         at_most_once: a try was begun and never ended: a person decides
 outcome.unknown      at_most_once: a try failed, and may have had its effect: likewise
 operator             somebody said so

@@ -3,40 +3,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <variant>
-
-#include <semel/environment.h>
-#include <semel/observer.h>
-#include <semel/unit_of_work.h>
 
 #include "core/guarantee.h"
 #include "core/key_encoding.h"
 #include "core/step_key.h"
-#include "strategies/decision.h"
+#include "guard/guard_impl.h"
 #include "strategies/endings.h"
 #include "strategies/entries.h"
 #include "strategies/finisher.h"
-#include "strategies/front.h"
-#include "strategies/lease_renewer.h"
 #include "strategies/pipeline.h"
 #include "strategies/two_phase.h"
-#include "system/mutex.h"
 
 namespace semel {
+
+using guard::Caught;
+using guard::rejected;
 
 namespace {
 
 // Stands for "the caller says the key": a runner's recipe for the same consumer name is another.
 constexpr std::string_view kRecipe = "guard";
 constexpr std::size_t kLongestName = 63;
-
-Error rejected(std::string message, std::string hint) {
-  return {ErrorKind::kRejected, {}, std::move(message), std::move(hint)};
-}
 
 bool is_name(std::string_view name) {
   const auto lower = [](char c) { return c >= 'a' && c <= 'z'; };
@@ -47,242 +39,261 @@ bool is_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), inner);
 }
 
-class OneEnding final : public EndingSink {
- public:
-  void ended(Delivery&, Outcome outcome) noexcept override { outcome_ = std::move(outcome); }
-  Outcome& outcome() noexcept { return outcome_; }
-
- private:
-  Outcome outcome_;
-};
-
-// Runs work so that its exception undoes its record, and is there to be thrown again after that.
-class Caught {
- public:
-  // `in_doubt`: what threw may have had its effect.
-  explicit Caught(bool in_doubt = false) : in_doubt_(in_doubt) {}
-  template <class Work>
-  Verdict operator()(Work&& work) {
-    thrown_ = nullptr;
-    try {
-      return work();
-    } catch (const strategies::BatchBroken&) {
-      throw;
-    } catch (const strategies::StepsOver&) {
-      throw;
-    } catch (...) {
-      thrown_ = std::current_exception();
-    }
-    Verdict undone = retry("the work threw");
-    undone.counted = false;
-    undone.unknown = in_doubt_;
-    return undone;
-  }
-  void rethrow() const {
-    if (thrown_) std::rethrow_exception(thrown_);
-  }
-
- private:
-  const bool in_doubt_;
-  std::exception_ptr thrown_;
-};
+std::vector<Result<Outcome>> answers_of(guard::Answers& sink) {
+  std::vector<Result<Outcome>> answers;
+  answers.reserve(sink.outcomes().size());
+  for (Outcome& outcome : sink.outcomes()) answers.emplace_back(std::move(outcome));
+  return answers;
+}
 
 }  // namespace
 
-class Guard::Impl {
- public:
-  Impl(Store& store, GuardOptions options)
-      : store_(store), options_(std::move(options)), environment_(system_environment()) {
-    if (!is_name(options_.consumer)) {
-      throw SemelError(rejected(
-          fmt::format("\"{}\" is no consumer's name", options_.consumer),
-          "use lower-case letters, digits, _ and -, a letter first, at most 63 characters"));
-    }
-    if (options_.lease.count() <= 0) {
-      throw SemelError(
-          rejected(fmt::format("the lease of consumer \"{}\" has no length", options_.consumer),
-                   "give GuardOptions::lease a positive duration"));
-    }
-    refuse_what_does_not_go();
-    ConsumerSpec spec;
-    spec.name = options_.consumer;
-    spec.recipe_hash = kRecipe;
-    spec.ttl = options_.ttl;
-    auto number = store_.attach(spec);
-    if (!number) throw SemelError(std::move(number.error()));
-    number_ = *number;
-    if (options_.front) stand_behind_window();
-  }
+Error guard::rejected(std::string message, std::string hint) {
+  return {ErrorKind::kRejected, {}, std::move(message), std::move(hint)};
+}
 
-  Result<Outcome> run(BytesView key, const Fingerprint& fingerprint, const Handler& handler) {
-    if (key.empty()) {
-      return failure(rejected("an empty key identifies nothing", "give each effect a key"));
-    }
-    const core::Limits limits;
-    if (key.size() > limits.key) {
-      return failure({ErrorKind::kLimit,
-                      {},
-                      fmt::format("the key has {} bytes, the limit is {}", key.size(), limits.key),
-                      "use a digest of it as the key"});
-    }
-    Message::Parts parts;
-    parts.key = {Bytes(key), core::encode_key(number_, key)};
-    parts.fingerprint = fingerprint;
-    Delivery delivery(Message(std::move(parts)), Arrival{});
-    if (!front_) return run_known(delivery, handler);
-    const auto glance = front_->look(std::span<const Delivery>(&delivery, 1));
-    if (glance.completed.front()) return strategies::answered_by_front();
-    auto outcome = run_known(delivery, handler);
-    if (!outcome) {
-      const ErrorKind kind = outcome.error().kind;
-      if (kind == ErrorKind::kUnavailable || kind == ErrorKind::kInDoubt) front_->doubt();
-    } else if (!glance.secret.empty() && strategies::shows_completed(*outcome)) {
-      front_->keep(glance.secret, delivery.message);
-    }
-    return outcome;
+Guard::Impl::Impl(Store& store, GuardOptions options)
+    : store_(store),
+      options_(std::move(options)),
+      environment_(system_environment()),
+      habits_(strategies::make_habits(options_.consumer)) {
+  if (!is_name(options_.consumer)) {
+    throw SemelError(
+        rejected(fmt::format("\"{}\" is no consumer's name", options_.consumer),
+                 "use lower-case letters, digits, _ and -, a letter first, at most 63 characters"));
   }
-
- private:
-  Result<Outcome> run_known(Delivery& delivery, const Handler& handler) {
-    const auto* plain = std::get_if<PlainHandler>(&handler);
-    if (plain != nullptr && !store_.traits().borrowed) return run_leased(delivery, *plain);
-    if (store_.facets().transactional == nullptr) {
-      return failure(rejected(
-          fmt::format("the {} store has no transactions", store_.traits().name),
-          "give run_once work that takes no Transaction, or a store that has transactions"));
-    }
-    return run_in_unit(delivery, handler);
+  if (options_.lease.count() <= 0) {
+    throw SemelError(
+        rejected(fmt::format("the lease of consumer \"{}\" has no length", options_.consumer),
+                 "give GuardOptions::lease a positive duration"));
   }
+  refuse_what_does_not_go();
+  ConsumerSpec spec;
+  spec.name = options_.consumer;
+  spec.recipe_hash = kRecipe;
+  spec.ttl = options_.ttl;
+  auto number = store_.attach(spec);
+  if (!number) throw SemelError(std::move(number.error()));
+  number_ = *number;
+  if (options_.front) stand_behind_window();
+}
 
-  void stand_behind_window() {
-    strategies::FrontOptions options;
-    options.consumer = options_.consumer;
-    options.number = number_;
-    options.positions = store_.facets().positions;
-    options.window = options_.front;
-    options.environment = &environment_;
-    options.observer = &unobserved_;
-    if (options.positions == nullptr) {
-      throw SemelError(
-          rejected(fmt::format("the {} store keeps no secret for a window", store_.traits().name),
-                   "leave GuardOptions::front out"));
-    }
-    front_ = std::make_unique<strategies::Front>(std::move(options));
+void Guard::Impl::stand_behind_window() {
+  strategies::FrontOptions options;
+  options.consumer = options_.consumer;
+  options.number = number_;
+  options.positions = store_.facets().positions;
+  options.window = options_.front;
+  options.environment = &environment_;
+  options.observer = &unobserved_;
+  if (options.positions == nullptr) {
+    throw SemelError(
+        rejected(fmt::format("the {} store keeps no secret for a window", store_.traits().name),
+                 "leave GuardOptions::front out"));
   }
+  front_ = std::make_unique<strategies::Front>(std::move(options));
+}
 
-  void refuse_what_does_not_go() const {
-    if (!options_.steps && !options_.at_most_once && !options_.front) return;
-    const auto refuse = [&](std::string_view why, std::string_view hint) {
-      throw SemelError(
-          rejected(fmt::format("consumer \"{}\": {}", options_.consumer, why), std::string(hint)));
-    };
-    if (store_.traits().borrowed) {
-      refuse("on a borrowed connection all work is the transaction's",
-             "GuardOptions::steps, at_most_once and front are for a store of your own");
-    }
-    if (!options_.steps) return;
-    if (const auto why = core::refuse_specs(*options_.steps)) {
-      refuse(*why, "give each step a name of its own");
-    }
-    if (options_.at_most_once) {
-      refuse("a step that is not done is called again, which at_most_once never does",
-             "choose one of GuardOptions::steps and at_most_once");
-    }
-    if (store_.facets().steps == nullptr) {
-      refuse(fmt::format("the {} store keeps no journal of steps", store_.traits().name),
-             fmt::format("a store that does: {}", core::kStoresWithSteps));
-    }
+void Guard::Impl::refuse_what_does_not_go() const {
+  if (!options_.steps && !options_.at_most_once && !options_.front) return;
+  const auto refuse = [&](std::string_view why, std::string_view hint) {
+    throw SemelError(
+        rejected(fmt::format("consumer \"{}\": {}", options_.consumer, why), std::string(hint)));
+  };
+  if (store_.traits().borrowed) {
+    refuse("on a borrowed connection all work is the transaction's",
+           "GuardOptions::steps, at_most_once and front are for a store of your own");
   }
-
-  strategies::Context context() {
-    strategies::Context context;
-    context.consumer = options_.consumer;
-    context.store = &store_;
-    context.environment = &environment_;
-    context.claim.lease = options_.lease;
-    context.claim.want_result = true;
-    context.hold = false;
-    context.destinations = options_.receivers;
-    // Whoever calls again decides how often.
-    context.retry.attempts = 0;
-    context.retry.max_elapsed = std::chrono::milliseconds{0};
-    return context;
+  if (!options_.steps) return;
+  if (const auto why = core::refuse_specs(*options_.steps)) {
+    refuse(*why, "give each step a name of its own");
   }
+  if (options_.at_most_once) {
+    refuse("a step that is not done is called again, which at_most_once never does",
+           "choose one of GuardOptions::steps and at_most_once");
+  }
+  if (store_.facets().steps == nullptr) {
+    refuse(fmt::format("the {} store keeps no journal of steps", store_.traits().name),
+           fmt::format("a store that does: {}", core::kStoresWithSteps));
+  }
+}
 
-  Result<Outcome> run_in_unit(Delivery& delivery, const Handler& handler) {
-    Caught caught;
-    strategies::Context context = this->context();
-    context.handler = TransactionalHandler([&](const Message& message, Transaction& tx) {
-      return caught([&] {
-        if (const auto* plain = std::get_if<PlainHandler>(&handler)) {
-          return (*plain)(message, tx.attempt());
-        }
-        return std::get<TransactionalHandler>(handler)(message, tx);
-      });
+std::optional<Error> Guard::Impl::refuse_key(BytesView key) const {
+  if (key.empty()) {
+    return rejected("an empty key identifies nothing", "give each effect a key");
+  }
+  const core::Limits limits;
+  if (key.size() <= limits.key) return std::nullopt;
+  return Error{ErrorKind::kLimit,
+               {},
+               fmt::format("the key has {} bytes, the limit is {}", key.size(), limits.key),
+               "use a digest of it as the key"};
+}
+
+Delivery Guard::Impl::delivery_of(BytesView key, const Fingerprint& fingerprint) const {
+  Message::Parts parts;
+  parts.key = {Bytes(key), core::encode_key(number_, key)};
+  parts.fingerprint = fingerprint;
+  return {Message(std::move(parts)), Arrival{}};
+}
+
+Result<Outcome> Guard::Impl::run(BytesView key, const Fingerprint& fingerprint,
+                                 const Handler& handler) {
+  if (auto refused = refuse_key(key)) return failure(*std::move(refused));
+  Caught caught(options_.at_most_once);
+  Handler work;
+  const auto* const plain = std::get_if<PlainHandler>(&handler);
+  if (plain != nullptr) {
+    work = PlainHandler([&](const Message& message, const Attempt& attempt) {
+      return caught([&] { return (*plain)(message, attempt); });
     });
-    strategies::PipelineOptions options;
-    options.always_rerun = store_.traits().borrowed;
-    strategies::ClaimEntry entry;
-    OneEnding ending;
-    Delivery* const one = &delivery;
-    auto ran = strategies::Pipeline(context, options).run({&one, 1}, entry, ending);
-    caught.rethrow();
-    Outcome& outcome = ending.outcome();
-    if (ran.given_back_for && outcome.kind != Outcome::Kind::kBusy) {
-      return failure(*std::move(ran.given_back_for));
-    }
-    // An error of a recorded statement is the work's own, as if `exec` had thrown it.
-    if (ran.failed && outcome.kind == Outcome::Kind::kRetry) {
-      throw StatementFailed(std::move(ran.failed->error), std::move(ran.failed->sql_class));
-    }
-    return std::move(outcome);
-  }
-
-  Result<Outcome> run_leased(Delivery& delivery, const PlainHandler& work) {
-    Caught caught(options_.at_most_once);
-    strategies::Context context = this->context();
-    context.services.keeper = &renewer();
-    context.steps = options_.steps;
-    if (options_.at_most_once) context = strategies::for_one_try(std::move(context));
-    context.handler = PlainHandler([&](const Message& message, const Attempt& attempt) {
-      return caught([&] { return work(message, attempt); });
+  } else {
+    work = TransactionalHandler([&](const Message& message, Transaction& tx) {
+      return caught([&] { return std::get<TransactionalHandler>(handler)(message, tx); });
     });
-    OneEnding ending;
-    strategies::Finisher finisher(context, ending);
-    auto claimed = strategies::claim_batch(context, {&delivery, 1}, finisher, ending);
-    if (claimed.given_back_for) return failure(*std::move(claimed.given_back_for));
-    strategies::run_calls(context, strategies::calls_of(claimed), finisher, ending);
-    caught.rethrow();
-    if (auto error = finisher.given_back_for()) {
-      error->kind = ErrorKind::kInDoubt;
-      error->message = "the work ran, and its record could not be written: " + error->message;
-      return failure(*std::move(error));
+  }
+  Delivery one = delivery_of(key, fingerprint);
+  Handled handled = handle({&one, 1}, work);
+  caught.rethrow();
+  Result<Outcome>& answer = handled.answers.front();
+  // An error of a recorded statement is the work's own, as if `exec` had thrown it.
+  if (handled.failed && answer && answer->kind == Outcome::Kind::kRetry) {
+    throw StatementFailed(std::move(handled.failed->error), std::move(handled.failed->sql_class));
+  }
+  return std::move(answer);
+}
+
+Guard::Impl::Handled Guard::Impl::handle(std::span<Delivery> batch, const Handler& work) {
+  if (!front_) return handle_known(batch, work);
+  const auto glance = front_->look(std::span<const Delivery>(batch));
+  std::vector<Delivery> rest;
+  std::vector<std::size_t> places;
+  Handled all{std::vector<Result<Outcome>>(batch.size(), strategies::answered_by_front())};
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (glance.completed[i]) continue;
+    rest.push_back(std::move(batch[i]));
+    places.push_back(i);
+  }
+  if (rest.empty()) return all;
+  Handled asked = handle_known(rest, work);
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    tell_window(asked.answers[i], glance.secret, rest[i].message);
+    all.answers[places[i]] = std::move(asked.answers[i]);
+  }
+  all.failed = std::move(asked.failed);
+  return all;
+}
+
+void Guard::Impl::tell_window(const Result<Outcome>& answer, BytesView secret,
+                              const Message& message) {
+  if (!answer) {
+    const ErrorKind kind = answer.error().kind;
+    if (kind == ErrorKind::kUnavailable || kind == ErrorKind::kInDoubt) front_->doubt();
+  } else if (!secret.empty() && strategies::shows_completed(*answer)) {
+    front_->keep(secret, message);
+  }
+}
+
+Guard::Impl::Handled Guard::Impl::handle_known(std::span<Delivery> batch, const Handler& work) {
+  const auto* plain = std::get_if<PlainHandler>(&work);
+  if (plain != nullptr && !store_.traits().borrowed) {
+    if (!options_.at_most_once || batch.size() == 1) return run_leased(batch, *plain);
+    // What is claimed and not begun would be in doubt after a crash.
+    Handled all;
+    for (Delivery& one : batch) {
+      all.answers.push_back(std::move(run_leased({&one, 1}, *plain).answers.front()));
     }
-    return std::move(ending.outcome());
+    return all;
   }
+  if (store_.facets().transactional != nullptr) return run_in_unit(batch, work);
+  const auto refused = failure(
+      rejected(fmt::format("the {} store has no transactions", store_.traits().name),
+               "give the guard work that takes no Transaction, or a store that has transactions"));
+  return {std::vector<Result<Outcome>>(batch.size(), refused)};
+}
 
-  // Made for the first work that needs a lease: work in the store's transaction needs no thread.
-  strategies::LeaseRenewer& renewer() {
-    const system::MutexLock lock(mutex_);
-    if (renewer_) return *renewer_;
-    strategies::LeaseRenewerOptions options;
-    options.lease = options_.lease;
-    options.longest_pause = options_.lease;  // one call has one ending: nothing waits behind it
-    options.store = &store_;
-    options.clock = environment_.clock;
-    renewer_ = std::make_unique<strategies::LeaseRenewer>(std::move(options));
-    return *renewer_;
+strategies::Context Guard::Impl::context() const {
+  strategies::Context context;
+  context.consumer = options_.consumer;
+  context.store = &store_;
+  context.environment = &environment_;
+  context.claim.lease = options_.lease;
+  context.claim.want_result = true;
+  context.hold = false;
+  context.destinations = options_.receivers;
+  // Whoever calls again decides how often.
+  context.retry.attempts = 0;
+  context.retry.max_elapsed = std::chrono::milliseconds{0};
+  return context;
+}
+
+strategies::Context Guard::Impl::leased_context() {
+  strategies::Context context = this->context();
+  context.services.keeper = &renewer();
+  context.steps = options_.steps;
+  if (options_.at_most_once) context = strategies::for_one_try(std::move(context));
+  return context;
+}
+
+Guard::Impl::Handled Guard::Impl::run_in_unit(std::span<Delivery> batch, const Handler& work) {
+  strategies::Context context = this->context();
+  if (batch.size() > 1) context.habits = habits_;
+  if (const auto* plain = std::get_if<PlainHandler>(&work)) {
+    context.handler = TransactionalHandler([plain](const Message& message, Transaction& tx) {
+      return (*plain)(message, tx.attempt());
+    });
+  } else {
+    context.handler = work;
   }
+  strategies::PipelineOptions options;
+  options.always_rerun = store_.traits().borrowed;
+  strategies::ClaimEntry entry;
+  guard::Answers sink(batch);
+  auto ran = strategies::Pipeline(context, options).run(strategies::pointers(batch), entry, sink);
+  Handled handled{answers_of(sink), std::move(ran.failed)};
+  for (auto& one : ran.given_back) {
+    handled.answers[sink.index_of(*one.delivery)] = failure(std::move(one.error));
+  }
+  return handled;
+}
 
-  Store& store_;
-  const GuardOptions options_;
-  Environment& environment_;
-  ConsumerNumber number_{};
-  system::Mutex mutex_;
-  std::unique_ptr<strategies::LeaseRenewer> renewer_ SEMEL_GUARDED_BY(mutex_);
-  Observer unobserved_;
-  std::unique_ptr<strategies::Front> front_;  // null: no window
-};
+Guard::Impl::Handled Guard::Impl::run_leased(std::span<Delivery> batch, const PlainHandler& work) {
+  strategies::Context context = leased_context();
+  context.handler = work;
+  guard::Answers sink(batch);
+  strategies::Finisher finisher(context, sink);
+  auto claimed = strategies::claim_batch(context, batch, finisher, sink);
+  strategies::run_calls(context, strategies::calls_of(claimed), finisher, sink);
+  auto unwritten = finisher.given_back_for();
+  if (unwritten) {
+    unwritten->kind = ErrorKind::kInDoubt;
+    unwritten->message = "the work ran, and its record could not be written: " + unwritten->message;
+  }
+  Handled handled{answers_of(sink)};
+  for (Result<Outcome>& answer : handled.answers) {
+    if (answer->reason != reason::kStoreUnavailable) continue;
+    const bool ran = answer->attempt > 0;
+    if (ran && unwritten) {
+      answer = failure(*unwritten);
+    } else if (!ran && claimed.given_back_for) {
+      answer = failure(*claimed.given_back_for);
+    }
+  }
+  return handled;
+}
+
+// Made for the first work that needs a lease: work in the store's transaction needs no thread.
+strategies::LeaseRenewer& Guard::Impl::renewer() {
+  const system::MutexLock lock(mutex_);
+  if (renewer_) return *renewer_;
+  strategies::LeaseRenewerOptions options;
+  options.lease = options_.lease;
+  options.longest_pause = options_.lease;  // one call has one ending: nothing waits behind it
+  options.store = &store_;
+  options.clock = environment_.clock;
+  renewer_ = std::make_unique<strategies::LeaseRenewer>(std::move(options));
+  return *renewer_;
+}
 
 Guard::Guard(Store& store, GuardOptions options)
     : impl_(std::make_unique<Impl>(store, std::move(options))) {}
@@ -292,6 +303,15 @@ Guard& Guard::operator=(Guard&&) noexcept = default;
 
 Result<Outcome> Guard::run(BytesView key, const Fingerprint& fingerprint, const Handler& handler) {
   return impl_->run(key, fingerprint, handler);
+}
+
+std::vector<Result<Outcome>> Guard::run_each(std::span<const BatchMessage> messages,
+                                             const EachWork& work) {
+  return impl_->run_each(messages, work);
+}
+
+Result<Begun> Guard::begin(BytesView key, const Fingerprint& fingerprint) {
+  return impl_->begin(key, fingerprint);
 }
 
 }  // namespace semel

@@ -160,7 +160,8 @@ BatchRun::Went BatchRun::send_rest(UnitOfWork& unit, std::size_t at, Reading& re
   Slot& slot = window_[at];
   if (!slot.decision->has_effect()) {
     slot.list.clear();
-    if (options_.always_rerun && slot.decision->kind != Decision::Kind::kFailed) {
+    const bool commits = slot.decision->kind != Decision::Kind::kFailed || window_.size() > 1;
+    if (options_.always_rerun && commits) {
       // What it did on the connection itself goes with the transaction; its decision does not.
       slot.reads = false;
       return Went::kUndone;
@@ -191,7 +192,7 @@ BatchRun::Went BatchRun::mend(UnitOfWork& unit, std::size_t at, Error met) {
   const bool told = note(*report);
   if (contended_) return fail(*std::exchange(contended_, std::nullopt));
   if (!told) return fail(std::move(met));
-  if (report->all_undone) return Went::kUndone;
+  if (report->all_undone || undoes_beside()) return Went::kUndone;
   const Slot& slot = window_[at];
   if (slot.failed || slot.missed) return Went::kWell;
   auto undone = unit.undo(at);
@@ -231,6 +232,22 @@ bool BatchRun::note(const FlushReport& report) {
     forgive_early(slot, one.otherwise);
   }
   return told;
+}
+
+// After messages failed or missed what they declared. The unit has undone their statements, and not
+// what they did on a borrowed connection beside those: that goes with the transaction, which is run
+// again with what they came to. True where it must be.
+bool BatchRun::undoes_beside() {
+  if (!options_.always_rerun) return false;
+  bool commits = window_.size() > 1;
+  for (Slot& slot : window_) {
+    if (!slot.missed) continue;
+    commits = true;
+    slot.decision = *std::exchange(slot.missed, std::nullopt);
+    slot.failed = true;
+    slot.list.clear();
+  }
+  return commits;
 }
 
 void BatchRun::forgive_early(Slot& slot, const Otherwise& otherwise) {

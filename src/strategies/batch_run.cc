@@ -149,7 +149,9 @@ BatchRun::Went BatchRun::take_in(Result<FlushReport> report) {
   const bool told = note(*report);
   if (contended_) return fail(*std::exchange(contended_, std::nullopt));
   if (!report->all_undone) {
-    if (!report->failed.empty() || !report->missed.empty()) plan();
+    if (report->failed.empty() && report->missed.empty()) return Went::kWell;
+    if (undoes_beside()) return Went::kUndone;
+    plan();
     return Went::kWell;
   }
   if (told) return Went::kUndone;
@@ -292,7 +294,6 @@ void BatchRun::end_window() {
     if (slot.left) continue;
     if (slot.lost) look_again(slot);
     count_hopeless(slot);
-    if (slot.blocked && slot.returned) ran_.given_back_for = slot.blocked;
     end(slot, std::move(slot.outcome));
   }
   first_ += window_.size();
@@ -348,17 +349,18 @@ void BatchRun::give_back(std::size_t count) {
   leave_window();
   forget_meetings();
   forget_hopeless();
-  const bool busy = error_.kind == ErrorKind::kBlocked && !at_begin_ && count == 1;
-  bool doubtful = false;
+  const bool blocked = error_.kind == ErrorKind::kBlocked && !at_begin_ && count == 1 &&
+                       !context_.store->traits().single_writer;
   for (std::size_t i = 0; i < count; ++i) {
-    doubtful = doubtful || slots_[first_ + i].doubt;
+    const Slot& slot = slots_[first_ + i];
+    if (!blocked) {
+      ran_.given_back.push_back({slot.delivery, error_});
+      if (slot.doubt) ran_.given_back.back().error.kind = ErrorKind::kInDoubt;
+    }
     entry_.given_back(first_ + i);
-    const bool blocked = busy && !context_.store->traits().single_writer;
-    end(slots_[first_ + i], blocked ? blocked_by(error_, kAskStoreAgain) : store_away(error_));
+    end(slot, blocked ? blocked_by(error_, kAskStoreAgain) : store_away(error_));
   }
   first_ += count;
-  ran_.given_back_for = error_;
-  if (doubtful) ran_.given_back_for->kind = ErrorKind::kInDoubt;
 }
 
 }  // namespace semel::strategies

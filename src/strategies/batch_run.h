@@ -65,6 +65,7 @@ class BatchRun {
   Went take_in(Result<FlushReport> report);
   // Whether it tells of a message what was not known.
   bool note(const FlushReport& report);
+  bool undoes_beside();
   void forgive_early(Slot& slot, const Otherwise& otherwise);
 
   static bool doubt_came_true(const Slot& slot, const Claim& claim);

@@ -14,6 +14,7 @@
 
 #include <semel/claim.h>
 #include <semel/delivery.h>
+#include <semel/error.h>
 #include <semel/strategy.h>
 #include <semel/unit_of_work.h>
 
@@ -51,7 +52,8 @@ class Entry {
 struct PipelineOptions {
   bool inbox = false;
   // A handler may have touched the store's connection beside its Transaction (borrowed ones): after
-  // an undo it must run again although it read nothing.
+  // an undo it must run again although it read nothing, and only the end of the transaction undoes
+  // what it did.
   bool always_rerun = false;
   // Of work in two: the call was made, and must not be made again for the sake of a drain.
   bool second_part = false;
@@ -62,7 +64,11 @@ struct PipelineOptions {
 
 // What a run came to beside its endings.
 struct Ran {
-  std::optional<Error> given_back_for;        // some deliveries, because of it
+  struct GivenBack {
+    const Delivery* delivery;
+    Error error;  // kInDoubt: its transaction may have committed
+  };
+  std::vector<GivenBack> given_back;          // what the store could not answer for
   std::optional<FlushReport::Failed> failed;  // the newest statement of a handler's that failed
 };
 

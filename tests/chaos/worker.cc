@@ -11,7 +11,7 @@
 // defer: as in the config. slow=MICROSECONDS: each handler takes so long. upsert=SQL: as
 // Database::upsert. steps: two of them and their undos, each noted in the ledger by its key; a
 // message whose id begins with "bad" is given up after both. judged: the rows that a statement
-// changes decide about its message.
+// changes decide about its message. handler=guard_…: a loop of one's own (guard_loop.h).
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,6 +28,7 @@
 
 #include <semel/semel.h>
 
+#include "tests/chaos/guard_loop.h"
 #include "tests/support/failpoints.h"
 #include "tests/support/ledger.h"
 #include "tests/support/one_thread.h"
@@ -319,6 +320,9 @@ int main(int argc, char** argv) {
   if (argc < 2) return 2;
   semel::test::install_failpoints_from_environment();
   try {
+    if (get(settings, "handler", "").starts_with("guard_")) {
+      return semel::test::run_guard_loop(argv[1], settings);
+    }
     return run(argv[1], settings);
   } catch (const std::exception& error) {
     fmt::print(stderr, "worker: {}\n", error.what());

@@ -54,7 +54,7 @@ OWNERS = {
     "libpq-fe.h": ("src/stores/postgres/", "tests/", "benchmarks/", "examples/"),
     "mysql.h": ("src/stores/mysql/", "tests/", "benchmarks/"),
     "hiredis/": ("src/clients/redis/", "src/cli/demo/redis.cc", "tests/", "benchmarks/"),
-    "librdkafka/": ("src/clients/kafka/", "src/sources/kafka/", "src/handlers/kafka/", "tests/", "benchmarks/"),
+    "librdkafka/": ("src/clients/kafka/", "src/sources/kafka/", "src/handlers/kafka/", "tests/", "benchmarks/", "examples/"),
     "amqp": ("src/clients/rabbitmq/", "src/sources/rabbitmq/", "src/handlers/rabbitmq/", "tests/", "benchmarks/"),
     "yaml-cpp/": ("src/config/",),
     "CLI/": ("src/cli/",),

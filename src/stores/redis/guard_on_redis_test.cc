@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "stores/redis/test_place.h"
+#include "tests/conformance/strategy/guard_batches.h"
 #include "tests/conformance/strategy/guard_steps.h"
 
 namespace semel::redis {
@@ -42,6 +43,12 @@ TEST(GuardOnRedis, StepsThatAreDoneStayAndWhatMayHaveHappenedIsParked) {
   conformance::guard_undoes_steps(place.store());
   conformance::guard_tries_at_most_once(place.store());
   conformance::guard_leaves_what_nobody_keeps(place.store());
+}
+
+TEST(GuardOnRedis, BatchesAndClaims) {
+  TestPlace place(shared());
+  conformance::guard_batches_plain_work(place.store());
+  conformance::guard_claims_and_finishes(place.store());
 }
 
 TEST(GuardOnRedis, AWindowAnswersWhatIsCompletedAndNothingElse) {

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "tests/conformance/strategy/guard_batches.h"
 #include "tests/conformance/strategy/guard_steps.h"
 #include "tests/support/waiting.h"
 
@@ -46,6 +47,26 @@ TEST_P(GuardSuite, StepsThatAreDoneStayAndAreUndoneWhereItSaysDead) {
   const auto store = own_store();
   guard_keeps_steps(*store);
   guard_undoes_steps(*store);
+}
+
+TEST_P(GuardSuite, ABatchIsOneTransactionAndEachOfItHasItsOutcome) {
+  const CallersTable table{[this](const std::string& sql) { run(sql); },
+                           [this] { return effects(); }};
+  const auto store = own_store();
+  guard_batches_plain_work(*store);
+  guard_batches_in_transactions(*store, table);
+}
+
+TEST_P(GuardSuite, TheCallersCommitDecidesAboutABatch) {
+  const CallersTable table{[this](const std::string& sql) { run(sql); },
+                           [this] { return effects(); }};
+  const auto store = borrowed();
+  guard_batches_under_the_callers_commit(*store, table);
+}
+
+TEST_P(GuardSuite, AKeyIsClaimedHereAndFinishedThere) {
+  const auto store = own_store();
+  guard_claims_and_finishes(*store);
 }
 
 TEST_P(GuardSuite, AWindowAnswersWhatIsCompletedAndNothingElse) {

@@ -7,9 +7,11 @@
 #include <stdexcept>
 #include <thread>
 
+#include <semel/memory.h>
 #include <semel/records.h>
 #include <semel/sqlite.h>
 
+#include "tests/conformance/strategy/guard_batches.h"
 #include "tests/conformance/strategy/guard_steps.h"
 #include "tests/conformance/strategy/guard_suite.h"
 #include "tests/support/temp_dir.h"
@@ -70,6 +72,26 @@ TEST_F(GuardOnSqlite, StepsThatAreDoneStayAndAreUndoneWhereItSaysDead) {
   const auto store = own_store();
   conformance::guard_keeps_steps(*store);
   conformance::guard_undoes_steps(*store);
+}
+
+TEST_F(GuardOnSqlite, ABatchIsOneTransactionAndEachOfItHasItsOutcome) {
+  const auto store = own_store();
+  conformance::guard_batches_plain_work(*store);
+  conformance::guard_batches_in_transactions(
+      *store, {[this](const std::string& sql) { run(sql); }, [this] { return effects(); }});
+}
+
+TEST_F(GuardOnSqlite, TheCallersCommitDecidesAboutABatch) {
+  run("BEGIN");
+  const auto store = borrowed();
+  run("COMMIT");
+  conformance::guard_batches_under_the_callers_commit(
+      *store, {[this](const std::string& sql) { run(sql); }, [this] { return effects(); }});
+}
+
+TEST_F(GuardOnSqlite, AKeyIsClaimedHereAndFinishedThere) {
+  const auto store = own_store();
+  conformance::guard_claims_and_finishes(*store);
 }
 
 TEST_F(GuardOnSqlite, WhatMayHaveHappenedIsParked) {
@@ -241,6 +263,12 @@ TEST_F(GuardOnSqlite, WithoutAnOpenTransactionABorrowedConnectionIsRefused) {
   EXPECT_EQ(outcome.error().kind, ErrorKind::kRejected);
   EXPECT_EQ(outcome.error().code, "R208");
   EXPECT_EQ(ran, 0);
+}
+
+TEST(GuardOnMemoryStore, BatchesAndClaims) {
+  const auto store = make_memory_store();
+  conformance::guard_batches_plain_work(*store);
+  conformance::guard_claims_and_finishes(*store);
 }
 
 }  // namespace

@@ -1,0 +1,109 @@
+// A consumer's own loop: librdkafka, libpq, and each batch in the loop's own transaction.
+#include <libpq-fe.h>
+#include <librdkafka/rdkafka.h>
+#include <semel/semel.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct Destroy {
+  void operator()(rd_kafka_message_t* message) const { rd_kafka_message_destroy(message); }
+};
+using Received = std::unique_ptr<rd_kafka_message_t, Destroy>;
+
+void execute(PGconn* db, const char* sql) {
+  PGresult* result = PQexec(db, sql);
+  const bool well = PQresultStatus(result) == PGRES_COMMAND_OK;
+  PQclear(result);
+  if (!well) std::exit((std::fprintf(stderr, "%s", PQerrorMessage(db)), 1));
+}
+
+rd_kafka_t* subscribe(const char* topic) {
+  char error[512];
+  rd_kafka_conf_t* conf = rd_kafka_conf_new();
+  const std::map<std::string, std::string> settings{
+      {"bootstrap.servers", std::getenv("KAFKA_BROKERS")},
+      {"group.id", topic},
+      {"group.instance.id", "the-only-one"},  // after a crash it has its partitions at once
+      {"auto.offset.reset", "earliest"},
+      {"enable.auto.offset.store", "false"},  // what is stored below is committed, and nothing else
+      {"enable.partition.eof", "true"}};
+  for (const auto& [name, value] : settings) {
+    rd_kafka_conf_set(conf, name.c_str(), value.c_str(), error, sizeof error);
+  }
+  rd_kafka_t* kafka = rd_kafka_new(RD_KAFKA_CONSUMER, conf, error, sizeof error);
+  rd_kafka_poll_set_consumer(kafka);
+  rd_kafka_topic_partition_list_t* topics = rd_kafka_topic_partition_list_new(1);
+  rd_kafka_topic_partition_list_add(topics, topic, RD_KAFKA_PARTITION_UA);
+  rd_kafka_subscribe(kafka, topics);
+  rd_kafka_topic_partition_list_destroy(topics);
+  return kafka;
+}
+
+// A batch, or what there is of it at the end of the topic's only partition.
+std::vector<Received> receive(rd_kafka_t* kafka, bool& at_end) {
+  std::vector<Received> batch;
+  while (batch.size() < 100 && !at_end) {
+    Received one(rd_kafka_consumer_poll(kafka, batch.empty() ? 1000 : 10));
+    if (!one && !batch.empty()) break;
+    if (!one) continue;
+    at_end = one->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
+    if (!one->err) batch.push_back(std::move(one));
+  }
+  return batch;
+}
+
+void consume(PGconn* db, rd_kafka_t* kafka) {
+  auto store = semel::borrow_postgres(db, {.create_tables = true}).value();
+  semel::Guard guard(*store, {.consumer = "orders"});
+  std::size_t duplicates = 0;
+  for (bool at_end = false; !at_end;) {
+    const std::vector<Received> batch = receive(kafka, at_end);
+    std::vector<semel::BatchMessage> messages;
+    for (const Received& one : batch) {
+      const semel::BytesView body(static_cast<const char*>(one->payload), one->len);
+      messages.push_back(
+          {{static_cast<const char*>(one->key), one->key_len}, semel::fingerprint_of(body)});
+    }
+    execute(db, "BEGIN");
+    const auto answers = guard.run_batch(messages, [&](std::size_t i, semel::Transaction& tx) {
+      const std::string item(static_cast<const char*>(batch[i]->payload), batch[i]->len);
+      tx.exec("UPDATE stock SET on_hand = on_hand - 1 WHERE item = ?", item)
+          .expect_rows(1, semel::dead("no such item: " + item));
+      tx.exec("INSERT INTO orders(id, item) VALUES (?, ?)", std::string(messages[i].key), item);
+    });
+    for (const auto& answer : answers) {
+      if (!answer) std::exit((std::fprintf(stderr, "%s\n", answer.error().message.c_str()), 1));
+    }
+    execute(db, "COMMIT");
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (answers[i]->try_again()) {  // it comes again, and so does what is behind it
+        rd_kafka_seek(batch[i]->rkt, batch[i]->partition, batch[i]->offset, 1000);
+        at_end = false;
+        break;
+      }
+      if (answers[i]->given_up()) std::printf("%s\n", answers[i]->error.c_str());
+      if (answers[i]->kind == semel::Outcome::Kind::kDuplicate) ++duplicates;
+      rd_kafka_offset_store(batch[i]->rkt, batch[i]->partition, batch[i]->offset);
+    }
+  }
+  std::printf("%zu duplicates\n", duplicates);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 64;
+  PGconn* db = PQconnectdb(std::getenv("DATABASE_URL"));
+  rd_kafka_t* kafka = subscribe(argv[1]);
+  consume(db, kafka);
+  rd_kafka_consumer_close(kafka);
+  rd_kafka_destroy(kafka);
+  PQfinish(db);
+}

@@ -1,0 +1,77 @@
+// GuardClaim: the right to one key, for an effect that begins in one place and ends in another.
+//
+//   auto begun = guard.begin(key, semel::fingerprint_of(body));
+//   if (begun && begun->claim) {
+//     … act outside; later, perhaps in another thread:
+//     auto outcome = begun->claim->complete("receipt 17");
+//   }
+//
+// Its lease is renewed by a thread of the guard until the claim is over. A process that dies leaves
+// it to whoever asks for the key after the lease.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <semel/attempt.h>
+#include <semel/bytes.h>
+#include <semel/outcome.h>
+#include <semel/result.h>
+#include <semel/verdict.h>
+
+namespace semel {
+
+// One thread at a time; which one may change. The guard and its store must outlive the claim.
+// Destroyed, or assigned to, before it is over, it is given back at once as by `give_back`, in one
+// try: where the store does not answer then, the lease ends by itself. Throws nothing but
+// std::bad_alloc.
+class GuardClaim {
+ public:
+  ~GuardClaim();
+  GuardClaim(GuardClaim&& other) noexcept;
+  GuardClaim& operator=(GuardClaim&& other) noexcept;
+
+  // Which try this is, the token that fences the outside, and a stop token that fires when the
+  // lease is lost. It has no position, no gate and no steps. Good as long as the claim.
+  [[nodiscard]] const Attempt& attempt() const noexcept;
+
+  // Makes the lease as long as at the beginning, now. The guard does so by itself; this is for who
+  // wants to know, before an act that cannot be undone, that the key is still held. False: it is
+  // lost, to another holder or to a person. An Error: the store could not say.
+  [[nodiscard]] Result<bool> renew();
+
+  // Each of these ends the claim, whatever it answers; a second one is kRejected. It tries again
+  // while the store is away, for a lease at most.
+  //
+  //   kDone, kRetry, kDead, kDiscarded, kParked   recorded, as after run_once
+  //   kBusy, with reason lease.lost               refused: the lease was lost, and nothing of this
+  //                                               is recorded. Call `begin` again to learn what the
+  //                                               other holder made of it
+  //
+  // An Error (kInDoubt): the effect happened, and whether it is recorded is not known; `begin`
+  // tells.
+  [[nodiscard]] Result<Outcome> complete(Bytes result = {});
+  // The key is free at once. `reason` is for people; `after` comes back as Outcome::delay. Under
+  // GuardOptions::at_most_once it must mean that nothing happened.
+  [[nodiscard]] Result<Outcome> give_back(
+      std::string reason, std::optional<std::chrono::milliseconds> after = std::nullopt);
+  // Whatever else work may say: dead, discard, an unknown effect, messages to send.
+  [[nodiscard]] Result<Outcome> end(Verdict verdict);
+
+ private:
+  friend class Guard;
+  class Impl;
+  explicit GuardClaim(std::unique_ptr<Impl> impl) noexcept;
+
+  std::unique_ptr<Impl> impl_;  // null: moved from
+};
+
+// What `begin` answers.
+struct Begun {
+  std::optional<GuardClaim> claim;  // it is yours: act, then end it
+  Outcome outcome;                  // none: why not, as run_once says it
+};
+
+}  // namespace semel

@@ -1,0 +1,139 @@
+// Guard::Impl: what all calls of a guard share, and the strategies' machinery below them.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <semel/environment.h>
+#include <semel/guard.h>
+#include <semel/observer.h>
+#include <semel/reason.h>
+#include <semel/unit_of_work.h>
+
+#include "strategies/decision.h"
+#include "strategies/front.h"
+#include "strategies/habits.h"
+#include "strategies/lease_renewer.h"
+#include "strategies/strategies.h"
+#include "system/mutex.h"
+
+namespace semel {
+
+namespace guard {
+
+Error rejected(std::string message, std::string hint);
+
+// Outcomes of a call's deliveries, each at its own place.
+class Answers final : public EndingSink {
+ public:
+  explicit Answers(std::span<const Delivery> batch) : batch_(batch), outcomes_(batch.size()) {}
+  void ended(Delivery& delivery, Outcome outcome) noexcept override {
+    outcomes_[index_of(delivery)] = std::move(outcome);
+  }
+  std::size_t index_of(const Delivery& delivery) const noexcept {
+    return static_cast<std::size_t>(&delivery - batch_.data());
+  }
+  std::vector<Outcome>& outcomes() noexcept { return outcomes_; }
+
+ private:
+  const std::span<const Delivery> batch_;
+  std::vector<Outcome> outcomes_;
+};
+
+// Runs work so that its exception undoes its record, and is there to be thrown again after that.
+class Caught {
+ public:
+  // `in_doubt`: what threw may have had its effect.
+  explicit Caught(bool in_doubt) : in_doubt_(in_doubt) {}
+  template <class Work>
+  Verdict operator()(Work&& work) {
+    thrown_ = nullptr;
+    try {
+      return work();
+    } catch (const strategies::BatchBroken&) {
+      throw;
+    } catch (const strategies::StepsOver&) {
+      throw;
+    } catch (const StatementFailed& thrown) {
+      return undone(thrown.what(), reason::sql_reason(thrown.sql_class()));
+    } catch (const StatementRefused& thrown) {
+      return undone(thrown.what(), reason::sql_reason("refused"));
+    } catch (const std::exception& thrown) {
+      return undone(thrown.what(), {});
+    } catch (...) {
+      return undone("the work threw something that is no std::exception", {});
+    }
+  }
+  void rethrow() const {
+    if (thrown_) std::rethrow_exception(thrown_);
+  }
+
+ private:
+  Verdict undone(const char* text, std::string code) {
+    thrown_ = std::current_exception();
+    Verdict verdict = retry(text == nullptr ? "" : text);
+    verdict.code = std::move(code);
+    verdict.counted = false;
+    verdict.unknown = in_doubt_;
+    return verdict;
+  }
+
+  const bool in_doubt_;
+  std::exception_ptr thrown_;
+};
+
+}  // namespace guard
+
+class Guard::Impl {
+ public:
+  Impl(Store& store, GuardOptions options);
+
+  Result<Outcome> run(BytesView key, const Fingerprint& fingerprint, const Handler& handler);
+  std::vector<Result<Outcome>> run_each(std::span<const BatchMessage> messages,
+                                        const EachWork& work);
+  Result<Begun> begin(BytesView key, const Fingerprint& fingerprint);
+
+ private:
+  struct Handled {
+    std::vector<Result<Outcome>> answers;            // in the order of the batch
+    std::optional<FlushReport::Failed> failed = {};  // the newest statement of work that failed
+  };
+
+  void stand_behind_window();
+  void refuse_what_does_not_go() const;
+  std::optional<Error> refuse_key(BytesView key) const;
+  Delivery delivery_of(BytesView key, const Fingerprint& fingerprint) const;
+
+  // Keys must differ, and `work` must catch what it throws. The deliveries may be moved from.
+  Handled handle(std::span<Delivery> batch, const Handler& work);
+  Handled handle_known(std::span<Delivery> batch, const Handler& work);
+  Handled run_in_unit(std::span<Delivery> batch, const Handler& work);
+  Handled run_leased(std::span<Delivery> batch, const PlainHandler& work);
+  void tell_window(const Result<Outcome>& answer, BytesView secret, const Message& message);
+
+  // Keys must differ.
+  std::vector<Result<Outcome>> run_distinct(std::span<const BatchMessage> messages,
+                                            const EachWork& work,
+                                            std::span<const std::size_t> which);
+
+  strategies::Context context() const;
+  strategies::Context leased_context();
+  strategies::LeaseRenewer& renewer();
+
+  Store& store_;
+  const GuardOptions options_;
+  Environment& environment_;
+  const std::shared_ptr<strategies::Habits> habits_;  // of batches
+  ConsumerNumber number_{};
+  system::Mutex mutex_;
+  std::unique_ptr<strategies::LeaseRenewer> renewer_ SEMEL_GUARDED_BY(mutex_);
+  Observer unobserved_;
+  std::unique_ptr<strategies::Front> front_;  // null: no window
+};
+
+}  // namespace semel
