@@ -8,15 +8,19 @@ LANGUAGE plpgsql AS $semel$
 #variable_conflict use_column
 DECLARE
   kept bigint;
+  answer record;
 BEGIN
   -- A record may go, or move to another generation, between two looks; not for ever.
   FOR looks IN 1..4 LOOP
-    SELECT a.outcome, a.result, a.retry_after, a.reason INTO outcome, result, retry_after, reason
-      FROM {schema}.semel_answer(wanted, arrived) AS a;
-    IF outcome <> 'due' THEN
+    answer := {schema}.semel_answer(wanted, arrived);
+    IF answer.outcome <> 'due' THEN
+      outcome := answer.outcome;
+      result := answer.result;
+      retry_after := answer.retry_after;
+      reason := answer.reason;
       RETURN;
     END IF;
-    CONTINUE WHEN outcome IS NULL;
+    CONTINUE WHEN answer.outcome IS NULL;
     UPDATE {schema}.semel_record AS r
       SET state = 'completed', changed_at = {clock}, result = NULL, token = NULL, nonce = NULL,
           lease_until = NULL, attempt = NULL, outcome_unknown = NULL, next_at = NULL,
@@ -43,6 +47,8 @@ CREATE OR REPLACE FUNCTION {schema}.semel_claim_one(
   OUT outcome text, OUT result bytea, OUT retry_after interval, OUT reason text)
 LANGUAGE plpgsql AS $semel$
 #variable_conflict use_column
+DECLARE
+  answer record;
 BEGIN
   INSERT INTO {schema}.semel_record (id, generation, state, fingerprint, changed_at)
     SELECT wanted, active, 'completed', arrived, {clock}
@@ -53,8 +59,11 @@ BEGIN
     outcome := 'new';
     RETURN;
   END IF;
-  SELECT m.outcome, m.result, m.retry_after, m.reason INTO outcome, result, retry_after, reason
-    FROM {schema}.semel_claim_met(wanted, arrived) AS m;
+  answer := {schema}.semel_claim_met(wanted, arrived);
+  outcome := answer.outcome;
+  result := answer.result;
+  retry_after := answer.retry_after;
+  reason := answer.reason;
 END $semel$;
 
 CREATE OR REPLACE FUNCTION {schema}.claim(
@@ -65,15 +74,19 @@ DECLARE
   arrived bytea := {schema}.semel_arrived(payload, fingerprint);
   unlimited boolean := current_setting('lock_timeout') = '0';
   place record;
+  answer record;
 BEGIN
   BEGIN
     IF unlimited THEN
       PERFORM set_config('lock_timeout', {patience}, true);
     END IF;
-    SELECT p.number, p.generation INTO place FROM {schema}.semel_place(consumer) AS p;
-    SELECT o.outcome, o.result, o.retry_after, o.reason INTO outcome, result, retry_after, reason
-      FROM {schema}.semel_claim_one({schema}.semel_key_id(place.number, key), arrived,
-                                    place.generation) AS o;
+    place := {schema}.semel_place(consumer);
+    answer := {schema}.semel_claim_one({schema}.semel_key_id(place.number, key), arrived,
+                                       place.generation);
+    outcome := answer.outcome;
+    result := answer.result;
+    retry_after := answer.retry_after;
+    reason := answer.reason;
     IF unlimited THEN
       PERFORM set_config('lock_timeout', '0', true);
     END IF;
@@ -110,6 +123,7 @@ DECLARE
   turns bigint[];     -- how often the key stood before, and this once
   inserted bytea[];   -- ids
   older bytea[];      -- those of them that have a record in another generation
+  singly boolean := false;
   outcomes text[];
   results bytea[];
   delays interval[];
@@ -130,7 +144,7 @@ BEGIN
     PERFORM set_config('lock_timeout', {patience}, true);
   END IF;
   BEGIN
-    SELECT p.number, p.generation INTO place FROM {schema}.semel_place(consumer) AS p;
+    place := {schema}.semel_place(consumer);
     SELECT array_agg(w.id ORDER BY w.at), array_agg(w.print ORDER BY w.at),
            array_agg(w.turn ORDER BY w.at)
       INTO ids, prints, turns
@@ -155,6 +169,7 @@ BEGIN
       END IF;
     EXCEPTION WHEN lock_not_available THEN
       -- Which key is blocked is not said: each is asked for by itself.
+      singly := true;
       inserted := NULL;
       older := NULL;
     END;
@@ -171,8 +186,11 @@ BEGIN
         CONTINUE;
       END IF;
       BEGIN
-        SELECT o.* INTO answer FROM {schema}.semel_claim_one(given.id, given.print,
-                                                             place.generation) AS o;
+        IF singly THEN
+          answer := {schema}.semel_claim_one(given.id, given.print, place.generation);
+        ELSE
+          answer := {schema}.semel_claim_met(given.id, given.print);
+        END IF;
         outcomes[given.at] := answer.outcome;
         results[given.at] := answer.result;
         delays[given.at] := answer.retry_after;
