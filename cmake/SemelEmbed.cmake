@@ -2,11 +2,12 @@
 #
 #   semel_embed(semel_redis stores/redis/lua.h semel::redis::lua scripts)
 #
-# compiles each file of the folder `scripts` into the library: scripts/claim_before.lua is
+# compiles each file (.lua, .sql) of the folder `scripts` into the library: scripts/claim_before.lua is
 # semel::redis::lua::kClaimBefore, which the header declares. A file that it does not declare, or a
 # declaration without its file, does not build. sources() names them all.
 function(semel_embed library header namespace folder)
-  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.lua)
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.lua
+       ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.sql)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/embedded_${folder}.cc)
   add_custom_command(OUTPUT ${source}
     COMMAND ${CMAKE_COMMAND} -D SOURCE=${source} -D HEADER=${header} -D NAMESPACE=${namespace} -D "FILES=${files}"

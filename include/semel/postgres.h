@@ -51,6 +51,19 @@ Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options);
 // Errors: as there, but for R207.
 Result<SchemaChange> postgres_schema_change(const PostgresOptions& options);
 
+// Makes the SQL functions by which a consumer in any language claims, in the schema of the tables,
+// or brings them up to date (docs/any-language.md). Makes the tables too where they are missing.
+// Nobody but their owner may call them until a role is granted EXECUTE; grants stay. Consumers have
+// to be attached. Opening the store with `create` brings functions that are there up to date
+// together with older tables. Errors: as open_postgres, R258 too where the server is older than
+// PostgreSQL 13, and R274 for a schema whose name has characters that end a text.
+Result<void> make_postgres_functions(const PostgresOptions& options);
+// Takes them away, and the grants on them; records stay.
+Result<void> drop_postgres_functions(const PostgresOptions& options);
+// The SQL that the two would run on tables that are up to date; no server is asked.
+Result<std::string> postgres_functions_sql(const PostgresOptions& options);
+Result<std::string> postgres_functions_drop_sql(const PostgresOptions& options);
+
 struct PostgresBorrow {
   std::string schema = "semel";
   // Make schema and tables where they are missing, outside of a transaction of the caller's: R208

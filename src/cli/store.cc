@@ -3,12 +3,14 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "cli/command.h"
 #include "cli/session.h"
+#include "cli/store_functions.h"
 #include "cli/text.h"
 #include "compose/compose.h"
 #include "compose/letter_expiry.h"
@@ -39,9 +41,11 @@ Before look_at(const config::Config& config) {
   return mode == kRollbackJournal ? Before::kRollbackJournal : Before::kOther;
 }
 
-int init_store(Console& console) {
+int init_store(Console& console, const FunctionFlags& flags) {
   auto config = load_config(console);
   if (!config) return config.error().code;
+  const auto others = consumers_of(console, *config, flags);
+  if (!others) return others.error().code;
   const Before before = look_at(*config);
   auto session = open_session(console, std::move(*config), Create::kYes);
   if (!session) return session.error().code;
@@ -51,6 +55,13 @@ int init_store(Console& console) {
     if (!number) return console.fail(number.error());
     names.push_back(consumer.name);
   }
+  for (const ConsumerSpec& consumer : *others) {
+    const auto number = session->store->attach(consumer);
+    if (!number) return console.fail(number.error());
+    names.push_back(consumer.name);
+  }
+  const auto functions = change_functions(console, session->config.store, flags);
+  if (!functions) return functions.error().code;
   const auto stats = session->facets.records->stats();
   if (!stats) return console.fail(stats.error());
   const bool to_wal =
@@ -63,6 +74,7 @@ int init_store(Console& console) {
           "  its journal mode was changed to WAL, for it and every other program that opens it\n");
     }
     console.out(fmt::format("  consumers: {}\n", fmt::join(names, ", ")));
+    if (!functions->empty()) console.out(fmt::format("  functions: {}\n", *functions));
     console.next("semel run");
     return kOk;
   }
@@ -71,7 +83,9 @@ int init_store(Console& console) {
   writer.member("turned_to_wal", to_wal).member("schema_version", stats->schema_version);
   writer.name("consumers").begin_array();
   for (const auto& name : names) writer.value(name);
-  console.out(writer.end_array().end_object());
+  writer.end_array();
+  if (!functions->empty()) writer.member("functions", *functions);
+  console.out(writer.end_object());
   return kOk;
 }
 
@@ -203,11 +217,14 @@ void add_store(Program& program) {
   auto& family =
       program.family({.name = "store", .description = "The store itself", .group = "Operate"});
   const unsigned shared = kConfigFlag | kConfigArgument | kOutput | kQuiet;
-  program.command({.name = "init",
-                   .description = "Make the store's tables and its consumers' numbers",
-                   .flags = shared,
-                   .parent = &family},
-                  [](Console& console) { return init_store(console); });
+  auto flags = std::make_shared<FunctionFlags>();
+  auto& init = program.command({.name = "init",
+                                .description = "Make the store's tables and its consumers' numbers",
+                                .flags = shared,
+                                .parent = &family},
+                               [flags](Console& console) { return init_store(console, *flags); });
+  add_function_flags(init, flags);
+  add_consumer_flag(init, flags);
   program.command({.name = "stats",
                    .description = "What is in the store, by consumer and generation",
                    .flags = shared | kTime,

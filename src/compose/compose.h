@@ -42,6 +42,12 @@ Result<std::unique_ptr<Store>> open_store(const config::StoreConfig& store,
 // What opening it with `create` would do to its tables; it only looks.
 Result<SchemaChange> schema_change(const config::StoreConfig& store);
 
+// The SQL functions for consumers in any language. Errors: R274 for a store that has none.
+enum class SqlFunctions { kMake, kDrop };
+Result<void> change_functions(const config::StoreConfig& store, SqlFunctions change);
+// The SQL that it would run on tables that are up to date; no server is asked.
+Result<std::string> functions_sql(const config::StoreConfig& store, SqlFunctions change);
+
 // Rows of the user's tables that break a foreign key already, on SQLite: reads them all. A server
 // has none.
 Result<std::vector<SqliteFlaw>> standing_flaws(const config::StoreConfig& store);

@@ -111,6 +111,32 @@ Result<SchemaChange> schema_change(const config::StoreConfig& store) {
   return SchemaChange{};
 }
 
+namespace {
+
+Error no_functions(const config::StoreConfig& store) {
+  return {ErrorKind::kRejected, "R274",
+          fmt::format("the store ({}) has no SQL functions: they are made on PostgreSQL alone",
+                      store_name(store)),
+          "use store.postgres; elsewhere a consumer in another language is called by `semel run`, "
+          "by the http or the exec handler"};
+}
+
+}  // namespace
+
+Result<void> change_functions(const config::StoreConfig& store, SqlFunctions change) {
+  const auto* postgres = std::get_if<PostgresOptions>(&store.kind);
+  if (postgres == nullptr) return failure(no_functions(store));
+  return change == SqlFunctions::kMake ? make_postgres_functions(*postgres)
+                                       : drop_postgres_functions(*postgres);
+}
+
+Result<std::string> functions_sql(const config::StoreConfig& store, SqlFunctions change) {
+  const auto* postgres = std::get_if<PostgresOptions>(&store.kind);
+  if (postgres == nullptr) return failure(no_functions(store));
+  return change == SqlFunctions::kMake ? postgres_functions_sql(*postgres)
+                                       : postgres_functions_drop_sql(*postgres);
+}
+
 Result<std::vector<SqliteFlaw>> standing_flaws(const config::StoreConfig& store) {
   const auto* sqlite = std::get_if<SqliteOptions>(&store.kind);
   if (sqlite == nullptr) return std::vector<SqliteFlaw>();

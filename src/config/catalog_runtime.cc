@@ -295,6 +295,28 @@ constexpr CodePage kRuntimePages[] = {
      "Raise the limit: ulimit -n, LimitNOFILE= in a unit, fs.file-max for the machine. Or need "
      "fewer: a smaller pool in store:, fewer consumers in one process.",
      "ulimit -n 65536", 69},
+    {"R271", "a SQL function was called wrongly",
+     "A claim needs a key that is not empty, a nonce that begin answered with, a lease with a "
+     "length; done needs a claim of the same transaction. Nothing was changed. In SQL the error "
+     "has SQLSTATE SM271.",
+     "The hint of the error says what to give.",
+     "SELECT * FROM semel.claim('payments', 'order-17', '{\"amount\": 5}')", 0},
+    {"R272", "the consumer is not registered for SQL functions",
+     "A record's id begins with the number that the store gave its consumer's name, and it is kept "
+     "for the consumer's ttl. The name has no number yet, or no generation of records was begun "
+     "for its ttl. In SQL the error has SQLSTATE SM272.",
+     "Register it, as a user who owns the schema.",
+     "semel store init --functions --consumer payments=7d", 0},
+    {"R273", "the SQL functions are of another version than the tables",
+     "A newer Semel, or an older one, made the tables. The functions refuse to work on what they "
+     "do not know. In SQL the error has SQLSTATE SM273.",
+     "Bring both up to date.", "semel store migrate --functions", 0},
+    {"R274", "this store has no SQL functions",
+     "Functions by which any client claims are made on PostgreSQL alone, in a schema whose name "
+     "can stand in their text.",
+     "Use store.postgres with a schema of letters and digits; elsewhere let semel run call the "
+     "consumer, by the http or the exec handler.",
+     "store: { postgres: postgresql://localhost/bank }", 78},
     {"R280", "the command cannot be run",
      "An exec handler runs a program for each message. At the start this one was not found, is no "
      "file that can be run, or this user may not run it. No message was begun.",

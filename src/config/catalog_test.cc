@@ -28,7 +28,7 @@ std::map<std::string, std::string> used_codes() {
   const auto collect = [&](const fs::path& folder, const std::regex& pattern) {
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
       const auto name = entry.path().filename().string();
-      const bool source = name.ends_with(".cc") || name.ends_with(".h");
+      const bool source = name.ends_with(".cc") || name.ends_with(".h") || name.ends_with(".sql");
       if (!source || name.ends_with("_test.cc") || name.starts_with("catalog")) continue;
       const auto text = read(entry.path());
       for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at) {
@@ -36,7 +36,7 @@ std::map<std::string, std::string> used_codes() {
       }
     }
   };
-  collect(source_root() / "src", std::regex("\"([EWDLR][0-9]{3})\""));
+  collect(source_root() / "src", std::regex("[\"']([EWDLR][0-9]{3})[\"']"));
   collect(source_root() / "include", std::regex("\\b([EWDLR][0-9]{3})\\b"));
   return used;
 }

@@ -14,7 +14,6 @@
 #include <semel/records.h>
 
 #include "operate/store_access.h"
-#include "operate/views.h"
 #include "operate/where.h"
 
 namespace semel::operate {

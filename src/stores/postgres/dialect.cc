@@ -23,6 +23,22 @@ std::string quoted(std::string_view name) {
   return out;
 }
 
+void replace_all(std::string& text, std::string_view what, std::string_view by) {
+  for (std::size_t at = text.find(what); at != std::string::npos;
+       at = text.find(what, at + by.size())) {
+    text.replace(at, what.size(), by);
+  }
+}
+
+std::string literal(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'') out += '\'';
+    out += c;
+  }
+  return out + '\'';
+}
+
 std::string Dialect::translated(std::string_view shared) const {
   std::string out;
   out.reserve(shared.size() + 4 * prefix_.size());

@@ -10,6 +10,9 @@ namespace semel::postgres {
 
 // `name` as PostgreSQL takes any name: in double quotes.
 std::string quoted(std::string_view name);
+// `text` as a constant of SQL.
+std::string literal(std::string_view text);
+void replace_all(std::string& text, std::string_view what, std::string_view by);
 
 class Dialect final : public sql::Dialect {
  public:

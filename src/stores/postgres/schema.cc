@@ -7,27 +7,13 @@
 
 #include <charconv>
 
+#include "stores/postgres/dialect.h"
 #include "stores/postgres/error_table.h"
+#include "stores/postgres/functions.h"
 #include "stores/postgres/schema_sql.h"
 
 namespace semel::postgres {
 namespace {
-
-void replace_all(std::string& text, std::string_view what, std::string_view by) {
-  for (std::size_t at = text.find(what); at != std::string::npos;
-       at = text.find(what, at + by.size())) {
-    text.replace(at, what.size(), by);
-  }
-}
-
-std::string literal(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'') out += '\'';
-    out += c;
-  }
-  return out + '\'';
-}
 
 // Its first column of its first row; empty where there is none.
 std::string ask(PGconn* connection, const std::string& sql) {
@@ -90,6 +76,11 @@ std::string migration_sql(int version, const std::string& schema) {
   return sql;
 }
 
+void lock_schema(PGconn* connection, const std::string& schema) {
+  execute(connection, fmt::format("SELECT pg_advisory_xact_lock(hashtextextended({}, 0))",
+                                  literal("semel.migrate." + schema)));
+}
+
 void make_schema(PGconn* connection, const std::string& schema) {
   const int found = schema_version(connection, schema);
   refuse_newer(found, schema);
@@ -103,10 +94,12 @@ void make_schema(PGconn* connection, const std::string& schema) {
   try {
     execute(connection, "BEGIN");
     // Whoever comes second waits here, and finds it done.
-    execute(connection, fmt::format("SELECT pg_advisory_xact_lock(hashtextextended({}, 0))",
-                                    literal("semel.migrate." + schema)));
+    lock_schema(connection, schema);
     const int version = schema_version(connection, schema);
-    if (version < kSchemaVersion) execute(connection, migration_sql(version, schema));
+    if (version < kSchemaVersion) {
+      execute(connection, migration_sql(version, schema));
+      if (has_functions(connection, schema)) execute(connection, functions_sql(schema));
+    }
     execute(connection, "COMMIT");
   } catch (const sql::Failure& failed) {
     const ResultPtr ended(PQexec(connection, "ROLLBACK"));

@@ -16,6 +16,8 @@ void refuse_newer(int version, const std::string& schema);
 // Makes what is missing. Several may do so at once: one works, the others find it done. Writes
 // nothing where nothing is missing, so that a role without the right to make tables may call it.
 void make_schema(PGconn* connection, const std::string& schema);
+// Until the transaction ends, nobody else changes tables or functions of the schema.
+void lock_schema(PGconn* connection, const std::string& schema);
 // What make_schema would run on tables of `version`.
 std::string migration_sql(int version, const std::string& schema);
 // Throws R207 where tables are missing or old.

@@ -5,6 +5,7 @@
 
 #include "stores/postgres/core.h"
 #include "stores/postgres/facts.h"
+#include "stores/postgres/functions.h"
 #include "stores/postgres/lease_claims.h"
 #include "stores/postgres/pooler.h"
 #include "stores/postgres/purge.h"
@@ -60,15 +61,20 @@ class Opened {
   PGconn* connection_;
 };
 
+Place place_of(const PostgresOptions& options) {
+  Place place;
+  place.url = options.url;
+  place.schema = options.schema;
+  place.patience = options.busy;
+  return place;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_store(PostgresOptions options, const InnerOptions& inner) {
   return sql::contained([&]() -> std::unique_ptr<Store> {
-    Place place;
-    place.url = options.url;
-    place.schema = options.schema;
+    Place place = place_of(options);
     place.clock = inner.clock;
-    place.patience = options.busy;
     place.stops[0] = options.stop_fd;
     {
       const Opened first(place);
@@ -94,18 +100,40 @@ Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options) {
 
 Result<SchemaChange> postgres_schema_change(const PostgresOptions& options) {
   return sql::contained([&] {
-    postgres::Place place;
-    place.url = options.url;
-    place.schema = options.schema;
-    place.patience = options.busy;
+    const postgres::Place place = postgres::place_of(options);
     const postgres::Opened opened(place);
     SchemaChange change;
     change.from = postgres::schema_version(opened.get(), place.schema);
     change.to = postgres::newest_version();
     postgres::refuse_newer(change.from, place.schema);
     change.sql = postgres::migration_sql(change.from, place.schema);
+    if (!change.sql.empty() && postgres::has_functions(opened.get(), place.schema)) {
+      change.sql += postgres::functions_sql(place.schema);
+    }
     return change;
   });
+}
+
+Result<void> make_postgres_functions(const PostgresOptions& options) {
+  return sql::contained([&] {
+    const postgres::Place place = postgres::place_of(options);
+    postgres::make_functions(postgres::Opened(place).get(), place.schema);
+  });
+}
+
+Result<void> drop_postgres_functions(const PostgresOptions& options) {
+  return sql::contained([&] {
+    const postgres::Place place = postgres::place_of(options);
+    postgres::drop_functions(postgres::Opened(place).get(), place.schema);
+  });
+}
+
+Result<std::string> postgres_functions_sql(const PostgresOptions& options) {
+  return sql::contained([&] { return postgres::functions_sql(options.schema); });
+}
+
+Result<std::string> postgres_functions_drop_sql(const PostgresOptions& options) {
+  return sql::contained([&] { return postgres::drop_functions_sql(options.schema); });
 }
 
 }  // namespace semel

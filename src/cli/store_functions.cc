@@ -1,0 +1,94 @@
+#include "cli/store_functions.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <optional>
+
+#include <semel/guard.h>
+
+#include "cli/text.h"
+#include "compose/compose.h"
+#include "config/scalars.h"
+
+namespace semel::cli {
+namespace {
+
+// The recipe of a Guard: a consumer whose keys its caller finds.
+constexpr std::string_view kRecipe = "guard";
+
+std::optional<ConsumerSpec> spec_of(std::string_view words) {
+  const auto at = words.find('=');
+  ConsumerSpec spec;
+  spec.name = words.substr(0, at);
+  spec.recipe_hash = kRecipe;
+  spec.ttl = GuardOptions{}.ttl;
+  if (!config::is_name(spec.name)) return std::nullopt;
+  if (at == std::string_view::npos) return spec;
+  const std::string_view ttl = words.substr(at + 1);
+  if (ttl == "keep") {
+    spec.ttl.reset();
+    return spec;
+  }
+  spec.ttl = parse_duration(ttl);
+  if (!spec.ttl || spec.ttl->count() <= 0) return std::nullopt;
+  return spec;
+}
+
+}  // namespace
+
+void add_function_flags(CLI::App& command, const std::shared_ptr<FunctionFlags>& flags) {
+  auto* const make = command.add_flag(
+      "--functions", flags->make,
+      "PostgreSQL: also make the SQL functions by which a consumer in any language claims");
+  command.add_flag("--drop-functions", flags->drop, "Take those functions away; records stay")
+      ->excludes(make);
+}
+
+void add_consumer_flag(CLI::App& command, const std::shared_ptr<FunctionFlags>& flags) {
+  command
+      .add_option("--consumer", flags->consumers,
+                  "A consumer that only calls the functions, and how long its records are kept: "
+                  "payments=7d, payments=keep; repeatable")
+      ->type_name("NAME[=TTL]")
+      ->allow_extra_args(false)
+      ->needs("--functions");
+}
+
+OrEnded<std::vector<ConsumerSpec>> consumers_of(Console& console, const config::Config& config,
+                                                const FunctionFlags& flags) {
+  std::vector<ConsumerSpec> specs;
+  if (!flags.asked()) return specs;
+  if (const auto sql = compose::functions_sql(config.store, compose::SqlFunctions::kMake); !sql) {
+    return ended(console.fail(sql.error()));
+  }
+  for (const std::string& words : flags.consumers) {
+    auto spec = spec_of(words);
+    if (!spec) {
+      return ended(console.fail(
+          kUsage, fmt::format("--consumer cannot be \"{}\"", printable(words, 80)),
+          "a name of lower-case letters, digits, _ and -, a letter first; behind a = how long its "
+          "records are kept: 7d, or keep"));
+    }
+    if (std::ranges::find(config.consumers, spec->name, &config::ConsumerConfig::name) !=
+        config.consumers.end()) {
+      return ended(console.fail(
+          kUsage, fmt::format("the consumer \"{}\" is in the config", spec->name),
+          "leave --consumer out: those of the config are registered, each with its ttl"));
+    }
+    specs.push_back(*std::move(spec));
+  }
+  return specs;
+}
+
+OrEnded<std::string> change_functions(Console& console, const config::StoreConfig& store,
+                                      const FunctionFlags& flags) {
+  if (!flags.asked()) return std::string();
+  const auto changed = compose::change_functions(
+      store, flags.make ? compose::SqlFunctions::kMake : compose::SqlFunctions::kDrop);
+  if (!changed) return ended(console.fail(changed.error()));
+  return std::string(flags.make ? "made" : "dropped");
+}
+
+}  // namespace semel::cli

@@ -1,0 +1,38 @@
+// The flags of store init and store migrate for the SQL functions of a PostgreSQL store.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/console.h"
+#include "cli/session.h"
+#include "config/config.h"
+
+namespace CLI {
+class App;
+}
+
+namespace semel::cli {
+
+struct FunctionFlags {
+  bool make = false;
+  bool drop = false;
+  std::vector<std::string> consumers;  // NAME or NAME=TTL
+
+  bool asked() const noexcept { return make || drop; }
+};
+
+void add_function_flags(CLI::App& command, const std::shared_ptr<FunctionFlags>& flags);
+void add_consumer_flag(CLI::App& command, const std::shared_ptr<FunctionFlags>& flags);
+
+// The consumers that the flags name, as the store takes them. Ends where the store has no
+// functions, a name or a ttl cannot be read, or the config has the consumer.
+OrEnded<std::vector<ConsumerSpec>> consumers_of(Console& console, const config::Config& config,
+                                                const FunctionFlags& flags);
+
+// Makes or drops the functions and returns "made" or "dropped"; empty where neither was asked for.
+OrEnded<std::string> change_functions(Console& console, const config::StoreConfig& store,
+                                      const FunctionFlags& flags);
+
+}  // namespace semel::cli

@@ -1,0 +1,147 @@
+#include "stores/postgres/functions.h"
+
+#include <fmt/format.h>
+#include <libpq-fe.h>
+
+#include <string_view>
+#include <utility>
+
+#include "core/key_recipe.h"
+#include "core/record_machine.h"
+#include "stores/postgres/dialect.h"
+#include "stores/postgres/functions_sql.h"
+#include "stores/postgres/schema.h"
+
+namespace semel::postgres {
+namespace {
+
+// Grows with every change of a function.
+constexpr int kFunctionsVersion = 1;
+// The first with gen_random_uuid().
+constexpr int kOldestWithFunctions = 130'000;
+
+// Nothing may stand before these in the path, and no plan may come to read whole a table that was
+// small when it was made.
+constexpr std::string_view kSettings =
+    "SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off";
+
+// All of them, by which they are dropped. Nobody but their owner may call them until it is granted.
+constexpr const char* kSignatures[] = {
+    "functions_version()",
+    "semel_refuse(text, text, text)",
+    "fingerprint(bytea)",
+    "semel_arrived(bytea, bytea)",
+    "semel_key_id(bigint, text)",
+    "semel_place(text)",
+    "semel_answer(bytea, bytea)",
+    "semel_is_own(xid)",
+    "semel_result(bytea)",
+    "semel_claim_met(bytea, bytea)",
+    "semel_claim_one(bytea, bytea, bigint)",
+    "claim(text, text, bytea, bytea)",
+    "claim(text, text, text)",
+    "claim_many(text, text[], bytea[], bytea[])",
+    "done(text, text, bytea)",
+    "done(text, text, text)",
+    "semel_nonce()",
+    "semel_length(interval)",
+    "semel_leased_id(text, text, bytea)",
+    "semel_begin_one(bytea, bytea, bigint, bytea, interval, bytea)",
+    "begin(text, text, bytea, interval, bytea)",
+    "begin(text, text, text, interval)",
+    "renew(text, text, bytea, interval)",
+    "complete(text, text, bytea, bytea)",
+    "complete(text, text, bytea, text)",
+    "semel_end(bytea, bytea, text, timestamptz, text, text)",
+    "retry(text, text, bytea, interval, text, text)",
+    "dead(text, text, bytea, text, text)",
+};
+
+std::string interval_of(std::chrono::milliseconds length) {
+  return fmt::format("interval '{} milliseconds'", length.count());
+}
+
+// The functions' texts hold the name in quotes of several kinds.
+void need_plain_name(const std::string& schema) {
+  if (schema.find_first_of("'$%{}\\") == std::string::npos) return;
+  sql::fail(
+      {ErrorKind::kRejected, "R274",
+       fmt::format("the schema \"{}\" cannot have SQL functions: its name has characters that "
+                   "end a text",
+                   schema),
+       "use a schema whose name has letters, digits and _"});
+}
+
+void in_one_transaction(PGconn* connection, const std::string& schema, const std::string& sql) {
+  try {
+    execute(connection, "BEGIN");
+    lock_schema(connection, schema);
+    execute(connection, sql);
+    execute(connection, "COMMIT");
+  } catch (...) {
+    const ResultPtr ended(PQexec(connection, "ROLLBACK"));
+    throw;
+  }
+}
+
+}  // namespace
+
+std::string functions_sql(const std::string& schema, const std::string& clock) {
+  need_plain_name(schema);
+  const std::pair<std::string_view, std::string> names[] = {
+      {"{schema}", quoted(schema)},
+      {"{version}", std::to_string(kFunctionsVersion)},
+      {"{tables}", std::to_string(newest_version())},
+      {"{clock}", clock},
+      {"{settings}", std::string(kSettings)},
+      {"{key_limit}", std::to_string(core::Limits{}.key)},
+      {"{result_limit}", std::to_string(core::Limits{}.result)},
+      {"{patience}", fmt::format("'{}'", Place{}.patience.count())},
+      {"{shortest_busy}", interval_of(core::kShortestBusy)},
+      {"{longest_busy}", interval_of(core::kLongestBusy)},
+  };
+  std::string sql;
+  for (const char* const text : {functions::kShared, functions::kClaims, functions::kLeases}) {
+    sql += text;
+  }
+  for (const auto& [name, value] : names) replace_all(sql, name, value);
+  for (const char* const signature : kSignatures) {
+    sql += fmt::format("REVOKE ALL ON FUNCTION {}.{} FROM PUBLIC;\n", quoted(schema), signature);
+  }
+  return sql;
+}
+
+std::string drop_functions_sql(const std::string& schema) {
+  std::string sql;
+  for (const char* const signature : kSignatures) {
+    sql += fmt::format("DROP FUNCTION IF EXISTS {}.{};\n", quoted(schema), signature);
+  }
+  return sql;
+}
+
+bool has_functions(PGconn* connection, const std::string& schema) {
+  const ResultPtr found = execute(
+      connection, fmt::format("SELECT 1 FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace "
+                              "AS n ON n.oid = p.pronamespace WHERE n.nspname = {} AND p.proname = "
+                              "'functions_version' AND p.pronargs = 0",
+                              literal(schema)));
+  return PQntuples(found.get()) > 0;
+}
+
+void make_functions(PGconn* connection, const std::string& schema, const std::string& clock) {
+  need_plain_name(schema);
+  if (PQserverVersion(connection) < kOldestWithFunctions) {
+    sql::fail({ErrorKind::kRejected, "R258",
+               "the PostgreSQL server is too old for SQL functions: they need version 13",
+               "use PostgreSQL 13 or newer"});
+  }
+  make_schema(connection, schema);
+  in_one_transaction(connection, schema, functions_sql(schema, clock));
+}
+
+void drop_functions(PGconn* connection, const std::string& schema) {
+  if (schema_version(connection, schema) == 0) return;
+  in_one_transaction(connection, schema, drop_functions_sql(schema));
+}
+
+}  // namespace semel::postgres

@@ -1,0 +1,194 @@
+-- Functions that the others call. Functions named semel_… run with the rights of their caller, so
+-- a role without rights on the tables can do nothing with them by itself.
+
+CREATE OR REPLACE FUNCTION {schema}.functions_version() RETURNS integer
+LANGUAGE sql IMMUTABLE AS $semel$ SELECT {version} $semel$;
+
+-- Ends the statement with one of our codes: R272 as SQLSTATE SM272.
+CREATE OR REPLACE FUNCTION {schema}.semel_refuse(code text, message text, hint text) RETURNS void
+LANGUAGE plpgsql AS $semel$
+BEGIN
+  RAISE EXCEPTION USING ERRCODE = 'SM' || substr(code, 2), HINT = hint,
+                        MESSAGE = 'semel: ' || message || ' (' || code || ')';
+END $semel$;
+
+CREATE OR REPLACE FUNCTION {schema}.fingerprint(payload bytea) RETURNS bytea
+LANGUAGE sql IMMUTABLE STRICT AS $semel$ SELECT substr(sha256(payload), 1, 16) $semel$;
+
+-- The fingerprint of what arrived; all zero where nothing is said of it.
+CREATE OR REPLACE FUNCTION {schema}.semel_arrived(payload bytea, fingerprint bytea) RETURNS bytea
+LANGUAGE plpgsql IMMUTABLE AS $semel$
+BEGIN
+  IF fingerprint IS NULL THEN
+    RETURN COALESCE(substr(sha256(payload), 1, 16), decode(repeat('00', 16), 'hex'));
+  END IF;
+  IF payload IS NOT NULL THEN
+    PERFORM {schema}.semel_refuse('R271', 'a payload and a fingerprint were given',
+                                  'give one of them: a fingerprint stands for a payload');
+  END IF;
+  IF octet_length(fingerprint) <> 16 THEN
+    PERFORM {schema}.semel_refuse('R271', format('the fingerprint has %s bytes',
+                                                 octet_length(fingerprint)),
+                                  'a fingerprint has 16 bytes: SELECT {schema}.fingerprint(payload)');
+  END IF;
+  RETURN fingerprint;
+END $semel$;
+
+-- core::encode_key: the classes, and the digest of what is in none of them.
+CREATE OR REPLACE FUNCTION {schema}.semel_key_id(consumer bigint, key text) RETURNS bytea
+LANGUAGE plpgsql IMMUTABLE AS $semel$
+DECLARE
+  content bytea := convert_to(key, 'UTF8');
+  bits text;
+BEGIN
+  IF content IS NULL OR content = '' THEN
+    PERFORM {schema}.semel_refuse('R271', 'an empty key identifies nothing',
+                                  'give each effect a key');
+  END IF;
+  IF octet_length(content) > {key_limit} THEN
+    PERFORM {schema}.semel_refuse('R271', format('the key has %s bytes, the limit is {key_limit}',
+                                                 octet_length(content)),
+                                  'use a digest of it as the key');
+  END IF;
+  IF octet_length(content) = 36 AND key COLLATE "C" ~
+       '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$' THEN
+    RETURN substr(int8send(consumer << 2 | 1), 5) || decode(replace(key, '-', ''), 'hex');
+  END IF;
+  IF octet_length(content) = 26 AND key COLLATE "C" ~ '^[0-7][0-9A-HJKMNP-TV-Z]{25}$' THEN
+    SELECT string_agg((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(key, i, 1)) - 1)
+                        ::bit(5)::text, '' ORDER BY i)
+      INTO bits FROM generate_series(1, 26) AS i;
+    RETURN substr(int8send(consumer << 2 | 2), 5) ||
+           int8send(substr(bits, 3, 64)::bit(64)::bigint) ||
+           int8send(substr(bits, 67, 64)::bit(64)::bigint);
+  END IF;
+  RETURN substr(int8send(consumer << 2), 5) ||
+         substr(sha256(int8send(9) || convert_to('semel.key', 'UTF8') ||
+                       int8send(octet_length(content)) || content), 1, 16);
+END $semel$;
+
+-- The consumer's number and the generation that takes its new records. That generation stays open
+-- until the transaction ends: sealing it waits for the lock that is taken here. The lock comes
+-- before the look, and is given back where the look shows that the generations moved.
+CREATE OR REPLACE FUNCTION {schema}.semel_place(consumer text, OUT number bigint,
+                                                OUT generation bigint)
+LANGUAGE plpgsql AS $semel$
+DECLARE
+  tables bigint;
+  known bigint;
+  seen bigint;
+BEGIN
+  FOR tries IN 1..8 LOOP
+    SELECT s.version, m.generations, c.number, g.number INTO tables, known, number, generation
+      FROM {schema}.semel_meta AS m CROSS JOIN {schema}.semel_schema AS s
+      LEFT JOIN {schema}.semel_consumer AS c ON c.name = semel_place.consumer
+      LEFT JOIN {schema}.semel_generation AS g
+        ON g.state = 'active' AND g.ttl IS NOT DISTINCT FROM c.ttl;
+    IF tables IS DISTINCT FROM {tables} THEN
+      PERFORM {schema}.semel_refuse('R273', format(
+        'these functions are for tables of version {tables}, the tables have version %s', tables),
+        'bring both up to date: semel store migrate --functions');
+    END IF;
+    IF number IS NULL THEN
+      PERFORM {schema}.semel_refuse('R272', format('no consumer has the name %s',
+                                                   COALESCE(quote_literal(consumer), 'NULL')),
+        'register it: semel store init --functions --consumer NAME');
+    END IF;
+    IF generation IS NULL THEN
+      PERFORM {schema}.semel_refuse('R272', format(
+        'no generation of records is begun for the ttl of consumer %L', consumer),
+        'begin it, as a user who owns the schema: semel store init --functions');
+    END IF;
+    BEGIN
+      EXECUTE $lock$LOCK TABLE {schema}.semel_record_$lock$ || generation ||
+              ' IN ROW EXCLUSIVE MODE';
+      IF current_setting('transaction_isolation') LIKE 'read %' THEN
+        SELECT m.generations INTO seen FROM {schema}.semel_meta AS m;
+      ELSE
+        -- The snapshot is older than the lock: only a look that locks the row sees whether it moved.
+        SELECT m.generations INTO seen FROM {schema}.semel_meta AS m FOR SHARE;
+      END IF;
+      IF seen = known THEN
+        RETURN;
+      END IF;
+      RAISE EXCEPTION USING ERRCODE = 'SM000', MESSAGE = 'the generations moved';
+    EXCEPTION WHEN undefined_table OR SQLSTATE 'SM000' THEN
+      NULL;
+    END;
+  END LOOP;
+  RAISE EXCEPTION USING ERRCODE = 'serialization_failure',
+    MESSAGE = 'semel: a new generation of records was begun',
+    HINT = 'run the transaction again';
+END $semel$;
+
+-- The answer of a key's record to a claim that does not take it: core::decide_claim. 'due': a claim
+-- may take it. NULL: there is no record. A due record whose payload the store keeps is left to the
+-- run that reads the payload.
+CREATE OR REPLACE FUNCTION {schema}.semel_answer(
+  wanted bytea, arrived bytea,
+  OUT outcome text, OUT result bytea, OUT retry_after interval, OUT reason text)
+LANGUAGE plpgsql AS $semel$
+DECLARE
+  met record;
+BEGIN
+  SELECT r.state, r.fingerprint, r.lease_until, r.next_at, r.reason, r.held,
+         COALESCE(r.result, i.result) AS result, {clock} AS now
+    INTO met
+    FROM {schema}.semel_record AS r LEFT JOIN {schema}.semel_inbox AS i ON i.row_id = r.inbox
+    WHERE r.id = wanted;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  IF arrived <> met.fingerprint AND arrived <> decode(repeat('00', 16), 'hex') THEN
+    outcome := 'conflict';
+  ELSIF met.state = 'completed' THEN
+    outcome := 'duplicate';
+    result := met.result;
+  ELSIF met.state IN ('parked', 'dead') THEN
+    outcome := met.state;
+    reason := convert_from(met.reason, 'UTF8');
+  ELSIF met.state = 'consuming' THEN
+    IF met.lease_until <= met.now AND met.held IS NULL THEN
+      outcome := 'due';
+    ELSE
+      outcome := 'busy';
+      retry_after := LEAST(GREATEST(met.lease_until - met.now, {shortest_busy}), {longest_busy});
+    END IF;
+  ELSIF met.next_at <= met.now AND met.held IS NULL THEN
+    outcome := 'due';
+  ELSE
+    outcome := 'retry';
+    retry_after := CASE WHEN met.next_at > met.now THEN met.next_at - met.now
+                        ELSE {shortest_busy} END;
+  END IF;
+END $semel$;
+
+-- Whether this transaction, or a part of it, wrote the row version of that xmin. What is visible and
+-- still in progress is nobody else's.
+CREATE OR REPLACE FUNCTION {schema}.semel_is_own(written_by xid) RETURNS boolean
+LANGUAGE plpgsql AS $semel$
+DECLARE
+  newest bigint := txid_snapshot_xmax(txid_current_snapshot());
+  number bigint := written_by::text::bigint;
+BEGIN
+  -- The number as it is without its epoch, brought near the newest one.
+  number := newest - (newest & 4294967295) + number;
+  IF number - newest > 1 << 30 THEN
+    number := number - 4294967296;
+  ELSIF newest - number > 3::bigint << 30 THEN
+    number := number + 4294967296;
+  END IF;
+  RETURN number > 2 AND txid_status(number) = 'in progress';
+END $semel$;
+
+-- A result as a record keeps it: none where it is empty.
+CREATE OR REPLACE FUNCTION {schema}.semel_result(result bytea) RETURNS bytea
+LANGUAGE plpgsql IMMUTABLE AS $semel$
+BEGIN
+  IF octet_length(result) > {result_limit} THEN
+    PERFORM {schema}.semel_refuse('R271', format('the result has %s bytes, the limit is {result_limit}',
+                                                 octet_length(result)),
+                                  'keep it elsewhere, and where it is in the result');
+  END IF;
+  RETURN NULLIF(result, '');
+END $semel$;

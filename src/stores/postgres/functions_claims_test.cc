@@ -1,0 +1,240 @@
+// Claims by SQL functions, in the transactions of clients.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <libpq-fe.h>
+
+#include <future>
+
+#include <semel/guard.h>
+
+#include "base/digest.h"
+#include "core/key_encoding.h"
+#include "stores/postgres/test_functions.h"
+#include "tests/support/waiting.h"
+
+namespace semel::postgres {
+namespace {
+
+using test::make_message;
+
+class FunctionsClaims : public FunctionsTest {
+ protected:
+  // Two sessions claim the key, the first of them in a transaction that ends as `end` says. What
+  // the second is answered.
+  std::string second_of_two(const std::string& end) {
+    client_.ask("BEGIN");
+    EXPECT_EQ(claimed(client_, "raced"), "new");
+    auto second = std::async(std::launch::async, [this] {
+      ClientSession other(url());
+      return claimed(other, "raced");
+    });
+    EXPECT_TRUE(test::comes_true([this] { return server_.lock_waiters(database_) == 1; }));
+    client_.ask(end);
+    return second.get();
+  }
+  std::string many(const std::string& arguments) {
+    return client_.ask(
+        "SELECT ordinality, key, outcome, convert_from(result, 'UTF8') FROM "
+        "semel.claim_many('payments', " +
+        arguments + ")");
+  }
+};
+
+TEST_F(FunctionsClaims, KeysHaveTheIdsOfTheStore) {
+  const std::string texts[] = {
+      "a",
+      "0190163d-8694-739b-aea5-966c26f8ad91",
+      "0190163D-8694-739B-AEA5-966C26F8AD91",
+      "0190163d-8694-739b-aea5-966c26f8ad9g",
+      "0190163d8694739baea5966c26f8ad91",
+      "ffffffff-ffff-ffff-ffff-ffffffffffff",
+      "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+      "7ZZZZZZZZZZZZZZZZZZZZZZZZZ",
+      "8ZZZZZZZZZZZZZZZZZZZZZZZZZ",
+      "01arz3ndektsv4rrffq69g5fav",
+      "01ARZ3NDEKTSV4RRFFQ69G5FAI",
+      "00000000000000000000000000",
+      "0190163d-8694-739b-aea5-966c26f8ad91\n",
+      "blank at the end ",
+      "Grüße 🙂",
+      "ÄÄÄÄÄÄÄÄÄÄÄÄÄ",
+      std::string(64 << 10, 'x'),
+      "it's",
+      "back\\slash",
+  };
+  for (const ConsumerNumber number : {consumer_, ConsumerNumber{kMaxConsumerNumber}}) {
+    for (const std::string& text : texts) {
+      const std::string id = client_.ask(
+          fmt::format("SELECT encode(semel.semel_key_id({}, convert_from({}, 'UTF8')), 'hex')",
+                      static_cast<std::uint32_t>(number), bytes(text)));
+      EXPECT_EQ(id, digest::hex(core::encode_key(number, text).view())) << text.substr(0, 40);
+    }
+  }
+  EXPECT_EQ(client_.ask("SELECT encode(semel.fingerprint('body'), 'hex')"),
+            digest::hex(fingerprint_of("body").view()));
+}
+
+TEST_F(FunctionsClaims, AClaimStandsAndGoesWithItsTransaction) {
+  client_.ask("BEGIN");
+  EXPECT_EQ(claimed(client_, "k"), "new");
+  EXPECT_EQ(claimed(client_, "k"), "duplicate");
+  client_.ask("ROLLBACK");
+  EXPECT_EQ(claimed(client_, "k"), "new");
+  EXPECT_EQ(claimed(client_, "k"), "duplicate");
+  EXPECT_EQ(claimed(client_, "k", "other"), "conflict");
+  EXPECT_EQ(client_.ask("SELECT outcome FROM semel.claim('payments', 'k')"), "duplicate")
+      << "without a fingerprint every payload is the same";
+  EXPECT_EQ(client_.ask("SELECT outcome FROM semel.claim('payments', 'k', fingerprint => "
+                        "semel.fingerprint('{}'))"),
+            "duplicate");
+  EXPECT_EQ(client_.ask("SHOW lock_timeout"), "0") << "the client's own settings stay";
+}
+
+TEST_F(FunctionsClaims, EachSideKnowsWhatTheOtherHasClaimed) {
+  client_.ask("BEGIN");
+  EXPECT_EQ(claimed(client_, "by a client"), "new");
+  client_.ask("SELECT semel.done('payments', 'by a client', 'its result')");
+  client_.ask("COMMIT");
+  const Message message = make_message(consumer_, "by a client");
+  const Message* const one = &message;
+  const auto claims = store_->claim({&one, 1}, {kLease, {}, true}).value();
+  ASSERT_TRUE(is<Completed>(claims.front()));
+  EXPECT_EQ(std::get<Completed>(claims.front()).result, "its result");
+  claim_in_unit(*store_, make_message(consumer_, "by a unit")).complete();
+  EXPECT_EQ(claimed(client_, "by a unit"), "duplicate");
+  EXPECT_EQ(claimed(client_, "by a unit", "other"), "conflict");
+}
+
+TEST_F(FunctionsClaims, AResultBelongsToAClaimOfTheTransaction) {
+  client_.ask("BEGIN");
+  client_.ask("SAVEPOINT a");
+  EXPECT_EQ(claimed(client_, "k"), "new");
+  client_.ask("RELEASE a");
+  client_.ask("SELECT semel.done('payments', 'k', 'first')");
+  client_.ask("SELECT semel.done('payments', 'k', 'second')");
+  client_.ask("COMMIT");
+  EXPECT_EQ(client_.ask("SELECT convert_from(result, 'UTF8') FROM semel.claim('payments', 'k')"),
+            "second");
+  const auto late = client_.refused("SELECT semel.done('payments', 'k', 'third')");
+  EXPECT_EQ(late.state, "SM271") << late.message;
+  EXPECT_EQ(client_.refused("SELECT semel.done('payments', 'never', 'r')").state, "SM271");
+}
+
+TEST_F(FunctionsClaims, ManyAreAnsweredInTheOrderGiven) {
+  EXPECT_EQ(claimed(client_, "b", "1"), "new");
+  EXPECT_EQ(many("ARRAY['c', 'b', 'a', 'c', 'c', 'b'], "
+                 "ARRAY['1', '2', '1', '1', '2', '1']::bytea[]"),
+            "1|c|new|\n2|b|conflict|\n3|a|new|\n4|c|duplicate|\n5|c|conflict|\n6|b|duplicate|");
+  EXPECT_EQ(many("ARRAY['a', 'd']"), "1|a|duplicate|\n2|d|new|");
+  EXPECT_EQ(many("'{}'"), "");
+  client_.ask("BEGIN");
+  client_.ask("SELECT semel.claim_many('payments', ARRAY['e', 'f'])");
+  client_.ask("SELECT semel.done('payments', 'f', 'of f')");
+  client_.ask("COMMIT");
+  EXPECT_EQ(many("ARRAY['f', 'e']"), "1|f|duplicate|of f\n2|e|duplicate|");
+}
+
+TEST_F(FunctionsClaims, TheSecondOfTwoWaitsAndIsADuplicateAfterTheCommit) {
+  EXPECT_EQ(second_of_two("COMMIT"), "duplicate");
+}
+
+TEST_F(FunctionsClaims, TheSecondOfTwoWaitsAndIsNewAfterTheRollback) {
+  EXPECT_EQ(second_of_two("ROLLBACK"), "new");
+}
+
+TEST_F(FunctionsClaims, AKeyThatIsHeldForTooLongIsBusyAndItAlone) {
+  client_.ask("BEGIN");
+  EXPECT_EQ(claimed(client_, "held"), "new");
+  ClientSession other(url());
+  other.ask("SET lock_timeout = '50ms'");
+  other.ask("BEGIN");
+  EXPECT_EQ(claimed(other, "held"), "busy");
+  EXPECT_EQ(other.ask("SELECT key, outcome FROM "
+                      "semel.claim_many('payments', ARRAY['x', 'held', 'y', 'x'])"),
+            "x|new\nheld|busy\ny|new\nx|duplicate");
+  other.ask("COMMIT");
+  EXPECT_EQ(other.ask("SHOW lock_timeout"), "50ms");
+  client_.ask("ROLLBACK");
+  EXPECT_EQ(claimed(other, "held"), "new");
+  EXPECT_EQ(other.ask("SELECT outcome FROM semel.claim('payments', 'y')"), "duplicate");
+}
+
+TEST_F(FunctionsClaims, AKeyOfASealedGenerationIsKnownInTheNextOne) {
+  EXPECT_EQ(claimed(client_, "old"), "new");
+  advance(kRoll);
+  ASSERT_TRUE(store_->purge(10s).has_value());
+  EXPECT_EQ(sql("SELECT count(*) FROM semel.semel_generation"), "2");
+  EXPECT_EQ(claimed(client_, "old"), "duplicate");
+  EXPECT_EQ(claimed(client_, "young"), "new");
+  EXPECT_EQ(many("ARRAY['old', 'young', 'newest']"),
+            "1|old|duplicate|\n2|young|duplicate|\n3|newest|new|");
+  EXPECT_EQ(sql("SELECT count(*), max(generation) FROM semel.semel_record"), "3|2");
+  advance(kTtl + 1min);
+  ASSERT_TRUE(store_->purge(10s).has_value());
+  EXPECT_EQ(claimed(client_, "old"), "new") << "its generation is gone";
+}
+
+TEST_F(FunctionsClaims, AGenerationStaysOpenWhileATransactionClaimsInIt) {
+  client_.ask("BEGIN");
+  EXPECT_EQ(claimed(client_, "k"), "new");
+  advance(kRoll);
+  ASSERT_TRUE(store_->purge(10s).has_value());
+  EXPECT_EQ(sql("SELECT count(*) FROM semel.semel_generation WHERE state = 'active' AND number = "
+                "1"),
+            "1");
+  client_.ask("COMMIT");
+  EXPECT_EQ(claimed(client_, "k"), "duplicate");
+}
+
+// Its snapshot knows nothing of the new generation.
+TEST_F(FunctionsClaims, ARepeatableReadThatMissedASealIsRunAgain) {
+  EXPECT_EQ(claimed(client_, "old"), "new");
+  for (const char* const level : {"REPEATABLE READ", "SERIALIZABLE"}) {
+    client_.ask(fmt::format("BEGIN ISOLATION LEVEL {}", level));
+    client_.ask("SELECT 1 FROM moved");
+    advance(kRoll);
+    ASSERT_TRUE(store_->purge(10s).has_value());
+    EXPECT_EQ(client_.refused("SELECT semel.claim('payments', 'k')").state, "40001") << level;
+    client_.ask("ROLLBACK");
+    client_.ask(fmt::format("BEGIN ISOLATION LEVEL {}", level));
+    EXPECT_EQ(claimed(client_, level), "new");
+    EXPECT_EQ(claimed(client_, "old"), "duplicate");
+    client_.ask("COMMIT");
+  }
+}
+
+TEST_F(FunctionsClaims, BadInputIsRefusedWithOurCodeAndAHint) {
+  const std::pair<const char*, const char*> calls[] = {
+      {"claim('payments', '')", "SM271"},
+      {"claim('payments', NULL)", "SM271"},
+      {"claim('payments', repeat('x', 65537))", "SM271"},
+      {"claim('payments', 'k', 'body'::bytea, 'print'::bytea)", "SM271"},
+      {"claim('payments', 'k', fingerprint => 'short')", "SM271"},
+      {"claim('nobody', 'k')", "SM272"},
+      {"claim(NULL, 'k')", "SM272"},
+      {"claim_many('payments', NULL)", "SM271"},
+      {"claim_many('payments', ARRAY['a', NULL])", "SM271"},
+      {"claim_many('payments', ARRAY['a', 'b'], ARRAY['1']::bytea[])", "SM271"},
+      {"claim_many('payments', ARRAY[['a', 'b']])", "SM271"},
+      {"done('payments', 'k', repeat('x', 1048577))", "SM271"},
+  };
+  for (const auto& [call, state] : calls) {
+    const auto refusal = client_.refused(fmt::format("SELECT semel.{}", call));
+    EXPECT_EQ(refusal.state, state) << call << refusal.message;
+    EXPECT_FALSE(refusal.hint.empty()) << call;
+    const std::string code = "R" + std::string(state).substr(2);
+    EXPECT_NE(refusal.message.find(code), std::string::npos) << call << refusal.message;
+  }
+  EXPECT_EQ(sql("SELECT count(*) FROM semel.semel_record"), "0");
+}
+
+TEST_F(FunctionsClaims, ABackslashIsABackslashWhateverTheSessionIsSetTo) {
+  client_.ask("SET standard_conforming_strings = off");
+  EXPECT_EQ(claimed(client_, "01ARZ3NDEKTSV4RRFFQ69G5FAV"), "new");
+  EXPECT_EQ(client_.ask("SELECT outcome FROM semel.claim('payments', "
+                        "'01ARZ3NDEKTSV4RRFFQ69G5FAV')"),
+            "duplicate");
+}
+
+}  // namespace
+}  // namespace semel::postgres

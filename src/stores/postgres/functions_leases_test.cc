@@ -1,0 +1,147 @@
+// Claims with a lease by SQL functions: for effects outside of a transaction.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/digest.h"
+#include "stores/postgres/test_functions.h"
+
+namespace semel::postgres {
+namespace {
+
+using test::make_message;
+
+class FunctionsLeases : public FunctionsTest {
+ protected:
+  // An ending of the key `k`, by a nonce.
+  std::string ended(const char* function, const Nonce& nonce, const std::string& more = {}) {
+    return called(client_, fmt::format("{}('payments', 'k', {}{})", function,
+                                       bytes(sql::Param(nonce).bytes()), more));
+  }
+  std::string state() const {
+    return sql("SELECT state, attempt, reason, error FROM semel.semel_records");
+  }
+};
+
+TEST_F(FunctionsLeases, WorkIsBegunOnceAndCompleted) {
+  const Begun first = begun(client_, "k");
+  ASSERT_EQ(first.outcome, "new");
+  EXPECT_EQ(first.rest, "1|f");
+  EXPECT_EQ(client_.ask("SELECT outcome, nonce IS NULL, retry_after FROM "
+                        "semel.begin('payments', 'k', '{}')"),
+            "busy|t|00:00:05");
+  EXPECT_EQ(begun(client_, "k", "1 hour", "other").outcome, "conflict");
+  EXPECT_EQ(ended("renew", first.lease.nonce), "renewed");
+  EXPECT_EQ(ended("complete", first.lease.nonce, ", 'its answer'"), "done");
+  EXPECT_EQ(client_.ask("SELECT outcome, convert_from(result, 'UTF8') FROM "
+                        "semel.begin('payments', 'k', '{}')"),
+            "duplicate|its answer");
+  EXPECT_EQ(ended("complete", first.lease.nonce), "lease_lost") << "it is ended";
+}
+
+TEST_F(FunctionsLeases, ALateHolderChangesNothing) {
+  const Begun late = begun(client_, "k", "1 minute");
+  ASSERT_EQ(late.outcome, "new");
+  advance(2min);
+  const Begun next = begun(client_, "k");
+  ASSERT_EQ(next.outcome, "new");
+  EXPECT_EQ(next.rest, "2|t") << "taken over";
+  EXPECT_GT(next.lease.token, late.lease.token);
+  for (const char* const function : {"renew", "complete", "retry", "dead"}) {
+    EXPECT_EQ(ended(function, late.lease.nonce), "lease_lost") << function;
+  }
+  EXPECT_EQ(state(), "consuming|2||");
+  EXPECT_EQ(ended("complete", next.lease.nonce), "done");
+}
+
+TEST_F(FunctionsLeases, ARenewedLeaseIsNotTakenOver) {
+  const Begun holder = begun(client_, "k", "3 minutes");
+  advance(2min);
+  EXPECT_EQ(ended("renew", holder.lease.nonce, ", '3 minutes'"), "renewed");
+  advance(2min);
+  EXPECT_EQ(begun(client_, "k").outcome, "busy");
+  advance(2min);
+  EXPECT_EQ(ended("renew", holder.lease.nonce), "renewed") << "nobody took it meanwhile";
+}
+
+TEST_F(FunctionsLeases, ARetryWaitsUntilItIsDue) {
+  const Begun first = begun(client_, "k");
+  EXPECT_EQ(ended("retry", first.lease.nonce, ", '1 hour', 'handler.native', 'no answer'"),
+            "retry");
+  EXPECT_EQ(state(), "retrying|1|handler.native|no answer");
+  EXPECT_EQ(client_.ask("SELECT outcome, retry_after BETWEEN '59 minutes' AND '1 hour' FROM "
+                        "semel.begin('payments', 'k', '{}')"),
+            "retry|t");
+  EXPECT_EQ(claimed(client_, "k"), "retry");
+  advance(2h);
+  const Begun second = begun(client_, "k");
+  ASSERT_EQ(second.outcome, "new");
+  EXPECT_EQ(second.rest, "2|f");
+  EXPECT_EQ(ended("retry", second.lease.nonce, ", '300000 years'"), "retry") << "the far future";
+  EXPECT_EQ(claimed(client_, "k"), "retry");
+}
+
+TEST_F(FunctionsLeases, ADueRetryIsTakenByAClaimOfATransactionToo) {
+  const Begun first = begun(client_, "k");
+  EXPECT_EQ(ended("retry", first.lease.nonce), "retry");
+  client_.ask("BEGIN");
+  EXPECT_EQ(claimed(client_, "k"), "new");
+  client_.ask("SELECT semel.done('payments', 'k', 'r')");
+  client_.ask("ROLLBACK");
+  EXPECT_EQ(state(), "retrying|1|handler.native|") << "what an earlier try left stands again";
+  EXPECT_EQ(client_.ask("SELECT outcome FROM semel.claim_many('payments', ARRAY['k', 'k'])"),
+            "new\nduplicate");
+}
+
+TEST_F(FunctionsLeases, ADeadKeyStaysDead) {
+  const Begun first = begun(client_, "k");
+  EXPECT_EQ(ended("dead", first.lease.nonce, ", 'payload.invalid', 'no amount'"), "dead");
+  EXPECT_EQ(client_.ask("SELECT outcome, reason FROM semel.begin('payments', 'k', '{}')"),
+            "dead|payload.invalid");
+  EXPECT_EQ(client_.ask("SELECT outcome, reason FROM semel.claim('payments', 'k', '{}')"),
+            "dead|payload.invalid");
+  const Message message = make_message(consumer_, "k");
+  const Claim closed = claim(*store_, message);
+  ASSERT_TRUE(is<Closed>(closed));
+  EXPECT_EQ(std::get<Closed>(closed).reason, "payload.invalid");
+}
+
+TEST_F(FunctionsLeases, TheStoreEndsWhatAClientBeganAndTheOtherWayRound) {
+  const Begun begun_by_client = begun(client_, "of a client");
+  EXPECT_TRUE(is<Busy>(claim(*store_, make_message(consumer_, "of a client"))));
+  EXPECT_EQ(finish(*store_, test::completed(begun_by_client.lease, "by the store")), Applied::kYes);
+  EXPECT_EQ(claimed(client_, "of a client"), "duplicate");
+  const Claim stores = claim(*store_, make_message(consumer_, "k"));
+  ASSERT_TRUE(is<Acquired>(stores));
+  EXPECT_EQ(begun(client_, "k").outcome, "busy");
+  EXPECT_EQ(ended("complete", std::get<Acquired>(stores).lease.nonce, ", 'by a client'"), "done");
+  EXPECT_TRUE(is<Completed>(claim(*store_, make_message(consumer_, "k"))));
+}
+
+// Nobody but the run that reads the payload knows when it is handled.
+TEST_F(FunctionsLeases, AMessageThatTheStoreKeepsComesBackToItsRun) {
+  const Message message = make_message(consumer_, "k");
+  const Claim acquired = claim(*store_, message);
+  ASSERT_EQ(finish(*store_, test::retrying(std::get<Acquired>(acquired).lease, 0ms, &message)),
+            Applied::kYes);
+  EXPECT_EQ(begun(client_, "k").outcome, "retry");
+  EXPECT_EQ(claimed(client_, "k"), "retry");
+  EXPECT_EQ(sql("SELECT count(*) FROM semel.semel_held"), "1");
+}
+
+TEST_F(FunctionsLeases, BadInputIsRefusedWithOurCodeAndAHint) {
+  for (const char* const call :
+       {"begin('payments', '')", "begin('payments', 'k', 'p', '0')",
+        "begin('payments', 'k', 'p', NULL)", "renew('payments', 'k', 'short')",
+        "renew('payments', 'k', NULL)", "complete('payments', '', decode(repeat('00', 16), 'hex'))",
+        "complete('payments', 'k', decode(repeat('00', 16), 'hex'), repeat('x', 1048577))",
+        "retry('payments', 'k', 'short')", "dead('payments', NULL, NULL)"}) {
+    const auto refusal = client_.refused(fmt::format("SELECT semel.{}", call));
+    EXPECT_EQ(refusal.state, "SM271") << call << refusal.message;
+    EXPECT_FALSE(refusal.hint.empty()) << call;
+  }
+  EXPECT_EQ(client_.refused("SELECT semel.begin('nobody', 'k')").state, "SM272");
+  EXPECT_EQ(ended("complete", Nonce{}), "lease_lost") << "there is no record";
+}
+
+}  // namespace
+}  // namespace semel::postgres

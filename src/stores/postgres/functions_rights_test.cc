@@ -1,0 +1,116 @@
+// Rights to call the SQL functions, and the versions of tables that they work on.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <libpq-fe.h>
+
+#include "stores/postgres/schema.h"
+#include "stores/postgres/test_functions.h"
+
+namespace semel::postgres {
+namespace {
+
+class FunctionsRights : public FunctionsTest {
+ protected:
+  FunctionsRights() { sql(fmt::format("CREATE ROLE {} LOGIN", role_)); }
+  ~FunctionsRights() override { sql(fmt::format("DROP OWNED BY {0}; DROP ROLE {0}", role_)); }
+  void become_the_role() { client_.ask("SET ROLE " + role_); }
+
+  // Roles belong to the server, which others use too.
+  const std::string role_ = "least_" + database_;
+};
+
+TEST_F(FunctionsRights, TheLeastRoleClaimsAndSeesNoTable) {
+  become_the_role();
+  EXPECT_EQ(client_.refused("SELECT semel.claim('payments', 'k')").state, "42501");
+  client_.ask("RESET ROLE");
+  sql(fmt::format("GRANT USAGE ON SCHEMA semel TO {0}", role_));
+  become_the_role();
+  EXPECT_EQ(client_.refused("SELECT semel.claim('payments', 'k')").state, "42501")
+      << "nobody may call them until it is granted";
+  client_.ask("RESET ROLE");
+  sql(fmt::format("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA semel TO {0}", role_));
+  become_the_role();
+  EXPECT_EQ(claimed(client_, "k"), "new");
+  EXPECT_EQ(claimed(client_, "k"), "duplicate");
+  EXPECT_EQ(begun(client_, "leased").outcome, "new");
+  EXPECT_EQ(client_.ask("SELECT key FROM semel.claim_many('payments', ARRAY['m'])"), "m");
+  for (const char* const forbidden :
+       {"SELECT * FROM semel.semel_record", "SELECT * FROM semel.semel_meta",
+        "DELETE FROM semel.semel_record", "SELECT nextval('semel.semel_token')",
+        "SELECT semel.semel_place('payments')", "SELECT semel.semel_answer('a', 'b')",
+        "SELECT semel.semel_claim_one('a', 'b', 1)"}) {
+    EXPECT_EQ(client_.refused(forbidden).state, "42501") << forbidden;
+  }
+}
+
+TEST_F(FunctionsRights, NothingOfTheCallersStandsBeforeTheTables) {
+  sql(
+      fmt::format("GRANT USAGE ON SCHEMA semel TO {0}; GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA "
+                  "semel TO {0}; CREATE SCHEMA trap AUTHORIZATION {0}",
+                  role_));
+  become_the_role();
+  client_.ask(
+      "CREATE FUNCTION trap.sha256(bytea) RETURNS bytea LANGUAGE sql AS "
+      "$$ SELECT 'x'::bytea $$");
+  client_.ask("CREATE TEMPORARY TABLE semel_meta (generations bigint, epoch bigint)");
+  client_.ask("SET search_path = trap, pg_temp, pg_catalog");
+  EXPECT_EQ(claimed(client_, "k"), "new");
+  client_.ask("RESET search_path");
+  client_.ask("RESET ROLE");
+  EXPECT_EQ(claimed(client_, "k"), "duplicate") << "the id is of the server's own digest";
+}
+
+TEST_F(FunctionsRights, FunctionsOfOtherTablesAreRefused) {
+  sql("UPDATE semel.semel_schema SET version = version + 1");
+  const auto refusal = client_.refused("SELECT semel.claim('payments', 'k')");
+  EXPECT_EQ(refusal.state, "SM273") << refusal.message;
+  EXPECT_NE(refusal.hint.find("semel store migrate --functions"), std::string::npos);
+}
+
+TEST_F(FunctionsRights, AMigrationOfTheTablesReplacesTheFunctionsToo) {
+  sql(fmt::format("GRANT EXECUTE ON FUNCTION semel.claim(text, text, text) TO {}", role_));
+  // As a version before the audit log left them.
+  sql("CREATE OR REPLACE FUNCTION semel.functions_version() RETURNS integer LANGUAGE sql AS "
+      "'SELECT 0'; DROP TABLE semel.semel_audit; UPDATE semel.semel_schema SET version = 2");
+  PostgresOptions options;
+  options.url = url();
+  const auto change = postgres_schema_change(options);
+  ASSERT_TRUE(change.has_value());
+  EXPECT_NE(change->sql.find("FUNCTION \"semel\".functions_version()"), std::string::npos);
+  ASSERT_TRUE(open_postgres(options).has_value());
+  EXPECT_EQ(called(client_, "functions_version()"), "1");
+  EXPECT_EQ(client_.ask(fmt::format("SELECT has_function_privilege('{}', "
+                                    "'semel.claim(text, text, text)', 'EXECUTE')",
+                                    role_)),
+            "t")
+      << "grants stay";
+}
+
+TEST_F(FunctionsRights, DroppedFunctionsLeaveTheRecords) {
+  EXPECT_EQ(claimed(client_, "k"), "new");
+  PostgresOptions options;
+  options.url = url();
+  ASSERT_TRUE(drop_postgres_functions(options).has_value());
+  EXPECT_EQ(sql("SELECT count(*) FROM pg_proc WHERE pronamespace = 'semel'::regnamespace"), "0");
+  ASSERT_TRUE(drop_postgres_functions(options).has_value());
+  ASSERT_TRUE(make_postgres_functions(options).has_value());
+  ASSERT_TRUE(make_postgres_functions(options).has_value());
+  EXPECT_EQ(claimed(client_, "k"), "duplicate");
+}
+
+TEST_F(FunctionsRights, ASchemaOfAnyPlainNameHasThem) {
+  PostgresOptions options;
+  options.url = url();
+  options.schema = "Other \"schema\"";
+  ASSERT_TRUE(make_postgres_functions(options).has_value());
+  EXPECT_EQ(client_.ask(R"(SELECT "Other ""schema""".functions_version())"), "1");
+  const auto refusal = client_.refused(R"(SELECT "Other ""schema""".claim('payments', 'k'))");
+  EXPECT_EQ(refusal.state, "SM272") << refusal.message;
+  options.schema = "it's";
+  const auto refused = make_postgres_functions(options);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, "R274");
+}
+
+}  // namespace
+}  // namespace semel::postgres

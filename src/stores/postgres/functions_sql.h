@@ -1,0 +1,23 @@
+// The SQL functions of the store: each constant is the text of the file of its name in functions/,
+// which the build embeds (cmake/SemelEmbed.cmake). functions.cc fills in their {names}.
+#pragma once
+
+#include <span>
+
+namespace semel::postgres::functions {
+
+struct Source {
+  const char* name;
+  const char* text;
+};
+// Every file of functions/.
+std::span<const Source> sources() noexcept;
+
+// Called by the functions of the other two.
+extern const char* const kShared;
+// claim, claim_many, done.
+extern const char* const kClaims;
+// begin, renew, complete, retry, dead.
+extern const char* const kLeases;
+
+}  // namespace semel::postgres::functions

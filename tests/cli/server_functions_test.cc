@@ -1,0 +1,124 @@
+// store init --functions and store migrate --functions, and a consumer that is psql alone.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "tests/cli/server_scene.h"
+#include "tests/support/child_process.h"
+
+namespace semel::test {
+namespace {
+
+std::string example(const std::string& name) {
+  return std::string(SEMEL_SOURCE) + "/tests/cli/postgres/" + name;
+}
+
+class ServerFunctions : public ::testing::Test {
+ protected:
+  // The last line that psql prints when it runs the file.
+  std::string psql(const std::string& file, const std::string& user = {}) const {
+    const std::string url = user.empty() ? scene_.url() : scene_.url_of(user);
+    ChildProcess client =
+        ChildProcess::run({"psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-f", file, url});
+    std::string last;
+    while (const auto line = client.line()) last = *line;
+    return last;
+  }
+  std::int64_t functions() const {
+    return scene_.number("SELECT count(*) FROM pg_proc WHERE pronamespace = 'semel'::regnamespace");
+  }
+
+  const ServerScene scene_{kPostgres, payments(kQueue)};
+};
+
+TEST_F(ServerFunctions, PsqlIsAConsumer) {
+  const Ran made =
+      scene_.semel({"store", "init", "--functions", "--consumer", "mails=7d", "-o", "json"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_EQ(json_at(made.out, "/functions"), "made");
+  EXPECT_EQ(json_at(made.out, "/consumers/1"), "mails");
+  EXPECT_EQ(psql(example("any_language.sql")), "new");
+  EXPECT_EQ(psql(example("any_language.sql")), "duplicate");
+  EXPECT_EQ(scene_.sum(), 5);
+  EXPECT_EQ(psql(example("any_language_leases.sql")), "done");
+  EXPECT_EQ(psql(example("any_language_leases.sql")), "duplicate");
+  const Ran verified = scene_.semel({"store", "verify", "--full"});
+  EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
+}
+
+TEST_F(ServerFunctions, ARoleWithTheGrantsOfThePageClaims) {
+  ASSERT_EQ(scene_.semel({"store", "init", "--functions", "--consumer", "mails"}).code, 0);
+  const std::string user = "f_" + scene_.database();
+  scene_.sql(fmt::format("CREATE USER {0}; GRANT ALL ON account TO {0}", user));
+  std::ifstream file(example("any_language_grants.sql"));
+  std::stringstream text;
+  text << file.rdbuf();
+  std::string grants = text.str();
+  for (auto at = grants.find("worker"); at != std::string::npos; at = grants.find("worker", at)) {
+    grants.replace(at, std::string("worker").size(), user);
+    at += user.size();
+  }
+  scene_.sql(grants);
+  EXPECT_EQ(psql(example("any_language.sql"), user), "new");
+  EXPECT_EQ(psql(example("any_language_leases.sql"), user), "done");
+  scene_.sql(fmt::format("DROP OWNED BY {0}; DROP USER {0}", user));
+}
+
+TEST_F(ServerFunctions, AConsumerOfTheConfigSharesItsRecords) {
+  ASSERT_EQ(scene_.semel({"store", "init", "--functions"}).code, 0);
+  ASSERT_EQ(scene_.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  EXPECT_EQ(scene_.semel({"run", "--once"}).code, 0);
+  const auto answered = [&](const std::string& key, const std::string& payload) {
+    return scene_.server().query(
+        scene_.database(),
+        fmt::format("SELECT outcome FROM semel.claim('payments', '{}', '{}')", key, payload));
+  };
+  EXPECT_EQ(answered("p-1", payment("p-1", 1, 5)), "duplicate");
+  EXPECT_EQ(answered("p-1", "{}"), "conflict");
+  EXPECT_EQ(answered("p-2", "{}"), "new");
+  const Ran shown = scene_.semel({"records", "show", "p-2", "-o", "json"});
+  EXPECT_EQ(json_at(shown.out, "/records/0/state"), "completed") << shown.out << shown.err;
+}
+
+TEST_F(ServerFunctions, AMigrationMakesAndDropsThem) {
+  ASSERT_EQ(scene_.semel({"store", "init"}).code, 0);
+  EXPECT_EQ(functions(), 0);
+  const Ran plan = scene_.semel({"store", "migrate", "--functions", "--dry-run"});
+  EXPECT_EQ(plan.code, 0) << plan.err;
+  EXPECT_NE(plan.out.find("FUNCTION \"semel\".claim"), std::string::npos) << plan.out;
+  EXPECT_EQ(functions(), 0) << "a dry run makes nothing";
+  const Ran made = scene_.semel({"store", "migrate", "--functions"});
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_NE(made.out.find("functions made"), std::string::npos) << made.out;
+  EXPECT_GT(functions(), 9);
+  const Ran dropped = scene_.semel({"store", "migrate", "--drop-functions", "-o", "json"});
+  EXPECT_EQ(json_at(dropped.out, "/functions"), "dropped") << dropped.err;
+  EXPECT_EQ(functions(), 0);
+}
+
+TEST_F(ServerFunctions, WrongWordsAreRefused) {
+  const auto refused = [&](const Words& words) {
+    const Ran ran = scene_.semel(words);
+    EXPECT_NE(ran.err.find("fix: "), std::string::npos) << ran.err;
+    return ran.code;
+  };
+  EXPECT_EQ(refused({"store", "init", "--consumer", "mails"}), 2);
+  EXPECT_EQ(refused({"store", "init", "--functions", "--drop-functions"}), 2);
+  EXPECT_EQ(refused({"store", "init", "--functions", "--consumer", "No name"}), 2);
+  EXPECT_EQ(refused({"store", "init", "--functions", "--consumer", "mails=soon"}), 2);
+  EXPECT_EQ(refused({"store", "init", "--functions", "--consumer", "payments=7d"}), 2);
+}
+
+TEST(ServerWithoutFunctions, SaysWhoHasThem) {
+  const ServerScene scene(kMariaDb, payments(kQueue));
+  for (const char* const command : {"init", "migrate"}) {
+    const Ran ran = scene.semel({"store", command, "--functions"});
+    EXPECT_EQ(ran.code, 78) << ran.err;
+    EXPECT_NE(ran.err.find("error[R274]"), std::string::npos) << ran.err;
+  }
+}
+
+}  // namespace
+}  // namespace semel::test
