@@ -48,6 +48,10 @@ class FaultyLetters final : public DeadLetters {
   Result<AddReport> add(std::span<const ForeignLetter> letters) override {
     return letters_.add(letters);
   }
+  Result<ExpiryReport> expire(std::span<const LetterLife> lives, std::int64_t from,
+                              std::size_t most) override {
+    return letters_.expire(lives, from, most);
+  }
 
   std::function<std::optional<Error>(std::span<const std::int64_t>)> before;
   std::optional<Error> after;

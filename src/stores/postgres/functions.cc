@@ -6,8 +6,9 @@
 #include <string_view>
 #include <utility>
 
+#include <semel/spi/record_machine.h>
+
 #include "core/key_recipe.h"
-#include "core/record_machine.h"
 #include "stores/postgres/dialect.h"
 #include "stores/postgres/functions_sql.h"
 #include "stores/postgres/schema.h"
@@ -97,8 +98,8 @@ std::string functions_sql(const std::string& schema, const std::string& clock) {
       {"{key_limit}", std::to_string(core::Limits{}.key)},
       {"{result_limit}", std::to_string(core::Limits{}.result)},
       {"{patience}", fmt::format("'{}'", Place{}.patience.count())},
-      {"{shortest_busy}", interval_of(core::kShortestBusy)},
-      {"{longest_busy}", interval_of(core::kLongestBusy)},
+      {"{shortest_busy}", interval_of(spi::kShortestBusy)},
+      {"{longest_busy}", interval_of(spi::kLongestBusy)},
   };
   std::string sql;
   for (const char* const text : {functions::kShared, functions::kClaims, functions::kLeases}) {

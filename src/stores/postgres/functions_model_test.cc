@@ -7,8 +7,9 @@
 #include <map>
 #include <optional>
 
+#include <semel/spi/record_machine.h>
+
 #include "core/key_encoding.h"
-#include "core/record_machine.h"
 #include "stores/postgres/test_functions.h"
 #include "tests/support/test_environment.h"
 
@@ -46,7 +47,7 @@ std::string word_of(const Claim& claim) {
 class FunctionsModel : public FunctionsTest {
  protected:
   struct Modelled {
-    std::optional<core::Record> record;
+    std::optional<spi::Record> record;
     std::vector<Lease> leases;
   };
 
@@ -67,9 +68,9 @@ class FunctionsModel : public FunctionsTest {
     return fmt::format("{} milliseconds", length.count());
   }
   // The model's answer to a claim of `key`; changes the model.
-  Claim decided(std::optional<core::Record>& record, const std::string& key,
+  Claim decided(std::optional<spi::Record>& record, const std::string& key,
                 const std::string& payload, const Lease& lease, milliseconds length) const {
-    return core::decide_claim(
+    return spi::decide_claim(
         record, {id(key), fingerprint_of(payload), lease.token, lease.nonce, length}, now_);
   }
   static Nonce some_nonce() {
@@ -78,12 +79,12 @@ class FunctionsModel : public FunctionsTest {
     return nonce;
   }
   // As a claim in a transaction leaves it.
-  Claim claimed_at_once(std::optional<core::Record>& record, const std::string& key,
+  Claim claimed_at_once(std::optional<spi::Record>& record, const std::string& key,
                         const std::string& payload) const {
     Claim answer = decided(record, key, payload, {id(key), {}, some_nonce()}, 1h);
     if (std::holds_alternative<Acquired>(answer)) {
       const Finish done = test::completed(std::get<Acquired>(answer).lease);
-      EXPECT_EQ(core::decide_finish(record, done, now_), Applied::kYes);
+      EXPECT_EQ(spi::decide_finish(record, done, now_), Applied::kYes);
     }
     return answer;
   }
@@ -195,7 +196,7 @@ void FunctionsModel::finish_any() {
     call = fmt::format("dead('payments', '{}', {}, 'payload.invalid')", key, nonce);
     ended = "dead";
   }
-  const Applied expected = core::decide_finish(modelled.record, finish, now_);
+  const Applied expected = spi::decide_finish(modelled.record, finish, now_);
   if (by_client()) {
     const bool lost = expected == Applied::kLeaseLost;
     ASSERT_EQ(called(client_, call), lost ? "lease_lost" : ended);
@@ -211,7 +212,7 @@ void FunctionsModel::renew_any() {
   if (modelled.leases.empty() || !modelled.record) return;
   const Lease lease = modelled.leases[below(modelled.leases.size())];
   const milliseconds length = any_length();
-  const bool expected = core::decide_renew(*modelled.record, lease.nonce, length, now_);
+  const bool expected = spi::decide_renew(*modelled.record, lease.nonce, length, now_);
   if (by_client()) {
     ASSERT_EQ(
         called(client_, fmt::format("renew('payments', '{}', {}, '{}')", key,
@@ -243,7 +244,7 @@ void FunctionsModel::compare() {
                     bytes(id(key).view())));
     std::string expected;
     if (modelled.record) {
-      const core::Record& record = *modelled.record;
+      const spi::Record& record = *modelled.record;
       const bool open = record.state != RecordState::kCompleted;
       expected =
           fmt::format("{}|{}|{}|{}|{}|t|{}|{}", to_string(record.state),

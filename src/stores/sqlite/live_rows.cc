@@ -118,7 +118,7 @@ void LiveRows::save(const KeyId& id, const LiveRow& row, StoreTime now) {
       .run();
 }
 
-bool LiveRows::add_claimed(const KeyId& id, const core::Record& record, BytesView key,
+bool LiveRows::add_claimed(const KeyId& id, const spi::Record& record, BytesView key,
                            std::int64_t holder, StoreTime now) {
   add_claimed_.bind(1, id)
       .bind(2, record.fingerprint)

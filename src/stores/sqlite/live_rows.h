@@ -33,7 +33,7 @@ class LiveRows {
   std::optional<LiveRow> find(const KeyId& id, sql::Lock) { return find(id); }
   void save(const KeyId& id, const LiveRow& row, StoreTime now);
   // Saves one whose lease was just given; false where the id is there already.
-  bool add_claimed(const KeyId& id, const core::Record& record, BytesView key, std::int64_t holder,
+  bool add_claimed(const KeyId& id, const spi::Record& record, BytesView key, std::int64_t holder,
                    StoreTime now);
   bool erase(const KeyId& id);
   // True where `nonce` holds the record; then its lease ends at `until`.

@@ -183,7 +183,7 @@ BEGIN
                            convert_to(complete.result, 'UTF8'));
 END $semel$;
 
--- Ends a claim in a state that is not completed: core::decide_finish.
+-- Ends a claim in a state that is not completed: spi::decide_finish.
 CREATE OR REPLACE FUNCTION {schema}.semel_end(
   wanted bytea, shown bytea, ended text, due timestamptz, why text, met text) RETURNS boolean
 LANGUAGE plpgsql AS $semel$

@@ -121,7 +121,7 @@ BEGIN
     HINT = 'run the transaction again';
 END $semel$;
 
--- The answer of a key's record to a claim that does not take it: core::decide_claim. 'due': a claim
+-- The answer of a key's record to a claim that does not take it: spi::decide_claim. 'due': a claim
 -- may take it. NULL: there is no record. A due record whose payload the store keeps is left to the
 -- run that reads the payload.
 CREATE OR REPLACE FUNCTION {schema}.semel_answer(
