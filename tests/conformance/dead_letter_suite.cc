@@ -320,7 +320,8 @@ TEST_P(DeadLetterSuite, TheWalkOverLettersPastTheirTimeGoesOnInParts) {
 
 TEST_P(DeadLetterSuite, TheStoreTellsHowOldItsOldestLetterIs) {
   const auto oldest = [&] {
-    for (const auto& one : records().backlog().value().consumers) {
+    const StoreStats stats = records().backlog().value();
+    for (const auto& one : stats.consumers) {
       if (one.number == consumer()) return one.oldest_dead_letter;
     }
     return std::optional<StoreTime>();
