@@ -36,7 +36,7 @@ class Walk {
       : access_(access), query_(query), now_(system::utc_now()) {
     filter_.consumer = query.where.equal_to("consumer");
     if (!query.consumer.empty()) filter_.consumer = query.consumer;
-    named_ = filter_.consumer.has_value();
+    foreign_ = query.foreign && filter_.consumer.has_value();
     filter_.after = query.after;
     filter_.limit = query.limit < kPage ? std::min(kPage, query.limit + kSpare) : kPage;
   }
@@ -81,7 +81,7 @@ class Walk {
       return false;
     }
     if (!matches(query_.where, letter, now_)) return false;
-    if (!named_ && access_.config.find(letter.consumer) == nullptr) {
+    if (!foreign_ && access_.config.find(letter.consumer) == nullptr) {
       ++walk_.foreign;
       return false;
     }
@@ -125,7 +125,7 @@ class Walk {
   const StoreAccess& access_;
   const LetterQuery& query_;
   const StoreTime now_;
-  bool named_ = false;
+  bool foreign_ = false;  // letters of consumers that are not in the config match too
   DeadLetterFilter filter_;
   std::map<std::string, std::optional<ConsumerNumber>> numbers_;
   LetterWalk walk_;

@@ -24,6 +24,7 @@ bool matches(const Where& where, const DeadLetter& letter, StoreTime now);
 
 struct LetterQuery {
   std::string consumer;   // empty: letters of the config's consumers, and of no other
+  bool foreign = true;    // a consumer that is named need not be in the config
   std::string reason;     // or the cause; empty: any
   bool replayed = false;  // those that were replayed and are done since, and no others
   Where where;
