@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "system/utc_clock.h"
+
 namespace semel::operate {
 
 namespace {
@@ -17,10 +19,16 @@ constexpr std::chrono::milliseconds kWalkOfPart{500};
 // So many refusals in a row are not about single letters.
 constexpr std::size_t kMostRefusals = 100;
 
+// Otherwise letters would become old enough for a filter, or too old, while the job runs.
+LetterWork with_fixed_time(LetterWork work) {
+  if (!work.query.now) work.query.now = system::utc_now();
+  return work;
+}
+
 }  // namespace
 
 LetterJob::LetterJob(LetterWork work)
-    : work_(std::move(work)), throttle_(work_.rate), after_(work_.query.after) {}
+    : work_(with_fixed_time(std::move(work))), throttle_(work_.rate), after_(work_.query.after) {}
 
 bool LetterJob::passes(const Error& error) noexcept {
   return error.kind != ErrorKind::kRejected && error.kind != ErrorKind::kLimit;

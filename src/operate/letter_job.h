@@ -45,6 +45,7 @@ struct LetterProgress {
 // One thread at a time.
 class LetterJob {
  public:
+  // Ages are those of this moment, unless the query has another one.
   explicit LetterJob(LetterWork work);
 
   // Does the next part, however early; false: that was the last one. With an error for which

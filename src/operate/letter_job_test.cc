@@ -13,6 +13,9 @@
 #include <fmt/format.h>
 #include <semel/memory.h>
 
+#include "system/utc_clock.h"
+#include "tests/support/waiting.h"
+
 namespace semel::operate {
 namespace {
 
@@ -69,13 +72,14 @@ class LetterJobTest : public ::testing::Test {
         letters_(*store_->facets().dead_letters) {
     EXPECT_TRUE(store_->attach({"payments", "recipe", false, {}}));
   }
-  void add(int count) {
+  void add(int count, StoreTime died = {}) {
     std::vector<ForeignLetter> letters;
     for (int i = 0; i < count; ++i) {
       DeadLetter letter;
       letter.consumer = "payments";
       letter.reason = "handler.native";
       letter.position = std::to_string(added_++);
+      letter.dead_at = died;
       letters.push_back({std::move(letter), std::nullopt});
     }
     ASSERT_TRUE(letters_.add(letters));
@@ -133,6 +137,41 @@ TEST_F(LetterJobTest, LettersThatComeMeanwhileAreLeft) {
   run(job);
   EXPECT_EQ(job.progress().done, 3U);
   EXPECT_EQ(stored(), 2U);
+}
+
+TEST_F(LetterJobTest, AgesAreThoseOfItsBeginning) {
+  const auto now = std::chrono::time_point_cast<StoreTime::duration>(system::utc_now());
+  add(2, now - std::chrono::hours(2));
+  add(3, now);
+  LetterWork young = work(LetterAct::kDiscard);
+  young.query.where = Where::parse("age<1h", letter_fields()).value();
+  // As a job that began an hour ago sees it.
+  LetterWork earlier = young;
+  earlier.query.now = now - std::chrono::minutes(90);
+  LetterJob then(earlier);
+  ASSERT_TRUE(then.step(access()).value());
+  EXPECT_EQ(then.progress().total, 5U);
+  LetterJob job(young);
+  ASSERT_TRUE(job.step(access()).value());
+  EXPECT_EQ(job.progress().total, 3U);
+  run(then);
+  EXPECT_EQ(then.progress().done, 5U) << "they are as old as they were when it was counted";
+  EXPECT_EQ(stored(), 0U);
+}
+
+TEST_F(LetterJobTest, LettersDoNotGrowTooOldForTheFilterMeanwhile) {
+  const auto now = std::chrono::time_point_cast<StoreTime::duration>(system::utc_now());
+  constexpr auto kAge = std::chrono::milliseconds(300);
+  add(3, now);
+  LetterWork young = work(LetterAct::kDiscard);
+  young.query.where = Where::parse("age<300ms", letter_fields()).value();
+  young.query.now = now;
+  LetterJob job(young);
+  ASSERT_TRUE(job.step(access()).value());
+  ASSERT_TRUE(test::comes_true([&] { return system::utc_now() > now + kAge; }));
+  run(job);
+  EXPECT_EQ(job.progress().done, 3U);
+  EXPECT_EQ(job.progress().gone, 0U);
 }
 
 TEST_F(LetterJobTest, WhatIsGoneMeanwhileIsCounted) {

@@ -33,7 +33,7 @@ constexpr WhereField kLetterFields[] = {{"consumer"},
 class Walk {
  public:
   Walk(const StoreAccess& access, const LetterQuery& query)
-      : access_(access), query_(query), now_(system::utc_now()) {
+      : access_(access), query_(query), now_(query.now.value_or(system::utc_now())) {
     filter_.consumer = query.where.equal_to("consumer");
     if (!query.consumer.empty()) filter_.consumer = query.consumer;
     foreign_ = query.foreign && filter_.consumer.has_value();
