@@ -10,7 +10,6 @@
 #include "admin/problem.h"
 #include "admin/rate_limit.h"
 #include "base/ascii.h"
-#include "base/printable.h"
 
 namespace semel::admin {
 
@@ -98,31 +97,6 @@ HttpResponse other_method(std::string_view allowed) {
   return made;
 }
 
-// The names and values that the route takes; or what is wrong with them.
-tl::expected<std::vector<std::pair<std::string, std::string>>, HttpResponse> query_for(
-    const ApiRoute& route, const HttpRequest& request) {
-  auto query = request.query();
-  if (!query) {
-    return tl::unexpected(bad_request("the query has an escape that is none", "write % as %25"));
-  }
-  for (auto at = query->begin(); at != query->end(); ++at) {
-    const auto& name = at->first;
-    const std::string shown = printable_text(name);
-    if (std::ranges::find(route.query, name, &QueryParameter::name) == route.query.end()) {
-      std::vector<std::string_view> known;
-      for (const QueryParameter& one : route.query) known.push_back(one.name);
-      return tl::unexpected(bad_request(fmt::format("there is no parameter \"{}\" here", shown),
-                                        known.empty()
-                                            ? "this resource takes none"
-                                            : fmt::format("it takes {}", fmt::join(known, ", "))));
-    }
-    if (std::any_of(query->begin(), at, [&](const auto& one) { return one.first == name; })) {
-      return tl::unexpected(bad_request(fmt::format("\"{}\" stands there twice", shown), "once"));
-    }
-  }
-  return *std::move(query);
-}
-
 class RoutedApi final : public Api {
  public:
   explicit RoutedApi(ApiSources sources) : sources_(std::move(sources)) {}
@@ -161,7 +135,7 @@ HttpReply RoutedApi::answer(const HttpRequest& request, const std::optional<Call
     if (method != "GET") {
       if (auto refused = refusal_of_write(request)) return *std::move(refused);
     }
-    auto query = query_for(route, request);
+    auto query = query_for(route.query, request);
     if (!query) return std::move(query.error());
     return run(route, {*caller, *std::move(places), *std::move(query), std::string(request.body),
                        route.body});

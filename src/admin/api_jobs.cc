@@ -72,16 +72,6 @@ struct BulkRequest {
   WriteBody body;
 };
 
-// Otherwise an empty variable of a script would act on everything.
-std::optional<HttpResponse> refusal_of_empty(const ApiCall& call) {
-  for (const auto& [name, value] : call.query) {
-    if (value.empty()) {
-      return bad_request(fmt::format("{} is empty", name), "a value, or leave the parameter out");
-    }
-  }
-  return std::nullopt;
-}
-
 // Letters of consumers that another config has are left alone.
 std::optional<HttpResponse> refusal_of_consumer(const ApiSources& sources,
                                                 const operate::LetterQuery& query) {

@@ -1,6 +1,7 @@
 #include "admin/letter_pages.h"
 
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -32,6 +33,8 @@ constexpr std::size_t kRowsOfPage = 50;
 constexpr std::size_t kGroupsOfPage = 200;
 constexpr std::size_t kKeyOfRow = 60;
 constexpr std::size_t kErrorOfRow = 160;
+// A question shows all of it, unless it is larger than any that people write.
+constexpr std::size_t kSelectionShown = 4'000;
 
 constexpr const char* kScripts[] = {
     "<script src=\"act.js\" defer></script>",
@@ -114,15 +117,15 @@ std::string escaped(std::string_view text) {
   return made;
 }
 
-// The parameters that narrow, as a query; without a leading mark.
-std::string query_of_filter(const ApiCall& call) {
+// The parameters that narrow, as a query, without a leading mark; empty where none does.
+std::string filter_of_page(const ApiCall& call) {
   std::string made;
   for (const char* name : {"consumer", "reason", "where", "replayed"}) {
     const std::string_view value = call.value(name);
     if (value.empty()) continue;
     made += fmt::format("{}{}={}", made.empty() ? "" : "&", name, escaped(value));
   }
-  return made.empty() ? "all=true" : made;
+  return made;
 }
 
 std::string job_row(const JobView& job) {
@@ -200,14 +203,23 @@ HttpResponse groups_page(const ApiCall& call, const ApiSources& sources) {
 }
 
 // A button that sends a write; act.js gives it its effect, and shows it.
-std::string button(const std::string& path, const char* word, const char* question) {
+std::string button(const std::string& path, const char* word, const std::string& question) {
   return fmt::format(
       "<button type=\"button\" hidden data-post=\"{}\" data-question=\"{}\">{}</button> ",
       html(path), html(question), word);
 }
 
-std::string plan_section(const ApiCall& call, const operate::LetterGroups& plan) {
-  const std::string query = query_of_filter(call);
+// "more than 1,000 letters".
+std::string letters_text(std::size_t count, const operate::LetterWalk& walk) {
+  return fmt::format("{}{} {}", walk.next ? "more than " : "", count_of(count),
+                     count == 1 ? "letter" : "letters");
+}
+
+std::string plan_section(const ApiCall& call, const operate::LetterGroups& plan,
+                         const std::string& selection) {
+  const std::string letters = letters_text(plan.walk.seen, plan.walk);
+  const std::string filter = filter_of_page(call);
+  const std::string query = filter.empty() ? "all=true" : filter;
   std::string made = fmt::format(
       "<section aria-labelledby=\"plan\"><h2 id=\"plan\">What a replay would do</h2>\n"
       "<p>{}{} tried again, each through its record: what is completed meanwhile is skipped."
@@ -228,10 +240,12 @@ std::string plan_section(const ApiCall& call, const operate::LetterGroups& plan)
       "<p><label>rate <select id=\"rate\"><option value=\"\">as fast as it goes</option><option "
       "value=\"10/s\">10/s</option><option value=\"100/s\" selected>100/s</option><option "
       "value=\"1000/s\">1000/s</option></select></label> ";
-  made += button("api/v1/dead-letters:replay?" + query, "Replay", "Replay what matches?");
+  made += button("api/v1/dead-letters:replay?" + query, "Replay",
+                 fmt::format("Replay {}: {}?", letters, selection));
   if (call.has(core::Role::kAdmin)) {
     made += button("api/v1/dead-letters:discard?" + query, "Discard",
-                   "Discard what matches? It cannot be brought back.");
+                   fmt::format("Discard {}: {}? What is discarded cannot be brought back.", letters,
+                               selection));
   }
   return made +
          "</p>\n<noscript><p>Without JavaScript: <code>semel dlq replay</code>, or the API with a "
@@ -250,6 +264,7 @@ std::string letter_row(const DeadLetter& letter) {
 }
 
 HttpResponse letters_page(const ApiCall& call, const ApiSources& sources) {
+  if (auto refusal = refusal_of_empty(call)) return *std::move(refusal);
   auto query = letter_query(call);
   if (!query) return std::move(query.error());
   if (const std::string_view after = call.value("after"); !after.empty()) {
@@ -270,9 +285,11 @@ HttpResponse letters_page(const ApiCall& call, const ApiSources& sources) {
     all.limit = std::numeric_limits<std::size_t>::max();
     const auto plan = operate::group_letters(access, all, 1);
     if (!plan) return problem(plan.error());
-    std::string main = plan_section(call, *plan);
+    const std::string selection =
+        operate::printable(operate::query_text(*query, call.value("where")), kSelectionShown);
+    std::string main = plan_section(call, *plan, selection);
     main += fmt::format("<section aria-labelledby=\"letters\"><h2 id=\"letters\">{}</h2>\n",
-                        shown(operate::query_text(*query, call.value("where")), kErrorOfRow));
+                        html(selection));
     if (table.empty()) {
       main +=
           "<p class=\"empty\">None matches. <a href=\"dead-letters\">All dead letters</a></p>\n";
@@ -286,8 +303,9 @@ HttpResponse letters_page(const ApiCall& call, const ApiSources& sources) {
           table + "</tbody></table>\n";
     }
     if (walk->next) {
-      main += fmt::format("<p><a href=\"letters?{}&amp;after={}\">Next page</a></p>\n",
-                          html(query_of_filter(call)), *walk->next);
+      const std::string filter = filter_of_page(call);
+      main += fmt::format("<p><a href=\"letters?{}{}after={}\">Next page</a></p>\n", html(filter),
+                          filter.empty() ? "" : "&amp;", *walk->next);
     }
     return html_answer(200, frame("dead letters", main + "</section>\n", Refreshes::kNever));
   });
@@ -338,12 +356,22 @@ HttpResponse job_page(const ApiCall& call, const ApiSources& sources) {
   return html_answer(200, frame("job", main, Refreshes::kItself));
 }
 
+constexpr QueryParameter kPageParameters[] = {{"consumer", "string", {}},
+                                              {"reason", "string", {}},
+                                              {"replayed", "boolean", {}},
+                                              {"where", "string", {}},
+                                              {"after", "string", {}}};
+constexpr QueryParameter kJobParameters[] = {{"id", "string", {}}};
+
 struct LetterPage {
   std::string_view path;
+  std::span<const QueryParameter> query;
   HttpResponse (*show)(const ApiCall&, const ApiSources&);
 };
 constexpr LetterPage kLetterPages[] = {
-    {"/dead-letters", groups_page}, {"/letters", letters_page}, {"/job", job_page}};
+    {"/dead-letters", std::span(kPageParameters).first(4), groups_page},
+    {"/letters", kPageParameters, letters_page},
+    {"/job", kJobParameters, job_page}};
 
 constexpr std::string_view kActScript = R"js(
 'use strict';
@@ -383,8 +411,8 @@ std::optional<HttpReply> letter_page(const HttpRequest& request, const Caller& c
                                      const ApiSources& sources) {
   for (const LetterPage& page : kLetterPages) {
     if (page.path != request.path) continue;
-    auto query = request.query();
-    if (!query) return readable(bad_request("the query has an escape that is none", "%25"));
+    auto query = query_for(page.query, request);
+    if (!query) return readable(std::move(query.error()));
     HttpTask task;
     task.run = [&page, &sources, call = ApiCall{caller, {}, *std::move(query), {}, {}}] {
       return readable(page.show(call, sources));

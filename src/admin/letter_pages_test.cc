@@ -68,6 +68,31 @@ TEST_F(LetterPagesTest, OnlyWhatTheRoleMayDoIsOffered) {
   EXPECT_TRUE(shows(page(Role::kAdmin, path), "dead-letters:discard"));
 }
 
+TEST_F(LetterPagesTest, AParameterThatIsWrongOffersNothing) {
+  finish("one", Finish::To::kDead, "handler.native");
+  for (const char* path :
+       {"/letters?resaon=x", "/letters?reason=handler.native&limit=1", "/letters?all=true",
+        "/letters?consumer=", "/letters?reason=", "/letters?consumer=payments&consumer=payments",
+        "/dead-letters?resaon=x", "/dead-letters?after=1", "/job?job=1"}) {
+    const auto answer = get_as(Role::kAdmin, path);
+    EXPECT_EQ(answer.status, 400) << path;
+    EXPECT_FALSE(shows(answer.body, "data-post")) << answer.body;
+  }
+  EXPECT_TRUE(shows(page(Role::kAdmin, "/letters?resaon=x"),
+                    "there is no parameter &quot;resaon&quot; here"));
+}
+
+TEST_F(LetterPagesTest, TheQuestionSaysWhatIsDoneToHowMany) {
+  finish("one", Finish::To::kDead, "handler.native");
+  finish("two", Finish::To::kDead, "payload.invalid");
+  const std::string all = page(Role::kAdmin, "/letters");
+  EXPECT_TRUE(shows(all, "data-question=\"Replay 2 letters: all?\"")) << all;
+  EXPECT_TRUE(shows(all, "data-question=\"Discard 2 letters: all? ")) << all;
+  EXPECT_TRUE(shows(all, "dead-letters:replay?all=true\"")) << all;
+  const std::string one = page(Role::kAdmin, "/letters?consumer=payments&where=key%3Done");
+  EXPECT_TRUE(shows(one, "Replay 1 letter: consumer=payments and key=one?")) << one;
+}
+
 TEST_F(LetterPagesTest, LettersComePageByPage) {
   for (int i = 0; i < 60; ++i) {
     finish(fmt::format("key-{:02}", i), Finish::To::kDead, "handler.native");
@@ -75,6 +100,7 @@ TEST_F(LetterPagesTest, LettersComePageByPage) {
   const std::string first = page(Role::kRead, "/letters?consumer=payments");
   EXPECT_TRUE(shows(first, ">key-49<"));
   EXPECT_FALSE(shows(first, ">key-50<"));
+  EXPECT_TRUE(shows(page(Role::kRead, "/letters"), "href=\"letters?after="));
   const auto at = first.find("letters?consumer=payments&amp;after=");
   ASSERT_NE(at, std::string::npos) << first;
   const auto number = first.substr(at + 36, first.find('"', at) - at - 36);
