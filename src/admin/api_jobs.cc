@@ -1,4 +1,5 @@
 // Work on many dead letters: what it would be, and the jobs that do it.
+#include <exception>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -160,7 +161,13 @@ HttpResponse begin_job(const ApiCall& call, const ApiSources& sources,
   about.reason = request.body.reason;
   about.began_by = call.caller.name;
   request.work.query.until.reset();
-  const auto begun = sources.jobs->begin(std::move(request.work), std::move(about));
+  Result<JobView> begun = failure({ErrorKind::kUnavailable, "R345", {}, "ask again later"});
+  try {
+    begun = sources.jobs->begin(std::move(request.work), std::move(about));
+  } catch (const std::exception& thrown) {
+    begun = failure({ErrorKind::kUnavailable, "R345",
+                     fmt::format("no job can be begun now: {}", thrown.what()), "ask again later"});
+  }
   if (!begun) {
     end_act(access, *id, "nothing done: " + begun.error().message);
     return problem(begun.error());
