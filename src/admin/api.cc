@@ -102,6 +102,10 @@ class RoutedApi final : public Api {
   explicit RoutedApi(ApiSources sources) : sources_(std::move(sources)) {}
 
   HttpReply answer(const HttpRequest& request, const std::optional<Caller>& caller) override;
+  std::optional<HttpResponse> refusal_of_rate(const Caller& caller) override {
+    if (rate_.allows(caller.name, std::chrono::steady_clock::now())) return std::nullopt;
+    return too_many_requests();
+  }
 
  private:
   HttpReply run(const ApiRoute& route, ApiCall call);
@@ -116,7 +120,7 @@ class RoutedApi final : public Api {
 HttpReply RoutedApi::answer(const HttpRequest& request, const std::optional<Caller>& caller) {
   if (!caller) return no_caller();
   if (from_another_site(request)) return foreign_page("a page of another site asks");
-  if (!rate_.allows(caller->name, std::chrono::steady_clock::now())) return too_many_requests();
+  if (auto refused = refusal_of_rate(*caller)) return *std::move(refused);
   const auto parts = path_parts(request.path);
   if (!parts) return bad_request("the path has an escape that is none", "write % as %25");
   const std::string_view method = request.method == "HEAD" ? "GET" : request.method;

@@ -69,21 +69,6 @@ std::string member_of_problem(const json::Document& document, const char* pointe
   return text == nullptr ? std::string() : *text;
 }
 
-// An error of the API, for people.
-HttpResponse readable(HttpResponse answer) {
-  if (answer.content_type != "application/problem+json") return answer;
-  json::Document document;
-  std::string text;
-  if (document.parse(answer.body)) {
-    text = fmt::format("<section><h2>{}</h2><p>{}</p></section>\n",
-                       html(member_of_problem(document, "/detail")),
-                       html(member_of_problem(document, "/fix")));
-  }
-  answer.content_type = "text/html; charset=utf-8";
-  answer.body = frame("error", text, Refreshes::kNever);
-  return answer;
-}
-
 std::string labelled(const char* label, const std::string& value, const char* kind = "word") {
   return fmt::format("<td class=\"{}\" data-label=\"{}\">{}</td>", kind, label, value);
 }
@@ -424,6 +409,20 @@ std::optional<HttpReply> letter_page(const HttpRequest& request, const Caller& c
     return task;
   }
   return std::nullopt;
+}
+
+HttpResponse readable(HttpResponse answer) {
+  if (answer.content_type != "application/problem+json") return answer;
+  json::Document document;
+  std::string text;
+  if (document.parse(answer.body)) {
+    text = fmt::format("<section><h2>{}</h2><p>{}</p></section>\n",
+                       html(member_of_problem(document, "/detail")),
+                       html(member_of_problem(document, "/fix")));
+  }
+  answer.content_type = "text/html; charset=utf-8";
+  answer.body = frame("error", text, Refreshes::kNever);
+  return answer;
 }
 
 std::string_view act_script() noexcept { return kActScript; }

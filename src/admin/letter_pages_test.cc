@@ -144,6 +144,11 @@ TEST_F(LetterPagesTest, ErrorsAreReadByPeople) {
   const auto wrong = get_as(Role::kRead, "/letters?where=nokey%3D1");
   EXPECT_EQ(wrong.status, 400);
   EXPECT_EQ(wrong.header("Content-Type"), "text/html; charset=utf-8");
+  EXPECT_EQ(wrong.header("Content-Security-Policy"),
+            get_as(Role::kRead, "/dead-letters").header("Content-Security-Policy"));
+  const auto unknown = get_as(Role::kRead, "/letters?resaon=x");
+  EXPECT_EQ(unknown.header("Content-Security-Policy"), wrong.header("Content-Security-Policy"));
+  EXPECT_NE(wrong.header("Content-Security-Policy"), "");
   EXPECT_TRUE(shows(wrong.body, "where, column 1: unknown field &quot;nokey&quot;")) << wrong.body;
   EXPECT_EQ(get_as(Role::kRead, "/job?id=5").status, 404);
   EXPECT_EQ(get_as(Role::kRead, "/job").status, 404);
@@ -152,6 +157,26 @@ TEST_F(LetterPagesTest, ErrorsAreReadByPeople) {
   const auto away = get_as(Role::kRead, "/dead-letters");
   EXPECT_EQ(away.status, 503);
   EXPECT_TRUE(shows(away.body, "the run has no store now"));
+}
+
+// On one connection, so that they come faster than the rate makes up for.
+TEST_F(LetterPagesTest, PagesCountAsRequestsOfTheirCaller) {
+  std::string sent;
+  const int count = static_cast<int>(3 * Api::kBurst);
+  for (int i = 1; i <= count; ++i) {
+    sent += "GET /job?job=1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " +
+            secret_of(Role::kRead) + (i == count ? "\r\nConnection: close\r\n\r\n" : "\r\n\r\n");
+  }
+  const std::string answers = test::http_raw(server_->port(), sent);
+  const auto refused = answers.rfind("HTTP/1.1 429 ");
+  ASSERT_NE(refused, std::string::npos) << answers.substr(0, 4'000);
+  EXPECT_TRUE(shows(answers.substr(0, refused), "HTTP/1.1 400 "));
+  const auto answer = test::http_answer(answers.substr(refused));
+  EXPECT_EQ(answer.header("Content-Type"), "text/html; charset=utf-8");
+  EXPECT_EQ(answer.header("Retry-After"), "1");
+  EXPECT_NE(answer.header("Content-Security-Policy"), "");
+  EXPECT_TRUE(shows(answer.body, "too many requests of one caller")) << answer.body;
+  EXPECT_EQ(get_as(Role::kOperator, "/letters").status, 200) << "another caller";
 }
 
 TEST_F(LetterPagesTest, ATokenIsNeededAndAnotherSiteAsksNothing) {
