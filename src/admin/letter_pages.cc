@@ -137,19 +137,35 @@ std::string jobs_section(const std::vector<JobView>& jobs) {
   return made + "</tbody></table></section>\n";
 }
 
-std::string group_row(const operate::LetterGroup& group) {
+// To the letters of the group, and no others: a reason alone is also the cause of other groups.
+std::string link_of_group(const ApiCall& call, const operate::LetterGroup& group) {
+  std::string where(call.value("where"));
+  if (!where.empty()) where += " and ";
+  where += fmt::format("cause='{}'", group.cause);
+  std::string link = fmt::format("letters?consumer={}&reason={}&where={}", escaped(group.consumer),
+                                 escaped(group.reason), escaped(where));
+  if (const std::string_view replayed = call.value("replayed"); !replayed.empty()) {
+    link += fmt::format("&replayed={}", escaped(replayed));
+  }
+  return link;
+}
+
+std::string group_row(const ApiCall& call, const operate::LetterGroup& group) {
   const std::string& reason = group.cause.empty() ? group.reason : group.cause;
-  return fmt::format(
-             "<tr><th scope=\"row\"><a href=\"letters?consumer={}&amp;reason={}\">{}</a><span "
-             "class=\"about\">{}</span></th>",
-             escaped(group.consumer), escaped(reason), html(printable_text(reason)),
-             html(group.consumer)) +
+  std::string name = html(printable_text(reason));
+  // An empty reason cannot be asked for.
+  if (!group.reason.empty()) {
+    name = fmt::format("<a href=\"{}\">{}</a>", html(link_of_group(call, group)), name);
+  }
+  std::string about = html(group.consumer);
+  if (!group.cause.empty()) about += ", " + html(printable_text(group.reason));
+  return fmt::format("<tr><th scope=\"row\">{}<span class=\"about\">{}</span></th>", name, about) +
          labelled("Letters", count_of(group.count), "number") +
          labelled("Oldest", time_cell(group.oldest)) + labelled("Newest", time_cell(group.newest)) +
          labelled("Newest error", shown(group.newest_error, kErrorOfRow)) + "</tr>\n";
 }
 
-std::string groups_section(const operate::LetterGroups& made) {
+std::string groups_section(const ApiCall& call, const operate::LetterGroups& made) {
   std::string section =
       "<section aria-labelledby=\"groups\"><h2 id=\"groups\">Dead letters by reason</h2>\n";
   if (made.groups.empty()) {
@@ -164,7 +180,7 @@ std::string groups_section(const operate::LetterGroups& made) {
       "class=\"number\" scope=\"col\">Letters</th><th scope=\"col\">Oldest</th><th "
       "scope=\"col\">Newest</th><th "
       "scope=\"col\">Newest error</th></tr></thead><tbody>\n";
-  for (const operate::LetterGroup& group : made.groups) section += group_row(group);
+  for (const operate::LetterGroup& group : made.groups) section += group_row(call, group);
   section += "</tbody></table>\n";
   if (made.walk.next || made.ungrouped > 0) {
     section +=
@@ -182,7 +198,7 @@ HttpResponse groups_page(const ApiCall& call, const ApiSources& sources) {
     const auto made = operate::group_letters(access, *query, kGroupsOfPage);
     if (!made) return problem(made.error());
     return html_answer(
-        200, frame("dead letters", groups_section(*made) + jobs_section(sources.jobs->list()),
+        200, frame("dead letters", groups_section(call, *made) + jobs_section(sources.jobs->list()),
                    Refreshes::kItself));
   });
 }
@@ -202,7 +218,9 @@ std::string letters_text(std::size_t count, const operate::LetterWalk& walk) {
 
 std::string plan_section(const ApiCall& call, const operate::LetterGroups& plan,
                          const std::string& selection) {
+  const std::size_t all = plan.walk.seen + plan.walk.on_their_way;
   const std::string letters = letters_text(plan.walk.seen, plan.walk);
+  const std::string discarded = letters_text(all, plan.walk);
   const std::string filter = filter_of_page(call);
   const std::string query = filter.empty() ? "all=true" : filter;
   std::string made = fmt::format(
@@ -220,17 +238,23 @@ std::string plan_section(const ApiCall& call, const operate::LetterGroups& plan,
            "<p class=\"empty\">To replay needs a token of <code>admin.auth.tokens</code> with the "
            "role <code>operator</code>.</p></section>\n";
   }
-  if (plan.walk.seen == 0) return made + "</section>\n";
+  const bool discards = call.has(core::Role::kAdmin) && all > 0;
+  if (plan.walk.seen == 0 && !discards) return made + "</section>\n";
+  if (discards && plan.walk.on_their_way > 0) {
+    made += fmt::format("<p>A discard would remove {}: those on their way too.</p>\n", discarded);
+  }
   made +=
       "<p><label>rate <select id=\"rate\"><option value=\"\">as fast as it goes</option><option "
       "value=\"10/s\">10/s</option><option value=\"100/s\" selected>100/s</option><option "
       "value=\"1000/s\">1000/s</option></select></label> ";
-  made += button("api/v1/dead-letters:replay?" + query, "Replay",
-                 fmt::format("Replay {}: {}?", letters, selection));
-  if (call.has(core::Role::kAdmin)) {
+  if (plan.walk.seen > 0) {
+    made += button("api/v1/dead-letters:replay?" + query, "Replay",
+                   fmt::format("Replay {}: {}?", letters, selection));
+  }
+  if (discards) {
     made += button("api/v1/dead-letters:discard?" + query, "Discard",
-                   fmt::format("Discard {}: {}? What is discarded cannot be brought back.", letters,
-                               selection));
+                   fmt::format("Discard {}: {}? What is discarded cannot be brought back.",
+                               discarded, selection));
   }
   return made +
          "</p>\n<noscript><p>Without JavaScript: <code>semel dlq replay</code>, or the API with a "
@@ -267,6 +291,7 @@ HttpResponse letters_page(const ApiCall& call, const ApiSources& sources) {
     operate::LetterQuery all = *query;
     all.after = 0;
     all.settled = true;
+    all.foreign = false;
     all.limit = std::numeric_limits<std::size_t>::max();
     const auto plan = operate::group_letters(access, all, 1);
     if (!plan) return problem(plan.error());

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "admin/html.h"
 #include "admin/test_api.h"
 #include "tests/support/waiting.h"
 
@@ -41,7 +42,9 @@ TEST_F(LetterPagesTest, GroupsLeadToTheirLetters) {
   EXPECT_EQ(answer.status, 200) << answer.body;
   EXPECT_NE(answer.header("Content-Security-Policy").find("form-action 'none'"), std::string::npos);
   EXPECT_EQ(answer.header("Cache-Control"), "no-store");
-  EXPECT_TRUE(shows(answer.body, "href=\"letters?consumer=payments&amp;reason=handler.native\""))
+  EXPECT_TRUE(shows(answer.body,
+                    "href=\"letters?consumer=payments&amp;reason=handler.native&amp;"
+                    "where=cause%3D%27%27\""))
       << answer.body;
   EXPECT_TRUE(shows(answer.body, "data-label=\"Letters\">2</td>"));
   const std::string letters =
@@ -91,6 +94,47 @@ TEST_F(LetterPagesTest, TheQuestionSaysWhatIsDoneToHowMany) {
   EXPECT_TRUE(shows(all, "dead-letters:replay?all=true\"")) << all;
   const std::string one = page(Role::kAdmin, "/letters?consumer=payments&where=key%3Done");
   EXPECT_TRUE(shows(one, "Replay 1 letter: consumer=payments and key=one?")) << one;
+}
+
+// The same word is the reason of one group and the cause of another.
+TEST_F(LetterPagesTest, AGroupLeadsToItsLettersAndNoOthers) {
+  error_ = "handler.http.503: it is away";
+  finish("one", Finish::To::kDead, "handler.http.503");
+  finish("two", Finish::To::kDead, "attempts.exhausted");
+  finish("three", Finish::To::kDead, "attempts.exhausted");
+  error_ = "no word";
+  finish("four", Finish::To::kDead, "attempts.exhausted");
+  const std::string groups = page(Role::kRead, "/dead-letters?where=age%3C1d");
+  struct Row {
+    std::string link, letters;
+  };
+  const std::string filter = "&where=age%3C1d%20and%20cause%3D%27";
+  for (const Row& row :
+       {Row{"letters?consumer=payments&reason=handler.http.503" + filter + "%27", "1 letter:"},
+        Row{"letters?consumer=payments&reason=attempts.exhausted" + filter + "handler.http.503%27",
+            "2 letters:"},
+        Row{"letters?consumer=payments&reason=attempts.exhausted" + filter + "%27", "1 letter:"}}) {
+    EXPECT_TRUE(shows(groups, "href=\"" + html(row.link) + "\"")) << groups;
+    const std::string letters = page(Role::kAdmin, "/" + row.link);
+    EXPECT_TRUE(shows(letters, "Discard " + row.letters)) << letters;
+    EXPECT_TRUE(shows(letters, "Replay " + row.letters)) << letters;
+  }
+}
+
+TEST_F(LetterPagesTest, EachButtonSaysTheCountOfItsOwnAct) {
+  for (const char* key : {"one", "two", "three"}) finish(key, Finish::To::kDead, "handler.native");
+  DeadLetters& store = *store_->facets().dead_letters;
+  const std::int64_t first = store.list({}).value().at(0).id;
+  ASSERT_EQ(store.replay({&first, 1}).value().replayed, 1U);
+  const std::string letters = page(Role::kAdmin, "/letters?consumer=payments");
+  EXPECT_TRUE(shows(letters, "Replay 2 letters: consumer=payments?")) << letters;
+  EXPECT_TRUE(shows(letters, "Discard 3 letters: consumer=payments?"));
+  EXPECT_TRUE(shows(letters, "A discard would remove 3 letters: those on their way too."));
+  const std::string one = page(Role::kAdmin, "/letters?where=key%3Done");
+  EXPECT_FALSE(shows(one, "dead-letters:replay")) << one;
+  EXPECT_TRUE(shows(one, "Discard 1 letter: key=one?"));
+  const std::string done = page(Role::kAdmin, "/letters?replayed=true");
+  EXPECT_FALSE(shows(done, "data-post")) << "none is done, and none that is on its way matches";
 }
 
 TEST_F(LetterPagesTest, LettersComePageByPage) {

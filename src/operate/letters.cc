@@ -28,7 +28,8 @@ constexpr WhereField kLetterFields[] = {{"consumer"},
                                         {"type"},
                                         {"error"},
                                         {"attempts", WhereField::Kind::kNumber},
-                                        {"age", WhereField::Kind::kAge}};
+                                        {"age", WhereField::Kind::kAge},
+                                        {"cause"}};
 
 class Walk {
  public:
@@ -87,13 +88,12 @@ class Walk {
     }
     const auto since = state_since_replay(letter);
     if (!since) return failure(since.error());
-    if (query_.settled && (*since == RecordState::kRetrying || *since == RecordState::kConsuming)) {
-      ++walk_.on_their_way;
-      return false;
-    }
     const bool done = *since == RecordState::kCompleted;
     if (done && !query_.replayed) ++walk_.done;
-    return done == query_.replayed;
+    if (done != query_.replayed) return false;
+    const bool waits = *since == RecordState::kRetrying || *since == RecordState::kConsuming;
+    if (query_.settled && waits) ++walk_.on_their_way;
+    return !query_.settled || !waits;
   }
 
   // The record of a letter that was replayed, where it speaks for that letter. A letter without a
@@ -152,6 +152,7 @@ bool matches(const Where& where, const DeadLetter& letter, StoreTime now) {
     if (field == "key") return std::string_view(letter.key);
     if (field == "type") return std::string_view(letter.type);
     if (field == "error") return std::string_view(letter.error);
+    if (field == "cause") return cause_of(letter.reason, letter.error);
     if (field == "attempts") return std::int64_t{letter.attempts};
     return (now - letter.dead_at).count();
   });
