@@ -83,6 +83,15 @@ HttpResponse as_page(HttpResponse page) {
   return page;
 }
 
+HttpReply as_page(HttpReply reply) {
+  if (auto* response = std::get_if<HttpResponse>(&reply)) return as_page(std::move(*response));
+  auto& task = std::get<HttpTask>(reply);
+  task.refused = as_page(std::move(task.refused));
+  task.late = as_page(std::move(task.late));
+  task.run = [run = std::move(task.run)] { return as_page(run()); };
+  return reply;
+}
+
 class MonitoringServer final : public AdminServer {
  public:
   MonitoringServer(AdminOptions options, AdminSources sources)
@@ -113,7 +122,7 @@ class MonitoringServer final : public AdminServer {
   }
   static HttpReply guarded(HttpReply reply);
   HttpReply to_api(const HttpRequest& request);
-  std::optional<HttpReply> to_page(const HttpRequest& request) const;
+  std::optional<HttpReply> to_page(const HttpRequest& request);
   HttpResponse route(const HttpRequest& request) const;
   HttpResponse metrics(const HttpRequest& request) const;
   HttpResponse health(const HttpRequest& request) const;
@@ -161,7 +170,7 @@ HttpReply MonitoringServer::guarded(HttpReply reply) {
 }
 
 // Pages that ask the store; nullopt: another path, or a request that route() refuses.
-std::optional<HttpReply> MonitoringServer::to_page(const HttpRequest& request) const {
+std::optional<HttpReply> MonitoringServer::to_page(const HttpRequest& request) {
   if (request.method != "GET" && request.method != "HEAD") return std::nullopt;
   if (names_another_host(request)) return std::nullopt;
   const auto caller = caller_of(request);
@@ -173,10 +182,10 @@ std::optional<HttpReply> MonitoringServer::to_page(const HttpRequest& request) c
       request.header("Sec-Fetch-Dest").value_or("") != "document") {
     return guarded(text_response(403, "a page of another site asks\n"));
   }
-  if (auto* task = std::get_if<HttpTask>(&*reply)) {
-    task->run = [run = std::move(task->run)] { return as_page(run()); };
+  if (auto refused = api_->refusal_of_rate(*caller)) {
+    return guarded(as_page(readable(*std::move(refused))));
   }
-  return guarded(*std::move(reply));
+  return guarded(as_page(*std::move(reply)));
 }
 
 HttpResponse MonitoringServer::route(const HttpRequest& request) const {

@@ -10,7 +10,6 @@
 #include "admin/problem.h"
 #include "admin/rate_limit.h"
 #include "base/ascii.h"
-#include "base/printable.h"
 
 namespace semel::admin {
 
@@ -98,36 +97,15 @@ HttpResponse other_method(std::string_view allowed) {
   return made;
 }
 
-// The names and values that the route takes; or what is wrong with them.
-tl::expected<std::vector<std::pair<std::string, std::string>>, HttpResponse> query_for(
-    const ApiRoute& route, const HttpRequest& request) {
-  auto query = request.query();
-  if (!query) {
-    return tl::unexpected(bad_request("the query has an escape that is none", "write % as %25"));
-  }
-  for (auto at = query->begin(); at != query->end(); ++at) {
-    const auto& name = at->first;
-    const std::string shown = printable_text(name);
-    if (std::ranges::find(route.query, name, &QueryParameter::name) == route.query.end()) {
-      std::vector<std::string_view> known;
-      for (const QueryParameter& one : route.query) known.push_back(one.name);
-      return tl::unexpected(bad_request(fmt::format("there is no parameter \"{}\" here", shown),
-                                        known.empty()
-                                            ? "this resource takes none"
-                                            : fmt::format("it takes {}", fmt::join(known, ", "))));
-    }
-    if (std::any_of(query->begin(), at, [&](const auto& one) { return one.first == name; })) {
-      return tl::unexpected(bad_request(fmt::format("\"{}\" stands there twice", shown), "once"));
-    }
-  }
-  return *std::move(query);
-}
-
 class RoutedApi final : public Api {
  public:
   explicit RoutedApi(ApiSources sources) : sources_(std::move(sources)) {}
 
   HttpReply answer(const HttpRequest& request, const std::optional<Caller>& caller) override;
+  std::optional<HttpResponse> refusal_of_rate(const Caller& caller) override {
+    if (rate_.allows(caller.name, std::chrono::steady_clock::now())) return std::nullopt;
+    return too_many_requests();
+  }
 
  private:
   HttpReply run(const ApiRoute& route, ApiCall call);
@@ -142,7 +120,7 @@ class RoutedApi final : public Api {
 HttpReply RoutedApi::answer(const HttpRequest& request, const std::optional<Caller>& caller) {
   if (!caller) return no_caller();
   if (from_another_site(request)) return foreign_page("a page of another site asks");
-  if (!rate_.allows(caller->name, std::chrono::steady_clock::now())) return too_many_requests();
+  if (auto refused = refusal_of_rate(*caller)) return *std::move(refused);
   const auto parts = path_parts(request.path);
   if (!parts) return bad_request("the path has an escape that is none", "write % as %25");
   const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
@@ -161,7 +139,7 @@ HttpReply RoutedApi::answer(const HttpRequest& request, const std::optional<Call
     if (method != "GET") {
       if (auto refused = refusal_of_write(request)) return *std::move(refused);
     }
-    auto query = query_for(route, request);
+    auto query = query_for(route.query, request);
     if (!query) return std::move(query.error());
     return run(route, {*caller, *std::move(places), *std::move(query), std::string(request.body),
                        route.body});

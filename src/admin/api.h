@@ -67,6 +67,9 @@ class Api {
   // One request at a time; without a caller there was no token, or a wrong one. Its tasks use the
   // sources, and end before this object.
   virtual HttpReply answer(const HttpRequest& request, const std::optional<Caller>& caller) = 0;
+  // Counts a request for a page, which is made of the same sources: the answer to one too many of
+  // the caller. Not while answer() runs.
+  virtual std::optional<HttpResponse> refusal_of_rate(const Caller& caller) = 0;
 };
 
 }  // namespace semel::admin

@@ -1,4 +1,5 @@
 // Work on many dead letters: what it would be, and the jobs that do it.
+#include <exception>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -72,11 +73,31 @@ struct BulkRequest {
   WriteBody body;
 };
 
-tl::expected<BulkRequest, HttpResponse> bulk_request(const ApiCall& call, LetterAct act) {
+// Letters of consumers that another config has are left alone.
+std::optional<HttpResponse> refusal_of_consumer(const ApiSources& sources,
+                                                const operate::LetterQuery& query) {
+  for (const std::string& name :
+       {query.consumer, query.where.equal_to("consumer").value_or(std::string())}) {
+    if (!name.empty() && sources.config->find(name) == nullptr) {
+      return not_found(
+          fmt::format("there is no consumer \"{}\"", operate::printable(name, kWordShown)),
+          "GET /api/v1/consumers");
+    }
+  }
+  return std::nullopt;
+}
+
+tl::expected<BulkRequest, HttpResponse> bulk_request(const ApiCall& call, const ApiSources& sources,
+                                                     LetterAct act) {
   auto body = write_body(call);
   if (!body) return tl::unexpected(std::move(body.error()));
+  if (auto refusal = refusal_of_empty(call)) return tl::unexpected(*std::move(refusal));
   auto query = letter_query(call);
   if (!query) return tl::unexpected(std::move(query.error()));
+  if (auto refusal = refusal_of_consumer(sources, *query)) {
+    return tl::unexpected(*std::move(refusal));
+  }
+  query->foreign = false;
   BulkRequest made;
   made.work.act = act;
   made.body = *std::move(body);
@@ -99,10 +120,10 @@ tl::expected<BulkRequest, HttpResponse> bulk_request(const ApiCall& call, Letter
     made.work.query.limit = static_cast<std::size_t>(*number);
     made.selection += fmt::format(", the first {}", *number);
   }
-  if (!made.body.rate.empty()) {
-    made.work.rate = operate::parse_rate(made.body.rate);
+  if (made.body.rate) {
+    made.work.rate = operate::parse_rate(*made.body.rate);
     if (!made.work.rate) {
-      return wrong_value("rate", made.body.rate, "a number and a time: 50/s, 3/m or 100/h");
+      return wrong_value("rate", *made.body.rate, "a number and a time: 50/s, 3/m or 100/h");
     }
   }
   return made;
@@ -140,7 +161,13 @@ HttpResponse begin_job(const ApiCall& call, const ApiSources& sources,
   about.reason = request.body.reason;
   about.began_by = call.caller.name;
   request.work.query.until.reset();
-  const auto begun = sources.jobs->begin(std::move(request.work), std::move(about));
+  Result<JobView> begun = failure({ErrorKind::kUnavailable, "R345", {}, "ask again later"});
+  try {
+    begun = sources.jobs->begin(std::move(request.work), std::move(about));
+  } catch (const std::exception& thrown) {
+    begun = failure({ErrorKind::kUnavailable, "R345",
+                     fmt::format("no job can be begun now: {}", thrown.what()), "ask again later"});
+  }
   if (!begun) {
     end_act(access, *id, "nothing done: " + begun.error().message);
     return problem(begun.error());
@@ -151,7 +178,7 @@ HttpResponse begin_job(const ApiCall& call, const ApiSources& sources,
 }
 
 HttpResponse bulk_answer(const ApiCall& call, const ApiSources& sources, LetterAct act) {
-  auto request = bulk_request(call, act);
+  auto request = bulk_request(call, sources, act);
   if (!request) return std::move(request.error());
   return with_dead_letters(sources, [&](const operate::StoreAccess& access) {
     if (request->body.dry_run) return plan_answer(access, *request);

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "admin/problem.h"
+#include "base/printable.h"
 #include "base/url_text.h"
 
 namespace semel::admin {
@@ -168,6 +172,30 @@ std::string_view ApiCall::value(std::string_view name) const noexcept {
 }
 
 std::span<const ApiRoute> api_routes() noexcept { return kRoutes; }
+
+tl::expected<std::vector<std::pair<std::string, std::string>>, HttpResponse> query_for(
+    std::span<const QueryParameter> known, const HttpRequest& request) {
+  auto query = request.query();
+  if (!query) {
+    return tl::unexpected(bad_request("the query has an escape that is none", "write % as %25"));
+  }
+  for (auto at = query->begin(); at != query->end(); ++at) {
+    const auto& name = at->first;
+    const std::string shown = printable_text(name);
+    if (std::ranges::find(known, name, &QueryParameter::name) == known.end()) {
+      std::vector<std::string_view> names;
+      for (const QueryParameter& one : known) names.push_back(one.name);
+      return tl::unexpected(bad_request(fmt::format("there is no parameter \"{}\" here", shown),
+                                        names.empty()
+                                            ? "this resource takes none"
+                                            : fmt::format("it takes {}", fmt::join(names, ", "))));
+    }
+    if (std::any_of(query->begin(), at, [&](const auto& one) { return one.first == name; })) {
+      return tl::unexpected(bad_request(fmt::format("\"{}\" stands there twice", shown), "once"));
+    }
+  }
+  return *std::move(query);
+}
 
 std::optional<std::vector<std::string>> path_parts(std::string_view path) {
   std::vector<std::string> parts;

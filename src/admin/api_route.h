@@ -61,6 +61,11 @@ std::span<const ApiRoute> api_routes() noexcept;
 // The document served at /api/openapi.json.
 std::string openapi_json();
 
+// The names and values of the request's query; or 400 where one is not known, or stands there
+// twice.
+tl::expected<std::vector<std::pair<std::string, std::string>>, HttpResponse> query_for(
+    std::span<const QueryParameter> known, const HttpRequest& request);
+
 // The parts of a path between its slashes, unescaped; nullopt where an escape is wrong.
 std::optional<std::vector<std::string>> path_parts(std::string_view path);
 // The parts that stand for the places of the route's path; nullopt where the path is another.

@@ -170,7 +170,8 @@ Jobs::Part Jobs::step(operate::LetterJob& job) const {
 void Jobs::note(Job& job, const Part& part) {
   JobView& view = job.view;
   view.progress = job.work.progress();
-  job.due = job.work.due();
+  // Never earlier than now: a job without a rate takes turns with the others.
+  job.due = std::max(job.work.due(), Clock::now());
   const bool asked = view.state == JobState::kPaused || view.state == JobState::kCancelling;
   if (part.error) {
     job.due = Clock::now() + between_tries_;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <limits>
 #include <optional>
+#include <semaphore>
 #include <string>
 #include <thread>
 
@@ -26,10 +27,11 @@ class JobsTest : public ApiTest {
       finish("key-" + std::to_string(made_++), Finish::To::kDead, "handler.native");
     }
   }
-  Result<JobView> begin(LetterAct act, std::optional<Rate> rate = std::nullopt) {
+  Result<JobView> begin(LetterAct act, std::optional<Rate> rate = std::nullopt,
+                        std::size_t limit = std::numeric_limits<std::size_t>::max()) {
     operate::LetterWork work;
     work.act = act;
-    work.query.limit = std::numeric_limits<std::size_t>::max();
+    work.query.limit = limit;
     work.rate = rate;
     AuditEntry entry;
     entry.who = "ops";
@@ -170,6 +172,35 @@ TEST_F(JobsTest, TheirNumberHasABound) {
   }
   EXPECT_LE(jobs_.list().size(), Jobs::kMostKept);
   EXPECT_EQ(jobs_.list().front().id, last) << "the newest first, and the oldest forgotten";
+}
+
+// A job of many parts and without a rate was begun earlier.
+class JobTurnsTest : public JobsTest {
+ protected:
+  // Before each part, and before each end.
+  Store& served() override {
+    begun_.acquire();
+    begun_.release();
+    for (const JobView& one : jobs_.list()) {
+      if (one.rate.empty() && one.state == JobState::kRunning) seen_ = one.progress.done;
+      if (!one.rate.empty() && one.state == JobState::kDone && !at_end_) at_end_ = seen_;
+    }
+    return *store_;
+  }
+  std::binary_semaphore begun_{0};
+  std::size_t seen_ = 0;               // letters that the large job has taken
+  std::optional<std::size_t> at_end_;  // the same at the end of the small one
+};
+
+TEST_F(JobTurnsTest, ALargeJobLetsTheOthersHaveTheirTurns) {
+  add_letters(2'000);
+  const auto large = begin(LetterAct::kReplay);
+  const auto small = begin(LetterAct::kReplay, Rate{1'000'000, std::chrono::seconds(1)}, 1);
+  begun_.release();
+  ASSERT_TRUE(comes_to(small->id, JobState::kDone)) << view(small->id).why;
+  ASSERT_TRUE(comes_to(large->id, JobState::kDone)) << view(large->id).why;
+  ASSERT_TRUE(at_end_) << "the small job was over before the last part of the large one";
+  EXPECT_LT(*at_end_, 2'000U);
 }
 
 // Under ThreadSanitizer too.

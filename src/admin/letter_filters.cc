@@ -29,6 +29,15 @@ tl::unexpected<HttpResponse> wrong_value(std::string_view name, std::string_view
                   std::move(fix)));
 }
 
+std::optional<HttpResponse> refusal_of_empty(const ApiCall& call) {
+  for (const auto& [name, value] : call.query) {
+    if (value.empty()) {
+      return bad_request(fmt::format("{} is empty", name), "a value, or leave the parameter out");
+    }
+  }
+  return std::nullopt;
+}
+
 tl::expected<operate::LetterQuery, HttpResponse> letter_query(const ApiCall& call) {
   operate::LetterQuery query;
   query.consumer = call.value("consumer");

@@ -1,6 +1,7 @@
 // Dead letters as a request of the API narrows them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,9 @@ namespace semel::admin {
 // 400: a parameter cannot have that value.
 tl::unexpected<HttpResponse> wrong_value(std::string_view name, std::string_view value,
                                          std::string fix);
+
+// 400 where a parameter is empty: otherwise an empty variable of a script would narrow nothing.
+std::optional<HttpResponse> refusal_of_empty(const ApiCall& call);
 
 // The filters of a list, its groups and its bulk verbs, without a limit; or what is wrong with
 // them. The walk ends before the patience of its client does.

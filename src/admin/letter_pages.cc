@@ -1,6 +1,7 @@
 #include "admin/letter_pages.h"
 
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -32,6 +33,8 @@ constexpr std::size_t kRowsOfPage = 50;
 constexpr std::size_t kGroupsOfPage = 200;
 constexpr std::size_t kKeyOfRow = 60;
 constexpr std::size_t kErrorOfRow = 160;
+// A question shows all of it, unless it is larger than any that people write.
+constexpr std::size_t kSelectionShown = 4'000;
 
 constexpr const char* kScripts[] = {
     "<script src=\"act.js\" defer></script>",
@@ -64,21 +67,6 @@ std::string member_of_problem(const json::Document& document, const char* pointe
   const auto found = document.at(json::Pointer::parse(pointer).value());
   const auto* text = found ? std::get_if<std::string>(&*found) : nullptr;
   return text == nullptr ? std::string() : *text;
-}
-
-// An error of the API, for people.
-HttpResponse readable(HttpResponse answer) {
-  if (answer.content_type != "application/problem+json") return answer;
-  json::Document document;
-  std::string text;
-  if (document.parse(answer.body)) {
-    text = fmt::format("<section><h2>{}</h2><p>{}</p></section>\n",
-                       html(member_of_problem(document, "/detail")),
-                       html(member_of_problem(document, "/fix")));
-  }
-  answer.content_type = "text/html; charset=utf-8";
-  answer.body = frame("error", text, Refreshes::kNever);
-  return answer;
 }
 
 std::string labelled(const char* label, const std::string& value, const char* kind = "word") {
@@ -114,15 +102,15 @@ std::string escaped(std::string_view text) {
   return made;
 }
 
-// The parameters that narrow, as a query; without a leading mark.
-std::string query_of_filter(const ApiCall& call) {
+// The parameters that narrow, as a query, without a leading mark; empty where none does.
+std::string filter_of_page(const ApiCall& call) {
   std::string made;
   for (const char* name : {"consumer", "reason", "where", "replayed"}) {
     const std::string_view value = call.value(name);
     if (value.empty()) continue;
     made += fmt::format("{}{}={}", made.empty() ? "" : "&", name, escaped(value));
   }
-  return made.empty() ? "all=true" : made;
+  return made;
 }
 
 std::string job_row(const JobView& job) {
@@ -149,19 +137,35 @@ std::string jobs_section(const std::vector<JobView>& jobs) {
   return made + "</tbody></table></section>\n";
 }
 
-std::string group_row(const operate::LetterGroup& group) {
+// To the letters of the group, and no others: a reason alone is also the cause of other groups.
+std::string link_of_group(const ApiCall& call, const operate::LetterGroup& group) {
+  std::string where(call.value("where"));
+  if (!where.empty()) where += " and ";
+  where += fmt::format("cause='{}'", group.cause);
+  std::string link = fmt::format("letters?consumer={}&reason={}&where={}", escaped(group.consumer),
+                                 escaped(group.reason), escaped(where));
+  if (const std::string_view replayed = call.value("replayed"); !replayed.empty()) {
+    link += fmt::format("&replayed={}", escaped(replayed));
+  }
+  return link;
+}
+
+std::string group_row(const ApiCall& call, const operate::LetterGroup& group) {
   const std::string& reason = group.cause.empty() ? group.reason : group.cause;
-  return fmt::format(
-             "<tr><th scope=\"row\"><a href=\"letters?consumer={}&amp;reason={}\">{}</a><span "
-             "class=\"about\">{}</span></th>",
-             escaped(group.consumer), escaped(reason), html(printable_text(reason)),
-             html(group.consumer)) +
+  std::string name = html(printable_text(reason));
+  // An empty reason cannot be asked for.
+  if (!group.reason.empty()) {
+    name = fmt::format("<a href=\"{}\">{}</a>", html(link_of_group(call, group)), name);
+  }
+  std::string about = html(group.consumer);
+  if (!group.cause.empty()) about += ", " + html(printable_text(group.reason));
+  return fmt::format("<tr><th scope=\"row\">{}<span class=\"about\">{}</span></th>", name, about) +
          labelled("Letters", count_of(group.count), "number") +
          labelled("Oldest", time_cell(group.oldest)) + labelled("Newest", time_cell(group.newest)) +
          labelled("Newest error", shown(group.newest_error, kErrorOfRow)) + "</tr>\n";
 }
 
-std::string groups_section(const operate::LetterGroups& made) {
+std::string groups_section(const ApiCall& call, const operate::LetterGroups& made) {
   std::string section =
       "<section aria-labelledby=\"groups\"><h2 id=\"groups\">Dead letters by reason</h2>\n";
   if (made.groups.empty()) {
@@ -176,7 +180,7 @@ std::string groups_section(const operate::LetterGroups& made) {
       "class=\"number\" scope=\"col\">Letters</th><th scope=\"col\">Oldest</th><th "
       "scope=\"col\">Newest</th><th "
       "scope=\"col\">Newest error</th></tr></thead><tbody>\n";
-  for (const operate::LetterGroup& group : made.groups) section += group_row(group);
+  for (const operate::LetterGroup& group : made.groups) section += group_row(call, group);
   section += "</tbody></table>\n";
   if (made.walk.next || made.ungrouped > 0) {
     section +=
@@ -194,20 +198,31 @@ HttpResponse groups_page(const ApiCall& call, const ApiSources& sources) {
     const auto made = operate::group_letters(access, *query, kGroupsOfPage);
     if (!made) return problem(made.error());
     return html_answer(
-        200, frame("dead letters", groups_section(*made) + jobs_section(sources.jobs->list()),
+        200, frame("dead letters", groups_section(call, *made) + jobs_section(sources.jobs->list()),
                    Refreshes::kItself));
   });
 }
 
 // A button that sends a write; act.js gives it its effect, and shows it.
-std::string button(const std::string& path, const char* word, const char* question) {
+std::string button(const std::string& path, const char* word, const std::string& question) {
   return fmt::format(
       "<button type=\"button\" hidden data-post=\"{}\" data-question=\"{}\">{}</button> ",
       html(path), html(question), word);
 }
 
-std::string plan_section(const ApiCall& call, const operate::LetterGroups& plan) {
-  const std::string query = query_of_filter(call);
+// "more than 1,000 letters".
+std::string letters_text(std::size_t count, const operate::LetterWalk& walk) {
+  return fmt::format("{}{} {}", walk.next ? "more than " : "", count_of(count),
+                     count == 1 ? "letter" : "letters");
+}
+
+std::string plan_section(const ApiCall& call, const operate::LetterGroups& plan,
+                         const std::string& selection) {
+  const std::size_t all = plan.walk.seen + plan.walk.on_their_way;
+  const std::string letters = letters_text(plan.walk.seen, plan.walk);
+  const std::string discarded = letters_text(all, plan.walk);
+  const std::string filter = filter_of_page(call);
+  const std::string query = filter.empty() ? "all=true" : filter;
   std::string made = fmt::format(
       "<section aria-labelledby=\"plan\"><h2 id=\"plan\">What a replay would do</h2>\n"
       "<p>{}{} tried again, each through its record: what is completed meanwhile is skipped."
@@ -223,15 +238,23 @@ std::string plan_section(const ApiCall& call, const operate::LetterGroups& plan)
            "<p class=\"empty\">To replay needs a token of <code>admin.auth.tokens</code> with the "
            "role <code>operator</code>.</p></section>\n";
   }
-  if (plan.walk.seen == 0) return made + "</section>\n";
+  const bool discards = call.has(core::Role::kAdmin) && all > 0;
+  if (plan.walk.seen == 0 && !discards) return made + "</section>\n";
+  if (discards && plan.walk.on_their_way > 0) {
+    made += fmt::format("<p>A discard would remove {}: those on their way too.</p>\n", discarded);
+  }
   made +=
       "<p><label>rate <select id=\"rate\"><option value=\"\">as fast as it goes</option><option "
       "value=\"10/s\">10/s</option><option value=\"100/s\" selected>100/s</option><option "
       "value=\"1000/s\">1000/s</option></select></label> ";
-  made += button("api/v1/dead-letters:replay?" + query, "Replay", "Replay what matches?");
-  if (call.has(core::Role::kAdmin)) {
+  if (plan.walk.seen > 0) {
+    made += button("api/v1/dead-letters:replay?" + query, "Replay",
+                   fmt::format("Replay {}: {}?", letters, selection));
+  }
+  if (discards) {
     made += button("api/v1/dead-letters:discard?" + query, "Discard",
-                   "Discard what matches? It cannot be brought back.");
+                   fmt::format("Discard {}: {}? What is discarded cannot be brought back.",
+                               discarded, selection));
   }
   return made +
          "</p>\n<noscript><p>Without JavaScript: <code>semel dlq replay</code>, or the API with a "
@@ -250,6 +273,7 @@ std::string letter_row(const DeadLetter& letter) {
 }
 
 HttpResponse letters_page(const ApiCall& call, const ApiSources& sources) {
+  if (auto refusal = refusal_of_empty(call)) return *std::move(refusal);
   auto query = letter_query(call);
   if (!query) return std::move(query.error());
   if (const std::string_view after = call.value("after"); !after.empty()) {
@@ -267,12 +291,15 @@ HttpResponse letters_page(const ApiCall& call, const ApiSources& sources) {
     operate::LetterQuery all = *query;
     all.after = 0;
     all.settled = true;
+    all.foreign = false;
     all.limit = std::numeric_limits<std::size_t>::max();
     const auto plan = operate::group_letters(access, all, 1);
     if (!plan) return problem(plan.error());
-    std::string main = plan_section(call, *plan);
+    const std::string selection =
+        operate::printable(operate::query_text(*query, call.value("where")), kSelectionShown);
+    std::string main = plan_section(call, *plan, selection);
     main += fmt::format("<section aria-labelledby=\"letters\"><h2 id=\"letters\">{}</h2>\n",
-                        shown(operate::query_text(*query, call.value("where")), kErrorOfRow));
+                        html(selection));
     if (table.empty()) {
       main +=
           "<p class=\"empty\">None matches. <a href=\"dead-letters\">All dead letters</a></p>\n";
@@ -286,8 +313,9 @@ HttpResponse letters_page(const ApiCall& call, const ApiSources& sources) {
           table + "</tbody></table>\n";
     }
     if (walk->next) {
-      main += fmt::format("<p><a href=\"letters?{}&amp;after={}\">Next page</a></p>\n",
-                          html(query_of_filter(call)), *walk->next);
+      const std::string filter = filter_of_page(call);
+      main += fmt::format("<p><a href=\"letters?{}{}after={}\">Next page</a></p>\n", html(filter),
+                          filter.empty() ? "" : "&amp;", *walk->next);
     }
     return html_answer(200, frame("dead letters", main + "</section>\n", Refreshes::kNever));
   });
@@ -338,12 +366,22 @@ HttpResponse job_page(const ApiCall& call, const ApiSources& sources) {
   return html_answer(200, frame("job", main, Refreshes::kItself));
 }
 
+constexpr QueryParameter kPageParameters[] = {{"consumer", "string", {}},
+                                              {"reason", "string", {}},
+                                              {"replayed", "boolean", {}},
+                                              {"where", "string", {}},
+                                              {"after", "string", {}}};
+constexpr QueryParameter kJobParameters[] = {{"id", "string", {}}};
+
 struct LetterPage {
   std::string_view path;
+  std::span<const QueryParameter> query;
   HttpResponse (*show)(const ApiCall&, const ApiSources&);
 };
 constexpr LetterPage kLetterPages[] = {
-    {"/dead-letters", groups_page}, {"/letters", letters_page}, {"/job", job_page}};
+    {"/dead-letters", std::span(kPageParameters).first(4), groups_page},
+    {"/letters", kPageParameters, letters_page},
+    {"/job", kJobParameters, job_page}};
 
 constexpr std::string_view kActScript = R"js(
 'use strict';
@@ -383,8 +421,8 @@ std::optional<HttpReply> letter_page(const HttpRequest& request, const Caller& c
                                      const ApiSources& sources) {
   for (const LetterPage& page : kLetterPages) {
     if (page.path != request.path) continue;
-    auto query = request.query();
-    if (!query) return readable(bad_request("the query has an escape that is none", "%25"));
+    auto query = query_for(page.query, request);
+    if (!query) return readable(std::move(query.error()));
     HttpTask task;
     task.run = [&page, &sources, call = ApiCall{caller, {}, *std::move(query), {}, {}}] {
       return readable(page.show(call, sources));
@@ -396,6 +434,20 @@ std::optional<HttpReply> letter_page(const HttpRequest& request, const Caller& c
     return task;
   }
   return std::nullopt;
+}
+
+HttpResponse readable(HttpResponse answer) {
+  if (answer.content_type != "application/problem+json") return answer;
+  json::Document document;
+  std::string text;
+  if (document.parse(answer.body)) {
+    text = fmt::format("<section><h2>{}</h2><p>{}</p></section>\n",
+                       html(member_of_problem(document, "/detail")),
+                       html(member_of_problem(document, "/fix")));
+  }
+  answer.content_type = "text/html; charset=utf-8";
+  answer.body = frame("error", text, Refreshes::kNever);
+  return answer;
 }
 
 std::string_view act_script() noexcept { return kActScript; }

@@ -15,6 +15,9 @@ namespace semel::admin {
 std::optional<HttpReply> letter_page(const HttpRequest& request, const Caller& caller,
                                      const ApiSources& sources);
 
+// An error of the API, for people.
+HttpResponse readable(HttpResponse problem);
+
 // The script of their buttons, at act.js.
 std::string_view act_script() noexcept;
 

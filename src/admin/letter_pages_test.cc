@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "admin/html.h"
 #include "admin/test_api.h"
 #include "tests/support/waiting.h"
 
@@ -41,7 +42,9 @@ TEST_F(LetterPagesTest, GroupsLeadToTheirLetters) {
   EXPECT_EQ(answer.status, 200) << answer.body;
   EXPECT_NE(answer.header("Content-Security-Policy").find("form-action 'none'"), std::string::npos);
   EXPECT_EQ(answer.header("Cache-Control"), "no-store");
-  EXPECT_TRUE(shows(answer.body, "href=\"letters?consumer=payments&amp;reason=handler.native\""))
+  EXPECT_TRUE(shows(answer.body,
+                    "href=\"letters?consumer=payments&amp;reason=handler.native&amp;"
+                    "where=cause%3D%27%27\""))
       << answer.body;
   EXPECT_TRUE(shows(answer.body, "data-label=\"Letters\">2</td>"));
   const std::string letters =
@@ -68,6 +71,72 @@ TEST_F(LetterPagesTest, OnlyWhatTheRoleMayDoIsOffered) {
   EXPECT_TRUE(shows(page(Role::kAdmin, path), "dead-letters:discard"));
 }
 
+TEST_F(LetterPagesTest, AParameterThatIsWrongOffersNothing) {
+  finish("one", Finish::To::kDead, "handler.native");
+  for (const char* path :
+       {"/letters?resaon=x", "/letters?reason=handler.native&limit=1", "/letters?all=true",
+        "/letters?consumer=", "/letters?reason=", "/letters?consumer=payments&consumer=payments",
+        "/dead-letters?resaon=x", "/dead-letters?after=1", "/job?job=1"}) {
+    const auto answer = get_as(Role::kAdmin, path);
+    EXPECT_EQ(answer.status, 400) << path;
+    EXPECT_FALSE(shows(answer.body, "data-post")) << answer.body;
+  }
+  EXPECT_TRUE(shows(page(Role::kAdmin, "/letters?resaon=x"),
+                    "there is no parameter &quot;resaon&quot; here"));
+}
+
+TEST_F(LetterPagesTest, TheQuestionSaysWhatIsDoneToHowMany) {
+  finish("one", Finish::To::kDead, "handler.native");
+  finish("two", Finish::To::kDead, "payload.invalid");
+  const std::string all = page(Role::kAdmin, "/letters");
+  EXPECT_TRUE(shows(all, "data-question=\"Replay 2 letters: all?\"")) << all;
+  EXPECT_TRUE(shows(all, "data-question=\"Discard 2 letters: all? ")) << all;
+  EXPECT_TRUE(shows(all, "dead-letters:replay?all=true\"")) << all;
+  const std::string one = page(Role::kAdmin, "/letters?consumer=payments&where=key%3Done");
+  EXPECT_TRUE(shows(one, "Replay 1 letter: consumer=payments and key=one?")) << one;
+}
+
+// The same word is the reason of one group and the cause of another.
+TEST_F(LetterPagesTest, AGroupLeadsToItsLettersAndNoOthers) {
+  error_ = "handler.http.503: it is away";
+  finish("one", Finish::To::kDead, "handler.http.503");
+  finish("two", Finish::To::kDead, "attempts.exhausted");
+  finish("three", Finish::To::kDead, "attempts.exhausted");
+  error_ = "no word";
+  finish("four", Finish::To::kDead, "attempts.exhausted");
+  const std::string groups = page(Role::kRead, "/dead-letters?where=age%3C1d");
+  struct Row {
+    std::string link, letters;
+  };
+  const std::string filter = "&where=age%3C1d%20and%20cause%3D%27";
+  for (const Row& row :
+       {Row{"letters?consumer=payments&reason=handler.http.503" + filter + "%27", "1 letter:"},
+        Row{"letters?consumer=payments&reason=attempts.exhausted" + filter + "handler.http.503%27",
+            "2 letters:"},
+        Row{"letters?consumer=payments&reason=attempts.exhausted" + filter + "%27", "1 letter:"}}) {
+    EXPECT_TRUE(shows(groups, "href=\"" + html(row.link) + "\"")) << groups;
+    const std::string letters = page(Role::kAdmin, "/" + row.link);
+    EXPECT_TRUE(shows(letters, "Discard " + row.letters)) << letters;
+    EXPECT_TRUE(shows(letters, "Replay " + row.letters)) << letters;
+  }
+}
+
+TEST_F(LetterPagesTest, EachButtonSaysTheCountOfItsOwnAct) {
+  for (const char* key : {"one", "two", "three"}) finish(key, Finish::To::kDead, "handler.native");
+  DeadLetters& store = *store_->facets().dead_letters;
+  const std::int64_t first = store.list({}).value().at(0).id;
+  ASSERT_EQ(store.replay({&first, 1}).value().replayed, 1U);
+  const std::string letters = page(Role::kAdmin, "/letters?consumer=payments");
+  EXPECT_TRUE(shows(letters, "Replay 2 letters: consumer=payments?")) << letters;
+  EXPECT_TRUE(shows(letters, "Discard 3 letters: consumer=payments?"));
+  EXPECT_TRUE(shows(letters, "A discard would remove 3 letters: those on their way too."));
+  const std::string one = page(Role::kAdmin, "/letters?where=key%3Done");
+  EXPECT_FALSE(shows(one, "dead-letters:replay")) << one;
+  EXPECT_TRUE(shows(one, "Discard 1 letter: key=one?"));
+  const std::string done = page(Role::kAdmin, "/letters?replayed=true");
+  EXPECT_FALSE(shows(done, "data-post")) << "none is done, and none that is on its way matches";
+}
+
 TEST_F(LetterPagesTest, LettersComePageByPage) {
   for (int i = 0; i < 60; ++i) {
     finish(fmt::format("key-{:02}", i), Finish::To::kDead, "handler.native");
@@ -75,6 +144,7 @@ TEST_F(LetterPagesTest, LettersComePageByPage) {
   const std::string first = page(Role::kRead, "/letters?consumer=payments");
   EXPECT_TRUE(shows(first, ">key-49<"));
   EXPECT_FALSE(shows(first, ">key-50<"));
+  EXPECT_TRUE(shows(page(Role::kRead, "/letters"), "href=\"letters?after="));
   const auto at = first.find("letters?consumer=payments&amp;after=");
   ASSERT_NE(at, std::string::npos) << first;
   const auto number = first.substr(at + 36, first.find('"', at) - at - 36);
@@ -118,6 +188,11 @@ TEST_F(LetterPagesTest, ErrorsAreReadByPeople) {
   const auto wrong = get_as(Role::kRead, "/letters?where=nokey%3D1");
   EXPECT_EQ(wrong.status, 400);
   EXPECT_EQ(wrong.header("Content-Type"), "text/html; charset=utf-8");
+  EXPECT_EQ(wrong.header("Content-Security-Policy"),
+            get_as(Role::kRead, "/dead-letters").header("Content-Security-Policy"));
+  const auto unknown = get_as(Role::kRead, "/letters?resaon=x");
+  EXPECT_EQ(unknown.header("Content-Security-Policy"), wrong.header("Content-Security-Policy"));
+  EXPECT_NE(wrong.header("Content-Security-Policy"), "");
   EXPECT_TRUE(shows(wrong.body, "where, column 1: unknown field &quot;nokey&quot;")) << wrong.body;
   EXPECT_EQ(get_as(Role::kRead, "/job?id=5").status, 404);
   EXPECT_EQ(get_as(Role::kRead, "/job").status, 404);
@@ -126,6 +201,26 @@ TEST_F(LetterPagesTest, ErrorsAreReadByPeople) {
   const auto away = get_as(Role::kRead, "/dead-letters");
   EXPECT_EQ(away.status, 503);
   EXPECT_TRUE(shows(away.body, "the run has no store now"));
+}
+
+// On one connection, so that they come faster than the rate makes up for.
+TEST_F(LetterPagesTest, PagesCountAsRequestsOfTheirCaller) {
+  std::string sent;
+  const int count = static_cast<int>(3 * Api::kBurst);
+  for (int i = 1; i <= count; ++i) {
+    sent += "GET /job?job=1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " +
+            secret_of(Role::kRead) + (i == count ? "\r\nConnection: close\r\n\r\n" : "\r\n\r\n");
+  }
+  const std::string answers = test::http_raw(server_->port(), sent);
+  const auto refused = answers.rfind("HTTP/1.1 429 ");
+  ASSERT_NE(refused, std::string::npos) << answers.substr(0, 4'000);
+  EXPECT_TRUE(shows(answers.substr(0, refused), "HTTP/1.1 400 "));
+  const auto answer = test::http_answer(answers.substr(refused));
+  EXPECT_EQ(answer.header("Content-Type"), "text/html; charset=utf-8");
+  EXPECT_EQ(answer.header("Retry-After"), "1");
+  EXPECT_NE(answer.header("Content-Security-Policy"), "");
+  EXPECT_TRUE(shows(answer.body, "too many requests of one caller")) << answer.body;
+  EXPECT_EQ(get_as(Role::kOperator, "/letters").status, 200) << "another caller";
 }
 
 TEST_F(LetterPagesTest, ATokenIsNeededAndAnotherSiteAsksNothing) {

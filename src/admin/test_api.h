@@ -128,7 +128,7 @@ class ApiTest : public ::testing::Test {
     finish.to = to;
     finish.lease = std::get<Acquired>(claims[0]).lease;
     finish.reason = reason;
-    finish.error = "it went wrong";
+    finish.error = error_;
     finish.result = to == Finish::To::kCompleted ? "the result" : "";
     finish.keep = to == Finish::To::kCompleted ? nullptr : &one;
     ASSERT_EQ(store_->finish({&finish, 1}).value()[0], Applied::kYes);
@@ -138,6 +138,7 @@ class ApiTest : public ::testing::Test {
   const std::unique_ptr<Store> store_;
   const ConsumerNumber number_;
   std::atomic<bool> running_ = true;
+  std::string error_ = "it went wrong";  // of what is finished
   Overview overview_;
   Jobs jobs_{config_, [this](const auto& use) { return with_store(use); },
              std::chrono::milliseconds(5)};

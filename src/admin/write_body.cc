@@ -27,11 +27,11 @@ tl::expected<json::Scalar, HttpResponse> member_of(json::Document& document,
   return *std::move(found);
 }
 
-tl::expected<std::string, HttpResponse> text_member(json::Document& document,
-                                                    std::string_view name) {
+tl::expected<std::optional<std::string>, HttpResponse> text_member(json::Document& document,
+                                                                   std::string_view name) {
   auto found = member_of(document, name);
   if (!found) return tl::unexpected(std::move(found.error()));
-  if (std::holds_alternative<json::Absent>(*found)) return std::string();
+  if (std::holds_alternative<json::Absent>(*found)) return std::nullopt;
   if (auto* text = std::get_if<std::string>(&*found)) return std::move(*text);
   return tl::unexpected(bad_request(fmt::format("\"{}\" must be a string", name),
                                     name == "rate" ? "such as \"50/s\"" : ""));
@@ -94,12 +94,14 @@ tl::expected<WriteBody, HttpResponse> write_body(const ApiCall& call) {
   if (auto refusal = refusal_of_members(call.body, call.members)) {
     return tl::unexpected(*std::move(refusal));
   }
-  for (const auto& [name, to] : {std::pair{"reason", &body.reason}, std::pair{"as", &body.as},
-                                 std::pair{"rate", &body.rate}}) {
+  for (const auto& [name, to] : {std::pair{"reason", &body.reason}, std::pair{"as", &body.as}}) {
     auto member = text_member(document, name);
     if (!member) return tl::unexpected(std::move(member.error()));
-    *to = *std::move(member);
+    if (*member) *to = **std::move(member);
   }
+  auto rate = text_member(document, "rate");
+  if (!rate) return tl::unexpected(std::move(rate.error()));
+  body.rate = *std::move(rate);
   auto dry_run = flag_member(document, "dry_run");
   if (!dry_run) return tl::unexpected(std::move(dry_run.error()));
   body.dry_run = *dry_run;

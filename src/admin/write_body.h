@@ -1,6 +1,7 @@
 // The body of a write: a JSON object with the members that its route has, and no others.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "admin/api_route.h"
@@ -10,7 +11,7 @@ namespace semel::admin {
 struct WriteBody {
   std::string reason;
   std::string as;
-  std::string rate;
+  std::optional<std::string> rate;
   bool dry_run = false;
 };
 

@@ -145,7 +145,7 @@ front                a duplicate: the window in front of the records knew it (E0
 
   --where 'consumer=orders and reason=handler.http.503 and age>1h'
 
-dead letters    consumer, reason, key, type, error, attempts, age (since it died)
+dead letters    consumer, reason, key, type, error, attempts, age (since it died), cause
 records         consumer, state, key, reason, error, attempt, age (since it was first
                 met, or completed)
 

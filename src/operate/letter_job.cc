@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "system/utc_clock.h"
+
 namespace semel::operate {
 
 namespace {
@@ -17,10 +19,16 @@ constexpr std::chrono::milliseconds kWalkOfPart{500};
 // So many refusals in a row are not about single letters.
 constexpr std::size_t kMostRefusals = 100;
 
+// Otherwise letters would become old enough for a filter, or too old, while the job runs.
+LetterWork with_fixed_time(LetterWork work) {
+  if (!work.query.now) work.query.now = system::utc_now();
+  return work;
+}
+
 }  // namespace
 
 LetterJob::LetterJob(LetterWork work)
-    : work_(std::move(work)), throttle_(work_.rate), after_(work_.query.after) {}
+    : work_(with_fixed_time(std::move(work))), throttle_(work_.rate), after_(work_.query.after) {}
 
 bool LetterJob::passes(const Error& error) noexcept {
   return error.kind != ErrorKind::kRejected && error.kind != ErrorKind::kLimit;
@@ -58,19 +66,24 @@ Result<bool> LetterJob::act(const StoreAccess& access) {
   query.up_to = last_;
   query.limit = std::min(throttle_.most(), work_.query.limit - progress_.taken());
   query.until = std::chrono::steady_clock::now() + kWalkOfPart;
-  std::vector<std::int64_t> ids;
-  const auto walk =
-      walk_letters(access, query, [&](const DeadLetter& one) { ids.push_back(one.id); });
+  std::vector<Met> part;
+  const auto walk = walk_letters(access, query, [&](const DeadLetter& one) {
+    part.push_back({one.id, one.replayed});
+  });
   if (!walk) return failure(walk.error());
-  settle_doubt(ids, walk->next);
-  if (!ids.empty()) {
+  settle_doubt(part, walk->next);
+  if (!part.empty()) {
+    std::vector<std::int64_t> ids;
+    for (const Met& one : part) ids.push_back(one.id);
     const auto begun = std::chrono::steady_clock::now();
     const std::size_t before = progress_.taken();
     const auto taken = take(access, ids);
     throttle_.took(progress_.taken() - before, begun);
     if (!taken) {
-      std::erase_if(ids, [&](std::int64_t id) { return id <= after_; });
-      if (taken.error().kind == ErrorKind::kInDoubt) doubtful_ = std::move(ids);
+      std::erase_if(part, [&](const Met& one) { return one.id <= after_; });
+      if (taken.error().kind == ErrorKind::kInDoubt) {
+        doubtful_.insert(doubtful_.end(), part.begin(), part.end());
+      }
       return failure(taken.error());
     }
   }
@@ -79,10 +92,16 @@ Result<bool> LetterJob::act(const StoreAccess& access) {
   return more || finish();
 }
 
-void LetterJob::settle_doubt(std::span<const std::int64_t> ids, std::optional<std::int64_t> next) {
-  std::erase_if(doubtful_, [&](std::int64_t id) {
-    if (next && id > *next) return false;
-    if (std::ranges::find(ids, id) == ids.end()) ++progress_.done;
+// Takes out of the part what was done before. A letter without a key has no record that hides it
+// from the walk.
+void LetterJob::settle_doubt(std::vector<Met>& part, std::optional<std::int64_t> next) {
+  std::erase_if(doubtful_, [&](const Met& before) {
+    if (next && before.id > *next) return false;
+    const auto now = std::ranges::find(part, before.id, &Met::id);
+    const bool met = now != part.end();
+    const bool done = !met || now->replayed > before.replayed;
+    if (done) ++progress_.done;
+    if (done && met) part.erase(now);
     return true;
   });
 }

@@ -45,6 +45,7 @@ struct LetterProgress {
 // One thread at a time.
 class LetterJob {
  public:
+  // Ages are those of this moment, unless the query has another one.
   explicit LetterJob(LetterWork work);
 
   // Does the next part, however early; false: that was the last one. With an error for which
@@ -60,9 +61,15 @@ class LetterJob {
  private:
   Result<bool> count(const StoreAccess& access);
   Result<bool> act(const StoreAccess& access);
+  // A letter as a walk met it.
+  struct Met {
+    std::int64_t id = 0;
+    int replayed = 0;  // times
+  };
+
   Result<void> take(const StoreAccess& access, std::span<const std::int64_t> ids);
   Result<void> take_together(const StoreAccess& access, std::span<const std::int64_t> ids);
-  void settle_doubt(std::span<const std::int64_t> ids, std::optional<std::int64_t> next);
+  void settle_doubt(std::vector<Met>& part, std::optional<std::int64_t> next);
   bool finish();
 
   const LetterWork work_;
@@ -71,8 +78,9 @@ class LetterJob {
   std::size_t counted_ = 0;
   std::int64_t last_ = 0;   // id of the last letter that was counted
   std::int64_t after_ = 0;  // the walk goes on above it
-  // Letters of a part whose answer was lost. Those that a later walk does not meet were done.
-  std::vector<std::int64_t> doubtful_;
+  // Letters of parts whose answer was lost. Those that a later walk does not meet were done, and
+  // those that were replayed once more by then.
+  std::vector<Met> doubtful_;
   std::size_t failed_in_a_row_ = 0;
 };
 

@@ -13,6 +13,10 @@
 #include <fmt/format.h>
 #include <semel/memory.h>
 
+#include "system/utc_clock.h"
+#include "tests/support/builders.h"
+#include "tests/support/waiting.h"
+
 namespace semel::operate {
 namespace {
 
@@ -22,6 +26,7 @@ constexpr const char* kOneConsumer =
     "consumers:\n"
     "  - { name: payments, source: { stdin: {} }, key: json:/id, handler: { native: pay } }\n";
 
+Error connection_cut() { return {ErrorKind::kInDoubt, "R252", "the connection was cut", {}}; }
 Error store_away() { return {ErrorKind::kUnavailable, "R250", "no route to host", {}}; }
 
 // Says of each replay and discard how it goes: nothing, or an error before it or after it.
@@ -37,7 +42,9 @@ class FaultyLetters final : public DeadLetters {
       if (auto error = before(ids)) return failure(*error);
     }
     for (const std::int64_t id : ids) ++times[id];
-    return letters_.replay(ids);
+    auto report = letters_.replay(ids);
+    if (after) return failure(*std::exchange(after, std::nullopt));
+    return report;
   }
   Result<std::size_t> discard(std::span<const std::int64_t> ids) override {
     auto discarded = letters_.discard(ids);
@@ -67,18 +74,36 @@ class LetterJobTest : public ::testing::Test {
       : config_(config::load_text(kOneConsumer, "semel.yaml").config.value()),
         store_(make_memory_store()),
         letters_(*store_->facets().dead_letters) {
-    EXPECT_TRUE(store_->attach({"payments", "recipe", false, {}}));
+    number_ = store_->attach({"payments", "recipe", false, {}}).value();
   }
-  void add(int count) {
+  void add(int count, StoreTime died = {}) {
     std::vector<ForeignLetter> letters;
     for (int i = 0; i < count; ++i) {
       DeadLetter letter;
       letter.consumer = "payments";
       letter.reason = "handler.native";
       letter.position = std::to_string(added_++);
+      letter.dead_at = died;
       letters.push_back({std::move(letter), std::nullopt});
     }
     ASSERT_TRUE(letters_.add(letters));
+  }
+  // Each with its record.
+  void add_with_keys(int count) {
+    for (int i = 0; i < count; ++i) {
+      const std::string key = "key-" + std::to_string(added_++);
+      Message::Parts parts = test::make_parts(number_, key);
+      parts.key.id = config_.consumers[0].key.id_of(number_, key);
+      const Message message(std::move(parts));
+      const Message* const pointer = &message;
+      const auto claims = store_->claim({&pointer, 1}, {}).value();
+      Finish finish;
+      finish.to = Finish::To::kDead;
+      finish.lease = std::get<Acquired>(claims[0]).lease;
+      finish.reason = "handler.native";
+      finish.keep = &message;
+      ASSERT_EQ(store_->finish({&finish, 1}).value()[0], Applied::kYes);
+    }
   }
   std::size_t stored() {
     DeadLetterFilter all;
@@ -110,6 +135,7 @@ class LetterJobTest : public ::testing::Test {
   const config::Config config_;
   const std::unique_ptr<Store> store_;
   FaultyLetters letters_;
+  ConsumerNumber number_{};
   int added_ = 0;
 };
 
@@ -133,6 +159,41 @@ TEST_F(LetterJobTest, LettersThatComeMeanwhileAreLeft) {
   run(job);
   EXPECT_EQ(job.progress().done, 3U);
   EXPECT_EQ(stored(), 2U);
+}
+
+TEST_F(LetterJobTest, AgesAreThoseOfItsBeginning) {
+  const auto now = std::chrono::time_point_cast<StoreTime::duration>(system::utc_now());
+  add(2, now - std::chrono::hours(2));
+  add(3, now);
+  LetterWork young = work(LetterAct::kDiscard);
+  young.query.where = Where::parse("age<1h", letter_fields()).value();
+  // As a job that began an hour ago sees it.
+  LetterWork earlier = young;
+  earlier.query.now = now - std::chrono::minutes(90);
+  LetterJob then(earlier);
+  ASSERT_TRUE(then.step(access()).value());
+  EXPECT_EQ(then.progress().total, 5U);
+  LetterJob job(young);
+  ASSERT_TRUE(job.step(access()).value());
+  EXPECT_EQ(job.progress().total, 3U);
+  run(then);
+  EXPECT_EQ(then.progress().done, 5U) << "they are as old as they were when it was counted";
+  EXPECT_EQ(stored(), 0U);
+}
+
+TEST_F(LetterJobTest, LettersDoNotGrowTooOldForTheFilterMeanwhile) {
+  const auto now = std::chrono::time_point_cast<StoreTime::duration>(system::utc_now());
+  constexpr auto kAge = std::chrono::milliseconds(300);
+  add(3, now);
+  LetterWork young = work(LetterAct::kDiscard);
+  young.query.where = Where::parse("age<300ms", letter_fields()).value();
+  young.query.now = now;
+  LetterJob job(young);
+  ASSERT_TRUE(job.step(access()).value());
+  ASSERT_TRUE(test::comes_true([&] { return system::utc_now() > now + kAge; }));
+  run(job);
+  EXPECT_EQ(job.progress().done, 3U);
+  EXPECT_EQ(job.progress().gone, 0U);
 }
 
 TEST_F(LetterJobTest, WhatIsGoneMeanwhileIsCounted) {
@@ -183,6 +244,42 @@ TEST_F(LetterJobTest, ALostAnswerIsLookedAfter) {
   run(job);
   EXPECT_EQ(job.progress().done, 5U) << "they were discarded before the cut";
   EXPECT_EQ(job.progress().gone, 0U);
+}
+
+// Half of them have no record that says that they are on their way.
+TEST_F(LetterJobTest, AReplayWhoseAnswerWasLostIsNotRepeated) {
+  add(3);
+  add_with_keys(3);
+  add(2);
+  LetterJob job(work(LetterAct::kReplay));
+  ASSERT_TRUE(job.step(access()).value());
+  ASSERT_EQ(job.progress().total, 8U);
+  letters_.after = connection_cut();
+  EXPECT_FALSE(job.step(access()));
+  EXPECT_EQ(job.progress().done, 0U);
+  run(job);
+  EXPECT_EQ(job.progress().done, 8U);
+  EXPECT_EQ(job.progress().gone, 0U);
+  EXPECT_EQ(letters_.times.size(), 8U);
+  EXPECT_TRUE(std::ranges::all_of(letters_.times, [](const auto& one) { return one.second == 1; }));
+}
+
+// The part that is cut holds letters that come after the place at which the walk stops.
+TEST_F(LetterJobTest, DoubtsBehindTheEndOfAWalkAreKept) {
+  add(600);
+  LetterJob job(work(LetterAct::kReplay));
+  ASSERT_TRUE(job.step(access()).value());
+  letters_.after = connection_cut();
+  EXPECT_FALSE(job.step(access())) << "the first part";
+  ASSERT_TRUE(job.step(access()).value()) << "all of it was done";
+  EXPECT_EQ(job.progress().done, letters_.times.size());
+  letters_.before = [](auto) { return std::optional(connection_cut()); };
+  EXPECT_FALSE(job.step(access())) << "the second part";
+  letters_.before = nullptr;
+  run(job);
+  EXPECT_EQ(job.progress().done, 600U);
+  EXPECT_EQ(letters_.times.size(), 600U);
+  EXPECT_TRUE(std::ranges::all_of(letters_.times, [](const auto& one) { return one.second == 1; }));
 }
 
 TEST_F(LetterJobTest, ALetterThatTheStoreRefusesCostsItsNeighboursNothing) {

@@ -28,15 +28,16 @@ constexpr WhereField kLetterFields[] = {{"consumer"},
                                         {"type"},
                                         {"error"},
                                         {"attempts", WhereField::Kind::kNumber},
-                                        {"age", WhereField::Kind::kAge}};
+                                        {"age", WhereField::Kind::kAge},
+                                        {"cause"}};
 
 class Walk {
  public:
   Walk(const StoreAccess& access, const LetterQuery& query)
-      : access_(access), query_(query), now_(system::utc_now()) {
+      : access_(access), query_(query), now_(query.now.value_or(system::utc_now())) {
     filter_.consumer = query.where.equal_to("consumer");
     if (!query.consumer.empty()) filter_.consumer = query.consumer;
-    named_ = filter_.consumer.has_value();
+    foreign_ = query.foreign && filter_.consumer.has_value();
     filter_.after = query.after;
     filter_.limit = query.limit < kPage ? std::min(kPage, query.limit + kSpare) : kPage;
   }
@@ -81,19 +82,18 @@ class Walk {
       return false;
     }
     if (!matches(query_.where, letter, now_)) return false;
-    if (!named_ && access_.config.find(letter.consumer) == nullptr) {
+    if (!foreign_ && access_.config.find(letter.consumer) == nullptr) {
       ++walk_.foreign;
       return false;
     }
     const auto since = state_since_replay(letter);
     if (!since) return failure(since.error());
-    if (query_.settled && (*since == RecordState::kRetrying || *since == RecordState::kConsuming)) {
-      ++walk_.on_their_way;
-      return false;
-    }
     const bool done = *since == RecordState::kCompleted;
     if (done && !query_.replayed) ++walk_.done;
-    return done == query_.replayed;
+    if (done != query_.replayed) return false;
+    const bool waits = *since == RecordState::kRetrying || *since == RecordState::kConsuming;
+    if (query_.settled && waits) ++walk_.on_their_way;
+    return !query_.settled || !waits;
   }
 
   // The record of a letter that was replayed, where it speaks for that letter. A letter without a
@@ -125,7 +125,7 @@ class Walk {
   const StoreAccess& access_;
   const LetterQuery& query_;
   const StoreTime now_;
-  bool named_ = false;
+  bool foreign_ = false;  // letters of consumers that are not in the config match too
   DeadLetterFilter filter_;
   std::map<std::string, std::optional<ConsumerNumber>> numbers_;
   LetterWalk walk_;
@@ -152,6 +152,7 @@ bool matches(const Where& where, const DeadLetter& letter, StoreTime now) {
     if (field == "key") return std::string_view(letter.key);
     if (field == "type") return std::string_view(letter.type);
     if (field == "error") return std::string_view(letter.error);
+    if (field == "cause") return cause_of(letter.reason, letter.error);
     if (field == "attempts") return std::int64_t{letter.attempts};
     return (now - letter.dead_at).count();
   });

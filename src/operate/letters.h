@@ -24,9 +24,11 @@ bool matches(const Where& where, const DeadLetter& letter, StoreTime now);
 
 struct LetterQuery {
   std::string consumer;   // empty: letters of the config's consumers, and of no other
+  bool foreign = true;    // a consumer that is named need not be in the config
   std::string reason;     // or the cause; empty: any
   bool replayed = false;  // those that were replayed and are done since, and no others
   Where where;
+  std::optional<StoreTime> now;  // gives the ages; none: the time at which the walk begins
   // Leaves out letters that were replayed and whose message is on its way since.
   bool settled = false;
   std::int64_t after = 0;             // ids above this one

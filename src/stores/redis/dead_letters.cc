@@ -42,7 +42,7 @@ class Letters final : public DeadLetters {
     return core::contained([&] {
       ReplayReport report;
       if (core_.names.cluster) {
-        for (const std::int64_t id : ids) count(replay_on_cluster(core_, id), report);
+        replay_each_on_cluster(ids, report);
         return report;
       }
       std::vector<std::int64_t> left(ids.begin(), ids.end());
@@ -77,6 +77,7 @@ class Letters final : public DeadLetters {
   }
 
  private:
+  void replay_each_on_cluster(std::span<const std::int64_t> ids, ReplayReport& report);
   static void count(Replayed how, ReplayReport& report) {
     report.replayed += how == Replayed::kYes ? 1 : 0;
     report.skipped_completed += how == Replayed::kCompleted ? 1 : 0;
@@ -183,6 +184,20 @@ std::vector<std::int64_t> Letters::replay_now(std::span<const std::int64_t> ids,
     }
   }
   return again;
+}
+
+// An error tells no report: once some are replayed it must say that they may be.
+void Letters::replay_each_on_cluster(std::span<const std::int64_t> ids, ReplayReport& report) {
+  for (const std::int64_t id : ids) {
+    try {
+      count(replay_on_cluster(core_, id), report);
+    } catch (const core::Failure& failed) {
+      if (report.replayed == 0) throw;
+      Error error = failed.error();
+      error.kind = ErrorKind::kInDoubt;
+      core::fail(std::move(error), failed.code());
+    }
+  }
 }
 
 Edited Letters::edit_now(const LetterEdit& edit) {
