@@ -31,6 +31,8 @@ constexpr const char* kSignatures[] = {
     "functions_version()",
     "semel_refuse(text, text, text)",
     "fingerprint(bytea)",
+    "semel_key_fault(text)",
+    "semel_print_fault(bytea, bytea)",
     "semel_arrived(bytea, bytea)",
     "semel_key_id(bigint, text)",
     "semel_place(text)",

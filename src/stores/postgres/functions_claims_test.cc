@@ -213,7 +213,6 @@ TEST_F(FunctionsClaims, BadInputIsRefusedWithOurCodeAndAHint) {
       {"claim('nobody', 'k')", "SM272"},
       {"claim(NULL, 'k')", "SM272"},
       {"claim_many('payments', NULL)", "SM271"},
-      {"claim_many('payments', ARRAY['a', NULL])", "SM271"},
       {"claim_many('payments', ARRAY['a', 'b'], ARRAY['1']::bytea[])", "SM271"},
       {"claim_many('payments', ARRAY[['a', 'b']])", "SM271"},
       {"done('payments', 'k', repeat('x', 1048577))", "SM271"},
@@ -226,6 +225,29 @@ TEST_F(FunctionsClaims, BadInputIsRefusedWithOurCodeAndAHint) {
     EXPECT_NE(refusal.message.find(code), std::string::npos) << call << refusal.message;
   }
   EXPECT_EQ(sql("SELECT count(*) FROM semel.semel_record"), "0");
+}
+
+// It would come again with its batch, and stop its neighbours for ever.
+TEST_F(FunctionsClaims, AnInvalidKeyOfABatchIsAnsweredAsSuchAndItAlone) {
+  const std::string batch =
+      "SELECT key IS NOT NULL, outcome, retry_after IS NULL, reason FROM semel.claim_many("
+      "'payments', ARRAY['a', NULL, '', repeat('x', 65537), 'short', 'both', 'printed', 'a'], "
+      "ARRAY['1', '1', '1', '1', NULL, '1', NULL, '1']::bytea[], "
+      "ARRAY[NULL, NULL, NULL, NULL, '123456789012345', semel.fingerprint('1'), "
+      "semel.fingerprint('1'), NULL]::bytea[])";
+  const auto answers = [](const char* first, const char* printed) {
+    return fmt::format(
+        "t|{}|t|\nf|invalid|t|an empty key identifies nothing\n"
+        "t|invalid|t|an empty key identifies nothing\n"
+        "t|invalid|t|the key has 65537 bytes, the limit is 65536\n"
+        "t|invalid|t|the fingerprint has 15 bytes\n"
+        "t|invalid|t|a payload and a fingerprint were given\nt|{}|t|\nt|duplicate|t|",
+        first, printed);
+  };
+  EXPECT_EQ(client_.ask(batch), answers("new", "new"));
+  EXPECT_EQ(client_.ask(batch), answers("duplicate", "duplicate"));
+  EXPECT_EQ(sql("SELECT count(*) FROM semel.semel_record"), "2");
+  EXPECT_EQ(many("ARRAY[NULL, '']"), "1||invalid|\n2||invalid|");
 }
 
 TEST_F(FunctionsClaims, ABackslashIsABackslashWhateverTheSessionIsSetTo) {

@@ -106,7 +106,8 @@ BEGIN
 END $semel$;
 
 -- One row for each key, in the order given. A key that stands twice is answered as if it had been
--- claimed twice.
+-- claimed twice. A key that cannot be claimed is answered 'invalid', so that its neighbours are
+-- claimed whenever a batch comes with it.
 CREATE OR REPLACE FUNCTION {schema}.claim_many(
   consumer text, keys text[], payloads bytea[] DEFAULT NULL, fingerprints bytea[] DEFAULT NULL)
 RETURNS TABLE (ordinality bigint, key text, outcome text, result bytea, retry_after interval,
@@ -118,7 +119,7 @@ DECLARE
   place record;
   given record;
   answer record;
-  ids bytea[];        -- beside the keys, as are the next two
+  ids bytea[];        -- beside the keys, as are the next two; NULL for an invalid key
   prints bytea[];
   turns bigint[];     -- how often the key stood before, and this once
   inserted bytea[];   -- ids
@@ -136,10 +137,16 @@ BEGIN
       'give keys, and as many payloads or fingerprints, in arrays of one dimension');
   END IF;
   -- Until a key is answered: another transaction has it, or the generation, for too long.
-  outcomes := array_fill('busy'::text, ARRAY[cardinality(keys)]);
+  SELECT array_agg(CASE WHEN f.fault IS NULL THEN 'busy' ELSE 'invalid' END ORDER BY u.at),
+         array_agg(CASE WHEN f.fault IS NULL THEN {longest_busy} END ORDER BY u.at),
+         array_agg(f.fault ORDER BY u.at)
+    INTO outcomes, delays, reasons
+    FROM unnest(keys, payloads, fingerprints)
+      WITH ORDINALITY AS u(key, payload, fingerprint, at)
+    CROSS JOIN LATERAL (
+      SELECT COALESCE({schema}.semel_key_fault(u.key),
+                      {schema}.semel_print_fault(u.payload, u.fingerprint)) AS fault) AS f;
   results := array_fill(NULL::bytea, ARRAY[cardinality(keys)]);
-  delays := array_fill({longest_busy}, ARRAY[cardinality(keys)]);
-  reasons := array_fill(NULL::text, ARRAY[cardinality(keys)]);
   IF unlimited THEN
     PERFORM set_config('lock_timeout', {patience}, true);
   END IF;
@@ -151,8 +158,13 @@ BEGIN
       FROM (SELECT a.at, a.id, a.print, row_number() OVER (PARTITION BY a.id ORDER BY a.at) AS turn
             FROM (SELECT u.at, {schema}.semel_key_id(place.number, u.key) AS id,
                          {schema}.semel_arrived(u.payload, u.fingerprint) AS print
-                  FROM unnest(keys, payloads, fingerprints)
-                    WITH ORDINALITY AS u(key, payload, fingerprint, at)) AS a) AS w;
+                  FROM unnest(keys, payloads, fingerprints, outcomes)
+                    WITH ORDINALITY AS u(key, payload, fingerprint, outcome, at)
+                  WHERE u.outcome <> 'invalid') AS a
+            UNION ALL
+            SELECT u.at, NULL, NULL, NULL
+            FROM unnest(outcomes) WITH ORDINALITY AS u(outcome, at)
+            WHERE u.outcome = 'invalid') AS w;
     BEGIN
       WITH fresh AS (
         INSERT INTO {schema}.semel_record AS r (id, generation, state, fingerprint, changed_at)
@@ -178,6 +190,7 @@ BEGIN
              COALESCE(u.turn = 1 AND u.id = ANY(inserted) AND u.id <> ALL(COALESCE(older, '{}')),
                       false) AS fresh
       FROM unnest(ids, prints, turns) WITH ORDINALITY AS u(id, print, turn, at)
+      WHERE u.id IS NOT NULL
       ORDER BY u.turn, u.id
     LOOP
       IF given.fresh THEN
