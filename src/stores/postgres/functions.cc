@@ -11,6 +11,7 @@
 #include "core/key_recipe.h"
 #include "stores/postgres/dialect.h"
 #include "stores/postgres/functions_sql.h"
+#include "stores/postgres/lease_claims.h"
 #include "stores/postgres/schema.h"
 
 namespace semel::postgres {
@@ -38,6 +39,7 @@ constexpr const char* kSignatures[] = {
     "semel_place(text)",
     "semel_answer(bytea, bytea)",
     "semel_is_own(xid)",
+    "semel_brief_patience(text)",
     "semel_result(bytea)",
     "semel_claim_met(bytea, bytea)",
     "semel_claim_one(bytea, bytea, bigint)",
@@ -100,6 +102,7 @@ std::string functions_sql(const std::string& schema, const std::string& clock) {
       {"{key_limit}", std::to_string(core::Limits{}.key)},
       {"{result_limit}", std::to_string(core::Limits{}.result)},
       {"{patience}", fmt::format("'{}'", Place{}.patience.count())},
+      {"{brief_patience}", fmt::format("'{} ms'", kSingleClaimPatience.count())},
       {"{shortest_busy}", interval_of(spi::kShortestBusy)},
       {"{longest_busy}", interval_of(spi::kLongestBusy)},
   };

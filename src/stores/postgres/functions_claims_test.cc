@@ -4,6 +4,8 @@
 #include <libpq-fe.h>
 
 #include <future>
+#include <map>
+#include <tuple>
 
 #include <semel/guard.h>
 
@@ -157,6 +159,44 @@ TEST_F(FunctionsClaims, AKeyThatIsHeldForTooLongIsBusyAndItAlone) {
   client_.ask("ROLLBACK");
   EXPECT_EQ(claimed(other, "held"), "new");
   EXPECT_EQ(other.ask("SELECT outcome FROM semel.claim('payments', 'y')"), "duplicate");
+}
+
+// Others wait for what it has claimed. Counted: how often it sets out to insert, and how long it
+// would then wait.
+TEST_F(FunctionsClaims, ABatchWaitsOnceForAllItsBlockedKeysAndThenBriefly) {
+  sql("CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE "
+      "'waits %', current_setting('lock_timeout'); RETURN NEW; END $$");
+  sql("CREATE TRIGGER tell BEFORE INSERT ON semel.semel_record_1 FOR EACH ROW EXECUTE FUNCTION "
+      "tell()");
+  client_.ask("BEGIN");
+  client_.ask("SELECT semel.claim_many('payments', ARRAY['a', 'b', 'c'])");
+  ClientSession other(url());
+  std::map<std::string, int> waits;
+  PQsetNoticeReceiver(
+      other.connection(),
+      [](void* counts, const PGresult* notice) {
+        ++(*static_cast<std::map<std::string, int>*>(
+            counts))[PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY)];
+      },
+      &waits);
+  for (const auto& [set, whole, single] : {std::tuple{"0", "waits 5s", "waits 50ms"},
+                                           {"200ms", "waits 200ms", "waits 50ms"},
+                                           {"20ms", "waits 20ms", ""}}) {
+    other.ask(fmt::format("SET lock_timeout = '{}'", set));
+    other.ask("BEGIN");
+    EXPECT_EQ(other.ask("SELECT key, outcome FROM semel.claim_many('payments', "
+                        "ARRAY['a', 'x', 'b', 'a', 'y', 'c', 'b', 'x'])"),
+              "a|busy\nx|new\nb|busy\na|busy\ny|new\nc|busy\nb|busy\nx|duplicate");
+    EXPECT_EQ(other.ask("SHOW lock_timeout"), set) << "the client's own settings stay";
+    other.ask("ROLLBACK");
+    EXPECT_GE(waits[whole], 1) << set;
+    if (*single != '\0') {
+      EXPECT_EQ(waits[single], 6) << set << ": a blocked key once, x twice, and none for longer";
+      EXPECT_LE(waits[whole], 5) << set;
+    }
+    waits.clear();
+  }
+  client_.ask("ROLLBACK");
 }
 
 TEST_F(FunctionsClaims, AKeyOfASealedGenerationIsKnownInTheNextOne) {

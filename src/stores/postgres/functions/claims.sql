@@ -115,7 +115,8 @@ RETURNS TABLE (ordinality bigint, key text, outcome text, result bytea, retry_af
 LANGUAGE plpgsql SECURITY DEFINER {settings} AS $semel$
 #variable_conflict use_column
 DECLARE
-  unlimited boolean := current_setting('lock_timeout') = '0';
+  set_by_caller text := current_setting('lock_timeout');
+  brief text := {schema}.semel_brief_patience(set_by_caller);
   place record;
   given record;
   answer record;
@@ -124,6 +125,7 @@ DECLARE
   turns bigint[];     -- how often the key stood before, and this once
   inserted bytea[];   -- ids
   older bytea[];      -- those of them that have a record in another generation
+  blocked bytea[];    -- ids that another transaction has
   singly boolean := false;
   outcomes text[];
   results bytea[];
@@ -147,7 +149,7 @@ BEGIN
       SELECT COALESCE({schema}.semel_key_fault(u.key),
                       {schema}.semel_print_fault(u.payload, u.fingerprint)) AS fault) AS f;
   results := array_fill(NULL::bytea, ARRAY[cardinality(keys)]);
-  IF unlimited THEN
+  IF set_by_caller = '0' THEN
     PERFORM set_config('lock_timeout', {patience}, true);
   END IF;
   BEGIN
@@ -180,7 +182,9 @@ BEGIN
           WHERE r.id = ANY(older) AND r.generation = place.generation;
       END IF;
     EXCEPTION WHEN lock_not_available THEN
-      -- Which key is blocked is not said: each is asked for by itself.
+      -- Which key is blocked is not said: each is asked for by itself. Others wait for those that
+      -- are claimed meanwhile, so a key among many waits briefly.
+      PERFORM set_config('lock_timeout', brief, true);
       singly := true;
       inserted := NULL;
       older := NULL;
@@ -198,6 +202,7 @@ BEGIN
         delays[given.at] := NULL;
         CONTINUE;
       END IF;
+      CONTINUE WHEN given.id = ANY(blocked);
       BEGIN
         IF singly THEN
           answer := {schema}.semel_claim_one(given.id, given.print, place.generation);
@@ -209,15 +214,14 @@ BEGIN
         delays[given.at] := answer.retry_after;
         reasons[given.at] := answer.reason;
       EXCEPTION WHEN lock_not_available THEN
-        NULL;
+        PERFORM set_config('lock_timeout', brief, true);
+        blocked := blocked || given.id;
       END;
     END LOOP;
   EXCEPTION WHEN lock_not_available THEN
     NULL;
   END;
-  IF unlimited THEN
-    PERFORM set_config('lock_timeout', '0', true);
-  END IF;
+  PERFORM set_config('lock_timeout', set_by_caller, true);
   RETURN QUERY SELECT u.at, u.key, u.outcome, u.result, u.delay, u.reason
     FROM unnest(keys, outcomes, results, delays, reasons)
       WITH ORDINALITY AS u(key, outcome, result, delay, reason, at) ORDER BY u.at;

@@ -193,6 +193,13 @@ BEGIN
   RETURN number > 2 AND txid_status(number) = 'in progress';
 END $semel$;
 
+-- How long a claim of one key among many waits: no longer than the caller's own limit.
+CREATE OR REPLACE FUNCTION {schema}.semel_brief_patience(set_by_caller text) RETURNS text
+LANGUAGE sql STABLE AS $semel$
+SELECT CASE WHEN set_by_caller = '0' OR set_by_caller::interval > interval {brief_patience}
+            THEN {brief_patience} ELSE set_by_caller END
+$semel$;
+
 -- A result as a record keeps it: none where it is empty.
 CREATE OR REPLACE FUNCTION {schema}.semel_result(result bytea) RETURNS bytea
 LANGUAGE plpgsql IMMUTABLE AS $semel$
