@@ -125,11 +125,12 @@ std::string drop_functions_sql(const std::string& schema) {
   return sql;
 }
 
-bool has_functions(PGconn* connection, const std::string& schema) {
+bool may_replace_functions(PGconn* connection, const std::string& schema) {
   const ResultPtr found = execute(
       connection, fmt::format("SELECT 1 FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace "
-                              "AS n ON n.oid = p.pronamespace WHERE n.nspname = {} AND p.proname = "
-                              "'functions_version' AND p.pronargs = 0",
+                              "AS n ON n.oid = p.pronamespace WHERE n.nspname = {} HAVING "
+                              "bool_or(p.proname = 'functions_version' AND p.pronargs = 0) AND "
+                              "bool_and(pg_catalog.pg_has_role(p.proowner, 'USAGE'))",
                               literal(schema)));
   return PQntuples(found.get()) > 0;
 }
