@@ -37,6 +37,7 @@ constexpr const char* kSignatures[] = {
     "semel_arrived(bytea, bytea)",
     "semel_key_id(bigint, text)",
     "semel_place(text)",
+    "semel_text(bytea)",
     "semel_answer(bytea, bytea)",
     "semel_is_own(xid)",
     "semel_brief_patience(text)",

@@ -133,6 +133,15 @@ BEGIN
     HINT = 'run the transaction again';
 END $semel$;
 
+-- Bytes as text, whatever they are.
+CREATE OR REPLACE FUNCTION {schema}.semel_text(content bytea) RETURNS text
+LANGUAGE plpgsql AS $semel$
+BEGIN
+  RETURN convert_from(content, 'UTF8');
+EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN
+  RETURN encode(content, 'escape');
+END $semel$;
+
 -- The answer of a key's record to a claim that does not take it: spi::decide_claim. 'due': a claim
 -- may take it. NULL: there is no record. A due record whose payload the store keeps is left to the
 -- run that reads the payload.
@@ -158,7 +167,7 @@ BEGIN
     result := met.result;
   ELSIF met.state IN ('parked', 'dead') THEN
     outcome := met.state;
-    reason := convert_from(met.reason, 'UTF8');
+    reason := {schema}.semel_text(met.reason);
   ELSIF met.state = 'consuming' THEN
     IF met.lease_until <= met.now AND met.held IS NULL THEN
       outcome := 'due';
