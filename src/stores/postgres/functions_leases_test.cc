@@ -105,6 +105,14 @@ TEST_F(FunctionsLeases, ADeadKeyStaysDead) {
   EXPECT_EQ(std::get<Closed>(closed).reason, "payload.invalid");
 }
 
+TEST_F(FunctionsLeases, AnEndingNeedsNoGenerationForNewRecords) {
+  const Begun first = begun(client_, "k");
+  sql("DELETE FROM semel.semel_generation");
+  EXPECT_EQ(client_.refused("SELECT semel.claim('payments', 'k')").state, "SM272");
+  EXPECT_EQ(ended("renew", first.lease.nonce), "renewed");
+  EXPECT_EQ(ended("complete", first.lease.nonce), "done");
+}
+
 TEST_F(FunctionsLeases, AReasonThatIsNoTextIsAnsweredToo) {
   const Begun first = begun(client_, "k");
   EXPECT_EQ(ended("dead", first.lease.nonce), "dead");
