@@ -11,6 +11,7 @@
 #include "core/key_recipe.h"
 #include "stores/postgres/dialect.h"
 #include "stores/postgres/functions_sql.h"
+#include "stores/postgres/lease_claims.h"
 #include "stores/postgres/schema.h"
 
 namespace semel::postgres {
@@ -31,11 +32,15 @@ constexpr const char* kSignatures[] = {
     "functions_version()",
     "semel_refuse(text, text, text)",
     "fingerprint(bytea)",
+    "semel_key_fault(text)",
+    "semel_print_fault(bytea, bytea)",
     "semel_arrived(bytea, bytea)",
     "semel_key_id(bigint, text)",
     "semel_place(text)",
+    "semel_text(bytea)",
     "semel_answer(bytea, bytea)",
     "semel_is_own(xid)",
+    "semel_brief_patience(text)",
     "semel_result(bytea)",
     "semel_claim_met(bytea, bytea)",
     "semel_claim_one(bytea, bytea, bigint)",
@@ -98,6 +103,7 @@ std::string functions_sql(const std::string& schema, const std::string& clock) {
       {"{key_limit}", std::to_string(core::Limits{}.key)},
       {"{result_limit}", std::to_string(core::Limits{}.result)},
       {"{patience}", fmt::format("'{}'", Place{}.patience.count())},
+      {"{brief_patience}", fmt::format("'{} ms'", kSingleClaimPatience.count())},
       {"{shortest_busy}", interval_of(spi::kShortestBusy)},
       {"{longest_busy}", interval_of(spi::kLongestBusy)},
   };
@@ -120,11 +126,12 @@ std::string drop_functions_sql(const std::string& schema) {
   return sql;
 }
 
-bool has_functions(PGconn* connection, const std::string& schema) {
+bool may_replace_functions(PGconn* connection, const std::string& schema) {
   const ResultPtr found = execute(
       connection, fmt::format("SELECT 1 FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace "
-                              "AS n ON n.oid = p.pronamespace WHERE n.nspname = {} AND p.proname = "
-                              "'functions_version' AND p.pronargs = 0",
+                              "AS n ON n.oid = p.pronamespace WHERE n.nspname = {} HAVING "
+                              "bool_or(p.proname = 'functions_version' AND p.pronargs = 0) AND "
+                              "bool_and(pg_catalog.pg_has_role(p.proowner, 'USAGE'))",
                               literal(schema)));
   return PQntuples(found.get()) > 0;
 }

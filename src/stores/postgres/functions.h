@@ -13,8 +13,8 @@ namespace semel::postgres {
 std::string functions_sql(const std::string& schema, const std::string& clock = Place{}.clock);
 std::string drop_functions_sql(const std::string& schema);
 
-// Whether the schema has the functions, of whatever version.
-bool has_functions(PGconn* connection, const std::string& schema);
+// Whether the schema has the functions, of whatever version, and this user may replace each.
+bool may_replace_functions(PGconn* connection, const std::string& schema);
 
 // In one transaction; makes the tables up to date first. Throws R258 for a server that is too old
 // for them, R207, R210 and R253 as opening the store does.

@@ -4,6 +4,8 @@
 #include <libpq-fe.h>
 
 #include <future>
+#include <map>
+#include <tuple>
 
 #include <semel/guard.h>
 
@@ -159,6 +161,44 @@ TEST_F(FunctionsClaims, AKeyThatIsHeldForTooLongIsBusyAndItAlone) {
   EXPECT_EQ(other.ask("SELECT outcome FROM semel.claim('payments', 'y')"), "duplicate");
 }
 
+// Others wait for what it has claimed. Counted: how often it sets out to insert, and how long it
+// would then wait.
+TEST_F(FunctionsClaims, ABatchWaitsOnceForAllItsBlockedKeysAndThenBriefly) {
+  sql("CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE "
+      "'waits %', current_setting('lock_timeout'); RETURN NEW; END $$");
+  sql("CREATE TRIGGER tell BEFORE INSERT ON semel.semel_record_1 FOR EACH ROW EXECUTE FUNCTION "
+      "tell()");
+  client_.ask("BEGIN");
+  client_.ask("SELECT semel.claim_many('payments', ARRAY['a', 'b', 'c'])");
+  ClientSession other(url());
+  std::map<std::string, int> waits;
+  PQsetNoticeReceiver(
+      other.connection(),
+      [](void* counts, const PGresult* notice) {
+        ++(*static_cast<std::map<std::string, int>*>(
+            counts))[PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY)];
+      },
+      &waits);
+  for (const auto& [set, whole, single] : {std::tuple{"0", "waits 5s", "waits 50ms"},
+                                           {"200ms", "waits 200ms", "waits 50ms"},
+                                           {"20ms", "waits 20ms", ""}}) {
+    other.ask(fmt::format("SET lock_timeout = '{}'", set));
+    other.ask("BEGIN");
+    EXPECT_EQ(other.ask("SELECT key, outcome FROM semel.claim_many('payments', "
+                        "ARRAY['a', 'x', 'b', 'a', 'y', 'c', 'b', 'x'])"),
+              "a|busy\nx|new\nb|busy\na|busy\ny|new\nc|busy\nb|busy\nx|duplicate");
+    EXPECT_EQ(other.ask("SHOW lock_timeout"), set) << "the client's own settings stay";
+    other.ask("ROLLBACK");
+    EXPECT_GE(waits[whole], 1) << set;
+    if (*single != '\0') {
+      EXPECT_EQ(waits[single], 6) << set << ": a blocked key once, x twice, and none for longer";
+      EXPECT_LE(waits[whole], 5) << set;
+    }
+    waits.clear();
+  }
+  client_.ask("ROLLBACK");
+}
+
 TEST_F(FunctionsClaims, AKeyOfASealedGenerationIsKnownInTheNextOne) {
   EXPECT_EQ(claimed(client_, "old"), "new");
   advance(kRoll);
@@ -213,7 +253,6 @@ TEST_F(FunctionsClaims, BadInputIsRefusedWithOurCodeAndAHint) {
       {"claim('nobody', 'k')", "SM272"},
       {"claim(NULL, 'k')", "SM272"},
       {"claim_many('payments', NULL)", "SM271"},
-      {"claim_many('payments', ARRAY['a', NULL])", "SM271"},
       {"claim_many('payments', ARRAY['a', 'b'], ARRAY['1']::bytea[])", "SM271"},
       {"claim_many('payments', ARRAY[['a', 'b']])", "SM271"},
       {"done('payments', 'k', repeat('x', 1048577))", "SM271"},
@@ -226,6 +265,29 @@ TEST_F(FunctionsClaims, BadInputIsRefusedWithOurCodeAndAHint) {
     EXPECT_NE(refusal.message.find(code), std::string::npos) << call << refusal.message;
   }
   EXPECT_EQ(sql("SELECT count(*) FROM semel.semel_record"), "0");
+}
+
+// It would come again with its batch, and stop its neighbours for ever.
+TEST_F(FunctionsClaims, AnInvalidKeyOfABatchIsAnsweredAsSuchAndItAlone) {
+  const std::string batch =
+      "SELECT key IS NOT NULL, outcome, retry_after IS NULL, reason FROM semel.claim_many("
+      "'payments', ARRAY['a', NULL, '', repeat('x', 65537), 'short', 'both', 'printed', 'a'], "
+      "ARRAY['1', '1', '1', '1', NULL, '1', NULL, '1']::bytea[], "
+      "ARRAY[NULL, NULL, NULL, NULL, '123456789012345', semel.fingerprint('1'), "
+      "semel.fingerprint('1'), NULL]::bytea[])";
+  const auto answers = [](const char* first, const char* printed) {
+    return fmt::format(
+        "t|{}|t|\nf|invalid|t|an empty key identifies nothing\n"
+        "t|invalid|t|an empty key identifies nothing\n"
+        "t|invalid|t|the key has 65537 bytes, the limit is 65536\n"
+        "t|invalid|t|the fingerprint has 15 bytes\n"
+        "t|invalid|t|a payload and a fingerprint were given\nt|{}|t|\nt|duplicate|t|",
+        first, printed);
+  };
+  EXPECT_EQ(client_.ask(batch), answers("new", "new"));
+  EXPECT_EQ(client_.ask(batch), answers("duplicate", "duplicate"));
+  EXPECT_EQ(sql("SELECT count(*) FROM semel.semel_record"), "2");
+  EXPECT_EQ(many("ARRAY[NULL, '']"), "1||invalid|\n2||invalid|");
 }
 
 TEST_F(FunctionsClaims, ABackslashIsABackslashWhateverTheSessionIsSetTo) {

@@ -105,6 +105,22 @@ TEST_F(FunctionsLeases, ADeadKeyStaysDead) {
   EXPECT_EQ(std::get<Closed>(closed).reason, "payload.invalid");
 }
 
+TEST_F(FunctionsLeases, AnEndingNeedsNoGenerationForNewRecords) {
+  const Begun first = begun(client_, "k");
+  sql("DELETE FROM semel.semel_generation");
+  EXPECT_EQ(client_.refused("SELECT semel.claim('payments', 'k')").state, "SM272");
+  EXPECT_EQ(ended("renew", first.lease.nonce), "renewed");
+  EXPECT_EQ(ended("complete", first.lease.nonce), "done");
+}
+
+TEST_F(FunctionsLeases, AReasonThatIsNoTextIsAnsweredToo) {
+  const Begun first = begun(client_, "k");
+  EXPECT_EQ(ended("dead", first.lease.nonce), "dead");
+  sql("UPDATE semel.semel_record SET reason = '\\xff41'::bytea");
+  EXPECT_EQ(client_.ask("SELECT outcome, reason FROM semel.claim('payments', 'k', '{}')"),
+            "dead|\\377A");
+}
+
 TEST_F(FunctionsLeases, TheStoreEndsWhatAClientBeganAndTheOtherWayRound) {
   const Begun begun_by_client = begun(client_, "of a client");
   EXPECT_TRUE(is<Busy>(claim(*store_, make_message(consumer_, "of a client"))));

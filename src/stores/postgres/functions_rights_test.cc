@@ -86,6 +86,24 @@ TEST_F(FunctionsRights, AMigrationOfTheTablesReplacesTheFunctionsToo) {
       << "grants stay";
 }
 
+TEST_F(FunctionsRights, AMigrationLeavesTheFunctionsOfAnotherOwner) {
+  sql(fmt::format("GRANT CREATE ON DATABASE {0} TO {1}; GRANT ALL ON moved TO {1}", database_,
+                  role_));
+  become_the_role();
+  make_schema(client_.connection(), "theirs");
+  client_.ask("RESET ROLE");
+  make_functions(client_.connection(), "theirs");
+  sql("CREATE OR REPLACE FUNCTION theirs.functions_version() RETURNS integer LANGUAGE sql AS "
+      "'SELECT 0'; DROP TABLE theirs.semel_audit; UPDATE theirs.semel_schema SET version = 2");
+  become_the_role();
+  EXPECT_EQ(client_.ask("SELECT current_user"), role_);
+  make_schema(client_.connection(), "theirs");
+  EXPECT_EQ(schema_version(client_.connection(), "theirs"), newest_version());
+  client_.ask("RESET ROLE");
+  EXPECT_EQ(client_.ask("SELECT theirs.functions_version()"), "0");
+  sql("DROP SCHEMA theirs CASCADE");
+}
+
 TEST_F(FunctionsRights, DroppedFunctionsLeaveTheRecords) {
   EXPECT_EQ(claimed(client_, "k"), "new");
   PostgresOptions options;

@@ -12,7 +12,8 @@
 
 namespace semel::postgres {
 
-// Where one of many keys is held, each is claimed by itself, and waits no longer than this.
+// Where one of many keys is held, each is claimed by itself, and waits no longer than this. The SQL
+// functions do the same.
 inline constexpr std::chrono::milliseconds kSingleClaimPatience{50};
 
 class LeaseClaims {

@@ -98,7 +98,8 @@ void make_schema(PGconn* connection, const std::string& schema) {
     const int version = schema_version(connection, schema);
     if (version < kSchemaVersion) {
       execute(connection, migration_sql(version, schema));
-      if (has_functions(connection, schema)) execute(connection, functions_sql(schema));
+      // Those of another owner stay as they are, and refuse tables of another version.
+      if (may_replace_functions(connection, schema)) execute(connection, functions_sql(schema));
     }
     execute(connection, "COMMIT");
   } catch (const sql::Failure& failed) {

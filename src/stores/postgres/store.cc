@@ -107,7 +107,7 @@ Result<SchemaChange> postgres_schema_change(const PostgresOptions& options) {
     change.to = postgres::newest_version();
     postgres::refuse_newer(change.from, place.schema);
     change.sql = postgres::migration_sql(change.from, place.schema);
-    if (!change.sql.empty() && postgres::has_functions(opened.get(), place.schema)) {
+    if (!change.sql.empty() && postgres::may_replace_functions(opened.get(), place.schema)) {
       change.sql += postgres::functions_sql(place.schema);
     }
     return change;

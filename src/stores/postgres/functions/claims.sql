@@ -106,7 +106,8 @@ BEGIN
 END $semel$;
 
 -- One row for each key, in the order given. A key that stands twice is answered as if it had been
--- claimed twice.
+-- claimed twice. A key that cannot be claimed is answered 'invalid', so that its neighbours are
+-- claimed whenever a batch comes with it.
 CREATE OR REPLACE FUNCTION {schema}.claim_many(
   consumer text, keys text[], payloads bytea[] DEFAULT NULL, fingerprints bytea[] DEFAULT NULL)
 RETURNS TABLE (ordinality bigint, key text, outcome text, result bytea, retry_after interval,
@@ -114,15 +115,17 @@ RETURNS TABLE (ordinality bigint, key text, outcome text, result bytea, retry_af
 LANGUAGE plpgsql SECURITY DEFINER {settings} AS $semel$
 #variable_conflict use_column
 DECLARE
-  unlimited boolean := current_setting('lock_timeout') = '0';
+  set_by_caller text := current_setting('lock_timeout');
+  brief text := {schema}.semel_brief_patience(set_by_caller);
   place record;
   given record;
   answer record;
-  ids bytea[];        -- beside the keys, as are the next two
+  ids bytea[];        -- beside the keys, as are the next two; NULL for an invalid key
   prints bytea[];
   turns bigint[];     -- how often the key stood before, and this once
   inserted bytea[];   -- ids
   older bytea[];      -- those of them that have a record in another generation
+  blocked bytea[];    -- ids that another transaction has
   singly boolean := false;
   outcomes text[];
   results bytea[];
@@ -136,11 +139,17 @@ BEGIN
       'give keys, and as many payloads or fingerprints, in arrays of one dimension');
   END IF;
   -- Until a key is answered: another transaction has it, or the generation, for too long.
-  outcomes := array_fill('busy'::text, ARRAY[cardinality(keys)]);
+  SELECT array_agg(CASE WHEN f.fault IS NULL THEN 'busy' ELSE 'invalid' END ORDER BY u.at),
+         array_agg(CASE WHEN f.fault IS NULL THEN {longest_busy} END ORDER BY u.at),
+         array_agg(f.fault ORDER BY u.at)
+    INTO outcomes, delays, reasons
+    FROM unnest(keys, payloads, fingerprints)
+      WITH ORDINALITY AS u(key, payload, fingerprint, at)
+    CROSS JOIN LATERAL (
+      SELECT COALESCE({schema}.semel_key_fault(u.key),
+                      {schema}.semel_print_fault(u.payload, u.fingerprint)) AS fault) AS f;
   results := array_fill(NULL::bytea, ARRAY[cardinality(keys)]);
-  delays := array_fill({longest_busy}, ARRAY[cardinality(keys)]);
-  reasons := array_fill(NULL::text, ARRAY[cardinality(keys)]);
-  IF unlimited THEN
+  IF set_by_caller = '0' THEN
     PERFORM set_config('lock_timeout', {patience}, true);
   END IF;
   BEGIN
@@ -151,8 +160,13 @@ BEGIN
       FROM (SELECT a.at, a.id, a.print, row_number() OVER (PARTITION BY a.id ORDER BY a.at) AS turn
             FROM (SELECT u.at, {schema}.semel_key_id(place.number, u.key) AS id,
                          {schema}.semel_arrived(u.payload, u.fingerprint) AS print
-                  FROM unnest(keys, payloads, fingerprints)
-                    WITH ORDINALITY AS u(key, payload, fingerprint, at)) AS a) AS w;
+                  FROM unnest(keys, payloads, fingerprints, outcomes)
+                    WITH ORDINALITY AS u(key, payload, fingerprint, outcome, at)
+                  WHERE u.outcome <> 'invalid') AS a
+            UNION ALL
+            SELECT u.at, NULL, NULL, NULL
+            FROM unnest(outcomes) WITH ORDINALITY AS u(outcome, at)
+            WHERE u.outcome = 'invalid') AS w;
     BEGIN
       WITH fresh AS (
         INSERT INTO {schema}.semel_record AS r (id, generation, state, fingerprint, changed_at)
@@ -168,7 +182,9 @@ BEGIN
           WHERE r.id = ANY(older) AND r.generation = place.generation;
       END IF;
     EXCEPTION WHEN lock_not_available THEN
-      -- Which key is blocked is not said: each is asked for by itself.
+      -- Which key is blocked is not said: each is asked for by itself. Others wait for those that
+      -- are claimed meanwhile, so a key among many waits briefly.
+      PERFORM set_config('lock_timeout', brief, true);
       singly := true;
       inserted := NULL;
       older := NULL;
@@ -178,6 +194,7 @@ BEGIN
              COALESCE(u.turn = 1 AND u.id = ANY(inserted) AND u.id <> ALL(COALESCE(older, '{}')),
                       false) AS fresh
       FROM unnest(ids, prints, turns) WITH ORDINALITY AS u(id, print, turn, at)
+      WHERE u.id IS NOT NULL
       ORDER BY u.turn, u.id
     LOOP
       IF given.fresh THEN
@@ -185,6 +202,7 @@ BEGIN
         delays[given.at] := NULL;
         CONTINUE;
       END IF;
+      CONTINUE WHEN given.id = ANY(blocked);
       BEGIN
         IF singly THEN
           answer := {schema}.semel_claim_one(given.id, given.print, place.generation);
@@ -196,15 +214,14 @@ BEGIN
         delays[given.at] := answer.retry_after;
         reasons[given.at] := answer.reason;
       EXCEPTION WHEN lock_not_available THEN
-        NULL;
+        PERFORM set_config('lock_timeout', brief, true);
+        blocked := blocked || given.id;
       END;
     END LOOP;
   EXCEPTION WHEN lock_not_available THEN
     NULL;
   END;
-  IF unlimited THEN
-    PERFORM set_config('lock_timeout', '0', true);
-  END IF;
+  PERFORM set_config('lock_timeout', set_by_caller, true);
   RETURN QUERY SELECT u.at, u.key, u.outcome, u.result, u.delay, u.reason
     FROM unnest(keys, outcomes, results, delays, reasons)
       WITH ORDINALITY AS u(key, outcome, result, delay, reason, at) ORDER BY u.at;

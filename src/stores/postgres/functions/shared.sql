@@ -15,21 +15,37 @@ END $semel$;
 CREATE OR REPLACE FUNCTION {schema}.fingerprint(payload bytea) RETURNS bytea
 LANGUAGE sql IMMUTABLE STRICT AS $semel$ SELECT substr(sha256(payload), 1, 16) $semel$;
 
+-- Why a key cannot be claimed; NULL where it can.
+CREATE OR REPLACE FUNCTION {schema}.semel_key_fault(key text) RETURNS text
+LANGUAGE sql IMMUTABLE AS $semel$
+SELECT CASE WHEN COALESCE(key, '') = '' THEN 'an empty key identifies nothing'
+            WHEN octet_length(convert_to(key, 'UTF8')) > {key_limit}
+              THEN format('the key has %s bytes, the limit is {key_limit}',
+                          octet_length(convert_to(key, 'UTF8'))) END
+$semel$;
+
+-- Why a payload and a fingerprint do not say what arrived; NULL where they do.
+CREATE OR REPLACE FUNCTION {schema}.semel_print_fault(payload bytea, fingerprint bytea) RETURNS text
+LANGUAGE sql IMMUTABLE AS $semel$
+SELECT CASE WHEN payload IS NOT NULL AND fingerprint IS NOT NULL
+              THEN 'a payload and a fingerprint were given'
+            WHEN octet_length(fingerprint) <> 16
+              THEN format('the fingerprint has %s bytes', octet_length(fingerprint)) END
+$semel$;
+
 -- The fingerprint of what arrived; all zero where nothing is said of it.
 CREATE OR REPLACE FUNCTION {schema}.semel_arrived(payload bytea, fingerprint bytea) RETURNS bytea
 LANGUAGE plpgsql IMMUTABLE AS $semel$
+DECLARE
+  fault text;
 BEGIN
   IF fingerprint IS NULL THEN
     RETURN COALESCE(substr(sha256(payload), 1, 16), decode(repeat('00', 16), 'hex'));
   END IF;
-  IF payload IS NOT NULL THEN
-    PERFORM {schema}.semel_refuse('R271', 'a payload and a fingerprint were given',
-                                  'give one of them: a fingerprint stands for a payload');
-  END IF;
-  IF octet_length(fingerprint) <> 16 THEN
-    PERFORM {schema}.semel_refuse('R271', format('the fingerprint has %s bytes',
-                                                 octet_length(fingerprint)),
-                                  'a fingerprint has 16 bytes: SELECT {schema}.fingerprint(payload)');
+  fault := {schema}.semel_print_fault(payload, fingerprint);
+  IF fault IS NOT NULL THEN
+    PERFORM {schema}.semel_refuse('R271', fault, 'give a payload, or in its place a fingerprint '
+                                  'of 16 bytes: SELECT {schema}.fingerprint(payload)');
   END IF;
   RETURN fingerprint;
 END $semel$;
@@ -39,16 +55,12 @@ CREATE OR REPLACE FUNCTION {schema}.semel_key_id(consumer bigint, key text) RETU
 LANGUAGE plpgsql IMMUTABLE AS $semel$
 DECLARE
   content bytea := convert_to(key, 'UTF8');
+  fault text := {schema}.semel_key_fault(key);
   bits text;
 BEGIN
-  IF content IS NULL OR content = '' THEN
-    PERFORM {schema}.semel_refuse('R271', 'an empty key identifies nothing',
-                                  'give each effect a key');
-  END IF;
-  IF octet_length(content) > {key_limit} THEN
-    PERFORM {schema}.semel_refuse('R271', format('the key has %s bytes, the limit is {key_limit}',
-                                                 octet_length(content)),
-                                  'use a digest of it as the key');
+  IF fault IS NOT NULL THEN
+    PERFORM {schema}.semel_refuse('R271', fault,
+                                  'give each effect a key; a digest of it where it is too long');
   END IF;
   IF octet_length(content) = 36 AND key COLLATE "C" ~
        '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$' THEN
@@ -121,6 +133,15 @@ BEGIN
     HINT = 'run the transaction again';
 END $semel$;
 
+-- Bytes as text, whatever they are.
+CREATE OR REPLACE FUNCTION {schema}.semel_text(content bytea) RETURNS text
+LANGUAGE plpgsql AS $semel$
+BEGIN
+  RETURN convert_from(content, 'UTF8');
+EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN
+  RETURN encode(content, 'escape');
+END $semel$;
+
 -- The answer of a key's record to a claim that does not take it: spi::decide_claim. 'due': a claim
 -- may take it. NULL: there is no record. A due record whose payload the store keeps is left to the
 -- run that reads the payload.
@@ -146,7 +167,7 @@ BEGIN
     result := met.result;
   ELSIF met.state IN ('parked', 'dead') THEN
     outcome := met.state;
-    reason := convert_from(met.reason, 'UTF8');
+    reason := {schema}.semel_text(met.reason);
   ELSIF met.state = 'consuming' THEN
     IF met.lease_until <= met.now AND met.held IS NULL THEN
       outcome := 'due';
@@ -180,6 +201,13 @@ BEGIN
   END IF;
   RETURN number > 2 AND txid_status(number) = 'in progress';
 END $semel$;
+
+-- How long a claim of one key among many waits: no longer than the caller's own limit.
+CREATE OR REPLACE FUNCTION {schema}.semel_brief_patience(set_by_caller text) RETURNS text
+LANGUAGE sql STABLE AS $semel$
+SELECT CASE WHEN set_by_caller = '0' OR set_by_caller::interval > interval {brief_patience}
+            THEN {brief_patience} ELSE set_by_caller END
+$semel$;
 
 -- A result as a record keeps it: none where it is empty.
 CREATE OR REPLACE FUNCTION {schema}.semel_result(result bytea) RETURNS bytea
