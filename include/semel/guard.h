@@ -8,7 +8,7 @@
 //
 // With a transactional store, work that takes a Transaction commits with its record. On a borrowed
 // connection (semel/sqlite.h) so does all work, by the caller's own COMMIT. Other work is guarded
-// by a lease, renewed while it runs: after a crash it may run again.
+// by a lease, renewed while it runs, up to a timeout: after a crash it may run again.
 //
 // `run_batch` is the same for many messages in one transaction; `begin` is for an effect that ends
 // elsewhere than where it began (guard_claim.h).
@@ -48,6 +48,12 @@ struct GuardOptions {
   std::string consumer;  // first half of every record's key; [a-z][a-z0-9_-]{0,62}
   std::optional<std::chrono::milliseconds> ttl = std::chrono::hours(7 * 24);  // none: for ever
   std::chrono::milliseconds lease{60'000};
+  // For work and claims under a lease: when the stop token fires, and for how long after that the
+  // lease is still renewed. Then it ends, and whoever asks for the key next may have it; the late
+  // end is refused with lease.lost. A timeout of zero: renewed without end, so that work which
+  // hangs and a claim which is forgotten keep their key as long as the process lives.
+  std::chrono::milliseconds timeout{30'000};
+  std::chrono::milliseconds grace{10'000};
   // Whom work may send to (the outbox): `tx.publish("mails", …)`, or `return
   // semel::done().publish("mails", …)`. It leaves with the record, by the same commit. Work that
   // names another one fails (kRetry).
