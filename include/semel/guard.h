@@ -64,7 +64,7 @@ struct GuardOptions {
   // Work outside of a transaction is not repeated where it may have had its effect: it threw, said
   // so (Verdict::unknown), or was begun by a process that is gone. The key is parked (kParked, with
   // reason outcome.unknown or lease.parked) until `semel records unlock --as` says what became of
-  // it. Not with steps.
+  // it. Not with steps, nor on a borrowed connection.
   bool at_most_once = false;
   // A window in front of the records (front.h): a key that it knows to be completed is kDuplicate
   // without a round trip to the store, with reason `front` and without the stored result. Its time
@@ -82,8 +82,9 @@ struct BatchMessage {
 
 class Guard {
  public:
-  // `store` is borrowed and must outlive the guard. Throws SemelError when the consumer cannot be
-  // attached.
+  // `store` is borrowed and must outlive the guard. A guard that was moved from may only be
+  // destroyed or assigned to. Throws SemelError when the consumer cannot be attached, and for
+  // options that cannot be.
   Guard(Store& store, GuardOptions options);
   ~Guard();
   Guard(Guard&&) noexcept;
@@ -92,20 +93,23 @@ class Guard {
   // Runs `work` unless `key` is done. Work returns a Verdict, or nothing for done().
   //   kDone       it ran and is recorded (on a borrowed connection: with the caller's COMMIT)
   //   kDuplicate  it had been done; `result` is the stored one
-  //   kBusy       someone else holds the key; try again after `delay`
+  //   kBusy       someone else holds the key; try again after `delay`. With reason lease.lost: the
+  //               work ran, and another had taken the key over before it ended; nothing of it is
+  //               recorded
   //   kConflict   the key was used with another fingerprint; nothing ran and nothing is kept:
   //               keep the message yourself, or let its source bring it again (settle is kLater)
   //   kRetry      work said retry; nothing is recorded but the steps that are done. Or it said
   //               dead, and its steps are still to be undone. Call again, after `delay`
   //   kDead       work said dead, now or before; the record is closed (settle is kAck)
+  //   kDiscarded  work said discard
   //   kParked     it waits for a person, who may let it run again (settle is kLater): see
   //               at_most_once, and docs/steps.md
   // A guard never has the payload. `settle` is kAck only where the message is not needed again.
   // Throws what `work` throws: its record is undone, and finished steps stay. With a Transaction
   // that includes StatementRefused, and StatementFailed: recorded statements run after `work` has
   // returned, so run_once itself throws StatementFailed if one of them fails. An Error means that
-  // the store could not answer: the work did not run, or (kInDoubt) its outcome is unknown and a
-  // second call tells it.
+  // the key or the work cannot be (kRejected, kLimit) or that the store could not answer: the work
+  // did not run, or (kInDoubt) its outcome is unknown and a second call tells it.
   template <class Work>
   [[nodiscard]] Result<Outcome> run_once(BytesView key, const Fingerprint& fingerprint,
                                          Work&& work) {
@@ -136,7 +140,7 @@ class Guard {
   //                                            first did not succeed, its outcome. It is not run
   //   same key, other fingerprint              claimed after the first, in a transaction more
   //   the work threw, or a statement failed    kRetry, with the error's text; the exception does
-  //                                            not pass through
+  //                                            not pass through. kParked where at_most_once says so
   //   a key that cannot be                     an Error for this message alone
   //
   // A message that does not succeed leaves no effect in the transaction, and the others succeed
