@@ -3,10 +3,12 @@
 #include <librdkafka/rdkafka.h>
 #include <semel/semel.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -82,11 +84,14 @@ void consume(PGconn* db, rd_kafka_t* kafka) {
       if (!answer) std::exit((std::fprintf(stderr, "%s\n", answer.error().message.c_str()), 1));
     }
     execute(db, "COMMIT");
+    std::set<std::int32_t> again;  // partitions: a message comes again, with those behind it
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      if (answers[i]->try_again()) {  // it comes again, and so does what is behind it
+      if (again.contains(batch[i]->partition)) continue;
+      if (answers[i]->try_again()) {
         rd_kafka_seek(batch[i]->rkt, batch[i]->partition, batch[i]->offset, 1000);
+        again.insert(batch[i]->partition);
         at_end = false;
-        break;
+        continue;
       }
       if (answers[i]->given_up()) std::printf("%s\n", answers[i]->error.c_str());
       if (answers[i]->kind == semel::Outcome::Kind::kDuplicate) ++duplicates;

@@ -8,7 +8,7 @@
 //
 // With a transactional store, work that takes a Transaction commits with its record. On a borrowed
 // connection (semel/sqlite.h) so does all work, by the caller's own COMMIT. Other work is guarded
-// by a lease, renewed while it runs: after a crash it may run again.
+// by a lease, renewed while it runs, up to a timeout: after a crash it may run again.
 //
 // `run_batch` is the same for many messages in one transaction; `begin` is for an effect that ends
 // elsewhere than where it began (guard_claim.h).
@@ -48,6 +48,12 @@ struct GuardOptions {
   std::string consumer;  // first half of every record's key; [a-z][a-z0-9_-]{0,62}
   std::optional<std::chrono::milliseconds> ttl = std::chrono::hours(7 * 24);  // none: for ever
   std::chrono::milliseconds lease{60'000};
+  // For work and claims under a lease: when the stop token fires, and for how long after that the
+  // lease is still renewed. Then it ends, and whoever asks for the key next may have it; the late
+  // end is refused with lease.lost. A timeout of zero: renewed without end, so that work which
+  // hangs and a claim which is forgotten keep their key as long as the process lives.
+  std::chrono::milliseconds timeout{30'000};
+  std::chrono::milliseconds grace{10'000};
   // Whom work may send to (the outbox): `tx.publish("mails", …)`, or `return
   // semel::done().publish("mails", …)`. It leaves with the record, by the same commit. Work that
   // names another one fails (kRetry).
@@ -58,7 +64,7 @@ struct GuardOptions {
   // Work outside of a transaction is not repeated where it may have had its effect: it threw, said
   // so (Verdict::unknown), or was begun by a process that is gone. The key is parked (kParked, with
   // reason outcome.unknown or lease.parked) until `semel records unlock --as` says what became of
-  // it. Not with steps.
+  // it. Not with steps, nor on a borrowed connection.
   bool at_most_once = false;
   // A window in front of the records (front.h): a key that it knows to be completed is kDuplicate
   // without a round trip to the store, with reason `front` and without the stored result. Its time
@@ -76,8 +82,9 @@ struct BatchMessage {
 
 class Guard {
  public:
-  // `store` is borrowed and must outlive the guard. Throws SemelError when the consumer cannot be
-  // attached.
+  // `store` is borrowed and must outlive the guard. A guard that was moved from may only be
+  // destroyed or assigned to. Throws SemelError when the consumer cannot be attached, and for
+  // options that cannot be.
   Guard(Store& store, GuardOptions options);
   ~Guard();
   Guard(Guard&&) noexcept;
@@ -86,20 +93,23 @@ class Guard {
   // Runs `work` unless `key` is done. Work returns a Verdict, or nothing for done().
   //   kDone       it ran and is recorded (on a borrowed connection: with the caller's COMMIT)
   //   kDuplicate  it had been done; `result` is the stored one
-  //   kBusy       someone else holds the key; try again after `delay`
+  //   kBusy       someone else holds the key; try again after `delay`. With reason lease.lost: the
+  //               work ran, and another had taken the key over before it ended; nothing of it is
+  //               recorded
   //   kConflict   the key was used with another fingerprint; nothing ran and nothing is kept:
   //               keep the message yourself, or let its source bring it again (settle is kLater)
   //   kRetry      work said retry; nothing is recorded but the steps that are done. Or it said
   //               dead, and its steps are still to be undone. Call again, after `delay`
   //   kDead       work said dead, now or before; the record is closed (settle is kAck)
+  //   kDiscarded  work said discard
   //   kParked     it waits for a person, who may let it run again (settle is kLater): see
   //               at_most_once, and docs/steps.md
   // A guard never has the payload. `settle` is kAck only where the message is not needed again.
   // Throws what `work` throws: its record is undone, and finished steps stay. With a Transaction
   // that includes StatementRefused, and StatementFailed: recorded statements run after `work` has
   // returned, so run_once itself throws StatementFailed if one of them fails. An Error means that
-  // the store could not answer: the work did not run, or (kInDoubt) its outcome is unknown and a
-  // second call tells it.
+  // the key or the work cannot be (kRejected, kLimit) or that the store could not answer: the work
+  // did not run, or (kInDoubt) its outcome is unknown and a second call tells it.
   template <class Work>
   [[nodiscard]] Result<Outcome> run_once(BytesView key, const Fingerprint& fingerprint,
                                          Work&& work) {
@@ -130,7 +140,7 @@ class Guard {
   //                                            first did not succeed, its outcome. It is not run
   //   same key, other fingerprint              claimed after the first, in a transaction more
   //   the work threw, or a statement failed    kRetry, with the error's text; the exception does
-  //                                            not pass through
+  //                                            not pass through. kParked where at_most_once says so
   //   a key that cannot be                     an Error for this message alone
   //
   // A message that does not succeed leaves no effect in the transaction, and the others succeed

@@ -6,8 +6,9 @@
 //     auto outcome = begun->claim->complete("receipt 17");
 //   }
 //
-// Its lease is renewed by a thread of the guard until the claim is over. A process that dies leaves
-// it to whoever asks for the key after the lease.
+// Its lease is renewed by a thread of the guard until the claim is over, but no longer than
+// GuardOptions::timeout and grace say: a claim that is forgotten, and a process that dies, leave
+// the key to whoever asks for it after the lease.
 #pragma once
 
 #include <chrono>
@@ -25,8 +26,8 @@ namespace semel {
 
 // One thread at a time; which one may change. The guard and its store must outlive the claim.
 // Destroyed, or assigned to, before it is over, it is given back at once as by `give_back`, in one
-// try: where the store does not answer then, the lease ends by itself. Throws nothing but
-// std::bad_alloc.
+// try: where the store does not answer then, the lease ends by itself. A claim that was moved from
+// is over. Throws nothing but std::bad_alloc.
 class GuardClaim {
  public:
   ~GuardClaim();
@@ -34,12 +35,16 @@ class GuardClaim {
   GuardClaim& operator=(GuardClaim&& other) noexcept;
 
   // Which try this is, the token that fences the outside, and a stop token that fires when the
-  // lease is lost. It has no position, no gate and no steps. Good as long as the claim.
+  // timeout has passed or the lease is lost. It has no position, no gate and no steps. Good until
+  // the claim is destroyed or assigned to, wherever it is moved before. That of a claim that was
+  // moved from has no token, and its stop token has fired.
   [[nodiscard]] const Attempt& attempt() const noexcept;
 
-  // Makes the lease as long as at the beginning, now. The guard does so by itself; this is for who
-  // wants to know, before an act that cannot be undone, that the key is still held. False: it is
-  // lost, to another holder or to a person. An Error: the store could not say.
+  // Makes the lease as long as at the beginning, now. The guard does so by itself up to the
+  // timeout; this is for who wants to know, before an act that cannot be undone, that the key is
+  // still held, or needs it for longer: it works past the timeout too, which stays where it was.
+  // False: it is lost, to another holder or to a person. An Error: the store could not say, or
+  // (kRejected) the claim is over.
   [[nodiscard]] Result<bool> renew();
 
   // Each of these ends the claim, whatever it answers; a second one is kRejected. It tries again

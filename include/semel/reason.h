@@ -27,8 +27,7 @@ inline constexpr std::string_view kElapsedExhausted = "elapsed.exhausted";
 // not known.
 inline constexpr std::string_view kLeaseParked = "lease.parked";
 inline constexpr std::string_view kOutcomeUnknown = "outcome.unknown";
-// Of a GuardClaim: another holder, or a person, has the record; what its late holder says is
-// refused.
+// From a Guard: another holder, or a person, has the record; what the late holder says is refused.
 inline constexpr std::string_view kLeaseLost = "lease.lost";
 // Journal and code disagree about the steps of a message; and an undo that would not go through.
 inline constexpr std::string_view kStepsChanged = "steps.changed";

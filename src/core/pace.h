@@ -17,6 +17,7 @@ struct Pace {
 // Batches of a consumer that are handled at a time, unless its store takes one writer alone.
 inline constexpr int kUsualWorkers = 8;
 inline constexpr std::chrono::milliseconds kUsualTimeout{30'000};       // for one call of a handler
+inline constexpr std::chrono::milliseconds kUsualGrace{10'000};         // past that timeout
 inline constexpr std::chrono::milliseconds kUsualDrainTimeout{30'000};  // for what is in flight
 
 }  // namespace semel::core

@@ -52,7 +52,7 @@ struct EngineOptions {
   core::Pace pace;
   std::chrono::milliseconds lease = ClaimOptions().lease;
   std::chrono::milliseconds handler_timeout = core::kUsualTimeout;
-  std::chrono::milliseconds grace{10'000};
+  std::chrono::milliseconds grace = core::kUsualGrace;
   std::chrono::milliseconds drain_timeout = core::kUsualDrainTimeout;
   int crashes = RetryPolicy().crashes;
   bool once = false;

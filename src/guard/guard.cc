@@ -67,6 +67,11 @@ Guard::Impl::Impl(Store& store, GuardOptions options)
         rejected(fmt::format("the lease of consumer \"{}\" has no length", options_.consumer),
                  "give GuardOptions::lease a positive duration"));
   }
+  if (options_.timeout.count() < 0 || options_.grace.count() < 0) {
+    throw SemelError(rejected(
+        fmt::format("the timeout or the grace of consumer \"{}\" is negative", options_.consumer),
+        "a GuardOptions::timeout of zero means that there is none"));
+  }
   refuse_what_does_not_go();
   ConsumerSpec spec;
   spec.name = options_.consumer;
@@ -271,6 +276,8 @@ Guard::Impl::Handled Guard::Impl::run_leased(std::span<Delivery> batch, const Pl
   }
   Handled handled{answers_of(sink)};
   for (Result<Outcome>& answer : handled.answers) {
+    const bool refused = answer->kind == Outcome::Kind::kBusy && answer->attempt > 0;
+    if (refused) answer->reason = reason::kLeaseLost;
     if (answer->reason != reason::kStoreUnavailable) continue;
     const bool ran = answer->attempt > 0;
     if (ran && unwritten) {
@@ -288,6 +295,8 @@ strategies::LeaseRenewer& Guard::Impl::renewer() {
   if (renewer_) return *renewer_;
   strategies::LeaseRenewerOptions options;
   options.lease = options_.lease;
+  options.timeout = options_.timeout;
+  options.grace = options_.grace;
   options.longest_pause = options_.lease;  // one call has one ending: nothing waits behind it
   options.store = &store_;
   options.clock = environment_.clock;

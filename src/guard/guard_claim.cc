@@ -1,6 +1,7 @@
 #include <semel/guard_claim.h>
 
 #include <memory>
+#include <stop_token>
 #include <utility>
 
 #include "guard/guard_impl.h"
@@ -9,6 +10,26 @@
 #include "strategies/two_phase.h"
 
 namespace semel {
+
+namespace {
+
+auto claim_is_over() {
+  return failure(guard::rejected("the claim is over", "call Guard::begin for another one"));
+}
+
+// Stands for the attempt of a claim that was moved from.
+const Attempt& stopped_attempt() {
+  static const Attempt stopped = [] {
+    std::stop_source stop;
+    stop.request_stop();
+    Attempt attempt;
+    attempt.stop = stop.get_token();
+    return attempt;
+  }();
+  return stopped;
+}
+
+}  // namespace
 
 class GuardClaim::Impl {
  public:
@@ -37,7 +58,7 @@ class GuardClaim::Impl {
   const Attempt& attempt() const noexcept { return attempt_; }
 
   Result<bool> renew() {
-    if (!watch_) return over();
+    if (!watch_) return claim_is_over();
     auto applied = context_.store->renew({&lease_, 1}, context_.claim.lease);
     if (!applied) return failure(std::move(applied.error()));
     return applied->front() == Applied::kYes;
@@ -45,7 +66,7 @@ class GuardClaim::Impl {
 
   // `patient`: while the store is away it tries again.
   Result<Outcome> end(Verdict verdict, bool patient) {
-    if (!watch_) return over();
+    if (!watch_) return claim_is_over();
     const auto watch = std::move(watch_);
     watch->handler_ended(0);
     const auto decision = strategies::decide_answer(context_, attempt_, std::move(verdict));
@@ -69,10 +90,6 @@ class GuardClaim::Impl {
   }
 
  private:
-  static decltype(failure(Error{})) over() {
-    return failure(guard::rejected("the claim is over", "call Guard::begin for another one"));
-  }
-
   const strategies::Context context_;
   Delivery delivery_;
   const strategies::Call call_;
@@ -86,8 +103,13 @@ GuardClaim::~GuardClaim() = default;
 GuardClaim::GuardClaim(GuardClaim&&) noexcept = default;
 GuardClaim& GuardClaim::operator=(GuardClaim&&) noexcept = default;
 
-const Attempt& GuardClaim::attempt() const noexcept { return impl_->attempt(); }
-Result<bool> GuardClaim::renew() { return impl_->renew(); }
+const Attempt& GuardClaim::attempt() const noexcept {
+  return impl_ ? impl_->attempt() : stopped_attempt();
+}
+Result<bool> GuardClaim::renew() {
+  if (!impl_) return claim_is_over();
+  return impl_->renew();
+}
 Result<Outcome> GuardClaim::complete(Bytes result) { return end(done(std::move(result))); }
 Result<Outcome> GuardClaim::give_back(std::string reason,
                                       std::optional<std::chrono::milliseconds> after) {
@@ -95,7 +117,10 @@ Result<Outcome> GuardClaim::give_back(std::string reason,
   verdict.counted = false;
   return end(std::move(verdict));
 }
-Result<Outcome> GuardClaim::end(Verdict verdict) { return impl_->end(std::move(verdict), true); }
+Result<Outcome> GuardClaim::end(Verdict verdict) {
+  if (!impl_) return claim_is_over();
+  return impl_->end(std::move(verdict), true);
+}
 
 Result<Begun> Guard::Impl::begin(BytesView key, const Fingerprint& fingerprint) {
   if (auto refused = refuse_key(key)) return failure(*std::move(refused));

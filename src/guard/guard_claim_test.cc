@@ -93,6 +93,25 @@ TEST_F(GuardClaimTest, WhatIsNotFinishedIsGivenBackAtOnceAndNotCounted) {
   EXPECT_TRUE(closed->outcome.closed_before);
 }
 
+TEST_F(GuardClaimTest, AMovedFromClaimIsOver) {
+  GuardClaim first = claim(guard_);
+  const Attempt& attempt = first.attempt();
+  GuardClaim second = std::move(first);
+  EXPECT_EQ(&second.attempt(), &attempt) << "it moves with the claim";
+  EXPECT_FALSE(attempt.stop.stop_requested());
+  EXPECT_EQ(first.attempt().token, Token{});  // NOLINT(bugprone-use-after-move)
+  EXPECT_TRUE(first.attempt().stop.stop_requested());
+  EXPECT_EQ(first.renew().error().kind, ErrorKind::kRejected);
+  EXPECT_EQ(first.complete("late").error().kind, ErrorKind::kRejected);
+  EXPECT_EQ(first.give_back("late").error().kind, ErrorKind::kRejected);
+  EXPECT_EQ(first.end(dead("late")).error().kind, ErrorKind::kRejected);
+  EXPECT_TRUE(second.renew().value()) << "nothing of that ended what was moved away";
+  EXPECT_EQ(second.complete()->kind, Kind::kDone);
+  GuardClaim third = claim(guard_, "b");
+  first = std::move(third);
+  EXPECT_EQ(first.complete()->kind, Kind::kDone) << "assigned to, it is a claim again";
+}
+
 TEST_F(GuardClaimTest, ItsLeaseIsRenewedForAsLongAsItIsHeld) {
   Guard quick(*store_, options(milliseconds(300)));
   GuardClaim held = claim(quick);

@@ -203,6 +203,12 @@ TEST_F(GuardTest, KeysAndNamesThatCannotBeAreRefused) {
   for (const char* name : {"", "Payments", "9lives", "with space"}) {
     EXPECT_THROW(Guard(store_, GuardOptions{name}), SemelError) << name;
   }
+  GuardOptions late = payments();
+  late.timeout = milliseconds(-1);
+  EXPECT_THROW(Guard(store_, late), SemelError);
+  late.timeout = milliseconds(0);
+  late.grace = milliseconds(-1);
+  EXPECT_THROW(Guard(store_, late), SemelError);
   faults_.fail(StoreCall::kAttach, 1, ErrorKind::kUnavailable, When::kBefore);
   EXPECT_THROW(Guard(*faulty_, payments()), SemelError);
   EXPECT_EQ(faults_.fired(StoreCall::kAttach), 1U);

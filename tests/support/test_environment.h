@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <semel/environment.h>
 
@@ -37,6 +38,20 @@ class PassingClock final : public Clock {
 
  private:
   std::atomic<std::int64_t> passed_{0};
+};
+
+// Gives `clock` to the system environment until it is destroyed, for code that takes no other one.
+// Made before the first of that code and destroyed after the last.
+class SystemClock {
+ public:
+  explicit SystemClock(Clock& clock) noexcept
+      : before_(std::exchange(system_environment().clock, &clock)) {}
+  ~SystemClock() { system_environment().clock = before_; }
+  SystemClock(const SystemClock&) = delete;
+  SystemClock& operator=(const SystemClock&) = delete;
+
+ private:
+  Clock* const before_;
 };
 
 // The same numbers for the same seed. Safe for several threads.
