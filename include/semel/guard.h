@@ -86,7 +86,7 @@ class Guard {
   // Runs `work` unless `key` is done. Work returns a Verdict, or nothing for done().
   //   kDone       it ran and is recorded (on a borrowed connection: with the caller's COMMIT)
   //   kDuplicate  it had been done; `result` is the stored one
-  //   kBusy       someone else holds the key; try again after `delay`
+  //   kBusy       someone else holds the key, or its retry is not due; try again after `delay`
   //   kConflict   the key was used with another fingerprint; nothing ran and nothing is kept:
   //               keep the message yourself, or let its source bring it again (settle is kLater)
   //   kRetry      work said retry; nothing is recorded but the steps that are done. Or it said
