@@ -28,22 +28,25 @@ struct Completed {
   std::chrono::system_clock::time_point completed_at;
 };
 
-// Someone holds it. Come back later; never ack.
+// Someone holds it, or its retry is not yet due and the store keeps no payload for it. Come back
+// later; never ack.
 struct Busy {
   std::chrono::milliseconds retry_after{0};
 };
 
-// A retry that is not yet due. If the store keeps messages it has the payload: settle, it comes
-// back by itself. If it keeps none, nobody has it: do not settle, and deliver it again after
-// `next_in`.
+// A retry that is not yet due, and the store keeps its payload: settle, it comes back by itself. A
+// retry without a payload in the store is Busy: the delivery may be its only copy.
 struct Waiting {
   std::chrono::milliseconds next_in{0};
 };
 
 // Given up or parked before, under this same fingerprint. Settle and count; no second dead letter.
+// A parked one whose payload the store does not keep is not settled: a person may still say that it
+// is tried again, and the delivery may be its only copy.
 struct Closed {
   bool parked = false;
   std::string reason;
+  bool held = false;  // the store keeps its payload; said of a parked one
 };
 
 // Same key, other payload. Never ack silently.

@@ -14,7 +14,7 @@ struct Outcome {
   enum class Kind {
     kDone,       // its effect happened now, and is recorded
     kDuplicate,  // its effect had happened before
-    kBusy,       // someone else holds the key: come back later
+    kBusy,       // someone else holds the key, or its retry is not due: come back later
     kConflict,   // same key, other payload: not executed. Kept as a dead letter; by a Guard, which
                  // has no payload to keep, not: then it is kLater
     kRetry,      // not now: will be run again

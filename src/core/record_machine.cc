@@ -104,8 +104,8 @@ RecordView view_of(const KeyId& id, Record record) {
   return view;
 }
 
-milliseconds busy_for(StoreTime lease_until, StoreTime now) noexcept {
-  return std::clamp(lease_until - now, kShortestBusy, kLongestBusy);
+milliseconds busy_for(StoreTime until, StoreTime now) noexcept {
+  return std::clamp(until - now, kShortestBusy, kLongestBusy);
 }
 
 Claim decide_claim(std::optional<Record>& record, const ClaimRequest& request, StoreTime now) {
@@ -122,13 +122,16 @@ Claim decide_claim(std::optional<Record>& record, const ClaimRequest& request, S
       record->outcome_unknown = true;
       return acquire(*record, request, now);
     case RecordState::kRetrying:
-      if (now < record->next_at) return Waiting{record->next_at - now};
-      return acquire(*record, request, now);
+      if (now >= record->next_at) return acquire(*record, request, now);
+      // Without a payload in the store, this delivery is what the retry comes back with.
+      if (!record->held) return Busy{busy_for(record->next_at, now)};
+      return Waiting{record->next_at - now};
     case RecordState::kCompleted:
       return Completed{record->result, record->completed_at};
     case RecordState::kParked:
+      return Closed{true, record->reason, record->held};
     case RecordState::kDead:
-      return Closed{record->state == RecordState::kParked, record->reason};
+      return Closed{false, record->reason};
   }
   std::abort();
 }

@@ -182,6 +182,7 @@ TEST_F(RecordMachine, ARetryWaitsUntilItIsDue) {
   const Acquired a = acquire();
   EXPECT_EQ(finish(a.lease, Finish::To::kRetrying, milliseconds(300)), Applied::kYes);
   EXPECT_EQ(record->reason, "why");
+  record->held = true;
   now += milliseconds(100);
   EXPECT_EQ(std::get<Waiting>(claim()).next_in, milliseconds(200));
   now += milliseconds(200);
@@ -189,6 +190,28 @@ TEST_F(RecordMachine, ARetryWaitsUntilItIsDue) {
   EXPECT_EQ(again.attempt, 2);
   EXPECT_FALSE(again.taken_over);
   EXPECT_EQ(again.since_first, milliseconds(300));
+}
+
+TEST_F(RecordMachine, ARetryThatNobodyHoldsIsBusyUntilItIsDue) {
+  const Acquired a = acquire();
+  EXPECT_EQ(finish(a.lease, Finish::To::kRetrying, std::chrono::hours(1)), Applied::kYes);
+  EXPECT_EQ(std::get<Busy>(claim()).retry_after, kLongestBusy);
+  EXPECT_TRUE(std::holds_alternative<Conflict>(claim(2)));
+  now += std::chrono::hours(1) - milliseconds(200);
+  EXPECT_EQ(std::get<Busy>(claim()).retry_after, milliseconds(200));
+  now += milliseconds(199);
+  EXPECT_EQ(std::get<Busy>(claim()).retry_after, kShortestBusy);
+  EXPECT_EQ(record->state, RecordState::kRetrying);
+  now += milliseconds(1);
+  EXPECT_EQ(acquire().attempt, 2);
+}
+
+TEST_F(RecordMachine, AParkedRecordSaysWhetherItsPayloadIsHeld) {
+  const Acquired a = acquire();
+  EXPECT_EQ(finish(a.lease, Finish::To::kParked), Applied::kYes);
+  EXPECT_FALSE(std::get<Closed>(claim()).held);
+  record->held = true;
+  EXPECT_TRUE(std::get<Closed>(claim()).held);
 }
 
 TEST_F(RecordMachine, AnUncountedRetryGivesItsAttemptBack) {

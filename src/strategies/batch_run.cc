@@ -193,8 +193,8 @@ BatchRun::Went BatchRun::commit_in_order(std::unique_ptr<UnitOfWork> unit) {
   return commit(std::move(unit));
 }
 
-bool BatchRun::doubt_came_true(const Slot& slot, const Claim& claim) {
-  return slot.doubt && came_true(slot.doubt->to, claim);
+bool BatchRun::doubt_came_true(const Slot& slot, const Claim& claim) const {
+  return slot.doubt && came_true(slot.doubt->to, context_.hold, claim);
 }
 
 Ending BatchRun::ending_of(const Slot& slot, const Claim& claim) const {

@@ -68,7 +68,7 @@ class BatchRun {
   bool undoes_beside();
   void forgive_early(Slot& slot, const Otherwise& otherwise);
 
-  static bool doubt_came_true(const Slot& slot, const Claim& claim);
+  bool doubt_came_true(const Slot& slot, const Claim& claim) const;
   Ending ending_of(const Slot& slot, const Claim& claim) const;
   bool nothing_to_commit() const;
   void end_window();

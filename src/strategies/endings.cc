@@ -65,7 +65,7 @@ Finish not_started(const Lease& lease) {
   return finish;
 }
 
-bool came_true(Finish::To to, const Claim& claim) {
+bool came_true(Finish::To to, bool held, const Claim& claim) {
   switch (to) {
     case Finish::To::kCompleted:
       return std::holds_alternative<Completed>(claim);
@@ -74,6 +74,8 @@ bool came_true(Finish::To to, const Claim& claim) {
       return std::holds_alternative<Closed>(claim);
     case Finish::To::kRetrying:
       if (const auto* acquired = std::get_if<Acquired>(&claim)) return !acquired->taken_over;
+      // Another holder is answered the same; in both cases the source brings the message again.
+      if (!held && std::holds_alternative<Busy>(claim)) return true;
       return std::holds_alternative<Waiting>(claim);
     default:
       return false;
@@ -123,6 +125,20 @@ Outcome Endings::for_person(Outcome::Kind kind, const Delivery& delivery) const 
   return outcome;
 }
 
+Ending Endings::of_closed(const Closed& closed, const Delivery& delivery) const {
+  Ending ending{settled(Outcome::Kind::kDead, delivery), row_only(delivery)};
+  if (closed.parked) ending.outcome = for_person(Outcome::Kind::kParked, delivery);
+  if (closed.parked && !closed.held) {
+    // Once a person has said that it is tried again, this delivery is what it is tried with.
+    ending.outcome.settle = Outcome::Settle::kLater;
+    ending.outcome.delay = kAskPersonAgain;
+    ending.finish.reset();
+  }
+  ending.outcome.reason = closed.reason;
+  ending.outcome.closed_before = true;
+  return ending;
+}
+
 Ending Endings::of_claim(const Claim& claim, const Delivery& delivery,
                          std::string_view unkept) const {
   return std::visit(
@@ -146,13 +162,7 @@ Ending Endings::of_claim(const Claim& claim, const Delivery& delivery,
             ending.outcome.delay = waiting.next_in;
             return ending;
           },
-          [&](const Closed& closed) {
-            Ending ending{settled(Outcome::Kind::kDead, delivery), row_only(delivery)};
-            if (closed.parked) ending.outcome = for_person(Outcome::Kind::kParked, delivery);
-            ending.outcome.reason = closed.reason;
-            ending.outcome.closed_before = true;
-            return ending;
-          },
+          [&](const Closed& closed) { return of_closed(closed, delivery); },
           [&](const Conflict&) {
             Ending ending{for_person(Outcome::Kind::kConflict, delivery), std::nullopt};
             ending.outcome.error = "the key was used before, with another payload";

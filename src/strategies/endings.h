@@ -67,6 +67,7 @@ class Endings {
   // otherwise left with its source.
   Outcome not_over(Outcome::Kind kind, const Delivery& delivery) const;
   Outcome for_person(Outcome::Kind kind, const Delivery& delivery) const;
+  Ending of_closed(const Closed& closed, const Delivery& delivery) const;
   void start(Finish::To to, const Right& right, const Delivery& delivery, Finish& finish) const;
   Ending of_success(const Right& right, const Decision& decision, const Delivery& delivery) const;
   Ending of_failure(const Right& right, const Decision& decision, const Delivery& delivery) const;
@@ -90,8 +91,9 @@ class Endings {
 
 // Gives a claim back that nothing was done under.
 Finish not_started(const Lease& lease);
-// Whether a record shows what a Finish whose answer was lost was to make of it.
-bool came_true(Finish::To to, const Claim& claim);
+// Whether a record shows what a Finish whose answer was lost was to make of it. `held`: the Finish
+// gave the store the payload.
+bool came_true(Finish::To to, bool held, const Claim& claim);
 
 // Nothing is recorded, and the source brings the message again.
 Outcome store_away(const Error& error, std::chrono::milliseconds delay = kAskStoreAgain);

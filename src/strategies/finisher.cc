@@ -146,7 +146,7 @@ void Finisher::resolve(std::size_t at) {
   Finish& finish = finishes_[at];
   const Message* const message = &item.delivery->message;
   const auto claims = context_.store->claim({&message, 1}, context_.claim);
-  bool ours = claims && came_true(finish.to, claims->front());
+  bool ours = claims && came_true(finish.to, finish.keep != nullptr, claims->front());
   const auto* const acquired = claims ? std::get_if<Acquired>(&claims->front()) : nullptr;
   if (acquired != nullptr && ours) {
     // The retry that was recorded is due by now: it is its own message's to take.

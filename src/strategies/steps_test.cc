@@ -12,6 +12,8 @@ namespace semel::strategies {
 namespace {
 
 using core::StrategyKind;
+using semel::test::StoreCall;
+using semel::test::When;
 using std::chrono::milliseconds;
 using Kind = Outcome::Kind;
 using Calls = std::vector<std::string>;
@@ -169,6 +171,20 @@ TEST_F(StepsTest, AnUndoThatFailsIsTriedAgainByItself) {
   EXPECT_EQ(once().kind, Kind::kDead);
   EXPECT_EQ(calls_, (Calls{"o/lock", "o/charge", "o/mail", "o/charge/undo", "o/lock/undo",
                            "o/lock/undo", "o/lock/undo"}));
+}
+
+TEST_F(StepsTest, AnUndoThatWaitsIsNoLostLeaseWhereTheAnswerWasLostAndNothingIsHeld) {
+  context_.hold = false;
+  last_ = dead("no");
+  undo_ = [](const StepUndo&) { return retry("503"); };
+  EXPECT_EQ(once().kind, Kind::kRetry);
+  faults_.fail(StoreCall::kFinish, 1, ErrorKind::kInDoubt, When::kAfter);
+  const Outcome outcome = once();
+  EXPECT_EQ(faults_.fired(StoreCall::kFinish), 1U);
+  EXPECT_EQ(outcome.kind, Kind::kRetry);
+  EXPECT_EQ(outcome.settle, Outcome::Settle::kLater);
+  EXPECT_GT(outcome.delay, milliseconds(0));
+  EXPECT_EQ(record_of("o"), RecordState::kRetrying);
 }
 
 TEST_F(StepsTest, AnUndoThatIsGivenUpParksWithWhatIsStillDone) {

@@ -36,6 +36,13 @@ bool FinishModel::first_in_line(const ModelRow& row) const {
   });
 }
 
+Claim FinishModel::claim(const spi::ClaimRequest& request, const Bytes& key) {
+  ModelRecord& record = records[key];
+  record.key = key;
+  if (record.record) record.record->held = record.held.has_value();
+  return spi::decide_claim(record.record, request, now);
+}
+
 ModelRecord* FinishModel::record_of(const Finish& finish) {
   for (auto& [key, record] : records) {
     if (core::encode_key(consumer_, key) == finish.lease->key) return &record;

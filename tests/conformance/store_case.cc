@@ -19,7 +19,8 @@ struct Describe {
     return fmt::format("Waiting({} ms)", w.next_in.count());
   }
   std::string operator()(const Closed& c) const {
-    return fmt::format("Closed({}, {})", c.parked ? "parked" : "dead", c.reason);
+    return fmt::format("Closed({}, {}{})", c.parked ? "parked" : "dead", c.reason,
+                       c.held ? ", held" : "");
   }
   std::string operator()(const Conflict&) const { return "Conflict"; }
 };

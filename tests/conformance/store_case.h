@@ -69,6 +69,10 @@ class StoreTest : public testing::TestWithParam<StoreCase> {
   // Closes and opens a durable store; any other stays as it is.
   void reopen();
   void advance(milliseconds by) { place_->advance(by); }
+  // Whether the answer is that of a retry which is not due and was given its message to keep.
+  static bool is_retry(const Claim& answer) {
+    return has(Facet::kHeld) ? is<Waiting>(answer) : is<Busy>(answer);
+  }
   ConsumerNumber attach(const std::string& name, std::optional<milliseconds> ttl = std::nullopt);
   ConsumerNumber consumer() const { return consumer_; }
   Message message(BytesView key, BytesView payload = "{}") const {

@@ -172,7 +172,7 @@ TEST_P(StoreSuite, AMixedBatchEndsEachAsItSays) {
   const Claim first = claim(messages[0], options);
   ASSERT_TRUE(is<Completed>(first)) << describe(first);
   EXPECT_EQ(std::get<Completed>(first).result, "r0");
-  EXPECT_TRUE(is<Waiting>(claim(messages[1])));
+  EXPECT_TRUE(is_retry(claim(messages[1])));
   const Claim parked = claim(messages[2]);
   ASSERT_TRUE(is<Closed>(parked)) << describe(parked);
   EXPECT_TRUE(std::get<Closed>(parked).parked);
@@ -208,7 +208,7 @@ TEST_P(StoreSuite, WhatWasRecordedOutlivesTheStore) {
   }
   reopen();
   EXPECT_TRUE(is<Completed>(claim(messages.at(RecordState::kCompleted))));
-  EXPECT_TRUE(is<Waiting>(claim(messages.at(RecordState::kRetrying))));
+  EXPECT_TRUE(is_retry(claim(messages.at(RecordState::kRetrying))));
   EXPECT_TRUE(is<Closed>(claim(messages.at(RecordState::kParked))));
   EXPECT_TRUE(is<Closed>(claim(messages.at(RecordState::kDead))));
   EXPECT_TRUE(is<Busy>(claim(messages.at(RecordState::kConsuming))));

@@ -37,6 +37,13 @@ Claim Model::claim(const Message& message, milliseconds lease) {
   return spi::decide_claim(keys[message.key().text].record, request, now);
 }
 
+Applied Model::finish(Modelled& modelled, const Finish& finish) const {
+  const Applied applied = spi::decide_finish(modelled.record, finish, now);
+  const bool waits = finish.to == Finish::To::kRetrying || finish.to == Finish::To::kParked;
+  if (applied == Applied::kYes && waits && finish.keep != nullptr) modelled.record->held = true;
+  return applied;
+}
+
 std::string essence(const Claim& claim) {
   if (const auto* acquired = std::get_if<Acquired>(&claim)) {
     return fmt::format("{} since {} steps", describe(claim), acquired->since_first / kStep);

@@ -41,6 +41,8 @@ class Model {
 
   // Where it is acquired, the record has a nonce that only the model knows.
   Claim claim(const Message& message, milliseconds lease);
+  // A `finish` that keeps the message makes a row for its record, which stays the record's.
+  Applied finish(Modelled& modelled, const Finish& finish) const;
 
  private:
   test::SeededRandom random_;

@@ -30,7 +30,7 @@ void StoreModelSuite::finish_one(Model& model, const Message& m) {
   const std::size_t back = model.below(3) == 0 ? model.below(modelled.leases.size()) : 0;
   const Lease lease = modelled.leases[modelled.leases.size() - 1 - back];
   const Finish ending = model.any_finish(lease, &m);
-  ASSERT_EQ(finish(ending), spi::decide_finish(modelled.record, ending, model.now));
+  ASSERT_EQ(finish(ending), model.finish(modelled, given(ending)));
 }
 
 void StoreModelSuite::renew_one(Model& model, const Message& m) {

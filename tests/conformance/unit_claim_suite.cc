@@ -83,6 +83,21 @@ TEST_P(UnitSuite, AUnitsClaimAnswersForEveryState) {
   EXPECT_TRUE(is<Waiting>(claim(messages[2])));
 }
 
+TEST_P(UnitSuite, AUnitsClaimOfWhatNobodyHoldsLeavesItToItsSource) {
+  const Message retried = message("retried"), parked = message("parked");
+  ASSERT_EQ(finish(test::retrying(acquire(retried).lease, 30s, nullptr)), Applied::kYes);
+  ASSERT_EQ(finish(test::parked(acquire(parked).lease, nullptr)), Applied::kYes);
+  Batch batch = claim_in_unit({retried, parked});
+  EXPECT_TRUE(is<Busy>(batch.claims[0])) << describe(batch.claims[0]);
+  ASSERT_TRUE(is<Closed>(batch.claims[1])) << describe(batch.claims[1]);
+  EXPECT_FALSE(std::get<Closed>(batch.claims[1]).held);
+  batch.unit.reset();
+  advance(31s);
+  batch = claim_in_unit({retried});
+  ASSERT_TRUE(is<Acquired>(batch.claims[0])) << describe(batch.claims[0]);
+  EXPECT_EQ(std::get<Acquired>(batch.claims[0]).attempt, 2);
+}
+
 TEST_P(UnitSuite, ADueRetryAndAnEndedLeaseAreAcquired) {
   const Message retried = message("retried");
   const Message abandoned = message("abandoned");

@@ -56,16 +56,16 @@ void UnitModelSuite::end_batch(Model& model, Batch& batch, const Model::Keys& be
   ASSERT_TRUE(applied.has_value()) << applied.error().message;
   for (std::size_t i = 0; i < endings.size(); ++i) {
     const Bytes& key = batch.messages[ended[i]].key().text;
-    auto& record = model.keys[key].record;
+    Modelled& ends = model.keys[key];
     if (endings[i].to == Finish::To::kNotStarted) {
       // Within one transaction the claim was never there: also a late holder is who it was.
       ASSERT_EQ((*applied)[i], Applied::kYes);
-      record = before.contains(key) ? before.at(key).record : std::nullopt;
+      ends.record = before.contains(key) ? before.at(key).record : std::nullopt;
       continue;
     }
     Finish modelled = endings[i];
-    modelled.lease->nonce = record->nonce;
-    ASSERT_EQ((*applied)[i], spi::decide_finish(record, modelled, model.now));
+    modelled.lease->nonce = ends.record->nonce;
+    ASSERT_EQ((*applied)[i], model.finish(ends, modelled));
   }
 }
 
@@ -87,7 +87,7 @@ void UnitModelSuite::other_step(Model& model) {
     // Two phases without effect: what a late holder may not end is often a unit's by now.
     const Lease lease = modelled.leases[model.below(modelled.leases.size())];
     const Finish late = test::retrying(lease, kMargin, &m);
-    ASSERT_EQ(finish(late), spi::decide_finish(modelled.record, late, model.now));
+    ASSERT_EQ(finish(late), model.finish(modelled, late));
   }
 }
 

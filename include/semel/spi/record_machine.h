@@ -36,6 +36,9 @@ struct Record {
   std::string reason;
   std::string error;
   Bytes result;
+  // The store keeps the payload, in a row of this record. The rules read it and never change it: a
+  // store says so of what it found, before each claim. One that keeps no messages leaves it false.
+  bool held = false;
 };
 
 struct ClaimRequest {
@@ -49,11 +52,11 @@ struct ClaimRequest {
 // The record as an operator is shown it; the store adds the text of its key.
 [[nodiscard]] RecordView view_of(const KeyId& id, Record record);
 
-// How soon a busy key is worth another look: what is left of its lease, within these bounds. Most
-// holders end long before their lease does.
+// How soon a busy key is worth another look: what is left of its lease, or until its retry is due,
+// within these bounds. Most holders end long before their lease does.
 inline constexpr milliseconds kShortestBusy{10};
 inline constexpr milliseconds kLongestBusy{5'000};
-[[nodiscard]] milliseconds busy_for(StoreTime lease_until, StoreTime now) noexcept;
+[[nodiscard]] milliseconds busy_for(StoreTime until, StoreTime now) noexcept;
 
 // `delay` from `now`, without overflow: a message due in the far future is due nevertheless. Not
 // before `now`.

@@ -111,6 +111,8 @@ Claim MemoryStore::claim_one(const Message& message, const ClaimOptions& options
       ++state_.forgotten;
     }
     live = &state_.live.insert(id, message.key().text);
+  } else if (live->record) {
+    live->record->held = live->held.has_value();
   }
   request.token = Token{(state_.epoch << 32U) + ++state_.counter};
   request.nonce = spi::draw_nonce(*state_.environment.random);

@@ -34,7 +34,7 @@ std::string told(const Claim& claim) {
     return fmt::format("waiting {}", one->next_in.count());
   }
   if (const auto* one = std::get_if<Closed>(&claim)) {
-    return fmt::format("closed {} {}", one->parked, one->reason);
+    return fmt::format("closed {} {} {}", one->parked, one->reason, one->held);
   }
   const auto& both = std::get<Conflict>(claim);
   return fmt::format("conflict {} {}", both.recorded.bytes[0], both.arrived.bytes[0]);

@@ -6,6 +6,7 @@ namespace semel::redis {
 namespace {
 
 constexpr unsigned kUnknown = 1;
+constexpr unsigned kRowIsHeld = 2;
 // No version is ever a character that a text might begin with.
 constexpr char kGreatestFormat = 31;
 
@@ -38,7 +39,9 @@ spi::Record decoded(BytesView bytes) {
   spi::Record record;
   Cutter cut(bytes.substr(1));
   record.state = state_of(cut.bytes(1).front());
-  record.outcome_unknown = (cut.number(1) & kUnknown) != 0;
+  const auto flags = cut.number(1);
+  record.outcome_unknown = (flags & kUnknown) != 0;
+  record.held = (flags & kRowIsHeld) != 0;
   record.attempt = static_cast<int>(cut.number(4));
   record.token = Token{cut.number(7)};
   record.first_seen = cut.time();

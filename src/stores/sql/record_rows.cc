@@ -70,6 +70,7 @@ RecordRow record_at(const Answer& answer) {
   record.first_seen = answer.time(9);
   row.holder = answer.maybe_integer(10);
   row.held = answer.maybe_integer(11);
+  record.held = row.held.has_value();
   row.inbox = answer.maybe_integer(12);
   row.key = answer.bytes(13);
   record.reason = answer.bytes(14);

@@ -48,7 +48,7 @@ Claim LeaseClaims::claim_one(const Message& message, const ClaimOptions& options
     return answer_of(tables_, tables_.generations.found(), message, options.want_result);
   }
   const spi::ClaimRequest request{id, message.fingerprint(), token,
-                                   spi::draw_nonce(*environment_.random), options.lease};
+                                  spi::draw_nonce(*environment_.random), options.lease};
   // Most are new: they cost one statement.
   std::optional<spi::Record> record;
   Claim fresh = spi::decide_claim(record, request, now);

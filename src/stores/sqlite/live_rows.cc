@@ -31,6 +31,7 @@ LiveRow live_row_at(const Prepared& at) {
   row.record.first_seen = at.time(8);
   row.holder = at.maybe_integer(9);
   row.held = at.maybe_integer(10);
+  row.record.held = row.held.has_value();
   row.inbox = at.maybe_integer(11);
   row.key = at.text(12);
   row.record.reason = at.text(13);

@@ -16,6 +16,8 @@ Applied apply(ScriptedState& state, const Finish& finish, StoreTime now) {
     if (spi::decide_finish(at->second, finish, now) == Applied::kLeaseLost) {
       return Applied::kLeaseLost;
     }
+    const bool waits = finish.to == Finish::To::kRetrying || finish.to == Finish::To::kParked;
+    if (waits) at->second->held = finish.keep != nullptr;
   }
   if (finish.lease) {
     StepJournal& journal = state.steps[finish.lease->key];

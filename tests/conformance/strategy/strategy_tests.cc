@@ -277,6 +277,59 @@ TEST_P(RecordStrategySuite, ATwinOfARetryIsNoDuplicateAndTheRetryStays) {
   EXPECT_EQ(effects("a"), 1);
 }
 
+// As a Guard leaves it, and the SQL functions: the store keeps no payload.
+Lease claimed_by_another(Store& store, const Message& message) {
+  const Message* const one = &message;
+  const auto claims = store.claim({&one, 1}, {std::chrono::seconds(60), {}, false});
+  const auto* const acquired = claims ? std::get_if<Acquired>(&claims->front()) : nullptr;
+  EXPECT_NE(acquired, nullptr);
+  return acquired != nullptr ? acquired->lease : Lease{};
+}
+
+TEST_P(RecordStrategySuite, ARetryThatNobodyHoldsIsGivenBackUntilItIsDue) {
+  const auto left = [&](const std::string& key, milliseconds delay) {
+    const Lease lease = claimed_by_another(*inner_, batch({key}).front().message);
+    const Finish again = test::retrying(lease, delay, nullptr);
+    EXPECT_EQ(inner_->finish({&again, 1}).value().front(), Applied::kYes);
+  };
+  HeldMessage queued;
+  queued.key = "queued";
+  queued.payload = "{}";
+  ASSERT_TRUE(inner_->facets().held->append(consumer_, {&queued, 1}));
+  left("queued", kNotDueMeanwhile);
+  left("early", std::chrono::hours(1));
+  left("due soon", milliseconds(20));
+  const auto one = strategy();
+  for (int times = 0; times < 2; ++times) {
+    const auto met = process(*one, batch({"early"}));
+    EXPECT_EQ(last(met, "early").kind, Kind::kBusy);
+    EXPECT_EQ(last(met, "early").settle, Settle::kLater);
+    EXPECT_GT(last(met, "early").delay, milliseconds(0));
+  }
+  EXPECT_EQ(effects("early"), 0);
+  const auto outcomes = deliver(*one, batch({"due soon"}));
+  EXPECT_EQ(last(outcomes, "due soon").kind, Kind::kDone);
+  EXPECT_EQ(last(outcomes, "due soon").attempt, 2);
+  EXPECT_EQ(effects("due soon"), 1);
+  EXPECT_EQ(last(deliver_held(*one), "queued").kind, Kind::kDone) << "its row is its only copy";
+  EXPECT_EQ(effects("queued"), 1);
+}
+
+TEST_P(RecordStrategySuite, AParkedMessageThatNobodyHoldsStaysWithItsSource) {
+  const auto brought = batch({"a"});
+  const Message& message = brought.front().message;
+  const Finish park = test::parked(claimed_by_another(*inner_, message), nullptr);
+  ASSERT_EQ(inner_->finish({&park, 1}).value().front(), Applied::kYes);
+  const auto one = strategy();
+  const auto met = process(*one, batch({"a"}));
+  EXPECT_EQ(last(met, "a").kind, Kind::kParked);
+  EXPECT_EQ(last(met, "a").settle, Settle::kLater);
+  EXPECT_EQ(effects("a"), 0);
+  ASSERT_TRUE(inner_->facets().records->unlock(message.key().id).value());
+  EXPECT_EQ(last(deliver(*one, batch({"a"})), "a").kind, Kind::kDone);
+  EXPECT_EQ(effects("a"), 1);
+}
+
 TEST_P(RecordStrategySuite, AnAnswerThatWasLostIsResolvedByTheRecord) {
   const bool transactional = GetParam().transactional;
   const StoreCall call = transactional ? StoreCall::kUnitCommit : StoreCall::kFinish;
