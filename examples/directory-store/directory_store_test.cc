@@ -190,14 +190,14 @@ TEST(Killed, AnywhereABatchIsAsItWasOrAsItIsToBe) {
     DirectoryPlace place;
     // Another process that has it open meanwhile.
     const auto other = place.open();
-    const auto number = other->attach({.name = "payments"}).value();
+    const auto number = other->attach({"payments", {}, false, {}}).value();
     const auto messages = messages_of(number, kMessages);
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
       Killer killer(cell.point, cell.nth);
       const auto store = place.open(&killer);
-      (void)store->attach({.name = "payments"});
+      (void)store->attach({"payments", {}, false, {}});
       complete_all(*store, messages);
       ::_exit(0);
     }
@@ -226,7 +226,7 @@ TEST(Damaged, ARecordIsNoNewKey) {
 
 TEST(OfAnotherVersion, ADirectoryIsNotOpenedAndSaysWhy) {
   DirectoryPlace place;
-  ASSERT_TRUE(place.open()->attach({.name = "payments"}).has_value());
+  ASSERT_TRUE(place.open()->attach({"payments", {}, false, {}}).has_value());
   const std::string file = place.file("consumer-1");
   std::stringstream text;
   text << std::ifstream(file, std::ios::binary).rdbuf();

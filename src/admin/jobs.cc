@@ -39,7 +39,7 @@ std::string_view to_string(JobState state) noexcept {
 }
 
 std::string outcome_text(const JobView& view) {
-  const std::string counts = operate::progress_text(view.act, view.progress);
+  std::string counts = operate::progress_text(view.act, view.progress);
   if (view.state == JobState::kDone) return counts;
   const std::string of =
       view.progress.total ? fmt::format(" of {}", *view.progress.total) : std::string();

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -61,6 +62,7 @@ int group_letters(Console& console, const DlqFlags& flags) {
   query.reason = flags.reason;
   query.replayed = flags.replayed;
   query.where = *where;
+  query.limit = std::numeric_limits<std::size_t>::max();
   const auto made = operate::group_letters(session->access(), query, kMostGroups);
   if (!made) return console.fail(made.error());
   if (console.text()) {

@@ -58,12 +58,10 @@ int migrate(Console& console, const FunctionFlags& flags) {
   change->sql += *planned;
   if (!console.text()) {
     report_migration_json(console, where, *change, dry_run, functions);
-  } else if (dry_run && flags.asked()) {
+  } else if (dry_run && (flags.asked() || change->from != change->to)) {
     console.out(change->sql);
   } else if (change->from == change->to) {
     console.note(fmt::format("semel: {}: schema {}, up to date", where, change->to));
-  } else if (dry_run) {
-    console.out(change->sql);
   } else {
     const std::string was = change->from == 0 ? "made" : fmt::format("was {}", change->from);
     console.out(fmt::format("{}: schema {}, {}\n", where, change->to, was));

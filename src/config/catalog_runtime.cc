@@ -300,17 +300,17 @@ constexpr CodePage kRuntimePages[] = {
      "length; done needs a claim of the same transaction. Nothing was changed. In SQL the error "
      "has SQLSTATE SM271.",
      "The hint of the error says what to give.",
-     "SELECT * FROM semel.claim('payments', 'order-17', '{\"amount\": 5}')", 0},
+     "SELECT * FROM semel.claim('payments', 'order-17', '{\"amount\": 5}')", 1},
     {"R272", "the consumer is not registered for SQL functions",
      "A record's id begins with the number that the store gave its consumer's name, and it is kept "
      "for the consumer's ttl. The name has no number yet, or no generation of records was begun "
      "for its ttl. In SQL the error has SQLSTATE SM272.",
      "Register it, as a user who owns the schema.",
-     "semel store init --functions --consumer payments=7d", 0},
+     "semel store init --functions --consumer payments=7d", 78},
     {"R273", "the SQL functions are of another version than the tables",
      "A newer Semel, or an older one, made the tables. The functions refuse to work on what they "
      "do not know. In SQL the error has SQLSTATE SM273.",
-     "Bring both up to date.", "semel store migrate --functions", 0},
+     "Bring both up to date.", "semel store migrate --functions", 78},
     {"R274", "this store has no SQL functions",
      "Functions by which any client claims are made on PostgreSQL alone, in a schema whose name "
      "can stand in their text.",
