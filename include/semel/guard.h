@@ -93,10 +93,9 @@ class Guard {
   // Runs `work` unless `key` is done. Work returns a Verdict, or nothing for done().
   //   kDone       it ran and is recorded (on a borrowed connection: with the caller's COMMIT)
   //   kDuplicate  it had been done; `result` is the stored one
-  //   kBusy       someone else holds the key, or its retry is not due; try again after `delay`.
-  //   With
-  //               reason lease.lost: the work ran, and another had taken the key over before it
-  //               ended; nothing of it is recorded
+  //   kBusy       someone else holds the key, or its retry is not due: try again after `delay`. Or
+  //               (reason lease.lost) the work ran, but another took the key over before it ended,
+  //               and nothing of it is recorded
   //   kConflict   the key was used with another fingerprint; nothing ran and nothing is kept:
   //               keep the message yourself, or let its source bring it again (settle is kLater)
   //   kRetry      work said retry; nothing is recorded but the steps that are done. Or it said
