@@ -25,7 +25,8 @@ struct StoredRecord {
 template <class Stream>
 void pass(Stream& stream, StoredRecord& stored) {
   auto& [state, fingerprint, token, nonce, lease_until, attempt, outcome_unknown, next_at,
-         first_seen, completed_at, reason, error, result] = stored.record;
+         first_seen, completed_at, reason, error, result, held] = stored.record;
+  static_cast<void>(held);  // of who keeps messages, as this store does not
   (stream << state << fingerprint << token << nonce << lease_until << attempt << outcome_unknown
           << next_at << first_seen << completed_at << reason << error << result << stored.key
           << stored.changed_at);

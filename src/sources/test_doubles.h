@@ -3,8 +3,10 @@
 
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <atomic>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -33,7 +35,7 @@ class FakePositions final : public Positions {
   Result<void> save(ConsumerNumber, std::string_view partition, BytesView position) override {
     ++saves;
     if (failing) return failure({ErrorKind::kUnavailable, "R201", "the store is away", {}});
-    lost = lost || taken;
+    if (taken) lost = true;
     if (taken) return failure({ErrorKind::kBlocked, "R230", "held by another reader", {}});
     kept[std::string(partition)] = position;
     return {};
@@ -52,8 +54,8 @@ class FakePositions final : public Positions {
   std::size_t saves = 0;
   std::size_t refusals = 0;  // of so many calls of reserve that come next
   bool failing = false;
-  bool lost = false;   // all reservations
-  bool taken = false;  // the reservation, by another
+  std::atomic<bool> lost{false};   // all reservations
+  std::atomic<bool> taken{false};  // the reservation, by another
 
  private:
   struct Held final : Reservation {

@@ -110,8 +110,8 @@ struct Timed {
 
 }  // namespace
 
-Handler timed(Handler handler, std::shared_ptr<HandlerDurations> durations) {
-  return std::visit(Timed{std::move(durations)}, std::move(handler));
+Handler timed(Handler handler, const std::shared_ptr<HandlerDurations>& durations) {
+  return std::visit(Timed{durations}, std::move(handler));
 }
 
 }  // namespace semel::telemetry

@@ -39,6 +39,6 @@ class HandlerDurations {
 
 // The same handler, each of whose calls is measured: an asynchronous one until its answer, a batch
 // once for each of its messages. A completion that is kept for too long keeps `durations` too.
-Handler timed(Handler handler, std::shared_ptr<HandlerDurations> durations);
+Handler timed(Handler handler, const std::shared_ptr<HandlerDurations>& durations);
 
 }  // namespace semel::telemetry

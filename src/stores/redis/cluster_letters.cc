@@ -111,12 +111,15 @@ bool reopen_parked(Core& core, const KeyId& id, const std::string& name, const B
   return true;
 }
 
+// `known`: the letter, where its reader has it already. It may be removed meanwhile, and has the
+// only payload.
 bool reopen_dead(Core& core, const KeyId& id, const std::string& name, const Bytes& head,
-                 const Bytes* note) {
+                 const Bytes* note, const Kept* known) {
   const std::string ids = core.names.of_store("letter-ids");
   const Bytes field = "k" + Bytes(id.view()) + Bytes(print_in(head));
   const Bytes letter = core.router.ask({"HGET", ids, field}, Loss::kNothingDone).bytes;
-  const auto kept = letter.empty() ? std::nullopt : read_letter(core, letter);
+  auto kept = letter.empty() ? std::nullopt : read_letter(core, letter);
+  if (!kept && known != nullptr) kept = *known;
   if (!kept) return reopen(core, name, head, false, note);
   const Bytes row = hold_copy(core, *kept, kHiddenMs, id.view());
   failpoint::hit(core.environment, failpoint::kKept);
@@ -126,12 +129,13 @@ bool reopen_dead(Core& core, const KeyId& id, const std::string& name, const Byt
   }
   failpoint::hit(core.environment, failpoint::kRecorded);
   settle(core, id.consumer(), {"wait", {}, row, "0"});
-  count_replay(core, letter);
+  if (!letter.empty()) count_replay(core, letter);
   return true;
 }
 
 // None where it changed meanwhile.
-std::optional<bool> try_to_unlock(Core& core, const KeyId& id, const Bytes* note) {
+std::optional<bool> try_to_unlock(Core& core, const KeyId& id, const Bytes* note,
+                                  const Kept* letter) {
   const std::string name = core.names.record(id);
   const Bytes head = head_of_record(core, name);
   if (head.empty()) return false;
@@ -140,8 +144,15 @@ std::optional<bool> try_to_unlock(Core& core, const KeyId& id, const Bytes* note
   if (state == 'R') return head[kFlags] >= kRowFlag && unpark(core, id);
   if (state != 'P' && state != 'X') return false;
   const bool done = state == 'P' ? reopen_parked(core, id, name, head, note)
-                                 : reopen_dead(core, id, name, head, note);
+                                 : reopen_dead(core, id, name, head, note, letter);
   return done ? std::optional(true) : std::nullopt;
+}
+
+bool unlock_with(Core& core, const KeyId& id, const Bytes* note, const Kept* letter) {
+  for (int look = 0; look < kLooks; ++look) {
+    if (const auto done = try_to_unlock(core, id, note, letter)) return *done;
+  }
+  never_stands_still();
 }
 
 // What the record says against an edit; none where it does not.
@@ -198,10 +209,7 @@ std::optional<Edited> try_to_edit(Core& core, const LetterEdit& edit) {
 }  // namespace
 
 bool unlock_on_cluster(Core& core, const KeyId& id, const std::optional<Bytes>& note) {
-  for (int look = 0; look < kLooks; ++look) {
-    if (const auto done = try_to_unlock(core, id, note ? &*note : nullptr)) return *done;
-  }
-  never_stands_still();
+  return unlock_with(core, id, note ? &*note : nullptr, nullptr);
 }
 
 Replayed replay_on_cluster(Core& core, std::int64_t letter) {
@@ -215,7 +223,7 @@ Replayed replay_on_cluster(Core& core, std::int64_t letter) {
     if (!head.empty()) {
       if (print != Fingerprint{} && print.view() != print_in(head)) return Replayed::kConflict;
       if (state_in(head) == 'D') return Replayed::kCompleted;
-      if (unlock_on_cluster(core, *told.record)) return Replayed::kYes;
+      if (unlock_with(core, *told.record, nullptr, &*kept)) return Replayed::kYes;
     }
   }
   // No record, or one on its way: a copy of its own passes through the record like any other.
