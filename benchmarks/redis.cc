@@ -198,7 +198,7 @@ class RedisBench {
     report_.run(one, rounds_);
   }
 
-  // What of a message's time the server's scripts take, and no consumer can change.
+  // The part of a message's time that the server's scripts take, and no consumer can change.
   void scripts_of_single(const RedisPlace& place, const std::string& where) {
     const std::string name = "scripts-single-" + where;
     if (!report_.wanted(name)) return;

@@ -48,7 +48,7 @@ std::unique_ptr<RedisByHand> make_redis_by_hand(const RedisPlace& place, Style s
 // Returns when the replicas have followed. Ends the benchmark where the server refuses it.
 void forget_all(const RedisPlace& place);
 long long memory_of(const RedisPlace& place);
-// What scripts have taken of the servers' time since they began, in microseconds.
+// Microseconds of the servers' time that scripts have taken since the servers began.
 double script_microseconds_of(const RedisPlace& place);
 
 }  // namespace semel::bench

@@ -151,7 +151,7 @@ Result<void> Directory::begin_commit(std::span<const Change> changes) {
     (lines += change.content ? kReplaced : kErased) += change.name + '\n';
   }
   if (auto written = write_beside({kCommit, lines}); !written) return written;
-  // What the lines name is there before they are.
+  // The lines are written after all that they name.
   if (auto synced = sync_folder(); !synced) {
     synced.error().kind = ErrorKind::kUnavailable;
     return synced;

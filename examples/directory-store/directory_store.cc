@@ -289,7 +289,7 @@ Result<void> DirectoryStore::check_clock() {
     if (!stored) return failure(std::move(stored.error()));
     const StoreTime now = clock_();
     const StoreTime seen = *stored ? (*stored)->seen : now;
-    // What is finished meanwhile looks older than it is once the clock is right again.
+    // A record finished meanwhile looks older than it is once the clock is right again.
     if (now < seen - kJump) {
       return failure({ErrorKind::kUnavailable,
                       {},

@@ -32,7 +32,7 @@ void pass(Stream& stream, StoredRecord& stored) {
           << stored.changed_at);
 }
 
-// What is known of the store's clock.
+// The store's clock, as far as it is known.
 struct StoredClock {
   semel::StoreTime seen{};  // the latest time by which something was forgotten
 };

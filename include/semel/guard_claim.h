@@ -62,7 +62,7 @@ class GuardClaim {
   // GuardOptions::at_most_once it must mean that nothing happened.
   [[nodiscard]] Result<Outcome> give_back(
       std::string reason, std::optional<std::chrono::milliseconds> after = std::nullopt);
-  // Whatever else work may say: dead, discard, an unknown effect, messages to send.
+  // All else that work may say: dead, discard, an unknown effect, messages to send.
   [[nodiscard]] Result<Outcome> end(Verdict verdict);
 
  private:
@@ -73,7 +73,7 @@ class GuardClaim {
   std::unique_ptr<Impl> impl_;  // null: moved from
 };
 
-// What `begin` answers.
+// The answer of `begin`.
 struct Begun {
   std::optional<GuardClaim> claim;  // it is yours: act, then end it
   Outcome outcome;                  // none: why not, as run_once says it

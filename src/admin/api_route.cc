@@ -23,7 +23,7 @@ constexpr QueryParameter kWhereParameter = {
 
 constexpr QueryParameter kGroupParameters[] = {kConsumerParameter, kReasonParameter,
                                                kReplayedParameter, kWhereParameter};
-// Of work on many. Nothing is narrowed by a mistake: where none of them stands there, it says so.
+// Parameters of work on many. A request that narrows nothing must say so: a slip widens none.
 constexpr QueryParameter kBulkParameters[] = {
     kConsumerParameter,
     kReasonParameter,

@@ -71,8 +71,8 @@ class Jobs {
   Jobs(const Jobs&) = delete;
   Jobs& operator=(const Jobs&) = delete;
 
-  // Of `about` the id, the person's words and the selection count. R345: there are too many, or the
-  // run ends. Throws std::system_error where a thread cannot be made.
+  // It takes the id, the person's words and the selection from `about`. R345: there are too many,
+  // or the run ends. Throws std::system_error where a thread cannot be made.
   Result<JobView> begin(operate::LetterWork work, JobView about) SEMEL_EXCLUDES(mutex_);
 
   // The newest first.

@@ -17,7 +17,7 @@ namespace semel::cli {
 enum class LogFormat { kText, kJson };
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-// What is empty is left out. Never a payload, nor a key as it was written: a key may be somebody's
+// Empty members are left out. Never a payload, nor a key as it was written: a key may be somebody's
 // name.
 struct LogLine {
   LogLevel level = LogLevel::kInfo;

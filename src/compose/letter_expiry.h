@@ -22,7 +22,7 @@ class LetterExpiry {
  public:
   using Told = std::function<void(std::string_view consumer, std::size_t letters)>;
 
-  // Of consumers that the store does not know there is nothing to remove. Borrows the store.
+  // A consumer that the store does not know has nothing to remove. Borrows the store.
   static Result<LetterExpiry> of(Store& store, std::span<const config::ConsumerConfig> consumers);
 
   // Removes for at most about `budget`, and tells of each consumer that lost some; true where the

@@ -1,4 +1,4 @@
-// What the stores decide alike of dead letters that are past their time. Pure.
+// Decisions of all stores on dead letters that are past their time. Pure.
 #pragma once
 
 #include <algorithm>

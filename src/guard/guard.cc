@@ -203,7 +203,7 @@ Guard::Impl::Handled Guard::Impl::handle_known(std::span<Delivery> batch, const 
   const auto* plain = std::get_if<PlainHandler>(&work);
   if (plain != nullptr && !store_.traits().borrowed) {
     if (!options_.at_most_once || batch.size() == 1) return run_leased(batch, *plain);
-    // What is claimed and not begun would be in doubt after a crash.
+    // A message claimed and not begun would be in doubt after a crash.
     Handled all;
     for (Delivery& one : batch) {
       all.answers.push_back(std::move(run_leased({&one, 1}, *plain).answers.front()));
@@ -226,7 +226,7 @@ strategies::Context Guard::Impl::context() const {
   context.claim.want_result = true;
   context.hold = false;
   context.destinations = options_.receivers;
-  // Whoever calls again decides how often.
+  // The caller decides how often to call again.
   context.retry.attempts = 0;
   context.retry.max_elapsed = std::chrono::milliseconds{0};
   return context;

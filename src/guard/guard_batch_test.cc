@@ -181,7 +181,7 @@ TEST_F(GuardBatchTest, ACommitInDoubtIsAskedAboutAndElseNamed) {
   EXPECT_EQ(kinds(run({{"a", kOne}, {"b", kOne}})), std::vector<Ended>(2, Ended::kDuplicate));
 }
 
-// Whatever stands in a batch, it comes to what it would message by message.
+// A batch of any kind comes to what it would message by message.
 TEST(GuardBatchRandom, ABatchAnswersAsItsMessagesOneByOne) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);

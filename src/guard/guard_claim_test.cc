@@ -41,7 +41,7 @@ class GuardClaimTest : public ::testing::Test {
     EXPECT_TRUE(begun && begun->claim);
     return *std::move(begun->claim);
   }
-  // What run_once would say.
+  // The answer of run_once.
   Outcome ask(BytesView key = "a") {
     return guard_.run_once(key, kLetter, [] { return retry("only asked"); }).value();
   }

@@ -106,7 +106,7 @@ void LetterJob::settle_doubt(std::vector<Met>& part, std::optional<std::int64_t>
   });
 }
 
-// What was counted and not met when its turn came.
+// Letters that were counted and not met when their turn came.
 bool LetterJob::finish() {
   if (progress_.taken() < *progress_.total) progress_.gone += *progress_.total - progress_.taken();
   progress_.total = progress_.taken();

@@ -10,7 +10,7 @@ namespace semel::operate {
 namespace {
 
 constexpr std::size_t kAtOnce = 500;
-// What is throttled moves on this often, so that the rate is kept within short spans too.
+// A throttled job moves on this often, so that the rate is kept within short spans too.
 constexpr std::chrono::milliseconds kThrottleStep{100};
 
 struct RateUnit {

@@ -20,7 +20,7 @@ namespace semel::test {
 namespace {
 
 constexpr std::size_t kLoopBatch = 10;
-// What a kill leaves claimed is taken over after it.
+// A claim that a kill leaves is taken over after it.
 constexpr std::chrono::milliseconds kLoopLease{1'000};
 
 std::unique_ptr<Store> store_at(const std::string& place) {

@@ -85,7 +85,7 @@ class FinishModel {
   Applied finish_in_unit(const Finish& finish, std::optional<int> ack,
                          const std::optional<spi::Record>& before);
   void release(int row);
-  // Of the key's record, which is changed as the record machine says.
+  // The plan for the key's record, which is changed as the record machine says.
   Claim claim(const spi::ClaimRequest& request, const Bytes& key);
   // The record that has this row as its own; null where there is none.
   const ModelRecord* owner_of(int row) const;

@@ -81,7 +81,7 @@ struct FinishPlan {
 }
 
 // The delivery met its record and nothing was done: its row stays while that record waits with it.
-// What was handled without a record is kCompleted without a lease, and its row goes.
+// A message handled without a record is kCompleted without a lease, and its row goes.
 [[nodiscard]] inline bool met_only(const Finish& finish) noexcept {
   return finish.to == Finish::To::kAckOnly && finish.outgoing.empty();
 }

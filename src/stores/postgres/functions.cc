@@ -12,6 +12,7 @@
 #include "stores/postgres/dialect.h"
 #include "stores/postgres/functions_sql.h"
 #include "stores/postgres/lease_claims.h"
+#include "stores/postgres/record_batch.h"
 #include "stores/postgres/schema.h"
 
 namespace semel::postgres {
@@ -99,6 +100,8 @@ std::string functions_sql(const std::string& schema, const std::string& clock) {
       {"{version}", std::to_string(kFunctionsVersion)},
       {"{tables}", std::to_string(newest_version())},
       {"{clock}", clock},
+      {"{due}", due(clock)},
+      {"{consuming}", std::string(consuming())},
       {"{settings}", std::string(kSettings)},
       {"{key_limit}", std::to_string(core::Limits{}.key)},
       {"{result_limit}", std::to_string(core::Limits{}.result)},

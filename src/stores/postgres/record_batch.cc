@@ -18,9 +18,10 @@ constexpr std::string_view kConsuming = "CASE r.state WHEN 'consuming' THEN TRUE
 
 std::string columns() { return sql::record_columns("r."); }
 
-std::string due(const std::string& clock) { return fmt::format(fmt::runtime(kDue), clock); }
-
 }  // namespace
+
+std::string due(const std::string& clock) { return fmt::format(fmt::runtime(kDue), clock); }
+std::string_view consuming() noexcept { return kConsuming; }
 
 BatchTexts::BatchTexts(const Dialect& dialect, const std::string& clock)
     : find(dialect, fmt::format("SELECT {}, {} FROM semel_record AS r "

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "stores/postgres/connection.h"
@@ -17,6 +18,11 @@ struct Found {
   KeyId id;
   sql::RecordRow row;
 };
+
+// The rules of spi::decide_claim as conditions on a record `r`: that it may be claimed by now, and
+// that it is consuming.
+std::string due(const std::string& clock);
+std::string_view consuming() noexcept;
 
 struct BatchTexts {
   BatchTexts(const Dialect& dialect, const std::string& clock);

@@ -98,7 +98,7 @@ void make_schema(PGconn* connection, const std::string& schema) {
     const int version = schema_version(connection, schema);
     if (version < kSchemaVersion) {
       execute(connection, migration_sql(version, schema));
-      // Those of another owner stay as they are, and refuse tables of another version.
+      // Functions of another owner stay as they are, and refuse tables of another version.
       if (may_replace_functions(connection, schema)) execute(connection, functions_sql(schema));
     }
     execute(connection, "COMMIT");

@@ -61,7 +61,7 @@ void replay_one(TransactionAccess& access, std::int64_t id, StoreTime now, Repla
   access.records().hold(content, now);
 }
 
-// Whoever changes several letters locks them in this order: else two may wait for each other's.
+// All who change several letters lock them in this order: else two may wait for each other's.
 std::vector<std::int64_t> sorted(std::span<const std::int64_t> ids) {
   std::vector<std::int64_t> sorted(ids.begin(), ids.end());
   std::ranges::sort(sorted);
@@ -103,7 +103,7 @@ AddReport add_in(TransactionAccess& access, std::span<const ForeignLetter> lette
   return report;
 }
 
-// Of the next letters those that are past their time, and the id to go on behind.
+// The letters past their time among the next ones, and the id to go on behind.
 std::pair<std::vector<std::int64_t>, std::int64_t> look_for_past(Access& access,
                                                                  std::span<const LetterLife> lives,
                                                                  std::int64_t after,

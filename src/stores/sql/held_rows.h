@@ -80,7 +80,7 @@ class HeldRows {
   // Those of `rows` that were there.
   std::vector<Gone> take_out(std::span<const RowTag> rows);
   std::optional<Gone> take_out(RowTag row);
-  // Those of `rows` that were tried.
+  // The tried ones among `rows`.
   std::vector<TriedRow> tried(std::span<const RowTag> rows);
   std::optional<TriedRow> tried(RowTag row);
   // Shows it at `due`, and nobody has it in hand. It keeps its number.

@@ -40,6 +40,21 @@ LiveRow live_row_at(const Prepared& at) {
   return row;
 }
 
+// The part that saving and adding a record have in common, under the same numbers.
+Prepared& bind_record(Prepared& statement, const KeyId& id, const spi::Record& record,
+                      StoreTime now) {
+  return statement.bind(1, id)
+      .bind(3, record.fingerprint)
+      .bind(4, static_cast<std::int64_t>(record.token))
+      .bind(5, record.nonce)
+      .bind(6, record.lease_until)
+      .bind(7, record.attempt)
+      .bind(8, record.outcome_unknown)
+      .bind(9, record.next_at)
+      .bind(10, record.first_seen)
+      .bind(11, now);
+}
+
 }  // namespace
 
 LiveRows::LiveRows(Connection& connection)
@@ -59,7 +74,7 @@ LiveRows::LiveRows(Connection& connection)
           "INSERT INTO semel_live (id, state, fingerprint, token, nonce, lease_until, "
           "attempt, outcome_unknown, next_at, first_seen, changed_at, holder, key, reason, "
           "error) "
-          "VALUES (?1, 'consuming', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, '', '') "
+          "VALUES (?1, 'consuming', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?15, '', '') "
           "ON CONFLICT (id) DO NOTHING"),
       erase_(connection, "DELETE FROM semel_live WHERE id = ?1"),
       renew_(connection,
@@ -98,17 +113,8 @@ std::optional<LiveRow> LiveRows::find(const KeyId& id) {
 
 void LiveRows::save(const KeyId& id, const LiveRow& row, StoreTime now) {
   const spi::Record& record = row.record;
-  save_.bind(1, id)
+  bind_record(save_, id, record, now)
       .bind_text(2, to_string(record.state))
-      .bind(3, record.fingerprint)
-      .bind(4, static_cast<std::int64_t>(record.token))
-      .bind(5, record.nonce)
-      .bind(6, record.lease_until)
-      .bind(7, record.attempt)
-      .bind(8, record.outcome_unknown)
-      .bind(9, record.next_at)
-      .bind(10, record.first_seen)
-      .bind(11, now)
       .bind(12, row.holder)
       .bind(13, row.held)
       .bind(14, row.inbox)
@@ -121,18 +127,7 @@ void LiveRows::save(const KeyId& id, const LiveRow& row, StoreTime now) {
 
 bool LiveRows::add_claimed(const KeyId& id, const spi::Record& record, BytesView key,
                            std::int64_t holder, StoreTime now) {
-  add_claimed_.bind(1, id)
-      .bind(2, record.fingerprint)
-      .bind(3, static_cast<std::int64_t>(record.token))
-      .bind(4, record.nonce)
-      .bind(5, record.lease_until)
-      .bind(6, record.attempt)
-      .bind(7, record.outcome_unknown)
-      .bind(8, record.next_at)
-      .bind(9, record.first_seen)
-      .bind(10, now)
-      .bind(11, holder)
-      .bind_bytes(12, key);
+  bind_record(add_claimed_, id, record, now).bind(12, holder).bind_bytes(15, key);
   return add_claimed_.change() > 0;
 }
 

@@ -27,8 +27,7 @@ BEGIN
           first_seen = NULL, holder = NULL, message_key = NULL, reason = NULL, error = NULL
       WHERE r.id = wanted AND r.held IS NULL
         AND (r.fingerprint = arrived OR arrived = decode(repeat('00', 16), 'hex'))
-        AND CASE r.state WHEN 'consuming' THEN r.lease_until <= {clock}
-                         WHEN 'retrying' THEN r.next_at <= {clock} END
+        AND {due}
       RETURNING r.inbox INTO kept;
     IF FOUND THEN
       UPDATE {schema}.semel_inbox AS i SET processed_at = {clock}, error = NULL, result = NULL

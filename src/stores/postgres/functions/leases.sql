@@ -109,8 +109,7 @@ BEGIN
           changed_at = {clock}, holder = NULL
       WHERE r.id = wanted AND r.held IS NULL
         AND (r.fingerprint = arrived OR arrived = decode(repeat('00', 16), 'hex'))
-        AND CASE r.state WHEN 'consuming' THEN r.lease_until <= {clock}
-                         WHEN 'retrying' THEN r.next_at <= {clock} END
+        AND {due}
       RETURNING 'new', r.token, r.attempt, r.outcome_unknown
       INTO outcome, token, attempt, taken_over;
     IF FOUND THEN
@@ -150,7 +149,7 @@ BEGIN
   FOR looks IN 1..2 LOOP
     UPDATE {schema}.semel_record AS r SET lease_until = {clock} + length
       WHERE r.id = wanted AND r.nonce = renew.nonce
-        AND CASE r.state WHEN 'consuming' THEN true END;
+        AND {consuming};
     IF FOUND THEN
       RETURN 'renewed';
     END IF;
@@ -175,7 +174,7 @@ BEGIN
           lease_until = NULL, attempt = NULL, outcome_unknown = NULL, next_at = NULL,
           first_seen = NULL, holder = NULL, message_key = NULL, reason = NULL, error = NULL
       WHERE r.id = wanted AND r.nonce = complete.nonce AND r.held IS NULL
-        AND CASE r.state WHEN 'consuming' THEN true END
+        AND {consuming}
       RETURNING r.inbox INTO row_in_inbox;
     IF FOUND THEN
       UPDATE {schema}.semel_inbox AS i SET processed_at = {clock}, error = NULL, result = kept
@@ -207,7 +206,7 @@ BEGIN
           lease_until = NULL, holder = NULL, reason = convert_to(COALESCE(why, ''), 'UTF8'),
           error = convert_to(COALESCE(met, ''), 'UTF8')
       WHERE r.id = wanted AND r.nonce = shown AND r.held IS NULL
-        AND CASE r.state WHEN 'consuming' THEN true END
+        AND {consuming}
       RETURNING r.inbox INTO row_in_inbox;
     IF FOUND THEN
       UPDATE {schema}.semel_inbox AS i SET error = convert_to(COALESCE(NULLIF(met, ''), why), 'UTF8')
