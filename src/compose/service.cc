@@ -103,17 +103,24 @@ class Housekeeper {
     pace_.note(purged && (expire_letters(budget) || purged->more));
   }
   bool expire_letters(milliseconds budget) {
-    return letters_
-        .run(budget,
-             [this](std::string_view consumer, std::size_t letters) {
-               observer_.on_letters_expired(consumer, letters);
-             })
-        .value_or(false);
+    const auto more = letters_.run(budget, [this](std::string_view consumer, std::size_t letters) {
+      observer_.on_letters_expired(consumer, letters);
+    });
+    // One letter that cannot be read stops all behind it: told once, not at every turn.
+    if (!more && more.error().message != letters_stand_still_) {
+      for (const std::string& consumer : letters_.consumers()) {
+        observer_.on_notice(consumer, fmt::format("dead letters past their time stay: {}",
+                                                  more.error().message));
+      }
+    }
+    letters_stand_still_ = more ? std::string() : more.error().message;
+    return more.value_or(false);
   }
 
   Store& store_;
   const std::function<void()> freed_;
   LetterExpiry letters_;
+  std::string letters_stand_still_;  // why; empty: they do not
   Observer& observer_;
   PurgePace pace_;
   system::Periodic turns_;
