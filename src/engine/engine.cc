@@ -250,10 +250,10 @@ bool RunningEngine::receive(bool sure) {
   const Flight::Room room = flight_.room();
   if (room.messages == 0 || room.bytes == 0 || flight_.gate_is_shut()) return false;
   if (options_.workers == 0 && flight_.ready() && !flight_.crowded()) return false;
-  if (!order_.may_receive()) return false;
-  const Flight::Question question = order_.keeps_lines() ? flight_.ask() : 0;
+  const std::optional<Flight::Question> question = order_.ask_for_more();
+  if (!question) return false;
   const std::size_t outside = room_outside();
-  auto batches = sources_.receive(room, options_.pace.batch_max, sure, question, outside);
+  auto batches = sources_.receive(room, options_.pace.batch_max, sure, *question, outside);
   if (!batches) {
     parts_.observer->on_trouble(options_.consumer, "source", batches.error(), false);
     finish_run(Ended::kFailed, std::move(batches.error()));
