@@ -70,6 +70,12 @@ OrEnded<Session> open_session(Console& console, Create create) {
 }
 
 OrEnded<Session> open_session(Console& console, config::Config config, Create create) {
+  // One that is about another machine must not change this one.
+  if (console.settings().url) {
+    return ended(console.fail(kUsage,
+                              "SEMEL_URL names a run to ask, and this command only opens the store",
+                              "-c FILE says which store, also where SEMEL_URL is set"));
+  }
   if (std::holds_alternative<MemoryOptions>(config.store.kind)) {
     return ended(console.fail(
         kUnavailable, "the store is memory: it lives and dies with the process that runs it",
