@@ -19,6 +19,7 @@ int replay(Console& console, const DlqFlags& flags) {
   if (console.settings().url) {
     return remote_letter_verb(console, flags, operate::LetterAct::kReplay);
   }
+  if (const auto code = refuse_why(console, flags.bulk)) return *code;
   auto chosen = begin_bulk(console, flags, "Replay");
   if (!chosen) return chosen.error().code;
   const Plan& plan = chosen->plan;
@@ -44,6 +45,7 @@ int discard_letters(Console& console, const DlqFlags& flags) {
   if (console.settings().url) {
     return remote_letter_verb(console, flags, operate::LetterAct::kDiscard);
   }
+  if (const auto code = refuse_why(console, flags.bulk)) return *code;
   auto chosen = begin_bulk(console, flags, "Discard");
   if (!chosen) return chosen.error().code;
   const Plan& plan = chosen->plan;
@@ -155,21 +157,23 @@ OrEnded<ChosenLetters> begin_bulk(Console& console, const DlqFlags& flags, std::
 void add_dlq_bulk(Program& program, CLI::App& family) {
   auto flags = std::make_shared<DlqFlags>();
   const unsigned shared = kConfigFlag | kOutput | kTime | kQuiet | kYes | kDryRun;
-  letter_bulk_options(
+  CLI::App& replaying =
       program.command({.name = "replay",
                        .description = "Try dead letters again; what is completed meanwhile is "
                                       "skipped",
                        .flags = shared | kUrlFlag,
                        .parent = &family},
-                      [flags](Console& console) { return replay(console, *flags); }),
-      *flags);
-  letter_bulk_options(
+                      [flags](Console& console) { return replay(console, *flags); });
+  CLI::App& discarding =
       program.command({.name = "discard",
                        .description = "Remove dead letters; their records stay closed",
                        .flags = shared | kUrlFlag,
                        .parent = &family},
-                      [flags](Console& console) { return discard_letters(console, *flags); }),
-      *flags);
+                      [flags](Console& console) { return discard_letters(console, *flags); });
+  for (CLI::App* const command : {&replaying, &discarding}) {
+    letter_bulk_options(*command, *flags);
+    why_option(*command, flags->bulk);
+  }
   letter_bulk_options(
       program.command({.name = "export",
                        .description = "Write dead letters to stdout, whole, one JSON document a "

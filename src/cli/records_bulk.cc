@@ -227,6 +227,7 @@ int run_bulk(Console& console, const RecordFlags& flags, const Verb& verb) {
   const auto rate = read_rate(console, flags.bulk);
   if (!rate) return rate.error().code;
   if (console.settings().url) return run_remote(console, flags, verb, *rate);
+  if (const auto code = refuse_why(console, flags.bulk)) return *code;
   auto session = open_session(console);
   if (!session) return session.error().code;
   auto chosen = choose_records(console, *session, flags);
@@ -276,6 +277,7 @@ void bulk_command(Program& program, CLI::App& family, const char* name, const ch
   }
   command.add_option("KEY", flags->keys, "The keys as the producer wrote them");
   bulk_options(command, flags->bulk, record_fields());
+  why_option(command, flags->bulk);
   command.add_option("--consumer", flags->consumer, "Of this consumer only")->type_name("NAME");
 }
 

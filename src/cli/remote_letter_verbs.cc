@@ -1,6 +1,7 @@
 // dlq replay and discard of a run that is asked: a few by their ids, many by a job of the run.
 #include <fmt/format.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -73,11 +74,10 @@ OrEnded<std::vector<std::int64_t>> look_up(Console& console, Remote& run, const 
 }
 
 // `sum.replayed`: also those that were discarded.
-Result<void> change_letter(Remote& run, const LetterVerb& verb, std::int64_t id,
-                           ReplayReport& sum) {
-  json::Writer body;
-  const auto done =
-      run.post(fmt::format("dead-letters/{}/{}", id, verb.word), body.begin_object().end_object());
+Result<void> change_letter(Remote& run, const LetterVerb& verb, const DlqFlags& flags,
+                           std::int64_t id, ReplayReport& sum) {
+  json::Writer body = body_with_reason(flags.bulk);
+  const auto done = run.post(fmt::format("dead-letters/{}/{}", id, verb.word), body.end_object());
   if (!done && !is_missing(done.error())) return failure(done.error());
   if (!done) {
     ++sum.missing;
@@ -100,7 +100,7 @@ int change_by_ids(Console& console, Remote& run, const DlqFlags& flags, const Le
   Pace pace(console, rate, ids->size());
   for (std::size_t i = 0; i < ids->size();) {
     for (std::size_t left = pace.next(ids->size() - i); left > 0; --left, ++i) {
-      if (auto changed = change_letter(run, verb, (*ids)[i], sum); !changed) {
+      if (auto changed = change_letter(run, verb, flags, (*ids)[i], sum); !changed) {
         return stopped_early(console, std::move(changed.error()), sum.replayed, verb.done);
       }
       pace.done(1);
@@ -119,8 +119,8 @@ class JobWatch {
   OrEnded<JsonView> wait();
 
  private:
-  // False: it is left to itself.
-  bool heed_signals();
+  void signalled();
+  void cancel_where_asked();
   void tell(const JsonView& job);
 
   Console& console_;
@@ -131,16 +131,20 @@ class JobWatch {
   steady_clock::time_point told_ = steady_clock::now();
   system::EventFd event_;
   std::atomic<int> signals_{0};
-  compose::SignalDrain drain_{[this](int) {
-    ++signals_;
-    event_.signal();
-  }};
+  compose::SignalDrain drain_{[this](int) { signalled(); }};
 };
 
-bool JobWatch::heed_signals() {
-  if (signals_ == 0) return true;
-  if (signals_ > 1) return false;
-  if (std::exchange(cancels_, true)) return true;
+// On a thread of its own: a run that hangs keeps nobody from leaving.
+void JobWatch::signalled() {
+  if (++signals_ > 1) {
+    console_.note(fmt::format("job {} is left to the run: GET /api/v1/{}", id_, path_));
+    ::_exit(kInterrupted);
+  }
+  event_.signal();
+}
+
+void JobWatch::cancel_where_asked() {
+  if (signals_ == 0 || std::exchange(cancels_, true)) return;
   json::Writer body;
   const auto done = run_.post(path_ + "/cancel", body.begin_object().end_object());
   if (done) {
@@ -148,7 +152,6 @@ bool JobWatch::heed_signals() {
   } else if (done.error().code != "R348") {  // which says that it is over already
     console_.fail(done.error());
   }
-  return true;
 }
 
 void JobWatch::tell(const JsonView& job) {
@@ -167,10 +170,7 @@ void JobWatch::tell(const JsonView& job) {
 OrEnded<JsonView> JobWatch::wait() {
   auto answered = steady_clock::now();
   for (;;) {
-    if (!heed_signals()) {
-      console_.note(fmt::format("job {} is left to the run: GET /api/v1/jobs/{}", id_, id_));
-      return ended(kInterrupted);
-    }
+    cancel_where_asked();
     const auto document = run_.get(path_);
     if (document) {
       answered = steady_clock::now();
@@ -242,8 +242,7 @@ int change_by_job(Console& console, Remote& run, const DlqFlags& flags, const Le
   if (!plan) return plan.error().code;
   if (const auto code = agree_to(console, verb, *plan)) return *code;
   if (plan->count == 0 || console.settings().dry_run) return report(console, verb, *plan, {});
-  json::Writer body;
-  body.begin_object();
+  json::Writer body = body_with_reason(flags.bulk);
   if (flags.bulk.rate) body.member("rate", *flags.bulk.rate);
   const auto begun = run.post(query.text(), body.end_object());
   if (!begun) return console.fail(begun.error());

@@ -87,8 +87,7 @@ OrEnded<ChosenRecords> choose_remote_records(Console& console, Remote& run,
 
 Result<bool> change_remote_record(Remote& run, std::string_view verb, const RecordFlags& flags,
                                   const FoundRecord& seen) {
-  json::Writer body;
-  body.begin_object();
+  json::Writer body = body_with_reason(flags.bulk);
   if (!flags.as.empty()) body.member("as", flags.as);
   const auto done = run.post(fmt::format("{}/{}", path_of_record(seen.consumer, seen.key), verb),
                              body.end_object());

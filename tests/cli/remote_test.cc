@@ -63,7 +63,9 @@ TEST_F(RemoteTest, UnlocksAndForgetsRecordsByTheirKeys) {
   EXPECT_EQ(ask({"records", "unlock", "p-done", "--yes"}).code, 4) << "neither parked nor dead";
   EXPECT_EQ(ask({"records", "forget", "p-done", "--dry-run"}).out, "1 would be forgotten\n");
   EXPECT_EQ(ask({"records", "show", "p-done"}).code, 0);
-  EXPECT_EQ(ask({"records", "forget", "p-done", "--yes"}).out, "1 forgotten\n");
+  EXPECT_EQ(ask({"records", "forget", "p-done", "--yes", "--why", "ticket 8"}).out,
+            "1 forgotten\n");
+  EXPECT_EQ(scene_.number("SELECT count(*) FROM semel_audit WHERE reason = 'ticket 8'"), 1);
   EXPECT_EQ(ask({"records", "show", "p-done"}).code, 4);
   EXPECT_EQ(ask({"records", "forget", "--where", "state=dead", "--yes"}).code, 2);
 }
@@ -74,10 +76,14 @@ TEST_F(RemoteTest, ReplaysAndDiscardsByIds) {
   EXPECT_EQ(replayed.code, 3) << replayed.err;
   EXPECT_EQ(replayed.out, "1 replayed: due now, 1 not there\n");
   EXPECT_EQ(letters("replayed = 1"), 1);
-  const Ran discarded = ask({"dlq", "discard", second, "--yes", "-o", "json"});
+  const Ran discarded = ask({"dlq", "discard", second, "--yes", "-o", "json", "--why", "ticket 7"});
   EXPECT_EQ(discarded.code, 0) << discarded.err;
   EXPECT_EQ(json_at(discarded.out, "/discarded"), "1");
   EXPECT_EQ(letters("1"), kRemoteLetters - 1);
+  EXPECT_EQ(scene_.number("SELECT count(*) FROM semel_audit WHERE who = 'admin' AND action = "
+                          "'dead_letters.discard' AND reason = 'ticket 7'"),
+            1);
+  EXPECT_EQ(scene_.semel({"dlq", "discard", first, "--yes", "--why", "ticket 7"}).code, 2);
   EXPECT_EQ(ask({"dlq", "show", second}).code, 4);
   EXPECT_EQ(ask({"dlq", "discard", second, "--yes"}).code, 4);
 }
@@ -124,10 +130,13 @@ TEST_F(RemoteTest, TheEnvironmentSaysItToo) {
   const Words other = {"SEMEL_URL=http://127.0.0.1:1"};
   EXPECT_EQ(scene_.semel({"consumers", "list"}, {.environment = other}).code, 0)
       << "-c outranks it";
-  const Ran refused =
-      test::run({"records", "list"}, {.environment = other, .folder = scene_.file("")});
-  EXPECT_EQ(refused.code, 2) << "it would open the store of this machine, and not ask";
-  EXPECT_NE(refused.err.find("SEMEL_URL"), std::string::npos) << refused.err;
+  for (const Words& here :
+       {Words{"records", "list"}, Words{"dlq", "export"}, Words{"tap", "payments"},
+        Words{"store", "migrate"}, Words{"send", "payments", "{}"}}) {
+    const Ran refused = test::run(here, {.environment = other, .folder = scene_.file("")});
+    EXPECT_EQ(refused.code, 2) << "it would look at this machine, and not ask: " << here.front();
+    EXPECT_NE(refused.err.find("SEMEL_URL"), std::string::npos) << refused.err;
+  }
 }
 
 }  // namespace
