@@ -16,6 +16,10 @@ class Never(Exception):
     """What should come did not."""
 
 
+class Refused(Never):
+    """The browser cannot do it now."""
+
+
 class Chromium:
     """One browser with one tab."""
 
@@ -73,7 +77,7 @@ class Chromium:
         self.until(method, lambda: number in self._answers)
         answer = self._answers.pop(number)
         if "error" in answer:
-            raise Never(f"{method}: {answer['error']['message']}")
+            raise Refused(f"{method}: {answer['error']['message']}")
         return answer["result"]
 
     def until(self, what, is_true):
@@ -102,8 +106,17 @@ class Chromium:
                     listener(message["method"], message["params"])
 
     def picture(self, path):
-        """The whole page, as it is drawn."""
-        shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
+        """The whole page, as it is drawn. One that is being left has no size: then the next."""
+        shots = []
+
+        def drawn():
+            try:
+                shots.append(self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True))
+            except Refused:
+                self.read(0.1)
+            return shots
+        self.until(f"{path} is drawn", drawn)
+        shot = shots[0]
         with open(path, "wb") as file:
             file.write(base64.b64decode(shot["data"]))
 

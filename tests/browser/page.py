@@ -98,11 +98,12 @@ class Page:
         css, text = (json.dumps(one) for one in with_text.groups())
         return f"[...document.querySelectorAll({css})].find(e => e.textContent.trim() === {text} && !e.hidden)"
 
-    def click(self, selector, dialog=None):
-        """By the mouse. `dialog`: it is asked, and answered so."""
+    def click(self, selector, dialog=None, leaves=True):
+        """By the mouse. `dialog`: it is asked, and answered so. `leaves`: a page is loaded by it, unless the
+        answer is no."""
         element = self._element(selector)
         self.comes_true(f"{selector} can be clicked", f"(() => {{ const e = {element}; return !!e && !e.disabled; }})()")
-        self._dialog, self._asked = dialog, False
+        self._dialog, self._asked, self._loaded = dialog, False, False
         where = self.value(f"(() => {{ const e = {element}; e.scrollIntoView({{ block: 'center' }});"
                            " const r = e.getClientRects()[0];"
                            " return [r.left + r.width / 2, r.top + r.height / 2]; })()")
@@ -113,6 +114,8 @@ class Page:
         if dialog is not None:
             self.browser.until(f"{selector} asks", lambda: self._asked)
         self._dialog = None
+        if leaves and dialog is not False:
+            self.browser.until(f"{selector} leads to a page", lambda: self._loaded)
 
     def choose(self, selector, value):
         """An entry of a select."""
