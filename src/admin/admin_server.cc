@@ -100,7 +100,7 @@ class MonitoringServer final : public AdminServer {
         api_(Api::create(sources_.api)) {}
 
   Result<void> start() {
-    auto server = HttpServer::open({.listen = options_.listen},
+    auto server = HttpServer::open({.listen = options_.listen, .tls = options_.tls},
                                    [this](const HttpRequest& request) { return answer(request); });
     if (!server) return failure(std::move(server.error()));
     server_ = std::move(*server);

@@ -32,6 +32,7 @@ struct Backlog {
 // Where the API looks. Called on several threads.
 struct ApiSources {
   const config::Config* config = nullptr;  // borrowed
+  std::string store_name;                  // as people name it: "sqlite ./semel.db"
   std::function<Overview()> overview;
   std::function<Readiness()> readiness;
   std::function<Backlog(std::string_view consumer)> backlog;

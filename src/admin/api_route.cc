@@ -95,6 +95,9 @@ constexpr ApiRoute limited(ApiRoute route, std::string_view too_much) {
 
 constexpr ApiRoute kRoutes[] = {
     at_once(reading("/api/openapi.json", "openapi", "This document.", "", api::show_openapi)),
+    reading("/api/v1/status", "showStatus",
+            "The consumers of the store and what it holds for each, in all processes.", "status",
+            api::show_status),
     at_once(reading("/api/v1/consumers", "listConsumers",
                     "The consumers of the run, and how they are.", "consumers",
                     api::list_consumers)),

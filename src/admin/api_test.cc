@@ -205,6 +205,7 @@ TEST_F(ApiTaskTest, OneDoctorRunsAtATime) {
 
 // docs/api.md has this table.
 const std::map<std::string_view, Role> kNeeded = {{"openapi", Role::kRead},
+                                                  {"showStatus", Role::kRead},
                                                   {"listConsumers", Role::kRead},
                                                   {"showConsumer", Role::kRead},
                                                   {"showBacklog", Role::kRead},

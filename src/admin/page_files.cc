@@ -58,6 +58,7 @@ table:not(.plain) thead th:nth-child(n + 3):nth-child(-n + 11) { text-align: rig
 tbody th { font-weight: 400; }
 .name { font-weight: 600; }
 .about { display: block; white-space: nowrap; color: var(--soft); font-size: .85rem; }
+p.about { white-space: normal; }
 .badge { background: var(--badge); border-radius: .3rem; padding: .05rem .4rem; font-size: .8rem; }
 .state { white-space: nowrap; }
 .good { color: var(--good); } .bad { color: var(--bad); font-weight: 600; } .note { color: var(--note); }

@@ -63,6 +63,7 @@ class ApiTest : public ::testing::Test {
   ApiSources sources() {
     ApiSources made;
     made.config = &config_;
+    made.store_name = "memory";
     made.overview = [this] { return overview_; };
     made.readiness = [] { return Readiness(); };
     made.backlog = [](std::string_view name) { return Backlog{name == "payments", 42}; };

@@ -108,6 +108,7 @@ class RunAdmin final : public Admin {
 Result<void> RunAdmin::listen(const config::AdminConfig& config) {
   admin::AdminOptions options;
   options.listen = config.listen;
+  if (config.tls) options.tls = admin::HttpTls{config.tls->certificate, config.tls->key};
   for (const config::AdminToken& token : config.tokens) {
     options.tokens.push_back({token.name, token.secret, token.role});
   }
@@ -124,6 +125,7 @@ Result<void> RunAdmin::listen(const config::AdminConfig& config) {
 admin::ApiSources RunAdmin::api_sources() {
   admin::ApiSources sources;
   sources.config = &config_;
+  sources.store_name = store_name(config_.store);
   sources.overview = [this] { return overview(); };
   sources.readiness = [this] { return readiness(); };
   sources.backlog = [this](std::string_view name) { return backlog(name); };

@@ -50,6 +50,21 @@ void build_tokens(const View& admin, AdminConfig& made, Report& report) {
   }
 }
 
+void build_admin_tls(const View& admin, AdminConfig& made) {
+  if (!admin.written("tls")) return;
+  const View tls = admin.in("tls");
+  made.tls = AdminTls{tls.text("certificate"), tls.text("key")};
+}
+
+void warn_of_clear_text(const View& admin, const AdminConfig& made, Report& report) {
+  const auto* listen = admin.find("listen");
+  auto& warning = report.warning(
+      "W036", listen->place, listen->path,
+      fmt::format("{}: tokens come to {} in clear text", listen->path, made.listen.text()));
+  warning.help =
+      "admin.tls: { certificate: …, key: … }; or listen: 127.0.0.1:8585 behind a proxy with TLS";
+}
+
 }  // namespace
 
 std::optional<AdminConfig> build_admin(const View& root, Report& report) {
@@ -57,7 +72,11 @@ std::optional<AdminConfig> build_admin(const View& root, Report& report) {
   const View admin = root.in("admin");
   AdminConfig made;
   const bool readable = build_listen(admin, made, report);
+  build_admin_tls(admin, made);
   build_tokens(admin, made, report);
+  if (readable && !made.tokens.empty() && !made.listen.is_loopback() && !made.tls) {
+    warn_of_clear_text(admin, made, report);
+  }
   if (readable && made.tokens.empty() && !made.listen.is_loopback()) {
     const auto* listen = admin.find("listen");
     auto& error = report.error("E055", listen->place, listen->path,

@@ -64,6 +64,30 @@ TEST(AdminBuild, ATokenHasARole) {
           .config);
 }
 
+TEST(AdminBuild, TokensInClearTextAreWarnedAbout) {
+  const std::string tokens = "auth: { tokens: [{ name: one, secret: 0123456789abcdef }] } }\n";
+  const std::string tls = "tls: { certificate: cert.pem, key: key.pem }, ";
+  const Loaded open = load_admin("admin: { listen: ':9000', " + tokens);
+  EXPECT_TRUE(has_code(open, "W036"));
+  ASSERT_TRUE(open.config);
+  EXPECT_FALSE(open.config->admin->tls);
+  const Loaded encrypted = load_admin("admin: { listen: ':9000', " + tls + tokens);
+  EXPECT_FALSE(has_code(encrypted, "W036"));
+  ASSERT_TRUE(encrypted.config);
+  ASSERT_TRUE(encrypted.config->admin->tls);
+  EXPECT_EQ(encrypted.config->admin->tls->certificate, "cert.pem");
+  EXPECT_EQ(encrypted.config->admin->tls->key, "key.pem");
+  EXPECT_FALSE(has_code(load_admin("admin: { listen: '127.0.0.1:9000', " + tokens), "W036"));
+}
+
+TEST(AdminBuild, TlsAloneLetsNobodyIn) {
+  const Loaded loaded =
+      load_admin("admin: { listen: ':9000', tls: { certificate: cert.pem, key: key.pem } }\n");
+  EXPECT_TRUE(has_code(loaded, "E055"));
+  EXPECT_FALSE(loaded.config);
+  EXPECT_FALSE(load_admin("admin: { tls: { certificate: cert.pem } }\n").config);
+}
+
 TEST(AdminBuild, TheConfigHasItsEffectiveValuesWithoutSecrets) {
   const Loaded loaded =
       load_admin("admin: { auth: { tokens: [{ name: one, secret: 0123456789abcdef }] } }\n");

@@ -28,6 +28,13 @@ constexpr CodePage kWarningPages[] = {
      "With neither attempts nor max_elapsed, a message that can never succeed is tried for ever "
      "and never shows among the dead letters.",
      "Set one of the two. Knowingly: accept: [W035].", "retry: { attempts: 8 }"},
+    {"W036", "tokens in clear text",
+     "Other machines reach the admin listener, and it speaks plain HTTP: whoever sees the network "
+     "in between reads the tokens, and may then do what they allow.",
+     "Give it a certificate, or let a proxy with TLS on the same machine be the only one that "
+     "reaches it.",
+     "admin: { listen: :8585, tls: { certificate: /etc/semel/cert.pem, key: /etc/semel/key.pem } "
+     "}"},
     {"W041", "a very short lease",
      "A lease is a worker's right to a key, renewed while it lives. When the process pauses for "
      "longer than that (a busy machine, a debugger), another worker takes the message and its "

@@ -182,8 +182,14 @@ struct AdminToken {
   std::string secret;
   core::Role role = core::Role::kRead;
 };
+// Files in PEM format.
+struct AdminTls {
+  std::string certificate;
+  std::string key;
+};
 struct AdminConfig {
   ListenAddress listen;
+  std::optional<AdminTls> tls;  // none: plain HTTP
   std::vector<AdminToken> tokens;
 };
 

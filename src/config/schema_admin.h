@@ -31,12 +31,29 @@ inline constexpr Field kAdminAuthFields[] = {
      .fields = kAdminTokenField},
 };
 
+inline constexpr Field kAdminTlsFields[] = {
+    {.name = "certificate",
+     .shape = Shape::kPath,
+     .meaning = "The certificate in PEM format, and behind it those that lead to its authority. A "
+                "file that was renewed is read anew.",
+     .required = true},
+    {.name = "key",
+     .shape = Shape::kPath,
+     .meaning = "Its private key, without a password.",
+     .required = true},
+};
+
 inline constexpr Field kAdminFields[] = {
     {.name = "listen",
      .shape = Shape::kText,
      .meaning = "Address and port, as `127.0.0.1:8585`, `[::1]:8585` or `:8585` for every "
                 "interface.",
      .fallback = "127.0.0.1:8585"},
+    {.name = "tls",
+     .shape = Shape::kMap,
+     .meaning = "HTTPS in place of HTTP. Without it tokens cross the network in clear text.",
+     .fields = kAdminTlsFields,
+     .optional = true},
     {.name = "auth",
      .shape = Shape::kMap,
      .meaning = "The clients that are answered.",

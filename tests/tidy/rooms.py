@@ -16,6 +16,7 @@ KNOWS = {
     "admin": {"base", "core", "system", "telemetry", "strategies", "config", "operate"},
     "strategies": {"base", "core", "system"},
     "guard": {"base", "core", "system", "strategies"},
+    "clients/api": {"base", "core"},
     "clients/kafka": {"base", "core", "system"},
     "clients/rabbitmq": {"base", "core", "system"},
     "clients/redis": {"base", "core", "system"},
@@ -48,8 +49,9 @@ KNOWS["cli"] = set(KNOWS) | {"cli"}
 OWNERS = {
     "simdjson": ("src/base/", "benchmarks/"),
     "openssl/": ("src/base/", "src/clients/rabbitmq/tls", "src/clients/redis/tls", "tests/support/tls.cc", "benchmarks/"),
+    "gnutls/": ("src/admin/certificate.cc",),
     "microhttpd.h": ("src/admin/",),
-    "curl/": ("src/handlers/http/",),
+    "curl/": ("src/clients/api/", "src/handlers/http/"),
     "sqlite3.h": ("src/stores/sqlite/", "src/cli/demo/database.cc", "tests/", "benchmarks/", "examples/"),
     "libpq-fe.h": ("src/stores/postgres/", "tests/", "benchmarks/", "examples/"),
     "mysql.h": ("src/stores/mysql/", "tests/", "benchmarks/"),
