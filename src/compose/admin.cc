@@ -30,6 +30,7 @@ using admin::Readiness;
 
 // How long a scrape waits for the store's statistics.
 constexpr std::chrono::milliseconds kStorePatience{100};
+constexpr const char* kNotShown = "why is not shown (admin.errors)";
 
 std::vector<std::string> consumer_names(const config::Config& config) {
   std::vector<std::string> names;
@@ -249,6 +250,10 @@ admin::Overview RunAdmin::overview() {
   admin::Overview made = overview_of(input, about_, ready.word());
   for (admin::ConsumerOverview& consumer : made.consumers) {
     consumer.intervals = history_.intervals(consumer.name);
+    // A handler's words may quote a message, and nobody can tell them from a person's.
+    const bool is_hidden =
+        config_.admin && config_.admin->shows.errors == core::Disclosure::Errors::kCause;
+    if (is_hidden && !consumer.why.empty()) consumer.why = kNotShown;
   }
   return made;
 }

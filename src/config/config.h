@@ -22,6 +22,7 @@
 #include <semel/store.h>
 
 #include "base/listen_address.h"
+#include "core/disclosure.h"
 #include "core/exec_spec.h"
 #include "core/file_spec.h"
 #include "core/guarantee.h"
@@ -185,6 +186,7 @@ struct AdminToken {
 struct AdminConfig {
   ListenAddress listen;
   std::vector<AdminToken> tokens;
+  core::Disclosure shows;
 };
 
 // A value in effect, as `config show` prints it.
