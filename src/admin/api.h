@@ -18,6 +18,7 @@
 #include "admin/readiness.h"
 #include "config/config.h"
 #include "core/role.h"
+#include "telemetry/recent_deliveries.h"
 
 namespace semel::admin {
 
@@ -40,6 +41,8 @@ struct ApiSources {
   // has none now.
   std::function<bool(const std::function<void(Store&)>& use)> with_store;
   Jobs* jobs = nullptr;  // borrowed
+  // How the last deliveries of this process ended; null: nobody keeps them. Borrowed.
+  const telemetry::RecentDeliveries* recent = nullptr;
   // Examines store and brokers; a JSON document.
   std::function<Result<std::string>(Store&)> doctor;
 };

@@ -198,9 +198,13 @@ std::string plan_section(const ApiCall& call, const operate::LetterGroups& plan,
 }
 
 std::string letter_row(const DeadLetter& letter, const core::Disclosure& shows) {
-  return fmt::format("<tr><th scope=\"row\">{}<span class=\"about\">{}</span></th>",
+  return fmt::format("<tr><th scope=\"row\">{}<span class=\"about\">{}{}</span></th>",
                      letter.key.empty() ? "no key" : page::shown(letter.key, kKeyOfRow),
-                     html(letter.consumer)) +
+                     html(letter.consumer),
+                     letter.key.empty()
+                         ? std::string()
+                         : fmt::format(" <a href=\"{}\">its record</a>",
+                                       html(page::record_link(letter.consumer, letter.key)))) +
          page::labelled("Id", std::to_string(letter.id), "number") +
          page::labelled("Attempts", std::to_string(letter.attempts), "number") +
          page::labelled("Replayed", std::to_string(letter.replayed), "number") +

@@ -83,15 +83,17 @@ label { max-width: 100%; }
 .key-title { font-size: 1.25rem; overflow-wrap: anywhere; }
 .story { font-size: 1.05rem; max-width: 48rem; }
 .unseen { color: var(--soft); font-style: italic; }
-p.about, dd .about { white-space: normal; }
+p.about, .word .about { white-space: normal; }
+.plain .short { overflow-wrap: normal; white-space: nowrap; }
+section > :last-child { margin-bottom: 0; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1.5rem; margin: 0; }
 dt { color: var(--soft); }
 dd { margin: 0; overflow-wrap: anywhere; }
 .timeline { list-style: none; padding: 0; border-left: 2px solid var(--line); margin: 0 0 .5rem .4rem; }
 .timeline li { padding: .2rem 0 .2rem 1rem; position: relative; }
 .timeline li::before {
-  content: ''; position: absolute; left: -.45rem; top: .65rem; width: .7rem; height: .7rem;
-  border-radius: 50%; background: var(--soft);
+  content: ''; position: absolute; left: calc(-.35rem - 1px); top: .65rem; width: .7rem; height: .7rem;
+  border-radius: 50%; box-sizing: border-box; background: var(--soft);
 }
 .timeline time { color: var(--soft); margin-right: .75rem; white-space: nowrap; }
 .timeline .done::before { background: var(--done); }
@@ -120,13 +122,13 @@ progress { width: 100%; max-width: 30rem; accent-color: var(--done); }
   td::before { content: attr(data-label); flex: none; color: var(--soft); }
   .number { text-align: left; }
   .refresh { margin-left: 0; }
-  dl { grid-template-columns: 1fr; gap: 0; }
+  dl { gap: .25rem 1rem; }
+  dt { overflow-wrap: anywhere; }
   table.ages { display: table; width: 100%; }
   .ages tbody { display: table-row-group; }
   .ages tr { display: table-row; }
   .ages th, .ages td { display: table-cell; }
   .ages td::before { content: none; }
-  dd { margin-bottom: .4rem; }
 }
 )css";
 

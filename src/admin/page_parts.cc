@@ -30,18 +30,21 @@ std::string member_of_problem(const json::Document& document, const char* pointe
 }  // namespace
 
 std::string navigation() {
-  return "<nav aria-label=\"pages\"><a href=\"./\">overview</a> <a href=\"dead-letters\">dead "
-         "letters</a></nav>";
+  return "<nav aria-label=\"pages\"><a href=\"./\">overview</a> <a href=\"record\">records</a> <a "
+         "href=\"dead-letters\">dead letters</a></nav>";
 }
 
-std::string refresh_choice() {
-  return "<p class=\"refresh\" hidden><label>refresh every <select id=\"every\"><option "
-         "value=\"2\">2 s</option><option value=\"10\" selected>10 s</option><option "
-         "value=\"60\">1 min</option><option value=\"0\">never</option></select></label></p>";
+std::string refresh_choice(Refreshes refreshes) {
+  const bool often = refreshes == Refreshes::kOften;
+  return fmt::format(
+      "<p class=\"refresh\" hidden><label>refresh every <select id=\"every\"><option "
+      "value=\"2\"{}>2 s</option><option value=\"10\"{}>10 s</option><option value=\"60\">1 "
+      "min</option><option value=\"0\">never</option></select></label></p>",
+      often ? " selected" : "", often ? "" : " selected");
 }
 
 std::string frame(std::string_view title, const std::string& main, Refreshes refreshes) {
-  const bool itself = refreshes == Refreshes::kItself;
+  const bool itself = refreshes != Refreshes::kNever;
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
@@ -49,8 +52,8 @@ std::string frame(std::string_view title, const std::string& main, Refreshes ref
       "<link rel=\"icon\" href=\"data:,\">{1}<script src=\"keys.js\" defer></script></head><body>\n"
       "<header><h1><a href=\"./\">Semel</a></h1><p role=\"status\">{0}</p>{2}{4}</header>\n"
       "<main>\n{3}</main>\n<footer>press <kbd>?</kbd> for the keys</footer>\n</body></html>\n",
-      html(title), kFrameScripts[itself ? 1 : 0], itself ? refresh_choice() : std::string(), main,
-      navigation());
+      html(title), kFrameScripts[itself ? 1 : 0],
+      itself ? refresh_choice(refreshes) : std::string(), main, navigation());
 }
 
 HttpResponse html_answer(int status, std::string body) {
@@ -107,6 +110,17 @@ std::string error_cell(std::string_view reason, std::string_view error,
   return cause.empty() ? rest : shown(cause, kErrorShown) + " " + rest;
 }
 
+std::string reason_line(std::string_view reason, std::string_view error,
+                        const core::Disclosure& shows) {
+  if (reason.empty() && error.empty()) return {};
+  std::string text = shown(reason, kErrorShown);
+  if (!error.empty()) {
+    if (!reason.empty()) text += ": ";
+    text += error_cell(reason, error, shows);
+  }
+  return fmt::format("<span class=\"about\">{}</span>", text);
+}
+
 std::string escaped(std::string_view text) {
   std::string made;
   for (const char c : text) {
@@ -115,6 +129,10 @@ std::string escaped(std::string_view text) {
     made += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
   return made;
+}
+
+std::string record_link(std::string_view consumer, BytesView key) {
+  return fmt::format("record?consumer={}&key={}", escaped(consumer), escaped(key));
 }
 
 std::string button(const std::string& path, const char* word, const std::string& question,

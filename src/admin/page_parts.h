@@ -14,14 +14,14 @@
 namespace semel::admin::page {
 
 // Whether a page draws itself anew while somebody looks at it.
-enum class Refreshes { kNever, kItself };
+enum class Refreshes { kNever, kItself, kOften };
 
 // The whole page around what stands in <main>.
 std::string frame(std::string_view title, const std::string& main, Refreshes refreshes);
 // Links to the pages.
 std::string navigation();
 // Where a reader chooses how often a page draws itself anew; a script shows it.
-std::string refresh_choice();
+std::string refresh_choice(Refreshes refreshes = Refreshes::kItself);
 
 HttpResponse html_answer(int status, std::string body);
 // An error of the API, for people.
@@ -36,11 +36,17 @@ std::string time_cell(UtcTime time);
 std::string count_of(std::size_t count);
 // Bytes for one line, of so many characters at most.
 std::string shown(BytesView text, std::size_t longest);
+// A reason and the text of an error, as a second line of a cell; empty where there are none.
+std::string reason_line(std::string_view reason, std::string_view error,
+                        const core::Disclosure& shows);
 // The text of an error as far as it may be shown; else its cause, or that it is not shown.
 std::string error_cell(std::string_view reason, std::string_view error,
                        const core::Disclosure& shows);
 // Fit for a query.
 std::string escaped(std::string_view text);
+// To the page about the record.
+std::string record_link(std::string_view consumer, BytesView key);
+
 // A button that sends a write; act.js gives it its effect, and shows it. `as`: see the API's
 // unlock.
 std::string button(const std::string& path, const char* word, const std::string& question,

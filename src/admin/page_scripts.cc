@@ -53,7 +53,8 @@ function help() {
   if (box === null) {
     box = document.createElement('p');
     box.id = 'keys';
-    box.textContent = 'r draws the page anew, o overview, d dead letters, ? this line';
+    box.textContent = '/ looks up a key, r draws the page anew, o overview, ' +
+                      'd dead letters, ? this line';
     document.querySelector('header').append(box);
   } else {
     box.remove();
@@ -63,7 +64,12 @@ document.addEventListener('keydown', (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.closest('input, select, textarea, button') !== null) return;
   const here = location.origin + location.pathname;
-  if (event.key === 'r') {
+  if (event.key === '/') {
+    event.preventDefault();
+    const box = document.getElementById('key');
+    if (box !== null) box.focus();
+    else location.assign(new URL('record', here));
+  } else if (event.key === 'r') {
     location.reload();
   } else if (event.key === '?') {
     help();

@@ -8,8 +8,10 @@
 namespace semel::admin {
 
 const Page* find_page(std::string_view path) noexcept {
-  for (const Page& page : letter_pages()) {
-    if (page.path == path) return &page;
+  for (const std::span<const Page> pages : {letter_pages(), record_pages()}) {
+    for (const Page& page : pages) {
+      if (page.path == path) return &page;
+    }
   }
   return nullptr;
 }

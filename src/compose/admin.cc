@@ -21,6 +21,7 @@
 #include "telemetry/delivery_history.h"
 #include "telemetry/delivery_metrics.h"
 #include "telemetry/exposition.h"
+#include "telemetry/recent_deliveries.h"
 
 namespace semel::compose {
 
@@ -93,6 +94,7 @@ class RunAdmin final : public Admin {
   const UtcTime began_;
   telemetry::HealthObserver health_;
   MetricsObserver metrics_;
+  telemetry::RecentDeliveries recent_;
   telemetry::StoreMetrics store_metrics_;
   telemetry::DeliveryHistory history_{telemetry::deliveries_of(metrics_)};
   system::Mutex mutex_;
@@ -133,6 +135,7 @@ admin::ApiSources RunAdmin::api_sources() {
   };
   sources.with_store = [this](const std::function<void(Store&)>& use) { return with_store(use); };
   sources.jobs = &jobs_;
+  sources.recent = &recent_;
   sources.doctor = [this](Store& store) -> Result<std::string> {
     auto report = examine(store, config_);
     if (!report) return failure(std::move(report.error()));
@@ -176,6 +179,7 @@ void RunAdmin::watch(ServiceOptions& options) {
   options.observers.push_back(&health_);
   if (server_ == nullptr) return;
   options.observers.push_back(&metrics_);
+  options.observers.push_back(&recent_);
   options.delivery_metrics = &telemetry::deliveries_of(metrics_);
   options.store_metrics = &store_metrics_;
 }
