@@ -89,9 +89,10 @@ std::string row(const ConsumerOverview& one) {
       one.guarantee.empty() ? std::string()
                             : fmt::format(" <span class=\"badge\">{}</span>", html(one.guarantee));
   made += fmt::format(
-      "<th scope=\"row\"><span class=\"name\">{}</span>{}"
+      "<th scope=\"row\"><a href=\"{}\"><span class=\"name\">{}</span></a>{}"
       "<span class=\"about\">{} → {} → {}</span></th>",
-      html(one.name), badge, html(one.source), html(one.strategy), html(one.handler));
+      html(page::consumer_link(one.name)), html(one.name), badge, html(one.source),
+      html(one.strategy), html(one.handler));
   made += cell(
       "State",
       fmt::format("<span class=\"state {}\">{}</span>", state_class(one.state), html(one.state)),

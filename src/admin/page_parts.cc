@@ -135,6 +135,10 @@ std::string record_link(std::string_view consumer, BytesView key) {
   return fmt::format("record?consumer={}&key={}", escaped(consumer), escaped(key));
 }
 
+std::string consumer_link(std::string_view name) {
+  return fmt::format("consumer?name={}", escaped(name));
+}
+
 std::string button(const std::string& path, const char* word, const std::string& question,
                    std::string_view as) {
   return fmt::format(

@@ -46,6 +46,8 @@ std::string error_cell(std::string_view reason, std::string_view error,
 std::string escaped(std::string_view text);
 // To the page about the record.
 std::string record_link(std::string_view consumer, BytesView key);
+// To the page about the consumer.
+std::string consumer_link(std::string_view name);
 
 // A button that sends a write; act.js gives it its effect, and shows it. `as`: see the API's
 // unlock.

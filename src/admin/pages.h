@@ -22,6 +22,7 @@ struct Page {
 
 std::span<const Page> letter_pages() noexcept;
 std::span<const Page> record_pages() noexcept;
+std::span<const Page> consumer_pages() noexcept;
 
 // The page of the path; null: it is none of them.
 const Page* find_page(std::string_view path) noexcept;

@@ -107,7 +107,9 @@ std::string error_fact(const RecordView& record, const core::Disclosure& shows) 
 std::string facts_of(const operate::FoundRecord& found, const core::Disclosure& shows) {
   const RecordView& record = found.record;
   std::string made = "<dl>\n";
-  made += fact("Consumer", html(found.consumer));
+  made += fact("Consumer",
+               fmt::format("<a href=\"{}\">{}</a>", html(page::consumer_link(found.consumer)),
+                           html(found.consumer)));
   made += fact("State", fmt::format("<span class=\"state\">{}</span>", to_string(record.state)));
   if (record.attempt > 0) made += fact("Attempts", std::to_string(record.attempt));
   made += fact("Reason", html(printable_text(record.reason)));

@@ -47,6 +47,7 @@ TEST_F(RecordPageTest, SaysWhyADuplicateWasSuppressed) {
   EXPECT_TRUE(shows(answer.body, "delivered, duplicate: nothing was done"));
   EXPECT_TRUE(shows(answer.body, "its effect was recorded</li>"));
   EXPECT_FALSE(shows(answer.body, "given up")) << "that is another key's";
+  EXPECT_TRUE(shows(answer.body, "href=\"consumer?name=payments\""));
 }
 
 TEST_F(RecordPageTest, ContentsAreForThoseWhoMaySeeThem) {

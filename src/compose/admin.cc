@@ -136,6 +136,10 @@ admin::ApiSources RunAdmin::api_sources() {
   sources.with_store = [this](const std::function<void(Store&)>& use) { return with_store(use); };
   sources.jobs = &jobs_;
   sources.recent = &recent_;
+  sources.duplicate_ages = [this](const std::string& consumer) {
+    const auto totals = telemetry::deliveries_of(metrics_).of(consumer).totals();
+    return admin::DuplicateAges{totals.duplicate_age, totals.duplicates_near_ttl};
+  };
   sources.doctor = [this](Store& store) -> Result<std::string> {
     auto report = examine(store, config_);
     if (!report) return failure(std::move(report.error()));
