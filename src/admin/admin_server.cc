@@ -23,7 +23,7 @@ constexpr const char* kHtml = "text/html; charset=utf-8";
 constexpr const char* kCss = "text/css; charset=utf-8";
 constexpr const char* kJavaScript = "text/javascript; charset=utf-8";
 constexpr const char* kPaths =
-    "not found; there are /, /record, /dead-letters, /metrics, "
+    "not found; there are /, /record, /dead-letters, /stuck, /live, /doctor, /audit, /metrics, "
     "/livez, /readyz, /startupz and "
     "/api/openapi.json\n";
 constexpr const char* kOtherHost =
@@ -186,7 +186,7 @@ std::optional<HttpReply> MonitoringServer::to_page(const HttpRequest& request) {
   if (!caller) return guarded(unauthorized(kBasic));
   // A link of another site may be followed; an image of one asks nothing.
   if (request.header("Sec-Fetch-Site").value_or("none") == "cross-site" &&
-      request.header("Sec-Fetch-Dest").value_or("") != "document") {
+      (found->acts || request.header("Sec-Fetch-Dest").value_or("") != "document")) {
     return guarded(text_response(403, "a page of another site asks\n"));
   }
   if (auto refused = api_->refusal_of_rate(*caller)) {

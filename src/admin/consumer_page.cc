@@ -58,7 +58,7 @@ std::string now_section(const ConsumerOverview& one) {
   const std::string letters = "letters?consumer=" + page::escaped(one.name);
   made += number_term("Retrying", one.retrying);
   made += number_term("Held", one.held);
-  made += number_term("Parked", one.parked);
+  made += number_term("Parked", one.parked, "stuck?consumer=" + page::escaped(one.name));
   made += number_term("Dead letters", one.dead_letters, letters);
   if (one.oldest) made += term("Oldest waits", rough_duration(*one.oldest));
   made += "</dl>\n";

@@ -132,8 +132,8 @@ std::string troubles(const Overview& overview) {
     }
     if (one.parked.value_or(0) > 0) {
       made += fmt::format(
-          "<li><strong>{0}</strong> has messages that wait for a "
-          "person: <code>semel records list --state parked --consumer {0}</code></li>\n",
+          "<li><strong>{0}</strong> has <a href=\"stuck?consumer={0}\">messages that wait for a "
+          "person</a>: <code>semel records list --state parked --consumer {0}</code></li>\n",
           html(one.name));
     }
   }

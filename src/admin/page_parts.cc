@@ -31,7 +31,9 @@ std::string member_of_problem(const json::Document& document, const char* pointe
 
 std::string navigation() {
   return "<nav aria-label=\"pages\"><a href=\"./\">overview</a> <a href=\"record\">records</a> <a "
-         "href=\"dead-letters\">dead letters</a></nav>";
+         "href=\"stuck\">stuck</a> <a href=\"dead-letters\">dead letters</a> <a "
+         "href=\"live\">live</a> <a href=\"doctor\">doctor</a> <a "
+         "href=\"audit\">audit</a></nav>";
 }
 
 std::string refresh_choice(Refreshes refreshes) {

@@ -47,14 +47,14 @@ show_buttons();
 
 constexpr std::string_view kPagesScript = R"js(
 'use strict';
-const kPages = { o: './', d: 'dead-letters' };
+const kPages = { o: './', s: 'stuck', d: 'dead-letters', l: 'live' };
 function help() {
   let box = document.getElementById('keys');
   if (box === null) {
     box = document.createElement('p');
     box.id = 'keys';
-    box.textContent = '/ looks up a key, r draws the page anew, o overview, ' +
-                      'd dead letters, ? this line';
+    box.textContent = '/ looks up a key, r draws the page anew, o overview, s stuck, ' +
+                      'd dead letters, l live, ? this line';
     document.querySelector('header').append(box);
   } else {
     box.remove();

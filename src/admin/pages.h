@@ -18,11 +18,15 @@ struct Page {
   HttpResponse (*show)(const ApiCall& call, const ApiSources& sources);
   bool has_form = false;  // which a browser may send to this host
   std::chrono::milliseconds patience = Api::kPatience;
+  bool acts = false;  // it asks others for something: a link of another site is not followed
 };
 
 std::span<const Page> letter_pages() noexcept;
 std::span<const Page> record_pages() noexcept;
 std::span<const Page> consumer_pages() noexcept;
+std::span<const Page> stuck_pages() noexcept;
+std::span<const Page> live_pages() noexcept;
+std::span<const Page> run_pages() noexcept;
 
 // The page of the path; null: it is none of them.
 const Page* find_page(std::string_view path) noexcept;

@@ -85,6 +85,7 @@ class RunAdmin final : public Admin {
   Readiness readiness() SEMEL_EXCLUDES(mutex_);
   admin::Overview overview() SEMEL_EXCLUDES(mutex_);
   bool with_store(const std::function<void(Store&)>& use) SEMEL_EXCLUDES(mutex_);
+  Result<std::string> doctor(Store& store);
   admin::ApiSources api_sources();
   void sample() noexcept;
 
@@ -103,6 +104,7 @@ class RunAdmin final : public Admin {
   bool over_ SEMEL_GUARDED_BY(mutex_) = false;
   int store_users_ SEMEL_GUARDED_BY(mutex_) = 0;
   system::CondVar store_left_;
+  std::atomic<bool> doctor_runs_{false};
   admin::Jobs jobs_{config_, [this](const auto& use) { return with_store(use); }};
   std::unique_ptr<admin::AdminServer> server_;
   std::unique_ptr<system::Periodic> sampler_;
@@ -140,12 +142,23 @@ admin::ApiSources RunAdmin::api_sources() {
     const auto totals = telemetry::deliveries_of(metrics_).of(consumer).totals();
     return admin::DuplicateAges{totals.duplicate_age, totals.duplicates_near_ttl};
   };
-  sources.doctor = [this](Store& store) -> Result<std::string> {
-    auto report = examine(store, config_);
-    if (!report) return failure(std::move(report.error()));
-    return doctor_json(config_, *report).text();
-  };
+  sources.doctor = [this](Store& store) -> Result<std::string> { return doctor(store); };
   return sources;
+}
+
+// One at a time, whether the API or a page asks.
+Result<std::string> RunAdmin::doctor(Store& store) {
+  if (doctor_runs_.exchange(true)) {
+    return failure(
+        {ErrorKind::kUnavailable, "R345", "another doctor runs: one at a time", "ask again later"});
+  }
+  struct Release {
+    std::atomic<bool>& runs;
+    ~Release() { runs = false; }
+  } const release{doctor_runs_};
+  auto report = examine(store, config_);
+  if (!report) return failure(std::move(report.error()));
+  return doctor_json(config_, *report).text();
 }
 
 bool RunAdmin::with_store(const std::function<void(Store&)>& use) {
