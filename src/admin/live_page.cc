@@ -32,7 +32,7 @@ constexpr std::array kLiveOutcomes = {Outcome::Kind::kDone,      Outcome::Kind::
 
 std::string live_key(const telemetry::EndedDelivery& one) {
   if (!one.id) return "no key";
-  const std::string text = page::shown(one.key, kLiveKey);
+  std::string text = page::shown(one.key, kLiveKey);
   // The rest of a key that is cut is not known here.
   if (one.key_is_cut) return text;
   return fmt::format("<a href=\"{}\">{}</a>", html(page::record_link(one.consumer, one.key)), text);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "system/utc_clock.h"
+#include "telemetry/thread_number.h"
 
 namespace semel::telemetry {
 
@@ -40,7 +41,7 @@ void RecentDeliveries::on_ended(std::string_view consumer, const Delivery& deliv
   const bool taken = is_done ? done_.take(second_of(now), options_.done_of_second)
                              : others_.take(second_of(now), options_.others_of_second);
   if (!taken) {
-    left_out_.fetch_add(1, std::memory_order_relaxed);
+    leave_out();
     return;
   }
   try {
@@ -65,7 +66,7 @@ void RecentDeliveries::on_ended(std::string_view consumer, const Delivery& deliv
     keep(std::move(ended));
   } catch (...) {
     // Without memory for it, it is one that is not shown.
-    left_out_.fetch_add(1, std::memory_order_relaxed);
+    leave_out();
   }
 }
 
@@ -73,7 +74,7 @@ void RecentDeliveries::on_refused(std::string_view consumer, const Arrival& arri
                                   std::string_view reason, std::string_view error) noexcept {
   const UtcTime now = system::utc_now();
   if (!others_.take(second_of(now), options_.others_of_second)) {
-    left_out_.fetch_add(1, std::memory_order_relaxed);
+    leave_out();
     return;
   }
   try {
@@ -87,8 +88,18 @@ void RecentDeliveries::on_refused(std::string_view consumer, const Arrival& arri
     ended.position = arrival.position;
     keep(std::move(ended));
   } catch (...) {
-    left_out_.fetch_add(1, std::memory_order_relaxed);
+    leave_out();
   }
+}
+
+void RecentDeliveries::leave_out() noexcept {
+  left_out_[thread_number() % kCounts].endings.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::uint64_t RecentDeliveries::left_out() const noexcept {
+  std::uint64_t sum = 0;
+  for (const Count& count : left_out_) sum += count.endings.load(std::memory_order_relaxed);
+  return sum;
 }
 
 void RecentDeliveries::keep(EndedDelivery ended) {

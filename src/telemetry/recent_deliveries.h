@@ -1,6 +1,7 @@
 // RecentDeliveries: how the last deliveries of this process ended, for the pages that show them.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -41,8 +42,8 @@ struct EndedDelivery {
 };
 
 // Keeps the last ones, and of each second only the first so many: those that were done have a
-// number of their own, so that they leave room for the others. An ending past it costs a clock read
-// and two loads. Thread-safe.
+// number of their own, so that they leave room for the others. An ending past it costs a clock
+// read, two loads and a count. Thread-safe.
 class RecentDeliveries final : public Observer {
  public:
   struct Options {
@@ -75,7 +76,7 @@ class RecentDeliveries final : public Observer {
   // Those of a record that are kept.
   std::vector<Pointer> of(const KeyId& id) const;
   // Endings that were not kept since the beginning, because too many came in their second.
-  std::uint64_t left_out() const noexcept { return left_out_.load(std::memory_order_relaxed); }
+  std::uint64_t left_out() const noexcept;
 
  private:
   // How many of the present second were taken. Two threads that begin a second at once may take a
@@ -86,12 +87,19 @@ class RecentDeliveries final : public Observer {
     bool take(std::int64_t now, int most) noexcept;
   };
 
+  // Threads count in different ones, so that a storm does not meet in a cache line.
+  struct alignas(64) Count {
+    std::atomic<std::uint64_t> endings{0};
+  };
+  static constexpr std::size_t kCounts = 16;
+
+  void leave_out() noexcept;
   void keep(EndedDelivery ended) SEMEL_EXCLUDES(mutex_);
 
   const Options options_;
   Budget done_;
   Budget others_;
-  std::atomic<std::uint64_t> left_out_{0};
+  std::array<Count, kCounts> left_out_{};
   mutable system::Mutex mutex_;
   std::uint64_t last_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::deque<Pointer> kept_ SEMEL_GUARDED_BY(mutex_);  // oldest first
