@@ -8,6 +8,7 @@
 #include <semel/audit.h>
 #include <semel/gates.h>
 
+#include "admin/faceted_store.h"
 #include "admin/test_api.h"
 
 namespace semel::admin {
@@ -146,33 +147,6 @@ class NoAudit final : public AuditLog {
   Result<std::vector<AuditEntry>> list(std::optional<std::int64_t>, std::size_t) override {
     return std::vector<AuditEntry>();
   }
-};
-// Another store, all but its facets.
-class FacetedStore : public Store {
- public:
-  explicit FacetedStore(Store& store) : store_(store) {}
-  const StoreTraits& traits() const noexcept override { return store_.traits(); }
-  StoreFacets facets() noexcept override { return store_.facets(); }
-  Result<ConsumerNumber> attach(const ConsumerSpec& consumer) override {
-    return store_.attach(consumer);
-  }
-  Result<std::vector<Claim>> claim(std::span<const Message* const> messages,
-                                   const ClaimOptions& options) override {
-    return store_.claim(messages, options);
-  }
-  Result<std::vector<Applied>> renew(std::span<const Lease> leases,
-                                     std::chrono::milliseconds lease) override {
-    return store_.renew(leases, lease);
-  }
-  Result<std::vector<Applied>> finish(std::span<const Finish> batch) override {
-    return store_.finish(batch);
-  }
-  Result<PurgeReport> purge(std::chrono::milliseconds budget) override {
-    return store_.purge(budget);
-  }
-
- private:
-  Store& store_;
 };
 
 class UnauditedStore final : public FacetedStore {

@@ -21,6 +21,7 @@
 #include "telemetry/delivery_history.h"
 #include "telemetry/delivery_metrics.h"
 #include "telemetry/exposition.h"
+#include "telemetry/recent_deliveries.h"
 
 namespace semel::compose {
 
@@ -30,6 +31,7 @@ using admin::Readiness;
 
 // How long a scrape waits for the store's statistics.
 constexpr std::chrono::milliseconds kStorePatience{100};
+constexpr const char* kNotShown = "why is not shown (admin.errors)";
 
 std::vector<std::string> consumer_names(const config::Config& config) {
   std::vector<std::string> names;
@@ -83,6 +85,7 @@ class RunAdmin final : public Admin {
   Readiness readiness() SEMEL_EXCLUDES(mutex_);
   admin::Overview overview() SEMEL_EXCLUDES(mutex_);
   bool with_store(const std::function<void(Store&)>& use) SEMEL_EXCLUDES(mutex_);
+  Result<std::string> doctor(Store& store);
   admin::ApiSources api_sources();
   void sample() noexcept;
 
@@ -92,6 +95,7 @@ class RunAdmin final : public Admin {
   const UtcTime began_;
   telemetry::HealthObserver health_;
   MetricsObserver metrics_;
+  telemetry::RecentDeliveries recent_;
   telemetry::StoreMetrics store_metrics_;
   telemetry::DeliveryHistory history_{telemetry::deliveries_of(metrics_)};
   system::Mutex mutex_;
@@ -100,6 +104,7 @@ class RunAdmin final : public Admin {
   bool over_ SEMEL_GUARDED_BY(mutex_) = false;
   int store_users_ SEMEL_GUARDED_BY(mutex_) = 0;
   system::CondVar store_left_;
+  std::atomic<bool> doctor_runs_{false};
   admin::Jobs jobs_{config_, [this](const auto& use) { return with_store(use); }};
   std::unique_ptr<admin::AdminServer> server_;
   std::unique_ptr<system::Periodic> sampler_;
@@ -134,12 +139,28 @@ admin::ApiSources RunAdmin::api_sources() {
   };
   sources.with_store = [this](const std::function<void(Store&)>& use) { return with_store(use); };
   sources.jobs = &jobs_;
-  sources.doctor = [this](Store& store) -> Result<std::string> {
-    auto report = examine(store, config_);
-    if (!report) return failure(std::move(report.error()));
-    return doctor_json(config_, *report).text();
+  sources.recent = &recent_;
+  sources.duplicate_ages = [this](const std::string& consumer) {
+    const auto totals = telemetry::deliveries_of(metrics_).of(consumer).totals();
+    return admin::DuplicateAges{totals.duplicate_age, totals.duplicates_near_ttl};
   };
+  sources.doctor = [this](Store& store) -> Result<std::string> { return doctor(store); };
   return sources;
+}
+
+// One at a time, whether the API or a page asks.
+Result<std::string> RunAdmin::doctor(Store& store) {
+  if (doctor_runs_.exchange(true)) {
+    return failure(
+        {ErrorKind::kUnavailable, "R345", "another doctor runs: one at a time", "ask again later"});
+  }
+  struct Release {
+    std::atomic<bool>& runs;
+    ~Release() { runs = false; }
+  } const release{doctor_runs_};
+  auto report = examine(store, config_);
+  if (!report) return failure(std::move(report.error()));
+  return doctor_json(config_, *report).text();
 }
 
 bool RunAdmin::with_store(const std::function<void(Store&)>& use) {
@@ -177,6 +198,7 @@ void RunAdmin::watch(ServiceOptions& options) {
   options.observers.push_back(&health_);
   if (server_ == nullptr) return;
   options.observers.push_back(&metrics_);
+  options.observers.push_back(&recent_);
   options.delivery_metrics = &telemetry::deliveries_of(metrics_);
   options.store_metrics = &store_metrics_;
 }
@@ -251,6 +273,10 @@ admin::Overview RunAdmin::overview() {
   admin::Overview made = overview_of(input, about_, ready.word());
   for (admin::ConsumerOverview& consumer : made.consumers) {
     consumer.intervals = history_.intervals(consumer.name);
+    // A handler's words may quote a message, and nobody can tell them from a person's.
+    const bool is_hidden =
+        config_.admin && config_.admin->shows.errors == core::Disclosure::Errors::kCause;
+    if (is_hidden && !consumer.why.empty()) consumer.why = kNotShown;
   }
   return made;
 }

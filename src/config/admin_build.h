@@ -12,4 +12,8 @@ namespace semel::config {
 // itself.
 std::optional<AdminConfig> build_admin(const View& root, Report& report);
 
+// Warns of a key that is taken from where `admin.mask` hides: keys are always shown.
+void check_masked_keys(const Config& config, const ConsumerConfig& consumer, const View& view,
+                       Report& report);
+
 }  // namespace semel::config

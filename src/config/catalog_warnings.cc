@@ -67,6 +67,12 @@ constexpr CodePage kWarningPages[] = {
      "Lower retry.max_elapsed to what the receiver remembers. Knowingly: accept: [W045].",
      "retry: { max_elapsed: 24h }\nhandler: { http: { url: https://pay.example.com/charge, "
      "honours_key: true, remote_keeps: 24h } }"},
+    {"W046", "a key that shows what is masked",
+     "admin.mask hides a place of the payload, or a header, from those who look at the run. The "
+     "consumer takes its key from there, and keys are shown: in lists, in errors, in the log. The "
+     "mask hides nothing.",
+     "Take the key from an id that people may see. Knowingly: accept: [W046].",
+     "key: json:/payment_id\nadmin: { mask: [json:/card/number] }"},
     {"L101", "a statement adds to a column",
      "SET n = n + 1 gives another result each time it runs: it is not idempotent by itself. Under "
      "dedup_table, inbox and state_machine it is safe: it commits in one transaction with the "

@@ -22,6 +22,7 @@
 #include <semel/store.h>
 
 #include "base/listen_address.h"
+#include "core/disclosure.h"
 #include "core/exec_spec.h"
 #include "core/file_spec.h"
 #include "core/guarantee.h"
@@ -191,6 +192,7 @@ struct AdminConfig {
   ListenAddress listen;
   std::optional<AdminTls> tls;  // none: plain HTTP
   std::vector<AdminToken> tokens;
+  core::Disclosure shows;
 };
 
 // A value in effect, as `config show` prints it.

@@ -42,6 +42,7 @@ inline constexpr Field kAdminTlsFields[] = {
      .meaning = "Its private key, without a password.",
      .required = true},
 };
+inline constexpr Field kAdminMaskField[] = {{.name = "", .shape = Shape::kText, .meaning = ""}};
 
 inline constexpr Field kAdminFields[] = {
     {.name = "listen",
@@ -59,6 +60,23 @@ inline constexpr Field kAdminFields[] = {
      .meaning = "The clients that are answered.",
      .fields = kAdminAuthFields,
      .optional = true},
+    {.name = "payloads",
+     .shape = Shape::kWord,
+     .meaning =
+         "How much of payloads, headers and results is shown to the roles that may see them: "
+         "`full` where nothing is written, `masked` where `mask` is.",
+     .words = "none|masked|full"},
+    {.name = "mask",
+     .shape = Shape::kList,
+     .meaning =
+         "What is hidden: `json:/card/number`, `json:/items/*/card`, `header:Authorization`. "
+         "Contents that are no JSON are shown by their size alone.",
+     .fields = kAdminMaskField},
+    {.name = "errors",
+     .shape = Shape::kWord,
+     .meaning = "Whether the texts of errors are shown, which may quote a message, or only their "
+                "causes: `text` where payloads are shown in full, else `cause`.",
+     .words = "text|cause"},
 };
 
 }  // namespace semel::config
