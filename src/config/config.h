@@ -35,6 +35,7 @@
 #include "core/rabbitmq_spec.h"
 #include "core/role.h"
 #include "core/sql_spec.h"
+#include "core/traces_spec.h"
 
 namespace semel::config {
 
@@ -198,6 +199,7 @@ struct Config {
   std::string file;
   StoreConfig store;
   std::optional<AdminConfig> admin;
+  std::optional<core::TracesSpec> traces;
   std::vector<ConsumerConfig> consumers;
   milliseconds drain_timeout = core::kUsualDrainTimeout;
   std::vector<EffectiveValue> effective;
