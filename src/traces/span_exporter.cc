@@ -25,6 +25,12 @@ void block_signals() noexcept {
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
 }
 
+// A small queue is emptied before it is full.
+ExporterOptions fitting(ExporterOptions options) noexcept {
+  options.batch = std::clamp(options.queue / 2, std::size_t{1}, options.batch);
+  return options;
+}
+
 }  // namespace
 
 std::uint64_t SpanExporter::Counts::all_dropped() const noexcept {
@@ -35,7 +41,7 @@ SpanExporter::SpanExporter(std::unique_ptr<SpanPost> post, TracedResource resour
                            ExporterOptions options, Random& random, Tell tell)
     : post_(std::move(post)),
       resource_(std::move(resource)),
-      options_(options),
+      options_(fitting(options)),
       random_(random),
       tell_(std::move(tell)),
       thread_([this] { work(); }) {}
@@ -43,19 +49,17 @@ SpanExporter::SpanExporter(std::unique_ptr<SpanPost> post, TracedResource resour
 SpanExporter::~SpanExporter() { end(milliseconds(0)); }
 
 void SpanExporter::on_span(Span span) noexcept {
-  bool full = true;
   bool due = false;
   try {
     const system::MutexLock lock(mutex_);
-    if (!ending_ && queue_.size() < options_.queue) {
-      queue_.push_back(std::move(span));
-      full = false;
-      due = queue_.size() == 1 || queue_.size() == options_.batch;
-    }
+    if (ending_) return drop(kUnavailable, 1);
+    if (queue_.size() >= options_.queue) return drop(kQueueFull, 1);
+    queue_.push_back(std::move(span));
+    due = queue_.size() == 1 || queue_.size() == options_.batch;
   } catch (...) {
     // Without memory there is no room.
+    return drop(kQueueFull, 1);
   }
-  if (full) return drop(kQueueFull, 1);
   if (due) changed_.notify_all();
 }
 

@@ -232,7 +232,15 @@ TEST_F(SpanExporterTest, TheEndGivesUpAPostThatHangs) {
   exporter().end(milliseconds(1));
   EXPECT_EQ(exporter().counts().dropped[SpanExporter::kUnavailable], 1U);
   add(1);
-  EXPECT_EQ(exporter().counts().dropped[SpanExporter::kQueueFull], 1U) << "it is over";
+  EXPECT_EQ(exporter().counts().dropped[SpanExporter::kUnavailable], 2U) << "it is over";
+}
+
+TEST_F(SpanExporterTest, ASmallQueueIsEmptiedBeforeItIsFull) {
+  options_.queue = 8;
+  add(4);
+  EXPECT_TRUE(exported(4));
+  add(3);
+  EXPECT_EQ(exporter().counts().all_dropped(), 0U);
 }
 
 }  // namespace
