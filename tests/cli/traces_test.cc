@@ -38,6 +38,12 @@ std::vector<OtlpSpan> with_outcome(const std::vector<OtlpSpan>& spans, std::stri
   return found;
 }
 
+bool is_child_of(const OtlpSpan& parent, const std::vector<OtlpSpan>& spans) {
+  return std::ranges::any_of(spans, [&](const OtlpSpan& span) {
+    return span.parent_id == parent.span_id && span.trace_id == parent.trace_id;
+  });
+}
+
 TEST(Traces, AQueuedMessageContinuesTheTraceOfItsSender) {
   const HttpServer collector;
   const Scene scene(payments(kQueue));
@@ -66,6 +72,10 @@ TEST(Traces, AQueuedMessageContinuesTheTraceOfItsSender) {
     EXPECT_EQ(span["messaging.system"], "queue");
     EXPECT_EQ(span["semel.attempt"], "1");
     EXPECT_EQ(span.status, 0);
+    // In one transaction: the handler's statements are sent with its commit.
+    for (const char* name : {"store claim", "handler sql", "store commit"}) {
+      EXPECT_TRUE(is_child_of(span, named(spans, name))) << name;
+    }
   }
   const auto duplicate = with_outcome(spans, "duplicate");
   ASSERT_EQ(duplicate.size(), 1U);
