@@ -17,6 +17,7 @@
 #include <semel/handler.h>
 #include <semel/observer.h>
 #include <semel/step_spec.h>
+#include <semel/trace.h>
 
 namespace semel {
 
@@ -55,6 +56,10 @@ class Runner {
   Runner& key(std::string_view consumer, KeyFunction function);
   // Sees all that happens; borrowed until run returns.
   Runner& observe(Observer& observer);
+  // Gives the spans of deliveries to `sink`, in place of where the config's `traces:` sends them;
+  // borrowed until run returns. A message with a traceparent is traced where that says so; `sample`
+  // is the part of the others, from 0 to 1.
+  Runner& trace(SpanSink& sink, double sample = 1.0);
 
   // Stop by itself when every source is at its end, nothing is in flight and no retry is due later.
   Runner& once(bool on = true);

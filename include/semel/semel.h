@@ -21,6 +21,7 @@
 #include <semel/step_spec.h>
 #include <semel/steps.h>
 #include <semel/store.h>
+#include <semel/trace.h>
 #include <semel/transaction.h>
 #include <semel/verdict.h>
 #include <semel/version.h>

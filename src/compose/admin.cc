@@ -15,6 +15,7 @@
 #include "compose/compose.h"
 #include "compose/doctor.h"
 #include "compose/store_look.h"
+#include "compose/traces.h"
 #include "system/mutex.h"
 #include "system/periodic.h"
 #include "system/utc_clock.h"
@@ -97,6 +98,7 @@ class RunAdmin final : public Admin {
   MetricsObserver metrics_;
   telemetry::RecentDeliveries recent_;
   telemetry::StoreMetrics store_metrics_;
+  std::atomic<const Traces*> traces_{nullptr};
   telemetry::DeliveryHistory history_{telemetry::deliveries_of(metrics_)};
   system::Mutex mutex_;
   Service* service_ SEMEL_GUARDED_BY(mutex_) = nullptr;
@@ -195,6 +197,7 @@ void RunAdmin::sample() noexcept {
 }
 
 void RunAdmin::watch(ServiceOptions& options) {
+  traces_.store(options.run_traces);
   options.observers.push_back(&health_);
   if (server_ == nullptr) return;
   options.observers.push_back(&metrics_);
@@ -235,6 +238,9 @@ GaugeInput RunAdmin::look() {
 std::string RunAdmin::metrics(MetricsFormat format) {
   std::vector<telemetry::MetricFamily> families = telemetry::deliveries_of(metrics_).families();
   std::ranges::move(store_metrics_.families(store_), std::back_inserter(families));
+  if (const Traces* const traces = traces_.load()) {
+    std::ranges::move(traces->families(), std::back_inserter(families));
+  }
   const system::MutexLock lock(mutex_);
   std::ranges::move(gauges_of(look()), std::back_inserter(families));
   return telemetry::exposition(families, format);

@@ -12,6 +12,7 @@
 #include "compose/admin.h"
 #include "compose/compose.h"
 #include "compose/signals.h"
+#include "compose/traces.h"
 #include "config/catalog.h"
 #include "core/step_key.h"
 #include "system/event_fd.h"
@@ -69,6 +70,7 @@ class Runner::Impl {
 
   config::Config config;
   compose::ServiceOptions options;
+  compose::OwnTraces traces;
   system::EventFd stopped;
   system::Mutex mutex;
   compose::Service* running SEMEL_GUARDED_BY(mutex) = nullptr;
@@ -147,6 +149,11 @@ Runner& Runner::observe(Observer& observer) {
   return *this;
 }
 
+Runner& Runner::trace(SpanSink& sink, double sample) {
+  impl_->traces = {&sink, sample};
+  return *this;
+}
+
 Runner& Runner::once(bool on) {
   impl_->options.once = on;
   return *this;
@@ -158,6 +165,9 @@ int Runner::run() {
   compose::ServiceOptions options = impl_->options;
   if (options.observers.empty()) options.observers.push_back(&complaints);
   const std::vector<Observer*> told = options.observers;
+  auto traces = compose::Traces::open(impl_->config, impl_->traces, options);
+  if (!traces) return not_started(told, "traces", traces.error());
+  if (*traces) (*traces)->watch(options);
   auto admin = compose::Admin::open(impl_->config, options.dry_run);
   if (!admin) return not_started(told, "admin listener", admin.error());
   (*admin)->watch(options);
@@ -180,6 +190,7 @@ int Runner::run() {
     // A question to a store that does not answer is broken off.
     impl_->stopped.signal();
   }
+  if (*traces) (*traces)->end();
   if (!impl_->was_stopped()) impl_->stopped.drain();
   const system::MutexLock lock(impl_->mutex);
   impl_->running = nullptr;

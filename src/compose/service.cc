@@ -31,6 +31,7 @@
 #include "system/mutex.h"
 #include "system/periodic.h"
 #include "system/utc_clock.h"
+#include "traces/traced_store.h"
 
 namespace semel::compose {
 
@@ -321,6 +322,7 @@ Result<std::unique_ptr<Service>> Service::build(const config::Config& config,
   if (options.store_metrics != nullptr) {
     opened = telemetry::timed(std::move(opened), *options.store_metrics);
   }
+  if (options.tracer != nullptr) opened = traces::traced(std::move(opened), *options.tracer);
   auto service = std::make_unique<RunningService>(std::move(opened), std::move(options));
   if (auto looked = service->look(config); !looked) return failure(std::move(looked.error()));
   for (const config::ConsumerConfig& consumer : config.consumers) {

@@ -17,6 +17,7 @@
 #include "config/sql_build.h"
 #include "config/steps_build.h"
 #include "config/store_build.h"
+#include "config/traces_build.h"
 
 namespace semel::config {
 namespace {
@@ -171,6 +172,7 @@ Config build(const Settings& settings, const std::string& folder, Report& report
   root.fill(made);
   made.store = build_store(root.in("store"), folder, report);
   made.admin = build_admin(root, report);
+  made.traces = build_traces(root, folder, report);
   for (std::size_t i = 0; i < settings.size("consumers"); ++i) {
     const View view(settings, join_path("consumers", i));
     if (!settings.written(view.path())) continue;

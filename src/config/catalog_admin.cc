@@ -1,4 +1,4 @@
-// Codes of the admin listener and its API.
+// Codes of the admin listener, its API, and the export of spans.
 #include "config/catalog.h"
 
 namespace semel::config::catalog {
@@ -52,6 +52,12 @@ constexpr CodePage kAdminPages[] = {
      "job that is over is neither paused nor cancelled. Or it moved on since it was looked at. "
      "Nothing was done.",
      "Look at it again.", "", 4},
+    {"R350", "the collector does not take spans",
+     "Nobody answers at traces.otlp, or the answer says that the spans are not wanted there. They "
+     "wait in the queue and are sent again; what finds no room in it, or has waited for too long, "
+     "is lost and counted (semel_spans_dropped_total). Messages are handled all the same.",
+     "Start the collector, and look at the URL and the headers: OTLP over HTTP has port 4318.",
+     "curl -i -H 'content-type: application/json' -d '{}' http://127.0.0.1:4318/v1/traces", 69},
     {"R360", "the run cannot be asked",
      "Nobody answers at the URL of --url or SEMEL_URL: no run listens there, its certificate is "
      "not "

@@ -36,6 +36,7 @@
 #include "core/rabbitmq_spec.h"
 #include "core/role.h"
 #include "core/sql_spec.h"
+#include "core/traces_spec.h"
 
 namespace semel::config {
 
@@ -206,6 +207,7 @@ struct Config {
   std::string file;
   StoreConfig store;
   std::optional<AdminConfig> admin;
+  std::optional<core::TracesSpec> traces;
   std::vector<ConsumerConfig> consumers;
   milliseconds drain_timeout = core::kUsualDrainTimeout;
   std::vector<EffectiveValue> effective;

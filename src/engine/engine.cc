@@ -63,7 +63,7 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
       sources_({options_.consumer, options_.lease, options_.dry_run, options_.retention},
                std::move(parts_.sources), *parts_.environment, *parts_.observer, store_watch_),
       intake_({options_.consumer, options_.number, options_.recipe, options_.limits, options_.empty,
-               options_.order, options_.copies_to},
+               options_.order, options_.copies_to, options_.start_trace},
               *parts_.store, *parts_.observer),
       order_({options_.consumer, options_.number,
               options_.dry_run ? std::optional<core::Order>() : options_.order,

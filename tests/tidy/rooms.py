@@ -11,6 +11,7 @@ KNOWS = {
     "system": {"base"},
     "core": {"base"},
     "telemetry": {"base", "core", "system"},
+    "traces": {"base", "core", "system"},
     "config": {"base", "core"},
     "operate": {"base", "core", "system", "config", "strategies"},
     "admin": {"base", "core", "system", "telemetry", "strategies", "config", "operate"},
@@ -41,7 +42,7 @@ KNOWS = {
     "compose": {"base", "core", "system", "strategies", "guard", "clients/redis", "stores/memory",
                 "stores/sqlite", "stores/postgres", "stores/mysql", "stores/redis", "sources", "sources/kafka", "sources/rabbitmq", "handlers/sql", "handlers/exec", "handlers/http",
                 "handlers/kafka", "handlers/rabbitmq", "producer", "engine", "config",
-                "telemetry", "admin", "operate"},
+                "telemetry", "traces", "admin", "operate"},
 }
 KNOWS["cli"] = set(KNOWS) | {"cli"}
 
@@ -51,7 +52,7 @@ OWNERS = {
     "openssl/": ("src/base/", "src/clients/rabbitmq/tls", "src/clients/redis/tls", "tests/support/tls.cc", "benchmarks/"),
     "gnutls/": ("src/admin/certificate.cc",),
     "microhttpd.h": ("src/admin/",),
-    "curl/": ("src/clients/api/", "src/handlers/http/"),
+    "curl/": ("src/clients/api/", "src/handlers/http/", "src/traces/"),
     "sqlite3.h": ("src/stores/sqlite/", "src/cli/demo/database.cc", "tests/", "benchmarks/", "examples/"),
     "libpq-fe.h": ("src/stores/postgres/", "tests/", "benchmarks/", "examples/"),
     "mysql.h": ("src/stores/mysql/", "tests/", "benchmarks/"),
