@@ -157,7 +157,7 @@ void SpanExporter::trouble(const PostAnswer& answer) {
   if (std::exchange(in_trouble_, true)) return;
   dropped_before_ = counts().all_dropped();
   tell_(
-      fmt::format("warning[R350]: the collector does not take spans: {}; {} of them wait for it, "
+      fmt::format("warning[R350]: the collector does not take spans: {}; up to {} of them wait, "
                   "the others are lost, and the work goes on",
                   printable_text(answer.error), options_.queue));
 }
