@@ -28,6 +28,25 @@ Schedule one_by_one(std::span<const std::size_t> messages) {
   return schedule;
 }
 
+// The last message first, but for those of one ordering key.
+Schedule backwards(const std::vector<TestMessage>& messages) {
+  std::map<Bytes, std::vector<std::size_t>> lines;  // each from its end
+  for (std::size_t i = messages.size(); i-- > 0;) {
+    if (!messages[i].ordering_key.empty()) lines[messages[i].ordering_key].push_back(i);
+  }
+  std::vector<std::size_t> order;
+  for (std::size_t i = messages.size(); i-- > 0;) {
+    const auto line = lines.find(messages[i].ordering_key);
+    if (line == lines.end()) {
+      order.push_back(i);
+    } else {
+      order.push_back(line->second.back());
+      line->second.pop_back();
+    }
+  }
+  return one_by_one(order);
+}
+
 // A schedule of several faults, by chance.
 class RandomSchedule {
  public:
@@ -188,6 +207,7 @@ bool Explorer::found_in_base_schedules() {
   const Schedule once = base;
   if (options.duplicates) std::ranges::copy(once.batches, std::back_inserter(base.batches));
   if (found_at_each_point(base)) return true;
+  if (options.reorderings && found(backwards(subject_.messages))) return true;
   if (options.batches && subject_.messages.size() > 1) {
     Schedule together;
     auto& batch = together.batches.emplace_back();

@@ -10,8 +10,7 @@
 //       },
 //       {{.key = "p-1", .payload = R"({"amount": 5})"}}, {.store = &bank});
 //   EXPECT_TRUE(report) << report;  // GoogleTest
-//   INFO(report);                   // Catch2
-//   REQUIRE(report);
+//   REQUIRE(report);                // Catch2, which prints it by itself
 //
 // The messages are delivered once each, in their order and without a fault: what the handler has
 // left then is what every other run must leave. The runs that follow deliver them more than once,
@@ -111,7 +110,7 @@ struct Finding {
     kDoubled,   // more often than in the run without a fault
     kLost,      // less often
     kDiffers,   // it is not what it is in the run without a fault
-    kUnsteady,  // two runs without any fault differ: the handler keeps something between runs
+    kUnsteady,  // two runs of one schedule differ: the handler keeps something between runs
     kStuck,     // the messages never came to an end
   };
   Kind kind = Kind::kDoubled;
