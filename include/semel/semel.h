@@ -1,6 +1,7 @@
 // Everything a user includes.
 #pragma once
 
+#include <semel/consumer.h>
 #include <semel/front.h>
 #include <semel/guarantee.h>
 #include <semel/guard.h>

@@ -115,6 +115,8 @@ struct ServiceOptions {
   // Told of a handler that hangs, at once before the process ends, from any thread; empty: a line
   // on stderr.
   std::function<void(std::string_view consumer, const Error& error)> on_hung;
+  // Called once, in place of the end of the process: the host decides. Empty: it ends.
+  std::function<void(std::string_view consumer, const Error& error)> instead_of_end;
 };
 
 // Exit code of a run whose store, source or handler is not available.

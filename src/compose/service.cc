@@ -127,13 +127,16 @@ class Housekeeper {
   system::Periodic turns_;
 };
 
+Error hung_error(std::string text) {
+  return {ErrorKind::kUnavailable, std::string(kHung), std::move(text), {}};
+}
+
 [[noreturn]] void end_hung(const std::string& consumer, const std::string& what,
                            const std::function<void(std::string_view, const Error&)>& tell) {
   constexpr std::string_view kEnds =
       "this process ends, the next start counts what was in flight, and handles it first";
   if (tell) {
-    tell(consumer,
-         {ErrorKind::kUnavailable, std::string(kHung), fmt::format("{}; {}", what, kEnds), {}});
+    tell(consumer, hung_error(fmt::format("{}; {}", what, kEnds)));
   } else {
     fmt::print(stderr, "{}  error[{}] {}: {}; {}\n", iso_time(system::utc_now()), kHung, consumer,
                printable_text(what), kEnds);
@@ -176,6 +179,7 @@ class RunningService final : public Service {
   std::vector<std::string> risks_;
   std::optional<LetterExpiry> letters_;
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> hung_told_{false};
 };
 
 Result<void> RunningService::look(const config::Config& config) {
@@ -205,9 +209,13 @@ Result<void> RunningService::add(const config::Config& config,
       return std::ranges::any_of(feeders, [this](std::size_t one) { return !over_[one]; });
     };
   }
-  parts->parts.hung = [name = consumer.name, tell = options_.on_hung](const std::string& what) {
+  parts->parts.hung = [this, name = consumer.name](const std::string& what) {
+    if (options_.instead_of_end) {
+      if (!hung_told_.exchange(true)) options_.instead_of_end(name, hung_error(what));
+      return;
+    }
     // Neither destructors nor the drain may run: the handler still uses what they would take away.
-    end_hung(name, what, tell);
+    end_hung(name, what, options_.on_hung);
   };
   ConsumerInfo info{consumer.name,
                     {},

@@ -233,6 +233,9 @@ struct Loaded {
 
 Loaded load_file(const std::string& path, const LoadOptions& options = {});
 Loaded load_text(std::string_view yaml, const std::string& name, const LoadOptions& options = {});
+// A config that a program says itself: PATH=VALUE each, as in LoadOptions::sets, with no variables;
+// and the options of its store. Paths of files are relative to the working folder.
+Loaded load_values(const std::vector<std::string>& values, const StoreConfig& store);
 
 // "error[E012] …  semel.yaml:4:3" with excerpt and fix below it, as a terminal shows it. Ends with
 // a line end.

@@ -345,6 +345,9 @@ void RunningEngine::drain() {
     renewer_.stop_all();
     if (!flight_.wait_landed(options_.grace)) {
       parts_.hung(kHandlerHangs);
+      // The host was told, and has not ended the process: the handler still uses what would go.
+      while (!flight_.wait_landed(step)) {
+      }
     }
   }
   rest = flight_.close();

@@ -78,7 +78,8 @@ struct EngineParts {
   // With `once`: whether something of this process may still put messages into its queue; empty:
   // nothing does. Whoever makes it false nudges the engine then.
   std::function<bool()> fed;
-  // Ends the process: a handler hangs and cannot be stopped. Does not return.
+  // A handler hangs and cannot be stopped: ends the process, or tells a host that will. Where it
+  // returns, the engine waits for the handler; it may be called again.
   std::function<void(const std::string&)> hung;
 };
 

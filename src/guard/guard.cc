@@ -55,7 +55,7 @@ Error guard::rejected(std::string message, std::string hint) {
 Guard::Impl::Impl(Store& store, GuardOptions options)
     : store_(store),
       options_(std::move(options)),
-      environment_(system_environment()),
+      environment_(options_.environment != nullptr ? *options_.environment : system_environment()),
       habits_(strategies::make_habits(options_.consumer)) {
   if (!is_name(options_.consumer)) {
     throw SemelError(

@@ -37,6 +37,7 @@ KNOWS = {
     "handlers/kafka": {"base", "core", "system", "clients/kafka", "handlers/in_flight"},
     "handlers/rabbitmq": {"base", "core", "system", "clients/rabbitmq", "handlers/in_flight"},
     "producer": {"base", "core", "system"},
+    "testing": {"base", "core", "system", "strategies", "guard", "stores/memory", "stores/sqlite", "stores/sql"},
     "engine": {"base", "core", "system", "strategies"},
     "tap": {"base", "core", "system"},
     "compose": {"base", "core", "system", "strategies", "guard", "clients/redis", "stores/memory",
