@@ -52,7 +52,9 @@ class Masking : public ApiTest {
             "/api/v1/dead-letters/groups",
             "/api/v1/consumers/payments/records/one",
             "/dead-letters",
-            "/letters?consumer=payments"};
+            "/letters?consumer=payments",
+            "/letter?id=" + std::to_string(letter()),
+            "/record?key=one"};
   }
   static bool tells(const std::string& body) { return body.find(kCard) != std::string::npos; }
 };
