@@ -19,6 +19,7 @@
 #include "admin/api_store.h"
 #include "admin/audited.h"
 #include "admin/problem.h"
+#include "admin/shown.h"
 #include "admin/write_body.h"
 #include "base/iso_time.h"
 #include "base/json.h"
@@ -104,6 +105,16 @@ HttpResponse with_record(
     }
     return change(access, found->front().record);
   });
+}
+
+// A refusal quotes the record's error.
+RecordView told(const ApiSources& sources, const RecordView& seen) {
+  const core::Disclosure shows = shown_in_lists(sources);
+  RecordView made = seen;
+  if (shows.errors == core::Disclosure::Errors::kText || made.error.empty()) return made;
+  const std::string cause = operate::shown_error(seen.reason, seen.error, shows);
+  made.error = cause.empty() ? std::string("its error is not shown") : cause;
+  return made;
 }
 
 Act record_act(const ApiCall& call, std::string action, std::string reason) {
@@ -232,7 +243,7 @@ HttpResponse unlock_record(const ApiCall& call, const ApiSources& sources) {
       call, sources, [&](const operate::StoreAccess& access, const RecordView& seen) {
         const std::string action = as.empty() ? "records.unlock" : "records.unlock as " + as;
         return audited(call, access, record_act(call, action, body->reason), [&] {
-          const auto changed = as.empty() ? operate::unlock_record(access, seen)
+          const auto changed = as.empty() ? operate::unlock_record(access, told(sources, seen))
                                           : operate::decide_record(access, seen, as);
           return changed_record(call, changed, "unlock", "unlocked",
                                 "the record is neither parked nor dead, or moved on", as);

@@ -205,7 +205,8 @@ std::string letter_row(const DeadLetter& letter, const core::Disclosure& shows) 
                          ? std::string()
                          : fmt::format(" <a href=\"{}\">its record</a>",
                                        html(page::record_link(letter.consumer, letter.key)))) +
-         page::labelled("Id", std::to_string(letter.id), "number") +
+         page::labelled("Id", fmt::format("<a href=\"letter?id={0}\">{0}</a>", letter.id),
+                        "number") +
          page::labelled("Attempts", std::to_string(letter.attempts), "number") +
          page::labelled("Replayed", std::to_string(letter.replayed), "number") +
          page::labelled("Died", page::time_cell(letter.dead_at)) +

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include <semel/reason.h>
+
 #include "admin/test_api.h"
 #include "tests/support/builders.h"
 
@@ -52,7 +54,9 @@ class Masking : public ApiTest {
             "/api/v1/dead-letters/groups",
             "/api/v1/consumers/payments/records/one",
             "/dead-letters",
-            "/letters?consumer=payments"};
+            "/letters?consumer=payments",
+            "/letter?id=" + std::to_string(letter()),
+            "/record?key=one"};
   }
   static bool tells(const std::string& body) { return body.find(kCard) != std::string::npos; }
 };
@@ -128,6 +132,21 @@ TEST_F(Masking, ResultsAreContents) {
   ASSERT_EQ(store_->finish({&finish, 1}).value()[0], Applied::kYes);
   const std::string body = get_as(Role::kOperator, "/api/v1/consumers/payments/records/done").body;
   EXPECT_EQ(text_at(body, "/records/0/result"), R"({"card":{"number":"***"},"ok":true})");
+}
+
+// It says why it is refused, and the log of it too.
+TEST_F(Masking, ARefusalQuotesNoTextThatIsNotShown) {
+  for (const bool shown : {false, true}) {
+    use(shown ? "payloads: full" : "mask: [json:/card/number]");
+    const std::string key = shown ? "full" : "masked";
+    finish(key, Finish::To::kParked, std::string(reason::kOutcomeUnknown));
+    const auto refused =
+        post_as(Role::kAdmin, "/api/v1/consumers/payments/records/" + key + "/unlock");
+    EXPECT_EQ(text_at(refused.body, "/code"), "R242") << refused.body;
+    EXPECT_NE(refused.body.find("handler.http.422"), std::string::npos) << refused.body;
+    EXPECT_EQ(tells(refused.body), shown) << refused.body;
+    EXPECT_EQ(tells(get_as(Role::kAdmin, "/api/v1/audit").body), shown);
+  }
 }
 
 // An answer to "does the error contain 4111?" would tell it digit by digit.

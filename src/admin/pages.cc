@@ -8,8 +8,9 @@
 namespace semel::admin {
 
 const Page* find_page(std::string_view path) noexcept {
-  for (const std::span<const Page> pages : {letter_pages(), record_pages(), consumer_pages(),
-                                            stuck_pages(), live_pages(), run_pages()}) {
+  for (const std::span<const Page> pages :
+       {letter_pages(), one_letter_pages(), record_pages(), consumer_pages(), stuck_pages(),
+        live_pages(), run_pages()}) {
     for (const Page& page : pages) {
       if (page.path == path) return &page;
     }

@@ -22,6 +22,7 @@ struct Page {
 };
 
 std::span<const Page> letter_pages() noexcept;
+std::span<const Page> one_letter_pages() noexcept;
 std::span<const Page> record_pages() noexcept;
 std::span<const Page> consumer_pages() noexcept;
 std::span<const Page> stuck_pages() noexcept;

@@ -92,9 +92,8 @@ constexpr CodePage kConsumerPages[] = {
     {"E038", "a setting without the one it belongs to",
      "query belongs to strategy query, which looks a row up before it acts and needs to know how; "
      "lock to pessimistic_lock, which needs to know the row, and version to optimistic_lock, which "
-     "needs to know both versions; otherwise belongs to expect_rows; admin.mask, which says what "
-     "is "
-     "hidden, to admin.payloads: masked.",
+     "needs to know both versions; otherwise belongs to expect_rows; admin.mask, which names what "
+     "is hidden, to admin.payloads: masked.",
      "Write both, or neither.",
      "strategy: query\nunsafe: true\nquery: { exists: \"SELECT 1 FROM order_log WHERE id = :id\" "
      "}"},
