@@ -67,6 +67,7 @@ footer a { color: inherit; margin-right: 1rem; }
 h1 a { color: inherit; text-decoration: none; }
 main a { color: var(--duplicate); }
 .plain .word, .plain tbody th { overflow-wrap: anywhere; }
+.plain .about { white-space: normal; }
 .plain thead th, .plain time { white-space: nowrap; }
 .plain tbody th { min-width: 12rem; }
 button {
@@ -74,7 +75,7 @@ button {
   border: 1px solid var(--line); border-radius: .3rem; cursor: pointer;
 }
 nav { flex-basis: 100%; display: flex; flex-wrap: wrap; gap: 0 1rem; margin-top: .25rem; }
-nav a { color: var(--soft); }
+nav a { color: var(--soft); padding: .25rem 0; }
 form { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; margin-bottom: .5rem; }
 input {
   font: inherit; color: inherit; padding: .2rem .4rem; width: 22rem; max-width: 100%;

@@ -9,6 +9,15 @@ PAGES = [
     ("letters", "/letters?reason=handler.exec.65&where=key~bad-12", "What a replay would do"),
     ("letters-none", "/letters?reason=none", "None matches"),
     ("letters-wrong", "/letters?where=nonsense", "column"),
+    ("letter", "/letter?id={letter}", "Payload"),
+    ("record", "/record?consumer=payments&key=bad-30", "Timeline"),
+    ("record-search", "/record", "Look up a key"),
+    ("record-none", "/record?consumer=payments&key=nobody", "No record of"),
+    ("consumer", "/consumer?name=payments", "What it guarantees"),
+    ("stuck", "/stuck", "Stuck and parked"),
+    ("live", "/live", "Deliveries as they end"),
+    ("doctor", "/doctor", "Doctor"),
+    ("audit", "/audit", "What people did"),
     ("job-paused", "/job?id={paused}", "paused"),
     ("job-over", "/job?id={cancelled}", "cancelled"),
     # The last one: its chart needs a while, and the page draws itself anew until then.
@@ -56,6 +65,14 @@ def leave_a_job_paused(page, found):
     found["paused"] = page.parameter("id")
 
 
+def open_a_letter(page, found):
+    """From the list to one of its letters."""
+    page.open("/letters?reason=handler.exec.65")
+    page.click("main table a[href*='letter?']")
+    page.shows("Payload")
+    found["letter"] = page.parameter("id")
+
+
 def refresh_by_itself(page, found):
     """The page draws itself anew, and remembers how often."""
     page.open("/")
@@ -66,4 +83,4 @@ def refresh_by_itself(page, found):
     page.comes_true("the setting that was made", "document.getElementById('every').value === '2'")
 
 
-ACTS = [replay_pause_resume_cancel, discard, leave_a_job_paused, refresh_by_itself]
+ACTS = [replay_pause_resume_cancel, discard, leave_a_job_paused, open_a_letter, refresh_by_itself]
