@@ -17,7 +17,7 @@ int main() {
       {.key = "p-3", .payload = R"({"account": "bob", "amount": 1})"},
   };
 
-  const auto paid = deliver(pay, messages, {.store = &bank});
+  const auto paid = deliver(pay, messages, {.store = &bank, .may_give_up = true});
   std::cout << "pay: " << paid << "\n";
 
   semel::testkit::Outside mails("mails");
@@ -25,11 +25,11 @@ int main() {
       [&](const semel::Message& m, semel::Transaction& tx) {
         return pay_and_mail(m, tx, [&](const std::string& mail) { mails.add(mail); });
       },
-      messages, {.store = &bank, .outside = {&mails}});
+      messages, {.store = &bank, .outside = {&mails}, .may_give_up = true});
   std::cout << "pay_and_mail: " << mailed;
 
   const auto published =
-      deliver(pay_and_publish, messages, {.store = &bank, .receivers = {"mails"}});
+      deliver(pay_and_publish, messages, {.store = &bank, .receivers = {"mails"}, .may_give_up = true});
   std::cout << "pay_and_publish: " << published << "\n";
   return paid && !mailed && published ? 0 : 1;
 }

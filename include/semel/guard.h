@@ -180,6 +180,7 @@ class Guard {
   [[nodiscard]] Result<Begun> begin(BytesView key, const Fingerprint& fingerprint);
 
  private:
+  friend struct GuardAccess;
   using EachInTransaction = std::function<Verdict(std::size_t, Transaction&)>;
   using EachPlain = std::function<Verdict(std::size_t, const Attempt&)>;
   using EachWork = std::variant<EachInTransaction, EachPlain>;

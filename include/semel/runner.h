@@ -92,7 +92,8 @@ class Runner {
   // store's transaction past its timeout and grace, or does not end in a drain, and cannot be
   // stopped. It may hold the store's only write lock, and what it has in hand is nobody else's: the
   // host should save what is its own and end the process. Until it does, or the handler ends after
-  // all, `run` does not return. From a thread of the runner, which must get it back soon.
+  // all, `run` does not return. From a thread of the runner, which must get it back soon: it must
+  // not wait for `run`, nor throw.
   Runner& on_hung(std::function<void(std::string_view consumer, const Error& error)> hung);
 
   // Runs until stopped, or SIGTERM or SIGINT, drains, and returns an exit code: 0, 69 the store or

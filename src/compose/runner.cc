@@ -107,6 +107,19 @@ Runner& Runner::add(ConsumerOptions consumer) {
                       "consumer \"" + consumer.name + "\": this runner has those of its config",
                       "write it into the config, or make the runner from code"});
   }
+  const auto refuse = [&](const char* why, const char* hint) {
+    throw SemelError(
+        {ErrorKind::kRejected, {}, "consumer \"" + consumer.name + "\": " + why, hint});
+  };
+  if (consumer.apply && !compose::is_there(consumer.handler)) {
+    refuse("it has the second part of its work, apply, and no handler in code before it",
+           "give ConsumerOptions::handler too, or an apply in the settings");
+  }
+  if (consumer.key_function && !consumer.key.empty() &&
+      std::ranges::find(consumer.key, "function") == consumer.key.end()) {
+    refuse("its key_function is none of the places where its key is looked for",
+           "add \"function\" to ConsumerOptions::key, or leave one of the two out");
+  }
   std::vector<std::string> values = impl_->values;
   std::ranges::move(compose::values_of(consumer, impl_->config.consumers.size()),
                     std::back_inserter(values));

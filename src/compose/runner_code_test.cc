@@ -118,6 +118,18 @@ TEST_F(RunnerFromCode, AKeyMayBeFoundByAFunction) {
   EXPECT_EQ(balance(), 125);
 }
 
+TEST_F(RunnerFromCode, WhatWouldNeverBeCalledIsRefused) {
+  Runner runner(store());
+  ConsumerOptions consumer = payments();
+  consumer.handler = {};
+  consumer.apply = [](const Message&, const Bytes&, Transaction&) { return done(); };
+  EXPECT_THROW(runner.add(std::move(consumer)), SemelError);
+  consumer = payments();
+  consumer.key = {"json:/id"};
+  consumer.key_function = [](const Arrival& arrival) { return arrival.payload; };
+  EXPECT_THROW(runner.add(std::move(consumer)), SemelError);
+}
+
 TEST_F(RunnerFromCode, WhatIsRefusedLeavesItAsItWas) {
   test::RecordingObserver seen;
   Runner runner(store());

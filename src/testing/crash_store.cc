@@ -22,6 +22,7 @@ class CrashStore final : public Store, private TransactionalStore, private StepS
     return facets;
   }
   Result<ConsumerNumber> attach(const ConsumerSpec& consumer) override {
+    if (life_.over()) return failure(ended_error());
     return inner_.attach(consumer);
   }
   Result<std::vector<Claim>> claim(std::span<const Message* const> messages,
@@ -31,6 +32,7 @@ class CrashStore final : public Store, private TransactionalStore, private StepS
   }
   Result<std::vector<Applied>> renew(std::span<const Lease> leases,
                                      std::chrono::milliseconds lease) override {
+    if (life_.over()) return failure(ended_error());
     return inner_.renew(leases, lease);
   }
   Result<std::vector<Applied>> finish(std::span<const Finish> batch) override {
@@ -38,6 +40,7 @@ class CrashStore final : public Store, private TransactionalStore, private StepS
                    [&] { return inner_.finish(batch); });
   }
   Result<PurgeReport> purge(std::chrono::milliseconds budget) override {
+    if (life_.over()) return failure(ended_error());
     return inner_.purge(budget);
   }
 
@@ -59,6 +62,7 @@ class CrashStore final : public Store, private TransactionalStore, private StepS
                    [&] { return facets_.steps->keep(lease, entry); });
   }
   Result<bool> give_up(const KeyId& record, const GivingUp& note) override {
+    if (life_.over()) return failure(ended_error());
     return facets_.steps->give_up(record, note);
   }
 

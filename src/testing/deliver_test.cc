@@ -273,7 +273,7 @@ TEST(Deliver, AMessageGivenUpIsGivenUpInEveryRun) {
       [](const Message& message, Transaction& tx) {
         return message.key().text == "p-1" ? dead("never") : pay(message, tx);
       },
-      payments(), {.store = &bank});
+      payments(), {.store = &bank, .may_give_up = true});
   EXPECT_TRUE(report) << report;
 }
 
@@ -284,6 +284,36 @@ TEST(Deliver, AHandlerThatNeverEndsAMessageIsStuck) {
   const Report report = deliver([](const Message&) -> Verdict { throw std::runtime_error("no"); },
                                 payments(), {.retry = for_ever});
   EXPECT_TRUE(report.has(Kind::kStuck)) << report;
+}
+
+TEST(Deliver, AHandlerThatNeverWorksIsFound) {
+  TestStore bank("CREATE TABLE payment(id TEXT NOT NULL)");
+  const auto handler = [](const Message& message, Transaction& tx) {
+    tx.exec("INSERT INTO paymnt(id) VALUES (?)", message.key().text);
+    return done();
+  };
+  const Report report = deliver(handler, payments(), {.store = &bank});
+  ASSERT_TRUE(report.has(Kind::kGivenUp)) << report;
+  EXPECT_NE(report.text().find("paymnt"), std::string::npos) << "it says why: " << report;
+  const Report meant = deliver([](const Message&) { return dead("no such account"); }, payments(),
+                               {.may_give_up = true});
+  EXPECT_TRUE(meant) << meant;
+}
+
+// A lease that would be renewed in real time, while the runs have a time of their own.
+TEST(Deliver, NoThreadRenewsTheLeasesOfAGuard) {
+  Outside calls("calls");
+  const auto handler = [&calls](const Message& message) {
+    calls.add_once(message.key().text);
+    return done();
+  };
+  GuardOptions guard;
+  guard.lease = std::chrono::milliseconds(12);
+  DeliverOptions options{.guard = guard, .outside = {&calls}};
+  const Report one = deliver(handler, payments(), options);
+  const Report other = deliver(handler, payments(), options);
+  EXPECT_TRUE(one) << one;
+  EXPECT_EQ(one.text(), other.text());
 }
 
 TEST(Deliver, AtMostOnceLosesAndSaysSo) {

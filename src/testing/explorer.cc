@@ -175,6 +175,15 @@ bool Explorer::found_unsteady() {
     tell(plain);
     return true;
   }
+  if (!first.given_up.empty() && !subject_.options.may_give_up) {
+    for (const auto& [name, why] : first.given_up) {
+      report_.findings.push_back(
+          {Finding::Kind::kGivenUp, why.empty() ? name : name + ": " + why, 0, 1});
+    }
+    report_.steps = std::move(first.steps);
+    report_.replay = to_text(plain);
+    return true;
+  }
   expected_[messages_of(plain)] = first.left;
   RunResult second = run(plain);
   DeliverOptions strict;

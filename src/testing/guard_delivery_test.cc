@@ -73,7 +73,7 @@ TEST(GuardDelivery, AMessageGivenUpIsKeptByTheLoop) {
       [](const Message& message, Transaction& tx) {
         return message.key().text == "b" ? dead("never") : insert(message, tx);
       },
-      three(), {.store = &bank, .guard = GuardOptions{}});
+      three(), {.store = &bank, .guard = GuardOptions{}, .may_give_up = true});
   EXPECT_TRUE(report) << report;
 }
 

@@ -8,6 +8,7 @@
 #include <semel/observer.h>
 
 #include "base/overloaded.h"
+#include "guard/guard_access.h"
 #include "strategies/strategies.h"
 #include "testing/crash_store.h"
 #include "testing/handler_life.h"
@@ -58,7 +59,7 @@ Process::Process(const Subject& subject, const RunNames& names, Fate& fate, Brok
   options.consumer = names.consumer;
   options.receivers = names.receivers;
   options.environment = &subject.environment->get();
-  guard_ = std::make_unique<Guard>(*store_, std::move(options));
+  guard_ = GuardAccess::without_renewal(*store_, std::move(options));
 }
 
 Process::~Process() = default;

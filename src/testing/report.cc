@@ -17,6 +17,8 @@ const char* to_string(Finding::Kind kind) noexcept {
       return "differs";
     case Finding::Kind::kUnsteady:
       return "unsteady";
+    case Finding::Kind::kGivenUp:
+      return "given up";
     case Finding::Kind::kStuck:
       return "stuck";
   }

@@ -42,7 +42,7 @@ class Simulation final : public Fate {
   RunResult run() {
     drive();
     result_.left = snapshot(subject_, names_);
-    for (const auto& name : given_up_) result_.left[name] = 1;
+    for (const auto& [name, why] : result_.given_up) result_.left[name] = 1;
     return std::move(result_);
   }
 
@@ -170,7 +170,7 @@ class Simulation final : public Fate {
     note(fmt::format("consumer {}: {} is {}{}{}", process.member(), key, to_string(outcome.kind),
                      outcome.error.empty() ? "" : ": ", outcome.error));
     if (outcome.given_up()) {
-      given_up_.insert(fmt::format("{}: {}", to_string(outcome.kind), key));
+      result_.given_up.emplace(fmt::format("{}: {}", to_string(outcome.kind), key), outcome.error);
     }
   }
 
@@ -235,7 +235,6 @@ class Simulation final : public Fate {
   const RunNames names_;
   Broker broker_;
   RunResult result_;
-  std::set<std::string> given_up_;
   std::size_t rounds_left_ = 0;
   Broker::Member members_ = 0;
   int depth_ = 0;

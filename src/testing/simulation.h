@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,13 +13,14 @@
 namespace semel::testkit {
 
 struct RunResult {
-  Counts left;                     // what there is, by name
-  std::vector<std::string> steps;  // what happened, a line each
-  std::set<std::string> points;    // by name
-  std::size_t passed = 0;          // points, counted
-  std::size_t crashes = 0;         // that came about
-  std::size_t pauses = 0;          // likewise
-  bool stuck = false;              // it did not come to its end
+  Counts left;                                  // what there is, by name
+  std::vector<std::string> steps;               // what happened, a line each
+  std::set<std::string> points;                 // by name
+  std::size_t passed = 0;                       // points, counted
+  std::size_t crashes = 0;                      // that came about
+  std::size_t pauses = 0;                       // likewise
+  std::map<std::string, std::string> given_up;  // messages, to why; in `left` too
+  bool stuck = false;                           // it did not come to its end
 };
 
 // The name in the first run.

@@ -6,7 +6,8 @@
 //   const auto report = semel::testkit::deliver(
 //       [](const semel::Message& m, semel::Transaction& tx) {
 //         tx.exec("UPDATE account SET balance = balance + ? WHERE id = 'ada'",
-//         m.json<int>("/amount")); return semel::done();
+//                 m.json<int>("/amount"));
+//         return semel::done();
 //       },
 //       {{.key = "p-1", .payload = R"({"amount": 5})"}}, {.store = &bank});
 //   EXPECT_TRUE(report) << report;  // GoogleTest
@@ -23,7 +24,9 @@
 // acknowledged. The handler's statics survive, as they do not in production: a handler that keeps
 // something in one is found by that. A pause lets another consumer take over, after the lease, and
 // then resumes the first. All runs on the calling thread, and nothing waits: the same options make
-// the same runs.
+// the same runs. At each point the handler may be entered again below itself, so it must hold no
+// lock there that it takes itself, or `pauses` must be false. At a simulated crash its destructors
+// and catch blocks run, as they do not in production.
 #pragma once
 
 #include <chrono>
@@ -76,8 +79,8 @@ struct DeliverOptions {
   std::chrono::milliseconds lease{60'000};
 
   // Or by a Guard with these options: run_once for a message that comes alone, run_batch for
-  // several. Strategy, apply, steps, receivers, retry and lease above are not looked at then, and
-  // consumer and environment are the kit's.
+  // several. Strategy, apply, steps, retry and lease above are not looked at then; consumer,
+  // environment and receivers are the kit's. No thread renews its leases: a pause outlasts them.
   std::optional<GuardOptions> guard{};
 
   // Compared are the rows of all tables of `store`, or, where given, of these queries (leave out a
@@ -91,6 +94,9 @@ struct DeliverOptions {
   // For a handler whose guarantee says so: at_least_once doubles, at_most_once loses.
   bool may_double = false;
   bool may_lose = false;
+  // A message is meant to be given up: a dead letter, or one that is parked for a person. Where it
+  // is not, a handler that never works would pass.
+  bool may_give_up = false;
 
   // The faults that there are.
   bool duplicates = true;
@@ -111,6 +117,7 @@ struct Finding {
     kLost,      // less often
     kDiffers,   // it is not what it is in the run without a fault
     kUnsteady,  // two runs of one schedule differ: the handler keeps something between runs
+    kGivenUp,   // a dead or parked message, without any fault
     kStuck,     // the messages never came to an end
   };
   Kind kind = Kind::kDoubled;
