@@ -122,6 +122,14 @@ Act record_act(const ApiCall& call, std::string action, std::string reason) {
           std::move(reason)};
 }
 
+// Whether the record is another than the caller saw.
+bool moved_on(const WriteBody& body, const RecordView& seen) {
+  return (body.state && *body.state != to_string(seen.state)) ||
+         (body.token && *body.token != seen.token);
+}
+
+constexpr const char* kMovedOn = "the record moved on since it was seen";
+
 ActEnd changed_record(const ApiCall& call, const Result<bool>& changed, const char* document,
                       const char* done, const char* state, const std::string& as = {}) {
   if (!changed) return failed_act(changed.error());
@@ -243,6 +251,7 @@ HttpResponse unlock_record(const ApiCall& call, const ApiSources& sources) {
       call, sources, [&](const operate::StoreAccess& access, const RecordView& seen) {
         const std::string action = as.empty() ? "records.unlock" : "records.unlock as " + as;
         return audited(call, access, record_act(call, action, body->reason), [&] {
+          if (moved_on(*body, seen)) return in_no_state(kMovedOn);
           const auto changed = as.empty() ? operate::unlock_record(access, told(sources, seen))
                                           : operate::decide_record(access, seen, as);
           return changed_record(call, changed, "unlock", "unlocked",
@@ -257,6 +266,7 @@ HttpResponse forget_record(const ApiCall& call, const ApiSources& sources) {
   return with_record(
       call, sources, [&](const operate::StoreAccess& access, const RecordView& seen) {
         return audited(call, access, record_act(call, "records.forget", body->reason), [&] {
+          if (moved_on(*body, seen)) return in_no_state(kMovedOn);
           return changed_record(call, forget(access, seen), "forget", "forgotten",
                                 "the record is being worked on, or moved on");
         });

@@ -131,6 +131,7 @@ RecordView record_from(const JsonView& view) {
   record.state = state_from_word(view.text("state"));
   record.fingerprint = id_from<Fingerprint>(view.text("fingerprint"));
   record.attempt = small_number(view, "attempt");
+  record.token = static_cast<std::uint64_t>(view.number("token").value_or(0));
   record.reason = view.text("reason");
   record.error = view.text("error");
   record.outcome_unknown = view.flag("outcome_unknown");

@@ -89,6 +89,8 @@ Result<bool> change_remote_record(Remote& run, std::string_view verb, const Reco
                                   const FoundRecord& seen) {
   json::Writer body = body_with_reason(flags.bulk);
   if (!flags.as.empty()) body.member("as", flags.as);
+  // The person agreed to change this one, and no later one.
+  body.member("state", to_string(seen.record.state)).member("token", seen.record.token);
   const auto done = run.post(fmt::format("{}/{}", path_of_record(seen.consumer, seen.key), verb),
                              body.end_object());
   if (done) return true;

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include "tests/cli/remote_scene.h"
+#include "tests/support/http_server.h"
 #include "tests/support/server_address.h"
 
 namespace semel::test {
@@ -68,6 +69,27 @@ TEST_F(RemoteTest, UnlocksAndForgetsRecordsByTheirKeys) {
   EXPECT_EQ(scene_.number("SELECT count(*) FROM semel_audit WHERE reason = 'ticket 8'"), 1);
   EXPECT_EQ(ask({"records", "show", "p-done"}).code, 4);
   EXPECT_EQ(ask({"records", "forget", "--where", "state=dead", "--yes"}).code, 2);
+}
+
+// The record that was shown is the one that is agreed to, and not one that moved on meanwhile.
+TEST_F(RemoteTest, SaysWhichRecordWasSeen) {
+  const std::string seen = run_->get("/api/v1/consumers/payments/records/p-1",
+                                     {"Authorization: Bearer a token with the role read"})
+                               .body;
+  HttpServer server;
+  const char* const json = "Content-Type: application/json\r\n";
+  const std::string record = "/api/v1/consumers/payments/records/p-1";
+  server.on(
+      "/api/v1/consumers",
+      reply(200, R"({"schema":"semel.v1.consumers","consumers":[{"name":"payments"}]})", json));
+  server.on(record, reply(200, seen, json));
+  server.on(record + "/forget", reply(200, R"({"schema":"semel.v1.forget"})", json));
+  const Ran ran = test::run({"records", "forget", "p-1", "--yes", "--url", server.url("/")});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const std::string body = server.requests().back().body;
+  EXPECT_EQ(json_at(body, "/state"), "dead") << body;
+  ASSERT_NE(json_at(seen, "/records/0/token"), "(absent)") << seen;
+  EXPECT_EQ(json_at(body, "/token"), json_at(seen, "/records/0/token")) << body;
 }
 
 TEST_F(RemoteTest, ReplaysAndDiscardsByIds) {

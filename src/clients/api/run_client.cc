@@ -117,7 +117,9 @@ Result<void> CurlClient::prepare() {
   set(CURLOPT_WRITEDATA, static_cast<void*>(this));
   set(CURLOPT_PREREQFUNCTION, &CurlClient::sends);
   set(CURLOPT_PREREQDATA, static_cast<void*>(this));
-  // The token is the run's, and not for a proxy on the way.
+  // A proxy reads what is not encrypted, and the token with it; and its 127.0.0.1 is another one.
+  // An encrypted request passes through a tunnel, whose opening does not carry the token.
+  if (!options_.url.encrypted) set(CURLOPT_PROXY, "");
   set(CURLOPT_HEADEROPT, static_cast<long>(CURLHEADER_SEPARATE));
   for (RequestHeaders* headers : {&reading_, &writing_}) {
     headers->add("Accept: application/json");

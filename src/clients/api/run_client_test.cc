@@ -5,6 +5,7 @@
 
 #include "tests/support/http_server.h"
 #include "tests/support/server_address.h"
+#include "tests/support/set_variable.h"
 #include "tests/support/tls.h"
 
 namespace semel::api_client {
@@ -66,6 +67,19 @@ TEST(RunClient, WhoAsksTooOftenAsksAgain) {
   });
   EXPECT_TRUE(client_of(server.url("/"))->get("jobs"));
   EXPECT_EQ(server.requests().size(), 2U);
+}
+
+TEST(RunClient, AProxyNeverSeesAClearTextRequest) {
+  HttpServer proxy, server;
+  server.on("/api/v1/consumers", test::reply(200, kDocument, kIsJson));
+  proxy.on(server.url("/api/v1/consumers"), test::reply(200, kDocument, kIsJson));
+  const test::SetVariable http("http_proxy", proxy.url("/"));
+  const test::SetVariable all("all_proxy", proxy.url("/"));
+  const test::SetVariable none("no_proxy", std::nullopt);
+  const test::SetVariable none_upper("NO_PROXY", std::nullopt);
+  EXPECT_TRUE(client_of(server.url("/"))->get("consumers"));
+  EXPECT_EQ(server.requests().size(), 1U);
+  EXPECT_EQ(proxy.connections(), 0U) << "the token would be there";
 }
 
 TEST(RunClient, NobodyThereIsUnavailable) {
