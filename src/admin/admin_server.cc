@@ -185,8 +185,10 @@ std::optional<HttpReply> MonitoringServer::to_page(const HttpRequest& request) {
   const auto caller = caller_of(request);
   if (!caller) return guarded(unauthorized(kBasic));
   // A link of another site may be followed; an image of one asks nothing.
-  if (request.header("Sec-Fetch-Site").value_or("none") == "cross-site" &&
-      (found->acts || request.header("Sec-Fetch-Dest").value_or("") != "document")) {
+  const std::string_view site = request.header("Sec-Fetch-Site").value_or("none");
+  const bool is_ours = site == "none" || site == "same-origin";
+  const bool follows = request.header("Sec-Fetch-Dest").value_or("") == "document";
+  if (found->acts ? request.method != "GET" || !is_ours : site == "cross-site" && !follows) {
     return guarded(text_response(403, "a page of another site asks\n"));
   }
   if (auto refused = api_->refusal_of_rate(*caller)) {

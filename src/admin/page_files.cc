@@ -151,8 +151,9 @@ function remember(value) {
 }
 // What somebody writes in the page would be gone.
 function writing() {
-  return [...document.querySelectorAll('main input')].some(
-    (one) => one === document.activeElement || one.value !== one.defaultValue);
+  return [...document.querySelectorAll('main input, main select')].some(
+    (one) => one === document.activeElement ||
+             (one.tagName === 'INPUT' && one.value !== one.defaultValue));
 }
 async function refresh() {
   if (document.hidden || asking || writing()) return;

@@ -66,6 +66,10 @@ std::string story_of_consuming(const RecordFacts& facts) {
 std::string story_of_retrying(const RecordFacts& facts, const core::Disclosure& shows) {
   const RecordView& record = facts.record;
   const std::string failed = because(record, shows);
+  if (record.attempt == 0) {
+    return fmt::format("It waits for its turn{}: no attempt is counted yet.{}", failed,
+                       record.next_at ? " It is due at " + time_text(*record.next_at) + "." : "");
+  }
   if (!record.next_at || *record.next_at <= facts.now) {
     return fmt::format("It failed in {}{} and is due to be tried again.",
                        attempts_text(record.attempt), failed);
@@ -107,9 +111,18 @@ std::string story_of_dead(const RecordView& record, const EndedDelivery* last,
       given_up);
 }
 
+// The newest delivery, unless the record is younger: then it says nothing of that.
+const EndedDelivery* last_of(const RecordFacts& facts) {
+  if (facts.deliveries.empty()) return nullptr;
+  const EndedDelivery* const last = facts.deliveries.front().get();
+  const RecordView& record = facts.record;
+  const bool is_older = (record.completed_at && last->at < *record.completed_at) ||
+                        (record.first_seen && last->at < *record.first_seen);
+  return is_older ? nullptr : last;
+}
+
 std::string sentence_of(const RecordFacts& facts, const core::Disclosure& shows) {
-  const EndedDelivery* const last =
-      facts.deliveries.empty() ? nullptr : facts.deliveries.front().get();
+  const EndedDelivery* const last = last_of(facts);
   if (last != nullptr && last->outcome == Outcome::Kind::kConflict) {
     return fmt::format(
         "Delivered at {} with another payload under this key: it was not handled, because the key "

@@ -61,6 +61,25 @@ TEST_F(RecordStoryTest, ADuplicateIsExplainedInOneSentence) {
             "10:00:00, so nothing was done.");
 }
 
+TEST_F(RecordStoryTest, ADeliveryBeforeTheRecordSaysNothingOfIt) {
+  record_.state = RecordState::kCompleted;
+  record_.completed_at = kNoon - minutes(5);
+  delivered(Outcome::Kind::kDuplicate, kNoon - minutes(10));
+  EXPECT_TRUE(story().sentence.starts_with("Its effect was recorded")) << story().sentence;
+  record_.state = RecordState::kDead;
+  record_.completed_at.reset();
+  record_.first_seen = kNoon - minutes(5);
+  delivered(Outcome::Kind::kConflict, kNoon - minutes(8));
+  EXPECT_TRUE(story().sentence.starts_with("It was given up")) << story().sentence;
+}
+
+TEST_F(RecordStoryTest, WhatWasNotTriedDidNotFail) {
+  record_.state = RecordState::kRetrying;
+  record_.next_at = kNoon + minutes(5);
+  EXPECT_EQ(story().sentence,
+            "It waits for its turn: no attempt is counted yet. It is due at 1970-01-01 12:05:00.");
+}
+
 TEST_F(RecordStoryTest, TheTimelineIsInOrderAndSaysWhatIsToCome) {
   record_.state = RecordState::kCompleted;
   record_.first_seen = kNoon - hours(3);

@@ -1,6 +1,7 @@
 #include "operate/cause.h"
 
 #include <algorithm>
+#include <array>
 
 #include <semel/reason.h>
 
@@ -10,8 +11,15 @@ namespace {
 
 constexpr std::string_view kGivenUp = "an operator gave it up: ";
 
-bool is_word(std::string_view text) noexcept {
-  return text.find('.') != std::string_view::npos && std::ranges::all_of(text, [](char c) {
+// The reasons of Semel begin so. A word of a handler's own may be a person's name, or a number.
+constexpr std::array<std::string_view, 10> kReasons = {
+    "key.",   "payload.", "handler.", "attempts.", "elapsed.",
+    "lease.", "outcome.", "steps.",   "store.",    "version."};
+
+bool is_reason(std::string_view text) noexcept {
+  const bool known =
+      std::ranges::any_of(kReasons, [&](std::string_view one) { return text.starts_with(one); });
+  return known && std::ranges::all_of(text, [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
                   c == '-';
          });
@@ -25,7 +33,7 @@ std::string_view cause_of(std::string_view reason, std::string_view error) noexc
   if (!hides) return {};
   if (error.starts_with(kGivenUp)) error.remove_prefix(kGivenUp.size());
   const auto end = error.find(": ");
-  if (end == std::string_view::npos || !is_word(error.substr(0, end))) return {};
+  if (end == std::string_view::npos || !is_reason(error.substr(0, end))) return {};
   return error.substr(0, end);
 }
 

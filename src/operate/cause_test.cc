@@ -26,6 +26,11 @@ TEST(Cause, IsNoPartOfAnErrorThatSaysSomethingElse) {
   EXPECT_EQ(cause_of(reason::kOperator, "by hand"), "");
 }
 
+TEST(Cause, IsAReasonOfSemelAndNoWordOfAHandler) {
+  EXPECT_EQ(cause_of(reason::kOperator, given_up_text("jane.doe: no such card")), "");
+  EXPECT_EQ(cause_of(reason::kOperator, given_up_text("4111.2222: refused")), "");
+}
+
 TEST(Cause, IsFoundByAFilterAsTheReasonIs) {
   DeadLetter letter;
   letter.reason = reason::kAttemptsExhausted;
