@@ -29,7 +29,7 @@ struct AdminOptions {
     core::Role role = core::Role::kRead;
   };
   std::vector<Token> tokens;
-  std::optional<HttpTls> tls;  // none: plain HTTP
+  std::optional<HttpTls> tls{};  // none: plain HTTP
 };
 
 // `metrics`, and of `api` readiness and overview, are called on the server's thread too: they must

@@ -21,7 +21,7 @@ namespace semel::admin {
 
 struct HttpServerOptions {
   ListenAddress listen;
-  std::optional<HttpTls> tls;  // none: plain HTTP
+  std::optional<HttpTls> tls{};  // none: plain HTTP
   std::size_t most_connections = 300;
   std::size_t most_request_bytes = 16 << 10;  // request line and headers
   std::size_t most_body_bytes = 64 << 10;     // a larger one is answered 413
