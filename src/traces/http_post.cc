@@ -30,6 +30,8 @@ using std::chrono::steady_clock;
 constexpr std::size_t kLongestAnswer = 64 << 10;
 constexpr std::size_t kShownAnswer = 200;
 constexpr milliseconds kLongestPoll{1'000};
+// A collector that asks for more is asked again after so long.
+constexpr curl_off_t kLongestRetryAfter = 300;  // seconds
 
 struct EndEasy {
   void operator()(CURL* easy) const noexcept { curl_easy_cleanup(easy); }
@@ -183,7 +185,9 @@ PostAnswer HttpPost::answer_of(CURLcode code) {
     made.kind = Kind::kAway;
     curl_off_t seconds = 0;
     curl_easy_getinfo(easy_.get(), CURLINFO_RETRY_AFTER, &seconds);
-    if (seconds > 0) made.retry_after = std::chrono::seconds(seconds);
+    if (seconds > 0) {
+      made.retry_after = std::chrono::seconds(std::min(seconds, kLongestRetryAfter));
+    }
   }
   return made;
 }

@@ -88,6 +88,8 @@ TEST_F(HttpPostTest, ReadsForHowLongToWait) {
   const PostAnswer made = answer(test::reply(503, "", "Retry-After: 7\r\n"));
   EXPECT_EQ(made.retry_after, std::chrono::seconds(7));
   EXPECT_FALSE(answer(test::reply(503)).retry_after);
+  EXPECT_EQ(answer(test::reply(429, "", "Retry-After: 9223372036854775\r\n")).retry_after,
+            std::chrono::minutes(5));
 }
 
 TEST_F(HttpPostTest, NobodyListensOrTheConnectionBreaks) {

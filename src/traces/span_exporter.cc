@@ -17,6 +17,7 @@ namespace semel::traces {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::steady_clock;
 
 // Signals are for the threads that expect them.
 void block_signals() noexcept {
@@ -44,6 +45,7 @@ SpanExporter::SpanExporter(std::unique_ptr<SpanPost> post, TracedResource resour
       options_(fitting(options)),
       random_(random),
       tell_(std::move(tell)),
+      backoff_(options_.first_backoff),
       thread_([this] { work(); }) {}
 
 SpanExporter::~SpanExporter() { end(milliseconds(0)); }
@@ -107,6 +109,8 @@ std::vector<Span> SpanExporter::next_batch() {
   changed_.wait_for(mutex_, options_.wait, [this]() SEMEL_REQUIRES(mutex_) {
     return ending_ || queue_.size() >= options_.batch;
   });
+  changed_.wait_for(mutex_, not_before_ - steady_clock::now(),
+                    [this]() SEMEL_REQUIRES(mutex_) { return ending_; });
   const auto count = static_cast<std::ptrdiff_t>(std::min(options_.batch, queue_.size()));
   std::move(queue_.begin(), queue_.begin() + count, std::back_inserter(batch));
   queue_.erase(queue_.begin(), queue_.begin() + count);
@@ -115,21 +119,26 @@ std::vector<Span> SpanExporter::next_batch() {
 
 void SpanExporter::send(const std::vector<Span>& batch) {
   const std::string body = otlp_json(batch, resource_);
-  const auto until = std::chrono::steady_clock::now() + options_.patience;
-  for (milliseconds backoff = options_.first_backoff;;) {
+  const auto until = steady_clock::now() + options_.patience;
+  for (;;) {
     const PostAnswer answer = post_->post(body);
+    if (answer.kind != PostAnswer::Kind::kAway) backoff_ = options_.first_backoff;
     if (answer.kind == PostAnswer::Kind::kTaken) return taken(batch, answer);
     trouble(answer);
     if (answer.kind == PostAnswer::Kind::kRefused) return drop(kRefused, batch.size());
-    // Not all at once when a collector of many comes back.
-    const auto jitter =
-        milliseconds(random_.next() % (static_cast<std::uint64_t>(backoff.count()) + 1));
-    const milliseconds asked = answer.retry_after.value_or(milliseconds(0));
-    const milliseconds pause = std::max(backoff / 2 + jitter / 2, asked);
-    const bool too_late = std::chrono::steady_clock::now() + pause >= until;
-    if (too_late || !wait(pause)) return drop(kUnavailable, batch.size());
-    backoff = std::min(backoff * 2, options_.longest_backoff);
+    const milliseconds pause = next_pause(answer);
+    not_before_ = steady_clock::now() + pause;
+    if (not_before_ >= until || !wait(pause)) return drop(kUnavailable, batch.size());
   }
+}
+
+milliseconds SpanExporter::next_pause(const PostAnswer& answer) {
+  // Not all at once when a collector of many comes back.
+  const auto jitter =
+      milliseconds(random_.next() % (static_cast<std::uint64_t>(backoff_.count()) + 1));
+  const milliseconds own = backoff_ / 2 + jitter / 2;
+  backoff_ = std::min(backoff_ * 2, options_.longest_backoff);
+  return std::max(own, answer.retry_after.value_or(milliseconds(0)));
 }
 
 bool SpanExporter::wait(milliseconds time) {

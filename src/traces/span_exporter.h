@@ -3,7 +3,8 @@
 //
 // Nobody waits for it: what finds no room in its queue is dropped and counted. A batch that the
 // collector does not take is tried again, at growing distances, until the exporter has waited long
-// enough for it; then it is dropped too.
+// enough for it; then it is dropped too. The pause that it was given holds for the next batch as
+// well.
 #pragma once
 
 #include <array>
@@ -68,6 +69,7 @@ class SpanExporter final : public SpanSink {
   void work() noexcept SEMEL_EXCLUDES(mutex_);
   std::vector<Span> next_batch() SEMEL_EXCLUDES(mutex_);
   void send(const std::vector<Span>& batch) SEMEL_EXCLUDES(mutex_);
+  std::chrono::milliseconds next_pause(const PostAnswer& answer);
   // False: the run ends.
   bool wait(std::chrono::milliseconds time) SEMEL_EXCLUDES(mutex_);
   void taken(const std::vector<Span>& batch, const PostAnswer& answer);
@@ -81,8 +83,10 @@ class SpanExporter final : public SpanSink {
   const Tell tell_;
   std::atomic<std::uint64_t> exported_{0};
   std::array<std::atomic<std::uint64_t>, kDroppedWords.size()> dropped_{};
-  bool in_trouble_ = false;           // the thread's own
-  std::uint64_t dropped_before_ = 0;  // likewise: when the trouble began
+  std::chrono::milliseconds backoff_;                   // the thread's own
+  std::chrono::steady_clock::time_point not_before_{};  // likewise: of the next post
+  bool in_trouble_ = false;                             // the thread's own
+  std::uint64_t dropped_before_ = 0;                    // likewise: when the trouble began
   system::Mutex mutex_;
   system::CondVar changed_;
   std::deque<Span> queue_ SEMEL_GUARDED_BY(mutex_);

@@ -203,12 +203,27 @@ TEST_F(SpanExporterTest, SpansThatACollectorRejectsAreCounted) {
 
 TEST_F(SpanExporterTest, ABatchThatIsNotTakenForTooLongIsDropped) {
   options_.patience = milliseconds(0);
+  options_.first_backoff = milliseconds(200);
   wire_.answer({{Kind::kAway, 0, "away", std::nullopt}});
+  const auto begin = std::chrono::steady_clock::now();
   add(10);
   EXPECT_TRUE(test::comes_true(
       [&] { return exporter().counts().dropped[SpanExporter::kUnavailable] == 10; }));
   add(10);
   EXPECT_TRUE(exported(10)) << "the next one is tried";
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, options_.first_backoff / 2);
+}
+
+TEST_F(SpanExporterTest, APauseHoldsForTheNextBatchToo) {
+  options_.patience = milliseconds(0);
+  const milliseconds asked(300);
+  wire_.answer({{Kind::kAway, 0, "too many", asked}});
+  const auto begin = std::chrono::steady_clock::now();
+  add(20);
+  EXPECT_TRUE(exported(10));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, asked);
+  EXPECT_EQ(exporter().counts().dropped[SpanExporter::kUnavailable], 10U);
+  EXPECT_EQ(wire_.posts().size(), 2U);
 }
 
 TEST_F(SpanExporterTest, TheEndDoesNotWaitForACollectorThatIsAway) {
