@@ -150,14 +150,13 @@ CURLcode HttpPost::perform() {
   if (curl_multi_add_handle(multi_.get(), easy_.get()) != CURLM_OK) return CURLE_FAILED_INIT;
   CURLcode code = CURLE_ABORTED_BY_CALLBACK;
   for (int active = 1; active > 0;) {
+    if (steady_clock::now() >= last_moment()) break;
     if (curl_multi_perform(multi_.get(), &active) != CURLM_OK) break;
     int left = 0;
     if (const CURLMsg* told = curl_multi_info_read(multi_.get(), &left)) code = told->data.result;
     if (active == 0) break;
-    const auto now = steady_clock::now();
-    if (now >= last_moment()) break;
-    const auto rest = std::chrono::ceil<milliseconds>(
-        std::min<steady_clock::duration>(last_moment() - now, kLongestPoll));
+    const auto rest = std::chrono::ceil<milliseconds>(std::clamp<steady_clock::duration>(
+        last_moment() - steady_clock::now(), milliseconds(0), kLongestPoll));
     curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(rest.count()), nullptr);
   }
   curl_multi_remove_handle(multi_.get(), easy_.get());

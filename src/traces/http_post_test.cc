@@ -122,6 +122,13 @@ TEST_F(HttpPostTest, APostThatRunsIsGivenUpAtTheEnd) {
   EXPECT_EQ(hanging.post("{}").kind, Kind::kAway) << "nor is a later one begun for long";
 }
 
+TEST_F(HttpPostTest, BehindTheEndNothingIsSent) {
+  EXPECT_EQ(answer(test::reply(200)).kind, Kind::kTaken);
+  post().end_by(steady_clock::now());
+  EXPECT_EQ(post().post("{}").kind, Kind::kAway);
+  EXPECT_EQ(server_.requests().size(), 1U);
+}
+
 TEST_F(HttpPostTest, ACollectorBehindTlsIsTrustedByItsAuthorityAlone) {
   const test::TlsIdentity identity;
   test::HttpServer collector(&identity);

@@ -19,6 +19,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
+// At the end, for a collector that was away: it may be back.
+constexpr milliseconds kLastTry{500};
+
 // Signals are for the threads that expect them.
 void block_signals() noexcept {
   sigset_t all;
@@ -70,7 +73,8 @@ void SpanExporter::end(milliseconds within) {
     const system::MutexLock lock(mutex_);
     ending_ = true;
   }
-  post_->end_by(std::chrono::steady_clock::now() + within);
+  if (in_trouble_.load()) within = std::min(within, kLastTry);
+  post_->end_by(steady_clock::now() + within);
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
 }
@@ -126,10 +130,25 @@ void SpanExporter::send(const std::vector<Span>& batch) {
     if (answer.kind == PostAnswer::Kind::kTaken) return taken(batch, answer);
     trouble(answer);
     if (answer.kind == PostAnswer::Kind::kRefused) return drop(kRefused, batch.size());
+    if (ending()) {
+      drop(kUnavailable, batch.size());
+      return drop_queue();
+    }
     const milliseconds pause = next_pause(answer);
     not_before_ = steady_clock::now() + pause;
     if (not_before_ >= until || !wait(pause)) return drop(kUnavailable, batch.size());
   }
+}
+
+bool SpanExporter::ending() {
+  const system::MutexLock lock(mutex_);
+  return ending_;
+}
+
+void SpanExporter::drop_queue() {
+  const system::MutexLock lock(mutex_);
+  drop(kUnavailable, queue_.size());
+  queue_.clear();
 }
 
 milliseconds SpanExporter::next_pause(const PostAnswer& answer) {
@@ -153,7 +172,7 @@ void SpanExporter::taken(const std::vector<Span>& batch, const PostAnswer& answe
     trouble(answer);
     return drop(kRefused, rejected);
   }
-  if (!std::exchange(in_trouble_, false)) return;
+  if (!in_trouble_.exchange(false)) return;
   tell_(fmt::format("spans are exported again; {} were lost meanwhile",
                     counts().all_dropped() - dropped_before_));
 }
@@ -163,7 +182,7 @@ void SpanExporter::drop(Dropped why, std::size_t spans) noexcept {
 }
 
 void SpanExporter::trouble(const PostAnswer& answer) {
-  if (std::exchange(in_trouble_, true)) return;
+  if (in_trouble_.exchange(true)) return;
   dropped_before_ = counts().all_dropped();
   tell_(
       fmt::format("warning[R350]: the collector does not take spans: {}; up to {} of them wait, "

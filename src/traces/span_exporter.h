@@ -60,8 +60,8 @@ class SpanExporter final : public SpanSink {
   ~SpanExporter() override;
 
   void on_span(Span span) noexcept override SEMEL_EXCLUDES(mutex_);
-  // Exports what is in the queue, for at most about so long; what is left is dropped. A collector
-  // that is away is not waited for. Later spans are dropped.
+  // Exports what is in the queue, for at most about so long; what is left is dropped, and all of it
+  // where the collector is away. One that was away before has less time. Later spans are dropped.
   void end(std::chrono::milliseconds within) SEMEL_EXCLUDES(mutex_);
   Counts counts() const noexcept;
 
@@ -69,6 +69,8 @@ class SpanExporter final : public SpanSink {
   void work() noexcept SEMEL_EXCLUDES(mutex_);
   std::vector<Span> next_batch() SEMEL_EXCLUDES(mutex_);
   void send(const std::vector<Span>& batch) SEMEL_EXCLUDES(mutex_);
+  bool ending() SEMEL_EXCLUDES(mutex_);
+  void drop_queue() SEMEL_EXCLUDES(mutex_);
   std::chrono::milliseconds next_pause(const PostAnswer& answer);
   // False: the run ends.
   bool wait(std::chrono::milliseconds time) SEMEL_EXCLUDES(mutex_);
@@ -85,8 +87,8 @@ class SpanExporter final : public SpanSink {
   std::array<std::atomic<std::uint64_t>, kDroppedWords.size()> dropped_{};
   std::chrono::milliseconds backoff_;                   // the thread's own
   std::chrono::steady_clock::time_point not_before_{};  // likewise: of the next post
-  bool in_trouble_ = false;                             // the thread's own
-  std::uint64_t dropped_before_ = 0;                    // likewise: when the trouble began
+  std::atomic<bool> in_trouble_{false};                 // set by the thread alone
+  std::uint64_t dropped_before_ = 0;                    // the thread's own: when the trouble began
   system::Mutex mutex_;
   system::CondVar changed_;
   std::deque<Span> queue_ SEMEL_GUARDED_BY(mutex_);

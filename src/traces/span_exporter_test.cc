@@ -54,6 +54,17 @@ class Wire {
     answers_.erase(answers_.begin());
     return next;
   }
+  void end_by(std::chrono::steady_clock::time_point time) SEMEL_EXCLUDES(mutex_) {
+    {
+      const system::MutexLock lock(mutex_);
+      end_by_ = time;
+    }
+    give_up();
+  }
+  std::chrono::steady_clock::time_point last_moment() SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
+    return end_by_;
+  }
   // The spans of each post so far.
   std::vector<std::vector<test::OtlpSpan>> posts() SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
@@ -65,6 +76,7 @@ class Wire {
   system::CondVar changed_;
   bool holds_ SEMEL_GUARDED_BY(mutex_) = false;
   bool given_up_ SEMEL_GUARDED_BY(mutex_) = false;
+  std::chrono::steady_clock::time_point end_by_ SEMEL_GUARDED_BY(mutex_);
   std::vector<PostAnswer> answers_ SEMEL_GUARDED_BY(mutex_);
   std::vector<std::vector<test::OtlpSpan>> posts_ SEMEL_GUARDED_BY(mutex_);
 };
@@ -73,7 +85,7 @@ class WirePost final : public SpanPost {
  public:
   explicit WirePost(Wire& wire) : wire_(wire) {}
   PostAnswer post(const std::string& body) override { return wire_.post(body); }
-  void end_by(std::chrono::steady_clock::time_point) noexcept override { wire_.give_up(); }
+  void end_by(std::chrono::steady_clock::time_point time) noexcept override { wire_.end_by(time); }
 
  private:
   Wire& wire_;
@@ -233,10 +245,12 @@ TEST_F(SpanExporterTest, TheEndDoesNotWaitForACollectorThatIsAway) {
   wire_.answer(std::vector<PostAnswer>(5, {Kind::kAway, 0, "away", std::nullopt}));
   add(10);
   ASSERT_TRUE(test::comes_true([&] { return told().size() == 1; }));
-  add(10);
+  add(40);
   exporter().end(kNever);
-  EXPECT_EQ(exporter().counts().dropped[SpanExporter::kUnavailable], 20U);
-  EXPECT_EQ(wire_.posts().size(), 2U) << "each batch once";
+  EXPECT_EQ(exporter().counts().dropped[SpanExporter::kUnavailable], 50U);
+  EXPECT_EQ(wire_.posts().size(), 2U) << "one more try, and not one for each batch";
+  EXPECT_LT(wire_.last_moment(), std::chrono::steady_clock::now() + kNever / 2)
+      << "it has little time";
 }
 
 TEST_F(SpanExporterTest, TheEndGivesUpAPostThatHangs) {
