@@ -31,6 +31,12 @@ std::string reason_word(std::string_view reason) {
   return word ? std::string(reason) : "other";
 }
 
+std::string state_of(const Message& message) {
+  const Headers headers = core::outgoing_headers(message);
+  const auto state = find_header(headers, "tracestate");
+  return state ? std::string(*state) : std::string();
+}
+
 void add_text(Span& span, std::string_view name, std::string value) {
   if (!value.empty()) span.attributes.push_back({name, std::move(value)});
 }
@@ -121,7 +127,7 @@ std::string Tracer::source_of(std::string_view consumer, const Arrival& arrival)
   return named ? found->second[arrival.source] : std::string();
 }
 
-Span Tracer::process_span(std::string_view consumer, const Arrival& arrival, const Headers& headers,
+Span Tracer::process_span(std::string_view consumer, const Arrival& arrival,
                           std::string_view outcome, std::chrono::nanoseconds took) {
   Span span;
   span.kind = Span::Kind::kConsumer;
@@ -139,7 +145,6 @@ Span Tracer::process_span(std::string_view consumer, const Arrival& arrival, con
     if (attribute.name != "messaging.destination.name") continue;
     span.name = "process " + std::get<std::string>(attribute.value);
   }
-  if (const auto state = find_header(headers, "tracestate")) span.trace_state = *state;
   return span;
 }
 
@@ -147,8 +152,7 @@ void Tracer::on_ended(std::string_view consumer, const Delivery& delivery, const
                       std::chrono::nanoseconds took) noexcept {
   if (delivery.message.span() == nullptr) return;
   quietly([&] {
-    Span span = process_span(consumer, delivery.arrival, delivery.message.headers(),
-                             to_string(outcome.kind), took);
+    Span span = process_span(consumer, delivery.arrival, to_string(outcome.kind), took);
     if (outcome.attempt > 0) {
       span.attributes.push_back({"semel.attempt", std::int64_t{outcome.attempt}});
     }
@@ -164,8 +168,7 @@ void Tracer::on_held(std::string_view consumer, const Delivery& delivery) noexce
   if (delivery.message.span() == nullptr) return;
   quietly([&] {
     end_delivery(delivery.message,
-                 process_span(consumer, delivery.arrival, delivery.message.headers(), kHeld,
-                              since(delivery.arrival.received)));
+                 process_span(consumer, delivery.arrival, kHeld, since(delivery.arrival.received)));
   });
 }
 
@@ -173,6 +176,7 @@ void Tracer::end_delivery(const Message& message, Span span) {
   const DeliverySpan& own = *message.span();
   span.context = own.context;
   span.parent = own.parent;
+  span.trace_state = state_of(message);
   if (own.ended.exchange(true)) {
     span.parent = own.context.span_id;
     span.context.span_id = ids_.next();
@@ -191,10 +195,14 @@ void Tracer::on_refused(std::string_view consumer, const Arrival& arrival, std::
     const digest::Digest id = digest::sha256_parts("refused", place);
     const auto started = start(consumer, digest::view(id), arrival.headers);
     if (started == nullptr) return;
-    Span span = process_span(consumer, arrival, arrival.headers, to_string(Outcome::Kind::kDead),
-                             since(arrival.received));
+    Span span =
+        process_span(consumer, arrival, to_string(Outcome::Kind::kDead), since(arrival.received));
     span.context = started->context;
     span.parent = started->parent;
+    Message::Parts unread;
+    unread.headers = arrival.headers;
+    unread.span = started;
+    span.trace_state = state_of(Message(std::move(unread)));
     span.error = reason_word(reason);
     add_text(span, "semel.reason", span.error);
     span.attributes.push_back(

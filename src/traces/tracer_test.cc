@@ -125,6 +125,19 @@ TEST_F(TracerTest, SaysHowADeliveryEndedAndWhereItCameFrom) {
   EXPECT_EQ(span.error, "");
 }
 
+TEST_F(TracerTest, AStateWithoutItsTraceIsNotExported) {
+  EXPECT_EQ(ended(delivery({{"tracestate", "vendor=1"}}), {}).trace_state, "");
+  Arrival arrival;
+  arrival.headers = {{"traceparent", "no such thing"}, {"tracestate", "vendor=1"}};
+  tracer_.on_refused("orders", arrival, reason::kPayloadInvalid, "no JSON");
+  arrival.headers = traceparent("01");
+  arrival.headers.push_back({"tracestate", "vendor=1"});
+  tracer_.on_refused("orders", arrival, reason::kPayloadInvalid, "no JSON");
+  ASSERT_EQ(spans_.all().size(), 3U);
+  EXPECT_EQ(spans_.all()[1].trace_state, "");
+  EXPECT_EQ(spans_.all()[2].trace_state, "vendor=1");
+}
+
 TEST_F(TracerTest, NeitherKeyNorErrorTextNorMadeUpReasonLeaves) {
   const Delivery one = delivery({}, "alice@example.com");
   Outcome outcome;
