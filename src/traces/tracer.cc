@@ -14,6 +14,7 @@ namespace {
 using std::chrono::system_clock;
 
 constexpr std::string_view kKafka = "kafka";
+constexpr std::string_view kQueue = "queue";
 constexpr std::string_view kHeld = "held";
 
 bool failed(Outcome::Kind kind) noexcept {
@@ -137,7 +138,12 @@ Span Tracer::process_span(std::string_view consumer, const Arrival& arrival,
   add_text(span, "messaging.system", system);
   add_text(span, "messaging.operation.name", "process");
   add_text(span, "messaging.operation.type", "process");
-  add_place(span, arrival, system);
+  // The store's queue is the consumer's: what it holds keeps the place where it once came from.
+  if (system == kQueue) {
+    add_text(span, "messaging.destination.name", std::string(consumer));
+  } else {
+    add_place(span, arrival, system);
+  }
   add_text(span, "semel.consumer", std::string(consumer));
   add_text(span, "semel.outcome", std::string(outcome));
   span.name = "process " + std::string(consumer);

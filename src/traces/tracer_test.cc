@@ -191,6 +191,17 @@ TEST_F(TracerTest, WhatIsHeldSaysSo) {
   EXPECT_EQ(spans_.all()[0].error, "");
 }
 
+TEST_F(TracerTest, AKafkaMessageFromTheQueueNamesTheQueue) {
+  Delivery one = delivery({});
+  one.arrival.source = 1;
+  const Span span = ended(one, {});
+  EXPECT_EQ(span.name, "process orders");
+  EXPECT_EQ(attribute(span, "messaging.system"), "queue");
+  EXPECT_EQ(attribute(span, "messaging.destination.name"), "orders");
+  EXPECT_EQ(attribute(span, "messaging.destination.partition.id"), "(none)");
+  EXPECT_EQ(attribute(span, "messaging.kafka.offset"), "(none)");
+}
+
 TEST_F(TracerTest, WhatIsRefusedIsTracedToo) {
   Arrival arrival;
   arrival.partition = "orders.jsonl";
@@ -205,7 +216,7 @@ TEST_F(TracerTest, WhatIsRefusedIsTracedToo) {
   ASSERT_EQ(all.size(), 1U);
   EXPECT_EQ(hex_id(all[0].context.trace_id), kTrace);
   EXPECT_EQ(attribute(all[0], "messaging.system"), "queue");
-  EXPECT_EQ(attribute(all[0], "messaging.destination.name"), "orders.jsonl");
+  EXPECT_EQ(attribute(all[0], "messaging.destination.name"), "orders");
   EXPECT_EQ(attribute(all[0], "semel.outcome"), "dead");
   EXPECT_EQ(all[0].error, reason::kPayloadInvalid);
 }
