@@ -121,7 +121,8 @@ TEST_F(TracerTest, SaysHowADeliveryEndedAndWhereItCameFrom) {
   EXPECT_EQ(attribute(span, "semel.consumer"), "orders");
   EXPECT_EQ(attribute(span, "semel.outcome"), "done");
   EXPECT_EQ(attribute(span, "semel.attempt"), "2");
-  EXPECT_EQ(attribute(span, "semel.key_id"), digest::hex(one.message.key().id.view()));
+  EXPECT_EQ(attribute(span, "semel.key_id"),
+            digest::hex(digest::view(digest::sha256(one.message.key().id.view()))));
   EXPECT_EQ(span.error, "");
 }
 
@@ -149,6 +150,18 @@ TEST_F(TracerTest, NeitherKeyNorErrorTextNorMadeUpReasonLeaves) {
   EXPECT_EQ(attribute(span, "semel.reason"), "other");
   for (const Span::Attribute& each : span.attributes) {
     EXPECT_EQ(attribute(span, each.name).find("alice"), std::string::npos) << each.name;
+  }
+}
+
+TEST_F(TracerTest, AKeyThatIsAUuidDoesNotLeaveEither) {
+  const Delivery one = delivery({}, "0190a5d2-7b3c-7def-8123-456789abcdef");
+  EXPECT_TRUE(
+      digest::hex(one.message.key().id.view()).ends_with("0190a5d27b3c7def8123456789abcdef"))
+      << "its id is readable";
+  const Span span = ended(one, {});
+  EXPECT_EQ(attribute(span, "semel.key_id").size(), 64U);
+  for (const Span::Attribute& each : span.attributes) {
+    EXPECT_EQ(attribute(span, each.name).find("0190a5d2"), std::string::npos) << each.name;
   }
 }
 
