@@ -167,14 +167,16 @@ bool SpanExporter::wait(milliseconds time) {
 
 void SpanExporter::taken(const std::vector<Span>& batch, const PostAnswer& answer) {
   const std::size_t rejected = std::min(answer.rejected, batch.size());
-  exported_.fetch_add(batch.size() - rejected, std::memory_order_relaxed);
-  if (rejected > 0) {
-    trouble(answer);
-    return drop(kRefused, rejected);
+  in_trouble_.store(false);
+  if (std::exchange(trouble_told_, false)) {
+    tell_(fmt::format("spans are exported again; {} were lost meanwhile",
+                      counts().all_dropped() - dropped_before_));
   }
-  if (!in_trouble_.exchange(false)) return;
-  tell_(fmt::format("spans are exported again; {} were lost meanwhile",
-                    counts().all_dropped() - dropped_before_));
+  if (rejected > 0) {
+    drop(kRefused, rejected);
+    tell_rejected(rejected, answer);
+  }
+  exported_.fetch_add(batch.size() - rejected, std::memory_order_relaxed);
 }
 
 void SpanExporter::drop(Dropped why, std::size_t spans) noexcept {
@@ -182,12 +184,27 @@ void SpanExporter::drop(Dropped why, std::size_t spans) noexcept {
 }
 
 void SpanExporter::trouble(const PostAnswer& answer) {
-  if (in_trouble_.exchange(true)) return;
+  in_trouble_.store(true);
+  if (trouble_told_ || !may_say(trouble_said_)) return;
+  trouble_told_ = true;
   dropped_before_ = counts().all_dropped();
   tell_(
       fmt::format("warning[R350]: the collector does not take spans: {}; up to {} of them wait, "
                   "the others are lost, and the work goes on",
                   printable_text(answer.error), options_.queue));
+}
+
+void SpanExporter::tell_rejected(std::size_t rejected, const PostAnswer& answer) {
+  if (!may_say(rejection_said_)) return;
+  tell_(fmt::format("warning[R350]: the collector rejects {} spans of a batch: {}; they are lost",
+                    rejected, printable_text(answer.error)));
+}
+
+bool SpanExporter::may_say(std::optional<steady_clock::time_point>& last) const noexcept {
+  const auto now = options_.clock->now();
+  if (last && now - *last < options_.between_lines) return false;
+  last = now;
+  return true;
 }
 
 }  // namespace semel::traces

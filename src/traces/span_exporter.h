@@ -15,6 +15,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -35,6 +36,8 @@ struct ExporterOptions {
   std::chrono::milliseconds patience{60'000};  // with a batch that is not taken
   std::chrono::milliseconds first_backoff{500};
   std::chrono::milliseconds longest_backoff{15'000};
+  std::chrono::milliseconds between_lines{60'000};  // of the log that say the same
+  Clock* clock = system_environment().clock;        // of those; borrowed
 };
 
 class SpanExporter final : public SpanSink {
@@ -50,8 +53,9 @@ class SpanExporter final : public SpanSink {
     std::array<std::uint64_t, kDroppedWords.size()> dropped{};
     std::uint64_t all_dropped() const noexcept;
   };
-  // Told once when the collector is away or refuses, and once when it takes spans again; from the
-  // exporter's thread.
+  // Told once when the collector is away or refuses, and once when it takes spans again; also of
+  // spans that it rejects out of a batch. Not more often than the options say, however often that
+  // changes. From the exporter's thread.
   using Tell = std::function<void(const std::string& text)>;
 
   SpanExporter(std::unique_ptr<SpanPost> post, TracedResource resource, ExporterOptions options,
@@ -77,6 +81,9 @@ class SpanExporter final : public SpanSink {
   void taken(const std::vector<Span>& batch, const PostAnswer& answer);
   void drop(Dropped why, std::size_t spans) noexcept;
   void trouble(const PostAnswer& answer);
+  void tell_rejected(std::size_t rejected, const PostAnswer& answer);
+  // True, and noted as said now, unless it was said a short while ago.
+  bool may_say(std::optional<std::chrono::steady_clock::time_point>& last) const noexcept;
 
   const std::unique_ptr<SpanPost> post_;
   const TracedResource resource_;
@@ -89,6 +96,9 @@ class SpanExporter final : public SpanSink {
   std::chrono::steady_clock::time_point not_before_{};  // likewise: of the next post
   std::atomic<bool> in_trouble_{false};                 // set by the thread alone
   std::uint64_t dropped_before_ = 0;                    // the thread's own: when the trouble began
+  bool trouble_told_ = false;                           // likewise, and the next two
+  std::optional<std::chrono::steady_clock::time_point> trouble_said_;
+  std::optional<std::chrono::steady_clock::time_point> rejection_said_;
   system::Mutex mutex_;
   system::CondVar changed_;
   std::deque<Span> queue_ SEMEL_GUARDED_BY(mutex_);

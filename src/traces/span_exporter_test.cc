@@ -98,6 +98,7 @@ class SpanExporterTest : public testing::Test {
     options_.wait = kNever;
     options_.first_backoff = milliseconds(1);
     options_.patience = kNever;
+    options_.clock = &clock_;
   }
   SpanExporter& exporter() {
     if (!exporter_) {
@@ -132,6 +133,7 @@ class SpanExporterTest : public testing::Test {
 
   Wire wire_;
   test::SeededRandom random_{1};
+  test::ManualClock clock_;
   ExporterOptions options_;
   system::Mutex mutex_;
   std::vector<std::string> told_ SEMEL_GUARDED_BY(mutex_);
@@ -202,6 +204,22 @@ TEST_F(SpanExporterTest, WhatIsRefusedIsNotSentAgain) {
   EXPECT_EQ(exporter().counts().dropped[SpanExporter::kRefused], 20U);
   EXPECT_TRUE(test::comes_true([&] { return told().size() == 2; }));
   EXPECT_NE(told()[1].find("20 were lost"), std::string::npos) << told()[1];
+}
+
+TEST_F(SpanExporterTest, ACollectorThatComesAndGoesIsToldOfOnceInAWhile) {
+  const PostAnswer refused{Kind::kRefused, 0, "it answered 401", std::nullopt};
+  const PostAnswer partly{Kind::kTaken, 1, "too old", std::nullopt};
+  wire_.answer({refused, partly, refused, partly});
+  add(40);
+  EXPECT_TRUE(exported(18));
+  EXPECT_TRUE(test::comes_true([&] { return told().size() == 3; }));
+  EXPECT_NE(told()[1].find("exported again"), std::string::npos) << told()[1];
+  EXPECT_NE(told()[2].find("rejects 1 spans"), std::string::npos) << told()[2];
+  clock_.advance(options_.between_lines);
+  wire_.answer({refused});
+  add(20);
+  EXPECT_TRUE(exported(28));
+  EXPECT_TRUE(test::comes_true([&] { return told().size() == 5; }));
 }
 
 TEST_F(SpanExporterTest, SpansThatACollectorRejectsAreCounted) {
