@@ -30,6 +30,7 @@ using std::chrono::steady_clock;
 constexpr std::size_t kLongestAnswer = 64 << 10;
 constexpr std::size_t kShownAnswer = 200;
 constexpr milliseconds kLongestPoll{1'000};
+constexpr long kLongestConnect = 10'000;  // milliseconds
 // A collector that asks for more is asked again after so long.
 constexpr curl_off_t kLongestRetryAfter = 300;  // seconds
 
@@ -130,6 +131,7 @@ bool HttpPost::prepare() {
          set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2)) &&
          (spec_.ca_file.empty() || (set(CURLOPT_CAINFO, spec_.ca_file.c_str()) &&
                                     set(CURLOPT_CAPATH, static_cast<char*>(nullptr)))) &&
+         set(CURLOPT_CONNECTTIMEOUT_MS, kLongestConnect) &&
          set(CURLOPT_TIMEOUT_MS, static_cast<long>(spec_.timeout.count())) &&
          set(CURLOPT_HTTP09_ALLOWED, 0L) && set(CURLOPT_WRITEFUNCTION, &HttpPost::on_answer) &&
          set(CURLOPT_WRITEDATA, static_cast<void*>(this)) &&
