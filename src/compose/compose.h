@@ -108,7 +108,7 @@ struct ServiceOptions {
   // Where calls of handlers and of the store are measured; null: they are not. Borrowed.
   telemetry::DeliveryMetrics* delivery_metrics = nullptr;
   telemetry::StoreMetrics* store_metrics = nullptr;
-  // What traces deliveries, handlers and the store, and its metrics; null: nothing is traced.
+  // Traces deliveries, handlers and the store, and has metrics of that; null: nothing is traced.
   // Borrowed.
   traces::Tracer* tracer = nullptr;
   const Traces* run_traces = nullptr;

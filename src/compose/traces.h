@@ -26,8 +26,8 @@ struct OwnTraces {
 class Traces {
  public:
   // Null where nothing is traced: neither the config nor the program asks for it, or it is a dry
-  // run, whose deliveries do not end. What it has to say goes to the observers of `options`, which
-  // are borrowed. Errors: R350.
+  // run, whose deliveries do not end. The observers of `options`, which are borrowed, are told of
+  // trouble with the export. Errors: R350.
   static Result<std::unique_ptr<Traces>> open(const config::Config& config, const OwnTraces& own,
                                               const ServiceOptions& options);
   virtual ~Traces() = default;

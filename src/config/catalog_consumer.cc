@@ -152,8 +152,7 @@ constexpr CodePage kConsumerPages[] = {
      "admin: { listen: 127.0.0.1:8585 }"},
     {"E056", "a collector that cannot be called",
      "Spans are sent to an http or https URL with a host, the same for all of them: it has no "
-     "place "
-     "for a part of a message. A user or password in it would be shown with it.",
+     "place for a part of a message. A user or password in it would be shown with it.",
      "Write the URL of the collector's OTLP receiver over HTTP, and secrets into headers.",
      "traces: { otlp: http://127.0.0.1:4318 }"},
     {"E060", "the program has no such handler",

@@ -93,6 +93,8 @@ TEST(TracesBuild, ASecretInTheFileIsWarnedOf) {
   EXPECT_TRUE(
       says(load_traces("traces: { otlp: 'http://h', headers: { Authorization: Bearer abc } }\n"),
            "W031"));
+  EXPECT_TRUE(load_traces("traces: { otlp: 'http://h', timeout: 1m }\n").config);
+  EXPECT_FALSE(load_traces("traces: { otlp: 'http://h', timeout: 61s }\n").config);
   EXPECT_TRUE(
       says(load_traces("traces: { otlp: 'http://h', headers: { Host: other } }\n"), "E051"));
 }

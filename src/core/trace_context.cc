@@ -21,6 +21,8 @@ namespace semel::core {
 namespace {
 
 constexpr std::size_t kLength = 55;  // of version 00: 2-32-16-2 digits
+constexpr std::string_view kTracestate = "tracestate";
+constexpr std::size_t kLongestState = 512;  // bytes that the specification has all pass on
 constexpr std::uint8_t kForbiddenVersion = 0xFF;
 constexpr std::uint8_t kSampledFlag = 0x01;
 
@@ -44,6 +46,12 @@ bool read_field(std::string_view text, std::size_t at, std::array<std::uint8_t, 
 template <std::size_t N>
 bool is_zero(const std::array<std::uint8_t, N>& bytes) noexcept {
   return std::ranges::all_of(bytes, [](std::uint8_t byte) { return byte == 0; });
+}
+
+// It says nothing without the traceparent that it came with, and anybody may have written it.
+bool goes_on(const Message& message, std::string_view state) noexcept {
+  return message.span()->parent && state.size() <= kLongestState &&
+         std::ranges::all_of(state, [](char c) { return c >= ' ' && c <= '~'; });
 }
 
 }  // namespace
@@ -91,7 +99,8 @@ Headers outgoing_headers(const Message& message) {
   if (message.span() == nullptr) return message.headers();
   Headers made;
   made.reserve(message.headers().size() + 1);
-  std::ranges::copy_if(message.headers(), std::back_inserter(made), [](const Header& header) {
+  std::ranges::copy_if(message.headers(), std::back_inserter(made), [&](const Header& header) {
+    if (ascii::alike(header.name, kTracestate)) return goes_on(message, header.value);
     return !ascii::alike(header.name, kTraceparent);
   });
   add_traceparent(made, message);

@@ -58,10 +58,11 @@ TEST(TraceContext, ComesFromTheHeaderWhateverItsCase) {
   EXPECT_FALSE(trace_context_of({{"traceparent", Bytes(kGood)}, {"traceparent", with(53, "00")}}));
 }
 
-Message with_span(Headers headers) {
+Message with_span(Headers headers, bool continued = true) {
   auto span = std::make_shared<DeliverySpan>();
   span->context.trace_id.fill(0xAB);
   span->context.span_id.fill(0xCD);
+  if (continued) span->parent.emplace().fill(0xEF);
   Message::Parts parts;
   parts.headers = std::move(headers);
   parts.span = std::move(span);
@@ -82,6 +83,20 @@ TEST(OutgoingHeaders, NameTheSpanOfATracedMessage) {
   EXPECT_EQ(made[2].value, kOurs);
   EXPECT_EQ(message.header("traceparent"), kGood) << "the message stays as it came";
   EXPECT_EQ(find_header(outgoing_headers(with_span({})), "traceparent"), kOurs);
+}
+
+TEST(OutgoingHeaders, HaveTheStateOfATraceThatIsContinuedAlone) {
+  const auto state = [](const Bytes& value, bool continued) {
+    return find_header(outgoing_headers(with_span({{"TraceState", value}}, continued)),
+                       "tracestate")
+        .has_value();
+  };
+  EXPECT_TRUE(state("v=1", true));
+  EXPECT_FALSE(state("v=1", false));
+  EXPECT_TRUE(state(Bytes(512, 'a'), true));
+  EXPECT_FALSE(state(Bytes(513, 'a'), true));
+  EXPECT_FALSE(state("v=\n1", true));
+  EXPECT_FALSE(state("v=\xC3\xA9", true));
 }
 
 TEST(OutgoingHeaders, AreThoseOfAMessageThatIsNotTraced) {

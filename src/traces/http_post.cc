@@ -30,6 +30,9 @@ using std::chrono::steady_clock;
 constexpr std::size_t kLongestAnswer = 64 << 10;
 constexpr std::size_t kShownAnswer = 200;
 constexpr milliseconds kLongestPoll{1'000};
+constexpr long kLongestConnect = 10'000;  // milliseconds
+// A collector that asks for more is asked again after so long.
+constexpr curl_off_t kLongestRetryAfter = 300;  // seconds
 
 struct EndEasy {
   void operator()(CURL* easy) const noexcept { curl_easy_cleanup(easy); }
@@ -128,6 +131,7 @@ bool HttpPost::prepare() {
          set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2)) &&
          (spec_.ca_file.empty() || (set(CURLOPT_CAINFO, spec_.ca_file.c_str()) &&
                                     set(CURLOPT_CAPATH, static_cast<char*>(nullptr)))) &&
+         set(CURLOPT_CONNECTTIMEOUT_MS, kLongestConnect) &&
          set(CURLOPT_TIMEOUT_MS, static_cast<long>(spec_.timeout.count())) &&
          set(CURLOPT_HTTP09_ALLOWED, 0L) && set(CURLOPT_WRITEFUNCTION, &HttpPost::on_answer) &&
          set(CURLOPT_WRITEDATA, static_cast<void*>(this)) &&
@@ -148,14 +152,13 @@ CURLcode HttpPost::perform() {
   if (curl_multi_add_handle(multi_.get(), easy_.get()) != CURLM_OK) return CURLE_FAILED_INIT;
   CURLcode code = CURLE_ABORTED_BY_CALLBACK;
   for (int active = 1; active > 0;) {
+    if (steady_clock::now() >= last_moment()) break;
     if (curl_multi_perform(multi_.get(), &active) != CURLM_OK) break;
     int left = 0;
     if (const CURLMsg* told = curl_multi_info_read(multi_.get(), &left)) code = told->data.result;
     if (active == 0) break;
-    const auto now = steady_clock::now();
-    if (now >= last_moment()) break;
-    const auto rest = std::chrono::ceil<milliseconds>(
-        std::min<steady_clock::duration>(last_moment() - now, kLongestPoll));
+    const auto rest = std::chrono::ceil<milliseconds>(std::clamp<steady_clock::duration>(
+        last_moment() - steady_clock::now(), milliseconds(0), kLongestPoll));
     curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(rest.count()), nullptr);
   }
   curl_multi_remove_handle(multi_.get(), easy_.get());
@@ -183,7 +186,9 @@ PostAnswer HttpPost::answer_of(CURLcode code) {
     made.kind = Kind::kAway;
     curl_off_t seconds = 0;
     curl_easy_getinfo(easy_.get(), CURLINFO_RETRY_AFTER, &seconds);
-    if (seconds > 0) made.retry_after = std::chrono::seconds(seconds);
+    if (seconds > 0) {
+      made.retry_after = std::chrono::seconds(std::min(seconds, kLongestRetryAfter));
+    }
   }
   return made;
 }

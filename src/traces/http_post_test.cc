@@ -88,6 +88,8 @@ TEST_F(HttpPostTest, ReadsForHowLongToWait) {
   const PostAnswer made = answer(test::reply(503, "", "Retry-After: 7\r\n"));
   EXPECT_EQ(made.retry_after, std::chrono::seconds(7));
   EXPECT_FALSE(answer(test::reply(503)).retry_after);
+  EXPECT_EQ(answer(test::reply(429, "", "Retry-After: 9223372036854775\r\n")).retry_after,
+            std::chrono::minutes(5));
 }
 
 TEST_F(HttpPostTest, NobodyListensOrTheConnectionBreaks) {
@@ -118,6 +120,13 @@ TEST_F(HttpPostTest, APostThatRunsIsGivenUpAtTheEnd) {
   EXPECT_EQ(hanging.post("{}").kind, Kind::kAway);
   end.join();
   EXPECT_EQ(hanging.post("{}").kind, Kind::kAway) << "nor is a later one begun for long";
+}
+
+TEST_F(HttpPostTest, BehindTheEndNothingIsSent) {
+  EXPECT_EQ(answer(test::reply(200)).kind, Kind::kTaken);
+  post().end_by(steady_clock::now());
+  EXPECT_EQ(post().post("{}").kind, Kind::kAway);
+  EXPECT_EQ(server_.requests().size(), 1U);
 }
 
 TEST_F(HttpPostTest, ACollectorBehindTlsIsTrustedByItsAuthorityAlone) {

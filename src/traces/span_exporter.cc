@@ -17,6 +17,10 @@ namespace semel::traces {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// At the end, for a collector that was away: it may be back.
+constexpr milliseconds kLastTry{500};
 
 // Signals are for the threads that expect them.
 void block_signals() noexcept {
@@ -44,6 +48,7 @@ SpanExporter::SpanExporter(std::unique_ptr<SpanPost> post, TracedResource resour
       options_(fitting(options)),
       random_(random),
       tell_(std::move(tell)),
+      backoff_(options_.first_backoff),
       thread_([this] { work(); }) {}
 
 SpanExporter::~SpanExporter() { end(milliseconds(0)); }
@@ -68,7 +73,8 @@ void SpanExporter::end(milliseconds within) {
     const system::MutexLock lock(mutex_);
     ending_ = true;
   }
-  post_->end_by(std::chrono::steady_clock::now() + within);
+  if (in_trouble_.load()) within = std::min(within, kLastTry);
+  post_->end_by(steady_clock::now() + within);
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
 }
@@ -107,6 +113,8 @@ std::vector<Span> SpanExporter::next_batch() {
   changed_.wait_for(mutex_, options_.wait, [this]() SEMEL_REQUIRES(mutex_) {
     return ending_ || queue_.size() >= options_.batch;
   });
+  changed_.wait_for(mutex_, not_before_ - steady_clock::now(),
+                    [this]() SEMEL_REQUIRES(mutex_) { return ending_; });
   const auto count = static_cast<std::ptrdiff_t>(std::min(options_.batch, queue_.size()));
   std::move(queue_.begin(), queue_.begin() + count, std::back_inserter(batch));
   queue_.erase(queue_.begin(), queue_.begin() + count);
@@ -115,21 +123,41 @@ std::vector<Span> SpanExporter::next_batch() {
 
 void SpanExporter::send(const std::vector<Span>& batch) {
   const std::string body = otlp_json(batch, resource_);
-  const auto until = std::chrono::steady_clock::now() + options_.patience;
-  for (milliseconds backoff = options_.first_backoff;;) {
+  const auto until = steady_clock::now() + options_.patience;
+  for (;;) {
     const PostAnswer answer = post_->post(body);
+    if (answer.kind != PostAnswer::Kind::kAway) backoff_ = options_.first_backoff;
     if (answer.kind == PostAnswer::Kind::kTaken) return taken(batch, answer);
     trouble(answer);
     if (answer.kind == PostAnswer::Kind::kRefused) return drop(kRefused, batch.size());
-    // Not all at once when a collector of many comes back.
-    const auto jitter =
-        milliseconds(random_.next() % (static_cast<std::uint64_t>(backoff.count()) + 1));
-    const milliseconds asked = answer.retry_after.value_or(milliseconds(0));
-    const milliseconds pause = std::max(backoff / 2 + jitter / 2, asked);
-    const bool too_late = std::chrono::steady_clock::now() + pause >= until;
-    if (too_late || !wait(pause)) return drop(kUnavailable, batch.size());
-    backoff = std::min(backoff * 2, options_.longest_backoff);
+    if (ending()) {
+      drop(kUnavailable, batch.size());
+      return drop_queue();
+    }
+    const milliseconds pause = next_pause(answer);
+    not_before_ = steady_clock::now() + pause;
+    if (not_before_ >= until || !wait(pause)) return drop(kUnavailable, batch.size());
   }
+}
+
+bool SpanExporter::ending() {
+  const system::MutexLock lock(mutex_);
+  return ending_;
+}
+
+void SpanExporter::drop_queue() {
+  const system::MutexLock lock(mutex_);
+  drop(kUnavailable, queue_.size());
+  queue_.clear();
+}
+
+milliseconds SpanExporter::next_pause(const PostAnswer& answer) {
+  // Not all at once when a collector of many comes back.
+  const auto jitter =
+      milliseconds(random_.next() % (static_cast<std::uint64_t>(backoff_.count()) + 1));
+  const milliseconds own = backoff_ / 2 + jitter / 2;
+  backoff_ = std::min(backoff_ * 2, options_.longest_backoff);
+  return std::max(own, answer.retry_after.value_or(milliseconds(0)));
 }
 
 bool SpanExporter::wait(milliseconds time) {
@@ -139,14 +167,16 @@ bool SpanExporter::wait(milliseconds time) {
 
 void SpanExporter::taken(const std::vector<Span>& batch, const PostAnswer& answer) {
   const std::size_t rejected = std::min(answer.rejected, batch.size());
-  exported_.fetch_add(batch.size() - rejected, std::memory_order_relaxed);
-  if (rejected > 0) {
-    trouble(answer);
-    return drop(kRefused, rejected);
+  in_trouble_.store(false);
+  if (std::exchange(trouble_told_, false)) {
+    tell_(fmt::format("spans are exported again; {} were lost meanwhile",
+                      counts().all_dropped() - dropped_before_));
   }
-  if (!std::exchange(in_trouble_, false)) return;
-  tell_(fmt::format("spans are exported again; {} were lost meanwhile",
-                    counts().all_dropped() - dropped_before_));
+  if (rejected > 0) {
+    drop(kRefused, rejected);
+    tell_rejected(rejected, answer);
+  }
+  exported_.fetch_add(batch.size() - rejected, std::memory_order_relaxed);
 }
 
 void SpanExporter::drop(Dropped why, std::size_t spans) noexcept {
@@ -154,12 +184,27 @@ void SpanExporter::drop(Dropped why, std::size_t spans) noexcept {
 }
 
 void SpanExporter::trouble(const PostAnswer& answer) {
-  if (std::exchange(in_trouble_, true)) return;
+  in_trouble_.store(true);
+  if (trouble_told_ || !may_say(trouble_said_)) return;
+  trouble_told_ = true;
   dropped_before_ = counts().all_dropped();
   tell_(
       fmt::format("warning[R350]: the collector does not take spans: {}; up to {} of them wait, "
                   "the others are lost, and the work goes on",
                   printable_text(answer.error), options_.queue));
+}
+
+void SpanExporter::tell_rejected(std::size_t rejected, const PostAnswer& answer) {
+  if (!may_say(rejection_said_)) return;
+  tell_(fmt::format("warning[R350]: the collector rejects {} spans of a batch: {}; they are lost",
+                    rejected, printable_text(answer.error)));
+}
+
+bool SpanExporter::may_say(std::optional<steady_clock::time_point>& last) const noexcept {
+  const auto now = options_.clock->now();
+  if (last && now - *last < options_.between_lines) return false;
+  last = now;
+  return true;
 }
 
 }  // namespace semel::traces

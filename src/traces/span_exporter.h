@@ -3,7 +3,8 @@
 //
 // Nobody waits for it: what finds no room in its queue is dropped and counted. A batch that the
 // collector does not take is tried again, at growing distances, until the exporter has waited long
-// enough for it; then it is dropped too.
+// enough for it; then it is dropped too. The pause that it was given holds for the next batch as
+// well.
 #pragma once
 
 #include <array>
@@ -14,6 +15,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -34,6 +36,8 @@ struct ExporterOptions {
   std::chrono::milliseconds patience{60'000};  // with a batch that is not taken
   std::chrono::milliseconds first_backoff{500};
   std::chrono::milliseconds longest_backoff{15'000};
+  std::chrono::milliseconds between_lines{60'000};  // of the log that say the same
+  Clock* clock = system_environment().clock;        // of those; borrowed
 };
 
 class SpanExporter final : public SpanSink {
@@ -49,8 +53,9 @@ class SpanExporter final : public SpanSink {
     std::array<std::uint64_t, kDroppedWords.size()> dropped{};
     std::uint64_t all_dropped() const noexcept;
   };
-  // Told once when the collector is away or refuses, and once when it takes spans again; from the
-  // exporter's thread.
+  // Told once when the collector is away or refuses, and once when it takes spans again; also of
+  // spans that it rejects out of a batch. Not more often than the options say, however often that
+  // changes. From the exporter's thread.
   using Tell = std::function<void(const std::string& text)>;
 
   SpanExporter(std::unique_ptr<SpanPost> post, TracedResource resource, ExporterOptions options,
@@ -59,8 +64,8 @@ class SpanExporter final : public SpanSink {
   ~SpanExporter() override;
 
   void on_span(Span span) noexcept override SEMEL_EXCLUDES(mutex_);
-  // Exports what is in the queue, for at most about so long; what is left is dropped. A collector
-  // that is away is not waited for. Later spans are dropped.
+  // Exports what is in the queue, for at most about so long; what is left is dropped, and all of it
+  // where the collector is away. One that was away before has less time. Later spans are dropped.
   void end(std::chrono::milliseconds within) SEMEL_EXCLUDES(mutex_);
   Counts counts() const noexcept;
 
@@ -68,11 +73,17 @@ class SpanExporter final : public SpanSink {
   void work() noexcept SEMEL_EXCLUDES(mutex_);
   std::vector<Span> next_batch() SEMEL_EXCLUDES(mutex_);
   void send(const std::vector<Span>& batch) SEMEL_EXCLUDES(mutex_);
+  bool ending() SEMEL_EXCLUDES(mutex_);
+  void drop_queue() SEMEL_EXCLUDES(mutex_);
+  std::chrono::milliseconds next_pause(const PostAnswer& answer);
   // False: the run ends.
   bool wait(std::chrono::milliseconds time) SEMEL_EXCLUDES(mutex_);
   void taken(const std::vector<Span>& batch, const PostAnswer& answer);
   void drop(Dropped why, std::size_t spans) noexcept;
   void trouble(const PostAnswer& answer);
+  void tell_rejected(std::size_t rejected, const PostAnswer& answer);
+  // True, and noted as said now, unless it was said a short while ago.
+  bool may_say(std::optional<std::chrono::steady_clock::time_point>& last) const noexcept;
 
   const std::unique_ptr<SpanPost> post_;
   const TracedResource resource_;
@@ -81,8 +92,13 @@ class SpanExporter final : public SpanSink {
   const Tell tell_;
   std::atomic<std::uint64_t> exported_{0};
   std::array<std::atomic<std::uint64_t>, kDroppedWords.size()> dropped_{};
-  bool in_trouble_ = false;           // the thread's own
-  std::uint64_t dropped_before_ = 0;  // likewise: when the trouble began
+  std::chrono::milliseconds backoff_;                   // the thread's own
+  std::chrono::steady_clock::time_point not_before_{};  // likewise: of the next post
+  std::atomic<bool> in_trouble_{false};                 // set by the thread alone
+  std::uint64_t dropped_before_ = 0;                    // the thread's own: when the trouble began
+  bool trouble_told_ = false;                           // likewise, and the next two
+  std::optional<std::chrono::steady_clock::time_point> trouble_said_;
+  std::optional<std::chrono::steady_clock::time_point> rejection_said_;
   system::Mutex mutex_;
   system::CondVar changed_;
   std::deque<Span> queue_ SEMEL_GUARDED_BY(mutex_);

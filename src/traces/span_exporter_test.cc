@@ -54,6 +54,17 @@ class Wire {
     answers_.erase(answers_.begin());
     return next;
   }
+  void end_by(std::chrono::steady_clock::time_point time) SEMEL_EXCLUDES(mutex_) {
+    {
+      const system::MutexLock lock(mutex_);
+      end_by_ = time;
+    }
+    give_up();
+  }
+  std::chrono::steady_clock::time_point last_moment() SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
+    return end_by_;
+  }
   // The spans of each post so far.
   std::vector<std::vector<test::OtlpSpan>> posts() SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
@@ -65,6 +76,7 @@ class Wire {
   system::CondVar changed_;
   bool holds_ SEMEL_GUARDED_BY(mutex_) = false;
   bool given_up_ SEMEL_GUARDED_BY(mutex_) = false;
+  std::chrono::steady_clock::time_point end_by_ SEMEL_GUARDED_BY(mutex_);
   std::vector<PostAnswer> answers_ SEMEL_GUARDED_BY(mutex_);
   std::vector<std::vector<test::OtlpSpan>> posts_ SEMEL_GUARDED_BY(mutex_);
 };
@@ -73,7 +85,7 @@ class WirePost final : public SpanPost {
  public:
   explicit WirePost(Wire& wire) : wire_(wire) {}
   PostAnswer post(const std::string& body) override { return wire_.post(body); }
-  void end_by(std::chrono::steady_clock::time_point) noexcept override { wire_.give_up(); }
+  void end_by(std::chrono::steady_clock::time_point time) noexcept override { wire_.end_by(time); }
 
  private:
   Wire& wire_;
@@ -86,6 +98,7 @@ class SpanExporterTest : public testing::Test {
     options_.wait = kNever;
     options_.first_backoff = milliseconds(1);
     options_.patience = kNever;
+    options_.clock = &clock_;
   }
   SpanExporter& exporter() {
     if (!exporter_) {
@@ -120,6 +133,7 @@ class SpanExporterTest : public testing::Test {
 
   Wire wire_;
   test::SeededRandom random_{1};
+  test::ManualClock clock_;
   ExporterOptions options_;
   system::Mutex mutex_;
   std::vector<std::string> told_ SEMEL_GUARDED_BY(mutex_);
@@ -192,6 +206,22 @@ TEST_F(SpanExporterTest, WhatIsRefusedIsNotSentAgain) {
   EXPECT_NE(told()[1].find("20 were lost"), std::string::npos) << told()[1];
 }
 
+TEST_F(SpanExporterTest, ACollectorThatComesAndGoesIsToldOfOnceInAWhile) {
+  const PostAnswer refused{Kind::kRefused, 0, "it answered 401", std::nullopt};
+  const PostAnswer partly{Kind::kTaken, 1, "too old", std::nullopt};
+  wire_.answer({refused, partly, refused, partly});
+  add(40);
+  EXPECT_TRUE(exported(18));
+  EXPECT_TRUE(test::comes_true([&] { return told().size() == 3; }));
+  EXPECT_NE(told()[1].find("exported again"), std::string::npos) << told()[1];
+  EXPECT_NE(told()[2].find("rejects 1 spans"), std::string::npos) << told()[2];
+  clock_.advance(options_.between_lines);
+  wire_.answer({refused});
+  add(20);
+  EXPECT_TRUE(exported(28));
+  EXPECT_TRUE(test::comes_true([&] { return told().size() == 5; }));
+}
+
 TEST_F(SpanExporterTest, SpansThatACollectorRejectsAreCounted) {
   wire_.answer({{Kind::kTaken, 2, "too old", std::nullopt}});
   add(10);
@@ -203,12 +233,27 @@ TEST_F(SpanExporterTest, SpansThatACollectorRejectsAreCounted) {
 
 TEST_F(SpanExporterTest, ABatchThatIsNotTakenForTooLongIsDropped) {
   options_.patience = milliseconds(0);
+  options_.first_backoff = milliseconds(200);
   wire_.answer({{Kind::kAway, 0, "away", std::nullopt}});
+  const auto begin = std::chrono::steady_clock::now();
   add(10);
   EXPECT_TRUE(test::comes_true(
       [&] { return exporter().counts().dropped[SpanExporter::kUnavailable] == 10; }));
   add(10);
   EXPECT_TRUE(exported(10)) << "the next one is tried";
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, options_.first_backoff / 2);
+}
+
+TEST_F(SpanExporterTest, APauseHoldsForTheNextBatchToo) {
+  options_.patience = milliseconds(0);
+  const milliseconds asked(300);
+  wire_.answer({{Kind::kAway, 0, "too many", asked}});
+  const auto begin = std::chrono::steady_clock::now();
+  add(20);
+  EXPECT_TRUE(exported(10));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, asked);
+  EXPECT_EQ(exporter().counts().dropped[SpanExporter::kUnavailable], 10U);
+  EXPECT_EQ(wire_.posts().size(), 2U);
 }
 
 TEST_F(SpanExporterTest, TheEndDoesNotWaitForACollectorThatIsAway) {
@@ -218,10 +263,12 @@ TEST_F(SpanExporterTest, TheEndDoesNotWaitForACollectorThatIsAway) {
   wire_.answer(std::vector<PostAnswer>(5, {Kind::kAway, 0, "away", std::nullopt}));
   add(10);
   ASSERT_TRUE(test::comes_true([&] { return told().size() == 1; }));
-  add(10);
+  add(40);
   exporter().end(kNever);
-  EXPECT_EQ(exporter().counts().dropped[SpanExporter::kUnavailable], 20U);
-  EXPECT_EQ(wire_.posts().size(), 2U) << "each batch once";
+  EXPECT_EQ(exporter().counts().dropped[SpanExporter::kUnavailable], 50U);
+  EXPECT_EQ(wire_.posts().size(), 2U) << "one more try, and not one for each batch";
+  EXPECT_LT(wire_.last_moment(), std::chrono::steady_clock::now() + kNever / 2)
+      << "it has little time";
 }
 
 TEST_F(SpanExporterTest, TheEndGivesUpAPostThatHangs) {

@@ -14,6 +14,7 @@ namespace {
 using std::chrono::system_clock;
 
 constexpr std::string_view kKafka = "kafka";
+constexpr std::string_view kQueue = "queue";
 constexpr std::string_view kHeld = "held";
 
 bool failed(Outcome::Kind kind) noexcept {
@@ -29,6 +30,12 @@ std::string reason_word(std::string_view reason) {
         return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
       });
   return word ? std::string(reason) : "other";
+}
+
+std::string state_of(const Message& message) {
+  const Headers headers = core::outgoing_headers(message);
+  const auto state = find_header(headers, "tracestate");
+  return state ? std::string(*state) : std::string();
 }
 
 void add_text(Span& span, std::string_view name, std::string value) {
@@ -121,7 +128,7 @@ std::string Tracer::source_of(std::string_view consumer, const Arrival& arrival)
   return named ? found->second[arrival.source] : std::string();
 }
 
-Span Tracer::process_span(std::string_view consumer, const Arrival& arrival, const Headers& headers,
+Span Tracer::process_span(std::string_view consumer, const Arrival& arrival,
                           std::string_view outcome, std::chrono::nanoseconds took) {
   Span span;
   span.kind = Span::Kind::kConsumer;
@@ -131,7 +138,12 @@ Span Tracer::process_span(std::string_view consumer, const Arrival& arrival, con
   add_text(span, "messaging.system", system);
   add_text(span, "messaging.operation.name", "process");
   add_text(span, "messaging.operation.type", "process");
-  add_place(span, arrival, system);
+  // The store's queue is the consumer's: what it holds keeps the place where it once came from.
+  if (system == kQueue) {
+    add_text(span, "messaging.destination.name", std::string(consumer));
+  } else {
+    add_place(span, arrival, system);
+  }
   add_text(span, "semel.consumer", std::string(consumer));
   add_text(span, "semel.outcome", std::string(outcome));
   span.name = "process " + std::string(consumer);
@@ -139,7 +151,6 @@ Span Tracer::process_span(std::string_view consumer, const Arrival& arrival, con
     if (attribute.name != "messaging.destination.name") continue;
     span.name = "process " + std::get<std::string>(attribute.value);
   }
-  if (const auto state = find_header(headers, "tracestate")) span.trace_state = *state;
   return span;
 }
 
@@ -147,8 +158,7 @@ void Tracer::on_ended(std::string_view consumer, const Delivery& delivery, const
                       std::chrono::nanoseconds took) noexcept {
   if (delivery.message.span() == nullptr) return;
   quietly([&] {
-    Span span = process_span(consumer, delivery.arrival, delivery.message.headers(),
-                             to_string(outcome.kind), took);
+    Span span = process_span(consumer, delivery.arrival, to_string(outcome.kind), took);
     if (outcome.attempt > 0) {
       span.attributes.push_back({"semel.attempt", std::int64_t{outcome.attempt}});
     }
@@ -164,8 +174,7 @@ void Tracer::on_held(std::string_view consumer, const Delivery& delivery) noexce
   if (delivery.message.span() == nullptr) return;
   quietly([&] {
     end_delivery(delivery.message,
-                 process_span(consumer, delivery.arrival, delivery.message.headers(), kHeld,
-                              since(delivery.arrival.received)));
+                 process_span(consumer, delivery.arrival, kHeld, since(delivery.arrival.received)));
   });
 }
 
@@ -173,11 +182,14 @@ void Tracer::end_delivery(const Message& message, Span span) {
   const DeliverySpan& own = *message.span();
   span.context = own.context;
   span.parent = own.parent;
+  span.trace_state = state_of(message);
   if (own.ended.exchange(true)) {
     span.parent = own.context.span_id;
     span.context.span_id = ids_.next();
   }
-  add_text(span, "semel.key_id", digest::hex(message.key().id.view()));
+  // The id of a UUID is the UUID itself: a key must not leave.
+  const digest::Digest key = digest::sha256(message.key().id.view());
+  add_text(span, "semel.key_id", digest::hex(digest::view(key)));
   span.attributes.push_back(
       {"messaging.message.body.size", static_cast<std::int64_t>(message.payload().size())});
   sink_.on_span(std::move(span));
@@ -191,10 +203,14 @@ void Tracer::on_refused(std::string_view consumer, const Arrival& arrival, std::
     const digest::Digest id = digest::sha256_parts("refused", place);
     const auto started = start(consumer, digest::view(id), arrival.headers);
     if (started == nullptr) return;
-    Span span = process_span(consumer, arrival, arrival.headers, to_string(Outcome::Kind::kDead),
-                             since(arrival.received));
+    Span span =
+        process_span(consumer, arrival, to_string(Outcome::Kind::kDead), since(arrival.received));
     span.context = started->context;
     span.parent = started->parent;
+    Message::Parts unread;
+    unread.headers = arrival.headers;
+    unread.span = started;
+    span.trace_state = state_of(Message(std::move(unread)));
     span.error = reason_word(reason);
     add_text(span, "semel.reason", span.error);
     span.attributes.push_back(

@@ -52,8 +52,8 @@ class Tracer final : public Observer {
                                             const Headers& headers);
   void end_delivery(const Message& message, Span span);
   std::string source_of(std::string_view consumer, const Arrival& arrival) SEMEL_EXCLUDES(mutex_);
-  Span process_span(std::string_view consumer, const Arrival& arrival, const Headers& headers,
-                    std::string_view outcome, std::chrono::nanoseconds took);
+  Span process_span(std::string_view consumer, const Arrival& arrival, std::string_view outcome,
+                    std::chrono::nanoseconds took);
 
   SpanSink& sink_;
   const std::string service_;

@@ -121,8 +121,22 @@ TEST_F(TracerTest, SaysHowADeliveryEndedAndWhereItCameFrom) {
   EXPECT_EQ(attribute(span, "semel.consumer"), "orders");
   EXPECT_EQ(attribute(span, "semel.outcome"), "done");
   EXPECT_EQ(attribute(span, "semel.attempt"), "2");
-  EXPECT_EQ(attribute(span, "semel.key_id"), digest::hex(one.message.key().id.view()));
+  EXPECT_EQ(attribute(span, "semel.key_id"),
+            digest::hex(digest::view(digest::sha256(one.message.key().id.view()))));
   EXPECT_EQ(span.error, "");
+}
+
+TEST_F(TracerTest, AStateWithoutItsTraceIsNotExported) {
+  EXPECT_EQ(ended(delivery({{"tracestate", "vendor=1"}}), {}).trace_state, "");
+  Arrival arrival;
+  arrival.headers = {{"traceparent", "no such thing"}, {"tracestate", "vendor=1"}};
+  tracer_.on_refused("orders", arrival, reason::kPayloadInvalid, "no JSON");
+  arrival.headers = traceparent("01");
+  arrival.headers.push_back({"tracestate", "vendor=1"});
+  tracer_.on_refused("orders", arrival, reason::kPayloadInvalid, "no JSON");
+  ASSERT_EQ(spans_.all().size(), 3U);
+  EXPECT_EQ(spans_.all()[1].trace_state, "");
+  EXPECT_EQ(spans_.all()[2].trace_state, "vendor=1");
 }
 
 TEST_F(TracerTest, NeitherKeyNorErrorTextNorMadeUpReasonLeaves) {
@@ -136,6 +150,18 @@ TEST_F(TracerTest, NeitherKeyNorErrorTextNorMadeUpReasonLeaves) {
   EXPECT_EQ(attribute(span, "semel.reason"), "other");
   for (const Span::Attribute& each : span.attributes) {
     EXPECT_EQ(attribute(span, each.name).find("alice"), std::string::npos) << each.name;
+  }
+}
+
+TEST_F(TracerTest, AKeyThatIsAUuidDoesNotLeaveEither) {
+  const Delivery one = delivery({}, "0190a5d2-7b3c-7def-8123-456789abcdef");
+  EXPECT_TRUE(
+      digest::hex(one.message.key().id.view()).ends_with("0190a5d27b3c7def8123456789abcdef"))
+      << "its id is readable";
+  const Span span = ended(one, {});
+  EXPECT_EQ(attribute(span, "semel.key_id").size(), 64U);
+  for (const Span::Attribute& each : span.attributes) {
+    EXPECT_EQ(attribute(span, each.name).find("0190a5d2"), std::string::npos) << each.name;
   }
 }
 
@@ -178,6 +204,17 @@ TEST_F(TracerTest, WhatIsHeldSaysSo) {
   EXPECT_EQ(spans_.all()[0].error, "");
 }
 
+TEST_F(TracerTest, AKafkaMessageFromTheQueueNamesTheQueue) {
+  Delivery one = delivery({});
+  one.arrival.source = 1;
+  const Span span = ended(one, {});
+  EXPECT_EQ(span.name, "process orders");
+  EXPECT_EQ(attribute(span, "messaging.system"), "queue");
+  EXPECT_EQ(attribute(span, "messaging.destination.name"), "orders");
+  EXPECT_EQ(attribute(span, "messaging.destination.partition.id"), "(none)");
+  EXPECT_EQ(attribute(span, "messaging.kafka.offset"), "(none)");
+}
+
 TEST_F(TracerTest, WhatIsRefusedIsTracedToo) {
   Arrival arrival;
   arrival.partition = "orders.jsonl";
@@ -192,7 +229,7 @@ TEST_F(TracerTest, WhatIsRefusedIsTracedToo) {
   ASSERT_EQ(all.size(), 1U);
   EXPECT_EQ(hex_id(all[0].context.trace_id), kTrace);
   EXPECT_EQ(attribute(all[0], "messaging.system"), "queue");
-  EXPECT_EQ(attribute(all[0], "messaging.destination.name"), "orders.jsonl");
+  EXPECT_EQ(attribute(all[0], "messaging.destination.name"), "orders");
   EXPECT_EQ(attribute(all[0], "semel.outcome"), "dead");
   EXPECT_EQ(all[0].error, reason::kPayloadInvalid);
 }

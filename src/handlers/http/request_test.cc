@@ -142,6 +142,7 @@ TEST_F(RequestPlanTest, NamesTheSpanOfATracedMessageAsTheParent) {
   auto span = std::make_shared<DeliverySpan>();
   span->context.trace_id.fill(0xAB);
   span->context.span_id.fill(0xCD);
+  span->parent.emplace().fill(0x33);
   parts_.headers = {{"TraceParent", "00-ab-cd-01"}, {"tracestate", "a=b"}};
   parts_.span = std::move(span);
   EXPECT_EQ(value("traceparent"), "00-abababababababababababababababab-cdcdcdcdcdcdcdcd-01");
