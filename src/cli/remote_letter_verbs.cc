@@ -122,6 +122,7 @@ class JobWatch {
   void signalled();
   void cancel_where_asked();
   void tell(const JsonView& job);
+  int lost();
 
   Console& console_;
   Remote& run_;
@@ -129,6 +130,7 @@ class JobWatch {
   const std::int64_t id_;
   bool cancels_ = false;
   steady_clock::time_point told_ = steady_clock::now();
+  std::string progress_ = "nothing was seen of it";  // the last that is known
   system::EventFd event_;
   std::atomic<int> signals_{0};
   compose::SignalDrain drain_{[this](int) { signalled(); }};
@@ -161,10 +163,20 @@ void JobWatch::tell(const JsonView& job) {
                      : "counting";
   const std::string why = job.text("why");
   if (!why.empty()) line += fmt::format(", {}: {}", job.text("state"), printable(why));
+  progress_ = line;
   console_.progress(line);
   if (console_.err_is_terminal() || steady_clock::now() - told_ < kBetweenTold) return;
   told_ = steady_clock::now();
   console_.note(line);
+}
+
+// A job ends with its run. What it has done stays done, and that may be a part.
+int JobWatch::lost() {
+  return console_.fail(
+      kPartly,
+      fmt::format("the run was started again and does not know job {} any more; last seen: {}", id_,
+                  progress_),
+      "GET /api/v1/audit says how it ended; what still matches can be asked for again");
 }
 
 OrEnded<JsonView> JobWatch::wait() {
@@ -177,6 +189,8 @@ OrEnded<JsonView> JobWatch::wait() {
       JsonView job = document->object("job");
       if (!job.text("ended_at").empty()) return job;
       tell(job);
+    } else if (is_missing(document.error())) {
+      return ended(lost());
     } else if (document.error().kind != ErrorKind::kUnavailable ||
                steady_clock::now() - answered > kSilence) {
       Error error = document.error();

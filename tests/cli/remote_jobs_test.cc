@@ -80,5 +80,22 @@ TEST_F(RemoteJobs, ARunThatEndsEndsTheCommand) {
   EXPECT_EQ(ran.code, 130) << ran.err;
 }
 
+TEST_F(RemoteJobs, ARunThatIsStartedAgainHasDoneAPart) {
+  Program program(asking({"dlq", "replay", "--all", "--rate", "1/h", "--yes"}));
+  ASSERT_TRUE(comes_true([&] { return job("done") == "1"; })) << program.err();
+  run_->program().signal(SIGKILL);
+  run_->program().wait();
+  const std::string free_port = "127.0.0.1:0";
+  std::string config = contents_of(scene_.config());
+  config.replace(config.find(free_port), free_port.size(),
+                 fmt::format("127.0.0.1:{}", run_->port()));
+  write_file(scene_.config(), config);
+  const Program again({"run", scene_.config()});
+  const Ran ran = program.wait();
+  EXPECT_EQ(ran.code, 3) << ran.err << again.err();
+  EXPECT_NE(ran.err.find("does not know job"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("GET /api/v1/audit"), std::string::npos) << ran.err;
+}
+
 }  // namespace
 }  // namespace semel::test
