@@ -109,12 +109,13 @@ int change_by_ids(Console& console, Remote& run, const DlqFlags& flags, const Le
   return report(console, verb, plan, sum);
 }
 
-// Looks at a job until it is over. The first SIGINT or SIGTERM cancels it; the second leaves it.
+// Begins a job and looks at it until it is over. The first SIGINT or SIGTERM cancels it; the second
+// leaves it. A signal that comes while the run is being asked counts too.
 class JobWatch {
  public:
-  JobWatch(Console& console, Remote& run, std::int64_t id)
-      : console_(console), run_(run), path_(fmt::format("jobs/{}", id)), id_(id) {}
+  JobWatch(Console& console, Remote& run) : console_(console), run_(run) {}
 
+  Result<void> begin(const std::string& path, const json::Writer& body);
   // The job when it is over, or an end.
   OrEnded<JsonView> wait();
 
@@ -123,11 +124,11 @@ class JobWatch {
   void cancel_where_asked();
   void tell(const JsonView& job);
   int lost();
+  std::string path() const { return fmt::format("jobs/{}", id_.load()); }
 
   Console& console_;
   Remote& run_;
-  const std::string path_;
-  const std::int64_t id_;
+  std::atomic<std::int64_t> id_{0};  // 0: not known yet
   bool cancels_ = false;
   steady_clock::time_point told_ = steady_clock::now();
   std::string progress_ = "nothing was seen of it";  // the last that is known
@@ -139,18 +140,28 @@ class JobWatch {
 // On a thread of its own: a run that hangs keeps nobody from leaving.
 void JobWatch::signalled() {
   if (++signals_ > 1) {
-    console_.note(fmt::format("job {} is left to the run: GET /api/v1/{}", id_, path_));
+    console_.note(
+        id_ == 0 ? std::string("a job may have begun: GET /api/v1/jobs")
+                 : fmt::format("job {} is left to the run: GET /api/v1/{}", id_.load(), path()));
     ::_exit(kInterrupted);
   }
   event_.signal();
 }
 
+Result<void> JobWatch::begin(const std::string& path, const json::Writer& body) {
+  const auto begun = run_.post(path, body);
+  if (!begun) return failure(begun.error());
+  id_ = begun->object("job").number("id").value_or(0);
+  console_.note(fmt::format("job {} of the run: Ctrl-C cancels it", id_.load()));
+  return {};
+}
+
 void JobWatch::cancel_where_asked() {
   if (signals_ == 0 || std::exchange(cancels_, true)) return;
   json::Writer body;
-  const auto done = run_.post(path_ + "/cancel", body.begin_object().end_object());
+  const auto done = run_.post(path() + "/cancel", body.begin_object().end_object());
   if (done) {
-    console_.note(fmt::format("job {} is being cancelled", id_));
+    console_.note(fmt::format("job {} is being cancelled", id_.load()));
   } else if (done.error().code != "R348") {  // which says that it is over already
     console_.fail(done.error());
   }
@@ -183,7 +194,7 @@ OrEnded<JsonView> JobWatch::wait() {
   auto answered = steady_clock::now();
   for (;;) {
     cancel_where_asked();
-    const auto document = run_.get(path_);
+    const auto document = run_.get(path());
     if (document) {
       answered = steady_clock::now();
       JsonView job = document->object("job");
@@ -194,7 +205,7 @@ OrEnded<JsonView> JobWatch::wait() {
     } else if (document.error().kind != ErrorKind::kUnavailable ||
                steady_clock::now() - answered > kSilence) {
       Error error = document.error();
-      error.message += fmt::format("; what became of job {} is not known", id_);
+      error.message += fmt::format("; what became of job {} is not known", id_.load());
       return ended(console_.fail(error));
     }
     pollfd signalled{event_.get(), POLLIN, 0};
@@ -258,11 +269,11 @@ int change_by_job(Console& console, Remote& run, const DlqFlags& flags, const Le
   if (plan->count == 0 || console.settings().dry_run) return report(console, verb, *plan, {});
   json::Writer body = body_with_reason(flags.bulk);
   if (flags.bulk.rate) body.member("rate", *flags.bulk.rate);
-  const auto begun = run.post(query.text(), body.end_object());
-  if (!begun) return console.fail(begun.error());
-  const std::int64_t id = begun->object("job").number("id").value_or(0);
-  console.note(fmt::format("job {} of the run: Ctrl-C cancels it", id));
-  const auto job = JobWatch(console, run, id).wait();
+  JobWatch watch(console, run);
+  if (const auto begun = watch.begin(query.text(), body.end_object()); !begun) {
+    return console.fail(begun.error());
+  }
+  const auto job = watch.wait();
   return job ? report_job(console, verb, *std::move(plan), *job) : job.error().code;
 }
 

@@ -59,6 +59,29 @@ TEST_F(RemoteJobs, AnInterruptCancelsTheJob) {
   EXPECT_EQ(letters("replayed = 1"), 1);
 }
 
+// The run has the job before the command has the answer.
+TEST_F(RemoteJobs, AnInterruptBeforeTheAnswerCancelsTheJob) {
+  Program program(asking({"dlq", "replay", "--all", "--rate", "1/h", "--yes"}));
+  ASSERT_TRUE(comes_true([&] { return job("id") != "(absent)"; })) << program.err();
+  program.signal(SIGINT);
+  const Ran ran = program.wait();
+  EXPECT_EQ(ran.code, 3) << ran.err;
+  EXPECT_NE(ran.err.find(" of the run: Ctrl-C cancels it"), std::string::npos) << ran.err;
+  EXPECT_EQ(job("state"), "cancelled");
+}
+
+TEST_F(RemoteJobs, ARunThatHangsKeepsNobodyFromLeaving) {
+  Program program(asking({"dlq", "replay", "--all", "--rate", "1/h", "--yes"}));
+  ASSERT_TRUE(tells(program, " of the run: Ctrl-C cancels it")) << program.err();
+  run_->program().signal(SIGSTOP);
+  program.signal(SIGINT);
+  program.signal(SIGTERM);
+  const Ran ran = program.wait();
+  run_->program().signal(SIGCONT);
+  EXPECT_EQ(ran.code, 130) << ran.err;
+  EXPECT_NE(ran.err.find("is left to the run: GET /api/v1/jobs/"), std::string::npos) << ran.err;
+}
+
 TEST_F(RemoteJobs, AJobThatSomebodyElseEndsIsTold) {
   Program program(asking({"dlq", "replay", "--all", "--rate", "1/h", "--yes"}));
   ASSERT_TRUE(comes_true([&] { return job("done") == "1"; })) << program.err();
