@@ -43,10 +43,10 @@ constexpr LetterVerb kReplayVerb{LetterAct::kReplay, "replay", "Replay", "replay
 constexpr LetterVerb kDiscardVerb{LetterAct::kDiscard, "discard", "Discard", "discarded"};
 
 std::optional<int> agree_to(Console& console, const LetterVerb& verb, const Plan& plan) {
-  return agree(
-      console, plan,
-      fmt::format("{} {}?", verb.asked, counted(plan.count, "dead letter", "dead letters")),
-      "dead letter", "dead letters");
+  return agree(console, plan,
+               fmt::format("{} {} {}?", verb.asked, count_text(plan),
+                           plan.count == 1 ? "dead letter" : "dead letters"),
+               "dead letter", "dead letters");
 }
 
 int report(Console& console, const LetterVerb& verb, const Plan& plan, const ReplayReport& sum) {
@@ -214,9 +214,15 @@ OrEnded<JsonView> JobWatch::wait() {
   }
 }
 
+struct JobPlan {
+  Plan shown;
+  // The job takes no letter that died after the plan.
+  std::optional<std::int64_t> up_to;
+};
+
 // What the job would do; samples of it are asked for too.
-OrEnded<Plan> plan_of(Console& console, Remote& run, const DlqFlags& flags,
-                      const std::string& path) {
+OrEnded<JobPlan> plan_of(Console& console, Remote& run, const DlqFlags& flags,
+                         const std::string& path) {
   json::Writer body;
   body.begin_object().member("dry_run", true);
   const auto answer = run.post(path, body.end_object());
@@ -234,17 +240,24 @@ OrEnded<Plan> plan_of(Console& console, Remote& run, const DlqFlags& flags,
     plan.newest = std::max(one.newest, plan.newest.value_or(one.newest));
   }
   plan.count = answer->count("count");
-  if (!answer->flag("complete")) console.note("there are more than could be counted in time:");
+  plan.complete = answer->flag("complete");
+  if (!plan.complete) {
+    console.warn(
+        fmt::format("semel: not all could be counted in time: at least {}, and all that "
+                    "match are meant",
+                    grouped(plan.count)));
+  }
   if (const std::size_t on_their_way = answer->count("on_their_way"); on_their_way > 0) {
     console.note(fmt::format("{} on their way since an earlier replay", grouped(on_their_way)));
   }
-  return plan;
+  return JobPlan{std::move(plan), answer->number("up_to")};
 }
 
 // The exit code after a job.
 int report_job(Console& console, const LetterVerb& verb, Plan plan, const JsonView& job) {
   const operate::LetterProgress progress = progress_from(job);
   plan.count = progress.total.value_or(progress.taken());
+  plan.complete = true;
   const int code =
       report(console, verb, plan,
              {progress.done, progress.skipped_completed, progress.skipped_conflict, progress.gone});
@@ -263,18 +276,23 @@ int change_by_job(Console& console, Remote& run, const DlqFlags& flags, const Le
   QueryText query = letter_query(fmt::format("dead-letters:{}", verb.word), flags);
   query.add("all", flags.all ? "true" : "");
   if (flags.bulk.limit > 0) query.add("limit", std::to_string(flags.bulk.limit));
-  auto plan = plan_of(console, run, flags, query.text());
-  if (!plan) return plan.error().code;
-  if (const auto code = agree_to(console, verb, *plan)) return *code;
-  if (plan->count == 0 || console.settings().dry_run) return report(console, verb, *plan, {});
+  auto made = plan_of(console, run, flags, query.text());
+  if (!made) return made.error().code;
+  Plan& plan = made->shown;
+  if (const auto code = agree_to(console, verb, plan)) return *code;
+  if (console.settings().dry_run || (plan.count == 0 && plan.complete)) {
+    const int code = report(console, verb, plan, {});
+    return plan.complete ? code : kOk;
+  }
   json::Writer body = body_with_reason(flags.bulk);
+  if (made->up_to) body.member("up_to", *made->up_to);
   if (flags.bulk.rate) body.member("rate", *flags.bulk.rate);
   JobWatch watch(console, run);
   if (const auto begun = watch.begin(query.text(), body.end_object()); !begun) {
     return console.fail(begun.error());
   }
   const auto job = watch.wait();
-  return job ? report_job(console, verb, *std::move(plan), *job) : job.error().code;
+  return job ? report_job(console, verb, std::move(plan), *job) : job.error().code;
 }
 
 }  // namespace

@@ -13,6 +13,9 @@ class RemoteJobs : public RemoteScene {
         run_->get("/api/v1/jobs", {"Authorization: Bearer a token with the role read"}).body,
         fmt::format("/jobs/0/{}", member));
   }
+  std::int64_t letters_up_to() const {
+    return scene_.number("SELECT max(id) FROM semel_dead_letter");
+  }
 };
 
 TEST_F(RemoteJobs, APlanIsShownAndNothingIsDone) {
@@ -35,6 +38,8 @@ TEST_F(RemoteJobs, ReplaysAllThatMatch) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.out, "4 replayed: due now\n");
   EXPECT_EQ(letters("replayed = 1"), 4);
+  EXPECT_EQ(job("selection"),
+            fmt::format("consumer=payments and key!=p-0, up to letter {}", letters_up_to()));
   EXPECT_EQ(job("state"), "done");
   const Ran rest = ask({"dlq", "replay", "--all", "--yes", "-o", "json"}, "operator");
   EXPECT_EQ(rest.code, 0) << rest.err;
