@@ -127,6 +127,10 @@ tl::expected<BulkRequest, HttpResponse> bulk_request(const ApiCall& call, const 
     made.work.query.limit = static_cast<std::size_t>(*number);
     made.selection += fmt::format(", the first {}", *number);
   }
+  if (made.body.up_to) {
+    made.work.query.up_to = made.body.up_to;
+    made.selection += fmt::format(", up to letter {}", *made.body.up_to);
+  }
   if (made.body.rate) {
     made.work.rate = operate::parse_rate(*made.body.rate);
     if (!made.work.rate) {
@@ -140,12 +144,18 @@ HttpResponse plan_answer(const ApiSources& sources, const operate::StoreAccess& 
                          const BulkRequest& request) {
   operate::LetterQuery query = request.work.query;
   query.settled = request.work.act == LetterAct::kReplay;
+  if (!query.up_to) {
+    const auto last = operate::last_letter(access);
+    if (!last) return problem(last.error());
+    query.up_to = *last;
+  }
   const auto plan = operate::group_letters(access, query, kGroupsOfPlan);
   if (!plan) return problem(plan.error());
   json::Writer writer = operate::document("dead_letter_plan");
   writer.member("act", word_of(request.work.act)).member("selection", request.selection);
   writer.member("count", plan->walk.seen)
-      .member("complete", !plan->walk.next || plan->walk.seen == query.limit);
+      .member("complete", !plan->walk.next || plan->walk.seen == query.limit)
+      .member("up_to", *query.up_to);
   writer.member("on_their_way", plan->walk.on_their_way).name("groups").begin_array();
   for (const operate::LetterGroup& group : plan->groups) {
     operate::add_letter_group(

@@ -63,6 +63,21 @@ TEST_F(ApiJobsTest, ADryRunSaysWhatWouldBeDone) {
   EXPECT_EQ(stored(), 3U);
 }
 
+TEST_F(ApiJobsTest, AJobTakesWhatThePlanShowed) {
+  const std::string path = std::string(kDiscard) + "?all=true";
+  const auto plan = post_as(Role::kAdmin, path, "{\"dry_run\":true}");
+  const std::string up_to = text_at(plan.body, "/up_to");
+  EXPECT_EQ(up_to, std::to_string(store_->facets().dead_letters->list({}).value().back().id));
+  finish("late", Finish::To::kDead, "handler.native");
+  const auto again = post_as(Role::kAdmin, path, "{\"dry_run\":true,\"up_to\":" + up_to + "}");
+  EXPECT_EQ(text_at(again.body, "/count"), "3") << again.body;
+  const auto begun = post_as(Role::kAdmin, path, "{\"up_to\":" + up_to + "}");
+  ASSERT_EQ(begun.status, 202) << begun.body;
+  EXPECT_EQ(text_at(begun.body, "/job/selection"), "all, up to letter " + up_to);
+  ASSERT_TRUE(comes_to(text_at(begun.body, "/job/id"), "done"));
+  EXPECT_EQ(stored(), 1U) << "it died after the plan";
+}
+
 TEST_F(ApiJobsTest, AJobReplaysWhatMatches) {
   const auto begun = post_as(Role::kOperator, std::string(kReplay) + "?reason=handler.native",
                              "{\"reason\":\"ticket 7\",\"rate\":\"100/s\"}");
@@ -158,7 +173,7 @@ TEST_F(ApiJobsTest, ARequestThatIsWrongBeginsNothing) {
         Row{"?all=true", "{\"rate\":50}", "\"rate\" must be a string", "such as \"50/s\""},
         Row{"?all=true", "{\"dry_run\":\"yes\"}", "\"dry_run\" must be true or false", nullptr},
         Row{"?all=true", "{\"dryrun\":true}", "the body has an unknown member \"dryrun\"",
-            "there are reason, rate, dry_run"}}) {
+            "there are reason, rate, dry_run, up_to"}}) {
     const auto answer = post_as(Role::kAdmin, std::string(kDiscard) + row.query, row.body);
     EXPECT_EQ(answer.status, 400) << row.query << row.body;
     EXPECT_EQ(text_at(answer.body, "/code"), "R344");

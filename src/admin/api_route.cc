@@ -57,7 +57,10 @@ constexpr QueryParameter kUnlockMembers[] = {
 constexpr QueryParameter kBulkMembers[] = {
     kReasonMember,
     {"rate", "string", "Not faster than this: 50/s, 3/m or 100/h."},
-    {"dry_run", "boolean", "Only say what would be done."}};
+    {"dry_run", "boolean", "Only say what would be done."},
+    {"up_to", "integer",
+     "No letter with an id above this one: the `up_to` of a plan, so that letters that died since "
+     "are left alone."}};
 constexpr QueryParameter kAuditParameters[] = {
     {"limit", "integer", "At most so many."},
     {"before", "string", "The member `next` of the page before this one."}};

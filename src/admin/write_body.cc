@@ -123,6 +123,9 @@ tl::expected<WriteBody, HttpResponse> write_body(const ApiCall& call) {
   const auto token = whole_member(document, "token");
   if (!token) return tl::unexpected(token.error());
   if (*token) body.token = static_cast<std::uint64_t>(**token);
+  const auto up_to = whole_member(document, "up_to");
+  if (!up_to) return tl::unexpected(up_to.error());
+  body.up_to = *up_to;
   if (body.reason.size() > kLongestReason) {
     return tl::unexpected(
         bad_request("the reason is too long", fmt::format("{} bytes at most", kLongestReason)));

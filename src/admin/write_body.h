@@ -14,6 +14,7 @@ struct WriteBody {
   std::string as;
   std::optional<std::string> rate;
   bool dry_run = false;
+  std::optional<std::int64_t> up_to;  // as a plan said it
   // The record as the caller saw it.
   std::optional<std::string> state;
   std::optional<std::uint64_t> token;

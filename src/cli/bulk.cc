@@ -73,10 +73,14 @@ OrEnded<std::optional<Rate>> read_rate(Console& console, const BulkFlags& flags)
                          "a number and a time: 50/s, 3/m or 100/h")});
 }
 
+std::string count_text(const Plan& plan) {
+  return plan.complete ? grouped(plan.count) : "at least " + grouped(plan.count);
+}
+
 std::optional<int> agree(Console& console, const Plan& plan, std::string_view question,
                          std::string_view one, std::string_view many) {
-  if (plan.count == 0) return std::nullopt;
-  std::string line = counted(plan.count, one, many);
+  if (plan.count == 0 && plan.complete) return std::nullopt;
+  std::string line = fmt::format("{} {}", count_text(plan), plan.count == 1 ? one : many);
   if (plan.oldest && plan.newest) {
     line += fmt::format(", from {} to {}", console.time(*plan.oldest), console.time(*plan.newest));
   }
@@ -92,6 +96,7 @@ std::optional<int> agree(Console& console, const Plan& plan, std::string_view qu
 
 void add_plan(json::Writer& writer, const Console& console, const Plan& plan) {
   writer.member("dry_run", console.settings().dry_run).member("matched", plan.count);
+  if (!plan.complete) writer.member("complete", false);
   writer.member("missing", plan.missing);
   if (plan.oldest) writer.member("oldest", console.time(*plan.oldest));
   if (plan.newest) writer.member("newest", console.time(*plan.newest));

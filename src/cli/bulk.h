@@ -57,6 +57,7 @@ OrEnded<std::optional<Rate>> read_rate(Console& console, const BulkFlags& flags)
 // What a verb is about to touch.
 struct Plan {
   std::size_t count = 0;
+  bool complete = true;     // false: there may be more than were counted
   std::size_t missing = 0;  // ids that are not there
   std::optional<StoreTime> oldest;
   std::optional<StoreTime> newest;
@@ -75,6 +76,8 @@ struct Plan {
   static constexpr std::size_t kSamples = 3;
 };
 
+// "at least 5" where not all could be counted.
+std::string count_text(const Plan& plan);
 // The plan on stderr, and the question where one is needed; nothing, or the code to end with.
 // `many`: "dead letters".
 std::optional<int> agree(Console& console, const Plan& plan, std::string_view question,

@@ -49,5 +49,22 @@ TEST(Bulk, APlanKeepsTheEndsAndAFewSamples) {
   EXPECT_EQ(plan.samples, (std::vector<std::string>{"5", "2", "9"}));
 }
 
+TEST(Bulk, APlanThatIsNotCompleteSaysSo) {
+  Console console(quiet());
+  Plan plan;
+  EXPECT_FALSE(agree(console, plan, "Replay?", "dead letter", "dead letters"))
+      << "there is nothing to ask about";
+  json::Writer whole;
+  add_plan(whole.begin_object(), console, plan);
+  EXPECT_EQ(whole.end_object().text().find("complete"), std::string::npos);
+  plan.complete = false;
+  EXPECT_EQ(count_text(plan), "at least 0");
+  EXPECT_EQ(agree(console, plan, "Replay?", "dead letter", "dead letters"), kUsage)
+      << "it asks, and there is no terminal";
+  json::Writer part;
+  add_plan(part.begin_object(), console, plan);
+  EXPECT_NE(part.end_object().text().find("\"complete\":false"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace semel::cli

@@ -111,7 +111,7 @@ int report_replay(Console& console, const Plan& plan, const ReplayReport& sum) {
                     .end_object());
     return code;
   }
-  std::string text = dry_run ? fmt::format("{} would be replayed", grouped(plan.count))
+  std::string text = dry_run ? fmt::format("{} would be replayed", count_text(plan))
                              : fmt::format("{} replayed: due now", grouped(sum.replayed));
   if (sum.skipped_completed > 0) {
     text += fmt::format(", {} skipped: completed meanwhile", grouped(sum.skipped_completed));
@@ -132,7 +132,7 @@ int report_discard(Console& console, const Plan& plan, std::size_t discarded) {
   if (console.text()) {
     const std::string missing =
         plan.missing > 0 ? fmt::format(", {} not there", grouped(plan.missing)) : std::string();
-    console.out(fmt::format("{} {}{}\n", grouped(dry_run ? plan.count : discarded),
+    console.out(fmt::format("{} {}{}\n", dry_run ? count_text(plan) : grouped(discarded),
                             dry_run ? "would be discarded" : "discarded; their records stay closed",
                             missing));
   } else {

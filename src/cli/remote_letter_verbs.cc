@@ -43,10 +43,10 @@ constexpr LetterVerb kReplayVerb{LetterAct::kReplay, "replay", "Replay", "replay
 constexpr LetterVerb kDiscardVerb{LetterAct::kDiscard, "discard", "Discard", "discarded"};
 
 std::optional<int> agree_to(Console& console, const LetterVerb& verb, const Plan& plan) {
-  return agree(
-      console, plan,
-      fmt::format("{} {}?", verb.asked, counted(plan.count, "dead letter", "dead letters")),
-      "dead letter", "dead letters");
+  return agree(console, plan,
+               fmt::format("{} {} {}?", verb.asked, count_text(plan),
+                           plan.count == 1 ? "dead letter" : "dead letters"),
+               "dead letter", "dead letters");
 }
 
 int report(Console& console, const LetterVerb& verb, const Plan& plan, const ReplayReport& sum) {
@@ -109,12 +109,13 @@ int change_by_ids(Console& console, Remote& run, const DlqFlags& flags, const Le
   return report(console, verb, plan, sum);
 }
 
-// Looks at a job until it is over. The first SIGINT or SIGTERM cancels it; the second leaves it.
+// Begins a job and looks at it until it is over. The first SIGINT or SIGTERM cancels it; the second
+// leaves it. A signal that comes while the run is being asked counts too.
 class JobWatch {
  public:
-  JobWatch(Console& console, Remote& run, std::int64_t id)
-      : console_(console), run_(run), path_(fmt::format("jobs/{}", id)), id_(id) {}
+  JobWatch(Console& console, Remote& run) : console_(console), run_(run) {}
 
+  Result<void> begin(const std::string& path, const json::Writer& body);
   // The job when it is over, or an end.
   OrEnded<JsonView> wait();
 
@@ -122,13 +123,15 @@ class JobWatch {
   void signalled();
   void cancel_where_asked();
   void tell(const JsonView& job);
+  int lost();
+  std::string path() const { return fmt::format("jobs/{}", id_.load()); }
 
   Console& console_;
   Remote& run_;
-  const std::string path_;
-  const std::int64_t id_;
+  std::atomic<std::int64_t> id_{0};  // 0: not known yet
   bool cancels_ = false;
   steady_clock::time_point told_ = steady_clock::now();
+  std::string progress_ = "nothing was seen of it";  // the last that is known
   system::EventFd event_;
   std::atomic<int> signals_{0};
   compose::SignalDrain drain_{[this](int) { signalled(); }};
@@ -137,18 +140,28 @@ class JobWatch {
 // On a thread of its own: a run that hangs keeps nobody from leaving.
 void JobWatch::signalled() {
   if (++signals_ > 1) {
-    console_.note(fmt::format("job {} is left to the run: GET /api/v1/{}", id_, path_));
+    console_.note(
+        id_ == 0 ? std::string("a job may have begun: GET /api/v1/jobs")
+                 : fmt::format("job {} is left to the run: GET /api/v1/{}", id_.load(), path()));
     ::_exit(kInterrupted);
   }
   event_.signal();
 }
 
+Result<void> JobWatch::begin(const std::string& path, const json::Writer& body) {
+  const auto begun = run_.post(path, body);
+  if (!begun) return failure(begun.error());
+  id_ = begun->object("job").number("id").value_or(0);
+  console_.note(fmt::format("job {} of the run: Ctrl-C cancels it", id_.load()));
+  return {};
+}
+
 void JobWatch::cancel_where_asked() {
   if (signals_ == 0 || std::exchange(cancels_, true)) return;
   json::Writer body;
-  const auto done = run_.post(path_ + "/cancel", body.begin_object().end_object());
+  const auto done = run_.post(path() + "/cancel", body.begin_object().end_object());
   if (done) {
-    console_.note(fmt::format("job {} is being cancelled", id_));
+    console_.note(fmt::format("job {} is being cancelled", id_.load()));
   } else if (done.error().code != "R348") {  // which says that it is over already
     console_.fail(done.error());
   }
@@ -161,26 +174,38 @@ void JobWatch::tell(const JsonView& job) {
                      : "counting";
   const std::string why = job.text("why");
   if (!why.empty()) line += fmt::format(", {}: {}", job.text("state"), printable(why));
+  progress_ = line;
   console_.progress(line);
   if (console_.err_is_terminal() || steady_clock::now() - told_ < kBetweenTold) return;
   told_ = steady_clock::now();
   console_.note(line);
 }
 
+// A job ends with its run. What it has done stays done, and that may be a part.
+int JobWatch::lost() {
+  return console_.fail(
+      kPartly,
+      fmt::format("the run was started again and does not know job {} any more; last seen: {}", id_,
+                  progress_),
+      "GET /api/v1/audit says how it ended; what still matches can be asked for again");
+}
+
 OrEnded<JsonView> JobWatch::wait() {
   auto answered = steady_clock::now();
   for (;;) {
     cancel_where_asked();
-    const auto document = run_.get(path_);
+    const auto document = run_.get(path());
     if (document) {
       answered = steady_clock::now();
       JsonView job = document->object("job");
       if (!job.text("ended_at").empty()) return job;
       tell(job);
+    } else if (is_missing(document.error())) {
+      return ended(lost());
     } else if (document.error().kind != ErrorKind::kUnavailable ||
                steady_clock::now() - answered > kSilence) {
       Error error = document.error();
-      error.message += fmt::format("; what became of job {} is not known", id_);
+      error.message += fmt::format("; what became of job {} is not known", id_.load());
       return ended(console_.fail(error));
     }
     pollfd signalled{event_.get(), POLLIN, 0};
@@ -189,9 +214,15 @@ OrEnded<JsonView> JobWatch::wait() {
   }
 }
 
+struct JobPlan {
+  Plan shown;
+  // The job takes no letter that died after the plan.
+  std::optional<std::int64_t> up_to;
+};
+
 // What the job would do; samples of it are asked for too.
-OrEnded<Plan> plan_of(Console& console, Remote& run, const DlqFlags& flags,
-                      const std::string& path) {
+OrEnded<JobPlan> plan_of(Console& console, Remote& run, const DlqFlags& flags,
+                         const std::string& path) {
   json::Writer body;
   body.begin_object().member("dry_run", true);
   const auto answer = run.post(path, body.end_object());
@@ -209,17 +240,24 @@ OrEnded<Plan> plan_of(Console& console, Remote& run, const DlqFlags& flags,
     plan.newest = std::max(one.newest, plan.newest.value_or(one.newest));
   }
   plan.count = answer->count("count");
-  if (!answer->flag("complete")) console.note("there are more than could be counted in time:");
+  plan.complete = answer->flag("complete");
+  if (!plan.complete) {
+    console.warn(
+        fmt::format("semel: not all could be counted in time: at least {}, and all that "
+                    "match are meant",
+                    grouped(plan.count)));
+  }
   if (const std::size_t on_their_way = answer->count("on_their_way"); on_their_way > 0) {
     console.note(fmt::format("{} on their way since an earlier replay", grouped(on_their_way)));
   }
-  return plan;
+  return JobPlan{std::move(plan), answer->number("up_to")};
 }
 
 // The exit code after a job.
 int report_job(Console& console, const LetterVerb& verb, Plan plan, const JsonView& job) {
   const operate::LetterProgress progress = progress_from(job);
   plan.count = progress.total.value_or(progress.taken());
+  plan.complete = true;
   const int code =
       report(console, verb, plan,
              {progress.done, progress.skipped_completed, progress.skipped_conflict, progress.gone});
@@ -238,18 +276,23 @@ int change_by_job(Console& console, Remote& run, const DlqFlags& flags, const Le
   QueryText query = letter_query(fmt::format("dead-letters:{}", verb.word), flags);
   query.add("all", flags.all ? "true" : "");
   if (flags.bulk.limit > 0) query.add("limit", std::to_string(flags.bulk.limit));
-  auto plan = plan_of(console, run, flags, query.text());
-  if (!plan) return plan.error().code;
-  if (const auto code = agree_to(console, verb, *plan)) return *code;
-  if (plan->count == 0 || console.settings().dry_run) return report(console, verb, *plan, {});
+  auto made = plan_of(console, run, flags, query.text());
+  if (!made) return made.error().code;
+  Plan& plan = made->shown;
+  if (const auto code = agree_to(console, verb, plan)) return *code;
+  if (console.settings().dry_run || (plan.count == 0 && plan.complete)) {
+    const int code = report(console, verb, plan, {});
+    return plan.complete ? code : kOk;
+  }
   json::Writer body = body_with_reason(flags.bulk);
+  if (made->up_to) body.member("up_to", *made->up_to);
   if (flags.bulk.rate) body.member("rate", *flags.bulk.rate);
-  const auto begun = run.post(query.text(), body.end_object());
-  if (!begun) return console.fail(begun.error());
-  const std::int64_t id = begun->object("job").number("id").value_or(0);
-  console.note(fmt::format("job {} of the run: Ctrl-C cancels it", id));
-  const auto job = JobWatch(console, run, id).wait();
-  return job ? report_job(console, verb, *std::move(plan), *job) : job.error().code;
+  JobWatch watch(console, run);
+  if (const auto begun = watch.begin(query.text(), body.end_object()); !begun) {
+    return console.fail(begun.error());
+  }
+  const auto job = watch.wait();
+  return job ? report_job(console, verb, std::move(plan), *job) : job.error().code;
 }
 
 }  // namespace

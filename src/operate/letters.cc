@@ -1,6 +1,7 @@
 #include "operate/letters.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -170,6 +171,28 @@ std::string query_text(const LetterQuery& query, std::string_view where) {
 Result<LetterWalk> walk_letters(const StoreAccess& access, const LetterQuery& query,
                                 const std::function<void(const DeadLetter&)>& see) {
   return Walk(access, query).run(see);
+}
+
+// Stores list from the oldest on: the end is found by halving, with few short lists.
+Result<std::int64_t> last_letter(const StoreAccess& access) {
+  constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
+  DeadLetterFilter filter;
+  filter.limit = 1;
+  std::int64_t last = 0;        // a letter that is there
+  std::int64_t end = kHighest;  // there is none above it
+  for (bool ended = false; last < end;) {
+    filter.after = ended ? last + (end - last) / 2 : last * 2;
+    const auto page = access.facets.dead_letters->list(filter);
+    if (!page) return failure(page.error());
+    if (page->empty()) {
+      end = filter.after;
+      ended = true;
+    } else {
+      last = page->front().id;
+      ended = ended || last > kHighest / 2;
+    }
+  }
+  return last;
 }
 
 Result<LetterGroups> group_letters(const StoreAccess& access, const LetterQuery& query,

@@ -52,6 +52,9 @@ struct LetterWalk {
 Result<LetterWalk> walk_letters(const StoreAccess& access, const LetterQuery& query,
                                 const std::function<void(const DeadLetter&)>& see);
 
+// The id above which there are no letters now, of any consumer.
+Result<std::int64_t> last_letter(const StoreAccess& access);
+
 // The query as a filter of the commands would say it; "all" where it narrows nothing.
 std::string query_text(const LetterQuery& query, std::string_view where);
 

@@ -126,6 +126,22 @@ TEST_F(LetterWalkTest, LettersOfOtherConsumersAreCountedUnlessTheyAreNamed) {
   EXPECT_EQ(walk(query).size(), 2U);
 }
 
+TEST_F(LetterWalkTest, TheLastLetterIsFoundAlsoBehindGaps) {
+  const StoreAccess access{config_, *store_, store_->facets()};
+  EXPECT_EQ(last_letter(access), 0);
+  DeadLetters& letters = *store_->facets().dead_letters;
+  for (int count = 1; count < 20; ++count) {
+    add("elsewhere", "handler.native", "one", 1, 0);
+    const std::int64_t last = letters.list({}).value().back().id;
+    EXPECT_EQ(last_letter(access), last);
+    if (count % 3 == 0) {
+      const std::int64_t first = letters.list({}).value().front().id;
+      ASSERT_TRUE(letters.discard({&first, 1}));
+      EXPECT_EQ(last_letter(access), last);
+    }
+  }
+}
+
 TEST_F(LetterWalkTest, GroupsAreByConsumerReasonAndCause) {
   add("payments", "handler.native", "one", 2, 1'000);
   add("refunds", "handler.native", "one", 1, 0);

@@ -13,6 +13,9 @@ class RemoteJobs : public RemoteScene {
         run_->get("/api/v1/jobs", {"Authorization: Bearer a token with the role read"}).body,
         fmt::format("/jobs/0/{}", member));
   }
+  std::int64_t letters_up_to() const {
+    return scene_.number("SELECT max(id) FROM semel_dead_letter");
+  }
 };
 
 TEST_F(RemoteJobs, APlanIsShownAndNothingIsDone) {
@@ -35,6 +38,8 @@ TEST_F(RemoteJobs, ReplaysAllThatMatch) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.out, "4 replayed: due now\n");
   EXPECT_EQ(letters("replayed = 1"), 4);
+  EXPECT_EQ(job("selection"),
+            fmt::format("consumer=payments and key!=p-0, up to letter {}", letters_up_to()));
   EXPECT_EQ(job("state"), "done");
   const Ran rest = ask({"dlq", "replay", "--all", "--yes", "-o", "json"}, "operator");
   EXPECT_EQ(rest.code, 0) << rest.err;
@@ -59,6 +64,29 @@ TEST_F(RemoteJobs, AnInterruptCancelsTheJob) {
   EXPECT_EQ(letters("replayed = 1"), 1);
 }
 
+// The run has the job before the command has the answer.
+TEST_F(RemoteJobs, AnInterruptBeforeTheAnswerCancelsTheJob) {
+  Program program(asking({"dlq", "replay", "--all", "--rate", "1/h", "--yes"}));
+  ASSERT_TRUE(comes_true([&] { return job("id") != "(absent)"; })) << program.err();
+  program.signal(SIGINT);
+  const Ran ran = program.wait();
+  EXPECT_EQ(ran.code, 3) << ran.err;
+  EXPECT_NE(ran.err.find(" of the run: Ctrl-C cancels it"), std::string::npos) << ran.err;
+  EXPECT_EQ(job("state"), "cancelled");
+}
+
+TEST_F(RemoteJobs, ARunThatHangsKeepsNobodyFromLeaving) {
+  Program program(asking({"dlq", "replay", "--all", "--rate", "1/h", "--yes"}));
+  ASSERT_TRUE(tells(program, " of the run: Ctrl-C cancels it")) << program.err();
+  run_->program().signal(SIGSTOP);
+  program.signal(SIGINT);
+  program.signal(SIGTERM);
+  const Ran ran = program.wait();
+  run_->program().signal(SIGCONT);
+  EXPECT_EQ(ran.code, 130) << ran.err;
+  EXPECT_NE(ran.err.find("is left to the run: GET /api/v1/jobs/"), std::string::npos) << ran.err;
+}
+
 TEST_F(RemoteJobs, AJobThatSomebodyElseEndsIsTold) {
   Program program(asking({"dlq", "replay", "--all", "--rate", "1/h", "--yes"}));
   ASSERT_TRUE(comes_true([&] { return job("done") == "1"; })) << program.err();
@@ -78,6 +106,23 @@ TEST_F(RemoteJobs, ARunThatEndsEndsTheCommand) {
   program.signal(SIGTERM);
   const Ran ran = program.wait();
   EXPECT_EQ(ran.code, 130) << ran.err;
+}
+
+TEST_F(RemoteJobs, ARunThatIsStartedAgainHasDoneAPart) {
+  Program program(asking({"dlq", "replay", "--all", "--rate", "1/h", "--yes"}));
+  ASSERT_TRUE(comes_true([&] { return job("done") == "1"; })) << program.err();
+  run_->program().signal(SIGKILL);
+  run_->program().wait();
+  const std::string free_port = "127.0.0.1:0";
+  std::string config = contents_of(scene_.config());
+  config.replace(config.find(free_port), free_port.size(),
+                 fmt::format("127.0.0.1:{}", run_->port()));
+  write_file(scene_.config(), config);
+  const Program again({"run", scene_.config()});
+  const Ran ran = program.wait();
+  EXPECT_EQ(ran.code, 3) << ran.err << again.err();
+  EXPECT_NE(ran.err.find("does not know job"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("GET /api/v1/audit"), std::string::npos) << ran.err;
 }
 
 }  // namespace
