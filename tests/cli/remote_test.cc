@@ -4,6 +4,7 @@
 #include "tests/cli/remote_scene.h"
 #include "tests/support/http_server.h"
 #include "tests/support/server_address.h"
+#include "tests/support/waiting.h"
 
 namespace semel::test {
 namespace {
@@ -26,8 +27,13 @@ TEST_F(RemoteTest, ShowsWhatTheStoreShows) {
       for (const char* time : {"iso", "raw"}) {
         Words words = command;
         words.insert(words.end(), {"-o", format, "--time", time});
-        const Ran opened = scene_.semel(words);
-        const Ran asked = ask(words);
+        // A run that is busy may not say in time that it is there.
+        Ran opened, asked;
+        (void)test::comes_true([&] {
+          opened = scene_.semel(words);
+          asked = ask(words);
+          return asked.out == opened.out;
+        });
         const std::string what = fmt::format("{}", fmt::join(words, " "));
         EXPECT_EQ(asked.code, opened.code) << what << asked.err;
         EXPECT_EQ(asked.out, opened.out) << what;
