@@ -2,7 +2,7 @@
 #
 #   semel_room(core DEPENDS base SOURCES x.cc TESTS x_test.cc LINK fmt::fmt)
 #
-# DEPENDS names the rooms it may know; LINK is what only it may see. TEST_PROGRAM (default: unit) and
+# DEPENDS names the rooms it may know; LINK is what only it may see, TEST_LINK what only its tests may. TEST_PROGRAM (default: unit) and
 # TEST_BUILDS place the tests (SemelTests.cmake).
 include(GNUInstallDirs)
 
@@ -64,7 +64,7 @@ function(semel_pch target)
 endfunction()
 
 function(semel_room name)
-  cmake_parse_arguments(R "" "TEST_PROGRAM" "DEPENDS;SOURCES;TESTS;LINK;TEST_DEPENDS;TEST_BUILDS" ${ARGN})
+  cmake_parse_arguments(R "" "TEST_PROGRAM" "DEPENDS;SOURCES;TESTS;LINK;TEST_LINK;TEST_DEPENDS;TEST_BUILDS" ${ARGN})
   add_library(semel_${name} STATIC ${R_SOURCES})
   add_library(Semel::${name} ALIAS semel_${name})
   list(TRANSFORM R_DEPENDS PREPEND semel_ OUTPUT_VARIABLE depends)
@@ -78,6 +78,6 @@ function(semel_room name)
       set(R_TEST_PROGRAM unit)
     endif()
     semel_test_suite(${name} PROGRAM ${R_TEST_PROGRAM} BUILDS ${R_TEST_BUILDS} SOURCES ${R_TESTS}
-                     DEPENDS ${name} ${R_TEST_DEPENDS} LINK ${R_LINK})
+                     DEPENDS ${name} ${R_TEST_DEPENDS} LINK ${R_LINK} ${R_TEST_LINK})
   endif()
 endfunction()
