@@ -42,10 +42,12 @@ std::size_t utf8_length(std::string_view text) noexcept {
 bool is_utf8(std::string_view text) noexcept {
   for (;;) {
     text.remove_prefix(ascii_words(text));
-    if (text.empty()) return true;
-    const std::size_t length = utf8_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
+    do {
+      if (text.empty()) return true;
+      const std::size_t length = utf8_length(text);
+      if (length == 0) return false;
+      text.remove_prefix(length);
+    } while (!text.empty() && (static_cast<unsigned char>(text.front()) & 0x80) != 0);
   }
 }
 
