@@ -14,7 +14,7 @@ set(SEMEL_ADAPTERS
   "POSTGRES|the PostgreSQL store|postgres" "MYSQL|the MariaDB and MySQL store|mysql"
   "REDIS|the Redis store and front window|redis" "YAML|the runner, the producer and the config|yaml"
   "KAFKA|the Kafka source and handler|kafka" "RABBITMQ|the RabbitMQ source and handler|rabbitmq"
-  "HTTP|the HTTP handler|http" "ADMIN|the HTTP listener of a run|admin" "PROGRAM|the program semel|program")
+  "HTTP|the HTTP handler and traces|http" "ADMIN|the HTTP listener of a run|admin" "PROGRAM|the program semel|program")
 # Only a runner can use these, and it needs a config.
 set(SEMEL_PARTS_OF_THE_RUNNER KAFKA RABBITMQ HTTP ADMIN PROGRAM)
 
@@ -95,10 +95,11 @@ set(SEMEL_BRINGS_REDIS clients/redis stores/redis redis_client redis)
 set(SEMEL_BRINGS_KAFKA clients/kafka sources/kafka handlers/kafka kafka_client kafka kafka_handler)
 set(SEMEL_BRINGS_RABBITMQ clients/rabbitmq sources/rabbitmq handlers/rabbitmq rabbitmq_client rabbitmq
                           rabbitmq_handler)
+# The room of traces stays: src/traces/http_post_absent.cc sends nowhere.
 set(SEMEL_BRINGS_HTTP handlers/http http_handler)
 # Its room stays, and its API with it: src/admin/http_server_absent.cc listens nowhere.
-set(SEMEL_BRINGS_ADMIN PkgConfig::MICROHTTPD)
-set(SEMEL_BRINGS_PROGRAM cli)
+set(SEMEL_BRINGS_ADMIN PkgConfig::MICROHTTPD PkgConfig::GNUTLS)
+set(SEMEL_BRINGS_PROGRAM clients/api cli api_client)
 set(SEMEL_BRINGS_YAML "")
 set(SEMEL_ABSENT "")
 foreach(adapter IN LISTS SEMEL_MISSING)
@@ -106,7 +107,7 @@ foreach(adapter IN LISTS SEMEL_MISSING)
 endforeach()
 # All else in src/ is the runner's.
 set(SEMEL_ROOMS_OF_A_LOOP base system core strategies guard stores/memory stores/sql stores/sqlite stores/postgres
-                          stores/mysql clients/redis stores/redis)
+                          stores/mysql clients/redis stores/redis testing)
 
 # semel_builds(VARIABLE ROOM): whether this folder of src/ is built.
 function(semel_builds variable room)
@@ -115,6 +116,13 @@ function(semel_builds variable room)
     set(builds OFF)
   endif()
   set(${variable} ${builds} PARENT_SCOPE)
+endfunction()
+
+# semel_left_out(TARGET SOURCE): one file of a library is not compiled.
+function(semel_left_out target source)
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources EXCLUDE REGEX "^(.*/)?${source}$")
+  set_property(TARGET ${target} PROPERTY SOURCES ${sources})
 endfunction()
 
 # semel_instead(TARGET SOURCE INSTEAD): one file of a library is compiled instead of another.

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include <semel/bytes.h>
+#include <semel/environment.h>
 #include <semel/front.h>
 #include <semel/guard_claim.h>
 #include <semel/handler.h>
@@ -72,6 +73,7 @@ struct GuardOptions {
   // guard keeps asking the store whether the window's content still counts. Not on a borrowed
   // connection.
   std::shared_ptr<FrontWindow> front{};
+  Environment* environment = nullptr;  // null: system_environment(); borrowed
 };
 
 // One message of a batch. The key is borrowed for the call.
@@ -178,6 +180,7 @@ class Guard {
   [[nodiscard]] Result<Begun> begin(BytesView key, const Fingerprint& fingerprint);
 
  private:
+  friend struct GuardAccess;
   using EachInTransaction = std::function<Verdict(std::size_t, Transaction&)>;
   using EachPlain = std::function<Verdict(std::size_t, const Attempt&)>;
   using EachWork = std::variant<EachInTransaction, EachPlain>;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,6 +39,8 @@ namespace core {
 class Intake;
 }
 
+struct DeliverySpan;
+
 class Message {
  public:
   struct Parts {
@@ -49,6 +52,7 @@ class Message {
     std::string type;          // what kind of event it is, where the source knows; else empty
     Headers headers;
     std::optional<std::chrono::milliseconds> age;  // by the broker's clock; none when not known
+    std::shared_ptr<const DeliverySpan> span{};    // null: it is not traced
   };
 
   explicit Message(Parts parts) noexcept : parts_(std::move(parts)) {}
@@ -63,6 +67,8 @@ class Message {
   const std::string& type() const noexcept { return parts_.type; }
   const Headers& headers() const noexcept { return parts_.headers; }
   std::optional<std::chrono::milliseconds> age() const noexcept { return parts_.age; }
+  // Its delivery's span (trace.h): the parent of what a handler traces itself. Null: not traced.
+  const std::shared_ptr<const DeliverySpan>& span() const noexcept { return parts_.span; }
   std::optional<BytesView> header(std::string_view name) const noexcept {
     return find_header(parts_.headers, name);
   }

@@ -1,6 +1,7 @@
 // Everything a user includes.
 #pragma once
 
+#include <semel/consumer.h>
 #include <semel/front.h>
 #include <semel/guarantee.h>
 #include <semel/guard.h>
@@ -21,6 +22,7 @@
 #include <semel/step_spec.h>
 #include <semel/steps.h>
 #include <semel/store.h>
+#include <semel/trace.h>
 #include <semel/transaction.h>
 #include <semel/verdict.h>
 #include <semel/version.h>

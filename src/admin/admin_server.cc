@@ -7,7 +7,8 @@
 #include <variant>
 
 #include "admin/http_server.h"
-#include "admin/letter_pages.h"
+#include "admin/page_parts.h"
+#include "admin/pages.h"
 #include "admin/problem.h"
 #include "base/ascii.h"
 #include "base/text_encoding.h"
@@ -22,7 +23,8 @@ constexpr const char* kHtml = "text/html; charset=utf-8";
 constexpr const char* kCss = "text/css; charset=utf-8";
 constexpr const char* kJavaScript = "text/javascript; charset=utf-8";
 constexpr const char* kPaths =
-    "not found; there are /, /dead-letters, /metrics, /livez, /readyz, /startupz and "
+    "not found; there are /, /record, /dead-letters, /stuck, /live, /doctor, /audit, /metrics, "
+    "/livez, /readyz, /startupz and "
     "/api/openapi.json\n";
 constexpr const char* kOtherHost =
     "the Host header must be localhost or an address of this machine";
@@ -73,22 +75,27 @@ HttpResponse unauthorized(const char* scheme) {
   return refused;
 }
 
-// It loads nothing from elsewhere, and stands in no frame.
-HttpResponse as_page(HttpResponse page) {
-  page.headers.emplace_back(
-      "Content-Security-Policy",
-      "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
-      "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+constexpr const char* kPolicies[] = {
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"};
+
+// It loads nothing from elsewhere, sends a form nowhere but here, and stands in no frame.
+HttpResponse as_page(HttpResponse page, bool has_form = false) {
+  page.headers.emplace_back("Content-Security-Policy", kPolicies[has_form ? 1 : 0]);
   page.headers.emplace_back("Referrer-Policy", "no-referrer");
   return page;
 }
 
-HttpReply as_page(HttpReply reply) {
-  if (auto* response = std::get_if<HttpResponse>(&reply)) return as_page(std::move(*response));
+HttpReply as_page(HttpReply reply, bool has_form) {
+  if (auto* response = std::get_if<HttpResponse>(&reply)) {
+    return as_page(std::move(*response), has_form);
+  }
   auto& task = std::get<HttpTask>(reply);
-  task.refused = as_page(std::move(task.refused));
-  task.late = as_page(std::move(task.late));
-  task.run = [run = std::move(task.run)] { return as_page(run()); };
+  task.refused = as_page(std::move(task.refused), has_form);
+  task.late = as_page(std::move(task.late), has_form);
+  task.run = [run = std::move(task.run), has_form] { return as_page(run(), has_form); };
   return reply;
 }
 
@@ -100,7 +107,7 @@ class MonitoringServer final : public AdminServer {
         api_(Api::create(sources_.api)) {}
 
   Result<void> start() {
-    auto server = HttpServer::open({.listen = options_.listen},
+    auto server = HttpServer::open({.listen = options_.listen, .tls = options_.tls},
                                    [this](const HttpRequest& request) { return answer(request); });
     if (!server) return failure(std::move(server.error()));
     server_ = std::move(*server);
@@ -173,19 +180,19 @@ HttpReply MonitoringServer::guarded(HttpReply reply) {
 std::optional<HttpReply> MonitoringServer::to_page(const HttpRequest& request) {
   if (request.method != "GET" && request.method != "HEAD") return std::nullopt;
   if (names_another_host(request)) return std::nullopt;
+  const Page* const found = find_page(request.path);
+  if (found == nullptr) return std::nullopt;
   const auto caller = caller_of(request);
-  auto reply = letter_page(request, caller.value_or(Caller{}), sources_.api);
-  if (!reply) return std::nullopt;
   if (!caller) return guarded(unauthorized(kBasic));
   // A link of another site may be followed; an image of one asks nothing.
   if (request.header("Sec-Fetch-Site").value_or("none") == "cross-site" &&
-      request.header("Sec-Fetch-Dest").value_or("") != "document") {
+      (found->acts || request.header("Sec-Fetch-Dest").value_or("") != "document")) {
     return guarded(text_response(403, "a page of another site asks\n"));
   }
   if (auto refused = api_->refusal_of_rate(*caller)) {
-    return guarded(as_page(readable(*std::move(refused))));
+    return guarded(as_page(page::readable(*std::move(refused))));
   }
-  return guarded(as_page(*std::move(reply)));
+  return guarded(as_page(page_reply(*found, request, *caller, sources_.api), found->has_form));
 }
 
 HttpResponse MonitoringServer::route(const HttpRequest& request) const {
@@ -198,7 +205,8 @@ HttpResponse MonitoringServer::route(const HttpRequest& request) const {
   if (request.path == "/") return page(request);
   if (request.path == "/style.css") return {200, kCss, std::string(page_style()), {}};
   if (request.path == "/page.js") return {200, kJavaScript, std::string(page_script()), {}};
-  if (request.path == "/act.js") return {200, kJavaScript, std::string(act_script()), {}};
+  if (request.path == "/act.js") return {200, kJavaScript, std::string(page::act_script()), {}};
+  if (request.path == "/keys.js") return {200, kJavaScript, std::string(page::keys_script()), {}};
   if (request.path == "/metrics") return metrics(request);
   if (request.path == "/livez") return text_response(200, "alive\n");
   if (request.path == "/readyz" || request.path == "/startupz") return health(request);

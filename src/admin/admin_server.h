@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include <semel/result.h>
 
 #include "admin/api.h"
+#include "admin/http_tls.h"
 #include "base/listen_address.h"
 #include "core/role.h"
 
@@ -27,6 +29,7 @@ struct AdminOptions {
     core::Role role = core::Role::kRead;
   };
   std::vector<Token> tokens;
+  std::optional<HttpTls> tls;  // none: plain HTTP
 };
 
 // `metrics`, and of `api` readiness and overview, are called on the server's thread too: they must
@@ -38,7 +41,7 @@ struct AdminSources {
 
 class AdminServer {
  public:
-  // Listens at once. Errors: R340.
+  // Listens at once. Errors: R340, R363.
   static Result<std::unique_ptr<AdminServer>> open(AdminOptions options, AdminSources sources);
   // Nothing is called any more after it.
   virtual ~AdminServer() = default;

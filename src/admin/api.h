@@ -13,11 +13,13 @@
 #include <semel/result.h>
 #include <semel/store.h>
 
+#include "admin/age_picture.h"
 #include "admin/http_message.h"
 #include "admin/overview.h"
 #include "admin/readiness.h"
 #include "config/config.h"
 #include "core/role.h"
+#include "telemetry/recent_deliveries.h"
 
 namespace semel::admin {
 
@@ -32,6 +34,7 @@ struct Backlog {
 // Where the API looks. Called on several threads.
 struct ApiSources {
   const config::Config* config = nullptr;  // borrowed
+  std::string store_name;                  // as people name it: "sqlite ./semel.db"
   std::function<Overview()> overview;
   std::function<Readiness()> readiness;
   std::function<Backlog(std::string_view consumer)> backlog;
@@ -40,6 +43,10 @@ struct ApiSources {
   // has none now.
   std::function<bool(const std::function<void(Store&)>& use)> with_store;
   Jobs* jobs = nullptr;  // borrowed
+  // How the last deliveries of this process ended; null: nobody keeps them. Borrowed.
+  const telemetry::RecentDeliveries* recent = nullptr;
+  // Of the duplicates of a consumer; empty: nobody counts them.
+  std::function<DuplicateAges(const std::string& consumer)> duplicate_ages;
   // Examines store and brokers; a JSON document.
   std::function<Result<std::string>(Store&)> doctor;
 };

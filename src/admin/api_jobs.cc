@@ -15,6 +15,7 @@
 #include "admin/jobs.h"
 #include "admin/letter_filters.h"
 #include "admin/problem.h"
+#include "admin/shown.h"
 #include "admin/write_body.h"
 #include "base/iso_time.h"
 #include "base/json.h"
@@ -36,7 +37,7 @@ constexpr int kAccepted = 202;
 
 std::string_view word_of(LetterAct act) { return act == LetterAct::kReplay ? "replay" : "discard"; }
 
-void add_job(json::Writer& writer, const JobView& job) {
+void add_job(json::Writer& writer, const JobView& job, const core::Disclosure& shows) {
   const operate::LetterProgress& progress = job.progress;
   writer.begin_object().member("id", job.id).member("act", word_of(job.act));
   writer.member("selection", job.selection).member("state", to_string(job.state));
@@ -51,7 +52,13 @@ void add_job(json::Writer& writer, const JobView& job) {
   writer.member("skipped_completed", progress.skipped_completed);
   writer.member("skipped_conflict", progress.skipped_conflict).member("gone", progress.gone);
   writer.member("on_their_way", progress.on_their_way);
-  if (!progress.last_error.empty()) writer.member("last_error", progress.last_error);
+  if (!progress.last_error.empty()) {
+    if (shows.errors == core::Disclosure::Errors::kText) {
+      writer.member("last_error", progress.last_error);
+    } else {
+      writer.member("last_error_bytes", progress.last_error.size());
+    }
+  }
   if (!job.rate.empty()) writer.member("rate", job.rate);
   writer.bytes("reason", job.reason).member("began_by", job.began_by);
   writer.member("began_at", iso_time(job.began_at));
@@ -59,10 +66,10 @@ void add_job(json::Writer& writer, const JobView& job) {
   writer.end_object();
 }
 
-HttpResponse job_answer(const JobView& job) {
+HttpResponse job_answer(const JobView& job, const ApiSources& sources) {
   json::Writer writer = operate::document("job");
   writer.name("job");
-  add_job(writer, job);
+  add_job(writer, job, shown_in_lists(sources));
   writer.end_object();
   return json_answer(writer.text());
 }
@@ -92,7 +99,7 @@ tl::expected<BulkRequest, HttpResponse> bulk_request(const ApiCall& call, const 
   auto body = write_body(call);
   if (!body) return tl::unexpected(std::move(body.error()));
   if (auto refusal = refusal_of_empty(call)) return tl::unexpected(*std::move(refusal));
-  auto query = letter_query(call);
+  auto query = letter_query(call, sources);
   if (!query) return tl::unexpected(std::move(query.error()));
   if (auto refusal = refusal_of_consumer(sources, *query)) {
     return tl::unexpected(*std::move(refusal));
@@ -129,7 +136,8 @@ tl::expected<BulkRequest, HttpResponse> bulk_request(const ApiCall& call, const 
   return made;
 }
 
-HttpResponse plan_answer(const operate::StoreAccess& access, const BulkRequest& request) {
+HttpResponse plan_answer(const ApiSources& sources, const operate::StoreAccess& access,
+                         const BulkRequest& request) {
   operate::LetterQuery query = request.work.query;
   query.settled = request.work.act == LetterAct::kReplay;
   const auto plan = operate::group_letters(access, query, kGroupsOfPlan);
@@ -141,7 +149,7 @@ HttpResponse plan_answer(const operate::StoreAccess& access, const BulkRequest& 
   writer.member("on_their_way", plan->walk.on_their_way).name("groups").begin_array();
   for (const operate::LetterGroup& group : plan->groups) {
     operate::add_letter_group(
-        writer, [](StoreTime time) { return iso_time(time); }, group);
+        writer, [](StoreTime time) { return iso_time(time); }, group, shown_in_lists(sources));
   }
   writer.end_array().member("ungrouped", plan->ungrouped).end_object();
   return json_answer(writer.text());
@@ -172,7 +180,7 @@ HttpResponse begin_job(const ApiCall& call, const ApiSources& sources,
     end_act(access, *id, "nothing done: " + begun.error().message);
     return problem(begun.error());
   }
-  HttpResponse answer = job_answer(*begun);
+  HttpResponse answer = job_answer(*begun, sources);
   answer.status = kAccepted;
   return answer;
 }
@@ -181,7 +189,7 @@ HttpResponse bulk_answer(const ApiCall& call, const ApiSources& sources, LetterA
   auto request = bulk_request(call, sources, act);
   if (!request) return std::move(request.error());
   return with_dead_letters(sources, [&](const operate::StoreAccess& access) {
-    if (request->body.dry_run) return plan_answer(access, *request);
+    if (request->body.dry_run) return plan_answer(sources, access, *request);
     return begin_job(call, sources, access, *std::move(request));
   });
 }
@@ -214,7 +222,7 @@ HttpResponse with_job(
       }
       const auto changed = change(*job, *body);
       if (!changed) return ActEnd{no_job(call.path[0]), "nothing done: it is gone"};
-      return ActEnd{job_answer(*changed), std::string(to_string(changed->state))};
+      return ActEnd{job_answer(*changed, sources), std::string(to_string(changed->state))};
     });
   });
 }
@@ -232,17 +240,18 @@ HttpResponse discard_dead_letters(const ApiCall& call, const ApiSources& sources
 }
 
 HttpResponse list_jobs(const ApiCall&, const ApiSources& sources) {
+  const core::Disclosure shows = shown_in_lists(sources);
   const auto jobs = sources.jobs->list();
   json::Writer writer = operate::document("jobs");
   writer.name("jobs").begin_array();
-  for (const JobView& job : jobs) add_job(writer, job);
+  for (const JobView& job : jobs) add_job(writer, job, shows);
   writer.end_array().member("count", jobs.size()).end_object();
   return json_answer(writer.text());
 }
 
 HttpResponse show_job(const ApiCall& call, const ApiSources& sources) {
   const auto job = job_of(call, sources);
-  return job ? job_answer(*job) : no_job(call.path[0]);
+  return job ? job_answer(*job, sources) : no_job(call.path[0]);
 }
 
 HttpResponse pause_job(const ApiCall& call, const ApiSources& sources) {

@@ -11,6 +11,7 @@
 #include "admin/api_store.h"
 #include "admin/letter_filters.h"
 #include "admin/problem.h"
+#include "admin/shown.h"
 #include "base/iso_time.h"
 #include "base/json.h"
 #include "operate/letters.h"
@@ -29,12 +30,9 @@ constexpr std::size_t kKeyShown = 80;
 
 std::string time_of(StoreTime time) { return iso_time(time); }
 
-operate::Contents contents_for(const ApiCall& call) {
-  return call.has(core::Role::kOperator) ? operate::Contents::kShown : operate::Contents::kLeftOut;
-}
-
-tl::expected<operate::LetterQuery, HttpResponse> page_query(const ApiCall& call) {
-  auto query = letter_query(call);
+tl::expected<operate::LetterQuery, HttpResponse> page_query(const ApiCall& call,
+                                                            const ApiSources& sources) {
+  auto query = letter_query(call, sources);
   if (!query) return query;
   query->limit = kPageSize;
   if (const std::string_view limit = call.value("limit"); !limit.empty()) {
@@ -57,7 +55,8 @@ void add_left_out(json::Writer& writer, const operate::LetterWalk& walk) {
   writer.member("other_consumers", walk.foreign).end_object();
 }
 
-HttpResponse records_answer(const ApiCall& call, const operate::StoreAccess& access) {
+HttpResponse records_answer(const ApiCall& call, const ApiSources& sources,
+                            const operate::StoreAccess& access) {
   const std::string& consumer = call.path[0];
   const auto found = operate::find_records(access, {consumer}, call.path[1]);
   if (!found) return problem(found.error());
@@ -72,13 +71,13 @@ HttpResponse records_answer(const ApiCall& call, const operate::StoreAccess& acc
   writer.name("records").begin_array();
   for (std::size_t i = 0; i < found->size(); ++i) {
     operate::add_record(writer, time_of, (*found)[i].consumer, (*found)[i].record, (*journals)[i],
-                        contents_for(call));
+                        shown_to(call, sources));
   }
   writer.end_array().end_object();
   return json_answer(writer.text());
 }
 
-HttpResponse groups_answer(const operate::LetterGroups& made) {
+HttpResponse groups_answer(const operate::LetterGroups& made, const core::Disclosure& shows) {
   if (made.walk.next) {
     return problem(
         422, {ErrorKind::kRejected, "R344", "there are too many dead letters to group in time",
@@ -87,7 +86,7 @@ HttpResponse groups_answer(const operate::LetterGroups& made) {
   json::Writer writer = operate::document("dead_letter_groups");
   writer.name("groups").begin_array();
   for (const operate::LetterGroup& group : made.groups) {
-    operate::add_letter_group(writer, time_of, group);
+    operate::add_letter_group(writer, time_of, group, shows);
   }
   writer.end_array().member("count", made.walk.seen).member("ungrouped", made.ungrouped);
   add_left_out(writer, made.walk);
@@ -106,18 +105,20 @@ HttpResponse show_record(const ApiCall& call, const ApiSources& sources) {
         fmt::format("there is no consumer \"{}\"", operate::printable(consumer, kKeyShown)),
         "GET /api/v1/consumers");
   }
-  return with_store(
-      sources, [&](const operate::StoreAccess& access) { return records_answer(call, access); });
+  return with_store(sources, [&](const operate::StoreAccess& access) {
+    return records_answer(call, sources, access);
+  });
 }
 
 HttpResponse list_dead_letters(const ApiCall& call, const ApiSources& sources) {
-  const auto query = page_query(call);
+  const auto query = page_query(call, sources);
   if (!query) return query.error();
   return with_dead_letters(sources, [&](const operate::StoreAccess& access) {
+    const core::Disclosure shows = shown_in_lists(sources);
     json::Writer writer = operate::document("dead_letters");
     writer.name("dead_letters").begin_array();
     const auto walk = operate::walk_letters(access, *query, [&](const DeadLetter& letter) {
-      operate::add_dead_letter(writer, time_of, letter, false, operate::Contents::kLeftOut);
+      operate::add_dead_letter(writer, time_of, letter, false, shows);
     });
     if (!walk) return problem(walk.error());
     writer.end_array().member("count", walk->seen);
@@ -129,12 +130,12 @@ HttpResponse list_dead_letters(const ApiCall& call, const ApiSources& sources) {
 }
 
 HttpResponse group_dead_letters(const ApiCall& call, const ApiSources& sources) {
-  auto query = letter_query(call);
+  auto query = letter_query(call, sources);
   if (!query) return query.error();
   query->limit = std::numeric_limits<std::size_t>::max();
   return with_dead_letters(sources, [&](const operate::StoreAccess& access) {
     const auto made = operate::group_letters(access, *query, kMostGroups);
-    return made ? groups_answer(*made) : problem(made.error());
+    return made ? groups_answer(*made, shown_in_lists(sources)) : problem(made.error());
   });
 }
 
@@ -153,7 +154,7 @@ HttpResponse show_dead_letter(const ApiCall& call, const ApiSources& sources) {
     }
     json::Writer writer = operate::document("dead_letter");
     writer.name("dead_letter");
-    operate::add_dead_letter(writer, time_of, **letter, true, contents_for(call));
+    operate::add_dead_letter(writer, time_of, **letter, true, shown_to(call, sources));
     writer.end_object();
     return json_answer(writer.text());
   });

@@ -42,8 +42,15 @@ constexpr QueryParameter kListParameters[] = {
 constexpr QueryParameter kReasonMember = {"reason", "string",
                                           "Why, for the audit log and for those who look later."};
 constexpr QueryParameter kActMembers[] = {kReasonMember};
+constexpr QueryParameter kStateMember = {
+    "state", "string", "The record's state as it was seen: where it is another, nothing is done."};
+constexpr QueryParameter kTokenMember = {
+    "token", "integer", "The record's token as it was seen: where it is another, nothing is done."};
+constexpr QueryParameter kForgetMembers[] = {kReasonMember, kStateMember, kTokenMember};
 constexpr QueryParameter kUnlockMembers[] = {
     kReasonMember,
+    kStateMember,
+    kTokenMember,
     {"as", "string",
      "What became of an effect that the record cannot know of: done, retry or dead. Needs the "
      "role admin."}};
@@ -95,6 +102,9 @@ constexpr ApiRoute limited(ApiRoute route, std::string_view too_much) {
 
 constexpr ApiRoute kRoutes[] = {
     at_once(reading("/api/openapi.json", "openapi", "This document.", "", api::show_openapi)),
+    reading("/api/v1/status", "showStatus",
+            "The consumers of the store and what it holds for each, in all processes.", "status",
+            api::show_status),
     at_once(reading("/api/v1/consumers", "listConsumers",
                     "The consumers of the run, and how they are.", "consumers",
                     api::list_consumers)),
@@ -117,7 +127,7 @@ constexpr ApiRoute kRoutes[] = {
             Role::kOperator, kUnlockMembers),
     writing("/api/v1/consumers/{name}/records/{key}/forget", "forgetRecord",
             "Remove a record: the next delivery of its key is handled as new.", "forget",
-            api::forget_record, Role::kAdmin),
+            api::forget_record, Role::kAdmin, kForgetMembers),
     reading("/api/v1/dead-letters", "listDeadLetters", "Dead letters, oldest first, page by page.",
             "dead_letters", api::list_dead_letters, kListParameters),
     limited(reading("/api/v1/dead-letters/groups", "groupDeadLetters",

@@ -84,6 +84,7 @@ HttpResponse show_record(const ApiCall& call, const ApiSources& sources);
 HttpResponse list_dead_letters(const ApiCall& call, const ApiSources& sources);
 HttpResponse group_dead_letters(const ApiCall& call, const ApiSources& sources);
 HttpResponse show_dead_letter(const ApiCall& call, const ApiSources& sources);
+HttpResponse show_status(const ApiCall& call, const ApiSources& sources);
 HttpResponse run_doctor(const ApiCall& call, const ApiSources& sources);
 HttpResponse show_config(const ApiCall& call, const ApiSources& sources);
 HttpResponse show_openapi(const ApiCall& call, const ApiSources& sources);

@@ -205,6 +205,7 @@ TEST_F(ApiTaskTest, OneDoctorRunsAtATime) {
 
 // docs/api.md has this table.
 const std::map<std::string_view, Role> kNeeded = {{"openapi", Role::kRead},
+                                                  {"showStatus", Role::kRead},
                                                   {"listConsumers", Role::kRead},
                                                   {"showConsumer", Role::kRead},
                                                   {"showBacklog", Role::kRead},
@@ -233,6 +234,7 @@ class ApiRolesTest : public ApiTest {
  protected:
   // The path of a route; all that it names is there, and new.
   std::string fresh_path(const ApiRoute& route) {
+    end_jobs();
     const std::string key = fmt::format("key-{}", ++made_);
     finish(key, Finish::To::kDead, "handler.native");
     DeadLetterFilter all;
@@ -250,9 +252,17 @@ class ApiRolesTest : public ApiTest {
     }
     return route.begun.empty() ? path : path + "?all=true";
   }
+  // One that discards all would take the letter that is made next.
+  void end_jobs() {
+    for (const JobView& job : jobs_.list()) jobs_.cancel(job.id, "by the test");
+    EXPECT_TRUE(test::comes_true([&] {
+      return std::ranges::all_of(jobs_.list(),
+                                 [](const JobView& job) { return is_over(job.state); });
+    }));
+  }
   // One that has not ended, and no other.
   std::string fresh_job() {
-    for (const JobView& job : jobs_.list()) jobs_.cancel(job.id, "by the test");
+    end_jobs();
     // It stops at the first of them.
     for (int i = 0; i < 2; ++i) {
       finish(fmt::format("key-{}", ++made_), Finish::To::kDead, "handler.native");

@@ -19,6 +19,7 @@
 #include "admin/api_store.h"
 #include "admin/audited.h"
 #include "admin/problem.h"
+#include "admin/shown.h"
 #include "admin/write_body.h"
 #include "base/iso_time.h"
 #include "base/json.h"
@@ -106,10 +107,28 @@ HttpResponse with_record(
   });
 }
 
+// A refusal quotes the record's error.
+RecordView told(const ApiSources& sources, const RecordView& seen) {
+  const core::Disclosure shows = shown_in_lists(sources);
+  RecordView made = seen;
+  if (shows.errors == core::Disclosure::Errors::kText || made.error.empty()) return made;
+  const std::string cause = operate::shown_error(seen.reason, seen.error, shows);
+  made.error = cause.empty() ? std::string("its error is not shown") : cause;
+  return made;
+}
+
 Act record_act(const ApiCall& call, std::string action, std::string reason) {
   return {std::move(action), call.path[0] + " " + operate::printable(call.path[1]),
           std::move(reason)};
 }
+
+// Whether the record is another than the caller saw.
+bool moved_on(const WriteBody& body, const RecordView& seen) {
+  return (body.state && *body.state != to_string(seen.state)) ||
+         (body.token && *body.token != seen.token);
+}
+
+constexpr const char* kMovedOn = "the record moved on since it was seen";
 
 ActEnd changed_record(const ApiCall& call, const Result<bool>& changed, const char* document,
                       const char* done, const char* state, const std::string& as = {}) {
@@ -232,7 +251,8 @@ HttpResponse unlock_record(const ApiCall& call, const ApiSources& sources) {
       call, sources, [&](const operate::StoreAccess& access, const RecordView& seen) {
         const std::string action = as.empty() ? "records.unlock" : "records.unlock as " + as;
         return audited(call, access, record_act(call, action, body->reason), [&] {
-          const auto changed = as.empty() ? operate::unlock_record(access, seen)
+          if (moved_on(*body, seen)) return in_no_state(kMovedOn);
+          const auto changed = as.empty() ? operate::unlock_record(access, told(sources, seen))
                                           : operate::decide_record(access, seen, as);
           return changed_record(call, changed, "unlock", "unlocked",
                                 "the record is neither parked nor dead, or moved on", as);
@@ -246,6 +266,7 @@ HttpResponse forget_record(const ApiCall& call, const ApiSources& sources) {
   return with_record(
       call, sources, [&](const operate::StoreAccess& access, const RecordView& seen) {
         return audited(call, access, record_act(call, "records.forget", body->reason), [&] {
+          if (moved_on(*body, seen)) return in_no_state(kMovedOn);
           return changed_record(call, forget(access, seen), "forget", "forgotten",
                                 "the record is being worked on, or moved on");
         });

@@ -1,4 +1,5 @@
 // Acts of people through the API, and the log of them.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -8,6 +9,7 @@
 #include <semel/audit.h>
 #include <semel/gates.h>
 
+#include "admin/faceted_store.h"
 #include "admin/test_api.h"
 
 namespace semel::admin {
@@ -91,6 +93,31 @@ TEST_F(ApiWritesTest, UnlocksAndForgetsRecords) {
   EXPECT_EQ(post_as(Role::kAdmin, records + "done/forget").status, 404);
 }
 
+// A person agrees to forget what was shown. A record that was completed since would lose the proof
+// of its effect.
+TEST_F(ApiWritesTest, ARecordThatMovedOnSinceItWasSeenStays) {
+  const std::string path = "/api/v1/consumers/payments/records/one";
+  finish("one", Finish::To::kDead, "handler.dead");
+  const auto seen = get_as(Role::kRead, path);
+  const std::string token = text_at(seen.body, "/records/0/token");
+  ASSERT_EQ(text_at(seen.body, "/records/0/state"), "dead") << seen.body;
+  const std::string other = std::to_string(std::stoull(token) + 1);
+  const auto about = [](const std::string& state, const std::string& number) {
+    return fmt::format(R"({{"state":"{}","token":{}}})", state, number);
+  };
+  for (const char* verb : {"/forget", "/unlock"}) {
+    for (const std::string& body : {about("parked", token), about("dead", other)}) {
+      const auto refused = post_as(Role::kAdmin, path + verb, body);
+      EXPECT_EQ(refused.status, 409) << verb << body << refused.body;
+      EXPECT_EQ(text_at(refused.body, "/code"), "R348");
+      EXPECT_EQ(state_of("one"), "dead");
+    }
+    EXPECT_EQ(post_as(Role::kAdmin, path + verb, R"({"token":"x"})").status, 400);
+  }
+  EXPECT_EQ(post_as(Role::kAdmin, path + "/forget", about("dead", token)).status, 200);
+  EXPECT_EQ(state_of("one"), "none");
+}
+
 // Only a person knows whether it had its effect, and only an admin may say it.
 TEST_F(ApiWritesTest, WhatBecameOfAnEffectIsForAdminsToSay) {
   finish("unclear", Finish::To::kParked, "outcome.unknown");
@@ -146,33 +173,6 @@ class NoAudit final : public AuditLog {
   Result<std::vector<AuditEntry>> list(std::optional<std::int64_t>, std::size_t) override {
     return std::vector<AuditEntry>();
   }
-};
-// Another store, all but its facets.
-class FacetedStore : public Store {
- public:
-  explicit FacetedStore(Store& store) : store_(store) {}
-  const StoreTraits& traits() const noexcept override { return store_.traits(); }
-  StoreFacets facets() noexcept override { return store_.facets(); }
-  Result<ConsumerNumber> attach(const ConsumerSpec& consumer) override {
-    return store_.attach(consumer);
-  }
-  Result<std::vector<Claim>> claim(std::span<const Message* const> messages,
-                                   const ClaimOptions& options) override {
-    return store_.claim(messages, options);
-  }
-  Result<std::vector<Applied>> renew(std::span<const Lease> leases,
-                                     std::chrono::milliseconds lease) override {
-    return store_.renew(leases, lease);
-  }
-  Result<std::vector<Applied>> finish(std::span<const Finish> batch) override {
-    return store_.finish(batch);
-  }
-  Result<PurgeReport> purge(std::chrono::milliseconds budget) override {
-    return store_.purge(budget);
-  }
-
- private:
-  Store& store_;
 };
 
 class UnauditedStore final : public FacetedStore {

@@ -9,9 +9,11 @@
 #include <cstring>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "admin/certificate.h"
 #include "admin/task_pool.h"
 #include "base/url_text.h"
 #include "system/descriptor.h"
@@ -21,6 +23,8 @@ namespace semel::admin {
 namespace {
 
 constexpr int kListenQueue = 128;
+// TLS 1.2 and later.
+constexpr const char* kProtocols = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 constexpr const char* kPlainText = "text/plain; charset=utf-8";
 
 tl::unexpected<Error> cannot_listen(const ListenAddress& address, const std::string& why,
@@ -129,6 +133,8 @@ class MicroHttpServer final : public HttpServer {
   static void completed(void* self, MHD_Connection* connection, void** state,
                         MHD_RequestTerminationCode code);
   static std::size_t keep_escapes(void* self, MHD_Connection* connection, char* text);
+  static void connected(void* self, MHD_Connection* connection, void** context,
+                        MHD_ConnectionNotificationCode code);
   MHD_Result begin(MHD_Connection* connection, void** state) const;
   HttpReply respond(MHD_Connection* connection, const char* url, const char* method,
                     const Exchange& exchange);
@@ -140,6 +146,7 @@ class MicroHttpServer final : public HttpServer {
   MHD_Daemon* daemon_ = nullptr;
   std::uint16_t port_ = 0;
   std::unique_ptr<TaskPool> tasks_;
+  std::unique_ptr<Certificate> certificate_;  // of TLS
 };
 
 Result<void> MicroHttpServer::start() {
@@ -151,14 +158,27 @@ Result<void> MicroHttpServer::start() {
     return cannot_listen(options_.listen, fmt::format("no thread for its tasks: {}", error.what()),
                          ErrorKind::kUnavailable);
   }
+  if (options_.tls) {
+    auto certificate = Certificate::open(*options_.tls);
+    if (!certificate) return failure(std::move(certificate.error()));
+    certificate_ = std::move(*certificate);
+  }
+  std::vector<MHD_OptionItem> encrypted;
+  unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
+  if (certificate_ != nullptr) {
+    flags |= MHD_USE_TLS;
+    encrypted.push_back({MHD_OPTION_HTTPS_PRIORITIES, 0, const_cast<char*>(kProtocols)});
+    encrypted.push_back({MHD_OPTION_HTTPS_CERT_CALLBACK, 0, Certificate::callback()});
+  }
+  encrypted.push_back({MHD_OPTION_END, 0, nullptr});
   daemon_ = ::MHD_start_daemon(
-      MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr,
-      &MicroHttpServer::serve, this, MHD_OPTION_LISTEN_SOCKET, socket->get(),
-      MHD_OPTION_CONNECTION_LIMIT, static_cast<unsigned>(options_.most_connections),
+      flags, 0, nullptr, nullptr, &MicroHttpServer::serve, this, MHD_OPTION_LISTEN_SOCKET,
+      socket->get(), MHD_OPTION_CONNECTION_LIMIT, static_cast<unsigned>(options_.most_connections),
       MHD_OPTION_CONNECTION_TIMEOUT, static_cast<unsigned>(options_.idle.count()),
       MHD_OPTION_CONNECTION_MEMORY_LIMIT, options_.most_request_bytes, MHD_OPTION_NOTIFY_COMPLETED,
       &MicroHttpServer::completed, this, MHD_OPTION_UNESCAPE_CALLBACK,
-      &MicroHttpServer::keep_escapes, this, MHD_OPTION_END);
+      &MicroHttpServer::keep_escapes, this, MHD_OPTION_NOTIFY_CONNECTION,
+      &MicroHttpServer::connected, this, MHD_OPTION_ARRAY, encrypted.data(), MHD_OPTION_END);
   if (daemon_ == nullptr) {
     return cannot_listen(options_.listen, "the HTTP server did not start", ErrorKind::kUnavailable);
   }
@@ -177,6 +197,13 @@ std::size_t MicroHttpServer::keep_escapes(void*, MHD_Connection*, char* text) {
 void MicroHttpServer::completed(void*, MHD_Connection*, void** state, MHD_RequestTerminationCode) {
   delete static_cast<Exchange*>(*state);
   *state = nullptr;
+}
+
+// What the handshake of a connection asks for its certificate.
+void MicroHttpServer::connected(void* self, MHD_Connection*, void** context,
+                                MHD_ConnectionNotificationCode code) {
+  const bool starts = code == MHD_CONNECTION_NOTIFY_STARTED;
+  *context = starts ? static_cast<MicroHttpServer*>(self)->certificate_.get() : nullptr;
 }
 
 MHD_Result MicroHttpServer::begin(MHD_Connection* connection, void** state) const {

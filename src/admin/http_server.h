@@ -9,16 +9,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include <semel/result.h>
 
 #include "admin/http_message.h"
+#include "admin/http_tls.h"
 #include "base/listen_address.h"
 
 namespace semel::admin {
 
 struct HttpServerOptions {
   ListenAddress listen;
+  std::optional<HttpTls> tls;  // none: plain HTTP
   std::size_t most_connections = 300;
   std::size_t most_request_bytes = 16 << 10;  // request line and headers
   std::size_t most_body_bytes = 64 << 10;     // a larger one is answered 413
@@ -31,7 +34,7 @@ class HttpServer {
  public:
   // Listens at once. The handler runs on the server's thread, one request at a time, and its tasks
   // on others; a request whose handler or task throws is answered 500. R340: the address cannot be
-  // listened on.
+  // listened on; R363: the certificate cannot be used.
   static Result<std::unique_ptr<HttpServer>> open(HttpServerOptions options, HttpHandler handler);
   // Closes all connections, after the tasks that run; nothing is called after it.
   virtual ~HttpServer() = default;

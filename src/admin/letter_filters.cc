@@ -7,6 +7,7 @@
 
 #include "admin/letter_filters.h"
 #include "admin/problem.h"
+#include "admin/shown.h"
 #include "operate/words.h"
 
 namespace semel::admin {
@@ -38,7 +39,8 @@ std::optional<HttpResponse> refusal_of_empty(const ApiCall& call) {
   return std::nullopt;
 }
 
-tl::expected<operate::LetterQuery, HttpResponse> letter_query(const ApiCall& call) {
+tl::expected<operate::LetterQuery, HttpResponse> letter_query(const ApiCall& call,
+                                                              const ApiSources& sources) {
   operate::LetterQuery query;
   query.consumer = call.value("consumer");
   query.reason = call.value("reason");
@@ -53,6 +55,11 @@ tl::expected<operate::LetterQuery, HttpResponse> letter_query(const ApiCall& cal
       const operate::Where::Flaw& flaw = where.error();
       return tl::unexpected(
           bad_request(fmt::format("where, column {}: {}", flaw.column, flaw.message), flaw.fix));
+    }
+    if (where->asks_about("error") &&
+        shown_in_lists(sources).errors == core::Disclosure::Errors::kCause) {
+      return tl::unexpected(bad_request("where asks about the texts of errors, which are not shown",
+                                        "reason or cause; or admin.errors: text in the config"));
     }
     query.where = *std::move(where);
   }

@@ -18,7 +18,9 @@ tl::unexpected<HttpResponse> wrong_value(std::string_view name, std::string_view
 std::optional<HttpResponse> refusal_of_empty(const ApiCall& call);
 
 // The filters of a list, its groups and its bulk verbs, without a limit; or what is wrong with
-// them. The walk ends before the patience of its client does.
-tl::expected<operate::LetterQuery, HttpResponse> letter_query(const ApiCall& call);
+// them. The walk ends before the patience of its client does. Where texts of errors are not shown,
+// none is asked about either: the answers would tell them word by word.
+tl::expected<operate::LetterQuery, HttpResponse> letter_query(const ApiCall& call,
+                                                              const ApiSources& sources);
 
 }  // namespace semel::admin

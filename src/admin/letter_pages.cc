@@ -1,10 +1,9 @@
-#include "admin/letter_pages.h"
-
+// The pages about dead letters: their groups, those of a filter with what a replay of them would
+// do, and the jobs that work on them.
 #include <limits>
 #include <span>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,9 +14,11 @@
 #include "admin/html.h"
 #include "admin/jobs.h"
 #include "admin/letter_filters.h"
+#include "admin/page_parts.h"
+#include "admin/pages.h"
 #include "admin/problem.h"
+#include "admin/shown.h"
 #include "base/iso_time.h"
-#include "base/json.h"
 #include "base/number_text.h"
 #include "base/printable.h"
 #include "operate/letters.h"
@@ -32,75 +33,9 @@ using operate::LetterAct;
 constexpr std::size_t kRowsOfPage = 50;
 constexpr std::size_t kGroupsOfPage = 200;
 constexpr std::size_t kKeyOfRow = 60;
-constexpr std::size_t kErrorOfRow = 160;
+constexpr std::size_t kTextOfRow = 160;
 // A question shows all of it, unless it is larger than any that people write.
 constexpr std::size_t kSelectionShown = 4'000;
-
-constexpr const char* kScripts[] = {
-    "<script src=\"act.js\" defer></script>",
-    "<script src=\"page.js\" defer></script><script src=\"act.js\" defer></script>"};
-constexpr const char* kRefresh =
-    "<p class=\"refresh\" hidden><label>refresh every <select id=\"every\"><option "
-    "value=\"2\">2 s</option><option value=\"10\" selected>10 s</option><option value=\"60\">1 "
-    "min</option><option value=\"0\">never</option></select></label></p>";
-
-enum class Refreshes { kNever, kItself };
-
-std::string frame(std::string_view title, const std::string& main, Refreshes refreshes) {
-  const bool itself = refreshes == Refreshes::kItself;
-  return fmt::format(
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
-      "<title>{0} - Semel</title><link rel=\"stylesheet\" href=\"style.css\">"
-      "<link rel=\"icon\" href=\"data:,\">{1}</head><body>\n"
-      "<header><h1><a href=\"./\">Semel</a></h1><p role=\"status\">{0}</p>{2}</header>\n"
-      "<main>\n{3}</main>\n<footer><a href=\"./\">overview</a> <a href=\"dead-letters\">dead "
-      "letters</a></footer>\n</body></html>\n",
-      html(title), kScripts[itself ? 1 : 0], itself ? kRefresh : "", main);
-}
-
-HttpResponse html_answer(int status, std::string body) {
-  return {status, "text/html; charset=utf-8", std::move(body), {}};
-}
-
-std::string member_of_problem(const json::Document& document, const char* pointer) {
-  const auto found = document.at(json::Pointer::parse(pointer).value());
-  const auto* text = found ? std::get_if<std::string>(&*found) : nullptr;
-  return text == nullptr ? std::string() : *text;
-}
-
-std::string labelled(const char* label, const std::string& value, const char* kind = "word") {
-  return fmt::format("<td class=\"{}\" data-label=\"{}\">{}</td>", kind, label, value);
-}
-
-// To the second, by a space: as people read it. The whole of it where a pointer rests.
-std::string time_cell(UtcTime time) {
-  constexpr std::size_t kDate = 10;
-  constexpr std::size_t kToSeconds = 19;
-  const std::string whole = iso_time(time);
-  std::string text = whole;
-  if (text.size() > kToSeconds && text[kDate] == 'T') {
-    text[kDate] = ' ';
-    text.resize(kToSeconds);
-  }
-  return fmt::format("<time datetime=\"{0}\" title=\"{0}\">{1}</time>", whole, text);
-}
-
-std::string count_of(std::size_t count) { return grouped_digits(count, ','); }
-
-std::string shown(BytesView text, std::size_t longest) {
-  return html(operate::printable(text, longest));
-}
-
-std::string escaped(std::string_view text) {
-  std::string made;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '_' || c == '.';
-    made += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return made;
-}
 
 // The parameters that narrow, as a query, without a leading mark; empty where none does.
 std::string filter_of_page(const ApiCall& call) {
@@ -108,22 +43,23 @@ std::string filter_of_page(const ApiCall& call) {
   for (const char* name : {"consumer", "reason", "where", "replayed"}) {
     const std::string_view value = call.value(name);
     if (value.empty()) continue;
-    made += fmt::format("{}{}={}", made.empty() ? "" : "&", name, escaped(value));
+    made += fmt::format("{}{}={}", made.empty() ? "" : "&", name, page::escaped(value));
   }
   return made;
 }
 
 std::string job_row(const JobView& job) {
   const operate::LetterProgress& progress = job.progress;
-  const std::string of = progress.total ? count_of(*progress.total) : "–";
+  const std::string of = progress.total ? page::count_of(*progress.total) : "–";
   return fmt::format(
              "<tr><th scope=\"row\"><a href=\"job?id={}\">{} {}</a><span "
              "class=\"about\">{}</span></th>",
              job.id, job.act == LetterAct::kReplay ? "replay" : "discard", job.id,
-             shown(job.selection, kErrorOfRow)) +
-         labelled("State", std::string(to_string(job.state))) +
-         labelled("Done", fmt::format("{} of {}", count_of(progress.taken()), of)) +
-         labelled("Began", fmt::format("{} by {}", time_cell(job.began_at), html(job.began_by))) +
+             page::shown(job.selection, kTextOfRow)) +
+         page::labelled("State", std::string(to_string(job.state))) +
+         page::labelled("Done", fmt::format("{} of {}", page::count_of(progress.taken()), of)) +
+         page::labelled(
+             "Began", fmt::format("{} by {}", page::time_cell(job.began_at), html(job.began_by))) +
          "</tr>\n";
 }
 
@@ -142,15 +78,17 @@ std::string link_of_group(const ApiCall& call, const operate::LetterGroup& group
   std::string where(call.value("where"));
   if (!where.empty()) where += " and ";
   where += fmt::format("cause='{}'", group.cause);
-  std::string link = fmt::format("letters?consumer={}&reason={}&where={}", escaped(group.consumer),
-                                 escaped(group.reason), escaped(where));
+  std::string link =
+      fmt::format("letters?consumer={}&reason={}&where={}", page::escaped(group.consumer),
+                  page::escaped(group.reason), page::escaped(where));
   if (const std::string_view replayed = call.value("replayed"); !replayed.empty()) {
-    link += fmt::format("&replayed={}", escaped(replayed));
+    link += fmt::format("&replayed={}", page::escaped(replayed));
   }
   return link;
 }
 
-std::string group_row(const ApiCall& call, const operate::LetterGroup& group) {
+std::string group_row(const ApiCall& call, const operate::LetterGroup& group,
+                      const core::Disclosure& shows) {
   const std::string& reason = group.cause.empty() ? group.reason : group.cause;
   std::string name = html(printable_text(reason));
   // An empty reason cannot be asked for.
@@ -160,12 +98,15 @@ std::string group_row(const ApiCall& call, const operate::LetterGroup& group) {
   std::string about = html(group.consumer);
   if (!group.cause.empty()) about += ", " + html(printable_text(group.reason));
   return fmt::format("<tr><th scope=\"row\">{}<span class=\"about\">{}</span></th>", name, about) +
-         labelled("Letters", count_of(group.count), "number") +
-         labelled("Oldest", time_cell(group.oldest)) + labelled("Newest", time_cell(group.newest)) +
-         labelled("Newest error", shown(group.newest_error, kErrorOfRow)) + "</tr>\n";
+         page::labelled("Letters", page::count_of(group.count), "number") +
+         page::labelled("Oldest", page::time_cell(group.oldest)) +
+         page::labelled("Newest", page::time_cell(group.newest)) +
+         page::labelled("Newest error", page::error_cell(group.reason, group.newest_error, shows)) +
+         "</tr>\n";
 }
 
-std::string groups_section(const ApiCall& call, const operate::LetterGroups& made) {
+std::string groups_section(const ApiCall& call, const operate::LetterGroups& made,
+                           const core::Disclosure& shows) {
   std::string section =
       "<section aria-labelledby=\"groups\"><h2 id=\"groups\">Dead letters by reason</h2>\n";
   if (made.groups.empty()) {
@@ -180,7 +121,7 @@ std::string groups_section(const ApiCall& call, const operate::LetterGroups& mad
       "class=\"number\" scope=\"col\">Letters</th><th scope=\"col\">Oldest</th><th "
       "scope=\"col\">Newest</th><th "
       "scope=\"col\">Newest error</th></tr></thead><tbody>\n";
-  for (const operate::LetterGroup& group : made.groups) section += group_row(call, group);
+  for (const operate::LetterGroup& group : made.groups) section += group_row(call, group, shows);
   section += "</tbody></table>\n";
   if (made.walk.next || made.ungrouped > 0) {
     section +=
@@ -191,28 +132,22 @@ std::string groups_section(const ApiCall& call, const operate::LetterGroups& mad
 }
 
 HttpResponse groups_page(const ApiCall& call, const ApiSources& sources) {
-  auto query = letter_query(call);
+  auto query = letter_query(call, sources);
   if (!query) return std::move(query.error());
   query->limit = std::numeric_limits<std::size_t>::max();
   return with_dead_letters(sources, [&](const operate::StoreAccess& access) {
     const auto made = operate::group_letters(access, *query, kGroupsOfPage);
     if (!made) return problem(made.error());
-    return html_answer(
-        200, frame("dead letters", groups_section(call, *made) + jobs_section(sources.jobs->list()),
-                   Refreshes::kItself));
+    return page::html_answer(200, page::frame("dead letters",
+                                              groups_section(call, *made, shown_in_lists(sources)) +
+                                                  jobs_section(sources.jobs->list()),
+                                              page::Refreshes::kItself));
   });
-}
-
-// A button that sends a write; act.js gives it its effect, and shows it.
-std::string button(const std::string& path, const char* word, const std::string& question) {
-  return fmt::format(
-      "<button type=\"button\" hidden data-post=\"{}\" data-question=\"{}\">{}</button> ",
-      html(path), html(question), word);
 }
 
 // "more than 1,000 letters".
 std::string letters_text(std::size_t count, const operate::LetterWalk& walk) {
-  return fmt::format("{}{} {}", walk.next ? "more than " : "", count_of(count),
+  return fmt::format("{}{} {}", walk.next ? "more than " : "", page::count_of(count),
                      count == 1 ? "letter" : "letters");
 }
 
@@ -228,11 +163,12 @@ std::string plan_section(const ApiCall& call, const operate::LetterGroups& plan,
       "<p>{}{} tried again, each through its record: what is completed meanwhile is skipped."
       "{}</p>\n",
       plan.walk.next ? "More than " : "",
-      plan.walk.seen == 1 ? "1 letter would be" : count_of(plan.walk.seen) + " letters would be",
+      plan.walk.seen == 1 ? "1 letter would be"
+                          : page::count_of(plan.walk.seen) + " letters would be",
       plan.walk.on_their_way == 0
           ? std::string()
           : fmt::format(" {} on their way since an earlier replay are left alone.",
-                        count_of(plan.walk.on_their_way)));
+                        page::count_of(plan.walk.on_their_way)));
   if (!call.has(core::Role::kOperator)) {
     return made +
            "<p class=\"empty\">To replay needs a token of <code>admin.auth.tokens</code> with the "
@@ -248,33 +184,38 @@ std::string plan_section(const ApiCall& call, const operate::LetterGroups& plan,
       "value=\"10/s\">10/s</option><option value=\"100/s\" selected>100/s</option><option "
       "value=\"1000/s\">1000/s</option></select></label> ";
   if (plan.walk.seen > 0) {
-    made += button("api/v1/dead-letters:replay?" + query, "Replay",
-                   fmt::format("Replay {}: {}?", letters, selection));
+    made += page::button("api/v1/dead-letters:replay?" + query, "Replay",
+                         fmt::format("Replay {}: {}?", letters, selection));
   }
   if (discards) {
-    made += button("api/v1/dead-letters:discard?" + query, "Discard",
-                   fmt::format("Discard {}: {}? What is discarded cannot be brought back.",
-                               discarded, selection));
+    made += page::button("api/v1/dead-letters:discard?" + query, "Discard",
+                         fmt::format("Discard {}: {}? What is discarded cannot be brought back.",
+                                     discarded, selection));
   }
   return made +
          "</p>\n<noscript><p>Without JavaScript: <code>semel dlq replay</code>, or the API with a "
          "token.</p></noscript></section>\n";
 }
 
-std::string letter_row(const DeadLetter& letter) {
-  return fmt::format("<tr><th scope=\"row\">{}<span class=\"about\">{}</span></th>",
-                     letter.key.empty() ? "no key" : shown(letter.key, kKeyOfRow),
-                     html(letter.consumer)) +
-         labelled("Id", std::to_string(letter.id), "number") +
-         labelled("Attempts", std::to_string(letter.attempts), "number") +
-         labelled("Replayed", std::to_string(letter.replayed), "number") +
-         labelled("Died", time_cell(letter.dead_at)) +
-         labelled("Error", shown(letter.error, kErrorOfRow)) + "</tr>\n";
+std::string letter_row(const DeadLetter& letter, const core::Disclosure& shows) {
+  return fmt::format("<tr><th scope=\"row\">{}<span class=\"about\">{}{}</span></th>",
+                     letter.key.empty() ? "no key" : page::shown(letter.key, kKeyOfRow),
+                     html(letter.consumer),
+                     letter.key.empty()
+                         ? std::string()
+                         : fmt::format(" <a href=\"{}\">its record</a>",
+                                       html(page::record_link(letter.consumer, letter.key)))) +
+         page::labelled("Id", fmt::format("<a href=\"letter?id={0}\">{0}</a>", letter.id),
+                        "number") +
+         page::labelled("Attempts", std::to_string(letter.attempts), "number") +
+         page::labelled("Replayed", std::to_string(letter.replayed), "number") +
+         page::labelled("Died", page::time_cell(letter.dead_at)) +
+         page::labelled("Error", page::error_cell(letter.reason, letter.error, shows)) + "</tr>\n";
 }
 
 HttpResponse letters_page(const ApiCall& call, const ApiSources& sources) {
   if (auto refusal = refusal_of_empty(call)) return *std::move(refusal);
-  auto query = letter_query(call);
+  auto query = letter_query(call, sources);
   if (!query) return std::move(query.error());
   if (const std::string_view after = call.value("after"); !after.empty()) {
     const auto number = whole_number(after);
@@ -285,8 +226,9 @@ HttpResponse letters_page(const ApiCall& call, const ApiSources& sources) {
     operate::LetterQuery rows = *query;
     rows.limit = kRowsOfPage;
     std::string table;
+    const core::Disclosure shows = shown_in_lists(sources);
     const auto walk = operate::walk_letters(
-        access, rows, [&](const DeadLetter& letter) { table += letter_row(letter); });
+        access, rows, [&](const DeadLetter& letter) { table += letter_row(letter, shows); });
     if (!walk) return problem(walk.error());
     operate::LetterQuery all = *query;
     all.after = 0;
@@ -317,7 +259,8 @@ HttpResponse letters_page(const ApiCall& call, const ApiSources& sources) {
       main += fmt::format("<p><a href=\"letters?{}{}after={}\">Next page</a></p>\n", html(filter),
                           filter.empty() ? "" : "&amp;", *walk->next);
     }
-    return html_answer(200, frame("dead letters", main + "</section>\n", Refreshes::kNever));
+    return page::html_answer(
+        200, page::frame("dead letters", main + "</section>\n", page::Refreshes::kNever));
   });
 }
 
@@ -328,10 +271,11 @@ std::string job_buttons(const ApiCall& call, const JobView& job) {
   std::string made = "<p>";
   if (job.state == JobState::kPaused || job.state == JobState::kWaiting) {
     const bool discards = job.act == LetterAct::kDiscard;
-    if (!discards || call.has(core::Role::kAdmin)) made += button(path + "resume", "Resume", "");
+    if (!discards || call.has(core::Role::kAdmin))
+      made += page::button(path + "resume", "Resume", "");
   }
-  if (job.state != JobState::kPaused) made += button(path + "pause", "Pause", "");
-  made += button(path + "cancel", "Cancel", "End this job? What it has done stays done.");
+  if (job.state != JobState::kPaused) made += page::button(path + "pause", "Pause", "");
+  made += page::button(path + "cancel", "Cancel", "End this job? What it has done stays done.");
   return made + "</p>\n";
 }
 
@@ -348,22 +292,24 @@ HttpResponse job_page(const ApiCall& call, const ApiSources& sources) {
       "<section aria-labelledby=\"job\"><h2 id=\"job\">Job {}: {} {}</h2>\n"
       "<p><span class=\"state\">{}</span> {}</p>\n",
       job->id, job->act == LetterAct::kReplay ? "replay" : "discard",
-      shown(job->selection, kErrorOfRow), to_string(job->state), html(printable_text(job->why)));
+      page::shown(job->selection, kTextOfRow), to_string(job->state),
+      html(printable_text(job->why)));
   if (total > 0) {
     main += fmt::format("<progress max=\"{}\" value=\"{}\"></progress>\n", total, progress.taken());
   }
-  main += fmt::format("<p>{} of {}: {}</p>\n", count_of(progress.taken()),
-                      progress.total ? count_of(total) : "those being counted",
+  main += fmt::format("<p>{} of {}: {}</p>\n", page::count_of(progress.taken()),
+                      progress.total ? page::count_of(total) : "those being counted",
                       operate::progress_text(job->act, progress));
   if (!progress.last_error.empty()) {
-    main += fmt::format("<p class=\"bad\">{}</p>\n", shown(progress.last_error, kErrorOfRow));
+    main += fmt::format("<p class=\"bad\">{}</p>\n",
+                        page::error_cell({}, progress.last_error, shown_in_lists(sources)));
   }
   main += fmt::format("<p class=\"about\">Begun by {} at {}{}{}</p>\n", html(job->began_by),
-                      time_cell(job->began_at),
+                      page::time_cell(job->began_at),
                       job->rate.empty() ? "" : ", not faster than " + job->rate,
-                      job->reason.empty() ? "" : ": " + shown(job->reason, kErrorOfRow));
+                      job->reason.empty() ? "" : ": " + page::shown(job->reason, kTextOfRow));
   main += job_buttons(call, *job) + "</section>\n";
-  return html_answer(200, frame("job", main, Refreshes::kItself));
+  return page::html_answer(200, page::frame("job", main, page::Refreshes::kItself));
 }
 
 constexpr QueryParameter kPageParameters[] = {{"consumer", "string", {}},
@@ -373,83 +319,13 @@ constexpr QueryParameter kPageParameters[] = {{"consumer", "string", {}},
                                               {"after", "string", {}}};
 constexpr QueryParameter kJobParameters[] = {{"id", "string", {}}};
 
-struct LetterPage {
-  std::string_view path;
-  std::span<const QueryParameter> query;
-  HttpResponse (*show)(const ApiCall&, const ApiSources&);
-};
-constexpr LetterPage kLetterPages[] = {
+constexpr Page kLetterPages[] = {
     {"/dead-letters", std::span(kPageParameters).first(4), groups_page},
     {"/letters", kPageParameters, letters_page},
     {"/job", kJobParameters, job_page}};
 
-constexpr std::string_view kActScript = R"js(
-'use strict';
-// Buttons that write need a script: a write is JSON, which no form of another site can send.
-function show_buttons() {
-  for (const one of document.querySelectorAll('button[data-post]')) one.hidden = false;
-}
-async function act(one) {
-  if (one.dataset.question && !confirm(one.dataset.question)) return;
-  one.disabled = true;
-  const rate = document.getElementById('rate');
-  const body = rate !== null && rate.value !== '' ? { rate: rate.value } : {};
-  const here = location.origin + location.pathname;
-  try {
-    const answer = await fetch(new URL(one.dataset.post, here),
-                               { method: 'POST', headers: { 'Content-Type': 'application/json' },
-                                 body: JSON.stringify(body) });
-    const said = await answer.json();
-    if (!answer.ok) throw new Error(said.detail + (said.fix ? ': ' + said.fix : ''));
-    location.assign(new URL('job?id=' + said.job.id, here));
-  } catch (error) {
-    document.querySelector('header p').textContent = error.message;
-    one.disabled = false;
-  }
-}
-document.addEventListener('click', (event) => {
-  const one = event.target.closest('button[data-post]');
-  if (one !== null) act(one);
-});
-new MutationObserver(show_buttons).observe(document.body, { childList: true, subtree: true });
-show_buttons();
-)js";
-
 }  // namespace
 
-std::optional<HttpReply> letter_page(const HttpRequest& request, const Caller& caller,
-                                     const ApiSources& sources) {
-  for (const LetterPage& page : kLetterPages) {
-    if (page.path != request.path) continue;
-    auto query = query_for(page.query, request);
-    if (!query) return readable(std::move(query.error()));
-    HttpTask task;
-    task.run = [&page, &sources, call = ApiCall{caller, {}, *std::move(query), {}, {}}] {
-      return readable(page.show(call, sources));
-    };
-    task.patience = Api::kPatience;
-    const Error waits{ErrorKind::kUnavailable, "R345", "the store did not answer in time",
-                      "look at /readyz: is the store away?"};
-    task.refused = task.late = readable(problem(503, waits));
-    return task;
-  }
-  return std::nullopt;
-}
-
-HttpResponse readable(HttpResponse answer) {
-  if (answer.content_type != "application/problem+json") return answer;
-  json::Document document;
-  std::string text;
-  if (document.parse(answer.body)) {
-    text = fmt::format("<section><h2>{}</h2><p>{}</p></section>\n",
-                       html(member_of_problem(document, "/detail")),
-                       html(member_of_problem(document, "/fix")));
-  }
-  answer.content_type = "text/html; charset=utf-8";
-  answer.body = frame("error", text, Refreshes::kNever);
-  return answer;
-}
-
-std::string_view act_script() noexcept { return kActScript; }
+std::span<const Page> letter_pages() noexcept { return kLetterPages; }
 
 }  // namespace semel::admin

@@ -1,5 +1,3 @@
-#include "admin/letter_pages.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>

@@ -7,6 +7,7 @@
 #include "admin/chart.h"
 #include "admin/html.h"
 #include "admin/overview.h"
+#include "admin/page_parts.h"
 #include "base/number_text.h"
 #include "base/printable.h"
 
@@ -88,9 +89,10 @@ std::string row(const ConsumerOverview& one) {
       one.guarantee.empty() ? std::string()
                             : fmt::format(" <span class=\"badge\">{}</span>", html(one.guarantee));
   made += fmt::format(
-      "<th scope=\"row\"><span class=\"name\">{}</span>{}"
+      "<th scope=\"row\"><a href=\"{}\"><span class=\"name\">{}</span></a>{}"
       "<span class=\"about\">{} → {} → {}</span></th>",
-      html(one.name), badge, html(one.source), html(one.strategy), html(one.handler));
+      html(page::consumer_link(one.name)), html(one.name), badge, html(one.source),
+      html(one.strategy), html(one.handler));
   made += cell(
       "State",
       fmt::format("<span class=\"state {}\">{}</span>", state_class(one.state), html(one.state)),
@@ -124,15 +126,15 @@ std::string troubles(const Overview& overview) {
     }
     if (one.dead_letters.value_or(0) > 0) {
       made += fmt::format(
-          "<li><strong>{}</strong> has <a href=\"dead-letters\">dead letters</a>: <code>semel dlq "
-          "list --consumer {}</code></li>\n",
-          html(one.name), html(one.name));
+          "<li><strong>{0}</strong> has <a href=\"dead-letters\">dead letters</a>: <code>semel dlq "
+          "list --consumer {0}</code></li>\n",
+          html(one.name));
     }
     if (one.parked.value_or(0) > 0) {
       made += fmt::format(
-          "<li><strong>{}</strong> has messages that wait for a person: <code>semel "
-          "records list --state parked --consumer {}</code></li>\n",
-          html(one.name), html(one.name));
+          "<li><strong>{0}</strong> has <a href=\"stuck?consumer={0}\">messages that wait for a "
+          "person</a>: <code>semel records list --state parked --consumer {0}</code></li>\n",
+          html(one.name));
     }
   }
   if (made.empty()) return {};
@@ -179,7 +181,8 @@ constexpr const char* kHead =
     "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
     "<title>Semel</title><link rel=\"stylesheet\" href=\"style.css\">"
-    "<link rel=\"icon\" href=\"data:,\"><script src=\"page.js\" defer></script></head><body>\n";
+    "<link rel=\"icon\" href=\"data:,\"><script src=\"page.js\" defer></script>"
+    "<script src=\"keys.js\" defer></script></head><body>\n";
 
 }  // namespace
 
@@ -187,12 +190,9 @@ std::string overview_page(const Overview& overview) {
   std::string page = kHead;
   page += fmt::format(
       "<header><h1>Semel</h1><p role=\"status\">{} on {}, version {}, up {}</p>"
-      "<p class=\"refresh\" hidden><label>refresh every <select id=\"every\"><option "
-      "value=\"2\">2 s</option><option value=\"10\" selected>10 s</option><option "
-      "value=\"60\">1 min</option><option "
-      "value=\"0\">never</option></select></label></p></header>\n",
+      "{}{}</header>\n",
       html(phase_text(overview.phase)), html(overview.store), html(overview.version),
-      age_text(overview.now - overview.began));
+      age_text(overview.now - overview.began), page::refresh_choice(), page::navigation());
   page += "<main>\n" + troubles(overview) + throughput(overview);
   page += "<section aria-labelledby=\"consumers\"><h2 id=\"consumers\">Consumers</h2>\n";
   page += fmt::format("<table><thead>{}</thead><tbody>\n", kColumns);
@@ -201,8 +201,8 @@ std::string overview_page(const Overview& overview) {
   page += fmt::format("<p class=\"as-of\">As of <time>{}</time></p>\n</main>\n",
                       iso_time(overview.now));
   page +=
-      "<footer><a href=\"dead-letters\">dead letters</a> <a href=\"metrics\">metrics</a> <a "
-      "href=\"readyz\">readiness</a></footer>\n"
+      "<footer><a href=\"metrics\">metrics</a> <a href=\"readyz\">readiness</a> press "
+      "<kbd>?</kbd> for the keys</footer>\n"
       "</body></html>\n";
   return page;
 }

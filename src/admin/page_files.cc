@@ -58,6 +58,7 @@ table:not(.plain) thead th:nth-child(n + 3):nth-child(-n + 11) { text-align: rig
 tbody th { font-weight: 400; }
 .name { font-weight: 600; }
 .about { display: block; white-space: nowrap; color: var(--soft); font-size: .85rem; }
+p.about { white-space: normal; }
 .badge { background: var(--badge); border-radius: .3rem; padding: .05rem .4rem; font-size: .8rem; }
 .state { white-space: nowrap; }
 .good { color: var(--good); } .bad { color: var(--bad); font-weight: 600; } .note { color: var(--note); }
@@ -66,12 +67,53 @@ footer a { color: inherit; margin-right: 1rem; }
 h1 a { color: inherit; text-decoration: none; }
 main a { color: var(--duplicate); }
 .plain .word, .plain tbody th { overflow-wrap: anywhere; }
+.plain .about { white-space: normal; }
 .plain thead th, .plain time { white-space: nowrap; }
 .plain tbody th { min-width: 12rem; }
 button {
   font: inherit; color: inherit; padding: .2rem .8rem; background: var(--badge);
   border: 1px solid var(--line); border-radius: .3rem; cursor: pointer;
 }
+nav { flex-basis: 100%; display: flex; flex-wrap: wrap; gap: 0 1rem; margin-top: .25rem; }
+nav a { color: var(--soft); padding: .25rem 0; }
+form { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; margin-bottom: .5rem; }
+input {
+  font: inherit; color: inherit; padding: .2rem .4rem; width: 22rem; max-width: 100%;
+  background: var(--ground); border: 1px solid var(--line); border-radius: .3rem;
+}
+label { max-width: 100%; }
+.key-title { font-size: 1.25rem; overflow-wrap: anywhere; }
+.story { font-size: 1.05rem; max-width: 48rem; }
+.unseen { color: var(--soft); font-style: italic; }
+p.about, .word .about { white-space: normal; }
+.plain .short { overflow-wrap: normal; white-space: nowrap; }
+section > :last-child { margin-bottom: 0; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1.5rem; margin: 0; }
+dt { color: var(--soft); }
+dd { margin: 0; overflow-wrap: anywhere; }
+.timeline { list-style: none; padding: 0; border-left: 2px solid var(--line); margin: 0 0 .5rem .4rem; }
+.timeline li { padding: .2rem 0 .2rem 1rem; position: relative; }
+.timeline li::before {
+  content: ''; position: absolute; left: calc(-.35rem - 1px); top: .65rem; width: .7rem; height: .7rem;
+  border-radius: 50%; box-sizing: border-box; background: var(--soft);
+}
+.timeline time { color: var(--soft); margin-right: .75rem; white-space: nowrap; }
+.timeline .done::before { background: var(--done); }
+.timeline .duplicate::before { background: var(--duplicate); }
+.timeline .retry::before { background: var(--retry); }
+.timeline .dead::before { background: var(--dead); }
+.timeline .to-come::before { background: var(--raised); border: 2px solid var(--soft); }
+.ages { max-width: 48rem; }
+.ages th, .ages td { padding: .2rem .6rem; vertical-align: middle; white-space: nowrap; }
+.ages .bars { width: 100%; }
+.bar { display: block; width: 100%; height: .9rem; }
+.bar rect { fill: var(--duplicate); }
+.past .bar rect { fill: var(--dead); }
+.ages .ttl th, .ages .ttl td { color: var(--note); border-top: 2px solid var(--note); white-space: normal; }
+kbd { border: 1px solid var(--line); border-radius: .2rem; padding: 0 .3rem; font: inherit; }
+#keys { flex-basis: 100%; }
+[hidden] { display: none !important; }
+:focus-visible { outline: 2px solid var(--duplicate); outline-offset: 2px; }
 progress { width: 100%; max-width: 30rem; accent-color: var(--done); }
 @media (max-width: 60rem) {
   body { padding: .75rem; }
@@ -82,6 +124,13 @@ progress { width: 100%; max-width: 30rem; accent-color: var(--done); }
   td::before { content: attr(data-label); flex: none; color: var(--soft); }
   .number { text-align: left; }
   .refresh { margin-left: 0; }
+  dl { gap: .25rem 1rem; }
+  dt { overflow-wrap: anywhere; }
+  table.ages { display: table; width: 100%; }
+  .ages tbody { display: table-row-group; }
+  .ages tr { display: table-row; }
+  .ages th, .ages td { display: table-cell; }
+  .ages td::before { content: none; }
 }
 )css";
 
@@ -100,8 +149,13 @@ function remembered() {
 function remember(value) {
   try { sessionStorage.setItem(setting, value); } catch (error) { /* it is asked for again */ }
 }
+// What somebody writes in the page would be gone.
+function writing() {
+  return [...document.querySelectorAll('main input')].some(
+    (one) => one === document.activeElement || one.value !== one.defaultValue);
+}
 async function refresh() {
-  if (document.hidden || asking) return;
+  if (document.hidden || asking || writing()) return;
   asking = true;
   try {
     // Without credentials of the address bar, which fetch refuses.

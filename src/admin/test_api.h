@@ -60,9 +60,10 @@ class ApiTest : public ::testing::Test {
     overview_.consumers.push_back(consumer);
   }
 
-  ApiSources sources() {
+  virtual ApiSources sources() {
     ApiSources made;
     made.config = &config_;
+    made.store_name = "memory";
     made.overview = [this] { return overview_; };
     made.readiness = [] { return Readiness(); };
     made.backlog = [](std::string_view name) { return Backlog{name == "payments", 42}; };
@@ -134,7 +135,7 @@ class ApiTest : public ::testing::Test {
     ASSERT_EQ(store_->finish({&finish, 1}).value()[0], Applied::kYes);
   }
 
-  const config::Config config_;
+  config::Config config_;
   const std::unique_ptr<Store> store_;
   const ConsumerNumber number_;
   std::atomic<bool> running_ = true;

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "admin/api_number.h"
 #include "admin/problem.h"
 #include "base/json.h"
 #include "base/json_scan.h"
@@ -43,6 +44,17 @@ tl::expected<bool, HttpResponse> flag_member(json::Document& document, std::stri
   if (std::holds_alternative<json::Absent>(*found)) return false;
   if (const auto* flag = std::get_if<bool>(&*found)) return *flag;
   return tl::unexpected(bad_request(fmt::format("\"{}\" must be true or false", name), {}));
+}
+
+tl::expected<std::optional<std::int64_t>, HttpResponse> whole_member(json::Document& document,
+                                                                     std::string_view name) {
+  auto found = member_of(document, name);
+  if (!found) return tl::unexpected(std::move(found.error()));
+  if (std::holds_alternative<json::Absent>(*found)) return std::nullopt;
+  if (const auto* integer = std::get_if<json::Integer>(&*found)) {
+    if (const auto number = whole_number(integer->written)) return *number;
+  }
+  return tl::unexpected(bad_request(fmt::format("\"{}\" must be a whole number", name), {}));
 }
 
 std::string members_text(std::span<const QueryParameter> members) {
@@ -105,6 +117,12 @@ tl::expected<WriteBody, HttpResponse> write_body(const ApiCall& call) {
   auto dry_run = flag_member(document, "dry_run");
   if (!dry_run) return tl::unexpected(std::move(dry_run.error()));
   body.dry_run = *dry_run;
+  auto state = text_member(document, "state");
+  if (!state) return tl::unexpected(std::move(state.error()));
+  body.state = *std::move(state);
+  const auto token = whole_member(document, "token");
+  if (!token) return tl::unexpected(token.error());
+  if (*token) body.token = static_cast<std::uint64_t>(**token);
   if (body.reason.size() > kLongestReason) {
     return tl::unexpected(
         bad_request("the reason is too long", fmt::format("{} bytes at most", kLongestReason)));

@@ -1,6 +1,7 @@
 // The body of a write: a JSON object with the members that its route has, and no others.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -13,6 +14,9 @@ struct WriteBody {
   std::string as;
   std::optional<std::string> rate;
   bool dry_run = false;
+  // The record as the caller saw it.
+  std::optional<std::string> state;
+  std::optional<std::uint64_t> token;
 };
 
 // Or 400 with what is wrong.

@@ -27,6 +27,24 @@ void where_option(CLI::App& command, BulkFlags& flags, std::span<const WhereFiel
       ->type_name("FILTER");
 }
 
+void why_option(CLI::App& command, BulkFlags& flags) {
+  command.add_option("--why", flags.why, "With --url: the reason, for the run's audit log")
+      ->type_name("TEXT");
+}
+
+std::optional<int> refuse_why(Console& console, const BulkFlags& flags) {
+  if (flags.why.empty() || console.settings().url) return std::nullopt;
+  return console.fail(kUsage, "--why is for the audit log of a run, and none is asked",
+                      "--url http://127.0.0.1:8585, or without --why");
+}
+
+json::Writer body_with_reason(const BulkFlags& flags) {
+  json::Writer body;
+  body.begin_object();
+  if (!flags.why.empty()) body.member("reason", flags.why);
+  return body;
+}
+
 void bulk_options(CLI::App& command, BulkFlags& flags, std::span<const WhereField> fields) {
   where_option(command, flags, fields);
   command.add_option("--limit", flags.limit, "At most so many, oldest first")

@@ -35,10 +35,17 @@ struct BulkFlags {
   std::optional<std::string> where;
   std::size_t limit = 0;  // 0: none
   std::optional<std::string> rate;
+  std::string why;  // for the audit log of a run that is asked
 };
 
 // The flag --where; its help names the fields.
 void where_option(CLI::App& command, BulkFlags& flags, std::span<const WhereField> fields);
+// The flag --why.
+void why_option(CLI::App& command, BulkFlags& flags);
+// A usage error where --why is given and no run is asked: a command leaves no entry.
+std::optional<int> refuse_why(Console& console, const BulkFlags& flags);
+// The beginning of the body of a write.
+json::Writer body_with_reason(const BulkFlags& flags);
 // And --limit and --rate.
 void bulk_options(CLI::App& command, BulkFlags& flags, std::span<const WhereField> fields);
 

@@ -37,6 +37,9 @@ struct Words {
   std::string config;
   std::string config_argument;
   std::vector<std::string> sets;
+  std::string url;
+  std::string token_file;
+  std::string ca_file;
   std::string output;
   std::string time;
   std::string color;
@@ -77,6 +80,25 @@ std::string environment_text(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
+// A config on the command line outranks a URL in the environment.
+void read_url(const Words& words, Settings& settings) {
+  const bool opens = !words.config.empty() || !words.config_argument.empty() || !words.sets.empty();
+  if (!words.url.empty() && opens) {
+    throw WrongUse{"--url asks a run about its own config: --config and --set do not go with it",
+                   "one of the two"};
+  }
+  std::string url = words.url;
+  if (url.empty() && !opens) url = environment_text("SEMEL_URL");
+  if (url.empty()) {
+    if (words.token_file.empty() && words.ca_file.empty()) return;
+    throw WrongUse{"--token-file and --ca-file go with --url", "--url http://127.0.0.1:8585"};
+  }
+  settings.url = std::move(url);
+  settings.token_file =
+      words.token_file.empty() ? environment_text("SEMEL_TOKEN_FILE") : words.token_file;
+  settings.ca_file = words.ca_file.empty() ? environment_text("SEMEL_CA_FILE") : words.ca_file;
+}
+
 Settings settings_of(const Words& words) {
   Settings settings;
   if (!words.config.empty() && !words.config_argument.empty() &&
@@ -88,6 +110,7 @@ Settings settings_of(const Words& words) {
                                                      : environment_text("SEMEL_CONFIG");
   if (settings.config->empty()) settings.config.reset();
   settings.sets = words.sets;
+  read_url(words, settings);
   settings.format = one_of(kFormats, "--output", words.output, "SEMEL_OUTPUT", Format::kText);
   settings.time = one_of(kTimes, "--time", words.time, "SEMEL_TIME", TimeStyle::kIso);
   settings.color = one_of(kColors, "--color", words.color, "SEMEL_COLOR", Settings::Color::kAuto);
@@ -108,6 +131,25 @@ Settings settings_so_far(const Words& words) {
   const auto found = kLogFormats.find(word);
   if (found != kLogFormats.end()) settings.log_format = found->second;
   return settings;
+}
+
+void add_url(CLI::App& command, const std::string& group, Words& words) {
+  command
+      .add_option("--url", words.url,
+                  "Ask a run by its API, in place of opening the store: http://127.0.0.1:8585 "
+                  "[SEMEL_URL]")
+      ->type_name("URL")
+      ->group(group);
+  command
+      .add_option("--token-file", words.token_file,
+                  "With --url: the file that holds its token [SEMEL_TOKEN_FILE]")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--ca-file", words.ca_file,
+                  "With --url https://…: the authorities to trust, in PEM [SEMEL_CA_FILE]")
+      ->type_name("FILE")
+      ->group(group);
 }
 
 void add_shared(CLI::App& command, unsigned flags, Words& words) {
@@ -131,6 +173,7 @@ void add_shared(CLI::App& command, unsigned flags, Words& words) {
         ->allow_extra_args(false)
         ->group(group);
   }
+  if (flags & kUrlFlag) add_url(command, group, words);
   if (flags & kOutput) {
     command.add_option("-o,--output", words.output, "text, json, jsonl or none [SEMEL_OUTPUT]")
         ->type_name("FORMAT")

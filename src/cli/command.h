@@ -29,6 +29,7 @@ enum Flags : unsigned {
   kVerbose = 1U << 5,         // -v
   kYes = 1U << 6,             // -y
   kDryRun = 1U << 7,          // -n
+  kUrlFlag = 1U << 8,         // --url, --token-file, --ca-file
 };
 
 struct CommandSpec {

@@ -25,6 +25,9 @@ enum class Format { kText, kJson, kJsonl, kNone };
 struct Settings {
   std::optional<std::string> config;  // -c, or the command's CONFIG
   std::vector<std::string> sets;      // --set PATH=VALUE
+  std::optional<std::string> url;     // of a run that is asked, in place of opening the store
+  std::string token_file;             // --token-file; empty: none
+  std::string ca_file;                // --ca-file; empty: what the system trusts
   Format format = Format::kText;
   TimeStyle time = TimeStyle::kIso;
   LogFormat log_format = LogFormat::kText;

@@ -11,6 +11,8 @@
 #include <semel/gates.h>
 
 #include "cli/command.h"
+#include "cli/remote.h"
+#include "cli/remote_read.h"
 #include "cli/session.h"
 #include "cli/text.h"
 #include "cli/views.h"
@@ -50,14 +52,10 @@ Result<std::vector<ConsumerGate>> gates_of(const Session& session) {
   return rows;
 }
 
-int list_consumers(Console& console) {
-  auto session = open_session(console);
-  if (!session) return session.error().code;
-  const auto rows = gates_of(*session);
-  if (!rows) return console.fail(rows.error());
+int show_gates(Console& console, const std::vector<ConsumerGate>& rows) {
   if (!console.text()) {
     json::Writer writer = document("consumers").name("consumers").begin_array();
-    for (const ConsumerGate& row : *rows) {
+    for (const ConsumerGate& row : rows) {
       writer.begin_object().member("name", row.name).member("gate", gate_word(row.gate));
       if (row.gate) add_gate(writer, console, *row.gate);
       writer.end_object();
@@ -66,12 +64,37 @@ int list_consumers(Console& console) {
     return kOk;
   }
   Table table({"CONSUMER", "GATE", "SINCE", "WHY"});
-  for (const ConsumerGate& row : *rows) {
+  for (const ConsumerGate& row : rows) {
     table.row({row.name, gate_word(row.gate), row.gate ? console.time(row.gate->since) : "",
                row.gate ? printable(row.gate->why) : ""});
   }
   console.out(table.text(console.width()));
   return kOk;
+}
+
+// The consumers of a run that is asked.
+OrEnded<std::vector<ConsumerGate>> remote_gates(Console& console) {
+  auto run = Remote::open(console);
+  if (!run) return ended(run.error().code);
+  const auto document = run->get("status");
+  if (!document) return ended(console.fail(document.error()));
+  std::vector<ConsumerGate> rows;
+  for (operate::ConsumerStatus& consumer : status_from(*document).consumers) {
+    if (consumer.state == operate::kRemoved) continue;
+    rows.push_back({std::move(consumer.name), std::move(consumer.gate)});
+  }
+  return rows;
+}
+
+int list_consumers(Console& console) {
+  if (console.settings().url) {
+    const auto rows = remote_gates(console);
+    return rows ? show_gates(console, *rows) : rows.error().code;
+  }
+  auto session = open_session(console);
+  if (!session) return session.error().code;
+  const auto rows = gates_of(*session);
+  return rows ? show_gates(console, *rows) : console.fail(rows.error());
 }
 
 struct ChosenConsumer {
@@ -107,7 +130,73 @@ int report_gate(Console& console, const std::string& name, std::string_view text
   return kOk;
 }
 
+constexpr const char* kOpenEarly = "is open again, before the end of its break";
+constexpr const char* kResumed = "is resumed";
+constexpr const char* kWasOpen = "was not paused: nothing to resume";
+
+std::string already_paused(const ConsumerFlags& flags, const std::string& first_reason) {
+  std::string text = "was paused already";
+  if (flags.reason && *flags.reason != first_reason) {
+    text += ", and keeps its first reason: " + printable(first_reason, kWhyShown);
+  }
+  return text;
+}
+
+// The gate of a consumer of a run that is asked, before it is changed.
+struct RemoteConsumer {
+  Remote run;
+  std::optional<ShutGate> before;
+};
+
+OrEnded<RemoteConsumer> choose_remote(Console& console, const ConsumerFlags& flags) {
+  auto run = Remote::open(console);
+  if (!run) return ended(run.error().code);
+  if (const auto named = run->consumers(console, flags.name); !named) {
+    return ended(named.error().code);
+  }
+  const auto document = run->get("status");
+  if (!document) return ended(console.fail(document.error()));
+  RemoteConsumer made{*std::move(run), std::nullopt};
+  for (operate::ConsumerStatus& consumer : status_from(*document).consumers) {
+    if (consumer.name == flags.name) made.before = std::move(consumer.gate);
+  }
+  return made;
+}
+
+int remote_pause(Console& console, const ConsumerFlags& flags) {
+  auto chosen = choose_remote(console, flags);
+  if (!chosen) return chosen.error().code;
+  json::Writer body;
+  body.begin_object();
+  if (flags.reason) body.member("reason", *flags.reason);
+  const auto done =
+      chosen->run.post("consumers/" + path_part(flags.name) + "/pause", body.end_object());
+  if (!done) return console.fail(done.error());
+  const bool changed = done->flag("changed");
+  const std::string first = chosen->before ? chosen->before->why : flags.reason.value_or("");
+  return report_gate(console, flags.name, changed ? "is paused" : already_paused(flags, first),
+                     true, changed);
+}
+
+int remote_resume(Console& console, const ConsumerFlags& flags) {
+  auto chosen = choose_remote(console, flags);
+  if (!chosen) return chosen.error().code;
+  json::Writer body;
+  const auto done = chosen->run.post("consumers/" + path_part(flags.name) + "/resume",
+                                     body.begin_object().end_object());
+  if (!done) return console.fail(done.error());
+  const bool changed = done->flag("changed");
+  const bool in_break = chosen->before && chosen->before->until;
+  report_gate(console, flags.name,
+              !changed   ? kWasOpen
+              : in_break ? kOpenEarly
+                         : kResumed,
+              false, changed);
+  return changed ? kOk : kNothing;
+}
+
 int pause(Console& console, const ConsumerFlags& flags) {
+  if (console.settings().url) return remote_pause(console, flags);
   auto chosen = choose_consumer(console, flags);
   if (!chosen) return chosen.error().code;
   Gates& gates = *chosen->session.facets.gates;
@@ -116,18 +205,14 @@ int pause(Console& console, const ConsumerFlags& flags) {
   const bool paused = *before && !(*before)->until;
   const auto shut = gates.shut(chosen->number, flags.reason.value_or(kNoReason), std::nullopt);
   if (!shut) return console.fail(shut.error());
-  std::string text = "is paused";
-  if (paused) {
-    const bool other = flags.reason && *flags.reason != (*before)->why;
-    text = "was paused already";
-    if (other) text += ", and keeps its first reason: " + printable((*before)->why, kWhyShown);
-  }
+  const std::string text = paused ? already_paused(flags, (*before)->why) : "is paused";
   const int code = report_gate(console, flags.name, text, true, !paused);
   console.next("semel consumers resume " + flags.name);
   return code;
 }
 
 int resume(Console& console, const ConsumerFlags& flags) {
+  if (console.settings().url) return remote_resume(console, flags);
   auto chosen = choose_consumer(console, flags);
   if (!chosen) return chosen.error().code;
   Gates& gates = *chosen->session.facets.gates;
@@ -136,8 +221,7 @@ int resume(Console& console, const ConsumerFlags& flags) {
   const auto was_shut = gates.resume(chosen->number);
   if (!was_shut) return console.fail(was_shut.error());
   const bool in_break = *before && (*before)->until;
-  const char* text = "was not paused: nothing to resume";
-  if (*was_shut) text = in_break ? "is open again, before the end of its break" : "is resumed";
+  const char* const text = !*was_shut ? kWasOpen : in_break ? kOpenEarly : kResumed;
   report_gate(console, flags.name, text, false, *was_shut);
   return *was_shut ? kOk : kNothing;
 }
@@ -148,7 +232,7 @@ void add_consumers(Program& program) {
   auto& family = program.family({.name = "consumers",
                                  .description = "Pause consumers and let them go on",
                                  .group = "Operate"});
-  const unsigned shared = kConfigFlag | kOutput | kQuiet;
+  const unsigned shared = kConfigFlag | kUrlFlag | kOutput | kQuiet;
   program.command({.name = "list",
                    .description = "The consumers, and which of them begin nothing for now",
                    .flags = shared | kConfigArgument | kTime,

@@ -20,38 +20,17 @@ namespace {
 constexpr std::size_t kLetterKeyShown = 40;
 constexpr std::size_t kEverything = std::numeric_limits<std::size_t>::max();
 
-std::size_t limit_of(const Console& console, const DlqFlags& flags) {
-  if (flags.bulk.limit > 0) return flags.bulk.limit;
-  return console.text() ? kRowsShown : kEverything;
-}
-
 int list_letters_text(Console& console, const Session& session, const DlqFlags& flags,
                       const Where& where) {
-  Table table({"ID", "CONSUMER", "KEY", "REASON", "ATTEMPTS", "REPLAYED", "DEAD AT", "ERROR"});
-  table.align_right(0);
-  table.align_right(4);
-  table.align_right(5);
-  const std::size_t limit = limit_of(console, flags);
-  const std::size_t key_shown = console.shown(kLetterKeyShown);
-  const auto walk = walk_letters(session, flags, where, limit, [&](const DeadLetter& letter) {
-    table.row({std::to_string(letter.id), letter.consumer,
-               letter.key.empty() ? "-" : printable(letter.key, key_shown), letter.reason,
-               std::to_string(letter.attempts), std::to_string(letter.replayed),
-               console.time(letter.dead_at), printable(letter.error)});
-  });
-  if (!walk) return console.fail(walk.error());
-  if (walk->seen == 0) {
-    console.note("no dead letters");
-  } else {
-    console.out(table.text(console.width()));
-  }
-  note_left_out(console, *walk);
-  if (walk->seen == limit) console.note("there may be more: --limit N");
-  if (walk->seen > 0) console.next("semel dlq show ID");
-  return kOk;
+  LetterTable table(console);
+  const std::size_t limit = letters_shown(console, flags);
+  const auto walk = walk_letters(session, flags, where, limit,
+                                 [&](const DeadLetter& letter) { table.add(letter); });
+  return walk ? table.show(console, *walk, limit) : console.fail(walk.error());
 }
 
 int list_letters(Console& console, const DlqFlags& flags) {
+  if (console.settings().url) return remote_list_letters(console, flags);
   const auto where = read_where(console, flags.bulk.where, letter_fields());
   if (!where) return where.error().code;
   auto session = need_messages(console, open_session(console));
@@ -68,34 +47,71 @@ int list_letters(Console& console, const DlqFlags& flags) {
     add_dead_letter(line, console, letter, false);
     console.out(line.end_object());
   };
-  const auto walk = walk_letters(*session, flags, *where, limit_of(console, flags), see);
+  const auto walk = walk_letters(*session, flags, *where, letters_shown(console, flags), see);
   if (!walk) return console.fail(walk.error());
   if (!lines) console.out(whole.end_array().member("count", walk->seen).end_object());
   note_left_out(console, *walk);
   return kOk;
 }
 
-int show_letter(Console& console, const DlqFlags& flags) {
+int find_letter(Console& console, const DlqFlags& flags) {
+  if (console.settings().url) return remote_show_letter(console, flags);
   auto session = need_messages(console, open_session(console));
   if (!session) return session.error().code;
   const auto letter = session->facets.dead_letters->show(flags.ids.front());
   if (!letter) return console.fail(letter.error());
-  if (!*letter) {
-    return console.fail(kNothing, fmt::format("there is no dead letter {}", flags.ids.front()),
-                        "semel dlq list");
+  if (*letter) return show_letter(console, **letter);
+  return console.fail(kNothing, fmt::format("there is no dead letter {}", flags.ids.front()),
+                      "semel dlq list");
+}
+
+}  // namespace
+
+std::size_t letters_shown(const Console& console, const DlqFlags& flags) {
+  if (flags.bulk.limit > 0) return flags.bulk.limit;
+  return console.text() ? kRowsShown : kEverything;
+}
+
+LetterTable::LetterTable(const Console& console)
+    : console_(console),
+      table_({"ID", "CONSUMER", "KEY", "REASON", "ATTEMPTS", "REPLAYED", "DEAD AT", "ERROR"}) {
+  table_.align_right(0);
+  table_.align_right(4);
+  table_.align_right(5);
+}
+
+void LetterTable::add(const DeadLetter& letter) {
+  table_.row({std::to_string(letter.id), letter.consumer,
+              letter.key.empty() ? "-" : printable(letter.key, console_.shown(kLetterKeyShown)),
+              letter.reason, std::to_string(letter.attempts), std::to_string(letter.replayed),
+              console_.time(letter.dead_at), printable(letter.error)});
+}
+
+int LetterTable::show(Console& console, const LetterWalk& walk, std::size_t limit) const {
+  if (walk.seen == 0) {
+    console.note("no dead letters");
+  } else {
+    console.out(table_.text(console.width()));
   }
+  note_left_out(console, walk);
+  if (walk.seen == limit) console.note("there may be more: --limit N");
+  if (walk.seen > 0) console.next("semel dlq show ID");
+  return kOk;
+}
+
+int show_letter(Console& console, const DeadLetter& letter) {
   if (console.text()) {
-    console.out(dead_letter_text(console, **letter));
-    console.next(fmt::format("semel dlq replay {} --yes", (*letter)->id));
+    console.out(dead_letter_text(console, letter));
+    console.next(fmt::format("semel dlq replay {} --yes", letter.id));
   } else {
     json::Writer writer = document("dead_letter").name("dead_letter");
-    add_dead_letter(writer, console, **letter, true);
+    add_dead_letter(writer, console, letter, true);
     console.out(writer.end_object());
   }
   return kOk;
 }
 
-void add_to(Plan& plan, const DeadLetter& letter) {
+void add_to_plan(Plan& plan, const DeadLetter& letter) {
   plan.add(letter.dead_at, [&] {
     return fmt::format("{}  {}  {}  {}", letter.id, letter.consumer,
                        letter.key.empty() ? "-" : printable(letter.key, kLetterKeyShown),
@@ -103,15 +119,13 @@ void add_to(Plan& plan, const DeadLetter& letter) {
   });
 }
 
-std::optional<std::string> flaw_of(const DlqFlags& flags, Unnamed unnamed) {
+std::optional<std::string> flaw_of_choice(const DlqFlags& flags, Unnamed unnamed) {
   const bool narrowed = !flags.consumer.empty() || !flags.reason.empty() || flags.bulk.limit > 0;
   const bool filtered = flags.bulk.where || flags.all || flags.replayed;
   if (!flags.ids.empty() && (filtered || narrowed)) return "ids and a filter do not go together";
   if (!flags.ids.empty() || filtered || unnamed == Unnamed::kAll) return std::nullopt;
   return "say which dead letters: their ids, --where FILTER, --replayed or --all";
 }
-
-}  // namespace
 
 void note_left_out(Console& console, const LetterWalk& walk) {
   if (walk.done > 0) {
@@ -137,7 +151,7 @@ Result<LetterWalk> walk_letters(const Session& session, const DlqFlags& flags, c
 
 OrEnded<ChosenLetters> choose_letters(Console& console, const DlqFlags& flags, Unnamed unnamed) {
   const auto ended = [](int code) { return tl::unexpected<Ended>(Ended{code}); };
-  if (const auto flaw = flaw_of(flags, unnamed)) {
+  if (const auto flaw = flaw_of_choice(flags, unnamed)) {
     return ended(console.fail(kUsage, *flaw, "semel dlq list"));
   }
   const auto where = read_where(console, flags.bulk.where, letter_fields());
@@ -151,7 +165,7 @@ OrEnded<ChosenLetters> choose_letters(Console& console, const DlqFlags& flags, U
   if (flags.ids.empty()) {
     const std::size_t limit = flags.bulk.limit > 0 ? flags.bulk.limit : kEverything;
     const auto see = [&](const DeadLetter& letter) {
-      add_to(chosen.plan, letter);
+      add_to_plan(chosen.plan, letter);
       chosen.ids.push_back(letter.id);
     };
     const auto walk = walk_letters(chosen.session, flags, *where, limit, see);
@@ -167,7 +181,7 @@ OrEnded<ChosenLetters> choose_letters(Console& console, const DlqFlags& flags, U
       ++chosen.plan.missing;
       continue;
     }
-    add_to(chosen.plan, **letter);
+    add_to_plan(chosen.plan, **letter);
     chosen.ids.push_back(id);
   }
   return chosen;
@@ -199,7 +213,7 @@ void add_dlq(Program& program) {
   auto& list_command =
       program.command({.name = "list",
                        .description = "Dead letters, oldest first",
-                       .flags = shared,
+                       .flags = shared | kUrlFlag,
                        .parent = &family},
                       [flags](Console& console) { return list_letters(console, *flags); });
   where_option(list_command, flags->bulk, letter_fields());
@@ -212,9 +226,9 @@ void add_dlq(Program& program) {
   auto& show_command =
       program.command({.name = "show",
                        .description = "A dead letter with its payload and headers",
-                       .flags = shared,
+                       .flags = shared | kUrlFlag,
                        .parent = &family},
-                      [flags](Console& console) { return show_letter(console, *flags); });
+                      [flags](Console& console) { return find_letter(console, *flags); });
   show_command.add_option("ID", flags->ids, "Its number, from semel dlq list")
       ->type_name("N")
       ->required()

@@ -4,11 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/bulk.h"
 #include "cli/command.h"
+#include "operate/letter_job.h"
 #include "operate/letters.h"
 
 namespace semel::cli {
@@ -50,6 +53,42 @@ void letter_bulk_options(CLI::App& command, DlqFlags& flags);
 
 // Says on stderr what a walk left out.
 void note_left_out(Console& console, const LetterWalk& walk);
+
+// A list as text has so many rows; else all where no --limit is given.
+std::size_t letters_shown(const Console& console, const DlqFlags& flags);
+// The table of a list, and what is said behind it.
+class LetterTable {
+ public:
+  explicit LetterTable(const Console& console);
+  void add(const DeadLetter& letter);
+  int show(Console& console, const LetterWalk& walk, std::size_t limit) const;
+
+ private:
+  const Console& console_;
+  Table table_;
+};
+
+// What is wrong with the words that say which letters a verb is about.
+std::optional<std::string> flaw_of_choice(const DlqFlags& flags, Unnamed unnamed);
+void add_to_plan(Plan& plan, const DeadLetter& letter);
+
+int show_letter(Console& console, const DeadLetter& letter);
+// Groups as text or as JSON, and on stderr what they leave out.
+int show_groups(Console& console, const operate::LetterGroups& made);
+
+// The exit code after an error. What was done before it stays done, and is told.
+int stopped_early(Console& console, Error error, std::size_t done, std::string_view verb);
+
+// The summary of a bulk verb, after the work or, in a dry run, in place of it; returns the exit
+// code. `sum`: of the letters of the plan.
+int report_replay(Console& console, const Plan& plan, const ReplayReport& sum);
+int report_discard(Console& console, const Plan& plan, std::size_t discarded);
+
+// Of a run that is asked.
+int remote_list_letters(Console& console, const DlqFlags& flags);
+int remote_group_letters(Console& console, const DlqFlags& flags);
+int remote_show_letter(Console& console, const DlqFlags& flags);
+int remote_letter_verb(Console& console, const DlqFlags& flags, operate::LetterAct act);
 
 void add_dlq_bulk(Program& program, CLI::App& family);
 void add_dlq_compensate(Program& program, CLI::App& family);

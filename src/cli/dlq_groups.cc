@@ -53,6 +53,7 @@ void show_groups_json(Console& console, const operate::LetterGroups& made) {
 }
 
 int group_letters(Console& console, const DlqFlags& flags) {
+  if (console.settings().url) return remote_group_letters(console, flags);
   const auto where = read_where(console, flags.bulk.where, letter_fields());
   if (!where) return where.error().code;
   auto session = need_messages(console, open_session(console));
@@ -65,19 +66,23 @@ int group_letters(Console& console, const DlqFlags& flags) {
   query.limit = std::numeric_limits<std::size_t>::max();
   const auto made = operate::group_letters(session->access(), query, kMostGroups);
   if (!made) return console.fail(made.error());
-  if (console.text()) {
-    show_groups_text(console, *made);
-  } else {
-    show_groups_json(console, *made);
-  }
-  note_left_out(console, made->walk);
-  if (made->ungrouped > 0) {
-    console.note(fmt::format("{} of further reasons", grouped(made->ungrouped)));
-  }
-  return kOk;
+  return show_groups(console, *made);
 }
 
 }  // namespace
+
+int show_groups(Console& console, const operate::LetterGroups& made) {
+  if (console.text()) {
+    show_groups_text(console, made);
+  } else {
+    show_groups_json(console, made);
+  }
+  note_left_out(console, made.walk);
+  if (made.ungrouped > 0) {
+    console.note(fmt::format("{} of further reasons", grouped(made.ungrouped)));
+  }
+  return kOk;
+}
 
 void add_dlq_groups(Program& program, CLI::App& family) {
   auto flags = std::make_shared<DlqFlags>();
@@ -85,7 +90,7 @@ void add_dlq_groups(Program& program, CLI::App& family) {
       program.command({.name = "groups",
                        .description = "Dead letters by consumer, reason and cause: how many, since "
                                       "when, and the newest one",
-                       .flags = kConfigFlag | kOutput | kTime | kQuiet,
+                       .flags = kConfigFlag | kUrlFlag | kOutput | kTime | kQuiet,
                        .parent = &family},
                       [flags](Console& console) { return group_letters(console, *flags); });
   where_option(command, flags->bulk, letter_fields());

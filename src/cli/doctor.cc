@@ -1,7 +1,8 @@
 // doctor: what the live store says, against what the config promises.
+#include "cli/doctor.h"
+
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 
 #include "cli/command.h"
@@ -14,44 +15,53 @@ namespace semel::cli {
 
 namespace {
 
-void report_findings_text(Console& console, const Session& session,
-                          const compose::DoctorReport& report) {
-  for (const compose::Finding& finding : report.findings) {
+void show_report_text(Console& console, const JsonView& report) {
+  std::string bad;
+  for (const JsonView& check : report.objects("checks")) {
+    const std::string code = check.text("code");
     console.out(
-        fmt::format("[{:<4}] {}  {}\n", finding.grade(), finding.code, printable(finding.text)));
-    if (!finding.fix.empty()) console.out(fmt::format("       fix: {}\n", finding.fix));
+        fmt::format("[{:<4}] {}  {}\n", check.text("grade"), code, printable(check.text("text"))));
+    const std::string fix = check.text("fix");
+    if (!fix.empty()) console.out(fmt::format("       fix: {}\n", fix));
+    if (bad.empty() && check.text("grade") == "fail") bad = code;
   }
-  for (const auto& consumer : session.config.consumers) {
-    const Guarantee kept =
-        compose::lowered(compose::guarantee_of(session.config, consumer), report.live);
-    console.out(fmt::format("\n{}: {}; effect {}; {}\n", consumer.name, to_string(kept.name),
-                            to_string(kept.effect), to_string(kept.loss)));
-    for (const std::string& reason : kept.reasons) console.out(fmt::format("  - {}\n", reason));
+  for (const JsonView& consumer : report.objects("consumers")) {
+    console.out(fmt::format("\n{}: {}; effect {}; {}\n", consumer.text("name"),
+                            consumer.text("guarantee"), consumer.text("effect"),
+                            consumer.text("loss")));
+    for (const std::string& reason : consumer.texts("reasons")) {
+      console.out(fmt::format("  - {}\n", reason));
+    }
   }
+  console.next(bad.empty() ? "semel run" : "semel explain " + bad);
 }
 
 int doctor(Console& console) {
+  if (console.settings().url) return remote_doctor(console);
   auto session = open_session(console);
   if (!session) return session.error().code;
   const auto report = compose::examine(*session->store, session->config);
   if (!report) return console.fail(report.error());
-  if (console.text()) {
-    report_findings_text(console, *session, *report);
-    const auto bad = std::ranges::find_if_not(report->findings, &compose::Finding::fine);
-    console.next(report->good() ? "semel run" : fmt::format("semel explain {}", bad->code));
-  } else {
-    console.out(compose::doctor_json(session->config, *report));
-  }
-  return report->good() ? kOk : kBad;
+  return show_doctor(console, JsonView(compose::doctor_json(session->config, *report).text()));
 }
 
 }  // namespace
+
+int show_doctor(Console& console, const JsonView& report) {
+  if (console.text()) {
+    show_report_text(console, report);
+  } else {
+    json::Writer writer;
+    console.out(writer.embed(report.written()));
+  }
+  return report.flag("ok") ? kOk : kBad;
+}
 
 void add_doctor(Program& program) {
   program.command({.name = "doctor",
                    .description = "Ask the live store whether it keeps what the config promises",
                    .group = "Config",
-                   .flags = kConfigFlag | kConfigArgument | kOutput | kQuiet},
+                   .flags = kConfigFlag | kConfigArgument | kUrlFlag | kOutput | kQuiet},
                   [](Console& console) { return doctor(console); });
 }
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/digest.h"
 #include "base/json.h"
 #include "base/printable.h"
 #include "core/trace_context.h"
@@ -124,7 +125,9 @@ LogLine log_line(const config::Diagnostic& diagnostic) {
 
 void add_message(LogLine& line, const Message& message) {
   line.key_id = operate::hex_of(message.key().id.view());
-  if (const auto trace = core::trace_context_of(message.headers())) {
+  if (message.span() != nullptr) {
+    line.trace_id = digest::hex(digest::view(message.span()->context.trace_id));
+  } else if (const auto trace = core::trace_context_of(message.headers())) {
     line.trace_id = trace->trace_id_text();
   }
 }

@@ -27,7 +27,7 @@ struct LogLine {
   std::string consumer{};
   std::string component{};  // what failed: "store", a source
   std::string key_id{};     // as `semel records show` prints it
-  std::string trace_id{};   // of the message's traceparent
+  std::string trace_id{};   // the message's, where it is traced or has a traceparent
   std::string outcome{};
   std::string reason{};
   int attempt = 0;

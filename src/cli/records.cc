@@ -129,6 +129,7 @@ int list_records(Console& console, const RecordFlags& flags) {
 }
 
 int show_record(Console& console, const RecordFlags& flags) {
+  if (console.settings().url) return remote_show_record(console, flags);
   auto session = open_session(console);
   if (!session) return session.error().code;
   const auto consumers = consumers_of(console, *session, flags.consumer);
@@ -194,9 +195,12 @@ void add_records(Program& program) {
                   "At most so many (default: a hundred as text, else all)")
       ->type_name("N");
 
-  auto& show_command = program.command(
-      {.name = "show", .description = "The record of a key", .flags = shared, .parent = &family},
-      [flags](Console& console) { return show_record(console, *flags); });
+  auto& show_command =
+      program.command({.name = "show",
+                       .description = "The record of a key",
+                       .flags = shared | kUrlFlag,
+                       .parent = &family},
+                      [flags](Console& console) { return show_record(console, *flags); });
   show_command.add_option("KEY", flags->keys, "The key as the producer wrote it")
       ->required()
       ->expected(1);

@@ -1,11 +1,14 @@
 // Records as the records commands find and choose them.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/bulk.h"
 #include "cli/command.h"
+#include "cli/remote.h"
 #include "operate/records.h"
 
 namespace semel::cli {
@@ -28,6 +31,28 @@ using operate::record_fields;
 // The consumers a command is about: the one that was named, or all of the config's.
 OrEnded<std::vector<std::string>> consumers_of(Console& console, const Session& session,
                                                const std::string& named);
+
+// Chosen by keys or by a filter.
+struct ChosenRecords {
+  std::vector<FoundRecord> records;
+  Plan plan;
+
+  void add(FoundRecord found);
+};
+
+// The records of one key under the consumers.
+using RecordsOfKey = std::function<Result<std::vector<FoundRecord>>(const std::string& key)>;
+// The one record each key means, or an end: a key may be met under several consumers.
+OrEnded<ChosenRecords> choose_by_keys(Console& console, const RecordFlags& flags,
+                                      const RecordsOfKey& find);
+
+// Of a run that is asked.
+int remote_show_record(Console& console, const RecordFlags& flags);
+OrEnded<ChosenRecords> choose_remote_records(Console& console, Remote& run,
+                                             const RecordFlags& flags);
+// `verb`: "unlock" or "forget". False where the record moved on.
+Result<bool> change_remote_record(Remote& run, std::string_view verb, const RecordFlags& flags,
+                                  const FoundRecord& seen);
 
 void add_records_bulk(Program& program, CLI::App& family);
 

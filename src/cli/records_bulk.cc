@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -24,47 +25,6 @@
 namespace semel::cli {
 
 namespace {
-
-// Chosen by keys or by a filter.
-struct ChosenRecords {
-  std::vector<FoundRecord> records;
-  Plan plan;
-
-  void add(FoundRecord found) {
-    const RecordView& record = found.record;
-    plan.add(record.completed_at ? record.completed_at : record.first_seen, [&] {
-      return fmt::format("{}  {}  {}  {}", found.consumer, printable(found.key, kRecordKeyShown),
-                         to_string(record.state), record.reason);
-    });
-    records.push_back(std::move(found));
-  }
-};
-
-// The one record each key means, or an end: a key may be met under several consumers.
-OrEnded<ChosenRecords> by_keys(Console& console, const Session& session, const RecordFlags& flags,
-                               const std::vector<std::string>& consumers) {
-  ChosenRecords chosen;
-  for (const auto& key : flags.keys) {
-    auto found = find_records(session.access(), consumers, key);
-    if (!found) return ended(console.fail(found.error()));
-    if (found->size() > 1) {
-      std::vector<std::string> names;
-      for (const auto& one : *found) names.push_back(one.consumer);
-      return ended(
-          console.fail(kUsage,
-                       fmt::format("\"{}\" is a key of {}", printable(key, kRecordKeyShown),
-                                   fmt::join(names, ", ")),
-                       "--consumer NAME"));
-    }
-    if (found->empty()) {
-      console.note(fmt::format("no record of \"{}\"", printable(key, kRecordKeyShown)));
-      ++chosen.plan.missing;
-    } else {
-      chosen.add(std::move(found->front()));
-    }
-  }
-  return chosen;
-}
 
 // Unfinished records, dead and parked ones among them; completed ones where the key is named.
 OrEnded<ChosenRecords> by_filter(Console& console, const Session& session, const RecordFlags& flags,
@@ -115,19 +75,19 @@ OrEnded<ChosenRecords> choose_records(Console& console, const Session& session,
   const auto consumers = consumers_of(console, session, flags.consumer);
   if (!consumers) return ended(consumers.error().code);
   return flags.bulk.where ? by_filter(console, session, flags, *consumers)
-                          : by_keys(console, session, flags, *consumers);
+                          : choose_by_keys(console, flags, [&](const std::string& key) {
+                              return find_records(session.access(), *consumers, key);
+                            });
 }
 
 // What is done with one record: true where it was done, false where the record moved on.
-using Change = Result<bool> (*)(const Session& session, const RecordFlags& flags,
-                                const RecordView& seen);
+using RecordChange = std::function<Result<bool>(const FoundRecord& seen)>;
 
 struct Verb {
   std::string_view name;   // of the summary
   std::string_view done;   // "forgotten"
   std::string_view asked;  // "Forget {}? …"
   std::string_view skipped;
-  Change change;
   // Whether a record is in a state that the verb is about. `now`: where nothing is done, a lease
   // that is over then counts; else the store decides about leases, by its own clock.
   bool (*fits)(const RecordView& record, std::optional<StoreTime> now) = nullptr;
@@ -195,32 +155,30 @@ Result<bool> reseal(const Session& session, const std::vector<FoundRecord>& reco
   return operate::reseal_records(session.access(), consumers, system_environment());
 }
 
-int run_bulk(Console& console, const RecordFlags& flags, const Verb& verb) {
-  const auto rate = read_rate(console, flags.bulk);
-  if (!rate) return rate.error().code;
-  auto session = open_session(console);
-  if (!session) return session.error().code;
-  auto chosen = choose_records(console, *session, flags);
-  if (!chosen) return chosen.error().code;
-  const std::size_t unfit = leave_out_unfit(*chosen, verb, console.settings().dry_run);
+// Asks, and does it; `reseal`, where there is one, makes windows in front of the records forget,
+// before and after it.
+int carry_out(Console& console, const Verb& verb, ChosenRecords chosen,
+              const std::optional<Rate>& rate, const RecordChange& change,
+              const std::function<Result<bool>(const ChosenRecords&)>& reseal) {
+  const std::size_t unfit = leave_out_unfit(chosen, verb, console.settings().dry_run);
   const std::string question =
-      fmt::format(fmt::runtime(verb.asked), counted(chosen->plan.count, "record", "records"));
-  if (const auto code = agree(console, chosen->plan, question, "record", "records")) return *code;
+      fmt::format(fmt::runtime(verb.asked), counted(chosen.plan.count, "record", "records"));
+  if (const auto code = agree(console, chosen.plan, question, "record", "records")) return *code;
   std::size_t changed = 0, skipped = 0;
   bool told = false;
-  std::span<const FoundRecord> rest(chosen->records);
+  std::span<const FoundRecord> rest(chosen.records);
   if (console.settings().dry_run) rest = {};
-  const bool reseals = verb.makes_new && !rest.empty();
+  const bool reseals = reseal != nullptr && !rest.empty();
   // Also before: who is killed in between leaves little behind.
   if (reseals) {
-    if (auto first = reseal(*session, chosen->records); !first) return console.fail(first.error());
+    if (auto first = reseal(chosen); !first) return console.fail(first.error());
   }
-  Pace pace(console, *rate, rest.size());
+  Pace pace(console, rate, rest.size());
   while (!rest.empty()) {
     const auto part = rest.first(pace.next(rest.size()));
     rest = rest.subspan(part.size());
     for (const FoundRecord& one : part) {
-      const auto done = verb.change(*session, flags, one.record);
+      const auto done = change(one);
       if (done && *done) {
         ++changed;
         continue;
@@ -237,7 +195,7 @@ int run_bulk(Console& console, const RecordFlags& flags, const Verb& verb) {
     pace.done(part.size());
   }
   if (reseals) {
-    const auto windows = reseal(*session, chosen->records);
+    const auto windows = reseal(chosen);
     if (!windows) {
       console.note("a front window may still call them completed: say it again");
       return console.fail(windows.error());
@@ -245,16 +203,45 @@ int run_bulk(Console& console, const RecordFlags& flags, const Verb& verb) {
     // When this returns, none does.
     if (*windows) std::this_thread::sleep_for(kFrontTrusted);
   }
-  return report_changed(console, verb, chosen->plan, changed, unfit, skipped, told);
+  return report_changed(console, verb, chosen.plan, changed, unfit, skipped, told);
 }
 
-Result<bool> forget_seen(const Session& session, const RecordFlags&, const RecordView& seen) {
-  return operate::forget_record(session.access(), seen);
+int run_remote(Console& console, const RecordFlags& flags, const Verb& verb,
+               const std::optional<Rate>& rate) {
+  auto run = Remote::open(console);
+  if (!run) return run.error().code;
+  auto chosen = choose_remote_records(console, *run, flags);
+  if (!chosen) return chosen.error().code;
+  std::optional<int> refused;
+  const auto change = [&](const FoundRecord& seen) {
+    auto changed = change_remote_record(*run, verb.name, flags, seen);
+    if (!changed && !refused) refused = exit_code_of(changed.error());
+    return changed;
+  };
+  const int code = carry_out(console, verb, *std::move(chosen), rate, change, nullptr);
+  // Where nothing could be done: nobody was there, or the role is too small.
+  return code == kBad ? refused.value_or(code) : code;
 }
 
-Result<bool> unlock_seen(const Session& session, const RecordFlags& flags, const RecordView& seen) {
-  if (!flags.as.empty()) return operate::decide_record(session.access(), seen, flags.as);
-  return operate::unlock_record(session.access(), seen);
+int run_bulk(Console& console, const RecordFlags& flags, const Verb& verb) {
+  const auto rate = read_rate(console, flags.bulk);
+  if (!rate) return rate.error().code;
+  if (console.settings().url) return run_remote(console, flags, verb, *rate);
+  if (const auto code = refuse_why(console, flags.bulk)) return *code;
+  auto session = open_session(console);
+  if (!session) return session.error().code;
+  auto chosen = choose_records(console, *session, flags);
+  if (!chosen) return chosen.error().code;
+  std::function<Result<bool>(const ChosenRecords&)> resealing;
+  if (verb.makes_new) {
+    resealing = [&](const ChosenRecords& some) { return reseal(*session, some.records); };
+  }
+  const auto change = [&](const FoundRecord& seen) -> Result<bool> {
+    if (verb.makes_new) return operate::forget_record(session->access(), seen.record);
+    if (!flags.as.empty()) return operate::decide_record(session->access(), seen.record, flags.as);
+    return operate::unlock_record(session->access(), seen.record);
+  };
+  return carry_out(console, verb, *std::move(chosen), *rate, change, resealing);
 }
 
 constexpr Verb kForget = {"forget",
@@ -262,27 +249,25 @@ constexpr Verb kForget = {"forget",
                           "Forget {}? What waits for its retry, or for a person, goes with its "
                           "record; the next delivery of such a key is handled as new.",
                           "being worked on, or not what they were",
-                          forget_seen,
                           can_forget,
                           true};
-constexpr Verb kDecide = {
-    "unlock",    "unlocked", "Say of {} what you know?", "neither parked nor left by who had them",
-    unlock_seen, can_decide};
-constexpr Verb kUnlock = {
-    "unlock",    "unlocked", "Let {} be tried again, now?", "neither parked nor dead",
-    unlock_seen, can_unlock};
+constexpr Verb kDecide = {"unlock", "unlocked", "Say of {} what you know?",
+                          "neither parked nor left by who had them", can_decide};
+constexpr Verb kUnlock = {"unlock", "unlocked", "Let {} be tried again, now?",
+                          "neither parked nor dead", can_unlock};
 
 void bulk_command(Program& program, CLI::App& family, const char* name, const char* description,
                   const Verb& verb) {
   auto flags = std::make_shared<RecordFlags>();
-  auto& command = program.command({.name = name,
-                                   .description = description,
-                                   .flags = kConfigFlag | kOutput | kTime | kQuiet | kYes | kDryRun,
-                                   .parent = &family},
-                                  [flags, &verb](Console& console) {
-                                    const bool decides = !flags->as.empty();
-                                    return run_bulk(console, *flags, decides ? kDecide : verb);
-                                  });
+  auto& command =
+      program.command({.name = name,
+                       .description = description,
+                       .flags = kConfigFlag | kUrlFlag | kOutput | kTime | kQuiet | kYes | kDryRun,
+                       .parent = &family},
+                      [flags, &verb](Console& console) {
+                        const bool decides = !flags->as.empty();
+                        return run_bulk(console, *flags, decides ? kDecide : verb);
+                      });
   if (&verb == &kUnlock) {
     command
         .add_option("--as", flags->as,
@@ -292,10 +277,45 @@ void bulk_command(Program& program, CLI::App& family, const char* name, const ch
   }
   command.add_option("KEY", flags->keys, "The keys as the producer wrote them");
   bulk_options(command, flags->bulk, record_fields());
+  why_option(command, flags->bulk);
   command.add_option("--consumer", flags->consumer, "Of this consumer only")->type_name("NAME");
 }
 
 }  // namespace
+
+void ChosenRecords::add(FoundRecord found) {
+  const RecordView& record = found.record;
+  plan.add(record.completed_at ? record.completed_at : record.first_seen, [&] {
+    return fmt::format("{}  {}  {}  {}", found.consumer, printable(found.key, kRecordKeyShown),
+                       to_string(record.state), record.reason);
+  });
+  records.push_back(std::move(found));
+}
+
+OrEnded<ChosenRecords> choose_by_keys(Console& console, const RecordFlags& flags,
+                                      const RecordsOfKey& find) {
+  ChosenRecords chosen;
+  for (const auto& key : flags.keys) {
+    auto found = find(key);
+    if (!found) return ended(console.fail(found.error()));
+    if (found->size() > 1) {
+      std::vector<std::string> names;
+      for (const auto& one : *found) names.push_back(one.consumer);
+      return ended(
+          console.fail(kUsage,
+                       fmt::format("\"{}\" is a key of {}", printable(key, kRecordKeyShown),
+                                   fmt::join(names, ", ")),
+                       "--consumer NAME"));
+    }
+    if (found->empty()) {
+      console.note(fmt::format("no record of \"{}\"", printable(key, kRecordKeyShown)));
+      ++chosen.plan.missing;
+    } else {
+      chosen.add(std::move(found->front()));
+    }
+  }
+  return chosen;
+}
 
 void add_records_bulk(Program& program, CLI::App& family) {
   bulk_command(program, family, "forget",

@@ -21,6 +21,7 @@
 #include "compose/admin.h"
 #include "compose/compose.h"
 #include "compose/signals.h"
+#include "compose/traces.h"
 #include "system/event_fd.h"
 #include "system/mutex.h"
 #include "system/periodic.h"
@@ -234,6 +235,23 @@ OrEnded<config::Config> config_with(Console& console, const RunFlags& flags) {
   return config;
 }
 
+compose::ServiceOptions options_with(Console& console, const RunFlags& flags, Observer& report,
+                                     int stop_fd) {
+  compose::ServiceOptions options;
+  options.observers.push_back(&report);
+  options.once = flags.once;
+  options.dry_run = console.settings().dry_run;
+  options.stop_fd = stop_fd;
+  if (console.logs_json()) {
+    options.on_hung = [&console](std::string_view consumer, const Error& error) {
+      LogLine line = log_line(error);
+      line.consumer = consumer;
+      console.log(line);
+    };
+  }
+  return options;
+}
+
 int run(Console& console, const RunFlags& flags) {
   const auto config = config_with(console, flags);
   if (!config) return config.error().code;
@@ -244,8 +262,13 @@ int run(Console& console, const RunFlags& flags) {
   std::optional<Tally> tally;
   Stopper stopper(console);
   compose::SignalDrain signals([&](int signal) { stopper.signalled(signal); });
-  compose::ServiceOptions options;
-  options.observers.push_back(&report);
+  compose::ServiceOptions options = options_with(console, flags, report, stopper.fd());
+  const auto traces = compose::Traces::open(*config, {}, options);
+  if (!traces) {
+    stopper.serve(nullptr);
+    return build_failed(console, traces.error());
+  }
+  if (*traces) (*traces)->watch(options);
   const auto admin = open_admin(console, *config);
   if (!admin) {
     stopper.serve(nullptr);
@@ -255,16 +278,6 @@ int run(Console& console, const RunFlags& flags) {
   if (!flags.tally.empty()) options.observers.push_back(&tally.emplace(flags.tally));
   const auto server = let_watch(console, *config);
   if (server && *server) options.observers.push_back(server->get());
-  options.once = flags.once;
-  options.dry_run = console.settings().dry_run;
-  options.stop_fd = stopper.fd();
-  if (console.logs_json()) {
-    options.on_hung = [&console](std::string_view consumer, const Error& error) {
-      LogLine line = log_line(error);
-      line.consumer = consumer;
-      console.log(line);
-    };
-  }
   auto service = compose::Service::build(*config, std::move(options));
   if (!service) {
     stopper.serve(nullptr);
@@ -297,6 +310,7 @@ int run(Console& console, const RunFlags& flags) {
   // A question to a store that does not answer is broken off.
   stopper.end_waits();
   serving.reset();
+  if (*traces) (*traces)->end();
   if (server && *server) (*server)->serve_figures({});
   stopper.serve(nullptr);
   tell_summary(console, report, steady_clock::now() - began);

@@ -63,6 +63,13 @@ Result<std::string> watched_path(const config::Config& config) {
   return server.empty() ? Result<std::string>(std::string()) : tap::Place::of_server(server);
 }
 
+std::optional<int> refuse_url(Console& console) {
+  if (!console.settings().url) return std::nullopt;
+  return console.fail(kUsage,
+                      "SEMEL_URL names a run to ask, and this command only looks on this machine",
+                      "-c FILE says which store, also where SEMEL_URL is set");
+}
+
 OrEnded<Session> open_session(Console& console, Create create) {
   auto config = load_config(console);
   if (!config) return ended(config.error().code);
@@ -70,6 +77,7 @@ OrEnded<Session> open_session(Console& console, Create create) {
 }
 
 OrEnded<Session> open_session(Console& console, config::Config config, Create create) {
+  if (const auto code = refuse_url(console)) return ended(*code);
   if (std::holds_alternative<MemoryOptions>(config.store.kind)) {
     return ended(console.fail(
         kUnavailable, "the store is memory: it lives and dies with the process that runs it",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,10 @@ void tell(Console& console, const config::Diagnostic& diagnostic);
 // Reads and checks it. Errors and warnings go to stderr; with -q warnings do not.
 // `also`: as further --set of the command line.
 OrEnded<config::Config> load_config(Console& console, const std::vector<std::string>& also = {});
+
+// The end of a command that cannot ask a run, where SEMEL_URL says to: what is meant for a run
+// elsewhere must not change what is here.
+std::optional<int> refuse_url(Console& console);
 
 // A store opened beside whatever runs on it.
 struct Session {

@@ -10,6 +10,8 @@ namespace semel::cli {
 
 namespace {
 
+static_assert(operate::kWindowSource == engine::kFrontFigures);
+
 constexpr std::size_t kTextShown = 120;
 
 std::vector<SourceView> views_of(const std::vector<tap::RunFigures>& runs,
@@ -75,22 +77,6 @@ std::string source_text(const SourceView& view) {
     between = ", ";
   }
   return text;
-}
-
-void add_sources(json::Writer& writer, const std::vector<SourceView>& views) {
-  writer.begin_array();
-  for (const SourceView& view : views) {
-    writer.begin_object().member("pid", view.pid).member("source", view.source);
-    writer.name("figures").begin_array();
-    for (const SourceFigure& figure : view.figures) {
-      writer.begin_object().member("name", figure.name).member("value", figure.value);
-      if (!figure.partition.empty()) writer.member("partition", figure.partition);
-      if (!figure.text.empty()) writer.member("text", figure.text);
-      writer.end_object();
-    }
-    writer.end_array().end_object();
-  }
-  writer.end_array();
 }
 
 }  // namespace semel::cli

@@ -214,6 +214,7 @@ int tap_consumer(Console& console, const TapFlags& flags) {
   if (!body) return body.error().code;
   auto request = request_of(console, flags, *body);
   if (!request) return request.error().code;
+  if (const auto refused = refuse_url(console)) return *refused;
   const auto config = load_config(console);
   if (!config) return config.error().code;
   const auto consumer = find_consumer(console, *config, flags.consumer);

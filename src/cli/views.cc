@@ -40,8 +40,7 @@ void add_gate(json::Writer& writer, const Console& console, const ShutGate& gate
 
 void add_record(json::Writer& writer, const Console& console, std::string_view consumer,
                 const RecordView& record, const StepJournal& journal) {
-  operate::add_record(writer, times_of(console), consumer, record, journal,
-                      operate::Contents::kShown);
+  operate::add_record(writer, times_of(console), consumer, record, journal, core::Disclosure());
 }
 
 std::string record_text(const Console& console, std::string_view consumer, const RecordView& record,
@@ -71,7 +70,7 @@ std::string record_text(const Console& console, std::string_view consumer, const
 
 void add_dead_letter(json::Writer& writer, const Console& console, const DeadLetter& letter,
                      bool payload) {
-  operate::add_dead_letter(writer, times_of(console), letter, payload, operate::Contents::kShown);
+  operate::add_dead_letter(writer, times_of(console), letter, payload, core::Disclosure());
 }
 
 std::string dead_letter_text(const Console& console, const DeadLetter& letter) {

@@ -15,12 +15,14 @@
 #include "compose/compose.h"
 #include "compose/doctor.h"
 #include "compose/store_look.h"
+#include "compose/traces.h"
 #include "system/mutex.h"
 #include "system/periodic.h"
 #include "system/utc_clock.h"
 #include "telemetry/delivery_history.h"
 #include "telemetry/delivery_metrics.h"
 #include "telemetry/exposition.h"
+#include "telemetry/recent_deliveries.h"
 
 namespace semel::compose {
 
@@ -30,6 +32,7 @@ using admin::Readiness;
 
 // How long a scrape waits for the store's statistics.
 constexpr std::chrono::milliseconds kStorePatience{100};
+constexpr const char* kNotShown = "why is not shown (admin.errors)";
 
 std::vector<std::string> consumer_names(const config::Config& config) {
   std::vector<std::string> names;
@@ -83,6 +86,7 @@ class RunAdmin final : public Admin {
   Readiness readiness() SEMEL_EXCLUDES(mutex_);
   admin::Overview overview() SEMEL_EXCLUDES(mutex_);
   bool with_store(const std::function<void(Store&)>& use) SEMEL_EXCLUDES(mutex_);
+  Result<std::string> doctor(Store& store);
   admin::ApiSources api_sources();
   void sample() noexcept;
 
@@ -92,7 +96,9 @@ class RunAdmin final : public Admin {
   const UtcTime began_;
   telemetry::HealthObserver health_;
   MetricsObserver metrics_;
+  telemetry::RecentDeliveries recent_;
   telemetry::StoreMetrics store_metrics_;
+  std::atomic<const Traces*> traces_{nullptr};
   telemetry::DeliveryHistory history_{telemetry::deliveries_of(metrics_)};
   system::Mutex mutex_;
   Service* service_ SEMEL_GUARDED_BY(mutex_) = nullptr;
@@ -100,6 +106,7 @@ class RunAdmin final : public Admin {
   bool over_ SEMEL_GUARDED_BY(mutex_) = false;
   int store_users_ SEMEL_GUARDED_BY(mutex_) = 0;
   system::CondVar store_left_;
+  std::atomic<bool> doctor_runs_{false};
   admin::Jobs jobs_{config_, [this](const auto& use) { return with_store(use); }};
   std::unique_ptr<admin::AdminServer> server_;
   std::unique_ptr<system::Periodic> sampler_;
@@ -108,6 +115,7 @@ class RunAdmin final : public Admin {
 Result<void> RunAdmin::listen(const config::AdminConfig& config) {
   admin::AdminOptions options;
   options.listen = config.listen;
+  if (config.tls) options.tls = admin::HttpTls{config.tls->certificate, config.tls->key};
   for (const config::AdminToken& token : config.tokens) {
     options.tokens.push_back({token.name, token.secret, token.role});
   }
@@ -124,6 +132,7 @@ Result<void> RunAdmin::listen(const config::AdminConfig& config) {
 admin::ApiSources RunAdmin::api_sources() {
   admin::ApiSources sources;
   sources.config = &config_;
+  sources.store_name = store_name(config_.store);
   sources.overview = [this] { return overview(); };
   sources.readiness = [this] { return readiness(); };
   sources.backlog = [this](std::string_view name) { return backlog(name); };
@@ -132,12 +141,28 @@ admin::ApiSources RunAdmin::api_sources() {
   };
   sources.with_store = [this](const std::function<void(Store&)>& use) { return with_store(use); };
   sources.jobs = &jobs_;
-  sources.doctor = [this](Store& store) -> Result<std::string> {
-    auto report = examine(store, config_);
-    if (!report) return failure(std::move(report.error()));
-    return doctor_json(config_, *report).text();
+  sources.recent = &recent_;
+  sources.duplicate_ages = [this](const std::string& consumer) {
+    const auto totals = telemetry::deliveries_of(metrics_).of(consumer).totals();
+    return admin::DuplicateAges{totals.duplicate_age, totals.duplicates_near_ttl};
   };
+  sources.doctor = [this](Store& store) -> Result<std::string> { return doctor(store); };
   return sources;
+}
+
+// One at a time, whether the API or a page asks.
+Result<std::string> RunAdmin::doctor(Store& store) {
+  if (doctor_runs_.exchange(true)) {
+    return failure(
+        {ErrorKind::kUnavailable, "R345", "another doctor runs: one at a time", "ask again later"});
+  }
+  struct Release {
+    std::atomic<bool>& runs;
+    ~Release() { runs = false; }
+  } const release{doctor_runs_};
+  auto report = examine(store, config_);
+  if (!report) return failure(std::move(report.error()));
+  return doctor_json(config_, *report).text();
 }
 
 bool RunAdmin::with_store(const std::function<void(Store&)>& use) {
@@ -172,9 +197,11 @@ void RunAdmin::sample() noexcept {
 }
 
 void RunAdmin::watch(ServiceOptions& options) {
+  traces_.store(options.run_traces);
   options.observers.push_back(&health_);
   if (server_ == nullptr) return;
   options.observers.push_back(&metrics_);
+  options.observers.push_back(&recent_);
   options.delivery_metrics = &telemetry::deliveries_of(metrics_);
   options.store_metrics = &store_metrics_;
 }
@@ -211,6 +238,9 @@ GaugeInput RunAdmin::look() {
 std::string RunAdmin::metrics(MetricsFormat format) {
   std::vector<telemetry::MetricFamily> families = telemetry::deliveries_of(metrics_).families();
   std::ranges::move(store_metrics_.families(store_), std::back_inserter(families));
+  if (const Traces* const traces = traces_.load()) {
+    std::ranges::move(traces->families(), std::back_inserter(families));
+  }
   const system::MutexLock lock(mutex_);
   std::ranges::move(gauges_of(look()), std::back_inserter(families));
   return telemetry::exposition(families, format);
@@ -249,6 +279,10 @@ admin::Overview RunAdmin::overview() {
   admin::Overview made = overview_of(input, about_, ready.word());
   for (admin::ConsumerOverview& consumer : made.consumers) {
     consumer.intervals = history_.intervals(consumer.name);
+    // A handler's words may quote a message, and nobody can tell them from a person's.
+    const bool is_hidden =
+        config_.admin && config_.admin->shows.errors == core::Disclosure::Errors::kCause;
+    if (is_hidden && !consumer.why.empty()) consumer.why = kNotShown;
   }
   return made;
 }

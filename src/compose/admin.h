@@ -23,7 +23,8 @@ class Admin {
   static Result<std::unique_ptr<Admin>> open(const config::Config& config, bool dry_run);
   virtual ~Admin() = default;
 
-  // Adds its observers, and where the run is to be measured; they live as long as this.
+  // Adds its observers, and where the run is to be measured; they live as long as this. What traces
+  // the run is there already, and outlives this.
   virtual void watch(ServiceOptions& options) = 0;
   virtual const telemetry::HealthObserver& health() const noexcept = 0;
 

@@ -28,7 +28,13 @@
 #include "telemetry/delivery_metrics.h"
 #include "telemetry/timed_store.h"
 
+namespace semel::traces {
+class Tracer;
+}
+
 namespace semel::compose {
+
+class Traces;
 
 struct OpenOptions {
   bool create = false;  // tables, and a file, where they are missing
@@ -102,9 +108,15 @@ struct ServiceOptions {
   // Where calls of handlers and of the store are measured; null: they are not. Borrowed.
   telemetry::DeliveryMetrics* delivery_metrics = nullptr;
   telemetry::StoreMetrics* store_metrics = nullptr;
+  // What traces deliveries, handlers and the store, and its metrics; null: nothing is traced.
+  // Borrowed.
+  traces::Tracer* tracer = nullptr;
+  const Traces* run_traces = nullptr;
   // Told of a handler that hangs, at once before the process ends, from any thread; empty: a line
   // on stderr.
   std::function<void(std::string_view consumer, const Error& error)> on_hung;
+  // Called once, in place of the end of the process: the host decides. Empty: it ends.
+  std::function<void(std::string_view consumer, const Error& error)> instead_of_end;
 };
 
 // Exit code of a run whose store, source or handler is not available.

@@ -23,6 +23,7 @@
 #include "sources/rabbitmq/make_rabbitmq_source.h"
 #include "sources/sources.h"
 #include "strategies/strategies.h"
+#include "traces/traced_handler.h"
 
 namespace semel::compose {
 
@@ -299,9 +300,14 @@ strategies::Context context_of(const ConsumerBuild& build, Handler handler) {
 }
 
 Handler measured(const ConsumerBuild& build, Handler handler) {
+  const std::string& consumer = build.consumer->name;
+  if (traces::Tracer* const tracer = build.options->tracer) {
+    const std::string kind(config::name_of(build.consumer->handler));
+    handler = traces::traced(std::move(handler), consumer, kind, *tracer);
+  }
   telemetry::DeliveryMetrics* const metrics = build.options->delivery_metrics;
   if (metrics == nullptr) return handler;
-  return telemetry::timed(std::move(handler), metrics->handler(build.consumer->name));
+  return telemetry::timed(std::move(handler), metrics->handler(consumer));
 }
 
 engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber number,
@@ -315,6 +321,9 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   options.empty = consumer.empty;
   options.order = consumer.order;
   options.retention = retention_of(consumer);
+  if (traces::Tracer* const tracer = build.options->tracer) {
+    options.start_trace = tracer->start_of(consumer.name);
+  }
   // The fence: a message is in the store, with its payload, before anybody is called for it.
   options.defers = consumer.defer != config::ConsumerConfig::Defer::kNever ||
                    consumer.strategy == core::StrategyKind::kFence;

@@ -31,6 +31,7 @@
 #include "system/mutex.h"
 #include "system/periodic.h"
 #include "system/utc_clock.h"
+#include "traces/traced_store.h"
 
 namespace semel::compose {
 
@@ -103,29 +104,39 @@ class Housekeeper {
     pace_.note(purged && (expire_letters(budget) || purged->more));
   }
   bool expire_letters(milliseconds budget) {
-    return letters_
-        .run(budget,
-             [this](std::string_view consumer, std::size_t letters) {
-               observer_.on_letters_expired(consumer, letters);
-             })
-        .value_or(false);
+    const auto more = letters_.run(budget, [this](std::string_view consumer, std::size_t letters) {
+      observer_.on_letters_expired(consumer, letters);
+    });
+    // One letter that cannot be read stops all behind it: told once, not at every turn.
+    if (!more && more.error().message != letters_stand_still_) {
+      for (const std::string& consumer : letters_.consumers()) {
+        observer_.on_notice(consumer, fmt::format("dead letters past their time stay: {}",
+                                                  more.error().message));
+      }
+    }
+    letters_stand_still_ = more ? std::string() : more.error().message;
+    return more.value_or(false);
   }
 
   Store& store_;
   const std::function<void()> freed_;
   LetterExpiry letters_;
+  std::string letters_stand_still_;  // why; empty: they do not
   Observer& observer_;
   PurgePace pace_;
   system::Periodic turns_;
 };
+
+Error hung_error(std::string text) {
+  return {ErrorKind::kUnavailable, std::string(kHung), std::move(text), {}};
+}
 
 [[noreturn]] void end_hung(const std::string& consumer, const std::string& what,
                            const std::function<void(std::string_view, const Error&)>& tell) {
   constexpr std::string_view kEnds =
       "this process ends, the next start counts what was in flight, and handles it first";
   if (tell) {
-    tell(consumer,
-         {ErrorKind::kUnavailable, std::string(kHung), fmt::format("{}; {}", what, kEnds), {}});
+    tell(consumer, hung_error(fmt::format("{}; {}", what, kEnds)));
   } else {
     fmt::print(stderr, "{}  error[{}] {}: {}; {}\n", iso_time(system::utc_now()), kHung, consumer,
                printable_text(what), kEnds);
@@ -168,6 +179,7 @@ class RunningService final : public Service {
   std::vector<std::string> risks_;
   std::optional<LetterExpiry> letters_;
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> hung_told_{false};
 };
 
 Result<void> RunningService::look(const config::Config& config) {
@@ -197,9 +209,13 @@ Result<void> RunningService::add(const config::Config& config,
       return std::ranges::any_of(feeders, [this](std::size_t one) { return !over_[one]; });
     };
   }
-  parts->parts.hung = [name = consumer.name, tell = options_.on_hung](const std::string& what) {
+  parts->parts.hung = [this, name = consumer.name](const std::string& what) {
+    if (options_.instead_of_end) {
+      if (!hung_told_.exchange(true)) options_.instead_of_end(name, hung_error(what));
+      return;
+    }
     // Neither destructors nor the drain may run: the handler still uses what they would take away.
-    end_hung(name, what, tell);
+    end_hung(name, what, options_.on_hung);
   };
   ConsumerInfo info{consumer.name,
                     {},
@@ -314,6 +330,7 @@ Result<std::unique_ptr<Service>> Service::build(const config::Config& config,
   if (options.store_metrics != nullptr) {
     opened = telemetry::timed(std::move(opened), *options.store_metrics);
   }
+  if (options.tracer != nullptr) opened = traces::traced(std::move(opened), *options.tracer);
   auto service = std::make_unique<RunningService>(std::move(opened), std::move(options));
   if (auto looked = service->look(config); !looked) return failure(std::move(looked.error()));
   for (const config::ConsumerConfig& consumer : config.consumers) {

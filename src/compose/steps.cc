@@ -94,6 +94,7 @@ Message keyed(const Message& message, const Bytes& key, Body body) {
   parts.type = message.type();
   parts.headers = message.headers();
   parts.age = message.age();
+  parts.span = message.span();
   return Message(std::move(parts));
 }
 

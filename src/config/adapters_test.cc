@@ -36,6 +36,8 @@ TEST(ConfigAdapters, EachPlaceThatNamesOneIsRefusedWithTheOption) {
   const std::string mysql = before("store: { mysql: 'mysql://localhost/a' }");
   const std::string redis = before("store: { redis: 'redis://localhost/0' }");
   const std::string admin = before("admin: { listen: 127.0.0.1:8585 }");
+  const std::string traces = before("traces: { otlp: 'http://127.0.0.1:4318' }");
+  const std::string short_traces = before("traces: 'http://127.0.0.1:4318'");
   const std::string kafka =
       sources("{ kafka: { brokers: localhost:9092, topics: [a], group: a } }");
   const std::string rabbitmq = sources("{ rabbitmq: { url: 'amqp://localhost', queue: a } }");
@@ -50,6 +52,7 @@ TEST(ConfigAdapters, EachPlaceThatNamesOneIsRefusedWithTheOption) {
   for (const Case& each :
        {Case{"POSTGRES", "store.postgres", postgres}, Case{"MYSQL", "store.mysql", mysql},
         Case{"REDIS", "store.redis", redis}, Case{"ADMIN", "admin", admin},
+        Case{"HTTP", "traces", traces}, Case{"HTTP", "traces", short_traces},
         Case{"KAFKA", "consumers[0].source.kafka", kafka},
         Case{"RABBITMQ", "consumers[0].source.rabbitmq", rabbitmq},
         Case{"REDIS", "consumers[0].front.redis", front},

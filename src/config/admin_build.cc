@@ -1,9 +1,14 @@
 #include "config/admin_build.h"
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
+#include "config/member.h"
 #include "config/node.h"
 #include "config/secrets.h"
 
@@ -50,14 +55,124 @@ void build_tokens(const View& admin, AdminConfig& made, Report& report) {
   }
 }
 
+void build_admin_tls(const View& admin, AdminConfig& made) {
+  if (!admin.written("tls")) return;
+  const View tls = admin.in("tls");
+  made.tls = AdminTls{tls.text("certificate"), tls.text("key")};
+}
+
+void warn_of_clear_text(const View& admin, const AdminConfig& made, Report& report) {
+  const auto* listen = admin.find("listen");
+  auto& warning = report.warning(
+      "W036", listen->place, listen->path,
+      fmt::format("{}: tokens come to {} in clear text", listen->path, made.listen.text()));
+  warning.help =
+      "admin.tls: { certificate: …, key: … }; or listen: 127.0.0.1:8585 behind a proxy with TLS";
+}
+
+constexpr std::string_view kJsonPlace = "json:";
+constexpr std::string_view kHeaderPlace = "header:";
+
+void build_mask(const View& admin, core::Disclosure& made, Report& report) {
+  const std::string list = admin.path("mask");
+  for (std::size_t i = 0; i < admin.settings().size(list); ++i) {
+    const auto* place = admin.settings().find(join_path(list, i));
+    if (place == nullptr) continue;
+    const std::string_view text = place->text;
+    if (text.starts_with(kHeaderPlace) && text.size() > kHeaderPlace.size()) {
+      made.headers.emplace_back(text.substr(kHeaderPlace.size()));
+      continue;
+    }
+    auto pointer =
+        text.starts_with(kJsonPlace)
+            ? json::Pointer::parse(text.substr(kJsonPlace.size()))
+            : Result<json::Pointer>(
+                  failure({ErrorKind::kRejected, "", "it is neither a json: nor a header:", {}}));
+    if (pointer) {
+      made.places.push_back(*std::move(pointer));
+      continue;
+    }
+    report
+        .error("E032", place->place, place->path,
+               fmt::format("{}: {}: {}", place->path, in_quotes(text), pointer.error().message))
+        .help = "json:/card/number or header:Authorization";
+  }
+}
+
+void build_shown(const View& admin, core::Disclosure& made, Report& report) {
+  using Contents = core::Disclosure::Contents;
+  using Errors = core::Disclosure::Errors;
+  build_mask(admin, made, report);
+  const bool masks = admin.settings().size(admin.path("mask")) > 0;
+  const auto* payloads = admin.find("payloads");
+  made.contents = masks ? Contents::kMasked : Contents::kFull;
+  if (payloads != nullptr) made.contents = static_cast<Contents>(index_of_word(*payloads));
+  const bool is_masked = made.contents == Contents::kMasked;
+  if (payloads != nullptr && masks != is_masked) {
+    auto& error = report.error(
+        "E038", payloads->place, payloads->path,
+        masks
+            ? fmt::format("{} is {}, and mask says what is hidden", payloads->path, payloads->text)
+            : fmt::format("{} is masked, and mask says nothing of what is hidden", payloads->path));
+    error.help = masks ? "payloads: masked, or no mask"
+                       : "mask: [json:/card/number], or payloads: none, which shows nothing";
+  }
+  made.errors = made.contents == Contents::kFull ? Errors::kText : Errors::kCause;
+  if (const auto* errors = admin.find("errors")) {
+    made.errors = static_cast<Errors>(index_of_word(*errors));
+  }
+}
+
+// The place itself, or what it stands in.
+bool hides(const json::Pointer& place, const json::Pointer& value) {
+  const auto& hidden = place.parts();
+  const auto& parts = value.parts();
+  return hidden.size() <= parts.size() &&
+         std::equal(hidden.begin(), hidden.end(), parts.begin(),
+                    [](const std::string& one, const std::string& other) {
+                      return one == other || one == "*";
+                    });
+}
+
+bool is_hidden(const core::KeyPart& part, const core::Disclosure& shows) {
+  if (const auto* json = std::get_if<core::KeyPart::JsonPart>(&part.what)) {
+    return std::ranges::any_of(
+        shows.places, [&](const json::Pointer& place) { return hides(place, json->pointer); });
+  }
+  std::string_view name;
+  if (const auto* header = std::get_if<core::KeyPart::HeaderPart>(&part.what)) name = header->name;
+  if (std::holds_alternative<core::KeyPart::IdempotencyKeyPart>(part.what)) name = part.text;
+  if (std::holds_alternative<core::KeyPart::WebhookIdPart>(part.what)) name = part.text;
+  return !name.empty() && std::ranges::any_of(shows.headers, [&](const std::string& hidden) {
+    return ascii::alike(hidden, name);
+  });
+}
+
 }  // namespace
+
+void check_masked_keys(const Config& config, const ConsumerConfig& consumer, const View& view,
+                       Report& report) {
+  if (!config.admin || consumer.accept.contains("W046")) return;
+  for (const core::KeyPart& part : consumer.key.parts) {
+    if (!is_hidden(part, config.admin->shows)) continue;
+    auto& made = report.warning("W046", view.place("key"), view.path("key"),
+                                fmt::format("{}: {} is hidden by admin.mask, and keys are shown",
+                                            view.path("key"), in_quotes(part.text)));
+    made.help = "use an id as key that people may see";
+  }
+}
 
 std::optional<AdminConfig> build_admin(const View& root, Report& report) {
   if (!root.written("admin")) return std::nullopt;
   const View admin = root.in("admin");
   AdminConfig made;
   const bool readable = build_listen(admin, made, report);
+  build_admin_tls(admin, made);
   build_tokens(admin, made, report);
+  if (readable && !made.tokens.empty() && !made.listen.is_loopback() && !made.tls) {
+    warn_of_clear_text(admin, made, report);
+  }
+  build_shown(admin, made.shows, report);
   if (readable && made.tokens.empty() && !made.listen.is_loopback()) {
     const auto* listen = admin.find("listen");
     auto& error = report.error("E055", listen->place, listen->path,

@@ -64,6 +64,30 @@ TEST(AdminBuild, ATokenHasARole) {
           .config);
 }
 
+TEST(AdminBuild, TokensInClearTextAreWarnedAbout) {
+  const std::string tokens = "auth: { tokens: [{ name: one, secret: 0123456789abcdef }] } }\n";
+  const std::string tls = "tls: { certificate: cert.pem, key: key.pem }, ";
+  const Loaded open = load_admin("admin: { listen: ':9000', " + tokens);
+  EXPECT_TRUE(has_code(open, "W036"));
+  ASSERT_TRUE(open.config);
+  EXPECT_FALSE(open.config->admin->tls);
+  const Loaded encrypted = load_admin("admin: { listen: ':9000', " + tls + tokens);
+  EXPECT_FALSE(has_code(encrypted, "W036"));
+  ASSERT_TRUE(encrypted.config);
+  ASSERT_TRUE(encrypted.config->admin->tls);
+  EXPECT_EQ(encrypted.config->admin->tls->certificate, "cert.pem");
+  EXPECT_EQ(encrypted.config->admin->tls->key, "key.pem");
+  EXPECT_FALSE(has_code(load_admin("admin: { listen: '127.0.0.1:9000', " + tokens), "W036"));
+}
+
+TEST(AdminBuild, TlsAloneLetsNobodyIn) {
+  const Loaded loaded =
+      load_admin("admin: { listen: ':9000', tls: { certificate: cert.pem, key: key.pem } }\n");
+  EXPECT_TRUE(has_code(loaded, "E055"));
+  EXPECT_FALSE(loaded.config);
+  EXPECT_FALSE(load_admin("admin: { tls: { certificate: cert.pem } }\n").config);
+}
+
 TEST(AdminBuild, TheConfigHasItsEffectiveValuesWithoutSecrets) {
   const Loaded loaded =
       load_admin("admin: { auth: { tokens: [{ name: one, secret: 0123456789abcdef }] } }\n");
@@ -97,6 +121,75 @@ TEST(AdminBuild, AnAddressThatIsNoneIsNamed) {
   const Loaded loaded = load_admin("admin: { listen: localhost }\n");
   ASSERT_TRUE(has_code(loaded, "E014"));
   EXPECT_FALSE(has_code(loaded, "E055"));
+}
+
+using Contents = core::Disclosure::Contents;
+using Errors = core::Disclosure::Errors;
+
+core::Disclosure shown_by(const std::string& admin) {
+  const Loaded loaded = load_admin("admin: { " + admin + " }\n");
+  EXPECT_TRUE(loaded.config) << admin;
+  return loaded.config && loaded.config->admin ? loaded.config->admin->shows : core::Disclosure();
+}
+
+TEST(AdminBuild, WhatIsShownFollowsFromWhatIsWritten) {
+  struct Row {
+    const char* admin;
+    Contents contents;
+    Errors errors;
+  };
+  for (const Row& row :
+       {Row{"", Contents::kFull, Errors::kText},
+        Row{"payloads: full", Contents::kFull, Errors::kText},
+        Row{"payloads: none", Contents::kNone, Errors::kCause},
+        Row{"mask: ['json:/card']", Contents::kMasked, Errors::kCause},
+        Row{"payloads: masked, mask: ['header:Authorization']", Contents::kMasked, Errors::kCause},
+        Row{"payloads: none, errors: text", Contents::kNone, Errors::kText},
+        Row{"payloads: full, errors: cause", Contents::kFull, Errors::kCause}}) {
+    EXPECT_EQ(shown_by(row.admin).contents, row.contents) << row.admin;
+    EXPECT_EQ(shown_by(row.admin).errors, row.errors) << row.admin;
+  }
+}
+
+TEST(AdminBuild, AMaskHasPlacesAndHeaders) {
+  const auto shows = shown_by("mask: ['json:/items/*/card', 'header:Authorization', 'json:']");
+  ASSERT_EQ(shows.places.size(), 2U);
+  EXPECT_EQ(shows.places[0].text(), "/items/*/card");
+  EXPECT_EQ(shows.places[1].text(), "") << "all of it";
+  EXPECT_EQ(shows.headers, std::vector<std::string>{"Authorization"});
+  for (const char* wrong : {"card", "json:card", "'header:'", "'json:/a~2'", "''"}) {
+    EXPECT_FALSE(load_admin(std::string("admin: { mask: [") + wrong + "] }\n").config) << wrong;
+  }
+  EXPECT_TRUE(has_code(load_admin("admin: { mask: [card] }\n"), "E032"));
+}
+
+TEST(AdminBuild, AMaskThatHidesNothingIsRefused) {
+  EXPECT_TRUE(has_code(load_admin("admin: { payloads: masked }\n"), "E038"));
+  EXPECT_TRUE(has_code(load_admin("admin: { payloads: full, mask: ['json:/a'] }\n"), "E038"));
+  EXPECT_TRUE(has_code(load_admin("admin: { payloads: none, mask: ['json:/a'] }\n"), "E038"));
+  EXPECT_TRUE(has_code(load_admin("admin: { payloads: hidden }\n"), "E016"));
+}
+
+TEST(AdminBuild, AKeyFromAMaskedPlaceIsWarnedOf) {
+  const auto load_key = [](const std::string& mask, const std::string& key) {
+    return load_text("version: 1\nadmin: { mask: ['" + mask +
+                         "'] }\nconsumers:\n  - { name: payments, source: { queue: {} }, key: " +
+                         key + ", handler: { native: pay } }\n",
+                     "semel.yaml", with_env({}));
+  };
+  for (const auto& [mask, key] : std::vector<std::pair<std::string, std::string>>{
+           {"json:/card/number", "json:/card/number"},
+           {"json:/card", "json:/card/number"},
+           {"json:/*/number", "json:/card/number"},
+           {"json:", "json:/id"},
+           {"header:X-Card", "'header:x-card'"},
+           {"header:idempotency-KEY", "idempotency-key"},
+           {"json:/b", "{ from: [json:/a, json:/b], join: true }"}}) {
+    EXPECT_TRUE(has_code(load_key(mask, key), "W046")) << mask << " " << key;
+  }
+  EXPECT_FALSE(has_code(load_key("json:/card/number", "json:/card/id"), "W046"));
+  EXPECT_FALSE(has_code(load_key("json:/card/number", "json:/card"), "W046"));
+  EXPECT_FALSE(has_code(load_key("header:X-Card", "json:/X-Card"), "W046"));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "config/sql_build.h"
 #include "config/steps_build.h"
 #include "config/store_build.h"
+#include "config/traces_build.h"
 
 namespace semel::config {
 namespace {
@@ -164,13 +165,16 @@ void View::put_into(const std::type_info& type, void* object) const {
   });
 }
 
-Config build(const Settings& settings, const std::string& folder, Report& report) {
+Config build(const Settings& settings, const std::string& folder, Report& report,
+             const StoreConfig* store) {
   const View root(settings, "");
   Config made;
   made.file = report.name(0);
   root.fill(made);
   made.store = build_store(root.in("store"), folder, report);
+  if (store != nullptr) made.store.kind = store->kind;
   made.admin = build_admin(root, report);
+  made.traces = build_traces(root, folder, report);
   for (std::size_t i = 0; i < settings.size("consumers"); ++i) {
     const View view(settings, join_path("consumers", i));
     if (!settings.written(view.path())) continue;

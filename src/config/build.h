@@ -13,7 +13,9 @@ namespace semel::config {
 
 // A Config as far as the settings allow: where something is spoilt its part is left as it is, so
 // that the checks still find what is wrong with the rest.
-Config build(const Settings& settings, const std::string& folder, Report& report);
+// `store`: where that is no setting; null: it is.
+Config build(const Settings& settings, const std::string& folder, Report& report,
+             const StoreConfig* store = nullptr);
 
 // Settings of one map, by their names in it.
 class View {

@@ -1,4 +1,4 @@
-// Codes of the admin listener and its API.
+// Codes of the admin listener, its API, and the export of spans.
 #include "config/catalog.h"
 
 namespace semel::config::catalog {
@@ -52,6 +52,38 @@ constexpr CodePage kAdminPages[] = {
      "job that is over is neither paused nor cancelled. Or it moved on since it was looked at. "
      "Nothing was done.",
      "Look at it again.", "", 4},
+    {"R350", "the collector does not take spans",
+     "Nobody answers at traces.otlp, or the answer says that the spans are not wanted there. They "
+     "wait in the queue and are sent again; what finds no room in it, or has waited for too long, "
+     "is lost and counted (semel_spans_dropped_total). Messages are handled all the same.",
+     "Start the collector, and look at the URL and the headers: OTLP over HTTP has port 4318.",
+     "curl -i -H 'content-type: application/json' -d '{}' http://127.0.0.1:4318/v1/traces", 69},
+    {"R360", "the run cannot be asked",
+     "Nobody answers at the URL of --url or SEMEL_URL: no run listens there, its certificate is "
+     "not "
+     "trusted, or no answer came in time. Where the command changes something, and was sent, it "
+     "may be done.",
+     "Look whether the run is up and its config has admin:, and whether the URL begins with "
+     "https:// "
+     "where admin.tls is set; --ca-file for a certificate that the system does not trust.",
+     "semel status --url http://127.0.0.1:8585\ncurl http://127.0.0.1:8585/livez", 69},
+    {"R361", "the URL of a run, or what goes with it, is wrong",
+     "The URL is none of http:// or https:// with a host, or the file of the token or of the "
+     "certificates cannot be read. Nothing was asked.",
+     "Mend the flag or the variable.",
+     "semel status --url https://semel.example.com:8585 --token-file token --ca-file ca.pem", 2},
+    {"R362", "another program than a run answers",
+     "The URL leads to a server whose answers are not those of Semel's API: another program, a "
+     "proxy, or a prefix that is missing. If the command changes something, the log of that server "
+     "says what became of it.",
+     "Give the URL of admin.listen, with the prefix of a proxy where there is one.",
+     "semel status --url https://ops.example.com/semel", 69},
+    {"R363", "the certificate of the admin listener cannot be used",
+     "A file of admin.tls cannot be read or is not PEM, or the key is not that of the certificate. "
+     "No message was received. Of files that are renewed while it runs, those that were good go on "
+     "being used until both are good again.",
+     "Mend the files; the key must not have a password.",
+     "openssl x509 -noout -pubkey -in cert.pem\nopenssl pkey -pubout -in key.pem", 78},
 };
 
 }  // namespace

@@ -62,7 +62,8 @@ constexpr CodePage kConsumerPages[] = {
     {"E032", "not a place where a key or value is found",
      "A key part is json:/pointer (RFC 6901: / before each step, ~1 for a slash in a name), "
      "header:Name, cloudevents, idempotency-key, webhook-id, broker_key, auto, position or "
-     "function. Params and fingerprint fields are json:/pointer.",
+     "function. Params and fingerprint fields are json:/pointer. What admin.mask hides is "
+     "json:/pointer or header:Name.",
      "Write it in one of these forms.", "key: { from: [header:Idempotency-Key, json:/id] }"},
     {"E033", "not what messages are ordered by",
      "An ordering key is what the messages of one order share: the account, the article, the "
@@ -91,7 +92,8 @@ constexpr CodePage kConsumerPages[] = {
     {"E038", "a setting without the one it belongs to",
      "query belongs to strategy query, which looks a row up before it acts and needs to know how; "
      "lock to pessimistic_lock, which needs to know the row, and version to optimistic_lock, which "
-     "needs to know both versions; otherwise belongs to expect_rows.",
+     "needs to know both versions; otherwise belongs to expect_rows; admin.mask, which names what "
+     "is hidden, to admin.payloads: masked.",
      "Write both, or neither.",
      "strategy: query\nunsafe: true\nquery: { exists: \"SELECT 1 FROM order_log WHERE id = :id\" "
      "}"},
@@ -148,6 +150,12 @@ constexpr CodePage kConsumerPages[] = {
      "reach needs a token that its clients send, and a token that can be guessed is none.",
      "Give admin.auth.tokens a secret of 16 characters or more, or listen on this machine alone.",
      "admin: { listen: 127.0.0.1:8585 }"},
+    {"E056", "a collector that cannot be called",
+     "Spans are sent to an http or https URL with a host, the same for all of them: it has no "
+     "place "
+     "for a part of a message. A user or password in it would be shown with it.",
+     "Write the URL of the collector's OTLP receiver over HTTP, and secrets into headers.",
+     "traces: { otlp: http://127.0.0.1:4318 }"},
     {"E060", "the program has no such handler",
      "The config asks for a C++ handler by name, and none was registered under it. The semel "
      "program itself has none.",

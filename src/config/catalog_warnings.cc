@@ -28,6 +28,13 @@ constexpr CodePage kWarningPages[] = {
      "With neither attempts nor max_elapsed, a message that can never succeed is tried for ever "
      "and never shows among the dead letters.",
      "Set one of the two. Knowingly: accept: [W035].", "retry: { attempts: 8 }"},
+    {"W036", "tokens in clear text",
+     "Other machines reach the admin listener, and it speaks plain HTTP: whoever sees the network "
+     "in between reads the tokens, and may then do what they allow.",
+     "Give it a certificate, or let a proxy with TLS on the same machine be the only one that "
+     "reaches it.",
+     "admin: { listen: :8585, tls: { certificate: /etc/semel/cert.pem, key: /etc/semel/key.pem } "
+     "}"},
     {"W041", "a very short lease",
      "A lease is a worker's right to a key, renewed while it lives. When the process pauses for "
      "longer than that (a busy machine, a debugger), another worker takes the message and its "
@@ -60,6 +67,12 @@ constexpr CodePage kWarningPages[] = {
      "Lower retry.max_elapsed to what the receiver remembers. Knowingly: accept: [W045].",
      "retry: { max_elapsed: 24h }\nhandler: { http: { url: https://pay.example.com/charge, "
      "honours_key: true, remote_keeps: 24h } }"},
+    {"W046", "a key that shows what is masked",
+     "admin.mask hides a place of the payload, or a header, from those who look at the run. The "
+     "consumer takes its key from there, and keys are shown: in lists, in errors, in the log. The "
+     "mask hides nothing.",
+     "Take the key from an id that people may see. Knowingly: accept: [W046].",
+     "key: json:/payment_id\nadmin: { mask: [json:/card/number] }"},
     {"L101", "a statement adds to a column",
      "SET n = n + 1 gives another result each time it runs: it is not idempotent by itself. Under "
      "dedup_table, inbox and state_machine it is safe: it commits in one transaction with the "

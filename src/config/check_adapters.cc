@@ -22,7 +22,8 @@ struct NamedBy {
 constexpr NamedBy kByTheFile[] = {{"POSTGRES", "PostgreSQL", "store.postgres"},
                                   {"MYSQL", "MariaDB and MySQL", "store.mysql"},
                                   {"REDIS", "Redis", "store.redis"},
-                                  {"ADMIN", "the HTTP listener", "admin"}};
+                                  {"ADMIN", "the HTTP listener", "admin"},
+                                  {"HTTP", "traces", "traces"}};
 constexpr NamedBy kByAConsumer[] = {
     {"KAFKA", "Kafka", "source.kafka"},           {"RABBITMQ", "RabbitMQ", "source.rabbitmq"},
     {"HTTP", "the HTTP handler", "handler.http"}, {"KAFKA", "Kafka", "handler.kafka"},

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/ascii.h"
+#include "config/admin_build.h"
 #include "config/check.h"
 #include "config/exec_build.h"
 #include "config/front_build.h"
@@ -349,6 +350,7 @@ void check_consumer(const Config& config, const ConsumerConfig& consumer, const 
   check_fence(check);
   check_remote(check);
   check_key_parts(check);
+  check_masked_keys(config, consumer, view, report);
   check_ttl(check);
   check_front(consumer, view, report);
   check_times(check);

@@ -23,6 +23,7 @@
 
 #include "base/listen_address.h"
 #include "config/adapters.h"
+#include "core/disclosure.h"
 #include "core/exec_spec.h"
 #include "core/file_spec.h"
 #include "core/guarantee.h"
@@ -36,6 +37,7 @@
 #include "core/rabbitmq_spec.h"
 #include "core/role.h"
 #include "core/sql_spec.h"
+#include "core/traces_spec.h"
 
 namespace semel::config {
 
@@ -183,9 +185,16 @@ struct AdminToken {
   std::string secret;
   core::Role role = core::Role::kRead;
 };
+// Files in PEM format.
+struct AdminTls {
+  std::string certificate;
+  std::string key;
+};
 struct AdminConfig {
   ListenAddress listen;
+  std::optional<AdminTls> tls;  // none: plain HTTP
   std::vector<AdminToken> tokens;
+  core::Disclosure shows;
 };
 
 // A value in effect, as `config show` prints it.
@@ -199,6 +208,7 @@ struct Config {
   std::string file;
   StoreConfig store;
   std::optional<AdminConfig> admin;
+  std::optional<core::TracesSpec> traces;
   std::vector<ConsumerConfig> consumers;
   milliseconds drain_timeout = core::kUsualDrainTimeout;
   std::vector<EffectiveValue> effective;
@@ -226,6 +236,9 @@ struct Loaded {
 
 Loaded load_file(const std::string& path, const LoadOptions& options = {});
 Loaded load_text(std::string_view yaml, const std::string& name, const LoadOptions& options = {});
+// A config that a program says itself: PATH=VALUE each, as in LoadOptions::sets, with no variables;
+// and the options of its store. Paths of files are relative to the working folder.
+Loaded load_values(const std::vector<std::string>& values, const StoreConfig& store);
 
 // "error[E012] …  semel.yaml:4:3" with excerpt and fix below it, as a terminal shows it. Ends with
 // a line end.

@@ -41,29 +41,6 @@ void check_places(const View& http, const std::vector<std::string>& answered, Re
                                : fmt::format("there is: {}", fmt::join(answered, ", "));
 }
 
-void build_headers(const View& http, core::HttpSpec& spec, Report& report) {
-  for (const auto& name : http.settings().names(http.path("headers"))) {
-    const auto path = join_path(http.path("headers"), name.text);
-    if (const auto flaw = core::header_flaw(name.text)) {
-      report
-          .error("E051", name.place, path,
-                 fmt::format("{}: {} {}", http.path("headers"), in_quotes(name.text), *flaw))
-          .help = "leave it out, or give it another name";
-      continue;
-    }
-    const auto* value = http.settings().find(path);
-    if (value == nullptr) continue;
-    if (!core::is_header_value(value->text)) {
-      without_excerpt(
-          report.error("E051", value->place, path,
-                       fmt::format("{}: its value has a line end or another control byte", path)),
-          "write it in one line");
-      continue;
-    }
-    spec.headers.push_back({name.text, value->text});
-  }
-}
-
 void build_signing(const View& http, core::HttpSpec& spec, Report& report) {
   const auto list = http.in("signing").path("standard_webhooks");
   for (std::size_t i = 0; i < http.settings().size(list); ++i) {
@@ -82,12 +59,35 @@ void build_signing(const View& http, core::HttpSpec& spec, Report& report) {
 
 }  // namespace
 
+void build_headers(const View& map, Headers& made, Report& report) {
+  for (const auto& name : map.settings().names(map.path("headers"))) {
+    const auto path = join_path(map.path("headers"), name.text);
+    if (const auto flaw = core::header_flaw(name.text)) {
+      report
+          .error("E051", name.place, path,
+                 fmt::format("{}: {} {}", map.path("headers"), in_quotes(name.text), *flaw))
+          .help = "leave it out, or give it another name";
+      continue;
+    }
+    const auto* value = map.settings().find(path);
+    if (value == nullptr) continue;
+    if (!core::is_header_value(value->text)) {
+      without_excerpt(
+          report.error("E051", value->place, path,
+                       fmt::format("{}: its value has a line end or another control byte", path)),
+          "write it in one line");
+      continue;
+    }
+    made.push_back({name.text, value->text});
+  }
+}
+
 core::HttpSpec build_http(const View& http, const std::string& folder, Report& report) {
   core::HttpSpec made;
   if (const auto* url = http.find("url")) check_url(*url, report);
   http.fill(made);
   if (!made.ca_file.empty()) made.ca_file = resolve_path(folder, made.ca_file);
-  build_headers(http, made, report);
+  build_headers(http, made.headers, report);
   build_signing(http, made, report);
   return made;
 }

@@ -9,6 +9,9 @@
 
 namespace semel::config {
 
+// The `headers` of a map that is sent to an endpoint; one that cannot be sent is reported (E051).
+void build_headers(const View& map, Headers& made, Report& report);
+
 core::HttpSpec build_http(const View& http, const std::string& folder, Report& report);
 
 // What an HTTP handler takes from the rest of its consumer, and the consumer from it.

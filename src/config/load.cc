@@ -21,6 +21,9 @@
 namespace semel::config {
 namespace {
 
+constexpr const char* kSetFlag = "--set";
+constexpr std::string_view kValueOrigin = "setting";
+
 std::optional<std::string> process_environment(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   if (value == nullptr) return std::nullopt;
@@ -114,7 +117,7 @@ Loaded load(std::string_view raw, const std::string& name, const LoadOptions& op
   if (readable(text, report)) root = read_yaml(text, 0, report);
   if (root) {
     const Lookup env = options.env ? options.env : process_environment;
-    overlay(*root, options.sets, report);
+    overlay(*root, options.sets, report, kSetFlag);
     const auto folder = folder_of(name);
     if (options.interpolate) interpolate(*root, env, folder, report);
     auto settings = conform(*root, report);
@@ -122,7 +125,7 @@ Loaded load(std::string_view raw, const std::string& name, const LoadOptions& op
     auto config = build(settings, folder, report);
     check_adapters(settings, options.missing_adapters, report);
     if (!report.failed()) {
-      for (const auto& set : options.sets) notes.add_source("--set", set);
+      for (const auto& set : options.sets) notes.add_source(kSetFlag, set);
       lint(config, settings, report, notes);
       loaded.effective = effective_values(config, settings, report);
       config.effective = loaded.effective;
@@ -132,6 +135,20 @@ Loaded load(std::string_view raw, const std::string& name, const LoadOptions& op
   loaded.diagnostics = report.take();
   loaded.notes = notes.take();
   return loaded;
+}
+
+// The store is no part of what was set: the program has its options.
+void refuse_store_settings(const Settings& settings, Report& report) {
+  constexpr std::string_view kPrefix = "store.";
+  for (const auto& setting : settings.all()) {
+    if (setting.from != Setting::From::kWritten || !setting.path.starts_with(kPrefix)) continue;
+    if (setting.path == "store.on_unavailable") continue;
+    report
+        .error("E013", setting.place, setting.path,
+               fmt::format("{}: a program gives the store's options to the runner itself",
+                           setting.path))
+        .help = "put it into the options that the runner is made with";
+  }
 }
 
 Loaded unreadable(const std::string& path, std::string why, std::string help) {
@@ -166,6 +183,31 @@ const ConsumerConfig* Config::find(std::string_view consumer) const {
     if (each.name == consumer) return &each;
   }
   return nullptr;
+}
+
+Loaded load_values(const std::vector<std::string>& values, const StoreConfig& store) {
+  Report report("code", "");
+  Report notes("code", "");
+  Node root;
+  root.kind = Node::Kind::kMap;
+  overlay(root, values, report, kValueOrigin);
+  auto settings = conform(root, report);
+  auto config = build(settings, {}, report, &store);
+  refuse_store_settings(settings, report);
+  Loaded loaded;
+  if (!report.failed()) {
+    for (const auto& value : values) notes.add_source(std::string(kValueOrigin), value);
+    lint(config, settings, report, notes);
+    loaded.effective = effective_values(config, settings, report);
+    std::erase_if(loaded.effective, [](const EffectiveValue& value) {
+      return value.path.starts_with("store.") && value.origin == "default";
+    });
+    config.effective = loaded.effective;
+    loaded.config = std::move(config);
+  }
+  loaded.diagnostics = report.take();
+  loaded.notes = notes.take();
+  return loaded;
 }
 
 Loaded load_text(std::string_view yaml, const std::string& name, const LoadOptions& options) {

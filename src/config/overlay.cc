@@ -51,15 +51,16 @@ std::optional<std::vector<Step>> split_path(std::string_view path) {
 
 class Setter {
  public:
-  Setter(Report& report, const std::string& set) : report_(report), set_(set) {
-    place_.source = report.add_source("--set", set);
+  Setter(Report& report, const std::string& set, std::string_view origin)
+      : report_(report), set_(set), origin_(origin) {
+    place_.source = report.add_source(origin_, set);
   }
 
   void apply(Node& root) {
     const auto equals = set_.find('=');
     const auto steps = split_path(std::string_view(set_).substr(0, equals));
     if (equals == std::string::npos || !steps) {
-      fail("--set " + in_quotes(set_) + " is not PATH=VALUE",
+      fail(shown() + " is not PATH=VALUE",
            "write it as consumers[0].batch.max=10, or consumers.NAME.batch.max=10");
       return;
     }
@@ -74,6 +75,8 @@ class Setter {
   }
 
  private:
+  std::string shown() const { return fmt::format("{} {}", origin_, in_quotes(set_)); }
+
   void fail(std::string message, std::string help) {
     report_.error("E023", place_, "", std::move(message)).help = std::move(help);
   }
@@ -89,7 +92,7 @@ class Setter {
   Node* into_list(Node& node, std::size_t index) {
     if (node.kind == Node::Kind::kNull) become(node, Node::Kind::kList);
     if (node.kind != Node::Kind::kList || index > node.items.size()) {
-      fail(fmt::format("--set {}: there is no item {}", in_quotes(set_), index),
+      fail(fmt::format("{}: there is no item {}", shown(), index),
            fmt::format("items are counted from 0, and there are {} now", node.items.size()));
       return nullptr;
     }
@@ -133,7 +136,7 @@ class Setter {
       names.push_back(found->text);
     }
     const auto meant = nearest(name, names);
-    fail(fmt::format("--set {}: nothing here is named {}", in_quotes(set_), in_quotes(name)),
+    fail(fmt::format("{}: nothing here is named {}", shown(), in_quotes(name)),
          meant ? fmt::format("did you mean {}?", in_quotes(*meant))
                : "use a name of the file, or a number: consumers[0]");
     return nullptr;
@@ -151,10 +154,10 @@ class Setter {
       node.text = value;
       return;
     }
-    Report inner("--set", value);
+    Report inner(origin_, value);
     auto read = read_yaml(value, 0, inner);
     if (!read) {
-      fail(fmt::format("--set {}: {}", in_quotes(set_), inner.take().front().message),
+      fail(fmt::format("{}: {}", shown(), inner.take().front().message),
            "write the value as in the file, for example {from: json:/id}");
       return;
     }
@@ -174,13 +177,15 @@ class Setter {
 
   Report& report_;
   const std::string& set_;
+  const std::string origin_;
   Place place_;
 };
 
 }  // namespace
 
-void overlay(Node& root, const std::vector<std::string>& sets, Report& report) {
-  for (const auto& set : sets) Setter(report, set).apply(root);
+void overlay(Node& root, const std::vector<std::string>& sets, Report& report,
+             std::string_view origin) {
+  for (const auto& set : sets) Setter(report, set, origin).apply(root);
 }
 
 }  // namespace semel::config

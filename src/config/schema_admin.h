@@ -31,17 +31,52 @@ inline constexpr Field kAdminAuthFields[] = {
      .fields = kAdminTokenField},
 };
 
+inline constexpr Field kAdminTlsFields[] = {
+    {.name = "certificate",
+     .shape = Shape::kPath,
+     .meaning = "The certificate in PEM format, and behind it those that lead to its authority. A "
+                "file that was renewed is read anew.",
+     .required = true},
+    {.name = "key",
+     .shape = Shape::kPath,
+     .meaning = "Its private key, without a password.",
+     .required = true},
+};
+inline constexpr Field kAdminMaskField[] = {{.name = "", .shape = Shape::kText, .meaning = ""}};
+
 inline constexpr Field kAdminFields[] = {
     {.name = "listen",
      .shape = Shape::kText,
      .meaning = "Address and port, as `127.0.0.1:8585`, `[::1]:8585` or `:8585` for every "
                 "interface.",
      .fallback = "127.0.0.1:8585"},
+    {.name = "tls",
+     .shape = Shape::kMap,
+     .meaning = "HTTPS in place of HTTP. Without it tokens cross the network in clear text.",
+     .fields = kAdminTlsFields,
+     .optional = true},
     {.name = "auth",
      .shape = Shape::kMap,
      .meaning = "The clients that are answered.",
      .fields = kAdminAuthFields,
      .optional = true},
+    {.name = "payloads",
+     .shape = Shape::kWord,
+     .meaning =
+         "How much of payloads, headers and results is shown to the roles that may see them: "
+         "`full` where nothing is written, `masked` where `mask` is.",
+     .words = "none|masked|full"},
+    {.name = "mask",
+     .shape = Shape::kList,
+     .meaning =
+         "What is hidden: `json:/card/number`, `json:/items/*/card`, `header:Authorization`. "
+         "Contents that are no JSON are shown by their size alone.",
+     .fields = kAdminMaskField},
+    {.name = "errors",
+     .shape = Shape::kWord,
+     .meaning = "Whether the texts of errors are shown, which may quote a message, or only their "
+                "causes: `text` where payloads are shown in full, else `cause`.",
+     .words = "text|cause"},
 };
 
 }  // namespace semel::config

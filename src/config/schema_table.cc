@@ -6,6 +6,7 @@
 #include "config/schema_source.h"
 #include "config/schema_store.h"
 #include "config/schema_strategy.h"
+#include "config/schema_traces.h"
 #include "config/schema_units.h"
 
 namespace semel::config {
@@ -377,6 +378,12 @@ constexpr Field kRootFields[] = {
                 "Without it nothing "
                 "listens.",
      .fields = kAdminFields,
+     .optional = true},
+    {.name = "traces",
+     .shape = Shape::kMap,
+     .meaning = "Where a run sends the spans of its deliveries. Without it nothing is traced.",
+     .fields = kTracesFields,
+     .short_form = "otlp",
      .optional = true},
     {.name = "drain_timeout",
      .shape = Shape::kDuration,

@@ -40,10 +40,24 @@ void hold(FinishPlan& plan, FinishPlan::KeepAct how, const Record& record, const
   plan.first_seen = record.first_seen;
 }
 
-// The row that a record waits with is the only copy of its message.
-bool waits_with(const Record* held_for) noexcept {
-  return held_for != nullptr &&
-         (held_for->state == RecordState::kRetrying || held_for->state == RecordState::kParked);
+// The row that a record waits with is the only copy of its message. So is that of a try that goes
+// on: it may die before it records its end.
+FinishPlan::RowAct row_of(const Record& held_for) noexcept {
+  switch (held_for.state) {
+    case RecordState::kRetrying:
+    case RecordState::kConsuming:
+      return FinishPlan::RowAct::kWait;
+    case RecordState::kParked:
+      return FinishPlan::RowAct::kPark;
+    case RecordState::kCompleted:
+    case RecordState::kDead:
+      break;
+  }
+  return FinishPlan::RowAct::kRemove;
+}
+
+StoreTime due_of(const Record& held_for) noexcept {
+  return held_for.state == RecordState::kConsuming ? held_for.lease_until : held_for.next_at;
 }
 
 void bury(FinishPlan& plan, std::span<const PayloadFrom> from, StoreTime first_seen) {
@@ -111,10 +125,10 @@ FinishPlan plan_without_record(const Finish& finish, const Record* held_for, Sto
       plan.inbox = FinishPlan::InboxAct::kNoteProcessed;
       break;
     case To::kAckOnly:
-      if (!met_only(finish) || !waits_with(held_for)) break;
-      plan.arrival_row = held_for->state == RecordState::kParked ? FinishPlan::RowAct::kPark
-                                                                 : FinishPlan::RowAct::kWait;
-      plan.due = held_for->next_at;
+      if (!met_only(finish) || held_for == nullptr) break;
+      plan.arrival_row = row_of(*held_for);
+      if (plan.arrival_row == FinishPlan::RowAct::kRemove) break;
+      plan.due = due_of(*held_for);
       return plan;
   }
   plan.arrival_row = FinishPlan::RowAct::kRemove;

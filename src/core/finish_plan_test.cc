@@ -224,7 +224,12 @@ TEST_F(FinishPlanTest, ARowThatOnlyMetItsRecordStaysWhileThatWaits) {
   EXPECT_EQ(plan_without_record(met, &record, now_).due, now_ - 1s) << "it stands where it stood";
   record.state = RecordState::kParked;
   EXPECT_EQ(plan_without_record(met, &record, now_).arrival_row, Row::kPark);
-  for (const auto over : {RecordState::kConsuming, RecordState::kCompleted, RecordState::kDead}) {
+  record.state = RecordState::kConsuming;
+  record.lease_until = now_ + 9s;
+  const FinishPlan tried = plan_without_record(met, &record, now_);
+  EXPECT_EQ(tried.arrival_row, Row::kWait) << "the try may die";
+  EXPECT_EQ(tried.due, now_ + 9s);
+  for (const auto over : {RecordState::kCompleted, RecordState::kDead}) {
     record.state = over;
     EXPECT_EQ(plan_without_record(met, &record, now_).arrival_row, Row::kRemove);
   }

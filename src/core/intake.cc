@@ -80,8 +80,13 @@ std::string type_of(const Arrival& arrival) {
 
 }  // namespace
 
-Intake::Intake(ConsumerNumber consumer, KeyRecipe recipe, Limits limits, std::optional<Order> order)
-    : consumer_(consumer), recipe_(std::move(recipe)), limits_(limits), order_(std::move(order)) {}
+Intake::Intake(ConsumerNumber consumer, KeyRecipe recipe, Limits limits, std::optional<Order> order,
+               StartTrace start_trace)
+    : consumer_(consumer),
+      recipe_(std::move(recipe)),
+      limits_(limits),
+      order_(std::move(order)),
+      start_trace_(std::move(start_trace)) {}
 
 tl::expected<Message, Refusal> Intake::make(Arrival& arrival) {
   parsed_ = false;
@@ -109,6 +114,7 @@ tl::expected<Message, Refusal> Intake::make(Arrival& arrival) {
   parts.payload = std::move(arrival.payload);
   parts.headers = std::move(arrival.headers);
   parts.content_type = arrival.content_type;
+  if (start_trace_) parts.span = start_trace_(parts.key, parts.headers);
   Message message(std::move(parts));
   message.known_json_ = parsed_;
   return message;

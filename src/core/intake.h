@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "core/key_recipe.h"
 #include "core/order.h"
+#include "core/trace_context.h"
 
 namespace semel::core {
 
@@ -29,11 +30,11 @@ struct Refusal {
 // message's where the source said none. One thread at a time.
 //
 // With an order the message has its ordering key, and the arrival the line it stands in, where it
-// brings none from the store.
+// brings none from the store. With `start_trace` the message has its span.
 class Intake {
  public:
   Intake(ConsumerNumber consumer, KeyRecipe recipe, Limits limits,
-         std::optional<Order> order = std::nullopt);
+         std::optional<Order> order = std::nullopt, StartTrace start_trace = nullptr);
   tl::expected<Message, Refusal> make(Arrival& arrival);
   // The key alone, or why there is none; the arrival stays whole.
   tl::expected<Bytes, Refusal> key(const Arrival& arrival);
@@ -66,6 +67,7 @@ class Intake {
   KeyRecipe recipe_;
   Limits limits_;
   std::optional<Order> order_;
+  StartTrace start_trace_;
   json::Document document_;
   bool parsed_ = false;     // document_ holds the payload of the arrival at hand
   std::string event_type_;  // of the structured CloudEvent at hand

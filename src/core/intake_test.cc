@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <stdexcept>
 
 #include <semel/guard.h>
@@ -373,6 +374,24 @@ TEST(IntakeOrder, ARowOfTheStoreKeepsTheLineItBrings) {
   a.line = "nut";
   ASSERT_TRUE(intake.make(a));
   EXPECT_EQ(a.line, "nut");
+}
+
+TEST_F(IntakeTest, BeginsTheSpanOfAMessage) {
+  const auto span = std::make_shared<const DeliverySpan>();
+  Headers seen;
+  Intake intake(kIntakeConsumer, r, limits, std::nullopt,
+                [&](const Key& found, const Headers& headers) {
+                  seen = headers;
+                  return found.text == "traced" ? span : nullptr;
+                });
+  Arrival traced = file_arrival(R"({"id":"traced"})");
+  traced.headers = {{"traceparent", "00-"}};
+  EXPECT_EQ(intake.make(traced).value().span(), span);
+  ASSERT_EQ(seen.size(), 1U);
+  EXPECT_EQ(seen[0].value, "00-");
+  Arrival other = file_arrival(R"({"id":"other"})");
+  EXPECT_EQ(intake.make(other).value().span(), nullptr);
+  EXPECT_EQ(make(R"({"id":"traced"})").value().span(), nullptr) << "nothing is traced";
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 
+#include "core/trace_context.h"
+
 namespace semel::core {
 namespace {
 
@@ -84,7 +86,7 @@ bool carries(const Headers& headers, std::string_view name) {
 std::optional<Bytes> kafka_key_of(const Message& message) { return Bytes(message.ordering_key()); }
 
 Headers kafka_headers_of(const Message& message) {
-  Headers made = message.headers();
+  Headers made = outgoing_headers(message);
   if (!message.content_type().empty() && !carries(made, kContentType)) {
     made.push_back({std::string(kContentType), message.content_type()});
   }

@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
+
+#include <semel/trace.h>
 
 #include "core/kafka_publish_spec.h"
 #include "core/rabbitmq_publish_spec.h"
@@ -117,6 +120,21 @@ TEST(RabbitmqPublishSpec, ExchangesAndRoutingKeysAreShortStrings) {
   EXPECT_TRUE(rabbitmq_exchange_flaw(std::string(256, 'x')));
   EXPECT_TRUE(rabbitmq_exchange_flaw("a\nb"));
   EXPECT_TRUE(rabbitmq_routing_key_flaw("\xff"));
+}
+
+TEST(PublishSpec, ATracedMessageIsPublishedWithItsSpanAsTheParent) {
+  auto span = std::make_shared<DeliverySpan>();
+  span->context.trace_id.fill(0xAB);
+  span->context.span_id.fill(0xCD);
+  Message::Parts parts;
+  parts.headers = {{"traceparent", "00-another"}, {"CC", "elsewhere"}};
+  parts.span = std::move(span);
+  const Message message(std::move(parts));
+  const std::string expected = "00-abababababababababababababababab-cdcdcdcdcdcdcdcd-01";
+  EXPECT_EQ(find_header(kafka_headers_of(message), "traceparent"), expected);
+  const Headers rabbitmq = rabbitmq_headers_of(message);
+  EXPECT_EQ(find_header(rabbitmq, "traceparent"), expected);
+  EXPECT_EQ(rabbitmq.size(), 1U);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "base/ascii.h"
 #include "base/digest.h"
 #include "base/utf8.h"
+#include "core/trace_context.h"
 
 namespace semel::core {
 namespace {
@@ -45,9 +46,8 @@ std::string rabbitmq_message_id_of(const Message& message) {
 }
 
 Headers rabbitmq_headers_of(const Message& message) {
-  Headers made;
-  std::ranges::copy_if(message.headers(), std::back_inserter(made),
-                       [](const Header& header) { return !is_the_brokers(header.name); });
+  Headers made = outgoing_headers(message);
+  std::erase_if(made, [](const Header& header) { return is_the_brokers(header.name); });
   return made;
 }
 

@@ -2,9 +2,19 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 
 #include "base/ascii.h"
 #include "base/digest.h"
+
+namespace semel {
+
+std::string SpanContext::traceparent() const {
+  return "00-" + digest::hex(digest::view(trace_id)) + "-" + digest::hex(digest::view(span_id)) +
+         "-01";
+}
+
+}  // namespace semel
 
 namespace semel::core {
 
@@ -69,6 +79,28 @@ std::optional<TraceContext> trace_context_of(const Headers& headers) noexcept {
     said = header.value;
   }
   return said ? parse_traceparent(*said) : std::nullopt;
+}
+
+std::optional<Bytes> outgoing_traceparent(const Message& message) {
+  if (message.span() != nullptr) return message.span()->context.traceparent();
+  const auto brought = message.header(kTraceparent);
+  return brought ? std::optional(Bytes(*brought)) : std::nullopt;
+}
+
+Headers outgoing_headers(const Message& message) {
+  if (message.span() == nullptr) return message.headers();
+  Headers made;
+  made.reserve(message.headers().size() + 1);
+  std::ranges::copy_if(message.headers(), std::back_inserter(made), [](const Header& header) {
+    return !ascii::alike(header.name, kTraceparent);
+  });
+  add_traceparent(made, message);
+  return made;
+}
+
+void add_traceparent(Headers& headers, const Message& message) {
+  if (message.span() == nullptr || find_header(headers, kTraceparent)) return;
+  headers.push_back({std::string(kTraceparent), message.span()->context.traceparent()});
 }
 
 }  // namespace semel::core

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <utility>
+
 namespace semel::core {
 namespace {
 
@@ -53,6 +56,55 @@ TEST(TraceContext, ComesFromTheHeaderWhateverItsCase) {
   EXPECT_TRUE(trace_context_of({{"TraceParent", Bytes(kGood)}}));
   EXPECT_TRUE(trace_context_of({{"traceparent", Bytes(kGood)}, {"Traceparent", Bytes(kGood)}}));
   EXPECT_FALSE(trace_context_of({{"traceparent", Bytes(kGood)}, {"traceparent", with(53, "00")}}));
+}
+
+Message with_span(Headers headers) {
+  auto span = std::make_shared<DeliverySpan>();
+  span->context.trace_id.fill(0xAB);
+  span->context.span_id.fill(0xCD);
+  Message::Parts parts;
+  parts.headers = std::move(headers);
+  parts.span = std::move(span);
+  return Message(std::move(parts));
+}
+
+constexpr std::string_view kOurs = "00-abababababababababababababababab-cdcdcdcdcdcdcdcd-01";
+
+TEST(OutgoingHeaders, NameTheSpanOfATracedMessage) {
+  const Message message =
+      with_span({{"a", "1"}, {"TraceParent", Bytes(kGood)}, {"tracestate", "v=1"}});
+  EXPECT_EQ(outgoing_traceparent(message), kOurs);
+  const Headers made = outgoing_headers(message);
+  ASSERT_EQ(made.size(), 3U);
+  EXPECT_EQ(made[0].name, "a");
+  EXPECT_EQ(made[1].name, "tracestate");
+  EXPECT_EQ(made[2].name, "traceparent");
+  EXPECT_EQ(made[2].value, kOurs);
+  EXPECT_EQ(message.header("traceparent"), kGood) << "the message stays as it came";
+  EXPECT_EQ(find_header(outgoing_headers(with_span({})), "traceparent"), kOurs);
+}
+
+TEST(OutgoingHeaders, AreThoseOfAMessageThatIsNotTraced) {
+  Message::Parts parts;
+  parts.headers = {{"TraceParent", "whatever it says"}};
+  const Message message(std::move(parts));
+  EXPECT_EQ(outgoing_traceparent(message), "whatever it says");
+  ASSERT_EQ(outgoing_headers(message).size(), 1U);
+  EXPECT_EQ(outgoing_headers(message)[0].name, "TraceParent");
+  EXPECT_FALSE(outgoing_traceparent(Message(Message::Parts{})));
+}
+
+TEST(AddTraceparent, LeavesOneThatIsThere) {
+  Headers own = {{"Traceparent", Bytes(kGood)}};
+  add_traceparent(own, with_span({}));
+  ASSERT_EQ(own.size(), 1U);
+  EXPECT_EQ(own[0].value, kGood);
+  Headers none;
+  add_traceparent(none, Message(Message::Parts{}));
+  EXPECT_TRUE(none.empty());
+  add_traceparent(none, with_span({}));
+  ASSERT_EQ(none.size(), 1U);
+  EXPECT_EQ(none[0].value, kOurs);
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
       sources_({options_.consumer, options_.lease, options_.dry_run, options_.retention},
                std::move(parts_.sources), *parts_.environment, *parts_.observer, store_watch_),
       intake_({options_.consumer, options_.number, options_.recipe, options_.limits, options_.empty,
-               options_.order, options_.copies_to},
+               options_.order, options_.copies_to, options_.start_trace},
               *parts_.store, *parts_.observer),
       order_({options_.consumer, options_.number,
               options_.dry_run ? std::optional<core::Order>() : options_.order,
@@ -250,10 +250,10 @@ bool RunningEngine::receive(bool sure) {
   const Flight::Room room = flight_.room();
   if (room.messages == 0 || room.bytes == 0 || flight_.gate_is_shut()) return false;
   if (options_.workers == 0 && flight_.ready() && !flight_.crowded()) return false;
-  if (!order_.may_receive()) return false;
-  const Flight::Question question = order_.keeps_lines() ? flight_.ask() : 0;
+  const std::optional<Flight::Question> question = order_.ask_for_more();
+  if (!question) return false;
   const std::size_t outside = room_outside();
-  auto batches = sources_.receive(room, options_.pace.batch_max, sure, question, outside);
+  auto batches = sources_.receive(room, options_.pace.batch_max, sure, *question, outside);
   if (!batches) {
     parts_.observer->on_trouble(options_.consumer, "source", batches.error(), false);
     finish_run(Ended::kFailed, std::move(batches.error()));
@@ -345,6 +345,9 @@ void RunningEngine::drain() {
     renewer_.stop_all();
     if (!flight_.wait_landed(options_.grace)) {
       parts_.hung(kHandlerHangs);
+      // The host was told, and has not ended the process: the handler still uses what would go.
+      while (!flight_.wait_landed(step)) {
+      }
     }
   }
   rest = flight_.close();

@@ -27,6 +27,7 @@
 #include "core/order.h"
 #include "core/pace.h"
 #include "core/retention.h"
+#include "core/trace_context.h"
 #include "strategies/front.h"
 #include "strategies/strategies.h"
 #include "system/mutex.h"
@@ -42,6 +43,7 @@ struct EngineOptions {
   core::Retention retention;                  // of finished records
   std::optional<core::Order> order;           // keeping lines needs a store that holds messages
   std::optional<ConsumerNumber> copies_to{};  // in whose queue each dead letter leaves a copy
+  core::StartTrace start_trace{};             // empty: nothing is traced
   // What comes from outside is kept in the store, settled, and handled from there.
   bool defers = false;
   bool inbox = false;  // and stands in its inbox meanwhile
@@ -76,7 +78,8 @@ struct EngineParts {
   // With `once`: whether something of this process may still put messages into its queue; empty:
   // nothing does. Whoever makes it false nudges the engine then.
   std::function<bool()> fed;
-  // Ends the process: a handler hangs and cannot be stopped. Does not return.
+  // A handler hangs and cannot be stopped: ends the process, or tells a host that will. Where it
+  // returns, the engine waits for the handler; it may be called again.
   std::function<void(const std::string&)> hung;
 };
 

@@ -52,9 +52,11 @@ TEST_P(HangingEngine, AHandlerThatNeverEndsIsReportedAtTheDrainsEnd) {
   begun.wait(false);
   e->stop();
   EXPECT_TRUE(test::comes_true([&] { return hung_.load(); }));
+  // Told of it, the engine takes nothing from the handler, which ends after all.
   release = true;
   release.notify_all();
   running.join();
+  EXPECT_EQ(topic_.acked(), 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Workers, HangingEngine, testing::Values(0, 1));

@@ -305,6 +305,13 @@ Flight::Question Flight::ask() {
   return book_.ask();
 }
 
+// Both at once: a line that stops in between would not make this question an old one.
+std::optional<Flight::Question> Flight::ask_for_more() {
+  const system::MutexLock lock(mutex_);
+  if (!aside_.rows.empty()) return std::nullopt;
+  return book_.ask();
+}
+
 void Flight::lines_held(const std::vector<Bytes>& lines, Question asked) {
   const system::MutexLock lock(mutex_);
   book_.only({lines.begin(), lines.end()}, asked);

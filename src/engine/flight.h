@@ -140,8 +140,11 @@ class Flight {
   Aside take_aside() SEMEL_EXCLUDES(mutex_);
   // Followers that could go nowhere, before any that came meanwhile.
   void keep_aside(std::vector<Delivery> followers) SEMEL_EXCLUDES(mutex_);
-  // A question about lines, or for more messages, begins; see LineBook.
+  // A question about lines begins; see LineBook.
   Question ask() SEMEL_EXCLUDES(mutex_);
+  // A question for more messages begins. None while rows are aside: they must go back first, for
+  // the store takes them for those before what it would give.
+  std::optional<Question> ask_for_more() SEMEL_EXCLUDES(mutex_);
   void lines_held(const std::vector<Bytes>& lines, Question asked) SEMEL_EXCLUDES(mutex_);
   // These, all of one line, may run, and so may what was put aside of it since: the store has
   // nothing of it. What is returned must stay aside: the line has stopped since `asked`.

@@ -342,6 +342,17 @@ TEST_F(FlightInLines, WhatFollowsOneThatComesAgainIsPutAside) {
   EXPECT_EQ(names(aside.followers), Names({"a2", "a4"}));
 }
 
+TEST_F(FlightInLines, NoMoreIsAskedForWhileRowsAreAside) {
+  add(in_line("a1", "a", RowTag{1}));
+  add(in_line("a2", "a", RowTag{2}));
+  const auto batch = f.take(false);
+  EXPECT_TRUE(f.ask_for_more().has_value());
+  land_again(batch[0]);
+  EXPECT_FALSE(f.ask_for_more().has_value()) << "a2 stands in the store as if it were being tried";
+  EXPECT_EQ(names(f.take_aside().rows), Names{"a2"});
+  EXPECT_TRUE(f.ask_for_more().has_value());
+}
+
 TEST_F(FlightInLines, RowsThatWereAskedForBeforeTheStopAreNotTrusted) {
   add(in_line("a1", "a", RowTag{1}));
   const auto batch = f.take(false);

@@ -17,7 +17,8 @@ IntakeDesk::IntakeDesk(Options options, Store& store, Observer& observer)
     : options_(std::move(options)),
       store_(store),
       observer_(observer),
-      intake_(options_.number, options_.recipe, options_.limits, options_.order) {}
+      intake_(options_.number, options_.recipe, options_.limits, options_.order,
+              options_.start_trace) {}
 
 std::vector<Delivery> IntakeDesk::take_in(std::vector<Arrival> arrivals,
                                           const SourceTraits& traits) {

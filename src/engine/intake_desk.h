@@ -30,6 +30,7 @@ class IntakeDesk {
     std::optional<core::Order> order;
     // In whose queue each dead letter leaves a copy; nobody's.
     std::optional<ConsumerNumber> copies_to{};
+    core::StartTrace start_trace{};
   };
 
   IntakeDesk(Options options, Store& store, Observer& observer);

@@ -40,14 +40,15 @@ class OrderDesk {
   OrderDesk(Options options, Store& store, strategies::Front* front, Flight& flight,
             SourceDesk& sources, Environment& environment, Observer& observer);
 
-  bool keeps_lines() const noexcept { return keeps_lines_; }
   // Finds out which lines wait in the store. To be done before anything is received.
   Result<void> load();
   // Brings what is aside to its place. True where something changed. An error is the store's: the
   // rest stays aside.
   Result<bool> look_after(TimePoint now);
-  // Rows must go back before the store is asked for more: what is behind them would come alone.
-  bool may_receive() const { return !keeps_lines_ || !flight_.waiting_aside().rows; }
+  // As Flight::ask_for_more; zero where no lines are kept.
+  std::optional<Flight::Question> ask_for_more() {
+    return keeps_lines_ ? flight_.ask_for_more() : Flight::Question{0};
+  }
   // When to look again, at the latest.
   std::optional<TimePoint> again_at() const noexcept { return again_at_; }
 

@@ -12,6 +12,7 @@
 #include "core/guarantee.h"
 #include "core/key_encoding.h"
 #include "core/step_key.h"
+#include "guard/guard_access.h"
 #include "guard/guard_impl.h"
 #include "strategies/endings.h"
 #include "strategies/entries.h"
@@ -55,7 +56,7 @@ Error guard::rejected(std::string message, std::string hint) {
 Guard::Impl::Impl(Store& store, GuardOptions options)
     : store_(store),
       options_(std::move(options)),
-      environment_(system_environment()),
+      environment_(options_.environment != nullptr ? *options_.environment : system_environment()),
       habits_(strategies::make_habits(options_.consumer)) {
   if (!is_name(options_.consumer)) {
     throw SemelError(
@@ -234,7 +235,7 @@ strategies::Context Guard::Impl::context() const {
 
 strategies::Context Guard::Impl::leased_context() {
   strategies::Context context = this->context();
-  context.services.keeper = &renewer();
+  if (renews_) context.services.keeper = &renewer();
   context.steps = options_.steps;
   if (options_.at_most_once) context = strategies::for_one_try(std::move(context));
   return context;
@@ -302,6 +303,12 @@ strategies::LeaseRenewer& Guard::Impl::renewer() {
   options.clock = environment_.clock;
   renewer_ = std::make_unique<strategies::LeaseRenewer>(std::move(options));
   return *renewer_;
+}
+
+std::unique_ptr<Guard> GuardAccess::without_renewal(Store& store, GuardOptions options) {
+  auto guard = std::make_unique<Guard>(store, std::move(options));
+  guard->impl_->renew_nothing();
+  return guard;
 }
 
 Guard::Guard(Store& store, GuardOptions options)

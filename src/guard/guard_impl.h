@@ -97,6 +97,8 @@ class Guard::Impl {
   std::vector<Result<Outcome>> run_each(std::span<const BatchMessage> messages,
                                         const EachWork& work);
   Result<Begun> begin(BytesView key, const Fingerprint& fingerprint);
+  // Of `run` and `run_each`.
+  void renew_nothing() noexcept { renews_ = false; }
 
  private:
   struct Handled {
@@ -130,6 +132,7 @@ class Guard::Impl {
   Environment& environment_;
   const std::shared_ptr<strategies::Habits> habits_;  // of batches
   ConsumerNumber number_{};
+  bool renews_ = true;
   system::Mutex mutex_;
   std::unique_ptr<strategies::LeaseRenewer> renewer_ SEMEL_GUARDED_BY(mutex_);
   Observer unobserved_;

@@ -11,6 +11,7 @@
 #include <semel/steps.h>
 
 #include "base/json.h"
+#include "core/disclosure.h"
 #include "operate/letters.h"
 
 namespace semel::operate {
@@ -21,17 +22,26 @@ json::Writer document(std::string_view name);
 // How times are written.
 using TimeText = std::function<std::string(StoreTime)>;
 
-// Whether a view shows the bytes that producers and handlers wrote: payloads, headers, results.
-enum class Contents { kLeftOut, kShown };
-
+// What is not shown has its size in place of it, as `payload_bytes`. A document with contents that
+// were masked has the member `masked`.
 void add_record(json::Writer& writer, const TimeText& time, std::string_view consumer,
-                const RecordView& record, const StepJournal& journal, Contents contents);
+                const RecordView& record, const StepJournal& journal,
+                const core::Disclosure& shows);
 
-// `whole`: with its payload and headers, or their sizes where contents are left out.
+// `whole`: with its payload and headers.
 void add_dead_letter(json::Writer& writer, const TimeText& time, const DeadLetter& letter,
-                     bool whole, Contents contents);
+                     bool whole, const core::Disclosure& shows);
 
-void add_letter_group(json::Writer& writer, const TimeText& time, const LetterGroup& group);
+void add_letter_group(json::Writer& writer, const TimeText& time, const LetterGroup& group,
+                      const core::Disclosure& shows = {});
+
+// As much of the bytes as is shown; nullopt: only their size.
+std::optional<std::string> shown_contents(BytesView bytes, const core::Disclosure& shows);
+std::optional<std::string> shown_header(const Header& header, const core::Disclosure& shows);
+// The text of an error that belongs to a record or a letter with that reason; where it is not
+// shown, the cause that begins it, or nothing.
+std::string shown_error(std::string_view reason, std::string_view error,
+                        const core::Disclosure& shows);
 
 // "open", "paused", or "shut" for a time.
 std::string gate_word(const std::optional<ShutGate>& gate);

@@ -234,6 +234,11 @@ bool Where::matches(const std::function<WhereValue(std::string_view field)>& val
   });
 }
 
+bool Where::asks_about(std::string_view field) const noexcept {
+  return std::ranges::any_of(conditions_,
+                             [&](const Condition& one) { return one.field->name == field; });
+}
+
 std::optional<std::string> Where::equal_to(std::string_view field) const {
   for (const Condition& condition : conditions_) {
     if (condition.field->name == field && condition.op == Operator::kEqual) return condition.text;

@@ -51,6 +51,8 @@ class Where {
   bool matches(const std::function<WhereValue(std::string_view field)>& value_of) const;
   // What `field` must equal, where the filter says so.
   std::optional<std::string> equal_to(std::string_view field) const;
+  // Whether it depends on the field.
+  bool asks_about(std::string_view field) const noexcept;
 
  private:
   friend class WhereReader;

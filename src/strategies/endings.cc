@@ -10,6 +10,7 @@
 
 #include "core/dead_letter_copy.h"
 #include "core/retry_decision.h"
+#include "core/trace_context.h"
 #include "strategies/step_run.h"
 
 namespace semel::strategies {
@@ -263,6 +264,7 @@ void Endings::send(const Decision& decision, const Delivery& delivery, Finish& f
     Outgoing& outgoing = finish.outgoing.emplace_back();
     outgoing.to = context_.destinations.find(one.destination)->second;
     outgoing.message = one.message;
+    core::add_traceparent(outgoing.message.headers, message);
     if (outgoing.message.key) continue;
     const int before = sent[one.destination]++;
     outgoing.message.key = before == 0 ? key : fmt::format("{}/{}", key, before + 1);
@@ -271,7 +273,7 @@ void Endings::send(const Decision& decision, const Delivery& delivery, Finish& f
     Outgoing& outgoing = finish.outgoing.emplace_back();
     outgoing.to = to;
     outgoing.message.payload = message.payload();
-    outgoing.message.headers = message.headers();
+    outgoing.message.headers = core::outgoing_headers(message);
     outgoing.message.content_type = message.content_type();
     outgoing.message.type = message.type();
     outgoing.message.key = key;

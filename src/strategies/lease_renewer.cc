@@ -202,15 +202,17 @@ bool LeaseRenewer::past(TimePoint begun, TimePoint now, milliseconds more) const
 
 void LeaseRenewer::look_after(Watched& watched, TimePoint now) {
   std::vector<std::stop_source> stops;
+  bool hangs = false;
   {
     const system::MutexLock lock(watched.mutex);
     for (auto& entry : watched.entries) {
       if (!entry.begun || !past(*entry.begun, now, milliseconds{0})) continue;
       stops.push_back(entry.stop);
-      if (watched.in_transaction() && options_.hung && past(*entry.begun, now, options_.grace)) {
-        options_.hung("a handler holds the store's transaction past its timeout and grace");
-      }
+      hangs = hangs || (watched.in_transaction() && past(*entry.begun, now, options_.grace));
     }
+  }
+  if (hangs && options_.hung) {
+    options_.hung("a handler holds the store's transaction past its timeout and grace");
   }
   fire_all(stops);
   renew(watched, now);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "system/utc_clock.h"
+#include "telemetry/thread_number.h"
 
 namespace semel::telemetry {
 
@@ -21,13 +22,6 @@ constexpr std::string_view kNoReason = "unknown";
 
 // A duplicate older than this part of the ttl nearly came after its record had gone.
 constexpr double kNearTtl = 0.8;
-
-// The address of a thread's own byte tells threads apart.
-std::size_t thread_number() noexcept {
-  thread_local const char own = 0;
-  constexpr unsigned kPageBits = 12;  // threads' areas are pages apart
-  return reinterpret_cast<std::uintptr_t>(&own) >> kPageBits;
-}
 
 // A dead key that comes again makes no second letter, and neither does what stays at its source.
 bool makes_letter(const Outcome& outcome) {

@@ -61,6 +61,7 @@ class AdminRun {
     return comes_true([&] { return get("/readyz").status == status; });
   }
   Program& program() { return program_; }
+  std::uint16_t port() const noexcept { return port_; }
 
  private:
   static constexpr std::string_view kTold = "metrics and health on port ";

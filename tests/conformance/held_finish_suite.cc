@@ -187,6 +187,23 @@ TEST_P(HeldSuite, ARowThatItsRecordWaitsWithStaysWhereItsMessageOnlyMetThat) {
   EXPECT_EQ(held().depth(consumer()).value().rows, 0U);
 }
 
+TEST_P(HeldSuite, ARowStaysWhileACopyOfItsMessageIsTried) {
+  const Message m = message("k", "payload");
+  ASSERT_EQ(finish(test::retrying(acquire(m).lease, 5s, &m)), Applied::kYes);
+  advance(6s);
+  const RowTag row = *take().at(0).row;
+  // The broker delivers it again, and that copy is being tried when the row's worker ends.
+  ASSERT_TRUE(is<Acquired>(claim(m)));
+  ASSERT_EQ(finish(test::ack_only(row)), Applied::kYes);
+  EXPECT_EQ(held().depth(consumer()).value().rows, 1U) << "the try may die";
+  advance(24h);
+  const auto again = take();
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].payload, "payload");
+  complete(m);
+  EXPECT_EQ(held().depth(consumer()).value().rows, 0U);
+}
+
 TEST_P(HeldSuite, ARowKnownByAPositionStaysWithItsRecordToo) {
   auto parts = test::make_parts(consumer(), "topic-3-17", "payload");
   parts.key.id = core::encode_position(consumer(), "topic-3-", 17);

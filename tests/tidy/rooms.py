@@ -11,11 +11,13 @@ KNOWS = {
     "system": {"base"},
     "core": {"base"},
     "telemetry": {"base", "core", "system"},
+    "traces": {"base", "core", "system"},
     "config": {"base", "core"},
     "operate": {"base", "core", "system", "config", "strategies"},
     "admin": {"base", "core", "system", "telemetry", "strategies", "config", "operate"},
     "strategies": {"base", "core", "system"},
     "guard": {"base", "core", "system", "strategies"},
+    "clients/api": {"base", "core"},
     "clients/kafka": {"base", "core", "system"},
     "clients/rabbitmq": {"base", "core", "system"},
     "clients/redis": {"base", "core", "system"},
@@ -35,12 +37,13 @@ KNOWS = {
     "handlers/kafka": {"base", "core", "system", "clients/kafka", "handlers/in_flight"},
     "handlers/rabbitmq": {"base", "core", "system", "clients/rabbitmq", "handlers/in_flight"},
     "producer": {"base", "core", "system"},
+    "testing": {"base", "core", "system", "strategies", "guard", "stores/memory", "stores/sqlite", "stores/sql"},
     "engine": {"base", "core", "system", "strategies"},
     "tap": {"base", "core", "system"},
     "compose": {"base", "core", "system", "strategies", "guard", "clients/redis", "stores/memory",
                 "stores/sqlite", "stores/postgres", "stores/mysql", "stores/redis", "sources", "sources/kafka", "sources/rabbitmq", "handlers/sql", "handlers/exec", "handlers/http",
                 "handlers/kafka", "handlers/rabbitmq", "producer", "engine", "config",
-                "telemetry", "admin", "operate"},
+                "telemetry", "traces", "admin", "operate"},
 }
 KNOWS["cli"] = set(KNOWS) | {"cli"}
 
@@ -48,8 +51,9 @@ KNOWS["cli"] = set(KNOWS) | {"cli"}
 OWNERS = {
     "simdjson": ("src/base/json_scan_test.cc", "src/base/utf8_test.cc", "benchmarks/"),  # to compare with
     "openssl/": ("src/base/", "src/clients/rabbitmq/tls", "src/clients/redis/tls", "tests/support/tls.cc", "benchmarks/"),
+    "gnutls/": ("src/admin/certificate.cc",),
     "microhttpd.h": ("src/admin/",),
-    "curl/": ("src/handlers/http/",),
+    "curl/": ("src/clients/api/", "src/handlers/http/", "src/traces/"),
     "sqlite3.h": ("src/stores/sqlite/", "src/cli/demo/database.cc", "tests/", "benchmarks/", "examples/"),
     "libpq-fe.h": ("src/stores/postgres/", "tests/", "benchmarks/", "examples/"),
     "mysql.h": ("src/stores/mysql/", "tests/", "benchmarks/"),

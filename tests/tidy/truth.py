@@ -89,7 +89,7 @@ _QUOTED = re.compile(r"`[^`\n]+`")
 _NAME_ON_PAGE = re.compile(r"\bk[A-Z]\w+|\b\w+::~?\w+(?:::\w+)*|\b[a-z]\w*_\w+\b|\b[A-Z]+[a-z0-9]+[A-Z]\w*")
 # Names that are others' own: companies, standards, what a server calls its tables and functions.
 _FOREIGN_NAMES = {
-    "SplitMix64", "GitHub", "W3C", "rand_a", "rand_b", "amqp_status_enum", "pg_type", "to_regclass",
+    "SplitMix64", "GitHub", "OpenTelemetry", "W3C", "rand_a", "rand_b", "amqp_status_enum", "pg_type", "to_regclass",
     "innodb_trx", "innodb_rollback_on_timeout", "semel_completed_7", "https_proxy", "jsonb_exists",
     "array_append", "synchronous_standby_names", "PascalCase", "snake_case", "CMakePresets"}
 

@@ -80,7 +80,8 @@ struct FinishPlan {
   return !has_lease(finish) || finish.keep != nullptr || finish.ack || !finish.outgoing.empty();
 }
 
-// The delivery met its record and nothing was done: its row stays while that record waits with it.
+// The delivery met its record and nothing was done: its row stays while that record waits with it,
+// or is tried.
 // A message handled without a record is kCompleted without a lease, and its row goes.
 [[nodiscard]] inline bool met_only(const Finish& finish) noexcept {
   return finish.to == Finish::To::kAckOnly && finish.outgoing.empty();

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/utf8.h"
+#include "core/trace_context.h"
 
 namespace semel::handlers::exec {
 namespace {
@@ -74,7 +75,7 @@ std::vector<std::string> message_environment(const core::ExecSpec& spec, const M
   }
   add_text(made, "SEMEL_TYPE", message.type());
   add_text(made, "SEMEL_CONTENT_TYPE", message.content_type());
-  const auto trace = message.header("traceparent");
+  const auto trace = core::outgoing_traceparent(message);
   if (trace && is_traceparent(*trace)) made.push_back(fmt::format("TRACEPARENT={}", *trace));
   return made;
 }

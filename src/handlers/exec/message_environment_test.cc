@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <set>
+#include <utility>
+
+#include <semel/trace.h>
 
 #include "tests/support/set_variable.h"
 
@@ -87,6 +91,17 @@ TEST(OwnEnvironment, IsThisProcessOwn) {
   EXPECT_EQ(value_in(own, "SEMEL_KEY"), "");
   EXPECT_EQ(value_in(own, "SEMEL_KEY_FILE"), "another thing");
   EXPECT_NE(value_in(own, "PATH"), "");
+}
+
+TEST(MessageEnvironment, NamesTheSpanOfATracedMessageAsTheParent) {
+  auto span = std::make_shared<DeliverySpan>();
+  span->context.trace_id.fill(0xAB);
+  span->context.span_id.fill(0xCD);
+  Message::Parts parts;
+  parts.headers = {{"traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}};
+  parts.span = std::move(span);
+  EXPECT_TRUE(
+      has(made_of(parts), "TRACEPARENT=00-abababababababababababababababab-cdcdcdcdcdcdcdcd-01"));
 }
 
 }  // namespace

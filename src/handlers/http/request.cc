@@ -9,6 +9,7 @@
 #include "base/digest.h"
 #include "base/iso_time.h"
 #include "base/text_encoding.h"
+#include "core/trace_context.h"
 
 namespace semel::handlers {
 
@@ -30,7 +31,7 @@ bool holds(const Headers& headers, std::string_view name) {
 bool passed_on(std::string_view name) {
   constexpr std::string_view kCloudEvents = "ce-";
   return ascii::alike(name.substr(0, kCloudEvents.size()), kCloudEvents) ||
-         ascii::alike(name, "traceparent") || ascii::alike(name, "tracestate");
+         ascii::alike(name, core::kTraceparent) || ascii::alike(name, "tracestate");
 }
 
 std::string byte_sequence(BytesView key) { return ":" + text::base64(key) + ":"; }
@@ -113,7 +114,9 @@ Headers RequestPlan::headers(const Message& message, const Attempt& attempt,
   if (!signing_keys_.empty()) {
     made.push_back({"webhook-signature", signature(id, timestamp, body(message))});
   }
-  for (const Header& header : message.headers()) {
+  const bool traced = message.span() != nullptr;
+  const Headers with_span = traced ? core::outgoing_headers(message) : Headers();
+  for (const Header& header : traced ? with_span : message.headers()) {
     if (!passed_on(header.name) || !core::is_header_name(header.name)) continue;
     if (!holds(made, header.name)) made.push_back({header.name, field_value(header.value)});
   }

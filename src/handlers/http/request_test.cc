@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <set>
+#include <utility>
+
+#include <semel/trace.h>
 
 #include "tests/support/builders.h"
 
@@ -132,6 +136,17 @@ TEST(FieldValue, HoldsNoControlBytes) {
   EXPECT_EQ(field_value("plain \"text\" 100%"), "plain \"text\" 100%");
   EXPECT_EQ(field_value("a\r\nb\tc\x7F"), "a%0D%0Ab%09c%7F");
   EXPECT_EQ(field_value("\xC3\xA4"), "%C3%A4");
+}
+
+TEST_F(RequestPlanTest, NamesTheSpanOfATracedMessageAsTheParent) {
+  auto span = std::make_shared<DeliverySpan>();
+  span->context.trace_id.fill(0xAB);
+  span->context.span_id.fill(0xCD);
+  parts_.headers = {{"TraceParent", "00-ab-cd-01"}, {"tracestate", "a=b"}};
+  parts_.span = std::move(span);
+  EXPECT_EQ(value("traceparent"), "00-abababababababababababababababab-cdcdcdcdcdcdcdcd-01");
+  EXPECT_EQ(value("TraceParent"), "") << "its own stands in place of it";
+  EXPECT_EQ(value("tracestate"), "a=b");
 }
 
 }  // namespace

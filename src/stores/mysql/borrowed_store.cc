@@ -21,6 +21,8 @@ class BorrowedStore final : public sql::BorrowedServerStore<Core> {
   Result<void> may_begin(const UnitOptions& options) override {
     // A unit that only looks begins a transaction of its own, and so would commit the caller's.
     if (options.only_looks) return failure(refusal());
+    // The caller may have rolled back what was seen last, and tells nobody: it is read again.
+    core().generations.forget();
     return {};
   }
 };

@@ -86,7 +86,15 @@ Generations::Generations(const Dialect& dialect, const std::string& clock,
       clock_(clock),
       consumers_(consumers),
       version_(dialect, "SELECT generations FROM semel_meta"),
-      version_now_(dialect, "SELECT generations FROM semel_meta FOR SHARE"),
+      version_now_(dialect,
+                   "SELECT generations FROM semel_meta "
+                   "WHERE current_setting('transaction_isolation') <> 'read committed' FOR SHARE"),
+      still_active_(dialect,
+                    "SELECT COALESCE((SELECT generations = ?1 FROM semel_meta), false) "
+                    "AND (SELECT count(*) = 1 FROM semel_generation) = ?2 "
+                    "AND EXISTS (SELECT 1 FROM semel_generation AS g JOIN semel_consumer AS c "
+                    "ON c.ttl IS NOT DISTINCT FROM g.ttl "
+                    "WHERE g.number = ?3 AND g.state = 'active' AND c.number = ?4)"),
       guard_(dialect, "SELECT 1 / CASE WHEN generations = ?1 THEN 1 ELSE 0 END FROM semel_meta"),
       lock_meta_(dialect, "SELECT generations FROM semel_meta FOR UPDATE"),
       list_(dialect,
@@ -113,7 +121,7 @@ std::optional<Generations::Active> Generations::active_in(const KnownGenerations
                                                           const Ttl& ttl) {
   for (const Generation& one : known.all) {
     if (!one.active || one.ttl != ttl) continue;
-    return Active{known.version, known.all.size() == 1, texts_.at(one.number).get()};
+    return Active{known.version, one.number, known.all.size() == 1, texts_.at(one.number).get()};
   }
   return std::nullopt;
 }

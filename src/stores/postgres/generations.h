@@ -70,6 +70,7 @@ class Generations {
 
   struct Active {
     std::int64_t version;
+    std::int64_t number;
     bool alone;  // there is no other generation
     const PartitionTexts* texts;
   };
@@ -102,9 +103,13 @@ class Generations {
   bool remove(Connection& connection, std::int64_t number, std::int64_t version, StoreTime now,
               std::chrono::milliseconds patience);
 
-  // The version as it is now, also where the transaction looks at an older state of the database;
-  // and it stays so until the transaction ends.
+  // The version as it is now, where the transaction looks at an older state of the database; and it
+  // stays so until the transaction ends. No row at READ COMMITTED, where each statement sees it.
   const sql::Text& version_now() const noexcept { return version_now_; }
+  // Whether the one that is active for a consumer, as it was known, still is. Parameters: version,
+  // whether it is alone, its number, and the consumer. What a transaction saw of itself may have
+  // been undone since, and the version be given again to something else.
+  const sql::Text& still_active() const noexcept { return still_active_; }
   // Fails, and undoes its transaction, where the version is not the one given.
   const sql::Text& guard() const noexcept { return guard_; }
 
@@ -124,6 +129,7 @@ class Generations {
   const sql::ConsumerTexts& consumers_;
   const sql::Text version_;
   const sql::Text version_now_;
+  const sql::Text still_active_;
   const sql::Text guard_;
   const sql::Text lock_meta_;
   const sql::Text list_;

@@ -9,7 +9,10 @@
 #include <set>
 #include <thread>
 
+#include <libpq-fe.h>
+
 #include <semel/held_messages.h>
+#include <semel/postgres.h>
 #include <semel/records.h>
 
 #include "stores/postgres/test_live_place.h"
@@ -77,6 +80,61 @@ TEST_F(GenerationsLive, AUnitOfWhoSleptIsToldToBeginAgain) {
   Held again = claim_in_unit(*sleeper, m);
   ASSERT_TRUE(is<Acquired>(again.claim));
   again.complete();
+}
+
+// On a connection that its owner lends, in transactions that it begins and ends.
+class LentGenerationsLive : public GenerationsLive {
+ protected:
+  LentGenerationsLive() : connection_(PQconnectdb(url().c_str())) {
+    lent_ = borrow_postgres(connection_, {"semel", true}).value();
+  }
+  ~LentGenerationsLive() override { PQfinish(connection_); }
+  void run(const char* text) {
+    PGresult* const result = PQexec(connection_, text);
+    EXPECT_EQ(PQresultStatus(result), PGRES_COMMAND_OK) << PQerrorMessage(connection_);
+    PQclear(result);
+  }
+  Claim handle(const Message& message) {
+    run("BEGIN");
+    Held held = claim_in_unit(*lent_, message);
+    const Claim claim = held.claim;
+    if (is<Acquired>(claim)) held.complete();
+    held.unit.reset();
+    run("COMMIT");
+    return claim;
+  }
+
+  PGconn* const connection_;
+  std::unique_ptr<Store> lent_;
+};
+
+TEST_F(LentGenerationsLive, AGenerationThatOthersBeganIsTakenUp) {
+  const ConsumerNumber consumer = attach(*lent_);
+  ASSERT_TRUE(is<Acquired>(handle(make_message(consumer, "before"))));
+  const auto other = open();
+  attach(*other);
+  roll_and_drop(*other);
+  const Message after = make_message(consumer, "after");
+  ASSERT_TRUE(is<Acquired>(handle(after)));
+  EXPECT_TRUE(is<Completed>(claim(*other, after)));
+  EXPECT_TRUE(is<Completed>(handle(after)));
+}
+
+// Both the version and the number of a generation that was undone are given again.
+TEST_F(LentGenerationsLive, WhatItsOwnerHasUndoneIsNotBelieved) {
+  run("BEGIN");
+  const ConsumerNumber undone = attach(*lent_);
+  claim_in_unit(*lent_, make_message(undone, "undone")).complete();
+  run("ROLLBACK");
+  attach(*open(), 4 * kTtl);
+  run("BEGIN");
+  const Message late = make_message(undone, "late");
+  const Message* const one = &late;
+  auto unit = lent_->facets().transactional->begin({}).value();
+  EXPECT_FALSE(unit->claim({&one, 1}).has_value()) << "nobody attached its consumer";
+  unit.reset();
+  run("COMMIT");
+  EXPECT_EQ(sql("SELECT count(*) FROM semel.semel_record"), "0");
 }
 
 TEST_F(GenerationsLive, TwoProcessesWithDifferentTtlsMeetOverAKey) {

@@ -5,6 +5,8 @@
 #include <libpq-fe.h>
 #include <poll.h>
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 #include "stores/postgres/error_table.h"
@@ -112,7 +114,7 @@ void Pipe::forget_prepared() {
 }
 
 void Pipe::send(const std::string& sql, const WireParams& params, bool text_rows) {
-  if (!owned_) return send_once(sql, params, text_rows);
+  if (!owned_) return send_unnamed(sql, params, text_rows);
   start();
   if (forgets_) forget_prepared();
   const Prepared& known = prepared(sql, params);
@@ -121,8 +123,25 @@ void Pipe::send(const std::string& sql, const WireParams& params, bool text_rows
   sent_.push_back({Kind::kRun, &sql, known.transaction != transactions_});
 }
 
+// The server keeps it until the next one, whoever sends that: what a segment repeats is parsed
+// once.
+void Pipe::send_unnamed(const std::string& sql, const WireParams& params, bool text_rows) {
+  start();
+  const std::span types(params.types(), static_cast<std::size_t>(params.count()));
+  if (unnamed_ != sql || !std::ranges::equal(unnamed_types_, types)) {
+    check_sent(PQsendPrepare(connection_, "", sql.c_str(), params.count(), params.types()));
+    sent_.push_back({Kind::kPrepare, &sql});
+    unnamed_ = sql;
+    unnamed_types_.assign(types.begin(), types.end());
+  }
+  check_sent(PQsendQueryPrepared(connection_, "", params.count(), params.values(), params.lengths(),
+                                 params.formats(), text_rows ? 0 : 1));
+  sent_.push_back({Kind::kRun});
+}
+
 void Pipe::send_once(const std::string& sql, const WireParams& params, bool text_rows) {
   start();
+  unnamed_.clear();
   check_sent(PQsendQueryParams(connection_, sql.c_str(), params.count(), params.types(),
                                params.values(), params.lengths(), params.formats(),
                                text_rows ? 0 : 1));
@@ -130,6 +149,7 @@ void Pipe::send_once(const std::string& sql, const WireParams& params, bool text
 }
 
 void Pipe::sync() {
+  unnamed_.clear();  // what an error skips was never parsed
   check_sent(PQpipelineSync(connection_));
   sent_.push_back({Kind::kSync});
 }

@@ -51,7 +51,7 @@ class Pipe {
   static constexpr std::size_t kMostPrepared = 1'024;
 
   // Takes an open connection, and closes it where it is `owned`. One that is not is another's
-  // between two runs: it is in pipeline mode for a run only, and no statement stays prepared.
+  // between two runs: it is in pipeline mode for a run only, and no name stays prepared.
   Pipe(PGconn* connection, bool owned);
   ~Pipe();
   Pipe(const Pipe&) = delete;
@@ -93,6 +93,7 @@ class Pipe {
     std::size_t transaction = 0;
   };
   const Prepared& prepared(const std::string& sql, const WireParams& params);
+  void send_unnamed(const std::string& sql, const WireParams& params, bool text_rows);
   void start();
   void forget_prepared();
   void stop() noexcept;
@@ -117,7 +118,10 @@ class Pipe {
   std::size_t forgotten_ = 0;  // of those, on the server
   std::size_t transactions_ = 0;
   std::optional<sql::Failure> outdated_;  // in this run
-  bool forgets_ = false;                  // what is prepared, as soon as no transaction is open
+  // The statement without a name that the server has by then, in this segment; empty: none.
+  std::string unnamed_;
+  std::vector<unsigned> unnamed_types_;
+  bool forgets_ = false;  // what is prepared, as soon as no transaction is open
   system::Deadline deadline_ = kWithoutEnd;
 };
 

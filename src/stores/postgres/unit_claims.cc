@@ -7,6 +7,14 @@
 #include <utility>
 
 namespace semel::postgres {
+namespace {
+
+bool says_yes(const PGresult* result) {
+  sql::Answer answer = answer_of(result);
+  return answer.next() && answer.boolean(0);
+}
+
+}  // namespace
 
 struct UnitClaims::Request {
   Request(std::span<const Message* const> all, const UnitOptions& wanted)
@@ -101,6 +109,15 @@ void UnitClaims::begin_again() {
   sql::fail({ErrorKind::kRetryTransaction, "R200", "a new generation of records was begun", {}}, 1);
 }
 
+// The owner of a borrowed connection may have undone what was seen on it, and tells nobody. It may
+// also look at an older state of the database.
+void UnitClaims::queue_check(Connection& connection, const Generations::Active& active,
+                             const Request& request) const {
+  connection.queue(generations_.still_active(), {active.version, active.alone, active.number,
+                                                 request.message(0).key().id.consumer()});
+  connection.queue(generations_.version_now(), {});
+}
+
 void UnitClaims::queue_insert(Connection& connection, const Generations::Active& active,
                               const Request& request, ArrayParam& ids) {
   WireParams params;
@@ -128,14 +145,14 @@ void UnitClaims::insert(Connection& connection, const Generations::Active& activ
                         Request& request) {
   ArrayParam ids(oid::kBytea);
   for (const std::uint32_t at : request.order) ids.add(request.message(at).key().id.view());
+  const bool checks = connection.borrowed();
+  if (checks) queue_check(connection, active, request);
   queue_insert(connection, active, request, ids);
   if (!active.alone) {
     WireParams looking;
     looking.add(ids);
     connection.queue_planned(active.texts->others, looking);
   }
-  const bool sees_old = connection.borrowed();
-  if (sees_old) connection.queue(generations_.version_now(), {});
   std::vector<ResultPtr> results;
   try {
     results = connection.run();
@@ -143,11 +160,11 @@ void UnitClaims::insert(Connection& connection, const Generations::Active& activ
     if (!Generations::moved(failed)) throw;
     begin_again();
   }
-  const std::size_t first = results.size() - 1 - (active.alone ? 0 : 1) - (sees_old ? 1 : 0);
-  if (sees_old) {
-    sql::Answer version = answer_of(results.back().get());
-    version.next();
-    if (version.integer(0) != active.version) begin_again();
+  const std::size_t first = results.size() - (active.alone ? 1 : 2);
+  if (checks) {
+    sql::Answer version = answer_of(results[first - 1].get());
+    const bool newer = version.next() && version.integer(0) != active.version;
+    if (newer || !says_yes(results[first - 2].get())) begin_again();
   }
   request.note_inserted(results[first].get());
   if (!active.alone) meet_older(connection, active, results[first + 1].get(), request);

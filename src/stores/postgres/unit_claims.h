@@ -34,6 +34,8 @@ class UnitClaims {
                                 std::span<const Message* const> messages,
                                 const UnitOptions& options);
   [[noreturn]] void begin_again();
+  void queue_check(Connection& connection, const Generations::Active& active,
+                   const Request& request) const;
   static void queue_insert(Connection& connection, const Generations::Active& active,
                            const Request& request, ArrayParam& ids);
   void insert(Connection& connection, const Generations::Active& active, Request& request);

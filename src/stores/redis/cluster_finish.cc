@@ -394,14 +394,15 @@ void ClusterFinish::settle_met(std::vector<Ending>& met) {
   Parts parts(core_);
   for (std::size_t i = 0; i < met.size(); ++i) {
     const char state = states[i].empty() ? ' ' : states[i].front();
+    const bool waits = state == 'R' || state == 'C';
     Call& call = parts.add(met[i].rows, 0, [&](Call& begun) {
       begun.keys = {met[i].rows};
       begun.arguments = {core_.names.prefix};
     });
-    call.arguments.push_back(state == 'P' ? "park" : state == 'R' ? "wait" : "go");
+    call.arguments.push_back(state == 'P' ? "park" : waits ? "wait" : "go");
     call.arguments.push_back(BytesView());
     call.arguments.push_back(met[i].ack);
-    call.arguments.push_back(state == 'R' ? states[i].substr(1) : Bytes());
+    call.arguments.push_back(waits ? states[i].substr(1) : Bytes());
     if (state == 'P') parked.push_back(met[i]);
   }
   core_.run(core_.on_cluster->settle, parts.calls(), Loss::kInDoubt);

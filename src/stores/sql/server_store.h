@@ -111,14 +111,13 @@ class BorrowedServerStore : public BorrowedStore {
   }
   Result<std::unique_ptr<UnitOfWork>> begin(const UnitOptions& options) override {
     if (auto ready = may_begin(options); !ready) return failure(std::move(ready.error()));
-    // The caller may have rolled back what was seen last, and tells nobody: it is read again.
-    core_.generations.forget();
     return units_->begin(options);
   }
 
  protected:
   // Whether a unit may begin on the connection as it is.
   virtual Result<void> may_begin(const UnitOptions& options) = 0;
+  ServerCore& core() noexcept { return core_; }
 
  private:
   ServerCore core_;

@@ -27,7 +27,8 @@ local function record_named(id)
   return prefix .. '{' .. string.sub('RECORD_TAGS', 2 * slot + 1, 2 * slot + 2) .. '}' .. id
 end
 
--- The record that knows of an entry's row, where it waits for a time or a person; by entry.
+-- The record that knows of an entry's row, where it waits for a time or a person, or is tried; by
+-- entry.
 local waiting = {}
 local function look_at_record(i, row)
   local known = row and row.record ~= no_record and linked(row.record)
@@ -36,7 +37,7 @@ local function look_at_record(i, row)
   if old == '' then return end
   if string.byte(old) > 2 then error('a newer Semel has written records to this store') end
   local state, till = string.sub(old, 2, 2), struct.unpack('>I6', old, 21)
-  if state == 'R' or state == 'P' then waiting[i] = { till = till, parked = state == 'P' } end
+  if state == 'R' or state == 'C' or state == 'P' then waiting[i] = { till = till, parked = state == 'P' } end
 end
 
 -- A row that met its record and did nothing stays for as long as that waits: the clock may have

@@ -1,0 +1,75 @@
+// ConsumerOptions: a source, a key and a handler for a Runner, said in code.
+//
+// It has the options of a consumer in a config file (docs/config.md), with their defaults, and is
+// checked by the same code: what has no member here stands in `settings`, by its path.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <semel/bytes.h>
+#include <semel/delivery.h>
+#include <semel/handler.h>
+#include <semel/memory.h>
+#include <semel/mysql.h>
+#include <semel/postgres.h>
+#include <semel/redis.h>
+#include <semel/sqlite.h>
+#include <semel/step_spec.h>
+
+namespace semel {
+
+// Finds a message's key where no recipe of the config can; nothing: the message has none.
+using KeyFunction = std::function<std::optional<Bytes>(const Arrival&)>;
+
+// Paths of a config with their values: {{"retry.attempts", "3"}, {"order.key", "json:/account"}}.
+// A value is text, as `--set` takes it: one that begins with { or [ is read as YAML. A list's items
+// are `publish[0]`, `publish[1]`, or one text with commas.
+using ConfigValues = std::vector<std::pair<std::string, std::string>>;
+
+// The queue in the store itself.
+struct FromQueue {};
+// Lines of a file, followed as it grows.
+struct FromFile {
+  std::string path;
+};
+// Lines of standard input.
+struct FromStdin {};
+// Topics of a Kafka cluster, read as a member of a consumer group.
+struct FromKafka {
+  std::string brokers;  // "host:9092,host:9092"
+  std::string group;
+  std::vector<std::string> topics;
+};
+// A queue of a RabbitMQ broker.
+struct FromRabbitmq {
+  std::string url;  // "amqp://user:password@host:5672/vhost"
+  std::string queue;
+};
+using ConsumerSource = std::variant<FromQueue, FromFile, FromStdin, FromKafka, FromRabbitmq>;
+
+struct ConsumerOptions {
+  std::string name;
+  ConsumerSource source{};
+  // Where the key is found, as `key: { from: […] }` has it: "json:/id", "header:X". Empty: auto, or
+  // `key_function` where there is one.
+  std::vector<std::string> key{};
+  KeyFunction key_function{};
+  std::string strategy{};  // by its name; empty: chosen by the handler
+  // The work. A callable of (Message) alone needs make_handler. Empty: `settings` says which
+  // handler there is, as {"handler.http.url", "https://…"}.
+  Handler handler{};
+  ApplyHandler apply{};              // the second part of work in two
+  std::optional<StepSpecs> steps{};  // the steps that the handler has
+  ConfigValues settings{};           // all else, by its path in the consumer
+};
+
+// How the runner opens its store.
+using RunnerStore =
+    std::variant<SqliteOptions, PostgresOptions, MySqlOptions, RedisOptions, MemoryOptions>;
+
+}  // namespace semel

@@ -1,0 +1,166 @@
+// The page about one dead letter: why it died, its headers and its payload as far as they may be
+// shown, and replay and discard of it alone.
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "admin/api_number.h"
+#include "admin/api_store.h"
+#include "admin/html.h"
+#include "admin/page_parts.h"
+#include "admin/pages.h"
+#include "admin/problem.h"
+#include "admin/shown.h"
+#include "base/printable.h"
+#include "operate/cause.h"
+#include "operate/views.h"
+#include "operate/words.h"
+
+namespace semel::admin {
+
+namespace {
+
+constexpr std::size_t kWholeKey = 1'000;
+constexpr std::size_t kWholeError = 2'000;
+constexpr std::size_t kWholeHeader = 500;
+// What is longer is for the API: a page of megabytes helps nobody.
+constexpr std::size_t kWholePayload = 16'000;
+constexpr std::size_t kKeyOfQuestion = 80;
+
+std::string row_of(const char* name, const std::string& value) {
+  return value.empty() ? std::string() : fmt::format("<dt>{}</dt><dd>{}</dd>\n", name, value);
+}
+
+std::string not_shown(BytesView bytes) {
+  return fmt::format("<span class=\"unseen\">{} bytes, not shown</span>",
+                     page::count_of(bytes.size()));
+}
+
+std::string about_letter(const DeadLetter& letter, const core::Disclosure& shows) {
+  const std::string key = letter.key.empty()
+                              ? std::string("none")
+                              : fmt::format("<a href=\"{}\">{}</a>",
+                                            html(page::record_link(letter.consumer, letter.key)),
+                                            page::shown(letter.key, kWholeKey));
+  const bool texts = shows.errors == core::Disclosure::Errors::kText;
+  std::string from = printable_text(letter.partition);
+  if (!letter.position.empty()) from += " " + printable_text(letter.position);
+  return "<dl>\n" +
+         row_of("Consumer",
+                fmt::format("<a href=\"{}\">{}</a>", html(page::consumer_link(letter.consumer)),
+                            html(letter.consumer))) +
+         row_of("Key", key) + row_of("Reason", html(printable_text(letter.reason))) +
+         row_of("Cause", html(printable_text(operate::cause_of(letter.reason, letter.error)))) +
+         row_of("Error", texts ? page::shown(letter.error, kWholeError)
+                               : page::error_cell(letter.reason, letter.error, shows)) +
+         row_of("Attempts", std::to_string(letter.attempts)) +
+         row_of("Replayed",
+                letter.replayed == 0 ? "never" : fmt::format("{} times", letter.replayed)) +
+         row_of("First seen", page::time_cell(letter.first_seen)) +
+         row_of("Died", page::time_cell(letter.dead_at)) + row_of("From", html(from)) +
+         row_of("Type", html(printable_text(letter.type))) +
+         row_of("Content type", html(printable_text(letter.content_type))) + "</dl>\n";
+}
+
+std::string headers_of(const DeadLetter& letter, const core::Disclosure& shows) {
+  if (letter.headers.empty()) return {};
+  std::string made = "<section aria-labelledby=\"headers\"><h2 id=\"headers\">Headers</h2>\n<dl>\n";
+  for (const Header& header : letter.headers) {
+    const auto value = operate::shown_header(header, shows);
+    made += fmt::format("<dt>{}</dt><dd>{}</dd>\n", html(printable_text(header.name)),
+                        value ? page::shown(*value, kWholeHeader) : not_shown(header.value));
+  }
+  return made + "</dl></section>\n";
+}
+
+std::string payload_of(const ApiCall& call, const DeadLetter& letter,
+                       const core::Disclosure& shows) {
+  std::string made = "<section aria-labelledby=\"payload\"><h2 id=\"payload\">Payload</h2>\n";
+  const auto text = operate::shown_contents(letter.payload, shows);
+  if (!text) {
+    made += fmt::format("<p>{}</p>\n", not_shown(letter.payload));
+    if (!call.has(core::Role::kOperator)) {
+      made += "<p class=\"empty\">Payloads are for the role <code>operator</code>.</p>\n";
+    } else {
+      made += shows.contents == core::Disclosure::Contents::kNone
+                  ? "<p class=\"empty\">The config shows none: <code>admin.payloads</code>.</p>\n"
+                  : "<p class=\"empty\">It is no JSON, so nobody knows where in it the masked "
+                    "places are (<code>admin.mask</code>).</p>\n";
+    }
+    return made + "</section>\n";
+  }
+  made += text->empty()
+              ? "<p class=\"empty\">It is empty.</p>\n"
+              : fmt::format("<p><code>{}</code></p>\n", page::shown(*text, kWholePayload));
+  if (shows.contents == core::Disclosure::Contents::kMasked) {
+    made += "<p class=\"about\">The places of <code>admin.mask</code> are hidden.</p>\n";
+  }
+  return made + "</section>\n";
+}
+
+std::string letter_actions(const ApiCall& call, const ApiSources& sources,
+                           const DeadLetter& letter) {
+  std::string made =
+      "<section aria-labelledby=\"actions\"><h2 id=\"actions\">What a person can do</h2>\n";
+  if (sources.config->find(letter.consumer) == nullptr) {
+    return made +
+           "<p class=\"empty\">Nothing here: its consumer is none of this config's.</p>"
+           "</section>\n";
+  }
+  if (!call.has(core::Role::kOperator)) {
+    return made +
+           "<p class=\"empty\">To replay it needs a token of <code>admin.auth.tokens</code> with "
+           "the role <code>operator</code>.</p></section>\n";
+  }
+  const std::string path = fmt::format("api/v1/dead-letters/{}/", letter.id);
+  const std::string name = letter.key.empty() ? fmt::format("letter {}", letter.id)
+                                              : operate::printable(letter.key, kKeyOfQuestion);
+  std::string buttons = page::button(path + "replay", "Replay",
+                                     fmt::format("Try {} of {} again? Where its key is completed "
+                                                 "meanwhile it is skipped.",
+                                                 name, letter.consumer));
+  if (call.has(core::Role::kAdmin)) {
+    buttons +=
+        page::button(path + "discard", "Discard",
+                     fmt::format("Discard {}? What is discarded cannot be brought back.", name));
+  }
+  return made + fmt::format(
+                    "<p class=\"with-script\" hidden><label>reason, for the audit log <input "
+                    "id=\"reason\" maxlength=\"1000\"></label></p>\n<p>{}</p>\n"
+                    "<noscript><p>Without JavaScript: <code>semel dlq replay</code>, or the API "
+                    "with a token.</p></noscript></section>\n",
+                    buttons);
+}
+
+HttpResponse letter_page(const ApiCall& call, const ApiSources& sources) {
+  const auto id = whole_number(call.value("id"));
+  if (!id) return bad_request("id is no number of a dead letter", "letter?id=12");
+  return with_dead_letters(sources, [&](const operate::StoreAccess& access) {
+    const auto found = access.facets.dead_letters->show(*id);
+    if (!found) return problem(found.error());
+    if (!*found) {
+      return not_found(fmt::format("there is no dead letter {}", *id),
+                       "it was replayed and done, discarded, or removed when its time was over "
+                       "(dead_letter.expire): the audit log says what people did");
+    }
+    const DeadLetter& letter = **found;
+    const core::Disclosure shows = shown_to(call, sources);
+    const std::string main = fmt::format(
+                                 "<section aria-labelledby=\"letter\"><h2 id=\"letter\">Dead "
+                                 "letter {}</h2>\n{}</section>\n",
+                                 letter.id, about_letter(letter, shows)) +
+                             payload_of(call, letter, shows) + headers_of(letter, shows) +
+                             letter_actions(call, sources, letter);
+    return page::html_answer(200, page::frame("dead letter", main, page::Refreshes::kNever));
+  });
+}
+
+constexpr QueryParameter kLetterParameters[] = {{"id", "string", {}}};
+constexpr Page kOneLetterPages[] = {{"/letter", kLetterParameters, letter_page}};
+
+}  // namespace
+
+std::span<const Page> one_letter_pages() noexcept { return kOneLetterPages; }
+
+}  // namespace semel::admin

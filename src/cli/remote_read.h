@@ -1,0 +1,21 @@
+// Documents of the API as what the text views show.
+#pragma once
+
+#include <semel/records.h>
+#include <semel/steps.h>
+
+#include "cli/json_view.h"
+#include "operate/letter_job.h"
+#include "operate/letters.h"
+#include "operate/status.h"
+
+namespace semel::cli {
+
+DeadLetter letter_from(const JsonView& view);
+RecordView record_from(const JsonView& view);
+StepJournal journal_from(const JsonView& view);
+operate::LetterGroup group_from(const JsonView& view);
+operate::LetterProgress progress_from(const JsonView& job);
+operate::Status status_from(const JsonView& view);
+
+}  // namespace semel::cli

@@ -1,0 +1,129 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "cli/source_view.h"
+#include "cli/status.h"
+#include "cli/text.h"
+#include "cli/views.h"
+
+namespace semel::cli {
+
+namespace {
+
+using operate::ConsumerStatus;
+using operate::Status;
+
+void show_trouble(Console& console, const ConsumerStatus& row) {
+  constexpr std::size_t kErrorShown = 200;
+  for (const HealthView& view : row.health) {
+    for (const HealthView::Trouble& trouble : view.troubles) {
+      console.out(fmt::format("{}: process {} has trouble with the {} since {}: {}\n", row.name,
+                              view.pid, trouble.where, console.time(trouble.since),
+                              printable(trouble.text, kErrorShown)));
+    }
+  }
+  if (!row.lag) return;
+  if (row.lag->error) {
+    console.out(fmt::format("{}: how much waits at the source is not known: {}\n", row.name,
+                            printable(row.lag->error->message, kErrorShown)));
+  } else if (row.lag->messages > 0) {
+    console.out(fmt::format(
+        "{}: {} at the source\n", row.name,
+        counted(static_cast<std::uint64_t>(row.lag->messages), "message waits", "messages wait")));
+  }
+}
+
+// As wide as a usual terminal, with short names.
+std::string status_table(const std::vector<ConsumerStatus>& rows) {
+  Table table(
+      {"CONSUMER", "STATE", "CONSUMING", "RETRYING", "PARKED", "HELD", "DEAD LETTERS", "OLDEST"});
+  constexpr std::size_t kFirstFigure = 2;
+  constexpr std::size_t kColumns = 8;
+  for (std::size_t i = kFirstFigure; i < kColumns; ++i) table.align_right(i);
+  for (const auto& row : rows) {
+    table.row({row.name, row.state, grouped(row.counts.consuming), grouped(row.counts.retrying),
+               grouped(row.counts.parked), grouped(row.counts.held),
+               grouped(row.counts.dead_letters),
+               row.oldest_age ? duration_text(*row.oldest_age) : "-"});
+  }
+  return table.text();
+}
+
+// Shows the source, the strategy and the guarantee, and the time of the last change.
+void show_kind(Console& console, const ConsumerStatus& row) {
+  std::string line =
+      row.state == operate::kRemoved
+          ? row.state
+          : fmt::format("{}, {}, {}", printable(row.source, 40), row.strategy, row.guarantee);
+  if (row.last) line += "; changed " + console.time(*row.last);
+  console.out(fmt::format("{}: {}\n", row.name, line));
+}
+
+void show_status_text(Console& console, const Status& status) {
+  console.out(fmt::format("{}: {} completed, {:.1f} MB, schema {}, epoch {}\n", status.where,
+                          grouped(status.completed), static_cast<double>(status.bytes) / 1e6,
+                          status.schema_version, status.epoch));
+  console.out(status.running_pids.empty()
+                  ? std::string("no process runs on it\n\n")
+                  : fmt::format("running: pid {}\n\n", fmt::join(status.running_pids, ", ")));
+  console.out(status_table(status.consumers));
+  for (const auto& row : status.consumers) {
+    show_kind(console, row);
+    for (const auto* views : {&row.sources, &row.windows}) {
+      for (const auto& view : *views) {
+        console.out(fmt::format("{}: {}\n", row.name, source_text(view)));
+      }
+    }
+  }
+  for (const auto& row : status.consumers) show_trouble(console, row);
+  for (const auto& row : status.consumers) {
+    if (!row.gate) continue;
+    const std::string until =
+        row.gate->until ? " until " + console.time(*row.gate->until) : std::string();
+    console.out(fmt::format("{} is {} since {}{}: {}\n", row.name, gate_word(row.gate),
+                            console.time(row.gate->since), until, printable(row.gate->why, 200)));
+  }
+}
+
+// The first that is bad is told, and what could not be asked counts only where none is.
+int verdict_on(Console& console, const std::vector<ConsumerStatus>& rows) {
+  const auto bad = std::ranges::find_if(rows, &ConsumerStatus::bad);
+  if (bad != rows.end() && bad->state == operate::kFailing) {
+    console.note(fmt::format("semel: {} is failing: no process that runs it gets on", bad->name));
+    return kBad;
+  }
+  if (bad != rows.end()) {
+    const auto at_source = bad->lag ? static_cast<std::size_t>(bad->lag->messages) : 0;
+    console.note(
+        fmt::format("semel: {} is down: {} for it and nobody runs it", bad->name,
+                    counted(bad->waiting() + at_source, "message waits", "messages wait")));
+    return kBad;
+  }
+  for (const ConsumerStatus& row : rows) {
+    if (row.state == operate::kUnknown && row.lag && row.lag->error) {
+      return console.fail(*row.lag->error);
+    }
+  }
+  return kOk;
+}
+
+}  // namespace
+
+int show_status(Console& console, const Status& status) {
+  if (console.text()) {
+    show_status_text(console, status);
+  } else {
+    console.out(
+        operate::status_document(status, [&](StoreTime time) { return console.time(time); }));
+  }
+  for (const auto& row : status.consumers) {
+    if (row.counts.dead_letters > 0) console.next("semel dlq list --consumer " + row.name);
+    if (row.counts.dead_letters > 0) break;
+  }
+  return verdict_on(console, status.consumers);
+}
+
+}  // namespace semel::cli

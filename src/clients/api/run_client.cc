@@ -1,0 +1,235 @@
+#include "clients/api/run_client.h"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+#include <semel/version.h>
+
+#include <new>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "clients/api/answer.h"
+
+namespace semel::api_client {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kToConnect{5'000};
+constexpr std::size_t kMostBytes = std::size_t{256} << 20U;
+// A caller that may ask no more now: how often it tries again, and how long it waits before it.
+constexpr int kTriesOfRate = 50;
+constexpr milliseconds kBetweenTries{200};
+constexpr int kTooManyRequests = 429;
+
+struct FreeCurl {
+  void operator()(CURL* easy) const noexcept { curl_easy_cleanup(easy); }
+};
+struct FreeHeaders {
+  void operator()(curl_slist* list) const noexcept { curl_slist_free_all(list); }
+};
+
+class RequestHeaders {
+ public:
+  void add(const std::string& line) {
+    curl_slist* longer = curl_slist_append(list_.get(), line.c_str());
+    if (longer == nullptr) throw std::bad_alloc();
+    (void)list_.release();
+    list_.reset(longer);
+  }
+  curl_slist* get() const noexcept { return list_.get(); }
+
+ private:
+  std::unique_ptr<curl_slist, FreeHeaders> list_;
+};
+
+class CurlInUse {
+ public:
+  CurlInUse() noexcept : ready_(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK) {}
+  ~CurlInUse() {
+    if (ready_) curl_global_cleanup();
+  }
+  CurlInUse(const CurlInUse&) = delete;
+  CurlInUse& operator=(const CurlInUse&) = delete;
+  bool ready() const noexcept { return ready_; }
+
+ private:
+  bool ready_;
+};
+
+class CurlClient final : public RunClient {
+ public:
+  explicit CurlClient(RunClientOptions options) : options_(std::move(options)) {}
+
+  Result<void> prepare();
+  Result<std::string> get(std::string_view path) override { return ask(path, nullptr); }
+  Result<std::string> post(std::string_view path, const std::string& body) override {
+    return ask(path, &body);
+  }
+
+ private:
+  template <class T>
+  void set(CURLoption option, T value) {
+    const CURLcode code = curl_easy_setopt(easy_.get(), option, value);
+    if (code == CURLE_OUT_OF_MEMORY) throw std::bad_alloc();
+    if (code != CURLE_OK) throw std::runtime_error(curl_easy_strerror(code));
+  }
+  static std::size_t take(char* data, std::size_t size, std::size_t count, void* to);
+  static int sends(void* client, char*, char*, int, int);
+  Result<std::string> ask(std::string_view path, const std::string* body);
+  Result<Answer> ask_once(const std::string& url, const std::string* body);
+  Error error_of(CURLcode code, bool writes) const;
+
+  const RunClientOptions options_;
+  const CurlInUse library_;
+  std::unique_ptr<CURL, FreeCurl> easy_;
+  RequestHeaders reading_, writing_;
+  std::string body_;
+  char said_[CURL_ERROR_SIZE] = {};
+  bool sent_ = false;
+};
+
+Result<void> CurlClient::prepare() {
+  if (library_.ready()) easy_.reset(curl_easy_init());
+  if (easy_ == nullptr) {
+    return failure({ErrorKind::kUnavailable, "R360", "libcurl cannot be used", {}});
+  }
+  const std::string agent = fmt::format("semel/{}", version());
+  set(CURLOPT_PROTOCOLS_STR, "http,https");
+  set(CURLOPT_FOLLOWLOCATION, 0L);
+  // A key may be "..".
+  set(CURLOPT_PATH_AS_IS, 1L);
+  set(CURLOPT_SSL_VERIFYPEER, 1L);
+  set(CURLOPT_SSL_VERIFYHOST, 2L);
+  set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+  if (!options_.ca_file.empty()) {
+    set(CURLOPT_CAINFO, options_.ca_file.c_str());
+    set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
+  }
+  set(CURLOPT_NOSIGNAL, 1L);
+  set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(kToConnect.count()));
+  set(CURLOPT_TIMEOUT_MS, static_cast<long>(milliseconds(kPatience).count()));
+  set(CURLOPT_USERAGENT, agent.c_str());
+  set(CURLOPT_ERRORBUFFER, said_);
+  set(CURLOPT_WRITEFUNCTION, &CurlClient::take);
+  set(CURLOPT_WRITEDATA, static_cast<void*>(this));
+  set(CURLOPT_PREREQFUNCTION, &CurlClient::sends);
+  set(CURLOPT_PREREQDATA, static_cast<void*>(this));
+  // A proxy reads what is not encrypted, and the token with it; and its 127.0.0.1 is another one.
+  // An encrypted request passes through a tunnel, whose opening does not carry the token.
+  if (!options_.url.encrypted) set(CURLOPT_PROXY, "");
+  set(CURLOPT_HEADEROPT, static_cast<long>(CURLHEADER_SEPARATE));
+  for (RequestHeaders* headers : {&reading_, &writing_}) {
+    headers->add("Accept: application/json");
+    if (!options_.token.empty()) headers->add("Authorization: Bearer " + options_.token);
+  }
+  writing_.add("Content-Type: application/json");
+  writing_.add("Expect:");
+  return {};
+}
+
+std::size_t CurlClient::take(char* data, std::size_t size, std::size_t count, void* to) {
+  auto& client = *static_cast<CurlClient*>(to);
+  const std::size_t bytes = size * count;
+  if (client.body_.size() + bytes > kMostBytes) return 0;
+  try {
+    client.body_.append(data, bytes);
+  } catch (const std::bad_alloc&) {
+    return 0;
+  }
+  return bytes;
+}
+
+int CurlClient::sends(void* client, char*, char*, int, int) {
+  static_cast<CurlClient*>(client)->sent_ = true;
+  return CURL_PREREQFUNC_OK;
+}
+
+Error CurlClient::error_of(CURLcode code, bool writes) const {
+  const std::string& url = options_.url.base;
+  const char* const why = said_[0] == '\0' ? curl_easy_strerror(code) : said_;
+  Error error{ErrorKind::kUnavailable, "R360", fmt::format("cannot ask {}: {}", url, why),
+              "is the run up, and does its config have admin:?"};
+  switch (code) {
+    case CURLE_PEER_FAILED_VERIFICATION:
+      error.hint = "--ca-file FILE: the certificate authority that signed the run's certificate";
+      return error;
+    case CURLE_SSL_CACERT_BADFILE:
+      return {ErrorKind::kRejected, "R361", fmt::format("--ca-file: {}", why),
+              "a file of certificates in PEM, which this user may read"};
+    case CURLE_SSL_CONNECT_ERROR:
+      error.hint = "where the run listens without TLS: http://";
+      return error;
+    case CURLE_WRITE_ERROR:
+      error.message = fmt::format("the answer of {} is larger than {} MiB", url, kMostBytes >> 20U);
+      error.hint = "narrow what is asked for";
+      return error;
+    case CURLE_GOT_NOTHING:
+    case CURLE_RECV_ERROR:
+      if (!options_.url.encrypted) error.hint = "where the run listens with TLS: https://";
+      break;
+    default:
+      break;
+  }
+  if (writes && sent_) {
+    error.kind = ErrorKind::kInDoubt;
+    error.message += ": it may be done, or be done still";
+    error.hint = "look before it is said again: GET /api/v1/audit has how it ended";
+  }
+  return error;
+}
+
+Result<Answer> CurlClient::ask_once(const std::string& url, const std::string* body) {
+  body_.clear();
+  said_[0] = '\0';
+  sent_ = false;
+  set(CURLOPT_URL, url.c_str());
+  if (body == nullptr) {
+    set(CURLOPT_HTTPGET, 1L);
+  } else {
+    set(CURLOPT_POST, 1L);
+    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body->size()));
+    set(CURLOPT_POSTFIELDS, body->c_str());
+  }
+  // libcurl sends a request again, by itself, where the connection that it kept had ended. A write
+  // would then be made twice.
+  set(CURLOPT_FRESH_CONNECT, body == nullptr ? 0L : 1L);
+  set(CURLOPT_HTTPHEADER, body == nullptr ? reading_.get() : writing_.get());
+  const CURLcode code = curl_easy_perform(easy_.get());
+  if (code == CURLE_OUT_OF_MEMORY) throw std::bad_alloc();
+  if (code != CURLE_OK) return failure(error_of(code, body != nullptr));
+  Answer answer;
+  long status = 0;
+  const char* type = nullptr;
+  curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
+  curl_easy_getinfo(easy_.get(), CURLINFO_CONTENT_TYPE, &type);
+  answer.status = static_cast<int>(status);
+  if (type != nullptr) answer.content_type = type;
+  answer.body = std::move(body_);
+  return answer;
+}
+
+Result<std::string> CurlClient::ask(std::string_view path, const std::string* body) {
+  const std::string url = fmt::format("{}/api/v1/{}", options_.url.base, path);
+  for (int tries = 1;; ++tries) {
+    auto answer = ask_once(url, body);
+    if (!answer) return failure(std::move(answer.error()));
+    // Nothing was done.
+    if (answer->status != kTooManyRequests || tries == kTriesOfRate) {
+      return document_of(*std::move(answer), options_.url.base);
+    }
+    std::this_thread::sleep_for(kBetweenTries);
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RunClient>> RunClient::create(RunClientOptions options) {
+  auto client = std::make_unique<CurlClient>(std::move(options));
+  if (auto prepared = client->prepare(); !prepared) return failure(std::move(prepared.error()));
+  return client;
+}
+
+}  // namespace semel::api_client

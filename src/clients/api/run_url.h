@@ -1,0 +1,25 @@
+// RunUrl: where the API of a run is, as a person wrote it. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <semel/result.h>
+
+namespace semel::api_client {
+
+struct RunUrl {
+  std::string base;  // without a slash at the end: paths of the API follow it
+  bool encrypted = false;
+  bool loopback = false;  // only this machine is asked
+
+  // R361: neither http:// nor https://, no host, or something that does not belong into one: a
+  // user, a query, a fragment.
+  static Result<RunUrl> parse(std::string_view text);
+};
+
+// A part of a path: each byte that is no letter or digit, nor one of "-_.~", as %XX. A part of dots
+// alone, which would be taken for a step through the path, has them escaped too.
+std::string path_part(std::string_view text);
+
+}  // namespace semel::api_client

@@ -1,0 +1,24 @@
+// A config from what a program says of its store and its consumers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <semel/consumer.h>
+
+#include "config/config.h"
+
+namespace semel::compose {
+
+// As PATH=VALUE, for config::load_values.
+std::vector<std::string> values_of(const ConsumerSource& source, const std::string& path);
+// `index`: of the consumer in the config.
+std::vector<std::string> values_of(const ConsumerOptions& consumer, std::size_t index);
+std::vector<std::string> values_of(const ConfigValues& settings, const std::string& path);
+
+// False: it was left out.
+bool is_there(const Handler& handler);
+
+config::StoreConfig store_config_of(RunnerStore store);
+
+}  // namespace semel::compose

@@ -1,0 +1,43 @@
+// Traces: the tracing of a run, from its config or the program's own sink.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <semel/environment.h>
+#include <semel/observer.h>
+#include <semel/result.h>
+#include <semel/trace.h>
+
+#include "config/config.h"
+#include "telemetry/metric_family.h"
+
+namespace semel::compose {
+
+struct ServiceOptions;
+
+// The tracing of a program that embeds Semel, in place of the config's `traces:`.
+struct OwnTraces {
+  SpanSink* sink = nullptr;  // borrowed; null: none
+  double sample = 1.0;
+};
+
+// Thread-safe but for its construction and end().
+class Traces {
+ public:
+  // Null where nothing is traced: neither the config nor the program asks for it, or it is a dry
+  // run, whose deliveries do not end. What it has to say goes to the observers of `options`, which
+  // are borrowed. Errors: R350.
+  static Result<std::unique_ptr<Traces>> open(const config::Config& config, const OwnTraces& own,
+                                              const ServiceOptions& options);
+  virtual ~Traces() = default;
+
+  // Has the service traced; it lives as long as that.
+  virtual void watch(ServiceOptions& options) = 0;
+  // The counts of exported and of dropped spans.
+  virtual std::vector<telemetry::MetricFamily> families() const = 0;
+  // After the run: exports what is left, within a bound.
+  virtual void end() = 0;
+};
+
+}  // namespace semel::compose

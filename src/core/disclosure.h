@@ -1,0 +1,37 @@
+// Disclosure: how much of what producers and handlers wrote is shown to those who look at a run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+
+namespace semel::core {
+
+struct Disclosure {
+  // Payloads, values of headers, results of handlers and of steps.
+  enum class Contents {
+    kNone,    // their sizes
+    kMasked,  // JSON without the values at `places`; all else by its size
+    kFull
+  };
+  // Texts of errors, which may quote a message.
+  enum class Errors {
+    kText,
+    kCause  // only the word that begins them, where they have one
+  };
+
+  Contents contents = Contents::kFull;
+  std::vector<json::Pointer> places;
+  std::vector<std::string> headers;  // hidden where contents are masked; in any case
+  Errors errors = Errors::kText;
+
+  // The same for somebody who may see no contents.
+  Disclosure without_contents() const {
+    Disclosure made = *this;
+    made.contents = Contents::kNone;
+    return made;
+  }
+};
+
+}  // namespace semel::core

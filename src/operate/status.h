@@ -1,0 +1,102 @@
+// Status: the consumers of a store and what is in it, on one screen: one shape in the commands and
+// in the API.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <semel/error.h>
+#include <semel/gates.h>
+#include <semel/records.h>
+#include <semel/source.h>
+
+#include "base/json.h"
+#include "config/config.h"
+#include "operate/views.h"
+
+namespace semel::operate {
+
+// The name under which a front window reports, among the sources of a consumer.
+inline constexpr std::string_view kWindowSource = "front";
+
+// One source of a consumer in one process, or its window.
+struct SourceView {
+  std::int64_t pid = 0;
+  std::string source;
+  std::vector<SourceFigure> figures;
+};
+// An array, as the value of a name.
+void add_sources(json::Writer& writer, const std::vector<SourceView>& views);
+
+// The report of one process about its own work on a consumer.
+struct HealthView {
+  struct Trouble {
+    std::string where;  // "store", or the name of a source
+    StoreTime since;
+    std::string text;
+  };
+  std::int64_t pid = 0;
+  std::optional<StoreTime> last_end;  // when it last ended a delivery
+  std::vector<Trouble> troubles;      // those that last
+};
+
+// How much waits at the source of a consumer that nobody runs.
+struct WaitingAtSource {
+  std::int64_t messages = 0;
+  std::optional<Error> error;  // nobody could be asked
+};
+
+inline constexpr std::string_view kDown = "down", kFailing = "failing", kUnknown = "unknown",
+                                  kRunning = "running", kRemoved = "removed";
+
+struct ConsumerStatus {
+  std::string name;
+  std::string source;  // this and the next two are empty where the config does not have it
+  std::string strategy;
+  std::string guarantee;
+  std::string state;
+  StoreStats::Consumer counts;
+  std::optional<ShutGate> gate;
+  std::vector<SourceView> sources;  // of the processes that run it and could be asked
+  std::vector<SourceView> windows;  // likewise
+  std::vector<HealthView> health;   // likewise
+  std::optional<WaitingAtSource> lag;
+  std::optional<std::chrono::milliseconds> oldest_age;  // of the message that waits longest
+  std::optional<StoreTime> last;                        // when something last happened to it
+
+  bool bad() const { return state == kDown || state == kFailing; }
+  // A retry is a record and a held message.
+  std::size_t waiting() const noexcept;
+};
+
+struct Status {
+  std::string where;  // the store, as people name it: "sqlite ./semel.db"
+  int schema_version = 0;
+  std::uint64_t epoch = 0;
+  std::size_t bytes = 0;
+  std::size_t completed = 0;
+  std::vector<std::int64_t> running_pids;
+  std::vector<ConsumerStatus> consumers;
+};
+
+// Without consumers.
+Status status_of_store(const StoreStats& stats, std::string where);
+
+// The source as the screen names it: "kafka", "file messages.jsonl".
+std::string source_name(const config::SourceConfig& source);
+
+// Fills what follows from the rest: the state, the age of what waits, the last change. `known`:
+// the store has met the consumer. `now`: of this machine's clock.
+void conclude(ConsumerStatus& row, bool known, StoreTime now);
+
+// A consumer of the store that the config does not have.
+ConsumerStatus removed_consumer(const StoreStats::Consumer& counts, StoreTime now);
+
+json::Writer status_document(const Status& status, const TimeText& time);
+
+}  // namespace semel::operate

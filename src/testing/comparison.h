@@ -1,0 +1,13 @@
+// Compares what a run left with what it should have left.
+#pragma once
+
+#include <vector>
+
+#include <semel/testing/deliver.h>
+
+namespace semel::testkit {
+
+std::vector<Finding> compare(const Counts& expected, const Counts& found,
+                             const DeliverOptions& options);
+
+}  // namespace semel::testkit

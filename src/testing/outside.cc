@@ -1,0 +1,51 @@
+#include <semel/testing/outside.h>
+
+#include "testing/handler_life.h"
+
+namespace semel::testkit {
+
+namespace {
+
+constexpr std::string_view kOutsideBefore = "outside.before";
+constexpr std::string_view kOutsideAfter = "outside.after";
+
+// The process whose handler runs on this thread; null: none.
+thread_local Life* life_of_handler = nullptr;
+
+}  // namespace
+
+HandlerLife::HandlerLife(Life& life) noexcept : before_(life_of_handler) {
+  life_of_handler = &life;
+}
+HandlerLife::~HandlerLife() { life_of_handler = before_; }
+
+void point(std::string_view name) {
+  if (life_of_handler != nullptr && !life_of_handler->pass(name)) throw Ended{};
+}
+
+void Outside::add(const std::string& effect) {
+  point(kOutsideBefore);
+  ++effects_[effect];
+  point(kOutsideAfter);
+}
+
+bool Outside::add_once(const std::string& effect) {
+  point(kOutsideBefore);
+  const bool made = effects_.emplace(effect, 1).second;
+  point(kOutsideAfter);
+  return made;
+}
+
+bool Outside::has(const std::string& effect) const {
+  point(kOutsideBefore);
+  const bool there = count(effect) > 0;
+  point(kOutsideAfter);
+  return there;
+}
+
+std::size_t Outside::count(const std::string& effect) const {
+  const auto found = effects_.find(effect);
+  return found == effects_.end() ? 0 : found->second;
+}
+
+}  // namespace semel::testkit

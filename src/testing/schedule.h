@@ -1,0 +1,31 @@
+// Schedule: what a run delivers, in which order and batches, and where it meets which fault.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace semel::testkit {
+
+struct Fault {
+  enum class Kind { kCrash, kPause };
+  Kind kind = Kind::kCrash;
+  std::size_t at = 0;  // the number of the point that the run passes, from 1
+  bool operator==(const Fault&) const = default;
+};
+
+struct Schedule {
+  // Places of messages in the caller's list. A batch is received together.
+  std::vector<std::vector<std::size_t>> batches;
+  std::vector<Fault> faults;
+  bool operator==(const Schedule&) const = default;
+};
+
+// "1+2 1 crash@7 pause@9": the first two messages together, the first one again, and two faults.
+std::string to_text(const Schedule& schedule);
+// Nothing where `text` is no schedule of so many messages.
+std::optional<Schedule> schedule_from(std::string_view text, std::size_t messages);
+
+}  // namespace semel::testkit

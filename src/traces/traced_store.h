@@ -1,0 +1,16 @@
+// traced_store: what a store is asked for a delivery is a child of its span.
+#pragma once
+
+#include <memory>
+
+#include <semel/store.h>
+
+#include "traces/tracer.h"
+
+namespace semel::traces {
+
+// The same store. A call for a batch is a span for each of its messages that is traced. The tracer
+// outlives it.
+std::unique_ptr<Store> traced(std::unique_ptr<Store> store, Tracer& tracer);
+
+}  // namespace semel::traces

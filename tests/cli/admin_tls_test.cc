@@ -1,0 +1,86 @@
+// admin.tls: HTTPS, renewed files, and those who speak something else.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+#include "tests/cli/admin_run.h"
+#include "tests/support/tls.h"
+
+namespace semel::test {
+namespace {
+
+class AdminTls : public ::testing::Test {
+ protected:
+  AdminTls() : scene_(payments(kQueue)) { files_.add("server", first_); }
+  std::string admin() const {
+    return fmt::format("admin: {{ listen: 127.0.0.1:0, tls: {{ certificate: {}, key: {} }} }}\n",
+                       files_.file("server.pem"), files_.file("server.key"));
+  }
+  // What a client that trusts `identity` alone sees.
+  Ran ask(const AdminRun& run, const TlsIdentity& identity, const char* scheme = "https") const {
+    files_.write("trusted.pem", identity.certificate());
+    return test::run({"consumers", "list", "--url",
+                      fmt::format("{}://127.0.0.1:{}", scheme, run.port()), "--ca-file",
+                      files_.file("trusted.pem")});
+  }
+
+  const Scene scene_;
+  const TlsFiles files_;
+  const TlsIdentity first_, second_;
+};
+
+TEST_F(AdminTls, AnswersThoseWhoTrustItsCertificate) {
+  const AdminRun run(scene_, admin());
+  // The store is opened by then.
+  ASSERT_TRUE(comes_true([&] { return ask(run, first_).code == 0; })) << ask(run, first_).err;
+  const Ran stranger = ask(run, second_);
+  EXPECT_EQ(stranger.code, 69);
+  EXPECT_NE(stranger.err.find("--ca-file"), std::string::npos) << stranger.err;
+}
+
+TEST_F(AdminTls, FilesThatWereRenewedAreReadAnew) {
+  const AdminRun run(scene_, admin());
+  ASSERT_TRUE(comes_true([&] { return ask(run, first_).code == 0; }));
+  files_.write("server.key", "no key\n");
+  EXPECT_EQ(ask(run, first_).code, 0) << "what was good stays while they are not";
+  files_.add("server", second_);
+  EXPECT_EQ(ask(run, second_).code, 0);
+  EXPECT_EQ(ask(run, first_).code, 69);
+}
+
+TEST_F(AdminTls, PlainTextIsToldWhatToSpeak) {
+  const AdminRun run(scene_, admin());
+  const Ran plain = ask(run, first_, "http");
+  EXPECT_EQ(plain.code, 69);
+  EXPECT_NE(plain.err.find("https://"), std::string::npos) << plain.err;
+}
+
+TEST_F(AdminTls, ARunWithoutItTellsThoseWhoSpeakTls) {
+  const AdminRun run(scene_);
+  const Ran ran = ask(run, first_);
+  EXPECT_EQ(ran.code, 69);
+  EXPECT_NE(ran.err.find("http://"), std::string::npos) << ran.err;
+}
+
+TEST_F(AdminTls, FilesThatCannotBeUsedEndTheStart) {
+  files_.add("other", second_);
+  for (const auto& [certificate, key, why] :
+       {std::tuple{"server.pem", "other.key", "it is not the key of"},
+        std::tuple{"none.pem", "server.key", "it cannot be read"},
+        std::tuple{"server.key", "server.key", "admin.tls"}}) {
+    const Scene scene(payments(kQueue));
+    write_file(
+        scene.config(),
+        fmt::format("admin: {{ listen: 127.0.0.1:0, tls: {{ certificate: {}, key: {} }} }}\n",
+                    files_.file(certificate), files_.file(key)) +
+            contents_of(scene.config()));
+    const Ran ran = scene.semel({"run"});
+    EXPECT_EQ(ran.code, 78) << ran.err;
+    EXPECT_NE(ran.err.find("error[R363]"), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find(why), std::string::npos) << ran.err;
+  }
+}
+
+}  // namespace
+}  // namespace semel::test
