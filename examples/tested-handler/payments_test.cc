@@ -28,8 +28,8 @@ int main() {
       messages, {.store = &bank, .outside = {&mails}, .may_give_up = true});
   std::cout << "pay_and_mail: " << mailed;
 
-  const auto published =
-      deliver(pay_and_publish, messages, {.store = &bank, .receivers = {"mails"}, .may_give_up = true});
+  const auto published = deliver(pay_and_publish, messages,
+                                 {.store = &bank, .receivers = {"mails"}, .may_give_up = true});
   std::cout << "pay_and_publish: " << published << "\n";
   return paid && !mailed && published ? 0 : 1;
 }

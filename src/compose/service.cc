@@ -110,8 +110,8 @@ class Housekeeper {
     // One letter that cannot be read stops all behind it: told once, not at every turn.
     if (!more && more.error().message != letters_stand_still_) {
       for (const std::string& consumer : letters_.consumers()) {
-        observer_.on_notice(consumer, fmt::format("dead letters past their time stay: {}",
-                                                  more.error().message));
+        observer_.on_notice(
+            consumer, fmt::format("dead letters past their time stay: {}", more.error().message));
       }
     }
     letters_stand_still_ = more ? std::string() : more.error().message;
