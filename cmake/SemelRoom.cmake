@@ -1,9 +1,10 @@
-# A room: one folder of src/, one static library, and the tests beside its code.
+# A room: one folder of src/, one library, and the tests beside its code.
 #
 #   semel_room(core DEPENDS base SOURCES x.cc TESTS x_test.cc LINK fmt::fmt)
 #
-# DEPENDS names the rooms it may know; LINK is what only it may see. TEST_PROGRAM (default: unit) and
-# TEST_BUILDS place the tests (SemelTests.cmake).
+# DEPENDS names the rooms it may know; LINK is what only it may see, TEST_LINK what only its tests may.
+# TEST_PROGRAM (default: unit) and TEST_BUILDS place the tests (SemelTests.cmake). What is not built
+# (SemelAdapters.cmake) is taken out of these lists.
 include(GNUInstallDirs)
 
 add_library(semel_flags INTERFACE)
@@ -55,7 +56,6 @@ set_property(GLOBAL PROPERTY SEMEL_LIBRARIES semel_contract)
 function(semel_pch target)
   if(NOT TARGET semel_pch)
     file(WRITE ${CMAKE_BINARY_DIR}/semel_pch.cc "")
-    find_package(fmt CONFIG REQUIRED)
     add_library(semel_pch OBJECT ${CMAKE_BINARY_DIR}/semel_pch.cc)
     target_link_libraries(semel_pch PRIVATE semel_flags semel_contract tl::expected fmt::fmt)
     target_precompile_headers(semel_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch.h)
@@ -63,10 +63,34 @@ function(semel_pch target)
   target_precompile_headers(${target} REUSE_FROM semel_pch)
 endfunction()
 
+# Libraries are static unless BUILD_SHARED_LIBS asks for shared ones. These have each other's names of the
+# namespace semel, which are no interface, and no others: a program compiles against include/semel alone.
+# Before 1.0 a minor version may change any of them, so the soname has it.
+set(SEMEL_LIBRARY_TYPE STATIC)
+if(BUILD_SHARED_LIBS)
+  set(SEMEL_LIBRARY_TYPE SHARED)
+endif()
+function(semel_shared target)
+  set_target_properties(${target} PROPERTIES
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    DEFINE_SYMBOL "" INSTALL_RPATH $ORIGIN LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/exported.map)
+  target_link_options(${target} PRIVATE LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/exported.map)
+  if(NOT SEMEL_SANITIZE)
+    target_link_options(${target} PRIVATE LINKER:-z,defs)
+  endif()
+endfunction()
+
 function(semel_room name)
-  cmake_parse_arguments(R "" "TEST_PROGRAM" "DEPENDS;SOURCES;TESTS;LINK;TEST_DEPENDS;TEST_BUILDS" ${ARGN})
-  add_library(semel_${name} STATIC ${R_SOURCES})
+  cmake_parse_arguments(R "" "TEST_PROGRAM" "DEPENDS;SOURCES;TESTS;LINK;TEST_LINK;TEST_DEPENDS;TEST_BUILDS" ${ARGN})
+  if(SEMEL_ABSENT)
+    list(REMOVE_ITEM R_DEPENDS ${SEMEL_ABSENT})
+    list(REMOVE_ITEM R_LINK ${SEMEL_ABSENT})
+  endif()
+  add_library(semel_${name} ${SEMEL_LIBRARY_TYPE} ${R_SOURCES})
   add_library(Semel::${name} ALIAS semel_${name})
+  if(BUILD_SHARED_LIBS)
+    semel_shared(semel_${name})
+  endif()
   list(TRANSFORM R_DEPENDS PREPEND semel_ OUTPUT_VARIABLE depends)
   target_link_libraries(semel_${name} PUBLIC semel_contract tl::expected ${depends} Threads::Threads)
   target_link_libraries(semel_${name} PRIVATE $<BUILD_INTERFACE:semel_flags> ${R_LINK} fmt::fmt)
@@ -78,6 +102,6 @@ function(semel_room name)
       set(R_TEST_PROGRAM unit)
     endif()
     semel_test_suite(${name} PROGRAM ${R_TEST_PROGRAM} BUILDS ${R_TEST_BUILDS} SOURCES ${R_TESTS}
-                     DEPENDS ${name} ${R_TEST_DEPENDS} LINK ${R_LINK})
+                     DEPENDS ${name} ${R_TEST_DEPENDS} LINK ${R_LINK} ${R_TEST_LINK})
   endif()
 endfunction()

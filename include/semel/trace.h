@@ -18,6 +18,8 @@
 #include <variant>
 #include <vector>
 
+#include <semel/standard.h>
+
 namespace semel {
 
 // As W3C Trace Context has them; never all zero.

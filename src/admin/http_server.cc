@@ -292,8 +292,6 @@ MHD_Result MicroHttpServer::send(MHD_Connection* connection, const HttpResponse&
 
 }  // namespace
 
-HttpResponse internal_error() { return {500, kPlainText, "internal error\n", {}}; }
-
 Result<std::unique_ptr<HttpServer>> HttpServer::open(HttpServerOptions options,
                                                      HttpHandler handler) {
   auto server = std::make_unique<MicroHttpServer>(std::move(options), std::move(handler));

@@ -17,6 +17,8 @@ HttpResponse answer_of(const HttpTask& task) {
 
 }  // namespace
 
+HttpResponse internal_error() { return {500, "text/plain; charset=utf-8", "internal error\n", {}}; }
+
 TaskPool::TaskPool(std::size_t threads, std::size_t most_waiting) : most_waiting_(most_waiting) {
   threads_.reserve(threads + 1);
   try {

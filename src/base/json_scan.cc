@@ -1,13 +1,13 @@
 #include "base/json_scan.h"
 
-#include <simdjson.h>
-
 #include <bit>
 #include <bitset>
 #include <cstdint>
 #include <cstring>
 
 #include <fmt/format.h>
+
+#include "base/utf8.h"
 
 namespace semel::json {
 namespace {
@@ -276,7 +276,7 @@ void append_utf8(std::string& out, std::uint32_t code) {
 }  // namespace
 
 Result<void> validate(std::string_view text) {
-  const bool utf8 = simdjson::validate_utf8(text.data(), text.size());
+  const bool utf8 = is_utf8(text);
   Validator validator(text);
   if (utf8 && validator.run()) return {};
   std::string framing = framing_of(text);

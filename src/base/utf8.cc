@@ -1,11 +1,26 @@
 #include "base/utf8.h"
 
+#include <cstdint>
+#include <cstring>
+
 #include "base/ascii.h"
 
 namespace semel {
 namespace {
 
 bool is_continuation(char c) noexcept { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+// How many bytes at the beginning of `text` are ASCII, in whole words: most messages are nothing
+// else, and each word takes a few instructions.
+std::size_t ascii_words(std::string_view text) noexcept {
+  constexpr std::uint64_t kHighs = 0x8080808080808080ULL;
+  std::size_t at = 0;
+  for (std::uint64_t word; text.size() - at >= sizeof word; at += sizeof word) {
+    std::memcpy(&word, text.data() + at, sizeof word);
+    if ((word & kHighs) != 0) break;
+  }
+  return at;
+}
 
 }  // namespace
 
@@ -25,12 +40,15 @@ std::size_t utf8_length(std::string_view text) noexcept {
 }
 
 bool is_utf8(std::string_view text) noexcept {
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
+  for (;;) {
+    text.remove_prefix(ascii_words(text));
+    do {
+      if (text.empty()) return true;
+      const std::size_t length = utf8_length(text);
+      if (length == 0) return false;
+      text.remove_prefix(length);
+    } while (!text.empty() && (static_cast<unsigned char>(text.front()) & 0x80) != 0);
   }
-  return true;
 }
 
 bool is_control(std::string_view character) noexcept {

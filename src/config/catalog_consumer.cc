@@ -175,6 +175,11 @@ constexpr CodePage kConsumerPages[] = {
      "Use fence or state_machine, and a name of its own for each step.",
      "strategy: fence\n"
      "handler: { steps: [ { name: lock_stock, http: { url: http://stock/lock } } ] }"},
+    {"E064", "an adapter that this build lacks",
+     "Semel can be built without some of its stores, sources and handlers, so that their libraries "
+     "need not be there. The config, or a call, names one of those.",
+     "Build it with the option that the message names, or with ./setup, which takes them all.",
+     "cmake -B build -DSEMEL_TESTS=OFF -DSEMEL_WITH_KAFKA=ON"},
 };
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include <semel/store.h>
 
 #include "base/listen_address.h"
+#include "config/adapters.h"
 #include "core/disclosure.h"
 #include "core/exec_spec.h"
 #include "core/file_spec.h"
@@ -219,6 +220,8 @@ struct LoadOptions {
   std::function<std::optional<std::string>(const std::string&)> env;
   std::vector<std::string> sets;  // PATH=VALUE, over the file
   bool interpolate = true;
+  // As CMake's options name them: a config that names one of these is refused.
+  std::vector<std::string_view> missing_adapters = config::missing_adapters();
 };
 
 struct Loaded {

@@ -10,6 +10,7 @@
 #include "base/passwords.h"
 #include "base/text_line.h"
 #include "config/build.h"
+#include "config/checks.h"
 #include "config/config.h"
 #include "config/conform.h"
 #include "config/interpolate.h"
@@ -122,6 +123,7 @@ Loaded load(std::string_view raw, const std::string& name, const LoadOptions& op
     auto settings = conform(*root, report);
     derive(settings, env);
     auto config = build(settings, folder, report);
+    check_adapters(settings, options.missing_adapters, report);
     if (!report.failed()) {
       for (const auto& set : options.sets) notes.add_source(kSetFlag, set);
       lint(config, settings, report, notes);

@@ -49,7 +49,7 @@ KNOWS["cli"] = set(KNOWS) | {"cli"}
 
 # Third-party headers by their beginning, and where they may appear.
 OWNERS = {
-    "simdjson": ("src/base/", "benchmarks/"),
+    "simdjson": ("src/base/json_scan_test.cc", "src/base/utf8_test.cc", "benchmarks/"),  # to compare with
     "openssl/": ("src/base/", "src/clients/rabbitmq/tls", "src/clients/redis/tls", "tests/support/tls.cc", "benchmarks/"),
     "gnutls/": ("src/admin/certificate.cc",),
     "microhttpd.h": ("src/admin/",),

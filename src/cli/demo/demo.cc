@@ -32,7 +32,6 @@ constexpr std::uint64_t kMostMessages = 10'000'000;
 constexpr std::uint64_t kFewestKills = 3;
 constexpr std::uint64_t kMostKills = 1'000;
 constexpr std::uint64_t kSeed = 1;
-constexpr const char* kInstallRedis = "apt-get install redis-server";
 
 struct DemoFlags {
   std::string strategy = "dedup_table";
@@ -187,10 +186,10 @@ void Demo::tell_place() {
 
 int Demo::one(const Contender& contender) {
   if (contender.needs_redis() && !redis_server_) {
+    const Error why = demo::no_redis_server();
     return console_.fail(
-        kUnavailable,
-        fmt::format("{} needs redis-server, which is not on the PATH", contender.name),
-        kInstallRedis);
+        kUnavailable, fmt::format("{} needs a Redis of its own: {}", contender.name, why.message),
+        why.hint);
   }
   tell_storm(contender.name);
   const TrialResult result = trial(contender);
@@ -238,8 +237,9 @@ int Demo::compare() {
   if (console_.text()) {
     console_.out("\n" + table.text());
     if (!not_shown.empty()) {
-      console_.note(fmt::format("not shown: {}: redis-server is not on the PATH ({})",
-                                fmt::join(not_shown, ", "), kInstallRedis));
+      const Error why = demo::no_redis_server();
+      console_.note(
+          fmt::format("not shown: {}: {} ({})", fmt::join(not_shown, ", "), why.message, why.hint));
     }
   } else {
     console_.out(writer);

@@ -72,6 +72,13 @@ std::optional<std::string> find_redis_server() {
   return std::nullopt;
 }
 
+Error no_redis_server() {
+  return {ErrorKind::kUnavailable,
+          {},
+          "redis-server is not on the PATH",
+          "apt-get install redis-server"};
+}
+
 std::string redis_socket(const std::string& folder) { return folder + "/redis.sock"; }
 
 RedisServer::RedisServer(const std::string& program, const std::string& folder)

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include <semel/error.h>
+
 #include "cli/demo/process.h"
 
 struct redisContext;
@@ -13,6 +15,8 @@ namespace semel::cli::demo {
 
 // Where the program is; none where it is not installed.
 std::optional<std::string> find_redis_server();
+// Why it was not found.
+Error no_redis_server();
 
 // Its socket in that folder.
 std::string redis_socket(const std::string& folder);

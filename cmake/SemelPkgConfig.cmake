@@ -1,0 +1,63 @@
+# A file for pkg-config for each component, semel-guard.pc, and semel.pc for all that was built.
+#
+# They name libraries as a linker does. Where Semel is static, those of others stand beside its own, in both ways
+# of asking, with --static and without: whoever links a static library needs them. What these in turn would need to
+# be linked statically is left out, as their own packages often lack it.
+
+# semel_archives(VARIABLE LIBRARY...): these and what they link of ours, each before what it needs.
+function(semel_archives variable)
+  set(found "")
+  foreach(library IN LISTS ARGN)
+    semel_archives_of(${library})
+  endforeach()
+  set(${variable} ${found} PARENT_SCOPE)
+endfunction()
+
+# Adds them to the front of `found`, after what they need.
+macro(semel_archives_of library)
+  if(NOT ${library} IN_LIST found)
+    get_target_property(links_of_${library} ${library} INTERFACE_LINK_LIBRARIES)
+    foreach(link IN LISTS links_of_${library})
+      if(link MATCHES "^semel_" AND NOT link STREQUAL "semel_contract")
+        semel_archives_of(${link})
+      endif()
+    endforeach()
+    list(PREPEND found ${library})
+  endif()
+endmacro()
+
+# semel_pkg_config(NAME DESCRIPTION COMPONENT...)
+function(semel_pkg_config name description)
+  set(libraries "")
+  set(flags "")
+  foreach(component IN LISTS ARGN)
+    list(APPEND libraries ${SEMEL_LIBRARY_OF_${component}})
+    list(APPEND flags ${SEMEL_FLAGS_OF_${component}})
+  endforeach()
+  list(APPEND flags ${SEMEL_CORE_FLAGS})
+  list(REMOVE_DUPLICATES flags)
+  semel_archives(libraries ${libraries})
+  list(TRANSFORM libraries PREPEND "-l")
+  if(BUILD_SHARED_LIBS)
+    set(private ${flags})
+    set(flags "")
+  else()
+    set(private "")
+  endif()
+  string(REPLACE ";" " " SEMEL_PC_LIBRARIES "${libraries};${flags}")
+  string(REPLACE ";" " " SEMEL_PC_PRIVATE "${private}")
+  set(SEMEL_PC_NAME ${name})
+  set(SEMEL_PC_DESCRIPTION "${description}")
+  set(folder ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)
+  file(RELATIVE_PATH SEMEL_PC_PREFIX ${folder} ${CMAKE_INSTALL_PREFIX})
+  string(REGEX REPLACE "/$" "" SEMEL_PC_PREFIX "${SEMEL_PC_PREFIX}")
+  file(RELATIVE_PATH SEMEL_PC_LIBDIR ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
+  file(RELATIVE_PATH SEMEL_PC_INCLUDEDIR ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/semel.pc.in ${PROJECT_BINARY_DIR}/pkgconfig/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/pkgconfig/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+
+foreach(component IN LISTS SEMEL_COMPONENTS)
+  semel_pkg_config(semel-${component} "Semel's component ${component}" ${component})
+endforeach()
+semel_pkg_config(semel "${PROJECT_DESCRIPTION}" ${SEMEL_COMPONENTS})

@@ -1,0 +1,24 @@
+// In a build without RabbitMQ.
+#include "core/not_built.h"
+#include "handlers/rabbitmq/make_rabbitmq_publisher.h"
+#include "sources/rabbitmq/make_rabbitmq_source.h"
+
+namespace semel::rabbitmq {
+namespace {
+
+Error no_rabbitmq() { return core::not_built("RabbitMQ", "RABBITMQ"); }
+
+}  // namespace
+
+// A config that names it is refused before.
+std::unique_ptr<Source> make_rabbitmq_source(RabbitmqOptions, Environment&) {
+  throw SemelError(no_rabbitmq());
+}
+
+Result<std::int64_t> look_at_depth(const core::RabbitmqSpec&) { return failure(no_rabbitmq()); }
+
+Result<AsyncHandler> make_rabbitmq_publisher(core::RabbitmqPublishSpec, Environment&) {
+  return failure(no_rabbitmq());
+}
+
+}  // namespace semel::rabbitmq

@@ -1,0 +1,25 @@
+// In a build without Redis.
+#include <semel/redis.h>
+
+#include "clients/redis/url.h"
+#include "core/not_built.h"
+
+namespace semel {
+namespace {
+
+Error no_redis() { return core::not_built("Redis", "REDIS"); }
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_redis(RedisOptions) { return failure(no_redis()); }
+
+Result<std::unique_ptr<FrontWindow>> open_redis_front(RedisFrontOptions) {
+  return failure(no_redis());
+}
+
+namespace redis {
+
+Result<Target> read_target(std::string_view) { return failure(no_redis()); }
+
+}  // namespace redis
+}  // namespace semel

@@ -1,0 +1,12 @@
+// Which adapters this build has: a config that names another one is refused.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace semel::config {
+
+// Those that it lacks, each as CMake's options name it after SEMEL_WITH_: "KAFKA".
+std::vector<std::string_view> missing_adapters();
+
+}  // namespace semel::config

@@ -1,0 +1,104 @@
+// Configs that name what a build lacks, with the place and the option that mends it.
+#include "config/adapters.h"
+
+#include <gtest/gtest.h>
+
+#include "config/test_load.h"
+
+namespace semel::config {
+namespace {
+
+Loaded load_without(std::vector<std::string_view> missing, std::string_view yaml) {
+  LoadOptions options = with_env({});
+  options.missing_adapters = std::move(missing);
+  return load_text(yaml, "semel.yaml", options);
+}
+
+TEST(ConfigAdapters, ThisBuildHasThemAll) { EXPECT_TRUE(missing_adapters().empty()); }
+
+TEST(ConfigAdapters, EachPlaceThatNamesOneIsRefusedWithTheOption) {
+  struct Case {
+    std::string_view adapter, path, yaml;
+  };
+  constexpr std::string_view kWork = "    key: json:/id\n    handler: { exec: [./work] }\n";
+  const auto sources = [&](std::string_view source) {
+    return "consumers:\n  - name: a\n    source: " + std::string(source) + "\n" +
+           std::string(kWork);
+  };
+  const auto handlers = [](std::string_view handler) {
+    return "consumers:\n  - name: a\n    source: { queue: {} }\n    key: json:/id\n    handler: " +
+           std::string(handler) + "\n";
+  };
+  const auto before = [&](std::string_view root) {
+    return std::string(root) + "\n" + sources("{ queue: {} }");
+  };
+  const std::string postgres = before("store: { postgres: 'postgresql://localhost/a' }");
+  const std::string mysql = before("store: { mysql: 'mysql://localhost/a' }");
+  const std::string redis = before("store: { redis: 'redis://localhost/0' }");
+  const std::string admin = before("admin: { listen: 127.0.0.1:8585 }");
+  const std::string traces = before("traces: { otlp: 'http://127.0.0.1:4318' }");
+  const std::string short_traces = before("traces: 'http://127.0.0.1:4318'");
+  const std::string kafka =
+      sources("{ kafka: { brokers: localhost:9092, topics: [a], group: a } }");
+  const std::string rabbitmq = sources("{ rabbitmq: { url: 'amqp://localhost', queue: a } }");
+  const std::string front =
+      sources("{ file: a.jsonl }") + "    front: { redis: 'redis://localhost/0' }\n";
+  const std::string http = handlers("{ http: { url: 'http://localhost/a' } }");
+  const std::string to_kafka = handlers("{ kafka: { brokers: localhost:9092, topic: a } }");
+  const std::string to_rabbitmq = handlers("{ rabbitmq: { url: 'amqp://localhost', queue: a } }");
+  const std::string steps = handlers(
+      "{ steps: [ { name: s, http: { url: 'http://localhost/a' }, "
+      "undo: { http: { url: 'http://localhost/b' } } } ] }");
+  for (const Case& each :
+       {Case{"POSTGRES", "store.postgres", postgres}, Case{"MYSQL", "store.mysql", mysql},
+        Case{"REDIS", "store.redis", redis}, Case{"ADMIN", "admin", admin},
+        Case{"HTTP", "traces", traces}, Case{"HTTP", "traces", short_traces},
+        Case{"KAFKA", "consumers[0].source.kafka", kafka},
+        Case{"RABBITMQ", "consumers[0].source.rabbitmq", rabbitmq},
+        Case{"REDIS", "consumers[0].front.redis", front},
+        Case{"HTTP", "consumers[0].handler.http", http},
+        Case{"KAFKA", "consumers[0].handler.kafka", to_kafka},
+        Case{"RABBITMQ", "consumers[0].handler.rabbitmq", to_rabbitmq},
+        Case{"HTTP", "consumers[0].handler.steps[0].http", steps},
+        Case{"HTTP", "consumers[0].handler.steps[0].undo.http", steps}}) {
+    const Loaded whole = load_without({}, each.yaml);
+    ASSERT_TRUE(whole.config) << all_of(whole);
+    const Loaded loaded = load_without({each.adapter}, each.yaml);
+    EXPECT_FALSE(loaded.config) << each.path;
+    bool found = false;
+    for (const Diagnostic& said : loaded.diagnostics) {
+      if (said.code != "E064" || said.path != each.path) continue;
+      found = true;
+      EXPECT_GT(said.where.line, 0) << each.path;
+      EXPECT_NE(said.help.find("-DSEMEL_WITH_" + std::string(each.adapter) + "=ON"),
+                std::string::npos)
+          << said.help;
+    }
+    EXPECT_TRUE(found) << each.path << "\n" << all_of(loaded);
+  }
+}
+
+TEST(ConfigAdapters, WhatAConfigDoesNotNameIsNotMissed) {
+  const Loaded loaded =
+      load_without({"POSTGRES", "MYSQL", "REDIS", "KAFKA", "RABBITMQ", "HTTP", "ADMIN"}, kSmall);
+  EXPECT_TRUE(loaded.config) << all_of(loaded);
+}
+
+TEST(ConfigAdapters, SaysItWhereItStands) {
+  const Loaded loaded = load_without({"REDIS"},
+                                     "store: { redis: 'redis://localhost/0' }\n"
+                                     "consumers:\n"
+                                     "  - name: a\n"
+                                     "    source: { queue: {} }\n"
+                                     "    key: json:/id\n");
+  EXPECT_EQ(
+      all_of(loaded),
+      "error[E064] store.redis: this Semel was built without Redis                 "
+      "semel.yaml:1:17\n"
+      "  1 |  store: { redis: 'redis://localhost/0' }\n"
+      "    |                  ~~~~~~~~~~~~~~~~~~~~~\n"
+      "  fix: build Semel with -DSEMEL_WITH_REDIS=ON; ./setup builds it with every adapter\n");
+}
+
+}  // namespace
+}  // namespace semel::config

@@ -1,0 +1,11 @@
+// In a build without HTTP: no collector is reached.
+#include "core/not_built.h"
+#include "traces/span_post.h"
+
+namespace semel::traces {
+
+Result<std::unique_ptr<SpanPost>> make_http_post(const core::TracesSpec&) {
+  return failure(core::not_built("traces", "HTTP"));
+}
+
+}  // namespace semel::traces

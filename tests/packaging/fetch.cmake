@@ -1,0 +1,3 @@
+include(FetchContent)
+FetchContent_Declare(semel SOURCE_DIR ${SEMEL_FOLDER})
+FetchContent_MakeAvailable(semel)
