@@ -1,4 +1,5 @@
-// What clients of the admin listener cost a run: the same file of messages, with and without them.
+// The cost of the admin listener's clients for a run: the same file of messages, with and without
+// them.
 #include <fmt/format.h>
 #include <signal.h>
 #include <spawn.h>

@@ -26,7 +26,7 @@ using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kBetween{1};
 constexpr int kAnswerPatience = 30'000;  // milliseconds
-// What people's browsers and Prometheus ask for. The API answers a caller some fifty times a
+// Browsers and Prometheus ask for these. The API answers a caller some fifty times a
 // second.
 constexpr const char* kPaths[] = {"/metrics", "/api/v1/consumers"};
 

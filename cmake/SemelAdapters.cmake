@@ -1,4 +1,4 @@
-# What is built: an option for each adapter, named after it.
+# An option for each adapter, named after it.
 #
 #   SEMEL_WITH_KAFKA=AUTO   built where its library is found
 #                   =ON     an error where it is not
@@ -88,7 +88,7 @@ if(SEMEL_HAS_REDIS)
   set_property(TARGET PkgConfig::HIREDIS PROPERTY INTERFACE_COMPILE_OPTIONS "")
 endif()
 
-# What each brings: its folders of src/, their libraries, and what these link.
+# Each brings its folders of src/, their libraries, and what these link.
 set(SEMEL_BRINGS_POSTGRES stores/postgres postgres)
 set(SEMEL_BRINGS_MYSQL stores/mysql mysql)
 set(SEMEL_BRINGS_REDIS clients/redis stores/redis redis_client redis)

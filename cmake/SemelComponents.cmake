@@ -1,4 +1,4 @@
-# What a program links: Semel::guard, Semel::postgres and so on, and Semel::semel for all that was built.
+# A program links these: Semel::guard, Semel::postgres and so on, and Semel::semel for all that was built.
 # find_package(Semel COMPONENTS guard postgres) asks for the same names, and each has a file for pkg-config.
 #
 #   semel_component(postgres LIBRARY semel_postgres NEEDS postgres FLAGS -lpq)

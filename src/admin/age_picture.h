@@ -16,7 +16,7 @@ struct DuplicateAges {
   std::uint64_t near_ttl = 0;      // older than most of the ttl
 };
 
-// What the ages say about the ttl, in a sentence. `ttl`: none where records are kept for ever.
+// Says in a sentence what the ages mean for the ttl. `ttl`: none where records are kept for ever.
 std::string verdict_of(const DuplicateAges& seen, std::optional<std::chrono::milliseconds> ttl);
 
 // A table with a bar for each age and a line where the ttl stands; empty where none was seen.

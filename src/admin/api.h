@@ -45,7 +45,7 @@ struct ApiSources {
   Jobs* jobs = nullptr;  // borrowed
   // How the last deliveries of this process ended; null: nobody keeps them. Borrowed.
   const telemetry::RecentDeliveries* recent = nullptr;
-  // Of the duplicates of a consumer; empty: nobody counts them.
+  // Ages of the duplicates of a consumer; empty: nobody counts them.
   std::function<DuplicateAges(const std::string& consumer)> duplicate_ages;
   // Examines store and brokers; a JSON document.
   std::function<Result<std::string>(Store&)> doctor;

@@ -93,7 +93,7 @@ TEST(ApiPage, NamesEachRoute) {
         path.replace(at, place.size(), word);
       }
     }
-    // Those of one resource are told together: `…/pause`, `…/resume`.
+    // Acts on one resource are told together: `…/pause`, `…/resume`.
     const std::string verb = path.substr(path.find_last_of("/:"));
     const bool whole = page.find(fmt::format("`{} {}`", route.method, path)) != std::string::npos;
     const bool together = page.find("`…" + verb + "`") != std::string::npos;

@@ -18,7 +18,7 @@ namespace {
 
 using operate::ConsumerStatus;
 
-// What this process reports of its own work on the consumer.
+// Adds what this process reports of its own work on the consumer.
 void add_own(ConsumerStatus& row, const Readiness& readiness) {
   const std::int64_t pid = ::getpid();
   for (const ConsumerReadiness& consumer : readiness.consumers) {

@@ -29,7 +29,7 @@ tl::unexpected<Error> unusable(const std::string& file, const std::string& why) 
                   "a certificate and its key in PEM format, which this user may read"});
 }
 
-// What tells that a file was written anew.
+// It differs once a file was written anew.
 using Version = std::tuple<dev_t, ino_t, off_t, time_t, long>;
 
 std::optional<Version> version_of(const std::string& path) {

@@ -199,7 +199,7 @@ void MicroHttpServer::completed(void*, MHD_Connection*, void** state, MHD_Reques
   *state = nullptr;
 }
 
-// What the handshake of a connection asks for its certificate.
+// The handshake of a connection asks it for its certificate.
 void MicroHttpServer::connected(void* self, MHD_Connection*, void** context,
                                 MHD_ConnectionNotificationCode code) {
   const bool starts = code == MHD_CONNECTION_NOTIFY_STARTED;

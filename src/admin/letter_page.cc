@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kWholeKey = 1'000;
 constexpr std::size_t kWholeError = 2'000;
 constexpr std::size_t kWholeHeader = 500;
-// What is longer is for the API: a page of megabytes helps nobody.
+// Longer ones are for the API: a page of megabytes helps nobody.
 constexpr std::size_t kWholePayload = 16'000;
 constexpr std::size_t kKeyOfQuestion = 80;
 

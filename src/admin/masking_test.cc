@@ -12,7 +12,7 @@
 namespace semel::admin {
 namespace {
 
-// What nobody may see stands in the payload, a header, the result and the error.
+// Nobody may see it, and it stands in the payload, a header, the result and the error.
 constexpr const char* kCard = "4111222233334444";
 
 // `admin`: how its config goes on.

@@ -149,7 +149,7 @@ function remembered() {
 function remember(value) {
   try { sessionStorage.setItem(setting, value); } catch (error) { /* it is asked for again */ }
 }
-// What somebody writes in the page would be gone.
+// A page that is drawn anew would lose what somebody writes in it.
 function writing() {
   return [...document.querySelectorAll('main input, main select')].some(
     (one) => one === document.activeElement ||

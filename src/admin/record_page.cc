@@ -183,7 +183,7 @@ std::string path_of(const operate::FoundRecord& found, const char* verb) {
                      page::escaped(found.key), verb);
 }
 
-// What the state allows, whoever looks.
+// The acts that the state allows, whoever looks.
 struct Possible {
   bool unlock = false;
   bool decide = false;  // somebody must say what became of it

@@ -1,4 +1,4 @@
-// What became of a key, in words: one sentence for "why was nothing done?", and what is known in
+// The story of a key, in words: one sentence for "why was nothing done?", and what is known in
 // the order of its times. Pure.
 #pragma once
 
@@ -27,11 +27,11 @@ struct RecordStory {
   std::vector<StoryEvent> events;  // oldest first; those behind `now` are to come
 };
 
-// What the story is made of.
+// The story is made of these.
 struct RecordFacts {
   const RecordView& record;
   const config::ConsumerConfig& consumer;
-  // Of the record, newest first, as far as this process keeps them.
+  // Deliveries of the record, newest first, as far as this process keeps them.
   const std::vector<telemetry::RecentDeliveries::Pointer>& deliveries;
   UtcTime now;
 };

@@ -1,4 +1,4 @@
-// What of a message's contents the one who asks may see.
+// Says what of a message's contents the one who asks may see.
 #pragma once
 
 #include "admin/api_route.h"
@@ -8,7 +8,7 @@ namespace semel::admin {
 
 // By the config, and by the caller's role on top of it.
 core::Disclosure shown_to(const ApiCall& call, const ApiSources& sources);
-// What a list shows, whose rows have no contents.
+// A list shows this: its rows have no contents.
 core::Disclosure shown_in_lists(const ApiSources& sources);
 
 }  // namespace semel::admin

@@ -68,7 +68,7 @@ class LetterTable {
   Table table_;
 };
 
-// What is wrong with the words that say which letters a verb is about.
+// Says what is wrong with the words that say which letters a verb is about.
 std::optional<std::string> flaw_of_choice(const DlqFlags& flags, Unnamed unnamed);
 void add_to_plan(Plan& plan, const DeadLetter& letter);
 
@@ -84,7 +84,7 @@ int stopped_early(Console& console, Error error, std::size_t done, std::string_v
 int report_replay(Console& console, const Plan& plan, const ReplayReport& sum);
 int report_discard(Console& console, const Plan& plan, std::size_t discarded);
 
-// Of a run that is asked.
+// For a run that is asked.
 int remote_list_letters(Console& console, const DlqFlags& flags);
 int remote_group_letters(Console& console, const DlqFlags& flags);
 int remote_show_letter(Console& console, const DlqFlags& flags);

@@ -46,7 +46,7 @@ using RecordsOfKey = std::function<Result<std::vector<FoundRecord>>(const std::s
 OrEnded<ChosenRecords> choose_by_keys(Console& console, const RecordFlags& flags,
                                       const RecordsOfKey& find);
 
-// Of a run that is asked.
+// For a run that is asked.
 int remote_show_record(Console& console, const RecordFlags& flags);
 OrEnded<ChosenRecords> choose_remote_records(Console& console, Remote& run,
                                              const RecordFlags& flags);

@@ -20,7 +20,7 @@ namespace semel::cli {
 // A run that is asked. Paths are those below /api/v1/, escaped.
 class Remote {
  public:
-  // What --url, --token-file and --ca-file say; with a note where a token goes in clear text.
+  // Reads --url, --token-file and --ca-file; with a note where a token goes in clear text.
   static OrEnded<Remote> open(Console& console);
 
   Result<JsonView> get(std::string_view path);

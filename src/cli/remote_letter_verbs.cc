@@ -220,7 +220,7 @@ struct JobPlan {
   std::optional<std::int64_t> up_to;
 };
 
-// What the job would do; samples of it are asked for too.
+// Asks what the job would do; samples of it are asked for too.
 OrEnded<JobPlan> plan_of(Console& console, Remote& run, const DlqFlags& flags,
                          const std::string& path) {
   json::Writer body;

@@ -1,4 +1,4 @@
-// What the commands on dead letters of a run that is asked share.
+// The commands on dead letters of a run that is asked share this.
 #pragma once
 
 #include <string_view>

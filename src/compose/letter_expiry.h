@@ -25,7 +25,7 @@ class LetterExpiry {
   // A consumer that the store does not know has nothing to remove. Borrows the store.
   static Result<LetterExpiry> of(Store& store, std::span<const config::ConsumerConfig> consumers);
 
-  // Whose letters have a time.
+  // The consumers whose letters have a time.
   [[nodiscard]] const std::vector<std::string>& consumers() const noexcept { return names_; }
 
   // Removes for at most about `budget`, and tells of each consumer that lost some; true where the

@@ -97,7 +97,7 @@ class Guard::Impl {
   std::vector<Result<Outcome>> run_each(std::span<const BatchMessage> messages,
                                         const EachWork& work);
   Result<Begun> begin(BytesView key, const Fingerprint& fingerprint);
-  // Of `run` and `run_each`.
+  // For the leases of `run` and `run_each`.
   void renew_nothing() noexcept { renews_ = false; }
 
  private:

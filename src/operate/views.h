@@ -22,8 +22,8 @@ json::Writer document(std::string_view name);
 // How times are written.
 using TimeText = std::function<std::string(StoreTime)>;
 
-// What is not shown has its size in place of it, as `payload_bytes`. A document with contents that
-// were masked has the member `masked`.
+// Contents that are not shown have their size in their place, as `payload_bytes`. A document with
+// contents that were masked has the member `masked`.
 void add_record(json::Writer& writer, const TimeText& time, std::string_view consumer,
                 const RecordView& record, const StepJournal& journal,
                 const core::Disclosure& shows);

@@ -73,7 +73,7 @@ class RecentDeliveries final : public Observer {
     }
     return found;
   }
-  // Those of a record that are kept.
+  // The deliveries of a record that are kept.
   std::vector<Pointer> of(const KeyId& id) const;
   // Endings that were not kept since the beginning, because too many came in their second.
   std::uint64_t left_out() const noexcept;

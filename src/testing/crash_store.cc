@@ -22,8 +22,7 @@ class CrashStore final : public Store, private TransactionalStore, private StepS
     return facets;
   }
   Result<ConsumerNumber> attach(const ConsumerSpec& consumer) override {
-    if (life_.over()) return failure(ended_error());
-    return inner_.attach(consumer);
+    return alive([&] { return inner_.attach(consumer); });
   }
   Result<std::vector<Claim>> claim(std::span<const Message* const> messages,
                                    const ClaimOptions& options) override {
@@ -32,16 +31,14 @@ class CrashStore final : public Store, private TransactionalStore, private StepS
   }
   Result<std::vector<Applied>> renew(std::span<const Lease> leases,
                                      std::chrono::milliseconds lease) override {
-    if (life_.over()) return failure(ended_error());
-    return inner_.renew(leases, lease);
+    return alive([&] { return inner_.renew(leases, lease); });
   }
   Result<std::vector<Applied>> finish(std::span<const Finish> batch) override {
     return between(failpoint::kCommitBefore, failpoint::kCommitAfter,
                    [&] { return inner_.finish(batch); });
   }
   Result<PurgeReport> purge(std::chrono::milliseconds budget) override {
-    if (life_.over()) return failure(ended_error());
-    return inner_.purge(budget);
+    return alive([&] { return inner_.purge(budget); });
   }
 
   Result<std::unique_ptr<UnitOfWork>> begin(const UnitOptions& options) override {
@@ -54,19 +51,22 @@ class CrashStore final : public Store, private TransactionalStore, private StepS
   }
 
   Result<StepJournal> read(const KeyId& record) override {
-    if (life_.over()) return failure(ended_error());
-    return facets_.steps->read(record);
+    return alive([&] { return facets_.steps->read(record); });
   }
   Result<Applied> keep(const Lease& lease, const StepEntry& entry) override {
     return between(failpoint::kStepBefore, failpoint::kStepAfter,
                    [&] { return facets_.steps->keep(lease, entry); });
   }
   Result<bool> give_up(const KeyId& record, const GivingUp& note) override {
-    if (life_.over()) return failure(ended_error());
-    return facets_.steps->give_up(record, note);
+    return alive([&] { return facets_.steps->give_up(record, note); });
   }
 
  private:
+  template <class Work>
+  auto alive(Work&& work) -> decltype(work()) {
+    if (life_.over()) return failure(ended_error());
+    return work();
+  }
   template <class Work>
   auto between(std::string_view before, std::string_view after, Work&& work) -> decltype(work()) {
     if (!life_.pass(before)) return failure(ended_error());

@@ -17,7 +17,7 @@ class AdminTls : public ::testing::Test {
     return fmt::format("admin: {{ listen: 127.0.0.1:0, tls: {{ certificate: {}, key: {} }} }}\n",
                        files_.file("server.pem"), files_.file("server.key"));
   }
-  // What a client that trusts `identity` alone sees.
+  // A client that trusts `identity` alone sees this.
   Ran ask(const AdminRun& run, const TlsIdentity& identity, const char* scheme = "https") const {
     files_.write("trusted.pem", identity.certificate());
     return test::run({"consumers", "list", "--url",

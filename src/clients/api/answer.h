@@ -1,4 +1,4 @@
-// What the API of a run answered, as a document or as an error. Pure.
+// The answer of the API of a run, as a document or as an error. Pure.
 #pragma once
 
 #include <string>

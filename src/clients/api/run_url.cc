@@ -41,7 +41,7 @@ Result<RunUrl> RunUrl::parse(std::string_view text) {
   }
   const std::string_view scheme = made.encrypted ? kEncrypted : kPlain;
   std::string_view rest = text.substr(scheme.size());
-  // What stands there is not repeated: it may be a secret.
+  // The text there is not repeated: it may be a secret.
   if (rest.find('@') != std::string_view::npos) {
     return wrong_url("has a user before its host: a token belongs into a file (--token-file)");
   }

@@ -1,0 +1,166 @@
+// Messages of a line, which go in their order: what is put aside, and what comes back.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/flight.h"
+#include "engine/test_flight.h"
+#include "tests/support/builders.h"
+
+namespace semel::engine {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Deliveries are told by their payload.
+Delivery in_line(std::string_view name, std::string_view line, std::optional<RowTag> row = {},
+                 std::uint64_t question = 0) {
+  static std::uint64_t number = 0;
+  auto parts = test::make_parts(kFlightConsumer, name, name);
+  parts.ordering_key = line;
+  Arrival arrival;
+  arrival.line = line;
+  arrival.row = row;
+  arrival.question = question;
+  arrival.number = ++number;
+  return Delivery(Message(std::move(parts)), std::move(arrival));
+}
+std::vector<std::string> names(const std::vector<Delivery>& deliveries) {
+  std::vector<std::string> names;
+  for (const Delivery& delivery : deliveries) names.emplace_back(delivery.message.payload());
+  return names;
+}
+using Names = std::vector<std::string>;
+
+struct FlightInLines : testing::Test {
+  Flight f{{100, 1 << 20},
+           BatchSize(100, 100, milliseconds(20)),
+           0,
+           nullptr,
+           Flight::OnFailure::kHoldKey};
+  void add(Delivery delivery) {
+    std::vector<Delivery> deliveries;
+    deliveries.push_back(std::move(delivery));
+    f.add(std::move(deliveries));
+  }
+  void land_left(Delivery& delivery) {
+    std::vector<Landing> landings{landing(delivery)};
+    landings[0].again = landings[0].left = true;
+    landings[0].keep = &delivery;
+    f.land(landings, {});
+  }
+  void land_again(const Delivery& delivery) {
+    std::vector<Landing> landings{landing(delivery)};
+    landings[0].again = true;
+    landings[0].line = *delivery.arrival.line;
+    f.land(landings, {});
+    f.returned();
+  }
+};
+
+TEST_F(FlightInLines, WhatFollowsOneThatComesAgainIsPutAside) {
+  add(in_line("a1", "a"));
+  add(in_line("a2", "a"));
+  add(in_line("a3", "a", RowTag{7}));
+  add(in_line("b1", "b"));
+  const auto batch = f.take(false);
+  ASSERT_EQ(names(batch), Names({"a1", "b1"}));
+  land_again(batch[0]);
+  add(in_line("a4", "a"));
+  auto aside = f.take_aside();
+  EXPECT_EQ(names(aside.rows), Names{"a3"});
+  EXPECT_EQ(names(aside.followers), Names({"a2", "a4"}));
+}
+
+TEST_F(FlightInLines, NoMoreIsAskedForWhileRowsAreAside) {
+  add(in_line("a1", "a", RowTag{1}));
+  add(in_line("a2", "a", RowTag{2}));
+  const auto batch = f.take(false);
+  EXPECT_TRUE(f.ask_for_more().has_value());
+  land_again(batch[0]);
+  EXPECT_FALSE(f.ask_for_more().has_value()) << "a2 stands in the store as if it were being tried";
+  EXPECT_EQ(names(f.take_aside().rows), Names{"a2"});
+  EXPECT_TRUE(f.ask_for_more().has_value());
+}
+
+TEST_F(FlightInLines, RowsThatWereAskedForBeforeTheStopAreNotTrusted) {
+  add(in_line("a1", "a", RowTag{1}));
+  const auto batch = f.take(false);
+  const auto before = f.ask();
+  land_again(batch[0]);
+  add(in_line("a2", "a", RowTag{2}, before));
+  EXPECT_EQ(names(f.take_aside().rows), Names{"a2"});
+  add(in_line("a1", "a", RowTag{3}, f.ask()));
+  EXPECT_EQ(names(f.take(false)), Names{"a1"});
+}
+
+TEST_F(FlightInLines, AFreeLineRunsInTheOrderItCame) {
+  f.lines_held({"a"}, f.ask());
+  add(in_line("a1", "a"));
+  add(in_line("a2", "a"));
+  auto aside = f.take_aside();
+  add(in_line("a3", "a"));
+  EXPECT_TRUE(f.line_free("a", std::move(aside.followers), f.ask()).empty());
+  EXPECT_FALSE(f.waiting_aside().followers);
+  for (const char* name : {"a1", "a2", "a3"}) {
+    const auto batch = f.take(false);
+    ASSERT_EQ(names(batch), Names{name});
+    std::vector<Landing> landings{landing(batch[0])};
+    f.land(landings, {});
+    f.returned();
+  }
+}
+
+TEST_F(FlightInLines, AnAnswerThatIsTooOldFreesNothing) {
+  f.lines_held({"a"}, f.ask());
+  add(in_line("a0", "a", RowTag{1}, f.ask()));
+  const auto batch = f.take(false);
+  add(in_line("a1", "a"));
+  auto aside = f.take_aside();
+  const auto asked = f.ask();
+  land_again(batch[0]);
+  EXPECT_EQ(names(f.line_free("a", std::move(aside.followers), asked)), Names{"a1"});
+}
+
+TEST_F(FlightInLines, AFollowerThatDidNotRunComesInItsOrder) {
+  f.allow_followers(true);
+  for (const char* name : {"a1", "a2", "a3"}) add(in_line(name, "a"));
+  auto batch = f.take(false);
+  ASSERT_EQ(names(batch), Names({"a1", "a2", "a3"}));
+  std::vector<Landing> landings{landing(batch[0])};
+  f.land(landings, {});
+  land_left(batch[1]);
+  EXPECT_FALSE(f.ready()) << "one of them is in hand still";
+  land_left(batch[2]);
+  f.returned();
+  EXPECT_EQ(names(f.take(false)), Names({"a2", "a3"}));
+  EXPECT_EQ(f.room().messages, 98U);
+}
+
+TEST_F(FlightInLines, AFollowerThatDidNotRunGoesAsideWithWhatIsBehindIt) {
+  f.allow_followers(true);
+  for (int i = 1; i <= 3; ++i) add(in_line("a" + std::to_string(i), "a"));
+  auto batch = f.take(false);
+  add(in_line("a4", "a"));
+  land_left(batch[1]);
+  land_left(batch[2]);
+  land_again(batch[0]);
+  EXPECT_EQ(names(f.take_aside().followers), Names({"a2", "a3", "a4"}));
+}
+
+TEST_F(FlightInLines, AFollowerThatDidNotRunGoesAsideWhereItsLineHasStopped) {
+  f.allow_followers(true);
+  for (int i = 1; i <= 3; ++i) add(in_line("a" + std::to_string(i), "a", RowTag{i}, f.ask()));
+  auto batch = f.take(false);
+  ASSERT_EQ(batch.size(), 3U);
+  land_again(batch[0]);
+  land_left(batch[1]);
+  land_left(batch[2]);
+  EXPECT_EQ(names(f.take_aside().rows), Names({"a2", "a3"}));
+  EXPECT_TRUE(f.empty());
+}
+
+}  // namespace
+}  // namespace semel::engine

@@ -1,0 +1,17 @@
+// The tests of Flight share a consumer and how a delivery lands.
+#pragma once
+
+#include "engine/flight.h"
+
+namespace semel::engine {
+
+inline constexpr ConsumerNumber kFlightConsumer{7};
+
+inline Landing landing(const Delivery& delivery) {
+  Landing landing;
+  landing.ordering_key = delivery.message.ordering_key();
+  landing.bytes = delivery.message.payload().size();
+  return landing;
+}
+
+}  // namespace semel::engine
