@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 #include "benchmarks/workload.h"
 

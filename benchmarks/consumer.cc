@@ -8,8 +8,8 @@
 #include <utility>
 #include <variant>
 
-#include <semel/held_messages.h>
-#include <semel/run_markers.h>
+#include <semel/spi/held_messages.h>
+#include <semel/spi/run_markers.h>
 
 #include "benchmarks/measure.h"
 #include "benchmarks/workload.h"

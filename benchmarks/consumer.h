@@ -12,8 +12,8 @@
 #include <semel/handler.h>
 #include <semel/observer.h>
 #include <semel/retry_policy.h>
-#include <semel/source.h>
-#include <semel/store.h>
+#include <semel/spi/source.h>
+#include <semel/spi/store.h>
 
 #include "benchmarks/preset_source.h"
 #include "core/guarantee.h"

@@ -70,7 +70,9 @@ class SqliteCaller final : public CallersConnection {
       give_up(sqlite3_errmsg(connection_));
     }
   }
-  Result<std::unique_ptr<Store>> borrow() override { return borrow_sqlite(connection_, true); }
+  Result<std::unique_ptr<Store>> borrow() override {
+    return borrow_sqlite(connection_, {.create_tables = true});
+  }
 
  private:
   sqlite3* connection_ = nullptr;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <semel/source.h>
+#include <semel/spi/source.h>
 
 namespace semel::bench {
 

@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include <semel/run_markers.h>
+#include <semel/spi/run_markers.h>
 
 #include "benchmarks/measure.h"
 #include "core/pace.h"

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <memory>
 
-#include <semel/source.h>
-#include <semel/store.h>
+#include <semel/spi/source.h>
+#include <semel/spi/store.h>
 
 #include "benchmarks/consumer.h"
 

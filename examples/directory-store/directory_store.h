@@ -20,10 +20,10 @@
 #include <memory>
 #include <string>
 
+#include <semel/admin/records.h>
 #include <semel/environment.h>
-#include <semel/records.h>
 #include <semel/result.h>
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 namespace directory_store {
 

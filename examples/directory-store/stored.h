@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 #include <semel/spi/record_machine.h>
 
 namespace directory_store {

@@ -9,7 +9,7 @@ int main() {
   if (sqlite3_open("bank.db", &db) != SQLITE_OK) return 1;
   auto sql = [&](const char* text) { sqlite3_exec(db, text, nullptr, nullptr, nullptr); };
   {
-    auto store = semel::borrow_sqlite(db, /*create_tables=*/true).value();
+    auto store = semel::borrow_sqlite(db, {.create_tables = true}).value();
     semel::Guard guard(*store, {.consumer = "payments"});
     const auto body = semel::fingerprint_of(R"({"id": "p-1", "account": 1, "amount": 5})");
     for (const char* ending : {"ROLLBACK", "COMMIT", "COMMIT"}) {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include <semel/gate.h>
-#include <semel/lease.h>
+#include <semel/spi/lease.h>
 #include <semel/steps.h>
 
 namespace semel {

@@ -12,12 +12,12 @@
 #include <vector>
 
 #include <semel/bytes.h>
-#include <semel/delivery.h>
 #include <semel/handler.h>
 #include <semel/memory.h>
 #include <semel/mysql.h>
 #include <semel/postgres.h>
 #include <semel/redis.h>
+#include <semel/spi/delivery.h>
 #include <semel/sqlite.h>
 #include <semel/step_spec.h>
 

@@ -20,7 +20,7 @@
 #include <semel/environment.h>
 #include <semel/key.h>
 #include <semel/result.h>
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 namespace semel {
 

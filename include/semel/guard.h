@@ -37,8 +37,8 @@
 #include <semel/outcome.h>
 #include <semel/queues.h>
 #include <semel/result.h>
+#include <semel/spi/store.h>
 #include <semel/step_spec.h>
-#include <semel/store.h>
 
 namespace semel {
 

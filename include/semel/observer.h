@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include <semel/delivery.h>
 #include <semel/error.h>
 #include <semel/outcome.h>
+#include <semel/spi/delivery.h>
 
 namespace semel {
 

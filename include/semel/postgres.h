@@ -10,7 +10,7 @@
 #include <semel/environment.h>
 #include <semel/result.h>
 #include <semel/schema_change.h>
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 struct pg_conn;  // PGconn
 

@@ -25,7 +25,7 @@
 #include <semel/held_message.h>
 #include <semel/message.h>
 #include <semel/result.h>
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 namespace semel {
 

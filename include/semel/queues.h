@@ -7,7 +7,7 @@
 
 #include <semel/key.h>
 #include <semel/result.h>
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 namespace semel {
 

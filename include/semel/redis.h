@@ -9,7 +9,7 @@
 #include <semel/environment.h>
 #include <semel/front.h>
 #include <semel/result.h>
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 namespace semel {
 

@@ -1,4 +1,5 @@
-// Everything a user includes.
+// What a user's program includes. Adapters include what they implement from semel/spi, operators'
+// tools from semel/admin, tests of handlers from semel/testing.
 #pragma once
 
 #include <semel/consumer.h>
@@ -18,10 +19,10 @@
 #include <semel/queues.h>
 #include <semel/redis.h>
 #include <semel/runner.h>
+#include <semel/spi/store.h>
 #include <semel/sqlite.h>
 #include <semel/step_spec.h>
 #include <semel/steps.h>
-#include <semel/store.h>
 #include <semel/trace.h>
 #include <semel/transaction.h>
 #include <semel/verdict.h>

@@ -10,7 +10,7 @@
 #include <semel/environment.h>
 #include <semel/result.h>
 #include <semel/schema_change.h>
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 struct sqlite3;
 
@@ -62,12 +62,16 @@ struct SqliteFlaw {
 // or the file is not there. Errors: as open_sqlite.
 Result<std::vector<SqliteFlaw>> sqlite_flaws(const SqliteOptions& options);
 
+struct SqliteBorrow {
+  // Make tables where they are missing.
+  bool create_tables = false;
+};
+
 // A store over the caller's connection, for Guard: begin marks a savepoint in the caller's open
 // transaction, commit releases it, and the caller's COMMIT or ROLLBACK decides about record and
 // work together. The connection is borrowed: its authorizer, handlers, pragmas and transaction stay
-// as they are. kRejected (R208) when a call finds no open transaction. Tables are made by
-// `create_tables`, or before, by `semel store init`. Only the transactional facet is there. One
-// thread at a time, like the connection itself.
-Result<std::unique_ptr<Store>> borrow_sqlite(sqlite3* connection, bool create_tables = false);
+// as they are. kRejected (R208) when a call finds no open transaction. Only the
+// transactional facet is there. One thread at a time, like the connection itself.
+Result<std::unique_ptr<Store>> borrow_sqlite(sqlite3* connection, SqliteBorrow options = {});
 
 }  // namespace semel

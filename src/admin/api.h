@@ -11,7 +11,7 @@
 
 #include <semel/guarantee.h>
 #include <semel/result.h>
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 #include "admin/age_picture.h"
 #include "admin/http_message.h"

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <semel/gates.h>
+#include <semel/admin/gates.h>
 
 #include "admin/test_api.h"
 

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <semel/audit.h>
+#include <semel/admin/audit.h>
+#include <semel/admin/gates.h>
 #include <semel/environment.h>
 #include <semel/front.h>
-#include <semel/gates.h>
 
 #include "admin/api_number.h"
 #include "admin/api_route.h"

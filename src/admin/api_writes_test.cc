@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include <semel/audit.h>
-#include <semel/gates.h>
+#include <semel/admin/audit.h>
+#include <semel/admin/gates.h>
 
 #include "admin/faceted_store.h"
 #include "admin/test_api.h"

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include <semel/audit.h>
+#include <semel/admin/audit.h>
 #include <semel/environment.h>
 
 #include "admin/problem.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include <semel/gates.h>
+#include <semel/admin/gates.h>
 
 #include "admin/test_api.h"
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 namespace semel::admin {
 

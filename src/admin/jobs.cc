@@ -4,7 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <semel/audit.h>
+#include <semel/admin/audit.h>
 
 #include "system/utc_clock.h"
 

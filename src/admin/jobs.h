@@ -16,7 +16,7 @@
 #include <vector>
 
 #include <semel/result.h>
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 #include "base/iso_time.h"
 #include "config/config.h"

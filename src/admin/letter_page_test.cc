@@ -4,7 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <semel/audit.h>
+#include <semel/admin/audit.h>
 
 #include "admin/test_api.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <semel/source.h>
+#include <semel/spi/source.h>
 
 #include "telemetry/health_observer.h"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include <semel/audit.h>
+#include <semel/admin/audit.h>
 #include <semel/reason.h>
 
 #include "admin/html.h"

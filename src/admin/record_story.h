@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 
 #include "admin/api.h"
 #include "base/iso_time.h"

@@ -5,7 +5,7 @@
 #include <variant>
 
 #include <fmt/format.h>
-#include <semel/audit.h>
+#include <semel/admin/audit.h>
 
 #include "admin/api_number.h"
 #include "admin/api_store.h"

@@ -12,9 +12,9 @@
 #include <variant>
 #include <vector>
 
-#include <semel/audit.h>
+#include <semel/admin/audit.h>
+#include <semel/admin/records.h>
 #include <semel/memory.h>
-#include <semel/records.h>
 
 #include "admin/admin_server.h"
 #include "admin/api_route.h"

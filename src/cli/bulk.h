@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 
 #include "base/json.h"
 #include "cli/console.h"

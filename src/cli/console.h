@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <semel/admin/records.h>
 #include <semel/error.h>
-#include <semel/records.h>
 
 #include "base/json.h"
 #include "cli/exit_code.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <semel/gates.h>
+#include <semel/admin/gates.h>
 
 #include "cli/command.h"
 #include "cli/remote.h"

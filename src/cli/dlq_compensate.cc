@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include <semel/steps.h>
+#include <semel/spi/step_store.h>
 
 #include "cli/dlq.h"
 #include "cli/records.h"

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include <semel/admin/records.h>
 #include <semel/bytes.h>
-#include <semel/records.h>
 
 #include "base/json.h"
 

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 #include <semel/result.h>
 
 #include "base/json.h"

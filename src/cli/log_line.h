@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include <semel/delivery.h>
 #include <semel/error.h>
+#include <semel/spi/delivery.h>
 
 #include "base/iso_time.h"
 #include "config/config.h"

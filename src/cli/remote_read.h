@@ -1,8 +1,8 @@
 // Documents of the API as what the text views show.
 #pragma once
 
-#include <semel/records.h>
-#include <semel/steps.h>
+#include <semel/admin/records.h>
+#include <semel/spi/step_store.h>
 
 #include "cli/json_view.h"
 #include "operate/letter_job.h"

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include <semel/held_messages.h>
+#include <semel/spi/held_messages.h>
 
 #include "base/text_line.h"
 #include "cli/command.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include <semel/result.h>
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 #include "cli/console.h"
 #include "config/config.h"

@@ -4,9 +4,9 @@
 #include <optional>
 #include <string_view>
 
-#include <semel/gates.h>
-#include <semel/records.h>
-#include <semel/steps.h>
+#include <semel/admin/gates.h>
+#include <semel/admin/records.h>
+#include <semel/spi/step_store.h>
 
 #include "base/json.h"
 #include "cli/console.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <semel/live_checks.h>
+#include <semel/spi/live_checks.h>
 
 #include "base/overloaded.h"
 #include "compose/steps.h"

@@ -17,10 +17,10 @@
 #include <semel/observer.h>
 #include <semel/runner.h>
 #include <semel/schema_change.h>
-#include <semel/source.h>
+#include <semel/spi/source.h>
+#include <semel/spi/store.h>
 #include <semel/sqlite.h>
 #include <semel/step_spec.h>
-#include <semel/store.h>
 
 #include "compose/store_look.h"
 #include "config/config.h"

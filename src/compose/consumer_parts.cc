@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include <semel/held_messages.h>
 #include <semel/reason.h>
-#include <semel/unit_of_work.h>
+#include <semel/spi/held_messages.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "compose/front.h"
 #include "compose/outbox.h"

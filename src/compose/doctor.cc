@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include <semel/records.h>
-#include <semel/unit_of_work.h>
+#include <semel/admin/records.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "compose/compose.h"
 #include "core/key_encoding.h"

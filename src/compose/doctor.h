@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <semel/result.h>
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 #include "base/json.h"
 #include "compose/live.h"

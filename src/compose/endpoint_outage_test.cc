@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include <semel/admin/records.h>
 #include <semel/memory.h>
 #include <semel/reason.h>
-#include <semel/records.h>
 
 #include "engine/engine.h"
 #include "handlers/http/http_handler.h"

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 #include <semel/result.h>
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 #include "config/config.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <semel/guarantee.h>
-#include <semel/live_checks.h>
+#include <semel/spi/live_checks.h>
 
 #include "compose/compose.h"
 

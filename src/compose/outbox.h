@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 #include "config/config.h"
 

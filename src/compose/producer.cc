@@ -6,8 +6,8 @@
 #include <utility>
 
 #include <semel/environment.h>
-#include <semel/held_messages.h>
 #include <semel/queues.h>
+#include <semel/spi/held_messages.h>
 
 #include "compose/compose.h"
 #include "handlers/http/http_handler.h"

@@ -11,12 +11,12 @@
 #include <span>
 #include <thread>
 
-#include <semel/gates.h>
-#include <semel/held_messages.h>
+#include <semel/admin/gates.h>
+#include <semel/admin/records.h>
 #include <semel/reason.h>
-#include <semel/records.h>
-#include <semel/run_markers.h>
-#include <semel/unit_of_work.h>
+#include <semel/spi/held_messages.h>
+#include <semel/spi/run_markers.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "base/iso_time.h"
 #include "base/printable.h"

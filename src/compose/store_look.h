@@ -9,8 +9,8 @@
 #include <string>
 #include <thread>
 
-#include <semel/gates.h>
-#include <semel/records.h>
+#include <semel/admin/gates.h>
+#include <semel/admin/records.h>
 
 #include "system/mutex.h"
 

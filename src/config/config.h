@@ -18,8 +18,8 @@
 #include <semel/postgres.h>
 #include <semel/redis.h>
 #include <semel/retry_policy.h>
+#include <semel/spi/store.h>
 #include <semel/sqlite.h>
-#include <semel/store.h>
 
 #include "base/listen_address.h"
 #include "config/adapters.h"

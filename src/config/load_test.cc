@@ -1,7 +1,7 @@
 #include <semel/memory.h>
 #include <semel/postgres.h>
+#include <semel/spi/store.h>
 #include <semel/sqlite.h>
-#include <semel/store.h>
 
 #include "config/scalars.h"
 #include "config/schema.h"

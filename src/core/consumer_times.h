@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 
 namespace semel::core {
 

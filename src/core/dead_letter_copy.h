@@ -5,8 +5,8 @@
 
 #include <string_view>
 
-#include <semel/finish.h>
 #include <semel/held_message.h>
+#include <semel/spi/finish.h>
 
 namespace semel::core {
 

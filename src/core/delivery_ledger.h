@@ -17,7 +17,7 @@
 #include <set>
 #include <utility>
 
-#include <semel/source.h>
+#include <semel/spi/source.h>
 
 #include "core/ack_tracker.h"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include <semel/guarantee.h>
-#include <semel/source.h>
-#include <semel/store.h>
+#include <semel/spi/source.h>
+#include <semel/spi/store.h>
 
 namespace semel::core {
 

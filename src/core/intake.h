@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 
-#include <semel/delivery.h>
 #include <semel/key.h>
 #include <semel/message.h>
 #include <semel/result.h>
+#include <semel/spi/delivery.h>
 
 #include "base/json.h"
 #include "core/key_recipe.h"

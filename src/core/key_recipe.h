@@ -9,9 +9,9 @@
 #include <variant>
 #include <vector>
 
-#include <semel/delivery.h>
 #include <semel/message.h>
 #include <semel/result.h>
+#include <semel/spi/delivery.h>
 
 #include "base/json.h"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 #include <semel/spi/record_machine.h>
 
 namespace semel::core {

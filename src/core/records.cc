@@ -1,4 +1,4 @@
-#include <semel/records.h>
+#include <semel/admin/records.h>
 
 namespace semel {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include <semel/result.h>
-#include <semel/source.h>
+#include <semel/spi/source.h>
 
 namespace semel::core {
 

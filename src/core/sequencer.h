@@ -13,7 +13,7 @@
 #include <optional>
 #include <vector>
 
-#include <semel/delivery.h>
+#include <semel/spi/delivery.h>
 
 #include "core/index_table.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include <semel/delivery.h>
 #include <semel/result.h>
+#include <semel/spi/delivery.h>
 
 namespace semel::core {
 

@@ -1,4 +1,4 @@
-#include <semel/unit_of_work.h>
+#include <semel/spi/unit_of_work.h>
 
 #include <algorithm>
 #include <utility>

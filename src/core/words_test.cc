@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
+#include <semel/admin/records.h>
 #include <semel/error.h>
 #include <semel/guarantee.h>
 #include <semel/guard.h>
 #include <semel/outcome.h>
-#include <semel/records.h>
 #include <semel/version.h>
 
 namespace semel {

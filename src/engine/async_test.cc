@@ -10,7 +10,7 @@
 #include <thread>
 
 #include <semel/memory.h>
-#include <semel/run_markers.h>
+#include <semel/spi/run_markers.h>
 
 #include "engine/engine.h"
 #include "system/mutex.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include <semel/strategy.h>
+#include <semel/spi/strategy.h>
 
 #include "engine/flight.h"
 #include "system/mutex.h"

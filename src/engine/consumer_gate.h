@@ -9,9 +9,9 @@
 #include <optional>
 #include <string>
 
+#include <semel/admin/gates.h>
 #include <semel/environment.h>
 #include <semel/gate.h>
-#include <semel/gates.h>
 #include <semel/observer.h>
 
 #include "system/mutex.h"

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <semel/memory.h>
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 #include "tests/support/recording_observer.h"
 #include "tests/support/test_environment.h"

@@ -1,6 +1,6 @@
 #include "engine/dry_run.h"
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 
 namespace semel::engine {
 

@@ -1,9 +1,9 @@
 // What a delivery would become, by its record alone: nothing is claimed, handled or settled.
 #pragma once
 
-#include <semel/delivery.h>
 #include <semel/outcome.h>
-#include <semel/store.h>
+#include <semel/spi/delivery.h>
+#include <semel/spi/store.h>
 
 namespace semel::engine {
 

@@ -19,9 +19,9 @@
 #include <semel/environment.h>
 #include <semel/observer.h>
 #include <semel/retry_policy.h>
-#include <semel/source.h>
-#include <semel/store.h>
-#include <semel/strategy.h>
+#include <semel/spi/source.h>
+#include <semel/spi/store.h>
+#include <semel/spi/strategy.h>
 
 #include "core/key_recipe.h"
 #include "core/order.h"

@@ -1,7 +1,7 @@
 // How a run ends: what runs is finished, what waits is given back, what hangs is told.
 #include <thread>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 
 #include "engine/test_engine.h"
 

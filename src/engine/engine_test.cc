@@ -2,8 +2,8 @@
 #include <set>
 #include <thread>
 
-#include <semel/records.h>
-#include <semel/run_markers.h>
+#include <semel/admin/records.h>
+#include <semel/spi/run_markers.h>
 
 #include "engine/test_engine.h"
 #include "tests/support/fault_store.h"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <semel/environment.h>
-#include <semel/source.h>
-#include <semel/strategy.h>
+#include <semel/spi/source.h>
+#include <semel/spi/strategy.h>
 
 #include "core/line_book.h"
 #include "core/order.h"

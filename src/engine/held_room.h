@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <optional>
 
-#include <semel/held_messages.h>
+#include <semel/spi/held_messages.h>
 
 namespace semel::engine {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <semel/observer.h>
-#include <semel/source.h>
-#include <semel/store.h>
+#include <semel/spi/source.h>
+#include <semel/spi/store.h>
 
 #include "core/intake.h"
 #include "system/mutex.h"

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <semel/held_messages.h>
 #include <semel/memory.h>
+#include <semel/spi/held_messages.h>
 
 #include "tests/support/builders.h"
 #include "tests/support/recording_observer.h"

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include <semel/environment.h>
-#include <semel/held_messages.h>
 #include <semel/observer.h>
-#include <semel/store.h>
+#include <semel/spi/held_messages.h>
+#include <semel/spi/store.h>
 
 #include "core/order.h"
 #include "engine/flight.h"

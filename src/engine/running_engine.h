@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include <semel/run_markers.h>
+#include <semel/spi/run_markers.h>
 
 #include "engine/batch_sink.h"
 #include "engine/completer.h"

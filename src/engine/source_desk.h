@@ -14,7 +14,7 @@
 
 #include <semel/environment.h>
 #include <semel/observer.h>
-#include <semel/source.h>
+#include <semel/spi/source.h>
 
 #include "core/retention.h"
 #include "engine/engine.h"

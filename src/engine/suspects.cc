@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include <semel/run_markers.h>
+#include <semel/spi/run_markers.h>
 
 #include "core/suspect_group.h"
 #include "engine/running_engine.h"

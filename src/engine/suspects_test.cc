@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include <semel/run_markers.h>
+#include <semel/spi/run_markers.h>
 
 #include "core/suspect_group.h"
 #include "engine/test_engine.h"

@@ -4,10 +4,10 @@
 #include <future>
 #include <thread>
 
+#include <semel/admin/records.h>
 #include <semel/guard.h>
 #include <semel/memory.h>
 #include <semel/reason.h>
-#include <semel/records.h>
 
 #include "tests/conformance/strategy/scripted_store.h"
 #include "tests/support/builders.h"

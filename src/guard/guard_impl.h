@@ -13,7 +13,7 @@
 #include <semel/guard.h>
 #include <semel/observer.h>
 #include <semel/reason.h>
-#include <semel/unit_of_work.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "strategies/decision.h"
 #include "strategies/front.h"

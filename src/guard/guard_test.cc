@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include <semel/admin/records.h>
 #include <semel/memory.h>
-#include <semel/records.h>
 
 #include "tests/conformance/strategy/scripted_store.h"
 #include "tests/support/fault_store.h"

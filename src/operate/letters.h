@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 
 #include "operate/store_access.h"
 #include "operate/where.h"

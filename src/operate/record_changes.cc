@@ -5,9 +5,9 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <semel/finish.h>
 #include <semel/front.h>
 #include <semel/reason.h>
+#include <semel/spi/finish.h>
 
 #include "operate/cause.h"
 #include "operate/words.h"

@@ -4,8 +4,8 @@
 #include <set>
 #include <string_view>
 
+#include <semel/admin/records.h>
 #include <semel/environment.h>
-#include <semel/records.h>
 
 #include "operate/store_access.h"
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include <semel/records.h>
-#include <semel/steps.h>
+#include <semel/admin/records.h>
+#include <semel/spi/step_store.h>
 
 #include "operate/store_access.h"
 #include "operate/where.h"

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include <semel/admin/gates.h>
+#include <semel/admin/records.h>
 #include <semel/error.h>
-#include <semel/gates.h>
-#include <semel/records.h>
-#include <semel/source.h>
+#include <semel/spi/source.h>
 
 #include "base/json.h"
 #include "config/config.h"

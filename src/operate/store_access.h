@@ -2,7 +2,7 @@
 #pragma once
 
 #include <semel/error.h>
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 #include "config/config.h"
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include <semel/gates.h>
-#include <semel/records.h>
-#include <semel/steps.h>
+#include <semel/admin/gates.h>
+#include <semel/admin/records.h>
+#include <semel/spi/step_store.h>
 
 #include "base/json.h"
 #include "core/disclosure.h"

@@ -10,8 +10,8 @@
 
 #include <semel/environment.h>
 #include <semel/handler.h>
-#include <semel/held_messages.h>
 #include <semel/producer.h>
+#include <semel/spi/held_messages.h>
 
 #include "producer/address.h"
 #include "producer/try_end.h"

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include <semel/bytes.h>
-#include <semel/delivery.h>
-#include <semel/source.h>
+#include <semel/spi/delivery.h>
+#include <semel/spi/source.h>
 
 #include "base/text_line.h"
 

@@ -6,10 +6,10 @@
 #include <string>
 
 #include <semel/environment.h>
-#include <semel/held_messages.h>
 #include <semel/result.h>
-#include <semel/run_markers.h>
-#include <semel/source.h>
+#include <semel/spi/held_messages.h>
+#include <semel/spi/run_markers.h>
+#include <semel/spi/source.h>
 
 #include "core/file_spec.h"
 

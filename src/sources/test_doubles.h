@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-#include <semel/held_messages.h>
-#include <semel/run_markers.h>
-#include <semel/source.h>
+#include <semel/spi/held_messages.h>
+#include <semel/spi/run_markers.h>
+#include <semel/spi/source.h>
 
 #include "tests/support/temp_dir.h"
 

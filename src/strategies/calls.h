@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include <semel/delivery.h>
+#include <semel/spi/delivery.h>
 
 #include "strategies/endings.h"
 #include "strategies/finisher.h"

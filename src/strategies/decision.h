@@ -10,8 +10,8 @@
 
 #include <semel/attempt.h>
 #include <semel/error.h>
-#include <semel/finish.h>
 #include <semel/message.h>
+#include <semel/spi/finish.h>
 #include <semel/transaction.h>
 #include <semel/verdict.h>
 

@@ -6,11 +6,11 @@
 #include <string>
 #include <string_view>
 
-#include <semel/claim.h>
-#include <semel/delivery.h>
 #include <semel/error.h>
-#include <semel/finish.h>
 #include <semel/outcome.h>
+#include <semel/spi/claim.h>
+#include <semel/spi/delivery.h>
+#include <semel/spi/finish.h>
 
 #include "strategies/decision.h"
 #include "strategies/strategies.h"

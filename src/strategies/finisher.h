@@ -10,9 +10,9 @@
 #include <optional>
 #include <vector>
 
-#include <semel/delivery.h>
-#include <semel/finish.h>
-#include <semel/strategy.h>
+#include <semel/spi/delivery.h>
+#include <semel/spi/finish.h>
+#include <semel/spi/strategy.h>
 
 #include "strategies/endings.h"
 #include "strategies/strategies.h"

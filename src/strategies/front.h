@@ -17,14 +17,14 @@
 #include <thread>
 #include <vector>
 
-#include <semel/delivery.h>
 #include <semel/environment.h>
 #include <semel/front.h>
 #include <semel/message.h>
 #include <semel/observer.h>
 #include <semel/outcome.h>
-#include <semel/run_markers.h>
-#include <semel/strategy.h>
+#include <semel/spi/delivery.h>
+#include <semel/spi/run_markers.h>
+#include <semel/spi/strategy.h>
 
 #include "system/mutex.h"
 

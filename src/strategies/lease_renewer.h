@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <semel/environment.h>
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 #include "strategies/strategies.h"
 #include "system/mutex.h"

@@ -12,11 +12,11 @@
 #include <span>
 #include <vector>
 
-#include <semel/claim.h>
-#include <semel/delivery.h>
 #include <semel/error.h>
-#include <semel/strategy.h>
-#include <semel/unit_of_work.h>
+#include <semel/spi/claim.h>
+#include <semel/spi/delivery.h>
+#include <semel/spi/strategy.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "strategies/endings.h"
 #include "strategies/habits.h"

@@ -4,8 +4,8 @@
 
 #include <span>
 
-#include <semel/delivery.h>
-#include <semel/strategy.h>
+#include <semel/spi/delivery.h>
+#include <semel/spi/strategy.h>
 
 #include "strategies/async_calls.h"
 #include "strategies/pipeline.h"

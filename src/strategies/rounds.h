@@ -7,8 +7,8 @@
 
 #include <span>
 
-#include <semel/delivery.h>
-#include <semel/strategy.h>
+#include <semel/spi/delivery.h>
+#include <semel/spi/strategy.h>
 
 #include "strategies/strategies.h"
 

@@ -7,9 +7,9 @@
 #include <set>
 #include <string>
 
-#include <semel/delivery.h>
-#include <semel/finish.h>
 #include <semel/outcome.h>
+#include <semel/spi/delivery.h>
+#include <semel/spi/finish.h>
 #include <semel/statement.h>
 
 #include "strategies/decision.h"

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <semel/spi/step_store.h>
 #include <semel/steps.h>
 
 #include "strategies/calls.h"

@@ -17,10 +17,10 @@
 #include <semel/handler.h>
 #include <semel/observer.h>
 #include <semel/retry_policy.h>
+#include <semel/spi/store.h>
+#include <semel/spi/strategy.h>
+#include <semel/spi/unit_of_work.h>
 #include <semel/step_spec.h>
-#include <semel/store.h>
-#include <semel/strategy.h>
-#include <semel/unit_of_work.h>
 
 #include "core/guarantee.h"
 #include "core/key_recipe.h"

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include <semel/claim.h>
-#include <semel/delivery.h>
+#include <semel/spi/claim.h>
+#include <semel/spi/delivery.h>
 
 #include "strategies/calls.h"
 #include "strategies/endings.h"

@@ -5,10 +5,10 @@
 #include <optional>
 #include <string_view>
 
+#include <semel/admin/records.h>
 #include <semel/bytes.h>
-#include <semel/delivery.h>
 #include <semel/outcome.h>
-#include <semel/records.h>
+#include <semel/spi/delivery.h>
 
 namespace semel::tap {
 

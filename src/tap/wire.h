@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <semel/result.h>
-#include <semel/source.h>
+#include <semel/spi/source.h>
 
 #include "base/json.h"
 #include "tap/ending.h"

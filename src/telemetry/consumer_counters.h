@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include <semel/delivery.h>
 #include <semel/observer.h>
 #include <semel/outcome.h>
+#include <semel/spi/delivery.h>
 
 #include "system/mutex.h"
 #include "telemetry/buckets.h"

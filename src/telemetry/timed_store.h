@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include <semel/store.h>
-#include <semel/unit_of_work.h>
+#include <semel/spi/store.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "telemetry/buckets.h"
 #include "telemetry/metric_family.h"

@@ -1,8 +1,8 @@
 #include "testing/crash_store.h"
 
 #include <semel/environment.h>
-#include <semel/steps.h>
-#include <semel/unit_of_work.h>
+#include <semel/spi/step_store.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "testing/crash_unit.h"
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 #include "testing/life.h"
 

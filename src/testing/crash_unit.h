@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include <semel/unit_of_work.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "testing/life.h"
 

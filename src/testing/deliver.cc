@@ -6,8 +6,8 @@
 #include <utility>
 #include <variant>
 
+#include <semel/admin/records.h>
 #include <semel/memory.h>
-#include <semel/records.h>
 
 #include "testing/explorer.h"
 

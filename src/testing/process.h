@@ -8,8 +8,8 @@
 
 #include <semel/observer.h>
 #include <semel/outcome.h>
-#include <semel/store.h>
-#include <semel/strategy.h>
+#include <semel/spi/store.h>
+#include <semel/spi/strategy.h>
 #include <semel/testing/deliver.h>
 
 #include "core/guarantee.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include <semel/environment.h>
-#include <semel/held_messages.h>
+#include <semel/spi/held_messages.h>
 
 #include "core/key_encoding.h"
 #include "testing/snapshot.h"

@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include <semel/held_messages.h>
-#include <semel/records.h>
+#include <semel/admin/records.h>
+#include <semel/spi/held_messages.h>
 
 #include "base/overloaded.h"
 #include "base/printable.h"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include <semel/lease.h>
+#include <semel/spi/lease.h>
 #include <semel/trace.h>
 
 #include "system/mutex.h"

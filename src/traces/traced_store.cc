@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include <semel/unit_of_work.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "traces/lease_spans.h"
 

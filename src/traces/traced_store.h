@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 #include "traces/tracer.h"
 

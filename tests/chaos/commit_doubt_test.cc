@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
-#include <semel/held_messages.h>
-#include <semel/unit_of_work.h>
+#include <semel/spi/held_messages.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "tests/chaos/commit_fault.h"
 #include "tests/chaos/scene.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 #include "tests/support/temp_dir.h"
 

@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 #include <semel/redis.h>
 
 #include "stores/redis/names.h"

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include <semel/held_messages.h>
-#include <semel/records.h>
+#include <semel/admin/records.h>
 #include <semel/redis.h>
+#include <semel/spi/held_messages.h>
 
 #include "stores/redis/run_markers.h"
 #include "tests/chaos/database.h"

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include <semel/held_messages.h>
+#include <semel/spi/held_messages.h>
 
 #include "compose/compose.h"
 #include "tests/support/waiting.h"

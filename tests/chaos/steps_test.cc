@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <csignal>
 
+#include <semel/admin/records.h>
 #include <semel/environment.h>
-#include <semel/records.h>
-#include <semel/steps.h>
+#include <semel/spi/step_store.h>
 
 #include "tests/chaos/scene.h"
 #include "tests/support/ledger.h"

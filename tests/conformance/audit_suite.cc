@@ -1,5 +1,5 @@
 // The audit log: what people did through the admin API.
-#include <semel/audit.h>
+#include <semel/admin/audit.h>
 
 #include "tests/conformance/store_case.h"
 

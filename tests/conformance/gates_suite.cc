@@ -1,5 +1,5 @@
 // Gates: a consumer that begins nothing for now, for every process on the store.
-#include <semel/gates.h>
+#include <semel/admin/gates.h>
 
 #include "tests/conformance/store_case.h"
 

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include <semel/admin/records.h>
 #include <semel/front.h>
 #include <semel/memory.h>
 #include <semel/reason.h>
-#include <semel/records.h>
 #include <semel/redis.h>
 
 #include "strategies/front.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include <semel/source.h>
+#include <semel/spi/source.h>
 
 namespace semel::conformance {
 

@@ -1,7 +1,7 @@
 // StepStore: the journal of a message's steps, beside its record.
 #include <algorithm>
 
-#include <semel/steps.h>
+#include <semel/spi/step_store.h>
 
 #include "tests/conformance/store_case.h"
 

@@ -16,14 +16,14 @@
 #include <variant>
 #include <vector>
 
+#include <semel/admin/gates.h>
+#include <semel/admin/records.h>
 #include <semel/conformance/store_case.h>
-#include <semel/gates.h>
-#include <semel/held_messages.h>
-#include <semel/records.h>
-#include <semel/run_markers.h>
-#include <semel/steps.h>
-#include <semel/store.h>
-#include <semel/unit_of_work.h>
+#include <semel/spi/held_messages.h>
+#include <semel/spi/run_markers.h>
+#include <semel/spi/step_store.h>
+#include <semel/spi/store.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "tests/support/builders.h"
 

@@ -17,10 +17,10 @@
 #include <string>
 #include <vector>
 
-#include <semel/held_messages.h>
-#include <semel/records.h>
-#include <semel/store.h>
-#include <semel/strategy.h>
+#include <semel/admin/records.h>
+#include <semel/spi/held_messages.h>
+#include <semel/spi/store.h>
+#include <semel/spi/strategy.h>
 
 #include "strategies/strategies.h"
 #include "tests/support/builders.h"

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <set>
 
-#include <semel/audit.h>
-#include <semel/gates.h>
-#include <semel/held_messages.h>
-#include <semel/records.h>
+#include <semel/admin/audit.h>
+#include <semel/admin/gates.h>
+#include <semel/admin/records.h>
+#include <semel/spi/held_messages.h>
 #include <semel/sqlite.h>
 
 #include "core/key_encoding.h"

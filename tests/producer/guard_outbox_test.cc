@@ -94,7 +94,7 @@ TEST_F(GuardOutbox, InTheCallersTransactionItsCommitDecides) {
         << sqlite3_errmsg(handle);
   };
   {
-    auto store = borrow_sqlite(handle, true);
+    auto store = borrow_sqlite(handle, {.create_tables = true});
     ASSERT_TRUE(store) << store.error().message;
     sql("BEGIN");
     GuardOptions with_queues = options(**store);

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include <semel/delivery.h>
-#include <semel/finish.h>
 #include <semel/message.h>
-#include <semel/store.h>
+#include <semel/spi/delivery.h>
+#include <semel/spi/finish.h>
+#include <semel/spi/store.h>
 
 namespace semel::test {
 

@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include <semel/held_messages.h>
-#include <semel/store.h>
-#include <semel/unit_of_work.h>
+#include <semel/spi/held_messages.h>
+#include <semel/spi/store.h>
+#include <semel/spi/unit_of_work.h>
 
 namespace semel::test {
 

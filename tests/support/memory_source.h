@@ -19,7 +19,7 @@
 #include <vector>
 
 #include <semel/environment.h>
-#include <semel/source.h>
+#include <semel/spi/source.h>
 
 namespace semel::test {
 

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 #include <libpq-fe.h>
 #include <mysql.h>
+#include <semel/admin/records.h>
 #include <semel/mysql.h>
 #include <semel/postgres.h>
-#include <semel/records.h>
 
 #include <functional>
 #include <memory>

@@ -58,7 +58,8 @@ def _beside(tree, path, name):
     """The places that `name` may mean in a file at `path`."""
     here = posixpath.dirname(path)
     yield posixpath.normpath(posixpath.join(here, name))
-    yield from (name, f"src/{name}", f"include/{name}", f"include/semel/{name}", f"docs/{name}")
+    yield from (name, f"src/{name}", f"include/{name}", f"docs/{name}")
+    yield from (f"include/semel/{audience}{name}" for audience in ("", "spi/", "admin/"))
     # The part of a room that is above: stores/sql for stores/sqlite, the suites for their cases.
     yield posixpath.normpath(posixpath.join(posixpath.dirname(here), name))
 

@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
+#include <semel/spi/store.h>
 #include <semel/statement.h>
-#include <semel/store.h>
 
 namespace semel::conformance {
 

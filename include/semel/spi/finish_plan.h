@@ -9,8 +9,8 @@
 #include <optional>
 #include <span>
 
-#include <semel/finish.h>
-#include <semel/records.h>
+#include <semel/admin/records.h>
+#include <semel/spi/finish.h>
 #include <semel/spi/record_machine.h>
 
 namespace semel::spi {

@@ -11,10 +11,10 @@
 #include <optional>
 #include <string>
 
-#include <semel/claim.h>
+#include <semel/admin/records.h>
 #include <semel/environment.h>
-#include <semel/finish.h>
-#include <semel/records.h>
+#include <semel/spi/claim.h>
+#include <semel/spi/finish.h>
 
 namespace semel::spi {
 

@@ -17,8 +17,8 @@
 #include <string>
 #include <string_view>
 
+#include <semel/spi/store.h>
 #include <semel/statement.h>
-#include <semel/store.h>
 #include <semel/testing/fake_environment.h>
 
 namespace semel::testkit {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include <semel/guard.h>
-#include <semel/held_messages.h>
 #include <semel/redis.h>
 #include <semel/runner.h>
+#include <semel/spi/held_messages.h>
 
 #include "cli/demo/database.h"
 #include "cli/demo/redis.h"

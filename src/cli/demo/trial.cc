@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <semel/environment.h>
-#include <semel/held_messages.h>
+#include <semel/spi/held_messages.h>
 
 #include "cli/demo/database.h"
 #include "cli/demo/own_work.h"

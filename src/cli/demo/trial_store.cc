@@ -1,6 +1,6 @@
 #include "cli/demo/trial_store.h"
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 
 #include "compose/compose.h"
 

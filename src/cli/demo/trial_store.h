@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <semel/error.h>
-#include <semel/held_messages.h>
-#include <semel/store.h>
+#include <semel/spi/held_messages.h>
+#include <semel/spi/store.h>
 
 #include "config/config.h"
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <semel/environment.h>
-#include <semel/run_markers.h>
-#include <semel/source.h>
+#include <semel/spi/run_markers.h>
+#include <semel/spi/source.h>
 
 #include "sources/file/file_watch.h"
 #include "sources/file/segment.h"

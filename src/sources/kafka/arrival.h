@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include <semel/delivery.h>
+#include <semel/spi/delivery.h>
 
 #include "sources/kafka/assignment.h"
 

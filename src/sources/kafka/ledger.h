@@ -10,8 +10,8 @@
 #include <memory>
 #include <optional>
 
-#include <semel/delivery.h>
-#include <semel/source.h>
+#include <semel/spi/delivery.h>
+#include <semel/spi/source.h>
 
 #include "clients/kafka/handles.h"
 #include "core/delivery_ledger.h"

@@ -7,7 +7,7 @@
 
 #include <semel/environment.h>
 #include <semel/result.h>
-#include <semel/source.h>
+#include <semel/spi/source.h>
 
 #include "core/kafka_spec.h"
 #include "sources/kafka/retention.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <semel/source.h>
+#include <semel/spi/source.h>
 
 struct rd_kafka_s;
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include <semel/environment.h>
-#include <semel/source.h>
+#include <semel/spi/source.h>
 
 #include "core/kafka_spec.h"
 #include "sources/kafka/arrival.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include <semel/delivery.h>
+#include <semel/spi/delivery.h>
 
 struct amqp_basic_properties_t_;
 

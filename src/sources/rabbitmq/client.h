@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
-#include <semel/delivery.h>
 #include <semel/result.h>
+#include <semel/spi/delivery.h>
 
 #include "clients/rabbitmq/connection.h"
 #include "core/rabbitmq_spec.h"

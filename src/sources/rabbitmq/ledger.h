@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include <semel/delivery.h>
-#include <semel/source.h>
+#include <semel/spi/delivery.h>
+#include <semel/spi/source.h>
 
 #include "core/delivery_ledger.h"
 

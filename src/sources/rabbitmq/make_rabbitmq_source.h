@@ -6,7 +6,7 @@
 
 #include <semel/environment.h>
 #include <semel/result.h>
-#include <semel/source.h>
+#include <semel/spi/source.h>
 
 #include "core/rabbitmq_spec.h"
 

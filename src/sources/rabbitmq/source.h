@@ -21,7 +21,7 @@
 #include <vector>
 
 #include <semel/environment.h>
-#include <semel/source.h>
+#include <semel/spi/source.h>
 
 #include "sources/rabbitmq/client.h"
 #include "sources/rabbitmq/ledger.h"

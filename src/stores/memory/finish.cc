@@ -1,7 +1,7 @@
 // Carries out the plan of a finish on the state.
 #include <utility>
 
-#include <semel/finish.h>
+#include <semel/spi/finish.h>
 #include <semel/spi/finish_plan.h>
 
 #include "core/key_recipe.h"

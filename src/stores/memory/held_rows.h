@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include <semel/delivery.h>
-#include <semel/held_messages.h>
-#include <semel/records.h>
+#include <semel/admin/records.h>
+#include <semel/spi/delivery.h>
+#include <semel/spi/held_messages.h>
 
 #include "stores/memory/bell.h"
 

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 
 #include "stores/memory/key_index.h"
 #include "tests/support/builders.h"

@@ -10,16 +10,16 @@
 #include <string>
 #include <utility>
 
-#include <semel/audit.h>
+#include <semel/admin/audit.h>
+#include <semel/admin/gates.h>
+#include <semel/admin/records.h>
 #include <semel/environment.h>
-#include <semel/gates.h>
-#include <semel/held_messages.h>
 #include <semel/memory.h>
-#include <semel/records.h>
-#include <semel/run_markers.h>
 #include <semel/spi/finish_plan.h>
-#include <semel/steps.h>
-#include <semel/store.h>
+#include <semel/spi/held_messages.h>
+#include <semel/spi/run_markers.h>
+#include <semel/spi/step_store.h>
+#include <semel/spi/store.h>
 
 #include "stores/memory/dead_letter_rows.h"
 #include "stores/memory/finished_records.h"

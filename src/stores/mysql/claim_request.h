@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include <semel/claim.h>
 #include <semel/message.h>
+#include <semel/spi/claim.h>
 #include <semel/spi/record_machine.h>
 
 #include "stores/sql/claims.h"

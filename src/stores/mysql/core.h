@@ -4,7 +4,7 @@
 #include <memory>
 
 #include <semel/mysql.h>
-#include <semel/unit_of_work.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "stores/mysql/generations.h"
 #include "stores/mysql/key_trend.h"

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include <semel/unit_of_work.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "core/unique_rules.h"
 #include "stores/mysql/wire.h"

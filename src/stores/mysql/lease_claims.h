@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 #include "stores/mysql/key_trend.h"
 #include "stores/mysql/record_batch.h"

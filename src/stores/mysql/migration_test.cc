@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <semel/audit.h>
+#include <semel/admin/audit.h>
+#include <semel/admin/records.h>
 #include <semel/mysql.h>
-#include <semel/records.h>
-#include <semel/run_markers.h>
+#include <semel/spi/run_markers.h>
 
 #include <thread>
 

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <semel/admin/records.h>
 #include <semel/mysql.h>
-#include <semel/records.h>
-#include <semel/run_markers.h>
+#include <semel/spi/run_markers.h>
 
 #include <string>
 #include <vector>

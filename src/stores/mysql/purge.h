@@ -1,7 +1,7 @@
 // Purge: forgets what is past its ttl, in small parts.
 #pragma once
 
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 #include "stores/mysql/core.h"
 #include "stores/mysql/sweep.h"

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <semel/mysql.h>
-#include <semel/unit_of_work.h>
+#include <semel/spi/unit_of_work.h>
 
 #include <future>
 #include <ostream>

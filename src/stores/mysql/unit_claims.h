@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include <semel/unit_of_work.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "stores/mysql/key_trend.h"
 #include "stores/mysql/record_batch.h"

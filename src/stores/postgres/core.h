@@ -5,7 +5,7 @@
 #include <string>
 
 #include <semel/postgres.h>
-#include <semel/unit_of_work.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "stores/postgres/generations.h"
 #include "stores/postgres/presence.h"

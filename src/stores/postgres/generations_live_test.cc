@@ -11,9 +11,9 @@
 
 #include <libpq-fe.h>
 
-#include <semel/held_messages.h>
+#include <semel/admin/records.h>
 #include <semel/postgres.h>
-#include <semel/records.h>
+#include <semel/spi/held_messages.h>
 
 #include "stores/postgres/test_live_place.h"
 #include "tests/support/test_environment.h"

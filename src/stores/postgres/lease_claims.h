@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 #include "stores/postgres/generations.h"
 #include "stores/postgres/record_batch.h"

@@ -1,7 +1,7 @@
 // Tables of an earlier version are brought up to date with what is in them.
 #include <gtest/gtest.h>
 
-#include <semel/audit.h>
+#include <semel/admin/audit.h>
 
 #include "stores/postgres/schema.h"
 #include "stores/postgres/test_live_place.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 #include "stores/postgres/core.h"
 #include "stores/sql/purge.h"

@@ -5,7 +5,7 @@
 #include <functional>
 #include <future>
 
-#include <semel/steps.h>
+#include <semel/spi/step_store.h>
 
 #include "stores/postgres/test_live_place.h"
 #include "tests/support/waiting.h"

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <semel/run_markers.h>
+#include <semel/spi/run_markers.h>
 
 #include <chrono>
 #include <future>

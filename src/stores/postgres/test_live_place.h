@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include <semel/unit_of_work.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "stores/postgres/pq.h"
 #include "stores/postgres/store.h"

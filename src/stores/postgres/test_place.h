@@ -10,10 +10,10 @@
 #include <thread>
 #include <vector>
 
-#include <semel/gates.h>
-#include <semel/held_messages.h>
-#include <semel/records.h>
-#include <semel/run_markers.h>
+#include <semel/admin/gates.h>
+#include <semel/admin/records.h>
+#include <semel/spi/held_messages.h>
+#include <semel/spi/run_markers.h>
 
 #include "stores/postgres/store.h"
 #include "tests/support/builders.h"

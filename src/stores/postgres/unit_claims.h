@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include <semel/unit_of_work.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "stores/postgres/lease_claims.h"
 #include "stores/sql/claims.h"

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include <semel/audit.h>
+#include <semel/admin/audit.h>
 
 #include "stores/redis/core.h"
 

@@ -29,7 +29,7 @@
 #include <string>
 #include <vector>
 
-#include <semel/finish.h>
+#include <semel/spi/finish.h>
 
 #include "stores/redis/core.h"
 

@@ -10,7 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include <semel/held_messages.h>
+#include <semel/spi/held_messages.h>
+#include <semel/spi/step_store.h>
 #include <semel/steps.h>
 
 #include "stores/redis/test_place.h"

@@ -8,7 +8,7 @@
 
 #include <optional>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 
 #include "stores/redis/core.h"
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include <semel/finish.h>
+#include <semel/spi/finish.h>
 
 #include "stores/redis/names.h"
 #include "stores/redis/scripts.h"

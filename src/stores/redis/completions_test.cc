@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <semel/held_messages.h>
+#include <semel/spi/held_messages.h>
 
 #include "stores/redis/core.h"
 #include "stores/redis/held_rows.h"

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <string>
 
+#include <semel/admin/records.h>
 #include <semel/bytes.h>
-#include <semel/records.h>
 
 #include "core/failure.h"
 

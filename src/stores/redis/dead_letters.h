@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 
 #include "stores/redis/core.h"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include <semel/finish.h>
+#include <semel/spi/finish.h>
 
 #include "stores/redis/core.h"
 #include "stores/redis/held_rows.h"

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include <semel/gates.h>
+#include <semel/admin/gates.h>
 
 #include "stores/redis/core.h"
 

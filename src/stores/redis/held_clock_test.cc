@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include <semel/held_messages.h>
+#include <semel/spi/held_messages.h>
 
 #include "stores/redis/test_place.h"
 

@@ -2,9 +2,9 @@
 // itself, and in the end every message is there that was not ended.
 #include <fmt/format.h>
 
-#include <semel/held_messages.h>
-#include <semel/records.h>
-#include <semel/run_markers.h>
+#include <semel/admin/records.h>
+#include <semel/spi/held_messages.h>
+#include <semel/spi/run_markers.h>
 
 #include <map>
 #include <set>

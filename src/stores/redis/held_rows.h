@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include <semel/held_messages.h>
-#include <semel/records.h>
+#include <semel/admin/records.h>
+#include <semel/spi/held_messages.h>
 
 #include "clients/redis/reply.h"
 

@@ -2,9 +2,9 @@
 // server does, and an instance that comes back from the dead.
 #include <fmt/format.h>
 
-#include <semel/held_messages.h>
-#include <semel/records.h>
-#include <semel/run_markers.h>
+#include <semel/admin/records.h>
+#include <semel/spi/held_messages.h>
+#include <semel/spi/run_markers.h>
 
 #include <algorithm>
 #include <map>

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 
 #include "stores/redis/core.h"
 

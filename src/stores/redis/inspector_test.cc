@@ -1,5 +1,5 @@
 // An operator's look at a store, on a real server.
-#include <semel/records.h>
+#include <semel/admin/records.h>
 
 #include <fmt/format.h>
 

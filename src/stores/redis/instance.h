@@ -8,7 +8,7 @@
 
 #include <semel/bytes.h>
 #include <semel/environment.h>
-#include <semel/lease.h>
+#include <semel/spi/lease.h>
 
 #include "system/mutex.h"
 

@@ -10,7 +10,7 @@
 //   result
 #pragma once
 
-#include <semel/steps.h>
+#include <semel/spi/step_store.h>
 
 namespace semel::redis {
 

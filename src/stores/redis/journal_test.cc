@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 
 #include "stores/redis/test_place.h"
 

@@ -18,7 +18,7 @@
 #include <optional>
 #include <string>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 
 #include "stores/redis/held_rows.h"
 

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include <semel/live_checks.h>
+#include <semel/spi/live_checks.h>
 
 #include "stores/redis/core.h"
 

@@ -2,7 +2,7 @@
 #include "stores/redis/live_checks.h"
 
 #include <fmt/format.h>
-#include <semel/live_checks.h>
+#include <semel/spi/live_checks.h>
 
 #include <algorithm>
 

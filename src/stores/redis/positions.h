@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include <semel/run_markers.h>
+#include <semel/spi/run_markers.h>
 
 #include "stores/redis/core.h"
 

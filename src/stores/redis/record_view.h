@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 
 namespace semel::redis {
 

@@ -1,12 +1,12 @@
 // What the store refuses, and says.
 #include <fmt/format.h>
 
-#include <semel/gates.h>
-#include <semel/held_messages.h>
-#include <semel/live_checks.h>
-#include <semel/records.h>
-#include <semel/run_markers.h>
-#include <semel/steps.h>
+#include <semel/admin/gates.h>
+#include <semel/admin/records.h>
+#include <semel/spi/held_messages.h>
+#include <semel/spi/live_checks.h>
+#include <semel/spi/run_markers.h>
+#include <semel/spi/step_store.h>
 
 #include <sstream>
 

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include <semel/environment.h>
-#include <semel/run_markers.h>
+#include <semel/spi/run_markers.h>
 
 #include "clients/redis/pool.h"
 #include "stores/redis/scripts.h"

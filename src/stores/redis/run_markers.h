@@ -13,7 +13,7 @@
 #include <chrono>
 #include <memory>
 
-#include <semel/run_markers.h>
+#include <semel/spi/run_markers.h>
 
 #include "stores/redis/core.h"
 

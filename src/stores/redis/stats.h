@@ -1,6 +1,6 @@
 #pragma once
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 
 #include "stores/redis/core.h"
 

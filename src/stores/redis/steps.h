@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include <semel/steps.h>
+#include <semel/spi/step_store.h>
 
 #include "stores/redis/core.h"
 

@@ -1,7 +1,7 @@
 // A take among more due rows than one call looks at.
 #include <fmt/format.h>
 
-#include <semel/held_messages.h>
+#include <semel/spi/held_messages.h>
 
 #include <functional>
 #include <utility>

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 
 #include "stores/redis/core.h"
 #include "stores/redis/inspector_scripts.h"

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include <semel/admin/records.h>
 #include <semel/bytes.h>
 #include <semel/key.h>
-#include <semel/lease.h>
-#include <semel/records.h>
+#include <semel/spi/lease.h>
 
 namespace semel::sql {
 

@@ -1,7 +1,7 @@
 // Attaching a consumer, on every server.
 #pragma once
 
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 #include "stores/sql/core.h"
 #include "stores/sql/transacted.h"

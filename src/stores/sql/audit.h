@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include <semel/audit.h>
+#include <semel/admin/audit.h>
 
 #include "stores/sql/database.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include <semel/audit.h>
+#include <semel/admin/audit.h>
 
 #include "stores/sql/statements.h"
 

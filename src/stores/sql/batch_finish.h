@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include <semel/finish.h>
+#include <semel/spi/finish.h>
 
 #include "stores/sql/claims.h"
 #include "stores/sql/finisher.h"

@@ -2,8 +2,8 @@
 // transaction. What each database does in a way of its own is left to who inherits.
 #pragma once
 
-#include <semel/store.h>
-#include <semel/unit_of_work.h>
+#include <semel/spi/store.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "stores/sql/failure.h"
 

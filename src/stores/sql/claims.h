@@ -6,11 +6,11 @@
 #include <span>
 #include <vector>
 
-#include <semel/claim.h>
 #include <semel/environment.h>
-#include <semel/finish.h>
-#include <semel/lease.h>
 #include <semel/message.h>
+#include <semel/spi/claim.h>
+#include <semel/spi/finish.h>
+#include <semel/spi/lease.h>
 
 #include "stores/sql/record_rows.h"
 

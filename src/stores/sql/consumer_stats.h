@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 
 #include "core/consumer_times.h"
 #include "stores/sql/run_rows.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 #include "stores/sql/statements.h"
 

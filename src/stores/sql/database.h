@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 #include <semel/spi/record_machine.h>
 
 #include "stores/sql/consumer_stats.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include <semel/finish.h>
+#include <semel/spi/finish.h>
 
 #include "stores/sql/held_content.h"
 #include "stores/sql/lock.h"

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 
 #include "stores/sql/database.h"
 

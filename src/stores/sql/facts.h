@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include <semel/live_checks.h>
-#include <semel/records.h>
+#include <semel/admin/records.h>
+#include <semel/spi/live_checks.h>
 
 #include "core/unique_rules.h"
 #include "stores/sql/session.h"

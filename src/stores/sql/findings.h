@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 
 namespace semel::sql {
 

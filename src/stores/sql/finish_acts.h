@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include <semel/finish.h>
+#include <semel/spi/finish.h>
 #include <semel/spi/finish_plan.h>
 
 #include "core/key_recipe.h"

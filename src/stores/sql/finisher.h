@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include <semel/finish.h>
+#include <semel/spi/finish.h>
 
 #include "stores/sql/finish_acts.h"
 #include "stores/sql/tables.h"

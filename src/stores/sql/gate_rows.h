@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include <semel/gates.h>
+#include <semel/admin/gates.h>
 
 #include "stores/sql/statements.h"
 

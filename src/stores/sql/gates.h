@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include <semel/gates.h>
+#include <semel/admin/gates.h>
 
 #include "stores/sql/database.h"
 

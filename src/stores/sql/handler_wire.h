@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include <semel/spi/unit_of_work.h>
 #include <semel/statement.h>
-#include <semel/unit_of_work.h>
 
 namespace semel::sql {
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include <semel/held_messages.h>
+#include <semel/spi/held_messages.h>
 
 #include "stores/sql/core.h"
 

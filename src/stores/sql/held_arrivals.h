@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <string>
 
-#include <semel/delivery.h>
-#include <semel/records.h>
+#include <semel/admin/records.h>
+#include <semel/spi/delivery.h>
 
 #include "stores/sql/answer.h"
 

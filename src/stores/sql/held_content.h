@@ -5,9 +5,9 @@
 #include <optional>
 #include <string_view>
 
-#include <semel/finish.h>
-#include <semel/held_messages.h>
-#include <semel/records.h>
+#include <semel/admin/records.h>
+#include <semel/spi/finish.h>
+#include <semel/spi/held_messages.h>
 
 namespace semel::sql {
 

@@ -13,8 +13,8 @@
 #include <span>
 #include <vector>
 
-#include <semel/delivery.h>
-#include <semel/records.h>
+#include <semel/admin/records.h>
+#include <semel/spi/delivery.h>
 
 #include "stores/sql/session.h"
 

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include <semel/finish.h>
-#include <semel/held_messages.h>
+#include <semel/spi/finish.h>
+#include <semel/spi/held_messages.h>
 
 #include "stores/sql/held_arrivals.h"
 #include "stores/sql/held_content.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include <semel/finish.h>
+#include <semel/spi/finish.h>
 
 #include "stores/sql/numbers.h"
 #include "stores/sql/statements.h"

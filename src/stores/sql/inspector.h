@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include <semel/admin/records.h>
 #include <semel/environment.h>
-#include <semel/records.h>
 
 #include "stores/sql/verify.h"
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include <semel/live_checks.h>
+#include <semel/spi/live_checks.h>
 
 #include "stores/sql/database.h"
 #include "stores/sql/facts.h"

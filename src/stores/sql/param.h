@@ -7,11 +7,11 @@
 #include <optional>
 #include <string_view>
 
+#include <semel/admin/records.h>
 #include <semel/bytes.h>
-#include <semel/delivery.h>
 #include <semel/key.h>
-#include <semel/lease.h>
-#include <semel/records.h>
+#include <semel/spi/delivery.h>
+#include <semel/spi/lease.h>
 
 namespace semel::sql {
 

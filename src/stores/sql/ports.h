@@ -5,7 +5,7 @@
 #include <memory>
 
 #include <semel/environment.h>
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 #include "stores/sql/audit.h"
 #include "stores/sql/batch_finish.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include <semel/run_markers.h>
+#include <semel/spi/run_markers.h>
 
 #include "stores/sql/database.h"
 

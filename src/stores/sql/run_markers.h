@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include <semel/run_markers.h>
+#include <semel/spi/run_markers.h>
 
 #include "stores/sql/database.h"
 

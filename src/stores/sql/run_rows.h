@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include <semel/run_markers.h>
+#include <semel/spi/run_markers.h>
 
 #include "stores/sql/statements.h"
 

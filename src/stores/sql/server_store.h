@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include <semel/store.h>
-#include <semel/unit_of_work.h>
+#include <semel/spi/store.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "stores/sql/attach.h"
 #include "stores/sql/borrowed_store.h"

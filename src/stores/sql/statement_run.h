@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <semel/unit_of_work.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "stores/sql/handler_wire.h"
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include <semel/steps.h>
+#include <semel/spi/step_store.h>
 
 #include "stores/sql/statements.h"
 

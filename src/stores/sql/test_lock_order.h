@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 #include "stores/sql/batch_finish.h"
 #include "stores/sql/dead_letters.h"

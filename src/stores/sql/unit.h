@@ -4,7 +4,7 @@
 #include <memory>
 
 #include <semel/environment.h>
-#include <semel/unit_of_work.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "stores/sql/batch_finish.h"
 #include "stores/sql/core.h"

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 
 #include "stores/sql/database.h"
 

@@ -219,8 +219,8 @@ Result<std::unique_ptr<Store>> borrow_store(sqlite3* connection, bool create_tab
 
 namespace semel {
 
-Result<std::unique_ptr<Store>> borrow_sqlite(sqlite3* connection, bool create_tables) {
-  return sqlite::borrow_store(connection, create_tables, nullptr);
+Result<std::unique_ptr<Store>> borrow_sqlite(sqlite3* connection, SqliteBorrow options) {
+  return sqlite::borrow_store(connection, options.create_tables, nullptr);
 }
 
 }  // namespace semel

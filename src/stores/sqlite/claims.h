@@ -5,8 +5,8 @@
 #include <vector>
 
 #include <semel/environment.h>
-#include <semel/store.h>
-#include <semel/unit_of_work.h>
+#include <semel/spi/store.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "stores/sqlite/finisher.h"
 #include "stores/sqlite/tables.h"

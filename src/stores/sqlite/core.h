@@ -4,10 +4,10 @@
 #include <memory>
 #include <string>
 
-#include <semel/held_messages.h>
-#include <semel/records.h>
+#include <semel/admin/records.h>
+#include <semel/spi/held_messages.h>
+#include <semel/spi/unit_of_work.h>
 #include <semel/sqlite.h>
-#include <semel/unit_of_work.h>
 
 #include "stores/sqlite/housekeeper.h"
 #include "stores/sqlite/instances.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include <semel/finish.h>
+#include <semel/spi/finish.h>
 
 #include "stores/sqlite/writer.h"
 #include "system/mutex.h"

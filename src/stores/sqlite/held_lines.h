@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include <semel/delivery.h>
-#include <semel/records.h>
+#include <semel/admin/records.h>
+#include <semel/spi/delivery.h>
 
 #include "stores/sqlite/prepared.h"
 

@@ -14,8 +14,8 @@
 #include <optional>
 #include <vector>
 
-#include <semel/finish.h>
-#include <semel/held_messages.h>
+#include <semel/spi/finish.h>
+#include <semel/spi/held_messages.h>
 
 #include "stores/sql/held_content.h"
 #include "stores/sqlite/held_lines.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include <semel/unit_of_work.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "stores/sqlite/connection.h"
 #include "stores/sqlite/handler_statements.h"

@@ -7,10 +7,10 @@
 #include <optional>
 #include <string>
 
+#include <semel/admin/records.h>
 #include <semel/bytes.h>
 #include <semel/key.h>
-#include <semel/lease.h>
-#include <semel/records.h>
+#include <semel/spi/lease.h>
 
 #include "stores/sql/answer.h"
 #include "stores/sql/param.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 #include "stores/sqlite/core.h"
 

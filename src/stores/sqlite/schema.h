@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 
 #include "stores/sqlite/connection.h"
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include <semel/unit_of_work.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "stores/sqlite/handler_statements.h"
 #include "stores/sqlite/prepared.h"

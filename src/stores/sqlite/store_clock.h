@@ -4,8 +4,8 @@
 #include <atomic>
 #include <chrono>
 
+#include <semel/admin/records.h>
 #include <semel/environment.h>
-#include <semel/records.h>
 
 namespace semel::sqlite {
 

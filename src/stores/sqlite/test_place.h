@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include <semel/held_messages.h>
-#include <semel/records.h>
-#include <semel/run_markers.h>
+#include <semel/admin/records.h>
+#include <semel/spi/held_messages.h>
+#include <semel/spi/run_markers.h>
+#include <semel/spi/unit_of_work.h>
 #include <semel/sqlite.h>
-#include <semel/unit_of_work.h>
 
 #include "stores/sqlite/store.h"
 #include "tests/support/builders.h"

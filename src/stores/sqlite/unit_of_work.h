@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include <semel/unit_of_work.h>
+#include <semel/spi/unit_of_work.h>
 
 #include "stores/sqlite/claims.h"
 #include "stores/sqlite/statement_run.h"

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include <semel/records.h>
+#include <semel/admin/records.h>
 
 #include "stores/sqlite/tables.h"
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 namespace semel::conformance {
 

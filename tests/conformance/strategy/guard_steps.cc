@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <semel/claim.h>
+#include <semel/admin/records.h>
 #include <semel/environment.h>
 #include <semel/guard.h>
 #include <semel/reason.h>
-#include <semel/records.h>
+#include <semel/spi/claim.h>
 
 #include <stdexcept>
 #include <string>

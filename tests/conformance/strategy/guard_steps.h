@@ -5,7 +5,7 @@
 #include <memory>
 
 #include <semel/front.h>
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 namespace semel::conformance {
 

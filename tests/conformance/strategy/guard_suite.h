@@ -11,7 +11,7 @@
 
 #include <semel/error.h>
 #include <semel/guard.h>
-#include <semel/store.h>
+#include <semel/spi/store.h>
 
 namespace semel::conformance {
 

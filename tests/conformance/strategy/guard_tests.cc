@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include <semel/admin/records.h>
 #include <semel/memory.h>
-#include <semel/records.h>
 #include <semel/sqlite.h>
 
 #include "tests/conformance/strategy/guard_batches.h"
@@ -59,7 +59,7 @@ class GuardOnSqlite : public ::testing::Test {
   }
   // The tables are there, and a transaction of the caller's is open.
   std::unique_ptr<Store> borrowed() {
-    auto store = borrow_sqlite(connection_, true);
+    auto store = borrow_sqlite(connection_, {.create_tables = true});
     EXPECT_TRUE(store) << store.error().message;
     return *std::move(store);
   }

@@ -20,9 +20,9 @@
 #include <vector>
 
 #include <semel/spi/record_machine.h>
-#include <semel/steps.h>
-#include <semel/store.h>
-#include <semel/unit_of_work.h>
+#include <semel/spi/step_store.h>
+#include <semel/spi/store.h>
+#include <semel/spi/unit_of_work.h>
 
 namespace semel::strategies {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <semel/strategy.h>
+#include <semel/spi/strategy.h>
 
 #include "core/sequencer.h"
 #include "strategies/strategies.h"

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include <semel/bytes.h>
-#include <semel/delivery.h>
 #include <semel/held_message.h>
-#include <semel/lease.h>
 #include <semel/message.h>
+#include <semel/spi/delivery.h>
+#include <semel/spi/lease.h>
 
 namespace semel {
 

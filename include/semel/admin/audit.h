@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include <semel/lease.h>
-#include <semel/records.h>
+#include <semel/admin/records.h>
 #include <semel/result.h>
+#include <semel/spi/lease.h>
 
 namespace semel {
 

@@ -18,10 +18,10 @@
 #include <string_view>
 #include <vector>
 
-#include <semel/claim.h>
-#include <semel/finish.h>
 #include <semel/message.h>
 #include <semel/result.h>
+#include <semel/spi/claim.h>
+#include <semel/spi/finish.h>
 
 namespace semel {
 

@@ -17,9 +17,9 @@
 #include <optional>
 #include <span>
 
-#include <semel/delivery.h>
-#include <semel/lease.h>
 #include <semel/outcome.h>
+#include <semel/spi/delivery.h>
+#include <semel/spi/lease.h>
 
 namespace semel {
 

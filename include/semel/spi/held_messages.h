@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include <semel/delivery.h>
 #include <semel/held_message.h>
 #include <semel/result.h>
+#include <semel/spi/delivery.h>
 
 namespace semel {
 

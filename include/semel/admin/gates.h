@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include <semel/admin/records.h>
 #include <semel/key.h>
-#include <semel/records.h>
 #include <semel/result.h>
 
 namespace semel {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <semel/result.h>
+#include <semel/spi/store.h>
 #include <semel/statement.h>
-#include <semel/store.h>
 
 namespace semel {
 

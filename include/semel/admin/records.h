@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include <semel/lease.h>
 #include <semel/message.h>
 #include <semel/result.h>
+#include <semel/spi/lease.h>
 
 namespace semel {
 

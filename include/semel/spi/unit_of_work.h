@@ -16,10 +16,10 @@
 #include <string_view>
 #include <vector>
 
-#include <semel/claim.h>
-#include <semel/finish.h>
+#include <semel/spi/claim.h>
+#include <semel/spi/finish.h>
+#include <semel/spi/store.h>
 #include <semel/statement.h>
-#include <semel/store.h>
 
 namespace semel {
 

@@ -10,7 +10,7 @@
 
 #include <semel/bytes.h>
 #include <semel/key.h>
-#include <semel/lease.h>
+#include <semel/spi/lease.h>
 
 namespace semel {
 

@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include <semel/delivery.h>
 #include <semel/result.h>
+#include <semel/spi/delivery.h>
 
 namespace semel {
 
