@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <exception>
 #include <functional>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <semel/environment.h>
@@ -171,6 +173,36 @@ TEST(Deliver, AReceiverThatHonoursKeysIsEnoughOutside) {
       payments(), {.outside = {&orders}});
   EXPECT_TRUE(report) << report;
   EXPECT_GT(report.pauses, 10U);
+}
+
+// Takes a charge back where the handler fails.
+class ChargeGuard {
+ public:
+  ChargeGuard(Outside& refunds, std::string key) : refunds_(refunds), key_(std::move(key)) {}
+  ~ChargeGuard() {
+    if (std::uncaught_exceptions() > before_) refunds_.add_once(key_);
+  }
+  ChargeGuard(const ChargeGuard&) = delete;
+  ChargeGuard& operator=(const ChargeGuard&) = delete;
+
+ private:
+  Outside& refunds_;
+  const std::string key_;
+  const int before_ = std::uncaught_exceptions();
+};
+
+TEST(Deliver, ACrashWhileAnExceptionPassesEndsTheProcessToo) {
+  Outside charges("charges"), refunds("refunds");
+  const Report report = deliver(
+      [&](const Message& message) {
+        const ChargeGuard guard(refunds, message.key().text);
+        charges.add_once(message.key().text);
+        if (refunds.count(message.key().text) == 0) throw std::runtime_error("declined");
+        return done();
+      },
+      payments(), {.outside = {&charges, &refunds}});
+  EXPECT_TRUE(report) << report;
+  EXPECT_GT(report.crashes, 10U);
 }
 
 TEST(Deliver, FindsAHandlerThatDependsOnTheOrder) {

@@ -1,5 +1,7 @@
 #include <semel/testing/outside.h>
 
+#include <exception>
+
 #include "testing/handler_life.h"
 
 namespace semel::testkit {
@@ -12,6 +14,14 @@ constexpr std::string_view kOutsideAfter = "outside.after";
 // The process whose handler runs on this thread; null: none.
 thread_local Life* life_of_handler = nullptr;
 
+// False: the process has ended, and nothing more may happen. While an exception passes through the
+// handler that cannot be thrown: a second one would end the program.
+bool goes_on(std::string_view name) {
+  if (life_of_handler == nullptr || life_of_handler->pass(name)) return true;
+  if (std::uncaught_exceptions() == 0) throw Ended{};
+  return false;
+}
+
 }  // namespace
 
 HandlerLife::HandlerLife(Life& life) noexcept : before_(life_of_handler) {
@@ -19,18 +29,16 @@ HandlerLife::HandlerLife(Life& life) noexcept : before_(life_of_handler) {
 }
 HandlerLife::~HandlerLife() { life_of_handler = before_; }
 
-void point(std::string_view name) {
-  if (life_of_handler != nullptr && !life_of_handler->pass(name)) throw Ended{};
-}
+void point(std::string_view name) { (void)goes_on(name); }
 
 void Outside::add(const std::string& effect) {
-  point(kOutsideBefore);
+  if (!goes_on(kOutsideBefore)) return;
   ++effects_[effect];
   point(kOutsideAfter);
 }
 
 bool Outside::add_once(const std::string& effect) {
-  point(kOutsideBefore);
+  if (!goes_on(kOutsideBefore)) return false;
   const bool made = effects_.emplace(effect, 1).second;
   point(kOutsideAfter);
   return made;

@@ -8,7 +8,9 @@
 //   };
 //
 // `deliver` (deliver.h) may end the simulated process before and after each call, or pause it
-// there.
+// there. It ends by an exception: no call may stand in a function that is noexcept, as destructors
+// are, but for a destructor that runs while another exception passes. There the process ends
+// without one, and what is called after it has no effect.
 #pragma once
 
 #include <cstddef>
