@@ -313,6 +313,12 @@ class Checks(unittest.TestCase):
         self.refused(lint.lint, "BadName", src__core__a_cc=same + "int a() { return same(); }\n",
                      src__core__b_cc=same + "int BadName() { return same(); }\n")
 
+    def test_lint_at_night(self):
+        copies = "#include <string>\nnamespace semel {\nvoid f(std::string) {}\n}  // namespace semel\n"
+        with unittest.mock.patch.dict(os.environ, {"SEMEL_NIGHTLY": "1"}):
+            self.refused(lint.lint, lint.AT_NIGHT, src__core__a_cc=copies)
+            self.fine(lint.lint, src__compose__absent__a_cc=copies, src__core__a_absent_cc=copies)
+
     def stale(self, how="", **files):
         """The files that have not passed yet. Afterwards all of them have."""
         tree = self.tree(**files)
