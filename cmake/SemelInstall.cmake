@@ -49,6 +49,6 @@ endif()
 # The pages, and the example of the one for writers of stores, who may have nothing but the package. Their folders
 # are those of the repository, so that the links between them lead somewhere.
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN site EXCLUDE)
 install(DIRECTORY examples/directory-store DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples USE_SOURCE_PERMISSIONS
         PATTERN build EXCLUDE PATTERN records EXCLUDE PATTERN conformance.txt EXCLUDE)

@@ -1,8 +1,13 @@
 """What the pages show is what the tests run."""
 
+import pathlib
 import re
+import sys
 
 from tree import Finding
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "docs" / "site"))
+import navigation as site  # noqa: E402
 
 # A block of these languages says in a comment before it which file it comes from, and is a part of
 # that file: <!-- examples/payments-sql/semel.yaml -->
@@ -56,3 +61,35 @@ def docs(tree):
                     yield Finding(path, line, f"the link to {target} leads nowhere")
     if "README.md" in tree.paths and (lines := tree.text("README.md").count("\n")) > 180:
         yield Finding("README.md", lines, f"{lines} lines: 180 at most")
+
+
+def navigation(tree):
+    """Each page below docs/ is in docs/README.md, which is the navigation of the site, and what is named there is."""
+    if site.NAVIGATION not in tree.paths:
+        return
+    named = site.pages(tree.text(site.NAVIGATION))
+    for path in sorted(named):
+        if path not in tree.paths:
+            yield Finding(site.NAVIGATION, 1, f"{path} is not there")
+    for path in tree.paths:
+        if path.startswith("docs/") and path.endswith(".md") and path not in named | {site.NAVIGATION}:
+            yield Finding(path, 1, f"is not in {site.NAVIGATION}: it has a line or a place in a group there")
+
+
+# As they would stand in another language: an English sentence begins with its subject.
+_BEGINS = re.compile(
+    r"(?:^|(?<=[.!?]) +|(?<=[.!?])\n *|^- |^\d+\. )(?P<word>Of|Who|Whose|What|Those|Whatever|Whoever)\b"
+    r"(?P<rest>(?:[^.!?]|\.(?=\w))*[.!?:])", re.MULTILINE)
+
+
+def sentences(tree):
+    """A sentence of the docs begins with what it is about. Headings, tables and questions are free."""
+    for path in tree.paths:
+        if path != "README.md" and not (path.startswith("docs/") and path.endswith(".md")):
+            continue
+        text = re.sub(r"^(?:```.*?^```$|[|#][^\n]*)", lambda m: "\n" * m[0].count("\n"), tree.text(path),
+                      flags=re.DOTALL | re.MULTILINE)
+        for match in _BEGINS.finditer(text):
+            if not match["rest"].endswith("?"):
+                yield Finding(path, text.count("\n", 0, match.start("word")) + 1,
+                              f"a sentence that begins with \"{match['word']}\": begin with its subject")

@@ -11,8 +11,11 @@ import time
 import unittest
 import unittest.mock
 
-import docs
+import docs  # which finds the modules of docs/site
+import comments as reference_comments
+import links
 import lint
+import pages
 import passed
 import results
 import rooms
@@ -151,6 +154,50 @@ class Checks(unittest.TestCase):
         self.refused(docs.docs, "without", docs__a_md="```cpp\nint x;\n```\n")
         self.refused(docs.docs, "leads nowhere", docs__a_md="See [it](nothing.md).\n")
         self.refused(docs.docs, "180 at most", README_md="x\n" * 181)
+
+    def test_navigation(self):
+        nav = "# D\n\n## A\n\n- [B](b.md): as [c](c.md)\n- More: [D](d/d.md),\n  [E](../e.md)\n"
+        self.fine(docs.navigation, docs__README_md=nav, docs__b_md="", docs__d__d_md="", e_md="", f_md="")
+        self.refused(docs.navigation, "docs/f.md:1: is not in docs/README.md", docs__README_md=nav, docs__b_md="",
+                     docs__d__d_md="", e_md="", docs__f_md="")
+        self.refused(docs.navigation, "docs/d/d.md is not there", docs__README_md=nav, docs__b_md="", e_md="")
+        self.assertEqual(docs.site.sections(nav), [("A", [(None, "B", "docs/b.md"), ("More", "D", "docs/d/d.md"),
+                                                          ("More", "E", "e.md")])])
+
+    def test_sentences(self):
+        self.refused(docs.sentences, 'docs/a.md:2: a sentence that begins with "What"', docs__a_md="One.\nWhat waits, waits.\n")
+        self.refused(docs.sentences, '"Of"', README_md="- Of several, the first.\n")
+        self.refused(docs.sentences, '"Who"', README_md="One. Who waits\nis late.\n")
+        self.fine(docs.sentences, README_md="## What it is\n\nWhat is it? This, and what it does.\n\n| What it is |\n|---|\n",
+                  docs__a_md="```\nWhat waits.\n```\n", src__a_md="What waits.\n")
+
+    def test_links_of_the_site(self):
+        page = '<h1 id="a">A</h1><a href="{}">b</a>'
+        self.tree(index_html=page.format("b/c.html#b"), b__c_html='<p id="b"><a href="../index.html#a">')
+        self.assertEqual(links.broken(self.root), [])
+        for link, said in (("b/d.html", "leads nowhere"), ("b/c.html#c", "no such anchor"), ("#b", "no such anchor"),
+                           ("b/", "leads nowhere")):
+            self.tree(index_html=page.format(link))
+            (found,) = links.broken(self.root)
+            self.assertEqual(found, f"index.html: {link} {said}".replace("no such", "has no such"))
+        self.assertEqual(links.broken(self.root, skip="index.html"), [])
+
+    def test_comments_for_the_reference(self):
+        header = "// A.\n//\n//   f();\n#include <a>  // as b\n// Of f.\nint f();  // One,\n          // two.\n  // Of g.\n"
+        self.assertEqual(reference_comments.converted(header),
+                         "/// @file\n/// A.\n///\n///     f();\n#include <a>  // as b\n/// Of f.\n"
+                         "int f();  ///< One,\n          ///< two.\n  /// Of g.\n")
+
+    def test_pages_of_the_site(self):
+        self.tree(README_md="One\n- [two](a/)\n\n```\n[kept](a/)\n```\n", a__README_md="[b](b.yaml#c)\n",
+                  a__b_yaml="c: 1\n")
+        subprocess.run(["git", "init", "-q", self.root], check=True)
+        site = self.root / "staged"
+        pages.stage(self.root, site)
+        self.assertEqual((site / "README.md").read_text(),
+                         "One\n\n- [two](a/README.md)\n\n```\n[kept](a/)\n```\n")
+        self.assertEqual((site / "a/README.md").read_text(), "[b](b.yaml.md#c)\n")
+        self.assertIn("c: 1", (site / "a/b.yaml.md").read_text())
 
     def test_cited_files(self):
         self.refused(truth.cited_files, "b.h is not there", src__core__a_h="// As b.h says.\n")

@@ -26,6 +26,8 @@ CHECKS = {
     "shell": style.shell,
     "headers": style.headers,
     "docs": docs.docs,
+    "navigation": docs.navigation,
+    "sentences": docs.sentences,
     "cited_files": truth.cited_files,
     "cited_names": truth.cited_names,
     "cited_rules": truth.cited_rules,
