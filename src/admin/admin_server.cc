@@ -1,6 +1,7 @@
 #include "admin/admin_server.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -9,9 +10,11 @@
 #include "admin/http_server.h"
 #include "admin/page_parts.h"
 #include "admin/pages.h"
+#include "admin/pinned_sources.h"
 #include "admin/problem.h"
 #include "base/ascii.h"
 #include "base/text_encoding.h"
+#include "system/mutex.h"
 
 namespace semel::admin {
 
@@ -99,27 +102,56 @@ HttpReply as_page(HttpReply reply, bool has_form) {
   return reply;
 }
 
+using Tokens = std::vector<AdminOptions::Token>;
+
+std::optional<Caller> caller_of(const HttpRequest& request, const Tokens& tokens) {
+  if (tokens.empty()) return Caller{};
+  const auto secret = token_of(request.header("Authorization").value_or(""));
+  if (!secret) return std::nullopt;
+  const auto found = std::ranges::find_if(
+      tokens, [&](const AdminOptions::Token& token) { return same_secret(*secret, token.secret); });
+  if (found == tokens.end()) return std::nullopt;
+  return Caller{found->name, found->role};
+}
+
+bool names_another_host(const HttpRequest& request, const Tokens& tokens) {
+  return tokens.empty() && !names_this_machine(request.header("Host").value_or("localhost"));
+}
+
 class MonitoringServer final : public AdminServer {
  public:
   MonitoringServer(AdminOptions options, AdminSources sources)
-      : options_(std::move(options)),
+      : listen_(std::move(options.listen)),
+        tls_(std::move(options.tls)),
+        tokens_(std::make_shared<const Tokens>(std::move(options.tokens))),
         sources_(std::move(sources)),
         api_(Api::create(sources_.api)) {}
 
   Result<void> start() {
-    auto server = HttpServer::open({.listen = options_.listen, .tls = options_.tls},
+    auto server = HttpServer::open({.listen = listen_, .tls = tls_},
                                    [this](const HttpRequest& request) { return answer(request); });
     if (!server) return failure(std::move(server.error()));
     server_ = std::move(*server);
     return {};
   }
   std::uint16_t port() const noexcept override { return server_->port(); }
+  void set_tokens(Tokens tokens) override SEMEL_EXCLUDES(tokens_mutex_) {
+    auto next = std::make_shared<const Tokens>(std::move(tokens));
+    const system::MutexLock lock(tokens_mutex_);
+    tokens_ = std::move(next);
+  }
 
  private:
+  std::shared_ptr<const Tokens> tokens() const SEMEL_EXCLUDES(tokens_mutex_) {
+    const system::MutexLock lock(tokens_mutex_);
+    return tokens_;
+  }
+  // A request is judged by one set of tokens, also where a reload brings another meanwhile.
   HttpReply answer(const HttpRequest& request) {
-    if (Api::owns(request.path)) return to_api(request);
-    if (auto page = to_page(request)) return *std::move(page);
-    return guarded(route(request));
+    const auto tokens = this->tokens();
+    if (Api::owns(request.path)) return to_api(request, *tokens);
+    if (auto page = to_page(request, *tokens)) return *std::move(page);
+    return guarded(route(request, *tokens));
   }
   // Nothing of it is kept by a browser, or taken for what it is not.
   static HttpResponse guarded(HttpResponse response) {
@@ -128,43 +160,26 @@ class MonitoringServer final : public AdminServer {
     return response;
   }
   static HttpReply guarded(HttpReply reply);
-  HttpReply to_api(const HttpRequest& request);
-  std::optional<HttpReply> to_page(const HttpRequest& request);
-  HttpResponse route(const HttpRequest& request) const;
+  HttpReply to_api(const HttpRequest& request, const Tokens& tokens);
+  std::optional<HttpReply> to_page(const HttpRequest& request, const Tokens& tokens);
+  HttpResponse route(const HttpRequest& request, const Tokens& tokens) const;
   HttpResponse metrics(const HttpRequest& request) const;
-  HttpResponse health(const HttpRequest& request) const;
-  HttpResponse page(const HttpRequest& request) const;
-  std::optional<Caller> caller_of(const HttpRequest& request) const;
-  bool is_authorized(const HttpRequest& request) const { return caller_of(request).has_value(); }
-  bool names_another_host(const HttpRequest& request) const;
+  HttpResponse health(const HttpRequest& request, bool is_authorized) const;
 
-  const AdminOptions options_;
+  const ListenAddress listen_;
+  const std::optional<HttpTls> tls_;
+  mutable system::Mutex tokens_mutex_;
+  std::shared_ptr<const Tokens> tokens_ SEMEL_GUARDED_BY(tokens_mutex_);
   const AdminSources sources_;
   std::unique_ptr<Api> api_;
   std::unique_ptr<HttpServer> server_;
 };
 
-std::optional<Caller> MonitoringServer::caller_of(const HttpRequest& request) const {
-  if (options_.tokens.empty()) return Caller{};
-  const auto secret = token_of(request.header("Authorization").value_or(""));
-  if (!secret) return std::nullopt;
-  const auto found = std::ranges::find_if(options_.tokens, [&](const AdminOptions::Token& token) {
-    return same_secret(*secret, token.secret);
-  });
-  if (found == options_.tokens.end()) return std::nullopt;
-  return Caller{found->name, found->role};
-}
-
-bool MonitoringServer::names_another_host(const HttpRequest& request) const {
-  return options_.tokens.empty() &&
-         !names_this_machine(request.header("Host").value_or("localhost"));
-}
-
-HttpReply MonitoringServer::to_api(const HttpRequest& request) {
-  if (names_another_host(request)) {
+HttpReply MonitoringServer::to_api(const HttpRequest& request, const Tokens& tokens) {
+  if (names_another_host(request, tokens)) {
     return guarded(problem(403, {ErrorKind::kRejected, "R346", kOtherHost, {}}));
   }
-  return guarded(api_->answer(request, caller_of(request)));
+  return guarded(api_->answer(request, caller_of(request, tokens)));
 }
 
 HttpReply MonitoringServer::guarded(HttpReply reply) {
@@ -177,12 +192,13 @@ HttpReply MonitoringServer::guarded(HttpReply reply) {
 }
 
 // Pages that ask the store; nullopt: another path, or a request that route() refuses.
-std::optional<HttpReply> MonitoringServer::to_page(const HttpRequest& request) {
+std::optional<HttpReply> MonitoringServer::to_page(const HttpRequest& request,
+                                                   const Tokens& tokens) {
   if (request.method != "GET" && request.method != "HEAD") return std::nullopt;
-  if (names_another_host(request)) return std::nullopt;
+  if (names_another_host(request, tokens)) return std::nullopt;
   const Page* const found = find_page(request.path);
   if (found == nullptr) return std::nullopt;
-  const auto caller = caller_of(request);
+  const auto caller = caller_of(request, tokens);
   if (!caller) return guarded(unauthorized(kBasic));
   // A link of another site may be followed; an image of one asks nothing.
   const std::string_view site = request.header("Sec-Fetch-Site").value_or("none");
@@ -194,34 +210,40 @@ std::optional<HttpReply> MonitoringServer::to_page(const HttpRequest& request) {
   if (auto refused = api_->refusal_of_rate(*caller)) {
     return guarded(as_page(page::readable(*std::move(refused))));
   }
-  return guarded(as_page(page_reply(*found, request, *caller, sources_.api), found->has_form));
+  const auto sources = pinned(sources_.api);
+  auto reply = page_reply(*found, request, *caller, sources->sources);
+  return holding(guarded(as_page(std::move(reply), found->has_form)), sources);
 }
 
-HttpResponse MonitoringServer::route(const HttpRequest& request) const {
+HttpResponse MonitoringServer::route(const HttpRequest& request, const Tokens& tokens) const {
   if (request.method != "GET" && request.method != "HEAD") {
     HttpResponse refused = text_response(405, "only GET and HEAD\n");
     refused.headers.emplace_back("Allow", "GET, HEAD");
     return refused;
   }
-  if (names_another_host(request)) return text_response(403, std::string(kOtherHost) + "\n");
-  if (request.path == "/") return page(request);
+  if (names_another_host(request, tokens)) {
+    return text_response(403, std::string(kOtherHost) + "\n");
+  }
+  const bool is_authorized = caller_of(request, tokens).has_value();
+  if (request.path == "/") {
+    if (!is_authorized) return unauthorized(kBasic);
+    return as_page({200, kHtml, overview_page(sources_.api.overview()), {}});
+  }
   if (request.path == "/style.css") return {200, kCss, std::string(page_style()), {}};
   if (request.path == "/page.js") return {200, kJavaScript, std::string(page_script()), {}};
   if (request.path == "/act.js") return {200, kJavaScript, std::string(page::act_script()), {}};
   if (request.path == "/keys.js") return {200, kJavaScript, std::string(page::keys_script()), {}};
-  if (request.path == "/metrics") return metrics(request);
+  if (request.path == "/metrics") {
+    return is_authorized ? metrics(request) : unauthorized(kBearer);
+  }
   if (request.path == "/livez") return text_response(200, "alive\n");
-  if (request.path == "/readyz" || request.path == "/startupz") return health(request);
+  if (request.path == "/readyz" || request.path == "/startupz") {
+    return health(request, is_authorized);
+  }
   return text_response(404, kPaths);
 }
 
-HttpResponse MonitoringServer::page(const HttpRequest& request) const {
-  if (!is_authorized(request)) return unauthorized(kBasic);
-  return as_page({200, kHtml, overview_page(sources_.api.overview()), {}});
-}
-
 HttpResponse MonitoringServer::metrics(const HttpRequest& request) const {
-  if (!is_authorized(request)) return unauthorized(kBearer);
   const std::string_view accept = request.header("Accept").value_or("");
   const auto format = accept.find("application/openmetrics-text") != std::string_view::npos
                           ? MetricsFormat::kOpenMetrics
@@ -229,12 +251,12 @@ HttpResponse MonitoringServer::metrics(const HttpRequest& request) const {
   return {200, std::string(content_type(format)), sources_.metrics(format), {}};
 }
 
-HttpResponse MonitoringServer::health(const HttpRequest& request) const {
+HttpResponse MonitoringServer::health(const HttpRequest& request, bool is_authorized) const {
   const Readiness now = sources_.api.readiness();
   const bool well =
       request.path == "/startupz" ? now.phase != Readiness::Phase::kStarting : now.ready();
   const int status = well ? 200 : 503;
-  if (!is_authorized(request)) return text_response(status, std::string(now.word()) + "\n");
+  if (!is_authorized) return text_response(status, std::string(now.word()) + "\n");
   return {status, kJson, now.json(), {}};
 }
 

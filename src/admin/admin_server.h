@@ -47,6 +47,8 @@ class AdminServer {
   virtual ~AdminServer() = default;
 
   virtual std::uint16_t port() const noexcept = 0;
+  // The tokens of every request that comes after it. From any thread.
+  virtual void set_tokens(std::vector<AdminOptions::Token> tokens) = 0;
 };
 
 }  // namespace semel::admin

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "admin/api_route.h"
+#include "admin/pinned_sources.h"
 #include "admin/problem.h"
 #include "admin/rate_limit.h"
 #include "base/ascii.h"
@@ -109,7 +110,7 @@ class RoutedApi final : public Api {
 
  private:
   HttpReply run(const ApiRoute& route, ApiCall call);
-  HttpResponse run_alone(const ApiRoute& route, const ApiCall& call);
+  HttpResponse run_alone(const ApiRoute& route, const ApiCall& call, const ApiSources& sources);
 
   const ApiSources sources_;
   RateLimit rate_{kRequestsPerSecond, kBurst};
@@ -149,10 +150,12 @@ HttpReply RoutedApi::answer(const HttpRequest& request, const std::optional<Call
 }
 
 HttpReply RoutedApi::run(const ApiRoute& route, ApiCall call) {
-  if (route.runs == Runs::kAtOnce) return route.run(call, sources_);
+  auto sources = pinned(sources_);
+  if (route.runs == Runs::kAtOnce) return route.run(call, sources->sources);
   HttpTask task;
-  task.run = [this, &route, call = std::move(call)] {
-    return route.runs == Runs::kAlone ? run_alone(route, call) : route.run(call, sources_);
+  task.run = [this, &route, call = std::move(call), sources = std::move(sources)] {
+    return route.runs == Runs::kAlone ? run_alone(route, call, sources->sources)
+                                      : route.run(call, sources->sources);
   };
   task.patience = route.patience;
   task.refused = not_begun();
@@ -160,13 +163,14 @@ HttpReply RoutedApi::run(const ApiRoute& route, ApiCall call) {
   return task;
 }
 
-HttpResponse RoutedApi::run_alone(const ApiRoute& route, const ApiCall& call) {
+HttpResponse RoutedApi::run_alone(const ApiRoute& route, const ApiCall& call,
+                                  const ApiSources& sources) {
   if (one_runs_.exchange(true)) return runs_already(route);
   struct Release {
     std::atomic<bool>& runs;
     ~Release() { runs = false; }
   } const release{one_runs_};
-  return route.run(call, sources_);
+  return route.run(call, sources);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "admin/http_message.h"
 #include "admin/overview.h"
 #include "admin/readiness.h"
+#include "admin/reload.h"
 #include "config/config.h"
 #include "core/role.h"
 #include "telemetry/recent_deliveries.h"
@@ -34,7 +35,9 @@ struct Backlog {
 // Where the API looks. Called on several threads.
 struct ApiSources {
   const config::Config* config = nullptr;  // borrowed
-  std::string store_name;                  // as people name it: "sqlite ./semel.db"
+  // The newest one, where a reload may bring another: each request has one as `config`.
+  std::function<std::shared_ptr<const config::Config>()> current_config;
+  std::string store_name;  // as people name it: "sqlite ./semel.db"
   std::function<Overview()> overview;
   std::function<Readiness()> readiness;
   std::function<Backlog(std::string_view consumer)> backlog;
@@ -49,6 +52,12 @@ struct ApiSources {
   std::function<DuplicateAges(const std::string& consumer)> duplicate_ages;
   // Examines store and brokers; a JSON document.
   std::function<Result<std::string>(Store&)> doctor;
+  // Takes up the config as its file has it now, or, with `dry_run`, says what that would change.
+  std::function<Reloaded(bool dry_run)> reload;
+  std::function<ReloadState()> reload_state;
+  // Drains a consumer of this process, and begins it again. Errors: R343, R345, R358.
+  std::function<Result<DrainState>(const std::string& consumer)> drain;
+  std::function<Result<DrainState>(const std::string& consumer)> resume;
 };
 
 // The one who asks.

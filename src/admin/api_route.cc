@@ -54,6 +54,8 @@ constexpr QueryParameter kUnlockMembers[] = {
     {"as", "string",
      "What became of an effect that the record cannot know of: done, retry or dead. Needs the "
      "role admin."}};
+constexpr QueryParameter kReloadMembers[] = {kReasonMember,
+                                             {"dry_run", "boolean", "Only say what would change."}};
 constexpr QueryParameter kBulkMembers[] = {
     kReasonMember,
     {"rate", "string", "Not faster than this: 50/s, 3/m or 100/h."},
@@ -103,6 +105,15 @@ constexpr ApiRoute limited(ApiRoute route, std::string_view too_much) {
   return route;
 }
 
+// It asks brokers too.
+constexpr ApiRoute changing_run(ApiRoute route) {
+  route.begun = route.schema;
+  route.too_much =
+      "The config is wrong, and nothing was changed: `errors` has each with its place.";
+  route.patience = Api::kDoctorPatience;
+  return route;
+}
+
 constexpr ApiRoute kRoutes[] = {
     at_once(reading("/api/openapi.json", "openapi", "This document.", "", api::show_openapi)),
     reading("/api/v1/status", "showStatus",
@@ -121,8 +132,12 @@ constexpr ApiRoute kRoutes[] = {
             "Begin no message until it is resumed, in every process and after a restart too.",
             "consumer_gate", api::pause_consumer, Role::kOperator),
     writing("/api/v1/consumers/{name}/resume", "resumeConsumer",
-            "Go on: after a pause, or without waiting for the end of a break.", "consumer_gate",
-            api::resume_consumer, Role::kOperator),
+            "Go on: after a pause or a drain, or without waiting for the end of a break.",
+            "consumer_gate", api::resume_consumer, Role::kOperator),
+    writing("/api/v1/consumers/{name}/drain", "drainConsumer",
+            "Finish what this process has of it and receive nothing more, until it is resumed or "
+            "the process ends.",
+            "consumer_drain", api::drain_consumer, Role::kOperator),
     reading("/api/v1/consumers/{name}/records/{key}", "showRecord", "The record of a key.",
             "records", api::show_record),
     writing("/api/v1/consumers/{name}/records/{key}/unlock", "unlockRecord",
@@ -171,6 +186,13 @@ constexpr ApiRoute kRoutes[] = {
     at_once(reading("/api/v1/config", "showConfig",
                     "Every value in effect and where it comes from; secrets are not shown.",
                     "config", api::show_config, {}, Role::kAdmin)),
+    at_once(reading("/api/v1/reload", "showReload",
+                    "How the last reload ended, and which consumers it waits for still.",
+                    "reload_state", api::show_reload)),
+    changing_run(writing("/api/v1/reload", "reload",
+                         "Take up the config as its file has it now: what changed is drained and "
+                         "begun anew, the rest goes on.",
+                         "reload", api::reload, Role::kAdmin, kReloadMembers)),
     reading("/api/v1/audit", "listAudit", "What people did through the API, the newest first.",
             "audit", api::list_audit, kAuditParameters, Role::kAdmin),
 };

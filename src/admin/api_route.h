@@ -101,6 +101,9 @@ HttpResponse show_job(const ApiCall& call, const ApiSources& sources);
 HttpResponse pause_job(const ApiCall& call, const ApiSources& sources);
 HttpResponse resume_job(const ApiCall& call, const ApiSources& sources);
 HttpResponse cancel_job(const ApiCall& call, const ApiSources& sources);
+HttpResponse drain_consumer(const ApiCall& call, const ApiSources& sources);
+HttpResponse reload(const ApiCall& call, const ApiSources& sources);
+HttpResponse show_reload(const ApiCall& call, const ApiSources& sources);
 HttpResponse list_audit(const ApiCall& call, const ApiSources& sources);
 }  // namespace api
 

@@ -35,6 +35,7 @@ namespace {
 constexpr std::size_t kNameShown = 80;
 constexpr std::size_t kAuditPage = 100;
 constexpr std::size_t kLargestAuditPage = 1'000;
+constexpr std::string_view kNoSuchThing = "R343";
 
 std::string error_text(const Error& error) {
   return error.code.empty() ? error.message : fmt::format("{}: {}", error.code, error.message);
@@ -52,6 +53,11 @@ ActEnd in_no_state(std::string message) {
           std::move(outcome)};
 }
 
+HttpResponse no_such_consumer(const std::string& name) {
+  return not_found(fmt::format("there is no consumer \"{}\"", operate::printable(name, kNameShown)),
+                   "GET /api/v1/consumers");
+}
+
 // The number of a consumer of the config, as the store has it.
 tl::expected<ConsumerNumber, HttpResponse> number_of(const operate::StoreAccess& access,
                                                      const std::string& name) {
@@ -60,9 +66,7 @@ tl::expected<ConsumerNumber, HttpResponse> number_of(const operate::StoreAccess&
     if (!number) return tl::unexpected(problem(number.error()));
     if (*number) return **number;
   }
-  return tl::unexpected(
-      not_found(fmt::format("there is no consumer \"{}\"", operate::printable(name, kNameShown)),
-                "GET /api/v1/consumers"));
+  return tl::unexpected(no_such_consumer(name));
 }
 
 ActEnd gate_end(const std::string& name, bool paused, bool changed) {
@@ -82,9 +86,28 @@ ActEnd pause(const operate::StoreAccess& access, const std::string& name, Consum
   return gate_end(name, true, !*before || (*before)->until);
 }
 
-ActEnd resume(const operate::StoreAccess& access, const std::string& name, ConsumerNumber number) {
-  const auto was_shut = access.facets.gates->resume(number);
-  return was_shut ? gate_end(name, false, *was_shut) : failed_act(was_shut.error());
+// First in this process, which may have drained one that the store does not know yet; then the
+// gate, where the store has one for it.
+ActEnd resume(const operate::StoreAccess& access, const ApiSources& sources,
+              const std::string& name) {
+  bool is_known = false;
+  bool changed = false;
+  if (sources.resume) {
+    const auto here = sources.resume(name);
+    if (!here && here.error().code != kNoSuchThing) return failed_act(here.error());
+    is_known = here.has_value();
+    changed = here && here->changed;
+  }
+  const auto number = access.facets.records->consumer(name);
+  if (!number) return failed_act(number.error());
+  if (!is_known && !*number)
+    return {no_such_consumer(name), "nothing done: there is no such consumer"};
+  if (*number) {
+    const auto was_shut = access.facets.gates->resume(**number);
+    if (!was_shut) return failed_act(was_shut.error());
+    changed = changed || *was_shut;
+  }
+  return gate_end(name, false, changed);
 }
 
 // The record that a path names, for `change`; 404 where there is none.
@@ -93,9 +116,7 @@ HttpResponse with_record(
     const std::function<HttpResponse(const operate::StoreAccess&, const RecordView&)>& change) {
   return with_store(sources, [&](const operate::StoreAccess& access) {
     if (access.config.find(call.path[0]) == nullptr) {
-      return not_found(
-          fmt::format("there is no consumer \"{}\"", operate::printable(call.path[0], kNameShown)),
-          "GET /api/v1/consumers");
+      return no_such_consumer(call.path[0]);
     }
     const auto found = operate::find_records(access, {call.path[0]}, call.path[1]);
     if (!found) return problem(found.error());
@@ -226,10 +247,10 @@ HttpResponse resume_consumer(const ApiCall& call, const ApiSources& sources) {
   const auto body = write_body(call);
   if (!body) return body.error();
   return with_store(sources, [&](const operate::StoreAccess& access) {
-    const auto number = number_of(access, call.path[0]);
-    if (!number) return number.error();
-    return audited(call, access, {"consumers.resume", call.path[0], body->reason},
-                   [&] { return resume(access, call.path[0], *number); });
+    const std::string& name = call.path[0];
+    if (access.config.find(name) == nullptr) return no_such_consumer(name);
+    return audited(call, access, {"consumers.resume", name, body->reason},
+                   [&] { return resume(access, sources, name); });
   });
 }
 

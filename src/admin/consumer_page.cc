@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -189,20 +190,23 @@ std::string sources_section(const std::string& name, const Readiness& readiness)
   return made + tables + "</section>\n";
 }
 
-std::string gate_section(const ApiCall& call, const ConsumerOverview& one) {
-  std::string made = "<section aria-labelledby=\"gate\"><h2 id=\"gate\">Pause and resume</h2>\n";
+std::string gate_section(const ApiCall& call, const ConsumerOverview& one,
+                         const config::ConsumerConfig& consumer) {
+  std::string made =
+      "<section aria-labelledby=\"gate\"><h2 id=\"gate\">Pause, drain and resume</h2>\n";
   if (!call.has(core::Role::kOperator)) {
     return made +
            "<p class=\"empty\">To pause it needs a token of <code>admin.auth.tokens</code> with "
            "the "
            "role <code>operator</code>.</p></section>\n";
   }
+  const bool drains = one.state == "draining" || one.state == "drained";
   const bool shut = one.state == "paused" || one.state == "breaker open";
   const std::string path = fmt::format("api/v1/consumers/{}/", page::escaped(one.name));
   made +=
       "<p class=\"with-script\" hidden><label>reason, for the audit log <input id=\"reason\" "
       "maxlength=\"1000\"></label></p>\n<p>";
-  if (shut) {
+  if (shut || drains) {
     made += page::button(path + "resume", "Resume", fmt::format("Let {} go on?", one.name));
   }
   if (one.state != "paused") {
@@ -211,9 +215,17 @@ std::string gate_section(const ApiCall& call, const ConsumerOverview& one) {
                                      "restart, until it is resumed.",
                                      one.name));
   }
+  // A message read from stdin is given back to nobody.
+  if (!drains && !std::holds_alternative<config::StdinSource>(consumer.source)) {
+    made += page::button(path + "drain", "Drain",
+                         fmt::format("Drain {}? This process finishes what it has of it and "
+                                     "receives nothing more, until it is resumed or restarted.",
+                                     one.name));
+  }
   return made +
-         "</p>\n<noscript><p>Without JavaScript: <code>semel consumers pause</code> and "
-         "<code>resume</code>, or the API with a token.</p></noscript></section>\n";
+         "</p>\n<noscript><p>Without JavaScript: <code>semel consumers pause</code>, "
+         "<code>drain</code> and <code>resume</code>, or the API with a token.</p></noscript>"
+         "</section>\n";
 }
 
 HttpResponse consumer_page(const ApiCall& call, const ApiSources& sources) {
@@ -226,10 +238,10 @@ HttpResponse consumer_page(const ApiCall& call, const ApiSources& sources) {
         fmt::format("there is no consumer \"{}\"", operate::printable(name, kNameOfPage)),
         "the overview has their names");
   }
-  const std::string main = now_section(*one) + deliveries_section(*one) +
-                           ages_section(*one, *config, sources) +
-                           guarantee_section(*one, *config, sources) +
-                           sources_section(name, sources.readiness()) + gate_section(call, *one);
+  const std::string main =
+      now_section(*one) + deliveries_section(*one) + ages_section(*one, *config, sources) +
+      guarantee_section(*one, *config, sources) + sources_section(name, sources.readiness()) +
+      gate_section(call, *one, *config);
   return page::html_answer(200, page::frame("consumer", main, page::Refreshes::kItself));
 }
 

@@ -108,6 +108,20 @@ TEST_F(ConsumerPageTest, OnlyWhatRoleAndStateAllowIsOffered) {
   EXPECT_TRUE(store_->facets().gates->state(number_).value());
 }
 
+TEST_F(ConsumerPageTest, ItIsDrainedAndResumed) {
+  const std::string path = "data-post=\"api/v1/consumers/payments/";
+  EXPECT_FALSE(shows(page(), path + "drain\"")) << "it reads stdin, which has no other copy";
+  config_.consumers[0].source = config::QueueSource();
+  EXPECT_TRUE(shows(page(), path + "drain\""));
+  EXPECT_FALSE(shows(page(Role::kRead), path + "drain\""));
+  for (const char* const state : {"draining", "drained"}) {
+    consumer().state = state;
+    EXPECT_FALSE(shows(page(), path + "drain\"")) << state;
+    EXPECT_TRUE(shows(page(), path + "resume\"")) << state;
+  }
+  EXPECT_EQ(post_as(Role::kOperator, "/api/v1/consumers/payments/drain").status, 200);
+}
+
 TEST_F(ConsumerPageTest, AStrategyWithoutRecordsHasNoAges) {
   config_.consumers[0].strategy = core::StrategyKind::kNatural;
   EXPECT_TRUE(shows(page(), "keeps no records: nothing is suppressed"));

@@ -48,7 +48,14 @@ std::string outcome_text(const JobView& view) {
 
 Jobs::Jobs(const config::Config& config, WithStore with_store,
            std::chrono::milliseconds between_tries)
-    : config_(config), with_store_(std::move(with_store)), between_tries_(between_tries) {}
+    : Jobs([shared = std::shared_ptr<const config::Config>(std::shared_ptr<void>(),
+                                                           &config)] { return shared; },
+           std::move(with_store), between_tries) {}
+
+Jobs::Jobs(CurrentConfig config, WithStore with_store, std::chrono::milliseconds between_tries)
+    : config_(std::move(config)),
+      with_store_(std::move(with_store)),
+      between_tries_(between_tries) {}
 
 Result<JobView> Jobs::begin(operate::LetterWork work, JobView about) {
   about.act = work.act;
@@ -150,7 +157,8 @@ Jobs::Part Jobs::step(operate::LetterJob& job) const {
   Part part;
   try {
     const bool there = with_store_([&](Store& store) {
-      const auto more = job.step({config_, store, store.facets()});
+      const auto config = config_();
+      const auto more = job.step({*config, store, store.facets()});
       if (more) {
         part.more = *more;
       } else {

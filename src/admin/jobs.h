@@ -64,6 +64,10 @@ class Jobs {
   // Calls its argument with the store; false: the run has none now.
   using WithStore = std::function<bool(const std::function<void(Store&)>&)>;
 
+  // Each part of a job sees the config that is the newest then.
+  using CurrentConfig = std::function<std::shared_ptr<const config::Config>()>;
+  Jobs(CurrentConfig config, WithStore with_store,
+       std::chrono::milliseconds between_tries = kBetweenTries);
   // Borrows the config.
   Jobs(const config::Config& config, WithStore with_store,
        std::chrono::milliseconds between_tries = kBetweenTries);
@@ -113,7 +117,7 @@ class Jobs {
   void write_end(const JobView& view) const noexcept;
   void forget_oldest() SEMEL_REQUIRES(mutex_);
 
-  const config::Config& config_;
+  const CurrentConfig config_;
   const WithStore with_store_;
   const std::chrono::milliseconds between_tries_;
   mutable system::Mutex mutex_;

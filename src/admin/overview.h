@@ -21,8 +21,9 @@ struct ConsumerOverview {
   std::string strategy;   // "dedup_table"
   std::string handler;    // "sql"
   std::string guarantee;  // "transactional"
-  std::string state;      // "running", "paused", "breaker open", "failing", "starting", "draining"
-  std::string why;        // of a pause or an open breaker
+  // "running", "paused", "breaker open", "failing", "starting", "draining", "drained"
+  std::string state;
+  std::string why;  // of a pause or an open breaker
   std::vector<telemetry::Outage> outages;
   std::size_t in_flight = 0;
   std::optional<std::int64_t> lag;  // nullopt: the source does not tell

@@ -40,6 +40,15 @@ std::string_view title_of(int status) noexcept {
   }
 }
 
+void add_diagnostic(json::Writer& writer, const config::Diagnostic& one) {
+  const bool error = one.severity == config::Diagnostic::Severity::kError;
+  writer.begin_object().member("code", one.code).member("severity", error ? "error" : "warning");
+  writer.member("message", one.message).member("path", one.path).member("file", one.file);
+  writer.member("line", one.where.line).member("column", one.where.column);
+  if (!one.help.empty()) writer.member("help", one.help);
+  writer.end_object();
+}
+
 }  // namespace
 
 int status_of(const Error& error) noexcept {
@@ -57,7 +66,10 @@ int status_of(const Error& error) noexcept {
   return 500;
 }
 
-HttpResponse problem(int status, const Error& error) {
+HttpResponse problem(int status, const Error& error) { return problem(status, error, {}); }
+
+HttpResponse problem(int status, const Error& error,
+                     std::span<const config::Diagnostic> diagnostics) {
   json::Writer writer;
   writer.begin_object().member("type", "about:blank").member("title", title_of(status));
   writer.member("status", status).member("detail", error.message);
@@ -65,6 +77,11 @@ HttpResponse problem(int status, const Error& error) {
     writer.member("code", error.code).member("docs", "semel explain " + error.code);
   }
   if (!error.hint.empty()) writer.member("fix", error.hint);
+  if (!diagnostics.empty()) {
+    writer.name("errors").begin_array();
+    for (const config::Diagnostic& one : diagnostics) add_diagnostic(writer, one);
+    writer.end_array();
+  }
   writer.end_object();
   HttpResponse made{status, "application/problem+json", writer.text() + "\n", {}};
   if (status == 503 || status == 429) made.headers.emplace_back("Retry-After", "1");

@@ -53,6 +53,7 @@ const char* Readiness::word() const noexcept {
 
 const char* Readiness::word(const ConsumerReadiness& consumer) const noexcept {
   if (phase != Phase::kRunning) return word();
+  if (!consumer.phase.empty()) return consumer.phase.c_str();
   return consumer.health.works() ? kReady : kNotReady;
 }
 

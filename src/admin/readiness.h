@@ -18,6 +18,8 @@ struct SourceReadiness {
 struct ConsumerReadiness {
   telemetry::ConsumerHealth health;
   std::vector<SourceReadiness> sources;
+  // "starting", "draining" or "drained": by itself, while the run goes on; empty: as the run is.
+  std::string phase = {};
 };
 
 struct Readiness {
@@ -25,7 +27,7 @@ struct Readiness {
   Phase phase = Phase::kStarting;
   std::vector<ConsumerReadiness> consumers;
 
-  // Running, and no outage lasts.
+  // Running, and no outage lasts. A consumer that is drained or begun anew is no outage.
   bool ready() const noexcept;
   // "starting", "ready", "not_ready", "draining".
   const char* word() const noexcept;

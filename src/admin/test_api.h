@@ -71,6 +71,10 @@ class ApiTest : public ::testing::Test {
     made.with_store = [this](const auto& use) { return with_store(use); };
     made.jobs = &jobs_;
     made.doctor = [](Store&) -> Result<std::string> { return "{\"ok\":true}"; };
+    made.reload = [this](bool) { return reloaded_; };
+    made.reload_state = [this] { return reload_state_; };
+    made.drain = [this](const std::string&) { return drained_; };
+    made.resume = [this](const std::string&) { return resumed_; };
     return made;
   }
 
@@ -140,6 +144,15 @@ class ApiTest : public ::testing::Test {
   const ConsumerNumber number_;
   std::atomic<bool> running_ = true;
   std::string error_ = "it went wrong";  // of what is finished
+  Reloaded reloaded_ = config::Difference{
+      {{"payments", config::ConsumerChange::Kind::kChanged, {{"timeout", "20s", "30s"}}}},
+      {"emails"},
+      false,
+      false,
+      {}};
+  ReloadState reload_state_;
+  Result<DrainState> drained_ = DrainState{"draining", 3, true};
+  Result<DrainState> resumed_ = DrainState();
   Overview overview_;
   Jobs jobs_{config_, [this](const auto& use) { return with_store(use); },
              std::chrono::milliseconds(5)};

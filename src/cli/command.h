@@ -74,6 +74,7 @@ void add_explain(Program& program);
 void add_status(Program& program);
 void add_tap(Program& program);
 void add_consumers(Program& program);
+void add_reload(Program& program);
 void add_send(Program& program);
 void add_records(Program& program);
 void add_dlq(Program& program);

@@ -195,6 +195,29 @@ int remote_resume(Console& console, const ConsumerFlags& flags) {
   return changed ? kOk : kNothing;
 }
 
+// It is a process that is drained, not the consumer in the store.
+int drain(Console& console, const ConsumerFlags& flags) {
+  auto run = Remote::open(console);
+  if (!run) return run.error().code;
+  if (const auto named = run->consumers(console, flags.name); !named) return named.error().code;
+  json::Writer body;
+  body.begin_object();
+  if (flags.reason) body.member("reason", *flags.reason);
+  const auto done = run->post("consumers/" + path_part(flags.name) + "/drain", body.end_object());
+  if (!done) return console.fail(done.error());
+  if (!console.text()) {
+    out_document(console, *done);
+    return kOk;
+  }
+  const std::string state = done->text("state");
+  const std::int64_t in_flight = done->number("in_flight").value_or(0);
+  std::string text = done->flag("changed") ? "is " + state : "was drained already: " + state;
+  if (in_flight > 0) text += fmt::format(", {} in flight", in_flight);
+  console.out(fmt::format("{} {}\n", flags.name, text));
+  console.next("semel consumers resume " + flags.name);
+  return kOk;
+}
+
 int pause(Console& console, const ConsumerFlags& flags) {
   if (console.settings().url) return remote_pause(console, flags);
   auto chosen = choose_consumer(console, flags);
@@ -230,7 +253,7 @@ int resume(Console& console, const ConsumerFlags& flags) {
 
 void add_consumers(Program& program) {
   auto& family = program.family({.name = "consumers",
-                                 .description = "Pause consumers and let them go on",
+                                 .description = "Pause or drain consumers and let them go on",
                                  .group = "Operate"});
   const unsigned shared = kConfigFlag | kUrlFlag | kOutput | kQuiet;
   program.command({.name = "list",
@@ -248,9 +271,20 @@ void add_consumers(Program& program) {
   pausing.add_option("NAME", flags->name, "The consumer")->required();
   pausing.add_option("--reason", flags->reason, "Shown by status (default: by an operator)")
       ->type_name("TEXT");
+  auto& draining = program.command(
+      {.name = "drain",
+       .description = "Finish what the run at --url has of it and receive nothing more, until it "
+                      "is resumed or the run ends",
+       .flags = kUrlFlag | kOutput | kQuiet,
+       .parent = &family},
+      [flags](Console& console) { return drain(console, *flags); });
+  draining.add_option("NAME", flags->name, "The consumer")->required();
+  draining.add_option("--reason", flags->reason, "Kept in the audit log of the run")
+      ->type_name("TEXT");
   auto& resuming = program.command({.name = "resume",
-                                    .description = "Go on: after a pause, or without waiting for "
-                                                   "the end of a break",
+                                    .description = "Go on: after a pause, with --url after a drain "
+                                                   "too, or without waiting for the end of a "
+                                                   "break",
                                     .flags = shared,
                                     .parent = &family},
                                    [flags](Console& console) { return resume(console, *flags); });

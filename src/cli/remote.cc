@@ -47,7 +47,11 @@ Result<std::string> token_of(const std::string& path) {
 
 OrEnded<Remote> Remote::open(Console& console) {
   const Settings& settings = console.settings();
-  auto url = api_client::RunUrl::parse(settings.url.value_or(""));
+  if (!settings.url) {
+    return ended(console.fail(kUsage, "this command asks a run: which one is not said",
+                              "--url http://127.0.0.1:8585, or SEMEL_URL"));
+  }
+  auto url = api_client::RunUrl::parse(*settings.url);
   if (!url) return ended(console.fail(url.error()));
   auto token = token_of(settings.token_file);
   if (!token) return ended(console.fail(token.error()));

@@ -8,11 +8,13 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "cli/command.h"
 #include "cli/run_figures.h"
+#include "cli/run_reload.h"
 #include "cli/run_report.h"
 #include "cli/service_manager.h"
 #include "cli/session.h"
@@ -218,21 +220,92 @@ void tell_summary(Console& console, const RunReport& report, steady_clock::durat
   }
 }
 
+std::vector<std::string> sets_of(const RunFlags& flags) {
+  if (flags.ui.empty()) return {};
+  return {"admin.listen=" + flags.ui};
+}
+
+// What the flags say over the file.
+void apply(const RunFlags& flags, config::Config& config) {
+  if (flags.no_ui) {
+    config.admin.reset();
+    std::erase_if(config.effective, [](const config::EffectiveValue& value) {
+      return value.path.starts_with("admin.");
+    });
+  }
+  if (flags.drain_timeout.empty()) return;
+  config.drain_timeout = parse_duration(flags.drain_timeout).value_or(config.drain_timeout);
+  for (config::EffectiveValue& value : config.effective) {
+    if (value.path != "drain_timeout") continue;
+    value.value = flags.drain_timeout;
+    value.origin = "--drain-timeout";
+  }
+}
+
 OrEnded<config::Config> config_with(Console& console, const RunFlags& flags) {
-  std::vector<std::string> sets;
-  if (!flags.ui.empty()) sets.push_back("admin.listen=" + flags.ui);
-  auto config = load_config(console, sets);
+  auto config = load_config(console, sets_of(flags));
   if (!config) return config;
-  if (flags.no_ui) config->admin.reset();
-  if (flags.drain_timeout.empty()) return config;
-  const auto timeout = parse_duration(flags.drain_timeout);
-  if (!timeout) {
+  if (!flags.drain_timeout.empty() && !parse_duration(flags.drain_timeout)) {
     return ended(console.fail(kUsage,
                               fmt::format("--drain-timeout cannot be \"{}\"", flags.drain_timeout),
                               "a duration, as 500ms, 20s, 5m"));
   }
-  config->drain_timeout = *timeout;
+  apply(flags, *config);
   return config;
+}
+
+// The same file as at the start, with the same flags.
+config::Loaded load_again(const Console& console, const RunFlags& flags, const std::string& file) {
+  config::LoadOptions options;
+  options.sets = console.settings().sets;
+  for (std::string& set : sets_of(flags)) options.sets.push_back(std::move(set));
+  config::Loaded loaded = config::load_file(file, options);
+  if (loaded.config) apply(flags, *loaded.config);
+  return loaded;
+}
+
+void tell_risks(Console& console, const compose::Service& service) {
+  if (console.settings().quiet > 0) return;
+  for (const std::string& risk : service.risks()) {
+    console.note(fmt::format("warning[D131] store: {}", risk));
+  }
+}
+
+// A run that is built.
+struct Built {
+  Console& console;
+  const RunReport& report;
+  Stopper& stopper;
+  RunReload& reload;
+  compose::Service& service;
+  compose::Admin& admin;
+  compose::Traces* traces;  // null: nothing is traced
+  tap::Server* watched;     // null: nobody can watch it
+};
+
+int work(const Built& run) {
+  // Before there is a reloader: who is told that the run is ready may ask for a reload at once.
+  const ServiceManager manager([&] { return run.service.is_stopping(); });
+  run.reload.tell(&manager);
+  run.reload.reloader().serve(run.service, run.admin);
+  auto serving =
+      std::make_unique<compose::Admin::Serving>(run.admin, run.service, &run.reload.reloader());
+  if (run.watched != nullptr) {
+    run.watched->serve_figures([&] { return figures_of(run.service, run.admin.health()); });
+  }
+  int code = 0;
+  {
+    const Ticker ticker(run.console, run.report);
+    code = run.service.run();
+  }
+  // A question to a store that does not answer is broken off.
+  run.stopper.end_waits();
+  run.reload.reloader().leave();
+  run.reload.tell(nullptr);
+  serving.reset();
+  if (run.traces != nullptr) run.traces->end();
+  if (run.watched != nullptr) run.watched->serve_figures({});
+  return code;
 }
 
 compose::ServiceOptions options_with(Console& console, const RunFlags& flags, Observer& report,
@@ -261,8 +334,20 @@ int run(Console& console, const RunFlags& flags) {
   RunReport report(console, longest_name(*config), console.settings().dry_run);
   std::optional<Tally> tally;
   Stopper stopper(console);
-  compose::SignalDrain signals([&](int signal) { stopper.signalled(signal); });
+  tap::Server* watched = nullptr;
+  RunReload reload(console, *config,
+                   {flags.once, [&] { return load_again(console, flags, config->file); },
+                    [&](const config::Config& taken) {
+                      if (watched != nullptr) watched->set_consumers(names_of(taken));
+                    }});
+  const Terminal terminal;
+  compose::SignalDrain signals([&](int signal) { stopper.signalled(signal); },
+                               [&] {
+                                 if (terminal.is_closed()) return stopper.signalled(SIGTERM);
+                                 reload.reloader().request();
+                               });
   compose::ServiceOptions options = options_with(console, flags, report, stopper.fd());
+  options.on_phase = [&] { reload.reloader().nudge(); };
   const auto traces = compose::Traces::open(*config, {}, options);
   if (!traces) {
     stopper.serve(nullptr);
@@ -277,7 +362,7 @@ int run(Console& console, const RunFlags& flags) {
   (*admin)->watch(options);
   if (!flags.tally.empty()) options.observers.push_back(&tally.emplace(flags.tally));
   const auto server = let_watch(console, *config);
-  if (server && *server) options.observers.push_back(server->get());
+  if (server && *server) options.observers.push_back(watched = server->get());
   auto service = compose::Service::build(*config, std::move(options));
   if (!service) {
     stopper.serve(nullptr);
@@ -289,29 +374,11 @@ int run(Console& console, const RunFlags& flags) {
   }
   if (!server) tell_unwatched(console, server.error());
 
-  if (console.settings().quiet == 0) {
-    for (const std::string& risk : (*service)->risks()) {
-      console.note(fmt::format("warning[D131] store: {}", risk));
-    }
-  }
-
+  tell_risks(console, **service);
   stopper.serve(service->get());
-  auto serving = std::make_unique<compose::Admin::Serving>(**admin, **service);
-  if (server && *server) {
-    (*server)->serve_figures([&] { return figures_of(**service, (*admin)->health()); });
-  }
   const auto began = steady_clock::now();
-  int code = 0;
-  {
-    const ServiceManager manager([&] { return (*service)->is_stopping(); });
-    const Ticker ticker(console, report);
-    code = (*service)->run();
-  }
-  // A question to a store that does not answer is broken off.
-  stopper.end_waits();
-  serving.reset();
-  if (*traces) (*traces)->end();
-  if (server && *server) (*server)->serve_figures({});
+  const int code =
+      work({console, report, stopper, reload, **service, **admin, traces->get(), watched});
   stopper.serve(nullptr);
   tell_summary(console, report, steady_clock::now() - began);
   return code == kOk && stopper.interrupted() ? kInterrupted : code;
@@ -345,7 +412,8 @@ void add_run(Program& program) {
       "It says what went wrong, and at its end how much was done; -v says of each message how it "
       "ended, and -vv the attempt and its place too. "
       "SIGTERM or SIGINT drains: what runs is finished, the rest given back. A second one "
-      "hurries.");
+      "hurries. SIGHUP reads the config again: consumers that changed are drained and begin anew, "
+      "the others go on.");
 }
 
 }  // namespace semel::cli

@@ -23,6 +23,7 @@ int run_program(int argc, char** argv) {
   add_status(program);
   add_tap(program);
   add_consumers(program);
+  add_reload(program);
   add_send(program);
   add_records(program);
   add_dlq(program);

@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <iterator>
 #include <utility>
 
 namespace semel::cli {
@@ -71,13 +73,12 @@ ServiceManager::~ServiceManager() {
 
 void ServiceManager::loop() {
   auto alive_at = steady_clock::now();
-  bool told = false;
   const system::MutexLock lock(mutex_);
   for (;;) {
     const auto now = steady_clock::now();
-    if (!told && (ending_ || stopping_())) {
+    if (!told_stopping_ && (ending_ || stopping_())) {
       send("STOPPING=1");
-      told = true;
+      told_stopping_ = true;
     }
     if (ending_) return;
     if (watchdog_ && now >= alive_at) {
@@ -91,7 +92,23 @@ void ServiceManager::loop() {
   }
 }
 
+void ServiceManager::reloading(bool under_way) const noexcept {
+  const system::MutexLock lock(mutex_);
+  if (told_stopping_) return;
+  if (!under_way) return send("READY=1");
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const auto since_boot = std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+  const auto passed = std::chrono::duration_cast<microseconds>(since_boot);
+  constexpr std::string_view kReloading = "RELOADING=1\nMONOTONIC_USEC=";
+  char text[64];
+  char* const number = std::copy(kReloading.begin(), kReloading.end(), text);
+  const auto written = std::to_chars(number, std::end(text), passed.count());
+  send({text, static_cast<std::size_t>(written.ptr - text)});
+}
+
 void ServiceManager::send(std::string_view state) const noexcept {
+  if (!socket_.valid()) return;
   sockaddr_un to{};
   to.sun_family = AF_UNIX;
   std::copy(address_.begin(), address_.end(), to.sun_path);

@@ -1,4 +1,5 @@
-// ServiceManager: tells systemd when this process is ready, that it lives, and that it stops.
+// ServiceManager: tells systemd when this process is ready, that it lives, that it reloads and that
+// it stops.
 //
 // The protocol is that of systemd: datagrams to the socket that NOTIFY_SOCKET names.
 #pragma once
@@ -24,6 +25,9 @@ class ServiceManager {
   explicit ServiceManager(std::function<bool()> stopping);
   // Sends STOPPING=1 where it was not sent.
   ~ServiceManager();
+  // Sends RELOADING=1 with the time that systemd asks for, or READY=1 after it; nothing any more
+  // once STOPPING=1 was sent. Thread-safe.
+  void reloading(bool under_way) const noexcept SEMEL_EXCLUDES(mutex_);
   ServiceManager(const ServiceManager&) = delete;
   ServiceManager& operator=(const ServiceManager&) = delete;
 
@@ -35,9 +39,10 @@ class ServiceManager {
   std::string address_;  // empty: nobody asked
   system::Descriptor socket_;
   std::optional<std::chrono::milliseconds> watchdog_;  // between two signs of life
-  system::Mutex mutex_;
+  mutable system::Mutex mutex_;
   system::CondVar wake_;
   bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool told_stopping_ SEMEL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

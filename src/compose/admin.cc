@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "compose/admin_overview.h"
 #include "compose/compose.h"
 #include "compose/doctor.h"
+#include "compose/reloader.h"
 #include "compose/store_look.h"
 #include "compose/traces.h"
 #include "system/mutex.h"
@@ -32,6 +34,7 @@ using admin::Readiness;
 
 // How long a scrape waits for the store's statistics.
 constexpr std::chrono::milliseconds kStorePatience{100};
+constexpr const char* kDrainedWord = "drained";
 constexpr const char* kNotShown = "why is not shown (admin.errors)";
 
 std::vector<std::string> consumer_names(const config::Config& config) {
@@ -54,14 +57,64 @@ std::vector<ConsumerAbout> about(const config::Config& config) {
   return all;
 }
 
+using SharedConfig = std::shared_ptr<const config::Config>;
+
+Error no_run() {
+  return {ErrorKind::kUnavailable, "R345", "the run has not begun yet, or has ended",
+          "ask again once it is ready: /readyz"};
+}
+
+Error no_reloader() {
+  return {ErrorKind::kRejected, "R357", "this program takes up no other config while it runs",
+          "start the program again, or its consumers by semel run"};
+}
+
+// Empty for a consumer whose phase is that of the run.
+std::string phase_word(Service::Phase phase) {
+  switch (phase) {
+    case Service::Phase::kStarting:
+      return "starting";
+    case Service::Phase::kDraining:
+      return "draining";
+    case Service::Phase::kDrained:
+      return kDrainedWord;
+    case Service::Phase::kRunning:
+    case Service::Phase::kOver:
+      break;
+  }
+  return {};
+}
+
+admin::DrainState drain_state(const Service& service, const std::string& consumer, bool changed) {
+  admin::DrainState made;
+  made.changed = changed;
+  for (const auto& [name, phase] : service.phases()) {
+    if (name == consumer) made.phase = phase_word(phase);
+  }
+  if (made.phase.empty()) made.phase = "running";
+  for (const auto& [name, deliveries] : service.in_flight()) {
+    if (name == consumer) made.in_flight = deliveries;
+  }
+  return made;
+}
+
+std::vector<admin::AdminOptions::Token> tokens_of(const config::AdminConfig& config) {
+  std::vector<admin::AdminOptions::Token> tokens;
+  for (const config::AdminToken& token : config.tokens) {
+    tokens.push_back({token.name, token.secret, token.role});
+  }
+  return tokens;
+}
+
 class RunAdmin final : public Admin {
  public:
   explicit RunAdmin(const config::Config& config)
       : config_(config),
-        about_(about(config)),
         store_(config::traits_of(config.store).name),
         began_(system::utc_now()),
-        health_(consumer_names(config)) {}
+        health_(consumer_names(config)),
+        current_(std::make_shared<const config::Config>(config)),
+        about_(about(config)) {}
   ~RunAdmin() override {
     sampler_.reset();
     server_.reset();
@@ -75,23 +128,35 @@ class RunAdmin final : public Admin {
   std::uint16_t port() const noexcept override {
     return server_ == nullptr ? std::uint16_t{0} : server_->port();
   }
+  void take(SharedConfig config) override SEMEL_EXCLUDES(mutex_);
 
  private:
-  void serve(Service& service) override SEMEL_EXCLUDES(mutex_);
+  void serve(Service& service, Reloader* reloader) override SEMEL_EXCLUDES(mutex_);
   void leave() override SEMEL_EXCLUDES(mutex_);
   std::string metrics(MetricsFormat format) SEMEL_EXCLUDES(mutex_);
   admin::Backlog backlog(std::string_view consumer) SEMEL_EXCLUDES(mutex_);
+  using Phases = decltype(GaugeInput::phases);
+  Phases phases() const SEMEL_REQUIRES(mutex_);
+  std::vector<telemetry::ConsumerHealth> health_of(const Phases& phases) const;
   GaugeInput look() SEMEL_REQUIRES(mutex_);
   Readiness::Phase phase() const SEMEL_REQUIRES(mutex_);
   Readiness readiness() SEMEL_EXCLUDES(mutex_);
   admin::Overview overview() SEMEL_EXCLUDES(mutex_);
   bool with_store(const std::function<void(Store&)>& use) SEMEL_EXCLUDES(mutex_);
+  bool with_run(const std::function<void(Service&, Reloader*)>& use) SEMEL_EXCLUDES(mutex_);
+  admin::Reloaded reload(bool dry_run) SEMEL_EXCLUDES(mutex_);
+  admin::ReloadState reload_state() SEMEL_EXCLUDES(mutex_);
+  Result<admin::DrainState> change_drain(const std::string& consumer, bool drain)
+      SEMEL_EXCLUDES(mutex_);
+  SharedConfig current() const SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
+    return current_;
+  }
   Result<std::string> doctor(Store& store);
   admin::ApiSources api_sources();
   void sample() noexcept;
 
-  const config::Config config_;
-  const std::vector<ConsumerAbout> about_;
+  const config::Config config_;  // as the run began
   const std::string store_;
   const UtcTime began_;
   telemetry::HealthObserver health_;
@@ -100,14 +165,18 @@ class RunAdmin final : public Admin {
   telemetry::StoreMetrics store_metrics_;
   std::atomic<const Traces*> traces_{nullptr};
   telemetry::DeliveryHistory history_{telemetry::deliveries_of(metrics_)};
-  system::Mutex mutex_;
+  mutable system::Mutex mutex_;
+  SharedConfig current_ SEMEL_GUARDED_BY(mutex_);
+  std::vector<ConsumerAbout> about_ SEMEL_GUARDED_BY(mutex_);
   Service* service_ SEMEL_GUARDED_BY(mutex_) = nullptr;
+  Reloader* reloader_ SEMEL_GUARDED_BY(mutex_) = nullptr;
   std::unique_ptr<StoreLook> store_look_ SEMEL_GUARDED_BY(mutex_);
   bool over_ SEMEL_GUARDED_BY(mutex_) = false;
   int store_users_ SEMEL_GUARDED_BY(mutex_) = 0;
   system::CondVar store_left_;
   std::atomic<bool> doctor_runs_{false};
-  admin::Jobs jobs_{config_, [this](const auto& use) { return with_store(use); }};
+  admin::Jobs jobs_{[this] { return current(); },
+                    [this](const auto& use) { return with_store(use); }};
   std::unique_ptr<admin::AdminServer> server_;
   std::unique_ptr<system::Periodic> sampler_;
 };
@@ -116,9 +185,7 @@ Result<void> RunAdmin::listen(const config::AdminConfig& config) {
   admin::AdminOptions options;
   options.listen = config.listen;
   if (config.tls) options.tls = admin::HttpTls{config.tls->certificate, config.tls->key};
-  for (const config::AdminToken& token : config.tokens) {
-    options.tokens.push_back({token.name, token.secret, token.role});
-  }
+  options.tokens = tokens_of(config);
   auto server = admin::AdminServer::open(
       std::move(options),
       {[this](MetricsFormat format) { return metrics(format); }, api_sources()});
@@ -132,12 +199,13 @@ Result<void> RunAdmin::listen(const config::AdminConfig& config) {
 admin::ApiSources RunAdmin::api_sources() {
   admin::ApiSources sources;
   sources.config = &config_;
+  sources.current_config = [this] { return current(); };
   sources.store_name = store_name(config_.store);
   sources.overview = [this] { return overview(); };
   sources.readiness = [this] { return readiness(); };
   sources.backlog = [this](std::string_view name) { return backlog(name); };
   sources.guarantee = [this](const config::ConsumerConfig& consumer) {
-    return guarantee_of(config_, consumer);
+    return guarantee_of(*current(), consumer);
   };
   sources.with_store = [this](const std::function<void(Store&)>& use) { return with_store(use); };
   sources.jobs = &jobs_;
@@ -147,6 +215,10 @@ admin::ApiSources RunAdmin::api_sources() {
     return admin::DuplicateAges{totals.duplicate_age, totals.duplicates_near_ttl};
   };
   sources.doctor = [this](Store& store) -> Result<std::string> { return doctor(store); };
+  sources.reload = [this](bool dry_run) { return reload(dry_run); };
+  sources.reload_state = [this] { return reload_state(); };
+  sources.drain = [this](const std::string& name) { return change_drain(name, true); };
+  sources.resume = [this](const std::string& name) { return change_drain(name, false); };
   return sources;
 }
 
@@ -160,17 +232,24 @@ Result<std::string> RunAdmin::doctor(Store& store) {
     std::atomic<bool>& runs;
     ~Release() { runs = false; }
   } const release{doctor_runs_};
-  auto report = examine(store, config_);
+  const SharedConfig config = current();
+  auto report = examine(store, *config);
   if (!report) return failure(std::move(report.error()));
-  return doctor_json(config_, *report).text();
+  return doctor_json(*config, *report).text();
 }
 
 bool RunAdmin::with_store(const std::function<void(Store&)>& use) {
+  return with_run([&](Service& service, Reloader*) { use(service.store()); });
+}
+
+bool RunAdmin::with_run(const std::function<void(Service&, Reloader*)>& use) {
   Service* service = nullptr;
+  Reloader* reloader = nullptr;
   {
     const system::MutexLock lock(mutex_);
     if (service_ == nullptr) return false;
     service = service_;
+    reloader = reloader_;
     ++store_users_;
   }
   const auto left = [this]() SEMEL_EXCLUDES(mutex_) {
@@ -179,13 +258,51 @@ bool RunAdmin::with_store(const std::function<void(Store&)>& use) {
     store_left_.notify_all();
   };
   try {
-    use(service->store());
+    use(*service, reloader);
   } catch (...) {
     left();
     throw;
   }
   left();
   return true;
+}
+
+admin::Reloaded RunAdmin::reload(bool dry_run) {
+  admin::Reloaded made = tl::unexpected(admin::ReloadRefusal{no_run(), {}});
+  (void)with_run([&](Service&, Reloader* reloader) {
+    if (reloader != nullptr) {
+      made = reloader->reload(dry_run);
+    } else {
+      made = tl::unexpected(admin::ReloadRefusal{no_reloader(), {}});
+    }
+  });
+  return made;
+}
+
+admin::ReloadState RunAdmin::reload_state() {
+  admin::ReloadState state;
+  const bool asked = with_run([&](Service&, Reloader* reloader) {
+    if (reloader != nullptr) state = reloader->state();
+  });
+  if (!asked || state.taken_at == UtcTime{}) state.taken_at = began_;
+  return state;
+}
+
+Result<admin::DrainState> RunAdmin::change_drain(const std::string& consumer, bool drain) {
+  Result<admin::DrainState> made = failure(no_run());
+  (void)with_run([&](Service& service, Reloader*) {
+    const auto changed = drain ? service.drain(consumer) : service.resume(consumer);
+    made = changed ? Result<admin::DrainState>(drain_state(service, consumer, *changed))
+                   : Result<admin::DrainState>(failure(changed.error()));
+  });
+  return made;
+}
+
+void RunAdmin::take(SharedConfig config) {
+  if (server_ != nullptr && config->admin) server_->set_tokens(tokens_of(*config->admin));
+  const system::MutexLock lock(mutex_);
+  about_ = about(*config);
+  current_ = std::move(config);
 }
 
 // An interval without memory for it is lost.
@@ -199,6 +316,7 @@ void RunAdmin::sample() noexcept {
 void RunAdmin::watch(ServiceOptions& options) {
   traces_.store(options.run_traces);
   options.observers.push_back(&health_);
+  options.on_gone = [this](const std::string& consumer) { health_.forget(consumer); };
   if (server_ == nullptr) return;
   options.observers.push_back(&metrics_);
   options.observers.push_back(&recent_);
@@ -206,9 +324,10 @@ void RunAdmin::watch(ServiceOptions& options) {
   options.store_metrics = &store_metrics_;
 }
 
-void RunAdmin::serve(Service& service) {
+void RunAdmin::serve(Service& service, Reloader* reloader) {
   const system::MutexLock lock(mutex_);
   service_ = &service;
+  reloader_ = reloader;
   if (server_ == nullptr) return;
   store_look_ = std::make_unique<StoreLook>([&service] { return service.look_at_store(); });
 }
@@ -220,14 +339,34 @@ void RunAdmin::leave() {
   {
     const system::MutexLock lock(mutex_);
     service_ = nullptr;
+    reloader_ = nullptr;
     over_ = true;
     ending = std::move(store_look_);
     store_left_.wait(mutex_, [this]() SEMEL_REQUIRES(mutex_) { return store_users_ == 0; });
   }
 }
 
+RunAdmin::Phases RunAdmin::phases() const {
+  Phases made;
+  if (service_ == nullptr) return made;
+  for (const auto& [name, phase] : service_->phases()) made[name] = phase_word(phase);
+  return made;
+}
+
+// A consumer that is drained misses nothing.
+std::vector<telemetry::ConsumerHealth> RunAdmin::health_of(const Phases& phases) const {
+  auto all = health_.snapshot();
+  for (telemetry::ConsumerHealth& one : all) {
+    const auto own = phases.find(one.consumer);
+    if (own != phases.end() && own->second == kDrainedWord) one.outages.clear();
+  }
+  return all;
+}
+
 GaugeInput RunAdmin::look() {
-  GaugeInput input{store_, began_, service_ != nullptr, health_.snapshot(), {}, {}, {}};
+  GaugeInput input{store_, began_, service_ != nullptr, {}, {}, {}, {}, {}};
+  input.phases = phases();
+  input.health = health_of(input.phases);
   if (service_ == nullptr) return input;
   input.sources = service_->figures();
   input.in_flight = service_->in_flight();
@@ -238,6 +377,7 @@ GaugeInput RunAdmin::look() {
 std::string RunAdmin::metrics(MetricsFormat format) {
   std::vector<telemetry::MetricFamily> families = telemetry::deliveries_of(metrics_).families();
   std::ranges::move(store_metrics_.families(store_), std::back_inserter(families));
+  std::ranges::move(reload_families(reload_state()), std::back_inserter(families));
   if (const Traces* const traces = traces_.load()) {
     std::ranges::move(traces->families(), std::back_inserter(families));
   }
@@ -258,9 +398,14 @@ Readiness::Phase RunAdmin::phase() const {
 
 Readiness RunAdmin::readiness() {
   Readiness made;
-  for (auto& health : health_.snapshot()) made.consumers.push_back({std::move(health), {}});
   const system::MutexLock lock(mutex_);
   made.phase = phase();
+  const Phases phases = this->phases();
+  for (auto& health : health_of(phases)) {
+    const auto own = phases.find(health.consumer);
+    made.consumers.push_back(
+        {std::move(health), {}, own == phases.end() ? std::string() : own->second});
+  }
   if (service_ == nullptr) return made;
   for (auto& figures : service_->figures()) {
     for (admin::ConsumerReadiness& consumer : made.consumers) {
@@ -281,7 +426,7 @@ admin::Overview RunAdmin::overview() {
     consumer.intervals = history_.intervals(consumer.name);
     // A handler's words may quote a message, and nobody can tell them from a person's.
     const bool is_hidden =
-        config_.admin && config_.admin->shows.errors == core::Disclosure::Errors::kCause;
+        current_->admin && current_->admin->shows.errors == core::Disclosure::Errors::kCause;
     if (is_hidden && !consumer.why.empty()) consumer.why = kNotShown;
   }
   return made;

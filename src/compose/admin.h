@@ -12,6 +12,7 @@
 
 namespace semel::compose {
 
+class Reloader;
 class Service;
 struct ServiceOptions;
 
@@ -28,10 +29,16 @@ class Admin {
   virtual void watch(ServiceOptions& options) = 0;
   virtual const telemetry::HealthObserver& health() const noexcept = 0;
 
-  // Borrows a service for as long as it lives.
+  // The config that the run has taken up: its consumers and tokens are those of the API from now
+  // on.
+  virtual void take(std::shared_ptr<const config::Config> config) = 0;
+
+  // Borrows a service for as long as it lives, and what reloads it; null: nothing does.
   class Serving {
    public:
-    Serving(Admin& admin, Service& service) : admin_(admin) { admin_.serve(service); }
+    Serving(Admin& admin, Service& service, Reloader* reloader = nullptr) : admin_(admin) {
+      admin_.serve(service, reloader);
+    }
     ~Serving() { admin_.leave(); }
     Serving(const Serving&) = delete;
     Serving& operator=(const Serving&) = delete;
@@ -44,7 +51,7 @@ class Admin {
   virtual std::uint16_t port() const noexcept = 0;
 
  private:
-  virtual void serve(Service& service) = 0;
+  virtual void serve(Service& service, Reloader* reloader) = 0;
   // Nothing of the service is used after it.
   virtual void leave() = 0;
 };

@@ -47,7 +47,9 @@ bool is_run(const GaugeInput& input, std::string_view consumer) {
 
 void add_health(GaugeList& gauges, const GaugeInput& input) {
   for (const telemetry::ConsumerHealth& one : input.health) {
-    const bool up = input.running && one.works();
+    const auto phase = input.phases.find(one.consumer);
+    const bool runs = phase == input.phases.end() || phase->second.empty();
+    const bool up = input.running && runs && one.works();
     gauges.add("semel_consumer_up", "1 while the consumer runs and no outage lasts.",
                {{"consumer", one.consumer}}, up ? 1 : 0);
   }
@@ -171,6 +173,24 @@ std::vector<MetricFamily> gauges_of(const GaugeInput& input) {
   add_sources(gauges, input);
   add_store(gauges, input);
   return gauges.take();
+}
+
+std::vector<MetricFamily> reload_families(const admin::ReloadState& state) {
+  using Last = admin::ReloadState::Last;
+  GaugeList gauges;
+  gauges.add("semel_config_last_reload_successful",
+             "1 unless the last reload was refused: then another config is in the file.", {},
+             state.last == Last::kRefused ? 0 : 1);
+  gauges.add("semel_config_last_reload_success_timestamp_seconds",
+             "When the config in effect was taken up, by a reload or at the start.", {},
+             seconds(state.taken_at));
+  std::vector<MetricFamily> made = gauges.take();
+  made.push_back({"semel_config_reloads",
+                  "Reloads, by result: taken or refused.",
+                  MetricType::kCounter,
+                  {{{{"result", "taken"}}, static_cast<double>(state.taken), {}},
+                   {{{"result", "refused"}}, static_cast<double>(state.refused), {}}}});
+  return made;
 }
 
 }  // namespace semel::compose

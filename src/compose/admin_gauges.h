@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +27,8 @@ struct GaugeInput {
   std::vector<Service::Figures> sources;
   std::vector<std::pair<std::string, std::size_t>> in_flight;  // by consumer
   StoreLook::Seen seen;
+  // By consumer: "starting", "draining", "drained"; empty: it runs.
+  std::map<std::string, std::string, std::less<>> phases;
 };
 
 // From `time`, by the store's clock, to now by this machine's; zero where they disagree.
@@ -38,5 +42,8 @@ bool is_lag(const SourceFigure& figure) noexcept;
 admin::Backlog backlog_of(const GaugeInput& input, std::string_view consumer);
 
 std::vector<telemetry::MetricFamily> gauges_of(const GaugeInput& input);
+
+// How reloads ended.
+std::vector<telemetry::MetricFamily> reload_families(const admin::ReloadState& state);
 
 }  // namespace semel::compose

@@ -44,6 +44,11 @@ void add_state(ConsumerOverview& one, const GaugeInput& input, const std::string
   if (health != input.health.end()) one.outages = health->outages;
   one.state = phase;
   if (phase == "starting" || phase == "draining") return;
+  const auto own = input.phases.find(one.name);
+  if (own != input.phases.end() && !own->second.empty()) {
+    one.state = own->second;
+    return;
+  }
   one.state = health == input.health.end() || health->works() ? "running" : "failing";
   if (!input.seen.snapshot) return;
   const auto gate = input.seen.snapshot->shut_gates.find(one.name);

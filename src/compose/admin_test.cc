@@ -137,6 +137,12 @@ TEST(Admin, ItsApiRunsTheDoctorAndShowsTheConfig) {
       << doctor.body;
   EXPECT_NE(doctor.body.find("\"code\":\"D101\",\"grade\":\"ok\""), std::string::npos)
       << doctor.body;
+  const auto reload = http_get(
+      (*admin)->port(), "/api/v1/reload",
+      {"Authorization: Bearer " + secret, "Content-Length: 0", "Content-Type: application/json"},
+      "POST");
+  EXPECT_EQ(reload.status, 409) << "nobody here reads a file again";
+  EXPECT_NE(reload.body.find("R357"), std::string::npos) << reload.body;
   const auto shown = get("/api/v1/config");
   EXPECT_NE(shown.body.find("admin.auth.tokens[0].role"), std::string::npos) << shown.body;
   EXPECT_EQ(shown.body.find(secret), std::string::npos);

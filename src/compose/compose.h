@@ -24,6 +24,7 @@
 
 #include "compose/store_look.h"
 #include "config/config.h"
+#include "config/difference.h"
 #include "core/retention.h"
 #include "telemetry/delivery_metrics.h"
 #include "telemetry/timed_store.h"
@@ -117,12 +118,17 @@ struct ServiceOptions {
   std::function<void(std::string_view consumer, const Error& error)> on_hung;
   // Called once, in place of the end of the process: the host decides. Empty: it ends.
   std::function<void(std::string_view consumer, const Error& error)> instead_of_end;
+  // Called when the phase of a consumer has changed. On threads of the service; empty: nothing.
+  std::function<void()> on_phase;
+  // Called for each consumer that a reload has removed, once it has ended and the run has none of
+  // its name; with the service locked, so that it must not ask it. Empty: nothing.
+  std::function<void(const std::string& consumer)> on_gone;
 };
 
 // Exit code of a run whose store, source or handler is not available.
 inline constexpr int kExitUnavailable = 69;
 
-// All consumers of a config, running.
+// All consumers of a config, running. Safe for several threads, except run.
 class Service {
  public:
   static Result<std::unique_ptr<Service>> build(const config::Config& config,
@@ -137,19 +143,41 @@ class Service {
     std::string source;  // "kafka"; or "front": the window before the consumer's records
     std::vector<SourceFigure> figures;
   };
-  // Of the sources that have some, and of the windows. From any thread.
+  // Those of the sources that have some, and of the windows.
   virtual std::vector<Figures> figures() = 0;
-  // Deliveries received and not settled, by consumer. From any thread.
+  // Deliveries received and not settled, by consumer.
   virtual std::vector<std::pair<std::string, std::size_t>> in_flight() const = 0;
-  // Begins the drain; a second call hurries it. Async-signal-safe.
+  // Begins the drain; a second call hurries it.
   virtual void stop() noexcept = 0;
-  // The drain has begun. From any thread.
+  // The drain has begun.
   virtual bool is_stopping() const noexcept = 0;
-  // The store that its consumers work on. Safe for other threads, as every store is.
+  // The store that its consumers work on.
   virtual Store& store() noexcept = 0;
   // Statistics and shut gates of the store's consumers; nullopt where the store keeps none. Takes
-  // as long as the store does; from any thread.
+  // as long as the store does.
   virtual Result<std::optional<StoreSnapshot>> look_at_store() = 0;
+
+  // How far a consumer is in this process. kDraining: what it has is finished, and nothing else is
+  // received; then it begins anew, or is kDrained until it is resumed, or is removed.
+  enum class Phase { kStarting, kRunning, kDraining, kDrained, kOver };
+  virtual std::vector<std::pair<std::string, Phase>> phases() const = 0;
+  // Drains a consumer, until it is resumed or the process ends, also over a reload. False: it was
+  // drained already. Returns at once. Errors: R343 for a name that it does not have; R358 where
+  // what its source has given cannot be given back, and in a run that ends by itself.
+  virtual Result<bool> drain(std::string_view consumer) = 0;
+  // False: it was not drained.
+  virtual Result<bool> resume(std::string_view consumer) = 0;
+
+  // What a start with `next` would find wrong in the consumers that `difference` names; changes
+  // nothing. Asks the store, and brokers for some seconds each. Errors: those of build; R357 for a
+  // run that ends by itself.
+  virtual Result<void> check(const config::Config& next, const config::Difference& difference) = 0;
+  // Goes over to `next`: consumers that did not change go on, the others are drained, each begins
+  // anew once it is. Returns at once; false: the run ends.
+  virtual bool take(std::shared_ptr<const config::Config> next,
+                    const config::Difference& difference) = 0;
+  // The consumers that are not yet as the newest config and people want them.
+  virtual std::vector<std::string> unsettled() const = 0;
 };
 
 }  // namespace semel::compose

@@ -307,7 +307,8 @@ Handler measured(const ConsumerBuild& build, Handler handler) {
   }
   telemetry::DeliveryMetrics* const metrics = build.options->delivery_metrics;
   if (metrics == nullptr) return handler;
-  return telemetry::timed(std::move(handler), metrics->handler(consumer));
+  const std::string_view kind = config::name_of(build.consumer->handler);
+  return telemetry::timed(std::move(handler), metrics->handler(consumer, kind));
 }
 
 engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber number,
@@ -367,9 +368,18 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   return options;
 }
 
-}  // namespace
+// What a consumer works with, once it is known that its parts go together.
+struct Work {
+  Handler handler;
+  std::optional<StepSpecs> steps;
+  ApplyHandler apply;
+  core::StrategyKind strategy{};
+  handlers::RowGuard guard;
+  std::function<Result<bool>(const Message&)> look;
+};
 
-Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
+// Begins nothing, and changes nothing in the store.
+Result<Work> work_of(const ConsumerBuild& build) {
   const config::ConsumerConfig& consumer = *build.consumer;
   auto steps = declared_steps(build);
   auto handler = handler_of(build, steps);
@@ -394,19 +404,43 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
                             "name another strategy, or another kind of handler"));
   }
   if (auto whole = refuse_without_facets(build); !whole) return failure(std::move(whole.error()));
+  auto guard = guard_of(build, strategy);
+  if (!guard) return failure(std::move(guard.error()));
+  Error look_error;
+  auto look = look_of(build, look_error);
+  if (!look_error.message.empty()) return failure(std::move(look_error));
+  return Work{*std::move(handler), std::move(steps), *std::move(apply), strategy,
+              *std::move(guard),   std::move(look)};
+}
+
+}  // namespace
+
+Result<void> check_consumer_parts(const ConsumerBuild& build) {
+  const auto work = work_of(build);
+  if (!work) return failure(work.error());
+  if (const auto* kafka = std::get_if<config::KafkaSource>(&build.consumer->source)) {
+    if (auto known = kafka::check_properties(kafka->spec); !known) return known;
+  }
+  const auto number = known_number(*build.store, *build.consumer);
+  if (!number) return failure(number.error());
+  return {};
+}
+
+Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
+  const config::ConsumerConfig& consumer = *build.consumer;
+  auto work = work_of(build);
+  if (!work) return failure(std::move(work.error()));
+  const bool transactional = std::holds_alternative<TransactionalHandler>(work->handler);
+  const core::StrategyKind strategy = work->strategy;
   auto number = number_for_run(*build.store, consumer, build.options->dry_run);
   if (!number) return failure(std::move(number.error()));
   auto sources = sources_of(build, *number);
   if (!sources) return failure(std::move(sources.error()));
 
-  auto guard = guard_of(build, strategy);
-  if (!guard) return failure(std::move(guard.error()));
-  Error look_error;
-  strategies::Context working = context_of(build, measured(build, *handler));
-  working.already_done = look_of(build, look_error);
-  working.apply = *std::move(apply);
-  working.row_guard = *std::move(guard);
-  if (!look_error.message.empty()) return failure(std::move(look_error));
+  strategies::Context working = context_of(build, measured(build, work->handler));
+  working.already_done = std::move(work->look);
+  working.apply = std::move(work->apply);
+  working.row_guard = std::move(work->guard);
   strategies::Context condemned =
       context_of(build, giving_up(transactional, consumer.retry.crashes));
   auto outbox = outbox_of(*build.store, *build.config, consumer, build.options->dry_run);
@@ -414,7 +448,7 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
   working.destinations = std::move(outbox->destinations);
   working.forward_to = std::move(outbox->forward_to);
   working.copies_to = condemned.copies_to = outbox->copies_to;
-  working.steps = condemned.steps = steps;
+  working.steps = condemned.steps = work->steps;
   condemned.condemned = true;
   condemned.already_done = working.already_done;
   condemned.dead_reason = reason::kCrash;
@@ -422,7 +456,7 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
   tell_of_limits(build);
   ConsumerParts made;
   if (auto put = add_front(build, *number, made.parts); !put) return failure(put.error());
-  made.options = engine_options(build, *number, *handler);
+  made.options = engine_options(build, *number, work->handler);
   made.options.inbox = strategy == core::StrategyKind::kInbox;
   made.options.copies_to = outbox->copies_to;
   made.parts.store = build.store;

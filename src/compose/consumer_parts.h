@@ -23,4 +23,8 @@ struct ConsumerParts {
 // what the config or the program must change, kUnavailable or kBlocked for what may pass.
 Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build);
 
+// Checks what can be known beside a consumer of the name that runs: opens no source, and changes
+// nothing in the store.
+Result<void> check_consumer_parts(const ConsumerBuild& build);
+
 }  // namespace semel::compose

@@ -1,199 +1,164 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <cstdio>
-#include <deque>
 #include <functional>
+#include <list>
+#include <map>
 #include <optional>
-#include <span>
+#include <string_view>
 #include <thread>
+#include <utility>
+#include <variant>
 
-#include <semel/admin/gates.h>
-#include <semel/admin/records.h>
-#include <semel/reason.h>
-#include <semel/spi/held_messages.h>
-#include <semel/spi/run_markers.h>
-#include <semel/spi/unit_of_work.h>
-
-#include "base/iso_time.h"
 #include "base/printable.h"
 #include "compose/compose.h"
 #include "compose/consumer_parts.h"
-#include "compose/letter_expiry.h"
+#include "compose/end_hung.h"
+#include "compose/fan_out.h"
+#include "compose/housekeeper.h"
+#include "compose/letter_turns.h"
 #include "compose/live.h"
 #include "compose/outbox.h"
-#include "compose/purge_pace.h"
+#include "compose/reload_check.h"
+#include "compose/running_consumer.h"
 #include "config/catalog.h"
 #include "engine/engine.h"
 #include "system/mutex.h"
-#include "system/periodic.h"
-#include "system/utc_clock.h"
 #include "traces/traced_store.h"
 
 namespace semel::compose {
 
 namespace {
 
-using std::chrono::milliseconds;
-
 constexpr int kExitFailed = 1;
-constexpr int kExitHung = 70;
-constexpr std::string_view kHung = "R260";
+// The component whose outage an engine that cannot be made is.
+constexpr std::string_view kStartComponent = "start";
 
-// Tells every observer; the engines know only one.
-class FanOut final : public Observer {
- public:
-  explicit FanOut(std::vector<Observer*> observers) : observers_(std::move(observers)) {}
-  void on_consumer(const ConsumerInfo& consumer) noexcept override {
-    for (Observer* o : observers_) o->on_consumer(consumer);
-  }
-  void on_received(std::string_view consumer, std::size_t deliveries) noexcept override {
-    for (Observer* o : observers_) o->on_received(consumer, deliveries);
-  }
-  void on_ended(std::string_view consumer, const Delivery& delivery, const Outcome& outcome,
-                std::chrono::nanoseconds took) noexcept override {
-    for (Observer* o : observers_) o->on_ended(consumer, delivery, outcome, took);
-  }
-  void on_refused(std::string_view consumer, const Arrival& arrival, std::string_view reason,
-                  std::string_view error) noexcept override {
-    for (Observer* o : observers_) o->on_refused(consumer, arrival, reason, error);
-  }
-  void on_held(std::string_view consumer, const Delivery& delivery) noexcept override {
-    for (Observer* o : observers_) o->on_held(consumer, delivery);
-  }
-  void on_letters_expired(std::string_view consumer, std::size_t letters) noexcept override {
-    for (Observer* o : observers_) o->on_letters_expired(consumer, letters);
-  }
-  void on_lease_lost(std::string_view consumer, const Delivery& delivery) noexcept override {
-    for (Observer* o : observers_) o->on_lease_lost(consumer, delivery);
-  }
-  void on_trouble(std::string_view consumer, std::string_view where, const Error& error,
-                  bool mended) noexcept override {
-    for (Observer* o : observers_) o->on_trouble(consumer, where, error, mended);
-  }
-  void on_notice(std::string_view consumer, std::string_view text) noexcept override {
-    for (Observer* o : observers_) o->on_notice(consumer, text);
-  }
-
- private:
-  std::vector<Observer*> observers_;
-};
-
-// Sweeps what dead processes held and purges what is past its time, beside the engines.
-class Housekeeper {
- public:
-  Housekeeper(Store& store, std::function<void()> freed, LetterExpiry letters, Observer& observer)
-      : store_(store),
-        freed_(std::move(freed)),
-        letters_(std::move(letters)),
-        observer_(observer),
-        turns_(PurgePace::kTurn, [this] { turn(); }) {}
-
- private:
-  // A failure is tried again at the next turn; the engines tell of a store that is away.
-  void turn() {
-    RunMarkers* const runs = store_.facets().runs;
-    if (runs != nullptr && runs->sweep().value_or(false)) freed_();
-    const milliseconds budget = pace_.turn();
-    if (budget == milliseconds(0)) return;
-    const auto purged = store_.purge(budget);
-    // A purge that stops at a clock that jumped stops this too.
-    pace_.note(purged && (expire_letters(budget) || purged->more));
-  }
-  bool expire_letters(milliseconds budget) {
-    const auto more = letters_.run(budget, [this](std::string_view consumer, std::size_t letters) {
-      observer_.on_letters_expired(consumer, letters);
-    });
-    // One letter that cannot be read stops all behind it: told once, not at every turn.
-    if (!more && more.error().message != letters_stand_still_) {
-      for (const std::string& consumer : letters_.consumers()) {
-        observer_.on_notice(
-            consumer, fmt::format("dead letters past their time stay: {}", more.error().message));
-      }
-    }
-    letters_stand_still_ = more ? std::string() : more.error().message;
-    return more.value_or(false);
-  }
-
-  Store& store_;
-  const std::function<void()> freed_;
-  LetterExpiry letters_;
-  std::string letters_stand_still_;  // why; empty: they do not
-  Observer& observer_;
-  PurgePace pace_;
-  system::Periodic turns_;
-};
-
-Error hung_error(std::string text) {
-  return {ErrorKind::kUnavailable, std::string(kHung), std::move(text), {}};
-}
-
-[[noreturn]] void end_hung(const std::string& consumer, const std::string& what,
-                           const std::function<void(std::string_view, const Error&)>& tell) {
-  constexpr std::string_view kEnds =
-      "this process ends, the next start counts what was in flight, and handles it first";
-  if (tell) {
-    tell(consumer, hung_error(fmt::format("{}; {}", what, kEnds)));
-  } else {
-    fmt::print(stderr, "{}  error[{}] {}: {}; {}\n", iso_time(system::utc_now()), kHung, consumer,
-               printable_text(what), kEnds);
-    std::fflush(stderr);
-  }
-  ::_exit(kExitHung);
+Error not_by_itself(const char* code, const char* what) {
+  return {ErrorKind::kRejected, code, fmt::format("a run with --once {}", what),
+          "it ends by itself: start another one"};
 }
 
 class RunningService final : public Service {
  public:
-  RunningService(std::unique_ptr<Store> store, ServiceOptions options)
-      : store_(std::move(store)), options_(std::move(options)), observer_(options_.observers) {}
+  using SharedConfig = RunningConsumer::SharedConfig;
 
-  Result<void> add(const config::Config& config, const config::ConsumerConfig& consumer);
-  // After the consumers, which it looks for in the store. A dry run removes nothing.
-  Result<void> expire_letters_of(const config::Config& config);
-  int run() override;
-  const std::vector<std::string>& risks() const noexcept override { return risks_; }
-  std::vector<Figures> figures() override;
-  std::vector<std::pair<std::string, std::size_t>> in_flight() const override;
+  RunningService(std::unique_ptr<Store> store, SharedConfig config, ServiceOptions options)
+      : store_(std::move(store)),
+        options_(std::move(options)),
+        observer_(options_.observers),
+        letters_(*store_, observer_, [this] { return options_.dry_run ? nullptr : current(); }),
+        config_(std::move(config)) {}
+
   Result<void> look(const config::Config& config);
-  static std::vector<std::size_t> feeders_of(const config::Config& config,
-                                             const config::ConsumerConfig& consumer);
+  Result<void> add_all() SEMEL_EXCLUDES(mutex_);
+  // After the consumers, which it looks for in the store. A dry run removes nothing.
+  Result<void> look_for_letters() { return letters_.look(); }
+
+  int run() override SEMEL_EXCLUDES(mutex_);
+  const std::vector<std::string>& risks() const noexcept override { return risks_; }
+  std::vector<Figures> figures() override SEMEL_EXCLUDES(mutex_);
+  std::vector<std::pair<std::string, std::size_t>> in_flight() const override
+      SEMEL_EXCLUDES(mutex_);
+  void stop() noexcept override SEMEL_EXCLUDES(mutex_);
   bool is_stopping() const noexcept override { return stopping_.load(); }
   Store& store() noexcept override { return *store_; }
-  Result<std::optional<StoreSnapshot>> look_at_store() override;
-  void stop() noexcept override {
-    stopping_.store(true);
-    for (const auto& engine : engines_) engine->stop();
-  }
+  Result<std::optional<StoreSnapshot>> look_at_store() override { return look_at(*store_); }
+  std::vector<std::pair<std::string, Phase>> phases() const override SEMEL_EXCLUDES(mutex_);
+  Result<bool> drain(std::string_view consumer) override SEMEL_EXCLUDES(mutex_);
+  Result<bool> resume(std::string_view consumer) override SEMEL_EXCLUDES(mutex_);
+  Result<void> check(const config::Config& next, const config::Difference& difference) override;
+  bool take(SharedConfig next, const config::Difference& difference) override
+      SEMEL_EXCLUDES(mutex_);
+  std::vector<std::string> unsettled() const override SEMEL_EXCLUDES(mutex_);
 
  private:
+  struct Slot {
+    std::unique_ptr<RunningConsumer> consumer;
+    std::thread thread;
+    bool removed = false;
+    bool ended = false;  // its thread has nothing left to do
+  };
+
+  std::unique_ptr<RunningConsumer> make_consumer(const std::string& name, SharedConfig config,
+                                                 std::size_t suspects_first);
+  Result<std::unique_ptr<engine::Engine>> make_engine(const config::Config& config,
+                                                      const std::string& name,
+                                                      RunningConsumer::Carried carried);
+  std::function<bool()> fed(const config::Config& config, const config::ConsumerConfig& consumer);
+  void tell(const ConsumerParts& parts, const config::ConsumerConfig& consumer);
+  SharedConfig current() const SEMEL_EXCLUDES(mutex_);
+  Slot* find(std::string_view consumer) SEMEL_REQUIRES(mutex_);
+  Result<Slot*> found(std::string_view consumer) SEMEL_REQUIRES(mutex_);
+  std::size_t take_suspects(const std::string& consumer) SEMEL_REQUIRES(mutex_);
+  bool may_begin(const std::string& consumer, const config::Config& next) const
+      SEMEL_EXCLUDES(mutex_);
+  void phase_changed() const SEMEL_EXCLUDES(mutex_);
+  void begin(Slot& slot) SEMEL_REQUIRES(mutex_);
+  void serve(Slot& slot) SEMEL_EXCLUDES(mutex_);
+  void take_one(SharedConfig next, const config::ConsumerChange& change) SEMEL_REQUIRES(mutex_);
+  std::list<Slot> take_gone() SEMEL_REQUIRES(mutex_);
+  void bury(std::list<Slot> gone) SEMEL_EXCLUDES(mutex_);
+  void nudge_all() const SEMEL_EXCLUDES(mutex_);
+  int exit_code() SEMEL_EXCLUDES(mutex_);
+
   std::unique_ptr<Store> store_;
   ServiceOptions options_;
   FanOut observer_;
   system::Mutex suspect_gate_;
-  std::vector<std::unique_ptr<engine::Engine>> engines_;
-  std::vector<std::string> consumers_;  // of the engines
-  std::deque<std::atomic<bool>> over_;  // likewise: their runs
   std::vector<std::string> risks_;
-  std::optional<LetterExpiry> letters_;
+  LetterTurns letters_;  // of the housekeeper's thread
   std::atomic<bool> stopping_{false};
   std::atomic<bool> hung_told_{false};
+  mutable system::Mutex mutex_;
+  system::CondVar changed_;
+  SharedConfig config_ SEMEL_GUARDED_BY(mutex_);
+  std::list<Slot> slots_ SEMEL_GUARDED_BY(mutex_);             // in the order of the first config
+  std::vector<std::string> leaving_ SEMEL_GUARDED_BY(mutex_);  // removed, and ended just now
+  // By consumer: suspects that one which is gone has left untried.
+  std::map<std::string, std::size_t> suspects_ SEMEL_GUARDED_BY(mutex_);
+  bool begun_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool over_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 
 Result<void> RunningService::look(const config::Config& config) {
   const auto live = look_live(*store_, config);
   if (!live) return failure(live.error());
-  for (const Live::Checked& checked : live->statements) {
-    if (stops_a_run(checked)) return refuse(checked);
-  }
   risks_ = risks_of(*live);
-  return {};
+  return refuse_missing(*live);
 }
 
-Result<void> RunningService::add(const config::Config& config,
-                                 const config::ConsumerConfig& consumer) {
+// With `once`: whether one of those that may send to it still runs.
+std::function<bool()> RunningService::fed(const config::Config& config,
+                                          const config::ConsumerConfig& consumer) {
+  if (!options_.once) return {};
+  std::vector<std::string> feeders;
+  for (const config::ConsumerConfig& other : config.consumers) {
+    if (feeds(config, other, consumer)) feeders.push_back(other.name);
+  }
+  return [this, feeders] {
+    const system::MutexLock lock(mutex_);
+    return std::ranges::any_of(slots_, [&](const Slot& slot) {
+      return !slot.ended && std::ranges::find(feeders, slot.consumer->name()) != feeders.end();
+    });
+  };
+}
+
+void RunningService::tell(const ConsumerParts& parts, const config::ConsumerConfig& consumer) {
+  ConsumerInfo info{consumer.name,
+                    {},
+                    std::string(config::name_of(consumer.handler)),
+                    parts.options.retention.ttl};
+  for (const auto& source : parts.parts.sources) {
+    info.sources.emplace_back(source->traits().name);
+  }
+  observer_.on_consumer(info);
+}
+
+Result<std::unique_ptr<engine::Engine>> RunningService::make_engine(
+    const config::Config& config, const std::string& name, RunningConsumer::Carried carried) {
+  const config::ConsumerConfig& consumer = *config.find(name);
   ConsumerBuild build;
   build.config = &config;
   build.consumer = &consumer;
@@ -202,14 +167,11 @@ Result<void> RunningService::add(const config::Config& config,
   build.observer = &observer_;
   auto parts = make_consumer_parts(build);
   if (!parts) return failure(std::move(parts.error()));
+  parts->options.suspects_first = carried.suspects_first;
   parts->parts.suspect_gate = &suspect_gate_;
-  if (options_.once) {
-    const auto feeders = feeders_of(config, consumer);
-    parts->parts.fed = [this, feeders] {
-      return std::ranges::any_of(feeders, [this](std::size_t one) { return !over_[one]; });
-    };
-  }
-  parts->parts.hung = [this, name = consumer.name](const std::string& what) {
+  parts->parts.fed = fed(config, consumer);
+  parts->parts.process_goes_on = std::move(carried.process_goes_on);
+  parts->parts.hung = [this, name](const std::string& what) {
     if (options_.instead_of_end) {
       if (!hung_told_.exchange(true)) options_.instead_of_end(name, hung_error(what));
       return;
@@ -217,43 +179,64 @@ Result<void> RunningService::add(const config::Config& config,
     // Neither destructors nor the drain may run: the handler still uses what they would take away.
     end_hung(name, what, options_.on_hung);
   };
-  ConsumerInfo info{consumer.name,
-                    {},
-                    std::string(config::name_of(consumer.handler)),
-                    parts->options.retention.ttl};
-  for (const auto& source : parts->parts.sources) {
-    info.sources.emplace_back(source->traits().name);
+  tell(*parts, consumer);
+  // How long the consumer's letters are kept is looked up by its number.
+  letters_.change();
+  return engine::Engine::create(std::move(parts->options), std::move(parts->parts));
+}
+
+std::unique_ptr<RunningConsumer> RunningService::make_consumer(const std::string& name,
+                                                               SharedConfig config,
+                                                               std::size_t suspects_first) {
+  RunningConsumer::Options options;
+  options.name = name;
+  options.suspects_first = suspects_first;
+  options.may_begin = [this, name](const config::Config& next) { return may_begin(name, next); };
+  options.make = [this, name](const config::Config& wanted, RunningConsumer::Carried carried) {
+    return make_engine(wanted, name, std::move(carried));
+  };
+  options.changed = [this] { phase_changed(); };
+  options.trouble = [this, name](const Error& error, bool mended) {
+    observer_.on_trouble(name, kStartComponent, error, mended);
+  };
+  return std::make_unique<RunningConsumer>(std::move(options), std::move(config));
+}
+
+Result<void> RunningService::add_all() {
+  const SharedConfig config = current();
+  for (const config::ConsumerConfig& consumer : config->consumers) {
+    auto made = make_consumer(consumer.name, config, 0);
+    if (auto first = made->make_first(); !first) return first;
+    const system::MutexLock lock(mutex_);
+    slots_.push_back({std::move(made), {}});
   }
-  observer_.on_consumer(info);
-  over_.emplace_back(false);
-  engines_.push_back(engine::Engine::create(std::move(parts->options), std::move(parts->parts)));
-  consumers_.push_back(consumer.name);
   return {};
 }
 
-Result<void> RunningService::expire_letters_of(const config::Config& config) {
-  auto letters = LetterExpiry::of(
-      *store_, options_.dry_run ? std::span<const config::ConsumerConfig>() : config.consumers);
-  if (!letters) return failure(std::move(letters.error()));
-  letters_ = *std::move(letters);
-  return {};
+RunningService::SharedConfig RunningService::current() const {
+  const system::MutexLock lock(mutex_);
+  return config_;
 }
 
-// The places of those that may still send to it; engines are in the order of the config.
-std::vector<std::size_t> RunningService::feeders_of(const config::Config& config,
-                                                    const config::ConsumerConfig& consumer) {
-  std::vector<std::size_t> feeders;
-  for (std::size_t i = 0; i < config.consumers.size(); ++i) {
-    if (feeds(config, config.consumers[i], consumer)) feeders.push_back(i);
-  }
-  return feeders;
+RunningService::Slot* RunningService::find(std::string_view consumer) {
+  const auto at = std::ranges::find_if(
+      slots_, [&](const Slot& slot) { return !slot.removed && slot.consumer->name() == consumer; });
+  return at == slots_.end() ? nullptr : &*at;
+}
+
+Result<RunningService::Slot*> RunningService::found(std::string_view consumer) {
+  if (Slot* const slot = find(consumer)) return slot;
+  return failure({ErrorKind::kRejected, "R343",
+                  fmt::format("there is no consumer \"{}\"", printable_text(consumer)),
+                  "GET /api/v1/consumers names those of the run"});
 }
 
 std::vector<Service::Figures> RunningService::figures() {
   std::vector<Figures> all;
-  for (std::size_t i = 0; i < engines_.size(); ++i) {
-    for (auto& one : engines_[i]->figures()) {
-      all.push_back({consumers_[i], std::string(one.source), std::move(one.figures)});
+  const system::MutexLock lock(mutex_);
+  for (const Slot& slot : slots_) {
+    for (auto& one : slot.consumer->figures()) {
+      all.push_back({slot.consumer->name(), std::string(one.source), std::move(one.figures)});
     }
   }
   return all;
@@ -261,57 +244,220 @@ std::vector<Service::Figures> RunningService::figures() {
 
 std::vector<std::pair<std::string, std::size_t>> RunningService::in_flight() const {
   std::vector<std::pair<std::string, std::size_t>> all;
-  for (std::size_t i = 0; i < engines_.size(); ++i) {
-    all.emplace_back(consumers_[i], engines_[i]->in_flight());
+  const system::MutexLock lock(mutex_);
+  for (const Slot& slot : slots_) {
+    all.emplace_back(slot.consumer->name(), slot.consumer->in_flight());
   }
   return all;
 }
 
-Result<std::optional<StoreSnapshot>> RunningService::look_at_store() {
-  const StoreFacets facets = store_->facets();
-  if (facets.records == nullptr) return std::nullopt;
-  auto stats = facets.records->backlog();
-  if (!stats) return failure(std::move(stats.error()));
-  StoreSnapshot made{*std::move(stats), {}};
-  if (facets.gates == nullptr) return made;
-  for (const StoreStats::Consumer& consumer : made.stats.consumers) {
-    auto gate = facets.gates->state(consumer.number);
-    if (!gate) return failure(std::move(gate.error()));
-    if (*gate) made.shut_gates.emplace(consumer.name, **std::move(gate));
+std::vector<std::pair<std::string, Service::Phase>> RunningService::phases() const {
+  std::vector<std::pair<std::string, Phase>> all;
+  const system::MutexLock lock(mutex_);
+  for (const Slot& slot : slots_) {
+    all.emplace_back(slot.consumer->name(), slot.consumer->phase());
   }
-  return made;
+  return all;
+}
+
+void RunningService::stop() noexcept {
+  stopping_ = true;
+  const system::MutexLock lock(mutex_);
+  for (const Slot& slot : slots_) slot.consumer->stop();
+  changed_.notify_all();
+}
+
+void RunningService::nudge_all() const {
+  const system::MutexLock lock(mutex_);
+  for (const Slot& slot : slots_) slot.consumer->nudge();
+}
+
+Result<bool> RunningService::drain(std::string_view consumer) {
+  if (options_.once) return failure(not_by_itself("R358", "drains no consumer alone"));
+  const system::MutexLock lock(mutex_);
+  const auto slot = found(consumer);
+  if (!slot) return failure(slot.error());
+  const config::ConsumerConfig* const config = config_->find(consumer);
+  if (config != nullptr && std::holds_alternative<config::StdinSource>(config->source)) {
+    return failure({ErrorKind::kRejected, "R358",
+                    fmt::format("consumer \"{}\" reads stdin, to which nothing is given back: what "
+                                "it has received and not begun would be lost",
+                                consumer),
+                    "pause it: what it has received waits"});
+  }
+  return (*slot)->consumer->drain();
+}
+
+Result<bool> RunningService::resume(std::string_view consumer) {
+  const system::MutexLock lock(mutex_);
+  const auto slot = found(consumer);
+  if (!slot) return failure(slot.error());
+  return (*slot)->consumer->resume();
+}
+
+Result<void> RunningService::check(const config::Config& next,
+                                   const config::Difference& difference) {
+  if (options_.once) return failure(not_by_itself("R357", "takes up no other config"));
+  return check_consumers(*store_, options_, next, difference);
+}
+
+bool RunningService::take(SharedConfig next, const config::Difference& difference) {
+  const system::MutexLock lock(mutex_);
+  if (over_ || stopping_) return false;
+  config_ = next;
+  letters_.change();
+  for (const std::string& name : difference.unchanged) {
+    if (Slot* const slot = find(name)) slot->consumer->keep(next);
+  }
+  for (const config::ConsumerChange& change : difference.consumers) take_one(next, change);
+  changed_.notify_all();
+  return true;
+}
+
+void RunningService::take_one(SharedConfig next, const config::ConsumerChange& change) {
+  if (change.kind == config::ConsumerChange::Kind::kRemoved) {
+    if (Slot* const slot = find(change.consumer)) {
+      slot->removed = true;
+      slot->consumer->remove();
+    }
+    return;
+  }
+  for (Slot& slot : slots_) {
+    // Also one that an earlier reload has removed, and that is drained still.
+    if (slot.consumer->name() != change.consumer || !slot.consumer->restart(next)) continue;
+    slot.removed = false;
+    return;
+  }
+  const std::size_t suspects = take_suspects(change.consumer);
+  if (Slot* const ended = find(change.consumer)) ended->removed = true;
+  Slot& slot = slots_.emplace_back();
+  slot.consumer = make_consumer(change.consumer, std::move(next), suspects);
+  if (begun_) begin(slot);
+}
+
+std::vector<std::string> RunningService::unsettled() const {
+  const system::MutexLock lock(mutex_);
+  std::vector<std::string> names = leaving_;
+  for (const Slot& slot : slots_) {
+    if (slot.removed || !slot.consumer->settled()) names.push_back(slot.consumer->name());
+  }
+  return names;
+}
+
+// Suspects that earlier consumers of the name have left; the next one of it has them from now on.
+std::size_t RunningService::take_suspects(const std::string& consumer) {
+  std::size_t most = 0;
+  if (auto kept = suspects_.extract(consumer)) most = kept.mapped();
+  for (const Slot& slot : slots_) {
+    if (slot.consumer->name() == consumer) most = std::max(most, slot.consumer->suspects_left());
+  }
+  return most;
+}
+
+// A consumer that takes a source over waits for the one that leaves it.
+bool RunningService::may_begin(const std::string& consumer, const config::Config& next) const {
+  const system::MutexLock lock(mutex_);
+  return std::ranges::none_of(slots_, [&](const Slot& slot) {
+    const SharedConfig running = slot.consumer->ending();
+    return running && config::hands_over(*running, slot.consumer->name(), next, consumer);
+  });
+}
+
+void RunningService::phase_changed() const {
+  {
+    const system::MutexLock lock(mutex_);
+    for (const Slot& slot : slots_) slot.consumer->look_again();
+  }
+  if (options_.on_phase) options_.on_phase();
+}
+
+void RunningService::begin(Slot& slot) {
+  slot.thread = std::thread([this, &slot] { serve(slot); });
+}
+
+void RunningService::serve(Slot& slot) {
+  slot.consumer->run();
+  bool stops = false;
+  {
+    const system::MutexLock lock(mutex_);
+    slot.ended = true;
+    const RunningConsumer::End end = slot.consumer->end();
+    const bool well = end.ended == engine::Ended::kDrained || end.ended == engine::Ended::kFinished;
+    // A consumer that cannot go on takes the service down, so that whoever watches it is told.
+    stops = !well && end.by_itself && !slot.removed && !options_.once;
+    for (const Slot& other : slots_) other.consumer->nudge();
+    changed_.notify_all();
+  }
+  if (stops) stop();
+}
+
+// The slots that a reload has removed, and whose threads have ended.
+std::list<RunningService::Slot> RunningService::take_gone() {
+  std::list<Slot> gone;
+  for (auto at = slots_.begin(); at != slots_.end();) {
+    const auto next = std::next(at);
+    if (at->removed && at->ended) {
+      const std::string& name = at->consumer->name();
+      leaving_.push_back(name);
+      const std::size_t suspects = at->consumer->suspects_left();
+      // Where there is another of the name, that one has them.
+      if (suspects > 0 && find(name) == nullptr) suspects_[name] = suspects;
+      gone.splice(gone.end(), slots_, at);
+    }
+    at = next;
+  }
+  return gone;
+}
+
+void RunningService::bury(std::list<Slot> gone) {
+  for (Slot& slot : gone) {
+    slot.thread.join();
+    const std::string& name = slot.consumer->name();
+    // Held over the call: no consumer of the name comes between the look and it.
+    const system::MutexLock lock(mutex_);
+    if (find(name) == nullptr && options_.on_gone) options_.on_gone(name);
+    std::erase(leaving_, name);
+  }
+  if (options_.on_phase) options_.on_phase();
 }
 
 int RunningService::run() {
-  std::vector<engine::Ended> ended(engines_.size());
   {
     Housekeeper housekeeper(
-        *store_,
-        [this] {
-          for (const auto& engine : engines_) engine->nudge();
-        },
-        letters_.value(), observer_);
-    std::vector<std::thread> threads;
-    threads.reserve(engines_.size());
-    for (std::size_t i = 0; i < engines_.size(); ++i) {
-      threads.emplace_back([this, i, &ended] {
-        ended[i] = engines_[i]->run();
-        const bool well =
-            ended[i] == engine::Ended::kDrained || ended[i] == engine::Ended::kFinished;
-        over_[i] = true;
-        for (const auto& engine : engines_) engine->nudge();
-        // A consumer that cannot go on takes the service down, so that whoever watches it is told.
-        if (!well && !options_.once) stop();
-      });
+        *store_, [this] { nudge_all(); },
+        [this](std::chrono::milliseconds budget) { return letters_.run(budget); });
+    system::RelockableLock lock(mutex_);
+    begun_ = true;
+    for (Slot& slot : slots_) begin(slot);
+    for (;;) {
+      auto gone = take_gone();
+      if (!gone.empty()) {
+        lock.unlock();
+        bury(std::move(gone));
+        lock.lock();
+        continue;
+      }
+      if (std::ranges::all_of(slots_, &Slot::ended)) break;
+      changed_.wait(mutex_);
     }
+    over_ = true;
+    std::vector<std::thread> threads;
+    for (Slot& slot : slots_) threads.push_back(std::move(slot.thread));
+    lock.unlock();
     for (std::thread& thread : threads) thread.join();
   }
+  return exit_code();
+}
+
+int RunningService::exit_code() {
+  const system::MutexLock lock(mutex_);
   int code = 0;
-  for (std::size_t i = 0; i < engines_.size(); ++i) {
+  for (const Slot& slot : slots_) {
+    const RunningConsumer::End end = slot.consumer->end();
     // A final error outranks one that may pass: it would end the next run too.
-    if (const auto error = engines_[i]->final_error()) return config::exit_code_of(*error);
-    if (ended[i] == engine::Ended::kUnavailable) code = kExitUnavailable;
-    if (ended[i] == engine::Ended::kFailed && code == 0) code = kExitFailed;
+    if (end.final_error) return config::exit_code_of(*end.final_error);
+    if (end.ended == engine::Ended::kUnavailable) code = kExitUnavailable;
+    if (end.ended == engine::Ended::kFailed && code == 0) code = kExitFailed;
   }
   return code;
 }
@@ -331,13 +477,11 @@ Result<std::unique_ptr<Service>> Service::build(const config::Config& config,
     opened = telemetry::timed(std::move(opened), *options.store_metrics);
   }
   if (options.tracer != nullptr) opened = traces::traced(std::move(opened), *options.tracer);
-  auto service = std::make_unique<RunningService>(std::move(opened), std::move(options));
+  auto service = std::make_unique<RunningService>(
+      std::move(opened), std::make_shared<const config::Config>(config), std::move(options));
   if (auto looked = service->look(config); !looked) return failure(std::move(looked.error()));
-  for (const config::ConsumerConfig& consumer : config.consumers) {
-    auto added = service->add(config, consumer);
-    if (!added) return failure(std::move(added.error()));
-  }
-  auto expires = service->expire_letters_of(config);
+  if (auto added = service->add_all(); !added) return failure(std::move(added.error()));
+  auto expires = service->look_for_letters();
   if (!expires) return failure(std::move(expires.error()));
   return service;
 }

@@ -10,11 +10,13 @@
 
 namespace semel::compose {
 
-SignalDrain::SignalDrain(std::function<void(int)> stop) : stop_(std::move(stop)) {
+SignalDrain::SignalDrain(std::function<void(int)> stop, std::function<void()> hang_up)
+    : stop_(std::move(stop)), hang_up_(std::move(hang_up)) {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
+  if (hang_up_) sigaddset(&set, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &set, &before_);
   signals_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   ending_ = ::eventfd(0, EFD_CLOEXEC);
@@ -25,7 +27,11 @@ SignalDrain::SignalDrain(std::function<void(int)> stop) : stop_(std::move(stop))
       if (fds[1].revents != 0) return;
       signalfd_siginfo info{};
       while (::read(signals_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-        stop_(static_cast<int>(info.ssi_signo));
+        if (info.ssi_signo == SIGHUP) {
+          hang_up_();
+        } else {
+          stop_(static_cast<int>(info.ssi_signo));
+        }
       }
     }
   });

@@ -1,4 +1,5 @@
-// SignalDrain: SIGTERM and SIGINT begin a service's drain; a second one hurries it.
+// SignalDrain: SIGTERM and SIGINT begin a service's drain; a second one hurries it. SIGHUP reloads
+// it.
 #pragma once
 
 #include <csignal>
@@ -11,14 +12,15 @@ namespace semel::compose {
 // thread of its own. Make it before the threads that must not see them.
 class SignalDrain {
  public:
-  // `stop` is told which of the two it was.
-  explicit SignalDrain(std::function<void(int signal)> stop);
+  // `stop` is told which of the two it was. Without `hang_up` SIGHUP does what it did before.
+  explicit SignalDrain(std::function<void(int signal)> stop, std::function<void()> hang_up = {});
   ~SignalDrain();
   SignalDrain(const SignalDrain&) = delete;
   SignalDrain& operator=(const SignalDrain&) = delete;
 
  private:
   std::function<void(int)> stop_;
+  std::function<void()> hang_up_;
   sigset_t before_{};
   int signals_ = -1;
   int ending_ = -1;

@@ -10,6 +10,21 @@ using std::chrono::steady_clock;
 
 }  // namespace
 
+Result<std::optional<StoreSnapshot>> look_at(Store& store) {
+  const StoreFacets facets = store.facets();
+  if (facets.records == nullptr) return std::nullopt;
+  auto stats = facets.records->backlog();
+  if (!stats) return failure(std::move(stats.error()));
+  StoreSnapshot made{*std::move(stats), {}};
+  if (facets.gates == nullptr) return made;
+  for (const StoreStats::Consumer& consumer : made.stats.consumers) {
+    auto gate = facets.gates->state(consumer.number);
+    if (!gate) return failure(std::move(gate.error()));
+    if (*gate) made.shut_gates.emplace(consumer.name, **std::move(gate));
+  }
+  return made;
+}
+
 StoreLook::StoreLook(Ask ask) : ask_(std::move(ask)), thread_([this] { loop(); }) {}
 
 StoreLook::~StoreLook() {

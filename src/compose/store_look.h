@@ -11,6 +11,8 @@
 
 #include <semel/admin/gates.h>
 #include <semel/admin/records.h>
+#include <semel/result.h>
+#include <semel/spi/store.h>
 
 #include "system/mutex.h"
 
@@ -20,6 +22,10 @@ struct StoreSnapshot {
   StoreStats stats;
   std::map<std::string, ShutGate> shut_gates;  // by consumer
 };
+
+// Statistics and shut gates of the store's consumers; nullopt where it keeps none. Takes as long as
+// the store does.
+Result<std::optional<StoreSnapshot>> look_at(Store& store);
 
 // Thread-safe.
 class StoreLook {

@@ -58,6 +58,23 @@ constexpr CodePage kAdminPages[] = {
      "is lost and counted (semel_spans_dropped_total). Messages are handled all the same.",
      "Start the collector, and look at the URL and the headers: OTLP over HTTP has port 4318.",
      "curl -i -H 'content-type: application/json' -d '{}' http://127.0.0.1:4318/v1/traces", 69},
+    {"R355", "the config of a reload is wrong",
+     "The file was read again and has errors. Nothing was changed: the run goes on with the config "
+     "that it has. Each error is on the log with its place, and in the API's answer.",
+     "Mend the file, and reload again.", "semel check semel.yaml\nkill -HUP \"$(pidof semel)\"",
+     78},
+    {"R356", "a reload cannot change that",
+     "The store, the listener and drain_timeout are those of the process, and a consumer of stdin "
+     "cannot give back what it has read. Nothing was changed.",
+     "Restart the run, or leave that field as it was.", "systemctl restart semel", 78},
+    {"R357", "this run takes up no other config",
+     "A run with --once or --dry-run ends by itself, one whose config came from stdin has no file, "
+     "and a program that runs consumers by semel::Runner has its config in its own hands.",
+     "Start another one.", "", 2},
+    {"R358", "this consumer cannot be drained alone",
+     "It reads stdin, to which nothing is given back: what it has received and not begun would be "
+     "lost. Or the run has --once, and ends by itself.",
+     "Pause it: then what it has received waits.", "semel consumers pause payments", 2},
     {"R360", "the run cannot be asked",
      "Nobody answers at the URL of --url or SEMEL_URL: no run listens there, its certificate is "
      "not "

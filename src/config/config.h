@@ -202,6 +202,8 @@ struct EffectiveValue {
   std::string path;
   std::string value;   // secrets redacted
   std::string origin;  // "semel.yaml:4:3", "--set", "default"
+  // Digest of a value that is not shown whole, which tells whether it changed; else empty.
+  std::string hidden = {};
 };
 
 struct Config {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/digest.h"
 #include "base/passwords.h"
 #include "base/text_line.h"
 #include "config/build.h"
@@ -74,6 +75,11 @@ std::string shown_value(const Setting& setting) {
   return setting.field->address ? without_passwords(setting.text) : setting.text;
 }
 
+std::string hidden_value(const Setting& setting) {
+  if (shown_value(setting) == setting.text) return {};
+  return digest::hex(digest::view(digest::sha256(setting.text)));
+}
+
 std::string origin_of(const Setting& setting, const Report& report) {
   if (setting.from == Setting::From::kDefault) return "default";
   if (setting.from == Setting::From::kEnvironment) return "env " + setting.origin;
@@ -102,7 +108,8 @@ std::vector<EffectiveValue> effective_values(const Config& config, const Setting
     const bool next = consumer < config.consumers.size() &&
                       setting.path.starts_with(join_path("consumers", consumer + 1) + ".");
     if (next) derived(consumer++);
-    out.push_back({setting.path, shown_value(setting), origin_of(setting, report)});
+    out.push_back(
+        {setting.path, shown_value(setting), origin_of(setting, report), hidden_value(setting)});
   }
   if (consumer < config.consumers.size()) derived(consumer);
   return out;

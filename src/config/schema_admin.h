@@ -15,8 +15,8 @@ inline constexpr Field kAdminTokenFields[] = {
     {.name = "role",
      .shape = Shape::kWord,
      .meaning =
-         "`read` looks, but at no payload; `operator` also sees payloads, pauses, unlocks and "
-         "replays; `admin` also forgets and discards, and sees config and audit log.",
+         "`read` looks, but at no payload; `operator` also sees payloads, pauses, drains, unlocks "
+         "and replays; `admin` also forgets, discards and reloads, and sees config and audit log.",
      .fallback = "read",
      .words = "read|operator|admin"},
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include <semel/reason.h>
@@ -126,10 +127,19 @@ Ended RunningEngine::run() {
 void RunningEngine::begin_marker() {
   RunMarkers* runs = parts_.store->facets().runs;
   if (runs == nullptr || options_.dry_run) return;
-  const auto begun = ask_store(
-      [&] { return runs->begin(options_.number, options_.pace.max_in_flight); }, IfRejected::kEnd);
-  if (!begun || !begun->unclean) return;
-  intake_.suspect_first(begun->window);
+  // Unless the store answers, they are left to the next engine, as they were to this one.
+  suspect_window_ = options_.suspects_first;
+  suspects_left_ = suspect_window_ > 0;
+  const std::size_t window = std::max(options_.pace.max_in_flight, suspect_window_);
+  const auto begun =
+      ask_store([&] { return runs->begin(options_.number, window); }, IfRejected::kEnd);
+  if (!begun) return;
+  suspects_left_ = false;
+  if (begun->unclean) suspect_window_ = std::max(suspect_window_, begun->window);
+  if (suspect_window_ > 0 && sources_.replays_from_outside()) {
+    intake_.suspect_first(suspect_window_);
+  }
+  if (!begun->unclean) return;
   parts_.observer->on_notice(
       options_.consumer,
       "the last run ended uncleanly: what was in flight is counted, and handled first");
@@ -150,7 +160,11 @@ bool RunningEngine::look_after_order() {
 // Suspects that were not tried keep the end unclean: the next run must know them.
 void RunningEngine::end_marker(bool suspects_left) {
   RunMarkers* runs = parts_.store->facets().runs;
-  if (runs == nullptr || options_.dry_run || suspects_left) return;
+  if (runs == nullptr || options_.dry_run) return;
+  if (suspects_left) {
+    left_to_next_ = std::max(options_.pace.max_in_flight, suspect_window_);
+    return;
+  }
   // A marker that stays makes the next run careful, and nothing else.
   (void)runs->end(options_.number);
 }
@@ -170,7 +184,7 @@ void RunningEngine::receive_until_stopped() {
     if (options_.workers == 0 && !flight_.crowded()) {
       std::vector<Delivery> batch = flight_.take(false);
       if (!batch.empty()) {
-        process(std::move(batch));
+        process_as_receiver(std::move(batch));
         progress = true;
       }
     }
@@ -331,35 +345,71 @@ void RunningEngine::note_store(const Outcome& outcome, std::optional<TimePoint> 
   }
 }
 
-void RunningEngine::drain() {
-  std::vector<Delivery> rest = flight_.close();
-  const auto is_suspect = [](const Delivery& d) { return d.arrival.suspect; };
-  bool suspects_left = std::any_of(rest.begin(), rest.end(), is_suspect);
-  sources_.give_back(rest);
-  const TimePoint deadline = now() + options_.drain_timeout;
+// A handler hangs, and is waited for: nothing of the consumer begins meanwhile in this process.
+// Others may have what it holds, for nobody knows for how long.
+void RunningEngine::leave_to_others() {
+  if (told_of_hung_.exchange(true)) return;
+  parts_.observer->on_trouble(options_.consumer, kHandlerComponent,
+                              {ErrorKind::kUnavailable, {}, kHandlerHangs, kHandlerHangsFix},
+                              false);
+  give_back_unbegun();
+  sources_.close_outside(options_.drain_timeout);
+}
+
+void RunningEngine::land_all() {
   const milliseconds step{50};
-  while (!flight_.wait_landed(step) && now() < deadline && stops_.load() < 2) {
-    sources_.extend(rows_that_hang());
-  }
-  if (!flight_.wait_landed(milliseconds{0})) {
+  for (;;) {
+    const TimePoint deadline = now() + options_.drain_timeout;
+    while (!flight_.wait_landed(step) && now() < deadline && stops_.load() < 2) {
+      sources_.extend(rows_that_hang());
+    }
+    if (flight_.wait_landed(milliseconds{0})) break;
     renewer_.stop_all();
-    if (!flight_.wait_landed(options_.grace)) {
+    if (flight_.wait_landed(options_.grace)) break;
+    if (!process_goes_on()) {
       parts_.hung(kHandlerHangs);
       // The host was told, and has not ended the process: the handler still uses what would go.
       while (!flight_.wait_landed(step)) {
       }
+      break;
     }
+    leave_to_others();
+    while (!flight_.wait_landed(step) && process_goes_on()) sources_.extend(rows_that_hang());
   }
-  rest = flight_.close();
-  suspects_left = suspects_left || std::any_of(rest.begin(), rest.end(), is_suspect);
+  if (told_of_hung_) parts_.observer->on_trouble(options_.consumer, kHandlerComponent, {}, true);
+}
+
+void RunningEngine::give_back_unbegun() {
+  const std::vector<Delivery> rest = flight_.close();
+  const auto is_suspect = [](const Delivery& d) { return d.arrival.suspect; };
+  if (std::any_of(rest.begin(), rest.end(), is_suspect)) suspects_left_ = true;
   sources_.give_back(rest);
+}
+
+// The next engine of this process would take rows that stand in this one's hand for its own, and go
+// on with what is behind them.
+void RunningEngine::settle_rows() {
+  while (process_goes_on()) {
+    const auto told = sources_.settle_rows();
+    note_store(told ? Outcome() : store_away(told.error()));
+    // One that is not to wait for the store has no next engine.
+    if (told || ended_.load() == static_cast<int>(Ended::kUnavailable)) return;
+    const TimePoint until = now() + kAskStoreAgain;
+    while (process_goes_on() && now() < until) std::this_thread::sleep_for(kStep);
+  }
+}
+
+void RunningEngine::drain() {
+  give_back_unbegun();
+  land_all();
+  give_back_unbegun();
   for (const IntakeDesk::Kept& kept : intake_.give_back()) {
     sources_.settle({Landing::told(kept.source, kept.tag, Settlement::Kind::kRelease)});
   }
+  settle_rows();
   sources_.close(options_.drain_timeout);
   failpoint::hit(*parts_.environment, failpoint::kDrained);
-  suspects_left = suspects_left || suspects_left_ || (intake_.suspecting() && !sources_.at_end());
-  end_marker(suspects_left);
+  end_marker(suspects_left_ || (intake_.suspecting() && !sources_.at_end()));
 }
 
 std::unique_ptr<Engine> Engine::create(EngineOptions options, EngineParts parts) {

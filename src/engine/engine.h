@@ -57,6 +57,8 @@ struct EngineOptions {
   std::chrono::milliseconds grace = core::kUsualGrace;
   std::chrono::milliseconds drain_timeout = core::kUsualDrainTimeout;
   int crashes = RetryPolicy().crashes;
+  // So many messages of each partition are suspects: an engine of this process left some untried.
+  std::size_t suspects_first = 0;
   bool once = false;
   bool dry_run = false;
   bool fail_on_unavailable = false;
@@ -81,6 +83,10 @@ struct EngineParts {
   // A handler hangs and cannot be stopped: ends the process, or tells a host that will. Where it
   // returns, the engine waits for the handler; it may be called again.
   std::function<void(const std::string&)> hung;
+  // Whether the process goes on after a drain. Then a handler that hangs is waited for, in place of
+  // ending the process, and the drain ends only once the store has its rows back. Empty: it does
+  // not. Thread-safe.
+  std::function<bool()> process_goes_on;
 };
 
 // How a run ended.
@@ -104,6 +110,9 @@ class Engine {
   // The error that no waiting mends and that ended the run; nothing where it ended otherwise. After
   // run.
   [[nodiscard]] virtual std::optional<Error> final_error() const = 0;
+  // What the next engine of this process needs as suspects_first; zero where none is left untried.
+  // After run.
+  [[nodiscard]] virtual std::size_t suspects_left() const = 0;
   // Begins the drain; a second call hurries it. Async-signal-safe, from any thread.
   virtual void stop() noexcept = 0;
   // Look at the sources again: something may have come free. From any thread.

@@ -59,7 +59,213 @@ TEST_P(HangingEngine, AHandlerThatNeverEndsIsReportedAtTheDrainsEnd) {
   EXPECT_EQ(topic_.acked(), 1u);
 }
 
+// Where others in the process go on, it waits, and says so; once they stop too, it does not.
+TEST_P(HangingEngine, WhereOthersGoOnItIsWaitedForUntilTheyStopToo) {
+  options_.once = false;
+  options_.workers = GetParam();
+  options_.drain_timeout = milliseconds(30);
+  options_.grace = milliseconds(30);
+  std::atomic<bool> begun{false};
+  std::atomic<bool> release{false};
+  std::atomic<bool> others{true};
+  send("a");
+  EngineParts parts = parts_over(std::make_unique<MemorySource>(topic_));
+  parts.process_goes_on = [&] { return others.load(); };
+  parts.strategy = [&](const strategies::Services& services) {
+    return std::make_unique<ScriptedStrategy>(
+        [&](Delivery&, std::size_t) {
+          begun = true;
+          begun.notify_all();
+          release.wait(false);
+          return ended(Outcome::Kind::kDone);
+        },
+        *services.keeper);
+  };
+  auto e = Engine::create(options_, std::move(parts));
+  std::thread running([&] { EXPECT_EQ(e->run(), Ended::kDrained); });
+  begun.wait(false);
+  e->stop();
+  EXPECT_TRUE(test::comes_true([&] { return !seen_.troubles().empty(); }));
+  EXPECT_FALSE(hung_);
+  others = false;
+  EXPECT_TRUE(test::comes_true([&] { return hung_.load(); }));
+  release = true;
+  release.notify_all();
+  running.join();
+}
+
+// Nobody knows for how long it hangs: the source has all of it back meanwhile.
+TEST_P(HangingEngine, WhileItIsWaitedForOthersMayHaveItsMessages) {
+  options_.once = false;
+  options_.workers = GetParam();
+  options_.drain_timeout = options_.grace = milliseconds(10);
+  std::atomic<bool> begun{false};
+  std::atomic<bool> release{false};
+  for (const char* const key : {"a", "b", "c"}) send(key);
+  EngineParts parts = parts_over(std::make_unique<MemorySource>(topic_));
+  parts.process_goes_on = [] { return true; };
+  parts.strategy = [&](const strategies::Services& services) {
+    return std::make_unique<ScriptedStrategy>(
+        [&](Delivery&, std::size_t) {
+          begun = true;
+          begun.notify_all();
+          release.wait(false);
+          return ended(Outcome::Kind::kDone);
+        },
+        *services.keeper);
+  };
+  auto e = Engine::create(options_, std::move(parts));
+  std::thread running([&] { EXPECT_EQ(e->run(), Ended::kDrained); });
+  begun.wait(false);
+  e->stop();
+  EXPECT_TRUE(test::comes_true([&] { return topic_.in_flight() == 0; }));
+  MemorySource others(topic_);
+  EXPECT_EQ(others.receive({}).value().arrivals.size(), 3U);
+  release = true;
+  release.notify_all();
+  running.join();
+  EXPECT_EQ(topic_.acked(), 0U) << "its settlement came too late";
+  EXPECT_EQ(topic_.in_flight(), 3U) << "the others have them";
+}
+
+TEST_F(EngineTest, AHandlerThatIsWaitedForEndsItsDrainAsUsual) {
+  options_.once = false;
+  options_.drain_timeout = options_.grace = milliseconds(10);
+  std::atomic<bool> begun{false};
+  std::atomic<bool> release{false};
+  send("a");
+  EngineParts parts = parts_over(std::make_unique<MemorySource>(topic_));
+  parts.process_goes_on = [] { return true; };
+  parts.strategy = [&](const strategies::Services& services) {
+    return std::make_unique<ScriptedStrategy>(
+        [&](Delivery&, std::size_t) {
+          begun = true;
+          begun.notify_all();
+          release.wait(false);
+          return ended(Outcome::Kind::kDone);
+        },
+        *services.keeper);
+  };
+  auto e = Engine::create(options_, std::move(parts));
+  std::thread running([&] { EXPECT_EQ(e->run(), Ended::kDrained); });
+  begun.wait(false);
+  e->stop();
+  EXPECT_TRUE(test::comes_true([&] { return seen_.troubles().size() == 1; }));
+  release = true;
+  release.notify_all();
+  running.join();
+  EXPECT_FALSE(hung_);
+  ASSERT_EQ(seen_.troubles().size(), 2U);
+  EXPECT_TRUE(seen_.troubles()[1].mended);
+  EXPECT_EQ(topic_.acked(), 0U) << "others had it meanwhile: its record decides";
+}
+
 INSTANTIATE_TEST_SUITE_P(Workers, HangingEngine, testing::Values(0, 1));
+
+// The rows of a store that may be away.
+class RowsOfAStore final : public Source {
+ public:
+  RowsOfAStore(MemoryTopic& topic, std::atomic<bool>& away, std::atomic<int>& refused)
+      : source_(topic), traits_(source_.traits()), away_(away), refused_(refused) {
+    traits_.in_store = true;
+  }
+  const SourceTraits& traits() const noexcept override { return traits_; }
+  Result<Received> receive(const ReceiveLimits& limits) override { return source_.receive(limits); }
+  Wakeup wakeup() override { return source_.wakeup(); }
+  Result<void> settle(std::span<const Settlement> settlements) override {
+    if (!away_) return source_.settle(settlements);
+    ++refused_;
+    return failure({ErrorKind::kUnavailable, "R206", "locked", {}});
+  }
+  Result<void> extend(std::span<const Tag> tags, milliseconds by) override {
+    return source_.extend(tags, by);
+  }
+  void set_paused(std::string_view partition, bool paused) override {
+    source_.set_paused(partition, paused);
+  }
+  Result<void> close(milliseconds deadline) override {
+    if (away_) return failure({ErrorKind::kUnavailable, "R206", "locked", {}});
+    return source_.close(deadline);
+  }
+
+ private:
+  MemorySource source_;
+  SourceTraits traits_;
+  std::atomic<bool>& away_;
+  std::atomic<int>& refused_;
+};
+
+class DrainWithoutItsStore : public EngineTest {
+ protected:
+  // Runs "a" when the store goes, and has "b" in hand.
+  void begin_drain() {
+    options_.once = false;
+    for (const char* const key : {"a", "b"}) send(key);
+    EngineParts parts = parts_over(std::make_unique<RowsOfAStore>(topic_, away_, refused_));
+    parts.process_goes_on = [this] { return goes_on_.load(); };
+    parts.strategy = [this](const strategies::Services& services) {
+      return std::make_unique<ScriptedStrategy>(
+          [this](Delivery&, std::size_t) {
+            begun_ = true;
+            begun_.notify_all();
+            release_.wait(false);
+            return ended(Outcome::Kind::kDone);
+          },
+          *services.keeper);
+    };
+    engine_ = Engine::create(options_, std::move(parts));
+    running_ = std::thread([this] { ended_ = engine_->run(); });
+    begun_.wait(false);
+    away_ = true;
+    engine_->stop();
+    release_ = true;
+    release_.notify_all();
+    // At the beginning of the drain, when the handler has ended, and when all else is done.
+    EXPECT_TRUE(test::comes_true([this] { return refused_ >= 3; }));
+  }
+  ~DrainWithoutItsStore() override {
+    goes_on_ = false;
+    if (running_.joinable()) running_.join();
+  }
+
+  std::atomic<bool> away_{false};
+  std::atomic<int> refused_{0};
+  std::atomic<bool> goes_on_{true};
+  std::atomic<bool> begun_{false};
+  std::atomic<bool> release_{false};
+  std::unique_ptr<Engine> engine_;
+  std::thread running_;
+  Ended ended_ = Ended::kFailed;
+};
+
+// Its next engine would take rows that stand in this process's hand for its own.
+TEST_F(DrainWithoutItsStore, InAProcessThatGoesOnEndsOnceTheStoreHasItsRows) {
+  begin_drain();
+  EXPECT_TRUE(test::comes_true([this] { return !seen_.troubles().empty(); }));
+  EXPECT_TRUE(topic_.told().empty());
+  away_ = false;
+  running_.join();
+  EXPECT_EQ(ended_, Ended::kDrained);
+  ASSERT_EQ(topic_.told().size(), 2U);
+  EXPECT_EQ(topic_.acked(), 1U);
+  EXPECT_EQ(topic_.in_flight(), 0U);
+  EXPECT_TRUE(seen_.troubles().back().mended);
+}
+
+TEST_F(DrainWithoutItsStore, EndsWithItsProcess) {
+  begin_drain();
+  goes_on_ = false;
+  running_.join();
+  EXPECT_EQ(ended_, Ended::kDrained);
+  EXPECT_TRUE(topic_.told().empty());
+}
+
+TEST_F(DrainWithoutItsStore, EndsWhereTheRunIsNotToWaitForIt) {
+  options_.fail_on_unavailable = true;
+  begin_drain();
+  running_.join();
+  EXPECT_EQ(ended_, Ended::kUnavailable);
+}
 
 // A strategy as they are: what has not begun when the drain has is given back.
 class WaitingStrategy final : public Strategy {

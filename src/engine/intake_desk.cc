@@ -65,6 +65,7 @@ void IntakeDesk::suspect_one_more(const std::string& partition) {
 
 bool IntakeDesk::suspecting() {
   const system::MutexLock lock(mutex_);
+  if (suspect_left_.empty()) return window_ > 0;
   return std::any_of(suspect_left_.begin(), suspect_left_.end(),
                      [](const auto& left) { return left.second > 0; });
 }

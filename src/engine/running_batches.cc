@@ -54,6 +54,16 @@ void RunningEngine::work() {
   }
 }
 
+void RunningEngine::process_as_receiver(std::vector<Delivery> batch) {
+  {
+    const system::MutexLock lock(receiver_mutex_);
+    receiver_in_batch_ = true;
+  }
+  process(std::move(batch));
+  const system::MutexLock lock(receiver_mutex_);
+  receiver_in_batch_ = false;
+}
+
 void RunningEngine::process(std::vector<Delivery> batch) {
   if (options_.dry_run) {
     would_process(std::move(batch));
@@ -203,9 +213,16 @@ void RunningEngine::tick() {
   if (!hurried_since_) return;
   renewer_.stop_all();
   // A handler on the receiving thread keeps it from draining, and so from saying so itself.
-  if (at - *hurried_since_ >= options_.grace + kDrainSaysItFirst) {
-    parts_.hung(kHandlerHangs);
+  if (at - *hurried_since_ < options_.grace + kDrainSaysItFirst) return;
+  if (!process_goes_on()) return parts_.hung(kHandlerHangs);
+  {
+    // Held, so that the receiving thread does not come back meanwhile.
+    const system::MutexLock lock(receiver_mutex_);
+    if (receiver_in_batch_) leave_to_others();
   }
+  // Its time begins anew once it is not waited for.
+  stopping_since_ = at;
+  hurried_since_.reset();
 }
 
 // Rows of a batch whose handler hangs are not kept hidden: another process may have them.

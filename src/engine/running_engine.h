@@ -33,6 +33,10 @@ namespace semel::engine {
 
 inline constexpr char kHandlerHangs[] =
     "a handler does not end, though its time is over and it was asked to stop";
+inline constexpr char kHandlerHangsFix[] =
+    "look at what it waits for; to end the run, stop it: exit code 70";
+// The component whose outage a drain that waits for a handler is.
+inline constexpr std::string_view kHandlerComponent = "handler";
 
 // What a store that cannot answer makes of a delivery, for whoever watches the store.
 Outcome store_away(const Error& error);
@@ -43,6 +47,7 @@ class RunningEngine final : public Engine, private strategies::Recaller {
 
   Ended run() override;
   std::optional<Error> final_error() const override { return final_error_; }
+  std::size_t suspects_left() const override { return left_to_next_; }
   void stop() noexcept override {
     stops_.fetch_add(1, std::memory_order_relaxed);
     event_.signal();
@@ -107,6 +112,7 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   void wait();
   void work();
   void process(std::vector<Delivery> batch) SEMEL_EXCLUDES(running_mutex_);
+  void process_as_receiver(std::vector<Delivery> batch) SEMEL_EXCLUDES(receiver_mutex_);
   void one_less(Running& running) SEMEL_EXCLUDES(running_mutex_);
   void land_rest(Running& running);
   void end_batch(Running& running) SEMEL_EXCLUDES(flush_mutex_, running_mutex_);
@@ -127,6 +133,11 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   // `began`: what it was asked; now, where nothing is said.
   void note_store(const Outcome& outcome, std::optional<TimePoint> began = std::nullopt);
   void drain();
+  void give_back_unbegun();
+  void settle_rows();
+  void land_all();
+  void leave_to_others();
+  bool process_goes_on() const { return parts_.process_goes_on && parts_.process_goes_on(); }
   void finish_run(Ended ended) noexcept {
     int running = kRunning;
     ended_.compare_exchange_strong(running, static_cast<int>(ended));
@@ -164,6 +175,8 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   system::CondVar suspect_ended_;
   std::vector<std::unique_ptr<Running>> running_ SEMEL_GUARDED_BY(running_mutex_);
   std::thread::id receiver_;
+  system::Mutex receiver_mutex_;
+  bool receiver_in_batch_ SEMEL_GUARDED_BY(receiver_mutex_) = false;
   strategies::LeaseRenewer renewer_;
   ThreadCompleter completer_;
   std::unique_ptr<Strategy> strategy_;
@@ -175,6 +188,9 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   std::optional<TimePoint> gate_at_;  // when the gate's time is over
   std::optional<TimePoint> keep_refused_at_;
   std::atomic<bool> suspects_left_{false};  // one was given back untried
+  std::size_t suspect_window_ = 0;          // of this run's beginning
+  std::size_t left_to_next_ = 0;
+  std::atomic<bool> told_of_hung_{false};
   // The renewer's thread's.
   std::optional<TimePoint> stopping_since_;
   std::optional<TimePoint> hurried_since_;

@@ -92,8 +92,7 @@ Result<void> SourceDesk::receive_from(Desk& desk, std::uint32_t index, Flight::R
 // on giving what is behind them.
 bool SourceDesk::told_all(Desk& desk) {
   const system::MutexLock lock(desk.mutex);
-  tell(desk);
-  return desk.open.empty() || options_.dry_run;
+  return tell(desk).has_value();
 }
 
 // A ttl that somebody wrote stands in the way of a run; that `auto` is too short is said.
@@ -177,7 +176,8 @@ void SourceDesk::settle(const std::vector<Landing>& landings) {
       desk->in_flight.erase(landing.settlement.tag.value);
       desk->open.push_back(landing.settlement);
     }
-    tell(*desk);
+    // Told again later.
+    (void)tell(*desk);
   }
 }
 
@@ -193,13 +193,25 @@ void SourceDesk::give_back(const std::vector<Delivery>& rest) {
 void SourceDesk::settle_open() {
   for (const auto& desk : desks_) {
     const system::MutexLock lock(desk->mutex);
-    tell(*desk);
+    (void)tell(*desk);
   }
 }
 
-void SourceDesk::tell(Desk& desk) {
-  if (desk.open.empty() || options_.dry_run) return;
-  if (desk.source->settle(desk.open)) desk.open.clear();
+Result<void> SourceDesk::settle_rows() {
+  for (const auto& desk : desks_) {
+    if (!desk->source->traits().in_store) continue;
+    const system::MutexLock lock(desk->mutex);
+    if (auto told = tell(*desk); !told) return told;
+  }
+  return {};
+}
+
+Result<void> SourceDesk::tell(Desk& desk) {
+  if (desk.closed) desk.open.clear();
+  if (desk.open.empty() || options_.dry_run) return {};
+  auto told = desk.source->settle(desk.open);
+  if (told) desk.open.clear();
+  return told;
 }
 
 void SourceDesk::extend(const std::unordered_set<std::uint64_t>& but) {
@@ -209,7 +221,7 @@ void SourceDesk::extend(const std::unordered_set<std::uint64_t>& but) {
     std::vector<Tag> tags;
     {
       const system::MutexLock lock(desk->mutex);
-      if (now - desk->extended < options_.hidden / 3) continue;
+      if (desk->closed || now - desk->extended < options_.hidden / 3) continue;
       desk->extended = now;
       for (const std::uint64_t value : desk->in_flight) {
         if (!but.contains(value)) tags.push_back({value, 0});
@@ -230,13 +242,33 @@ std::vector<Engine::Figures> SourceDesk::figures() {
 }
 
 void SourceDesk::close(milliseconds deadline) {
-  settle_open();
+  for (const auto& desk : desks_) close_one(*desk, deadline);
+}
+
+void SourceDesk::close_outside(milliseconds deadline) {
   for (const auto& desk : desks_) {
-    auto closed = desk->source->close(deadline);
-    if (!closed) {
-      observer_.on_trouble(options_.consumer, desk->source->traits().name, closed.error(), false);
-    }
+    if (!desk->source->traits().in_store) close_one(*desk, deadline);
   }
+}
+
+void SourceDesk::close_one(Desk& desk, milliseconds deadline) {
+  {
+    const system::MutexLock lock(desk.mutex);
+    if (desk.closed) return;
+    (void)tell(desk);
+    desk.closed = true;
+  }
+  auto closed = desk.source->close(deadline);
+  if (!closed) {
+    observer_.on_trouble(options_.consumer, desk.source->traits().name, closed.error(), false);
+  }
+}
+
+bool SourceDesk::replays_from_outside() const noexcept {
+  return std::any_of(desks_.begin(), desks_.end(), [](const auto& desk) {
+    const SourceTraits& traits = desk->source->traits();
+    return traits.replays && !traits.in_store;
+  });
 }
 
 }  // namespace semel::engine

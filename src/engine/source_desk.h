@@ -24,7 +24,7 @@
 
 namespace semel::engine {
 
-// receive, wait and close belong to the receiving thread; settle and extend may come from any.
+// receive, wait and close belong to the receiving thread; the rest may come from any.
 class SourceDesk {
  public:
   struct Options {
@@ -68,9 +68,16 @@ class SourceDesk {
   // Tells them of what was not handled.
   void give_back(const std::vector<Delivery>& rest);
   void settle_open();
+  // Tells the sources in the store what is still to be told; an error where one could not take it.
+  Result<void> settle_rows();
   // Keeps in-flight rows hidden, but for these.
   void extend(const std::unordered_set<std::uint64_t>& but = {});
   void close(std::chrono::milliseconds deadline);
+  // Closes those that are not in the store, so that others may have their messages. What is settled
+  // there afterwards is void. Not beside receive and wait.
+  void close_outside(std::chrono::milliseconds deadline);
+  // Some source that is not in the store brings again what was not settled.
+  bool replays_from_outside() const noexcept;
 
   // From any thread.
   std::vector<Engine::Figures> figures();
@@ -91,13 +98,15 @@ class SourceDesk {
     // tags to keep hidden; only where redelivers
     std::unordered_set<std::uint64_t> in_flight SEMEL_GUARDED_BY(mutex);
     TimePoint extended SEMEL_GUARDED_BY(mutex){};
+    bool closed SEMEL_GUARDED_BY(mutex) = false;
   };
   Result<void> receive_from(Desk& desk, std::uint32_t index, Flight::Room& room, std::size_t most,
                             bool sure, std::vector<Batch>& into);
   Result<void> judge(const Horizon& horizon);
   void note_away(Desk& desk, const Error& error, TimePoint now);
   void note_back(Desk& desk);
-  void tell(Desk& desk) SEMEL_REQUIRES(desk.mutex);
+  Result<void> tell(Desk& desk) SEMEL_REQUIRES(desk.mutex);
+  void close_one(Desk& desk, std::chrono::milliseconds deadline);
   bool told_all(Desk& desk);
 
   const Options options_;

@@ -20,7 +20,11 @@ namespace {
 // Run markers as a store would keep them, but in the test's hand. One thread at a time.
 class FakeMarkers final : public RunMarkers {
  public:
-  Result<Begun> begin(ConsumerNumber, std::size_t) override { return begun; }
+  Result<Begun> begin(ConsumerNumber, std::size_t window) override {
+    begun_window = window;
+    if (away) return failure({ErrorKind::kUnavailable, "R206", "locked", {}});
+    return begun;
+  }
   Result<void> end(ConsumerNumber) override {
     ended = true;
     return {};
@@ -55,6 +59,8 @@ class FakeMarkers final : public RunMarkers {
   }
 
   Begun begun;
+  std::atomic<bool> away{false};
+  std::atomic<std::size_t> begun_window{0};  // zero: it was not asked
   std::map<KeyId, int> kept;
   std::set<KeyId> completed;
   std::vector<std::vector<int>> changed;  // the new numbers of those that changed, call by call
@@ -256,6 +262,85 @@ TEST_F(SuspectsTest, ADrainThatCutsAGroupLeavesTheMarker) {
   EXPECT_EQ(markers_.kept_of(id("k1")), 1);
   EXPECT_EQ(markers_.kept_of(id("k0")), 0);
   EXPECT_EQ(topic_.in_flight(), 0u);
+}
+
+// A reload begins another engine, and nobody has died meanwhile.
+TEST_F(SuspectsTest, TheNextEngineOfTheProcessKnowsThoseThatWereLeft) {
+  options_.once = false;
+  markers_.kept = {{id("k1"), 1}};
+  send_many(6);
+  Engine* running = nullptr;
+  auto e = noting([&](Delivery&, std::size_t) {
+    running->stop();
+    return ended(kDone);
+  });
+  running = e.get();
+  EXPECT_EQ(e->run(), Ended::kDrained);
+  ASSERT_EQ(batch_of_.size(), 1U);
+  const Bytes tried = batch_of_.begin()->first;
+  EXPECT_GE(e->suspects_left(), 5U);
+  options_.suspects_first = e->suspects_left();
+  options_.once = true;
+  markers_.begun = {};
+  e.reset();
+  auto next = noting(is_done);
+  EXPECT_EQ(next->run(), Ended::kFinished);
+  EXPECT_EQ(next->suspects_left(), 0U);
+  EXPECT_EQ(batch_of_.size(), 6U);
+  for (const auto& [key, kept] : kept_when_run_) {
+    if (key != tried) {
+      EXPECT_NE(kept.front(), 0) << key << " was handled as if nothing had happened";
+    }
+  }
+  EXPECT_TRUE(markers_.ended);
+}
+
+// An engine of a process, to which the one before it has left suspects.
+class LeftSuspects : public SuspectsTest {
+ protected:
+  LeftSuspects() {
+    options_.once = false;
+    options_.suspects_first = 40;
+    options_.pace.max_in_flight = 4;
+    markers_.begun = {};
+  }
+  // Stopped once it has asked the store.
+  std::size_t left_by_one_that_is_stopped() {
+    auto e = noting(is_done);
+    std::thread running([&] { EXPECT_EQ(e->run(), Ended::kDrained); });
+    EXPECT_TRUE(test::comes_true([&] { return markers_.begun_window > 0; }));
+    e->stop();
+    running.join();
+    return e->suspects_left();
+  }
+};
+
+TEST_F(LeftSuspects, OutliveAnEngineThatNeverReachedTheStore) {
+  markers_.away = true;
+  EXPECT_EQ(left_by_one_that_is_stopped(), 40U);
+  EXPECT_FALSE(markers_.ended);
+}
+
+TEST_F(LeftSuspects, OutliveAnEngineToWhichNothingCame) {
+  EXPECT_EQ(left_by_one_that_is_stopped(), 40U);
+  EXPECT_FALSE(markers_.ended);
+}
+
+TEST_F(LeftSuspects, AreNoneWhereTheSourceIsAtItsEnd) {
+  options_.once = true;
+  topic_.finish();
+  auto e = noting(is_done);
+  EXPECT_EQ(e->run(), Ended::kFinished);
+  EXPECT_EQ(e->suspects_left(), 0U);
+  EXPECT_TRUE(markers_.ended);
+}
+
+// A process that died now would leave so many, though this engine has fewer in hand at a time.
+TEST_F(LeftSuspects, AreWithinTheWindowOfTheMarker) {
+  options_.once = true;
+  send_many(10);
+  EXPECT_EQ(noting(is_done)->run(), Ended::kFinished);
+  EXPECT_EQ(markers_.begun_window, 40U);
 }
 
 TEST_F(SuspectsTest, WhoeverIsStoppedWithinAGroupIsKnownToTheNextRun) {

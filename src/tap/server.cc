@@ -41,7 +41,10 @@ Result<std::unique_ptr<Server>> Server::open(ServerOptions options) {
 }
 
 Server::Server(ServerOptions options, Place place, Place::Listening listening)
-    : options_(std::move(options)), place_(std::move(place)), listening_(std::move(listening)) {
+    : options_(std::move(options)),
+      place_(std::move(place)),
+      listening_(std::move(listening)),
+      consumers_(options_.consumers) {
   thread_ = std::thread([this] { loop(); });
 }
 
@@ -54,6 +57,11 @@ Server::~Server() {
 void Server::serve_figures(std::function<Figures()> figures) {
   const system::MutexLock lock(figures_mutex_);
   figures_ = std::move(figures);
+}
+
+void Server::set_consumers(std::vector<std::string> consumers) {
+  const system::MutexLock lock(figures_mutex_);
+  consumers_ = std::move(consumers);
 }
 
 void Server::on_ended(std::string_view consumer, const Delivery& delivery, const Outcome& outcome,
@@ -138,12 +146,12 @@ void Server::attend(Connection& connection, short events) {
 }
 
 void Server::welcome(Connection& connection, Request request) {
-  const bool has =
-      std::ranges::find(options_.consumers, request.consumer) != options_.consumers.end();
+  bool has = false;
   std::string more;
-  if (request.figures) {
+  {
     const system::MutexLock lock(figures_mutex_);
-    more = line_of(figures_ ? figures_() : Figures());
+    has = std::ranges::find(consumers_, request.consumer) != consumers_.end();
+    if (request.figures) more = line_of(figures_ ? figures_() : Figures());
   }
   auto subscriber = std::make_shared<Subscriber>(std::move(request), options_.most_waiting);
   {

@@ -28,7 +28,7 @@ class Connection;
 
 struct ServerOptions {
   std::string database;                // its socket stands beside it
-  std::vector<std::string> consumers;  // that this process runs
+  std::vector<std::string> consumers;  // that this process runs at first
   std::size_t most_waiting = 1 << 20;  // bytes kept for a tap that does not read
   std::chrono::milliseconds request_within{5'000};
   // How long the end of a run waits for a tap to read, and for one that reads and reads.
@@ -49,6 +49,8 @@ class Server final : public Observer {
   // What is said of the run's sources from now on; empty: nothing. It is asked on the server's
   // thread, and not any more when this has returned.
   void serve_figures(std::function<Figures()> figures) SEMEL_EXCLUDES(figures_mutex_);
+  // The consumers that this process runs from now on.
+  void set_consumers(std::vector<std::string> consumers) SEMEL_EXCLUDES(figures_mutex_);
 
   void on_ended(std::string_view consumer, const Delivery& delivery, const Outcome& outcome,
                 std::chrono::nanoseconds took) noexcept override;
@@ -79,6 +81,7 @@ class Server final : public Observer {
 
   system::Mutex figures_mutex_;
   std::function<Figures()> figures_ SEMEL_GUARDED_BY(figures_mutex_);
+  std::vector<std::string> consumers_ SEMEL_GUARDED_BY(figures_mutex_);
 
   // Of the thread alone.
   std::vector<std::unique_ptr<Connection>> connections_;

@@ -52,6 +52,15 @@ void count_in(std::map<std::string, std::uint64_t, std::less<>>& counts, std::st
 
 }  // namespace
 
+std::optional<milliseconds> ConsumerCounters::ttl() const noexcept {
+  const std::int64_t kept = ttl_ms_.load(std::memory_order_relaxed);
+  return kept == kForEver ? std::nullopt : std::optional(milliseconds(kept));
+}
+
+void ConsumerCounters::set_ttl(std::optional<milliseconds> ttl) noexcept {
+  ttl_ms_.store(ttl ? ttl->count() : kForEver, std::memory_order_relaxed);
+}
+
 ConsumerCounters::Shard& ConsumerCounters::shard() noexcept {
   return shards_[thread_number() % kShards];
 }
@@ -79,7 +88,8 @@ void ConsumerCounters::ended(const Delivery& delivery, const Outcome& outcome,
 
 void ConsumerCounters::duplicate(Shard& shard, std::int64_t age) noexcept {
   shard.duplicate_age.observe(age);
-  if (info_.ttl && static_cast<double>(age) > kNearTtl * static_cast<double>(info_.ttl->count())) {
+  const auto kept = ttl();
+  if (kept && static_cast<double>(age) > kNearTtl * static_cast<double>(kept->count())) {
     shard.duplicates_near_ttl.fetch_add(1, std::memory_order_relaxed);
   }
 }

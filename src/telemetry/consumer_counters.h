@@ -41,10 +41,13 @@ class ConsumerCounters {
   static constexpr std::size_t kSources = 4;
   static constexpr std::size_t kOutcomes = 8;
 
-  explicit ConsumerCounters(ConsumerInfo info) : info_(std::move(info)) {}
+  explicit ConsumerCounters(ConsumerInfo info) : info_(std::move(info)) { set_ttl(info_.ttl); }
 
   const std::string& name() const noexcept { return info_.name; }
+  // As it was when it began first; its ttl may have changed since.
   const ConsumerInfo& info() const noexcept { return info_; }
+  std::optional<std::chrono::milliseconds> ttl() const noexcept;
+  void set_ttl(std::optional<std::chrono::milliseconds> ttl) noexcept;
 
   void ended(const Delivery& delivery, const Outcome& outcome,
              std::chrono::nanoseconds took) noexcept;
@@ -91,7 +94,10 @@ class ConsumerCounters {
   void count(Shard& shard, std::uint32_t source, Outcome::Kind kind) noexcept;
   void dead(std::string_view reason) noexcept SEMEL_EXCLUDES(mutex_);
 
+  static constexpr std::int64_t kForEver = -1;
+
   const ConsumerInfo info_;
+  std::atomic<std::int64_t> ttl_ms_{kForEver};
   std::array<Shard, kShards> shards_;
   std::atomic<std::uint64_t> letters_expired_{0};
   mutable system::Mutex mutex_;

@@ -30,7 +30,10 @@ void DeliveryHistory::sample() {
     }
     Consumer& consumer = consumers_[name];
     GroupCounts passed{};
-    for (std::size_t i = 0; i < kOutcomeGroups; ++i) passed[i] = now[i] - consumer.last[i];
+    // Where it began at zero again, all of it has passed since.
+    for (std::size_t i = 0; i < kOutcomeGroups; ++i) {
+      passed[i] = now[i] - (now[i] < consumer.last[i] ? 0 : consumer.last[i]);
+    }
     consumer.last = now;
     consumer.intervals.push_back(passed);
     if (consumer.intervals.size() > kIntervals) consumer.intervals.pop_front();

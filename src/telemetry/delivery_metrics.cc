@@ -14,11 +14,12 @@ struct Snapshot {
   std::string name;
   std::array<std::string, ConsumerCounters::kSources> source_names;
   const ConsumerInfo* info;
+  std::optional<std::chrono::milliseconds> ttl;
   ConsumerCounters::Totals totals;
 };
 
 Snapshot snapshot_of(const ConsumerCounters& counters) {
-  Snapshot made{counters.name(), {}, &counters.info(), counters.totals()};
+  Snapshot made{counters.name(), {}, &counters.info(), counters.ttl(), counters.totals()};
   const auto& names = counters.info().sources;
   for (std::size_t i = 0; i < ConsumerCounters::kSources; ++i) {
     made.source_names[i] = i < names.size() ? names[i] : std::to_string(i);
@@ -88,9 +89,9 @@ MetricFamily ttl(const std::vector<Snapshot>& all) {
   auto made = family("semel_dedup_ttl_seconds", MetricType::kGauge,
                      "How long a finished record is kept at least.");
   for (const Snapshot& one : all) {
-    if (!one.info->ttl) continue;
+    if (!one.ttl) continue;
     made.samples.push_back(
-        {label_of(one), static_cast<double>(one.info->ttl->count()) / kMillisecondsPerSecond, {}});
+        {label_of(one), static_cast<double>(one.ttl->count()) / kMillisecondsPerSecond, {}});
   }
   return made;
 }
@@ -116,7 +117,11 @@ ConsumerCounters* DeliveryMetrics::find(std::string_view consumer) const noexcep
 
 void DeliveryMetrics::add(const ConsumerInfo& consumer) {
   const system::MutexLock lock(mutex_);
-  if (find(consumer.name) != nullptr) return;
+  if (ConsumerCounters* const known = find(consumer.name)) {
+    const ConsumerInfo& before = known->info();
+    known->set_ttl(consumer.ttl);
+    if (before.sources == consumer.sources && before.handler == consumer.handler) return;
+  }
   newest_.store(new Node(consumer, newest_.load()), std::memory_order_release);
 }
 
@@ -126,9 +131,10 @@ ConsumerCounters& DeliveryMetrics::of(std::string_view consumer) {
   return *find(consumer);
 }
 
-std::shared_ptr<HandlerDurations> DeliveryMetrics::handler(const std::string& consumer) {
+std::shared_ptr<HandlerDurations> DeliveryMetrics::handler(const std::string& consumer,
+                                                           std::string_view kind) {
   const system::MutexLock lock(mutex_);
-  auto& durations = handlers_[consumer];
+  auto& durations = handlers_[{consumer, std::string(kind)}];
   if (durations == nullptr) durations = std::make_shared<HandlerDurations>();
   return durations;
 }
@@ -138,9 +144,8 @@ MetricFamily DeliveryMetrics::handler_family() const {
   auto made = family("semel_handler_duration_seconds", MetricType::kHistogram,
                      "Calls of the handler, by its verdict.");
   const system::MutexLock lock(mutex_);
-  for (const auto& [consumer, durations] : handlers_) {
-    const ConsumerCounters* const counters = find(consumer);
-    const std::string kind = counters == nullptr ? std::string() : counters->info().handler;
+  for (const auto& [handler, durations] : handlers_) {
+    const auto& [consumer, kind] = handler;
     for (std::size_t i = 0; i < HandlerDurations::kOutcomes.size(); ++i) {
       made.samples.push_back(
           {{{"consumer", consumer}, {"handler", kind}, {"outcome", HandlerDurations::kOutcomes[i]}},
@@ -154,6 +159,9 @@ MetricFamily DeliveryMetrics::handler_family() const {
 std::vector<const ConsumerCounters*> DeliveryMetrics::all() const {
   std::vector<const ConsumerCounters*> found;
   for (Node* node = newest_.load(std::memory_order_acquire); node != nullptr; node = node->next) {
+    const auto name = [](const ConsumerCounters* one) -> const std::string& { return one->name(); };
+    // One with other sources was there before it.
+    if (std::ranges::find(found, node->counters.name(), name) != found.end()) continue;
     found.push_back(&node->counters);
   }
   std::ranges::reverse(found);

@@ -28,14 +28,17 @@ class DeliveryMetrics {
   DeliveryMetrics(const DeliveryMetrics&) = delete;
   DeliveryMetrics& operator=(const DeliveryMetrics&) = delete;
 
-  // Names the consumer's sources. Without it, sources are counted under their numbers.
+  // Names the consumer's sources. Without it, sources are counted under their numbers. One that is
+  // there goes on counting, also with another ttl; with other sources or another handler it begins
+  // at zero, as after a restart.
   void add(const ConsumerInfo& consumer) SEMEL_EXCLUDES(mutex_);
   // The consumer's counters, made where there are none; they live as long as this. Takes a lock
   // only to make them. May throw std::bad_alloc.
   ConsumerCounters& of(std::string_view consumer) SEMEL_EXCLUDES(mutex_);
 
-  // Where the calls of a consumer's handler are measured.
-  std::shared_ptr<HandlerDurations> handler(const std::string& consumer) SEMEL_EXCLUDES(mutex_);
+  // Where the calls of a consumer's handler of that kind are measured.
+  std::shared_ptr<HandlerDurations> handler(const std::string& consumer, std::string_view kind)
+      SEMEL_EXCLUDES(mutex_);
 
   // Deliveries by outcome, of all sources, in the order in which the consumers were added.
   using Outcomes = std::array<std::uint64_t, ConsumerCounters::kOutcomes>;
@@ -52,7 +55,9 @@ class DeliveryMetrics {
   MetricFamily handler_family() const SEMEL_EXCLUDES(mutex_);
 
   mutable system::Mutex mutex_;
-  std::map<std::string, std::shared_ptr<HandlerDurations>> handlers_ SEMEL_GUARDED_BY(mutex_);
+  // By consumer and kind.
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<HandlerDurations>> handlers_
+      SEMEL_GUARDED_BY(mutex_);
   // A list that only grows, so that it is read without a lock.
   std::atomic<Node*> newest_{nullptr};
 };

@@ -40,23 +40,35 @@ class HealthObserver final : public Observer {
  public:
   explicit HealthObserver(const std::vector<std::string>& consumers);
 
+  // It begins, perhaps again: outages of its time before are over.
+  void on_consumer(const ConsumerInfo& consumer) noexcept override SEMEL_EXCLUDES(mutex_);
   void on_ended(std::string_view consumer, const Delivery& delivery, const Outcome& outcome,
                 std::chrono::nanoseconds took) noexcept override;
   void on_trouble(std::string_view consumer, std::string_view where, const Error& error,
                   bool mended) noexcept override SEMEL_EXCLUDES(mutex_);
 
-  // In the order of the names it was made with.
+  // Nothing more is told of it, until it begins again.
+  void forget(std::string_view consumer) SEMEL_EXCLUDES(mutex_);
+
+  // In the order of the names it was made with; then of those that began later.
   std::vector<ConsumerHealth> snapshot() const SEMEL_EXCLUDES(mutex_);
 
  private:
   struct Consumer {
-    explicit Consumer(std::string n) : name(std::move(n)) {}
+    Consumer(std::string n, Consumer* b) : name(std::move(n)), before(b) {}
     const std::string name;
+    Consumer* const before;
     std::atomic<std::int64_t> last_ended_ms{0};  // since 1970; 0: never
+    std::atomic<bool> forgotten{false};
   };
+  Consumer* find(std::string_view name) const noexcept;
+  void add(std::string_view name) SEMEL_REQUIRES(mutex_);
+  void end_outages(std::string_view consumer) SEMEL_REQUIRES(mutex_);
 
-  std::deque<Consumer> consumers_;
   mutable system::Mutex mutex_;
+  std::deque<Consumer> consumers_ SEMEL_GUARDED_BY(mutex_);
+  // The last of a list that only grows, so that it is read without a lock.
+  std::atomic<Consumer*> newest_{nullptr};
   // By consumer and component.
   std::map<std::pair<std::string, std::string>, Outage> outages_ SEMEL_GUARDED_BY(mutex_);
 };

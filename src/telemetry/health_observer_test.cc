@@ -60,5 +60,29 @@ TEST(HealthObserverTest, ADeliveryThatTheStoreCouldNotRecordHasNotEnded) {
   EXPECT_TRUE(health.snapshot()[0].last_ended);
 }
 
+TEST(HealthObserverTest, AConsumerThatBeginsAgainHasNoOutageOfBefore) {
+  HealthObserver health({"a", "b"});
+  health.on_trouble("a", "store", kAway, false);
+  health.on_trouble("b", "store", kAway, false);
+  health.on_consumer({"a", {"queue"}, "sql", std::nullopt});
+  EXPECT_TRUE(health.snapshot()[0].works());
+  EXPECT_FALSE(health.snapshot()[1].works());
+}
+
+TEST(HealthObserverTest, ConsumersComeAndGo) {
+  HealthObserver health({"a"});
+  health.on_consumer({"later", {"queue"}, "sql", std::nullopt});
+  ASSERT_EQ(health.snapshot().size(), 2U);
+  EXPECT_EQ(health.snapshot()[1].consumer, "later");
+  health.on_ended("later", test::make_delivery(kConsumer, "k"), {}, std::chrono::nanoseconds(1));
+  EXPECT_TRUE(health.snapshot()[1].last_ended);
+  health.on_trouble("a", "store", kAway, false);
+  health.forget("a");
+  ASSERT_EQ(health.snapshot().size(), 1U);
+  health.on_consumer({"a", {"queue"}, "sql", std::nullopt});
+  ASSERT_EQ(health.snapshot().size(), 2U);
+  EXPECT_TRUE(health.snapshot()[0].works());
+}
+
 }  // namespace
 }  // namespace semel::telemetry

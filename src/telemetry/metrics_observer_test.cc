@@ -188,5 +188,24 @@ TEST_F(MetricsObserverTest, ManyThreadsLoseNoCount) {
   EXPECT_EQ(value(of_consumer("semel_effects_total")), std::to_string(kThreads * kEach));
 }
 
+TEST_F(MetricsObserverTest, AConsumerThatBeginsAgainGoesOnCounting) {
+  end(outcome(Outcome::Kind::kDone));
+  metrics_.on_consumer({"payments", {"kafka", "held"}, "http", hours(48)});
+  end(outcome(Outcome::Kind::kDone));
+  EXPECT_EQ(value(deliveries("kafka", "done")), "2");
+  EXPECT_EQ(value(of_consumer("semel_dedup_ttl_seconds")), "172800");
+}
+
+// A count of another source under the new one's name would be a lie.
+TEST_F(MetricsObserverTest, WithAnotherSourceItBeginsAtZero) {
+  end(outcome(Outcome::Kind::kDone));
+  metrics_.on_consumer({"payments", {"rabbitmq", "held"}, "http", hours(24)});
+  EXPECT_EQ(value(deliveries("kafka", "done")), "(none)");
+  EXPECT_EQ(value(deliveries("rabbitmq", "done")), "0");
+  EXPECT_EQ(value(of_consumer("semel_effects_total")), "0");
+  end(outcome(Outcome::Kind::kDone));
+  EXPECT_EQ(value(deliveries("rabbitmq", "done")), "1");
+}
+
 }  // namespace
 }  // namespace semel

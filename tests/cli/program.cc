@@ -76,6 +76,8 @@ Words environment_with(const Words& added) {
 
 }  // namespace
 
+std::string program_path() { return SEMEL_PROGRAM; }
+
 Program::Program(const Words& words, const StartOptions& options) {
   Words all = {options.failpoint.empty() ? SEMEL_PROGRAM : SEMEL_PROGRAM_WITH_FAILPOINTS};
   all.insert(all.end(), words.begin(), words.end());

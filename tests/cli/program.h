@@ -65,6 +65,9 @@ class Program {
   std::optional<int> status_;
 };
 
+// Where the program is, for a test that starts it in a way of its own.
+std::string program_path();
+
 Ran run(const Words& words, const StartOptions& options = {});
 
 // Waits until `text` stands in its stderr.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <string>
 
 #include "system/descriptor.h"
@@ -55,6 +56,28 @@ TEST(ServiceManager, IsToldOfBeginLifeAndEnd) {
   std::string last = manager.next();
   while (last == "WATCHDOG=1") last = manager.next();
   EXPECT_EQ(last, "STOPPING=1");
+  EXPECT_EQ(run.wait().code, 0);
+}
+
+TEST(ServiceManager, IsToldOfAReload) {
+  const Scene scene(payments(kQueue));
+  const TempDir folder;
+  const NotifySocket manager(folder.file("notify"));
+  StartOptions options;
+  options.environment = {"NOTIFY_SOCKET=" + folder.file("notify")};
+  Program run({"run", scene.config()}, options);
+  EXPECT_EQ(manager.next(), "READY=1") << run.err();
+  run.signal(SIGHUP);
+  const std::string begins = manager.next();
+  EXPECT_EQ(begins.find("RELOADING=1\nMONOTONIC_USEC="), 0U) << begins;
+  EXPECT_GT(std::atoll(begins.substr(begins.rfind('=') + 1).c_str()), 0) << begins;
+  EXPECT_EQ(manager.next(), "READY=1");
+  write_file(scene.config(), "consumers: wrong");
+  run.signal(SIGHUP);
+  EXPECT_EQ(manager.next().find("RELOADING=1\n"), 0U);
+  EXPECT_EQ(manager.next(), "READY=1") << "a refused one is over too";
+  run.signal(SIGTERM);
+  EXPECT_EQ(manager.next(), "STOPPING=1");
   EXPECT_EQ(run.wait().code, 0);
 }
 

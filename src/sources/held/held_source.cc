@@ -293,13 +293,17 @@ Result<void> HeldSource::close(milliseconds) {
   std::vector<Delayed> rest;
   {
     const system::MutexLock lock(mutex_);
-    if (std::exchange(closed_, true)) return {};
+    closed_ = true;
     for (const auto& [row, take] : taken_) {
       rest.push_back({RowTag{static_cast<std::int64_t>(row)}, milliseconds(0)});
     }
-    taken_.clear();
   }
-  return rest.empty() ? Result<void>() : give_back(rest);
+  if (rest.empty()) return {};
+  // Rows that the store could not take back are given to it again by another call.
+  if (auto given = give_back(rest); !given) return given;
+  const system::MutexLock lock(mutex_);
+  for (const Delayed& one : rest) taken_.erase(static_cast<std::uint64_t>(one.row));
+  return {};
 }
 
 void HeldSource::set_paused(std::string_view partition, bool paused) {

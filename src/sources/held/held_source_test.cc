@@ -45,6 +45,7 @@ class FakeHeld final : public HeldMessages {
   Result<std::vector<Bytes>> lines(ConsumerNumber) override { return std::vector<Bytes>(); }
   Result<void> release(std::span<const RowTag> tags, milliseconds delay) override {
     ++releases;
+    if (failing) return failure({ErrorKind::kUnavailable, "R206", "locked", {}});
     return set_due(tags, delay);
   }
   Result<void> extend(std::span<const RowTag> tags, milliseconds hidden) override {
@@ -271,6 +272,20 @@ TEST_F(HeldSourceTest, CloseGivesBackTheRest) {
   ASSERT_TRUE(source_->close(seconds(1)));
   source_ = make_held_source(*held_, kConsumer, kHidden, environment_.get());
   EXPECT_EQ(payloads(receive()), Lines{"2"});
+}
+
+TEST_F(HeldSourceTest, ACloseThatTheStoreDidNotHearForgetsNothing) {
+  held_->add("1");
+  EXPECT_EQ(receive().arrivals.size(), 1U);
+  held_->failing = true;
+  EXPECT_FALSE(source_->close(seconds(1)));
+  held_->failing = false;
+  EXPECT_TRUE(source_->close(seconds(1)));
+  const int releases = held_->releases;
+  EXPECT_TRUE(source_->close(seconds(1)));
+  EXPECT_EQ(held_->releases, releases) << "it was given back already";
+  source_ = make_held_source(*held_, kConsumer, kHidden, environment_.get());
+  EXPECT_EQ(payloads(receive()), Lines{"1"});
 }
 
 TEST_F(HeldSourceTest, AStoreThatIsAwayIsToldAgain) {
