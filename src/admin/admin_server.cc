@@ -111,7 +111,7 @@ std::optional<Caller> caller_of(const HttpRequest& request, const Tokens& tokens
   const auto found = std::ranges::find_if(
       tokens, [&](const AdminOptions::Token& token) { return same_secret(*secret, token.secret); });
   if (found == tokens.end()) return std::nullopt;
-  return Caller{found->name, found->role};
+  return Caller{found->name, found->role, found->claims};
 }
 
 bool names_another_host(const HttpRequest& request, const Tokens& tokens) {

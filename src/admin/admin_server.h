@@ -27,6 +27,7 @@ struct AdminOptions {
     std::string name;
     std::string secret;
     core::Role role = core::Role::kRead;
+    std::vector<std::string> claims{};  // consumers whose keys its holder may claim
   };
   std::vector<Token> tokens;
   std::optional<HttpTls> tls{};  // none: plain HTTP

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -11,6 +13,7 @@
 #include "admin/problem.h"
 #include "admin/rate_limit.h"
 #include "base/ascii.h"
+#include "base/printable.h"
 
 namespace semel::admin {
 
@@ -34,6 +37,23 @@ HttpResponse role_too_small(const ApiRoute& route, const Caller& caller) {
                        "a token of admin.auth.tokens with that role"});
 }
 
+bool may_claim(const Caller& caller, const std::string& consumer) {
+  return std::ranges::find(caller.claims, consumer) != caller.claims.end();
+}
+
+HttpResponse may_not_claim(const ApiRoute& route, const std::string& consumer) {
+  return problem(403, {ErrorKind::kRejected, "R342",
+                       fmt::format("{} needs a token that may claim from {}", route.operation,
+                                   printable_text(consumer)),
+                       "a token of admin.auth.tokens whose claims name the consumer"});
+}
+
+// Of a path: /api/v1/consumers/NAME/claims, and what is below it.
+bool is_about_claims(const std::vector<std::string>& parts) {
+  constexpr std::size_t kNoun = 4;
+  return parts.size() > kNoun && parts[2] == "consumers" && parts[kNoun] == "claims";
+}
+
 HttpResponse too_many_requests() {
   return problem(429, {ErrorKind::kUnavailable, "R347", "too many requests of one caller",
                        "ask less often: clients that poll need a second at least"});
@@ -53,8 +73,9 @@ HttpResponse runs_already(const ApiRoute& route) {
 HttpResponse not_in_time(const ApiRoute& route) {
   const bool writes = route.method != "GET";
   return problem(504, {ErrorKind::kUnavailable, "R345", "the store did not answer in time",
-                       writes ? "it may still be done: GET /api/v1/audit says how it ended"
-                              : "look at /readyz: is the store away?"});
+                       route.claims ? "it may still be done: ask the same again"
+                       : writes     ? "it may still be done: GET /api/v1/audit says how it ended"
+                                    : "look at /readyz: is the store away?"});
 }
 
 HttpResponse foreign_page(std::string message) {
@@ -104,16 +125,20 @@ class RoutedApi final : public Api {
 
   HttpReply answer(const HttpRequest& request, const std::optional<Caller>& caller) override;
   std::optional<HttpResponse> refusal_of_rate(const Caller& caller) override {
-    if (rate_.allows(caller.name, std::chrono::steady_clock::now())) return std::nullopt;
-    return too_many_requests();
+    return refusal_by(rate_, caller);
   }
 
  private:
+  static std::optional<HttpResponse> refusal_by(RateLimit& rate, const Caller& caller) {
+    if (rate.allows(caller.name, std::chrono::steady_clock::now())) return std::nullopt;
+    return too_many_requests();
+  }
   HttpReply run(const ApiRoute& route, ApiCall call);
   HttpResponse run_alone(const ApiRoute& route, const ApiCall& call, const ApiSources& sources);
 
   const ApiSources sources_;
   RateLimit rate_{kRequestsPerSecond, kBurst};
+  RateLimit claim_rate_{kClaimCallsPerSecond, kClaimBurst};
   std::atomic<bool> one_runs_{false};  // a route that runs alone
 };
 
@@ -121,8 +146,9 @@ class RoutedApi final : public Api {
 HttpReply RoutedApi::answer(const HttpRequest& request, const std::optional<Caller>& caller) {
   if (!caller) return no_caller();
   if (from_another_site(request)) return foreign_page("a page of another site asks");
-  if (auto refused = refusal_of_rate(*caller)) return *std::move(refused);
   const auto parts = path_parts(request.path);
+  RateLimit& rate = parts && is_about_claims(*parts) ? claim_rate_ : rate_;
+  if (auto refused = refusal_by(rate, *caller)) return *std::move(refused);
   if (!parts) return bad_request("the path has an escape that is none", "write % as %25");
   const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
   std::string_view path;  // of the first route that fits: the others of it differ by method
@@ -137,6 +163,9 @@ HttpReply RoutedApi::answer(const HttpRequest& request, const std::optional<Call
       continue;
     }
     if (caller->role < route.role) return role_too_small(route, *caller);
+    if (route.claims && !may_claim(*caller, places->front())) {
+      return may_not_claim(route, places->front());
+    }
     if (method != "GET") {
       if (auto refused = refusal_of_write(request)) return *std::move(refused);
     }

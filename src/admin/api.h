@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,7 @@
 
 namespace semel::admin {
 
+class ClaimMemory;
 class Jobs;
 
 // Messages that wait for a consumer, at its source and in the store.
@@ -45,7 +47,8 @@ struct ApiSources {
   // Calls `use` with the store of the run, which it may use until it returns; false where the run
   // has none now.
   std::function<bool(const std::function<void(Store&)>& use)> with_store;
-  Jobs* jobs = nullptr;  // borrowed
+  Jobs* jobs = nullptr;           // borrowed
+  ClaimMemory* claims = nullptr;  // borrowed
   // How the last deliveries of this process ended; null: nobody keeps them. Borrowed.
   const telemetry::RecentDeliveries* recent = nullptr;
   // Ages of the duplicates of a consumer; empty: nobody counts them.
@@ -64,6 +67,7 @@ struct ApiSources {
 struct Caller {
   std::string name;  // of the token; empty: nobody needs one
   core::Role role = core::Role::kRead;
+  std::span<const std::string> claims = {};  // consumers that it may claim from; borrowed
 };
 
 class Api {
@@ -71,6 +75,9 @@ class Api {
   // Rate of a caller.
   static constexpr double kRequestsPerSecond = 50;
   static constexpr double kBurst = 100;
+  // Its rate of calls about claims, which are work and not looks.
+  static constexpr double kClaimCallsPerSecond = 5'000;
+  static constexpr double kClaimBurst = 10'000;
   // How long an answer may take; `doctor` asks brokers too.
   static constexpr std::chrono::seconds kPatience{10};
   static constexpr std::chrono::seconds kDoctorPatience{30};

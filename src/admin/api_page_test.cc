@@ -61,6 +61,8 @@ const RoleRow kRoleRows[] = {
     {"forget, discard, one or many, unlock with `as`; resume a job that discards",
      {"forgetRecord", "discardDeadLetter", "discardDeadLetters"}}};
 
+const RoleRow kClaimsRow = {"claim, renew, finish", {"claimKeys", "renewClaims", "finishClaims"}};
+
 TEST(ApiPage, EachCellOfTheRolesIsThatOfTheRoutes) {
   const std::string page = page_of_the_api();
   std::set<std::string_view> told;
@@ -77,6 +79,15 @@ TEST(ApiPage, EachCellOfTheRolesIsThatOfTheRoutes) {
       }
       EXPECT_TRUE(told.insert(operation).second) << operation;
     }
+  }
+  const auto cells = cells_behind(page, kClaimsRow.resource);
+  ASSERT_EQ(cells.size(), 4U) << kClaimsRow.resource;
+  EXPECT_EQ(cells[0], "401");
+  for (std::size_t i = 1; i < cells.size(); ++i) EXPECT_EQ(cells[i], "with `claims`");
+  for (const std::string_view operation : kClaimsRow.operations) {
+    const auto route = std::ranges::find(api_routes(), operation, &ApiRoute::operation);
+    ASSERT_NE(route, api_routes().end()) << operation;
+    EXPECT_TRUE(route->claims && told.insert(operation).second) << operation;
   }
   EXPECT_EQ(told.size(), api_routes().size()) << "a route is in no row";
 }

@@ -67,6 +67,24 @@ constexpr QueryParameter kAuditParameters[] = {
     {"limit", "integer", "At most so many."},
     {"before", "string", "The member `next` of the page before this one."}};
 
+constexpr QueryParameter kLeaseMember = {
+    "lease", "string", "How long the claims are good without renewal: 45s. Else as dedup.lease."};
+constexpr QueryParameter kClaimMembers[] = {
+    {"request", "string",
+     "The client's own name for this request. Asked again with it, where the answer was lost, the "
+     "same claims are given."},
+    kLeaseMember,
+    {"claims", "array",
+     "Objects with `key`, and with `payload`, `payload_base64` or `fingerprint` where payloads are "
+     "compared."}};
+constexpr QueryParameter kRenewMembers[] = {
+    kLeaseMember, {"claims", "array", "Objects with `key` and the `nonce` of its claim."}};
+constexpr QueryParameter kFinishMembers[] = {
+    {"claims", "array",
+     "Objects with `key`, the `nonce` of its claim, and `as`: `done` (with `result` or "
+     "`result_base64`), `retry` (with `after`: 30s, and `error`), `dead` (with `error`) or "
+     "`release`."}};
+
 constexpr std::span<const QueryParameter> kNoneOf;
 
 constexpr ApiRoute reading(std::string_view path, std::string_view operation,
@@ -82,6 +100,15 @@ constexpr ApiRoute writing(std::string_view path, std::string_view operation,
                            HttpResponse (*run)(const ApiCall&, const ApiSources&), Role role,
                            std::span<const QueryParameter> body = kActMembers) {
   return {"POST", path, operation, meaning, role, kNoneOf, body, schema, Api::kPatience, run};
+}
+
+constexpr ApiRoute claiming(std::string_view path, std::string_view operation,
+                            std::string_view meaning, std::string_view schema,
+                            HttpResponse (*run)(const ApiCall&, const ApiSources&),
+                            std::span<const QueryParameter> body) {
+  ApiRoute route = writing(path, operation, meaning, schema, run, Role::kRead, body);
+  route.claims = true;
+  return route;
 }
 
 constexpr ApiRoute at_once(ApiRoute route) {
@@ -146,6 +173,15 @@ constexpr ApiRoute kRoutes[] = {
     writing("/api/v1/consumers/{name}/records/{key}/forget", "forgetRecord",
             "Remove a record: the next delivery of its key is handled as new.", "forget",
             api::forget_record, Role::kAdmin, kForgetMembers),
+    claiming("/api/v1/consumers/{name}/claims", "claimKeys",
+             "Claim keys for work that the client does, each with a lease.", "claims",
+             api::claim_keys, kClaimMembers),
+    claiming("/api/v1/consumers/{name}/claims/renew", "renewClaims",
+             "Move the end of leases to that long from now.", "claims_renewed", api::renew_claims,
+             kRenewMembers),
+    claiming("/api/v1/consumers/{name}/claims/finish", "finishClaims",
+             "End claims: done, to be tried again, given up, or not begun.", "claims_finished",
+             api::finish_claims, kFinishMembers),
     reading("/api/v1/dead-letters", "listDeadLetters", "Dead letters, oldest first, page by page.",
             "dead_letters", api::list_dead_letters, kListParameters),
     limited(reading("/api/v1/dead-letters/groups", "groupDeadLetters",

@@ -54,6 +54,7 @@ struct ApiRoute {
   Runs runs = Runs::kTask;
   std::string_view too_much = {};  // when it answers 422; empty: never
   std::string_view begun = {};     // of a 202: a good answer of work that has begun; empty: never
+  bool claims = false;             // for callers that may claim from the consumer of its path
 };
 
 std::span<const ApiRoute> api_routes() noexcept;
@@ -105,6 +106,9 @@ HttpResponse drain_consumer(const ApiCall& call, const ApiSources& sources);
 HttpResponse reload(const ApiCall& call, const ApiSources& sources);
 HttpResponse show_reload(const ApiCall& call, const ApiSources& sources);
 HttpResponse list_audit(const ApiCall& call, const ApiSources& sources);
+HttpResponse claim_keys(const ApiCall& call, const ApiSources& sources);
+HttpResponse renew_claims(const ApiCall& call, const ApiSources& sources);
+HttpResponse finish_claims(const ApiCall& call, const ApiSources& sources);
 }  // namespace api
 
 }  // namespace semel::admin

@@ -211,6 +211,9 @@ const std::map<std::string_view, Role> kNeeded = {{"openapi", Role::kRead},
                                                   {"showBacklog", Role::kRead},
                                                   {"pauseConsumer", Role::kOperator},
                                                   {"resumeConsumer", Role::kOperator},
+                                                  {"claimKeys", Role::kRead},
+                                                  {"renewClaims", Role::kRead},
+                                                  {"finishClaims", Role::kRead},
                                                   {"showRecord", Role::kRead},
                                                   {"unlockRecord", Role::kOperator},
                                                   {"forgetRecord", Role::kAdmin},
@@ -233,8 +236,14 @@ const std::map<std::string_view, Role> kNeeded = {{"openapi", Role::kRead},
                                                   {"reload", Role::kAdmin},
                                                   {"listAudit", Role::kAdmin}};
 
+// Each token may claim from the consumer that is claimed.
 class ApiRolesTest : public ApiTest {
  protected:
+  ApiRolesTest() : ApiTest(kClaimsConfig) {
+    EXPECT_TRUE(store_->attach({"mails", "recipe", false, {}}));
+    claims_of_tokens_ = {"mails"};
+  }
+
   // The path of a route; all that it names is there, and new.
   std::string fresh_path(const ApiRoute& route) {
     end_jobs();
@@ -245,7 +254,7 @@ class ApiRolesTest : public ApiTest {
     const auto letters = store_->facets().dead_letters->list(all).value();
     std::string path(route.path);
     for (const auto& [place, value] :
-         {std::pair<std::string, std::string>{"{name}", "payments"},
+         {std::pair<std::string, std::string>{"{name}", route.claims ? "mails" : "payments"},
           {"{key}", key},
           {"{id}",
            path.starts_with("/api/v1/jobs") ? fresh_job() : std::to_string(letters.back().id)}}) {
@@ -319,7 +328,7 @@ TEST_F(ApiRolesTest, EachRouteAnswersEachRoleAsTheTableSays) {
 TEST_F(ApiRolesTest, WithoutTokensEverybodyOnThisMachineReads) {
   open(false);
   for (const ApiRoute& route : api_routes()) {
-    const bool reads = kNeeded.at(route.operation) == Role::kRead;
+    const bool reads = kNeeded.at(route.operation) == Role::kRead && !route.claims;
     const std::string path = fresh_path(route);
     EXPECT_EQ(ask(route, path, {}).status, reads ? 200 : 403) << path;
     EXPECT_EQ(ask(route, path, {"Host: evil.example"}).status, 403) << path;

@@ -79,6 +79,7 @@ void add_operation(json::Writer& writer, const ApiRoute& route) {
   for (char& c : method) c = static_cast<char>(c - 'A' + 'a');
   writer.name(method).begin_object().member("operationId", route.operation);
   writer.member("summary", route.meaning).member("x-semel-role", core::to_string(route.role));
+  if (route.claims) writer.member("x-semel-claims", true);
   add_parameters(writer, route);
   add_body(writer, route);
   writer.name("responses").begin_object();

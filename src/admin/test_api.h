@@ -18,6 +18,7 @@
 
 #include "admin/admin_server.h"
 #include "admin/api_route.h"
+#include "admin/claim_memory.h"
 #include "admin/jobs.h"
 #include "base/json.h"
 #include "tests/support/builders.h"
@@ -31,6 +32,17 @@ inline constexpr const char* kApiConfig =
     "store: { memory: {} }\n"
     "consumers:\n"
     "  - { name: payments, source: { stdin: {} }, key: json:/id, handler: { native: pay } }\n";
+
+// With a consumer that clients claim from.
+inline constexpr const char* kClaimsConfig =
+    "version: 1\n"
+    "store: { memory: {} }\n"
+    "admin: { auth: { tokens: [{ name: worker, secret: the secret of workers, claims: [mails] }] } "
+    "}"
+    "\n"
+    "consumers:\n"
+    "  - { name: payments, source: { stdin: {} }, key: json:/id, handler: { native: pay } }\n"
+    "  - { name: mails, source: { claims: {} }, limits: { result: 100B } }\n";
 
 inline std::string secret_of(Role role) { return "the secret of " + std::string(to_string(role)); }
 
@@ -47,8 +59,8 @@ inline std::string text_at(const std::string& body, const std::string& pointer) 
 
 class ApiTest : public ::testing::Test {
  protected:
-  ApiTest()
-      : config_(config::load_text(kApiConfig, "semel.yaml").config.value()),
+  explicit ApiTest(const char* config = kApiConfig)
+      : config_(config::load_text(config, "semel.yaml").config.value()),
         store_(make_memory_store()),
         number_(store_->attach({"payments", "recipe", false, {}}).value()) {
     overview_.store = "memory";
@@ -70,6 +82,7 @@ class ApiTest : public ::testing::Test {
     made.guarantee = [](const config::ConsumerConfig&) { return Guarantee(); };
     made.with_store = [this](const auto& use) { return with_store(use); };
     made.jobs = &jobs_;
+    made.claims = &claims_;
     made.doctor = [](Store&) -> Result<std::string> { return "{\"ok\":true}"; };
     made.reload = [this](bool) { return reloaded_; };
     made.reload_state = [this] { return reload_state_; };
@@ -91,7 +104,8 @@ class ApiTest : public ::testing::Test {
     options.listen = {"127.0.0.1", 0};
     if (tokens) {
       for (const Role role : {Role::kRead, Role::kOperator, Role::kAdmin}) {
-        options.tokens.push_back({std::string(to_string(role)), secret_of(role), role});
+        options.tokens.push_back(
+            {std::string(to_string(role)), secret_of(role), role, claims_of_tokens_});
       }
     }
     const auto metrics = [](MetricsFormat) { return std::string(); };
@@ -156,6 +170,8 @@ class ApiTest : public ::testing::Test {
   Overview overview_;
   Jobs jobs_{config_, [this](const auto& use) { return with_store(use); },
              std::chrono::milliseconds(5)};
+  ClaimMemory claims_;
+  std::vector<std::string> claims_of_tokens_;
   std::unique_ptr<AdminServer> server_;
 };
 

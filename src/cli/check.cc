@@ -93,6 +93,7 @@ std::string key_text(const config::ConsumerConfig& consumer) {
 }
 
 std::string handler_text(const config::ConsumerConfig& consumer) {
+  if (consumer.is_claimed()) return "its clients";
   if (const auto* native = std::get_if<config::NativeHandler>(&consumer.handler)) {
     return "native " + native->name;
   }
@@ -117,6 +118,7 @@ std::string handler_text(const config::ConsumerConfig& consumer) {
 
 std::string chosen_text(const config::ConsumerConfig& consumer) {
   if (consumer.strategy_named) return "as named";
+  if (consumer.is_claimed()) return "chosen: clients claim a key, and end their claim";
   if (std::holds_alternative<config::SqlHandler>(consumer.handler)) {
     return "chosen: its handler runs in the store's transaction";
   }

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "admin/admin_server.h"
+#include "admin/claim_memory.h"
 #include "admin/jobs.h"
 #include "compose/admin_gauges.h"
 #include "compose/admin_overview.h"
@@ -47,11 +48,11 @@ std::vector<ConsumerAbout> about(const config::Config& config) {
   std::vector<ConsumerAbout> all;
   for (const auto& consumer : config.consumers) {
     // A C++ handler brings its strategy, and with it the guarantee, where none is named.
-    const bool by_handler =
-        !consumer.strategy_named && std::holds_alternative<config::NativeHandler>(consumer.handler);
+    const bool by_handler = !consumer.strategy_named && !consumer.is_claimed() &&
+                            std::holds_alternative<config::NativeHandler>(consumer.handler);
     all.push_back({consumer.name, std::string(config::name_of(consumer.source)),
                    by_handler ? "its strategy" : core::to_string(consumer.strategy),
-                   std::string(config::name_of(consumer.handler)),
+                   config::handler_name(consumer),
                    by_handler ? "" : to_string(guarantee_of(config, consumer).name)});
   }
   return all;
@@ -101,7 +102,7 @@ admin::DrainState drain_state(const Service& service, const std::string& consume
 std::vector<admin::AdminOptions::Token> tokens_of(const config::AdminConfig& config) {
   std::vector<admin::AdminOptions::Token> tokens;
   for (const config::AdminToken& token : config.tokens) {
-    tokens.push_back({token.name, token.secret, token.role});
+    tokens.push_back({token.name, token.secret, token.role, token.claims});
   }
   return tokens;
 }
@@ -175,6 +176,7 @@ class RunAdmin final : public Admin {
   int store_users_ SEMEL_GUARDED_BY(mutex_) = 0;
   system::CondVar store_left_;
   std::atomic<bool> doctor_runs_{false};
+  admin::ClaimMemory claims_;
   admin::Jobs jobs_{[this] { return current(); },
                     [this](const auto& use) { return with_store(use); }};
   std::unique_ptr<admin::AdminServer> server_;
@@ -209,6 +211,7 @@ admin::ApiSources RunAdmin::api_sources() {
   };
   sources.with_store = [this](const std::function<void(Store&)>& use) { return with_store(use); };
   sources.jobs = &jobs_;
+  sources.claims = &claims_;
   sources.recent = &recent_;
   sources.duplicate_ages = [this](const std::string& consumer) {
     const auto totals = telemetry::deliveries_of(metrics_).of(consumer).totals();

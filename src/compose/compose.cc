@@ -16,6 +16,9 @@ namespace {
 
 constexpr ConsumerNumber kOfNobody{0};
 
+// A client that is told to come later brings its message again.
+constexpr SourceTraits kClaimsTraits{.name = "claims", .redelivers = true};
+
 // By kind: a new source without its traits does not compile.
 SourceTraits traits_of(const config::SourceConfig& source) {
   return std::visit(
@@ -23,7 +26,8 @@ SourceTraits traits_of(const config::SourceConfig& source) {
                  [](const config::FileSource&) { return sources::kFileTraits; },
                  [](const config::KafkaSource&) { return kafka::kSourceTraits; },
                  [](const config::RabbitmqSource&) { return rabbitmq::kSourceTraits; },
-                 [](const config::StdinSource&) { return sources::kStdinTraits; }},
+                 [](const config::StdinSource&) { return sources::kStdinTraits; },
+                 [](const config::ClaimsSource&) { return kClaimsTraits; }},
       source);
 }
 

@@ -71,6 +71,11 @@ Result<Handler> handler_of(const ConsumerBuild& build, std::optional<StepSpecs>&
     steps = std::move(made->specs);
     return Handler(std::move(made->handler));
   }
+  // It has no source that could bring a message.
+  if (build.consumer->is_claimed()) {
+    return Handler(PlainHandler(
+        [](const Message&, const Attempt&) { return retry("its clients do the work"); }));
+  }
   const bool once = build.consumer->strategy == core::StrategyKind::kAtMostOnce;
   if (const auto* sql = std::get_if<config::SqlHandler>(&handler)) {
     auto made = handlers::make_sql_handler(sql->spec, decimals_of(build));
@@ -238,6 +243,7 @@ Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& bui
   const config::ConsumerConfig& consumer = *build.consumer;
   const StoreFacets facets = build.store->facets();
   std::vector<std::unique_ptr<Source>> sources;
+  if (consumer.is_claimed()) return sources;
   if (const auto* file = std::get_if<config::FileSource>(&consumer.source)) {
     sources::FileOptions options{file->spec};
     options.follow = !build.options->once && !build.options->dry_run;

@@ -146,10 +146,7 @@ std::function<bool()> RunningService::fed(const config::Config& config,
 }
 
 void RunningService::tell(const ConsumerParts& parts, const config::ConsumerConfig& consumer) {
-  ConsumerInfo info{consumer.name,
-                    {},
-                    std::string(config::name_of(consumer.handler)),
-                    parts.options.retention.ttl};
+  ConsumerInfo info{consumer.name, {}, config::handler_name(consumer), parts.options.retention.ttl};
   for (const auto& source : parts.parts.sources) {
     info.sources.emplace_back(source->traits().name);
   }

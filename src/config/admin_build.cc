@@ -51,7 +51,11 @@ void build_tokens(const View& admin, AdminConfig& made, Report& report) {
                      "${file:/run/secrets/…}, or chmod 600 " + report.name(0), report);
     }
     const auto role = core::role_from(token.text("role"));
-    made.tokens.push_back({token.text("name"), secret->text, role.value_or(core::Role::kRead)});
+    made.tokens.push_back({token.text("name"), secret->text, role.value_or(core::Role::kRead), {}});
+    for (std::size_t k = 0; k < token.size("claims"); ++k) {
+      const auto* consumer = settings.find(join_path(token.path("claims"), k));
+      if (consumer != nullptr) made.tokens.back().claims.push_back(consumer->text);
+    }
   }
 }
 

@@ -34,6 +34,7 @@ SourceConfig build_source(const View& source, const std::string& folder, Report&
   if (source.written("rabbitmq")) {
     return RabbitmqSource{build_rabbitmq(source.in("rabbitmq"), folder, report)};
   }
+  if (source.written("claims")) return ClaimsSource{};
   return StdinSource{};
 }
 
@@ -183,6 +184,7 @@ Config build(const Settings& settings, const std::string& folder, Report& report
   }
   check_together(settings, report);
   check_outbox(made, settings, report);
+  check_claims(made, settings, report);
   return made;
 }
 

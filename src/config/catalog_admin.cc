@@ -18,7 +18,8 @@ constexpr CodePage kAdminPages[] = {
      "curl -H \"Authorization: Bearer $(cat token)\" http://127.0.0.1:8585/api/v1/consumers", 77},
     {"R342", "the role of the token is too small",
      "Each resource of the API needs a role: read, operator or admin. A token without one has the "
-     "role read, and so has everybody on this machine where the config has no tokens.",
+     "role read, and so has everybody on this machine where the config has no tokens. Claims need "
+     "a token whose claims name the consumer, and no role.",
      "Use a token with that role, or give the role to this one.",
      "admin: { auth: { tokens: [{ name: night_shift, secret: \"${file:token}\", role: operator }] "
      "} }",

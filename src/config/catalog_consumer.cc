@@ -155,6 +155,13 @@ constexpr CodePage kConsumerPages[] = {
      "place for a part of a message. A user or password in it would be shown with it.",
      "Write the URL of the collector's OTLP receiver over HTTP, and secrets into headers.",
      "traces: { otlp: http://127.0.0.1:4318 }"},
+    {"E057", "a consumer that is claimed over HTTP, and what does not go with it",
+     "Clients claim the keys of a consumer whose source is claims, and do its work: it has no key "
+     "recipe and no handler, and its strategy is state_machine. A client needs a token whose "
+     "claims name the consumer, and only such consumers stand there.",
+     "Leave out what the message names, or give a token of admin.auth.tokens the consumer's name.",
+     "admin: { auth: { tokens: [{ name: mailer, secret: \"${file:token}\", claims: [mails] }] } }\n"
+     "consumers: [{ name: mails, source: { claims: {} } }]"},
     {"E060", "the program has no such handler",
      "The config asks for a C++ handler by name, and none was registered under it. The semel "
      "program itself has none.",

@@ -30,5 +30,7 @@ struct Check {
 void check_defer(const Check& check);
 void check_fence(const Check& check);
 void check_remote(const Check& check);
+// A consumer that is claimed says nothing of work.
+void check_claimed(const Check& check);
 
 }  // namespace semel::config

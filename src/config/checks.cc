@@ -336,6 +336,11 @@ void check_pace(const Check& check) {
 void check_consumer(const Config& config, const ConsumerConfig& consumer, const View& view,
                     Report& report) {
   const Check check{config, consumer, view, report};
+  if (consumer.is_claimed()) {
+    check_claimed(check);
+    check_times(check);
+    return;
+  }
   check_store(check);
   check_strategy(check);
   check_apply(check);

@@ -18,5 +18,7 @@ void check_adapters(const Settings& settings, const std::vector<std::string_view
                     Report& report);
 // Who sends to whom.
 void check_outbox(const Config& config, const Settings& settings, Report& report);
+// Who may claim, and whether anybody may.
+void check_claims(const Config& config, const Settings& settings, Report& report);
 
 }  // namespace semel::config

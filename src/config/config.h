@@ -82,9 +82,11 @@ struct RabbitmqSource {
   core::RabbitmqSpec spec;
 };
 struct StdinSource {};
+// Brings nothing: clients claim keys of theirs through the API, and do the work.
+struct ClaimsSource {};
 using SourceConfig =
-    std::variant<QueueSource, FileSource, KafkaSource, RabbitmqSource, StdinSource>;
-// "queue", "file", "kafka", "rabbitmq", "stdin"
+    std::variant<QueueSource, FileSource, KafkaSource, RabbitmqSource, StdinSource, ClaimsSource>;
+// "queue", "file", "kafka", "rabbitmq", "stdin", "claims"
 std::string_view name_of(const SourceConfig& source) noexcept;
 
 struct SqlHandler {
@@ -178,12 +180,19 @@ struct ConsumerConfig {
   std::optional<milliseconds> dead_letters_expire;  // none: they are kept
   std::set<std::string> accept;  // codes and names accepted knowingly: "key_recipe", "D102"
   Location where;
+
+  // Its work is done elsewhere, by clients of the API.
+  bool is_claimed() const noexcept { return std::holds_alternative<ClaimsSource>(source); }
 };
+
+// As name_of its handler; "clients" where it is claimed.
+std::string handler_name(const ConsumerConfig& consumer);
 
 struct AdminToken {
   std::string name;
   std::string secret;
   core::Role role = core::Role::kRead;
+  std::vector<std::string> claims;  // consumers whose keys its holder may claim
 };
 // Files in PEM format.
 struct AdminTls {

@@ -99,7 +99,8 @@ std::vector<EffectiveValue> effective_values(const Config& config, const Setting
       out.push_back({path + ".strategy", core::to_string(made.strategy), "default"});
     }
     const auto* native = std::get_if<NativeHandler>(&made.handler);
-    if (native != nullptr && settings.find(path + ".handler.native") == nullptr) {
+    if (native != nullptr && !made.is_claimed() &&
+        settings.find(path + ".handler.native") == nullptr) {
       out.push_back({path + ".handler.native", native->name, "default"});
     }
   };
@@ -254,7 +255,7 @@ milliseconds ttl_of(const FrontConfig& front) noexcept {
 }
 
 std::string_view name_of(const SourceConfig& source) noexcept {
-  constexpr std::string_view kNames[] = {"queue", "file", "kafka", "rabbitmq", "stdin"};
+  constexpr std::string_view kNames[] = {"queue", "file", "kafka", "rabbitmq", "stdin", "claims"};
   static_assert(std::size(kNames) == std::variant_size_v<SourceConfig>);
   return kNames[source.index()];
 }
@@ -264,6 +265,10 @@ std::string_view name_of(const HandlerConfig& handler) noexcept {
                                          "rabbitmq", "native", "steps"};
   static_assert(std::size(kNames) == std::variant_size_v<HandlerConfig>);
   return kNames[handler.index()];
+}
+
+std::string handler_name(const ConsumerConfig& consumer) {
+  return consumer.is_claimed() ? "clients" : std::string(name_of(consumer.handler));
 }
 
 std::optional<milliseconds> effective_ttl(const ConsumerConfig& consumer) {

@@ -5,6 +5,8 @@
 
 namespace semel::config {
 
+inline constexpr Field kAdminClaimsField[] = {{.name = "", .shape = Shape::kName, .meaning = ""}};
+
 inline constexpr Field kAdminTokenFields[] = {
     {.name = "name", .shape = Shape::kName, .meaning = "The holder, for people.", .required = true},
     {.name = "secret",
@@ -19,6 +21,12 @@ inline constexpr Field kAdminTokenFields[] = {
          "and replays; `admin` also forgets, discards and reloads, and sees config and audit log.",
      .fallback = "read",
      .words = "read|operator|admin"},
+    {.name = "claims",
+     .shape = Shape::kList,
+     .meaning = "Consumers whose source is `claims`: the holder may claim keys of these, and end "
+                "its claims. No role may that.",
+     .fields = kAdminClaimsField,
+     .comma = true},
 };
 inline constexpr Field kAdminTokenField[] = {
     {.name = "", .shape = Shape::kMap, .meaning = "", .fields = kAdminTokenFields}};

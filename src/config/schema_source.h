@@ -139,6 +139,11 @@ inline constexpr Field kSourceFields[] = {
      .shape = Shape::kMap,
      .meaning = "Lines of standard input. What was read and not finished is lost with the process.",
      .alternative = true},
+    {.name = "claims",
+     .shape = Shape::kMap,
+     .meaning = "Nothing is brought: clients in any language claim keys of theirs through the API, "
+                "and do the work. Such a consumer has no `key` and no `handler`.",
+     .alternative = true},
 };
 
 }  // namespace semel::config

@@ -10,6 +10,7 @@
 #include "stores/redis/test_place.h"
 #include "tests/conformance/strategy/guard_batches.h"
 #include "tests/conformance/strategy/guard_steps.h"
+#include "tests/conformance/strategy/http_claims.h"
 
 namespace semel::redis {
 namespace {
@@ -49,6 +50,7 @@ TEST(GuardOnRedis, BatchesAndClaims) {
   TestPlace place(shared());
   conformance::guard_batches_plain_work(place.store());
   conformance::guard_claims_and_finishes(place.store());
+  conformance::claims_over_http(place.store());
 }
 
 TEST(GuardOnRedis, AWindowAnswersWhatIsCompletedAndNothingElse) {

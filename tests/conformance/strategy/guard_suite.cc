@@ -8,6 +8,7 @@
 
 #include "tests/conformance/strategy/guard_batches.h"
 #include "tests/conformance/strategy/guard_steps.h"
+#include "tests/conformance/strategy/http_claims.h"
 #include "tests/support/waiting.h"
 
 namespace semel::conformance {
@@ -67,6 +68,11 @@ TEST_P(GuardSuite, TheCallersCommitDecidesAboutABatch) {
 TEST_P(GuardSuite, AKeyIsClaimedHereAndFinishedThere) {
   const auto store = own_store();
   guard_claims_and_finishes(*store);
+}
+
+TEST_P(GuardSuite, ClientsClaimOverHttp) {
+  const auto store = own_store();
+  claims_over_http(*store);
 }
 
 TEST_P(GuardSuite, AWindowAnswersWhatIsCompletedAndNothingElse) {

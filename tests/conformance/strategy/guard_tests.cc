@@ -14,6 +14,7 @@
 #include "tests/conformance/strategy/guard_batches.h"
 #include "tests/conformance/strategy/guard_steps.h"
 #include "tests/conformance/strategy/guard_suite.h"
+#include "tests/conformance/strategy/http_claims.h"
 #include "tests/support/temp_dir.h"
 
 namespace semel {
@@ -92,6 +93,11 @@ TEST_F(GuardOnSqlite, TheCallersCommitDecidesAboutABatch) {
 TEST_F(GuardOnSqlite, AKeyIsClaimedHereAndFinishedThere) {
   const auto store = own_store();
   conformance::guard_claims_and_finishes(*store);
+}
+
+TEST_F(GuardOnSqlite, ClientsClaimOverHttp) {
+  const auto store = own_store();
+  conformance::claims_over_http(*store);
 }
 
 TEST_F(GuardOnSqlite, WhatMayHaveHappenedIsParked) {
@@ -269,6 +275,7 @@ TEST(GuardOnMemoryStore, BatchesAndClaims) {
   const auto store = make_memory_store();
   conformance::guard_batches_plain_work(*store);
   conformance::guard_claims_and_finishes(*store);
+  conformance::claims_over_http(*store);
 }
 
 }  // namespace

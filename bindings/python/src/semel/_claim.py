@@ -1,0 +1,133 @@
+"""A claim, and what is answered to one."""
+
+from __future__ import annotations
+
+import hashlib
+from enum import Enum
+from typing import Optional, Protocol, Union
+
+from ._errors import Busy, Conflict, Dead, Invalid, NotDone, Parked
+
+Payload = Union[bytes, bytearray, memoryview, str]
+
+
+class Outcome(str, Enum):
+    """What became of asking for a key."""
+
+    NEW = "new"  # the key is claimed: do the work
+    DUPLICATE = "duplicate"  # its effect had happened
+    BUSY = "busy"  # somebody else has it, or its retry is not due
+    RETRY = "retry"  # a retry whose payload the store keeps
+    CONFLICT = "conflict"  # the key was used with another payload
+    DEAD = "dead"  # given up before
+    PARKED = "parked"  # waits for a person
+    INVALID = "invalid"  # it cannot be a key
+
+
+def as_bytes(content: Payload) -> bytes:
+    return content.encode() if isinstance(content, str) else bytes(content)
+
+
+def fingerprint_of(payload: Payload) -> bytes:
+    """The digest that stands for a payload when its key is met again."""
+    return hashlib.sha256(as_bytes(payload)).digest()[:16]
+
+
+class Ending(Protocol):
+    """Ends claims of one kind."""
+
+    def end_claim(self, claim: "Claim", how: str, result: Optional[bytes], after: Optional[float],
+                  error: str) -> None: ...
+
+    def renew_claim(self, claim: "Claim", lease: Optional[float]) -> None: ...
+
+
+class Claim:
+    """The answer for one key; where ``first`` is true, also the right to do its work.
+
+    In a ``with`` block it is ended at the block's end: done with ``result``, or, where the block raises,
+    given back to be tried again.
+    """
+
+    def __init__(self, ending: Optional[Ending], key: str, outcome: Outcome, *,
+                 result: Optional[bytes] = None, retry_after: Optional[float] = None,
+                 reason: Optional[str] = None, nonce: Optional[str] = None,
+                 token: Optional[int] = None, attempt: int = 1, taken_over: bool = False,
+                 lease: Optional[float] = None) -> None:
+        self._ending = ending
+        self.key = key
+        self.outcome = outcome
+        #: Of a duplicate: what was kept. Of a new claim: what is kept where it ends as done.
+        self.result: Optional[Payload] = result
+        self.retry_after = retry_after
+        self.reason = reason
+        self.nonce = nonce
+        #: Grows with each claim of any key: for whoever can compare it.
+        self.token = token
+        #: Counted from one, this attempt included.
+        self.attempt = attempt
+        #: An earlier attempt ended in the dark, and may have had its effect.
+        self.taken_over = taken_over
+        #: How long the claim is good without renewal, in seconds.
+        self.lease = lease
+        self.ended = False
+
+    def __repr__(self) -> str:
+        return f"<Claim {self.key!r} {self.outcome.value}{' ended' if self.ended else ''}>"
+
+    @property
+    def first(self) -> bool:
+        """True where the work is this caller's to do."""
+        return self.outcome is Outcome.NEW
+
+    @property
+    def settled(self) -> bool:
+        """True where the message may be acknowledged without doing its work."""
+        return self.outcome in (Outcome.DUPLICATE, Outcome.DEAD)
+
+    def raise_for_outcome(self) -> None:
+        """Raises a NotDone unless the key is new or its effect has happened."""
+        kinds: dict[Outcome, tuple[type[NotDone], str]] = {
+            Outcome.BUSY: (Busy, "somebody else has the key"),
+            Outcome.RETRY: (Busy, "its retry is not due"),
+            Outcome.CONFLICT: (Conflict, "the key was used with another payload"),
+            Outcome.DEAD: (Dead, "it was given up"),
+            Outcome.PARKED: (Parked, "it waits for a person"),
+            Outcome.INVALID: (Invalid, "it cannot be a key"),
+        }
+        if self.outcome not in kinds:
+            return
+        kind, why = kinds[self.outcome]
+        raise kind(self.key, f"{why} ({self.reason})" if self.reason else why, self.retry_after)
+
+    def done(self, result: Optional[Payload] = None) -> None:
+        """The effect exists. Duplicates are answered with the result."""
+        self._end("done", result=result)
+
+    def retry(self, after: Optional[float] = None, error: str = "") -> None:
+        """It failed, and is tried again: due after so many seconds."""
+        self._end("retry", after=after, error=error)
+
+    def dead(self, error: str = "") -> None:
+        """It is given up."""
+        self._end("dead", error=error)
+
+    def release(self) -> None:
+        """It was not begun: as if it had not been claimed."""
+        self._end("release")
+
+    def renew(self, lease: Optional[float] = None) -> None:
+        """Moves the end of its lease to that many seconds from now. Raises LeaseLost."""
+        self._held().renew_claim(self, lease)
+
+    def _held(self) -> Ending:
+        if not self.first or self.ended or self._ending is None:
+            raise RuntimeError(f"{self!r} is not held")
+        return self._ending
+
+    def _end(self, how: str, result: Optional[Payload] = None, after: Optional[float] = None,
+             error: str = "") -> None:
+        ending = self._held()
+        kept = None if result is None else as_bytes(result)
+        ending.end_claim(self, how, kept, after, error)
+        self.ended = True

@@ -1,0 +1,153 @@
+"""Claims by HTTP requests to a ``semel run``: the lease protocol, on any store. Standard library alone."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+import uuid
+from base64 import b64decode, b64encode
+from dataclasses import dataclass
+from typing import Any, Iterable, Optional, Sequence, Tuple
+from urllib.parse import quote
+
+from ._claim import Claim, Outcome, Payload, fingerprint_of
+from ._errors import LeaseLost, Refused, Unavailable
+
+Item = Tuple[str, Optional[Payload]]
+
+_FIRST_WAIT = 0.02
+_LONGEST_WAIT = 1.0
+# Nothing is known of such a call, or it was not begun: it is asked again.
+_PASSING = (429, 500, 502, 503, 504)
+
+
+@dataclass
+class End:
+    """How a claim of a batch ends: ``how`` is done, retry, dead or release."""
+
+    claim: Claim
+    how: str = "done"
+    result: Optional[bytes] = None
+    after: Optional[float] = None
+    error: str = ""
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{max(0, round(seconds * 1000))}ms"
+
+
+def _error_of(status: int, body: bytes) -> Refused:
+    try:
+        told = json.loads(body)
+        return Refused(told.get("detail", f"HTTP {status}"), told.get("code"), told.get("fix"))
+    except ValueError:
+        return Refused(f"HTTP {status}: {body[:200].decode(errors='replace').strip()}")
+
+
+class HttpClaims:
+    """Claims keys of a consumer whose source is ``claims``. Thread-safe.
+
+    ``lease``: seconds that a claim is good without renewal; None: as the consumer's config says.
+    ``patience``: for how many seconds a call is asked again while the run or its store does not answer.
+    ``timeout``: of one request, in seconds.
+    """
+
+    def __init__(self, url: str, *, token: str, consumer: str, lease: Optional[float] = None,
+                 patience: float = 30.0, timeout: float = 15.0) -> None:
+        self.consumer = consumer
+        self.lease = lease
+        self._claims = f"{url.rstrip('/')}/api/v1/consumers/{quote(consumer, safe='')}/claims"
+        self._token = token
+        self._patience = patience
+        self._timeout = timeout
+
+    def claim(self, key: str, payload: Optional[Payload] = None) -> Claim:
+        """Asks for one key. Give a payload always, or never."""
+        return self.claim_many([(key, payload)])[0]
+
+    def claim_many(self, items: Sequence[Item]) -> list[Claim]:
+        """Asks for several keys in one request, each with its payload or None; answers in their order."""
+        claims = []
+        for key, payload in items:
+            asked = {"key": key}
+            if payload is not None:
+                asked["fingerprint"] = fingerprint_of(payload).hex()
+            claims.append(asked)
+        # The same claims are given where this very request is asked again.
+        body: dict[str, Any] = {"request": uuid.uuid4().hex, "claims": claims}
+        if self.lease is not None:
+            body["lease"] = _milliseconds(self.lease)
+        return [self._claim_of(answer) for answer in self._post("", body)]
+
+    def finish_many(self, ends: Iterable[End]) -> list[bool]:
+        """Ends several claims in one request; False where a lease was lost, and nothing was changed."""
+        said = list(ends)
+        items = []
+        for end in said:
+            end.claim._held()
+            item = {"key": end.claim.key, "nonce": end.claim.nonce, "as": end.how}
+            if end.result is not None:
+                item["result_base64"] = b64encode(end.result).decode()
+            if end.after is not None:
+                item["after"] = _milliseconds(end.after)
+            if end.error:
+                item["error"] = end.error[:1000]
+            items.append(item)
+        answers = self._post("/finish", {"claims": items})
+        taken = []
+        for end, answer in zip(said, answers):
+            if answer["outcome"] == "invalid":
+                raise Refused(f"{end.claim.key!r}: {answer['reason']}")
+            end.claim.ended = True
+            taken.append(answer["outcome"] != "lease_lost")
+        return taken
+
+    def end_claim(self, claim: Claim, how: str, result: Optional[bytes], after: Optional[float],
+                  error: str) -> None:
+        if not self.finish_many([End(claim, how, result, after, error)])[0]:
+            raise LeaseLost(f"{claim.key!r}: its lease was lost: somebody else decides")
+
+    def renew_claim(self, claim: Claim, lease: Optional[float]) -> None:
+        body: dict[str, Any] = {"claims": [{"key": claim.key, "nonce": claim.nonce}]}
+        seconds = lease if lease is not None else self.lease
+        if seconds is not None:
+            body["lease"] = _milliseconds(seconds)
+        if self._post("/renew", body)[0]["outcome"] != "renewed":
+            raise LeaseLost(f"{claim.key!r}: its lease was lost: somebody else decides")
+
+    def _claim_of(self, answer: dict[str, Any]) -> Claim:
+        result = answer.get("result")
+        kept = b64decode(answer["result_base64"]) if "result_base64" in answer else (
+            None if result is None else result.encode())
+        after = answer.get("retry_after_ms")
+        lease = answer.get("lease_ms")
+        return Claim(self, answer["key"], Outcome(answer["outcome"]), result=kept,
+                     retry_after=None if after is None else after / 1000,
+                     reason=answer.get("reason"), nonce=answer.get("nonce"),
+                     token=answer.get("token"), attempt=answer.get("attempt", 1),
+                     taken_over=answer.get("taken_over", False),
+                     lease=None if lease is None else lease / 1000)
+
+    def _post(self, path: str, body: dict[str, Any]) -> list[dict[str, Any]]:
+        request = urllib.request.Request(
+            self._claims + path, data=json.dumps(body).encode(), method="POST",
+            headers={"Authorization": "Bearer " + self._token, "Content-Type": "application/json"})
+        last = time.monotonic() + self._patience
+        wait = _FIRST_WAIT
+        while True:
+            try:
+                with urllib.request.urlopen(request, timeout=self._timeout) as answer:
+                    return json.load(answer)["claims"]
+            except urllib.error.HTTPError as error:
+                said = _error_of(error.code, error.read())
+                if error.code not in _PASSING:
+                    raise said from None
+                why = str(said)
+            except (OSError, ValueError) as error:
+                why = str(error)
+            if time.monotonic() + wait > last:
+                raise Unavailable(f"{self._claims}{path}: {why}")
+            time.sleep(wait)
+            wait = min(2 * wait, _LONGEST_WAIT)

@@ -1,0 +1,117 @@
+"""Claims in a PostgreSQL transaction of the caller's: the record commits with the effect."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any, Optional, Sequence
+
+from ._claim import Claim, Outcome, Payload, fingerprint_of
+from ._errors import NotInTransaction, Refused
+from ._http import Item
+
+_IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*\Z")
+_IDLE = 0  # of libpq's transaction states
+
+
+def check_schema(schema: str) -> str:
+    if not _IDENTIFIER.match(schema):
+        raise ValueError(f"{schema!r} is no schema of Semel's")
+    return schema
+
+
+def refuse_without_transaction(connection: Any) -> None:
+    """In autocommit the record would be committed before the effect."""
+    info = getattr(connection, "info", None)
+    status = getattr(info, "transaction_status", None)
+    if getattr(connection, "autocommit", False) is True and (status is None or int(status) == _IDLE):
+        raise NotInTransaction("the connection is in no transaction: begin one for claim and effect")
+
+
+def refusal_of(error: BaseException) -> Optional[Refused]:
+    """An error of the functions, by its SQLSTATE; None: another one."""
+    state = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None) or ""
+    if not state.startswith("SM"):
+        return None
+    return Refused(str(error).split("\n", 1)[0], "R" + state[2:])
+
+
+def claim_call(schema: str, consumer: str, key: str, payload: Optional[Payload]) -> tuple[str, list[Any]]:
+    columns = f"SELECT outcome, result, retry_after, reason FROM {schema}.claim"
+    if payload is None:
+        return f"{columns}(consumer => %s::text, key => %s::text)", [consumer, key]
+    return (f"{columns}(consumer => %s::text, key => %s::text, fingerprint => %s::bytea)",
+            [consumer, key, fingerprint_of(payload)])
+
+
+def claim_many_call(schema: str, consumer: str, items: Sequence[Item]) -> tuple[str, list[Any]]:
+    keys = [key for key, _ in items]
+    prints = [None if payload is None else fingerprint_of(payload) for _, payload in items]
+    columns = f"SELECT outcome, result, retry_after, reason, key FROM {schema}.claim_many"
+    if all(one is None for one in prints):
+        return (f"{columns}(consumer => %s::text, keys => %s::text[]) ORDER BY ordinality",
+                [consumer, keys])
+    if any(one is None for one in prints):
+        raise ValueError("give each key of a batch its payload, or none of them")
+    return (f"{columns}(consumer => %s::text, keys => %s::text[], fingerprints => %s::bytea[])"
+            " ORDER BY ordinality", [consumer, keys, prints])
+
+
+def done_call(schema: str, consumer: str, key: str, result: bytes) -> tuple[str, list[Any]]:
+    return f"SELECT {schema}.done(%s::text, %s::text, %s::bytea)", [consumer, key, result]
+
+
+def claim_of(ending: Any, key: str, row: Sequence[Any]) -> Claim:
+    outcome, result, retry_after, reason = row[:4]
+    seconds = retry_after.total_seconds() if isinstance(retry_after, timedelta) else None
+    return Claim(ending, key, Outcome(outcome), result=None if result is None else bytes(result),
+                 retry_after=seconds, reason=reason)
+
+
+def refuse_other_end(how: str) -> None:
+    if how != "done":
+        raise RuntimeError(f"a claim of a transaction does not end as {how}: roll it back")
+
+
+class Transaction:
+    """Claims keys by the SQL functions of ``semel store init --functions``, in the transaction that the
+    connection is in. ``connection``: any of psycopg 3 or psycopg2, or what has its ``cursor()``.
+    """
+
+    def __init__(self, connection: Any, consumer: str, *, schema: str = "semel") -> None:
+        self.consumer = consumer
+        self._connection = connection
+        self._schema = check_schema(schema)
+
+    def claim(self, key: str, payload: Optional[Payload] = None) -> Claim:
+        """Asks for one key; waits for another transaction that has it. Give a payload always, or never."""
+        rows = self._ask(*claim_call(self._schema, self.consumer, key, payload))
+        return claim_of(self, key, rows[0])
+
+    def claim_many(self, items: Sequence[Item]) -> list[Claim]:
+        """Asks for several keys in one statement, each with its payload or None; answers in their order."""
+        rows = self._ask(*claim_many_call(self._schema, self.consumer, items))
+        return [claim_of(self, row[4], row) for row in rows]
+
+    def end_claim(self, claim: Claim, how: str, result: Optional[bytes], after: Optional[float],
+                  error: str) -> None:
+        refuse_other_end(how)
+        if result is not None:
+            self._ask(*done_call(self._schema, self.consumer, claim.key, result))
+
+    def renew_claim(self, claim: Claim, lease: Optional[float]) -> None:
+        """The transaction holds it, and nothing has to be renewed."""
+
+    def _ask(self, sql: str, parameters: list[Any]) -> list[Sequence[Any]]:
+        refuse_without_transaction(self._connection)
+        cursor = self._connection.cursor()
+        try:
+            cursor.execute(sql, parameters)
+            return list(cursor.fetchall())
+        except Exception as error:
+            refused = refusal_of(error)
+            if refused is None:
+                raise
+            raise refused from error
+        finally:
+            cursor.close()

@@ -1,0 +1,219 @@
+"""The same for asyncio: HttpClaims, Transaction (psycopg's AsyncConnection), claim and once."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from types import TracebackType
+from typing import Any, Awaitable, Callable, Iterable, Optional, Protocol, Sequence, TypeVar, Union
+
+from . import _http, _sql
+from ._claim import Claim as _Claim
+from ._claim import Outcome, Payload, as_bytes
+from ._errors import LeaseLost, Unavailable
+from ._http import End, Item
+from ._once import Part, as_result, from_result, part_of
+
+Work = TypeVar("Work", bound=Callable[..., Awaitable[Any]])
+
+_LONGEST_WAIT = 1.0
+
+
+class AsyncEnding(Protocol):
+    async def end_claim(self, claim: _Claim, how: str, result: Optional[bytes],
+                        after: Optional[float], error: str) -> None: ...
+
+    async def renew_claim(self, claim: _Claim, lease: Optional[float]) -> None: ...
+
+
+class Claim(_Claim):
+    """As semel.Claim; what ends or renews it is awaited."""
+
+    _async_ending: AsyncEnding
+
+    @classmethod
+    def of(cls, answered: _Claim, ending: AsyncEnding) -> "Claim":
+        made = cls.__new__(cls)
+        made.__dict__.update(answered.__dict__)
+        made._async_ending = ending
+        return made
+
+    async def done(self, result: Optional[Payload] = None) -> None:  # type: ignore[override]
+        await self._end_async("done", result=result)
+
+    async def retry(self, after: Optional[float] = None,  # type: ignore[override]
+                    error: str = "") -> None:
+        await self._end_async("retry", after=after, error=error)
+
+    async def dead(self, error: str = "") -> None:  # type: ignore[override]
+        await self._end_async("dead", error=error)
+
+    async def release(self) -> None:  # type: ignore[override]
+        await self._end_async("release")
+
+    async def renew(self, lease: Optional[float] = None) -> None:  # type: ignore[override]
+        self._held()
+        await self._async_ending.renew_claim(self, lease)
+
+    async def _end_async(self, how: str, result: Optional[Payload] = None,
+                         after: Optional[float] = None, error: str = "") -> None:
+        self._held()
+        kept = None if result is None else as_bytes(result)
+        await self._async_ending.end_claim(self, how, kept, after, error)
+        self.ended = True
+
+
+class Claims(Protocol):
+    async def claim(self, key: str, payload: Optional[Payload] = None) -> Claim: ...
+
+
+class HttpClaims:
+    """As semel.HttpClaims; each request is made on a thread of the loop's."""
+
+    def __init__(self, url: str, *, token: str, consumer: str, lease: Optional[float] = None,
+                 patience: float = 30.0, timeout: float = 15.0) -> None:
+        self._claims = _http.HttpClaims(url, token=token, consumer=consumer, lease=lease,
+                                        patience=patience, timeout=timeout)
+
+    async def claim(self, key: str, payload: Optional[Payload] = None) -> Claim:
+        return (await self.claim_many([(key, payload)]))[0]
+
+    async def claim_many(self, items: Sequence[Item]) -> list[Claim]:
+        answered = await asyncio.to_thread(self._claims.claim_many, items)
+        return [Claim.of(one, self) for one in answered]
+
+    async def finish_many(self, ends: Iterable[End]) -> list[bool]:
+        return await asyncio.to_thread(self._claims.finish_many, list(ends))
+
+    async def end_claim(self, claim: _Claim, how: str, result: Optional[bytes],
+                        after: Optional[float], error: str) -> None:
+        await asyncio.to_thread(self._claims.end_claim, claim, how, result, after, error)
+
+    async def renew_claim(self, claim: _Claim, lease: Optional[float]) -> None:
+        await asyncio.to_thread(self._claims.renew_claim, claim, lease)
+
+
+class Transaction:
+    """As semel.Transaction, in the transaction of a psycopg AsyncConnection."""
+
+    def __init__(self, connection: Any, consumer: str, *, schema: str = "semel") -> None:
+        self.consumer = consumer
+        self._connection = connection
+        self._schema = _sql.check_schema(schema)
+
+    async def claim(self, key: str, payload: Optional[Payload] = None) -> Claim:
+        rows = await self._ask(*_sql.claim_call(self._schema, self.consumer, key, payload))
+        return self._claim_of(key, rows[0])
+
+    async def claim_many(self, items: Sequence[Item]) -> list[Claim]:
+        rows = await self._ask(*_sql.claim_many_call(self._schema, self.consumer, items))
+        return [self._claim_of(row[4], row) for row in rows]
+
+    async def end_claim(self, claim: _Claim, how: str, result: Optional[bytes],
+                        after: Optional[float], error: str) -> None:
+        _sql.refuse_other_end(how)
+        if result is not None:
+            await self._ask(*_sql.done_call(self._schema, self.consumer, claim.key, result))
+
+    async def renew_claim(self, claim: _Claim, lease: Optional[float]) -> None:
+        """The transaction holds it, and nothing has to be renewed."""
+
+    def _claim_of(self, key: str, row: Sequence[Any]) -> Claim:
+        # Whoever holds it is the transaction; the ending stands for that it is held.
+        return Claim.of(_sql.claim_of(self, key, row), self)
+
+    async def _ask(self, sql: str, parameters: list[Any]) -> list[Sequence[Any]]:
+        _sql.refuse_without_transaction(self._connection)
+        async with self._connection.cursor() as cursor:
+            try:
+                await cursor.execute(sql, parameters)
+                return list(await cursor.fetchall())
+            except Exception as error:
+                refused = _sql.refusal_of(error)
+                if refused is None:
+                    raise
+                raise refused from error
+
+
+class claim:
+    """``async with semel.aio.claim(claims, key, payload) as held``: as semel.claim."""
+
+    def __init__(self, claims: Claims, key: str, payload: Optional[Payload] = None, *,
+                 wait: float = 0.0, renew: bool = True) -> None:
+        self._claims = claims
+        self._key = key
+        self._payload = payload
+        self._wait = wait
+        self._renew = renew
+        self._held: Optional[Claim] = None
+        self._renewal: Optional["asyncio.Task[None]"] = None
+
+    async def __aenter__(self) -> Claim:
+        loop = asyncio.get_running_loop()
+        last = loop.time() + self._wait
+        while True:
+            held = await self._claims.claim(self._key, self._payload)
+            left = last - loop.time()
+            if held.outcome not in (Outcome.BUSY, Outcome.RETRY) or left <= 0:
+                break
+            await asyncio.sleep(min(held.retry_after or _LONGEST_WAIT, _LONGEST_WAIT, left))
+        self._held = held
+        if held.first and held.lease and self._renew:
+            self._renewal = asyncio.create_task(self._renews(held, held.lease))
+        return held
+
+    async def __aexit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
+                        trace: Optional[TracebackType]) -> None:
+        if self._renewal is not None:
+            self._renewal.cancel()
+        held = self._held
+        if held is None or not held.first or held.ended:
+            return
+        if error is None:
+            await held.done(held.result)
+        elif held.lease is not None:
+            try:
+                await held.retry(error=f"{type(error).__name__}: {error}")
+            except (LeaseLost, Unavailable):
+                pass  # the lease ends by itself, and the block's own error matters more
+
+    @staticmethod
+    async def _renews(held: Claim, lease: float) -> None:
+        while True:
+            await asyncio.sleep(lease / 3)
+            try:
+                await held.renew(lease)
+            except Unavailable:
+                continue
+            except (LeaseLost, RuntimeError):
+                return
+
+
+def once(claims: Union[Claims, Callable[..., Claims]], *, key: Part, payload: Optional[Part] = None,
+         wait: float = 0.0) -> Callable[[Work], Work]:
+    """As semel.once, around a coroutine function."""
+
+    def decorate(work: Work) -> Work:
+        signature = inspect.signature(work)
+
+        @functools.wraps(work)
+        async def run(*args: Any, **kwargs: Any) -> Any:
+            source = claims if hasattr(claims, "claim") else claims(*args, **kwargs)  # type: ignore
+            async with claim(source, part_of(key, signature, args, kwargs),
+                             part_of(payload, signature, args, kwargs), wait=wait) as held:
+                held.raise_for_outcome()
+                if not held.first:
+                    return from_result(held.result)
+                value = await work(*args, **kwargs)
+                try:
+                    held.result = as_result(value)
+                except (TypeError, ValueError):
+                    # The effect exists: it is recorded, and must not be made again for its answer.
+                    await held.done()
+                    raise
+                return value
+
+        return run  # type: ignore
+
+    return decorate

@@ -1,0 +1,160 @@
+"""Claims in a transaction of a real PostgreSQL, by psycopg and by psycopg2."""
+
+import asyncio
+import os
+import subprocess
+import uuid
+
+import psycopg
+import psycopg2
+import pytest
+
+import semel
+import semel.aio
+
+URL = os.environ["DATABASE_URL"]
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory):
+    """A database with the functions, the consumer and a table for effects."""
+    name = "python_" + uuid.uuid4().hex[:12]
+    with psycopg.connect(URL, autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name}")
+        url = URL.rsplit("/", 1)[0] + "/" + name
+        config = tmp_path_factory.mktemp("sql") / "semel.yaml"
+        config.write_text(f"store: {{ postgres: {{ url: '{url}' }} }}\n"
+                          "consumers: [{ name: payments, source: { queue: {} }, key: json:/id,"
+                          " handler: { exec: [cat] } }]\n")
+        subprocess.run([os.environ["SEMEL"], "store", "init", "--functions", "--consumer", "mails=7d",
+                        "-c", str(config)], check=True, stdout=subprocess.DEVNULL)
+        with psycopg.connect(url) as connection:
+            connection.execute("CREATE TABLE effect (name text NOT NULL)")
+        yield url
+        server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(params=[psycopg, psycopg2], ids=["psycopg", "psycopg2"])
+def connection(request, database):
+    made = request.param.connect(database)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def key():
+    return uuid.uuid4().hex[:20]
+
+
+def effects(connection, name):
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM effect WHERE name = %s", (name,))
+        return cursor.fetchone()[0]
+
+
+def make_effect(connection, name):
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO effect VALUES (%s)", (name,))
+
+
+def test_the_record_commits_with_the_effect(connection, key):
+    mails = semel.Transaction(connection, "mails")
+
+    @semel.once(mails, key="name", payload="name")
+    def work(name):
+        make_effect(connection, name)
+        return {"sent": name}
+
+    assert work(key) == {"sent": key}
+    connection.rollback()
+    assert effects(connection, key) == 0
+    for _ in range(2):
+        assert work(key) == {"sent": key}
+        connection.commit()
+    assert effects(connection, key) == 1
+
+
+def test_what_fails_is_rolled_back_by_the_caller(connection, key):
+    mails = semel.Transaction(connection, "mails")
+    with pytest.raises(ZeroDivisionError):
+        with semel.claim(mails, key, b"p") as held:
+            assert held.first
+            make_effect(connection, key)
+            1 / 0
+    connection.rollback()
+    with semel.claim(mails, key, b"p") as held:
+        assert held.first and held.lease is None
+        make_effect(connection, key)
+    connection.commit()
+    assert effects(connection, key) == 1
+    assert mails.claim(key, b"p").outcome is semel.Outcome.DUPLICATE
+    assert mails.claim(key, b"q").outcome is semel.Outcome.CONFLICT
+
+
+def test_a_batch(connection, key):
+    mails = semel.Transaction(connection, "mails")
+    items = [(f"{key} {i}", b"p") for i in range(100)]
+    batch = mails.claim_many([*items, ("", b"p"), items[0]])
+    assert [one.outcome.value for one in batch] == ["new"] * 100 + ["invalid", "duplicate"]
+    batch[7].done("seven")
+    connection.commit()
+    again = mails.claim_many(items)
+    assert all(one.outcome is semel.Outcome.DUPLICATE for one in again)
+    assert again[7].result == b"seven" and again[8].result is None
+    with pytest.raises(ValueError):
+        mails.claim_many([("a", b"p"), ("b", None)])
+
+
+def test_what_somebody_else_has_is_busy(connection, database, key):
+    semel.Transaction(connection, "mails").claim(key)
+    with psycopg.connect(database) as other:
+        other.execute("SET LOCAL lock_timeout = '100ms'")
+        asked = semel.Transaction(other, "mails").claim(key)
+        assert asked.outcome is semel.Outcome.BUSY and asked.retry_after > 0
+        with pytest.raises(semel.Busy):
+            asked.raise_for_outcome()
+
+
+def test_without_a_transaction_it_is_refused(connection, key):
+    connection.autocommit = True
+    mails = semel.Transaction(connection, "mails")
+    with pytest.raises(semel.NotInTransaction):
+        mails.claim(key)
+
+
+def test_errors_have_their_codes(connection, key):
+    with pytest.raises(semel.Refused) as refused:
+        semel.Transaction(connection, "nobody").claim(key)
+    assert refused.value.code == "R272"
+    connection.rollback()
+    with pytest.raises(semel.Refused) as refused:
+        semel.Transaction(connection, "mails").claim("")
+    assert refused.value.code == "R271"
+    connection.rollback()
+    with pytest.raises(ValueError):
+        semel.Transaction(connection, "mails", schema="a; DROP TABLE effect")
+    with pytest.raises(RuntimeError):
+        semel.Transaction(connection, "mails").claim(key).dead()
+
+
+def test_asyncio(database, key):
+    async def scenario():
+        async with await psycopg.AsyncConnection.connect(database) as connection:
+            mails = semel.aio.Transaction(connection, "mails")
+
+            @semel.aio.once(mails, key="name")
+            async def work(name):
+                await connection.execute("INSERT INTO effect VALUES (%s)", (name,))
+                return "sent"
+
+            assert await work(key) == "sent"
+            await connection.rollback()
+            for _ in range(2):
+                assert await work(key) == "sent"
+                await connection.commit()
+            batch = await mails.claim_many([(key + "b", None), (key + "c", None)])
+            assert all(one.first for one in batch)
+
+    asyncio.run(scenario())
+    with psycopg.connect(database) as connection:
+        assert effects(connection, key) == 1

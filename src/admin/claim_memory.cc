@@ -1,0 +1,40 @@
+#include "admin/claim_memory.h"
+
+#include "base/digest.h"
+
+namespace semel::admin {
+
+namespace {
+
+constexpr std::string_view kQuestionDomain = "semel.claim.request";
+
+Bytes bytes_of_nonce(const Nonce& nonce) { return Bytes(digest::view(nonce.bytes)); }
+
+}  // namespace
+
+Bytes ClaimMemory::question(std::string_view caller, std::string_view request, const KeyId& key) {
+  const BytesView parts[] = {caller, request, key.view()};
+  return Bytes(digest::view(digest::shortened(digest::sha256_parts(kQuestionDomain, parts))));
+}
+
+void ClaimMemory::note_given(const Bytes& question, const Acquired& claim) {
+  const system::MutexLock lock(mutex_);
+  given_.put(question, claim);
+}
+
+std::optional<Acquired> ClaimMemory::given(const Bytes& question) const {
+  const system::MutexLock lock(mutex_);
+  return given_.find(question);
+}
+
+void ClaimMemory::note_ended(const Nonce& nonce, Finish::To to) {
+  const system::MutexLock lock(mutex_);
+  ended_.put(bytes_of_nonce(nonce), to);
+}
+
+bool ClaimMemory::was_ended(const Nonce& nonce, Finish::To to) const {
+  const system::MutexLock lock(mutex_);
+  return ended_.find(bytes_of_nonce(nonce)) == to;
+}
+
+}  // namespace semel::admin

@@ -1,0 +1,73 @@
+// ClaimMemory: what the API remembers of claims, so that a call whose answer was lost has the same
+// answer when it is asked again.
+//
+// It decides nothing: a remembered claim is given again only where the store still takes its nonce.
+// What it has forgotten costs a client the rest of a lease.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include <semel/bytes.h>
+#include <semel/spi/claim.h>
+#include <semel/spi/finish.h>
+#include <semel/spi/lease.h>
+
+#include "system/mutex.h"
+
+namespace semel::admin {
+
+// Remembers the newest values of so many keys. One thread at a time.
+template <class Value>
+class NewestValues {
+ public:
+  explicit NewestValues(std::size_t most) : most_(most) {}
+
+  void put(Bytes key, Value value) {
+    const auto [at, fresh] = values_.insert_or_assign(std::move(key), std::move(value));
+    if (!fresh) return;
+    order_.push_back(at->first);
+    for (; order_.size() > most_; order_.pop_front()) values_.erase(order_.front());
+  }
+  std::optional<Value> find(const Bytes& key) const {
+    const auto found = values_.find(key);
+    if (found == values_.end()) return std::nullopt;
+    return found->second;
+  }
+  std::size_t size() const noexcept { return values_.size(); }
+
+ private:
+  const std::size_t most_;
+  std::unordered_map<Bytes, Value> values_;
+  std::deque<Bytes> order_;  // of their first coming
+};
+
+// Thread-safe.
+class ClaimMemory {
+ public:
+  // Several seconds of claims as fast as they come.
+  static constexpr std::size_t kMost = 200'000;
+
+  explicit ClaimMemory(std::size_t most = kMost) : given_(most), ended_(most) {}
+
+  // A request of a caller, as it was named by the client, and a key in it.
+  static Bytes question(std::string_view caller, std::string_view request, const KeyId& key);
+
+  void note_given(const Bytes& question, const Acquired& claim) SEMEL_EXCLUDES(mutex_);
+  std::optional<Acquired> given(const Bytes& question) const SEMEL_EXCLUDES(mutex_);
+
+  void note_ended(const Nonce& nonce, Finish::To to) SEMEL_EXCLUDES(mutex_);
+  bool was_ended(const Nonce& nonce, Finish::To to) const SEMEL_EXCLUDES(mutex_);
+
+ private:
+  mutable system::Mutex mutex_;
+  NewestValues<Acquired> given_ SEMEL_GUARDED_BY(mutex_);
+  NewestValues<Finish::To> ended_ SEMEL_GUARDED_BY(mutex_);  // by the nonce
+};
+
+}  // namespace semel::admin

@@ -1,0 +1,99 @@
+// Consumers that are claimed through the API: they have no work of their own, and somebody may
+// claim.
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "config/check.h"
+#include "config/checks.h"
+#include "config/node.h"
+
+namespace semel::config {
+namespace {
+
+constexpr const char* kClaimedFix =
+    "name, source: { claims: {} }, dedup, limits and accept are all that it has";
+
+// What belongs to the work of a consumer, or to a source that brings messages.
+constexpr std::string_view kOfItsWork[] = {"key",         "empty",   "order",   "defer",
+                                           "query",       "lock",    "version", "front",
+                                           "dead_letter", "handler", "publish"};
+
+bool is_said(const View& view, std::string_view name) {
+  const auto* setting = view.find(name);
+  const bool said = setting != nullptr && setting->from == Setting::From::kWritten;
+  return said || view.written(name);
+}
+
+// The names of those that may be claimed; or what makes one.
+std::string claimed_names(const Config& config) {
+  std::string names;
+  for (const ConsumerConfig& consumer : config.consumers) {
+    if (consumer.is_claimed()) names += (names.empty() ? "" : ", ") + consumer.name;
+  }
+  return names.empty() ? "add a consumer with source: { claims: {} }" : "one of: " + names;
+}
+
+void check_token_claims(const Config& config, const Settings& settings, Report& report) {
+  const std::string tokens = "admin.auth.tokens";
+  for (std::size_t i = 0; i < settings.size(tokens); ++i) {
+    const View token(settings, join_path(tokens, i));
+    for (std::size_t k = 0; k < token.size("claims"); ++k) {
+      const auto* name = settings.find(join_path(token.path("claims"), k));
+      if (name == nullptr) continue;
+      const ConsumerConfig* const consumer = config.find(name->text);
+      if (consumer != nullptr && consumer->is_claimed()) continue;
+      auto& made = report.error(
+          "E057", name->place, name->path,
+          consumer == nullptr
+              ? fmt::format("{}: {} is no consumer of this file", name->path, in_quotes(name->text))
+              : fmt::format("{}: {} has its messages from {}, and nobody claims them", name->path,
+                            in_quotes(name->text), name_of(consumer->source)));
+      made.help = claimed_names(config);
+    }
+  }
+}
+
+bool may_be_claimed(const Config& config, const std::string& consumer) {
+  return config.admin && std::ranges::any_of(config.admin->tokens, [&](const AdminToken& token) {
+           return std::ranges::find(token.claims, consumer) != token.claims.end();
+         });
+}
+
+}  // namespace
+
+void check_claimed(const Check& check) {
+  const auto refuse = [&](std::string_view name, std::string message) {
+    auto& made = check.report.error("E057", check.view.place(name), check.path(name),
+                                    fmt::format("{}: {}", check.path(name), message));
+    made.help = kClaimedFix;
+  };
+  for (const std::string_view name : kOfItsWork) {
+    if (check.view.spoiled(name) || !is_said(check.view, name)) continue;
+    refuse(name, "clients claim the keys of this consumer, and do its work");
+  }
+  if (check.consumer.strategy_named &&
+      check.consumer.strategy != core::StrategyKind::kStateMachine) {
+    refuse("strategy", "claims over HTTP are those of state_machine");
+  }
+}
+
+void check_claims(const Config& config, const Settings& settings, Report& report) {
+  if (report.failed()) return;
+  check_token_claims(config, settings, report);
+  if (report.failed()) return;
+  for (std::size_t i = 0; i < config.consumers.size(); ++i) {
+    const ConsumerConfig& consumer = config.consumers[i];
+    if (!consumer.is_claimed() || may_be_claimed(config, consumer.name)) continue;
+    const View view(settings, join_path("consumers", i));
+    auto& made = report.error(
+        "E057", view.place("source"), view.path("source"),
+        fmt::format("{}: nobody may claim from {}", view.path("source"), in_quotes(consumer.name)));
+    made.help = fmt::format(
+        "admin: {{ auth: {{ tokens: [{{ name: …, secret: …, claims: [{}] }}] }} }}", consumer.name);
+  }
+}
+
+}  // namespace semel::config
