@@ -11,18 +11,16 @@
 #include "cli/text.h"
 #include "compose/compose.h"
 #include "config/scalars.h"
+#include "core/guard_recipe.h"
 
 namespace semel::cli {
 namespace {
-
-// The recipe of a Guard: a consumer whose keys its caller finds.
-constexpr std::string_view kRecipe = "guard";
 
 std::optional<ConsumerSpec> spec_of(std::string_view words) {
   const auto at = words.find('=');
   ConsumerSpec spec;
   spec.name = words.substr(0, at);
-  spec.recipe_hash = kRecipe;
+  spec.recipe_hash = core::kGuardRecipe;
   spec.ttl = GuardOptions{}.ttl;
   if (!config::is_name(spec.name)) return std::nullopt;
   if (at == std::string_view::npos) return spec;

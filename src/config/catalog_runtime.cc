@@ -297,15 +297,17 @@ constexpr CodePage kRuntimePages[] = {
      "ulimit -n 65536", 69},
     {"R271", "a SQL function was called wrongly",
      "A claim needs a key that is not empty, a nonce that begin answered with, a lease with a "
-     "length; done needs a claim of the same transaction. Nothing was changed. In SQL the error "
-     "has SQLSTATE SM271.",
+     "length; done needs a claim of the same transaction, and publish a message with headers that "
+     "are texts. Text has to be UTF-8. Nothing was changed. In SQL the error has SQLSTATE SM271.",
      "The hint of the error says what to give.",
      "SELECT * FROM semel.claim('payments', 'order-17', '{\"amount\": 5}')", 1},
     {"R272", "the consumer is not registered for SQL functions",
      "A record's id begins with the number that the store gave its consumer's name, and it is kept "
      "for the consumer's ttl. The name has no number yet, or no generation of records was begun "
-     "for its ttl. In SQL the error has SQLSTATE SM272.",
-     "Register it, as a user who owns the schema.",
+     "for its ttl. Or publish names a consumer that only claims keys. In SQL the error has "
+     "SQLSTATE SM272.",
+     "Register it, as a user who owns the schema; one that is published to belongs into the "
+     "config, with the queue as its source.",
      "semel store init --functions --consumer payments=7d", 78},
     {"R273", "the SQL functions are of another version than the tables",
      "A newer Semel, or an older one, made the tables. The functions refuse to work on what they "

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "core/guarantee.h"
+#include "core/guard_recipe.h"
 #include "core/key_encoding.h"
 #include "core/step_key.h"
 #include "guard/guard_access.h"
@@ -27,8 +28,6 @@ using guard::rejected;
 
 namespace {
 
-// Stands for "the caller says the key": a runner's recipe for the same consumer name is another.
-constexpr std::string_view kRecipe = "guard";
 constexpr std::size_t kLongestName = 63;
 
 bool is_name(std::string_view name) {
@@ -76,7 +75,7 @@ Guard::Impl::Impl(Store& store, GuardOptions options)
   refuse_what_does_not_go();
   ConsumerSpec spec;
   spec.name = options_.consumer;
-  spec.recipe_hash = kRecipe;
+  spec.recipe_hash = core::kGuardRecipe;
   spec.ttl = options_.ttl;
   auto number = store_.attach(spec);
   if (!number) throw SemelError(std::move(number.error()));

@@ -82,6 +82,25 @@ TEST_F(ServerFunctions, AConsumerOfTheConfigSharesItsRecords) {
   EXPECT_EQ(json_at(shown.out, "/records/0/state"), "completed") << shown.out << shown.err;
 }
 
+TEST_F(ServerFunctions, ARunConsumesWhatAClientPublishes) {
+  ASSERT_EQ(scene_.semel({"store", "init", "--functions", "--consumer", "mails"}).code, 0);
+  EXPECT_EQ(psql(example("any_language_queue.sql")), "1");
+  EXPECT_EQ(psql(example("any_language_queue.sql")), "1") << "the second is a duplicate";
+  const auto publish = [&](const std::string& arguments) {
+    scene_.sql(fmt::format("SELECT semel.publish('payments', {})", arguments));
+  };
+  publish(fmt::format("'{}', 'given'", payment("found", 1, 20)));
+  publish(fmt::format("'{}', 'given'", payment("found", 1, 20)));
+  const Ran ran = scene_.semel({"run", "--once", "-v"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("bonus-18  done"), std::string::npos) << ran.out << ran.err;
+  EXPECT_NE(ran.out.find("given  done"), std::string::npos) << "the given key goes first";
+  EXPECT_EQ(scene_.sum(), 27);
+  EXPECT_EQ(scene_.number("SELECT count(*) FROM semel.semel_held"), 0);
+  const Ran verified = scene_.semel({"store", "verify", "--full"});
+  EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
+}
+
 TEST_F(ServerFunctions, AMigrationMakesAndDropsThem) {
   ASSERT_EQ(scene_.semel({"store", "init"}).code, 0);
   EXPECT_EQ(functions(), 0);

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <libpq-fe.h>
 
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include <semel/spi/record_machine.h>
 
+#include "core/guard_recipe.h"
 #include "core/key_recipe.h"
 #include "stores/postgres/dialect.h"
 #include "stores/postgres/functions_sql.h"
@@ -19,7 +21,7 @@ namespace semel::postgres {
 namespace {
 
 // Grows with every change of a function.
-constexpr int kFunctionsVersion = 1;
+constexpr int kFunctionsVersion = 2;
 // The first with gen_random_uuid().
 constexpr int kOldestWithFunctions = 130'000;
 
@@ -32,12 +34,16 @@ constexpr std::string_view kSettings =
 constexpr const char* kSignatures[] = {
     "functions_version()",
     "semel_refuse(text, text, text)",
+    "semel_utf8(text)",
+    "semel_content(text, text)",
     "fingerprint(bytea)",
+    "fingerprint(text)",
     "semel_key_fault(text)",
     "semel_print_fault(bytea, bytea)",
     "semel_arrived(bytea, bytea)",
     "semel_key_id(bigint, text)",
     "semel_place(text)",
+    "semel_due_after(interval)",
     "semel_text(bytea)",
     "semel_answer(bytea, bytea)",
     "semel_is_own(xid)",
@@ -54,7 +60,8 @@ constexpr const char* kSignatures[] = {
     "semel_length(interval)",
     "semel_leased_id(text, text, bytea)",
     "semel_begin_one(bytea, bytea, bigint, bytea, interval, bytea)",
-    "begin(text, text, bytea, interval, bytea)",
+    "semel_drawn(bytea)",
+    "begin(text, text, bytea, interval, bytea, bytea)",
     "begin(text, text, text, interval)",
     "renew(text, text, bytea, interval)",
     "complete(text, text, bytea, bytea)",
@@ -62,7 +69,24 @@ constexpr const char* kSignatures[] = {
     "semel_end(bytea, bytea, text, timestamptz, text, text)",
     "retry(text, text, bytea, interval, text, text)",
     "dead(text, text, bytea, text, text)",
+    "semel_headers(jsonb)",
+    "semel_receiver(text)",
+    "publish(text, bytea, text, jsonb, text, text, interval)",
+    "publish(text, text, text, jsonb, text, text, interval)",
 };
+
+// Those of earlier versions that the same call would find beside the new ones.
+constexpr const char* kOutdatedSignatures[] = {
+    "begin(text, text, bytea, interval, bytea)",
+};
+
+std::string drop_sql(const std::string& schema, std::span<const char* const> signatures) {
+  std::string sql;
+  for (const char* const signature : signatures) {
+    sql += fmt::format("DROP FUNCTION IF EXISTS {}.{};\n", quoted(schema), signature);
+  }
+  return sql;
+}
 
 std::string interval_of(std::chrono::milliseconds length) {
   return fmt::format("interval '{} milliseconds'", length.count());
@@ -105,13 +129,18 @@ std::string functions_sql(const std::string& schema, const std::string& clock) {
       {"{settings}", std::string(kSettings)},
       {"{key_limit}", std::to_string(core::Limits{}.key)},
       {"{result_limit}", std::to_string(core::Limits{}.result)},
+      {"{payload_limit}", std::to_string(core::Limits{}.payload)},
+      {"{headers_limit}", std::to_string(core::Limits{}.headers)},
+      {"{guard_recipe}", std::string(core::kGuardRecipe)},
+      {"{channel}", literal("semel." + schema)},
       {"{patience}", fmt::format("'{}'", Place{}.patience.count())},
       {"{brief_patience}", fmt::format("'{} ms'", kSingleClaimPatience.count())},
       {"{shortest_busy}", interval_of(spi::kShortestBusy)},
       {"{longest_busy}", interval_of(spi::kLongestBusy)},
   };
-  std::string sql;
-  for (const char* const text : {functions::kShared, functions::kClaims, functions::kLeases}) {
+  std::string sql = drop_sql(schema, kOutdatedSignatures);
+  for (const char* const text :
+       {functions::kShared, functions::kClaims, functions::kLeases, functions::kQueue}) {
     sql += text;
   }
   for (const auto& [name, value] : names) replace_all(sql, name, value);
@@ -122,11 +151,7 @@ std::string functions_sql(const std::string& schema, const std::string& clock) {
 }
 
 std::string drop_functions_sql(const std::string& schema) {
-  std::string sql;
-  for (const char* const signature : kSignatures) {
-    sql += fmt::format("DROP FUNCTION IF EXISTS {}.{};\n", quoted(schema), signature);
-  }
-  return sql;
+  return drop_sql(schema, kOutdatedSignatures) + drop_sql(schema, kSignatures);
 }
 
 bool may_replace_functions(PGconn* connection, const std::string& schema) {

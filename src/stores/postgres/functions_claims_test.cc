@@ -76,6 +76,22 @@ TEST_F(FunctionsClaims, KeysHaveTheIdsOfTheStore) {
             digest::hex(fingerprint_of("body").view()));
 }
 
+// A literal without a type is a text to both.
+TEST_F(FunctionsClaims, AFingerprintIsThatOfTheSamePayload) {
+  for (const char* const payload : {R"({"text":"two\\nlines"})", R"(\x7b7d)", "Grüße"}) {
+    EXPECT_EQ(client_.ask(fmt::format("SELECT encode(semel.fingerprint('{}'), 'hex')", payload)),
+              digest::hex(fingerprint_of(payload).view()));
+    EXPECT_EQ(client_.ask(fmt::format("SELECT outcome FROM semel.claim('payments', '{0}', '{0}')",
+                                      payload)),
+              "new");
+    EXPECT_EQ(client_.ask(fmt::format("SELECT outcome FROM semel.claim('payments', '{0}', "
+                                      "fingerprint => semel.fingerprint('{0}'))",
+                                      payload)),
+              "duplicate");
+  }
+  EXPECT_EQ(client_.ask("SELECT semel.fingerprint(NULL::text) IS NULL"), "t");
+}
+
 TEST_F(FunctionsClaims, AClaimStandsAndGoesWithItsTransaction) {
   client_.ask("BEGIN");
   EXPECT_EQ(claimed(client_, "k"), "new");

@@ -80,6 +80,55 @@ TEST_F(FunctionsLeases, ARetryWaitsUntilItIsDue) {
   EXPECT_EQ(claimed(client_, "k"), "retry");
 }
 
+// Beyond it stand rows that are due never, and what no other database can have.
+TEST_F(FunctionsLeases, NoTimeIsLaterThanEveryDatabaseCanHave) {
+  constexpr const char* kLatest = "9999-12-29 23:59:59.999";
+  for (const char* const length : {"7990 years", "300000 years"}) {
+    const Begun begun_for_long = begun(client_, "k", length);
+    ASSERT_EQ(begun_for_long.outcome, "new") << length;
+    const char* const lease = "SELECT lease_until AT TIME ZONE 'UTC' FROM semel.semel_record";
+    EXPECT_EQ(sql(lease), kLatest) << length;
+    EXPECT_EQ(ended("renew", begun_for_long.lease.nonce, fmt::format(", '{}'", length)), "renewed");
+    EXPECT_EQ(sql(lease), kLatest) << length;
+    EXPECT_EQ(ended("retry", begun_for_long.lease.nonce, fmt::format(", '{}'", length)), "retry");
+    EXPECT_EQ(sql("SELECT next_at AT TIME ZONE 'UTC' FROM semel.semel_record"), kLatest) << length;
+    sql("DELETE FROM semel.semel_record");
+  }
+}
+
+// As after a commit whose answer was lost.
+TEST_F(FunctionsLeases, AClaimUnderTheCallersNonceMayBeAskedForAgain) {
+  const auto asked = [this](char nonce, const char* payload = "{}") {
+    return client_.ask(
+        fmt::format("SELECT outcome, attempt, taken_over, token, encode(nonce, 'escape'), "
+                    "retry_after FROM semel.begin('payments', 'k', '{}'::bytea, '1 minute', "
+                    "own_nonce => '{}')",
+                    payload, std::string(sizeof(Nonce{}.bytes), nonce)));
+  };
+  const std::string first = asked('a');
+  EXPECT_EQ(first.substr(0, 8), "new|1|f|");
+  EXPECT_EQ(asked('a'), first);
+  EXPECT_EQ(asked('a', "other"), first) << "as the store answers its own nonce";
+  EXPECT_EQ(asked('b').substr(0, 5), "busy|");
+  advance(2min);
+  EXPECT_EQ(asked('b').substr(0, 8), "new|2|t|");
+  EXPECT_EQ(asked('a').substr(0, 5), "busy|") << "it was taken over";
+  EXPECT_EQ(called(client_, "complete('payments', 'k', 'bbbbbbbbbbbbbbbb'::bytea)"), "done");
+  EXPECT_EQ(asked('b').substr(0, 10), "duplicate|");
+}
+
+TEST_F(FunctionsLeases, ADeadKeyIsNoLongerBeingUndone) {
+  const Begun first = begun(client_, "k");
+  for (const char* const name : {"", "charge"}) {
+    sql(
+        fmt::format("INSERT INTO semel.semel_step (record, name, business, state, place, round, "
+                    "attempts, tries, kept_at) VALUES ({}, '{}', '', '', 1, 1, 1, 1, now())",
+                    bytes(first.lease.key.view()), name));
+  }
+  EXPECT_EQ(ended("dead", first.lease.nonce), "dead");
+  EXPECT_EQ(sql("SELECT encode(name, 'escape') FROM semel.semel_step"), "charge");
+}
+
 TEST_F(FunctionsLeases, ADueRetryIsTakenByAClaimOfATransactionToo) {
   const Begun first = begun(client_, "k");
   EXPECT_EQ(ended("retry", first.lease.nonce), "retry");
@@ -150,6 +199,8 @@ TEST_F(FunctionsLeases, BadInputIsRefusedWithOurCodeAndAHint) {
         "begin('payments', 'k', 'p', NULL)", "renew('payments', 'k', 'short')",
         "renew('payments', 'k', NULL)", "complete('payments', '', decode(repeat('00', 16), 'hex'))",
         "complete('payments', 'k', decode(repeat('00', 16), 'hex'), repeat('x', 1048577))",
+        "begin('payments', 'k', own_nonce => 'short')",
+        "begin('payments', 'k', own_nonce => decode(repeat('00', 16), 'hex'))",
         "retry('payments', 'k', 'short')", "dead('payments', NULL, NULL)"}) {
     const auto refusal = client_.refused(fmt::format("SELECT semel.{}", call));
     EXPECT_EQ(refusal.state, "SM271") << call << refusal.message;

@@ -24,15 +24,17 @@ constexpr milliseconds kModelPasses = 20min;
 constexpr milliseconds kModelLengths[] = {10min, 30min};
 
 // All of what clients are answered; the run goes on until each has come.
-constexpr const char* kModelAnswers[] = {"client new",  "client duplicate",
-                                         "client busy", "client retry",
-                                         "client dead", "client conflict",
-                                         "begin new",   "begin duplicate",
-                                         "begin busy",  "begin retry",
-                                         "begin dead",  "begin conflict",
-                                         "done",        "retry",
-                                         "dead",        "lease_lost",
-                                         "renewed",     "not renewed"};
+constexpr const char* kModelAnswers[] = {"client new",    "client duplicate",
+                                         "client busy",   "client retry",
+                                         "client dead",   "client conflict",
+                                         "client parked", "begin parked",
+                                         "again new",     "unlocked",
+                                         "begin new",     "begin duplicate",
+                                         "begin busy",    "begin retry",
+                                         "begin dead",    "begin conflict",
+                                         "done",          "retry",
+                                         "dead",          "lease_lost",
+                                         "renewed",       "not renewed"};
 
 // The word that the SQL functions have for a claim of `record`. Their callers settle nothing for a
 // retry, so that they answer the same for one without a payload, which is Busy to a run.
@@ -56,7 +58,10 @@ class FunctionsModel : public FunctionsTest {
 
   void claim_in_transaction();
   void claim_with_lease();
+  void ask_again();
   void finish_any();
+  void park_any();
+  void unlock_any();
   void renew_any();
   void forget();
   void compare();
@@ -175,6 +180,50 @@ void FunctionsModel::claim_with_lease() {
   modelled.leases.push_back(lease);
 }
 
+// A client that draws the nonce itself, and was not answered: under the last of the key, or under
+// that of an earlier holder.
+void FunctionsModel::ask_again() {
+  const std::string key = any_key(), payload = any_payload();
+  Modelled& modelled = model_[key];
+  if (modelled.leases.empty()) return;
+  const Lease lease = modelled.leases[below(modelled.leases.size())];
+  const milliseconds length = any_length();
+  auto& record = modelled.record;
+  const bool over = record && record->lease_until <= now_;
+  std::optional<Acquired> before;
+  if (record && !over) before = spi::acquired_before(id(key), *record, lease.nonce, now_);
+  const Claim expected = before ? Claim(*before) : decided(record, key, payload, lease, length);
+  const std::string word = before ? "new" : word_of(expected, record);
+  std::string rest = "|";
+  if (const auto* acquired = std::get_if<Acquired>(&expected)) {
+    rest = fmt::format("{}|{}", acquired->attempt, acquired->taken_over ? "t" : "f");
+    modelled.leases.push_back(lease);
+  }
+  ASSERT_EQ(client_.ask(fmt::format("SELECT outcome, attempt, taken_over FROM semel.begin("
+                                    "'payments', '{}', '{}'::bytea, '{}', own_nonce => {})",
+                                    key, payload, interval_of(length),
+                                    bytes(sql::Param(lease.nonce).bytes()))),
+            word + "|" + rest);
+  ++seen_[before ? "again new" : "again " + word];
+}
+
+// Clients know no parking, and are answered that it is so.
+void FunctionsModel::park_any() {
+  Modelled& modelled = model_[any_key()];
+  if (modelled.leases.empty()) return;
+  const Finish finish = test::parked(modelled.leases.back(), nullptr, "operator");
+  ASSERT_EQ(LiveTest::finish(*store_, finish), spi::decide_finish(modelled.record, finish, now_));
+}
+
+void FunctionsModel::unlock_any() {
+  const std::string key = any_key();
+  Modelled& modelled = model_[key];
+  if (!modelled.record) return;
+  const bool unlocked = spi::decide_unlock(*modelled.record, now_);
+  ASSERT_EQ(store_->facets().records->unlock(id(key)).value(), unlocked);
+  if (unlocked) ++seen_["unlocked"];
+}
+
 void FunctionsModel::finish_any() {
   const std::string key = any_key();
   Modelled& modelled = model_[key];
@@ -270,16 +319,22 @@ TEST_F(FunctionsModel, TheyDecideAsTheRecordMachineDoes) {
   for (int step = 0; step < kModelSteps || !all_seen(); ++step) {
     SCOPED_TRACE(step);
     ASSERT_LT(step, 20 * kModelSteps) << "some answer never comes";
-    const std::uint64_t which = below(12);
+    const std::uint64_t which = below(16);
     if (which < 2) {
       claim_in_transaction();
     } else if (which < 6) {
       claim_with_lease();
-    } else if (which < 9) {
+    } else if (which < 10) {
       finish_any();
-    } else if (which == 9) {
-      renew_any();
     } else if (which == 10) {
+      renew_any();
+    } else if (which == 11) {
+      ask_again();
+    } else if (which == 12) {
+      park_any();
+    } else if (which == 13) {
+      unlock_any();
+    } else if (which == 14) {
       advance(kModelPasses);
       now_ += kModelPasses;
     } else {

@@ -43,6 +43,43 @@ TEST_F(FunctionsRights, TheLeastRoleClaimsAndSeesNoTable) {
   }
 }
 
+// The forms that take text call those that take bytes.
+TEST_F(FunctionsRights, AGrantOfOneFunctionIsEnoughToCallIt) {
+  const std::pair<const char*, const char*> calls[] = {
+      {"claim(text, text, text)", "claim('payments', 'a', '{}')"},
+      {"begin(text, text, text, interval)", "begin('payments', 'b', '{}')"},
+      {"publish(text, text, text, jsonb, text, text, interval)", "publish('payments', 'm')"},
+      {"fingerprint(text)", "fingerprint('m')"},
+  };
+  sql(fmt::format("GRANT USAGE ON SCHEMA semel TO {}", role_));
+  for (const auto& [signature, call] : calls) {
+    sql(fmt::format("GRANT EXECUTE ON FUNCTION semel.{} TO {}", signature, role_));
+    become_the_role();
+    EXPECT_EQ(client_.refused(fmt::format("SELECT semel.{}", call)).state, "") << call;
+    client_.ask("RESET ROLE");
+  }
+  become_the_role();
+  for (const char* const forbidden :
+       {"SELECT semel.claim('payments', 'a', '{}'::bytea)",
+        "SELECT semel.publish('payments', 'm'::bytea)",
+        "INSERT INTO semel.semel_held (row_id) "
+        "VALUES (1)",
+        "SELECT * FROM semel.semel_held", "SELECT semel.semel_receiver('payments')",
+        "SELECT nextval('semel.semel_held_number')"}) {
+    EXPECT_EQ(client_.refused(forbidden).state, "42501") << forbidden;
+  }
+}
+
+TEST_F(FunctionsRights, AFormOfAnEarlierVersionGoes) {
+  sql("CREATE FUNCTION semel.begin(consumer text, key text, payload bytea DEFAULT NULL, lease "
+      "interval DEFAULT '1 minute', fingerprint bytea DEFAULT NULL) RETURNS text LANGUAGE sql AS "
+      "'SELECT NULL::text'");
+  EXPECT_EQ(client_.refused("SELECT semel.begin('payments', 'k')").state, "42725")
+      << "which of the two?";
+  make_functions(client_.connection(), "semel");
+  EXPECT_EQ(client_.ask("SELECT outcome FROM semel.begin('payments', 'k')"), "new");
+}
+
 TEST_F(FunctionsRights, NothingOfTheCallersStandsBeforeTheTables) {
   sql(
       fmt::format("GRANT USAGE ON SCHEMA semel TO {0}; GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA "
@@ -78,7 +115,7 @@ TEST_F(FunctionsRights, AMigrationOfTheTablesReplacesTheFunctionsToo) {
   ASSERT_TRUE(change.has_value());
   EXPECT_NE(change->sql.find("FUNCTION \"semel\".functions_version()"), std::string::npos);
   ASSERT_TRUE(open_postgres(options).has_value());
-  EXPECT_EQ(called(client_, "functions_version()"), "1");
+  EXPECT_EQ(called(client_, "functions_version()"), "2");
   EXPECT_EQ(client_.ask(fmt::format("SELECT has_function_privilege('{}', "
                                     "'semel.claim(text, text, text)', 'EXECUTE')",
                                     role_)),
@@ -121,7 +158,7 @@ TEST_F(FunctionsRights, ASchemaOfAnyPlainNameHasThem) {
   options.url = url();
   options.schema = "Other \"schema\"";
   ASSERT_TRUE(make_postgres_functions(options).has_value());
-  EXPECT_EQ(client_.ask(R"(SELECT "Other ""schema""".functions_version())"), "1");
+  EXPECT_EQ(client_.ask(R"(SELECT "Other ""schema""".functions_version())"), "2");
   const auto refusal = client_.refused(R"(SELECT "Other ""schema""".claim('payments', 'k'))");
   EXPECT_EQ(refusal.state, "SM272") << refusal.message;
   options.schema = "it's";

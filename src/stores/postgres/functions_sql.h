@@ -13,11 +13,13 @@ struct Source {
 // Every file of functions/.
 std::span<const Source> sources() noexcept;
 
-// Called by the functions of the other two.
+// Called by the functions of the others.
 extern const char* const kShared;
 // claim, claim_many, done.
 extern const char* const kClaims;
 // begin, renew, complete, retry, dead.
 extern const char* const kLeases;
+// publish.
+extern const char* const kQueue;
 
 }  // namespace semel::postgres::functions

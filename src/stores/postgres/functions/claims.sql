@@ -98,10 +98,10 @@ END $semel$;
 CREATE OR REPLACE FUNCTION {schema}.claim(
   consumer text, key text, payload text,
   OUT outcome text, OUT result bytea, OUT retry_after interval, OUT reason text)
-LANGUAGE plpgsql {settings} AS $semel$
+LANGUAGE plpgsql SECURITY DEFINER {settings} AS $semel$
 BEGIN
   SELECT c.outcome, c.result, c.retry_after, c.reason INTO outcome, result, retry_after, reason
-    FROM {schema}.claim(consumer, key, convert_to(payload, 'UTF8')) AS c;
+    FROM {schema}.claim(consumer, key, {schema}.semel_content(payload, 'payload')) AS c;
 END $semel$;
 
 -- One row for each key, in the order given. A key that stands twice is answered as if it had been
@@ -252,7 +252,7 @@ BEGIN
 END $semel$;
 
 CREATE OR REPLACE FUNCTION {schema}.done(consumer text, key text, result text) RETURNS void
-LANGUAGE plpgsql {settings} AS $semel$
+LANGUAGE plpgsql SECURITY DEFINER {settings} AS $semel$
 BEGIN
-  PERFORM {schema}.done(consumer, key, convert_to(result, 'UTF8'));
+  PERFORM {schema}.done(consumer, key, {schema}.semel_content(result, 'result'));
 END $semel$;

@@ -38,10 +38,22 @@ BEGIN
   RETURN {schema}.semel_key_id(number, key);
 END $semel$;
 
--- 'new': run the work, then say complete, retry or dead with the nonce.
+-- The nonce of a claim: the caller's own, or one that is drawn here.
+CREATE OR REPLACE FUNCTION {schema}.semel_drawn(own_nonce bytea) RETURNS bytea
+LANGUAGE plpgsql AS $semel$
+BEGIN
+  IF octet_length(own_nonce) <> 16 OR own_nonce = decode(repeat('00', 16), 'hex') THEN
+    PERFORM {schema}.semel_refuse('R271', 'that cannot be the nonce of a claim',
+                                  'draw 16 random bytes for each claim, or leave own_nonce out');
+  END IF;
+  RETURN COALESCE(own_nonce, {schema}.semel_nonce());
+END $semel$;
+
+-- 'new': run the work, then say complete, retry or dead with the nonce. A caller that draws the
+-- nonce itself may ask again where the answer was lost: it gets the claim that it has.
 CREATE OR REPLACE FUNCTION {schema}.begin(
   consumer text, key text, payload bytea DEFAULT NULL, lease interval DEFAULT '1 minute',
-  fingerprint bytea DEFAULT NULL,
+  fingerprint bytea DEFAULT NULL, own_nonce bytea DEFAULT NULL,
   OUT outcome text, OUT nonce bytea, OUT token bigint, OUT attempt bigint, OUT taken_over boolean,
   OUT result bytea, OUT retry_after interval, OUT reason text)
 LANGUAGE plpgsql SECURITY DEFINER {settings} AS $semel$
@@ -49,7 +61,7 @@ LANGUAGE plpgsql SECURITY DEFINER {settings} AS $semel$
 DECLARE
   arrived bytea := {schema}.semel_arrived(begin.payload, begin.fingerprint);
   length interval := {schema}.semel_length(begin.lease);
-  drawn bytea := {schema}.semel_nonce();
+  drawn bytea := {schema}.semel_drawn(begin.own_nonce);
   unlimited boolean := current_setting('lock_timeout') = '0';
   wanted bytea;
   active bigint;
@@ -63,7 +75,7 @@ BEGIN
     SELECT b.outcome, b.token, b.attempt, b.taken_over, b.result, b.retry_after, b.reason
       INTO outcome, token, attempt, taken_over, result, retry_after, reason
       FROM {schema}.semel_begin_one(wanted, arrived, active, drawn, length,
-                                    convert_to(begin.key, 'UTF8')) AS b;
+                                    {schema}.semel_utf8(begin.key)) AS b;
     IF unlimited THEN
       PERFORM set_config('lock_timeout', '0', true);
     END IF;
@@ -89,8 +101,8 @@ BEGIN
         (id, generation, state, fingerprint, changed_at, token, nonce, lease_until, attempt,
          outcome_unknown, first_seen, message_key)
       SELECT wanted, active, 'consuming', arrived, {clock},
-             m.epoch * 4294967296 + nextval('{schema}.semel_token'), drawn, {clock} + length, 1,
-             false, {clock}, content
+             m.epoch * 4294967296 + nextval('{schema}.semel_token'), drawn,
+             {schema}.semel_due_after(length), 1, false, {clock}, content
       FROM {schema}.semel_meta AS m
       WHERE NOT EXISTS (SELECT 1 FROM {schema}.semel_record AS other
                         WHERE other.id = wanted AND other.generation <> active)
@@ -104,7 +116,7 @@ BEGIN
       SET state = 'consuming', nonce = drawn,
           token = (SELECT m.epoch FROM {schema}.semel_meta AS m) * 4294967296 +
                   nextval('{schema}.semel_token'),
-          lease_until = {clock} + length, attempt = r.attempt + 1,
+          lease_until = {schema}.semel_due_after(length), attempt = r.attempt + 1,
           outcome_unknown = r.outcome_unknown OR r.state = 'consuming', next_at = NULL,
           changed_at = {clock}, holder = NULL
       WHERE r.id = wanted AND r.held IS NULL
@@ -117,6 +129,17 @@ BEGIN
     END IF;
     SELECT a.outcome, a.result, a.retry_after, a.reason INTO outcome, result, retry_after, reason
       FROM {schema}.semel_answer(wanted, arrived) AS a;
+    IF outcome IN ('busy', 'conflict') THEN
+      -- The claim itself where its answer was lost, while its lease lasts: spi::acquired_before.
+      SELECT r.token, r.attempt, r.outcome_unknown INTO token, attempt, taken_over
+        FROM {schema}.semel_record AS r
+        WHERE r.id = wanted AND r.nonce = drawn AND r.lease_until > {clock} AND {consuming};
+      IF FOUND THEN
+        outcome := 'new';
+        retry_after := NULL;
+        RETURN;
+      END IF;
+    END IF;
     IF outcome <> 'due' THEN
       RETURN;
     END IF;
@@ -129,11 +152,11 @@ CREATE OR REPLACE FUNCTION {schema}.begin(
   consumer text, key text, payload text, lease interval DEFAULT '1 minute',
   OUT outcome text, OUT nonce bytea, OUT token bigint, OUT attempt bigint, OUT taken_over boolean,
   OUT result bytea, OUT retry_after interval, OUT reason text)
-LANGUAGE plpgsql {settings} AS $semel$
+LANGUAGE plpgsql SECURITY DEFINER {settings} AS $semel$
 BEGIN
   SELECT b.* INTO outcome, nonce, token, attempt, taken_over, result, retry_after, reason
-    FROM {schema}.begin(begin.consumer, begin.key, convert_to(begin.payload, 'UTF8'),
-                        begin.lease) AS b;
+    FROM {schema}.begin(begin.consumer, begin.key,
+                        {schema}.semel_content(begin.payload, 'payload'), begin.lease) AS b;
 END $semel$;
 
 -- 'renewed', or 'lease_lost': somebody else has the key, or it is ended.
@@ -147,7 +170,7 @@ DECLARE
 BEGIN
   -- Twice: a purge may move the record to another generation while the statement waits for it.
   FOR looks IN 1..2 LOOP
-    UPDATE {schema}.semel_record AS r SET lease_until = {clock} + length
+    UPDATE {schema}.semel_record AS r SET lease_until = {schema}.semel_due_after(length)
       WHERE r.id = wanted AND r.nonce = renew.nonce
         AND {consuming};
     IF FOUND THEN
@@ -186,10 +209,10 @@ BEGIN
 END $semel$;
 
 CREATE OR REPLACE FUNCTION {schema}.complete(consumer text, key text, nonce bytea, result text)
-RETURNS text LANGUAGE plpgsql {settings} AS $semel$
+RETURNS text LANGUAGE plpgsql SECURITY DEFINER {settings} AS $semel$
 BEGIN
   RETURN {schema}.complete(complete.consumer, complete.key, complete.nonce,
-                           convert_to(complete.result, 'UTF8'));
+                           {schema}.semel_content(complete.result, 'result'));
 END $semel$;
 
 -- Ends a claim in a state that is not completed: spi::decide_finish.
@@ -198,19 +221,24 @@ CREATE OR REPLACE FUNCTION {schema}.semel_end(
 LANGUAGE plpgsql AS $semel$
 #variable_conflict use_column
 DECLARE
+  reason_now bytea := {schema}.semel_content(COALESCE(why, ''), 'reason');
+  error_now bytea := {schema}.semel_content(COALESCE(met, ''), 'error');
   row_in_inbox bigint;
 BEGIN
   FOR looks IN 1..2 LOOP
     UPDATE {schema}.semel_record AS r
       SET state = ended::{schema}.semel_state, changed_at = {clock}, next_at = due, nonce = NULL,
-          lease_until = NULL, holder = NULL, reason = convert_to(COALESCE(why, ''), 'UTF8'),
-          error = convert_to(COALESCE(met, ''), 'UTF8')
+          lease_until = NULL, holder = NULL, reason = reason_now, error = error_now
       WHERE r.id = wanted AND r.nonce = shown AND r.held IS NULL
         AND {consuming}
       RETURNING r.inbox INTO row_in_inbox;
     IF FOUND THEN
-      UPDATE {schema}.semel_inbox AS i SET error = convert_to(COALESCE(NULLIF(met, ''), why), 'UTF8')
+      UPDATE {schema}.semel_inbox AS i SET error = COALESCE(NULLIF(error_now, ''), reason_now)
         WHERE i.row_id = row_in_inbox;
+      IF ended = 'dead' THEN
+        -- Its steps stay known, the note that they are being undone does not.
+        DELETE FROM {schema}.semel_step AS s WHERE s.record = wanted AND s.name = '';
+      END IF;
       RETURN true;
     END IF;
   END LOOP;
@@ -225,14 +253,9 @@ CREATE OR REPLACE FUNCTION {schema}.retry(
 LANGUAGE plpgsql SECURITY DEFINER {settings} AS $semel$
 DECLARE
   wanted bytea := {schema}.semel_leased_id(consumer, key, nonce);
-  latest timestamptz := timestamptz '9999-12-30 00:00:00+00' - interval '1 millisecond';
-  now timestamptz := {clock};
-  delay interval := GREATEST(COALESCE(after, interval '0'), interval '0');
 BEGIN
-  IF delay > latest - now THEN
-    delay := latest - now;
-  END IF;
-  IF {schema}.semel_end(wanted, nonce, 'retrying', now + delay, reason, error) THEN
+  IF {schema}.semel_end(wanted, nonce, 'retrying', {schema}.semel_due_after(after), reason,
+                        error) THEN
     RETURN 'retry';
   END IF;
   RETURN 'lease_lost';

@@ -12,17 +12,56 @@ BEGIN
                         MESSAGE = 'semel: ' || message || ' (' || code || ')';
 END $semel$;
 
+-- The text in UTF-8; NULL where the database keeps it in an encoding that leads to none.
+CREATE OR REPLACE FUNCTION {schema}.semel_utf8(content text) RETURNS bytea
+LANGUAGE plpgsql IMMUTABLE AS $semel$
+BEGIN
+  IF getdatabaseencoding() = 'UTF8' THEN
+    RETURN convert_to(content, 'UTF8');
+  END IF;
+  BEGIN
+    RETURN convert_to(content, 'UTF8');
+  EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN
+    RETURN NULL;
+  END;
+END $semel$;
+
+-- The same for a payload, a result or what else is no key; 'what' names it in the error.
+CREATE OR REPLACE FUNCTION {schema}.semel_content(content text, what text) RETURNS bytea
+LANGUAGE plpgsql IMMUTABLE AS $semel$
+DECLARE
+  made bytea := {schema}.semel_utf8(content);
+BEGIN
+  IF made IS NULL AND content IS NOT NULL THEN
+    PERFORM {schema}.semel_refuse('R271', format('the %s cannot be written in UTF-8', what),
+                                  'give it as bytea');
+  END IF;
+  RETURN made;
+END $semel$;
+
 CREATE OR REPLACE FUNCTION {schema}.fingerprint(payload bytea) RETURNS bytea
 LANGUAGE sql IMMUTABLE STRICT AS $semel$ SELECT substr(sha256(payload), 1, 16) $semel$;
 
+-- As claim sees the same text: without it a literal would be read as bytea, and its backslashes as
+-- escapes.
+CREATE OR REPLACE FUNCTION {schema}.fingerprint(payload text) RETURNS bytea
+LANGUAGE plpgsql IMMUTABLE SECURITY DEFINER {settings} AS $semel$
+BEGIN
+  RETURN substr(sha256({schema}.semel_content(payload, 'payload')), 1, 16);
+END $semel$;
+
 -- Why a key cannot be claimed; NULL where it can.
 CREATE OR REPLACE FUNCTION {schema}.semel_key_fault(key text) RETURNS text
-LANGUAGE sql IMMUTABLE AS $semel$
-SELECT CASE WHEN COALESCE(key, '') = '' THEN 'an empty key identifies nothing'
-            WHEN octet_length(convert_to(key, 'UTF8')) > {key_limit}
-              THEN format('the key has %s bytes, the limit is {key_limit}',
-                          octet_length(convert_to(key, 'UTF8'))) END
-$semel$;
+LANGUAGE plpgsql IMMUTABLE AS $semel$
+DECLARE
+  content bytea := {schema}.semel_utf8(key);
+BEGIN
+  RETURN CASE WHEN COALESCE(key, '') = '' THEN 'an empty key identifies nothing'
+              WHEN content IS NULL THEN 'the key cannot be written in UTF-8'
+              WHEN octet_length(content) > {key_limit}
+                THEN format('the key has %s bytes, the limit is {key_limit}',
+                            octet_length(content)) END;
+END $semel$;
 
 -- Why a payload and a fingerprint do not say what arrived; NULL where they do.
 CREATE OR REPLACE FUNCTION {schema}.semel_print_fault(payload bytea, fingerprint bytea) RETURNS text
@@ -54,12 +93,11 @@ END $semel$;
 CREATE OR REPLACE FUNCTION {schema}.semel_key_id(consumer bigint, key text) RETURNS bytea
 LANGUAGE plpgsql IMMUTABLE AS $semel$
 DECLARE
-  content bytea := convert_to(key, 'UTF8');
-  fault text := {schema}.semel_key_fault(key);
+  content bytea := {schema}.semel_utf8(key);
   bits text;
 BEGIN
-  IF fault IS NOT NULL THEN
-    PERFORM {schema}.semel_refuse('R271', fault,
+  IF COALESCE(octet_length(content), 0) NOT BETWEEN 1 AND {key_limit} THEN
+    PERFORM {schema}.semel_refuse('R271', {schema}.semel_key_fault(key),
                                   'give each effect a key; a digest of it where it is too long');
   END IF;
   IF octet_length(content) = 36 AND key COLLATE "C" ~
@@ -131,6 +169,23 @@ BEGIN
   RAISE EXCEPTION USING ERRCODE = 'serialization_failure',
     MESSAGE = 'semel: a new generation of records was begun',
     HINT = 'run the transaction again';
+END $semel$;
+
+-- So long from now, by the server's clock: spi::due_after.
+CREATE OR REPLACE FUNCTION {schema}.semel_due_after(delay interval) RETURNS timestamptz
+LANGUAGE plpgsql AS $semel$
+DECLARE
+  latest timestamptz := timestamptz '9999-12-30 00:00:00+00' - interval '1 millisecond';
+  now timestamptz := {clock};
+BEGIN
+  IF delay IS NULL OR delay <= interval '0' THEN
+    RETURN now;
+  END IF;
+  -- Months compare as thirty days each, so that the sum may be later than the comparison says.
+  IF delay > latest - now THEN
+    RETURN latest;
+  END IF;
+  RETURN LEAST(now + delay, latest);
 END $semel$;
 
 -- Bytes as text, whatever they are.
