@@ -120,7 +120,7 @@ const std::vector<std::string>& json_pieces() {
   return all;
 }
 
-std::string escaped(const std::string& text) {
+std::string percent_escaped(const std::string& text) {
   std::string made;
   for (const unsigned char byte : text) made += fmt::format("%{:02X}", byte);
   return made;
@@ -168,7 +168,7 @@ class RequestMaker {
       if (one_in(2)) {
         path += one_in(2) ? "payments" : "1";
       } else {
-        path += one_in(3) ? piece() : escaped(piece());
+        path += one_in(3) ? piece() : percent_escaped(piece());
       }
     }
     if (one_in(20)) path += "/" + piece();

@@ -32,7 +32,8 @@ struct Difference {
   std::vector<std::string> unchanged;
   bool tokens = false;  // of the admin listener
   bool shown = false;   // what it shows of messages: admin.payloads, admin.mask, admin.errors
-  // Values that only a new process can take up, by path: "store.sqlite.path", "consumers.orders.source".
+  // Values that only a new process can take up, by path: "store.sqlite.path",
+  // "consumers.orders.source".
   std::vector<ValueChange> fixed;
 
   bool nothing() const noexcept { return consumers.empty() && !tokens && !shown && fixed.empty(); }

@@ -34,7 +34,7 @@ RecordState state_named(const std::string& name) {
   throw std::runtime_error("no state is named " + name);
 }
 
-std::array<unsigned char, 16> from_hex(const std::string& text) {
+std::array<unsigned char, 16> sixteen_bytes(const std::string& text) {
   std::array<unsigned char, 16> bytes{};
   if (text.size() != 2 * bytes.size()) throw std::runtime_error("not 16 bytes: " + text);
   for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -107,10 +107,12 @@ std::optional<Bytes> SpecVectors::content(const std::string& vector,
 }
 
 Fingerprint SpecVectors::fingerprint(const std::string& place) const {
-  return Fingerprint{from_hex(text(place))};
+  return Fingerprint{sixteen_bytes(text(place))};
 }
 
-Nonce SpecVectors::nonce(const std::string& place) const { return Nonce{from_hex(text(place))}; }
+Nonce SpecVectors::nonce(const std::string& place) const {
+  return Nonce{sixteen_bytes(text(place))};
+}
 
 std::optional<spi::Record> SpecVectors::record(const std::string& place, StoreTime now) const {
   if (!has(place)) return std::nullopt;
