@@ -62,7 +62,7 @@ constexpr const char* kSignatures[] = {
     "semel_begin_one(bytea, bytea, bigint, bytea, interval, bytea)",
     "semel_drawn(bytea)",
     "begin(text, text, bytea, interval, bytea, bytea)",
-    "begin(text, text, text, interval)",
+    "begin(text, text, text, interval, bytea, bytea)",
     "renew(text, text, bytea, interval)",
     "complete(text, text, bytea, bytea)",
     "complete(text, text, bytea, text)",
@@ -78,6 +78,7 @@ constexpr const char* kSignatures[] = {
 // Those of earlier versions that the same call would find beside the new ones.
 constexpr const char* kOutdatedSignatures[] = {
     "begin(text, text, bytea, interval, bytea)",
+    "begin(text, text, text, interval)",
 };
 
 std::string drop_sql(const std::string& schema, std::span<const char* const> signatures) {

@@ -101,7 +101,7 @@ TEST_F(FunctionsLeases, AClaimUnderTheCallersNonceMayBeAskedForAgain) {
   const auto asked = [this](char nonce, const char* payload = "{}") {
     return client_.ask(
         fmt::format("SELECT outcome, attempt, taken_over, token, encode(nonce, 'escape'), "
-                    "retry_after FROM semel.begin('payments', 'k', '{}'::bytea, '1 minute', "
+                    "retry_after FROM semel.begin('payments', 'k', '{}', '1 minute', "
                     "own_nonce => '{}')",
                     payload, std::string(sizeof(Nonce{}.bytes), nonce)));
   };
@@ -109,6 +109,11 @@ TEST_F(FunctionsLeases, AClaimUnderTheCallersNonceMayBeAskedForAgain) {
   EXPECT_EQ(first.substr(0, 8), "new|1|f|");
   EXPECT_EQ(asked('a'), first);
   EXPECT_EQ(asked('a', "other"), first) << "as the store answers its own nonce";
+  // A literal without a type is a text here too.
+  EXPECT_EQ(client_.ask(R"(SELECT outcome FROM semel.begin('payments', 'j', 'back\slash',
+                           own_nonce => 'aaaaaaaaaaaaaaaa'))"),
+            "new");
+  EXPECT_EQ(begun(client_, "j", "1 hour", R"(back\slash)").outcome, "busy") << "no conflict";
   EXPECT_EQ(asked('b').substr(0, 5), "busy|");
   advance(2min);
   EXPECT_EQ(asked('b').substr(0, 8), "new|2|t|");

@@ -47,7 +47,7 @@ TEST_F(FunctionsRights, TheLeastRoleClaimsAndSeesNoTable) {
 TEST_F(FunctionsRights, AGrantOfOneFunctionIsEnoughToCallIt) {
   const std::pair<const char*, const char*> calls[] = {
       {"claim(text, text, text)", "claim('payments', 'a', '{}')"},
-      {"begin(text, text, text, interval)", "begin('payments', 'b', '{}')"},
+      {"begin(text, text, text, interval, bytea, bytea)", "begin('payments', 'b', '{}')"},
       {"publish(text, text, text, jsonb, text, text, interval)", "publish('payments', 'm')"},
       {"fingerprint(text)", "fingerprint('m')"},
   };
@@ -74,10 +74,15 @@ TEST_F(FunctionsRights, AFormOfAnEarlierVersionGoes) {
   sql("CREATE FUNCTION semel.begin(consumer text, key text, payload bytea DEFAULT NULL, lease "
       "interval DEFAULT '1 minute', fingerprint bytea DEFAULT NULL) RETURNS text LANGUAGE sql AS "
       "'SELECT NULL::text'");
-  EXPECT_EQ(client_.refused("SELECT semel.begin('payments', 'k')").state, "42725")
-      << "which of the two?";
+  sql("CREATE FUNCTION semel.begin(consumer text, key text, payload text, lease interval DEFAULT "
+      "'1 minute') RETURNS text LANGUAGE sql AS 'SELECT NULL::text'");
+  for (const char* const call : {"begin('payments', 'k')", "begin('payments', 'k', '{}')"}) {
+    EXPECT_EQ(client_.refused(fmt::format("SELECT semel.{}", call)).state, "42725")
+        << call << ": which of the two?";
+  }
   make_functions(client_.connection(), "semel");
   EXPECT_EQ(client_.ask("SELECT outcome FROM semel.begin('payments', 'k')"), "new");
+  EXPECT_EQ(client_.ask("SELECT outcome FROM semel.begin('payments', 'j', '{}')"), "new");
 }
 
 TEST_F(FunctionsRights, NothingOfTheCallersStandsBeforeTheTables) {

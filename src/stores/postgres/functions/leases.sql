@@ -150,13 +150,15 @@ END $semel$;
 
 CREATE OR REPLACE FUNCTION {schema}.begin(
   consumer text, key text, payload text, lease interval DEFAULT '1 minute',
+  fingerprint bytea DEFAULT NULL, own_nonce bytea DEFAULT NULL,
   OUT outcome text, OUT nonce bytea, OUT token bigint, OUT attempt bigint, OUT taken_over boolean,
   OUT result bytea, OUT retry_after interval, OUT reason text)
 LANGUAGE plpgsql SECURITY DEFINER {settings} AS $semel$
 BEGIN
   SELECT b.* INTO outcome, nonce, token, attempt, taken_over, result, retry_after, reason
     FROM {schema}.begin(begin.consumer, begin.key,
-                        {schema}.semel_content(begin.payload, 'payload'), begin.lease) AS b;
+                        {schema}.semel_content(begin.payload, 'payload'), begin.lease,
+                        begin.fingerprint, begin.own_nonce) AS b;
 END $semel$;
 
 -- 'renewed', or 'lease_lost': somebody else has the key, or it is ended.
