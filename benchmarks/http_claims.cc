@@ -148,7 +148,8 @@ double claim_on_sqlite(const std::string& path, std::size_t keys, std::size_t ba
     }
     check_count(finishes.size(), batch, "keys were new");
     std::size_t done = 0;
-    for (const Applied applied : store->finish(finishes).value()) done += applied == Applied::kYes;
+    const std::vector<Applied> ended = store->finish(finishes).value();
+    for (const Applied applied : ended) done += applied == Applied::kYes;
     check_count(done, batch, "keys were done");
   }
   return static_cast<double>(keys) / watch.seconds();

@@ -48,7 +48,7 @@ HttpResponse may_not_claim(const ApiRoute& route, const std::string& consumer) {
                        "a token of admin.auth.tokens whose claims name the consumer"});
 }
 
-// Of a path: /api/v1/consumers/NAME/claims, and what is below it.
+// True of the path /api/v1/consumers/NAME/claims, and of those below it.
 bool is_about_claims(const std::vector<std::string>& parts) {
   constexpr std::size_t kNoun = 4;
   return parts.size() > kNoun && parts[2] == "consumers" && parts[kNoun] == "claims";

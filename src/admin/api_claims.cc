@@ -30,7 +30,7 @@ namespace semel::admin {
 namespace {
 
 using std::chrono::milliseconds;
-using Places = std::vector<std::size_t>;  // of items in their request
+using Places = std::vector<std::size_t>;  // indexes of items of a request
 
 constexpr int kMostTries = 3;
 constexpr milliseconds kAskPausedAgain{1'000};

@@ -31,7 +31,7 @@ constexpr std::string_view kClaimTop[] = {"request", "lease", "claims"};
 constexpr std::string_view kRenewTop[] = {"lease", "claims"};
 constexpr std::string_view kFinishTop[] = {"claims"};
 
-// What is wrong; empty: nothing.
+// A fault, in words; empty: there is none.
 using Wrong = std::string;
 
 struct EndWord {

@@ -22,7 +22,7 @@ struct ClaimItem {
   Bytes key;
   std::string fault;  // why it cannot be a key; its neighbours are claimed. Empty: it can
   Fingerprint fingerprint;
-  // Of a call about a claim that was given.
+  // For a call about a claim that was given.
   Nonce nonce;
   Finish::To to = Finish::To::kCompleted;
   Bytes result;

@@ -2,7 +2,7 @@
 // answer when it is asked again.
 //
 // It decides nothing: a remembered claim is given again only where the store still takes its nonce.
-// What it has forgotten costs a client the rest of a lease.
+// Where it has forgotten one, its client waits for the end of the lease.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,7 @@ class NewestValues {
  private:
   const std::size_t most_;
   std::unordered_map<Bytes, Value> values_;
-  std::deque<Bytes> order_;  // of their first coming
+  std::deque<Bytes> order_;  // oldest first
 };
 
 // Thread-safe.

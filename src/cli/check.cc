@@ -84,6 +84,7 @@ std::string configured_source(const config::ConsumerConfig& consumer) {
 }
 
 std::string key_text(const config::ConsumerConfig& consumer) {
+  if (consumer.is_claimed()) return "its clients'";
   std::string text;
   for (const auto& part : consumer.key.parts) {
     if (!text.empty()) text += consumer.key.join ? " + " : ", ";

@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kClaimedFix =
     "name, source: { claims: {} }, dedup, limits and accept are all that it has";
 
-// What belongs to the work of a consumer, or to a source that brings messages.
+// Sections about the work of a consumer, or about messages that a source brings.
 constexpr std::string_view kOfItsWork[] = {"key",         "empty",   "order",   "defer",
                                            "query",       "lock",    "version", "front",
                                            "dead_letter", "handler", "publish"};

@@ -18,7 +18,7 @@ void check_adapters(const Settings& settings, const std::vector<std::string_view
                     Report& report);
 // Who sends to whom.
 void check_outbox(const Config& config, const Settings& settings, Report& report);
-// Who may claim, and whether anybody may.
+// Tokens claim from consumers that are claimed, and each of these has a token.
 void check_claims(const Config& config, const Settings& settings, Report& report);
 
 }  // namespace semel::config

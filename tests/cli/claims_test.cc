@@ -67,8 +67,7 @@ TEST(Claims, AClaimOutlivesTheRunThatGaveIt) {
     return answered(next, 0, "outcome") == "new";
   })) << next;
   EXPECT_NE(next.find("\"taken_over\":true"), std::string::npos) << next;
-  EXPECT_NE(scene.semel({"records", "show", "payments", "p-1"}).out.find("completed"),
-            std::string::npos);
+  EXPECT_NE(scene.semel({"records", "show", "p-1"}).out.find("completed"), std::string::npos);
   run.program().signal(SIGTERM);
   EXPECT_EQ(run.program().wait().code, 0) << run.program().err();
 }
@@ -125,7 +124,7 @@ class ClaimsStorm {
     const std::lock_guard lock(mutex_);
     return done_.size();
   }
-  // What each key came to, once nobody works.
+  // Counts for each key, once nobody works.
   const std::map<std::string, int>& effects() const { return effects_; }
   const std::map<std::string, int>& won() const { return won_; }
 

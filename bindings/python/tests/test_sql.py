@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import signal
 import subprocess
+import sys
 import uuid
 
 import psycopg
@@ -135,6 +137,40 @@ def test_errors_have_their_codes(connection, key):
         semel.Transaction(connection, "mails", schema="a; DROP TABLE effect")
     with pytest.raises(RuntimeError):
         semel.Transaction(connection, "mails").claim(key).dead()
+
+
+CONSUMER = """
+import os, signal, sys
+import psycopg, semel
+url, key, dies_at = sys.argv[1:]
+def reach(point):
+    if point == dies_at:
+        os.kill(os.getpid(), signal.SIGKILL)
+with psycopg.connect(url) as connection:
+    with semel.claim(semel.Transaction(connection, "mails"), key) as held:
+        reach("claimed")
+        if held.first:
+            connection.execute("INSERT INTO effect VALUES (%s)", (key,))
+        reach("made")
+        held.result = "sent"
+    reach("ended")
+    connection.commit()
+    reach("committed")
+"""
+
+
+@pytest.mark.parametrize("dies_at", ["claimed", "made", "ended", "committed"])
+def test_a_consumer_that_is_killed_makes_each_effect_once(database, key, dies_at):
+    for i in range(5):
+        message = f"{key} {i}"
+        words = [sys.executable, "-c", CONSUMER, database, message]
+        assert subprocess.run([*words, dies_at], check=False).returncode == -signal.SIGKILL
+        with psycopg.connect(database) as connection:
+            assert effects(connection, message) == (1 if dies_at == "committed" else 0)
+        for _ in range(2):
+            subprocess.run([*words, "nowhere"], check=True)
+        with psycopg.connect(database) as connection:
+            assert effects(connection, message) == 1
 
 
 def test_asyncio(database, key):

@@ -20,7 +20,7 @@ namespace semel::conformance {
 
 namespace {
 
-constexpr int kKeysOfBatch = 100;
+constexpr int kKeysAtOnce = 100;
 constexpr const char* kSecret = "the secret of workers";
 constexpr const char* kConfig =
     "store: { memory: {} }\n"
@@ -96,13 +96,13 @@ constexpr const char* kDone = R"("as":"done","result":"sent")";
 
 void a_batch_is_done_once(const HttpClaims& client) {
   std::string keys, ends;
-  for (int i = 0; i < kKeysOfBatch; ++i) {
+  for (int i = 0; i < kKeysAtOnce; ++i) {
     keys += fmt::format(R"({}{{"key":"k{}","payload":"p"}})", i == 0 ? "" : ",", i);
   }
   const std::string batch = R"({"claims":[)" + keys + "]}";
   const std::string given = client.post("", batch);
   const std::string held = client.post("", batch);
-  for (int i = 0; i < kKeysOfBatch; ++i) {
+  for (int i = 0; i < kKeysAtOnce; ++i) {
     const std::string at = fmt::format("/claims/{}/", i);
     EXPECT_EQ(member(given, at + "outcome"), "new") << i;
     EXPECT_EQ(member(held, at + "outcome"), "busy") << i;
@@ -111,7 +111,7 @@ void a_batch_is_done_once(const HttpClaims& client) {
   }
   const std::string done = client.post("/finish", R"({"claims":[)" + ends + "]}");
   const std::string again = client.post("", batch);
-  for (int i = 0; i < kKeysOfBatch; ++i) {
+  for (int i = 0; i < kKeysAtOnce; ++i) {
     const std::string at = fmt::format("/claims/{}/", i);
     EXPECT_EQ(member(done, at + "outcome"), "done") << i;
     EXPECT_EQ(member(again, at + "outcome"), "duplicate") << i;

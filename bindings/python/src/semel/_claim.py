@@ -6,13 +6,13 @@ import hashlib
 from enum import Enum
 from typing import Optional, Protocol, Union
 
-from ._errors import Busy, Conflict, Dead, Invalid, NotDone, Parked
+from ._errors import Busy, Conflict, Dead, Invalid, LeaseLost, NotDone, Parked
 
 Payload = Union[bytes, bytearray, memoryview, str]
 
 
 class Outcome(str, Enum):
-    """What became of asking for a key."""
+    """The answers to a claim."""
 
     NEW = "new"  # the key is claimed: do the work
     DUPLICATE = "duplicate"  # its effect had happened
@@ -129,5 +129,9 @@ class Claim:
              error: str = "") -> None:
         ending = self._held()
         kept = None if result is None else as_bytes(result)
-        ending.end_claim(self, how, kept, after, error)
+        try:
+            ending.end_claim(self, how, kept, after, error)
+        except LeaseLost:
+            self.ended = True  # by somebody else
+            raise
         self.ended = True

@@ -1,4 +1,4 @@
-"""What can go wrong. Each error names the key where there is one."""
+"""The errors. Each names the key where there is one."""
 
 from __future__ import annotations
 

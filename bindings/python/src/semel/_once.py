@@ -21,7 +21,7 @@ _LONGEST_WAIT = 1.0
 
 
 class Claims(Protocol):
-    """What keys are claimed from: HttpClaims, Transaction, semel.testing.MemoryClaims."""
+    """Claims keys of one consumer: HttpClaims, Transaction, semel.testing.MemoryClaims."""
 
     def claim(self, key: str, payload: Optional[Payload] = None) -> Claim: ...
 

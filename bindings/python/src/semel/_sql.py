@@ -11,7 +11,7 @@ from ._errors import NotInTransaction, Refused
 from ._http import Item
 
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*\Z")
-_IDLE = 0  # of libpq's transaction states
+_IDLE = 0  # a state of a transaction, as libpq has it
 
 
 def check_schema(schema: str) -> str:

@@ -60,7 +60,11 @@ class Claim(_Claim):
                          after: Optional[float] = None, error: str = "") -> None:
         self._held()
         kept = None if result is None else as_bytes(result)
-        await self._async_ending.end_claim(self, how, kept, after, error)
+        try:
+            await self._async_ending.end_claim(self, how, kept, after, error)
+        except LeaseLost:
+            self.ended = True  # by somebody else
+            raise
         self.ended = True
 
 
@@ -120,7 +124,6 @@ class Transaction:
         """The transaction holds it, and nothing has to be renewed."""
 
     def _claim_of(self, key: str, row: Sequence[Any]) -> Claim:
-        # Whoever holds it is the transaction; the ending stands for that it is held.
         return Claim.of(_sql.claim_of(self, key, row), self)
 
     async def _ask(self, sql: str, parameters: list[Any]) -> list[Sequence[Any]]:

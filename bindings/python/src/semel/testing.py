@@ -25,7 +25,7 @@ class _Record:
     state: str = "consuming"  # or completed, retrying, dead
     fingerprint: bytes = _NO_FINGERPRINT
     nonce: str = ""
-    until: float = 0.0  # of a lease; of a retry: when it is due
+    until: float = 0.0  # the end of its lease; while retrying, when it is due
     attempt: int = 0
     in_the_dark: bool = False  # an attempt ended without a word
     result: Optional[bytes] = None
