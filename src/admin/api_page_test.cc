@@ -50,14 +50,16 @@ struct RoleRow {
 
 // Rows about what an answer holds, and about pages that are no routes, are not among them.
 const RoleRow kRoleRows[] = {
-    {"status, consumers, backlog, records, dead letters, groups, jobs, `openapi.json`",
+    {"status, consumers, backlog, records, dead letters, groups, jobs, the last reload, "
+     "`openapi.json`",
      {"showStatus", "listConsumers", "showConsumer", "showBacklog", "showRecord", "listDeadLetters",
-      "showDeadLetter", "groupDeadLetters", "listJobs", "showJob", "openapi"}},
+      "showDeadLetter", "groupDeadLetters", "listJobs", "showJob", "showReload", "openapi"}},
     {"doctor", {"runDoctor"}},
-    {"pause, resume, unlock, replay, one or many; pause and cancel a job, resume one that replays",
-     {"pauseConsumer", "resumeConsumer", "unlockRecord", "replayDeadLetter", "replayDeadLetters",
-      "pauseJob", "cancelJob", "resumeJob"}},
-    {"config, audit log", {"showConfig", "listAudit"}},
+    {"pause, resume, drain, unlock, replay, one or many; pause and cancel a job, resume one that "
+     "replays",
+     {"pauseConsumer", "resumeConsumer", "drainConsumer", "unlockRecord", "replayDeadLetter",
+      "replayDeadLetters", "pauseJob", "cancelJob", "resumeJob"}},
+    {"config, audit log, reload", {"showConfig", "listAudit", "reload"}},
     {"forget, discard, one or many, unlock with `as`; resume a job that discards",
      {"forgetRecord", "discardDeadLetter", "discardDeadLetters"}}};
 

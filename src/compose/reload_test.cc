@@ -181,6 +181,7 @@ class ServiceReload : public ::testing::Test {
   system::Mutex gone_mutex_;
   std::vector<std::string> gone_ SEMEL_GUARDED_BY(gone_mutex_);
   std::function<void()> during_gone_;
+  std::unique_ptr<sqlite::Connection> other_program_;
   test::HookedFailpoints failpoints_;
   Environment environment_{system_environment().clock, system_environment().random, &failpoints_};
   std::unique_ptr<Service> service_;
@@ -329,18 +330,17 @@ TEST_F(ServiceReload, ALineKeepsItsOrderThoughTheStoreTakesNothingBackForAWhile)
   ASSERT_TRUE(
       take(config_of(queue_consumer("a", in_lines + "    timeout: 77s\n"), "", kImpatient)));
   // Once the one that runs is recorded, another program has the file.
-  std::unique_ptr<sqlite::Connection> lock;
   failpoints_.on(failpoint::kSettleBefore, [&] {
-    if (lock != nullptr) return;
-    lock = std::make_unique<sqlite::Connection>(sqlite::ConnectionOptions{
+    if (other_program_ != nullptr) return;
+    other_program_ = std::make_unique<sqlite::Connection>(sqlite::ConnectionOptions{
         .path = folder_.file("semel.db"), .patience = std::chrono::seconds(30)});
-    lock->set_patience(std::chrono::seconds(30));
-    lock->execute("BEGIN IMMEDIATE");
+    other_program_->set_patience(std::chrono::seconds(30));
+    other_program_->execute("BEGIN IMMEDIATE");
   });
   release();
   ASSERT_TRUE(test::comes_true([&] { return !seen_.troubles().empty(); }));
   EXPECT_EQ(phase("a"), Phase::kDraining);
-  lock->roll_back();
+  other_program_->roll_back();
   ASSERT_TRUE(settles());
   send_all("a", {{"second", "y"}});
   ASSERT_TRUE(done_once("a second"));
