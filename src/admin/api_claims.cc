@@ -174,6 +174,7 @@ Result<void> ClaimBatch::claim_round(const Places& now, bool first) {
   options.want_result = true;
   // The claimer may be on another machine, and outlive a power cut of this one.
   options.durability = Durability::kPowerLoss;
+  options.outlives_process = true;
   auto answers =
       call_store<std::vector<Claim>>([&] { return access_.store.claim(pointers, options); });
   if (!answers) return failure(std::move(answers.error()));
@@ -264,8 +265,9 @@ HttpResponse ClaimBatch::finish() {
     if (!applied) return failure(applied.error());
     for (std::size_t i = 0; i < now.size(); ++i) {
       const ClaimItem& item = body_.items[now[i]];
-      if ((*applied)[i] == Applied::kYes) memory_.note_ended(item.nonce, item.to);
-      ended[now[i]] = (*applied)[i] == Applied::kYes || memory_.was_ended(item.nonce, item.to);
+      if ((*applied)[i] == Applied::kYes) memory_.note_ended(ids_[now[i]], item.nonce, item.to);
+      ended[now[i]] =
+          (*applied)[i] == Applied::kYes || memory_.was_ended(ids_[now[i]], item.nonce, item.to);
     }
     return {};
   });

@@ -8,7 +8,9 @@ namespace {
 
 constexpr std::string_view kQuestionDomain = "semel.claim.request";
 
-Bytes bytes_of_nonce(const Nonce& nonce) { return Bytes(digest::view(nonce.bytes)); }
+Bytes claim_name(const KeyId& key, const Nonce& nonce) {
+  return Bytes(key.view()) + Bytes(digest::view(nonce.bytes));
+}
 
 }  // namespace
 
@@ -27,14 +29,14 @@ std::optional<Acquired> ClaimMemory::given(const Bytes& question) const {
   return given_.find(question);
 }
 
-void ClaimMemory::note_ended(const Nonce& nonce, Finish::To to) {
+void ClaimMemory::note_ended(const KeyId& key, const Nonce& nonce, Finish::To to) {
   const system::MutexLock lock(mutex_);
-  ended_.put(bytes_of_nonce(nonce), to);
+  ended_.put(claim_name(key, nonce), to);
 }
 
-bool ClaimMemory::was_ended(const Nonce& nonce, Finish::To to) const {
+bool ClaimMemory::was_ended(const KeyId& key, const Nonce& nonce, Finish::To to) const {
   const system::MutexLock lock(mutex_);
-  return ended_.find(bytes_of_nonce(nonce)) == to;
+  return ended_.find(claim_name(key, nonce)) == to;
 }
 
 }  // namespace semel::admin

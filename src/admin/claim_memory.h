@@ -61,13 +61,13 @@ class ClaimMemory {
   void note_given(const Bytes& question, const Acquired& claim) SEMEL_EXCLUDES(mutex_);
   std::optional<Acquired> given(const Bytes& question) const SEMEL_EXCLUDES(mutex_);
 
-  void note_ended(const Nonce& nonce, Finish::To to) SEMEL_EXCLUDES(mutex_);
-  bool was_ended(const Nonce& nonce, Finish::To to) const SEMEL_EXCLUDES(mutex_);
+  void note_ended(const KeyId& key, const Nonce& nonce, Finish::To to) SEMEL_EXCLUDES(mutex_);
+  bool was_ended(const KeyId& key, const Nonce& nonce, Finish::To to) const SEMEL_EXCLUDES(mutex_);
 
  private:
   mutable system::Mutex mutex_;
   NewestValues<Acquired> given_ SEMEL_GUARDED_BY(mutex_);
-  NewestValues<Finish::To> ended_ SEMEL_GUARDED_BY(mutex_);  // by the nonce
+  NewestValues<Finish::To> ended_ SEMEL_GUARDED_BY(mutex_);  // by key id and nonce
 };
 
 }  // namespace semel::admin

@@ -30,14 +30,15 @@ TEST(ClaimMemory, AQuestionIsThatOfItsCallerItsRequestAndItsKey) {
   EXPECT_FALSE(memory.given(ClaimMemory::question("mailerr", "-1", key_of(1))));
 }
 
-TEST(ClaimMemory, AnEndIsKnownByItsNonceAndAsWhatItWas) {
+TEST(ClaimMemory, AnEndIsKnownByItsKeyAndNonceAndAsWhatItWas) {
   ClaimMemory memory;
   const Nonce nonce = claim_of(7).lease.nonce;
-  EXPECT_FALSE(memory.was_ended(nonce, Finish::To::kCompleted));
-  memory.note_ended(nonce, Finish::To::kCompleted);
-  EXPECT_TRUE(memory.was_ended(nonce, Finish::To::kCompleted));
-  EXPECT_FALSE(memory.was_ended(nonce, Finish::To::kDead));
-  EXPECT_FALSE(memory.was_ended(claim_of(8).lease.nonce, Finish::To::kCompleted));
+  EXPECT_FALSE(memory.was_ended(key_of(1), nonce, Finish::To::kCompleted));
+  memory.note_ended(key_of(1), nonce, Finish::To::kCompleted);
+  EXPECT_TRUE(memory.was_ended(key_of(1), nonce, Finish::To::kCompleted));
+  EXPECT_FALSE(memory.was_ended(key_of(1), nonce, Finish::To::kDead));
+  EXPECT_FALSE(memory.was_ended(key_of(1), claim_of(8).lease.nonce, Finish::To::kCompleted));
+  EXPECT_FALSE(memory.was_ended(key_of(2), nonce, Finish::To::kCompleted)) << "of another key";
 }
 
 TEST(ClaimMemory, ItForgetsTheOldestFirst) {

@@ -6,6 +6,7 @@
 
 #include "base/overloaded.h"
 #include "compose/steps.h"
+#include "core/guard_recipe.h"
 #include "sources/kafka/make_kafka_source.h"
 #include "sources/rabbitmq/make_rabbitmq_source.h"
 #include "sources/sources.h"
@@ -34,7 +35,8 @@ SourceTraits traits_of(const config::SourceConfig& source) {
 ConsumerSpec consumer_spec(const config::ConsumerConfig& consumer) {
   ConsumerSpec spec;
   spec.name = consumer.name;
-  spec.recipe_hash = consumer.key.hash();
+  // Whoever sends to a consumer by its recipe alone learns that this one has no queue.
+  spec.recipe_hash = consumer.is_claimed() ? Bytes(core::kGuardRecipe) : consumer.key.hash();
   spec.accept_recipe = consumer.accept.contains("key_recipe");
   spec.ttl = config::effective_ttl(consumer);
   return spec;

@@ -91,13 +91,12 @@ TEST(Spec, ClaimsAreAnswered) {
       const bool waits = met && met->state == RecordState::kRetrying;
       const Nonce nonce = claims.nonce(at + "/claim/nonce");
       const std::chrono::milliseconds lease(claims.number(at + "/claim/lease"));
-      Claim answer;
-      if (const auto before = record ? spi::acquired_before({}, *record, nonce, kSpecNow)
-                                     : std::optional<Acquired>()) {
+      const Fingerprint arrived = claims.fingerprint(at + "/claim/fingerprint");
+      Claim answer = spi::decide_claim(record, {{}, arrived, {}, nonce, lease}, kSpecNow);
+      const auto before = met ? spi::acquired_before({}, *met, nonce, kSpecNow) : std::nullopt;
+      if (before && std::holds_alternative<Busy>(answer)) {
         answer = *before;
-      } else {
-        const Fingerprint arrived = claims.fingerprint(at + "/claim/fingerprint");
-        answer = spi::decide_claim(record, {{}, arrived, {}, nonce, lease}, kSpecNow);
+        EXPECT_TRUE(spi::decide_renew(*record, nonce, lease, kSpecNow));
       }
       const bool sooner = waits && !held && std::holds_alternative<Busy>(answer);
       if (!sooner) {

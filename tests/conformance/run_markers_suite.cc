@@ -118,6 +118,32 @@ TEST_P(RunMarkersSuite, AKilledProcessLosesItsLeasesAndRowsAtOnce) {
   EXPECT_FALSE(runs(*store).begin(consumer, 1).value().unclean) << "told once";
 }
 
+TEST_P(RunMarkersSuite, AClaimOfAClaimerElsewhereOutlivesTheProcess) {
+  const auto place = GetParam().make();
+  auto child = ChildProcess::fork([&](ChildProcess::Voice& voice) {
+    const auto store = place->open();
+    const ConsumerNumber consumer = attach(*store);
+    if (!runs(*store).begin(consumer, 1).has_value()) return 1;
+    ClaimOptions options;
+    options.lease = kLease;
+    options.outlives_process = true;
+    const auto messages = messages_of(consumer);
+    for (const Claim& answer : store->claim(pointers(messages), options).value()) {
+      if (!is<Acquired>(answer)) return 1;
+    }
+    voice.ready();
+    ChildProcess::Voice::wait_for_death();
+  });
+  ASSERT_TRUE(child.wait_ready());
+  expect_killed(*place, child);
+  const auto store = place->open();
+  const ConsumerNumber consumer = attach(*store);
+  ASSERT_TRUE(runs(*store).begin(consumer, 1).value().unclean) << "the process is known to be gone";
+  EXPECT_EQ(freed(*store), 0U);
+  place->advance(2 * kLease);
+  EXPECT_EQ(freed(*store), kMarkedKeys) << "its leases ended";
+}
+
 TEST_P(RunMarkersSuite, SuspicionOutlastsAReleaseOfWhatWasNotTried) {
   const auto place = GetParam().make();
   auto child = ChildProcess::fork([&](auto& voice) { return work_until_killed(*place, voice); });

@@ -72,9 +72,6 @@ def claim(record, request):
                   "reason": "", "error": ""}
         return _acquired(record, request), record
     record = dict(record)
-    if record["state"] == "consuming" and record["nonce"] == request["nonce"] and record["lease_until"] > 0:
-        return {"outcome": "new", "attempt": record["attempt"],
-                "taken_over": record["outcome_unknown"]}, record
     if not same(bytes.fromhex(record["fingerprint"]), bytes.fromhex(request["fingerprint"])):
         return {"outcome": "conflict"}, record
     state = record["state"]
@@ -83,6 +80,10 @@ def claim(record, request):
     if state in ("parked", "dead"):
         return {"outcome": state, "reason": record["reason"]}, record
     if state == "consuming":
+        if record["lease_until"] > 0 and record["nonce"] == request["nonce"]:
+            record["lease_until"] = request["lease"]
+            return {"outcome": "new", "attempt": record["attempt"],
+                    "taken_over": record["outcome_unknown"]}, record
         if record["lease_until"] > 0:
             return _busy(record["lease_until"]), record
         record["outcome_unknown"] = True

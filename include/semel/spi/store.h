@@ -85,6 +85,9 @@ struct ClaimOptions {
   std::chrono::milliseconds lease{60'000};
   Durability durability = Durability::kProcessCrash;
   bool want_result = false;  // fill Completed::result, at the cost of one look-up each
+  // For a claimer elsewhere: that this process is gone says nothing about its work, so the claim
+  // ends by its time alone.
+  bool outlives_process = false;
 };
 
 struct PurgeReport {

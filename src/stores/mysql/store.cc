@@ -8,6 +8,7 @@
 #include "stores/mysql/primaries.h"
 #include "stores/mysql/purge.h"
 #include "stores/mysql/schema.h"
+#include "stores/sql/instances.h"
 #include "stores/sql/server_store.h"
 
 namespace semel::mysql {
@@ -31,7 +32,7 @@ struct Server {
     const ConsumerNumber consumer = messages.front()->key().id.consumer();
     LeaseClaims leases(connection, core.place.clock, core.texts.records, core.trend);
     return leases.claim(messages, nonces, options, core.generations.active(connection, consumer),
-                        instance);
+                        options.outlives_process ? sql::kNoInstance : instance);
   }
 
   std::vector<KeyId> renew(std::span<const Lease> leases, milliseconds lease) {

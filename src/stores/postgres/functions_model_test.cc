@@ -190,9 +190,17 @@ void FunctionsModel::ask_again() {
   const milliseconds length = any_length();
   auto& record = modelled.record;
   const bool over = record && record->lease_until <= now_;
+  std::optional<spi::Record> after = record;
+  Claim expected = decided(after, key, payload, lease, length);
   std::optional<Acquired> before;
-  if (record && !over) before = spi::acquired_before(id(key), *record, lease.nonce, now_);
-  const Claim expected = before ? Claim(*before) : decided(record, key, payload, lease, length);
+  if (is<Busy>(expected) && !over) {
+    before = spi::acquired_before(id(key), *record, lease.nonce, now_);
+  }
+  if (before) {
+    after->lease_until = now_ + length;
+    expected = *before;
+  }
+  record = std::move(after);
   const std::string word = before ? "new" : word_of(expected, record);
   std::string rest = "|";
   if (const auto* acquired = std::get_if<Acquired>(&expected)) {

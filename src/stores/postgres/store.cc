@@ -10,6 +10,7 @@
 #include "stores/postgres/pooler.h"
 #include "stores/postgres/purge.h"
 #include "stores/postgres/schema.h"
+#include "stores/sql/instances.h"
 #include "stores/sql/server_store.h"
 
 namespace semel::postgres {
@@ -30,7 +31,8 @@ struct Server {
   std::vector<Claim> claim(sql::Session& session, std::span<const Message* const> messages,
                            std::span<const Nonce> nonces, const ClaimOptions& options,
                            std::int64_t instance) {
-    return leases.claim(static_cast<Connection&>(session), messages, nonces, options, instance);
+    return leases.claim(static_cast<Connection&>(session), messages, nonces, options,
+                        options.outlives_process ? sql::kNoInstance : instance);
   }
 
   std::vector<KeyId> renew(std::span<const Lease> renewed, milliseconds lease) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <semel/spi/finish_plan.h>
+#include <semel/spi/record_machine.h>
 
 #include "base/digest.h"
 #include "core/key_encoding.h"
@@ -268,7 +269,11 @@ std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> message
   failpoint::hit(core_.environment, failpoint::kBegun);
   std::vector<Nonce> nonces;
   nonces.reserve(messages.size());
-  for (std::size_t i = 0; i < messages.size(); ++i) nonces.push_back(core_.instance.draw_nonce());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    // A nonce without the instance's name is not freed when that is gone.
+    nonces.push_back(options.outlives_process ? spi::draw_nonce(*core_.environment.random)
+                                              : core_.instance.draw_nonce());
+  }
   const Parts parts = asked(messages, options, nonces);
   std::vector<Reply> replies;
   try {

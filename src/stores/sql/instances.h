@@ -8,6 +8,9 @@
 
 namespace semel::sql {
 
+// The holder of a claim that outlives the process which made it: no instance has this number.
+inline constexpr std::int64_t kNoInstance = 0;
+
 // Each holds a lock of its session for as long as it lives: the server frees it when the connection
 // ends. A process that lost its connection gets another number, and counts as gone under the old
 // one. But a server may still do what a dead process had said in another session, behind the end of

@@ -6,6 +6,7 @@
 #include "stores/sql/dead_letters.h"
 #include "stores/sql/gates.h"
 #include "stores/sql/inspector.h"
+#include "stores/sql/instances.h"
 #include "stores/sql/live_checks.h"
 #include "stores/sql/run_markers.h"
 #include "stores/sql/steps.h"
@@ -127,7 +128,8 @@ Result<std::vector<Claim>> SqliteStore::claim(std::span<const Message* const> me
                                               const ClaimOptions& options) {
   return contained([&] {
     if (messages.empty()) return std::vector<Claim>();
-    const std::int64_t instance = core_.instances.number();
+    const std::int64_t own = core_.instances.number();
+    const std::int64_t instance = options.outlives_process ? sql::kNoInstance : own;
     bool no_room = false;
     auto claims = claim_once(messages, options, instance, no_room);
     if (!no_room) return claims;

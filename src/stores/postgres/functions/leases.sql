@@ -129,11 +129,12 @@ BEGIN
     END IF;
     SELECT a.outcome, a.result, a.retry_after, a.reason INTO outcome, result, retry_after, reason
       FROM {schema}.semel_answer(wanted, arrived) AS a;
-    IF outcome IN ('busy', 'conflict') THEN
-      -- The claim itself where its answer was lost, while its lease lasts: spi::acquired_before.
-      SELECT r.token, r.attempt, r.outcome_unknown INTO token, attempt, taken_over
-        FROM {schema}.semel_record AS r
-        WHERE r.id = wanted AND r.nonce = drawn AND r.lease_until > {clock} AND {consuming};
+    IF outcome = 'busy' THEN
+      -- The claim itself where its answer was lost, while its lease lasts: spi::acquired_before. It
+      -- lasts for as long as the caller asks for now.
+      UPDATE {schema}.semel_record AS r SET lease_until = {schema}.semel_due_after(length)
+        WHERE r.id = wanted AND r.nonce = drawn AND r.lease_until > {clock} AND {consuming}
+        RETURNING r.token, r.attempt, r.outcome_unknown INTO token, attempt, taken_over;
       IF FOUND THEN
         outcome := 'new';
         retry_after := NULL;
