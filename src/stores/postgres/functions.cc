@@ -81,6 +81,35 @@ constexpr const char* kOutdatedSignatures[] = {
     "begin(text, text, text, interval)",
 };
 
+// What keeps the grants of functions that have another form now, or one more, and grants them
+// again: for the transaction, in a setting that any role may make.
+constexpr std::string_view kKeepGrants = R"sql(
+SELECT pg_catalog.set_config('semel.grants', COALESCE((
+  SELECT pg_catalog.string_agg(pg_catalog.format('GRANT EXECUTE ON FUNCTION {schema}.%s TO %s%s',
+           moved.form, CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(r.rolname) END,
+           CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END), '; ')
+    FROM (VALUES
+      ('begin(text, text, bytea, interval, bytea)',
+       'begin(text, text, bytea, interval, bytea, bytea)'),
+      ('begin(text, text, text, interval)',
+       'begin(text, text, text, interval, bytea, bytea)'),
+      ('fingerprint(bytea)', 'fingerprint(text)')) AS moved(former, form)
+    JOIN pg_catalog.pg_proc AS p
+      ON p.oid = pg_catalog.to_regprocedure('{schema}.' || moved.former)
+    CROSS JOIN LATERAL pg_catalog.aclexplode(p.proacl) AS a
+    LEFT JOIN pg_catalog.pg_roles AS r ON r.oid = a.grantee
+    WHERE a.privilege_type = 'EXECUTE' AND a.grantee <> p.proowner
+      AND pg_catalog.to_regprocedure('{schema}.' || moved.form) IS NULL), ''), true);
+)sql";
+constexpr std::string_view kGrantAgain = R"sql(
+DO $semel$
+BEGIN
+  IF pg_catalog.current_setting('semel.grants', true) <> '' THEN
+    EXECUTE pg_catalog.current_setting('semel.grants', true);
+  END IF;
+END $semel$;
+)sql";
+
 std::string drop_sql(const std::string& schema, std::span<const char* const> signatures) {
   std::string sql;
   for (const char* const signature : signatures) {
@@ -139,7 +168,8 @@ std::string functions_sql(const std::string& schema, const std::string& clock) {
       {"{shortest_busy}", interval_of(spi::kShortestBusy)},
       {"{longest_busy}", interval_of(spi::kLongestBusy)},
   };
-  std::string sql = drop_sql(schema, kOutdatedSignatures);
+  std::string sql(kKeepGrants);
+  sql += drop_sql(schema, kOutdatedSignatures);
   for (const char* const text :
        {functions::kShared, functions::kClaims, functions::kLeases, functions::kQueue}) {
     sql += text;
@@ -148,6 +178,7 @@ std::string functions_sql(const std::string& schema, const std::string& clock) {
   for (const char* const signature : kSignatures) {
     sql += fmt::format("REVOKE ALL ON FUNCTION {}.{} FROM PUBLIC;\n", quoted(schema), signature);
   }
+  sql += kGrantAgain;
   return sql;
 }
 

@@ -85,6 +85,24 @@ TEST_F(FunctionsRights, AFormOfAnEarlierVersionGoes) {
   EXPECT_EQ(client_.ask("SELECT outcome FROM semel.begin('payments', 'j', '{}')"), "new");
 }
 
+TEST_F(FunctionsRights, GrantsStayWhereAFunctionHasAnotherFormNow) {
+  sql("DROP FUNCTION semel.begin(text, text, text, interval, bytea, bytea)");
+  sql("DROP FUNCTION semel.begin(text, text, bytea, interval, bytea, bytea)");
+  sql("DROP FUNCTION semel.fingerprint(text)");
+  sql("CREATE FUNCTION semel.begin(consumer text, key text, payload text, lease interval DEFAULT "
+      "'1 minute') RETURNS text LANGUAGE sql AS 'SELECT NULL::text'");
+  sql(
+      fmt::format("GRANT USAGE ON SCHEMA semel TO {0}; GRANT EXECUTE ON FUNCTION semel.begin(text, "
+                  "text, text, interval), semel.fingerprint(bytea) TO {0}",
+                  role_));
+  make_functions(client_.connection(), "semel");
+  become_the_role();
+  EXPECT_EQ(client_.ask("SELECT outcome FROM semel.begin('payments', 'k', '{}')"), "new");
+  EXPECT_EQ(client_.refused("SELECT semel.fingerprint('{}')").state, "");
+  EXPECT_EQ(client_.refused("SELECT semel.begin('payments', 'k', '{}'::bytea)").state, "42501")
+      << "it had no grant before";
+}
+
 TEST_F(FunctionsRights, NothingOfTheCallersStandsBeforeTheTables) {
   sql(
       fmt::format("GRANT USAGE ON SCHEMA semel TO {0}; GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA "
