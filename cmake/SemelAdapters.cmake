@@ -14,9 +14,10 @@ set(SEMEL_ADAPTERS
   "POSTGRES|the PostgreSQL store|postgres" "MYSQL|the MariaDB and MySQL store|mysql"
   "REDIS|the Redis store and front window|redis" "YAML|the runner, the producer and the config|yaml"
   "KAFKA|the Kafka source and handler|kafka" "RABBITMQ|the RabbitMQ source and handler|rabbitmq"
-  "HTTP|the HTTP handler and traces|http" "ADMIN|the HTTP listener of a run|admin" "PROGRAM|the program semel|program")
+  "HTTP|the HTTP handler and traces|http" "HTTP_SOURCE|the HTTP source|admin" "ADMIN|the HTTP listener of a run|admin"
+  "PROGRAM|the program semel|program")
 # Only a runner can use these, and it needs a config.
-set(SEMEL_PARTS_OF_THE_RUNNER KAFKA RABBITMQ HTTP ADMIN PROGRAM)
+set(SEMEL_PARTS_OF_THE_RUNNER KAFKA RABBITMQ HTTP HTTP_SOURCE ADMIN PROGRAM)
 
 foreach(library threads openssl fmt expected sqlite)
   semel_find_library(${library})
@@ -97,14 +98,19 @@ set(SEMEL_BRINGS_RABBITMQ clients/rabbitmq sources/rabbitmq handlers/rabbitmq ra
                           rabbitmq_handler)
 # The room of traces stays: src/traces/http_post_absent.cc sends nowhere.
 set(SEMEL_BRINGS_HTTP handlers/http http_handler)
-# Its room stays, and its API with it: src/admin/http_server_absent.cc listens nowhere.
-set(SEMEL_BRINGS_ADMIN PkgConfig::MICROHTTPD PkgConfig::GNUTLS)
+set(SEMEL_BRINGS_HTTP_SOURCE sources/http http_source)
+# Its room stays, and its API with it.
+set(SEMEL_BRINGS_ADMIN "")
 set(SEMEL_BRINGS_PROGRAM clients/api cli api_client)
 set(SEMEL_BRINGS_YAML "")
 set(SEMEL_ABSENT "")
 foreach(adapter IN LISTS SEMEL_MISSING)
   list(APPEND SEMEL_ABSENT ${SEMEL_BRINGS_${adapter}})
 endforeach()
+if(NOT SEMEL_HAS_ADMIN AND NOT SEMEL_HAS_HTTP_SOURCE)
+  # The server's room stays: src/http_server/http_server_absent.cc listens nowhere.
+  list(APPEND SEMEL_ABSENT PkgConfig::MICROHTTPD PkgConfig::GNUTLS)
+endif()
 # All else in src/ is the runner's.
 set(SEMEL_ROOMS_OF_A_LOOP base system core strategies guard stores/memory stores/sql stores/sqlite stores/postgres
                           stores/mysql clients/redis stores/redis testing)

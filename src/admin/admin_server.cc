@@ -7,13 +7,16 @@
 #include <utility>
 #include <variant>
 
-#include "admin/http_server.h"
 #include "admin/page_parts.h"
 #include "admin/pages.h"
 #include "admin/pinned_sources.h"
 #include "admin/problem.h"
 #include "base/ascii.h"
+#include "base/same_bytes.h"
 #include "base/text_encoding.h"
+#include "config/adapters.h"
+#include "core/not_built.h"
+#include "http_server/http_server.h"
 #include "system/mutex.h"
 
 namespace semel::admin {
@@ -33,16 +36,6 @@ constexpr const char* kOtherHost =
     "the Host header must be localhost or an address of this machine";
 constexpr const char* kBearer = "Bearer";
 constexpr const char* kBasic = "Basic realm=\"Semel\"";
-
-// Takes as long for a wrong text as for the right one of that length.
-bool same_secret(std::string_view given, std::string_view secret) {
-  if (secret.empty() || given.size() != secret.size()) return false;
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    difference |= static_cast<unsigned char>(given[i]) ^ static_cast<unsigned char>(secret[i]);
-  }
-  return difference == 0;
-}
 
 // A page of another site may name this server by a host name of its own (DNS rebinding): an address
 // it cannot have.
@@ -108,8 +101,9 @@ std::optional<Caller> caller_of(const HttpRequest& request, const Tokens& tokens
   if (tokens.empty()) return Caller{};
   const auto secret = token_of(request.header("Authorization").value_or(""));
   if (!secret) return std::nullopt;
-  const auto found = std::ranges::find_if(
-      tokens, [&](const AdminOptions::Token& token) { return same_secret(*secret, token.secret); });
+  const auto found = std::ranges::find_if(tokens, [&](const AdminOptions::Token& token) {
+    return !token.secret.empty() && same_bytes(*secret, token.secret);
+  });
   if (found == tokens.end()) return std::nullopt;
   return Caller{found->name, found->role, found->claims};
 }
@@ -128,8 +122,14 @@ class MonitoringServer final : public AdminServer {
         api_(Api::create(sources_.api)) {}
 
   Result<void> start() {
-    auto server = HttpServer::open({.listen = listen_, .tls = tls_},
-                                   [this](const HttpRequest& request) { return answer(request); });
+    // A build may have the server for its sources alone.
+    const auto missing = config::missing_adapters();
+    if (std::ranges::find(missing, "ADMIN") != missing.end()) {
+      return failure(core::not_built("the HTTP listener", "ADMIN"));
+    }
+    auto server =
+        http::HttpServer::open({.listen = listen_, .tls = tls_},
+                               [this](const HttpRequest& request) { return answer(request); });
     if (!server) return failure(std::move(server.error()));
     server_ = std::move(*server);
     return {};
@@ -172,7 +172,7 @@ class MonitoringServer final : public AdminServer {
   std::shared_ptr<const Tokens> tokens_ SEMEL_GUARDED_BY(tokens_mutex_);
   const AdminSources sources_;
   std::unique_ptr<Api> api_;
-  std::unique_ptr<HttpServer> server_;
+  std::unique_ptr<http::HttpServer> server_;
 };
 
 HttpReply MonitoringServer::to_api(const HttpRequest& request, const Tokens& tokens) {

@@ -13,7 +13,7 @@
 #include <semel/result.h>
 
 #include "admin/api.h"
-#include "admin/http_tls.h"
+#include "admin/http_message.h"
 #include "base/listen_address.h"
 #include "core/role.h"
 

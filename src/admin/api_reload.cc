@@ -70,7 +70,7 @@ std::string changes_text(const config::Difference& difference) {
 
 HttpResponse refusal_answer(const ReloadRefusal& refusal) {
   const int status = refusal.diagnostics.empty() ? status_of(refusal.error) : kWrongConfig;
-  return problem(status, refusal.error, refusal.diagnostics);
+  return problem_of_config(status, refusal.error, refusal.diagnostics);
 }
 
 ActEnd reload_end(const ApiSources& sources) {

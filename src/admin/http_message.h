@@ -1,47 +1,17 @@
-// A request of HTTP and its answer, as handlers of HttpServer see them.
+// The names of the HTTP server, as the API and the pages use them.
 #pragma once
 
-#include <chrono>
-#include <functional>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <variant>
-#include <vector>
+#include "http_server/http_message.h"
+#include "http_server/http_tls.h"
 
 namespace semel::admin {
 
-// Borrows from the connection: what outlives the handler is a copy.
-struct HttpRequest {
-  std::string_view method;
-  std::string_view path;  // as it was sent, escapes and all, without the query
-  // The value of the header, in any case; nullopt: the request has none.
-  std::function<std::optional<std::string_view>(const char* name)> header;
-  // Names and values of the query, unescaped, in their order; nullopt where an escape is wrong.
-  std::function<std::optional<std::vector<std::pair<std::string, std::string>>>()> query;
-  std::string_view body;
-};
-
-struct HttpResponse {
-  int status = 200;
-  std::string content_type;
-  std::string body;
-  std::vector<std::pair<std::string, std::string>> headers;
-};
-
-// The answer where a handler threw.
-HttpResponse internal_error();
-
-// Work that may wait: it runs on another thread, while the connection is put aside.
-struct HttpTask {
-  std::function<HttpResponse()> run;
-  std::chrono::milliseconds patience{0};
-  HttpResponse refused;  // it was not begun
-  HttpResponse late;     // it was begun, and is not over
-};
-
-using HttpReply = std::variant<HttpResponse, HttpTask>;
-using HttpHandler = std::function<HttpReply(const HttpRequest&)>;
+using http::HttpHandler;
+using http::HttpReply;
+using http::HttpRequest;
+using http::HttpResponse;
+using http::HttpTask;
+using http::HttpTls;
+using http::internal_error;
 
 }  // namespace semel::admin

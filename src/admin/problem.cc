@@ -1,6 +1,5 @@
 #include "admin/problem.h"
 
-#include <string_view>
 #include <utility>
 
 #include "base/json.h"
@@ -8,37 +7,6 @@
 namespace semel::admin {
 
 namespace {
-
-std::string_view title_of(int status) noexcept {
-  switch (status) {
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 409:
-      return "Conflict";
-    case 413:
-      return "Content Too Large";
-    case 415:
-      return "Unsupported Media Type";
-    case 422:
-      return "Unprocessable Content";
-    case 429:
-      return "Too Many Requests";
-    case 503:
-      return "Service Unavailable";
-    case 504:
-      return "Gateway Timeout";
-    default:
-      return "Internal Server Error";
-  }
-}
 
 void add_diagnostic(json::Writer& writer, const config::Diagnostic& one) {
   const bool error = one.severity == config::Diagnostic::Severity::kError;
@@ -51,41 +19,14 @@ void add_diagnostic(json::Writer& writer, const config::Diagnostic& one) {
 
 }  // namespace
 
-int status_of(const Error& error) noexcept {
-  switch (error.kind) {
-    case ErrorKind::kUnavailable:
-    case ErrorKind::kInDoubt:
-    case ErrorKind::kRetryTransaction:
-      return 503;
-    case ErrorKind::kBlocked:
-    case ErrorKind::kRejected:
-      return 409;
-    case ErrorKind::kLimit:
-      return 413;
-  }
-  return 500;
-}
-
-HttpResponse problem(int status, const Error& error) { return problem(status, error, {}); }
-
-HttpResponse problem(int status, const Error& error,
-                     std::span<const config::Diagnostic> diagnostics) {
-  json::Writer writer;
-  writer.begin_object().member("type", "about:blank").member("title", title_of(status));
-  writer.member("status", status).member("detail", error.message);
-  if (!error.code.empty()) {
-    writer.member("code", error.code).member("docs", "semel explain " + error.code);
-  }
-  if (!error.hint.empty()) writer.member("fix", error.hint);
-  if (!diagnostics.empty()) {
+HttpResponse problem_of_config(int status, const Error& error,
+                               std::span<const config::Diagnostic> diagnostics) {
+  if (diagnostics.empty()) return problem(status, error);
+  return problem(status, error, [&](json::Writer& writer) {
     writer.name("errors").begin_array();
     for (const config::Diagnostic& one : diagnostics) add_diagnostic(writer, one);
     writer.end_array();
-  }
-  writer.end_object();
-  HttpResponse made{status, "application/problem+json", writer.text() + "\n", {}};
-  if (status == 503 || status == 429) made.headers.emplace_back("Retry-After", "1");
-  return made;
+  });
 }
 
 HttpResponse bad_request(std::string message, std::string fix) {

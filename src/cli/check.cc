@@ -74,6 +74,9 @@ std::string configured_source(const config::ConsumerConfig& consumer) {
   if (const auto* file = std::get_if<config::FileSource>(&consumer.source)) {
     return "file " + file->spec.path;
   }
+  if (const auto* http = std::get_if<config::HttpSource>(&consumer.source)) {
+    return "http " + http->spec.listen.text() + http->spec.path;
+  }
   if (const auto* kafka = std::get_if<config::KafkaSource>(&consumer.source)) {
     return fmt::format("kafka {}", fmt::join(kafka->spec.topics, ", "));
   }
@@ -157,6 +160,21 @@ std::string kafka_text(const core::KafkaSpec& spec) {
                      printable(spec.group, 60), printable(spec.brokers, 120), begins);
 }
 
+std::string http_text(const core::HttpSourceSpec& spec) {
+  const char* signs = "anybody who reaches it may send";
+  if (spec.signature) {
+    using Scheme = core::HttpSignature::Scheme;
+    signs = "signed as Standard Webhooks has it";
+    if (spec.signature->scheme == Scheme::kStripe) signs = "signed as by Stripe";
+    if (spec.signature->scheme == Scheme::kGithub) signs = "signed as by GitHub";
+  }
+  return fmt::format("takes POST {} at {}{}, {}; {}", printable(spec.path, 120),
+                     spec.tls ? "https://" : "http://", spec.listen.text(), signs,
+                     spec.mode == core::HttpSourceSpec::Mode::kCompleted
+                         ? "200 when it is done"
+                         : "202 when the store keeps it");
+}
+
 std::string rabbitmq_text(const core::RabbitmqSpec& spec) {
   const char* made = "has to be there";
   if (spec.declare) {
@@ -172,6 +190,9 @@ std::string rabbitmq_text(const core::RabbitmqSpec& spec) {
 // for.
 std::vector<std::string> flow_text(const config::ConsumerConfig& consumer) {
   std::vector<std::string> lines;
+  if (const auto* http = std::get_if<config::HttpSource>(&consumer.source)) {
+    lines.push_back(http_text(http->spec));
+  }
   if (const auto* kafka = std::get_if<config::KafkaSource>(&consumer.source)) {
     lines.push_back(kafka_text(kafka->spec));
   }

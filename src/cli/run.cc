@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <memory>
@@ -24,6 +25,7 @@
 #include "compose/compose.h"
 #include "compose/signals.h"
 #include "compose/traces.h"
+#include "system/descriptor_limit.h"
 #include "system/event_fd.h"
 #include "system/mutex.h"
 #include "system/periodic.h"
@@ -139,6 +141,12 @@ std::vector<std::string> names_of(const config::Config& config) {
   std::vector<std::string> names;
   for (const auto& consumer : config.consumers) names.push_back(consumer.name);
   return names;
+}
+
+bool takes_requests(const config::Config& config) {
+  return std::ranges::any_of(config.consumers, [](const config::ConsumerConfig& consumer) {
+    return std::holds_alternative<config::HttpSource>(consumer.source);
+  });
 }
 
 std::size_t longest_name(const config::Config& config) {
@@ -330,6 +338,8 @@ int run(Console& console, const RunFlags& flags) {
   if (!config) return config.error().code;
   console.begin_log();
   greet_terminal(console, *config);
+  // Each connection of a source is one.
+  if (takes_requests(*config)) system::raise_descriptor_limit();
 
   RunReport report(console, longest_name(*config), console.settings().dry_run);
   std::optional<Tally> tally;

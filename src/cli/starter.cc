@@ -69,6 +69,16 @@ std::string source_lines(const StarterParts& parts, bool small) {
                    "        from: kept              # or start: read it all again; records tell "
                    "what is done\n";
   }
+  if (parts.source == "http") {
+    return small
+               ? "    source: { http: { listen: 127.0.0.1:8081 } }\n"
+               : "    source:\n"
+                 "      http:                     # POST a payment: 200 when it is done, and kept "
+                 "so\n"
+                 "        listen: 127.0.0.1:8081\n"
+                 "        path: /\n"
+                 "        # signature: { standard_webhooks: \"${file:/run/secrets/whsec}\" }\n";
+  }
   if (parts.source == "kafka") {
     return small ? "    source:\n"
                    "      kafka:\n"

@@ -40,13 +40,14 @@ TEST(Starter, EveryCombinationIsAcceptedOrRefusedWithAReason) {
       }
     }
   }
-  EXPECT_EQ(accepted, 270);
+  EXPECT_EQ(accepted, 326);
   EXPECT_EQ(refused,
             (std::set<std::string>{
                 "queue/sql/memory", "queue/exec/memory", "queue/http/memory", "queue/native/memory",
                 "queue/kafka/memory", "queue/rabbitmq/memory", "file/sql/memory", "queue/sql/redis",
-                "file/sql/redis", "stdin/sql/redis", "stdin/sql/memory", "kafka/sql/redis",
-                "kafka/sql/memory", "rabbitmq/sql/redis", "rabbitmq/sql/memory"}));
+                "file/sql/redis", "http/sql/redis", "http/sql/memory", "stdin/sql/redis",
+                "stdin/sql/memory", "kafka/sql/redis", "kafka/sql/memory", "rabbitmq/sql/redis",
+                "rabbitmq/sql/memory"}));
 }
 
 TEST(Starter, PartsSayWhatTheConfigHolds) {
@@ -83,7 +84,7 @@ TEST(Starter, AnEndpointAsHandler) {
 
 TEST(Starter, ColumnsOfCommentsStandInOneLine) {
   for (const auto* parts : {"queue/sql", "file/sql", "stdin/sql", "queue/exec", "queue/http",
-                            "queue/native", "queue/sql/postgres"}) {
+                            "queue/native", "queue/sql/postgres", "http/sql"}) {
     const auto text = starter_text(*parse_starter(parts), false);
     ASSERT_TRUE(text);
     std::set<std::size_t> columns;
@@ -109,7 +110,7 @@ TEST(Starter, UnknownWordsAreNamed) {
   const auto source = parse_starter("pigeon/sql/sqlite");
   ASSERT_FALSE(source);
   EXPECT_EQ(source.error().message, "there is no source \"pigeon\"");
-  EXPECT_EQ(source.error().hint, "one of queue, file, kafka, rabbitmq, stdin");
+  EXPECT_EQ(source.error().hint, "one of queue, file, http, kafka, rabbitmq, stdin");
   EXPECT_EQ(parse_starter("file/sqll/sqlite").error().hint, "did you mean \"sql\"?");
   EXPECT_FALSE(parse_starter("file/sql/oracle"));
   EXPECT_FALSE(parse_starter("file/sql/sqlite/more"));

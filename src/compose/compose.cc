@@ -7,6 +7,7 @@
 #include "base/overloaded.h"
 #include "compose/steps.h"
 #include "core/guard_recipe.h"
+#include "sources/http/make_http_source.h"
 #include "sources/kafka/make_kafka_source.h"
 #include "sources/rabbitmq/make_rabbitmq_source.h"
 #include "sources/sources.h"
@@ -25,6 +26,7 @@ SourceTraits traits_of(const config::SourceConfig& source) {
   return std::visit(
       Overloaded{[](const config::QueueSource&) { return sources::kQueueTraits; },
                  [](const config::FileSource&) { return sources::kFileTraits; },
+                 [](const config::HttpSource&) { return sources::kHttpTraits; },
                  [](const config::KafkaSource&) { return kafka::kSourceTraits; },
                  [](const config::RabbitmqSource&) { return rabbitmq::kSourceTraits; },
                  [](const config::StdinSource&) { return sources::kStdinTraits; },

@@ -19,6 +19,7 @@
 #include "handlers/rabbitmq/make_rabbitmq_publisher.h"
 #include "handlers/sql/row_guards.h"
 #include "handlers/sql/sql_handler.h"
+#include "sources/http/make_http_source.h"
 #include "sources/kafka/make_kafka_source.h"
 #include "sources/rabbitmq/make_rabbitmq_source.h"
 #include "sources/sources.h"
@@ -238,6 +239,19 @@ Result<void> refuse_without_facets(const ConsumerBuild& build) {
   return failure(std::move(error));
 }
 
+Result<std::unique_ptr<Source>> http_source_of(const ConsumerBuild& build,
+                                               const core::HttpSourceSpec& spec) {
+  if (build.options->once || build.options->dry_run) {
+    return failure(
+        rejected("R322",
+                 fmt::format("consumer \"{}\": its source is http, which {}", build.consumer->name,
+                             build.options->once ? "has no end: it cannot be run --once"
+                                                 : "answers its senders: it has no --dry-run"),
+                 "run it without, or ask consumers without such a source"));
+  }
+  return sources::make_http_source(spec, *build.options->environment);
+}
+
 Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& build,
                                                         ConsumerNumber number) {
   const config::ConsumerConfig& consumer = *build.consumer;
@@ -249,6 +263,10 @@ Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& bui
     options.follow = !build.options->once && !build.options->dry_run;
     options.saves = !build.options->dry_run;
     auto made = sources::make_file_source(std::move(options), number, *facets.positions);
+    if (!made) return failure(std::move(made.error()));
+    sources.push_back(*std::move(made));
+  } else if (const auto* http = std::get_if<config::HttpSource>(&consumer.source)) {
+    auto made = http_source_of(build, http->spec);
     if (!made) return failure(std::move(made.error()));
     sources.push_back(*std::move(made));
   } else if (const auto* kafka = std::get_if<config::KafkaSource>(&consumer.source)) {
@@ -300,6 +318,8 @@ strategies::Context context_of(const ConsumerBuild& build, Handler handler) {
   context.retry = consumer.retry;
   context.limits = limits_of(build);
   context.claim.lease = consumer.dedup.lease;
+  // Its duplicates are given the stored answer.
+  context.claim.want_result = std::holds_alternative<config::HttpSource>(consumer.source);
   context.environment = build.options->environment;
   context.observer = build.observer;
   return context;

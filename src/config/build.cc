@@ -9,6 +9,7 @@
 #include "config/exec_build.h"
 #include "config/front_build.h"
 #include "config/http_build.h"
+#include "config/http_source_build.h"
 #include "config/kafka_build.h"
 #include "config/node.h"
 #include "config/publish_build.h"
@@ -29,6 +30,9 @@ SourceConfig build_source(const View& source, const std::string& folder, Report&
     source.in("file").fill(file.spec);
     file.spec.path = resolve_path(folder, file.spec.path);
     return file;
+  }
+  if (source.written("http")) {
+    return HttpSource{build_http_source(source.in("http"), folder, report)};
   }
   if (source.written("kafka")) return KafkaSource{build_kafka(source.in("kafka"), report)};
   if (source.written("rabbitmq")) {
@@ -126,6 +130,7 @@ ConsumerConfig build_consumer(const View& view, const std::string& folder, const
   view.in("in_flight").fill(made.pace);
   view.in("limits").fill(made.limits);
   complete_http(made, view);
+  complete_http_source(made, view);
   complete_steps(made, view);
   complete_publish(made);
   for (std::size_t i = 0; i < view.size("publish"); ++i) {

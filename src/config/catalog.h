@@ -47,6 +47,7 @@ std::span<const CodePage> file_codes() noexcept;
 std::span<const CodePage> consumer_codes() noexcept;
 std::span<const CodePage> warning_codes() noexcept;
 std::span<const CodePage> runtime_codes() noexcept;
+std::span<const CodePage> http_source_codes() noexcept;
 std::span<const CodePage> admin_codes() noexcept;
 }  // namespace catalog
 

@@ -35,10 +35,11 @@ constexpr CodePage kConsumerPages[] = {
      "so each message would reach only one of the two consumers.",
      "Give each consumer a group of its own; or a queue of its own, bound to the same exchange.",
      "group: billing-audit"},
-    {"E029", "a delivery tag as key",
+    {"E029", "a delivery tag, or the number of a request, as key",
      "What RabbitMQ has as a position is a delivery tag: it counts the deliveries of one "
      "connection. A message that comes again has another one, so no duplicate would ever be found. "
-     "The redelivered flag is no count either, and says nothing of a producer that sends twice.",
+     "The redelivered flag is no count either, and says nothing of a producer that sends twice. An "
+     "HTTP source numbers the requests that come: one that is sent again has another number.",
      "Use an id that the producer gave the message: in its body, in a header, or as its "
      "message-id.",
      "key: json:/id\nkey: broker_key   # the message-id"},
@@ -162,6 +163,19 @@ constexpr CodePage kConsumerPages[] = {
      "Leave out what the message names, or give a token of admin.auth.tokens the consumer's name.",
      "admin: { auth: { tokens: [{ name: mailer, secret: \"${file:token}\", claims: [mails] }] } }\n"
      "consumers: [{ name: mails, source: { claims: {} } }]"},
+    {"E065", "two listeners at one address",
+     "An HTTP source, and the listener for metrics and dashboard, each listen on an address of "
+     "their own.",
+     "Give each a port of its own.",
+     "consumers:\n  - name: orders\n    source: { http: { listen: 127.0.0.1:8080 } }\n"
+     "  - name: mails\n    source: { http: { listen: 127.0.0.1:8081 } }"},
+    {"E066", "an answer that an HTTP source cannot give",
+     "In mode completed a request is answered when its message is recorded as done, with what the "
+     "handler said, and a duplicate with the same. Strategy fence and defer keep messages in the "
+     "store first, and a front window knows no answers. missing: fail would let any sender end the "
+     "run.",
+     "Take mode accepted, or what the message names.",
+     "source: { http: { listen: 127.0.0.1:8080, mode: accepted } }"},
     {"E060", "the program has no such handler",
      "The config asks for a C++ handler by name, and none was registered under it. The semel "
      "program itself has none.",

@@ -21,7 +21,8 @@ constexpr CodePage kWarningPages[] = {
      "Use an id of the message. Knowingly: accept: [W033].", "key: json:/id"},
     {"W034", "a queue without a key recipe",
      "semel send may give each message its key, and a CloudEvent or a message with one of the "
-     "headers of key: auto has one. Any other becomes a dead letter with reason key.missing.",
+     "headers of key: auto has one. Any other becomes a dead letter with reason key.missing. "
+     "Requests of Stripe and GitHub have none of them.",
      "Say where the key stands in the message. Knowingly: key: auto, or accept: [W034].",
      "key: json:/id"},
     {"W035", "retries without any limit",
@@ -73,6 +74,12 @@ constexpr CodePage kWarningPages[] = {
      "mask hides nothing.",
      "Take the key from an id that people may see. Knowingly: accept: [W046].",
      "key: json:/payment_id\nadmin: { mask: [json:/card/number] }"},
+    {"W047", "an HTTP source that anybody may send to",
+     "The address is reached by other machines, and no request has to be signed: who reaches it "
+     "can have messages handled, and fill the dead letters.",
+     "Let senders sign (signature), or listen on this machine alone, behind a proxy that knows "
+     "who may send. Knowingly: accept: [W047].",
+     "source: { http: { listen: 127.0.0.1:8080 } }"},
     {"L101", "a statement adds to a column",
      "SET n = n + 1 gives another result each time it runs: it is not idempotent by itself. Under "
      "dedup_table, inbox and state_machine it is safe: it commits in one transaction with the "

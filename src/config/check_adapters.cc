@@ -24,10 +24,13 @@ constexpr NamedBy kByTheFile[] = {{"POSTGRES", "PostgreSQL", "store.postgres"},
                                   {"REDIS", "Redis", "store.redis"},
                                   {"ADMIN", "the HTTP listener", "admin"},
                                   {"HTTP", "traces", "traces"}};
-constexpr NamedBy kByAConsumer[] = {
-    {"KAFKA", "Kafka", "source.kafka"},           {"RABBITMQ", "RabbitMQ", "source.rabbitmq"},
-    {"HTTP", "the HTTP handler", "handler.http"}, {"KAFKA", "Kafka", "handler.kafka"},
-    {"RABBITMQ", "RabbitMQ", "handler.rabbitmq"}, {"REDIS", "Redis", "front.redis"}};
+constexpr NamedBy kByAConsumer[] = {{"HTTP_SOURCE", "the HTTP source", "source.http"},
+                                    {"KAFKA", "Kafka", "source.kafka"},
+                                    {"RABBITMQ", "RabbitMQ", "source.rabbitmq"},
+                                    {"HTTP", "the HTTP handler", "handler.http"},
+                                    {"KAFKA", "Kafka", "handler.kafka"},
+                                    {"RABBITMQ", "RabbitMQ", "handler.rabbitmq"},
+                                    {"REDIS", "Redis", "front.redis"}};
 constexpr NamedBy kByAStep[] = {{"HTTP", "the HTTP handler", "http"},
                                 {"HTTP", "the HTTP handler", "undo.http"}};
 

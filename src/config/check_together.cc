@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/listen_address.h"
 #include "config/checks.h"
 #include "config/node.h"
 #include "core/rabbitmq_spec.h"
@@ -63,6 +64,34 @@ void check_queues(const View& source, QueueReaders& queues, Report& report) {
       "give each consumer a queue of its own, bound to the same exchange", report);
 }
 
+// Who listens where, the run's own listener too.
+using Listeners = std::map<std::string, std::string>;
+
+void check_listener(const View& of, Listeners& listeners, Report& report) {
+  const auto* listen = of.find("listen");
+  if (listen == nullptr) return;
+  const auto address = ListenAddress::parse(listen->text);
+  // Any free port is another one each time.
+  if (!address || address->port == 0) return;
+  const auto [other, fresh] = listeners.try_emplace(address->text(), of.path());
+  if (fresh) return;
+  report
+      .error(
+          "E065", listen->place, listen->path,
+          fmt::format("{}: {} listens on {} already", listen->path, other->second, address->text()))
+      .help = "give each a port of its own";
+}
+
+void check_listeners(const Settings& settings, Report& report) {
+  Listeners listeners;
+  const View root(settings, "");
+  if (root.written("admin")) check_listener(root.in("admin"), listeners, report);
+  for (std::size_t i = 0; i < settings.size("consumers"); ++i) {
+    const View source = View(settings, join_path("consumers", i)).in("source");
+    if (source.written("http")) check_listener(source.in("http"), listeners, report);
+  }
+}
+
 }  // namespace
 
 void check_together(const Settings& settings, Report& report) {
@@ -70,6 +99,7 @@ void check_together(const Settings& settings, Report& report) {
   std::optional<std::string> reader;
   Groups groups;
   QueueReaders queues;
+  check_listeners(settings, report);
   for (std::size_t i = 0; i < settings.size("consumers"); ++i) {
     const View view(settings, join_path("consumers", i));
     if (const auto* name = view.find("name")) {

@@ -11,6 +11,7 @@
 #include "config/exec_build.h"
 #include "config/front_build.h"
 #include "config/http_build.h"
+#include "config/http_source_build.h"
 #include "config/kafka_build.h"
 #include "config/node.h"
 #include "config/publish_build.h"
@@ -183,6 +184,8 @@ void check_key_present(const Check& check) {
   const auto place = check.view.written("key") ? check.view.place("key")
                                                : check.view.settings().place_of(check.view.path());
   const auto path = check.path("key");
+  // Senders of requests have keys that standards name.
+  if (on_http(check.consumer)) return;
   const bool rabbitmq = on_rabbitmq(check.consumer);
   if (rabbitmq || std::holds_alternative<QueueSource>(check.consumer.source)) {
     auto* made = check.warn(
@@ -242,7 +245,7 @@ void check_key_parts(const Check& check) {
         made->help = "use the id that the producer gave it";
       }
     }
-    if (setting->text == "position" && !on_rabbitmq(check.consumer)) {
+    if (setting->text == "position" && !on_rabbitmq(check.consumer) && !on_http(check.consumer)) {
       auto* made =
           check.warn("W033", setting->place, setting->path,
                      fmt::format("{}: a position names a copy, not an event", setting->path));
@@ -366,6 +369,7 @@ void check_consumer(const Config& config, const ConsumerConfig& consumer, const 
   check_steps(consumer, view, report);
   check_kafka(consumer, view, report);
   check_rabbitmq(consumer, view, report);
+  check_http_source(check);
   check_publish(consumer, view, report);
   check_dialect(config.store, view, report);
 }

@@ -27,6 +27,7 @@
 #include "core/exec_spec.h"
 #include "core/file_spec.h"
 #include "core/guarantee.h"
+#include "core/http_source_spec.h"
 #include "core/http_spec.h"
 #include "core/kafka_publish_spec.h"
 #include "core/kafka_spec.h"
@@ -75,6 +76,9 @@ struct QueueSource {};
 struct FileSource {
   core::FileSpec spec;
 };
+struct HttpSource {
+  core::HttpSourceSpec spec;
+};
 struct KafkaSource {
   core::KafkaSpec spec;
 };
@@ -84,9 +88,9 @@ struct RabbitmqSource {
 struct StdinSource {};
 // Brings nothing: clients claim keys of theirs through the API, and do the work.
 struct ClaimsSource {};
-using SourceConfig =
-    std::variant<QueueSource, FileSource, KafkaSource, RabbitmqSource, StdinSource, ClaimsSource>;
-// "queue", "file", "kafka", "rabbitmq", "stdin", "claims"
+using SourceConfig = std::variant<QueueSource, FileSource, HttpSource, KafkaSource, RabbitmqSource,
+                                  StdinSource, ClaimsSource>;
+// "queue", "file", "http", "kafka", "rabbitmq", "stdin", "claims"
 std::string_view name_of(const SourceConfig& source) noexcept;
 
 struct SqlHandler {

@@ -3,7 +3,9 @@
 
 #include "config/member.h"
 #include "config/schema.h"
+#include "config/schema_units.h"
 #include "core/file_spec.h"
+#include "core/http_source_spec.h"
 #include "core/kafka_spec.h"
 #include "core/rabbitmq_spec.h"
 
@@ -114,6 +116,121 @@ inline constexpr Field kRabbitmqFields[] = {
      .fields = kRabbitmqTlsFields},
 };
 
+inline constexpr Field kHttpSecretField[] = {
+    {.name = "", .shape = Shape::kText, .meaning = "", .secret = true}};
+
+inline constexpr Field kHttpSignatureFields[] = {
+    {.name = "standard_webhooks",
+     .shape = Shape::kList,
+     .meaning = "Standard Webhooks: `webhook-id`, `webhook-timestamp` and `webhook-signature`, by "
+                "secrets `whsec_…`. One of several is enough, so that a sender can change from one "
+                "to the next.",
+     .fields = kHttpSecretField,
+     .alternative = true,
+     .comma = true},
+    {.name = "stripe",
+     .shape = Shape::kList,
+     .meaning = "Stripe: `Stripe-Signature`, by the endpoint's secrets `whsec_…`.",
+     .fields = kHttpSecretField,
+     .alternative = true,
+     .comma = true},
+    {.name = "github",
+     .shape = Shape::kList,
+     .meaning = "GitHub: `X-Hub-Signature-256`, by the webhook's secrets. It signs no time: a "
+                "request that is sent again is told by its key alone.",
+     .fields = kHttpSecretField,
+     .alternative = true,
+     .comma = true},
+    {.name = "tolerance",
+     .shape = Shape::kDuration,
+     .meaning = "A time that was signed may be so far from now, before or after it.",
+     .member = &kMember<&core::HttpSignature::tolerance>,
+     .low = 1'000,
+     .high = kDay},
+};
+
+inline constexpr Field kHttpSourceTlsFields[] = {
+    {.name = "certificate",
+     .shape = Shape::kPath,
+     .meaning = "The certificate in PEM format, and behind it those that lead to its authority. A "
+                "file that was renewed is read anew.",
+     .required = true},
+    {.name = "key",
+     .shape = Shape::kPath,
+     .meaning = "Its private key, without a password.",
+     .required = true},
+};
+
+inline constexpr Field kHttpSourceFields[] = {
+    {.name = "listen",
+     .shape = Shape::kText,
+     .meaning = "Address and port, as `127.0.0.1:8080`, `[::1]:8080` or `:8080` for every "
+                "interface; each consumer has its own.",
+     .required = true},
+    {.name = "path",
+     .shape = Shape::kText,
+     .meaning = "Where requests are taken; any other path is answered 404.",
+     .member = &kMember<&core::HttpSourceSpec::path>},
+    {.name = "mode",
+     .shape = Shape::kWord,
+     .meaning = "What an answer waits for. `completed`: the record, so that 200 means done. "
+                "`accepted`: the store keeps the message and it is handled from there, so that 202 "
+                "means it is not lost. Default: `accepted` with `defer` and strategy `fence`, else "
+                "`completed`.",
+     .words = "completed|accepted"},
+    {.name = "signature",
+     .shape = Shape::kMap,
+     .meaning = "How senders sign. What is not signed so is answered 403, and not stored. Without "
+                "it anybody may send who reaches the address.",
+     .fields = kHttpSignatureFields,
+     .one_of = true,
+     .optional = true},
+    {.name = "tls",
+     .shape = Shape::kMap,
+     .meaning = "HTTPS in place of HTTP.",
+     .fields = kHttpSourceTlsFields,
+     .optional = true},
+    {.name = "timeout",
+     .shape = Shape::kDuration,
+     .meaning = "A request waits so long for its answer: then 503 where it was not begun, else "
+                "504. Its message goes on.",
+     .member = &kMember<&core::HttpSourceSpec::timeout>,
+     .low = 100,
+     .high = kDay},
+    {.name = "receive_timeout",
+     .shape = Shape::kDuration,
+     .meaning = "A request that has not come whole by then is answered 408, and cut off.",
+     .member = &kMember<&core::HttpSourceSpec::receive_timeout>,
+     .low = 1'000,
+     .high = kDay},
+    {.name = "idle_timeout",
+     .shape = Shape::kDuration,
+     .meaning = "A connection without a request is closed after this long.",
+     .member = &kMember<&core::HttpSourceSpec::idle_timeout>,
+     .low = 1'000,
+     .high = kDay},
+    {.name = "max_connections",
+     .shape = Shape::kInteger,
+     .meaning = "Open connections at the most; further ones wait to be taken.",
+     .member = &kMember<&core::HttpSourceSpec::max_connections>,
+     .low = 1,
+     .high = 100'000},
+    {.name = "max_requests",
+     .shape = Shape::kInteger,
+     .meaning = "Requests in hand at the most, from their headers to the end of their answers; "
+                "further ones are answered 503.",
+     .member = &kMember<&core::HttpSourceSpec::max_requests>,
+     .low = 1,
+     .high = 100'000},
+    {.name = "max_bytes",
+     .shape = Shape::kSize,
+     .meaning = "The bodies of all requests in hand; further ones are answered 503. One body may "
+                "have `limits.payload`.",
+     .member = &kMember<&core::HttpSourceSpec::max_bytes>,
+     .low = kKiB,
+     .high = 65536 * kMiB},
+};
+
 inline constexpr Field kSourceFields[] = {
     {.name = "queue",
      .shape = Shape::kMap,
@@ -124,6 +241,12 @@ inline constexpr Field kSourceFields[] = {
      .meaning = "Lines of a file, followed as it grows.",
      .fields = kFileFields,
      .short_form = "path",
+     .alternative = true},
+    {.name = "http",
+     .shape = Shape::kMap,
+     .meaning = "Requests of HTTP: each POST is a message, and is answered when it is done.",
+     .fields = kHttpSourceFields,
+     .short_form = "listen",
      .alternative = true},
     {.name = "kafka",
      .shape = Shape::kMap,

@@ -307,6 +307,7 @@ bool RunningEngine::keep_refused() {
   keep_refused_at_.reset();
   std::vector<Landing> landings;
   for (const IntakeDesk::Kept& one : *kept) {
+    sources_.ended(one.source, one.tag, one.outcome);
     landings.push_back(Landing::told(
         one.source, one.tag, one.in_store ? Settlement::Kind::kGone : Settlement::Kind::kAck));
   }

@@ -168,7 +168,11 @@ std::vector<IntakeDesk::Kept> IntakeDesk::kept_of(std::span<const Refused> refus
   std::vector<Kept> kept;
   kept.reserve(refused.size());
   for (const Refused& one : refused) {
-    kept.push_back({one.arrival.source, one.arrival.tag, one.arrival.row.has_value()});
+    Outcome outcome;
+    outcome.kind = one.discarded ? Outcome::Kind::kDiscarded : Outcome::Kind::kDead;
+    outcome.reason = one.why.reason;
+    outcome.error = one.why.error;
+    kept.push_back({one.arrival.source, one.arrival.tag, one.arrival.row.has_value(), outcome});
   }
   return kept;
 }

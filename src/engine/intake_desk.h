@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <semel/observer.h>
+#include <semel/outcome.h>
 #include <semel/spi/source.h>
 #include <semel/spi/store.h>
 
@@ -57,6 +58,7 @@ class IntakeDesk {
     std::uint32_t source;
     Tag tag;
     bool in_store;  // it was a row of the store, and went with the dead letter
+    Outcome outcome;
   };
   std::size_t refused() const noexcept { return refused_.size(); }
   // Writes the refused ones as dead letters, but for those that are discarded; on an error they

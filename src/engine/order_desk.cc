@@ -96,6 +96,7 @@ Result<void> OrderDesk::place(std::vector<Delivery> followers, TimePoint now) {
   }
   for (const auto& [delivery, outcome] : sorted.dead) {
     observer_.on_ended(options_.consumer, delivery, outcome, now - delivery.arrival.received);
+    sources_.ended(delivery.arrival.source, delivery.arrival.tag, outcome);
     landings.push_back(Landing::of(delivery, Settlement::Kind::kAck));
   }
   if (!landings.empty()) {
@@ -124,8 +125,9 @@ std::vector<Delivery> OrderDesk::answer(std::vector<Delivery> followers, TimePoi
       rest.push_back(std::move(delivery));
       continue;
     }
-    observer_.on_ended(options_.consumer, delivery, strategies::answered_by_front(),
-                       now - delivery.arrival.received);
+    const Outcome outcome = strategies::answered_by_front();
+    observer_.on_ended(options_.consumer, delivery, outcome, now - delivery.arrival.received);
+    sources_.ended(delivery.arrival.source, delivery.arrival.tag, outcome);
     landings.push_back(Landing::of(delivery, Settlement::Kind::kAck));
   }
   if (!landings.empty()) sources_.settle(landings);

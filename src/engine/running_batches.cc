@@ -152,6 +152,7 @@ Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoin
   if (!kept) {
     parts_.observer->on_ended(options_.consumer, delivery, outcome,
                               ended - delivery.arrival.received);
+    sources_.ended(delivery.arrival.source, delivery.arrival.tag, outcome);
   }
   // What the window answered says nothing about the store.
   if (!kept && outcome.reason != reason::kFront) note_store(outcome, began);

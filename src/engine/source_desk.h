@@ -63,6 +63,11 @@ class SourceDesk {
   // Waits for a source, `event_fd`, or `until`.
   void wait(int event_fd, Listen listen, std::optional<TimePoint> until);
 
+  // How a delivery ended that is settled next, for a source that answers its sender.
+  void ended(std::uint32_t source, const Tag& tag, const Outcome& outcome) {
+    Source& to = *desks_[source]->source;
+    if (to.traits().answers) to.ended(tag, outcome);
+  }
   // Tells the sources; what cannot be told now is told again at the next call.
   void settle(const std::vector<Landing>& landings);
   // Tells them of what was not handled.

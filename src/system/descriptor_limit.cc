@@ -30,4 +30,12 @@ std::optional<Error> descriptor_limit_now(std::string_view what) {
   return one.valid() ? std::nullopt : descriptor_limit(errno, what);
 }
 
+void raise_descriptor_limit() noexcept {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  // Where it is refused, the limit stays.
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 }  // namespace semel::system

@@ -15,4 +15,8 @@ std::optional<Error> descriptor_limit(int error, std::string_view what);
 // The same where a library failed and does not say why: asks for a descriptor, and gives it back.
 std::optional<Error> descriptor_limit_now(std::string_view what);
 
+// Takes as many descriptors as the system lets this process have. For a program alone: a library
+// leaves the limit of its process as it is.
+void raise_descriptor_limit() noexcept;
+
 }  // namespace semel::system

@@ -10,8 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "system/descriptor.h"
-
 namespace semel::test {
 
 namespace {
@@ -30,6 +28,15 @@ system::Descriptor connected(std::uint16_t port) {
                                                           : system::Descriptor();
 }
 
+bool sent(int socket, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto count = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string HttpAnswer::header(std::string_view name) const {
@@ -40,14 +47,13 @@ std::string HttpAnswer::header(std::string_view name) const {
   return head.substr(from, head.find("\r\n", from) - from);
 }
 
-std::string http_raw(std::uint16_t port, std::string_view bytes) {
-  const auto socket = connected(port);
-  if (!socket.valid()) return {};
-  while (!bytes.empty()) {
-    const auto sent = ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent <= 0) break;
-    bytes.remove_prefix(static_cast<std::size_t>(sent));
-  }
+system::Descriptor http_sent(std::uint16_t port, std::string_view bytes) {
+  auto socket = connected(port);
+  if (socket.valid() && !sent(socket.get(), bytes)) return {};
+  return socket;
+}
+
+std::string http_rest(const system::Descriptor& socket) {
   std::string answer;
   char buffer[4096];
   for (;;) {
@@ -55,6 +61,14 @@ std::string http_raw(std::uint16_t port, std::string_view bytes) {
     if (got <= 0) return answer;
     answer.append(buffer, static_cast<std::size_t>(got));
   }
+}
+
+std::string http_raw(std::uint16_t port, std::string_view bytes) {
+  const auto socket = connected(port);
+  if (!socket.valid()) return {};
+  // A server that has answered before all came is heard too.
+  (void)sent(socket.get(), bytes);
+  return http_rest(socket);
 }
 
 HttpAnswer http_get(std::uint16_t port, std::string_view path,

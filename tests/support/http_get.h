@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "system/descriptor.h"
+
 namespace semel::test {
 
 struct HttpAnswer {
@@ -26,5 +28,9 @@ HttpAnswer http_answer(const std::string& read);
 
 // Sends the bytes as they are and reads to the end of the connection.
 std::string http_raw(std::uint16_t port, std::string_view bytes);
+
+// The two halves of it. A socket that is not valid: nobody listens, or not all could be sent.
+system::Descriptor http_sent(std::uint16_t port, std::string_view bytes);
+std::string http_rest(const system::Descriptor& socket);
 
 }  // namespace semel::test

@@ -14,7 +14,8 @@ KNOWS = {
     "traces": {"base", "core", "system"},
     "config": {"base", "core"},
     "operate": {"base", "core", "system", "config", "strategies"},
-    "admin": {"base", "core", "system", "telemetry", "strategies", "config", "operate"},
+    "http_server": {"base", "core", "system"},
+    "admin": {"base", "core", "system", "http_server", "telemetry", "strategies", "config", "operate"},
     "strategies": {"base", "core", "system"},
     "guard": {"base", "core", "system", "strategies"},
     "clients/api": {"base", "core"},
@@ -28,6 +29,7 @@ KNOWS = {
     "stores/mysql": {"base", "core", "system", "stores/sql"},
     "stores/redis": {"base", "core", "system", "clients/redis"},
     "sources": {"base", "core", "system"},
+    "sources/http": {"base", "core", "system", "http_server"},
     "sources/kafka": {"base", "core", "system", "clients/kafka"},
     "sources/rabbitmq": {"base", "core", "system", "clients/rabbitmq"},
     "handlers/sql": {"base", "core", "system"},
@@ -41,7 +43,7 @@ KNOWS = {
     "engine": {"base", "core", "system", "strategies"},
     "tap": {"base", "core", "system"},
     "compose": {"base", "core", "system", "strategies", "guard", "clients/redis", "stores/memory",
-                "stores/sqlite", "stores/postgres", "stores/mysql", "stores/redis", "sources", "sources/kafka", "sources/rabbitmq", "handlers/sql", "handlers/exec", "handlers/http",
+                "stores/sqlite", "stores/postgres", "stores/mysql", "stores/redis", "sources", "sources/http", "sources/kafka", "sources/rabbitmq", "handlers/sql", "handlers/exec", "handlers/http",
                 "handlers/kafka", "handlers/rabbitmq", "producer", "engine", "config",
                 "telemetry", "traces", "admin", "operate"},
 }
@@ -51,8 +53,8 @@ KNOWS["cli"] = set(KNOWS) | {"cli"}
 OWNERS = {
     "simdjson": ("src/base/json_scan_test.cc", "src/base/utf8_test.cc", "benchmarks/"),  # to compare with
     "openssl/": ("src/base/", "src/clients/rabbitmq/tls", "src/clients/redis/tls", "tests/support/tls.cc", "benchmarks/"),
-    "gnutls/": ("src/admin/certificate.cc",),
-    "microhttpd.h": ("src/admin/",),
+    "gnutls/": ("src/http_server/certificate.cc",),
+    "microhttpd.h": ("src/http_server/",),
     "curl/": ("src/clients/api/", "src/handlers/http/", "src/traces/"),
     "sqlite3.h": ("src/stores/sqlite/", "src/cli/demo/database.cc", "tests/", "benchmarks/", "examples/"),
     "libpq-fe.h": ("src/stores/postgres/", "tests/", "benchmarks/", "examples/"),

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include <semel/outcome.h>
 #include <semel/result.h>
 #include <semel/spi/delivery.h>
 
@@ -31,6 +32,8 @@ struct SourceTraits {
   // It yields rows of the consumer's own store: Arrival::row is set, and a Finish may settle it.
   bool in_store = false;
   bool ends = false;  // at_end can become true
+  // Its sender waits for an answer: `ended` says how a delivery ended, before it is settled.
+  bool answers = false;
   // How late it can still redeliver; none: not known.
   std::optional<std::chrono::milliseconds> horizon{};
 };
@@ -100,6 +103,10 @@ class Source {
 
   // Tags that are unknown, settled before or of an older generation are ignored.
   virtual Result<void> settle(std::span<const Settlement> settlements) = 0;
+  // How a delivery that is settled next has ended; the last call counts. Only where
+  // traits().answers. One that is acknowledged without it is kept in the store, and comes again
+  // from there.
+  virtual void ended(const Tag& tag, const Outcome& outcome) noexcept { (void)tag, (void)outcome; }
   // These are still being worked on: do not bring them again for `by`.
   virtual Result<void> extend(std::span<const Tag> tags, std::chrono::milliseconds by) = 0;
   // Yield nothing from `partition` until resumed. Empty: all partitions.

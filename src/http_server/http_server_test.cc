@@ -1,10 +1,13 @@
-#include "admin/http_server.h"
+#include "http_server/http_server.h"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -14,7 +17,7 @@
 #include "tests/support/http_get.h"
 #include "tests/support/waiting.h"
 
-namespace semel::admin {
+namespace semel::http {
 namespace {
 
 std::unique_ptr<HttpServer> open(HttpHandler handler, HttpServerOptions options = {}) {
@@ -177,6 +180,107 @@ TEST(HttpServerTest, SurvivesWhatIsNoHttp) {
   EXPECT_EQ(test::http_get(server->port(), "/").status, 200);
 }
 
+// Thousands may be open: nothing but the connection is held for one.
+TEST(HttpServerTest, AnAnswerMayComeFromElsewhere) {
+  std::mutex mutex;
+  std::vector<std::shared_ptr<HttpResponder>> open_ones;
+  auto server = open([&](const HttpRequest&) -> HttpReply {
+    return HttpPending{[&](std::shared_ptr<HttpResponder> responder) {
+      const std::scoped_lock lock(mutex);
+      open_ones.push_back(std::move(responder));
+    }};
+  });
+  constexpr std::size_t kClients = 20;
+  std::vector<std::future<std::string>> answers;
+  for (std::size_t i = 0; i < kClients; ++i) {
+    answers.push_back(std::async(
+        std::launch::async, [port = server->port()] { return test::http_get(port, "/").body; }));
+  }
+  ASSERT_TRUE(test::comes_true([&] {
+    const std::scoped_lock lock(mutex);
+    return open_ones.size() == kClients;
+  }));
+  for (const auto& responder : open_ones) {
+    responder->answer({200, "text/plain", "later", {}});
+    responder->answer({500, "text/plain", "twice", {}});
+  }
+  for (auto& answer : answers) EXPECT_EQ(answer.get(), "later");
+  auto late =
+      std::async(std::launch::async, [port = server->port()] { (void)test::http_get(port, "/"); });
+  ASSERT_TRUE(test::comes_true([&] {
+    const std::scoped_lock lock(mutex);
+    return open_ones.size() == kClients + 1;
+  }));
+  server.reset();
+  late.wait();
+  open_ones.back()->answer({200, "text/plain", "nobody", {}});
+}
+
+TEST(HttpServerTest, AnAnswerMayBeThereAtOnce) {
+  const auto server = open([](const HttpRequest&) -> HttpReply {
+    return HttpPending{[](const std::shared_ptr<HttpResponder>& responder) {
+      responder->answer({200, "text/plain", "now", {}});
+    }};
+  });
+  EXPECT_EQ(test::http_get(server->port(), "/").body, "now");
+  const auto broken = open([](const HttpRequest&) -> HttpReply {
+    return HttpPending{
+        [](const std::shared_ptr<HttpResponder>&) { throw std::runtime_error("no"); }};
+  });
+  EXPECT_EQ(test::http_get(broken->port(), "/").status, 500);
+}
+
+TEST(HttpServerTest, ARequestThatDoesNotComeWholeIsCutOff) {
+  HttpServerOptions options;
+  options.receive = std::chrono::seconds(1);
+  const auto server = open(echo, std::move(options));
+  const std::string head = "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n";
+  EXPECT_TRUE(test::http_raw(server->port(), head).starts_with("HTTP/1.1 408")) << "its headers";
+  EXPECT_TRUE(test::http_raw(server->port(), head + "\r\nhel").starts_with("HTTP/1.1 408"));
+  EXPECT_EQ(test::http_get(server->port(), "/").status, 200);
+}
+
+TEST(HttpServerTest, AConnectionWithoutARequestIsClosed) {
+  HttpServerOptions options;
+  options.idle = std::chrono::seconds(1);
+  const auto server = open(echo, std::move(options));
+  EXPECT_EQ(test::http_raw(server->port(), ""), "");
+  EXPECT_EQ(test::http_raw(server->port(), "GE"), "") << "a line that never ends is none";
+  EXPECT_NE(test::http_raw(server->port(), "GET / HTTP/1.1\r\nHost: a\r\n\r\n"), "")
+      << "it is closed after its answer";
+}
+
+TEST(HttpServerTest, WhatIsNotAdmittedSendsNoBody) {
+  HttpServerOptions options;
+  options.admit = [](const HttpRequest& request) -> std::optional<HttpResponse> {
+    if (request.path == "/in") return std::nullopt;
+    return HttpResponse{404, "text/plain", "no", {}};
+  };
+  const auto server = open(echo, std::move(options));
+  const std::string rest = " HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 5\r\n\r\n";
+  EXPECT_TRUE(test::http_raw(server->port(), "POST /out" + rest).starts_with("HTTP/1.1 404"))
+      << "though its body never comes";
+  EXPECT_TRUE(
+      test::http_raw(server->port(), "POST /in" + rest + "hello").starts_with("HTTP/1.1 200"));
+}
+
+TEST(HttpServerTest, ACloseWaitsForThoseWhoAreAnswered) {
+  std::promise<std::shared_ptr<HttpResponder>> come;
+  auto server = open([&](const HttpRequest&) -> HttpReply {
+    return HttpPending{
+        [&](std::shared_ptr<HttpResponder> responder) { come.set_value(std::move(responder)); }};
+  });
+  const std::uint16_t port = server->port();
+  auto answer = std::async(std::launch::async, [port] { return test::http_get(port, "/").body; });
+  const auto responder = come.get_future().get();
+  auto closed =
+      std::async(std::launch::async, [&] { server->close(std::chrono::milliseconds(60'000)); });
+  responder->answer({200, "text/plain", "last", {}});
+  closed.wait();
+  server.reset();
+  EXPECT_EQ(answer.get(), "last");
+}
+
 TEST(HttpServerTest, AnAddressInUseIsNamed) {
   const auto first = open(echo);
   const auto second = HttpServer::open({.listen = {"127.0.0.1", first->port()}}, echo);
@@ -200,4 +304,4 @@ TEST(HttpServerTest, ListensOnEveryInterface) {
 }
 
 }  // namespace
-}  // namespace semel::admin
+}  // namespace semel::http

@@ -1,4 +1,4 @@
-#include "admin/certificate.h"
+#include "http_server/certificate.h"
 
 #include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>
@@ -17,15 +17,25 @@
 
 #include <fmt/format.h>
 
-namespace semel::admin {
+namespace semel::http {
 
 namespace {
 
 // Certificates between the listener's and its authority's.
 constexpr unsigned kLongestChain = 16;
 
-tl::unexpected<Error> unusable(const std::string& file, const std::string& why) {
-  return failure({ErrorKind::kRejected, "R363", fmt::format("admin.tls: {}: {}", file, why),
+struct Unusable {
+  std::string file;
+  std::string why;
+};
+
+tl::unexpected<Unusable> unusable(const std::string& file, const std::string& why) {
+  return tl::unexpected(Unusable{file, why});
+}
+
+tl::unexpected<Error> error_of(const Unusable& unusable, const ListenerNames& names) {
+  return failure({ErrorKind::kRejected, names.tls_code,
+                  fmt::format("{}: {}: {}", names.tls_field, unusable.file, unusable.why),
                   "a certificate and its key in PEM format, which this user may read"});
 }
 
@@ -38,7 +48,7 @@ std::optional<Version> version_of(const std::string& path) {
   return Version(seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtim.tv_sec, seen.st_mtim.tv_nsec);
 }
 
-Result<std::string> contents_of(const std::string& path) {
+tl::expected<std::string, Unusable> contents_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return unusable(path, "it cannot be read");
   return std::string(std::istreambuf_iterator<char>(file), {});
@@ -79,7 +89,7 @@ class Pair {
   Pair(const Pair&) = delete;
   Pair& operator=(const Pair&) = delete;
 
-  static Result<std::unique_ptr<Pair>> read(const HttpTls& files);
+  static tl::expected<std::unique_ptr<Pair>, Unusable> read(const HttpTls& files);
 
   gnutls_pcert_st* chain() noexcept { return chain_.data(); }
   unsigned length() const noexcept { return length_; }
@@ -91,11 +101,11 @@ class Pair {
   gnutls_privkey_t key_ = nullptr;
 };
 
-Result<std::unique_ptr<Pair>> Pair::read(const HttpTls& files) {
+tl::expected<std::unique_ptr<Pair>, Unusable> Pair::read(const HttpTls& files) {
   auto certificate = contents_of(files.certificate);
-  if (!certificate) return failure(std::move(certificate.error()));
+  if (!certificate) return tl::unexpected(std::move(certificate.error()));
   auto key = contents_of(files.key);
-  if (!key) return failure(std::move(key.error()));
+  if (!key) return tl::unexpected(std::move(key.error()));
   auto made = std::make_unique<Pair>();
   gnutls_datum_t bytes = bytes_of(*certificate);
   unsigned length = kLongestChain;
@@ -119,7 +129,7 @@ class FileCertificate final : public Certificate {
  public:
   explicit FileCertificate(HttpTls files) : files_(std::move(files)) {}
 
-  Result<void> read();
+  tl::expected<void, Unusable> read();
   Pair& now() noexcept;
 
  private:
@@ -132,10 +142,10 @@ class FileCertificate final : public Certificate {
   std::vector<std::unique_ptr<Pair>> pairs_;
 };
 
-Result<void> FileCertificate::read() {
+tl::expected<void, Unusable> FileCertificate::read() {
   seen_ = versions();
   auto pair = Pair::read(files_);
-  if (!pair) return failure(std::move(pair.error()));
+  if (!pair) return tl::unexpected(std::move(pair.error()));
   pairs_.push_back(std::move(*pair));
   return {};
 }
@@ -169,10 +179,10 @@ int give(gnutls_session_t session, const gnutls_datum_t*, int, const gnutls_pk_a
 
 void* Certificate::callback() noexcept { return reinterpret_cast<void*>(&give); }
 
-Result<std::unique_ptr<Certificate>> Certificate::open(HttpTls files) {
+Result<std::unique_ptr<Certificate>> Certificate::open(HttpTls files, const ListenerNames& names) {
   auto made = std::make_unique<FileCertificate>(std::move(files));
-  if (auto read = made->read(); !read) return failure(std::move(read.error()));
+  if (auto read = made->read(); !read) return error_of(read.error(), names);
   return made;
 }
 
-}  // namespace semel::admin
+}  // namespace semel::http

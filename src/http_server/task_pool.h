@@ -10,10 +10,10 @@
 #include <thread>
 #include <vector>
 
-#include "admin/http_message.h"
+#include "http_server/http_message.h"
 #include "system/mutex.h"
 
-namespace semel::admin {
+namespace semel::http {
 
 // Thread-safe.
 class TaskPool {
@@ -58,4 +58,4 @@ class TaskPool {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace semel::admin
+}  // namespace semel::http

@@ -1,9 +1,9 @@
-#include "admin/task_pool.h"
+#include "http_server/task_pool.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace semel::admin {
+namespace semel::http {
 
 namespace {
 
@@ -17,7 +17,11 @@ HttpResponse answer_of(const HttpTask& task) {
 
 }  // namespace
 
-HttpResponse internal_error() { return {500, "text/plain; charset=utf-8", "internal error\n", {}}; }
+HttpResponse plain_text(int status, std::string body) {
+  return {status, "text/plain; charset=utf-8", std::move(body), {}};
+}
+
+HttpResponse internal_error() { return plain_text(500, "internal error\n"); }
 
 TaskPool::TaskPool(std::size_t threads, std::size_t most_waiting) : most_waiting_(most_waiting) {
   threads_.reserve(threads + 1);
@@ -128,4 +132,4 @@ void TaskPool::watch() {
   }
 }
 
-}  // namespace semel::admin
+}  // namespace semel::http

@@ -1,4 +1,4 @@
-#include "admin/task_pool.h"
+#include "http_server/task_pool.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace semel::admin {
+namespace semel::http {
 namespace {
 
 using std::chrono::milliseconds;
@@ -151,4 +151,4 @@ TEST(TaskPoolTest, RefusesAllOnceItHasStopped) {
 }
 
 }  // namespace
-}  // namespace semel::admin
+}  // namespace semel::http

@@ -3,11 +3,11 @@
 
 #include <string>
 
-namespace semel::admin {
+namespace semel::http {
 
 struct HttpTls {
   std::string certificate;  // and behind it those that lead to its authority
   std::string key;
 };
 
-}  // namespace semel::admin
+}  // namespace semel::http

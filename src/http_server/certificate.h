@@ -7,15 +7,16 @@
 
 #include <semel/result.h>
 
-#include "admin/http_tls.h"
+#include "http_server/http_tls.h"
+#include "http_server/listen_socket.h"
 
-namespace semel::admin {
+namespace semel::http {
 
 // One thread at a time.
 class Certificate {
  public:
-  // R363: the files cannot be read, or do not belong together.
-  static Result<std::unique_ptr<Certificate>> open(HttpTls files);
+  // An error with the code of `names` where the files cannot be read, or do not belong together.
+  static Result<std::unique_ptr<Certificate>> open(HttpTls files, const ListenerNames& names);
   virtual ~Certificate() = default;
 
   // The function that asks for it at a handshake, in the type that the TLS library has for it. The
@@ -23,4 +24,4 @@ class Certificate {
   static void* callback() noexcept;
 };
 
-}  // namespace semel::admin
+}  // namespace semel::http

@@ -1,0 +1,54 @@
+// What an HTTP source is told by its config, and the rules that its parts must keep. Pure.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/listen_address.h"
+
+namespace semel::core {
+
+// How senders sign their requests.
+struct HttpSignature {
+  enum class Scheme { kStandardWebhooks, kStripe, kGithub };
+  Scheme scheme = Scheme::kStandardWebhooks;
+  std::vector<std::string> secrets;  // any of them may have signed
+  // A time that was signed may be so far from now; GitHub signs none.
+  std::chrono::seconds tolerance = kUsualTolerance;
+
+  static constexpr std::chrono::minutes kUsualTolerance{5};
+};
+
+struct HttpSourceTls {
+  std::string certificate;  // files in PEM format
+  std::string key;
+};
+
+struct HttpSourceSpec {
+  // Completed: the answer waits for the record. Accepted: until the store keeps the message.
+  enum class Mode { kCompleted, kAccepted };
+
+  ListenAddress listen;
+  std::string path = "/";
+  Mode mode = Mode::kCompleted;
+  std::optional<HttpSignature> signature;
+  std::optional<HttpSourceTls> tls;                                      // none: plain HTTP
+  std::chrono::milliseconds timeout = std::chrono::seconds(30);          // of an answer
+  std::chrono::milliseconds receive_timeout = std::chrono::seconds(15);  // of a whole request
+  std::chrono::milliseconds idle_timeout = std::chrono::seconds(75);
+  std::size_t max_connections = 8192;
+  std::size_t max_requests = 4096;
+  std::size_t max_bytes = std::size_t{256} << 20;
+  std::size_t max_body = 0;  // the largest payload that the consumer takes
+  // Headers that make the key: twice in a request they name none.
+  std::vector<std::string> key_headers;
+};
+
+// Why no request has this path, in words that follow it.
+std::optional<std::string> http_path_flaw(std::string_view path);
+
+}  // namespace semel::core

@@ -1,0 +1,65 @@
+// A request of HTTP and its answer, as handlers of HttpServer see them.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace semel::http {
+
+// Borrows from the connection: what outlives the handler is a copy.
+struct HttpRequest {
+  std::string_view method;
+  std::string_view path;  // as it was sent, escapes and all, without the query
+  // The value of the header, in any case; nullopt: the request has none.
+  std::function<std::optional<std::string_view>(const char* name)> header;
+  // Names and values of the query, unescaped, in their order; nullopt where an escape is wrong.
+  std::function<std::optional<std::vector<std::pair<std::string, std::string>>>()> query;
+  std::string_view body;
+  // All of its headers, in their order.
+  std::function<std::vector<std::pair<std::string_view, std::string_view>>()> headers;
+};
+
+struct HttpResponse {
+  int status = 200;
+  std::string content_type;
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers;
+};
+
+HttpResponse plain_text(int status, std::string body);
+// The answer where a handler threw.
+HttpResponse internal_error();
+
+// Work that may wait: it runs on another thread, while the connection is put aside.
+struct HttpTask {
+  std::function<HttpResponse()> run;
+  std::chrono::milliseconds patience{0};
+  HttpResponse refused;  // it was not begun
+  HttpResponse late;     // it was begun, and is not over
+};
+
+// Answers a request whose connection is put aside, from any thread. The first answer counts; one
+// that comes after the server's end goes nowhere.
+class HttpResponder {
+ public:
+  virtual ~HttpResponder() = default;
+  virtual void answer(HttpResponse response) noexcept = 0;
+};
+
+// The answer comes from elsewhere, when it comes.
+struct HttpPending {
+  // Called once, on the server's thread; it may answer already.
+  std::function<void(std::shared_ptr<HttpResponder> responder)> begin;
+};
+
+using HttpReply = std::variant<HttpResponse, HttpTask, HttpPending>;
+using HttpHandler = std::function<HttpReply(const HttpRequest&)>;
+
+}  // namespace semel::http

@@ -1,0 +1,267 @@
+#include "sources/http/source.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <semel/reason.h>
+
+#include "tests/support/http_get.h"
+#include "tests/support/test_environment.h"
+#include "tests/support/waiting.h"
+
+namespace semel::sources {
+namespace {
+
+using std::chrono::milliseconds;
+using test::HttpAnswer;
+using SettleKind = Settlement::Kind;
+
+class HttpSourceTest : public testing::Test {
+ protected:
+  HttpSourceTest() {
+    spec_.listen = {"127.0.0.1", 0};
+    spec_.path = "/in";
+    spec_.max_body = 1'000;
+    spec_.key_headers = {"idempotency-key"};
+  }
+  ~HttpSourceTest() override {
+    if (source_) (void)source_->close(milliseconds(0));
+  }
+
+  void open() {
+    source_ = std::make_unique<HttpSource>(spec_, environment_);
+    const auto listens = source_->listen();
+    ASSERT_TRUE(listens) << listens.error().message;
+  }
+  HttpAnswer raw(const std::string& bytes) const {
+    return test::http_answer(test::http_raw(source_->port(), bytes));
+  }
+  static std::string request(const std::string& body, const std::string& lines = {}) {
+    return fmt::format(
+        "POST /in HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{}"
+        "Content-Length: {}\r\n\r\n{}",
+        lines, body.size(), body);
+  }
+  // Sends it on a thread of its own; the answer, when it comes.
+  std::future<HttpAnswer> post(const std::string& body, const std::string& lines = {}) {
+    return std::async(std::launch::async,
+                      [this, bytes = request(body, lines)] { return raw(bytes); });
+  }
+  // Waits until so many have come.
+  std::vector<Arrival> receive(std::size_t count) {
+    std::vector<Arrival> arrivals;
+    EXPECT_TRUE(test::comes_true([&] {
+      auto received = source_->receive({count - arrivals.size()});
+      for (Arrival& one : received->arrivals) arrivals.push_back(std::move(one));
+      return arrivals.size() == count;
+    }));
+    return arrivals;
+  }
+  void settle(const Arrival& arrival, SettleKind kind = SettleKind::kAck, milliseconds delay = {}) {
+    const Settlement settlement{arrival.tag, kind, delay};
+    EXPECT_TRUE(source_->settle({&settlement, 1}));
+  }
+  std::int64_t figure(std::string_view name) const {
+    for (const SourceFigure& one : source_->figures()) {
+      if (one.name == name) return one.value;
+    }
+    return -1;
+  }
+
+  core::HttpSourceSpec spec_;
+  test::ManualClock clock_;
+  Environment environment_{&clock_, system_environment().random, nullptr};
+  std::unique_ptr<HttpSource> source_;
+};
+
+TEST_F(HttpSourceTest, ARequestIsAnsweredWhenItIsSettled) {
+  open();
+  auto answer = post("hello", "Idempotency-Key: k\r\nX-A: 1\r\n");
+  const auto arrivals = receive(1);
+  EXPECT_EQ(arrivals[0].payload, "hello");
+  EXPECT_EQ(find_header(arrivals[0].headers, "idempotency-key"), "k");
+  EXPECT_EQ(arrivals[0].partition, "/in");
+  EXPECT_EQ(figure("handled"), 1);
+  Outcome done;
+  done.result = "paid";
+  source_->ended(arrivals[0].tag, done);
+  EXPECT_EQ(answer.wait_for(milliseconds(0)), std::future_status::timeout) << "not settled yet";
+  settle(arrivals[0]);
+  const HttpAnswer got = answer.get();
+  EXPECT_EQ(got.status, 200);
+  EXPECT_EQ(got.body, "paid");
+  EXPECT_EQ(figure("handled"), 0);
+}
+
+TEST_F(HttpSourceTest, WhatIsSettledWithoutAnEndIsAcceptedOrNotBegun) {
+  open();
+  auto kept = post("a");
+  const auto first = receive(1);
+  settle(first[0]);
+  EXPECT_EQ(kept.get().status, 202);
+  auto released = post("b");
+  const auto second = receive(1);
+  settle(second[0], SettleKind::kRelease);
+  const HttpAnswer got = released.get();
+  EXPECT_EQ(got.status, 503);
+  EXPECT_EQ(got.header("Retry-After"), "1");
+}
+
+TEST_F(HttpSourceTest, TheLastEndCountsAndOldTagsAreIgnored) {
+  open();
+  auto answer = post("a");
+  const auto arrivals = receive(1);
+  Outcome busy;
+  busy.kind = Outcome::Kind::kBusy;
+  source_->ended(arrivals[0].tag, busy);
+  source_->ended(arrivals[0].tag, Outcome());
+  source_->ended({99, arrivals[0].tag.generation}, busy);
+  source_->ended({arrivals[0].tag.value, 0}, busy);
+  settle(arrivals[0]);
+  EXPECT_EQ(answer.get().status, 200);
+  settle(arrivals[0]);
+  settle({.payload = {}, .headers = {}, .tag = {99, 0}});
+  settle({.payload = {}, .headers = {}, .tag = {0, 0}});
+  source_->ended(arrivals[0].tag, busy);
+}
+
+TEST_F(HttpSourceTest, WhatWaitsForTooLongIsAnsweredAndForgotten) {
+  open();
+  auto waiting = post("a");
+  ASSERT_TRUE(test::comes_true([&] { return figure("lag") == 1; }));
+  clock_.advance(spec_.timeout);
+  const HttpAnswer got = waiting.get();
+  EXPECT_EQ(got.status, 503);
+  EXPECT_NE(got.body.find("R326"), std::string::npos) << got.body;
+  EXPECT_EQ(figure("lag"), 0);
+  EXPECT_TRUE(source_->receive({})->arrivals.empty()) << "nobody waits for it";
+}
+
+TEST_F(HttpSourceTest, WhatIsHandledForTooLongIsAnsweredAndGoesOn) {
+  open();
+  auto slow = post("a");
+  const auto first = receive(1);
+  clock_.advance(spec_.timeout / 2);
+  auto later = post("b");
+  const auto second = receive(1);
+  clock_.advance(spec_.timeout / 2);
+  const HttpAnswer got = slow.get();
+  EXPECT_EQ(got.status, 504);
+  EXPECT_NE(got.body.find("R329"), std::string::npos) << got.body;
+  EXPECT_EQ(figure("handled"), 2) << "it is not settled";
+  settle(first[0]);
+  settle(second[0]);
+  EXPECT_EQ(later.get().status, 202) << "its time was not over";
+  EXPECT_EQ(figure("handled"), 0);
+}
+
+TEST_F(HttpSourceTest, WhatIsNoMessageIsRefusedAndNotHandedOut) {
+  spec_.signature = core::HttpSignature{core::HttpSignature::Scheme::kGithub, {"s"}};
+  open();
+  EXPECT_EQ(post("a").get().status, 403);
+  EXPECT_EQ(raw("GET /in HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").status, 405);
+  EXPECT_EQ(raw("POST /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").status, 404);
+  EXPECT_EQ(post(std::string(1'001, 'x')).get().status, 413);
+  EXPECT_EQ(post("a", "Idempotency-Key: k\r\nIdempotency-Key: k\r\n").get().status, 400);
+  EXPECT_EQ(figure("refused"), 5);
+  EXPECT_TRUE(source_->receive({})->arrivals.empty());
+}
+
+TEST_F(HttpSourceTest, ABodyThatIsCutOffIsNoMessage) {
+  open();
+  const std::string chunked =
+      "POST /in HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
+  EXPECT_EQ(raw("POST /in HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+                "Transfer-Encoding: chunked\r\n\r\n3e9\r\n" +
+                std::string(1'001, 'x') + "\r\n0\r\n\r\n")
+                .status,
+            413)
+      << "its length was not told in advance";
+  EXPECT_TRUE(test::http_sent(source_->port(), chunked).valid());
+  EXPECT_TRUE(test::http_sent(source_->port(), request("hello").substr(0, 70)).valid());
+  ASSERT_TRUE(test::comes_true([&] { return figure("connections") == 0; }));
+  auto whole = post("whole");
+  const auto arrivals = receive(1);
+  EXPECT_EQ(arrivals[0].payload, "whole");
+  settle(arrivals[0]);
+  EXPECT_EQ(whole.get().status, 202);
+}
+
+TEST_F(HttpSourceTest, APausedSourceLetsRequestsWait) {
+  open();
+  source_->set_paused("/in", true);
+  auto answer = post("a");
+  ASSERT_TRUE(test::comes_true([&] { return figure("lag") == 1; }));
+  EXPECT_TRUE(source_->receive({})->arrivals.empty());
+  source_->set_paused("/other", false);
+  EXPECT_TRUE(source_->receive({})->arrivals.empty());
+  source_->set_paused({}, false);
+  const auto arrivals = receive(1);
+  settle(arrivals[0]);
+  EXPECT_EQ(answer.get().status, 202);
+}
+
+TEST_F(HttpSourceTest, ACloseAnswersAllThatWait) {
+  open();
+  auto handled = post("a");
+  const auto arrivals = receive(1);
+  auto waiting = post("b");
+  ASSERT_TRUE(test::comes_true([&] { return figure("lag") == 1; }));
+  EXPECT_TRUE(source_->close(std::chrono::seconds(60)));
+  EXPECT_EQ(waiting.get().status, 503);
+  EXPECT_EQ(handled.get().status, 503);
+  settle(arrivals[0]);
+  EXPECT_TRUE(source_->close(milliseconds(0)));
+  EXPECT_FALSE(source_->receive({}));
+}
+
+TEST_F(HttpSourceTest, MoreThanItTakesIsRefused) {
+  spec_.max_requests = 2;
+  open();
+  auto one = post("a");
+  auto two = post("b");
+  const auto arrivals = receive(2);
+  const HttpAnswer full = post("c").get();
+  EXPECT_EQ(full.status, 503);
+  EXPECT_EQ(full.header("Retry-After"), "1");
+  for (const Arrival& arrival : arrivals) settle(arrival);
+  EXPECT_EQ(one.get().status, 202);
+  EXPECT_EQ(two.get().status, 202);
+  auto next = post("d");
+  settle(receive(1)[0]);
+  EXPECT_EQ(next.get().status, 202);
+}
+
+TEST_F(HttpSourceTest, TheBytesOfAllBodiesHaveALimit) {
+  spec_.max_bytes = 1'500;
+  open();
+  auto large = post(std::string(1'000, 'x'));
+  const auto arrivals = receive(1);
+  EXPECT_EQ(post(std::string(600, 'y')).get().status, 503);
+  auto fits = post(std::string(500, 'z'));
+  settle(receive(1)[0]);
+  EXPECT_EQ(fits.get().status, 202);
+  settle(arrivals[0]);
+  EXPECT_EQ(large.get().status, 202);
+}
+
+TEST_F(HttpSourceTest, AnAddressInUseIsNamed) {
+  open();
+  spec_.listen.port = source_->port();
+  const auto second = make_http_source(spec_, environment_);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, "R320");
+  spec_.listen.port = 0;
+  spec_.tls = core::HttpSourceTls{"/not/there.pem", "/not/there.key"};
+  const auto third = make_http_source(spec_, environment_);
+  ASSERT_FALSE(third);
+  EXPECT_EQ(third.error().code, "R321");
+}
+
+}  // namespace
+}  // namespace semel::sources
