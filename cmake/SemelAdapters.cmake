@@ -12,7 +12,7 @@ include(SemelLibraries)
 # Each with what it brings, for those who read it, and the library it needs as semel_find_library() knows it.
 set(SEMEL_ADAPTERS
   "POSTGRES|the PostgreSQL store|postgres" "MYSQL|the MariaDB and MySQL store|mysql"
-  "REDIS|the Redis store and front window|redis" "YAML|the runner, the producer and the config|yaml"
+  "REDIS|the Redis store, front window and Redis Streams source|redis" "YAML|the runner, the producer and the config|yaml"
   "KAFKA|the Kafka source and handler|kafka" "RABBITMQ|the RabbitMQ source and handler|rabbitmq"
   "HTTP|the HTTP handler and traces|http" "HTTP_SOURCE|the HTTP source|admin" "ADMIN|the HTTP listener of a run|admin"
   "PROGRAM|the program semel|program")
@@ -92,7 +92,7 @@ endif()
 # Each brings its folders of src/, their libraries, and what these link.
 set(SEMEL_BRINGS_POSTGRES stores/postgres postgres)
 set(SEMEL_BRINGS_MYSQL stores/mysql mysql)
-set(SEMEL_BRINGS_REDIS clients/redis stores/redis redis_client redis)
+set(SEMEL_BRINGS_REDIS clients/redis stores/redis sources/redis_streams redis_client redis redis_streams)
 set(SEMEL_BRINGS_KAFKA clients/kafka sources/kafka handlers/kafka kafka_client kafka kafka_handler)
 set(SEMEL_BRINGS_RABBITMQ clients/rabbitmq sources/rabbitmq handlers/rabbitmq rabbitmq_client rabbitmq
                           rabbitmq_handler)

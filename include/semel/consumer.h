@@ -50,7 +50,14 @@ struct FromRabbitmq {
   std::string url;  // "amqp://user:password@host:5672/vhost"
   std::string queue;
 };
-using ConsumerSource = std::variant<FromQueue, FromFile, FromStdin, FromKafka, FromRabbitmq>;
+// A stream of a Redis server or Cluster, read as a member of a consumer group.
+struct FromRedisStream {
+  std::string url;  // "redis://user:password@host:6379/0"
+  std::string stream;
+  std::string group;
+};
+using ConsumerSource =
+    std::variant<FromQueue, FromFile, FromStdin, FromKafka, FromRabbitmq, FromRedisStream>;
 
 struct ConsumerOptions {
   std::string name;

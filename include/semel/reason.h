@@ -19,6 +19,8 @@ inline constexpr std::string_view kTooLarge = "too_large";
 inline constexpr std::string_view kTooOld = "too_old";
 inline constexpr std::string_view kCrash = "crash";
 inline constexpr std::string_view kPayloadInvalid = "payload.invalid";
+// From a Redis stream: it was delivered before, and its data is gone.
+inline constexpr std::string_view kTrimmed = "trimmed";
 inline constexpr std::string_view kHandlerNative = "handler.native";
 inline constexpr std::string_view kHandlerTimeout = "handler.timeout";
 inline constexpr std::string_view kAttemptsExhausted = "attempts.exhausted";

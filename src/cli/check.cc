@@ -83,6 +83,9 @@ std::string configured_source(const config::ConsumerConfig& consumer) {
   if (const auto* rabbitmq = std::get_if<config::RabbitmqSource>(&consumer.source)) {
     return "rabbitmq " + rabbitmq->spec.queue;
   }
+  if (const auto* streams = std::get_if<config::RedisStreamsSource>(&consumer.source)) {
+    return "redis_streams " + printable(streams->spec.stream, 60);
+  }
   return std::string(config::name_of(consumer.source));
 }
 
@@ -186,6 +189,22 @@ std::string rabbitmq_text(const core::RabbitmqSpec& spec) {
                      spec.prefetch, made);
 }
 
+std::string redis_streams_text(const core::RedisStreamsSpec& spec) {
+  const char* made = "has to be there";
+  if (spec.declare) {
+    made = spec.from == core::RedisStreamsSpec::From::kEarliest
+               ? "is made where it is not there, from the first entry on"
+               : "is made where it is not there, from after the last entry on";
+  }
+  const std::string member = spec.consumer.empty() ? std::string("under a new name for each run")
+                                                   : "as " + printable(spec.consumer, 60);
+  return fmt::format(
+      "reads in group {} {}, up to {} at a time; a member that is silent for {} is "
+      "taken for dead; the group {}",
+      printable(spec.group, 60), member, spec.prefetch, core::duration_text(spec.claim_after),
+      made);
+}
+
 // What a source on brokers, a lock, a version, an order and a deferral mean, where they are asked
 // for.
 std::vector<std::string> flow_text(const config::ConsumerConfig& consumer) {
@@ -198,6 +217,9 @@ std::vector<std::string> flow_text(const config::ConsumerConfig& consumer) {
   }
   if (const auto* rabbitmq = std::get_if<config::RabbitmqSource>(&consumer.source)) {
     lines.push_back(rabbitmq_text(rabbitmq->spec));
+  }
+  if (const auto* streams = std::get_if<config::RedisStreamsSource>(&consumer.source)) {
+    lines.push_back(redis_streams_text(streams->spec));
   }
   if (consumer.strategy == core::StrategyKind::kPessimisticLock && consumer.lock) {
     lines.push_back(fmt::format("its row is locked first; a duplicate too where {}",

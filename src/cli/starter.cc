@@ -104,6 +104,20 @@ std::string source_lines(const StarterParts& parts, bool small) {
                    "        queue: payments         # has to be there; declare: true makes it\n"
                    "        prefetch: 200           # so many are out of it at a time\n";
   }
+  if (parts.source == "redis_streams") {
+    return small ? "    source:\n"
+                   "      redis_streams:\n"
+                   "        url: ${REDIS_URL:-redis://localhost:6379/0}\n"
+                   "        stream: payments\n"
+                   "        group: semel\n"
+                 : "    source:\n"
+                   "      redis_streams:\n"
+                   "        url: ${REDIS_URL:-redis://localhost:6379/0}\n"
+                   "        stream: payments\n"
+                   "        group: semel            # has to be there; declare: true makes it\n"
+                   "        # consumer: semel-1     # a name of this process's own, for every "
+                   "start\n";
+  }
   if (small) return fmt::format("    source: {{ {}: {{}} }}\n", parts.source);
   if (parts.source == "stdin") {
     return "    source:\n"

@@ -59,6 +59,12 @@ std::vector<std::string> values_of(const ConsumerSource& source, const std::stri
                           values.add("rabbitmq", kNoMembers);
                           values.add("rabbitmq.url", rabbitmq.url);
                           values.add("rabbitmq.queue", rabbitmq.queue);
+                        },
+                        [&](const FromRedisStream& stream) {
+                          values.add("redis_streams", kNoMembers);
+                          values.add("redis_streams.url", stream.url);
+                          values.add("redis_streams.stream", stream.stream);
+                          values.add("redis_streams.group", stream.group);
                         }},
              source);
   return values.take();

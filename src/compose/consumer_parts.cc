@@ -22,6 +22,7 @@
 #include "sources/http/make_http_source.h"
 #include "sources/kafka/make_kafka_source.h"
 #include "sources/rabbitmq/make_rabbitmq_source.h"
+#include "sources/redis_streams/make_redis_streams_source.h"
 #include "sources/sources.h"
 #include "strategies/strategies.h"
 #include "traces/traced_handler.h"
@@ -279,6 +280,12 @@ Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& bui
     const bool follow = !build.options->once && !build.options->dry_run;
     sources.push_back(
         rabbitmq::make_rabbitmq_source({rabbitmq->spec, follow}, *build.options->environment));
+  } else if (const auto* streams = std::get_if<config::RedisStreamsSource>(&consumer.source)) {
+    const bool follow = !build.options->once && !build.options->dry_run;
+    auto made = redis_streams::make_redis_streams_source({streams->spec, follow},
+                                                         *build.options->environment);
+    if (!made) return failure(std::move(made.error()));
+    sources.push_back(*std::move(made));
   } else if (std::holds_alternative<config::StdinSource>(consumer.source)) {
     sources.push_back(sources::make_stdin_source());
   }

@@ -170,6 +170,30 @@ Finding ttl_is_enough(const LiveHorizon& live) {
   return made;
 }
 
+void add_group(const LiveGroup& live, std::vector<Finding>& findings) {
+  if (live.error) {
+    Finding made = failed(live.error->code, *live.error);
+    made.text = fmt::format("{}: {}", live.consumer, made.text);
+    findings.push_back(std::move(made));
+    return;
+  }
+  const auto add = [&](std::string text, std::string fix, bool note) {
+    findings.push_back({"D138", true, live.consumer + ": " + text, std::move(fix), note});
+  };
+  add(fmt::format("group {} of the stream {} has {} entries unread and {} pending", live.group,
+                  live.stream, live.unread, live.pending),
+      {}, false);
+  if (live.missed > 0) {
+    add(fmt::format("{} entries of {} were trimmed before the group had read them", live.missed,
+                    live.stream),
+        "let the stream keep more: a larger MAXLEN", true);
+  }
+  if (!live.logged) {
+    add("the server of the stream keeps no log: entries and acknowledgements end with it",
+        "appendonly yes", true);
+  }
+}
+
 }  // namespace
 
 const char* Finding::grade() const noexcept {
@@ -193,6 +217,7 @@ Result<DoctorReport> examine(Store& store, const config::Config& config) {
   add_idle_rules(*idle, report.findings);
   add_flaws(config.store, report.findings);
   for (const auto& one : look_horizons(config)) report.findings.push_back(ttl_is_enough(one));
+  for (const auto& one : look_groups(config)) add_group(one, report.findings);
   return report;
 }
 

@@ -13,6 +13,7 @@
 #include "core/row_select.h"
 #include "sources/kafka/make_kafka_source.h"
 #include "sources/rabbitmq/make_rabbitmq_source.h"
+#include "sources/redis_streams/make_redis_streams_source.h"
 
 namespace semel::compose {
 namespace {
@@ -143,12 +144,37 @@ std::vector<LiveHorizon> look_horizons(const config::Config& config) {
   return all;
 }
 
+std::vector<LiveGroup> look_groups(const config::Config& config) {
+  std::vector<LiveGroup> all;
+  for (const config::ConsumerConfig& consumer : config.consumers) {
+    const auto* source = std::get_if<config::RedisStreamsSource>(&consumer.source);
+    if (source == nullptr) continue;
+    const core::RedisStreamsSpec& spec = source->spec;
+    LiveGroup& one = all.emplace_back(LiveGroup{consumer.name, spec.stream, spec.group});
+    auto looked = redis_streams::look_at_group(spec);
+    if (looked) {
+      one.unread = looked->state.unread;
+      one.pending = looked->state.pending;
+      one.missed = looked->state.missed;
+      one.logged = looked->logged;
+    } else {
+      one.error = std::move(looked.error());
+    }
+  }
+  return all;
+}
+
 std::optional<LiveLag> look_lag(const config::ConsumerConfig& consumer) {
   std::optional<Result<std::int64_t>> waiting;
   if (const auto* const topic = std::get_if<config::KafkaSource>(&consumer.source)) {
     waiting = kafka::look_at_lag(topic->spec, kBrokerPatience);
   } else if (const auto* const queue = std::get_if<config::RabbitmqSource>(&consumer.source)) {
     waiting = rabbitmq::look_at_depth(queue->spec);
+  } else if (const auto* const stream = std::get_if<config::RedisStreamsSource>(&consumer.source)) {
+    waiting =
+        redis_streams::look_at_group(stream->spec).map([](const redis_streams::GroupLook& look) {
+          return look.state.unread + look.state.pending;
+        });
   }
   if (!waiting) return std::nullopt;
   LiveLag lag;

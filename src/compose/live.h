@@ -41,6 +41,20 @@ struct LiveHorizon {
 // Asks each broker, within some seconds; joins nothing. Sources that keep nothing are passed over.
 std::vector<LiveHorizon> look_horizons(const config::Config& config);
 
+// The group of a consumer that reads a stream of a Redis server.
+struct LiveGroup {
+  std::string consumer;
+  std::string stream;
+  std::string group;
+  std::int64_t unread = 0;
+  std::int64_t pending = 0;
+  std::int64_t missed = 0;       // trimmed before they were read, ever
+  bool logged = true;            // the server keeps a log
+  std::optional<Error> error{};  // it could not be asked, or refuses
+};
+// Asks each server; reads nothing.
+std::vector<LiveGroup> look_groups(const config::Config& config);
+
 // How many messages wait at the brokers for a consumer that nobody runs.
 struct LiveLag {
   std::int64_t messages = 0;

@@ -41,6 +41,8 @@ TEST(ConfigAdapters, EachPlaceThatNamesOneIsRefusedWithTheOption) {
   const std::string kafka =
       sources("{ kafka: { brokers: localhost:9092, topics: [a], group: a } }");
   const std::string rabbitmq = sources("{ rabbitmq: { url: 'amqp://localhost', queue: a } }");
+  const std::string stream =
+      sources("{ redis_streams: { url: 'redis://localhost/0', stream: a, group: a } }");
   const std::string front =
       sources("{ file: a.jsonl }") + "    front: { redis: 'redis://localhost/0' }\n";
   const std::string http = handlers("{ http: { url: 'http://localhost/a' } }");
@@ -56,6 +58,7 @@ TEST(ConfigAdapters, EachPlaceThatNamesOneIsRefusedWithTheOption) {
         Case{"KAFKA", "consumers[0].source.kafka", kafka},
         Case{"RABBITMQ", "consumers[0].source.rabbitmq", rabbitmq},
         Case{"REDIS", "consumers[0].front.redis", front},
+        Case{"REDIS", "consumers[0].source.redis_streams", stream},
         Case{"HTTP", "consumers[0].handler.http", http},
         Case{"KAFKA", "consumers[0].handler.kafka", to_kafka},
         Case{"RABBITMQ", "consumers[0].handler.rabbitmq", to_rabbitmq},

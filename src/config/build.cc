@@ -14,6 +14,7 @@
 #include "config/node.h"
 #include "config/publish_build.h"
 #include "config/rabbitmq_build.h"
+#include "config/redis_streams_build.h"
 #include "config/row_guard_build.h"
 #include "config/sql_build.h"
 #include "config/steps_build.h"
@@ -39,6 +40,9 @@ SourceConfig build_source(const View& source, const std::string& folder, Report&
     return RabbitmqSource{build_rabbitmq(source.in("rabbitmq"), folder, report)};
   }
   if (source.written("claims")) return ClaimsSource{};
+  if (source.written("redis_streams")) {
+    return RedisStreamsSource{build_redis_streams(source.in("redis_streams"), report)};
+  }
   return StdinSource{};
 }
 

@@ -48,6 +48,7 @@ std::span<const CodePage> consumer_codes() noexcept;
 std::span<const CodePage> warning_codes() noexcept;
 std::span<const CodePage> runtime_codes() noexcept;
 std::span<const CodePage> http_source_codes() noexcept;
+std::span<const CodePage> stream_codes() noexcept;
 std::span<const CodePage> admin_codes() noexcept;
 }  // namespace catalog
 

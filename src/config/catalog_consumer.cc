@@ -29,9 +29,9 @@ constexpr CodePage kConsumerPages[] = {
      "written there.",
      "Leave it out, or use the field.",
      "kafka: { brokers: \"kafka:9092\", group: billing, topics: [orders], from: earliest }"},
-    {"E028", "two consumers in one Kafka group, or at one RabbitMQ queue",
-     "The members of a group share a topic's partitions, and the consumers of a queue its "
-     "messages, "
+    {"E028", "two consumers in one Kafka group, at one RabbitMQ queue, or in one group of a stream",
+     "The members of a group share a topic's partitions or a stream's entries, and the consumers "
+     "of a queue its messages, "
      "so each message would reach only one of the two consumers.",
      "Give each consumer a group of its own; or a queue of its own, bound to the same exchange.",
      "group: billing-audit"},

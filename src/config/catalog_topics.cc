@@ -112,6 +112,7 @@ too_large            key, headers, payload or result beyond limits
 too_old              older than records are kept: cannot be proven new
 crash                it alone was in hand at as many deaths of the process as retry.crashes says
 payload.invalid      not JSON, or a param is missing or of another type
+trimmed              of a Redis stream: delivered before, and its data is gone by now
 version.early        based on a version that the row does not have yet
 version.lost         between comparison and write another transaction changed the row
 version.missing      the row whose version is compared is not there

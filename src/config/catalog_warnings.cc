@@ -80,6 +80,13 @@ constexpr CodePage kWarningPages[] = {
      "Let senders sign (signature), or listen on this machine alone, behind a proxy that knows "
      "who may send. Knowingly: accept: [W047].",
      "source: { http: { listen: 127.0.0.1:8080 } }"},
+    {"W048", "an order on a stream, and a new name for each run",
+     "Entries are pending for the member that they were delivered to. What a run had in hand when "
+     "it died is taken over once its name has been silent for claim_after; the next run, which has "
+     "another name, reads on meanwhile. So later entries of a key may be handled before those.",
+     "Give the process a name that it has again after a restart: it then begins with what is "
+     "pending for it. Knowingly: accept: [W048].",
+     "source: { redis_streams: { …, consumer: billing-1 } }"},
     {"L101", "a statement adds to a column",
      "SET n = n + 1 gives another result each time it runs: it is not idempotent by itself. Under "
      "dedup_table, inbox and state_machine it is safe: it commits in one transaction with the "

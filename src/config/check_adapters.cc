@@ -30,7 +30,8 @@ constexpr NamedBy kByAConsumer[] = {{"HTTP_SOURCE", "the HTTP source", "source.h
                                     {"HTTP", "the HTTP handler", "handler.http"},
                                     {"KAFKA", "Kafka", "handler.kafka"},
                                     {"RABBITMQ", "RabbitMQ", "handler.rabbitmq"},
-                                    {"REDIS", "Redis", "front.redis"}};
+                                    {"REDIS", "Redis", "front.redis"},
+                                    {"REDIS", "Redis", "source.redis_streams"}};
 constexpr NamedBy kByAStep[] = {{"HTTP", "the HTTP handler", "http"},
                                 {"HTTP", "the HTTP handler", "undo.http"}};
 

@@ -92,6 +92,22 @@ void check_listeners(const Settings& settings, Report& report) {
   }
 }
 
+// Consumers by the stream and group that they read.
+using StreamReaders = std::map<std::tuple<std::string, std::string, std::string>, std::string>;
+
+void check_streams(const View& source, StreamReaders& readers, Report& report) {
+  const View streams = source.in("redis_streams");
+  const auto* group = streams.find("group");
+  if (!source.written("redis_streams") || group == nullptr) return;
+  const auto [other, fresh] = readers.try_emplace(
+      {streams.text("url"), streams.text("stream"), group->text}, streams.path());
+  if (fresh) return;
+  refuse_shared(*group,
+                fmt::format("group {} reads stream {} for {} already", in_quotes(group->text),
+                            in_quotes(streams.text("stream")), other->second),
+                "give each consumer a group of its own", report);
+}
+
 }  // namespace
 
 void check_together(const Settings& settings, Report& report) {
@@ -100,6 +116,7 @@ void check_together(const Settings& settings, Report& report) {
   Groups groups;
   QueueReaders queues;
   check_listeners(settings, report);
+  StreamReaders streams;
   for (std::size_t i = 0; i < settings.size("consumers"); ++i) {
     const View view(settings, join_path("consumers", i));
     if (const auto* name = view.find("name")) {
@@ -114,6 +131,7 @@ void check_together(const Settings& settings, Report& report) {
     const auto source = view.in("source");
     check_groups(source, groups, report);
     check_queues(source, queues, report);
+    check_streams(source, streams, report);
     if (!source.written("stdin")) continue;
     if (reader) {
       auto& made = report.error(

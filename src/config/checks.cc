@@ -16,6 +16,7 @@
 #include "config/node.h"
 #include "config/publish_build.h"
 #include "config/rabbitmq_build.h"
+#include "config/redis_streams_build.h"
 #include "config/row_guard_build.h"
 #include "config/scalars.h"
 #include "config/sql_build.h"
@@ -187,7 +188,8 @@ void check_key_present(const Check& check) {
   // Senders of requests have keys that standards name.
   if (on_http(check.consumer)) return;
   const bool rabbitmq = on_rabbitmq(check.consumer);
-  if (rabbitmq || std::holds_alternative<QueueSource>(check.consumer.source)) {
+  const bool streams = on_redis_streams(check.consumer);
+  if (rabbitmq || streams || std::holds_alternative<QueueSource>(check.consumer.source)) {
     auto* made = check.warn(
         "W034", place, path,
         fmt::format("{} is missing: only messages sent with a key, or with one that a standard "
@@ -195,10 +197,12 @@ void check_key_present(const Check& check) {
                     path));
     if (made == nullptr) return;
     made->detail.push_back("any other becomes a dead letter with reason key.missing");
-    made->help = rabbitmq
-                     ? "key: json:/your_id; or broker_key, the message-id that a producer sets; or "
-                       "knowingly: key: auto"
-                     : "key: json:/your_id; or always: semel send --key; or knowingly: key: auto";
+    made->help =
+        rabbitmq  ? "key: json:/your_id; or broker_key, the message-id that a producer sets; or "
+                    "knowingly: key: auto"
+        : streams ? "key: json:/your_id; or header:NAME, a field of the entry; or knowingly: key: "
+                    "auto"
+                  : "key: json:/your_id; or always: semel send --key; or knowingly: key: auto";
     return;
   }
   if (std::holds_alternative<KafkaSource>(check.consumer.source)) {
@@ -370,6 +374,7 @@ void check_consumer(const Config& config, const ConsumerConfig& consumer, const 
   check_kafka(consumer, view, report);
   check_rabbitmq(consumer, view, report);
   check_http_source(check);
+  check_redis_streams(consumer, view, report);
   check_publish(consumer, view, report);
   check_dialect(config.store, view, report);
 }

@@ -36,6 +36,7 @@
 #include "core/pace.h"
 #include "core/rabbitmq_publish_spec.h"
 #include "core/rabbitmq_spec.h"
+#include "core/redis_streams_spec.h"
 #include "core/role.h"
 #include "core/sql_spec.h"
 #include "core/traces_spec.h"
@@ -85,12 +86,15 @@ struct KafkaSource {
 struct RabbitmqSource {
   core::RabbitmqSpec spec;
 };
+struct RedisStreamsSource {
+  core::RedisStreamsSpec spec;
+};
 struct StdinSource {};
 // Brings nothing: clients claim keys of theirs through the API, and do the work.
 struct ClaimsSource {};
 using SourceConfig = std::variant<QueueSource, FileSource, HttpSource, KafkaSource, RabbitmqSource,
-                                  StdinSource, ClaimsSource>;
-// "queue", "file", "http", "kafka", "rabbitmq", "stdin", "claims"
+                                  RedisStreamsSource, StdinSource, ClaimsSource>;
+// "queue", "file", "http", "kafka", "rabbitmq", "redis_streams", "stdin", "claims"
 std::string_view name_of(const SourceConfig& source) noexcept;
 
 struct SqlHandler {

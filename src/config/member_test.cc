@@ -163,6 +163,9 @@ TEST(Member, EachWordIsItsEnumerator) {
   expect_words<&core::RabbitmqSpec::type>(
       "consumers[].source.rabbitmq.queue_type",
       {core::RabbitmqSpec::QueueType::kQuorum, core::RabbitmqSpec::QueueType::kClassic});
+  expect_words<&core::RedisStreamsSpec::from>(
+      "consumers[].source.redis_streams.from",
+      {core::RedisStreamsSpec::From::kEarliest, core::RedisStreamsSpec::From::kLatest});
   expect_words<&core::HttpSpec::key_style>(
       "consumers[].handler.http.idempotency_key_style",
       {core::HttpSpec::KeyStyle::kQuoted, core::HttpSpec::KeyStyle::kBare});

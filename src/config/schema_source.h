@@ -8,6 +8,7 @@
 #include "core/http_source_spec.h"
 #include "core/kafka_spec.h"
 #include "core/rabbitmq_spec.h"
+#include "core/redis_streams_spec.h"
 
 namespace semel::config {
 
@@ -231,6 +232,66 @@ inline constexpr Field kHttpSourceFields[] = {
      .high = 65536 * kMiB},
 };
 
+inline constexpr Field kRedisStreamsFields[] = {
+    {.name = "url",
+     .shape = Shape::kText,
+     .meaning = "The server: `redis://user:password@host:6379/0`, with `rediss://` over TLS, as "
+                "`store.redis.url` takes it; nodes of a Cluster with commas between. A password in "
+                "it is never shown.",
+     .member = &kMember<&core::RedisStreamsSpec::url>,
+     .required = true,
+     .address = true},
+    {.name = "stream",
+     .shape = Shape::kText,
+     .meaning = "The stream that is read: its name.",
+     .member = &kMember<&core::RedisStreamsSpec::stream>,
+     .required = true},
+    {.name = "group",
+     .shape = Shape::kText,
+     .meaning = "The consumer group: its members share the entries.",
+     .member = &kMember<&core::RedisStreamsSpec::group>,
+     .required = true},
+    {.name = "consumer",
+     .shape = Shape::kText,
+     .meaning =
+         "The name of this member of the group: each process needs its own, and has it again "
+         "after a restart. Without one each run has a new name.",
+     .member = &kMember<&core::RedisStreamsSpec::consumer>},
+    {.name = "payload",
+     .shape = Shape::kText,
+     .meaning = "The field of an entry that is the payload; the others are headers. An entry "
+                "without it is the JSON object of its fields.",
+     .member = &kMember<&core::RedisStreamsSpec::payload>},
+    {.name = "prefetch",
+     .shape = Shape::kInteger,
+     .meaning = "The most entries that are delivered to this member and not acknowledged: waiting "
+                "here, or in a handler's hands.",
+     .member = &kMember<&core::RedisStreamsSpec::prefetch>,
+     .low = 1,
+     .high = 65'535},
+    {.name = "declare",
+     .shape = Shape::kBoolean,
+     .meaning =
+         "The group is made where it is not there, and the stream with it. Else both have to "
+         "be there (R371).",
+     .member = &kMember<&core::RedisStreamsSpec::declare>},
+    {.name = "from",
+     .shape = Shape::kWord,
+     .meaning = "Where a group begins that `declare` makes: at the first entry there is, or after "
+                "the last one.",
+     .member = &kMember<&core::RedisStreamsSpec::from>,
+     .words = "earliest|latest"},
+    {.name = "claim_after",
+     .shape = Shape::kDuration,
+     .meaning =
+         "A member that has said nothing for so long is taken for dead, and others take over "
+         "its entries. It says something as long as its process lives, however long its "
+         "handlers take. All members of a group should have the same.",
+     .member = &kMember<&core::RedisStreamsSpec::claim_after>,
+     .low = 1'000,
+     .high = 86'400'000},
+};
+
 inline constexpr Field kSourceFields[] = {
     {.name = "queue",
      .shape = Shape::kMap,
@@ -257,6 +318,11 @@ inline constexpr Field kSourceFields[] = {
      .shape = Shape::kMap,
      .meaning = "A queue of a RabbitMQ broker, over AMQP 0-9-1.",
      .fields = kRabbitmqFields,
+     .alternative = true},
+    {.name = "redis_streams",
+     .shape = Shape::kMap,
+     .meaning = "A stream of a Redis server or Cluster, read as a member of a consumer group.",
+     .fields = kRedisStreamsFields,
      .alternative = true},
     {.name = "stdin",
      .shape = Shape::kMap,

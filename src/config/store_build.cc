@@ -127,14 +127,18 @@ std::string resolve_path(const std::string& folder, const std::string& path) {
   return (std::filesystem::path(folder) / path).lexically_normal().string();
 }
 
-void check_redis_place(const View& redis, Report& report) {
-  if (const auto* url = redis.find("url")) {
-    if (has_scheme(url->text, {"redis", "rediss", "redis+unix", "unix"})) {
-      warn_of_password(*url, "", report);
-    } else {
-      refuse_address(*url, "Redis server", "write redis://:password@host:6379/0", report);
-    }
+void check_redis_url(const View& redis, Report& report) {
+  const auto* url = redis.find("url");
+  if (url == nullptr) return;
+  if (has_scheme(url->text, {"redis", "rediss", "redis+unix", "unix"})) {
+    warn_of_password(*url, "", report);
+  } else {
+    refuse_address(*url, "Redis server", "write redis://:password@host:6379/0", report);
   }
+}
+
+void check_redis_place(const View& redis, Report& report) {
+  check_redis_url(redis, report);
   const auto* prefix = redis.find("prefix");
   if (prefix != nullptr && prefix->text.find_first_of("{}") != std::string::npos) {
     report

@@ -15,6 +15,9 @@ StoreConfig build_store(const View& store, const std::string& folder, Report& re
 // Of a Redis server: its URL, and how names begin there.
 void check_redis_place(const View& redis, Report& report);
 
+// Checks the URL of a Redis server.
+void check_redis_url(const View& redis, Report& report);
+
 // SQL that the consumer's store does not speak.
 void check_dialect(const StoreConfig& store, const View& consumer, Report& report);
 

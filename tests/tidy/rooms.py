@@ -32,6 +32,7 @@ KNOWS = {
     "sources/http": {"base", "core", "system", "http_server"},
     "sources/kafka": {"base", "core", "system", "clients/kafka"},
     "sources/rabbitmq": {"base", "core", "system", "clients/rabbitmq"},
+    "sources/redis_streams": {"base", "core", "system", "clients/redis"},
     "handlers/sql": {"base", "core", "system"},
     "handlers/in_flight": {"base", "core", "system"},
     "handlers/exec": {"base", "core", "system", "handlers/in_flight"},
@@ -43,7 +44,7 @@ KNOWS = {
     "engine": {"base", "core", "system", "strategies"},
     "tap": {"base", "core", "system"},
     "compose": {"base", "core", "system", "strategies", "guard", "clients/redis", "stores/memory",
-                "stores/sqlite", "stores/postgres", "stores/mysql", "stores/redis", "sources", "sources/http", "sources/kafka", "sources/rabbitmq", "handlers/sql", "handlers/exec", "handlers/http",
+                "stores/sqlite", "stores/postgres", "stores/mysql", "stores/redis", "sources", "sources/http", "sources/kafka", "sources/rabbitmq", "sources/redis_streams", "handlers/sql", "handlers/exec", "handlers/http",
                 "handlers/kafka", "handlers/rabbitmq", "producer", "engine", "config",
                 "telemetry", "traces", "admin", "operate"},
 }

@@ -144,7 +144,11 @@ void Connection::read_some(std::vector<Reply>& replies, Loss loss) {
   char piece[kPiece];
   const std::ptrdiff_t bytes = receive(piece, sizeof piece, loss);
   if (bytes < 0) lost(loss, socket_.error());
-  reader_.feed({piece, static_cast<std::size_t>(bytes)});
+  parse({piece, static_cast<std::size_t>(bytes)}, replies, loss);
+}
+
+void Connection::parse(std::string_view bytes, std::vector<Reply>& replies, Loss loss) {
+  reader_.feed(bytes);
   while (replies.size() < expected_) {
     std::optional<Reply> reply;
     try {
@@ -166,10 +170,27 @@ std::vector<Reply> Connection::run(Loss loss) {
   replies.reserve(expected_);
   // It reads while it writes too: a server whose replies nobody reads stops reading.
   while (replies.size() < expected_) read_some(replies, loss);
+  return all_read(std::move(replies));
+}
+
+std::vector<Reply> Connection::all_read(std::vector<Reply> replies) {
   out_.clear();
   written_ = 0;
   expected_ = 0;
   return replies;
+}
+
+std::optional<std::vector<Reply>> Connection::take_replies(Loss loss) {
+  char piece[kPiece];
+  while (taken_.size() < expected_) {
+    // A server that closed the connection may have sent the reason first.
+    (void)flush();
+    const std::ptrdiff_t bytes = socket_.read(piece, sizeof piece);
+    if (bytes < 0) lost(loss, socket_.error());
+    if (bytes == 0) return std::nullopt;
+    parse({piece, static_cast<std::size_t>(bytes)}, taken_, loss);
+  }
+  return all_read(std::exchange(taken_, {}));
 }
 
 Reply Connection::ask(const std::vector<BytesView>& arguments, Loss loss,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,6 +36,12 @@ class Connection {
   // if the connection is lost or silent for too long, which also ends it; the error's kind follows
   // `loss`, unless not a byte had been sent.
   std::vector<Reply> run(Loss loss);
+  // For a caller that waits for the replies itself, by poll(2) and beside other things. The
+  // descriptor is readable when something has come.
+  int descriptor() const noexcept { return socket_.descriptor(); }
+  // Returns the replies to all that was sent, once they are there; nullopt before. Never waits: a
+  // silent server is the caller's to notice. Throws as run().
+  std::optional<std::vector<Reply>> take_replies(Loss loss);
   // Sends one command and throws core::Failure also if the server refuses it. `until`: it waits no
   // longer, whatever the answer timeout.
   Reply ask(const std::vector<BytesView>& arguments, Loss loss,
@@ -54,6 +61,8 @@ class Connection {
   bool flush() noexcept;
   std::ptrdiff_t receive(char* into, std::size_t size, Loss loss);
   void read_some(std::vector<Reply>& replies, Loss loss);
+  void parse(std::string_view bytes, std::vector<Reply>& replies, Loss loss);
+  std::vector<Reply> all_read(std::vector<Reply> replies);
   [[noreturn]] void lost(Loss loss, const std::string& why);
 
   const std::string endpoint_;
@@ -65,6 +74,7 @@ class Connection {
   std::string out_;
   std::size_t written_ = 0;  // of out_
   std::size_t expected_ = 0;
+  std::vector<Reply> taken_;  // by take_replies(), and not all are there
   bool broken_ = false;
   std::string last_words_;  // an error after which the server ends the connection
   std::string run_id_;

@@ -31,20 +31,22 @@ std::string words(int error) { return std::generic_category().message(error); }
               "check host and port in store.redis.url, and that the server runs"});
 }
 
-int poll_until(int fd, short events, Socket::Clock::time_point until) noexcept {
+// False if `until` came first, or `stop_fd` is readable and the other is not ready.
+bool poll_until(int fd, short events, Socket::Clock::time_point until, int stop_fd) noexcept {
   for (;;) {
     const auto left = std::chrono::ceil<milliseconds>(until - Socket::Clock::now()).count();
-    pollfd one{fd, events, 0};
-    const int ready = ::poll(&one, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
-    if (ready >= 0 || errno != EINTR) return ready;
+    pollfd both[] = {{fd, events, 0}, {stop_fd, POLLIN, 0}};
+    const int ready = ::poll(both, 2, static_cast<int>(std::max<std::int64_t>(left, 0)));
+    if (ready >= 0 || errno != EINTR) return ready > 0 && both[0].revents != 0;
   }
 }
 
 // Zero, or the errno of the failure.
-int connect_to(int fd, const sockaddr* address, socklen_t size, Socket::Clock::time_point until) {
+int connect_to(int fd, const sockaddr* address, socklen_t size, Socket::Clock::time_point until,
+               int stop_fd) {
   if (::connect(fd, address, size) == 0) return 0;
   if (errno != EINPROGRESS) return errno;
-  if (poll_until(fd, POLLOUT, until) <= 0) return ETIMEDOUT;
+  if (!poll_until(fd, POLLOUT, until, stop_fd)) return ETIMEDOUT;
   int error = 0;
   socklen_t length = sizeof error;
   if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0) return errno;
@@ -64,8 +66,8 @@ system::Descriptor connect_by_path(const Target& target, Socket::Clock::time_poi
   std::memcpy(address.sun_path, target.socket.data(), target.socket.size());
   system::Descriptor fd = new_socket(AF_UNIX);
   if (!fd.valid()) unreachable(target, words(errno));
-  const int error =
-      connect_to(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address, until);
+  const int error = connect_to(fd.get(), reinterpret_cast<const sockaddr*>(&address),
+                               sizeof address, until, target.stop_fd);
   if (error != 0) unreachable(target, words(error));
   return fd;
 }
@@ -95,7 +97,9 @@ system::Descriptor connect_by_name(const Target& target, Socket::Clock::time_poi
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next, --left) {
     system::Descriptor fd = new_socket(one->ai_family);
     const auto its_own = part_of(Socket::Clock::now(), until, left);
-    error = fd.valid() ? connect_to(fd.get(), one->ai_addr, one->ai_addrlen, its_own) : errno;
+    error = fd.valid()
+                ? connect_to(fd.get(), one->ai_addr, one->ai_addrlen, its_own, target.stop_fd)
+                : errno;
     if (error != 0) continue;
     tune(fd.get());
     return fd;
@@ -111,7 +115,7 @@ Socket::Clock::time_point part_of(Socket::Clock::time_point now, Socket::Clock::
   return now + (until - now) / static_cast<std::int64_t>(parts);
 }
 
-Socket::Socket(const Target& target, Clock::time_point until) {
+Socket::Socket(const Target& target, Clock::time_point until) : stop_fd_(target.stop_fd) {
   fd_ = target.socket.empty() ? connect_by_name(target, until) : connect_by_path(target, until);
 }
 
@@ -137,7 +141,7 @@ std::ptrdiff_t Socket::read(char* into, std::size_t size) noexcept {
 
 bool Socket::wait(bool write_too, Clock::time_point until) noexcept {
   const short events = static_cast<short>(write_too ? POLLIN | POLLOUT : POLLIN);
-  return poll_until(fd_.get(), events, until) > 0;
+  return poll_until(fd_.get(), events, until, stop_fd_);
 }
 
 bool Socket::quiet() const noexcept {

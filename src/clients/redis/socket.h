@@ -23,9 +23,11 @@ class Socket {
   // and error() says why.
   std::ptrdiff_t write(std::string_view bytes) noexcept;
   std::ptrdiff_t read(char* into, std::size_t size) noexcept;
-  // Waits until it can read, or write if `write_too`. False if `until` came first.
+  // Waits until it can read, or write if `write_too`. False if `until` came first, or the target's
+  // stop_fd is readable.
   bool wait(bool write_too, Clock::time_point until) noexcept;
 
+  int descriptor() const noexcept { return fd_.get(); }
   // The connection is open and has nothing to read. Does not wait.
   bool quiet() const noexcept;
   const std::string& error() const noexcept { return error_; }
@@ -34,6 +36,7 @@ class Socket {
   std::ptrdiff_t done(std::ptrdiff_t bytes) noexcept;
 
   system::Descriptor fd_;
+  int stop_fd_ = -1;
   std::string error_;
 };
 

@@ -29,6 +29,9 @@ struct Target {
   unsigned database = 0;
   std::chrono::milliseconds connect_timeout{10'000};  // until the login is done
   std::chrono::milliseconds answer_timeout{10'000};   // without a byte of a reply
+  // Once it is readable nobody waits for the server any more: what waits ends as if it were silent.
+  // Borrowed; -1: none.
+  int stop_fd = -1;
 };
 
 // Throws core::Failure (R259), which never shows the password.

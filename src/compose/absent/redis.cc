@@ -3,6 +3,7 @@
 
 #include "clients/redis/url.h"
 #include "core/not_built.h"
+#include "sources/redis_streams/make_redis_streams_source.h"
 
 namespace semel {
 namespace {
@@ -22,4 +23,15 @@ namespace redis {
 Result<Target> read_target(std::string_view) { return failure(no_redis()); }
 
 }  // namespace redis
+
+namespace redis_streams {
+
+// A config that names it is refused before.
+Result<std::unique_ptr<Source>> make_redis_streams_source(RedisStreamsOptions, Environment&) {
+  return failure(no_redis());
+}
+
+Result<GroupLook> look_at_group(const core::RedisStreamsSpec&) { return failure(no_redis()); }
+
+}  // namespace redis_streams
 }  // namespace semel

@@ -1,0 +1,17 @@
+// `source.redis_streams:` into its spec, and what it asks of the rest.
+#pragma once
+
+#include "config/build.h"
+
+namespace semel::config {
+
+inline bool on_redis_streams(const ConsumerConfig& consumer) noexcept {
+  return std::holds_alternative<RedisStreamsSource>(consumer.source);
+}
+
+core::RedisStreamsSpec build_redis_streams(const View& streams, Report& report);
+
+// W048: an order, and a new name for each run.
+void check_redis_streams(const ConsumerConfig& consumer, const View& view, Report& report);
+
+}  // namespace semel::config

@@ -1,0 +1,15 @@
+// How far a group is in its stream.
+#pragma once
+
+#include <cstdint>
+
+namespace semel::redis_streams {
+
+struct GroupState {
+  std::int64_t pending = 0;
+  std::int64_t unread = 0;
+  // Trimmed or deleted before the group had read them, ever; zero where the server cannot tell.
+  std::int64_t missed = 0;
+};
+
+}  // namespace semel::redis_streams

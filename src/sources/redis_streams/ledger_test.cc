@@ -1,0 +1,87 @@
+#include "sources/redis_streams/ledger.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+namespace semel::redis_streams {
+namespace {
+
+using Kind = Settlement::Kind;
+
+std::unique_ptr<Arrival> saying(std::string payload) {
+  auto arrival = std::make_unique<Arrival>();
+  arrival->payload = std::move(payload);
+  return arrival;
+}
+
+EntryId id(std::uint64_t number) { return {number, 0}; }
+
+Ledger filled(std::uint64_t entries) {
+  Ledger ledger;
+  for (std::uint64_t i = 1; i <= entries; ++i) {
+    EXPECT_TRUE(ledger.arrived(id(i), saying(std::to_string(i))));
+  }
+  return ledger;
+}
+
+TEST(RedisStreamsLedger, HandsOutInTheOrderOfArrivalAndThatGivenBackFirst) {
+  Ledger ledger = filled(3);
+  EXPECT_EQ(ledger.take().arrival->payload, "1");
+  const auto second = ledger.take();
+  EXPECT_EQ(second.id, id(2));
+  EXPECT_TRUE(ledger.settle(second.number, Kind::kRelease));
+  EXPECT_EQ(ledger.take().arrival->payload, "2");
+  EXPECT_EQ(ledger.take().arrival->payload, "3");
+  EXPECT_EQ(ledger.take().arrival, nullptr);
+  EXPECT_EQ(ledger.open(), 3U);
+}
+
+TEST(RedisStreamsLedger, WhatIsToldOnceMoreIsTheOneInHand) {
+  Ledger ledger = filled(2);
+  const auto first = ledger.take();
+  EXPECT_FALSE(ledger.arrived(id(1), saying("1")));
+  EXPECT_TRUE(ledger.settle(first.number, Kind::kAck));
+  EXPECT_FALSE(ledger.arrived(id(1), saying("1"))) << "its acknowledgement is on its way";
+  ledger.acknowledged(ledger.acks(10));
+  EXPECT_TRUE(ledger.arrived(id(1), saying("1"))) << "the group has lost it, and begins again";
+}
+
+TEST(RedisStreamsLedger, AcknowledgementsStayUntilTheServerHasThem) {
+  Ledger ledger = filled(3);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(ledger.settle(ledger.take().number, Kind::kAck));
+  EXPECT_EQ(ledger.acks(2), (std::vector{id(1), id(2)}));
+  EXPECT_EQ(ledger.waiting_acks(), 3U) << "the connection may be lost before they are heard";
+  EXPECT_EQ(ledger.pending(), 3U);
+  ledger.acknowledged(ledger.acks(2));
+  EXPECT_EQ(ledger.acks(2), std::vector{id(3)});
+  EXPECT_EQ(ledger.pending(), 1U);
+}
+
+TEST(RedisStreamsLedger, OnlyWhatIsOutCanBeSettledAndOnce) {
+  Ledger ledger = filled(2);
+  EXPECT_FALSE(ledger.settle(0, Kind::kAck)) << "never received";
+  const auto first = ledger.take();
+  EXPECT_TRUE(ledger.settle(first.number, Kind::kAck));
+  EXPECT_FALSE(ledger.settle(first.number, Kind::kAck));
+  EXPECT_FALSE(ledger.settle(17, Kind::kAck));
+  EXPECT_EQ(ledger.waiting_acks(), 1U);
+}
+
+TEST(RedisStreamsLedger, WhatAnotherMemberHasTakenIsNotHeldOnTo) {
+  Ledger ledger = filled(5);
+  EXPECT_EQ(ledger.ours_behind(id(2)), 3U);
+  EXPECT_EQ(ledger.only_ours(id(0), id(3), {id(1), id(3)}), 1U);
+  EXPECT_EQ(ledger.ours(), (std::vector{id(1), id(3), id(4), id(5)}));
+  EXPECT_EQ(ledger.only_ours(id(3), id(100), {}), 2U);
+  EXPECT_EQ(ledger.only_ours(id(3), id(100), {}), 0U) << "known already";
+  EXPECT_EQ(ledger.open(), 5U) << "it is handled all the same: its record decides";
+  EXPECT_FALSE(ledger.arrived(id(2), saying("2")));
+  EXPECT_EQ(ledger.ours(), (std::vector{id(1), id(2), id(3)})) << "it is ours again";
+  EXPECT_TRUE(ledger.arrived(id(6), saying(""), false));
+  EXPECT_EQ(ledger.ours().size(), 3U) << "one without data would be dropped by the server";
+  EXPECT_EQ(ledger.open(), 6U);
+}
+
+}  // namespace
+}  // namespace semel::redis_streams
