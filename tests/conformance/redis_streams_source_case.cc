@@ -97,9 +97,9 @@ INSTANTIATE_TEST_SUITE_P(RedisStreams, SourceSuite,
                                          case_of("cluster", "", true)),
                          testing::PrintToStringParamName());
 
-class Member : public Receiver {
+class StreamMember : public Receiver {
  public:
-  explicit Member(core::RedisStreamsSpec spec)
+  explicit StreamMember(core::RedisStreamsSpec spec)
       : Receiver(redis_streams::make_redis_streams_source({std::move(spec), true}).value(), 60s) {}
 
   // The first thing that goes wrong for good.
@@ -149,7 +149,7 @@ TEST(RedisStreamsSource, ASlowMessageKeepsNoPlaceButItsOwn) {
   stream.add(some(40));
   auto spec = streams_spec(stream);
   spec.prefetch = 3;
-  Member member(spec);
+  StreamMember member(spec);
   const auto slow = member.receive(1);
   ASSERT_EQ(slow.size(), 1U);
   for (int i = 0; i < 39; ++i) {
@@ -168,7 +168,7 @@ TEST(RedisStreamsSource, ThePrefetchIsTheMostThatIsPending) {
   stream.add(some(10));
   auto spec = streams_spec(stream);
   spec.prefetch = 4;
-  Member member(spec);
+  StreamMember member(spec);
   EXPECT_EQ(member.receive(4).size(), 4U);
   EXPECT_TRUE(member.receive(1, 50ms).empty());
   EXPECT_EQ(stream.pending(), 4);
@@ -180,10 +180,10 @@ TEST(RedisStreamsSource, ThePrefetchIsTheMostThatIsPending) {
 TEST(RedisStreamsSource, WhatIsWorkedOnIsNotTakenOver) {
   const RedisStream stream = new_stream();
   stream.add(some(2));
-  Member slow(streams_spec(stream));
+  StreamMember slow(streams_spec(stream));
   const auto in_work = slow.receive(2);
   ASSERT_EQ(in_work.size(), 2U);
-  Member other(streams_spec(stream));
+  StreamMember other(streams_spec(stream));
   EXPECT_TRUE(other.receive(1, 3 * kClaimAfter).empty());
   slow.settle(in_work);
   EXPECT_TRUE(slow.source().close(60s).has_value());
@@ -194,14 +194,14 @@ TEST(RedisStreamsSource, WhatADeadMemberHadIsTakenOverAsSuspect) {
   const RedisStream stream = new_stream();
   stream.add(some(5));
   {
-    Member dies(streams_spec(stream));
+    StreamMember dies(streams_spec(stream));
     auto taken = dies.receive(5);
     ASSERT_EQ(taken.size(), 5U);
     taken.resize(2);
     dies.settle(taken);
     ASSERT_TRUE(test::comes_true([&] { return stream.pending() == 3; }));
   }
-  Member next(streams_spec(stream));
+  StreamMember next(streams_spec(stream));
   EXPECT_TRUE(next.says("took over 3 entries"));
   const auto taken = next.receive(3);
   auto all = some(5);
@@ -219,9 +219,9 @@ TEST(RedisStreamsSource, AMemberWithTheSameNameBeginsWithWhatIsPendingForIt) {
   auto spec = streams_spec(stream);
   spec.consumer = "one";
   spec.claim_after = 1h;
-  { EXPECT_EQ(Member(spec).receive(4).size(), 4U); }
+  { EXPECT_EQ(StreamMember(spec).receive(4).size(), 4U); }
   stream.add({"new"});
-  Member again(spec);
+  StreamMember again(spec);
   auto expected = some(4);
   expected.emplace_back("new");
   const auto all = again.receive(5);
@@ -235,7 +235,7 @@ TEST(RedisStreamsSource, AnEntryHasTheSamePositionEachTimeItComes) {
   auto spec = streams_spec(stream);
   spec.consumer = "one";
   for (int i = 0; i < 2; ++i) {
-    Member member(spec);
+    StreamMember member(spec);
     const auto arrivals = member.receive(1);
     ASSERT_EQ(arrivals.size(), 1U);
     EXPECT_EQ(arrivals[0].position, stream.name() + "-" + id);
@@ -248,10 +248,10 @@ TEST(RedisStreamsSource, AClosedMemberLeavesNoNameAndADeadOneIsForgotten) {
   const RedisStream stream = new_stream();
   stream.add(some(2));
   {
-    Member dies(streams_spec(stream));
+    StreamMember dies(streams_spec(stream));
     EXPECT_EQ(dies.receive(1).size(), 1U);
   }
-  Member next(streams_spec(stream));
+  StreamMember next(streams_spec(stream));
   next.settle(next.receive(2));
   EXPECT_TRUE(next.source().close(60s).has_value());
   EXPECT_TRUE(stream.all_done());
@@ -259,7 +259,7 @@ TEST(RedisStreamsSource, AClosedMemberLeavesNoNameAndADeadOneIsForgotten) {
   EXPECT_EQ(std::ranges::count(left, '\n'), 1) << left;
   stream.run({"XGROUP", "CREATECONSUMER", stream.name(), RedisStream::group(), "somebody"});
   EXPECT_TRUE(test::comes_true([&] {
-    Member looks(streams_spec(stream));
+    StreamMember looks(streams_spec(stream));
     EXPECT_TRUE(looks.receive(1, 50ms).empty());
     EXPECT_TRUE(looks.source().close(60s).has_value());
     return stream.members() == "somebody\n";
@@ -273,9 +273,9 @@ TEST(RedisStreamsSource, APendingEntryThatWasTrimmedIsToldAndNotLost) {
     stream.add(some(3));
     auto spec = streams_spec(stream);
     if (same_name) spec.consumer = "one";
-    { EXPECT_EQ(Member(spec).receive(3).size(), 3U); }
+    { EXPECT_EQ(StreamMember(spec).receive(3).size(), 3U); }
     stream.run({"XTRIM", stream.name(), "MAXLEN", "1"});
-    Member next(spec);
+    StreamMember next(spec);
     const auto all = next.receive(3);
     ASSERT_EQ(all.size(), 3U);
     EXPECT_EQ(all[0].refused, reason::kTrimmed) << all[0].position;
@@ -293,13 +293,13 @@ TEST(RedisStreamsSource, WhatWasTrimmedUnreadIsTold) {
   const RedisStream stream = new_stream();
   stream.add(some(10));
   {
-    Member first(streams_spec(stream));
+    StreamMember first(streams_spec(stream));
     first.settle(first.receive(10));
     EXPECT_TRUE(first.source().close(60s).has_value());
   }
   stream.add(some(10));
   stream.run({"XTRIM", stream.name(), "MAXLEN", "4"});
-  Member next(streams_spec(stream));
+  StreamMember next(streams_spec(stream));
   EXPECT_TRUE(next.says("6 entries of " + stream.name() + " were trimmed"));
   EXPECT_EQ(next.receive(4).size(), 4U);
 }
@@ -311,7 +311,7 @@ TEST(RedisStreamsSource, ALostConnectionVoidsNothing) {
   const RedisStream stream = stream_at(server);
   stream.add(some(20));
   test::TcpProxy proxy(server.port());
-  Member member(streams_spec(stream, fmt::format("redis://127.0.0.1:{}", proxy.port())));
+  StreamMember member(streams_spec(stream, fmt::format("redis://127.0.0.1:{}", proxy.port())));
   const auto arrivals = member.receive(20);
   ASSERT_EQ(arrivals.size(), 20U);
   proxy.cut_all();
@@ -330,7 +330,7 @@ TEST(RedisStreamsSource, AMemberThatIsDeletedUnderUsIsToldOfWhatItHas) {
   stream.add(some(2));
   auto spec = streams_spec(stream);
   spec.consumer = "one";
-  Member member(spec);
+  StreamMember member(spec);
   const auto arrivals = member.receive(2);
   ASSERT_EQ(arrivals.size(), 2U);
   stream.run({"XGROUP", "DELCONSUMER", stream.name(), RedisStream::group(), "one"});
@@ -345,21 +345,21 @@ TEST(RedisStreamsSource, WhatIsNotThereIsNamedAndDeclareMakesIt) {
   const RedisStream stream([&](const auto& words) { return server.run(words); },
                            server.new_database() + ":stream");
   auto spec = streams_spec(stream);
-  EXPECT_EQ(Member(spec).failure_of().code, "R371") << "no stream";
+  EXPECT_EQ(StreamMember(spec).failure_of().code, "R371") << "no stream";
   EXPECT_EQ(redis_streams::look_at_group(spec).error().code, "R371");
   stream.run({"SET", stream.name(), "text"});
-  EXPECT_EQ(Member(spec).failure_of().code, "R372");
+  EXPECT_EQ(StreamMember(spec).failure_of().code, "R372");
   stream.run({"DEL", stream.name()});
   stream.add(some(2));
-  EXPECT_EQ(Member(spec).failure_of().code, "R371") << "no group";
+  EXPECT_EQ(StreamMember(spec).failure_of().code, "R371") << "no group";
   spec.declare = true;
   EXPECT_EQ(waiting_for(spec), 0);
-  Member member(spec);
+  StreamMember member(spec);
   EXPECT_EQ(member.receive(2).size(), 2U);
   stream.run({"XGROUP", "DESTROY", stream.name(), RedisStream::group()});
   EXPECT_EQ(member.failure_of().code, "R371") << "never made again in mid-run";
   spec.from = core::RedisStreamsSpec::From::kLatest;
-  Member late(spec);
+  StreamMember late(spec);
   EXPECT_TRUE(late.receive(1, 300ms).empty());
   stream.add({"after"});
   EXPECT_EQ(payloads_in(late.receive(1)), std::vector<Bytes>{"after"});
@@ -371,7 +371,7 @@ TEST(RedisStreamsSource, HowMuchWaitsIsKnownWithoutReading) {
   auto spec = streams_spec(stream);
   EXPECT_EQ(waiting_for(spec), 7);
   spec.prefetch = 3;
-  Member member(spec);
+  StreamMember member(spec);
   auto arrivals = member.receive(3);
   EXPECT_EQ(waiting_for(spec), 7) << "three of them are pending";
   arrivals.resize(2);
@@ -408,7 +408,8 @@ TEST(RedisStreamsSource, AServerThatDoesNotAnswerKeepsNoCloseWaiting) {
   bool waited_for = false;
   for (int tries = 0; tries < kTries && !waited_for; ++tries) {
     DeafServer before, deaf;
-    Member longer(streams_spec(stream, before.url())), closed(streams_spec(stream, deaf.url()));
+    StreamMember longer(streams_spec(stream, before.url())),
+        closed(streams_spec(stream, deaf.url()));
     EXPECT_TRUE(longer.receive(1, 1ms).empty());
     before.wait_for_somebody();
     EXPECT_TRUE(closed.receive(1, 1ms).empty());
@@ -430,7 +431,7 @@ TEST(RedisStreamsCluster, FollowsItsSlotToAnotherNode) {
       cluster.new_prefix() + "stream");
   stream.make_group();
   stream.add(some(10));
-  Member member(streams_spec(stream, cluster.url()));
+  StreamMember member(streams_spec(stream, cluster.url()));
   const auto before = member.receive(10);
   ASSERT_EQ(before.size(), 10U);
   const int from = cluster.master_of(stream.name());
@@ -466,7 +467,7 @@ TEST(RedisStreamsTls, EntriesComeByTlsAndWithAPassword) {
     return streams_spec(stream, fmt::format("rediss://{}@localhost:{}/0?tls-ca={}", account, port,
                                             files.file("host.pem")));
   };
-  Member member(at("reader:right"));
+  StreamMember member(at("reader:right"));
   const auto arrivals = member.receive(2);
   ASSERT_EQ(arrivals.size(), 2U) << "with no right to run scripts, and none to set a name";
   EXPECT_EQ(arrivals[1].payload.size(), 300'000U);
@@ -474,7 +475,7 @@ TEST(RedisStreamsTls, EntriesComeByTlsAndWithAPassword) {
   EXPECT_TRUE(member.source().close(60s).has_value());
   EXPECT_TRUE(stream.all_done());
   server.run({"ACL", "SETUSER", "reader", "-xreadgroup"});
-  const Error refused = Member(at("reader:right")).failure_of();
+  const Error refused = StreamMember(at("reader:right")).failure_of();
   EXPECT_EQ(refused.code, "R253");
   EXPECT_NE(refused.hint.find("+xreadgroup"), std::string::npos) << refused.hint;
 }
