@@ -264,7 +264,12 @@ Error unknown_word(std::string_view what, std::string_view word,
 
 }  // namespace
 
-std::vector<StarterWord> starter_sources() { return alternatives("consumers[].source"); }
+// A consumer that is claimed has no handler to begin with.
+std::vector<StarterWord> starter_sources() {
+  auto sources = alternatives("consumers[].source");
+  std::erase_if(sources, [](const StarterWord& word) { return word.name == "claims"; });
+  return sources;
+}
 // Without steps, which are calls of the others: docs/steps.md begins with a config of them.
 std::vector<StarterWord> starter_handlers() {
   auto handlers = alternatives("consumers[].handler");

@@ -11,7 +11,7 @@ import navigation as site  # noqa: E402
 
 # A block of these languages says in a comment before it which file it comes from, and is a part of
 # that file: <!-- examples/payments-sql/semel.yaml -->
-CHECKED = {"cpp", "yaml", "sql", "cmake", "console", "json"}
+CHECKED = {"cpp", "yaml", "sql", "cmake", "console", "json", "python"}
 # Pages whose blocks are checked by a test of their own, named here.
 ELSEWHERE = {"docs/config.md": "config", "docs/cli.md": "cli"}
 

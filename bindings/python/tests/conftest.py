@@ -1,4 +1,4 @@
-"""A `semel run` of the test's own, over SQLite, whose consumer "mails" is claimed."""
+"""A `semel run` of the test's own, over SQLite, and a PostgreSQL database: each has a consumer "mails"."""
 
 import os
 import pathlib
@@ -6,7 +6,9 @@ import re
 import signal
 import subprocess
 import time
+import uuid
 
+import psycopg
 import pytest
 
 import semel
@@ -77,3 +79,23 @@ def run(tmp_path):
     one = Run(tmp_path)
     yield one
     one.stop()
+
+
+@pytest.fixture(scope="module")
+def mails_database(tmp_path_factory):
+    """A database with the SQL functions, the consumer and a table for effects."""
+    server_url = os.environ["DATABASE_URL"]
+    name = "python_" + uuid.uuid4().hex[:12]
+    with psycopg.connect(server_url, autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name}")
+        url = server_url.rsplit("/", 1)[0] + "/" + name
+        config = tmp_path_factory.mktemp("sql") / "semel.yaml"
+        config.write_text(f"store: {{ postgres: {{ url: '{url}' }} }}\n"
+                          "consumers: [{ name: payments, source: { queue: {} }, key: json:/id,"
+                          " handler: { exec: [cat] } }]\n")
+        subprocess.run([os.environ["SEMEL"], "store", "init", "--functions", "--consumer", "mails=7d",
+                        "-c", str(config)], check=True, stdout=subprocess.DEVNULL)
+        with psycopg.connect(url) as connection:
+            connection.execute("CREATE TABLE effect (name text NOT NULL)")
+        yield url
+        server.execute(f"DROP DATABASE {name} WITH (FORCE)")

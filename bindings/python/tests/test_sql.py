@@ -1,7 +1,6 @@
 """Claims in a transaction of a real PostgreSQL, by psycopg and by psycopg2."""
 
 import asyncio
-import os
 import signal
 import subprocess
 import sys
@@ -14,26 +13,9 @@ import pytest
 import semel
 import semel.aio
 
-URL = os.environ["DATABASE_URL"]
-
-
-@pytest.fixture(scope="module")
-def database(tmp_path_factory):
-    """A database with the functions, the consumer and a table for effects."""
-    name = "python_" + uuid.uuid4().hex[:12]
-    with psycopg.connect(URL, autocommit=True) as server:
-        server.execute(f"CREATE DATABASE {name}")
-        url = URL.rsplit("/", 1)[0] + "/" + name
-        config = tmp_path_factory.mktemp("sql") / "semel.yaml"
-        config.write_text(f"store: {{ postgres: {{ url: '{url}' }} }}\n"
-                          "consumers: [{ name: payments, source: { queue: {} }, key: json:/id,"
-                          " handler: { exec: [cat] } }]\n")
-        subprocess.run([os.environ["SEMEL"], "store", "init", "--functions", "--consumer", "mails=7d",
-                        "-c", str(config)], check=True, stdout=subprocess.DEVNULL)
-        with psycopg.connect(url) as connection:
-            connection.execute("CREATE TABLE effect (name text NOT NULL)")
-        yield url
-        server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+@pytest.fixture
+def database(mails_database):
+    return mails_database
 
 
 @pytest.fixture(params=[psycopg, psycopg2], ids=["psycopg", "psycopg2"])

@@ -9,6 +9,7 @@ import urllib.request
 import uuid
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import Any, Iterable, Optional, Sequence, Tuple
 from urllib.parse import quote
 
@@ -145,7 +146,7 @@ class HttpClaims:
                 if error.code not in _PASSING:
                     raise said from None
                 why = str(said)
-            except (OSError, ValueError) as error:
+            except (OSError, HTTPException, ValueError) as error:
                 why = str(error)
             if time.monotonic() + wait > last:
                 raise Unavailable(f"{self._claims}{path}: {why}")

@@ -1,0 +1,76 @@
+"""The pieces of docs/python.md."""
+
+import psycopg
+import pytest
+
+import semel
+
+URL, TOKEN = "unused", "unused"
+
+
+@pytest.fixture(autouse=True)
+def a_run_and_a_database(run, mails_database, monkeypatch):
+    claims = run.claims()
+    monkeypatch.setattr(semel, "HttpClaims", lambda url, token, consumer: claims)
+    monkeypatch.setitem(globals(), "URL", mails_database)
+
+
+def test_once():
+    posted = []
+
+    def post_mail(order):
+        posted.append(order["id"])
+        return {"sent": order["id"]}
+
+    mails = semel.HttpClaims("http://127.0.0.1:8585", token=TOKEN, consumer="mails")
+
+    @semel.once(mails, key=lambda order: order["id"], payload=lambda order: order["text"])
+    def send(order):
+        return post_mail(order)
+
+    for _ in range(2):
+        assert send({"id": "o-1", "text": "Dear Ann"}) == {"sent": "o-1"}
+    assert posted == ["o-1"]
+
+
+def test_a_block():
+    posted = []
+
+    def post_mail(order):
+        posted.append(order["id"])
+        return "sent as 77"
+
+    mails = semel.HttpClaims("http://127.0.0.1:8585", token=TOKEN, consumer="mails")
+    order = {"id": "o-1", "text": "Dear Ann"}
+    for _ in range(2):
+        with semel.claim(mails, order["id"], order["text"]) as held:
+            if held.first:
+                held.result = post_mail(order)
+        assert held.result in ("sent as 77", b"sent as 77")
+    assert posted == ["o-1"]
+
+
+def test_a_transaction():
+    order = {"id": "o-1", "text": "Dear Ann"}
+    for _ in range(2):
+        with psycopg.connect(URL) as connection:
+            mails = semel.Transaction(connection, "mails")
+            with semel.claim(mails, order["id"], order["text"]) as held:
+                if held.first:
+                    connection.execute("INSERT INTO effect VALUES (%s)", (order["id"],))
+            connection.commit()
+    with psycopg.connect(URL) as connection:
+        assert connection.execute("SELECT count(*) FROM effect").fetchone() == (1,)
+
+
+outbox = []
+
+
+def test_an_order_is_sent_once(semel_claims, deliver_twice):
+    handle = semel.once(semel_claims, key="order_id")(send_order)
+    deliver_twice(handle, "o-1")
+    assert outbox == ["o-1"]
+
+
+def send_order(order_id):
+    outbox.append(order_id)
