@@ -10,9 +10,10 @@ namespace {
 // Between two tries to make an engine.
 constexpr std::chrono::milliseconds kMakeAgain{1'000};
 
+// A store that is busy, or in doubt, is away as well: only a wrong request is another error.
 bool is_not_waited_for(const Error& error, const config::Config& config) {
-  return error.kind == ErrorKind::kUnavailable &&
-         config.store.on_unavailable == config::StoreConfig::OnUnavailable::kFail;
+  const bool is_away = error.kind != ErrorKind::kRejected && error.kind != ErrorKind::kLimit;
+  return is_away && config.store.on_unavailable == config::StoreConfig::OnUnavailable::kFail;
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ class RunningConsumerTest : public ::testing::Test {
   Result<std::unique_ptr<engine::Engine>> make(const RunningConsumer::Carried& carried) {
     carried_ = carried.suspects_first;
     ++made_;
-    if (is_away_) return failure({ErrorKind::kUnavailable, "R206", "the store is away", {}});
+    if (is_away_) return failure({away_as_, "R206", "the store is away", {}});
     FakeEngine::Script script;
     if (!scripts_.empty()) {
       script = scripts_.front();
@@ -104,6 +104,7 @@ class RunningConsumerTest : public ::testing::Test {
   std::deque<FakeEngine::Script> scripts_;  // of the next engines
   std::atomic<bool> may_begin_{true};
   std::atomic<bool> is_away_{false};
+  std::atomic<ErrorKind> away_as_{ErrorKind::kUnavailable};
   std::atomic<int> made_{0};
   std::atomic<std::size_t> carried_{0};
   std::atomic<bool> mended_{true};
@@ -117,8 +118,12 @@ TEST_F(RunningConsumerTest, WhereTheStoreIsNotWaitedForItEndsWithTheOutage) {
   on_unavailable_ = OnUnavailable::kFail;
   begin();
   ASSERT_TRUE(comes_to(Phase::kRunning));
+  away_as_ = ErrorKind::kRejected;
   is_away_ = true;
   ASSERT_TRUE(consumer_->restart(config()));
+  ASSERT_TRUE(test::comes_true([&] { return made_ >= 2; }));
+  EXPECT_TRUE(comes_to(Phase::kStarting)) << "a wrong request may be mended by another config";
+  away_as_ = ErrorKind::kBlocked;
   ASSERT_TRUE(test::comes_true([&] { return over_.load(); }));
   EXPECT_EQ(consumer_->phase(), Phase::kOver);
   EXPECT_EQ(consumer_->end().ended, Ended::kUnavailable);

@@ -179,12 +179,17 @@ TEST_F(ReloadTest, WhileTheStoreIsAwayItWaits) {
   AdminRun run(scene_, kReloadable);
   ASSERT_TRUE(comes_to_state(run, "payments", "running"));
   auto lock = std::make_unique<WriteLock>(scene_.database());
-  EXPECT_GE(run.post("/api/v1/reload", "{}", kChiefToken).status, 400) << "no entry, no act";
+  const auto refused = run.post("/api/v1/reload", "{}", kChiefToken);
+  EXPECT_EQ(json_at(refused.body, "/code"), "R206") << "no entry, no act: " << refused.body;
+  EXPECT_EQ(json_at(get(run, "/api/v1/reload").body, "/taken"), "0");
   rewrite("timeout: 20s", "timeout: 30s");
   run.program().signal(SIGHUP);
   // The file can be read, and so the config be checked.
   ASSERT_TRUE(tells(run.program(), "the config is taken up: payments changed"));
   ASSERT_TRUE(run.is_ready(503));
+  const std::string away = get(run, "/readyz").body;
+  EXPECT_EQ(json_at(away, "/consumers/0/outages/0/component"), "start") << away;
+  EXPECT_EQ(json_at(away, "/consumers/1/outages/0/component"), "(absent)") << away;
   lock.reset();
   ASSERT_TRUE(in_effect(run, 1));
   EXPECT_TRUE(run.is_ready(200));
