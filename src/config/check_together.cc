@@ -64,7 +64,7 @@ void check_queues(const View& source, QueueReaders& queues, Report& report) {
       "give each consumer a queue of its own, bound to the same exchange", report);
 }
 
-// Who listens where, the run's own listener too.
+// Each address and who listens there, the run's own listener too.
 using Listeners = std::map<std::string, std::string>;
 
 void check_listener(const View& of, Listeners& listeners, Report& report) {

@@ -1,4 +1,4 @@
-// What a config's HTTP source becomes, and what it refuses and warns of.
+// A config's HTTP source: its spec, its errors and its warnings.
 #include "config/http_source_build.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What an HTTP source is told by its config, and the rules that its parts must keep. Pure.
+// HttpSourceSpec: the part of a config that an HTTP source reads, and the rules of its parts. Pure.
 #pragma once
 
 #include <chrono>

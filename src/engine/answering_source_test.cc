@@ -8,7 +8,7 @@
 namespace semel::engine {
 namespace {
 
-// What it was told of each tag, in order: "done ack".
+// Notes all that it is told of each tag, in order.
 class AnsweringSource final : public Source {
  public:
   using Told = std::map<std::uint64_t, std::vector<std::string>>;

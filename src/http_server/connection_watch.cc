@@ -70,7 +70,7 @@ std::size_t ConnectionWatch::connections() const {
 
 void ConnectionWatch::wait_answered(std::chrono::milliseconds deadline) {
   const system::MutexLock lock(mutex_);
-  // Those that are left then are cut off with the server.
+  // The server's end cuts off those that are left then.
   (void)changed_.wait_for(mutex_, deadline,
                           [this]() SEMEL_REQUIRES(mutex_) { return answering_ == 0; });
 }

@@ -15,7 +15,7 @@ class Writer;
 
 namespace semel::http {
 
-// What a status is called: "Not Found".
+// The name of a status: "Not Found".
 std::string_view title_of(int status) noexcept;
 
 // The status that belongs to an error of the store.

@@ -74,7 +74,7 @@ HttpResponse given_up(const Outcome& outcome) {
               "it is kept as a dead letter: to send it again changes nothing");
 }
 
-// What the store keeps is tried again from there; what it does not keep, its sender has.
+// A message that the store keeps is tried again from there; any other is its sender's.
 HttpResponse again_later(const Outcome& outcome) {
   if (outcome.settle == Outcome::Settle::kAck || outcome.settle == Outcome::Settle::kAcked) {
     return accepted();

@@ -1,4 +1,4 @@
-// What a request is answered, by how its delivery ended.
+// The answers of requests, by how their deliveries ended.
 #pragma once
 
 #include <chrono>

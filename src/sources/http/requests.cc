@@ -17,7 +17,7 @@ namespace {
 using http::HttpRequest;
 using http::HttpResponse;
 
-// Of these a second one would give the request another end, or another reader.
+// A second one of these would give the request another end, or another reader.
 constexpr std::string_view kFraming[] = {"content-length", "transfer-encoding", "host",
                                          "content-type", "content-encoding"};
 constexpr std::string_view kNotKept[] = {"authorization",

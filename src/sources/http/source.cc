@@ -174,7 +174,7 @@ Result<void> HttpSource::settle(std::span<const Settlement> settlements) {
         answers.emplace_back(std::move(request->responder),
                              std::move(request->answer).value_or(std::move(unsaid)));
       }
-      // Whoever sent it brings it again: here it has come to its end.
+      // Its sender brings it again: here it has come to its end.
       ledger_.settle(settlement.tag.value, Settlement::Kind::kAck);
     }
   }
@@ -196,7 +196,7 @@ void HttpSource::look_at_deadlines() noexcept {
     const TimePoint now = environment_.clock->now();
     const system::MutexLock lock(mutex_);
     for (; overdue_to_ < last_; ++overdue_to_) {
-      // Those that have passed are settled.
+      // The ones that have passed are settled.
       if (overdue_to_ < ledger_.passed()) continue;
       Request* const request = ledger_.open_value(overdue_to_);
       if (request == nullptr) continue;
