@@ -11,6 +11,7 @@ import uuid
 import psycopg
 import pytest
 
+import scripted
 import semel
 
 TOKEN = "the secret of workers"
@@ -21,7 +22,7 @@ admin:
   listen: 127.0.0.1:{port}
   auth: {{ tokens: [{{ name: worker, secret: {token}, claims: [mails] }}] }}
 consumers:
-  - {{ name: mails, source: {{ claims: {{}} }} }}
+  - {{ name: mails, source: {{ claims: {{}} }}, limits: {{ result: 8KiB }} }}
 """
 PATIENCE = 60
 
@@ -99,3 +100,10 @@ def mails_database(tmp_path_factory):
             connection.execute("CREATE TABLE effect (name text NOT NULL)")
         yield url
         server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def server():
+    one = scripted.Server()
+    yield one
+    one.stop()

@@ -1,11 +1,14 @@
 """The same for asyncio."""
 
 import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import semel
 import semel.aio
+from scripted import new, told
 
 
 def test_a_key_is_claimed_and_done_once(run):
@@ -48,7 +51,7 @@ def test_once_runs_each_key_once_among_many_tasks(run):
 
 def test_slow_work_keeps_its_key(run):
     async def scenario():
-        slow = run.aio_claims(lease=0.6)
+        slow = run.aio_claims(lease=1.5)
         renew, renewed, times = slow.renew_claim, asyncio.Event(), []
 
         async def counted(held, lease):
@@ -62,5 +65,48 @@ def test_slow_work_keeps_its_key(run):
             await asyncio.wait_for(renewed.wait(), 60)
             assert (await run.aio_claims().claim("a")).outcome is semel.Outcome.BUSY
         assert (await run.aio_claims().claim("a")).outcome is semel.Outcome.DUPLICATE
+
+    asyncio.run(scenario())
+
+
+async def renewals(server, times):
+    """Without a thread: there may be none."""
+    while len(server.asked["renew"]) < times:
+        await asyncio.sleep(0.01)
+
+
+def test_work_on_the_threads_of_the_loop_delays_no_renewal(server):
+    server.scripts["claims"] = [told(new(lease_ms=1500))]
+    end = threading.Event()
+
+    async def scenario():
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        work = [asyncio.create_task(asyncio.to_thread(end.wait, 60)) for _ in range(3)]
+        async with semel.aio.claim(server.claims(semel.aio.HttpClaims), "a") as held:
+            await asyncio.wait_for(renewals(server, 3), 60)
+        assert held.ended
+        end.set()
+        await asyncio.gather(*work)
+
+    try:
+        asyncio.run(scenario())
+    finally:
+        end.set()
+
+
+def test_claims_that_wait_for_a_run_delay_no_renewal(server):
+    first, away = told(new(lease_ms=1500)), told({}, 503)
+    server.scripts["claims"] = [first, away]
+
+    async def scenario():
+        claims = server.claims(semel.aio.HttpClaims)
+        async with semel.aio.claim(claims, "a") as held:
+            others = [asyncio.create_task(claims.claim("a")) for _ in range(100)]
+            try:
+                await asyncio.wait_for(renewals(server, 3), 60)
+            finally:
+                server.scripts["claims"] = [first]
+            await asyncio.gather(*others)
+        assert held.ended
 
     asyncio.run(scenario())

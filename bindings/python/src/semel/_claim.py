@@ -6,9 +6,11 @@ import hashlib
 from enum import Enum
 from typing import Optional, Protocol, Union
 
-from ._errors import Busy, Conflict, Dead, Invalid, LeaseLost, NotDone, Parked
+from ._errors import Busy, Conflict, Dead, Invalid, LeaseLost, NotDone, Parked, Refused
 
 Payload = Union[bytes, bytearray, memoryview, str]
+#: The errors of a result that is too large, or is neither text nor bytes.
+UNKEPT = (Refused, TypeError, ValueError)
 
 
 class Outcome(str, Enum):
@@ -25,7 +27,12 @@ class Outcome(str, Enum):
 
 
 def as_bytes(content: Payload) -> bytes:
-    return content.encode() if isinstance(content, str) else bytes(content)
+    if isinstance(content, str):
+        return content.encode()
+    # bytes() of another object may be anything: of a number, so many zeros.
+    if not isinstance(content, (bytes, bytearray, memoryview)):
+        raise TypeError(f"a payload and a result are text or bytes, not {type(content).__name__}")
+    return bytes(content)
 
 
 def fingerprint_of(payload: Payload) -> bytes:
@@ -45,8 +52,8 @@ class Ending(Protocol):
 class Claim:
     """The answer for one key; where ``first`` is true, also the right to do its work.
 
-    In a ``with`` block it is ended at the block's end: done with ``result``, or, where the block raises,
-    given back to be tried again.
+    ``with semel.claim(…)`` ends it: done with ``result``, or, where the block raises an Exception, given
+    back to be tried again.
     """
 
     def __init__(self, ending: Optional[Ending], key: str, outcome: Outcome, *,
@@ -71,6 +78,10 @@ class Claim:
         #: How long the claim is good without renewal, in seconds.
         self.lease = lease
         self.ended = False
+        #: Somebody else has the key, or may have it: its lease ended under the block. Stop the work.
+        self.lost = False
+        #: Its end is on its way: a renewal that finds no lease then has lost none.
+        self._being_ended = False
 
     def __repr__(self) -> str:
         return f"<Claim {self.key!r} {self.outcome.value}{' ended' if self.ended else ''}>"
@@ -101,8 +112,18 @@ class Claim:
         raise kind(self.key, f"{why} ({self.reason})" if self.reason else why, self.retry_after)
 
     def done(self, result: Optional[Payload] = None) -> None:
-        """The effect exists. Duplicates are answered with the result."""
-        self._end("done", result=result)
+        """The effect exists. Duplicates are answered with the result.
+
+        A result that cannot be kept raises, and the claim is done without it: its effect must not be made
+        again for its answer.
+        """
+        try:
+            self._end("done", result=result)
+        except UNKEPT:
+            if result is None or self.ended or not self._ends_alone:
+                raise
+            self._end("done")
+            raise
 
     def retry(self, after: Optional[float] = None, error: str = "") -> None:
         """It failed, and is tried again: due after so many seconds."""
@@ -120,6 +141,11 @@ class Claim:
         """Moves the end of its lease to that many seconds from now. Raises LeaseLost."""
         self._held().renew_claim(self, lease)
 
+    @property
+    def _ends_alone(self) -> bool:
+        """False in a transaction: the caller's COMMIT or ROLLBACK ends it."""
+        return self.lease is not None
+
     def _held(self) -> Ending:
         if not self.first or self.ended or self._ending is None:
             raise RuntimeError(f"{self!r} is not held")
@@ -129,9 +155,12 @@ class Claim:
              error: str = "") -> None:
         ending = self._held()
         kept = None if result is None else as_bytes(result)
+        self._being_ended = True
         try:
             ending.end_claim(self, how, kept, after, error)
         except LeaseLost:
             self.ended = True  # by somebody else
             raise
+        finally:
+            self._being_ended = False
         self.ended = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import time
 import urllib.error
@@ -13,15 +14,18 @@ from http.client import HTTPException
 from typing import Any, Iterable, Optional, Sequence, Tuple
 from urllib.parse import quote
 
-from ._claim import Claim, Outcome, Payload, fingerprint_of
+from ._claim import Claim, Outcome, Payload, as_bytes, fingerprint_of
 from ._errors import LeaseLost, Refused, Unavailable
 
 Item = Tuple[str, Optional[Payload]]
 
 _FIRST_WAIT = 0.02
 _LONGEST_WAIT = 1.0
+_SHORTEST_TIMEOUT = 1.0
 # Nothing is known of such a call, or it was not begun: it is asked again.
 _PASSING = (429, 500, 502, 503, 504)
+# A run that is killed in the middle of its answer, a proxy, a connection that breaks.
+_FAULTS = (OSError, ValueError, http.client.HTTPException)
 
 
 @dataclass
@@ -30,7 +34,7 @@ class End:
 
     claim: Claim
     how: str = "done"
-    result: Optional[bytes] = None
+    result: Optional[Payload] = None
     after: Optional[float] = None
     error: str = ""
 
@@ -39,12 +43,33 @@ def _milliseconds(seconds: float) -> str:
     return f"{max(0, round(seconds * 1000))}ms"
 
 
-def _error_of(status: int, body: bytes) -> Refused:
+def _error_of(error: urllib.error.HTTPError) -> Refused:
+    try:
+        body = error.read()
+    except _FAULTS:
+        body = b""
     try:
         told = json.loads(body)
-        return Refused(told.get("detail", f"HTTP {status}"), told.get("code"), told.get("fix"))
     except ValueError:
-        return Refused(f"HTTP {status}: {body[:200].decode(errors='replace').strip()}")
+        told = None
+    if isinstance(told, dict):
+        return Refused(told.get("detail", f"HTTP {error.code}"), told.get("code"), told.get("fix"))
+    return Refused(f"HTTP {error.code}: {body[:200].decode(errors='replace').strip()}")
+
+
+def _answers_of(body: bytes, asked: int) -> list[dict[str, Any]]:
+    """Raises a ValueError where it is no answer of a run to so many items: a proxy's, perhaps."""
+    told = json.loads(body)
+    answers = told.get("claims") if isinstance(told, dict) else None
+    if not isinstance(answers, list) or len(answers) != asked or not all(
+            isinstance(one, dict) and "outcome" in one for one in answers):
+        raise ValueError(f"no answer of a run: {body[:200].decode(errors='replace').strip()}")
+    return answers
+
+
+def _text(said: str) -> str:
+    """Without the halves of characters that a wrongly decoded error has: the run refuses them."""
+    return said[:1000].encode(errors="replace").decode()
 
 
 class HttpClaims:
@@ -83,27 +108,37 @@ class HttpClaims:
         return [self._claim_of(answer) for answer in self._post("", body)]
 
     def finish_many(self, ends: Iterable[End]) -> list[bool]:
-        """Ends several claims in one request; False where a lease was lost, and nothing was changed."""
+        """Ends several claims in one request; False where a lease was lost, and nothing was changed.
+
+        Where a result cannot be kept its claim is done without it, and after all others Refused is raised.
+        """
         said = list(ends)
+        answers = self._finish(said)
+        unkept = [end for end, answer in zip(said, answers)
+                  if answer["outcome"] == "invalid" and end.how == "done" and end.result is not None]
+        if unkept:
+            self.finish_many([End(end.claim) for end in unkept])
+        for end, answer in zip(said, answers):
+            if answer["outcome"] == "invalid":
+                raise Refused(f"{end.claim.key!r}: {answer['reason']}")
+        return [answer["outcome"] != "lease_lost" for answer in answers]
+
+    def _finish(self, said: list[End]) -> list[dict[str, Any]]:
         items = []
         for end in said:
             end.claim._held()
             item = {"key": end.claim.key, "nonce": end.claim.nonce, "as": end.how}
             if end.result is not None:
-                item["result_base64"] = b64encode(end.result).decode()
+                item["result_base64"] = b64encode(as_bytes(end.result)).decode()
             if end.after is not None:
                 item["after"] = _milliseconds(end.after)
             if end.error:
-                item["error"] = end.error[:1000]
+                item["error"] = _text(end.error)
             items.append(item)
         answers = self._post("/finish", {"claims": items})
-        taken = []
         for end, answer in zip(said, answers):
-            if answer["outcome"] == "invalid":
-                raise Refused(f"{end.claim.key!r}: {answer['reason']}")
-            end.claim.ended = True
-            taken.append(answer["outcome"] != "lease_lost")
-        return taken
+            end.claim.ended = answer["outcome"] != "invalid"
+        return answers
 
     def end_claim(self, claim: Claim, how: str, result: Optional[bytes], after: Optional[float],
                   error: str) -> None:
@@ -115,7 +150,9 @@ class HttpClaims:
         seconds = lease if lease is not None else self.lease
         if seconds is not None:
             body["lease"] = _milliseconds(seconds)
-        if self._post("/renew", body)[0]["outcome"] != "renewed":
+        # A caller that waits longer for one answer misses the end of the lease.
+        third = (seconds or claim.lease or self._patience) / 3
+        if self._post("/renew", body, third)[0]["outcome"] != "renewed":
             raise LeaseLost(f"{claim.key!r}: its lease was lost: somebody else decides")
 
     def _claim_of(self, answer: dict[str, Any]) -> Claim:
@@ -131,23 +168,27 @@ class HttpClaims:
                      taken_over=answer.get("taken_over", False),
                      lease=None if lease is None else lease / 1000)
 
-    def _post(self, path: str, body: dict[str, Any]) -> list[dict[str, Any]]:
+    def _post(self, path: str, body: dict[str, Any],
+              at_most: Optional[float] = None) -> list[dict[str, Any]]:
+        patience, timeout = self._patience, self._timeout
+        if at_most is not None:
+            patience, timeout = min(patience, at_most), min(timeout, max(at_most, _SHORTEST_TIMEOUT))
         request = urllib.request.Request(
             self._claims + path, data=json.dumps(body).encode(), method="POST",
             headers={"Authorization": "Bearer " + self._token, "Content-Type": "application/json"})
-        last = time.monotonic() + self._patience
+        last = time.monotonic() + patience
         wait = _FIRST_WAIT
         while True:
             try:
-                with urllib.request.urlopen(request, timeout=self._timeout) as answer:
-                    return json.load(answer)["claims"]
+                with urllib.request.urlopen(request, timeout=timeout) as answer:
+                    return _answers_of(answer.read(), len(body["claims"]))
             except urllib.error.HTTPError as error:
-                said = _error_of(error.code, error.read())
+                said = _error_of(error)
                 if error.code not in _PASSING:
                     raise said from None
                 why = str(said)
-            except (OSError, HTTPException, ValueError) as error:
-                why = str(error)
+            except _FAULTS as error:
+                why = str(error) or type(error).__name__
             if time.monotonic() + wait > last:
                 raise Unavailable(f"{self._claims}{path}: {why}")
             time.sleep(wait)

@@ -10,14 +10,16 @@ import time
 from types import TracebackType
 from typing import Any, Callable, Optional, Protocol, TypeVar, Union
 
-from ._claim import Claim, Outcome, Payload
-from ._errors import LeaseLost, Unavailable
+from ._claim import Claim, Outcome, Payload, as_bytes
+from ._errors import LeaseLost
 
 Work = TypeVar("Work", bound=Callable[..., Any])
 #: A function of the arguments, or the name of one of them.
 Part = Union[str, Callable[..., Any]]
 
 _LONGEST_WAIT = 1.0
+#: For how many seconds the lease of a block is renewed, unless it says otherwise.
+LONGEST_WORK = 3600.0
 
 
 class Claims(Protocol):
@@ -26,23 +28,63 @@ class Claims(Protocol):
     def claim(self, key: str, payload: Optional[Payload] = None) -> Claim: ...
 
 
+class Schedule:
+    """When a claim is renewed, and when its lease is over by the clock of this process."""
+
+    def __init__(self, lease: float, timeout: Optional[float]) -> None:
+        now = time.monotonic()
+        self._lease = lease
+        self._end = None if timeout is None else now + timeout
+        self._good_until = now + lease
+
+    def pause(self) -> float:
+        left = self._good_until - time.monotonic()
+        return min(self._lease / 3, left) if left > 0 else self._lease / 3
+
+    def goes_on(self) -> bool:
+        return self._end is None or time.monotonic() < self._end
+
+    def renewed(self, asked: float) -> None:
+        """``asked``: the lease counts from somewhere between the question and its answer."""
+        self._good_until = asked + self._lease
+
+    def over(self) -> bool:
+        return time.monotonic() >= self._good_until
+
+
 class _Renewal(threading.Thread):
     """Renews a claim at a third of its lease, until it is told to stop or the lease is lost."""
 
-    def __init__(self, held: Claim, lease: float) -> None:
+    def __init__(self, held: Claim, lease: float, timeout: Optional[float]) -> None:
         super().__init__(name=f"semel renews {held.key[:40]}", daemon=True)
         self._held = held
         self._lease = lease
+        self._schedule = Schedule(lease, timeout)
         self._stopped = threading.Event()
 
     def run(self) -> None:
-        while not self._stopped.wait(self._lease / 3):
-            try:
-                self._held.renew(self._lease)
-            except Unavailable:
-                continue
-            except (LeaseLost, RuntimeError):
+        while not self._stopped.wait(self._schedule.pause()):
+            goes_on = self._schedule.goes_on()
+            if goes_on and not self._renews():
                 return
+            self._held.lost = self._schedule.over()
+            if self._held.lost and not goes_on:
+                return
+
+    def _renews(self) -> bool:
+        asked = time.monotonic()
+        try:
+            self._held.renew(self._lease)
+            self._schedule.renewed(asked)
+        except LeaseLost:
+            if not self._held._being_ended:
+                self._held.lost = not self._held.ended
+                return False
+        except RuntimeError:  # the block has ended it
+            return False
+        except Exception:  # no other fault may end the renewal while the work lasts
+            pass
+        return True
 
     def stop(self) -> None:
         self._stopped.set()
@@ -51,19 +93,25 @@ class _Renewal(threading.Thread):
 class claim:
     """``with semel.claim(claims, key, payload) as held``: does the work where ``held.first``.
 
-    At the end of the block the claim is done, with ``held.result``; where the block raises it is given
-    back, and the exception passes. In a Transaction both are the business of the caller's COMMIT or
-    ROLLBACK. A lease is renewed meanwhile, unless ``renew`` is false. ``wait``: for how many seconds a
-    key that somebody else has is asked for again.
+    At the end of the block the claim is done, with ``held.result``; where the block raises an Exception it
+    is given back, and the exception passes. An interrupt, an exit or a cancellation does not say whether
+    the effect exists: the claim is left to the end of its lease. In a Transaction all of it is the business
+    of the caller's COMMIT or ROLLBACK.
+
+    A lease is renewed meanwhile, unless ``renew`` is false, for ``timeout`` seconds: a block that hangs
+    loses its key. None: without end. ``held.lost`` says that the lease ended under the block. ``wait``: for
+    how many seconds a key that somebody else has is asked for again.
     """
 
     def __init__(self, claims: Claims, key: str, payload: Optional[Payload] = None, *,
-                 wait: float = 0.0, renew: bool = True) -> None:
+                 wait: float = 0.0, renew: bool = True,
+                 timeout: Optional[float] = LONGEST_WORK) -> None:
         self._claims = claims
         self._key = key
         self._payload = payload
         self._wait = wait
         self._renew = renew
+        self._timeout = timeout
         self._held: Optional[Claim] = None
         self._renewal: Optional[_Renewal] = None
 
@@ -77,7 +125,7 @@ class claim:
             time.sleep(min(held.retry_after or _LONGEST_WAIT, _LONGEST_WAIT, left))
         self._held = held
         if held.first and held.lease and self._renew:
-            self._renewal = _Renewal(held, held.lease)
+            self._renewal = _Renewal(held, held.lease, self._timeout)
             self._renewal.start()
         return held
 
@@ -90,10 +138,10 @@ class claim:
             return
         if error is None:
             held.done(held.result)
-        elif held.lease is not None:
+        elif held.lease is not None and isinstance(error, Exception) and not held.lost:
             try:
                 held.retry(error=f"{type(error).__name__}: {error}")
-            except (LeaseLost, Unavailable):
+            except Exception:
                 pass  # the lease ends by itself, and the block's own error matters more
 
 
@@ -113,33 +161,61 @@ def as_result(value: Any) -> Optional[str]:
 
 
 def from_result(kept: Optional[Payload]) -> Any:
-    return None if not kept else json.loads(kept)
+    return None if not kept else json.loads(as_bytes(kept))
+
+
+def is_coroutine_function(work: Any) -> bool:
+    """True also for an object whose call is one."""
+    return inspect.iscoroutinefunction(work) or inspect.iscoroutinefunction(
+        getattr(type(work), "__call__", None))
+
+
+def refuse_generator_function(work: Any) -> None:
+    for one in (work, getattr(type(work), "__call__", None)):
+        if inspect.isgeneratorfunction(one) or inspect.isasyncgenfunction(one):
+            raise TypeError(f"{work!r} is a generator function: its call does no work, so that no call of it "
+                            "can be recorded as done")
+
+
+def refuse_unfinished(value: Any) -> None:
+    """Raises where the work has yet to be run: nothing may be recorded as done."""
+    if not (inspect.isawaitable(value) or inspect.isgenerator(value) or inspect.isasyncgen(value)):
+        return
+    if inspect.iscoroutine(value):
+        value.close()
+    raise TypeError(f"the work returned {value!r} and has not been done: await it under semel.aio.once")
 
 
 def once(claims: Union[Claims, Callable[..., Claims]], *, key: Part, payload: Optional[Part] = None,
-         wait: float = 0.0) -> Callable[[Work], Work]:
+         wait: float = 0.0, timeout: Optional[float] = LONGEST_WORK) -> Callable[[Work], Work]:
     """Does the decorated work once for each key, and answers a duplicate with what it returned.
 
     ``key`` and ``payload`` are functions of the call's arguments, or the name of one. ``claims`` may be
     a function of them too, as where a connection is an argument. What the work returns is kept as JSON.
+    ``wait`` and ``timeout``: as of ``semel.claim``.
     Raises a NotDone (Busy, Conflict, Dead, Parked, Invalid) where the work is not this caller's to do.
+    Refuses a coroutine or generator function by a TypeError: its call alone makes no effect.
     """
 
     def decorate(work: Work) -> Work:
+        refuse_generator_function(work)
+        if is_coroutine_function(work):
+            raise TypeError(f"{work!r} is a coroutine function: decorate it with semel.aio.once")
         signature = inspect.signature(work)
 
         @functools.wraps(work)
         def run(*args: Any, **kwargs: Any) -> Any:
             source = claims if hasattr(claims, "claim") else claims(*args, **kwargs)  # type: ignore
             with claim(source, part_of(key, signature, args, kwargs),
-                       part_of(payload, signature, args, kwargs), wait=wait) as held:
+                       part_of(payload, signature, args, kwargs), wait=wait, timeout=timeout) as held:
                 held.raise_for_outcome()
                 if not held.first:
                     return from_result(held.result)
                 value = work(*args, **kwargs)
+                refuse_unfinished(value)
                 try:
                     held.result = as_result(value)
-                except (TypeError, ValueError):
+                except Exception:  # as json raises, also for what is too deep
                     # The effect exists: it is recorded, and must not be made again for its answer.
                     held.done()
                     raise

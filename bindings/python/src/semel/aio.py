@@ -5,19 +5,34 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import time
+from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Awaitable, Callable, Iterable, Optional, Protocol, Sequence, TypeVar, Union
 
 from . import _http, _sql
 from ._claim import Claim as _Claim
-from ._claim import Outcome, Payload, as_bytes
-from ._errors import LeaseLost, Unavailable
+from ._claim import UNKEPT, Outcome, Payload, as_bytes
+from ._errors import LeaseLost
 from ._http import End, Item
-from ._once import Part, as_result, from_result, part_of
+from ._once import (
+    LONGEST_WORK,
+    Part,
+    Schedule,
+    as_result,
+    from_result,
+    is_coroutine_function,
+    part_of,
+    refuse_generator_function,
+    refuse_unfinished,
+)
 
+Answer = TypeVar("Answer")
 Work = TypeVar("Work", bound=Callable[..., Awaitable[Any]])
 
 _LONGEST_WAIT = 1.0
+_CALLERS = 16
+_RENEWERS = 8
 
 
 class AsyncEnding(Protocol):
@@ -40,7 +55,13 @@ class Claim(_Claim):
         return made
 
     async def done(self, result: Optional[Payload] = None) -> None:  # type: ignore[override]
-        await self._end_async("done", result=result)
+        try:
+            await self._end_async("done", result=result)
+        except UNKEPT:
+            if result is None or self.ended or not self._ends_alone:
+                raise
+            await self._end_async("done")
+            raise
 
     async def retry(self, after: Optional[float] = None,  # type: ignore[override]
                     error: str = "") -> None:
@@ -60,11 +81,14 @@ class Claim(_Claim):
                          after: Optional[float] = None, error: str = "") -> None:
         self._held()
         kept = None if result is None else as_bytes(result)
+        self._being_ended = True
         try:
             await self._async_ending.end_claim(self, how, kept, after, error)
         except LeaseLost:
             self.ended = True  # by somebody else
             raise
+        finally:
+            self._being_ended = False
         self.ended = True
 
 
@@ -72,30 +96,39 @@ class Claims(Protocol):
     async def claim(self, key: str, payload: Optional[Payload] = None) -> Claim: ...
 
 
+async def _on(pool: ThreadPoolExecutor, call: Callable[..., Answer], *args: Any) -> Answer:
+    return await asyncio.get_running_loop().run_in_executor(pool, functools.partial(call, *args))
+
+
 class HttpClaims:
-    """As semel.HttpClaims; each request is made on a thread of the loop's."""
+    """As semel.HttpClaims; each request is made on a thread of its own ones, and renewals on others.
+
+    Work on the loop's threads, and claims that wait for a run which is away, let no lease end.
+    """
 
     def __init__(self, url: str, *, token: str, consumer: str, lease: Optional[float] = None,
                  patience: float = 30.0, timeout: float = 15.0) -> None:
         self._claims = _http.HttpClaims(url, token=token, consumer=consumer, lease=lease,
                                         patience=patience, timeout=timeout)
+        self._callers = ThreadPoolExecutor(_CALLERS, f"semel claims {consumer}")
+        self._renewers = ThreadPoolExecutor(_RENEWERS, f"semel renews {consumer}")
 
     async def claim(self, key: str, payload: Optional[Payload] = None) -> Claim:
         return (await self.claim_many([(key, payload)]))[0]
 
     async def claim_many(self, items: Sequence[Item]) -> list[Claim]:
-        answered = await asyncio.to_thread(self._claims.claim_many, items)
+        answered = await _on(self._callers, self._claims.claim_many, items)
         return [Claim.of(one, self) for one in answered]
 
     async def finish_many(self, ends: Iterable[End]) -> list[bool]:
-        return await asyncio.to_thread(self._claims.finish_many, list(ends))
+        return await _on(self._callers, self._claims.finish_many, list(ends))
 
     async def end_claim(self, claim: _Claim, how: str, result: Optional[bytes],
                         after: Optional[float], error: str) -> None:
-        await asyncio.to_thread(self._claims.end_claim, claim, how, result, after, error)
+        await _on(self._callers, self._claims.end_claim, claim, how, result, after, error)
 
     async def renew_claim(self, claim: _Claim, lease: Optional[float]) -> None:
-        await asyncio.to_thread(self._claims.renew_claim, claim, lease)
+        await _on(self._renewers, self._claims.renew_claim, claim, lease)
 
 
 class Transaction:
@@ -140,17 +173,24 @@ class Transaction:
 
 
 class claim:
-    """``async with semel.aio.claim(claims, key, payload) as held``: as semel.claim."""
+    """``async with semel.aio.claim(claims, key, payload) as held``: as semel.claim.
+
+    Where the lease ends under the block its task is cancelled, and the block raises LeaseLost.
+    """
 
     def __init__(self, claims: Claims, key: str, payload: Optional[Payload] = None, *,
-                 wait: float = 0.0, renew: bool = True) -> None:
+                 wait: float = 0.0, renew: bool = True,
+                 timeout: Optional[float] = LONGEST_WORK) -> None:
         self._claims = claims
         self._key = key
         self._payload = payload
         self._wait = wait
         self._renew = renew
+        self._timeout = timeout
         self._held: Optional[Claim] = None
         self._renewal: Optional["asyncio.Task[None]"] = None
+        self._task: Optional["asyncio.Task[Any]"] = None
+        self._cancellations = 0  # of the task, before the block
 
     async def __aenter__(self) -> Claim:
         loop = asyncio.get_running_loop()
@@ -163,6 +203,8 @@ class claim:
             await asyncio.sleep(min(held.retry_after or _LONGEST_WAIT, _LONGEST_WAIT, left))
         self._held = held
         if held.first and held.lease and self._renew:
+            self._task = asyncio.current_task()
+            self._cancellations = getattr(self._task, "cancelling", int)()
             self._renewal = asyncio.create_task(self._renews(held, held.lease))
         return held
 
@@ -171,47 +213,74 @@ class claim:
         if self._renewal is not None:
             self._renewal.cancel()
         held = self._held
+        if held is not None and held.lost and self._is_own_cancellation(error):
+            raise LeaseLost(f"{held.key!r}: its lease ended under the block, which was cancelled") from error
         if held is None or not held.first or held.ended:
             return
         if error is None:
             await held.done(held.result)
-        elif held.lease is not None:
+        elif held.lease is not None and isinstance(error, Exception) and not held.lost:
             try:
                 await held.retry(error=f"{type(error).__name__}: {error}")
-            except (LeaseLost, Unavailable):
+            except Exception:
                 pass  # the lease ends by itself, and the block's own error matters more
 
-    @staticmethod
-    async def _renews(held: Claim, lease: float) -> None:
+    def _is_own_cancellation(self, error: Optional[BaseException]) -> bool:
+        """Takes back the cancellation by the renewal; True where it has ended the block, and no other one."""
+        # Before Python 3.11 a task does not count them.
+        uncancel = getattr(self._task, "uncancel", None)
+        others = uncancel() - self._cancellations if uncancel is not None else 0
+        return isinstance(error, asyncio.CancelledError) and others <= 0
+
+    async def _renews(self, held: Claim, lease: float) -> None:
+        schedule = Schedule(lease, self._timeout)
         while True:
-            await asyncio.sleep(lease / 3)
+            await asyncio.sleep(schedule.pause())
+            asked = time.monotonic()
+            lost = False
             try:
-                await held.renew(lease)
-            except Unavailable:
-                continue
-            except (LeaseLost, RuntimeError):
+                if schedule.goes_on():
+                    await held.renew(lease)
+                    schedule.renewed(asked)
+            except LeaseLost:
+                lost = True
+            except RuntimeError:  # the block has ended it
                 return
+            except Exception:  # no other fault may end the renewal while the work lasts
+                pass
+            if held.ended:
+                return
+            if (lost or schedule.over()) and not held._being_ended:
+                break
+        held.lost = True
+        if self._task is not None:
+            self._task.cancel()
 
 
 def once(claims: Union[Claims, Callable[..., Claims]], *, key: Part, payload: Optional[Part] = None,
-         wait: float = 0.0) -> Callable[[Work], Work]:
-    """As semel.once, around a coroutine function."""
+         wait: float = 0.0, timeout: Optional[float] = LONGEST_WORK) -> Callable[[Work], Work]:
+    """As semel.once, around a coroutine function. Refuses any other by a TypeError."""
 
     def decorate(work: Work) -> Work:
+        refuse_generator_function(work)
+        if not is_coroutine_function(work):
+            raise TypeError(f"{work!r} is no coroutine function: decorate it with semel.once")
         signature = inspect.signature(work)
 
         @functools.wraps(work)
         async def run(*args: Any, **kwargs: Any) -> Any:
             source = claims if hasattr(claims, "claim") else claims(*args, **kwargs)  # type: ignore
             async with claim(source, part_of(key, signature, args, kwargs),
-                             part_of(payload, signature, args, kwargs), wait=wait) as held:
+                             part_of(payload, signature, args, kwargs), wait=wait,
+                             timeout=timeout) as held:
                 held.raise_for_outcome()
                 if not held.first:
                     return from_result(held.result)
                 value = await work(*args, **kwargs)
+                refuse_unfinished(value)
                 try:
                     held.result = as_result(value)
-                except (TypeError, ValueError):
+                except Exception:  # as json raises, also for what is too deep
                     # The effect exists: it is recorded, and must not be made again for its answer.
                     await held.done()
                     raise

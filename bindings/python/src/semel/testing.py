@@ -84,7 +84,8 @@ class MemoryClaims:
         taken = []
         for end in ends:
             try:
-                self.end_claim(end.claim, end.how, end.result, end.after, end.error)
+                kept = None if end.result is None else as_bytes(end.result)
+                self.end_claim(end.claim, end.how, kept, end.after, end.error)
                 taken.append(True)
             except LeaseLost:
                 taken.append(False)
@@ -99,7 +100,7 @@ class MemoryClaims:
         record = self._held(claim)
         record.nonce = ""
         if how == "done":
-            record.state, record.result = "completed", None if result is None else as_bytes(result)
+            record.state, record.result = "completed", result
         elif how == "retry":
             record.state, record.until = "retrying", self.now + (after or 0.0)
         elif how == "dead":

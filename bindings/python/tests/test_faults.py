@@ -1,0 +1,90 @@
+"""What a network, a proxy and a run that is killed may answer."""
+
+import asyncio
+
+import pytest
+
+import semel
+import semel.aio
+from scripted import DONE, RENEWED, new, told
+
+FAULTS = {
+    "cut in the middle": told(DONE, length=5000),
+    "no status": b"never\r\n\r\n",
+    "nothing": b"",
+    "an error cut in the middle": told({"code": "R349"}, 503, 5000),
+    "a proxy's page": told(b"<html>"),
+    "a list": told([]),
+    "no claims": told({}),
+    "too few": told({"claims": []}),
+    "another error": told(["away"], 502),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
+def test_a_fault_is_asked_again(server, fault):
+    for script in server.scripts.values():
+        script.insert(0, fault)
+    held = server.claims().claim("a")
+    held.renew(1)
+    held.done()
+    assert held.ended and [len(asked) for asked in server.asked.values()] == [2, 2, 2]
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
+def test_a_fault_that_stays_is_said(server, fault):
+    server.scripts["claims"] = [fault]
+    with pytest.raises(semel.Unavailable):
+        server.claims(patience=0).claim("a")
+
+
+def test_a_refusal_whose_body_is_lost_is_one(server):
+    server.scripts["claims"] = [told({"code": "R341"}, 401, 5000)]
+    with pytest.raises(semel.Refused, match="401"):
+        server.claims().claim("a")
+
+
+# The last one is refused: it may be a token that is renewed soon. Each is followed by an answer, in time for the lease.
+RENEWAL_FAULTS = [FAULTS["cut in the middle"], FAULTS["no status"], FAULTS["no claims"], told({}, 401)]
+RENEWAL = [answer for fault in RENEWAL_FAULTS for answer in (fault, told(RENEWED))]
+
+
+def test_no_fault_ends_the_renewal(server):
+    server.scripts.update(claims=[told(new(lease_ms=1500))], renew=list(RENEWAL))
+    with semel.claim(server.claims(patience=0), "a") as held:
+        assert server.wait_for("renew", len(RENEWAL))
+    assert held.ended
+
+
+def test_aio_no_fault_ends_the_renewal(server):
+    server.scripts.update(claims=[told(new(lease_ms=1500))], renew=list(RENEWAL))
+
+    async def scenario():
+        async with semel.aio.claim(server.claims(semel.aio.HttpClaims, patience=0), "a") as held:
+            assert await asyncio.to_thread(server.wait_for, "renew", len(RENEWAL))
+        assert held.ended
+
+    asyncio.run(scenario())
+
+
+def test_the_error_of_a_block_passes_though_its_end_is_refused(server):
+    server.scripts["finish"] = [told({"code": "R344"}, 400)]
+
+    async def scenario():
+        async with semel.aio.claim(server.claims(semel.aio.HttpClaims), "a"):
+            1 / 0
+
+    with pytest.raises(ZeroDivisionError):
+        with semel.claim(server.claims(), "a"):
+            1 / 0
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(scenario())
+    assert len(server.asked["finish"]) == 2
+
+
+def test_any_error_of_a_block_is_kept(run):
+    claims = run.claims()
+    with pytest.raises(ValueError):
+        with semel.claim(claims, "a"):
+            raise ValueError(b"caf\xe9".decode(errors="surrogateescape"))
+    assert claims.claim("a").attempt == 2, "it was given back"

@@ -1,0 +1,171 @@
+"""Work that a claim must not record as done, and results that cannot be kept."""
+
+import asyncio
+import functools
+
+import pytest
+
+import semel
+import semel.aio
+from memory import AioMemory
+from semel.testing import MemoryClaims
+
+
+async def coroutine_function(key):
+    return key
+
+
+def generator_function(key):
+    yield key
+
+
+async def async_generator_function(key):
+    yield key
+
+
+class CallIsCoroutine:
+    async def __call__(self, key):
+        return key
+
+
+@pytest.mark.parametrize("work", [
+    coroutine_function, generator_function, async_generator_function,
+    functools.partial(coroutine_function), CallIsCoroutine()])
+def test_once_refuses_work_whose_call_does_nothing(work):
+    with pytest.raises(TypeError, match="coroutine function|generator function"):
+        semel.once(MemoryClaims(), key=lambda key: key)(work)
+
+
+@pytest.mark.parametrize("made", [coroutine_function, generator_function, async_generator_function])
+def test_once_records_nothing_where_the_work_has_yet_to_be_run(made):
+    claims = MemoryClaims()
+    handle = semel.once(claims, key=lambda key: key)(lambda key: made(key))
+    for attempt in (1, 2):
+        with pytest.raises(TypeError, match="has not been done"):
+            handle("a")
+        assert claims.state_of("a") == "retrying"
+    assert claims.claim("a").attempt == 3
+
+
+@pytest.mark.parametrize("work", [
+    lambda key: key, generator_function, async_generator_function, functools.partial(print)])
+def test_aio_once_refuses_what_cannot_be_awaited(work):
+    with pytest.raises(TypeError, match="coroutine function|generator function"):
+        semel.aio.once(AioMemory(), key=lambda key: key)(work)
+
+
+def test_aio_once_takes_a_partial_and_an_object():
+    async def scenario():
+        claims = AioMemory()
+        for name, work in (("a", functools.partial(coroutine_function)), ("b", CallIsCoroutine())):
+            handle = semel.aio.once(claims, key=lambda key: key)(work)
+            assert await handle(name) == name
+            assert claims.memory.state_of(name) == "completed"
+
+    asyncio.run(scenario())
+
+
+def test_aio_once_records_nothing_where_the_work_has_yet_to_be_run():
+    async def scenario():
+        claims = AioMemory()
+
+        @semel.aio.once(claims, key="key")
+        async def handle(key):
+            return coroutine_function(key)
+
+        with pytest.raises(TypeError, match="has not been done"):
+            await handle("a")
+        assert claims.memory.state_of("a") == "retrying"
+
+    asyncio.run(scenario())
+
+
+def nested(depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("result", [{"id": 7}, 7, object(), "\ud800"])
+def test_a_result_that_is_no_bytes_is_left_out(result):
+    claims = MemoryClaims()
+    with pytest.raises((TypeError, ValueError)):
+        with semel.claim(claims, "a") as held:
+            held.result = result
+    assert claims.claim("a").outcome is semel.Outcome.DUPLICATE
+    held = claims.claim("b")
+    with pytest.raises((TypeError, ValueError)):
+        held.done(result)
+    assert held.ended and claims.claim("b").outcome is semel.Outcome.DUPLICATE
+
+
+def test_aio_a_result_that_is_no_bytes_is_left_out():
+    async def scenario():
+        claims = AioMemory()
+        with pytest.raises(TypeError):
+            async with semel.aio.claim(claims, "a") as held:
+                held.result = 7
+        assert claims.memory.state_of("a") == "completed"
+
+        @semel.aio.once(claims, key="key")
+        async def deep(key):
+            return nested(100_000)
+
+        with pytest.raises(RecursionError):
+            await deep("b")
+        assert claims.memory.state_of("b") == "completed"
+
+    asyncio.run(scenario())
+
+
+def test_a_result_that_is_too_deep_is_left_out():
+    claims, made = MemoryClaims(), []
+
+    @semel.once(claims, key=lambda: "a")
+    def work():
+        made.append(1)
+        return nested(100_000)
+
+    with pytest.raises(RecursionError):
+        work()
+    assert work() is None and made == [1]
+
+
+def test_a_payload_is_text_or_bytes():
+    with pytest.raises(TypeError):
+        MemoryClaims().claim("a", 7)
+
+
+# The first is over limits.result, the second over what one call may have.
+@pytest.mark.parametrize("length", [20_000, 200_000])
+def test_a_result_that_is_too_large_is_left_out(run, length):
+    claims, made = run.claims(), []
+
+    @semel.once(claims, key="key")
+    def work(key):
+        made.append(key)
+        return "x" * length
+
+    with pytest.raises(semel.Refused):
+        work("a")
+    assert work("a") is None and made == ["a"]
+
+    async def scenario():
+        with pytest.raises(semel.Refused):
+            async with semel.aio.claim(run.aio_claims(), "b") as held:
+                held.result = b"x" * length
+        assert held.ended
+
+    asyncio.run(scenario())
+    assert claims.claim("b").outcome is semel.Outcome.DUPLICATE
+
+
+def test_a_batch_leaves_out_the_result_that_is_too_large(run):
+    claims = run.claims()
+    batch = claims.claim_many([("a", None), ("b", None), ("c", None)])
+    with pytest.raises(semel.Refused, match="'b'"):
+        claims.finish_many(semel.End(one, result=size * b"x") for one, size in zip(batch, (1, 20_000, 2)))
+    assert all(one.ended for one in batch)
+    assert [one.result for one in claims.claim_many([("a", None), ("b", None), ("c", None)])] == [
+        b"x", None, b"xx"]
