@@ -10,7 +10,6 @@ import urllib.request
 import uuid
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
-from http.client import HTTPException
 from typing import Any, Iterable, Optional, Sequence, Tuple
 from urllib.parse import quote
 
