@@ -56,8 +56,14 @@ struct FromRedisStream {
   std::string stream;
   std::string group;
 };
-using ConsumerSource =
-    std::variant<FromQueue, FromFile, FromStdin, FromKafka, FromRabbitmq, FromRedisStream>;
+// Requests to a listener of the consumer's own: each is a message, and its answer says how that
+// ended.
+struct FromHttp {
+  std::string listen;  // "127.0.0.1:8080"
+  std::string path{};  // empty: the default of a config
+};
+using ConsumerSource = std::variant<FromQueue, FromFile, FromStdin, FromKafka, FromRabbitmq,
+                                    FromRedisStream, FromHttp>;
 
 struct ConsumerOptions {
   std::string name;

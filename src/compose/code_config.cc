@@ -65,6 +65,11 @@ std::vector<std::string> values_of(const ConsumerSource& source, const std::stri
                           values.add("redis_streams.url", stream.url);
                           values.add("redis_streams.stream", stream.stream);
                           values.add("redis_streams.group", stream.group);
+                        },
+                        [&](const FromHttp& http) {
+                          values.add("http", kNoMembers);
+                          values.add("http.listen", http.listen);
+                          values.add("http.path", http.path);
                         }},
              source);
   return values.take();

@@ -95,6 +95,24 @@ TEST_F(RunnerFromCode, ItsSettingsAreThoseOfAConfig) {
   EXPECT_EQ(tries, 2);
 }
 
+TEST_F(RunnerFromCode, ASourceHasTheMembersThatItNeeds) {
+  const ConsumerSource sources[] = {
+      FromQueue{},
+      FromStdin{},
+      FromKafka{"localhost:9092", "payments", {"payments"}},
+      FromRabbitmq{"amqp://localhost:5672", "payments"},
+      FromRedisStream{"redis://localhost:6379/0", "payments", "payments"},
+      FromHttp{"127.0.0.1:8080", "/payments"},
+      FromHttp{"127.0.0.1:8080"},
+  };
+  for (const ConsumerSource& source : sources) {
+    Runner runner(store());
+    ConsumerOptions consumer = payments();
+    consumer.source = source;
+    EXPECT_EQ(refusal_of_add(runner, std::move(consumer)), "") << source.index();
+  }
+}
+
 TEST_F(RunnerFromCode, AHandlerMayBeOfTheSettings) {
   ConsumerOptions consumer = payments(Handler());
   consumer.settings = {{"handler.sql.params.amount", "json:/amount"},
