@@ -1,5 +1,7 @@
 """The pieces of docs/python.md."""
 
+import json
+
 import psycopg
 import pytest
 
@@ -38,15 +40,15 @@ def test_a_block():
 
     def post_mail(order):
         posted.append(order["id"])
-        return "sent as 77"
+        return {"sent": order["id"]}
 
     mails = semel.HttpClaims("http://127.0.0.1:8585", token=TOKEN, consumer="mails")
     order = {"id": "o-1", "text": "Dear Ann"}
     for _ in range(2):
         with semel.claim(mails, order["id"], order["text"]) as held:
             if held.first:
-                held.result = post_mail(order)
-        assert held.result in ("sent as 77", b"sent as 77")
+                held.result = json.dumps(post_mail(order))
+        assert json.loads(held.result) == {"sent": "o-1"}
     assert posted == ["o-1"]
 
 
