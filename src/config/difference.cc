@@ -95,8 +95,8 @@ void keep_stdin(const Config& running, const ConsumerChange& change,
   }
 }
 
-// Whether both may be given one message: consumers of one group, one queue or one file. The
-// embedded queue has messages for each name.
+// Whether both may be given one message, or need one address: consumers of one group, one queue,
+// one file or one listener. The embedded queue has messages for each name.
 bool read_the_same(const SourceConfig& one, const SourceConfig& other) noexcept {
   if (one.index() != other.index()) return false;
   if (const auto* kafka = std::get_if<KafkaSource>(&one)) {
@@ -107,6 +107,14 @@ bool read_the_same(const SourceConfig& one, const SourceConfig& other) noexcept 
   }
   if (const auto* rabbitmq = std::get_if<RabbitmqSource>(&one)) {
     return rabbitmq->spec.queue == std::get<RabbitmqSource>(other).spec.queue;
+  }
+  if (const auto* http = std::get_if<HttpSource>(&one)) {
+    const ListenAddress& theirs = std::get<HttpSource>(other).spec.listen;
+    return theirs.port != 0 && http->spec.listen.text() == theirs.text();
+  }
+  if (const auto* streams = std::get_if<RedisStreamsSource>(&one)) {
+    const core::RedisStreamsSpec& theirs = std::get<RedisStreamsSource>(other).spec;
+    return streams->spec.stream == theirs.stream && streams->spec.group == theirs.group;
   }
   if (const auto* file = std::get_if<FileSource>(&one)) {
     return file->spec.path == std::get<FileSource>(other).spec.path;

@@ -186,7 +186,9 @@ bool waits(const std::string& was, const std::string& is) {
 TEST(HandsOver, ARenamedConsumerWaitsForItsOldSelf) {
   for (const char* const source :
        {"kafka: { brokers: h:1, group: g, topics: [t, u] }",
-        "rabbitmq: { url: 'amqp://h', queue: q }", "file: { path: in.jsonl }"}) {
+        "rabbitmq: { url: 'amqp://h', queue: q }", "file: { path: in.jsonl }",
+        "redis_streams: { url: 'redis://h', stream: s, group: g }",
+        "http: { listen: '127.0.0.1:8080' }"}) {
     EXPECT_TRUE(waits(reader("a", source), reader("b", source))) << source;
     EXPECT_FALSE(waits(reader("b", source), reader("b", source))) << source;
     EXPECT_TRUE(waits(reader("a", source), consumer("a") + reader("b", source))) << source;
@@ -200,6 +202,10 @@ TEST(HandsOver, ARenamedConsumerWaitsForItsOldSelf) {
   EXPECT_FALSE(waits(reader("a", kafka("g", "t")), reader("b", kafka("h", "t"))));
   EXPECT_FALSE(waits(reader("a", "rabbitmq: { url: 'amqp://h', queue: q }"),
                      reader("b", "rabbitmq: { url: 'amqp://h', queue: r }")));
+  EXPECT_FALSE(waits(reader("a", "http: { listen: '127.0.0.1:8080' }"),
+                     reader("b", "http: { listen: '127.0.0.1:8081' }")));
+  EXPECT_FALSE(waits(reader("a", "redis_streams: { url: 'redis://h', stream: s, group: g }"),
+                     reader("b", "redis_streams: { url: 'redis://h', stream: s, group: h }")));
   EXPECT_FALSE(waits(consumer("a"), consumer("b"))) << "each has a queue of its own";
 }
 

@@ -86,6 +86,20 @@ TEST(HttpSourceConfig, TheModeFollowsTheConsumer) {
   EXPECT_EQ(deferred.defer, ConsumerConfig::Defer::kElsewhere);
 }
 
+TEST(HttpSourceConfig, ASignedRequestIsKnownByTheHeaderThatIsSigned) {
+  const auto is_webhook_id = [](const std::string& source, const std::string& more = {}) {
+    const auto consumer = first_of(consumer_with(source, more));
+    return consumer.key.parts.size() == 1 &&
+           std::holds_alternative<core::KeyPart::WebhookIdPart>(consumer.key.parts[0].what);
+  };
+  const std::string signed_source =
+      "{ listen: 127.0.0.1:8081, signature: { standard_webhooks: "
+      "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw } }";
+  EXPECT_TRUE(is_webhook_id(signed_source));
+  EXPECT_FALSE(is_webhook_id(signed_source, "    key: json:/id\n"));
+  EXPECT_FALSE(is_webhook_id("127.0.0.1:8081"));
+}
+
 TEST(HttpSourceConfig, AnAnswerThatCannotBeGivenIsRefused) {
   constexpr std::string_view kCompleted = "{ listen: 127.0.0.1:8081, mode: completed }";
   EXPECT_EQ(codes_of(load_http(consumer_with(kCompleted, "    defer: here\n"))), "E066 ");

@@ -48,8 +48,16 @@ HttpResponse stored(const Outcome& outcome) {
   return response;
 }
 
+// What is wrong with the message, or what a handler says to its sender. Other texts of errors may
+// quote what is nobody's but the store's.
+bool is_for_sender(std::string_view reason) {
+  return reason == reason::kKeyMissing || reason == reason::kKeyInvalid ||
+         reason == reason::kPayloadInvalid || reason == reason::kTooLarge ||
+         reason == reason::kHandlerNative;
+}
+
 std::string with_reason(const Outcome& outcome) {
-  if (outcome.error.empty()) return outcome.reason;
+  if (outcome.error.empty() || !is_for_sender(outcome.reason)) return outcome.reason;
   return outcome.reason.empty() ? outcome.error
                                 : fmt::format("{}: {}", outcome.reason, outcome.error);
 }
@@ -92,11 +100,8 @@ HttpResponse answer_of(const Outcome& outcome) {
       return stored(outcome);
     case Outcome::Kind::kBusy:
       if (outcome.settle == Outcome::Settle::kRelease) return not_now("it was not begun", {});
-      return retried_after(
-          said(409, "R327",
-               outcome.error.empty() ? "another worker has its key in hand" : outcome.error,
-               kAgainSameKey),
-          outcome.delay);
+      return retried_after(said(409, "R327", "another worker has its key in hand", kAgainSameKey),
+                           outcome.delay);
     case Outcome::Kind::kConflict:
       return said(422, "R328", outcome.error, "use a key once for one payload");
     case Outcome::Kind::kRetry:
@@ -106,8 +111,10 @@ HttpResponse answer_of(const Outcome& outcome) {
     case Outcome::Kind::kParked:
       break;
   }
-  return said(409, "R327", "its record waits for a person to decide: " + with_reason(outcome),
-              kAgainSameKey);
+  return retried_after(
+      said(409, "R327", "its record waits for a person to decide: " + with_reason(outcome),
+           kAgainSameKey),
+      outcome.delay);
 }
 
 HttpResponse accepted() { return {202, {}, {}, {}}; }

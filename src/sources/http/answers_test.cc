@@ -84,6 +84,8 @@ TEST(HttpAnswers, WhatIsGivenUpIsNotSentAgain) {
   EXPECT_EQ(dead_by(reason::kTooLarge).status, 413);
   EXPECT_NE(dead_by(reason::kKeyMissing).body.find("R324"), std::string::npos);
   EXPECT_NE(dead_by(reason::kKeyMissing).body.find("key.missing: why"), std::string::npos);
+  EXPECT_EQ(dead_by(reason::sql_reason("constraint")).body.find("why"), std::string::npos)
+      << "the server's text may quote another's row";
   EXPECT_EQ(dead_by(reason::kKeyMissing).content_type, "application/problem+json");
 }
 

@@ -92,12 +92,13 @@ void HttpSource::wait_for_answer(std::unique_ptr<Arrival> arrival, Responder res
   {
     const system::MutexLock lock(mutex_);
     if (!closed_) {
-      const std::uint64_t number = ++last_;
+      const std::uint64_t number = last_ + 1;
       const bool wakes = !ledger_.has_waiting();
       arrival->position = positions_ + std::to_string(number);
       arrival->tag = {number, generation_};
       ledger_.arrived(number, {std::move(arrival), std::move(responder), std::nullopt,
                                environment_.clock->now() + spec_.timeout});
+      last_ = number;
       if (wakes) event_.signal();
       return;
     }
