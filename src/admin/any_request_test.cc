@@ -305,7 +305,9 @@ TEST_F(AnyRequest, OfTheApiIsAnsweredWithinTheRole) {
       }
     }
     EXPECT_GT(good, kRequests / 50) << "most of what is drawn must not be refused at the door";
-    if (role == Role::kRead) EXPECT_EQ(text_at(letters(), "/count"), before) << "only read";
+    if (role == Role::kRead) {
+      EXPECT_EQ(text_at(letters(), "/count"), before) << "only read";
+    }
   }
 }
 
