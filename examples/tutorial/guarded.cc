@@ -12,7 +12,7 @@
 int main(int argc, char** argv) {
   const std::string killed_at = argc > 1 ? argv[1] : "";
   Database bank("bank.db");
-  auto store = semel::borrow_sqlite(bank.connection(), /*create_tables=*/true).value();
+  auto store = semel::borrow_sqlite(bank.connection(), {.create_tables = true}).value();
   semel::Guard guard(*store, {.consumer = "guarded"});
   std::ifstream payments("payments.jsonl");
   for (std::string payment; std::getline(payments, payment);) {

@@ -332,8 +332,10 @@ TEST_F(ServiceReload, ALineKeepsItsOrderThoughTheStoreTakesNothingBackForAWhile)
   // Once the one that runs is recorded, another program has the file.
   failpoints_.on(failpoint::kSettleBefore, [&] {
     if (other_program_ != nullptr) return;
-    other_program_ = std::make_unique<sqlite::Connection>(sqlite::ConnectionOptions{
-        .path = folder_.file("semel.db"), .patience = std::chrono::seconds(30)});
+    sqlite::ConnectionOptions options;
+    options.path = folder_.file("semel.db");
+    options.patience = std::chrono::seconds(30);
+    other_program_ = std::make_unique<sqlite::Connection>(std::move(options));
     other_program_->set_patience(std::chrono::seconds(30));
     other_program_->execute("BEGIN IMMEDIATE");
   });

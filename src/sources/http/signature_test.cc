@@ -84,22 +84,26 @@ TEST(SignatureCheck, WhatIsMissingOrNoSignatureIsNamed) {
   EXPECT_EQ(flaw, "its time is no number of seconds");
 }
 
+constexpr std::int64_t kStripeTime = 1492774577;
+
 TEST(SignatureCheck, Stripe) {
   const auto check = checked_by(Scheme::kStripe, {"whsec_other", "whsec_test_secret"});
-  constexpr std::int64_t kTime = 1492774577;
   constexpr const char* kBody = R"({"id":"evt_1"})";
   const std::string good = "799c4ba7bb339f3c8601adfd112f0e477c930a268be1243d341abb8286501c2f";
-  const auto flaw_of = [&](const std::string& header, std::int64_t now = kTime) {
+  const auto flaw_of = [&](const std::string& header, std::int64_t now = kStripeTime) {
     return check.flaw({{"stripe-signature", header}}, kBody, now);
   };
-  EXPECT_EQ(flaw_of(fmt::format("t={},v1={}", kTime, good)), std::nullopt);
-  EXPECT_EQ(flaw_of(fmt::format("t={},v1=00ff,v1={},v0=1234", kTime, good)), std::nullopt);
-  EXPECT_NE(flaw_of(fmt::format("t={},v0={}", kTime, good)), std::nullopt) << "another version";
-  EXPECT_NE(flaw_of(fmt::format("t={},v1={}", kTime + 1, good)), std::nullopt) << "another time";
+  EXPECT_EQ(flaw_of(fmt::format("t={},v1={}", kStripeTime, good)), std::nullopt);
+  EXPECT_EQ(flaw_of(fmt::format("t={},v1=00ff,v1={},v0=1234", kStripeTime, good)), std::nullopt);
+  EXPECT_NE(flaw_of(fmt::format("t={},v0={}", kStripeTime, good)), std::nullopt)
+      << "another version";
+  EXPECT_NE(flaw_of(fmt::format("t={},v1={}", kStripeTime + 1, good)), std::nullopt)
+      << "another time";
   EXPECT_EQ(flaw_of("v1=" + good), "its signature has no time");
-  EXPECT_EQ(flaw_of(fmt::format("t={0},t={0},v1={1}", kTime, good)), "its signature has two times");
-  EXPECT_NE(flaw_of(fmt::format("t={},v1={}", kTime, good), kTime + 301), std::nullopt);
-  EXPECT_NE(check.flaw({}, kBody, kTime), std::nullopt);
+  EXPECT_EQ(flaw_of(fmt::format("t={0},t={0},v1={1}", kStripeTime, good)),
+            "its signature has two times");
+  EXPECT_NE(flaw_of(fmt::format("t={},v1={}", kStripeTime, good), kStripeTime + 301), std::nullopt);
+  EXPECT_NE(check.flaw({}, kBody, kStripeTime), std::nullopt);
 }
 
 // The example of GitHub's own page.

@@ -63,7 +63,10 @@ class HttpSourceTest : public testing::Test {
     return arrivals;
   }
   void settle(const Arrival& arrival, SettleKind kind = SettleKind::kAck, milliseconds delay = {}) {
-    const Settlement settlement{arrival.tag, kind, delay};
+    settle_tag(arrival.tag, kind, delay);
+  }
+  void settle_tag(Tag tag, SettleKind kind = SettleKind::kAck, milliseconds delay = {}) {
+    const Settlement settlement{tag, kind, delay};
     EXPECT_TRUE(source_->settle({&settlement, 1}));
   }
   std::int64_t figure(std::string_view name) const {
@@ -125,8 +128,8 @@ TEST_F(HttpSourceTest, TheLastEndCountsAndOldTagsAreIgnored) {
   settle(arrivals[0]);
   EXPECT_EQ(answer.get().status, 200);
   settle(arrivals[0]);
-  settle({.payload = {}, .headers = {}, .tag = {99, 0}});
-  settle({.payload = {}, .headers = {}, .tag = {0, 0}});
+  settle_tag({99, 0});
+  settle_tag({0, 0});
   source_->ended(arrivals[0].tag, busy);
 }
 
