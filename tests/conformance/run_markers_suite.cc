@@ -128,7 +128,8 @@ TEST_P(RunMarkersSuite, AClaimOfAClaimerElsewhereOutlivesTheProcess) {
     options.lease = kLease;
     options.outlives_process = true;
     const auto messages = messages_of(consumer);
-    for (const Claim& answer : store->claim(pointers(messages), options).value()) {
+    const auto claims = store->claim(pointers(messages), options).value();
+    for (const Claim& answer : claims) {
       if (!is<Acquired>(answer)) return 1;
     }
     voice.ready();
