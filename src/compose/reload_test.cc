@@ -375,11 +375,13 @@ TEST_F(ServiceReload, ARenamedConsumerBeginsOnceItsOldSelfHasEnded) {
 // Else health would be told first of the new one, and then that it is gone.
 TEST_F(ServiceReload, NoneOfTheNameComesWhileOneIsForgotten) {
   start(config_of(queue_consumer("a") + queue_consumer("b")));
+  std::atomic<bool> taken{false};
   std::atomic<bool> added{false};
   std::thread adds;
   std::atomic<bool> came_in_between{false};
   during_gone_ = [&] {
     adds = std::thread([&] {
+      EXPECT_TRUE(test::comes_true([&] { return taken.load(); }));
       EXPECT_TRUE(take(config_of(queue_consumer("a") + queue_consumer("b"))));
       added = true;
     });
@@ -387,6 +389,7 @@ TEST_F(ServiceReload, NoneOfTheNameComesWhileOneIsForgotten) {
         test::comes_true([&] { return added.load(); }, std::chrono::milliseconds(100));
   };
   ASSERT_TRUE(take(config_of(queue_consumer("b"))));
+  taken = true;
   ASSERT_TRUE(test::comes_true([&] { return added.load(); }));
   adds.join();
   EXPECT_FALSE(came_in_between);
