@@ -68,6 +68,8 @@ engine::Engine* RunningConsumer::next() {
         if (!asked_) phase_ = Phase::kRunning;
         return engine_.get();
       }
+      // It was drained since that was looked at: those who look at it are told first.
+      if (drained_ && !leaves() && phase_ != Phase::kDrained) continue;
       wake_.wait(mutex_, [this]() SEMEL_REQUIRES(mutex_) { return leaves() || !drained_; });
       if (leaves()) {
         // From here on only a new one can be begun.
