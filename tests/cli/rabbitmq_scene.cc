@@ -41,7 +41,8 @@ void RabbitmqScene::finish(Program& runner) const {
       << runner.err();
   runner.signal(SIGTERM);
   const Ran ran = runner.wait();
-  EXPECT_EQ(ran.code, 0) << ran.err;
+  // One that has only just begun ends by the signal.
+  EXPECT_TRUE(ran.code == 0 || ran.signal == SIGTERM) << ran.err;
   const Ran rest = semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(rest.code, 0) << rest.err;
   EXPECT_EQ(json_at(rest.out, "/effects"), "0") << rest.out;
