@@ -1,4 +1,4 @@
-// What both consumers need of SQLite: a connection, and a statement that must succeed.
+// The parts of SQLite that both consumers need: a connection, and a statement that must succeed.
 #pragma once
 
 #include <sqlite3.h>

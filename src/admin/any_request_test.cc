@@ -25,7 +25,7 @@ namespace {
 constexpr int kRequests = 6'000;  // of a seed and role
 constexpr std::size_t kShown = 2'000;
 
-// What has broken parsers, and what fits.
+// Pieces that have broken parsers, and some that fit.
 const std::vector<std::string>& pieces() {
   static const std::vector<std::string> all = {
       "",

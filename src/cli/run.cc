@@ -233,7 +233,7 @@ std::vector<std::string> sets_of(const RunFlags& flags) {
   return {"admin.listen=" + flags.ui};
 }
 
-// What the flags say over the file.
+// The flags outrank the file.
 void apply(const RunFlags& flags, config::Config& config) {
   if (flags.no_ui) {
     config.admin.reset();

@@ -37,7 +37,7 @@ class RunReload {
   RunReload(Console& console, const config::Config& running, Options options);
 
   compose::Reloader& reloader() noexcept { return reloader_; }
-  // Whom a reload is told to from now on; null: nobody.
+  // Tells this one of reloads from now on; null: nobody.
   void tell(const ServiceManager* manager) SEMEL_EXCLUDES(mutex_);
 
  private:

@@ -1,4 +1,4 @@
-// What a service manager is told when a reload and a stop come together.
+// Messages to a service manager when a reload and a stop come together.
 #include "cli/service_manager.h"
 
 #include <gtest/gtest.h>

@@ -143,7 +143,7 @@ class Service {
     std::string source;  // "kafka"; or "front": the window before the consumer's records
     std::vector<SourceFigure> figures;
   };
-  // Those of the sources that have some, and of the windows.
+  // The figures of sources that have some, and of the windows.
   virtual std::vector<Figures> figures() = 0;
   // Deliveries received and not settled, by consumer.
   virtual std::vector<std::pair<std::string, std::size_t>> in_flight() const = 0;
@@ -168,9 +168,9 @@ class Service {
   // False: it was not drained.
   virtual Result<bool> resume(std::string_view consumer) = 0;
 
-  // What a start with `next` would find wrong in the consumers that `difference` names; changes
-  // nothing. Asks the store, and brokers for some seconds each. Errors: those of build; R357 for a
-  // run that ends by itself.
+  // Looks at the consumers that `difference` names as a start with `next` would; changes nothing.
+  // Asks the store, and brokers for some seconds each. Errors: those of build; R357 for a run that
+  // ends by itself.
   virtual Result<void> check(const config::Config& next, const config::Difference& difference) = 0;
   // Goes over to `next`: consumers that did not change go on, the others are drained, each begins
   // anew once it is. Returns at once; false: the run ends.

@@ -401,7 +401,7 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   return options;
 }
 
-// What a consumer works with, once it is known that its parts go together.
+// A consumer's handler and strategy, once it is known that its parts go together.
 struct Work {
   Handler handler;
   std::optional<StepSpecs> steps;

@@ -220,7 +220,7 @@ void complete_http_source(ConsumerConfig& consumer, const View& view) {
   if (spec.mode == Mode::kAccepted && !defers) consumer.defer = ConsumerConfig::Defer::kHere;
   spec.max_body = consumer.limits.payload;
   if (spec.signature && spec.signature->scheme == Scheme::kStandardWebhooks) {
-    // Of the headers that auto knows this one is signed: with another, one request could be sent
+    // The only header that auto knows and that is signed: with another, one request could be sent
     // again as many.
     for (core::KeyPart& part : consumer.key.parts) {
       if (!std::holds_alternative<core::KeyPart::AutoPart>(part.what)) continue;

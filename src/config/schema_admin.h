@@ -2,6 +2,7 @@
 #pragma once
 
 #include "config/schema.h"
+#include "config/schema_tls.h"
 
 namespace semel::config {
 
@@ -39,17 +40,6 @@ inline constexpr Field kAdminAuthFields[] = {
      .fields = kAdminTokenField},
 };
 
-inline constexpr Field kAdminTlsFields[] = {
-    {.name = "certificate",
-     .shape = Shape::kPath,
-     .meaning = "The certificate in PEM format, and behind it those that lead to its authority. A "
-                "file that was renewed is read anew.",
-     .required = true},
-    {.name = "key",
-     .shape = Shape::kPath,
-     .meaning = "Its private key, without a password.",
-     .required = true},
-};
 inline constexpr Field kAdminMaskField[] = {{.name = "", .shape = Shape::kText, .meaning = ""}};
 
 inline constexpr Field kAdminFields[] = {
@@ -61,7 +51,7 @@ inline constexpr Field kAdminFields[] = {
     {.name = "tls",
      .shape = Shape::kMap,
      .meaning = "HTTPS in place of HTTP. Without it tokens cross the network in clear text.",
-     .fields = kAdminTlsFields,
+     .fields = kListenerTlsFields,
      .optional = true},
     {.name = "auth",
      .shape = Shape::kMap,

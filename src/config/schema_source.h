@@ -3,6 +3,7 @@
 
 #include "config/member.h"
 #include "config/schema.h"
+#include "config/schema_tls.h"
 #include "config/schema_units.h"
 #include "core/file_spec.h"
 #include "core/http_source_spec.h"
@@ -150,18 +151,6 @@ inline constexpr Field kHttpSignatureFields[] = {
      .high = kDay},
 };
 
-inline constexpr Field kHttpSourceTlsFields[] = {
-    {.name = "certificate",
-     .shape = Shape::kPath,
-     .meaning = "The certificate in PEM format, and behind it those that lead to its authority. A "
-                "file that was renewed is read anew.",
-     .required = true},
-    {.name = "key",
-     .shape = Shape::kPath,
-     .meaning = "Its private key, without a password.",
-     .required = true},
-};
-
 inline constexpr Field kHttpSourceFields[] = {
     {.name = "listen",
      .shape = Shape::kText,
@@ -189,7 +178,7 @@ inline constexpr Field kHttpSourceFields[] = {
     {.name = "tls",
      .shape = Shape::kMap,
      .meaning = "HTTPS in place of HTTP.",
-     .fields = kHttpSourceTlsFields,
+     .fields = kListenerTlsFields,
      .optional = true},
     {.name = "timeout",
      .shape = Shape::kDuration,

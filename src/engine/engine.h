@@ -110,7 +110,7 @@ class Engine {
   // The error that no waiting mends and that ended the run; nothing where it ended otherwise. After
   // run.
   [[nodiscard]] virtual std::optional<Error> final_error() const = 0;
-  // What the next engine of this process needs as suspects_first; zero where none is left untried.
+  // The suspects_first of the next engine of this process; zero where none is left untried.
   // After run.
   [[nodiscard]] virtual std::size_t suspects_left() const = 0;
   // Begins the drain; a second call hurries it. Async-signal-safe, from any thread.
