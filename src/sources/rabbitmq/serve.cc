@@ -19,10 +19,6 @@ namespace {
 
 // What is settled meanwhile is to be told soon.
 constexpr std::size_t kFramesAtOnce = 500;
-// One acknowledgement for many messages: each is work for the broker, on a quorum queue an entry in
-// its log. A few wait for more, but not long.
-constexpr std::size_t kAcksAtOnce = 100;
-constexpr milliseconds kAcksWait{2};
 constexpr milliseconds kAskEndAgain{200};
 // A connection that ends sooner did not work, whatever was done on it: each one counts as a try of
 // all messages of the prefetch, and a queue may have a limit of those.
@@ -139,7 +135,7 @@ Result<void> RabbitmqSource::tell(bool all) {
     const system::MutexLock lock(mutex_);
     ask = to_ask_now(now());
     if (ask) asked_at_ = changes_;
-    if (all || ask || acks_are_due(now())) acks = ledger_.take_acks();
+    if (all || ask || ack_pace_.are_due(ledger_.acks(), now())) acks = ledger_.take_acks();
   }
   for (const Ledger::Ack& ack : acks) {
     auto told = client_->ack(ack.tag, ack.multiple);
@@ -152,30 +148,13 @@ Result<void> RabbitmqSource::tell(bool all) {
   return {};
 }
 
-bool RabbitmqSource::many_acks() const {
-  // Those that wait for company must not keep a small prefetch from being used.
-  const auto enough = std::min(kAcksAtOnce, static_cast<std::size_t>(spec_.prefetch) / 4);
-  return ledger_.acks() >= std::max<std::size_t>(enough, 1);
-}
-
-bool RabbitmqSource::acks_are_due(TimePoint now) {
-  if (ledger_.acks() == 0 || many_acks()) {
-    acks_due_.reset();
-    return ledger_.acks() > 0;
-  }
-  if (!acks_due_) acks_due_ = now + kAcksWait;
-  if (now < *acks_due_) return false;
-  acks_due_.reset();
-  return true;
-}
-
 void RabbitmqSource::wait_for_something() {
   milliseconds patience = client_->has_more() ? milliseconds(0) : client_->patience();
   {
     const system::MutexLock lock(mutex_);
     if (stop_) return;
-    if (acks_due_) {
-      const auto until = std::chrono::ceil<milliseconds>(*acks_due_ - now());
+    if (const auto due = ack_pace_.due()) {
+      const auto until = std::chrono::ceil<milliseconds>(*due - now());
       patience = std::clamp(until, milliseconds(0), patience);
     }
     if (end_wanted_ && !asked_at_ && !ledger_.has_waiting()) {
@@ -257,7 +236,7 @@ void RabbitmqSource::lose(Error error) {
   ledger_ = Ledger();
   ++generation_;
   ++changes_;
-  acks_due_.reset();
+  ack_pace_.forget();
   asked_at_.reset();
   empties_ = 0;
   if (stop_) return;

@@ -76,7 +76,7 @@ Wakeup RabbitmqSource::wakeup() {
 Result<void> RabbitmqSource::settle(std::span<const Settlement> settlements) {
   const system::MutexLock lock(mutex_);
   const bool none = ledger_.acks() == 0;
-  const bool many = many_acks();
+  const bool many = ack_pace_.are_many(ledger_.acks());
   for (const Settlement& settlement : settlements) {
     if (settlement.tag.generation != generation_) {
       // On a new connection it comes again and is settled there.
@@ -87,7 +87,8 @@ Result<void> RabbitmqSource::settle(std::span<const Settlement> settlements) {
   }
   if (ledger_.has_waiting()) event_.signal();
   // In between the thread knows what it needs to know.
-  if (none != (ledger_.acks() == 0) || many != many_acks()) wake_.signal();
+  const std::size_t acks = ledger_.acks();
+  if (none != (acks == 0) || many != ack_pace_.are_many(acks)) wake_.signal();
   return {};
 }
 

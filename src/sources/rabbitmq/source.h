@@ -23,6 +23,7 @@
 #include <semel/environment.h>
 #include <semel/spi/source.h>
 
+#include "core/ack_pace.h"
 #include "sources/rabbitmq/client.h"
 #include "sources/rabbitmq/ledger.h"
 #include "sources/rabbitmq/make_rabbitmq_source.h"
@@ -68,8 +69,6 @@ class RabbitmqSource final : public Source, private Client::Watcher {
 
   void hand_out(const Ledger::Taken& taken, std::vector<Arrival>& into) const
       SEMEL_REQUIRES(mutex_);
-  bool many_acks() const SEMEL_REQUIRES(mutex_);
-  bool acks_are_due(TimePoint now) SEMEL_REQUIRES(mutex_);
   bool to_ask_now(TimePoint now) const SEMEL_REQUIRES(mutex_);
   bool is_at_end() const SEMEL_REQUIRES(mutex_);
   void set_final(Error error) SEMEL_REQUIRES(mutex_);
@@ -95,7 +94,9 @@ class RabbitmqSource final : public Source, private Client::Watcher {
   std::size_t not_there_ = 0;  // tries that did not find a queue which was there before
   std::string lost_;           // why the last connection ended
   bool told_of_limit_ = false;
-  std::optional<TimePoint> acks_due_;  // fewer acknowledgements than many wait until then
+  // One acknowledgement for many messages: each is work for the broker, on a quorum queue an entry
+  // in its log.
+  core::AckPace ack_pace_{static_cast<std::size_t>(spec_.prefetch)};
 
   // The receiving thread's.
   bool more_ = false;

@@ -22,9 +22,6 @@ namespace {
 // Entries of one answer, and ids of one command.
 constexpr std::size_t kPage = 100;
 constexpr std::size_t kIdsAtOnce = 500;
-// Acknowledgements wait for company, but not long.
-constexpr std::size_t kAcksAtOnce = 100;
-constexpr milliseconds kAcksWait{2};
 // For so long the server keeps a read that finds nothing; a close waits for its end.
 constexpr milliseconds kBlock{500};
 // Where the end is looked for.
@@ -163,30 +160,13 @@ void RedisStreamsSource::acknowledge(bool all) {
     std::vector<EntryId> ids;
     {
       const system::MutexLock lock(mutex_);
-      if (all || acks_are_due(now())) ids = ledger_.acks(kIdsAtOnce);
+      if (all || ack_pace_.are_due(ledger_.waiting_acks(), now())) ids = ledger_.acks(kIdsAtOnce);
     }
     if (ids.empty()) return;
     client_->acknowledge(ids);
     const system::MutexLock lock(mutex_);
     ledger_.acknowledged(ids);
   }
-}
-
-bool RedisStreamsSource::many_acks() const {
-  // Acknowledgements that wait for company must not keep a small prefetch from being used.
-  const auto enough = std::min(kAcksAtOnce, static_cast<std::size_t>(spec_.prefetch) / 4);
-  return ledger_.waiting_acks() >= std::max<std::size_t>(enough, 1);
-}
-
-bool RedisStreamsSource::acks_are_due(TimePoint now) {
-  if (ledger_.waiting_acks() == 0 || many_acks()) {
-    acks_due_.reset();
-    return ledger_.waiting_acks() > 0;
-  }
-  if (!acks_due_) acks_due_ = now + kAcksWait;
-  if (now < *acks_due_) return false;
-  acks_due_.reset();
-  return true;
 }
 
 // After a long pause others may have taken entries over: the server is asked which are still ours,
@@ -378,7 +358,7 @@ void RedisStreamsSource::wait_for_something() {
     const bool can_list = !listed_ && room() + ledger_.ours_behind(listed_to_) > 0;
     const bool can_sweep = listed_ && room() > 0 && (sweeping_ || time >= sweep_due_);
     if (can_list || can_sweep) patience = milliseconds(0);
-    if (acks_due_) patience = std::min(patience, until(*acks_due_, time));
+    if (const auto due = ack_pace_.due()) patience = std::min(patience, until(*due, time));
     if (end_wanted_) patience = std::min(patience, kAskEndAgain);
   }
   // One that is due waits for room.
@@ -392,7 +372,7 @@ void RedisStreamsSource::wait_for_something() {
 
 void RedisStreamsSource::lose(Error error) {
   client_.reset();
-  acks_due_.reset();
+  ack_pace_.forget();
   nothing_new_.reset();
   const system::MutexLock lock(mutex_);
   connected_ = false;

@@ -91,14 +91,15 @@ Wakeup RedisStreamsSource::wakeup() {
 Result<void> RedisStreamsSource::settle(std::span<const Settlement> settlements) {
   const system::MutexLock lock(mutex_);
   const bool none = ledger_.waiting_acks() == 0;
-  const bool many = many_acks();
+  const bool many = ack_pace_.are_many(ledger_.waiting_acks());
   for (const Settlement& settlement : settlements) {
     if (settlement.tag.generation != kGeneration) continue;
     if (ledger_.settle(settlement.tag.value, settlement.kind)) ++changes_;
   }
   if (ledger_.has_waiting()) event_.signal();
   // In between the thread knows what it needs to know.
-  if (none != (ledger_.waiting_acks() == 0) || many != many_acks()) wake_.signal();
+  const std::size_t acks = ledger_.waiting_acks();
+  if (none != (acks == 0) || many != ack_pace_.are_many(acks)) wake_.signal();
   return {};
 }
 

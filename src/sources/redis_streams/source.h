@@ -23,6 +23,7 @@
 #include <semel/environment.h>
 #include <semel/spi/source.h>
 
+#include "core/ack_pace.h"
 #include "sources/redis_streams/client.h"
 #include "sources/redis_streams/ledger.h"
 #include "sources/redis_streams/make_redis_streams_source.h"
@@ -79,8 +80,6 @@ class RedisStreamsSource final : public Source {
   void hand_out(const Ledger::Taken& taken, std::vector<Arrival>& into) const
       SEMEL_REQUIRES(mutex_);
   std::size_t room() const SEMEL_REQUIRES(mutex_);
-  bool many_acks() const SEMEL_REQUIRES(mutex_);
-  bool acks_are_due(TimePoint now) SEMEL_REQUIRES(mutex_);
   bool is_at_end() const SEMEL_REQUIRES(mutex_);
   void set_final(Error error) SEMEL_REQUIRES(mutex_);
   void notice(std::string text) SEMEL_REQUIRES(mutex_);
@@ -102,10 +101,10 @@ class RedisStreamsSource final : public Source {
   std::unique_ptr<Client> client_;
   std::size_t tries_ = 0;  // to connect, since the last time it worked for some while
   TimePoint connected_at_{};
-  std::string lost_;                   // why the last connection ended
-  std::optional<TimePoint> acks_due_;  // fewer acknowledgements than many wait until then
-  bool listed_ = false;                // all that was pending for us is in hand
-  bool list_waits_ = false;            // for room
+  std::string lost_;  // why the last connection ended
+  core::AckPace ack_pace_{static_cast<std::size_t>(spec_.prefetch)};
+  bool listed_ = false;      // all that was pending for us is in hand
+  bool list_waits_ = false;  // for room
   EntryId listed_to_;
   TimePoint renewed_at_{};
   TimePoint renew_due_{};

@@ -1,0 +1,34 @@
+// AckPace: acknowledgements wait for company, a moment and no longer. Pure: the caller gives the
+// time.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+
+namespace semel::core {
+
+// `are_many` from any thread; all else from one.
+class AckPace {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  // `prefetch`: the most messages that are out at a time. Acknowledgements that wait must not keep
+  // a small one from being used.
+  explicit AckPace(std::size_t prefetch) noexcept;
+
+  // So many wait for no others.
+  bool are_many(std::size_t waiting) const noexcept { return waiting >= many_; }
+  // True where `waiting` are to be sent now. Those that are too few begin to wait.
+  bool are_due(std::size_t waiting, Time now) noexcept;
+  // The time until which too few wait; none: nothing waits.
+  std::optional<Time> due() const noexcept { return due_; }
+  // They went with their connection.
+  void forget() noexcept { due_.reset(); }
+
+ private:
+  const std::size_t many_;
+  std::optional<Time> due_;
+};
+
+}  // namespace semel::core
