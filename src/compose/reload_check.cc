@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
 #include "compose/consumer_parts.h"
 #include "core/retention.h"
+#include "sources/http/make_http_source.h"
 
 namespace semel::compose {
 
@@ -31,6 +33,19 @@ Result<void> refuse_too_short(const config::Config& config) {
   return {};
 }
 
+Result<void> refuse_unable_to_listen(const config::ConsumerConfig& consumer,
+                                     const LeavingPorts& leaving) {
+  const auto* http = std::get_if<config::HttpSource>(&consumer.source);
+  if (http == nullptr) return {};
+  auto able = sources::check_http_source(http->spec);
+  if (able) return {};
+  Error& error = able.error();
+  const bool is_taken = error.kind == ErrorKind::kUnavailable;
+  if (is_taken && leaving.contains(http->spec.listen.port)) return {};
+  error.message = fmt::format("consumer \"{}\": {}", consumer.name, error.message);
+  return able;
+}
+
 }  // namespace
 
 Result<void> refuse_missing(const Live& live) {
@@ -40,8 +55,16 @@ Result<void> refuse_missing(const Live& live) {
   return {};
 }
 
+std::optional<std::uint16_t> listen_port(const config::Config& config, std::string_view consumer) {
+  const config::ConsumerConfig* const found = config.find(consumer);
+  const auto* http = found ? std::get_if<config::HttpSource>(&found->source) : nullptr;
+  if (http == nullptr) return std::nullopt;
+  return http->spec.listen.port;
+}
+
 Result<void> check_consumers(Store& store, const ServiceOptions& options,
-                             const config::Config& next, const config::Difference& difference) {
+                             const config::Config& next, const config::Difference& difference,
+                             const LeavingPorts& leaving) {
   const config::Config part = only(next, difference);
   if (part.consumers.empty()) return {};
   for (const config::ConsumerConfig& consumer : part.consumers) {
@@ -51,6 +74,7 @@ Result<void> check_consumers(Store& store, const ServiceOptions& options,
     build.store = &store;
     build.options = &options;
     if (auto fine = check_consumer_parts(build); !fine) return fine;
+    if (auto able = refuse_unable_to_listen(consumer, leaving); !able) return able;
   }
   const auto live = look_live(store, part);
   if (!live) return failure(live.error());

@@ -232,6 +232,12 @@ RunningConsumer::SharedConfig RunningConsumer::ending() const {
   return asked_ ? begun_ : nullptr;
 }
 
+RunningConsumer::SharedConfig RunningConsumer::in_use() const {
+  const system::MutexLock lock(mutex_);
+  if (begun_ != nullptr) return begun_;
+  return phase_ == Phase::kStarting ? config_ : nullptr;
+}
+
 std::size_t RunningConsumer::suspects_left() const {
   const system::MutexLock lock(mutex_);
   return suspects_;

@@ -69,6 +69,8 @@ class RunningConsumer {
   void look_again() SEMEL_EXCLUDES(mutex_);
   // The config of its engine, while that is to end; null: it goes on, or there is none.
   SharedConfig ending() const SEMEL_EXCLUDES(mutex_);
+  // The config of its engine, or of the one that it is about to have; null: it has none.
+  SharedConfig in_use() const SEMEL_EXCLUDES(mutex_);
   // Suspects that its next engine would begin with.
   std::size_t suspects_left() const SEMEL_EXCLUDES(mutex_);
   Service::Phase phase() const SEMEL_EXCLUDES(mutex_);

@@ -94,6 +94,7 @@ class RunningService final : public Service {
   std::size_t take_suspects(const std::string& consumer) SEMEL_REQUIRES(mutex_);
   bool may_begin(const std::string& consumer, const config::Config& next) const
       SEMEL_EXCLUDES(mutex_);
+  LeavingPorts leaving_ports(const config::Difference& difference) const SEMEL_EXCLUDES(mutex_);
   void phase_changed() const SEMEL_EXCLUDES(mutex_);
   void begin(Slot& slot) SEMEL_REQUIRES(mutex_);
   void serve(Slot& slot) SEMEL_EXCLUDES(mutex_);
@@ -295,7 +296,20 @@ Result<bool> RunningService::resume(std::string_view consumer) {
 Result<void> RunningService::check(const config::Config& next,
                                    const config::Difference& difference) {
   if (options_.once) return failure(not_by_itself("R357", "takes up no other config"));
-  return check_consumers(*store_, options_, next, difference);
+  return check_consumers(*store_, options_, next, difference, leaving_ports(difference));
+}
+
+LeavingPorts RunningService::leaving_ports(const config::Difference& difference) const {
+  const system::MutexLock lock(mutex_);
+  LeavingPorts ports;
+  for (const Slot& slot : slots_) {
+    const std::string& name = slot.consumer->name();
+    const bool leaves = slot.removed || slot.consumer->ending() || difference.find(name) != nullptr;
+    const SharedConfig running = leaves ? slot.consumer->in_use() : nullptr;
+    const auto port = running ? listen_port(*running, name) : std::nullopt;
+    if (port) ports.insert(*port);
+  }
+  return ports;
 }
 
 bool RunningService::take(SharedConfig next, const config::Difference& difference) {

@@ -8,4 +8,8 @@ Result<std::unique_ptr<Source>> make_http_source(core::HttpSourceSpec, Environme
   return failure(core::not_built("the HTTP source", "HTTP_SOURCE"));
 }
 
+Result<void> check_http_source(const core::HttpSourceSpec&) {
+  return failure(core::not_built("the HTTP source", "HTTP_SOURCE"));
+}
+
 }  // namespace semel::sources

@@ -20,4 +20,9 @@ inline constexpr SourceTraits kHttpTraits{.name = "http", .redelivers = true, .a
 Result<std::unique_ptr<Source>> make_http_source(core::HttpSourceSpec spec,
                                                  Environment& environment = system_environment());
 
+// Finds what would keep make_http_source from making one now: the certificate is read, and the
+// address listened on for a moment. R320 of kind kUnavailable: the address is in use, perhaps by
+// this process.
+Result<void> check_http_source(const core::HttpSourceSpec& spec);
+
 }  // namespace semel::sources

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "http_server/certificate.h"
+#include "http_server/listen_socket.h"
 #include "sources/http/answers.h"
 #include "system/utc_clock.h"
 
@@ -27,7 +29,16 @@ std::int64_t unix_seconds() {
   return std::chrono::floor<std::chrono::seconds>(system::utc_now()).time_since_epoch().count();
 }
 
-HttpResponse ending() { return not_now("this run ends", kFullAgain); }
+http::ListenerNames listener_names() {
+  return {"source.http.listen", "R320", "source.http.tls", "R321"};
+}
+
+std::optional<http::HttpTls> tls_of(const core::HttpSourceSpec& spec) {
+  if (!spec.tls) return std::nullopt;
+  return http::HttpTls{spec.tls->certificate, spec.tls->key};
+}
+
+HttpResponse ending() { return not_now("its consumer is being stopped", kFullAgain); }
 
 }  // namespace
 
@@ -41,8 +52,8 @@ HttpSource::HttpSource(core::HttpSourceSpec spec, Environment& environment)
 Result<void> HttpSource::listen() {
   http::HttpServerOptions options;
   options.listen = spec_.listen;
-  if (spec_.tls) options.tls = http::HttpTls{spec_.tls->certificate, spec_.tls->key};
-  options.names = {"source.http.listen", "R320", "source.http.tls", "R321"};
+  options.tls = tls_of(spec_);
+  options.names = listener_names();
   options.listen_queue = kListenQueue;
   options.most_connections = spec_.max_connections;
   options.most_request_bytes = kMostHead;
@@ -258,6 +269,17 @@ Result<std::unique_ptr<Source>> make_http_source(core::HttpSourceSpec spec,
   auto source = std::make_unique<HttpSource>(std::move(spec), environment);
   if (auto listens = source->listen(); !listens) return failure(std::move(listens.error()));
   return source;
+}
+
+Result<void> check_http_source(const core::HttpSourceSpec& spec) {
+  const http::ListenerNames names = listener_names();
+  if (const auto tls = tls_of(spec)) {
+    const auto certificate = http::Certificate::open(*tls, names);
+    if (!certificate) return failure(certificate.error());
+  }
+  const auto socket = http::listen_on(spec.listen, kListenQueue, names);
+  if (!socket) return failure(socket.error());
+  return {};
 }
 
 }  // namespace semel::sources

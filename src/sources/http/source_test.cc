@@ -266,5 +266,28 @@ TEST_F(HttpSourceTest, AnAddressInUseIsNamed) {
   EXPECT_EQ(third.error().code, "R321");
 }
 
+TEST_F(HttpSourceTest, ACheckFindsWhatWouldKeepItFromListening) {
+  open();
+  spec_.listen.port = source_->port();
+  const auto in_use = check_http_source(spec_);
+  ASSERT_FALSE(in_use);
+  EXPECT_EQ(in_use.error().code, "R320");
+  EXPECT_EQ(in_use.error().kind, ErrorKind::kUnavailable) << "it may pass";
+  spec_.listen.host = "192.0.2.1";
+  const auto not_here = check_http_source(spec_);
+  ASSERT_FALSE(not_here);
+  EXPECT_EQ(not_here.error().code, "R320");
+  EXPECT_EQ(not_here.error().kind, ErrorKind::kRejected) << "no interface has it";
+  spec_.tls = core::HttpSourceTls{"/not/there.pem", "/not/there.key"};
+  const auto unreadable = check_http_source(spec_);
+  ASSERT_FALSE(unreadable);
+  EXPECT_EQ(unreadable.error().code, "R321");
+  spec_.tls.reset();
+  EXPECT_TRUE(source_->close(milliseconds(0)));
+  spec_.listen.host = "127.0.0.1";
+  EXPECT_TRUE(check_http_source(spec_)) << "it is free again";
+  EXPECT_TRUE(make_http_source(spec_, environment_)) << "and the check has not kept it";
+}
+
 }  // namespace
 }  // namespace semel::sources

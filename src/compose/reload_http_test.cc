@@ -1,0 +1,152 @@
+// A reload looks for what would keep an HTTP source from listening, before anything is drained.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "compose/compose.h"
+#include "config/difference.h"
+#include "system/descriptor.h"
+#include "tests/support/http_get.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tls.h"
+#include "tests/support/waiting.h"
+
+namespace semel::compose {
+namespace {
+
+// A port that nobody else is given meanwhile; whoever asks to share it may listen there.
+class ReservedPort {
+ public:
+  ReservedPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const int on = 1;
+    EXPECT_EQ(::setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
+    address_.sin_family = AF_INET;
+    address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address_;
+    EXPECT_EQ(::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address_), size), 0);
+    EXPECT_EQ(::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&address_), &size), 0);
+  }
+  std::uint16_t number() const noexcept { return ntohs(address_.sin_port); }
+  // As another program that has it.
+  void listen() const { EXPECT_EQ(::listen(socket_.get(), 1), 0); }
+
+ private:
+  const system::Descriptor socket_;
+  sockaddr_in address_{};
+};
+
+std::string http_consumer(std::string_view name, const ReservedPort& port,
+                          std::string_view more = "") {
+  return fmt::format(
+      "  - name: {}\n    source: {{ http: {{ listen: \"127.0.0.1:{}\"{} }} }}\n"
+      "    key: json:/id\n    handler: {{ native: work }}\n",
+      name, port.number(), more);
+}
+
+class HttpReload : public testing::Test {
+ protected:
+  ~HttpReload() override {
+    if (!run_.joinable()) return;
+    service_->stop();
+    run_.join();
+  }
+
+  config::Config config_of(const std::string& consumers) const {
+    auto loaded = config::load_text(
+        fmt::format("version: 1\nstore: {{ sqlite: {{ path: {} }} }}\nconsumers:\n{}",
+                    folder_.file("semel.db"), consumers),
+        "semel.yaml");
+    EXPECT_TRUE(loaded.config) << (loaded.diagnostics.empty()
+                                       ? std::string()
+                                       : config::format(loaded.diagnostics.front(), false));
+    return loaded.config.value_or(config::Config{});
+  }
+  void start(config::Config config) {
+    config_ = std::move(config);
+    ServiceOptions options;
+    options.natives["work"] = {PlainHandler([](const Message&, const Attempt&) { return done(); }),
+                               ApplyHandler()};
+    auto built = Service::build(config_, std::move(options));
+    ASSERT_TRUE(built) << built.error().message;
+    service_ = *std::move(built);
+    run_ = std::thread([this] { (void)service_->run(); });
+  }
+  Result<void> take(const config::Config& next) {
+    const config::Difference difference = config::difference(config_, next);
+    if (auto fine = service_->check(next, difference); !fine) return fine;
+    EXPECT_TRUE(service_->take(std::make_shared<const config::Config>(next), difference));
+    config_ = next;
+    return {};
+  }
+  std::string refusal_of(const std::string& consumers) {
+    const auto taken = take(config_of(consumers));
+    return taken ? "it was taken up" : taken.error().code;
+  }
+  bool runs(std::string_view name) const {
+    return test::comes_true([&] {
+      for (const auto& [consumer, phase] : service_->phases()) {
+        if (consumer == name && phase == Service::Phase::kRunning) return true;
+      }
+      return false;
+    });
+  }
+  static bool listens(const ReservedPort& port) {
+    return test::http_get(port.number(), "/").status == 405;
+  }
+
+  const test::TempDir folder_;
+  config::Config config_;
+  std::unique_ptr<Service> service_;
+  std::thread run_;
+};
+
+// Its listener would be closed for one that never opens.
+TEST_F(HttpReload, ASourceThatCouldNotListenIsRefused) {
+  const ReservedPort own;
+  const ReservedPort taken;
+  start(config_of(http_consumer("a", own)));
+  taken.listen();
+  EXPECT_EQ(refusal_of(http_consumer("a", taken)), "R320");
+  EXPECT_EQ(refusal_of(http_consumer("a", own) + http_consumer("b", taken)), "R320");
+  EXPECT_EQ(
+      refusal_of(http_consumer("a", own, ", tls: { certificate: /none/a.pem, key: /none/a.key }")),
+      "R321");
+  EXPECT_TRUE(runs("a"));
+  EXPECT_TRUE(listens(own));
+}
+
+TEST_F(HttpReload, AnAddressOfTheRunIsTakenOverFromTheConsumerThatLeavesIt) {
+  const ReservedPort port;
+  start(config_of(http_consumer("a", port)));
+  ASSERT_TRUE(runs("a"));
+  EXPECT_EQ(refusal_of(http_consumer("a", port, ", max_requests: 7")), "it was taken up");
+  EXPECT_EQ(refusal_of(http_consumer("b", port)), "it was taken up");
+  EXPECT_TRUE(runs("b"));
+  EXPECT_TRUE(listens(port));
+}
+
+TEST_F(HttpReload, ACertificateThatCanBeUsedIsTakenUp) {
+  const ReservedPort port;
+  const test::TlsFiles files;
+  files.add("a", test::TlsIdentity());
+  start(config_of(http_consumer("a", port)));
+  EXPECT_EQ(refusal_of(http_consumer("a", port,
+                                     fmt::format(", tls: {{ certificate: {}, key: {} }}",
+                                                 files.file("a.pem"), files.file("a.key")))),
+            "it was taken up");
+  EXPECT_TRUE(test::comes_true([&] { return service_->unsettled().empty(); }));
+  EXPECT_TRUE(runs("a"));
+}
+
+}  // namespace
+}  // namespace semel::compose
