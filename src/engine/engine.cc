@@ -401,6 +401,7 @@ void RunningEngine::settle_rows() {
 }
 
 void RunningEngine::drain() {
+  sources_.end_intake();
   give_back_unbegun();
   land_all();
   give_back_unbegun();

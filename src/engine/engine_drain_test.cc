@@ -128,6 +128,65 @@ TEST_P(HangingEngine, WhileItIsWaitedForOthersMayHaveItsMessages) {
   EXPECT_EQ(topic_.in_flight(), 3U) << "the others have them";
 }
 
+// A source that notes when its intake ends, and whose close waits until the test lets it go on.
+class ObservedSource final : public Source {
+ public:
+  struct Seen {
+    std::atomic<bool> intake_ended{false};
+    std::atomic<bool> closing{false};
+    std::atomic<bool> may_close{true};
+  };
+  ObservedSource(MemoryTopic& topic, Seen& seen) : source_(topic), seen_(seen) {}
+  const SourceTraits& traits() const noexcept override { return source_.traits(); }
+  Result<Received> receive(const ReceiveLimits& limits) override { return source_.receive(limits); }
+  Wakeup wakeup() override { return source_.wakeup(); }
+  void end_intake() noexcept override { seen_.intake_ended = true; }
+  Result<void> settle(std::span<const Settlement> settlements) override {
+    return source_.settle(settlements);
+  }
+  Result<void> extend(std::span<const Tag> tags, milliseconds by) override {
+    return source_.extend(tags, by);
+  }
+  void set_paused(std::string_view partition, bool paused) override {
+    source_.set_paused(partition, paused);
+  }
+  Result<void> close(milliseconds deadline) override {
+    seen_.closing = true;
+    seen_.may_close.wait(false);
+    return source_.close(deadline);
+  }
+
+ private:
+  MemorySource source_;
+  Seen& seen_;
+};
+
+// Its senders are told at once, however long the handlers still take.
+TEST_P(HangingEngine, ASourceLearnsOfTheDrainBeforeTheHandlersEnd) {
+  options_.once = false;
+  options_.workers = GetParam();
+  std::atomic<bool> begun{false};
+  std::atomic<bool> release{false};
+  send("a");
+  ObservedSource::Seen seen;
+  auto e = engine_over(std::make_unique<ObservedSource>(topic_, seen), [&](Delivery&, std::size_t) {
+    begun = true;
+    begun.notify_all();
+    release.wait(false);
+    return ended(Outcome::Kind::kDone);
+  });
+  std::thread running([&] { EXPECT_EQ(e->run(), Ended::kDrained); });
+  begun.wait(false);
+  EXPECT_FALSE(seen.intake_ended);
+  e->stop();
+  EXPECT_TRUE(test::comes_true([&] { return seen.intake_ended.load(); }, seconds(10)));
+  EXPECT_FALSE(seen.closing) << "what runs is settled still";
+  release = true;
+  release.notify_all();
+  running.join();
+  EXPECT_EQ(topic_.acked(), 1U);
+}
+
 TEST_F(EngineTest, AHandlerThatIsWaitedForEndsItsDrainAsUsual) {
   options_.once = false;
   options_.drain_timeout = options_.grace = milliseconds(10);

@@ -206,6 +206,8 @@ void RunningEngine::tick() {
   flush_running();
   sources_.extend(rows_that_hang());
   if (!stopping()) return;
+  // A handler on the receiving thread keeps it from draining.
+  sources_.end_intake();
   const TimePoint at = now();
   if (!stopping_since_) stopping_since_ = at;
   if (!hurried_since_ && (stops_.load() > 1 || at - *stopping_since_ >= options_.drain_timeout)) {

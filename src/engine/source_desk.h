@@ -63,6 +63,11 @@ class SourceDesk {
   // Waits for a source, `event_fd`, or `until`.
   void wait(int event_fd, Listen listen, std::optional<TimePoint> until);
 
+  // A drain begins: senders that would wait in vain are told. From any thread.
+  void end_intake() noexcept {
+    for (const auto& desk : desks_) desk->source->end_intake();
+  }
+
   // How a delivery ended that is settled next, for a source that answers its sender.
   void ended(std::uint32_t source, const Tag& tag, const Outcome& outcome) {
     Source& to = *desks_[source]->source;

@@ -100,6 +100,10 @@ class Source {
   // call again. Any other error is final.
   virtual Result<Received> receive(const ReceiveLimits& limits) = 0;
   virtual Wakeup wakeup() = 0;
+  // A drain begins: nothing is received any more, and what was handed out is settled before
+  // `close`. A source whose senders wait refuses the others now. By default nothing. It may be
+  // called again.
+  virtual void end_intake() noexcept {}
 
   // Tags that are unknown, settled before or of an older generation are ignored.
   virtual Result<void> settle(std::span<const Settlement> settlements) = 0;

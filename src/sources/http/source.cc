@@ -78,7 +78,7 @@ Result<void> HttpSource::listen() {
 std::optional<HttpResponse> HttpSource::admit(const HttpRequest& request) {
   {
     const system::MutexLock lock(mutex_);
-    if (closed_) return ending();
+    if (takes_no_more_) return ending();
   }
   auto refused = rules_.refuses(request);
   if (refused) count_refusal();
@@ -102,7 +102,7 @@ HttpReply HttpSource::handle(const HttpRequest& request) {
 void HttpSource::wait_for_answer(std::unique_ptr<Arrival> arrival, Responder responder) {
   {
     const system::MutexLock lock(mutex_);
-    if (!closed_) {
+    if (!takes_no_more_) {
       const std::uint64_t number = last_ + 1;
       const bool wakes = !ledger_.has_waiting();
       arrival->position = positions_ + std::to_string(number);
@@ -201,6 +201,19 @@ void HttpSource::refuse_next(HttpResponse response, Answers& answers) {
   ledger_.settle(next.position, Settlement::Kind::kAck);
 }
 
+// The listener stays open: a connection that nobody takes would wait, and this one is told at once.
+void HttpSource::end_intake() noexcept {
+  Answers answers;
+  try {
+    const system::MutexLock lock(mutex_);
+    takes_no_more_ = true;
+    while (ledger_.has_waiting()) refuse_next(ending(), answers);
+  } catch (...) {
+    // Without memory for their answers they are given at the next call, or by the close.
+  }
+  give(answers);
+}
+
 // Deadlines are in the order of the requests, so that all before the first that is not over are.
 void HttpSource::look_at_deadlines() noexcept {
   Answers answers;
@@ -251,6 +264,7 @@ Result<void> HttpSource::close(milliseconds deadline) {
   {
     const system::MutexLock lock(mutex_);
     if (std::exchange(closed_, true)) return {};
+    takes_no_more_ = true;
     while (ledger_.has_waiting()) refuse_next(ending(), answers);
     for (std::size_t number = ledger_.passed(); number < last_; ++number) {
       Request* const request = ledger_.open_value(number);

@@ -39,6 +39,7 @@ class HttpSource final : public Source {
   const SourceTraits& traits() const noexcept override { return kHttpTraits; }
   Result<Received> receive(const ReceiveLimits& limits) override;
   Wakeup wakeup() override;
+  void end_intake() noexcept override SEMEL_EXCLUDES(mutex_);
   Result<void> settle(std::span<const Settlement> settlements) override;
   void ended(const Tag& tag, const Outcome& outcome) noexcept override;
   Result<void> extend(std::span<const Tag>, std::chrono::milliseconds) override { return {}; }
@@ -92,6 +93,7 @@ class HttpSource final : public Source {
   std::size_t overdue_to_ SEMEL_GUARDED_BY(mutex_) = 0;    // so many are past their deadlines
   std::size_t refused_ SEMEL_GUARDED_BY(mutex_) = 0;
   bool paused_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool takes_no_more_ SEMEL_GUARDED_BY(mutex_) = false;
   bool closed_ SEMEL_GUARDED_BY(mutex_) = false;
 
   // Last: it goes first, and calls nothing after that.

@@ -236,6 +236,25 @@ TEST_F(HttpSourceTest, APausedSourceLetsRequestsWait) {
   EXPECT_EQ(answer.get().status, 202);
 }
 
+// A handler may go on for the whole of a drain: its sender alone waits for it.
+TEST_F(HttpSourceTest, OnceItsIntakeHasEndedOnlyWhatIsHandledIsWaitedFor) {
+  open();
+  auto handled = post("a");
+  const auto arrivals = receive(1);
+  auto waiting = post("b");
+  ASSERT_TRUE(test::comes_true([&] { return figure("lag") == 1; }));
+  source_->end_intake();
+  EXPECT_EQ(waiting.get().status, 503);
+  const HttpAnswer late = post("c").get();
+  EXPECT_EQ(late.status, 503);
+  EXPECT_EQ(late.header("Retry-After"), "1");
+  source_->end_intake();
+  EXPECT_TRUE(source_->receive({})->arrivals.empty());
+  source_->ended(arrivals[0].tag, Outcome());
+  settle(arrivals[0]);
+  EXPECT_EQ(handled.get().status, 200);
+}
+
 TEST_F(HttpSourceTest, ACloseAnswersAllThatWait) {
   open();
   auto handled = post("a");
