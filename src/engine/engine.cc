@@ -402,6 +402,13 @@ void RunningEngine::settle_rows() {
 
 void RunningEngine::drain() {
   sources_.end_intake();
+  // It has nothing left to do: the receiving thread is out of its batch.
+  std::thread leaving;
+  {
+    const system::MutexLock lock(receiver_mutex_);
+    leaving = std::move(leaving_);
+  }
+  if (leaving.joinable()) leaving.join();
   give_back_unbegun();
   land_all();
   give_back_unbegun();

@@ -187,6 +187,58 @@ TEST_P(HangingEngine, ASourceLearnsOfTheDrainBeforeTheHandlersEnd) {
   EXPECT_EQ(topic_.acked(), 1U);
 }
 
+// Hangs, and notes how often the thread that renews leases comes by.
+class TickedStrategy final : public Strategy {
+ public:
+  struct Seen {
+    std::atomic<bool> begun{false};
+    std::atomic<bool> release{false};
+    std::atomic<int> ticks{0};
+  };
+  TickedStrategy(Seen& seen, strategies::Keeper& keeper) : seen_(seen), keeper_(keeper) {}
+  void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
+    auto watch = keeper_.watch({}, Handlers::kInTurn);
+    watch->on_tick([this] { ++seen_.ticks; });
+    seen_.begun = true;
+    seen_.begun.notify_all();
+    seen_.release.wait(false);
+    for (Delivery& delivery : batch) sink.ended(delivery, ended(Outcome::Kind::kDone));
+  }
+
+ private:
+  Seen& seen_;
+  strategies::Keeper& keeper_;
+};
+
+// A broker that does not answer holds up the close, and other calls of the consumer go on.
+TEST_P(HangingEngine, WhileItsSourceIsClosedLeasesAreRenewed) {
+  options_.once = false;
+  options_.workers = GetParam();
+  options_.drain_timeout = options_.grace = milliseconds(10);
+  send("a");
+  ObservedSource::Seen seen;
+  seen.may_close = false;
+  TickedStrategy::Seen work;
+  EngineParts parts = parts_over(std::make_unique<ObservedSource>(topic_, seen));
+  parts.process_goes_on = [] { return true; };
+  parts.strategy = [&](const strategies::Services& services) {
+    return std::make_unique<TickedStrategy>(work, *services.keeper);
+  };
+  auto e = Engine::create(options_, std::move(parts));
+  std::thread running([&] { EXPECT_EQ(e->run(), Ended::kDrained); });
+  work.begun.wait(false);
+  e->stop();
+  EXPECT_TRUE(test::comes_true([&] { return seen.closing.load(); }));
+  const int before = work.ticks;
+  EXPECT_TRUE(test::comes_true([&] { return work.ticks >= before + 3; }, seconds(10)));
+  seen.may_close = true;
+  seen.may_close.notify_all();
+  work.release = true;
+  work.release.notify_all();
+  running.join();
+  EXPECT_EQ(topic_.acked(), 0U) << "others may have had it";
+}
+
 TEST_F(EngineTest, AHandlerThatIsWaitedForEndsItsDrainAsUsual) {
   options_.once = false;
   options_.drain_timeout = options_.grace = milliseconds(10);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <system_error>
 
 #include <semel/reason.h>
 
@@ -218,14 +219,27 @@ void RunningEngine::tick() {
   // A handler on the receiving thread keeps it from draining, and so from saying so itself.
   if (at - *hurried_since_ < options_.grace + kDrainSaysItFirst) return;
   if (!process_goes_on()) return parts_.hung(kHandlerHangs);
-  {
-    // Held, so that the receiving thread does not come back meanwhile.
-    const system::MutexLock lock(receiver_mutex_);
-    if (receiver_in_batch_) leave_to_others();
-  }
+  if (!leaves_aside_) leave_aside();
   // Its time begins anew once it is not waited for.
   stopping_since_ = at;
   hurried_since_.reset();
+}
+
+// On a thread of its own: sources may take long to close, and leases are renewed meanwhile.
+void RunningEngine::leave_aside() {
+  const system::MutexLock lock(receiver_mutex_);
+  if (!receiver_in_batch_) return;
+  try {
+    leaving_ = std::thread([this] {
+      // Held, so that the receiving thread does not come back meanwhile. Once it is out of its
+      // batch it drains, and sees for itself.
+      const system::MutexLock in_batch(receiver_mutex_);
+      if (receiver_in_batch_) leave_to_others();
+    });
+    leaves_aside_ = true;
+  } catch (const std::system_error&) {
+    // Without a thread for it, it is tried again once its time is over anew.
+  }
 }
 
 // Rows of a batch whose handler hangs are not kept hidden: another process may have them.

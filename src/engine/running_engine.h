@@ -137,6 +137,7 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   void settle_rows();
   void land_all();
   void leave_to_others();
+  void leave_aside() SEMEL_EXCLUDES(receiver_mutex_);
   bool process_goes_on() const { return parts_.process_goes_on && parts_.process_goes_on(); }
   void finish_run(Ended ended) noexcept {
     int running = kRunning;
@@ -177,6 +178,7 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   std::thread::id receiver_;
   system::Mutex receiver_mutex_;
   bool receiver_in_batch_ SEMEL_GUARDED_BY(receiver_mutex_) = false;
+  std::thread leaving_ SEMEL_GUARDED_BY(receiver_mutex_);
   strategies::LeaseRenewer renewer_;
   ThreadCompleter completer_;
   std::unique_ptr<Strategy> strategy_;
@@ -194,6 +196,7 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   // The renewer's thread's.
   std::optional<TimePoint> stopping_since_;
   std::optional<TimePoint> hurried_since_;
+  bool leaves_aside_ = false;
 };
 
 }  // namespace semel::engine
