@@ -354,6 +354,7 @@ void RunningEngine::leave_to_others() {
                               {ErrorKind::kUnavailable, {}, kHandlerHangs, kHandlerHangsFix},
                               false);
   give_back_unbegun();
+  note_suspects();
   sources_.close_outside(options_.drain_timeout);
 }
 
@@ -387,6 +388,11 @@ void RunningEngine::give_back_unbegun() {
   sources_.give_back(rest);
 }
 
+void RunningEngine::note_suspects() {
+  if (sources_.at_end()) return;
+  if (intake_.suspecting(sources_.unread_outside())) suspects_left_ = true;
+}
+
 // The next engine of this process would take rows that stand in this one's hand for its own, and go
 // on with what is behind them.
 void RunningEngine::settle_rows() {
@@ -416,9 +422,10 @@ void RunningEngine::drain() {
     sources_.settle({Landing::told(kept.source, kept.tag, Settlement::Kind::kRelease)});
   }
   settle_rows();
+  note_suspects();
   sources_.close(options_.drain_timeout);
   failpoint::hit(*parts_.environment, failpoint::kDrained);
-  end_marker(suspects_left_ || (intake_.suspecting() && !sources_.at_end()));
+  end_marker(suspects_left_);
 }
 
 std::unique_ptr<Engine> Engine::create(EngineOptions options, EngineParts parts) {

@@ -63,9 +63,13 @@ void IntakeDesk::suspect_one_more(const std::string& partition) {
   if (left != suspect_left_.end()) ++left->second;
 }
 
-bool IntakeDesk::suspecting() {
+bool IntakeDesk::suspecting(std::span<const std::string> unread) {
+  if (window_ == 0) return false;
   const system::MutexLock lock(mutex_);
-  if (suspect_left_.empty()) return window_ > 0;
+  if (suspect_left_.empty()) return true;
+  for (const std::string& partition : unread) {
+    if (!suspect_left_.contains(partition)) return true;
+  }
   return std::any_of(suspect_left_.begin(), suspect_left_.end(),
                      [](const auto& left) { return left.second > 0; });
 }

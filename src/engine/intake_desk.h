@@ -42,8 +42,9 @@ class IntakeDesk {
   // A suspect of this partition turned out to have happened: the position that was kept lagged
   // behind, and the window reaches further. From any thread.
   void suspect_one_more(const std::string& partition) SEMEL_EXCLUDES(mutex_);
-  // The window of some partition has not been gone through, or none has brought anything yet.
-  bool suspecting() SEMEL_EXCLUDES(mutex_);
+  // The window of some partition has not been gone through, or none has brought anything yet, or
+  // one of `unread` has not.
+  bool suspecting(std::span<const std::string> unread) SEMEL_EXCLUDES(mutex_);
 
   // Makes deliveries of arrivals, in order. What is refused waits for keep_refused.
   std::vector<Delivery> take_in(std::vector<Arrival> arrivals, const SourceTraits& traits);

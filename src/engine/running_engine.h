@@ -134,6 +134,8 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   void note_store(const Outcome& outcome, std::optional<TimePoint> began = std::nullopt);
   void drain();
   void give_back_unbegun();
+  // Before the sources are closed.
+  void note_suspects();
   void settle_rows();
   void land_all();
   void leave_to_others();
@@ -189,7 +191,7 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   std::optional<TimePoint> bring_back_at_;
   std::optional<TimePoint> gate_at_;  // when the gate's time is over
   std::optional<TimePoint> keep_refused_at_;
-  std::atomic<bool> suspects_left_{false};  // one was given back untried
+  std::atomic<bool> suspects_left_{false};  // one was given back untried, or may still come
   std::size_t suspect_window_ = 0;          // of this run's beginning
   std::size_t left_to_next_ = 0;
   std::atomic<bool> told_of_hung_{false};

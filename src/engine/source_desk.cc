@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace semel::engine {
 
@@ -262,6 +263,16 @@ void SourceDesk::close_one(Desk& desk, milliseconds deadline) {
   if (!closed) {
     observer_.on_trouble(options_.consumer, desk.source->traits().name, closed.error(), false);
   }
+}
+
+std::vector<std::string> SourceDesk::unread_outside() {
+  std::vector<std::string> all;
+  for (const auto& desk : desks_) {
+    if (desk->source->traits().in_store) continue;
+    auto unread = desk->source->unread();
+    if (unread) std::ranges::move(*unread, std::back_inserter(all));
+  }
+  return all;
 }
 
 bool SourceDesk::replays_from_outside() const noexcept {

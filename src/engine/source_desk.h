@@ -86,6 +86,8 @@ class SourceDesk {
   // Closes those that are not in the store, so that others may have their messages. What is settled
   // there afterwards is void. Not beside receive and wait.
   void close_outside(std::chrono::milliseconds deadline);
+  // Partitions of those that are not in the store, as Source::unread.
+  std::vector<std::string> unread_outside();
   // Some source that is not in the store brings again what was not settled.
   bool replays_from_outside() const noexcept;
 

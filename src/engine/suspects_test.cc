@@ -335,6 +335,75 @@ TEST_F(LeftSuspects, AreNoneWhereTheSourceIsAtItsEnd) {
   EXPECT_TRUE(markers_.ended);
 }
 
+// A source with two partitions, of which one brings nothing yet.
+class HalfReadSource final : public Source {
+ public:
+  HalfReadSource(MemoryTopic& topic, std::vector<std::string> unread)
+      : source_(topic), unread_(std::move(unread)) {
+    source_.set_paused("p1", true);
+  }
+  const SourceTraits& traits() const noexcept override { return source_.traits(); }
+  Result<Received> receive(const ReceiveLimits& limits) override { return source_.receive(limits); }
+  Wakeup wakeup() override { return source_.wakeup(); }
+  Result<void> settle(std::span<const Settlement> settlements) override {
+    return source_.settle(settlements);
+  }
+  Result<void> extend(std::span<const Tag> tags, milliseconds by) override {
+    return source_.extend(tags, by);
+  }
+  void set_paused(std::string_view partition, bool paused) override {
+    source_.set_paused(partition, paused);
+  }
+  std::optional<std::vector<std::string>> unread() override {
+    if (closed_) return std::nullopt;
+    return unread_;
+  }
+  Result<void> close(milliseconds deadline) override {
+    closed_ = true;
+    return source_.close(deadline);
+  }
+
+ private:
+  MemorySource source_;
+  const std::vector<std::string> unread_;
+  bool closed_ = false;
+};
+
+// An engine after an unclean end: p0 brings its whole window, and p1 nothing.
+class LateSuspects : public SuspectsTest {
+ protected:
+  LateSuspects() {
+    options_.once = false;
+    markers_.begun = {true, 2};
+    options_.pace.max_in_flight = 2;
+    for (const char* const at : {"p0", "p0", "p1"}) {
+      Arrival arrival;
+      arrival.payload = payload_with_id("k" + std::to_string(topic_.added()));
+      arrival.partition = at;
+      topic_.add(std::move(arrival));
+    }
+  }
+  std::size_t left_by_one_that_is_stopped(std::vector<std::string> unread) {
+    auto e =
+        engine_over(std::make_unique<HalfReadSource>(topic_, std::move(unread)), is_done, &marked_);
+    std::thread running([&] { EXPECT_EQ(e->run(), Ended::kDrained); });
+    EXPECT_TRUE(test::comes_true([&] { return topic_.acked() == 2; }));
+    e->stop();
+    running.join();
+    return e->suspects_left();
+  }
+};
+
+TEST_F(LateSuspects, AreLeftToTheNextEngineWhereTheirPartitionBroughtNothing) {
+  EXPECT_EQ(left_by_one_that_is_stopped({"p1"}), 2U);
+  EXPECT_FALSE(markers_.ended);
+}
+
+TEST_F(LateSuspects, AreNoneInAPartitionThatWasReadToItsEnd) {
+  EXPECT_EQ(left_by_one_that_is_stopped({"p0"}), 0U);
+  EXPECT_TRUE(markers_.ended);
+}
+
 // A process that died now would leave so many, though this engine has fewer in hand at a time.
 TEST_F(LeftSuspects, AreWithinTheWindowOfTheMarker) {
   options_.once = true;

@@ -117,6 +117,9 @@ class Source {
   virtual void set_paused(std::string_view partition, bool paused) = 0;
   // For whoever looks at a run: nothing by default. Quick; nothing once it is closed.
   virtual std::vector<SourceFigure> figures() { return {}; }
+  // Its partitions that were not read to their ends since it has them, named as in its arrivals.
+  // Nothing by default: it has one, or does not know.
+  virtual std::optional<std::vector<std::string>> unread() { return std::nullopt; }
   // Tells what is settled; gives back the rest. Returns within about `deadline`.
   virtual Result<void> close(std::chrono::milliseconds deadline) = 0;
 };

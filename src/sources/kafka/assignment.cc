@@ -80,6 +80,14 @@ bool Assignment::at_end() const {
   });
 }
 
+std::vector<std::string> Assignment::unread() const {
+  std::vector<std::string> names;
+  for (const auto& partition : partitions_) {
+    if (!partition->at_end) names.push_back(partition->name);
+  }
+  return names;
+}
+
 std::size_t Assignment::out_of_leaving() const {
   std::size_t out = 0;
   for (const auto& partition : partitions_) {

@@ -88,6 +88,8 @@ class Assignment {
 
   // All that was there at the last fetches has been handed out.
   bool at_end() const;
+  // The names of those that were not read to their ends at the last fetches.
+  std::vector<std::string> unread() const;
   // Of the partitions that are leaving: handed out and not settled.
   std::size_t out_of_leaving() const;
 

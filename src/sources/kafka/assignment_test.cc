@@ -35,6 +35,19 @@ TEST(KafkaOpenCommits, ALogThatWasBegunAnewHearsNothingOfTheOldOnes) {
   EXPECT_NE(assignment.find(kFirst), nullptr);
 }
 
+// The engine asks which of them may still bring what was in hand when a process died.
+TEST(KafkaAssignment, NamesThePartitionsThatWereNotReadToTheirEnds) {
+  Assignment assignment;
+  EXPECT_TRUE(assignment.unread().empty());
+  assignment.add(kFirst, nullptr);
+  assignment.add(kSecond, nullptr);
+  EXPECT_EQ(assignment.unread(), (std::vector<std::string>{"orders-0", "orders-1"}));
+  assignment.find(kFirst)->at_end = true;
+  EXPECT_EQ(assignment.unread(), std::vector<std::string>{"orders-1"});
+  assignment.add(kFirst, nullptr);
+  EXPECT_EQ(assignment.unread().size(), 2U) << "taken away meanwhile, it may hold others";
+}
+
 TEST(KafkaSkips, AreWhatTheLogNoLongerHadWhenItWasReadOn) {
   Assignment assignment;
   Partition& partition = assignment.add(kFirst, nullptr);

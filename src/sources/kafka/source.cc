@@ -177,6 +177,12 @@ void KafkaSource::set_paused(std::string_view partition, bool paused) {
   event_.signal();
 }
 
+std::optional<std::vector<std::string>> KafkaSource::unread() {
+  const system::MutexLock lock(mutex_);
+  if (closed_) return std::nullopt;
+  return assignment_.unread();
+}
+
 Result<void> KafkaSource::close(milliseconds deadline) {
   {
     const system::MutexLock lock(mutex_);

@@ -50,6 +50,7 @@ class KafkaSource final : public Source, private Client::Watcher {
   // fetch, and `committed`. Of all: `lag`, where it is known of each, `partitions`, `rebalances`
   // and, where there are some, `skipped` and, with its text, `commit_errors`.
   std::vector<SourceFigure> figures() override;
+  std::optional<std::vector<std::string>> unread() override;
   Result<void> close(std::chrono::milliseconds deadline) override;
 
  private:
