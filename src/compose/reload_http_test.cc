@@ -1,10 +1,12 @@
-// A reload looks for what would keep an HTTP source from listening, before anything is drained.
+// Reloads and drains of consumers with an HTTP source.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -56,6 +58,7 @@ std::string http_consumer(std::string_view name, const ReservedPort& port,
 class HttpReload : public testing::Test {
  protected:
   ~HttpReload() override {
+    release();
     if (!run_.joinable()) return;
     service_->stop();
     run_.join();
@@ -74,12 +77,22 @@ class HttpReload : public testing::Test {
   void start(config::Config config) {
     config_ = std::move(config);
     ServiceOptions options;
-    options.natives["work"] = {PlainHandler([](const Message&, const Attempt&) { return done(); }),
+    options.natives["work"] = {PlainHandler([this](const Message& message, const Attempt&) {
+                                 if (message.key().text == "held") {
+                                   holds_ = true;
+                                   released_.wait(false);
+                                 }
+                                 return done();
+                               }),
                                ApplyHandler()};
     auto built = Service::build(config_, std::move(options));
     ASSERT_TRUE(built) << built.error().message;
     service_ = *std::move(built);
     run_ = std::thread([this] { (void)service_->run(); });
+  }
+  void release() {
+    released_ = true;
+    released_.notify_all();
   }
   Result<void> take(const config::Config& next) {
     const config::Difference difference = config::difference(config_, next);
@@ -100,12 +113,21 @@ class HttpReload : public testing::Test {
       return false;
     });
   }
+  static int post(const ReservedPort& port, std::string_view id) {
+    const std::string body = fmt::format("{{\"id\":\"{}\"}}", id);
+    const std::string request = fmt::format(
+        "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{}",
+        body.size(), body);
+    return test::http_answer(test::http_raw(port.number(), request)).status;
+  }
   static bool listens(const ReservedPort& port) {
     return test::http_get(port.number(), "/").status == 405;
   }
 
   const test::TempDir folder_;
   config::Config config_;
+  std::atomic<bool> holds_{false};
+  std::atomic<bool> released_{false};
   std::unique_ptr<Service> service_;
   std::thread run_;
 };
@@ -146,6 +168,19 @@ TEST_F(HttpReload, ACertificateThatCanBeUsedIsTakenUp) {
             "it was taken up");
   EXPECT_TRUE(test::comes_true([&] { return service_->unsettled().empty(); }));
   EXPECT_TRUE(runs("a"));
+}
+
+// However long the handlers take: a sender can turn to another process meanwhile.
+TEST_F(HttpReload, ADrainRefusesWhatComesAndAnswersWhatItHasInHand) {
+  const ReservedPort port;
+  start(config_of(http_consumer("a", port)));
+  auto held = std::async(std::launch::async, [&] { return post(port, "held"); });
+  ASSERT_TRUE(test::comes_true([&] { return holds_.load(); }));
+  ASSERT_TRUE(service_->drain("a"));
+  EXPECT_EQ(post(port, "late"), 503);
+  EXPECT_FALSE(released_);
+  release();
+  EXPECT_EQ(held.get(), 200);
 }
 
 }  // namespace
