@@ -201,6 +201,27 @@ TEST(KafkaSource, FiguresMayBeAskedByAnyThreadUntilItIsClosed) {
   watcher.join();
 }
 
+// It may still bring what was in hand when a process died.
+TEST(KafkaSource, APartitionIsUnreadUntilItWasReadToItsEnd) {
+  using Names = std::vector<std::string>;
+  const std::string topic = KafkaServer::shared().new_topic(2);
+  KafkaServer::shared().produce(topic, {{.value = "{}", .partition = 1}});
+  Member member(spec_of(topic));
+  Source& source = member.source();
+  source.set_paused(topic + "-1", true);
+  const auto comes_to = [&](const Names& unread) {
+    return test::comes_true([&] {
+      EXPECT_TRUE(source.receive({}).has_value());
+      return figure_of(source, "partitions") == 2 && source.unread() == unread;
+    });
+  };
+  EXPECT_TRUE(comes_to({topic + "-1"})) << "the other one is empty";
+  source.set_paused(topic + "-1", false);
+  EXPECT_TRUE(comes_to({}));
+  EXPECT_TRUE(source.close(60s).has_value());
+  EXPECT_EQ(source.unread(), std::nullopt);
+}
+
 // Marks of transactions stand among the records and behind the last one: nobody is behind by them.
 TEST(KafkaSource, OnlyWhatWasCommittedInATransactionIsSeenAndItsMarksAreNoLag) {
   const KafkaServer& server = KafkaServer::shared();
