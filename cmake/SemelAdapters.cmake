@@ -13,11 +13,12 @@ include(SemelLibraries)
 set(SEMEL_ADAPTERS
   "POSTGRES|the PostgreSQL store|postgres" "MYSQL|the MariaDB and MySQL store|mysql"
   "REDIS|the Redis store, front window and Redis Streams source|redis" "YAML|the runner, the producer and the config|yaml"
-  "KAFKA|the Kafka source and handler|kafka" "RABBITMQ|the RabbitMQ source and handler|rabbitmq"
+  "KAFKA|the Kafka source and handler|kafka" "NATS|the NATS source|nats"
+  "RABBITMQ|the RabbitMQ source and handler|rabbitmq"
   "HTTP|the HTTP handler and traces|http" "HTTP_SOURCE|the HTTP source|admin" "ADMIN|the HTTP listener of a run|admin"
   "PROGRAM|the program semel|program")
 # Only a runner can use these, and it needs a config.
-set(SEMEL_PARTS_OF_THE_RUNNER KAFKA RABBITMQ HTTP HTTP_SOURCE ADMIN PROGRAM)
+set(SEMEL_PARTS_OF_THE_RUNNER KAFKA NATS RABBITMQ HTTP HTTP_SOURCE ADMIN PROGRAM)
 
 foreach(library threads openssl fmt expected sqlite)
   semel_find_library(${library})
@@ -96,6 +97,7 @@ set(SEMEL_BRINGS_REDIS clients/redis stores/redis sources/redis_streams redis_cl
 set(SEMEL_BRINGS_KAFKA clients/kafka sources/kafka handlers/kafka kafka_client kafka kafka_handler)
 set(SEMEL_BRINGS_RABBITMQ clients/rabbitmq sources/rabbitmq handlers/rabbitmq rabbitmq_client rabbitmq
                           rabbitmq_handler)
+set(SEMEL_BRINGS_NATS clients/nats sources/nats nats_client nats)
 # The room of traces stays: src/traces/http_post_absent.cc sends nowhere.
 set(SEMEL_BRINGS_HTTP handlers/http http_handler)
 set(SEMEL_BRINGS_HTTP_SOURCE sources/http http_source)

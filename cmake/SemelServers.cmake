@@ -1,7 +1,7 @@
 # The servers that tests share: each is started once in a run of ctest, before the first test that
 # needs it, and stopped after the last. Tests say so by
 #
-#   semel_test_program(... SERVERS postgres mariadb mysql8 redis redis_cluster kafka rabbitmq)
+#   semel_test_program(... SERVERS postgres mariadb mysql8 redis redis_cluster kafka rabbitmq nats)
 #
 # and find it by PostgresServer::shared() (tests/support/database_server.h). MySQL 8 and Kafka are no
 # packages of Debian's: where one was not fetched, a test that is skipped says why, and the others are not there.
@@ -70,7 +70,7 @@ endfunction()
 
 # Adds the tests that start and stop the servers. After all that name them.
 function(semel_add_servers)
-  foreach(server postgres mariadb mysql8 redis redis_cluster kafka rabbitmq)
+  foreach(server postgres mariadb mysql8 redis redis_cluster kafka rabbitmq nats)
     get_property(fixtures GLOBAL PROPERTY SEMEL_SERVER_${server})
     set(test ${SEMEL_TEST_PREFIX}servers.${server})
     if(NOT fixtures)

@@ -45,6 +45,12 @@ struct FromKafka {
   std::string group;
   std::vector<std::string> topics;
 };
+// A durable consumer of a NATS JetStream stream.
+struct FromNats {
+  std::string url;  // "nats://user:password@host:4222"
+  std::string stream;
+  std::string durable;
+};
 // A queue of a RabbitMQ broker.
 struct FromRabbitmq {
   std::string url;  // "amqp://user:password@host:5672/vhost"
@@ -62,8 +68,8 @@ struct FromHttp {
   std::string listen;  // "127.0.0.1:8080"
   std::string path{};  // empty: the default of a config
 };
-using ConsumerSource = std::variant<FromQueue, FromFile, FromStdin, FromKafka, FromRabbitmq,
-                                    FromRedisStream, FromHttp>;
+using ConsumerSource = std::variant<FromQueue, FromFile, FromStdin, FromKafka, FromNats,
+                                    FromRabbitmq, FromRedisStream, FromHttp>;
 
 struct ConsumerOptions {
   std::string name;

@@ -83,6 +83,9 @@ std::string configured_source(const config::ConsumerConfig& consumer) {
   if (const auto* rabbitmq = std::get_if<config::RabbitmqSource>(&consumer.source)) {
     return "rabbitmq " + rabbitmq->spec.queue;
   }
+  if (const auto* nats = std::get_if<config::NatsSource>(&consumer.source)) {
+    return fmt::format("nats {}/{}", nats->spec.stream, nats->spec.durable);
+  }
   if (const auto* streams = std::get_if<config::RedisStreamsSource>(&consumer.source)) {
     return "redis_streams " + printable(streams->spec.stream, 60);
   }
@@ -189,6 +192,18 @@ std::string rabbitmq_text(const core::RabbitmqSpec& spec) {
                      spec.prefetch, made);
 }
 
+std::string nats_text(const core::NatsSpec& spec) {
+  std::string made = "has to be there";
+  if (spec.declare) {
+    made = fmt::format("is made for {}, and brings again after {} what a dead process had in hand",
+                       spec.subject.empty() ? "all subjects" : printable(spec.subject, 60),
+                       core::duration_text(spec.ack_wait));
+  }
+  return fmt::format("pulls from durable {} of stream {} at {}, up to {} at a time; the durable {}",
+                     printable(spec.durable, 60), printable(spec.stream, 60),
+                     printable(spec.address.place(), 120), spec.prefetch, made);
+}
+
 std::string redis_streams_text(const core::RedisStreamsSpec& spec) {
   const char* made = "has to be there";
   if (spec.declare) {
@@ -217,6 +232,9 @@ std::vector<std::string> flow_text(const config::ConsumerConfig& consumer) {
   }
   if (const auto* rabbitmq = std::get_if<config::RabbitmqSource>(&consumer.source)) {
     lines.push_back(rabbitmq_text(rabbitmq->spec));
+  }
+  if (const auto* nats = std::get_if<config::NatsSource>(&consumer.source)) {
+    lines.push_back(nats_text(nats->spec));
   }
   if (const auto* streams = std::get_if<config::RedisStreamsSource>(&consumer.source)) {
     lines.push_back(redis_streams_text(streams->spec));

@@ -60,6 +60,70 @@ std::string store_lines(const StarterParts& parts, bool small) {
          "  sqlite: { path: semel.db }    # the records, and the tables your statements write to\n";
 }
 
+// Sources that are a log, whose readers have a name there. Empty: another source.
+std::string log_source_lines(const StarterParts& parts, bool small) {
+  if (parts.source == "kafka") {
+    return small ? "    source:\n"
+                   "      kafka:\n"
+                   "        brokers: ${KAFKA_BROKERS:-localhost:9092}\n"
+                   "        group: payments\n"
+                   "        topics: payments\n"
+                 : "    source:\n"
+                   "      kafka:\n"
+                   "        brokers: ${KAFKA_BROKERS:-localhost:9092}\n"
+                   "        group: payments         # its members share the partitions\n"
+                   "        topics: [payments]\n"
+                   "        from: earliest          # where a new group begins\n"
+                   "        # properties: { security.protocol: sasl_ssl, sasl.username: … }\n";
+  }
+  if (parts.source == "nats") {
+    return small ? "    source:\n"
+                   "      nats:\n"
+                   "        url: ${NATS_URL:-nats://localhost:4222}\n"
+                   "        stream: payments\n"
+                   "        durable: semel\n"
+                   "        declare: true\n"
+                 : "    source:\n"
+                   "      nats:\n"
+                   "        url: ${NATS_URL:-nats://localhost:4222}\n"
+                   "        stream: payments        # has to be there: nats stream add\n"
+                   "        durable: semel          # its processes share the messages\n"
+                   "        declare: true           # the durable is made where it is not there\n"
+                   "        prefetch: 500           # so many are delivered and not acknowledged\n";
+  }
+  if (parts.source == "redis_streams") {
+    return small ? "    source:\n"
+                   "      redis_streams:\n"
+                   "        url: ${REDIS_URL:-redis://localhost:6379/0}\n"
+                   "        stream: payments\n"
+                   "        group: semel\n"
+                 : "    source:\n"
+                   "      redis_streams:\n"
+                   "        url: ${REDIS_URL:-redis://localhost:6379/0}\n"
+                   "        stream: payments\n"
+                   "        group: semel            # has to be there; declare: true makes it\n"
+                   "        # consumer: semel-1     # a name of this process's own, for every "
+                   "start\n";
+  }
+  return {};
+}
+
+// Queues of a broker. Empty: another source.
+std::string broker_queue_lines(const StarterParts& parts, bool small) {
+  if (parts.source == "rabbitmq") {
+    return small ? "    source:\n"
+                   "      rabbitmq:\n"
+                   "        url: ${AMQP_URL:-amqp://localhost:5672}\n"
+                   "        queue: payments\n"
+                 : "    source:\n"
+                   "      rabbitmq:\n"
+                   "        url: ${AMQP_URL:-amqp://localhost:5672}\n"
+                   "        queue: payments         # has to be there; declare: true makes it\n"
+                   "        prefetch: 200           # so many are out of it at a time\n";
+  }
+  return {};
+}
+
 std::string source_lines(const StarterParts& parts, bool small) {
   if (parts.source == "file") {
     return small ? "    source: { file: { path: payments.jsonl } }\n"
@@ -79,45 +143,8 @@ std::string source_lines(const StarterParts& parts, bool small) {
                  "        path: /\n"
                  "        # signature: { standard_webhooks: \"${file:/run/secrets/whsec}\" }\n";
   }
-  if (parts.source == "kafka") {
-    return small ? "    source:\n"
-                   "      kafka:\n"
-                   "        brokers: ${KAFKA_BROKERS:-localhost:9092}\n"
-                   "        group: payments\n"
-                   "        topics: payments\n"
-                 : "    source:\n"
-                   "      kafka:\n"
-                   "        brokers: ${KAFKA_BROKERS:-localhost:9092}\n"
-                   "        group: payments         # its members share the partitions\n"
-                   "        topics: [payments]\n"
-                   "        from: earliest          # where a new group begins\n"
-                   "        # properties: { security.protocol: sasl_ssl, sasl.username: … }\n";
-  }
-  if (parts.source == "rabbitmq") {
-    return small ? "    source:\n"
-                   "      rabbitmq:\n"
-                   "        url: ${AMQP_URL:-amqp://localhost:5672}\n"
-                   "        queue: payments\n"
-                 : "    source:\n"
-                   "      rabbitmq:\n"
-                   "        url: ${AMQP_URL:-amqp://localhost:5672}\n"
-                   "        queue: payments         # has to be there; declare: true makes it\n"
-                   "        prefetch: 200           # so many are out of it at a time\n";
-  }
-  if (parts.source == "redis_streams") {
-    return small ? "    source:\n"
-                   "      redis_streams:\n"
-                   "        url: ${REDIS_URL:-redis://localhost:6379/0}\n"
-                   "        stream: payments\n"
-                   "        group: semel\n"
-                 : "    source:\n"
-                   "      redis_streams:\n"
-                   "        url: ${REDIS_URL:-redis://localhost:6379/0}\n"
-                   "        stream: payments\n"
-                   "        group: semel            # has to be there; declare: true makes it\n"
-                   "        # consumer: semel-1     # a name of this process's own, for every "
-                   "start\n";
-  }
+  if (auto lines = log_source_lines(parts, small); !lines.empty()) return lines;
+  if (auto lines = broker_queue_lines(parts, small); !lines.empty()) return lines;
   if (small) return fmt::format("    source: {{ {}: {{}} }}\n", parts.source);
   if (parts.source == "stdin") {
     return "    source:\n"

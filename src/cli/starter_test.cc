@@ -40,13 +40,15 @@ TEST(Starter, EveryCombinationIsAcceptedOrRefusedWithAReason) {
       }
     }
   }
-  EXPECT_EQ(accepted, 382);
+  EXPECT_EQ(accepted, 438);
   EXPECT_EQ(refused,
             (std::set<std::string>{
-                "queue/sql/memory", "queue/exec/memory", "queue/http/memory", "queue/native/memory",
-                "queue/kafka/memory", "queue/rabbitmq/memory", "file/sql/memory", "queue/sql/redis",
-                "file/sql/redis", "http/sql/redis", "http/sql/memory", "stdin/sql/redis",
-                "stdin/sql/memory", "kafka/sql/redis", "kafka/sql/memory", "rabbitmq/sql/redis",
+                "queue/sql/memory",    "queue/exec/memory",       "queue/http/memory",
+                "queue/native/memory", "queue/kafka/memory",      "queue/rabbitmq/memory",
+                "file/sql/memory",     "queue/sql/redis",         "file/sql/redis",
+                "http/sql/redis",      "http/sql/memory",         "stdin/sql/redis",
+                "stdin/sql/memory",    "kafka/sql/redis",         "kafka/sql/memory",
+                "nats/sql/redis",      "nats/sql/memory",         "rabbitmq/sql/redis",
                 "rabbitmq/sql/memory", "redis_streams/sql/redis", "redis_streams/sql/memory"}));
 }
 
@@ -112,7 +114,8 @@ TEST(Starter, UnknownWordsAreNamed) {
   const auto source = parse_starter("pigeon/sql/sqlite");
   ASSERT_FALSE(source);
   EXPECT_EQ(source.error().message, "there is no source \"pigeon\"");
-  EXPECT_EQ(source.error().hint, "one of queue, file, http, kafka, rabbitmq, redis_streams, stdin");
+  EXPECT_EQ(source.error().hint,
+            "one of queue, file, http, kafka, nats, rabbitmq, redis_streams, stdin");
   EXPECT_EQ(parse_starter("file/sqll/sqlite").error().hint, "did you mean \"sql\"?");
   EXPECT_FALSE(parse_starter("file/sql/oracle"));
   EXPECT_FALSE(parse_starter("file/sql/sqlite/more"));

@@ -60,6 +60,12 @@ std::vector<std::string> values_of(const ConsumerSource& source, const std::stri
                           values.add("rabbitmq.url", rabbitmq.url);
                           values.add("rabbitmq.queue", rabbitmq.queue);
                         },
+                        [&](const FromNats& nats) {
+                          values.add("nats", kNoMembers);
+                          values.add("nats.url", nats.url);
+                          values.add("nats.stream", nats.stream);
+                          values.add("nats.durable", nats.durable);
+                        },
                         [&](const FromRedisStream& stream) {
                           values.add("redis_streams", kNoMembers);
                           values.add("redis_streams.url", stream.url);

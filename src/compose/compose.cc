@@ -9,6 +9,7 @@
 #include "core/guard_recipe.h"
 #include "sources/http/make_http_source.h"
 #include "sources/kafka/make_kafka_source.h"
+#include "sources/nats/make_nats_source.h"
 #include "sources/rabbitmq/make_rabbitmq_source.h"
 #include "sources/redis_streams/make_redis_streams_source.h"
 #include "sources/sources.h"
@@ -29,6 +30,7 @@ SourceTraits traits_of(const config::SourceConfig& source) {
                  [](const config::FileSource&) { return sources::kFileTraits; },
                  [](const config::HttpSource&) { return sources::kHttpTraits; },
                  [](const config::KafkaSource&) { return kafka::kSourceTraits; },
+                 [](const config::NatsSource&) { return nats::kSourceTraits; },
                  [](const config::RabbitmqSource&) { return rabbitmq::kSourceTraits; },
                  [](const config::RedisStreamsSource&) { return redis_streams::kSourceTraits; },
                  [](const config::StdinSource&) { return sources::kStdinTraits; },
@@ -115,6 +117,7 @@ Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfi
   facts.positions_return =
       nothing_else && (std::holds_alternative<config::FileSource>(consumer.source) ||
                        std::holds_alternative<config::KafkaSource>(consumer.source) ||
+                       std::holds_alternative<config::NatsSource>(consumer.source) ||
                        std::holds_alternative<config::RedisStreamsSource>(consumer.source));
   facts.key_may_be_body = consumer.key.missing == core::KeyRecipe::Missing::kHashBody;
   facts.fingerprint_none = consumer.key.fingerprint == core::KeyRecipe::FingerprintOf::kNone;

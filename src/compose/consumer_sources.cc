@@ -9,6 +9,7 @@
 
 #include "sources/http/make_http_source.h"
 #include "sources/kafka/make_kafka_source.h"
+#include "sources/nats/make_nats_source.h"
 #include "sources/rabbitmq/make_rabbitmq_source.h"
 #include "sources/redis_streams/make_redis_streams_source.h"
 #include "sources/sources.h"
@@ -59,6 +60,10 @@ Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& bui
     const bool follow = !build.options->once && !build.options->dry_run;
     sources.push_back(
         rabbitmq::make_rabbitmq_source({rabbitmq->spec, follow}, *build.options->environment));
+  } else if (const auto* nats = std::get_if<config::NatsSource>(&consumer.source)) {
+    const bool follow = !build.options->once && !build.options->dry_run;
+    sources.push_back(nats::make_nats_source({nats->spec, follow, consumer.order.has_value()},
+                                             *build.options->environment));
   } else if (const auto* streams = std::get_if<config::RedisStreamsSource>(&consumer.source)) {
     const bool follow = !build.options->once && !build.options->dry_run;
     auto made = redis_streams::make_redis_streams_source({streams->spec, follow},

@@ -12,6 +12,7 @@
 #include <semel/spi/unit_of_work.h>
 
 #include "compose/compose.h"
+#include "compose/nats_findings.h"
 #include "core/key_encoding.h"
 #include "core/retention.h"
 #include "operate/views.h"
@@ -217,6 +218,7 @@ Result<DoctorReport> examine(Store& store, const config::Config& config) {
   add_idle_rules(*idle, report.findings);
   add_flaws(config.store, report.findings);
   for (const auto& one : look_horizons(config)) report.findings.push_back(ttl_is_enough(one));
+  for (Finding& one : look_at_nats(config)) report.findings.push_back(std::move(one));
   for (const auto& one : look_groups(config)) add_group(one, report.findings);
   return report;
 }

@@ -12,6 +12,7 @@
 #include "base/sql_lexer.h"
 #include "core/row_select.h"
 #include "sources/kafka/make_kafka_source.h"
+#include "sources/nats/make_nats_source.h"
 #include "sources/rabbitmq/make_rabbitmq_source.h"
 #include "sources/redis_streams/make_redis_streams_source.h"
 
@@ -170,6 +171,9 @@ std::optional<LiveLag> look_lag(const config::ConsumerConfig& consumer) {
     waiting = kafka::look_at_lag(topic->spec, kBrokerPatience);
   } else if (const auto* const queue = std::get_if<config::RabbitmqSource>(&consumer.source)) {
     waiting = rabbitmq::look_at_depth(queue->spec);
+  } else if (const auto* const durable = std::get_if<config::NatsSource>(&consumer.source)) {
+    auto look = nats::look_at_consumer(durable->spec);
+    waiting = look ? Result<std::int64_t>(look->waiting) : failure(std::move(look.error()));
   } else if (const auto* const stream = std::get_if<config::RedisStreamsSource>(&consumer.source)) {
     waiting =
         redis_streams::look_at_group(stream->spec).map([](const redis_streams::GroupLook& look) {

@@ -100,6 +100,7 @@ TEST_F(RunnerFromCode, ASourceHasTheMembersThatItNeeds) {
       FromQueue{},
       FromStdin{},
       FromKafka{"localhost:9092", "payments", {"payments"}},
+      FromNats{"nats://localhost:4222", "payments", "payments"},
       FromRabbitmq{"amqp://localhost:5672", "payments"},
       FromRedisStream{"redis://localhost:6379/0", "payments", "payments"},
       FromHttp{"127.0.0.1:8080", "/payments"},

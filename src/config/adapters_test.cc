@@ -41,6 +41,7 @@ TEST(ConfigAdapters, EachPlaceThatNamesOneIsRefusedWithTheOption) {
   const std::string kafka =
       sources("{ kafka: { brokers: localhost:9092, topics: [a], group: a } }");
   const std::string rabbitmq = sources("{ rabbitmq: { url: 'amqp://localhost', queue: a } }");
+  const std::string nats = sources("{ nats: { url: 'nats://localhost', stream: a, durable: a } }");
   const std::string stream =
       sources("{ redis_streams: { url: 'redis://localhost/0', stream: a, group: a } }");
   const std::string front =
@@ -57,6 +58,7 @@ TEST(ConfigAdapters, EachPlaceThatNamesOneIsRefusedWithTheOption) {
         Case{"HTTP", "traces", traces}, Case{"HTTP", "traces", short_traces},
         Case{"KAFKA", "consumers[0].source.kafka", kafka},
         Case{"RABBITMQ", "consumers[0].source.rabbitmq", rabbitmq},
+        Case{"NATS", "consumers[0].source.nats", nats},
         Case{"REDIS", "consumers[0].front.redis", front},
         Case{"REDIS", "consumers[0].source.redis_streams", stream},
         Case{"HTTP", "consumers[0].handler.http", http},
@@ -82,8 +84,8 @@ TEST(ConfigAdapters, EachPlaceThatNamesOneIsRefusedWithTheOption) {
 }
 
 TEST(ConfigAdapters, WhatAConfigDoesNotNameIsNotMissed) {
-  const Loaded loaded =
-      load_without({"POSTGRES", "MYSQL", "REDIS", "KAFKA", "RABBITMQ", "HTTP", "ADMIN"}, kSmall);
+  const Loaded loaded = load_without(
+      {"POSTGRES", "MYSQL", "REDIS", "KAFKA", "RABBITMQ", "NATS", "HTTP", "ADMIN"}, kSmall);
   EXPECT_TRUE(loaded.config) << all_of(loaded);
 }
 

@@ -11,6 +11,7 @@
 #include "config/http_build.h"
 #include "config/http_source_build.h"
 #include "config/kafka_build.h"
+#include "config/nats_build.h"
 #include "config/node.h"
 #include "config/publish_build.h"
 #include "config/rabbitmq_build.h"
@@ -39,6 +40,7 @@ SourceConfig build_source(const View& source, const std::string& folder, Report&
   if (source.written("rabbitmq")) {
     return RabbitmqSource{build_rabbitmq(source.in("rabbitmq"), folder, report)};
   }
+  if (source.written("nats")) return NatsSource{build_nats(source.in("nats"), folder, report)};
   if (source.written("claims")) return ClaimsSource{};
   if (source.written("redis_streams")) {
     return RedisStreamsSource{build_redis_streams(source.in("redis_streams"), report)};

@@ -50,6 +50,7 @@ std::span<const CodePage> runtime_codes() noexcept;
 std::span<const CodePage> http_source_codes() noexcept;
 std::span<const CodePage> stream_codes() noexcept;
 std::span<const CodePage> admin_codes() noexcept;
+std::span<const CodePage> nats_codes() noexcept;
 }  // namespace catalog
 
 }  // namespace semel::config

@@ -29,11 +29,14 @@ constexpr CodePage kConsumerPages[] = {
      "written there.",
      "Leave it out, or use the field.",
      "kafka: { brokers: \"kafka:9092\", group: billing, topics: [orders], from: earliest }"},
-    {"E028", "two consumers in one Kafka group, at one RabbitMQ queue, or in one group of a stream",
-     "The members of a group share a topic's partitions or a stream's entries, and the consumers "
-     "of a queue its messages, "
-     "so each message would reach only one of the two consumers.",
-     "Give each consumer a group of its own; or a queue of its own, bound to the same exchange.",
+    {"E028",
+     "two consumers in one Kafka group, at one RabbitMQ queue or NATS durable, or in one group of "
+     "a stream",
+     "The members of a group share a topic's partitions or a stream's entries, and those who read "
+     "a queue or a durable its messages, so each message would reach only one of the two "
+     "consumers.",
+     "Give each consumer a group of its own; or a queue of its own, bound to the same "
+     "exchange; or a durable of its own.",
      "group: billing-audit"},
     {"E029", "a delivery tag, or the number of a request, as key",
      "What RabbitMQ has as a position is a delivery tag: it counts the deliveries of one "

@@ -26,6 +26,7 @@ constexpr NamedBy kByTheFile[] = {{"POSTGRES", "PostgreSQL", "store.postgres"},
                                   {"HTTP", "traces", "traces"}};
 constexpr NamedBy kByAConsumer[] = {{"HTTP_SOURCE", "the HTTP source", "source.http"},
                                     {"KAFKA", "Kafka", "source.kafka"},
+                                    {"NATS", "NATS", "source.nats"},
                                     {"RABBITMQ", "RabbitMQ", "source.rabbitmq"},
                                     {"HTTP", "the HTTP handler", "handler.http"},
                                     {"KAFKA", "Kafka", "handler.kafka"},

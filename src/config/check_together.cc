@@ -8,6 +8,7 @@
 #include "base/listen_address.h"
 #include "config/checks.h"
 #include "config/node.h"
+#include "core/nats_spec.h"
 #include "core/rabbitmq_spec.h"
 
 namespace semel::config {
@@ -64,6 +65,23 @@ void check_queues(const View& source, QueueReaders& queues, Report& report) {
       "give each consumer a queue of its own, bound to the same exchange", report);
 }
 
+// Who pulls from a durable consumer of a stream.
+void check_durables(const View& source, QueueReaders& durables, Report& report) {
+  const View nats = source.in("nats");
+  const auto* durable = nats.find("durable");
+  if (!source.written("nats") || durable == nullptr) return;
+  const auto address = core::read_nats_url(nats.text("url"));
+  const std::string where = address ? address->place() : nats.text("url");
+  const auto [other, fresh] =
+      durables.try_emplace({where + "/" + nats.text("stream"), durable->text}, nats.path());
+  if (fresh) return;
+  refuse_shared(
+      *durable,
+      fmt::format("durable {} of stream {} is read for {} already", in_quotes(durable->text),
+                  in_quotes(nats.text("stream")), other->second),
+      "give each consumer a durable of its own: each of them gets all messages", report);
+}
+
 // Each address and who listens there, the run's own listener too.
 using Listeners = std::map<std::string, std::string>;
 
@@ -117,6 +135,7 @@ void check_together(const Settings& settings, Report& report) {
   QueueReaders queues;
   check_listeners(settings, report);
   StreamReaders streams;
+  QueueReaders durables;
   for (std::size_t i = 0; i < settings.size("consumers"); ++i) {
     const View view(settings, join_path("consumers", i));
     if (const auto* name = view.find("name")) {
@@ -131,6 +150,7 @@ void check_together(const Settings& settings, Report& report) {
     const auto source = view.in("source");
     check_groups(source, groups, report);
     check_queues(source, queues, report);
+    check_durables(source, durables, report);
     check_streams(source, streams, report);
     if (!source.written("stdin")) continue;
     if (reader) {

@@ -13,6 +13,7 @@
 #include "config/http_build.h"
 #include "config/http_source_build.h"
 #include "config/kafka_build.h"
+#include "config/nats_build.h"
 #include "config/node.h"
 #include "config/publish_build.h"
 #include "config/rabbitmq_build.h"
@@ -188,8 +189,9 @@ void check_key_present(const Check& check) {
   // Senders of requests have keys that standards name.
   if (on_http(check.consumer)) return;
   const bool rabbitmq = on_rabbitmq(check.consumer);
+  const bool nats = on_nats(check.consumer);
   const bool streams = on_redis_streams(check.consumer);
-  if (rabbitmq || streams || std::holds_alternative<QueueSource>(check.consumer.source)) {
+  if (rabbitmq || nats || streams || std::holds_alternative<QueueSource>(check.consumer.source)) {
     auto* made = check.warn(
         "W034", place, path,
         fmt::format("{} is missing: only messages sent with a key, or with one that a standard "
@@ -199,6 +201,8 @@ void check_key_present(const Check& check) {
     made->detail.push_back("any other becomes a dead letter with reason key.missing");
     made->help =
         rabbitmq  ? "key: json:/your_id; or broker_key, the message-id that a producer sets; or "
+                    "knowingly: key: auto"
+        : nats    ? "key: json:/your_id; or broker_key, the Nats-Msg-Id that a producer sets; or "
                     "knowingly: key: auto"
         : streams ? "key: json:/your_id; or header:NAME, a field of the entry; or knowingly: key: "
                     "auto"
@@ -374,6 +378,7 @@ void check_consumer(const Config& config, const ConsumerConfig& consumer, const 
   check_kafka(consumer, view, report);
   check_rabbitmq(consumer, view, report);
   check_http_source(check);
+  check_nats(consumer, view, report);
   check_redis_streams(consumer, view, report);
   check_publish(consumer, view, report);
   check_dialect(config.store, view, report);

@@ -32,6 +32,7 @@
 #include "core/kafka_publish_spec.h"
 #include "core/kafka_spec.h"
 #include "core/key_recipe.h"
+#include "core/nats_spec.h"
 #include "core/order.h"
 #include "core/pace.h"
 #include "core/rabbitmq_publish_spec.h"
@@ -83,6 +84,9 @@ struct HttpSource {
 struct KafkaSource {
   core::KafkaSpec spec;
 };
+struct NatsSource {
+  core::NatsSpec spec;
+};
 struct RabbitmqSource {
   core::RabbitmqSpec spec;
 };
@@ -92,9 +96,9 @@ struct RedisStreamsSource {
 struct StdinSource {};
 // Brings nothing: clients claim keys of theirs through the API, and do the work.
 struct ClaimsSource {};
-using SourceConfig = std::variant<QueueSource, FileSource, HttpSource, KafkaSource, RabbitmqSource,
-                                  RedisStreamsSource, StdinSource, ClaimsSource>;
-// "queue", "file", "http", "kafka", "rabbitmq", "redis_streams", "stdin", "claims"
+using SourceConfig = std::variant<QueueSource, FileSource, HttpSource, KafkaSource, NatsSource,
+                                  RabbitmqSource, RedisStreamsSource, StdinSource, ClaimsSource>;
+// "queue", "file", "http", "kafka", "nats", "rabbitmq", "redis_streams", "stdin", "claims"
 std::string_view name_of(const SourceConfig& source) noexcept;
 
 struct SqlHandler {

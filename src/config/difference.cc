@@ -95,8 +95,8 @@ void keep_stdin(const Config& running, const ConsumerChange& change,
   }
 }
 
-// Whether both may be given one message, or need one address: consumers of one group, one queue,
-// one file or one listener. The embedded queue has messages for each name.
+// Whether both may be given one message, or need one address: consumers of one group, one durable,
+// one queue, one file or one listener. The embedded queue has messages for each name.
 bool read_the_same(const SourceConfig& one, const SourceConfig& other) noexcept {
   if (one.index() != other.index()) return false;
   if (const auto* kafka = std::get_if<KafkaSource>(&one)) {
@@ -104,6 +104,10 @@ bool read_the_same(const SourceConfig& one, const SourceConfig& other) noexcept 
     return kafka->spec.group == theirs.group &&
            std::ranges::find_first_of(kafka->spec.topics, theirs.topics) !=
                kafka->spec.topics.end();
+  }
+  if (const auto* nats = std::get_if<NatsSource>(&one)) {
+    const core::NatsSpec& theirs = std::get<NatsSource>(other).spec;
+    return nats->spec.stream == theirs.stream && nats->spec.durable == theirs.durable;
   }
   if (const auto* rabbitmq = std::get_if<RabbitmqSource>(&one)) {
     return rabbitmq->spec.queue == std::get<RabbitmqSource>(other).spec.queue;

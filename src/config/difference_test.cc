@@ -186,6 +186,7 @@ bool waits(const std::string& was, const std::string& is) {
 TEST(HandsOver, ARenamedConsumerWaitsForItsOldSelf) {
   for (const char* const source :
        {"kafka: { brokers: h:1, group: g, topics: [t, u] }",
+        "nats: { url: 'nats://h', stream: s, durable: d }",
         "rabbitmq: { url: 'amqp://h', queue: q }", "file: { path: in.jsonl }",
         "redis_streams: { url: 'redis://h', stream: s, group: g }",
         "http: { listen: '127.0.0.1:8080' }"}) {
@@ -200,6 +201,8 @@ TEST(HandsOver, ARenamedConsumerWaitsForItsOldSelf) {
   };
   EXPECT_FALSE(waits(reader("a", kafka("g", "t")), reader("b", kafka("g", "u"))));
   EXPECT_FALSE(waits(reader("a", kafka("g", "t")), reader("b", kafka("h", "t"))));
+  EXPECT_FALSE(waits(reader("a", "nats: { url: 'nats://h', stream: s, durable: d }"),
+                     reader("b", "nats: { url: 'nats://h', stream: s, durable: e }")));
   EXPECT_FALSE(waits(reader("a", "rabbitmq: { url: 'amqp://h', queue: q }"),
                      reader("b", "rabbitmq: { url: 'amqp://h', queue: r }")));
   EXPECT_FALSE(waits(reader("a", "http: { listen: '127.0.0.1:8080' }"),

@@ -255,7 +255,7 @@ milliseconds ttl_of(const FrontConfig& front) noexcept {
 }
 
 std::string_view name_of(const SourceConfig& source) noexcept {
-  constexpr std::string_view kNames[] = {"queue",    "file",          "http",  "kafka",
+  constexpr std::string_view kNames[] = {"queue",    "file",          "http",  "kafka", "nats",
                                          "rabbitmq", "redis_streams", "stdin", "claims"};
   static_assert(std::size(kNames) == std::variant_size_v<SourceConfig>);
   return kNames[source.index()];

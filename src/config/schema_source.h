@@ -8,6 +8,7 @@
 #include "core/file_spec.h"
 #include "core/http_source_spec.h"
 #include "core/kafka_spec.h"
+#include "core/nats_spec.h"
 #include "core/rabbitmq_spec.h"
 #include "core/redis_streams_spec.h"
 
@@ -57,6 +58,78 @@ inline constexpr Field kKafkaFields[] = {
      .meaning = "librdkafka's own settings, passed through: `security.protocol: sasl_ssl`. What "
                 "would break the promise is refused (E027).",
      .fields = kPropertyField},
+};
+
+inline constexpr Field kNatsTlsFields[] = {
+    {.name = "ca",
+     .shape = Shape::kPath,
+     .meaning = "Who is trusted to vouch for the server: a file in PEM format. Without it those "
+                "that the system trusts.",
+     .member = &kMember<&core::NatsAccess::tls_ca>},
+    {.name = "cert",
+     .shape = Shape::kPath,
+     .meaning = "Our certificate, where the server asks.",
+     .member = &kMember<&core::NatsAccess::tls_cert>},
+    {.name = "key",
+     .shape = Shape::kPath,
+     .meaning = "And its key.",
+     .member = &kMember<&core::NatsAccess::tls_key>},
+};
+
+inline constexpr Field kNatsFields[] = {
+    {.name = "url",
+     .shape = Shape::kText,
+     .meaning = "The server: `nats://user:password@host:4222`, with `tls://` over TLS; servers of "
+                "one cluster with commas between. A password in it is never shown.",
+     .required = true,
+     .address = true},
+    {.name = "stream",
+     .shape = Shape::kText,
+     .meaning = "The JetStream stream. It has to be there (R384).",
+     .member = &kMember<&core::NatsSpec::stream>,
+     .required = true},
+    {.name = "durable",
+     .shape = Shape::kText,
+     .meaning = "The durable consumer that is pulled from: its processes share the messages.",
+     .member = &kMember<&core::NatsSpec::durable>,
+     .required = true},
+    {.name = "prefetch",
+     .shape = Shape::kInteger,
+     .meaning = "The most messages that are delivered and not acknowledged: waiting here, or in a "
+                "handler's hands.",
+     .member = &kMember<&core::NatsSpec::prefetch>,
+     .low = 1,
+     .high = 65'535},
+    {.name = "declare",
+     .shape = Shape::kBoolean,
+     .meaning = "The consumer is made where it is not there, from the first message of the stream "
+                "on. Else it has to be there (R384).",
+     .member = &kMember<&core::NatsSpec::declare>},
+    {.name = "subject",
+     .shape = Shape::kText,
+     .meaning = "What `declare` makes takes only what was published to it: `orders.paid`, "
+                "`orders.>`. Without it all that the stream has.",
+     .member = &kMember<&core::NatsSpec::subject>},
+    {.name = "ack_wait",
+     .shape = Shape::kDuration,
+     .meaning = "In what `declare` makes: how long after a process has died what it had in hand "
+                "comes again. What is in hand is renewed.",
+     .member = &kMember<&core::NatsSpec::ack_wait>,
+     .low = 1'000,
+     .high = 3'600'000},
+    {.name = "token",
+     .shape = Shape::kText,
+     .meaning = "What the server asks for in place of user and password.",
+     .member = &kMember<&core::NatsAccess::token>,
+     .secret = true},
+    {.name = "credentials",
+     .shape = Shape::kPath,
+     .meaning = "A file with a user's JWT and its seed, as `nsc` writes it.",
+     .member = &kMember<&core::NatsAccess::credentials>},
+    {.name = "tls",
+     .shape = Shape::kMap,
+     .meaning = "With `tls://`: the server's certificate is checked, and that it names the host.",
+     .fields = kNatsTlsFields},
 };
 
 inline constexpr Field kRabbitmqTlsFields[] = {
@@ -302,6 +375,11 @@ inline constexpr Field kSourceFields[] = {
      .shape = Shape::kMap,
      .meaning = "Topics of a Kafka cluster, read as a member of a consumer group.",
      .fields = kKafkaFields,
+     .alternative = true},
+    {.name = "nats",
+     .shape = Shape::kMap,
+     .meaning = "A durable consumer of a NATS JetStream stream.",
+     .fields = kNatsFields,
      .alternative = true},
     {.name = "rabbitmq",
      .shape = Shape::kMap,

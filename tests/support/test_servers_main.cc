@@ -21,6 +21,7 @@
 
 #include "tests/support/kafka_server.h"
 #include "tests/support/mysql_servers.h"
+#include "tests/support/nats_server.h"
 #include "tests/support/postgres_server.h"
 #include "tests/support/rabbitmq_server.h"
 #include "tests/support/redis_cluster.h"
@@ -58,6 +59,11 @@ Kept make_rabbitmq() {
   return {broker, broker->address()};
 }
 
+Kept make_nats() {
+  const auto server = std::make_shared<NatsServer>();
+  return {server, server->address()};
+}
+
 Kept make_cluster() {
   const auto cluster = std::make_shared<RedisCluster>(RedisCluster::kCalmTimeoutMs);
   return {cluster, cluster->address()};
@@ -66,6 +72,7 @@ Kept make_cluster() {
 const std::map<std::string, Make>& makers() {
   static const std::map<std::string, Make> all = {{"kafka", make_kafka},
                                                   {"rabbitmq", make_rabbitmq},
+                                                  {"nats", make_nats},
                                                   {"postgres", make_fast<PostgresServer>},
                                                   {"mariadb", make_fast<MariaDbServer>},
                                                   {"mysql8", make_fast<MySqlServer>},

@@ -27,8 +27,6 @@ constexpr int kMostChannels = 2;
 constexpr int kFrameMax = 131'072;
 constexpr seconds kConnectPatience{5};
 constexpr seconds kAnswerPatience{10};
-constexpr milliseconds kFirstPause{100};
-constexpr milliseconds kLongestPause{2'000};
 
 timeval time_of(milliseconds time) {
   return {static_cast<time_t>(time.count() / 1000),
@@ -199,14 +197,6 @@ tl::unexpected<Error> Connection::lost(int status) const {
                   fmt::format("the connection to the RabbitMQ broker at {} was lost: {}", place_,
                               amqp_error_string2(status)),
                   "look at the broker and its log"});
-}
-
-milliseconds pause_before(std::size_t tries, std::size_t nodes, std::uint64_t random) noexcept {
-  const std::size_t rounds = tries / nodes;
-  if (rounds == 0) return milliseconds(0);
-  const milliseconds grown = kFirstPause * (1U << std::min<std::size_t>(rounds, 8));
-  const milliseconds half = std::min(kLongestPause, grown) / 2;
-  return half + milliseconds(random % static_cast<std::uint64_t>(half.count() + 1));
 }
 
 }  // namespace semel::rabbitmq

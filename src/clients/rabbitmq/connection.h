@@ -71,9 +71,4 @@ class Connection {
   std::string place_;  // host:port
 };
 
-// How long to wait before a try to connect, after `tries` in vain at a cluster of `nodes`: no time
-// until each was tried, then longer each round, and never the same for all that lost one broker.
-std::chrono::milliseconds pause_before(std::size_t tries, std::size_t nodes,
-                                       std::uint64_t random) noexcept;
-
 }  // namespace semel::rabbitmq

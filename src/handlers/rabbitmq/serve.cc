@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/reconnect_pause.h"
 #include "handlers/rabbitmq/publisher.h"
 #include "system/mutex.h"
 
@@ -71,7 +72,7 @@ void RabbitmqPublisher::connect() {
     return;
   }
   ++tries_;
-  not_before_ = now() + pause_before(tries_, nodes.size(), environment_.random->next());
+  not_before_ = now() + core::pause_before(tries_, nodes.size(), environment_.random->next());
   {
     const system::MutexLock lock(mutex_);
     cutter_.close();
@@ -223,7 +224,7 @@ void RabbitmqPublisher::lose(const Error& error) {
   }
   tries_ = now() - connected_at_ < kWorks ? tries_ + 1 : 0;
   not_before_ =
-      now() + pause_before(tries_, spec_.address.nodes.size(), environment_.random->next());
+      now() + core::pause_before(tries_, spec_.address.nodes.size(), environment_.random->next());
   const std::size_t refused = closed ? size_refused(closed->said) : 0;
   const std::string why =
       error.hint.empty() ? error.message : fmt::format("{}; {}", error.message, error.hint);

@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "core/reconnect_pause.h"
 #include "sources/rabbitmq/arrival.h"
 #include "sources/rabbitmq/source.h"
 #include "system/mutex.h"
@@ -109,7 +110,7 @@ void RabbitmqSource::note_failure(Error error) {
 
 void RabbitmqSource::pause() {
   const milliseconds time =
-      pause_before(tries_, spec_.address.nodes.size(), environment_.random->next());
+      core::pause_before(tries_, spec_.address.nodes.size(), environment_.random->next());
   if (time.count() == 0) return;
   const system::MutexLock lock(mutex_);
   changed_.wait_for(mutex_, time, [this]() SEMEL_REQUIRES(mutex_) { return stop_ || final_; });

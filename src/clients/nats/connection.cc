@@ -1,0 +1,155 @@
+#include "clients/nats/connection.h"
+
+#include <fmt/format.h>
+#include <nats/nats.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "clients/nats/errors.h"
+#include "system/descriptor_limit.h"
+
+namespace semel::nats {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr milliseconds kConnectPatience{2'000};
+constexpr milliseconds kWritePatience{5'000};
+// A server that does not answer two of them is taken for gone.
+constexpr milliseconds kPingInterval{10'000};
+constexpr int kPingsUnanswered = 2;
+
+Error bad_file(std::string what) {
+  return {ErrorKind::kRejected, "R382", std::move(what),
+          "nats: { tls: { ca: ca.pem, cert: client.pem, key: client.key } }, files in PEM format"};
+}
+
+// Without the place in cnats' code that it begins with.
+std::string last_words() {
+  const char* const said = nats_GetLastError(nullptr);
+  if (said == nullptr) return {};
+  const std::string words(said);
+  const auto place_end = words.find("): ");
+  return words.starts_with('(') && place_end != std::string::npos ? words.substr(place_end + 3)
+                                                                  : words;
+}
+
+}  // namespace
+
+Connection::Connection(const core::NatsAccess& access, bool known)
+    : access_(access), known_(known) {}
+
+Result<void> Connection::use_tls(natsOptions& options, const core::NatsNode& node) const {
+  if (natsOptions_SetSecure(&options, true) != NATS_OK ||
+      natsOptions_SetExpectedHostname(&options, node.host.c_str()) != NATS_OK) {
+    return failure(bad_file("OpenSSL cannot begin"));
+  }
+  if (!access_.tls_ca.empty() &&
+      natsOptions_LoadCATrustedCertificates(&options, access_.tls_ca.c_str()) != NATS_OK) {
+    return failure(bad_file(fmt::format("{} is no file of certificates", access_.tls_ca)));
+  }
+  if (!access_.tls_cert.empty() &&
+      natsOptions_LoadCertificatesChain(&options, access_.tls_cert.c_str(),
+                                        access_.tls_key.c_str()) != NATS_OK) {
+    return failure(bad_file(fmt::format("{} and {} are no certificate with its key",
+                                        access_.tls_cert, access_.tls_key)));
+  }
+  return {};
+}
+
+Result<OptionsPtr> Connection::options(const core::NatsNode& node) const {
+  natsOptions* made = nullptr;
+  natsStatus status = natsOptions_Create(&made);
+  OptionsPtr options(made);
+  const bool sixteen_bytes = node.host.find(':') != std::string::npos;
+  const std::string url = sixteen_bytes ? fmt::format("nats://[{}]:{}", node.host, node.port)
+                                        : fmt::format("nats://{}:{}", node.host, node.port);
+  const auto then = [&](natsStatus next) {
+    if (status == NATS_OK) status = next;
+  };
+  then(natsOptions_SetURL(made, url.c_str()));
+  then(natsOptions_SetName(made, "semel"));
+  then(natsOptions_SetAllowReconnect(made, false));
+  then(natsOptions_SetTimeout(made, kConnectPatience.count()));
+  then(natsOptions_SetWriteDeadline(made, kWritePatience.count()));
+  then(natsOptions_SetPingInterval(made, kPingInterval.count()));
+  then(natsOptions_SetMaxPingsOut(made, kPingsUnanswered));
+  const core::NatsAddress& address = access_.address;
+  if (!access_.token.empty()) then(natsOptions_SetToken(made, access_.token.c_str()));
+  if (!address.user.empty()) {
+    then(natsOptions_SetUserInfo(made, address.user.c_str(), address.password.c_str()));
+  }
+  if (!access_.credentials.empty()) {
+    if (!std::ifstream(access_.credentials)) {
+      return failure({ErrorKind::kRejected, "R381",
+                      fmt::format("the file {} cannot be read", access_.credentials),
+                      "nats: { credentials: user.creds }, as nsc writes it"});
+    }
+    then(natsOptions_SetUserCredentialsFromFiles(made, access_.credentials.c_str(), nullptr));
+  }
+  if (status != NATS_OK) return failure(lost(status));
+  if (!address.tls) return options;
+  if (auto ready = use_tls(*made, node); !ready) return failure(std::move(ready.error()));
+  return options;
+}
+
+Result<void> Connection::open(const core::NatsNode& node) {
+  place_ = fmt::format("{}:{}", node.host, node.port);
+  auto ready = options(node);
+  if (!ready) return failure(std::move(ready.error()));
+  natsConnection* made = nullptr;
+  const natsStatus status = natsConnection_Connect(&made, ready->get());
+  connection_.reset(made);
+  if (status == NATS_OK) return {};
+  if (auto none = system::descriptor_limit_now(place_)) return failure(*std::move(none));
+  return failure(connect_error(status, last_words(), place_, known_));
+}
+
+Result<std::string> Connection::ask(const std::string& subject, std::string_view body,
+                                    milliseconds patience) {
+  natsMsg* answer = nullptr;
+  const natsStatus status =
+      natsConnection_Request(&answer, handle(), subject.c_str(), body.data(),
+                             static_cast<int>(body.size()), std::max<int64_t>(patience.count(), 1));
+  const MessagePtr held(answer);
+  if (status == NATS_OK) {
+    return std::string(natsMsg_GetData(answer),
+                       static_cast<std::size_t>(natsMsg_GetDataLength(answer)));
+  }
+  if (status == NATS_NO_RESPONDERS) return failure(no_jetstream(known_));
+  if (status != NATS_TIMEOUT) return failure(lost(status));
+  // A server says nothing to a request that is forbidden; it says so beside it.
+  const char* said = nullptr;
+  if (natsConnection_GetLastError(handle(), &said) == NATS_NOT_PERMITTED) {
+    return failure({known_ ? ErrorKind::kUnavailable : ErrorKind::kRejected, "R385",
+                    fmt::format("this user may not do it: {}", said),
+                    "allow it: publish on $JS.API.> and $JS.ACK.>, subscribe on _INBOX.>"});
+  }
+  return failure({ErrorKind::kUnavailable, "R380",
+                  fmt::format("JetStream does not answer at {}", place_),
+                  "look at the server and its log"});
+}
+
+Result<void> Connection::send(const std::string& subject, std::string_view body,
+                              const std::string& reply) {
+  const natsStatus status =
+      reply.empty() ? natsConnection_Publish(handle(), subject.c_str(), body.data(),
+                                             static_cast<int>(body.size()))
+                    : natsConnection_PublishRequest(handle(), subject.c_str(), reply.c_str(),
+                                                    body.data(), static_cast<int>(body.size()));
+  if (status != NATS_OK) return failure(lost(status));
+  return {};
+}
+
+Error Connection::lost(int status) const {
+  const char* said = nullptr;
+  if (connection_ != nullptr) (void)natsConnection_GetLastError(handle(), &said);
+  if (said == nullptr || *said == '\0') said = natsStatus_GetText(static_cast<natsStatus>(status));
+  return {ErrorKind::kUnavailable, "R380",
+          fmt::format("the connection to the NATS server at {} was lost: {}", place_, said),
+          "look at the server and its log"};
+}
+
+}  // namespace semel::nats

@@ -1,0 +1,53 @@
+// Connection: one connection to one server of NATS.
+//
+// It never connects again by itself: its owner does, by another one, so that whoever settles knows
+// which connection a delivery came by. One thread at a time, but for what handle() is for.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include <semel/result.h>
+
+#include "clients/nats/handles.h"
+#include "core/nats_spec.h"
+
+namespace semel::nats {
+
+class Connection {
+ public:
+  // `known`: as connect_error() takes it. `access` outlives it.
+  Connection(const core::NatsAccess& access, bool known);
+
+  // After a failure it is good for nothing more. Waits for no more than some seconds.
+  Result<void> open(const core::NatsNode& node);
+
+  // The body of the answer. kUnavailable: none came within `patience`; kRejected: there is nobody
+  // who would answer, or this user may not ask.
+  Result<std::string> ask(const std::string& subject, std::string_view body,
+                          std::chrono::milliseconds patience);
+  // On its way soon; lost without notice where the connection ends.
+  Result<void> send(const std::string& subject, std::string_view body,
+                    const std::string& reply = {});
+
+  // From here on it does what it is for: see connect_error().
+  void set_known() noexcept { known_ = true; }
+  bool known() const noexcept { return known_; }
+  // What ended it, or a call on it.
+  Error lost(int status) const;
+
+  // For subscriptions. cnats' own threads and ours may use it side by side.
+  __natsConnection* handle() const noexcept { return connection_.get(); }
+
+ private:
+  Result<OptionsPtr> options(const core::NatsNode& node) const;
+  Result<void> use_tls(__natsOptions& options, const core::NatsNode& node) const;
+
+  const core::NatsAccess& access_;
+  bool known_;
+  std::string place_;  // host:port
+  ConnectionPtr connection_;
+};
+
+}  // namespace semel::nats

@@ -1,0 +1,17 @@
+// In a build without NATS.
+#include "core/not_built.h"
+#include "sources/nats/make_nats_source.h"
+
+namespace semel::nats {
+namespace {
+
+Error no_nats() { return core::not_built("NATS", "NATS"); }
+
+}  // namespace
+
+// A config that names it is refused before.
+std::unique_ptr<Source> make_nats_source(NatsOptions, Environment&) { throw SemelError(no_nats()); }
+
+Result<ConsumerLook> look_at_consumer(const core::NatsSpec&) { return failure(no_nats()); }
+
+}  // namespace semel::nats

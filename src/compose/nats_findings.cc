@@ -1,0 +1,126 @@
+#include "compose/nats_findings.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <utility>
+
+#include "core/retention.h"
+#include "sources/nats/make_nats_source.h"
+
+namespace semel::compose {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A machine that is busy stands still for as long.
+constexpr milliseconds kShortWait{2'000};
+
+struct Looked {
+  const config::ConsumerConfig& consumer;
+  const core::NatsSpec& spec;
+  const nats::ConsumerLook& look;
+
+  std::string durable() const {
+    return fmt::format("{}: durable {} of stream {}", consumer.name, spec.durable, spec.stream);
+  }
+};
+
+Finding deliveries(const Looked& at) {
+  const auto& limit = at.look.max_deliver;
+  if (!limit) {
+    return {
+        "D122", true, at.durable() + " has no limit of deliveries: Semel gives messages up", {}};
+  }
+  const int crashes = at.consumer.retry.crashes;
+  const std::string text = fmt::format(
+      "{} is never brought again what it has had {} times, without a dead letter; Semel makes one "
+      "after {} deaths of the process",
+      at.durable(), *limit, crashes);
+  if (*limit <= crashes) {
+    return {
+        "D122", false, text + ", which is not before",
+        fmt::format("nats consumer edit {} {} --max-deliver=-1", at.spec.stream, at.spec.durable)};
+  }
+  return {"D122", true, text, {}, true};
+}
+
+Finding renewal(const Looked& at) {
+  const milliseconds wait = at.look.shortest_wait;
+  std::string text = fmt::format("{} brings again after {} what a dead process had in hand",
+                                 at.durable(), core::duration_text(wait));
+  if (at.look.max_ack_pending && *at.look.max_ack_pending < at.spec.prefetch) {
+    text += fmt::format("; its max_ack_pending {} lets all processes together have no more in hand",
+                        *at.look.max_ack_pending);
+  }
+  if (wait >= kShortWait) return {"D121", true, std::move(text), {}};
+  return {"D121", true, text + ", and also what one had that stood still for as long", {}, true};
+}
+
+Finding keeping(const Looked& at) {
+  const std::string stream = fmt::format("{}: stream {}", at.consumer.name, at.spec.stream);
+  if (at.look.in_memory) {
+    return {"D123", false, stream + " is kept in memory: what waits there is lost with its servers",
+            fmt::format("make it anew with --storage=file")};
+  }
+  if (at.look.replicas > 1) {
+    return {"D123",
+            true,
+            fmt::format("{} is kept in the files of {} servers", stream, at.look.replicas),
+            {}};
+  }
+  return {"D123",
+          true,
+          stream +
+              " is kept in the file of one server, which a client cannot ask how often it "
+              "syncs it (sync_interval): where its machine loses power, what it acknowledged "
+              "last to publishers may be lost",
+          {},
+          true};
+}
+
+// Nothing that was acknowledged comes again, but to a consumer that is made anew.
+Finding kept_for(const Looked& at) {
+  const auto retention = core::duration_text(at.look.max_age.value_or(milliseconds(0)));
+  const auto& ttl = config::effective_ttl(at.consumer);
+  const std::string text =
+      fmt::format("{}: stream {} keeps messages {}; records are kept {}", at.consumer.name,
+                  at.spec.stream, at.look.max_age ? "for " + retention : "without end",
+                  ttl ? "for " + core::duration_text(*ttl) : "for ever");
+  const bool outlived = ttl && (!at.look.max_age || *at.look.max_age > *ttl);
+  if (!outlived || at.consumer.accept.contains("D102")) return {"D102", true, text, {}};
+  return {"D102",
+          true,
+          text +
+              "; a durable that is deleted and made anew brings all of them again, and what is "
+              "older than its record has its effect again",
+          {},
+          true};
+}
+
+}  // namespace
+
+std::vector<Finding> look_at_nats(const config::Config& config) {
+  std::vector<Finding> findings;
+  for (const config::ConsumerConfig& consumer : config.consumers) {
+    const auto* source = std::get_if<config::NatsSource>(&consumer.source);
+    if (source == nullptr) continue;
+    const auto look = nats::look_at_consumer(source->spec);
+    if (!look) {
+      const Error& error = look.error();
+      findings.push_back(
+          {error.code, false, fmt::format("{}: {}", consumer.name, error.message), error.hint});
+      continue;
+    }
+    const Looked at{consumer, source->spec, *look};
+    if (look->there) {
+      findings.push_back(renewal(at));
+      findings.push_back(deliveries(at));
+    }
+    findings.push_back(keeping(at));
+    findings.push_back(kept_for(at));
+  }
+  return findings;
+}
+
+}  // namespace semel::compose

@@ -1,0 +1,26 @@
+// How long a client waits before it tries to connect again. Pure.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace semel::core {
+
+// After `tries` in vain at a cluster of `nodes`: no time until each was tried, then longer each
+// round up to a bound, and never the same for all that lost one broker.
+inline std::chrono::milliseconds pause_before(std::size_t tries, std::size_t nodes,
+                                              std::uint64_t random) noexcept {
+  using std::chrono::milliseconds;
+  constexpr milliseconds kFirstPause{100};
+  constexpr milliseconds kLongestPause{2'000};
+  constexpr std::size_t kDoublings = 8;
+  const std::size_t rounds = tries / nodes;
+  if (rounds == 0) return milliseconds(0);
+  const milliseconds grown = kFirstPause * (1U << std::min(rounds, kDoublings));
+  const milliseconds half = std::min(kLongestPause, grown) / 2;
+  return half + milliseconds(random % static_cast<std::uint64_t>(half.count() + 1));
+}
+
+}  // namespace semel::core

@@ -1,0 +1,29 @@
+// A message as JetStream brings it, as an arrival; and what its reply subject says of it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include <semel/spi/delivery.h>
+
+struct __natsMsg;
+
+namespace semel::nats {
+
+// One delivery, as the subject says that its acknowledgement goes to.
+struct DeliveryFacts {
+  std::uint64_t count = 0;                       // which delivery of the message this is, from one
+  std::uint64_t sequence = 0;                    // its place in the stream
+  std::chrono::system_clock::time_point stored;  // when the stream took it
+  std::uint64_t pending = 0;                     // what of the consumer had not been delivered then
+};
+// None: it is no delivery of JetStream's.
+std::optional<DeliveryFacts> read_reply(std::string_view reply);
+
+// Headers as they are, one for each value, and the subject as the header nats-subject.
+std::unique_ptr<Arrival> arrival_of(__natsMsg& message, const DeliveryFacts& facts);
+
+}  // namespace semel::nats

@@ -1,0 +1,160 @@
+#include "sources/nats/client.h"
+
+#include <fmt/format.h>
+#include <nats/nats.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "sources/nats/arrival.h"
+
+namespace semel::nats {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+// What has come meanwhile is handed over together.
+constexpr std::size_t kHandedOverAtOnce = 256;
+constexpr std::int64_t kLookPatienceMs = 60'000;
+constexpr int kNobodyAnswers = 503;
+
+milliseconds left_until(Client::Deadline deadline) {
+  const auto left = std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
+  return std::max(left, milliseconds(1));
+}
+
+std::string new_inbox() {
+  natsInbox* made = nullptr;
+  if (natsInbox_Create(&made) != NATS_OK) return {};
+  std::string inbox(made);
+  natsInbox_Destroy(made);
+  return inbox + ".";
+}
+
+std::string text_at(natsMsg& message, const char* header) {
+  const char* value = nullptr;
+  const bool there = natsMsgHeader_Get(&message, header, &value) == NATS_OK && value != nullptr;
+  return there ? value : "";
+}
+
+template <class Number>
+Number number_at_start(std::string_view text) {
+  Number number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+}  // namespace
+
+Client::Client(const core::NatsSpec& spec, Watcher& watcher, bool known)
+    : spec_(spec), watcher_(watcher), connection_(spec, known), inbox_(new_inbox()) {}
+
+Client::~Client() {
+  if (connection_.handle() != nullptr) cut();
+  if (reader_.joinable()) reader_.join();
+}
+
+Result<ConsumerState> Client::find() {
+  // Made anew it would bring all of the stream again: for once, and not for a run that goes on.
+  core::NatsSpec asked = spec_;
+  asked.declare = spec_.declare && !connection_.known();
+  auto found = find_consumer(connection_, asked);
+  if (!found) return found;
+  if (auto bad = unusable(*found, spec_)) return failure(*std::move(bad));
+  return found;
+}
+
+Result<void> Client::begin() {
+  natsSubscription* made = nullptr;
+  natsStatus status =
+      natsConnection_SubscribeSync(&made, connection_.handle(), (inbox_ + "*").c_str());
+  subscription_.reset(made);
+  // What was asked for bounds it; anything that is dropped here would come again, and late.
+  if (status == NATS_OK) status = natsSubscription_SetPendingLimits(made, -1, -1);
+  if (status != NATS_OK) return failure(lost(status));
+  connection_.set_known();
+  reader_ = std::thread([this] { take_in(); });
+  return {};
+}
+
+void Client::cut() const { natsConnection_Close(connection_.handle()); }
+
+void Client::take_in() {
+  for (;;) {
+    natsMsg* message = nullptr;
+    natsStatus status = natsSubscription_NextMsg(&message, subscription_.get(), kLookPatienceMs);
+    std::vector<MessagePtr> messages;
+    while (status == NATS_OK) {
+      messages.emplace_back(message);
+      if (messages.size() == kHandedOverAtOnce) break;
+      status = natsSubscription_NextMsg(&message, subscription_.get(), 0);
+    }
+    if (!messages.empty()) hand_over(messages);
+    if (status == NATS_NO_RESPONDERS) watcher_.on_request_end({0, kNobodyAnswers, {}});
+    if (status == NATS_OK || status == NATS_TIMEOUT || status == NATS_NO_RESPONDERS) continue;
+    watcher_.on_end(status);
+    return;
+  }
+}
+
+void Client::hand_over(const std::vector<MessagePtr>& messages) {
+  std::vector<Fetched> deliveries;
+  deliveries.reserve(messages.size());
+  const auto flush = [&] {
+    if (!deliveries.empty()) watcher_.on_deliveries(std::exchange(deliveries, {}));
+  };
+  for (const MessagePtr& message : messages) {
+    const char* const reply = natsMsg_GetReply(message.get());
+    const auto facts = read_reply(reply == nullptr ? "" : reply);
+    if (!facts) {
+      // Before a request ends, all that came by it has come.
+      flush();
+      note_end(*message);
+      continue;
+    }
+    auto arrival = arrival_of(*message, *facts);
+    arrival->partition = spec_.stream;
+    arrival->position = fmt::format("{}-{}", spec_.stream, facts->sequence);
+    deliveries.push_back({reply, facts->count, facts->pending, std::move(arrival)});
+  }
+  flush();
+}
+
+void Client::note_end(natsMsg& message) {
+  const std::string_view subject = natsMsg_GetSubject(&message);
+  if (!subject.starts_with(inbox_)) return;
+  RequestEnd end;
+  end.request = number_at_start<std::uint64_t>(subject.substr(inbox_.size()));
+  end.status = number_at_start<int>(text_at(message, "Status"));
+  end.said = text_at(message, "Description");
+  watcher_.on_request_end(end);
+}
+
+Result<void> Client::ask(std::uint64_t request, std::size_t messages, milliseconds lasts) {
+  const auto nanoseconds = std::chrono::nanoseconds(lasts).count();
+  return connection_.send(next_subject(spec_),
+                          fmt::format(R"({{"batch":{},"expires":{}}})", messages, nanoseconds),
+                          fmt::format("{}{}", inbox_, request));
+}
+
+Result<void> Client::tell_and_wait(const std::string& reply, std::string_view body,
+                                   Deadline deadline) {
+  auto answered = connection_.ask(reply, body, left_until(deadline));
+  if (!answered) return failure(std::move(answered.error()));
+  return {};
+}
+
+void Client::stop(Deadline deadline) {
+  if (!reader_.joinable()) return;
+  const auto patience = left_until(deadline).count();
+  // A server that does not answer meanwhile brings again what it has sent after all.
+  if (natsSubscription_DrainTimeout(subscription_.get(), patience) == NATS_OK) {
+    (void)natsSubscription_WaitForDrainCompletion(subscription_.get(), patience);
+  }
+  (void)natsSubscription_Unsubscribe(subscription_.get());
+  reader_.join();
+}
+
+}  // namespace semel::nats

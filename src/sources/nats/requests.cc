@@ -1,0 +1,36 @@
+#include "sources/nats/requests.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace semel::nats {
+
+std::uint64_t Requests::add(std::size_t messages, TimePoint until) {
+  open_.push_back({++last_, messages, until});
+  return last_;
+}
+
+void Requests::filled() {
+  if (open_.empty()) return;
+  if (--open_.front().messages == 0) open_.pop_front();
+}
+
+void Requests::ended(std::uint64_t number) {
+  std::erase_if(open_, [number](const Request& each) { return each.number == number; });
+}
+
+std::size_t Requests::outstanding() const noexcept {
+  return std::accumulate(open_.begin(), open_.end(), std::size_t{0},
+                         [](std::size_t sum, const Request& each) { return sum + each.messages; });
+}
+
+std::size_t worth_asking(std::size_t most, std::size_t open, std::size_t outstanding,
+                         bool due) noexcept {
+  const std::size_t taken = open + outstanding;
+  if (taken >= most) return 0;
+  const std::size_t room = most - taken;
+  const bool many = room >= std::max<std::size_t>(most / 4, 1);
+  return many || (due && outstanding == 0) ? room : 0;
+}
+
+}  // namespace semel::nats

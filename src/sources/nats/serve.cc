@@ -1,0 +1,410 @@
+// The serving thread of the NATS source: its connection, what is asked for on it and what is told.
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "clients/nats/errors.h"
+#include "core/reconnect_pause.h"
+#include "sources/nats/source.h"
+
+namespace semel::nats {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+// A few acknowledgements wait for more, but not long.
+constexpr std::size_t kAcksAtOnce = 100;
+constexpr milliseconds kAcksWait{2};
+// A request that nobody fills is made again.
+constexpr milliseconds kRequestLasts{20'000};
+// The server tells of its end; where it has not done so by then, something is wrong.
+constexpr milliseconds kEndOfRequestWaits{2'000};
+// A request that is refused is not made again at once.
+constexpr milliseconds kAskAgainAfter{200};
+constexpr milliseconds kAskForEndAgain{100};
+// The server sees a little late that the time of a delivery is over.
+constexpr milliseconds kTimeIsSeen{500};
+// A delivery is renewed so often within the time that it has.
+constexpr int kRenewals = 3;
+constexpr milliseconds kSoonestRenewal{20};
+constexpr milliseconds kLongestWait{5'000};
+// A connection that ends sooner did not work, whatever was done on it.
+constexpr milliseconds kWorks{5'000};
+// A consumer that was there is looked for so often before it is taken to be gone.
+constexpr std::size_t kLooksForConsumer = 4;
+constexpr std::uint64_t kManyDeliveries = 10;
+constexpr int kTimeIsOver = 408;
+constexpr int kNobodyThere = 503;
+
+constexpr std::string_view kAcknowledge = "+ACK";
+constexpr std::string_view kInProgress = "+WPI";
+constexpr std::string_view kGiveBack = "-NAK";
+
+}  // namespace
+
+void NatsSource::run() {
+  while (!stopping()) {
+    if (client_) {
+      serve();
+    } else {
+      connect();
+    }
+  }
+  leave();
+  const system::MutexLock lock(mutex_);
+  left_ = true;
+  changed_.notify_all();
+}
+
+void NatsSource::connect() {
+  const auto& nodes = spec_.address.nodes;
+  const core::NatsNode& node = nodes[tries_ % nodes.size()];
+  bool known = false;
+  {
+    const system::MutexLock lock(mutex_);
+    known = known_;
+  }
+  Client::Watcher& watcher = *this;
+  auto client = std::make_unique<Client>(spec_, watcher, known);
+  auto begun = begin(*client, node);
+  if (!begun) {
+    {
+      const system::MutexLock lock(mutex_);
+      cuttable_ = nullptr;
+      ended_.reset();
+    }
+    client.reset();
+    ++tries_;
+    note_failure(std::move(begun.error()));
+    pause();
+    return;
+  }
+  client_ = std::move(client);
+  note_connected(*begun);
+}
+
+Result<ConsumerState> NatsSource::begin(Client& client, const core::NatsNode& node) {
+  if (auto opened = client.open(node); !opened) return failure(std::move(opened.error()));
+  {
+    const system::MutexLock lock(mutex_);
+    cuttable_ = &client;
+    if (stop_) cut();
+  }
+  auto found = client.find();
+  if (!found) return found;
+  if (auto begun = client.begin(); !begun) return failure(std::move(begun.error()));
+  return found;
+}
+
+void NatsSource::note_connected(const ConsumerState& state) {
+  not_there_ = 0;
+  connected_at_ = now();
+  const system::MutexLock lock(mutex_);
+  if (!lost_.empty() && !away_) {
+    notice(fmt::format("{}; it is there again, and what was in flight comes again", lost_));
+  }
+  lost_.clear();
+  if (state.max_deliver && !known_) {
+    notice(fmt::format(
+        "the consumer {} has max_deliver {}: what the server has brought so often, by processes "
+        "that died with it or connections that broke, it never brings again, and no dead letter "
+        "says so; take the limit away: nats consumer edit --max-deliver=-1",
+        spec_.durable, *state.max_deliver));
+  }
+  away_.reset();
+  ++generation_;
+  ++changes_;
+  last_told_.clear();
+  consumer_ = state;
+  pending_ = state.pending;
+  known_ = true;
+  connected_ = true;
+  in_vain_ = false;
+  renew_at_ = ask_from_ = connected_at_;
+  // The server brings what comes again before what is new, and not before its time is over.
+  if (options_.in_order && state.ack_pending > 0) ask_from_ += state.longest_wait() + kTimeIsSeen;
+  event_.signal();
+}
+
+void NatsSource::note_failure(Error error) {
+  const system::MutexLock lock(mutex_);
+  if (stop_) return;
+  if (is_final(error)) {
+    // A server that has just begun may not know all of its streams.
+    const bool perhaps = known_ && error.code == "R384" &&
+                         ++not_there_ < kLooksForConsumer * spec_.address.nodes.size();
+    if (!perhaps) set_final(std::move(error));
+    return;
+  }
+  if (away_ || tries_ < spec_.address.nodes.size()) return;
+  away_ = std::move(error);
+  event_.signal();
+}
+
+void NatsSource::pause() {
+  const milliseconds time =
+      core::pause_before(tries_, spec_.address.nodes.size(), environment_.random->next());
+  if (time.count() == 0) return;
+  const system::MutexLock lock(mutex_);
+  changed_.wait_for(mutex_, time, [this]() SEMEL_REQUIRES(mutex_) { return stop_ || final_; });
+}
+
+void NatsSource::serve() {
+  Work work = next_work();
+  auto well = work.lost ? Result<void>(failure(*std::move(work.lost))) : do_work(work);
+  if (well) return wait_for_something();
+  if (!work.acks.empty()) {
+    // Some of them may not have been sent.
+    const system::MutexLock lock(mutex_);
+    in_vain_ = true;
+  }
+  lose(std::move(well.error()));
+  tries_ = now() - connected_at_ < kWorks ? tries_ + 1 : 0;
+  pause();
+}
+
+NatsSource::Work NatsSource::next_work() {
+  Work work;
+  const auto time = now();
+  const system::MutexLock lock(mutex_);
+  if (ended_) {
+    work.lost = client_->lost(*ended_);
+    return work;
+  }
+  if (requests_.overdue(time)) to_look_ = true;
+  work.question_of_end = to_ask_for_end(time);
+  work.look = std::exchange(to_look_, false) || work.question_of_end;
+  const bool due = is_due(time);
+  if (due || work.look || ledger_.acks() >= kAcksAtOnce) work.acks = ledger_.take_acks();
+  if (time >= renew_at_) {
+    work.renewals = ledger_.open_replies();
+    renew_at_ = time + std::max(consumer_.shortest_wait() / kRenewals, kSoonestRenewal);
+  }
+  if (time >= ask_from_) {
+    work.messages = worth_asking(static_cast<std::size_t>(spec_.prefetch), ledger_.open(),
+                                 requests_.outstanding(), due);
+  }
+  add_request(work, time);
+  return work;
+}
+
+void NatsSource::add_request(Work& work, TimePoint now) {
+  if (work.messages == 0) return;
+  if (consumer_.max_batch) {
+    work.messages = std::min(work.messages, static_cast<std::size_t>(*consumer_.max_batch));
+  }
+  work.request_lasts = std::min(kRequestLasts, consumer_.max_expires.value_or(kRequestLasts));
+  work.request = requests_.add(work.messages, now + work.request_lasts + kEndOfRequestWaits);
+}
+
+// Whether the little that there is to tell or to ask for has waited for long enough.
+bool NatsSource::is_due(TimePoint now) {
+  const bool may_ask =
+      now >= ask_from_ && worth_asking(static_cast<std::size_t>(spec_.prefetch), ledger_.open(),
+                                       requests_.outstanding(), true) > 0;
+  if (ledger_.acks() == 0 && !may_ask) {
+    due_.reset();
+    return false;
+  }
+  if (!due_) due_ = now + kAcksWait;
+  if (now < *due_) return false;
+  due_.reset();
+  return true;
+}
+
+bool NatsSource::to_ask_for_end(TimePoint now) const {
+  return end_wanted_ && now >= ask_end_from_ && !ledger_.has_waiting();
+}
+
+Result<void> NatsSource::do_work(const Work& work) {
+  for (const std::string& reply : work.acks) {
+    if (auto told = client_->tell(reply, kAcknowledge); !told) return told;
+  }
+  for (const std::string& reply : work.renewals) {
+    if (auto told = client_->tell(reply, kInProgress); !told) return told;
+  }
+  if (!work.acks.empty()) last_told_ = work.acks.back();
+  if (work.messages > 0) {
+    auto asked = client_->ask(work.request, work.messages, work.request_lasts);
+    if (!asked) return asked;
+  }
+  return work.look ? look_again(work.question_of_end) : Result<void>();
+}
+
+// Where a request has ended strangely, the consumer is still there or it is not. Where the end is
+// asked for: what the server counts as delivered and not acknowledged has to be open here, or it is
+// on its way, with another member, or with one that has died and comes again.
+Result<void> NatsSource::look_again(bool question_of_end) {
+  std::uint64_t before = 0;
+  {
+    const system::MutexLock lock(mutex_);
+    before = changes_;
+  }
+  auto state = client_->look();
+  if (!state) return failure(std::move(state.error()));
+  const system::MutexLock lock(mutex_);
+  const auto time = now();
+  if (requests_.overdue(time)) requests_.clear();
+  consumer_ = *state;
+  pending_ = state->pending;
+  if (!question_of_end) return {};
+  const auto open = static_cast<std::int64_t>(ledger_.open());
+  const auto most =
+      std::min<std::int64_t>(spec_.prefetch, state->max_ack_pending.value_or(spec_.prefetch));
+  const bool nothing_left = state->pending == 0 && state->ack_pending <= open;
+  if (before != changes_ || !(nothing_left || open >= most)) {
+    ask_end_from_ = time + kAskForEndAgain;
+    return {};
+  }
+  end_wanted_ = false;
+  end_at_ = changes_;
+  event_.signal();
+  return {};
+}
+
+void NatsSource::wait_for_something() {
+  milliseconds patience = kLongestWait;
+  {
+    const system::MutexLock lock(mutex_);
+    if (stop_ || ended_ || to_look_) return;
+    const auto until = [&, time = now()](TimePoint then) SEMEL_REQUIRES(mutex_) {
+      const auto left = std::chrono::ceil<milliseconds>(then - time);
+      patience = std::clamp(left, milliseconds(0), patience);
+    };
+    until(renew_at_);
+    if (due_) until(*due_);
+    if (now() < ask_from_) until(ask_from_);
+    if (end_wanted_ && !ledger_.has_waiting()) until(ask_end_from_);
+  }
+  pollfd watched{wake_.get(), POLLIN, 0};
+  ::poll(&watched, 1, static_cast<int>(patience.count()));
+  if (watched.revents != 0) wake_.drain();
+}
+
+void NatsSource::on_deliveries(std::vector<Fetched> deliveries) {
+  const system::MutexLock lock(mutex_);
+  const bool told = ledger_.has_waiting();
+  for (Fetched& one : deliveries) {
+    requests_.filled();
+    if (one.count > 1) {
+      ++redelivered_;
+      warn_of_deliveries(one.count);
+    }
+    pending_ = static_cast<std::int64_t>(one.pending);
+    ledger_.arrived(std::move(one.reply), std::move(one.arrival));
+    ++changes_;
+  }
+  if (!told) event_.signal();
+  wake_.signal();
+}
+
+void NatsSource::warn_of_deliveries(std::uint64_t count) {
+  const auto limit = static_cast<std::uint64_t>(consumer_.max_deliver.value_or(0));
+  const bool last = limit > 0 && count >= limit;
+  if (!last && count < kManyDeliveries) return;
+  if (std::exchange(told_of_limit_, true)) return;
+  notice(
+      fmt::format("the server has brought a message of stream {} {} times{}; tries are counted "
+                  "by Semel's records",
+                  spec_.stream, count,
+                  last ? ", as often as the consumer's max_deliver allows: it never brings it "
+                         "again"
+                       : ""));
+}
+
+void NatsSource::on_request_end(const RequestEnd& end) {
+  const system::MutexLock lock(mutex_);
+  requests_.ended(end.request);
+  if (end.status == kNobodyThere) requests_.clear();
+  if (end.status != kTimeIsOver) {
+    // The consumer was deleted, or has another leader, or takes no such request.
+    to_look_ = true;
+    ask_from_ = std::max(ask_from_, now() + kAskAgainAfter);
+  }
+  wake_.signal();
+}
+
+void NatsSource::on_end(int status) {
+  const system::MutexLock lock(mutex_);
+  ended_ = status;
+  wake_.signal();
+}
+
+void NatsSource::lose(Error error) {
+  {
+    const system::MutexLock lock(mutex_);
+    cuttable_ = nullptr;
+  }
+  client_.reset();
+  const system::MutexLock lock(mutex_);
+  connected_ = false;
+  in_vain_ = in_vain_ || ledger_.acks() > 0;
+  ledger_ = Ledger();
+  requests_.clear();
+  ++generation_;
+  ++changes_;
+  due_.reset();
+  ended_.reset();
+  to_look_ = false;
+  if (stop_) return;
+  // A consumer that is gone is looked for first.
+  if (is_final(error) && error.code != "R384") return set_final(std::move(error));
+  // What a person should know, whether or not it goes on at once.
+  if (error.code != "R380") {
+    notice(error.hint.empty() ? error.message : fmt::format("{}; {}", error.message, error.hint));
+  } else {
+    lost_ = error.message;
+  }
+}
+
+void NatsSource::leave() {
+  TimePoint by;
+  {
+    const system::MutexLock lock(mutex_);
+    by = leave_by_.value_or(TimePoint{});
+    // Where nothing comes again, nobody has to know.
+    all_told_ = !in_vain_ || final_;
+  }
+  const bool told = client_ && by != TimePoint{} && give_back(by);
+  {
+    const system::MutexLock lock(mutex_);
+    cuttable_ = nullptr;
+    if (client_) all_told_ = told && !in_vain_;
+  }
+  client_.reset();
+}
+
+// Acknowledges what is done, and gives back the rest, which would else wait for its time to be
+// over. The last acknowledgement is sent once more: its answer says that all before it were read.
+bool NatsSource::give_back(TimePoint by) {
+  // Before anything that may be answered too late.
+  Work last;
+  {
+    const system::MutexLock lock(mutex_);
+    last.acks = ledger_.take_acks();
+  }
+  if (!do_work(last)) return false;
+  client_->stop(by);
+  std::vector<std::string> open;
+  {
+    const system::MutexLock lock(mutex_);
+    open = ledger_.open_replies();
+  }
+  // The server forgets requests of somebody who is gone when it is looked at. Where it had one
+  // left, nats-server 2.9 would take what is given back for it, and bring it only when its time is
+  // over.
+  if (!open.empty() && !client_->look()) return false;
+  for (const std::string& reply : open) {
+    if (!client_->tell(reply, kGiveBack)) return false;
+  }
+  if (last_told_.empty() && open.empty()) return true;
+  const bool done = !last_told_.empty();
+  return client_
+      ->tell_and_wait(done ? last_told_ : open.back(), done ? kAcknowledge : kGiveBack, by)
+      .has_value();
+}
+
+}  // namespace semel::nats

@@ -1,0 +1,125 @@
+// A process that reads a stream is killed and started again, in front of each kind of store, and
+// so is the server. In the end each payment has had its effect once, and all of them sent again
+// change nothing.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdio>
+#include <random>
+#include <string>
+#include <thread>
+
+#include "tests/cli/nats_scene.h"
+
+namespace semel::test {
+namespace {
+
+using std::chrono::seconds;
+
+class NatsKills : public ::testing::TestWithParam<Ground> {};
+
+TEST_P(NatsKills, TheRunIsKilledAgainAndAgain) {
+  const bool inbox = GetParam() == Ground::kPostgres;
+  NatsScene scene(NatsServer::shared(),
+                  {.ground = GetParam(), .more = inbox ? "    strategy: inbox\n" : ""});
+  const auto seed = std::random_device{}();
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  std::mt19937_64 random(seed);
+  scene.publish(300);
+  auto runner = scene.start();
+  std::size_t killed = 0;
+  const std::size_t kills = soak_times(8);
+  for (std::size_t i = 0; i < kills; ++i) {
+    const auto before = scene.sum();
+    scene.publish(300);
+    ASSERT_TRUE(comes_true([&] { return scene.sum() > before; }, seconds(60))) << "kill " << i;
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 30'000));
+    // One in three goes in good order.
+    runner->signal(i % 3 == 2 ? SIGTERM : SIGKILL);
+    const Ran ran = runner->wait();
+    if (ran.signal == SIGKILL) ++killed;
+    EXPECT_TRUE(ran.signal != 0 || ran.code == 0) << ran.err;
+    runner = scene.start();
+  }
+  EXPECT_GE(killed, kills / 2);
+  scene.finish(*runner);
+  scene.expect_nothing_happens_again();
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, NatsKills, ::testing::Values(Ground::kSqlite, Ground::kPostgres),
+                         [](const auto& info) { return name_of_ground(info.param); });
+
+// What a killed process had in hand comes again when its time is over, and what is new would come
+// before it.
+TEST(NatsOrder, WhatIsOrderedIsNotOvertakenByWhatIsNewThoughTheRunIsKilled) {
+  NatsScene scene(NatsServer::shared(), {.more_of_source = "prefetch: 40",
+                                         .more = "    order: { key: json:/account }\n"
+                                                 "    in_flight: { messages: 40 }\n"
+                                                 "    batch: { max: 5 }\n"});
+  scene.publish(1'500);
+  std::size_t in_mid_work = 0;
+  for (std::int64_t kill = 1; kill <= 3; ++kill) {
+    auto runner = scene.start();
+    ASSERT_TRUE(comes_true([&] { return scene.last_effect() >= kill * 300; }, seconds(60)))
+        << runner->err();
+    runner->signal(SIGKILL);
+    EXPECT_EQ(runner->wait().signal, SIGKILL);
+    if (scene.counts().ack_pending > 0 && scene.counts().pending > 0) ++in_mid_work;
+  }
+  EXPECT_GE(in_mid_work, 1U) << "the kills come too late";
+  auto last = scene.start();
+  scene.finish(*last);
+  EXPECT_EQ(scene.number("SELECT count(*) FROM effect a JOIN effect b ON a.place < b.place "
+                         "AND CAST(substr(a.id, 3) AS INTEGER) > CAST(substr(b.id, 3) AS INTEGER) "
+                         "AND CAST(substr(a.id, 3) AS INTEGER) % 100 = "
+                         "CAST(substr(b.id, 3) AS INTEGER) % 100"),
+            0)
+      << "of one account";
+}
+
+// What docs/sources/nats.md promises, in one run: a config of some twenty lines, a stream of which
+// each tenth message stands there twice, one process that is killed and started again, and a server
+// that is.
+TEST(NatsSoak, AStreamIsReadThoughProcessAndServerAreKilledAgainAndAgain) {
+  const std::size_t messages = soaks() ? 1'000'000 : 20'000;
+  const std::size_t kills = soaks() ? 20 : 4;
+  NatsServer server;
+  NatsScene scene(server, {.copied = 10});
+  EXPECT_LE(scene.config_lines(), 20U);
+  const std::size_t share = messages * 10 / 11 / kills;
+  std::size_t in_mid_work = 0, of_server = 0;
+  // A kill that comes late finds no more done than its own share, and is made up for.
+  std::size_t killed = 0;
+  for (; in_mid_work < kills && killed < 5 * kills; ++killed) {
+    scene.publish(share);
+    const auto next = static_cast<std::int64_t>(scene.published() - share / 2);
+    auto runner = scene.start();
+    ASSERT_TRUE(comes_true([&] { return scene.last_effect() >= next; }, seconds(60)))
+        << "kill " << killed << '\n'
+        << runner->err();
+    if (killed % 2 == 1) {
+      server.kill();
+      ++of_server;
+      server.start();
+    }
+    runner->signal(SIGKILL);
+    EXPECT_EQ(runner->wait().signal, SIGKILL);
+    if (scene.last_effect() < static_cast<std::int64_t>(scene.published())) ++in_mid_work;
+  }
+  EXPECT_EQ(in_mid_work, kills) << "the kills come too late";
+  EXPECT_GT(of_server, 0U);
+  auto last = scene.start();
+  scene.finish(*last);
+  scene.expect_nothing_happens_again();
+  std::printf(
+      "%zu messages, %zu of them copies, %zu kills, %zu of them in mid-work, %zu of the server: "
+      "sum "
+      "%lld of %lld, %lld effects; all sent again: the same\n",
+      scene.deliveries(), scene.deliveries() - scene.published(), killed, in_mid_work, of_server,
+      static_cast<long long>(scene.sum()), static_cast<long long>(scene.published_sum()),
+      static_cast<long long>(scene.last_effect()));
+}
+
+}  // namespace
+}  // namespace semel::test

@@ -1,0 +1,202 @@
+// The program on a NATS stream: what a user sees of it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "tests/cli/nats_scene.h"
+
+namespace semel::test {
+namespace {
+
+TEST(NatsProgram, AStreamIsAppliedOnceThoughItsProducerSaysThingsTwice) {
+  NatsScene scene(NatsServer::shared());
+  scene.publish(300);
+  const Ran checked = scene.semel({"check"});
+  EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+  EXPECT_NE(checked.out.find("nats " + scene.stream()), std::string::npos) << checked.out;
+  EXPECT_NE(checked.out.find("pulls from durable payments of stream " + scene.stream()),
+            std::string::npos)
+      << checked.out;
+  EXPECT_EQ(checked.out.find("right"), std::string::npos) << "the password";
+  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(json_at(ran.out, "/effects"), "300") << ran.out;
+  EXPECT_EQ(json_at(ran.out, "/duplicates"), "100") << ran.out;
+  scene.expect_each_once();
+  EXPECT_TRUE(scene.counts().all_done());
+  const Ran idle = scene.semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_EQ(json_at(idle.out, "/deliveries"), "0") << "all was acknowledged: " << idle.out;
+}
+
+// Nothing of it is in the store yet: only the server knows.
+TEST(NatsProgram, AConsumerThatNobodyRunsIsDownWhereMessagesWait) {
+  NatsScene scene(NatsServer::shared());
+  ASSERT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
+  const auto status = [&](const std::string& set = {}) {
+    Words words{"status", "-o", "json"};
+    if (!set.empty()) words.insert(words.end(), {"--set", "consumers[0].source.nats." + set});
+    return scene.semel(words);
+  };
+  EXPECT_EQ(json_at(status().out, "/consumers/0/lag"), "0");
+  scene.server().publish_bodies(scene.stream(), {payment("p-1", 1, 5), payment("p-2", 2, 5)});
+  const Ran down = status();
+  EXPECT_EQ(down.code, 1) << down.out;
+  EXPECT_EQ(json_at(down.out, "/consumers/0/state"), "down") << down.out;
+  EXPECT_EQ(json_at(down.out, "/consumers/0/lag"), "2") << down.out;
+  ASSERT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(status().code, 0) << "all of it is done";
+  const Ran away = status("url=nats://127.0.0.1:1");
+  EXPECT_EQ(away.code, 69) << away.out << away.err;
+  EXPECT_EQ(json_at(away.out, "/consumers/0/state"), "unknown") << away.out;
+  const Ran missing = status("stream=nowhere");
+  EXPECT_EQ(json_at(missing.out, "/consumers/0/state"), "unknown") << missing.out;
+  EXPECT_NE(missing.err.find("the stream is not there"), std::string::npos) << missing.err;
+  const Ran to_be_made = status("durable=another");
+  EXPECT_EQ(json_at(to_be_made.out, "/consumers/0/lag"), "0") << to_be_made.out << to_be_made.err;
+}
+
+// Its retry waits in the store: it is acknowledged, and keeps no place of the prefetch.
+TEST(NatsProgram, AKeyThatFailsDelaysNobody) {
+  NatsScene scene(NatsServer::shared(),
+                  {.more_of_source = "prefetch: 2", .more = "    retry: { backoff: 1h..2h }\n"});
+  std::vector<std::string> failing;
+  for (int i = 0; i < 4; ++i) failing.push_back(payment(fmt::format("none-{}", i), 4711, 1));
+  scene.server().publish_bodies(scene.stream(), failing);
+  scene.publish(50);
+  Program runner({"run", scene.config(), "-q"});
+  EXPECT_TRUE(comes_true([&] { return scene.all_done(); })) << runner.err();
+  EXPECT_TRUE(comes_true([&] { return scene.counts().all_done(); })) << "while it runs";
+  runner.signal(SIGTERM);
+  EXPECT_EQ(runner.wait().code, 0);
+  EXPECT_EQ(
+      json_at(scene.semel({"records", "show", "none-0", "-o", "json"}).out, "/records/0/state"),
+      "retrying");
+  scene.expect_each_once();
+}
+
+TEST(NatsProgram, ADryRunTakesNothingAndEnds) {
+  NatsScene scene(NatsServer::shared());
+  ASSERT_EQ(scene.semel({"store", "init", "-q"}).code, 0);
+  scene.publish(30);
+  const Ran few = scene.semel(
+      {"run", "--dry-run", "-o", "json", "-q", "--set", "consumers[0].source.nats.prefetch=7"});
+  EXPECT_EQ(json_at(few.out, "/deliveries"), "7") << "as many as it may have: " << few.out;
+  const Ran looked = scene.semel({"run", "--dry-run", "-o", "json", "-q"});
+  EXPECT_EQ(looked.code, 0) << looked.err;
+  EXPECT_EQ(json_at(looked.out, "/deliveries"), std::to_string(scene.deliveries())) << looked.out;
+  EXPECT_EQ(scene.sum(), 0);
+  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_EQ(json_at(ran.out, "/deliveries"), std::to_string(scene.deliveries())) << ran.out;
+  scene.expect_each_once();
+}
+
+TEST(NatsProgram, DoctorComparesTheServersLimitsWithOurs) {
+  NatsScene scene(NatsServer::shared());
+  ASSERT_EQ(scene.semel({"store", "init", "-q"}).code, 0);
+  const auto& server = scene.server();
+  const Ran before = scene.semel({"doctor"});
+  EXPECT_EQ(before.code, 0) << before.out << "\nthe durable is yet to be made";
+  EXPECT_NE(before.out.find("[note] D123"), std::string::npos) << before.out;
+  EXPECT_NE(before.out.find("sync_interval"), std::string::npos) << before.out;
+  EXPECT_NE(before.out.find("[note] D102"), std::string::npos) << before.out;
+  server.make_consumer(scene.stream(), "payments", R"(,"ack_wait":1000000000,"max_deliver":3)");
+  const Ran tight = scene.semel({"doctor"});
+  EXPECT_EQ(tight.code, 1) << tight.out;
+  EXPECT_NE(tight.out.find("[fail] D122"), std::string::npos) << tight.out;
+  EXPECT_NE(tight.out.find("--max-deliver=-1"), std::string::npos) << tight.out;
+  EXPECT_NE(tight.out.find("[note] D121"), std::string::npos) << tight.out;
+  server.delete_consumer(scene.stream(), "payments");
+  server.make_consumer(scene.stream(), "payments", R"(,"ack_wait":30000000000,"max_deliver":50)");
+  const Ran wide = scene.semel({"doctor"});
+  EXPECT_EQ(wide.code, 0) << wide.out;
+  EXPECT_NE(wide.out.find("[note] D122"), std::string::npos) << wide.out;
+  EXPECT_NE(wide.out.find("[ok  ] D121"), std::string::npos) << wide.out;
+  const Ran away =
+      scene.semel({"doctor", "--set", "consumers[0].source.nats.url=nats://127.0.0.1:1"});
+  EXPECT_NE(away.out.find("R380"), std::string::npos) << away.out << away.err;
+}
+
+void expect_one_nats_refusal(const Ran& ran, const std::string& code, const std::string& what) {
+  EXPECT_EQ(ran.code, code == "R380" ? 69 : code == "R385" ? 77 : 78) << ran.err;
+  EXPECT_EQ(count_of(ran.err, "error["), 1U) << ran.err;
+  EXPECT_NE(ran.err.find("error[" + code + "]"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find(what), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("fix: "), std::string::npos) << ran.err;
+  EXPECT_EQ((ran.out + ran.err).find("hunter2"), std::string::npos) << ran.err;
+}
+
+TEST(NatsRefusals, EachIsOneErrorWithItsFix) {
+  const auto& server = NatsServer::shared();
+  const NatsScene scene(server);
+  expect_one_nats_refusal(scene.run_with("stream=no-such-stream"), "R384", "no-such-stream");
+  expect_one_nats_refusal(scene.run_with("url=" + server.url("owner:hunter2")), "R381", "login");
+  expect_one_nats_refusal(scene.run_with("url=" + server.url("bare:right")), "R383", "JetStream");
+  expect_one_nats_refusal(scene.run_with("url=" + server.url("reader:right")), "R385",
+                          "ermissions");
+  server.make_consumer(scene.stream(), "all", R"(,"ack_policy":"all")");
+  expect_one_nats_refusal(scene.run_with("durable=all"), "R386", "ack policy all");
+  expect_one_nats_refusal(scene.run_with("url=nats://owner:hunter2@127.0.0.1:1"), "R380",
+                          "127.0.0.1:1");
+}
+
+// The example of docs/sources/nats.md, and the starters.
+TEST(NatsPage, TheExampleAndTheStartersAreAccepted) {
+  const std::string file = std::string(SEMEL_SOURCE) + "/tests/cli/nats/semel.yaml";
+  const Ran checked = run({"check", file});
+  EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+  const TempDir folder;
+  for (const char* words : {"nats/sql/sqlite", "nats/sql/postgres", "nats/http/redis"}) {
+    write_file(folder.file("semel.yaml"), run({"init", words}).out);
+    const Ran started = run({"check", folder.file("semel.yaml")});
+    EXPECT_EQ(started.code, 0) << words << started.out << started.err;
+    EXPECT_NE(started.out.find("at localhost:4222"), std::string::npos) << started.out;
+  }
+}
+
+struct NatsKeyCase {
+  const char* key;
+  NatsServer::Post post;
+};
+
+class NatsKeys : public ::testing::TestWithParam<int> {
+ protected:
+  static const std::vector<NatsKeyCase>& cases() {
+    static const std::string plain = R"({"id":"i-1","account":1,"amount":5})";
+    static const std::vector<NatsKeyCase> all = {
+        {"broker_key", {.body = plain, .id = "m-1"}},
+        {"auto", {.body = plain, .id = "m-1"}},
+        {"header:X-Id", {.body = plain, .headers = {{"x-id", "h-1"}}}},
+        {"cloudevents",
+         {.body = plain,
+          .headers = {{"ce-specversion", "1.0"}, {"ce-source", "/shop"}, {"ce-id", "e-1"}}}},
+        {"cloudevents",
+         {.body = R"({"specversion":"1.0","source":"/shop","id":"e-2","type":"paid",)"
+                  R"("account":1,"amount":5})",
+          .headers = {{"Content-Type", "application/cloudevents+json"}}}},
+        {"json:/id", {.body = plain}}};
+    return all;
+  }
+};
+
+// Within its window the server drops what has the same Nats-Msg-Id, so the copy is one that a
+// durable brings which was made anew.
+TEST_P(NatsKeys, AreFoundWhereTheProducerPutThem) {
+  const NatsKeyCase& one = cases().at(static_cast<std::size_t>(GetParam()));
+  const NatsScene scene(NatsServer::shared(), {.key = one.key});
+  scene.server().publish(scene.stream(), {one.post});
+  const Ran first = scene.semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_EQ(json_at(first.out, "/effects"), "1") << first.out << first.err;
+  scene.server().delete_consumer(scene.stream(), NatsScene::kDurable);
+  const Ran second = scene.semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_EQ(json_at(second.out, "/effects"), "0") << second.out << second.err;
+  EXPECT_EQ(json_at(second.out, "/duplicates"), "1") << second.out << second.err;
+  EXPECT_EQ(scene.sum(), 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Places, NatsKeys, ::testing::Range(0, 6));
+
+}  // namespace
+}  // namespace semel::test
