@@ -14,11 +14,11 @@ set(SEMEL_ADAPTERS
   "POSTGRES|the PostgreSQL store|postgres" "MYSQL|the MariaDB and MySQL store|mysql"
   "REDIS|the Redis store, front window and Redis Streams source|redis" "YAML|the runner, the producer and the config|yaml"
   "KAFKA|the Kafka source and handler|kafka" "NATS|the NATS source|nats"
-  "RABBITMQ|the RabbitMQ source and handler|rabbitmq"
+  "RABBITMQ|the RabbitMQ source and handler|rabbitmq" "SQS|the SQS source|http"
   "HTTP|the HTTP handler and traces|http" "HTTP_SOURCE|the HTTP source|admin" "ADMIN|the HTTP listener of a run|admin"
   "PROGRAM|the program semel|program")
 # Only a runner can use these, and it needs a config.
-set(SEMEL_PARTS_OF_THE_RUNNER KAFKA NATS RABBITMQ HTTP HTTP_SOURCE ADMIN PROGRAM)
+set(SEMEL_PARTS_OF_THE_RUNNER KAFKA NATS RABBITMQ SQS HTTP HTTP_SOURCE ADMIN PROGRAM)
 
 foreach(library threads openssl fmt expected sqlite)
   semel_find_library(${library})
@@ -98,6 +98,7 @@ set(SEMEL_BRINGS_KAFKA clients/kafka sources/kafka handlers/kafka kafka_client k
 set(SEMEL_BRINGS_RABBITMQ clients/rabbitmq sources/rabbitmq handlers/rabbitmq rabbitmq_client rabbitmq
                           rabbitmq_handler)
 set(SEMEL_BRINGS_NATS clients/nats sources/nats nats_client nats)
+set(SEMEL_BRINGS_SQS clients/sqs sources/sqs sqs_client sqs)
 # The room of traces stays: src/traces/http_post_absent.cc sends nowhere.
 set(SEMEL_BRINGS_HTTP handlers/http http_handler)
 set(SEMEL_BRINGS_HTTP_SOURCE sources/http http_source)
@@ -112,6 +113,10 @@ endforeach()
 if(NOT SEMEL_HAS_ADMIN AND NOT SEMEL_HAS_HTTP_SOURCE)
   # The server's room stays: src/http_server/http_server_absent.cc listens nowhere.
   list(APPEND SEMEL_ABSENT PkgConfig::MICROHTTPD PkgConfig::GNUTLS)
+endif()
+# Whoever speaks HTTP as a client shares this room.
+if(NOT SEMEL_HAS_SQS AND NOT SEMEL_HAS_HTTP AND NOT SEMEL_HAS_PROGRAM)
+  list(APPEND SEMEL_ABSENT clients/curl curl)
 endif()
 # All else in src/ is the runner's.
 set(SEMEL_ROOMS_OF_A_LOOP base system core strategies guard stores/memory stores/sql stores/sqlite stores/postgres

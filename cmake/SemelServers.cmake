@@ -1,9 +1,9 @@
 # The servers that tests share: each is started once in a run of ctest, before the first test that
 # needs it, and stopped after the last. Tests say so by
 #
-#   semel_test_program(... SERVERS postgres mariadb mysql8 redis redis_cluster kafka rabbitmq nats)
+#   semel_test_program(... SERVERS postgres mariadb mysql8 redis redis_cluster kafka rabbitmq nats elasticmq)
 #
-# and find it by PostgresServer::shared() (tests/support/database_server.h). MySQL 8 and Kafka are no
+# and find it by PostgresServer::shared() (tests/support/database_server.h). MySQL 8, Kafka and ElasticMQ are no
 # packages of Debian's: where one was not fetched, a test that is skipped says why, and the others are not there.
 
 # semel_servers(VARIABLE PROGRAM SERVER...): what its tests have as properties. They need one fixture,
@@ -59,6 +59,11 @@ function(semel_why_absent variable server)
     if(NOT SEMEL_KAFKA)
       set(why "${SEMEL_KAFKA_ABSENT}")
     endif()
+  elseif(server STREQUAL "elasticmq")
+    semel_find_fetched(elasticmq)
+    if(NOT SEMEL_ELASTICMQ)
+      set(why "${SEMEL_ELASTICMQ_ABSENT}")
+    endif()
   elseif(server STREQUAL "mysql8")
     semel_find_mysql8()
     if(NOT SEMEL_MYSQL8)
@@ -70,7 +75,7 @@ endfunction()
 
 # Adds the tests that start and stop the servers. After all that name them.
 function(semel_add_servers)
-  foreach(server postgres mariadb mysql8 redis redis_cluster kafka rabbitmq nats)
+  foreach(server postgres mariadb mysql8 redis redis_cluster kafka rabbitmq nats elasticmq)
     get_property(fixtures GLOBAL PROPERTY SEMEL_SERVER_${server})
     set(test ${SEMEL_TEST_PREFIX}servers.${server})
     if(NOT fixtures)

@@ -62,6 +62,10 @@ struct FromRedisStream {
   std::string stream;
   std::string group;
 };
+// A queue of Amazon SQS, or of a server that speaks its JSON protocol.
+struct FromSqs {
+  std::string queue_url;  // "https://sqs.eu-west-1.amazonaws.com/123456789012/orders"
+};
 // Requests to a listener of the consumer's own: each is a message, and its answer says how that
 // ended.
 struct FromHttp {
@@ -69,7 +73,7 @@ struct FromHttp {
   std::string path{};  // empty: the default of a config
 };
 using ConsumerSource = std::variant<FromQueue, FromFile, FromStdin, FromKafka, FromNats,
-                                    FromRabbitmq, FromRedisStream, FromHttp>;
+                                    FromRabbitmq, FromRedisStream, FromSqs, FromHttp>;
 
 struct ConsumerOptions {
   std::string name;

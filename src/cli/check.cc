@@ -89,6 +89,9 @@ std::string configured_source(const config::ConsumerConfig& consumer) {
   if (const auto* streams = std::get_if<config::RedisStreamsSource>(&consumer.source)) {
     return "redis_streams " + printable(streams->spec.stream, 60);
   }
+  if (const auto* sqs = std::get_if<config::SqsSource>(&consumer.source)) {
+    return "sqs " + sqs->spec.queue.name;
+  }
   return std::string(config::name_of(consumer.source));
 }
 
@@ -220,6 +223,14 @@ std::string redis_streams_text(const core::RedisStreamsSpec& spec) {
       made);
 }
 
+std::string sqs_text(const core::SqsSpec& spec) {
+  return fmt::format(
+      "reads the {} queue at {} in region {}, up to {} at a time, each hidden for {} and renewed; "
+      "what its redrive policy takes away first is told by semel doctor",
+      spec.queue.fifo() ? "FIFO" : "standard", printable(spec.queue.host, 120),
+      printable(spec.region, 60), spec.prefetch, core::duration_text(spec.visibility));
+}
+
 // What a source on brokers, a lock, a version, an order and a deferral mean, where they are asked
 // for.
 std::vector<std::string> flow_text(const config::ConsumerConfig& consumer) {
@@ -238,6 +249,9 @@ std::vector<std::string> flow_text(const config::ConsumerConfig& consumer) {
   }
   if (const auto* streams = std::get_if<config::RedisStreamsSource>(&consumer.source)) {
     lines.push_back(redis_streams_text(streams->spec));
+  }
+  if (const auto* sqs = std::get_if<config::SqsSource>(&consumer.source)) {
+    lines.push_back(sqs_text(sqs->spec));
   }
   if (consumer.strategy == core::StrategyKind::kPessimisticLock && consumer.lock) {
     lines.push_back(fmt::format("its row is locked first; a duplicate too where {}",

@@ -145,9 +145,9 @@ TEST_F(Setup, CheckCanDenyWarnings) {
 }
 
 TEST_F(Setup, WhatInitPrintsHasNoWarning) {
-  for (const char* parts :
-       {"queue/sql/sqlite", "file/sql/postgres", "kafka/sql/mysql", "stdin/exec/sqlite",
-        "nats/sql/postgres", "rabbitmq/http/redis", "redis_streams/sql/postgres"}) {
+  for (const char* parts : {"queue/sql/sqlite", "file/sql/postgres", "kafka/sql/mysql",
+                            "stdin/exec/sqlite", "nats/sql/postgres", "rabbitmq/http/redis",
+                            "redis_streams/sql/postgres", "sqs/sql/postgres"}) {
     for (const bool small : {false, true}) {
       const auto printed = small ? run({"init", "--small", parts}) : run({"init", parts});
       ASSERT_EQ(printed.code, 0) << parts;

@@ -121,6 +121,18 @@ std::string broker_queue_lines(const StarterParts& parts, bool small) {
                    "        queue: payments         # has to be there; declare: true makes it\n"
                    "        prefetch: 200           # so many are out of it at a time\n";
   }
+  if (parts.source == "sqs") {
+    return small ? "    source:\n"
+                   "      sqs:\n"
+                   "        queue_url: ${SQS_URL:-https://sqs.eu-west-1.amazonaws.com/123456789012/"
+                   "payments}\n"
+                 : "    source:\n"
+                   "      sqs:                      # credentials: where Amazon's tools have them\n"
+                   "        queue_url: ${SQS_URL:-https://sqs.eu-west-1.amazonaws.com/123456789012/"
+                   "payments}\n"
+                   "        visibility_timeout: 60s # hidden from others; renewed while it is "
+                   "open\n";
+  }
   return {};
 }
 

@@ -11,7 +11,7 @@
 namespace semel::cli {
 
 struct StarterParts {
-  std::string source;   // queue, file, http, kafka, nats, rabbitmq, redis_streams, stdin
+  std::string source;   // queue, file, http, kafka, nats, rabbitmq, redis_streams, sqs, stdin
   std::string handler;  // sql, exec, http, native
   std::string store;    // sqlite, postgres, mysql, memory
 };

@@ -40,7 +40,7 @@ TEST(Starter, EveryCombinationIsAcceptedOrRefusedWithAReason) {
       }
     }
   }
-  EXPECT_EQ(accepted, 438);
+  EXPECT_EQ(accepted, 494);
   EXPECT_EQ(refused,
             (std::set<std::string>{
                 "queue/sql/memory",    "queue/exec/memory",       "queue/http/memory",
@@ -49,7 +49,8 @@ TEST(Starter, EveryCombinationIsAcceptedOrRefusedWithAReason) {
                 "http/sql/redis",      "http/sql/memory",         "stdin/sql/redis",
                 "stdin/sql/memory",    "kafka/sql/redis",         "kafka/sql/memory",
                 "nats/sql/redis",      "nats/sql/memory",         "rabbitmq/sql/redis",
-                "rabbitmq/sql/memory", "redis_streams/sql/redis", "redis_streams/sql/memory"}));
+                "rabbitmq/sql/memory", "redis_streams/sql/redis", "redis_streams/sql/memory",
+                "sqs/sql/redis",       "sqs/sql/memory"}));
 }
 
 TEST(Starter, PartsSayWhatTheConfigHolds) {
@@ -115,7 +116,7 @@ TEST(Starter, UnknownWordsAreNamed) {
   ASSERT_FALSE(source);
   EXPECT_EQ(source.error().message, "there is no source \"pigeon\"");
   EXPECT_EQ(source.error().hint,
-            "one of queue, file, http, kafka, nats, rabbitmq, redis_streams, stdin");
+            "one of queue, file, http, kafka, nats, rabbitmq, redis_streams, sqs, stdin");
   EXPECT_EQ(parse_starter("file/sqll/sqlite").error().hint, "did you mean \"sql\"?");
   EXPECT_FALSE(parse_starter("file/sql/oracle"));
   EXPECT_FALSE(parse_starter("file/sql/sqlite/more"));

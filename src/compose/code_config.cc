@@ -72,6 +72,10 @@ std::vector<std::string> values_of(const ConsumerSource& source, const std::stri
                           values.add("redis_streams.stream", stream.stream);
                           values.add("redis_streams.group", stream.group);
                         },
+                        [&](const FromSqs& sqs) {
+                          values.add("sqs", kNoMembers);
+                          values.add("sqs.queue_url", sqs.queue_url);
+                        },
                         [&](const FromHttp& http) {
                           values.add("http", kNoMembers);
                           values.add("http.listen", http.listen);

@@ -13,6 +13,7 @@
 #include "sources/rabbitmq/make_rabbitmq_source.h"
 #include "sources/redis_streams/make_redis_streams_source.h"
 #include "sources/sources.h"
+#include "sources/sqs/make_sqs_source.h"
 
 namespace semel::compose {
 
@@ -33,6 +34,7 @@ SourceTraits traits_of(const config::SourceConfig& source) {
                  [](const config::NatsSource&) { return nats::kSourceTraits; },
                  [](const config::RabbitmqSource&) { return rabbitmq::kSourceTraits; },
                  [](const config::RedisStreamsSource&) { return redis_streams::kSourceTraits; },
+                 [](const config::SqsSource&) { return sqs::kSourceTraits; },
                  [](const config::StdinSource&) { return sources::kStdinTraits; },
                  [](const config::ClaimsSource&) { return kClaimsTraits; }},
       source);

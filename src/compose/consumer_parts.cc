@@ -21,6 +21,7 @@
 #include "handlers/sql/row_guards.h"
 #include "handlers/sql/sql_handler.h"
 #include "sources/sources.h"
+#include "sources/sqs/make_sqs_source.h"
 #include "strategies/strategies.h"
 #include "traces/traced_handler.h"
 

@@ -13,6 +13,7 @@
 #include "sources/rabbitmq/make_rabbitmq_source.h"
 #include "sources/redis_streams/make_redis_streams_source.h"
 #include "sources/sources.h"
+#include "sources/sqs/make_sqs_source.h"
 
 namespace semel::compose {
 
@@ -70,6 +71,10 @@ Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& bui
                                                          *build.options->environment);
     if (!made) return failure(std::move(made.error()));
     sources.push_back(*std::move(made));
+  } else if (const auto* sqs = std::get_if<config::SqsSource>(&consumer.source)) {
+    const bool follow = !build.options->once && !build.options->dry_run;
+    sources.push_back(sqs::make_sqs_source({sqs->spec, follow, consumer.retry.crashes},
+                                           *build.options->environment));
   } else if (std::holds_alternative<config::StdinSource>(consumer.source)) {
     sources.push_back(sources::make_stdin_source());
   }

@@ -171,6 +171,19 @@ Finding ttl_is_enough(const LiveHorizon& live) {
   return made;
 }
 
+// Whose dead letters a message that crashes its process ends in.
+Finding dead_letters_first(const LiveHorizon& live) {
+  const core::SqsRedrive& redrive = *live.redrive;
+  const auto needed = core::receives_before_given_up(live.crashes);
+  std::string text = fmt::format(
+      "{}: SQS gives a message to {} after {} receives; the consumer gives one that "
+      "crashes its process up after {}",
+      live.consumer, redrive.target, redrive.most_receives, needed);
+  if (!core::redrives_first(redrive, live.crashes)) return {"D122", true, std::move(text), {}};
+  return {"D122", false, std::move(text),
+          fmt::format("maxReceiveCount {} or more, or a lower retry.crashes", needed)};
+}
+
 void add_group(const LiveGroup& live, std::vector<Finding>& findings) {
   if (live.error) {
     Finding made = failed(live.error->code, *live.error);
@@ -217,7 +230,10 @@ Result<DoctorReport> examine(Store& store, const config::Config& config) {
   if (!idle) return failure(std::move(idle.error()));
   add_idle_rules(*idle, report.findings);
   add_flaws(config.store, report.findings);
-  for (const auto& one : look_horizons(config)) report.findings.push_back(ttl_is_enough(one));
+  for (const auto& one : look_horizons(config)) {
+    report.findings.push_back(ttl_is_enough(one));
+    if (one.redrive) report.findings.push_back(dead_letters_first(one));
+  }
   for (Finding& one : look_at_nats(config)) report.findings.push_back(std::move(one));
   for (const auto& one : look_groups(config)) add_group(one, report.findings);
   return report;

@@ -15,6 +15,7 @@
 #include "sources/nats/make_nats_source.h"
 #include "sources/rabbitmq/make_rabbitmq_source.h"
 #include "sources/redis_streams/make_redis_streams_source.h"
+#include "sources/sqs/make_sqs_source.h"
 
 namespace semel::compose {
 namespace {
@@ -128,6 +129,20 @@ Result<std::vector<IdleRule>> look_rules(Store& store, const config::Config& con
 std::vector<LiveHorizon> look_horizons(const config::Config& config) {
   std::vector<LiveHorizon> all;
   for (const config::ConsumerConfig& consumer : config.consumers) {
+    if (const auto* queue = std::get_if<config::SqsSource>(&consumer.source)) {
+      LiveHorizon& one = all.emplace_back();
+      one.consumer = consumer.name;
+      one.retention = retention_of(consumer);
+      auto told = sqs::look_at_queue(queue->spec);
+      if (told) {
+        one.horizon = std::move(told->horizon);
+        one.redrive = std::move(told->redrive);
+        one.crashes = consumer.retry.crashes;
+      } else {
+        one.error = std::move(told.error());
+      }
+      continue;
+    }
     const auto* source = std::get_if<config::KafkaSource>(&consumer.source);
     if (source == nullptr) continue;
     LiveHorizon& one = all.emplace_back();
@@ -179,6 +194,10 @@ std::optional<LiveLag> look_lag(const config::ConsumerConfig& consumer) {
         redis_streams::look_at_group(stream->spec).map([](const redis_streams::GroupLook& look) {
           return look.state.unread + look.state.pending;
         });
+  } else if (const auto* const sqs_queue = std::get_if<config::SqsSource>(&consumer.source)) {
+    waiting = sqs::look_at_queue(sqs_queue->spec).map([](const sqs::QueueFacts& facts) {
+      return facts.ready;
+    });
   }
   if (!waiting) return std::nullopt;
   LiveLag lag;

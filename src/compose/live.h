@@ -11,6 +11,7 @@
 #include <semel/spi/live_checks.h>
 
 #include "compose/compose.h"
+#include "core/sqs_spec.h"
 
 namespace semel::compose {
 
@@ -36,6 +37,10 @@ struct LiveHorizon {
   // How long the offsets of a group without members are kept, and where it begins then.
   std::optional<std::chrono::minutes> offsets;
   std::string from;
+  // Where the broker gives what it has delivered too often to a queue of its own; and how often a
+  // message may crash its process here.
+  std::optional<core::SqsRedrive> redrive;
+  int crashes = 0;
   std::optional<Error> error;  // nobody could be asked
 };
 // Asks each broker, within some seconds; joins nothing. Sources that keep nothing are passed over.

@@ -103,6 +103,7 @@ TEST_F(RunnerFromCode, ASourceHasTheMembersThatItNeeds) {
       FromNats{"nats://localhost:4222", "payments", "payments"},
       FromRabbitmq{"amqp://localhost:5672", "payments"},
       FromRedisStream{"redis://localhost:6379/0", "payments", "payments"},
+      FromSqs{"https://sqs.eu-west-1.amazonaws.com/123456789012/payments"},
       FromHttp{"127.0.0.1:8080", "/payments"},
       FromHttp{"127.0.0.1:8080"},
   };

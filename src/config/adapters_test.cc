@@ -44,6 +44,8 @@ TEST(ConfigAdapters, EachPlaceThatNamesOneIsRefusedWithTheOption) {
   const std::string nats = sources("{ nats: { url: 'nats://localhost', stream: a, durable: a } }");
   const std::string stream =
       sources("{ redis_streams: { url: 'redis://localhost/0', stream: a, group: a } }");
+  const std::string sqs =
+      sources("{ sqs: { queue_url: 'https://sqs.eu-west-1.amazonaws.com/1/a' } }");
   const std::string front =
       sources("{ file: a.jsonl }") + "    front: { redis: 'redis://localhost/0' }\n";
   const std::string http = handlers("{ http: { url: 'http://localhost/a' } }");
@@ -58,7 +60,7 @@ TEST(ConfigAdapters, EachPlaceThatNamesOneIsRefusedWithTheOption) {
         Case{"HTTP", "traces", traces}, Case{"HTTP", "traces", short_traces},
         Case{"KAFKA", "consumers[0].source.kafka", kafka},
         Case{"RABBITMQ", "consumers[0].source.rabbitmq", rabbitmq},
-        Case{"NATS", "consumers[0].source.nats", nats},
+        Case{"NATS", "consumers[0].source.nats", nats}, Case{"SQS", "consumers[0].source.sqs", sqs},
         Case{"REDIS", "consumers[0].front.redis", front},
         Case{"REDIS", "consumers[0].source.redis_streams", stream},
         Case{"HTTP", "consumers[0].handler.http", http},
@@ -85,7 +87,7 @@ TEST(ConfigAdapters, EachPlaceThatNamesOneIsRefusedWithTheOption) {
 
 TEST(ConfigAdapters, WhatAConfigDoesNotNameIsNotMissed) {
   const Loaded loaded = load_without(
-      {"POSTGRES", "MYSQL", "REDIS", "KAFKA", "RABBITMQ", "NATS", "HTTP", "ADMIN"}, kSmall);
+      {"POSTGRES", "MYSQL", "REDIS", "KAFKA", "RABBITMQ", "NATS", "SQS", "HTTP", "ADMIN"}, kSmall);
   EXPECT_TRUE(loaded.config) << all_of(loaded);
 }
 

@@ -18,6 +18,7 @@
 #include "config/redis_streams_build.h"
 #include "config/row_guard_build.h"
 #include "config/sql_build.h"
+#include "config/sqs_build.h"
 #include "config/steps_build.h"
 #include "config/store_build.h"
 #include "config/traces_build.h"
@@ -45,6 +46,7 @@ SourceConfig build_source(const View& source, const std::string& folder, Report&
   if (source.written("redis_streams")) {
     return RedisStreamsSource{build_redis_streams(source.in("redis_streams"), report)};
   }
+  if (source.written("sqs")) return SqsSource{build_sqs(source.in("sqs"), folder, report)};
   return StdinSource{};
 }
 
@@ -132,6 +134,7 @@ ConsumerConfig build_consumer(const View& view, const std::string& folder, const
   made.front = build_front(view, report);
   view.in("retry").fill(made.retry);
   made.order = build_order(view);
+  if (!made.order) made.order = order_of_sqs(made.source);
   view.in("batch").fill(made.pace);
   view.in("in_flight").fill(made.pace);
   view.in("limits").fill(made.limits);

@@ -51,7 +51,7 @@ std::vector<CodePage> all_codes() {
   for (const auto part :
        {catalog::file_codes(), catalog::consumer_codes(), catalog::warning_codes(),
         catalog::runtime_codes(), catalog::http_source_codes(), catalog::nats_codes(),
-        catalog::stream_codes(), catalog::admin_codes()}) {
+        catalog::stream_codes(), catalog::sqs_codes(), catalog::admin_codes()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   for (CodePage& page : all) {

@@ -51,6 +51,7 @@ std::span<const CodePage> http_source_codes() noexcept;
 std::span<const CodePage> stream_codes() noexcept;
 std::span<const CodePage> admin_codes() noexcept;
 std::span<const CodePage> nats_codes() noexcept;
+std::span<const CodePage> sqs_codes() noexcept;
 }  // namespace catalog
 
 }  // namespace semel::config

@@ -196,12 +196,18 @@ constexpr CodePage kRuntimePages[] = {
     {"D122", "the broker gives a message up before Semel does",
      "A NATS consumer with max_deliver never brings again what it has delivered so often, and "
      "makes "
-     "no dead letter of it. Retries use up none, for they wait in the store; processes that die "
-     "with the message in hand do, and so does a connection that breaks. Semel counts those deaths "
-     "as well, and makes a dead letter after retry.crashes of them, which the server must not "
-     "forestall.",
-     "Take the limit away, or set it far above retry.crashes.",
-     "nats consumer edit orders billing --max-deliver=-1", 1},
+     "no dead letter of it. An SQS queue with a redrive policy moves a message that was received "
+     "maxReceiveCount times to its dead-letter queue. Retries use up none, for they wait in the "
+     "store; processes that die with the message in hand do, and so does a connection that breaks. "
+     "Semel counts those deaths as well, and makes a dead letter with the payload and the reason "
+     "after retry.crashes of them. Where the broker is quicker, no dead letter says so, and "
+     "innocent neighbours that were in the same hands each time are gone as well.",
+     "Take NATS's limit away, or set it far above retry.crashes; raise maxReceiveCount of SQS to "
+     "retry.crashes and two more.",
+     "nats consumer edit orders billing --max-deliver=-1\n"
+     "{ \"deadLetterTargetArn\": \"arn:aws:sqs:eu-west-1:123456789012:dead\", "
+     "\"maxReceiveCount\": 10 }",
+     1},
     {"D123", "a broker may forget what it has taken",
      "What a stream keeps in memory, or on one server only, is lost with it. A NATS server writes "
      "a "

@@ -32,7 +32,8 @@ constexpr NamedBy kByAConsumer[] = {{"HTTP_SOURCE", "the HTTP source", "source.h
                                     {"KAFKA", "Kafka", "handler.kafka"},
                                     {"RABBITMQ", "RabbitMQ", "handler.rabbitmq"},
                                     {"REDIS", "Redis", "front.redis"},
-                                    {"REDIS", "Redis", "source.redis_streams"}};
+                                    {"REDIS", "Redis", "source.redis_streams"},
+                                    {"SQS", "SQS", "source.sqs"}};
 constexpr NamedBy kByAStep[] = {{"HTTP", "the HTTP handler", "http"},
                                 {"HTTP", "the HTTP handler", "undo.http"}};
 

@@ -65,6 +65,15 @@ void check_queues(const View& source, QueueReaders& queues, Report& report) {
       "give each consumer a queue of its own, bound to the same exchange", report);
 }
 
+void check_sqs_queues(const View& source, QueueReaders& queues, Report& report) {
+  const auto* url = source.in("sqs").find("queue_url");
+  if (!source.written("sqs") || url == nullptr) return;
+  const auto [other, fresh] = queues.try_emplace({"sqs", url->text}, source.path("sqs"));
+  if (fresh) return;
+  refuse_shared(*url, fmt::format("the queue is read for {} already", other->second),
+                "give each consumer a queue of its own; SNS can fill both", report);
+}
+
 // Who pulls from a durable consumer of a stream.
 void check_durables(const View& source, QueueReaders& durables, Report& report) {
   const View nats = source.in("nats");
@@ -152,6 +161,7 @@ void check_together(const Settings& settings, Report& report) {
     check_queues(source, queues, report);
     check_durables(source, durables, report);
     check_streams(source, streams, report);
+    check_sqs_queues(source, queues, report);
     if (!source.written("stdin")) continue;
     if (reader) {
       auto& made = report.error(

@@ -21,6 +21,7 @@
 #include "config/row_guard_build.h"
 #include "config/scalars.h"
 #include "config/sql_build.h"
+#include "config/sqs_build.h"
 #include "config/steps_build.h"
 #include "config/store_build.h"
 
@@ -189,9 +190,11 @@ void check_key_present(const Check& check) {
   // Senders of requests have keys that standards name.
   if (on_http(check.consumer)) return;
   const bool rabbitmq = on_rabbitmq(check.consumer);
+  const bool sqs = std::holds_alternative<SqsSource>(check.consumer.source);
   const bool nats = on_nats(check.consumer);
   const bool streams = on_redis_streams(check.consumer);
-  if (rabbitmq || nats || streams || std::holds_alternative<QueueSource>(check.consumer.source)) {
+  if (rabbitmq || nats || sqs || streams ||
+      std::holds_alternative<QueueSource>(check.consumer.source)) {
     auto* made = check.warn(
         "W034", place, path,
         fmt::format("{} is missing: only messages sent with a key, or with one that a standard "
@@ -203,6 +206,8 @@ void check_key_present(const Check& check) {
         rabbitmq  ? "key: json:/your_id; or broker_key, the message-id that a producer sets; or "
                     "knowingly: key: auto"
         : nats    ? "key: json:/your_id; or broker_key, the Nats-Msg-Id that a producer sets; or "
+                    "knowingly: key: auto"
+        : sqs     ? "key: json:/your_id; or broker_key, the deduplication id of a FIFO queue; or "
                     "knowingly: key: auto"
         : streams ? "key: json:/your_id; or header:NAME, a field of the entry; or knowingly: key: "
                     "auto"
@@ -380,6 +385,7 @@ void check_consumer(const Config& config, const ConsumerConfig& consumer, const 
   check_http_source(check);
   check_nats(consumer, view, report);
   check_redis_streams(consumer, view, report);
+  check_sqs(consumer, view, report);
   check_publish(consumer, view, report);
   check_dialect(config.store, view, report);
 }

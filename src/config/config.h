@@ -40,6 +40,7 @@
 #include "core/redis_streams_spec.h"
 #include "core/role.h"
 #include "core/sql_spec.h"
+#include "core/sqs_spec.h"
 #include "core/traces_spec.h"
 
 namespace semel::config {
@@ -93,12 +94,16 @@ struct RabbitmqSource {
 struct RedisStreamsSource {
   core::RedisStreamsSpec spec;
 };
+struct SqsSource {
+  core::SqsSpec spec;
+};
 struct StdinSource {};
 // Brings nothing: clients claim keys of theirs through the API, and do the work.
 struct ClaimsSource {};
-using SourceConfig = std::variant<QueueSource, FileSource, HttpSource, KafkaSource, NatsSource,
-                                  RabbitmqSource, RedisStreamsSource, StdinSource, ClaimsSource>;
-// "queue", "file", "http", "kafka", "nats", "rabbitmq", "redis_streams", "stdin", "claims"
+using SourceConfig =
+    std::variant<QueueSource, FileSource, HttpSource, KafkaSource, NatsSource, RabbitmqSource,
+                 RedisStreamsSource, SqsSource, StdinSource, ClaimsSource>;
+// "queue", "file", "http", "kafka", "nats", "rabbitmq", "redis_streams", "sqs", "stdin", "claims"
 std::string_view name_of(const SourceConfig& source) noexcept;
 
 struct SqlHandler {
@@ -155,6 +160,8 @@ struct DedupConfig {
   static constexpr std::chrono::hours kAutoTtl{7 * 24};
   // Twice what a broker keeps where nobody has said how long.
   static constexpr std::chrono::hours kAutoTtlOnKafka{14 * 24};
+  // Twice what a queue of SQS can keep a message for.
+  static constexpr std::chrono::hours kAutoTtlOnSqs{28 * 24};
 };
 
 // A window in front of the records, which answers only that a key is completed.

@@ -112,6 +112,9 @@ bool read_the_same(const SourceConfig& one, const SourceConfig& other) noexcept 
   if (const auto* rabbitmq = std::get_if<RabbitmqSource>(&one)) {
     return rabbitmq->spec.queue == std::get<RabbitmqSource>(other).spec.queue;
   }
+  if (const auto* sqs = std::get_if<SqsSource>(&one)) {
+    return sqs->spec.queue.url == std::get<SqsSource>(other).spec.queue.url;
+  }
   if (const auto* http = std::get_if<HttpSource>(&one)) {
     const ListenAddress& theirs = std::get<HttpSource>(other).spec.listen;
     return theirs.port != 0 && http->spec.listen.text() == theirs.text();

@@ -189,6 +189,7 @@ TEST(HandsOver, ARenamedConsumerWaitsForItsOldSelf) {
         "nats: { url: 'nats://h', stream: s, durable: d }",
         "rabbitmq: { url: 'amqp://h', queue: q }", "file: { path: in.jsonl }",
         "redis_streams: { url: 'redis://h', stream: s, group: g }",
+        "sqs: { queue_url: 'https://sqs.eu-west-1.amazonaws.com/1/q' }",
         "http: { listen: '127.0.0.1:8080' }"}) {
     EXPECT_TRUE(waits(reader("a", source), reader("b", source))) << source;
     EXPECT_FALSE(waits(reader("b", source), reader("b", source))) << source;
@@ -205,6 +206,8 @@ TEST(HandsOver, ARenamedConsumerWaitsForItsOldSelf) {
                      reader("b", "nats: { url: 'nats://h', stream: s, durable: e }")));
   EXPECT_FALSE(waits(reader("a", "rabbitmq: { url: 'amqp://h', queue: q }"),
                      reader("b", "rabbitmq: { url: 'amqp://h', queue: r }")));
+  EXPECT_FALSE(waits(reader("a", "sqs: { queue_url: 'https://sqs.eu-west-1.amazonaws.com/1/q' }"),
+                     reader("b", "sqs: { queue_url: 'https://sqs.eu-west-1.amazonaws.com/1/r' }")));
   EXPECT_FALSE(waits(reader("a", "http: { listen: '127.0.0.1:8080' }"),
                      reader("b", "http: { listen: '127.0.0.1:8081' }")));
   EXPECT_FALSE(waits(reader("a", "redis_streams: { url: 'redis://h', stream: s, group: g }"),

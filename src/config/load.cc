@@ -255,8 +255,8 @@ milliseconds ttl_of(const FrontConfig& front) noexcept {
 }
 
 std::string_view name_of(const SourceConfig& source) noexcept {
-  constexpr std::string_view kNames[] = {"queue",    "file",          "http",  "kafka", "nats",
-                                         "rabbitmq", "redis_streams", "stdin", "claims"};
+  constexpr std::string_view kNames[] = {"queue",    "file",          "http", "kafka", "nats",
+                                         "rabbitmq", "redis_streams", "sqs",  "stdin", "claims"};
   static_assert(std::size(kNames) == std::variant_size_v<SourceConfig>);
   return kNames[source.index()];
 }
@@ -275,6 +275,7 @@ std::string handler_name(const ConsumerConfig& consumer) {
 std::optional<milliseconds> effective_ttl(const ConsumerConfig& consumer) {
   switch (consumer.dedup.ttl) {
     case DedupConfig::Ttl::kAuto:
+      if (std::holds_alternative<SqsSource>(consumer.source)) return DedupConfig::kAutoTtlOnSqs;
       return std::holds_alternative<KafkaSource>(consumer.source) ? DedupConfig::kAutoTtlOnKafka
                                                                   : DedupConfig::kAutoTtl;
     case DedupConfig::Ttl::kFor:

@@ -11,6 +11,7 @@
 #include "core/nats_spec.h"
 #include "core/rabbitmq_spec.h"
 #include "core/redis_streams_spec.h"
+#include "core/sqs_spec.h"
 
 namespace semel::config {
 
@@ -354,6 +355,73 @@ inline constexpr Field kRedisStreamsFields[] = {
      .high = 86'400'000},
 };
 
+inline constexpr Field kSqsCredentialFields[] = {
+    {.name = "access_key_id",
+     .shape = Shape::kText,
+     .meaning = "Whose requests these are.",
+     .member = &kMember<&core::SqsKeys::access_key_id>},
+    {.name = "secret_access_key",
+     .shape = Shape::kText,
+     .meaning = "What they are signed with.",
+     .member = &kMember<&core::SqsKeys::secret_access_key>,
+     .secret = true},
+    {.name = "session_token",
+     .shape = Shape::kText,
+     .meaning = "With keys of a session, which expire.",
+     .member = &kMember<&core::SqsKeys::session_token>,
+     .secret = true},
+};
+
+inline constexpr Field kSqsFields[] = {
+    {.name = "queue_url",
+     .shape = Shape::kText,
+     .meaning = "The queue: `https://sqs.eu-west-1.amazonaws.com/123456789012/orders`, or the URL "
+                "of a server that speaks SQS's JSON protocol. One that ends in `.fifo` is read in "
+                "the order of its message groups.",
+     .required = true},
+    {.name = "region",
+     .shape = Shape::kText,
+     .meaning = "What requests are signed for. Without it what the host names.",
+     .member = &kMember<&core::SqsAccess::region>},
+    {.name = "prefetch",
+     .shape = Shape::kInteger,
+     .meaning = "The most messages that are received and not deleted: waiting here, or in a "
+                "handler's hands.",
+     .member = &kMember<&core::SqsSpec::prefetch>,
+     .low = 1,
+     .high = 10'000},
+    {.name = "visibility_timeout",
+     .shape = Shape::kDuration,
+     .meaning = "How long a message that was received is hidden from others. It is renewed while "
+                "the message is open; it is how soon a message of a dead process comes again.",
+     .member = &kMember<&core::SqsSpec::visibility>,
+     .low = 5'000,
+     .high = 43'200'000},
+    {.name = "wait",
+     .shape = Shape::kDuration,
+     .meaning = "How long SQS waits for a message before it answers that there is none: fewer "
+                "requests while the queue is empty. Whole seconds.",
+     .member = &kMember<&core::SqsSpec::wait>,
+     .low = 1'000,
+     .high = 20'000},
+    {.name = "credentials",
+     .shape = Shape::kMap,
+     .meaning = "An access key. Without one it is looked for where Amazon's own tools look: the "
+                "environment, a web identity, the shared files, the container, the machine.",
+     .fields = kSqsCredentialFields,
+     .optional = true},
+    {.name = "profile",
+     .shape = Shape::kText,
+     .meaning = "The profile of the shared files that has the credentials. Without it "
+                "`AWS_PROFILE`, or the default one.",
+     .member = &kMember<&core::SqsAccess::profile>},
+    {.name = "ca_file",
+     .shape = Shape::kPath,
+     .meaning = "Who is trusted to vouch for the server: a file in PEM format. Without it those "
+                "that the system trusts.",
+     .member = &kMember<&core::SqsAccess::ca_file>},
+};
+
 inline constexpr Field kSourceFields[] = {
     {.name = "queue",
      .shape = Shape::kMap,
@@ -390,6 +458,11 @@ inline constexpr Field kSourceFields[] = {
      .shape = Shape::kMap,
      .meaning = "A stream of a Redis server or Cluster, read as a member of a consumer group.",
      .fields = kRedisStreamsFields,
+     .alternative = true},
+    {.name = "sqs",
+     .shape = Shape::kMap,
+     .meaning = "A queue of Amazon SQS, standard or FIFO.",
+     .fields = kSqsFields,
      .alternative = true},
     {.name = "stdin",
      .shape = Shape::kMap,

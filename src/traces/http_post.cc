@@ -16,6 +16,7 @@
 
 #include <semel/version.h>
 
+#include "clients/curl/handles.h"
 #include "traces/otlp_json.h"
 #include "traces/span_post.h"
 
@@ -34,30 +35,10 @@ constexpr long kLongestConnect = 10'000;  // milliseconds
 // A collector that asks for more is asked again after so long.
 constexpr curl_off_t kLongestRetryAfter = 300;  // seconds
 
-struct EndEasy {
-  void operator()(CURL* easy) const noexcept { curl_easy_cleanup(easy); }
-};
-struct EndMulti {
-  void operator()(CURLM* multi) const noexcept { curl_multi_cleanup(multi); }
-};
-struct EndLines {
-  void operator()(curl_slist* lines) const noexcept { curl_slist_free_all(lines); }
-};
-
-struct LibcurlInUse {
-  LibcurlInUse() noexcept : ready(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK) {}
-  ~LibcurlInUse() {
-    if (ready) curl_global_cleanup();
-  }
-  LibcurlInUse(const LibcurlInUse&) = delete;
-  LibcurlInUse& operator=(const LibcurlInUse&) = delete;
-  bool ready;
-};
-
 class HttpPost final : public SpanPost {
  public:
   explicit HttpPost(const core::TracesSpec& spec) : spec_(spec) {
-    if (!library_.ready) return;
+    if (!library_.ready()) return;
     multi_.reset(curl_multi_init());
     easy_.reset(curl_easy_init());
     ready_ = multi_ && easy_ && prepare();
@@ -75,9 +56,8 @@ class HttpPost final : public SpanPost {
   bool set(CURLoption option, T value) {
     return curl_easy_setopt(easy_.get(), option, value) == CURLE_OK;
   }
-  bool add_line(const std::string& line);
   bool prepare();
-  bool prepare_lines();
+  void prepare_lines();
   static std::size_t on_answer(char* data, std::size_t size, std::size_t count, void* post) {
     std::string& answer = static_cast<HttpPost*>(post)->answer_;
     const std::size_t bytes = size * count;
@@ -91,37 +71,27 @@ class HttpPost final : public SpanPost {
   PostAnswer answer_of(CURLcode code);
 
   const core::TracesSpec spec_;
-  LibcurlInUse library_;
-  std::unique_ptr<CURLM, EndMulti> multi_;
-  std::unique_ptr<curl_slist, EndLines> lines_;
+  curl::LibraryUse library_;
+  curl::Multi multi_;
+  curl::HeaderLines lines_;
   std::array<char, CURL_ERROR_SIZE> error_{};
   std::string answer_;
-  std::unique_ptr<CURL, EndEasy> easy_;
+  curl::Easy easy_;
   std::atomic<steady_clock::rep> end_by_{
       steady_clock::time_point::max().time_since_epoch().count()};
   bool ready_ = false;
 };
 
-bool HttpPost::add_line(const std::string& line) {
-  curl_slist* const longer = curl_slist_append(lines_.get(), line.c_str());
-  if (longer == nullptr) return false;
-  (void)lines_.release();
-  lines_.reset(longer);
-  return true;
-}
-
-bool HttpPost::prepare_lines() {
-  bool well = add_line("Content-Type: application/json") && add_line("Expect:");
-  for (const Header& header : spec_.headers) {
-    well = well &&
-           add_line(header.value.empty() ? header.name + ";" : header.name + ": " + header.value);
-  }
-  return well;
+void HttpPost::prepare_lines() {
+  lines_.add("Content-Type: application/json");
+  lines_.add("Expect:");
+  for (const Header& header : spec_.headers) lines_.add(header.name, header.value);
 }
 
 bool HttpPost::prepare() {
   const std::string agent = fmt::format("semel/{}", version());
-  return prepare_lines() && set(CURLOPT_URL, spec_.url.c_str()) && set(CURLOPT_POST, 1L) &&
+  prepare_lines();
+  return set(CURLOPT_URL, spec_.url.c_str()) && set(CURLOPT_POST, 1L) &&
          set(CURLOPT_HTTPHEADER, lines_.get()) &&
          set(CURLOPT_HEADEROPT, static_cast<long>(CURLHEADER_SEPARATE)) &&
          set(CURLOPT_USERAGENT, agent.c_str()) && set(CURLOPT_PROTOCOLS_STR, "http,https") &&

@@ -101,7 +101,12 @@ void Receiver::settle(const std::vector<Arrival>& arrivals, Settlement::Kind kin
 std::vector<Bytes> SourceSuite::payloads(const std::vector<Arrival>& arrivals) {
   std::vector<Bytes> result;
   for (const Arrival& arrival : arrivals) result.push_back(arrival.payload);
-  return result;
+  return expected(std::move(result));
+}
+
+std::vector<Bytes> SourceSuite::expected(std::vector<Bytes> payloads) {
+  if (!GetParam().ordered) std::ranges::sort(payloads);
+  return payloads;
 }
 
 }  // namespace semel::conformance

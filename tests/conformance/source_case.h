@@ -37,6 +37,10 @@ struct SourceCase {
   std::function<std::unique_ptr<SourcePlace>()> make;
   // It may be at its end before `finish`: a file that nobody follows.
   bool ends_early = false;
+  // Messages come in any order: the broker promises none.
+  bool ordered = true;
+  // Payloads are bytes; else text without most control characters.
+  bool bytes = true;
 };
 inline void PrintTo(const SourceCase& c, std::ostream* out) { *out << c.name; }
 
@@ -67,7 +71,9 @@ class SourceSuite : public testing::TestWithParam<SourceCase> {
   std::vector<Arrival> receive_whatever();
   void settle(const std::vector<Arrival>& arrivals, Settlement::Kind kind = Settlement::Kind::kAck,
               milliseconds delay = 0ms);
+  // In their order; where the source has none, sorted, as `expected` has them.
   static std::vector<Bytes> payloads(const std::vector<Arrival>& arrivals);
+  static std::vector<Bytes> expected(std::vector<Bytes> payloads);
   // Waits until the source asks for a receive.
   bool woken(milliseconds patience);
 

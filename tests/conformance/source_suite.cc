@@ -18,7 +18,7 @@ TEST_P(SourceSuite, MessagesComeInOrderAndNoneIsLost) {
   place().add(numbered(250));
   open();
   const auto arrivals = receive(250);
-  EXPECT_EQ(payloads(arrivals), numbered(250));
+  EXPECT_EQ(payloads(arrivals), expected(numbered(250)));
   std::set<std::pair<std::uint64_t, std::uint64_t>> tags;
   std::set<std::string> positions;
   for (const Arrival& arrival : arrivals) {
@@ -34,11 +34,14 @@ TEST_P(SourceSuite, MessagesComeInOrderAndNoneIsLost) {
 }
 
 TEST_P(SourceSuite, PayloadsAreBytes) {
-  const Payloads given = {Bytes("\0nul", 4),   "\xff\xfe not UTF-8", "\xc3\xa4", "not json",
-                          Bytes(300'000, 'x'), " spaces around ",    "{}"};
+  Payloads given = {"\xc3\xa4", "not json", Bytes(200'000, 'x'), " spaces around ", "{}", "\t\"\\"};
+  if (GetParam().bytes) {
+    const Payloads more = {Bytes("\0nul", 4), "\xff\xfe not UTF-8", Bytes(300'000, 'x')};
+    given.insert(given.end(), more.begin(), more.end());
+  }
   place().add(given);
   open();
-  EXPECT_EQ(payloads(receive(given.size())), given);
+  EXPECT_EQ(payloads(receive(given.size())), expected(given));
 }
 
 TEST_P(SourceSuite, LimitsHold) {
@@ -108,7 +111,7 @@ TEST_P(SourceSuite, TheDescriptorTellsOfNewMessages) {
   }
   place().add(numbered(2));
   EXPECT_TRUE(woken(60s));
-  EXPECT_EQ(payloads(receive(2)), numbered(2));
+  EXPECT_EQ(payloads(receive(2)), expected(numbered(2)));
   place().add(numbered(1, 2));
   EXPECT_TRUE(woken(60s)) << "again";
   EXPECT_EQ(receive(1).size(), 1U);
@@ -133,7 +136,8 @@ TEST_P(SourceSuite, WhatIsNotSettledComesAgainAfterAClose) {
   if (!traits().replays) GTEST_SKIP() << "trait: does not replay";
   settle({arrivals.begin(), arrivals.begin() + 8});
   reopen();
-  EXPECT_EQ(payloads(receive(12)), numbered(12, 8)) << "at once: closing gives back the rest";
+  const auto rest = payloads({arrivals.begin() + 8, arrivals.end()});
+  EXPECT_EQ(payloads(receive(12)), rest) << "at once: closing gives back the rest";
 }
 
 TEST_P(SourceSuite, WhatIsNotSettledComesAgainAfterADeath) {
@@ -144,9 +148,13 @@ TEST_P(SourceSuite, WhatIsNotSettledComesAgainAfterADeath) {
   if (!traits().replays) GTEST_SKIP() << "trait: does not replay";
   settle({arrivals.begin(), arrivals.begin() + 8});
   die_and_reopen();
-  const auto again = payloads(receive(12));
-  const std::set<Bytes> there(again.begin(), again.end());
-  for (const Bytes& payload : numbered(12, 8)) EXPECT_TRUE(there.contains(payload)) << payload;
+  // What was settled and not told at the death may come as well, and before it.
+  const auto open = payloads({arrivals.begin() + 8, arrivals.end()});
+  std::set<Bytes> there;
+  EXPECT_TRUE(test::comes_true([&] {
+    for (const Bytes& payload : payloads(receive_whatever())) there.insert(payload);
+    return std::ranges::all_of(open, [&](const Bytes& each) { return there.contains(each); });
+  })) << there.size();
 }
 
 TEST_P(SourceSuite, SettledOutOfOrderNothingOpenIsLost) {
@@ -175,7 +183,7 @@ TEST_P(SourceSuite, WhatIsReleasedComesAgain) {
   ASSERT_EQ(arrivals.size(), 5U);
   settle({arrivals[1], arrivals[3]}, Kind::kRelease);
   const auto again = receive(2);
-  EXPECT_EQ(payloads(again), (Payloads{arrivals[1].payload, arrivals[3].payload}));
+  EXPECT_EQ(payloads(again), expected({arrivals[1].payload, arrivals[3].payload}));
   settle({again[0], again[1], arrivals[0], arrivals[2], arrivals[4]});
   EXPECT_TRUE(receive_whatever().empty());
 }

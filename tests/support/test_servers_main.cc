@@ -19,6 +19,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "tests/support/elasticmq_server.h"
 #include "tests/support/kafka_server.h"
 #include "tests/support/mysql_servers.h"
 #include "tests/support/nats_server.h"
@@ -54,6 +55,11 @@ Kept make_kafka() {
   return {broker, broker->address()};
 }
 
+Kept make_elasticmq() {
+  const auto broker = std::make_shared<ElasticmqServer>();
+  return {broker, broker->address()};
+}
+
 Kept make_rabbitmq() {
   const auto broker = std::make_shared<RabbitmqServer>();
   return {broker, broker->address()};
@@ -71,6 +77,7 @@ Kept make_cluster() {
 
 const std::map<std::string, Make>& makers() {
   static const std::map<std::string, Make> all = {{"kafka", make_kafka},
+                                                  {"elasticmq", make_elasticmq},
                                                   {"rabbitmq", make_rabbitmq},
                                                   {"nats", make_nats},
                                                   {"postgres", make_fast<PostgresServer>},

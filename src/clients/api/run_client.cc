@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "clients/api/answer.h"
+#include "clients/curl/handles.h"
 
 namespace semel::api_client {
 
@@ -23,41 +24,6 @@ constexpr std::size_t kMostBytes = std::size_t{256} << 20U;
 constexpr int kTriesOfRate = 50;
 constexpr milliseconds kBetweenTries{200};
 constexpr int kTooManyRequests = 429;
-
-struct FreeCurl {
-  void operator()(CURL* easy) const noexcept { curl_easy_cleanup(easy); }
-};
-struct FreeHeaders {
-  void operator()(curl_slist* list) const noexcept { curl_slist_free_all(list); }
-};
-
-class RequestHeaders {
- public:
-  void add(const std::string& line) {
-    curl_slist* longer = curl_slist_append(list_.get(), line.c_str());
-    if (longer == nullptr) throw std::bad_alloc();
-    (void)list_.release();
-    list_.reset(longer);
-  }
-  curl_slist* get() const noexcept { return list_.get(); }
-
- private:
-  std::unique_ptr<curl_slist, FreeHeaders> list_;
-};
-
-class CurlInUse {
- public:
-  CurlInUse() noexcept : ready_(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK) {}
-  ~CurlInUse() {
-    if (ready_) curl_global_cleanup();
-  }
-  CurlInUse(const CurlInUse&) = delete;
-  CurlInUse& operator=(const CurlInUse&) = delete;
-  bool ready() const noexcept { return ready_; }
-
- private:
-  bool ready_;
-};
 
 class CurlClient final : public RunClient {
  public:
@@ -83,9 +49,9 @@ class CurlClient final : public RunClient {
   Error error_of(CURLcode code, bool writes) const;
 
   const RunClientOptions options_;
-  const CurlInUse library_;
-  std::unique_ptr<CURL, FreeCurl> easy_;
-  RequestHeaders reading_, writing_;
+  const curl::LibraryUse library_;
+  curl::Easy easy_;
+  curl::HeaderLines reading_, writing_;
   std::string body_;
   char said_[CURL_ERROR_SIZE] = {};
   bool sent_ = false;
@@ -121,7 +87,7 @@ Result<void> CurlClient::prepare() {
   // An encrypted request passes through a tunnel, whose opening does not carry the token.
   if (!options_.url.encrypted) set(CURLOPT_PROXY, "");
   set(CURLOPT_HEADEROPT, static_cast<long>(CURLHEADER_SEPARATE));
-  for (RequestHeaders* headers : {&reading_, &writing_}) {
+  for (curl::HeaderLines* headers : {&reading_, &writing_}) {
     headers->add("Accept: application/json");
     if (!options_.token.empty()) headers->add("Authorization: Bearer " + options_.token);
   }

@@ -14,6 +14,7 @@
 #include <semel/version.h>
 
 #include "base/ascii.h"
+#include "clients/curl/handles.h"
 #include "handlers/http/response.h"
 
 namespace semel::handlers {
@@ -25,12 +26,6 @@ using Ending = Answer::Ending;
 
 constexpr milliseconds kConnectTimeout{10'000};
 
-struct FreeEasy {
-  void operator()(CURL* easy) const noexcept { curl_easy_cleanup(easy); }
-};
-struct FreeList {
-  void operator()(curl_slist* list) const noexcept { curl_slist_free_all(list); }
-};
 struct FreeUrl {
   void operator()(CURLU* url) const noexcept { curl_url_cleanup(url); }
 };
@@ -44,21 +39,6 @@ void set(CURL* easy, CURLoption option, T value) {
 
 void set_number(CURL* easy, CURLoption option, long value) { set(easy, option, value); }
 void set_text(CURL* easy, CURLoption option, const char* value) { set(easy, option, value); }
-
-class HeaderList {
- public:
-  // `line` in libcurl's form: "Name: value", "Name;" without a value, "Name:" to leave it out.
-  void add(const std::string& line) {
-    curl_slist* longer = curl_slist_append(list_.get(), line.c_str());
-    if (longer == nullptr) throw std::bad_alloc();
-    (void)list_.release();
-    list_.reset(longer);
-  }
-  curl_slist* get() const noexcept { return list_.get(); }
-
- private:
-  std::unique_ptr<curl_slist, FreeList> list_;
-};
 
 }  // namespace
 
@@ -88,10 +68,10 @@ struct Transfer::Parts {
 
   const core::HttpSpec& spec;
   ResponseReader reader;
-  HeaderList headers;
+  curl::HeaderLines headers;
   std::array<char, CURL_ERROR_SIZE> error{};
   bool sent = false;
-  std::unique_ptr<CURL, FreeEasy> easy;
+  curl::Easy easy;
 };
 
 void Transfer::Parts::prepare_request(const std::string& url, const Headers& lines,
@@ -99,7 +79,7 @@ void Transfer::Parts::prepare_request(const std::string& url, const Headers& lin
   bool typed = false;
   for (const Header& line : lines) {
     typed = typed || ascii::alike(line.name, "content-type");
-    headers.add(line.value.empty() ? line.name + ";" : line.name + ": " + line.value);
+    headers.add(line.name, line.value);
   }
   if (!typed) headers.add("Content-Type:");
   headers.add("Expect:");

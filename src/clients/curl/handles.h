@@ -1,0 +1,51 @@
+// Owners of libcurl's handles. A source file that sets options includes libcurl's own header; no
+// header needs it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+struct curl_slist;
+
+namespace semel::curl {
+
+// libcurl is ready while one lives. Any number may live, in any threads.
+class LibraryUse {
+ public:
+  LibraryUse() noexcept;
+  ~LibraryUse();
+  LibraryUse(const LibraryUse&) = delete;
+  LibraryUse& operator=(const LibraryUse&) = delete;
+  bool ready() const noexcept { return ready_; }
+
+ private:
+  bool ready_;
+};
+
+struct EndEasy {
+  void operator()(void* easy) const noexcept;
+};
+struct EndMulti {
+  void operator()(void* multi) const noexcept;
+};
+struct EndLines {
+  void operator()(curl_slist* lines) const noexcept;
+};
+// Both handles are void to libcurl itself.
+using Easy = std::unique_ptr<void, EndEasy>;
+using Multi = std::unique_ptr<void, EndMulti>;
+
+class HeaderLines {
+ public:
+  // `line` in libcurl's form: "Name: value", "Name;" without a value, "Name:" to leave it out.
+  // Throws std::bad_alloc.
+  void add(const std::string& line);
+  void add(std::string_view name, std::string_view value);
+  curl_slist* get() const noexcept { return lines_.get(); }
+
+ private:
+  std::unique_ptr<curl_slist, EndLines> lines_;
+};
+
+}  // namespace semel::curl

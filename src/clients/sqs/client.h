@@ -1,0 +1,67 @@
+// Client: calls of one queue's service over HTTPS, in the JSON protocol, signed.
+//
+// One thread at a time, but for wake(). Credentials that expire are asked for again, and a clock
+// that is wrong is made up for, before a call is given up.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <string>
+
+#include <semel/result.h>
+
+#include "clients/curl/transfers.h"
+#include "clients/sqs/credentials.h"
+#include "clients/sqs/errors.h"
+#include "core/sqs_spec.h"
+
+namespace semel::sqs {
+
+class Client {
+ public:
+  // A whole answer: JSON that was found good.
+  using Done = std::function<void(Result<std::string>)>;
+
+  // `access` outlives it.
+  explicit Client(const core::SqsAccess& access);
+
+  // `action`: "ReceiveMessage". `done` is called once, from within call() or run(), and may make
+  // calls; not after give_up_all().
+  void call(const std::string& action, const std::string& body, std::chrono::milliseconds patience,
+            Done done);
+  std::size_t running() const noexcept { return transfers_.running(); }
+  void give_up_all() noexcept { transfers_.give_up_all(); }
+  void run(std::chrono::milliseconds patience) { transfers_.run(patience); }
+  void wake() noexcept { transfers_.wake(); }
+
+  // The service has answered well, at least once.
+  bool known() const noexcept { return known_; }
+  // By how much the service's clock is before this machine's, where that was found out by a
+  // refusal; zero: it was not.
+  std::chrono::seconds skew() const noexcept { return skew_; }
+
+ private:
+  struct Call {
+    std::string action;
+    std::string body;
+    std::chrono::milliseconds patience;
+    Done done;
+    bool again = false;  // it was mended and made again before
+  };
+  void make(Call call);
+  void take(Call call, curl::Answered answered);
+  bool mended(const Refusal& refusal, const curl::Response& response);
+
+  const core::SqsAccess& access_;
+  CredentialChain credentials_;
+  std::chrono::seconds skew_{0};
+  bool known_ = false;
+  curl::Transfers transfers_;
+};
+
+// One call, waited for.
+Result<std::string> ask(Client& client, const std::string& action, const std::string& body,
+                        std::chrono::milliseconds patience);
+
+}  // namespace semel::sqs

@@ -1,0 +1,189 @@
+// Each place that credentials come from; services stand on this machine's own address.
+#include "clients/sqs/credentials.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tests/support/http_server.h"
+#include "tests/support/temp_dir.h"
+
+namespace semel::sqs {
+namespace {
+
+using namespace std::chrono_literals;
+using test::HttpReply;
+using test::HttpRequest;
+using test::HttpServer;
+using WallTime = CredentialChain::WallTime;
+
+constexpr const char* kRole = "arn:aws:iam::123456789012:role/billing";
+
+class SqsCredentials : public ::testing::Test {
+ protected:
+  SqsCredentials() {
+    access_.region = "eu-west-1";
+    // No test asks the machine's own service but the one that plays it.
+    set("AWS_EC2_METADATA_DISABLED", "true");
+  }
+  void set(const std::string& name, const std::string& value) { variables_[name] = value; }
+  std::string file(const std::string& name, const std::string& text) {
+    test::write_file(folder_.file(name), text);
+    return folder_.file(name);
+  }
+  CredentialChain chain() {
+    return CredentialChain(access_, [this](const char* name) -> std::optional<std::string> {
+      const auto found = variables_.find(name);
+      return found == variables_.end() ? std::nullopt : std::optional(found->second);
+    });
+  }
+  std::string id_of(CredentialChain& from, WallTime now = kNow) {
+    const auto keys = from.keys(now);
+    return keys ? keys->access_key_id : keys.error().code + ": " + keys.error().message;
+  }
+  std::string id() {
+    CredentialChain made = chain();
+    return id_of(made);
+  }
+  // As container and machine answer.
+  static std::string answer(const std::string& id, const std::string& expires) {
+    return fmt::format(R"({{"Code":"Success","AccessKeyId":"{}","SecretAccessKey":"s",)"
+                       R"("Token":"t","Expiration":"{}"}})",
+                       id, expires);
+  }
+
+  static constexpr WallTime kNow =
+      std::chrono::sys_days(std::chrono::year(2026) / 3 / 1) + std::chrono::hours(12);
+  core::SqsAccess access_;
+  std::map<std::string, std::string> variables_;
+  test::TempDir folder_;
+};
+
+TEST_F(SqsCredentials, TheConfigComesFirst) {
+  set("AWS_ACCESS_KEY_ID", "of-environment");
+  set("AWS_SECRET_ACCESS_KEY", "s");
+  access_.keys = {"of-config", "s", {}};
+  EXPECT_EQ(id(), "of-config");
+  EXPECT_FALSE(chain().may_change());
+}
+
+TEST_F(SqsCredentials, ThenTheEnvironment) {
+  set("AWS_ACCESS_KEY_ID", "of-environment");
+  set("AWS_SECRET_ACCESS_KEY", "s");
+  set("AWS_SESSION_TOKEN", "t");
+  const auto keys = chain().keys(kNow);
+  ASSERT_TRUE(keys);
+  EXPECT_EQ(keys->access_key_id, "of-environment");
+  EXPECT_EQ(keys->session_token, "t");
+}
+
+TEST_F(SqsCredentials, ThenTheSharedFilesWithTheirProfiles) {
+  set("AWS_SHARED_CREDENTIALS_FILE",
+      file("credentials",
+           "[default]\naws_access_key_id = plain\naws_secret_access_key=s\n"
+           "# a comment\n[billing]\n  aws_access_key_id = not this: a part of "
+           "what is above\n"));
+  set("AWS_CONFIG_FILE", file("config",
+                              "[profile billing]\nAWS_ACCESS_KEY_ID = billed\r\n"
+                              "aws_secret_access_key = s\n[profile sso]\nsso_session = corp\n"));
+  EXPECT_EQ(id(), "plain");
+  set("AWS_PROFILE", "billing");
+  EXPECT_EQ(id(), "billed");
+  set("AWS_PROFILE", "sso");
+  EXPECT_NE(id().find("sso_session, which Semel does not use"), std::string::npos) << id();
+  // One that the config names is not passed over for the environment's keys.
+  set("AWS_ACCESS_KEY_ID", "of-environment");
+  set("AWS_SECRET_ACCESS_KEY", "s");
+  access_.profile = "billing";
+  EXPECT_EQ(id(), "billed");
+  access_.profile = "nobody";
+  EXPECT_NE(id().find("R391"), std::string::npos) << id();
+}
+
+TEST_F(SqsCredentials, AWebIdentityIsTradedAtSts) {
+  HttpServer sts;
+  sts.on("/", test::reply(200,
+                          "<AssumeRoleWithWebIdentityResponse><Credentials>"
+                          "<AccessKeyId>of-sts</AccessKeyId>"
+                          "<SecretAccessKey>s</SecretAccessKey>"
+                          "<SessionToken>t</SessionToken>"
+                          "<Expiration>2026-03-01T13:00:00Z</Expiration></Credentials>"));
+  set("AWS_ENDPOINT_URL_STS", sts.url());
+  set("AWS_WEB_IDENTITY_TOKEN_FILE", file("token", "a.b+c\n"));
+  set("AWS_ROLE_ARN", kRole);
+  EXPECT_EQ(id(), "of-sts");
+  const auto requests = sts.requests();
+  ASSERT_EQ(requests.size(), 1U);
+  EXPECT_NE(requests[0].body.find("Action=AssumeRoleWithWebIdentity"), std::string::npos);
+  EXPECT_NE(requests[0].body.find("RoleArn=arn%3Aaws%3Aiam%3A%3A123456789012%3Arole%2Fbilling"),
+            std::string::npos)
+      << requests[0].body;
+  EXPECT_TRUE(requests[0].body.ends_with("&WebIdentityToken=a.b%2Bc")) << requests[0].body;
+
+  set("AWS_WEB_IDENTITY_TOKEN_FILE", folder_.file("none"));
+  EXPECT_NE(id().find("cannot be read"), std::string::npos) << id();
+}
+
+TEST_F(SqsCredentials, AContainerHasAServiceOfItsOwn) {
+  HttpServer service;
+  service.on("/v2", test::reply(200, answer("of-container", "2026-03-01T13:00:00Z")));
+  set("AWS_CONTAINER_CREDENTIALS_FULL_URI", service.url("/v2"));
+  set("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", file("token", "Basic abc\n"));
+  EXPECT_EQ(id(), "of-container");
+  ASSERT_EQ(service.requests().size(), 1U);
+  EXPECT_EQ(service.requests()[0].header("authorization"), "Basic abc");
+  // The token goes to nobody else.
+  set("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://example.com/v2");
+  EXPECT_NE(id().find("neither this machine"), std::string::npos) << id();
+}
+
+TEST_F(SqsCredentials, AMachineIsAskedWithASessionOfItsOwn) {
+  HttpServer service;
+  service.on("/latest/api/token", test::reply(200, "session"));
+  const std::string roles = "/latest/meta-data/iam/security-credentials/";
+  service.on(roles, test::reply(200, "billing\n"));
+  service.on(roles + "billing", test::reply(200, answer("of-machine", "2026-03-01T13:00:00Z")));
+  variables_.erase("AWS_EC2_METADATA_DISABLED");
+  set("AWS_EC2_METADATA_SERVICE_ENDPOINT", service.url());
+  EXPECT_EQ(id(), "of-machine");
+  const auto requests = service.requests();
+  ASSERT_EQ(requests.size(), 3U);
+  EXPECT_EQ(requests[0].method, "PUT");
+  EXPECT_EQ(requests[0].header("x-aws-ec2-metadata-token-ttl-seconds"), "21600");
+  EXPECT_EQ(requests[1].header("x-aws-ec2-metadata-token"), "session");
+  EXPECT_EQ(requests[2].header("x-aws-ec2-metadata-token"), "session");
+}
+
+TEST_F(SqsCredentials, TheyAreAskedForAgainBeforeTheyExpire) {
+  HttpServer service;
+  service.on("/v2", [](const HttpRequest&, std::size_t times) {
+    if (times == 0) return test::reply(200, answer("first", "2026-03-01T12:30:00Z"));
+    if (times == 1) return test::reply(500);
+    if (times == 2) return test::reply(200, answer("second", "2026-03-01T13:30:00Z"));
+    return test::reply(404);
+  });
+  set("AWS_CONTAINER_CREDENTIALS_FULL_URI", service.url("/v2"));
+  CredentialChain kept = chain();
+  EXPECT_EQ(id_of(kept), "first");
+  EXPECT_EQ(id_of(kept, kNow + 20min), "first");
+  EXPECT_EQ(service.requests().size(), 1U) << "they are kept";
+  EXPECT_EQ(id_of(kept, kNow + 26min), "first") << "the service fails, and they are good still";
+  EXPECT_EQ(id_of(kept, kNow + 27min), "second");
+  EXPECT_EQ(service.requests().size(), 3U);
+  const auto gone = kept.keys(kNow + 2h);
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().code, "R391");
+  EXPECT_EQ(gone.error().kind, ErrorKind::kUnavailable) << "they were there: waited for";
+}
+
+TEST_F(SqsCredentials, WhereThereAreNoneItSaysWhereItLooked) {
+  const auto none = chain().keys(kNow);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, "R391");
+  EXPECT_EQ(none.error().kind, ErrorKind::kRejected);
+  EXPECT_NE(none.error().hint.find("AWS_ACCESS_KEY_ID"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace semel::sqs

@@ -1,0 +1,122 @@
+#include "clients/sqs/errors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "base/json_scan.h"
+#include "base/printable.h"
+#include "clients/sqs/json_walk.h"
+
+namespace semel::sqs {
+
+namespace {
+
+constexpr std::size_t kShown = 300;
+constexpr int kTooManyRequests = 429;
+constexpr int kUnavailableFrom = 500;
+
+bool is_any(std::string_view type, std::initializer_list<std::string_view> of) noexcept {
+  return std::ranges::find(of, type) != of.end();
+}
+
+bool is_of_rights(std::string_view type) noexcept {
+  return is_any(type, {"AccessDenied", "AccessDeniedException", "KmsAccessDenied",
+                       "KMS.AccessDeniedException", "AuthorizationError", "OptInRequired"});
+}
+
+bool is_of_queue(std::string_view type) noexcept {
+  return is_any(type, {"QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue",
+                       "NonExistentQueue", "QueueDeletedRecently", "InvalidAddress"});
+}
+
+}  // namespace
+
+Refusal refusal_in(int status, std::string_view body) {
+  Refusal made{status, {}, {}};
+  if (!json::validate(body)) {
+    made.said = printable_text(body.substr(0, kShown));
+    return made;
+  }
+  made.type = text_of(member_of(body, "__type"));
+  made.type.erase(0, made.type.find_last_of("#.") + 1);
+  std::string_view said = member_of(body, "message");
+  if (said.empty()) said = member_of(body, "Message");
+  made.said = printable_text(text_of(said).substr(0, kShown));
+  return made;
+}
+
+bool is_throttled(std::string_view type, int status) noexcept {
+  return status == kTooManyRequests ||
+         is_any(type, {"RequestThrottled", "ThrottlingException", "Throttling", "OverLimit",
+                       "KmsThrottled", "TooManyRequestsException", "SlowDown"});
+}
+
+bool is_of_credentials(std::string_view type) noexcept {
+  return is_any(type, {"ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId",
+                       "UnrecognizedClientException", "InvalidSecurity", "InvalidAccessKeyId",
+                       "MissingAuthenticationToken", "MissingAuthenticationTokenException",
+                       "IncompleteSignature", "IncompleteSignatureException"}) ||
+         is_of_time(type);
+}
+
+bool is_of_time(std::string_view type) noexcept {
+  return is_any(type, {"RequestTimeTooSkewed", "RequestExpired", "SignatureDoesNotMatch",
+                       "InvalidSignatureException", "AuthFailure"});
+}
+
+bool is_of_receipt(std::string_view type) noexcept {
+  return is_any(type, {"ReceiptHandleIsInvalid", "MessageNotInflight", "InvalidParameterValue",
+                       "InvalidParameterValueException", "InvalidIdFormat"});
+}
+
+Error refused(const Refusal& refusal, const core::SqsAccess& access, bool known) {
+  const std::string& queue = access.queue.name;
+  const std::string what =
+      refusal.type.empty() ? fmt::format("status {}", refusal.status) : refusal.type;
+  const std::string said = refusal.said.empty() ? what : fmt::format("{} ({})", refusal.said, what);
+  const ErrorKind unless_known = known ? ErrorKind::kUnavailable : ErrorKind::kRejected;
+  if (is_throttled(refusal.type, refusal.status)) {
+    return {ErrorKind::kUnavailable, "R396",
+            fmt::format("SQS takes no more requests for queue {} for now: {}", queue, said),
+            "it is asked less often until it does"};
+  }
+  if (is_of_queue(refusal.type)) {
+    return {ErrorKind::kRejected, "R394", fmt::format("there is no queue {}: {}", queue, said),
+            "make the queue, or mend account, region and name in source.sqs.queue_url"};
+  }
+  if (is_of_rights(refusal.type)) {
+    return {unless_known, "R393", fmt::format("a right is missing on queue {}: {}", queue, said),
+            "allow sqs:ReceiveMessage, sqs:DeleteMessage, sqs:ChangeMessageVisibility and "
+            "sqs:GetQueueAttributes on it"};
+  }
+  if (is_of_credentials(refusal.type)) {
+    return {unless_known, "R392", fmt::format("SQS does not accept the credentials: {}", said),
+            "mend them, and the region that requests are signed for"};
+  }
+  if (refusal.status >= kUnavailableFrom) {
+    return {ErrorKind::kUnavailable,
+            "R390",
+            fmt::format("SQS at {} cannot answer: {}", access.queue.host, said),
+            {}};
+  }
+  return {unless_known,
+          "R398",
+          fmt::format("SQS refuses what is asked of queue {}: {}", queue, said),
+          {}};
+}
+
+Error unanswered(const Error& told, const core::SqsAccess& access) {
+  if (told.kind == ErrorKind::kRejected) {
+    return {ErrorKind::kRejected, "R397",
+            fmt::format("TLS with {} does not come about: {}", access.queue.host, told.message),
+            "source.sqs.ca_file: the certificate authority that signed its certificate"};
+  }
+  return {ErrorKind::kUnavailable,
+          "R390",
+          fmt::format("no SQS answers at {}: {}", access.queue.host, told.message),
+          {}};
+}
+
+}  // namespace semel::sqs

@@ -1,0 +1,17 @@
+// In a build without SQS.
+#include "core/not_built.h"
+#include "sources/sqs/make_sqs_source.h"
+
+namespace semel::sqs {
+namespace {
+
+Error no_sqs() { return core::not_built("SQS", "SQS"); }
+
+}  // namespace
+
+// A config that names it is refused before.
+std::unique_ptr<Source> make_sqs_source(SqsOptions, Environment&) { throw SemelError(no_sqs()); }
+
+Result<QueueFacts> look_at_queue(const core::SqsSpec&) { return failure(no_sqs()); }
+
+}  // namespace semel::sqs

@@ -1,0 +1,71 @@
+#include "sources/sqs/arrival.h"
+
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "base/text_encoding.h"
+#include "clients/sqs/json_walk.h"
+
+namespace semel::sqs {
+namespace {
+
+// The service's own attributes, and the headers that they become.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kOfTheService = {{
+    {"MessageGroupId", "sqs-message-group-id"},
+    {"MessageDeduplicationId", "sqs-message-deduplication-id"},
+    {"SequenceNumber", "sqs-sequence-number"},
+    {"ApproximateReceiveCount", "sqs-receive-count"},
+    {"SentTimestamp", "sqs-sent-timestamp"},
+    {"DeadLetterQueueSourceArn", "sqs-dead-letter-source"},
+}};
+
+void take_service_attributes(std::string_view attributes, ReceivedMessage& made) {
+  Arrival& arrival = *made.arrival;
+  each_member(attributes, [&](const std::string& name, std::string_view value) {
+    for (const auto& [attribute, header] : kOfTheService) {
+      if (attribute == name) arrival.headers.push_back({std::string(header), text_of(value)});
+    }
+    if (name == "MessageDeduplicationId") arrival.broker_key = text_of(value);
+    if (name == "ApproximateReceiveCount") made.receives = number_of(value).value_or(0);
+    if (name != "SentTimestamp") return;
+    if (const auto sent = number_of(value)) {
+      arrival.broker_time = std::chrono::system_clock::time_point(std::chrono::milliseconds(*sent));
+    }
+  });
+}
+
+void take_producer_attributes(std::string_view attributes, Arrival& arrival) {
+  each_member(attributes, [&](const std::string& name, std::string_view value) {
+    const std::string_view binary = member_of(value, "BinaryValue");
+    const std::string written = text_of(binary.empty() ? member_of(value, "StringValue") : binary);
+    Bytes bytes = binary.empty() ? written : text::from_base64(written).value_or(written);
+    if (name == "content-type" || name == "Content-Type") arrival.content_type = bytes;
+    arrival.headers.push_back({name, std::move(bytes)});
+  });
+}
+
+}  // namespace
+
+ReceivedMessage message_of(std::string_view message) {
+  ReceivedMessage made;
+  made.arrival = std::make_unique<Arrival>();
+  Arrival& arrival = *made.arrival;
+  each_member(message, [&](const std::string& name, std::string_view value) {
+    if (name == "Body") {
+      arrival.payload = text_of(value);
+    } else if (name == "MessageId") {
+      arrival.position = text_of(value);
+      arrival.headers.push_back({"sqs-message-id", arrival.position});
+    } else if (name == "ReceiptHandle") {
+      made.receipt = text_of(value);
+    } else if (name == "Attributes") {
+      take_service_attributes(value, made);
+    } else if (name == "MessageAttributes") {
+      take_producer_attributes(value, arrival);
+    }
+  });
+  return made;
+}
+
+}  // namespace semel::sqs

@@ -1,0 +1,46 @@
+#include "sources/sqs/arrival.h"
+
+#include <gtest/gtest.h>
+
+namespace semel::sqs {
+namespace {
+
+TEST(SqsArrival, HasItsBodyItsAttributesAndWhatTheServiceAdds) {
+  const ReceivedMessage made = message_of(R"({
+    "Attributes": {"ApproximateReceiveCount": "2", "SentTimestamp": "1795784609227",
+                   "MessageGroupId": "g-1", "MessageDeduplicationId": "d-1",
+                   "SequenceNumber": "17", "SenderId": "127.0.0.1"},
+    "Body": "{\"id\":\"\u00e4\"}", "MD5OfBody": "x",
+    "MessageAttributes": {"idempotency-key": {"DataType": "String", "StringValue": "k-1"},
+                          "count": {"DataType": "Number", "StringValue": "5"},
+                          "raw": {"DataType": "Binary", "BinaryValue": "AAE="},
+                          "Content-Type": {"DataType": "String", "StringValue": "text/plain"}},
+    "MessageId": "m-1", "ReceiptHandle": "r-1"})");
+  const Arrival& arrival = *made.arrival;
+  EXPECT_EQ(arrival.payload, "{\"id\":\"\xc3\xa4\"}");
+  EXPECT_EQ(arrival.position, "m-1");
+  EXPECT_EQ(arrival.broker_key, "d-1");
+  EXPECT_EQ(arrival.content_type, "text/plain");
+  EXPECT_EQ(find_header(arrival.headers, "idempotency-key"), "k-1");
+  EXPECT_EQ(find_header(arrival.headers, "count"), "5");
+  EXPECT_EQ(find_header(arrival.headers, "raw"), BytesView("\0\1", 2));
+  EXPECT_EQ(find_header(arrival.headers, "sqs-message-group-id"), "g-1");
+  EXPECT_EQ(find_header(arrival.headers, "sqs-sequence-number"), "17");
+  EXPECT_EQ(find_header(arrival.headers, "sqs-message-id"), "m-1");
+  EXPECT_FALSE(find_header(arrival.headers, "SenderId").has_value());
+  ASSERT_TRUE(arrival.broker_time.has_value());
+  EXPECT_EQ(arrival.broker_time->time_since_epoch(), std::chrono::milliseconds(1'795'784'609'227));
+  EXPECT_EQ(made.receipt, "r-1");
+  EXPECT_EQ(made.receives, 2);
+}
+
+// Its MessageId is the service's: another one each time the producer sends.
+TEST(SqsArrival, OfAStandardQueueHasNoKeyOfTheBroker) {
+  const ReceivedMessage made =
+      message_of(R"({"Body":"x","MessageId":"m-1","ReceiptHandle":"r-1"})");
+  EXPECT_FALSE(made.arrival->broker_key.has_value());
+  EXPECT_FALSE(made.arrival->broker_time.has_value());
+}
+
+}  // namespace
+}  // namespace semel::sqs

@@ -1,0 +1,394 @@
+// The serving thread of the SQS source: what it asks, and what it does with the answers.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "sources/sqs/source.h"
+#include "system/mutex.h"
+
+namespace semel::sqs {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+// Each poll brings a batch at most: many under way at once is what makes a reader quick.
+constexpr std::size_t kMostPolls = 10;
+constexpr std::size_t kMostRemovals = 10;
+constexpr std::size_t kMostRenewals = 4;
+// Deletions wait so long for others of their batch: each request costs money and time.
+constexpr milliseconds kRemovalWaits{20};
+// Without followers a poll only has to find out whether there is something.
+constexpr seconds kShortWait{1};
+// An answer takes so long at most, beyond what it waits for messages.
+constexpr milliseconds kAnswerPatience{10'000};
+constexpr milliseconds kLongestPatience{1'000};
+constexpr milliseconds kFirstPause{100};
+constexpr milliseconds kLongestPause{10'000};
+// One failed call is no outage.
+constexpr std::size_t kTriesBeforeAway = 3;
+// A queue that was there is looked for so often before it is taken to be gone.
+constexpr std::size_t kLooksForQueue = 4;
+// A poll that has its answer sooner is waited for at the end: what it brings is given back.
+constexpr milliseconds kPollGrace{1'500};
+
+// Longer each time, and never the same for all that lost one server.
+milliseconds pause_after(std::size_t tries, std::uint64_t random) {
+  const milliseconds grown = kFirstPause * (1U << std::min<std::size_t>(tries, 8));
+  const milliseconds half = std::min(kLongestPause, grown) / 2;
+  return half + milliseconds(random % static_cast<std::uint64_t>(half.count() + 1));
+}
+
+}  // namespace
+
+void SqsSource::run() {
+  while (!stopping()) {
+    if (now() >= again_at_) {
+      if (!looked_) {
+        look();
+      } else {
+        poll();
+        remove(false);
+        renew();
+      }
+    }
+    client_.run(patience());
+  }
+  leave();
+}
+
+void SqsSource::look() {
+  if (std::exchange(looking_, true)) return;
+  client_.call("GetQueueAttributes", attributes_request(spec_), kAnswerPatience,
+               [this](Result<std::string> answer) {
+                 looking_ = false;
+                 if (answer) {
+                   note_success();
+                   return take_facts(read_facts(*answer, spec_.queue.name));
+                 }
+                 // The one right that a reader can do without.
+                 if (answer.error().code != "R393") return note_failure(std::move(answer.error()));
+                 take_facts(read_facts("{}", spec_.queue.name));
+               });
+}
+
+void SqsSource::take_facts(QueueFacts facts) {
+  looked_ = true;
+  redrive_ = std::move(facts.redrive);
+  const system::MutexLock lock(mutex_);
+  horizon_ = std::move(facts.horizon);
+  event_.signal();
+  if (!redrive_ || options_.crashes == 0 || !core::redrives_first(*redrive_, options_.crashes)) {
+    return;
+  }
+  warn(
+      "D122",
+      fmt::format("queue {} gives a message to its dead-letter queue after {} receives, before the "
+                  "consumer gives it up (retry.crashes: {}); fix: maxReceiveCount {} or more",
+                  spec_.queue.name, redrive_->most_receives, options_.crashes,
+                  core::receives_before_given_up(options_.crashes)));
+}
+
+std::size_t SqsSource::room() const {
+  const auto most = static_cast<std::size_t>(spec_.prefetch);
+  const std::size_t used = ledger_.open() + ledger_.deletes() + asked_;
+  const std::size_t free = most - std::min(most, used);
+  // Where there is room for many, a request for a few is put off until there is for a batch.
+  const std::size_t worth = most < 2 * core::kSqsBatch ? 1 : core::kSqsBatch;
+  return free < worth ? 0 : free;
+}
+
+void SqsSource::poll() {
+  for (;;) {
+    std::size_t most = 0;
+    std::uint64_t changes = 0;
+    bool calm = false;
+    {
+      const system::MutexLock lock(mutex_);
+      if (paused_all_ || paused_queue_) return;
+      const std::size_t free = room();
+      calm = ledger_.deletes() == 0 && removals_ == 0;
+      if (free == 0 && calm && polls_ == 0 && end_wanted_ && !ledger_.has_waiting()) {
+        // Nothing more can come before something is settled.
+        end_wanted_ = false;
+        end_at_ = changes_;
+        event_.signal();
+      }
+      if (free == 0 || polls_ >= wanted_polls_) return;
+      most = std::min(free, core::kSqsBatch);
+      changes = changes_;
+    }
+    const auto wait =
+        options_.follow ? std::chrono::floor<seconds>(spec_.wait) : seconds(kShortWait);
+    ++polls_;
+    asked_ += most;
+    polls_end_ = now() + wait + kAnswerPatience;
+    client_.call("ReceiveMessage", receive_request(spec_, most, wait), wait + kAnswerPatience,
+                 [this, most, changes, calm](Result<std::string> answer) {
+                   --polls_;
+                   asked_ -= most;
+                   if (!answer) return note_failure(std::move(answer.error()));
+                   note_success();
+                   take_messages(*answer, changes, calm);
+                 });
+    if (now() < again_at_) return;
+  }
+}
+
+void SqsSource::take_messages(const std::string& answer, std::uint64_t changes, bool calm) {
+  std::vector<ReceivedMessage> messages = read_messages(answer);
+  if (messages.size() >= core::kSqsBatch) {
+    wanted_polls_ = std::min(wanted_polls_ + 1, kMostPolls);
+  } else {
+    wanted_polls_ = std::max<std::size_t>(wanted_polls_ - 1, 1);
+  }
+  const system::MutexLock lock(mutex_);
+  if (messages.empty()) {
+    // Another poll may have been answered already.
+    const bool same = calm && polls_ == 0 && changes == changes_ && !ledger_.has_waiting();
+    if (!end_wanted_ || !same) return;
+    end_wanted_ = false;
+    end_at_ = changes_;
+    return event_.signal();
+  }
+  const bool told = ledger_.has_waiting();
+  for (ReceivedMessage& message : messages) {
+    note_receives(message.receives, message.arrival->position);
+    ledger_.arrived(std::move(message.arrival), std::move(message.receipt), now());
+    ++changes_;
+  }
+  if (!renewal_due_) renewal_due_ = ledger_.renewal_due();
+  if (!told) event_.signal();
+}
+
+void SqsSource::note_receives(std::int64_t receives, const std::string& message) {
+  if (!redrive_ || receives < redrive_->most_receives || receives < 2) return;
+  if (std::exchange(told_of_last_, true)) return;
+  notice(fmt::format(
+      "message {} of queue {} was received {} times: if it comes back once more, SQS gives it to "
+      "{}, and no record says so",
+      message, spec_.queue.name, receives, redrive_->target));
+}
+
+bool SqsSource::removal_is_due(TimePoint now) {
+  if (ledger_.deletes() == 0 || ledger_.deletes() >= core::kSqsBatch) {
+    removal_due_.reset();
+    return ledger_.deletes() > 0;
+  }
+  if (!removal_due_) removal_due_ = now + kRemovalWaits;
+  if (now < *removal_due_) return false;
+  removal_due_.reset();
+  return true;
+}
+
+void SqsSource::remove(bool all) {
+  while (removals_ < kMostRemovals && now() >= again_at_) {
+    std::vector<std::string> receipts;
+    {
+      const system::MutexLock lock(mutex_);
+      if (all || removal_is_due(now())) receipts = ledger_.take_deletes();
+    }
+    if (receipts.empty()) return;
+    ++removals_;
+    removing_ += receipts.size();
+    const std::string request = delete_request(spec_, receipts);
+    client_.call("DeleteMessageBatch", request, kAnswerPatience,
+                 [this, kept = std::move(receipts)](const Result<std::string>& answer) mutable {
+                   removed(std::move(kept), answer);
+                 });
+  }
+}
+
+void SqsSource::removed(std::vector<std::string> receipts, const Result<std::string>& answer) {
+  --removals_;
+  removing_ -= receipts.size();
+  if (!answer) {
+    {
+      const system::MutexLock lock(mutex_);
+      ledger_.put_back(std::move(receipts));
+    }
+    return note_failure(answer.error());
+  }
+  note_success();
+  std::vector<std::string> again;
+  std::optional<FailedEntry> later;
+  const system::MutexLock lock(mutex_);
+  ++changes_;
+  for (FailedEntry& entry : read_failed(*answer)) {
+    if (entry.place >= receipts.size()) continue;
+    if (is_of_receipt(entry.code)) {
+      ++expired_;
+      if (std::exchange(told_of_expired_, true)) continue;
+      warn("R395", fmt::format("a message of queue {} was not deleted: {} ({}); it comes again, "
+                               "and is a duplicate then",
+                               spec_.queue.name, entry.said, entry.code));
+    } else {
+      again.push_back(std::move(receipts[entry.place]));
+      later = std::move(entry);
+    }
+  }
+  if (!later) return;
+  ledger_.put_back(std::move(again));
+  if (is_throttled(later->code, 0)) ++throttled_;
+  again_at_ = now() + pause_after(++tries_, environment_.random->next());
+}
+
+void SqsSource::renew() {
+  while (renewals_ < kMostRenewals && renewal_due_ && now() >= *renewal_due_) {
+    std::vector<Ledger::Renewal> batch;
+    {
+      const system::MutexLock lock(mutex_);
+      batch = ledger_.take_renewals(now());
+      renewal_due_ = ledger_.renewal_due();
+    }
+    if (batch.empty()) continue;
+    std::vector<Hiding> entries;
+    for (const Ledger::Renewal& one : batch) {
+      entries.push_back({one.receipt, std::chrono::ceil<seconds>(one.by)});
+    }
+    ++renewals_;
+    client_.call("ChangeMessageVisibilityBatch", hide_request(spec_, entries), kAnswerPatience,
+                 [this, kept = std::move(batch), begun = now()](Result<std::string> answer) {
+                   --renewals_;
+                   renewed(kept, begun, answer);
+                   if (answer) return note_success();
+                   note_failure(std::move(answer.error()));
+                 });
+    if (now() < again_at_) return;
+  }
+}
+
+void SqsSource::renewed(const std::vector<Ledger::Renewal>& batch, TimePoint begun,
+                        const Result<std::string>& answer) {
+  using Renewed = Ledger::Renewed;
+  std::vector<Renewed> how(batch.size(), answer ? Renewed::kYes : Renewed::kNotNow);
+  if (answer) {
+    for (const FailedEntry& entry : read_failed(*answer)) {
+      if (entry.place >= how.size()) continue;
+      how[entry.place] = is_of_receipt(entry.code) ? Renewed::kGone : Renewed::kNotNow;
+    }
+  }
+  const system::MutexLock lock(mutex_);
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    ledger_.renewed(batch[i], how[i], begun, now());
+    if (how[i] == Renewed::kGone) ++expired_;
+  }
+  renewal_due_ = ledger_.renewal_due();
+}
+
+void SqsSource::note_success() {
+  tries_ = 0;
+  not_there_ = 0;
+  const system::MutexLock lock(mutex_);
+  if (away_) {
+    away_.reset();
+    event_.signal();
+  }
+  if (client_.skew() == told_skew_) return;
+  told_skew_ = client_.skew();
+  warn("R399",
+       fmt::format("this machine's clock is {} s {} that of SQS; requests are signed with "
+                   "the time of SQS",
+                   std::abs(told_skew_.count()), told_skew_.count() > 0 ? "behind" : "before"));
+}
+
+void SqsSource::note_failure(Error error) {
+  // Of several calls that fail together one counts.
+  if (now() >= again_at_) {
+    again_at_ = now() + pause_after(++tries_, environment_.random->next());
+  }
+  const system::MutexLock lock(mutex_);
+  if (error.code == "R396") ++throttled_;
+  if (stop_) return;
+  if (error.kind != ErrorKind::kUnavailable) {
+    // The service forgets a queue that is made again just now.
+    const bool perhaps = client_.known() && error.code == "R394" && ++not_there_ < kLooksForQueue;
+    if (!perhaps) set_final(std::move(error));
+    return;
+  }
+  if (away_ || tries_ < kTriesBeforeAway) return;
+  away_ = std::move(error);
+  event_.signal();
+}
+
+milliseconds SqsSource::patience() {
+  const TimePoint time = now();
+  TimePoint until = time + kLongestPatience;
+  if (time < again_at_) {
+    until = std::min(until, again_at_);
+  } else {
+    if (renewal_due_ && renewals_ < kMostRenewals) until = std::min(until, *renewal_due_);
+    if (removal_due_ && removals_ < kMostRemovals) until = std::min(until, *removal_due_);
+  }
+  {
+    const system::MutexLock lock(mutex_);
+    if (stop_ && !leaving_) return milliseconds(0);
+  }
+  return std::max(std::chrono::ceil<milliseconds>(until - time), milliseconds(0));
+}
+
+void SqsSource::leave() {
+  TimePoint by{};
+  {
+    const system::MutexLock lock(mutex_);
+    by = leave_by_.value_or(TimePoint{});
+    if (by == TimePoint{} || final_) {
+      all_told_ = ledger_.deletes() + removing_ == 0;
+      return client_.give_up_all();
+    }
+  }
+  leaving_ = true;
+  again_at_ = {};
+  // What a poll brings that is given up stays hidden for its time.
+  const TimePoint polls_by = std::min(by, now() + kPollGrace);
+  const bool soon = polls_end_ - kAnswerPatience <= polls_by;
+  while (now() < by) {
+    remove(true);
+    bool told = removals_ == 0;
+    {
+      const system::MutexLock lock(mutex_);
+      told = told && ledger_.deletes() == 0;
+    }
+    const bool polled = polls_ == 0 || !soon || now() >= polls_by;
+    if (told && polled) break;
+    client_.run(
+        std::clamp(std::chrono::ceil<milliseconds>(std::min(by, now() + kFirstPause) - now()),
+                   milliseconds(0), kFirstPause));
+  }
+  {
+    const system::MutexLock lock(mutex_);
+    all_told_ = ledger_.deletes() == 0 && removals_ == 0;
+  }
+  client_.give_up_all();
+  give_back(by);
+}
+
+void SqsSource::give_back(TimePoint by) {
+  std::size_t under_way = 0;
+  for (;;) {
+    std::vector<std::string> receipts;
+    if (under_way < kMostRemovals) {
+      const system::MutexLock lock(mutex_);
+      receipts = ledger_.take_open();
+    }
+    if (receipts.empty() && under_way == 0) return;
+    if (now() >= by) break;
+    if (receipts.empty()) {
+      client_.run(std::clamp(std::chrono::ceil<milliseconds>(by - now()), milliseconds(0),
+                             kLongestPatience));
+      continue;
+    }
+    std::vector<Hiding> entries;
+    for (std::string& receipt : receipts) entries.push_back({std::move(receipt), seconds(0)});
+    ++under_way;
+    // One that fails is hidden for its time, and then comes.
+    client_.call("ChangeMessageVisibilityBatch", hide_request(spec_, entries), kAnswerPatience,
+                 [&under_way](const Result<std::string>&) { --under_way; });
+  }
+  client_.give_up_all();
+}
+
+}  // namespace semel::sqs

@@ -1,0 +1,91 @@
+// A FIFO queue is read in the order of its groups, also where a message must wait for its next try.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "tests/cli/sqs_scene.h"
+
+namespace semel::test {
+namespace {
+
+// The account that fails is not there; those that count from 1 to 100 are.
+constexpr int kMissingAccount = 4711;
+constexpr int kFifoRounds = 6;
+constexpr int kFifoAccounts = 5;
+
+class SqsOrder : public ::testing::TestWithParam<Ground> {
+ protected:
+  SqsOrder()
+      : scene_(ElasticmqServer::shared(),
+               {.ground = GetParam(),
+                .fifo = true,
+                .more = "    retry: { attempts: 1000, backoff: 300ms..300ms }\n"}) {}
+
+  // In each round a message of every account, the missing one among them.
+  void send_rounds() const {
+    std::vector<ElasticmqServer::Post> posts;
+    for (int round = 0; round < kFifoRounds; ++round) {
+      for (int account = 0; account <= kFifoAccounts; ++account) {
+        const std::string id = fmt::format("r{:03}-a{}", round, account);
+        posts.push_back({.body = payment(id, account == 0 ? kMissingAccount : account, 1),
+                         .group = std::to_string(account),
+                         .deduplication = id});
+      }
+    }
+    scene_.server().send(scene_.queue(), posts);
+  }
+  void expect_all_in_order() const {
+    EXPECT_EQ(scene_.number("SELECT count(*) FROM effect"), kFifoRounds * (kFifoAccounts + 1));
+    EXPECT_EQ(scene_.number("SELECT count(DISTINCT id) FROM effect"),
+              kFifoRounds * (kFifoAccounts + 1));
+    EXPECT_EQ(scene_.number("SELECT count(*) FROM effect e JOIN effect l ON l.place > e.place AND "
+                            "substr(l.id, 6) = substr(e.id, 6) WHERE l.id < e.id"),
+              0)
+        << "out of order";
+  }
+
+  const SqsScene scene_;
+};
+
+TEST_P(SqsOrder, AGroupWhoseMessageFailsWaitsInTheStoreAndTheOthersGoOn) {
+  send_rounds();
+  Program runner({"run", scene_.config(), "-q"});
+  EXPECT_TRUE(comes_true([&] { return scene_.sum() == kFifoRounds * kFifoAccounts; }))
+      << runner.err();
+  EXPECT_TRUE(comes_true([&] { return scene_.is_empty(); }))
+      << "what waits is in the store, and holds no group at the server: " << runner.err();
+  EXPECT_EQ(scene_.number("SELECT count(*) FROM effect WHERE id LIKE '%a0'"), 0);
+  scene_.sql(fmt::format("INSERT INTO account (id, balance) VALUES ({}, 0)", kMissingAccount));
+  EXPECT_TRUE(comes_true([&] { return scene_.sum() == kFifoRounds * (kFifoAccounts + 1); }))
+      << runner.err();
+  runner.signal(SIGTERM);
+  EXPECT_EQ(runner.wait().code, 0) << runner.err();
+  expect_all_in_order();
+}
+
+TEST_P(SqsOrder, AKillLeavesEachGroupInItsOrder) {
+  scene_.sql(fmt::format("INSERT INTO account (id, balance) VALUES ({}, 0)", kMissingAccount));
+  send_rounds();
+  {
+    Program first({"run", scene_.config(), "-q"});
+    EXPECT_TRUE(comes_true([&] { return scene_.last_effect() >= 3; })) << first.err();
+    first.signal(SIGKILL);
+    EXPECT_EQ(first.wait().signal, SIGKILL);
+  }
+  Program second({"run", scene_.config(), "-q"});
+  EXPECT_TRUE(comes_true([&] { return scene_.sum() == kFifoRounds * (kFifoAccounts + 1); },
+                         std::chrono::seconds(60)))
+      << second.err();
+  second.signal(SIGTERM);
+  EXPECT_EQ(second.wait().code, 0) << second.err();
+  expect_all_in_order();
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, SqsOrder, ::testing::Values(Ground::kSqlite, Ground::kPostgres),
+                         [](const auto& info) { return name_of_ground(info.param); });
+
+}  // namespace
+}  // namespace semel::test

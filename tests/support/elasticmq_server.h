@@ -1,0 +1,71 @@
+// ElasticmqServer: an ElasticMQ, which speaks the API of Amazon SQS. What databases are to other
+// servers, queues are to it. They are in memory: a kill takes them along. It looks at no signature.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/database_server.h"
+
+namespace semel::test {
+
+class ElasticmqServer final : public DatabaseServer {
+ public:
+  // Why there is none on this machine; nothing where there is.
+  static std::optional<std::string> why_absent();
+  // For tests that leave it as it is.
+  static const ElasticmqServer& shared();
+
+  ElasticmqServer();
+  ~ElasticmqServer() override { end(); }
+
+  // Of a queue.
+  std::string url(std::string_view queue) const override;
+  // There is no SQL.
+  std::string query(const std::string&, const std::string&) const override { return {}; }
+
+  using Attributes = std::vector<std::pair<std::string, std::string>>;
+  // The name of a queue that was not there before.
+  std::string new_queue(const Attributes& attributes = {}) const;
+  // A FIFO queue, likewise.
+  std::string new_fifo_queue() const;
+  void make_queue(const std::string& name, const Attributes& attributes = {}) const;
+  void delete_queue(const std::string& name) const;
+  static std::string unused_name();
+
+  struct Post {
+    std::string body;
+    std::vector<std::pair<std::string, std::string>> headers = {};  // message attributes
+    std::string group = {};                                         // of a FIFO queue
+    std::string deduplication = {};                                 // likewise
+  };
+  // Returns when the server has them all.
+  void send(const std::string& queue, const std::vector<Post>& posts) const;
+  void send_bodies(const std::string& queue, const std::vector<std::string>& bodies) const;
+
+  // How many messages nobody has; and how many somebody has received and not deleted.
+  std::int64_t ready(const std::string& queue) const;
+  std::int64_t in_flight(const std::string& queue) const;
+  // Receives one message, as another consumer would, and hides it for so long. Its body; empty
+  // where there is none.
+  std::string take_one(const std::string& queue, int visibility_seconds) const;
+  // What the server answers, whatever it is; "(no answer)" where it does not.
+  std::string call(const std::string& action, const std::string& body) const;
+
+ private:
+  explicit ElasticmqServer(const std::optional<ServerAddress>& found);
+  std::string checked(const std::string& action, const std::string& body) const;
+  std::int64_t count(const std::string& queue, const std::string& attribute) const;
+
+  std::vector<std::string> maker() const override { return {"/bin/mkdir", "-p", data()}; }
+  std::vector<std::string> server() const override;
+  std::string socket_path() const override { return {}; }
+  bool answers() const override;
+  std::string home_database() const override { return {}; }
+  std::string drop_statement(const std::string&) const override { return {}; }
+};
+
+}  // namespace semel::test
