@@ -2,6 +2,7 @@
 // time.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -16,6 +17,9 @@ class AckPace {
   // `prefetch`: the most messages that are out at a time. Acknowledgements that wait must not keep
   // a small one from being used.
   explicit AckPace(std::size_t prefetch) noexcept;
+  // `many` wait for no others, fewer for `wait` at most.
+  AckPace(std::size_t many, std::chrono::milliseconds wait) noexcept
+      : many_(std::max<std::size_t>(many, 1)), wait_(wait) {}
 
   // So many wait for no others.
   bool are_many(std::size_t waiting) const noexcept { return waiting >= many_; }
@@ -28,6 +32,7 @@ class AckPace {
 
  private:
   const std::size_t many_;
+  const std::chrono::milliseconds wait_;
   std::optional<Time> due_;
 };
 

@@ -40,6 +40,15 @@ TEST(AckPace, APrefetchOfOneIsAcknowledgedAtOnce) {
   EXPECT_TRUE(pace.are_due(1, kBegin));
 }
 
+TEST(AckPace, ABatchAndAWaitOfItsOwn) {
+  AckPace pace(10, milliseconds(20));
+  EXPECT_FALSE(pace.are_due(9, kBegin));
+  EXPECT_EQ(pace.due(), kBegin + milliseconds(20));
+  EXPECT_TRUE(pace.are_due(10, kBegin));
+  EXPECT_FALSE(pace.due());
+  EXPECT_TRUE(AckPace(0, milliseconds(20)).are_due(1, kBegin)) << "one is many";
+}
+
 TEST(AckPace, WithTheConnectionTheWaitIsOver) {
   AckPace pace(200);
   EXPECT_FALSE(pace.are_due(1, kBegin));

@@ -24,13 +24,22 @@ std::size_t Requests::outstanding() const noexcept {
                          [](std::size_t sum, const Request& each) { return sum + each.messages; });
 }
 
-std::size_t worth_asking(std::size_t most, std::size_t open, std::size_t outstanding,
-                         bool due) noexcept {
+namespace {
+
+// More may be settled soon, but not long after.
+constexpr std::chrono::milliseconds kAskWait{2};
+
+std::size_t many_of(std::size_t most) noexcept { return std::max<std::size_t>(most / 4, 1); }
+
+}  // namespace
+
+std::size_t worth_asking(std::size_t most, std::size_t open, std::size_t outstanding) noexcept {
   const std::size_t taken = open + outstanding;
   if (taken >= most) return 0;
   const std::size_t room = most - taken;
-  const bool many = room >= std::max<std::size_t>(most / 4, 1);
-  return many || (due && outstanding == 0) ? room : 0;
+  return room >= many_of(most) || outstanding == 0 ? room : 0;
 }
+
+core::AckPace pace_of_asking(std::size_t most) noexcept { return {many_of(most), kAskWait}; }
 
 }  // namespace semel::nats

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <deque>
 
+#include "core/ack_pace.h"
+
 namespace semel::nats {
 
 class Requests {
@@ -40,9 +42,9 @@ class Requests {
 };
 
 // How many to ask for, where at most `most` may be out of the stream: `open` are not settled and
-// `outstanding` asked for. Few are not worth a request, but where none is outstanding and it was
-// waited for long enough (`due`).
-std::size_t worth_asking(std::size_t most, std::size_t open, std::size_t outstanding,
-                         bool due) noexcept;
+// `outstanding` asked for. Few are not worth a request while others may come.
+std::size_t worth_asking(std::size_t most, std::size_t open, std::size_t outstanding) noexcept;
+// Many are asked for at once, few when they have waited for more.
+core::AckPace pace_of_asking(std::size_t most) noexcept;
 
 }  // namespace semel::nats

@@ -39,15 +39,23 @@ TEST(NatsRequests, OneThatEndsTakesWithItWhatHasNotCome) {
 }
 
 TEST(NatsRequests, FewAreNotWorthOneWhileOthersMayCome) {
-  EXPECT_EQ(worth_asking(100, 0, 0, false), 100U);
-  EXPECT_EQ(worth_asking(100, 80, 10, true), 0U);
-  EXPECT_EQ(worth_asking(100, 70, 5, false), 25U);
-  EXPECT_EQ(worth_asking(100, 99, 0, false), 0U) << "more may be settled soon";
-  EXPECT_EQ(worth_asking(100, 99, 0, true), 1U) << "slow messages keep no other from its place";
-  EXPECT_EQ(worth_asking(100, 100, 0, true), 0U);
-  EXPECT_EQ(worth_asking(100, 120, 0, true), 0U);
-  EXPECT_EQ(worth_asking(1, 0, 0, false), 1U);
-  EXPECT_EQ(worth_asking(3, 1, 1, false), 1U);
+  EXPECT_EQ(worth_asking(100, 0, 0), 100U);
+  EXPECT_EQ(worth_asking(100, 80, 10), 0U);
+  EXPECT_EQ(worth_asking(100, 70, 5), 25U);
+  EXPECT_EQ(worth_asking(100, 99, 0), 1U);
+  EXPECT_EQ(worth_asking(100, 100, 0), 0U);
+  EXPECT_EQ(worth_asking(100, 120, 0), 0U);
+  EXPECT_EQ(worth_asking(1, 0, 0), 1U);
+  EXPECT_EQ(worth_asking(3, 1, 1), 1U);
+}
+
+TEST(NatsRequests, FewWaitForMore) {
+  core::AckPace pace = pace_of_asking(100);
+  EXPECT_FALSE(pace.are_due(24, kBegin)) << "more may be settled soon";
+  ASSERT_TRUE(pace.due());
+  EXPECT_TRUE(pace.are_due(1, *pace.due())) << "slow messages keep no other from its place";
+  EXPECT_TRUE(pace.are_due(25, kBegin));
+  EXPECT_TRUE(pace_of_asking(1).are_due(1, kBegin));
 }
 
 }  // namespace

@@ -15,9 +15,6 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// A few acknowledgements wait for more, but not long.
-constexpr std::size_t kAcksAtOnce = 100;
-constexpr milliseconds kAcksWait{2};
 // A request that nobody fills is made again.
 constexpr milliseconds kRequestLasts{20'000};
 // The server tells of its end; where it has not done so by then, something is wrong.
@@ -177,16 +174,12 @@ NatsSource::Work NatsSource::next_work() {
   if (requests_.overdue(time)) to_look_ = true;
   work.question_of_end = to_ask_for_end(time);
   work.look = std::exchange(to_look_, false) || work.question_of_end;
-  const bool due = is_due(time);
-  if (due || work.look || ledger_.acks() >= kAcksAtOnce) work.acks = ledger_.take_acks();
+  if (work.look || ack_pace_.are_due(ledger_.acks(), time)) work.acks = ledger_.take_acks();
   if (time >= renew_at_) {
     work.renewals = ledger_.open_replies();
     renew_at_ = time + std::max(consumer_.shortest_wait() / kRenewals, kSoonestRenewal);
   }
-  if (time >= ask_from_) {
-    work.messages = worth_asking(static_cast<std::size_t>(spec_.prefetch), ledger_.open(),
-                                 requests_.outstanding(), due);
-  }
+  work.messages = worth_asking_now(time);
   add_request(work, time);
   return work;
 }
@@ -200,19 +193,12 @@ void NatsSource::add_request(Work& work, TimePoint now) {
   work.request = requests_.add(work.messages, now + work.request_lasts + kEndOfRequestWaits);
 }
 
-// Whether the little that there is to tell or to ask for has waited for long enough.
-bool NatsSource::is_due(TimePoint now) {
-  const bool may_ask =
-      now >= ask_from_ && worth_asking(static_cast<std::size_t>(spec_.prefetch), ledger_.open(),
-                                       requests_.outstanding(), true) > 0;
-  if (ledger_.acks() == 0 && !may_ask) {
-    due_.reset();
-    return false;
-  }
-  if (!due_) due_ = now + kAcksWait;
-  if (now < *due_) return false;
-  due_.reset();
-  return true;
+// A request for few messages waits for more room, as few acknowledgements do for others.
+std::size_t NatsSource::worth_asking_now(TimePoint now) {
+  const std::size_t worth = now < ask_from_ ? 0
+                                            : worth_asking(static_cast<std::size_t>(spec_.prefetch),
+                                                           ledger_.open(), requests_.outstanding());
+  return ask_pace_.are_due(worth, now) ? worth : 0;
 }
 
 bool NatsSource::to_ask_for_end(TimePoint now) const {
@@ -275,7 +261,8 @@ void NatsSource::wait_for_something() {
       patience = std::clamp(left, milliseconds(0), patience);
     };
     until(renew_at_);
-    if (due_) until(*due_);
+    if (const auto due = ack_pace_.due()) until(*due);
+    if (const auto due = ask_pace_.due()) until(*due);
     if (now() < ask_from_) until(ask_from_);
     if (end_wanted_ && !ledger_.has_waiting()) until(ask_end_from_);
   }
@@ -346,7 +333,8 @@ void NatsSource::lose(Error error) {
   requests_.clear();
   ++generation_;
   ++changes_;
-  due_.reset();
+  ack_pace_.forget();
+  ask_pace_.forget();
   ended_.reset();
   to_look_ = false;
   if (stop_) return;

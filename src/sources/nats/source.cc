@@ -71,6 +71,8 @@ Wakeup NatsSource::wakeup() {
 
 Result<void> NatsSource::settle(std::span<const Settlement> settlements) {
   const system::MutexLock lock(mutex_);
+  const bool none = ledger_.acks() == 0;
+  const bool many = ack_pace_.are_many(ledger_.acks());
   for (const Settlement& settlement : settlements) {
     if (settlement.tag.generation != generation_) {
       // On a new connection it comes again and is settled there.
@@ -80,7 +82,9 @@ Result<void> NatsSource::settle(std::span<const Settlement> settlements) {
     if (ledger_.settle(settlement.tag.value, settlement.kind)) ++changes_;
   }
   if (ledger_.has_waiting()) event_.signal();
-  wake_.signal();
+  // In between the thread knows what it needs to know.
+  const std::size_t acks = ledger_.acks();
+  if (none != (acks == 0) || many != ack_pace_.are_many(acks)) wake_.signal();
   return {};
 }
 

@@ -23,6 +23,7 @@
 #include <semel/environment.h>
 #include <semel/spi/source.h>
 
+#include "core/ack_pace.h"
 #include "sources/nats/client.h"
 #include "sources/nats/ledger.h"
 #include "sources/nats/make_nats_source.h"
@@ -88,7 +89,7 @@ class NatsSource final : public Source, private Client::Watcher {
   void hand_out(const Ledger::Taken& taken, std::vector<Arrival>& into) const
       SEMEL_REQUIRES(mutex_);
   void warn_of_deliveries(std::uint64_t count) SEMEL_REQUIRES(mutex_);
-  bool is_due(TimePoint now) SEMEL_REQUIRES(mutex_);
+  std::size_t worth_asking_now(TimePoint now) SEMEL_REQUIRES(mutex_);
   bool to_ask_for_end(TimePoint now) const SEMEL_REQUIRES(mutex_);
   bool is_at_end() const SEMEL_REQUIRES(mutex_);
   void set_final(Error error) SEMEL_REQUIRES(mutex_);
@@ -112,6 +113,8 @@ class NatsSource final : public Source, private Client::Watcher {
   std::size_t not_there_ = 0;  // tries that did not find a consumer which was there before
   std::string lost_;           // why the last connection ended
   std::string last_told_;      // where it last acknowledged something
+  core::AckPace ack_pace_{static_cast<std::size_t>(spec_.prefetch)};
+  core::AckPace ask_pace_ = pace_of_asking(static_cast<std::size_t>(spec_.prefetch));
 
   // The receiving thread's.
   bool more_ = false;
@@ -138,8 +141,6 @@ class NatsSource final : public Source, private Client::Watcher {
   const Client* cuttable_ SEMEL_GUARDED_BY(mutex_) = nullptr;  // whose connection may be cut
   // something was settled that the server will never be told
   bool in_vain_ SEMEL_GUARDED_BY(mutex_) = false;
-  // Few acknowledgements, and requests for few messages, wait for more until then.
-  std::optional<TimePoint> due_ SEMEL_GUARDED_BY(mutex_);
   TimePoint renew_at_ SEMEL_GUARDED_BY(mutex_){};
   TimePoint ask_from_ SEMEL_GUARDED_BY(mutex_){};
 

@@ -19,8 +19,6 @@ namespace {
 constexpr std::size_t kMostPolls = 10;
 constexpr std::size_t kMostRemovals = 10;
 constexpr std::size_t kMostRenewals = 4;
-// Deletions wait so long for others of their batch: each request costs money and time.
-constexpr milliseconds kRemovalWaits{20};
 // Without followers a poll only has to find out whether there is something.
 constexpr seconds kShortWait{1};
 // An answer takes so long at most, beyond what it waits for messages.
@@ -173,23 +171,14 @@ void SqsSource::note_receives(std::int64_t receives, const std::string& message)
       message, spec_.queue.name, receives, redrive_->target));
 }
 
-bool SqsSource::removal_is_due(TimePoint now) {
-  if (ledger_.deletes() == 0 || ledger_.deletes() >= core::kSqsBatch) {
-    removal_due_.reset();
-    return ledger_.deletes() > 0;
-  }
-  if (!removal_due_) removal_due_ = now + kRemovalWaits;
-  if (now < *removal_due_) return false;
-  removal_due_.reset();
-  return true;
-}
-
 void SqsSource::remove(bool all) {
   while (removals_ < kMostRemovals && now() >= again_at_) {
     std::vector<std::string> receipts;
     {
       const system::MutexLock lock(mutex_);
-      if (all || removal_is_due(now())) receipts = ledger_.take_deletes();
+      if (all || removal_pace_.are_due(ledger_.deletes(), now())) {
+        receipts = ledger_.take_deletes();
+      }
     }
     if (receipts.empty()) return;
     ++removals_;
@@ -321,7 +310,8 @@ milliseconds SqsSource::patience() {
     until = std::min(until, again_at_);
   } else {
     if (renewal_due_ && renewals_ < kMostRenewals) until = std::min(until, *renewal_due_);
-    if (removal_due_ && removals_ < kMostRemovals) until = std::min(until, *removal_due_);
+    const auto removal_due = removal_pace_.due();
+    if (removal_due && removals_ < kMostRemovals) until = std::min(until, *removal_due);
   }
   {
     const system::MutexLock lock(mutex_);

@@ -13,6 +13,8 @@ namespace {
 
 // Receipts are counted from one on in the life of a source: there is one generation.
 constexpr std::uint64_t kGeneration = 1;
+// Deletions wait so long for others of their batch.
+constexpr milliseconds kRemovalWaits{20};
 
 }  // namespace
 
@@ -21,6 +23,8 @@ SqsSource::SqsSource(SqsOptions options, Environment& environment)
       spec_(options_.spec),
       environment_(environment),
       client_(spec_),
+      removal_pace_(std::min(core::kSqsBatch, static_cast<std::size_t>(spec_.prefetch)),
+                    kRemovalWaits),
       ledger_(spec_.visibility) {
   traits_.ends = !options_.follow;
 }
@@ -73,17 +77,16 @@ Wakeup SqsSource::wakeup() {
 
 Result<void> SqsSource::settle(std::span<const Settlement> settlements) {
   const system::MutexLock lock(mutex_);
-  const std::size_t before = ledger_.deletes();
+  const bool none = ledger_.deletes() == 0;
+  const bool many = removal_pace_.are_many(ledger_.deletes());
   for (const Settlement& settlement : settlements) {
     if (settlement.tag.generation != kGeneration) continue;
     if (ledger_.settle(settlement.tag.value, settlement.kind)) ++changes_;
   }
   if (ledger_.has_waiting()) event_.signal();
   // In between the thread knows what it needs to know.
-  const std::size_t after = ledger_.deletes();
-  if ((before == 0) != (after == 0) || before / core::kSqsBatch != after / core::kSqsBatch) {
-    client_.wake();
-  }
+  const std::size_t deletes = ledger_.deletes();
+  if (none != (deletes == 0) || many != removal_pace_.are_many(deletes)) client_.wake();
   return {};
 }
 

@@ -22,6 +22,7 @@
 #include <semel/spi/source.h>
 
 #include "clients/sqs/client.h"
+#include "core/ack_pace.h"
 #include "sources/sqs/ledger.h"
 #include "sources/sqs/make_sqs_source.h"
 #include "sources/sqs/requests.h"
@@ -71,7 +72,6 @@ class SqsSource final : public Source {
 
   // How many more messages may be received; zero while it is not worth a request.
   std::size_t room() const SEMEL_REQUIRES(mutex_);
-  bool removal_is_due(TimePoint now) SEMEL_REQUIRES(mutex_);
   bool is_at_end() const SEMEL_REQUIRES(mutex_);
   void set_final(Error error) SEMEL_REQUIRES(mutex_);
   void notice(std::string text) SEMEL_REQUIRES(mutex_);
@@ -96,7 +96,7 @@ class SqsSource final : public Source {
   TimePoint polls_end_{};         // when the last of them has its answer, at the latest
   std::size_t removals_ = 0;      // under way
   std::size_t removing_ = 0;      // receipts in them
-  std::optional<TimePoint> removal_due_;
+  core::AckPace removal_pace_;    // each request costs money and time
   std::optional<TimePoint> renewal_due_;
   std::size_t renewals_ = 0;  // under way
   std::size_t tries_ = 0;     // in vain, since the last answer
