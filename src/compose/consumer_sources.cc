@@ -19,69 +19,88 @@ namespace semel::compose {
 
 namespace {
 
-Result<std::unique_ptr<Source>> http_source_of(const ConsumerBuild& build,
-                                               const core::HttpSourceSpec& spec) {
-  if (build.options->once || build.options->dry_run) {
-    return failure(
-        {ErrorKind::kRejected, "R322",
-         fmt::format("consumer \"{}\": its source is http, which {}", build.consumer->name,
-                     build.options->once ? "has no end: it cannot be run --once"
-                                         : "answers its senders: it has no --dry-run"),
-         "run it without, or ask consumers without such a source"});
+using MadeSource = Result<std::unique_ptr<Source>>;
+
+// The source that a config names; null where it names none beside what the store holds.
+class SourceMaker {
+ public:
+  SourceMaker(const ConsumerBuild& build, ConsumerNumber number)
+      : consumer_(*build.consumer),
+        options_(*build.options),
+        positions_(build.store->facets().positions),
+        number_(number) {}
+
+  MadeSource operator()(const config::FileSource& source) const {
+    sources::FileOptions options{source.spec};
+    options.follow = follows();
+    options.saves = !options_.dry_run;
+    return sources::make_file_source(std::move(options), number_, *positions_);
   }
-  return sources::make_http_source(spec, *build.options->environment);
-}
+
+  MadeSource operator()(const config::HttpSource& source) const {
+    if (options_.once || options_.dry_run) {
+      return failure({ErrorKind::kRejected, "R322",
+                      fmt::format("consumer \"{}\": its source is http, which {}", consumer_.name,
+                                  options_.once ? "has no end: it cannot be run --once"
+                                                : "answers its senders: it has no --dry-run"),
+                      "run it without, or ask consumers without such a source"});
+    }
+    return sources::make_http_source(source.spec, environment());
+  }
+
+  MadeSource operator()(const config::KafkaSource& source) const {
+    return kafka::make_kafka_source(
+        source.spec, environment(),
+        options_.dry_run ? kafka::Commits::kNever : kafka::Commits::kYes);
+  }
+
+  MadeSource operator()(const config::NatsSource& source) const {
+    return nats::make_nats_source({source.spec, follows(), consumer_.order.has_value()},
+                                  environment());
+  }
+
+  MadeSource operator()(const config::RabbitmqSource& source) const {
+    return rabbitmq::make_rabbitmq_source({source.spec, follows()}, environment());
+  }
+
+  MadeSource operator()(const config::RedisStreamsSource& source) const {
+    return redis_streams::make_redis_streams_source({source.spec, follows()}, environment());
+  }
+
+  MadeSource operator()(const config::SqsSource& source) const {
+    return sqs::make_sqs_source({source.spec, follows(), consumer_.retry.crashes}, environment());
+  }
+
+  MadeSource operator()(const config::StdinSource&) const { return sources::make_stdin_source(); }
+  MadeSource operator()(const config::QueueSource&) const { return nullptr; }
+  MadeSource operator()(const config::ClaimsSource&) const { return nullptr; }
+
+ private:
+  // Else it is read to its end.
+  bool follows() const noexcept { return !options_.once && !options_.dry_run; }
+  Environment& environment() const noexcept { return *options_.environment; }
+
+  const config::ConsumerConfig& consumer_;
+  const ServiceOptions& options_;
+  Positions* const positions_;
+  const ConsumerNumber number_;
+};
 
 }  // namespace
 
 Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& build,
                                                         ConsumerNumber number, LineOf line_of) {
   const config::ConsumerConfig& consumer = *build.consumer;
-  const StoreFacets facets = build.store->facets();
   std::vector<std::unique_ptr<Source>> sources;
   if (consumer.is_claimed()) return sources;
-  if (const auto* file = std::get_if<config::FileSource>(&consumer.source)) {
-    sources::FileOptions options{file->spec};
-    options.follow = !build.options->once && !build.options->dry_run;
-    options.saves = !build.options->dry_run;
-    auto made = sources::make_file_source(std::move(options), number, *facets.positions);
-    if (!made) return failure(std::move(made.error()));
-    sources.push_back(*std::move(made));
-  } else if (const auto* http = std::get_if<config::HttpSource>(&consumer.source)) {
-    auto made = http_source_of(build, http->spec);
-    if (!made) return failure(std::move(made.error()));
-    sources.push_back(*std::move(made));
-  } else if (const auto* kafka = std::get_if<config::KafkaSource>(&consumer.source)) {
-    auto made = kafka::make_kafka_source(
-        kafka->spec, *build.options->environment,
-        build.options->dry_run ? kafka::Commits::kNever : kafka::Commits::kYes);
-    if (!made) return failure(std::move(made.error()));
-    sources.push_back(*std::move(made));
-  } else if (const auto* rabbitmq = std::get_if<config::RabbitmqSource>(&consumer.source)) {
-    const bool follow = !build.options->once && !build.options->dry_run;
-    sources.push_back(
-        rabbitmq::make_rabbitmq_source({rabbitmq->spec, follow}, *build.options->environment));
-  } else if (const auto* nats = std::get_if<config::NatsSource>(&consumer.source)) {
-    const bool follow = !build.options->once && !build.options->dry_run;
-    sources.push_back(nats::make_nats_source({nats->spec, follow, consumer.order.has_value()},
-                                             *build.options->environment));
-  } else if (const auto* streams = std::get_if<config::RedisStreamsSource>(&consumer.source)) {
-    const bool follow = !build.options->once && !build.options->dry_run;
-    auto made = redis_streams::make_redis_streams_source({streams->spec, follow},
-                                                         *build.options->environment);
-    if (!made) return failure(std::move(made.error()));
-    sources.push_back(*std::move(made));
-  } else if (const auto* sqs = std::get_if<config::SqsSource>(&consumer.source)) {
-    const bool follow = !build.options->once && !build.options->dry_run;
-    sources.push_back(sqs::make_sqs_source({sqs->spec, follow, consumer.retry.crashes},
-                                           *build.options->environment));
-  } else if (std::holds_alternative<config::StdinSource>(consumer.source)) {
-    sources.push_back(sources::make_stdin_source());
-  }
+  auto made = std::visit(SourceMaker(build, number), consumer.source);
+  if (!made) return failure(std::move(made.error()));
+  if (*made != nullptr) sources.push_back(*std::move(made));
   if (consumer.defer == config::ConsumerConfig::Defer::kElsewhere) return sources;
   // The queue itself, or what was held for later: one mechanism.
-  sources.push_back(sources::make_held_source(*facets.held, number, consumer.dedup.lease,
-                                              *build.options->environment, std::move(line_of)));
+  sources.push_back(sources::make_held_source(*build.store->facets().held, number,
+                                              consumer.dedup.lease, *build.options->environment,
+                                              std::move(line_of)));
   return sources;
 }
 
