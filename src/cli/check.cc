@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "cli/check_source.h"
 #include "cli/command.h"
 #include "cli/diagnostics_view.h"
 #include "cli/session.h"
@@ -68,31 +69,6 @@ Checked check_file(const Console& console, const std::string& file) {
     ++(each.severity == Diagnostic::Severity::kError ? made.errors : made.warnings);
   }
   return made;
-}
-
-std::string configured_source(const config::ConsumerConfig& consumer) {
-  if (const auto* file = std::get_if<config::FileSource>(&consumer.source)) {
-    return "file " + file->spec.path;
-  }
-  if (const auto* http = std::get_if<config::HttpSource>(&consumer.source)) {
-    return "http " + http->spec.listen.text() + http->spec.path;
-  }
-  if (const auto* kafka = std::get_if<config::KafkaSource>(&consumer.source)) {
-    return fmt::format("kafka {}", fmt::join(kafka->spec.topics, ", "));
-  }
-  if (const auto* rabbitmq = std::get_if<config::RabbitmqSource>(&consumer.source)) {
-    return "rabbitmq " + rabbitmq->spec.queue;
-  }
-  if (const auto* nats = std::get_if<config::NatsSource>(&consumer.source)) {
-    return fmt::format("nats {}/{}", nats->spec.stream, nats->spec.durable);
-  }
-  if (const auto* streams = std::get_if<config::RedisStreamsSource>(&consumer.source)) {
-    return "redis_streams " + printable(streams->spec.stream, 60);
-  }
-  if (const auto* sqs = std::get_if<config::SqsSource>(&consumer.source)) {
-    return "sqs " + sqs->spec.queue.name;
-  }
-  return std::string(config::name_of(consumer.source));
 }
 
 std::string key_text(const config::ConsumerConfig& consumer) {
@@ -160,99 +136,9 @@ const char* missing_text(core::VersionSpec::Missing missing) {
   return "is a dead letter";
 }
 
-std::string kafka_text(const core::KafkaSpec& spec) {
-  using From = core::KafkaSpec::From;
-  const char* begins = "begins at the first message there is";
-  if (spec.from == From::kLatest) begins = "begins after the last message there is";
-  if (spec.from == From::kFail) begins = "does not begin";
-  return fmt::format("reads as group {} at {}; without an offset of its own it {}",
-                     printable(spec.group, 60), printable(spec.brokers, 120), begins);
-}
-
-std::string http_text(const core::HttpSourceSpec& spec) {
-  const char* signs = "anybody who reaches it may send";
-  if (spec.signature) {
-    using Scheme = core::HttpSignature::Scheme;
-    signs = "signed as Standard Webhooks has it";
-    if (spec.signature->scheme == Scheme::kStripe) signs = "signed as by Stripe";
-    if (spec.signature->scheme == Scheme::kGithub) signs = "signed as by GitHub";
-  }
-  return fmt::format("takes POST {} at {}{}, {}; {}", printable(spec.path, 120),
-                     spec.tls ? "https://" : "http://", spec.listen.text(), signs,
-                     spec.mode == core::HttpSourceSpec::Mode::kCompleted
-                         ? "200 when it is done"
-                         : "202 when the store keeps it");
-}
-
-std::string rabbitmq_text(const core::RabbitmqSpec& spec) {
-  const char* made = "has to be there";
-  if (spec.declare) {
-    made = spec.type == core::RabbitmqSpec::QueueType::kQuorum ? "is made as a quorum queue"
-                                                               : "is made as a classic queue";
-  }
-  return fmt::format("consumes in vhost {} at {}, up to {} at a time; the queue {}",
-                     printable(spec.address.vhost, 60), printable(spec.address.place(), 120),
-                     spec.prefetch, made);
-}
-
-std::string nats_text(const core::NatsSpec& spec) {
-  std::string made = "has to be there";
-  if (spec.declare) {
-    made = fmt::format("is made for {}, and brings again after {} what a dead process had in hand",
-                       spec.subject.empty() ? "all subjects" : printable(spec.subject, 60),
-                       core::duration_text(spec.ack_wait));
-  }
-  return fmt::format("pulls from durable {} of stream {} at {}, up to {} at a time; the durable {}",
-                     printable(spec.durable, 60), printable(spec.stream, 60),
-                     printable(spec.address.place(), 120), spec.prefetch, made);
-}
-
-std::string redis_streams_text(const core::RedisStreamsSpec& spec) {
-  const char* made = "has to be there";
-  if (spec.declare) {
-    made = spec.from == core::RedisStreamsSpec::From::kEarliest
-               ? "is made where it is not there, from the first entry on"
-               : "is made where it is not there, from after the last entry on";
-  }
-  const std::string member = spec.consumer.empty() ? std::string("under a new name for each run")
-                                                   : "as " + printable(spec.consumer, 60);
-  return fmt::format(
-      "reads in group {} {}, up to {} at a time; a member that is silent for {} is "
-      "taken for dead; the group {}",
-      printable(spec.group, 60), member, spec.prefetch, core::duration_text(spec.claim_after),
-      made);
-}
-
-std::string sqs_text(const core::SqsSpec& spec) {
-  return fmt::format(
-      "reads the {} queue at {} in region {}, up to {} at a time, each hidden for {} and renewed; "
-      "what its redrive policy takes away first is told by semel doctor",
-      spec.queue.fifo() ? "FIFO" : "standard", printable(spec.queue.host, 120),
-      printable(spec.region, 60), spec.prefetch, core::duration_text(spec.visibility));
-}
-
-// What a source on brokers, a lock, a version, an order and a deferral mean, where they are asked
-// for.
+// A source, a lock, a version, an order and a deferral: what they mean, where they are asked for.
 std::vector<std::string> flow_text(const config::ConsumerConfig& consumer) {
-  std::vector<std::string> lines;
-  if (const auto* http = std::get_if<config::HttpSource>(&consumer.source)) {
-    lines.push_back(http_text(http->spec));
-  }
-  if (const auto* kafka = std::get_if<config::KafkaSource>(&consumer.source)) {
-    lines.push_back(kafka_text(kafka->spec));
-  }
-  if (const auto* rabbitmq = std::get_if<config::RabbitmqSource>(&consumer.source)) {
-    lines.push_back(rabbitmq_text(rabbitmq->spec));
-  }
-  if (const auto* nats = std::get_if<config::NatsSource>(&consumer.source)) {
-    lines.push_back(nats_text(nats->spec));
-  }
-  if (const auto* streams = std::get_if<config::RedisStreamsSource>(&consumer.source)) {
-    lines.push_back(redis_streams_text(streams->spec));
-  }
-  if (const auto* sqs = std::get_if<config::SqsSource>(&consumer.source)) {
-    lines.push_back(sqs_text(sqs->spec));
-  }
+  std::vector<std::string> lines = source_flow(consumer);
   if (consumer.strategy == core::StrategyKind::kPessimisticLock && consumer.lock) {
     lines.push_back(fmt::format("its row is locked first; a duplicate too where {}",
                                 printable(consumer.lock->done_when, 60)));

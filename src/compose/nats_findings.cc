@@ -83,10 +83,13 @@ Finding keeping(const Looked& at) {
 Finding kept_for(const Looked& at) {
   const auto retention = core::duration_text(at.look.max_age.value_or(milliseconds(0)));
   const auto& ttl = config::effective_ttl(at.consumer);
-  const std::string text =
-      fmt::format("{}: stream {} keeps messages {}; records are kept {}", at.consumer.name,
-                  at.spec.stream, at.look.max_age ? "for " + retention : "without end",
-                  ttl ? "for " + core::duration_text(*ttl) : "for ever");
+  const std::string repeats = at.look.duplicates ? "what repeats a Nats-Msg-Id within " +
+                                                       core::duration_text(*at.look.duplicates)
+                                                 : "no repeats";
+  const std::string text = fmt::format(
+      "{}: stream {} keeps messages {}, and drops {}; records are kept {}", at.consumer.name,
+      at.spec.stream, at.look.max_age ? "for " + retention : "without end", repeats,
+      ttl ? "for " + core::duration_text(*ttl) : "for ever");
   const bool outlived = ttl && (!at.look.max_age || *at.look.max_age > *ttl);
   if (!outlived || at.consumer.accept.contains("D102")) return {"D102", true, text, {}};
   return {"D102",

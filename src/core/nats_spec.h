@@ -51,6 +51,10 @@ struct NatsSpec : NatsAccess {
   static constexpr std::chrono::seconds kUsualAckWait{30};
 };
 
+// So long a stream drops what is published under a Nats-Msg-Id that it knows, unless it was made
+// with another window.
+inline constexpr std::chrono::minutes kNatsDeduplicates{2};
+
 // nats://user:password@host:port, tls:// with TLS; several hosts with commas between. Else why it
 // is none, in words that follow "the URL", without a word of the password.
 tl::expected<NatsAddress, std::string> read_nats_url(std::string_view url);

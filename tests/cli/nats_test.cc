@@ -102,6 +102,8 @@ TEST(NatsProgram, DoctorComparesTheServersLimitsWithOurs) {
   EXPECT_NE(before.out.find("[note] D123"), std::string::npos) << before.out;
   EXPECT_NE(before.out.find("sync_interval"), std::string::npos) << before.out;
   EXPECT_NE(before.out.find("[note] D102"), std::string::npos) << before.out;
+  EXPECT_NE(before.out.find("drops what repeats a Nats-Msg-Id within 2m;"), std::string::npos)
+      << before.out;
   server.make_consumer(scene.stream(), "payments", R"(,"ack_wait":1000000000,"max_deliver":3)");
   const Ran tight = scene.semel({"doctor"});
   EXPECT_EQ(tight.code, 1) << tight.out;
