@@ -30,8 +30,7 @@ constexpr CodePage kConsumerPages[] = {
      "Leave it out, or use the field.",
      "kafka: { brokers: \"kafka:9092\", group: billing, topics: [orders], from: earliest }"},
     {"E028",
-     "two consumers in one Kafka group, at one queue of a broker or NATS durable, or in one group "
-     "of a stream",
+     "two consumers in one group of Kafka or of a stream, at one queue, or at one NATS durable",
      "The members of a group share a topic's partitions or a stream's entries, and those who read "
      "a queue or a durable its messages, so each message would reach only one of the two "
      "consumers.",
