@@ -186,37 +186,6 @@ constexpr CodePage kRuntimePages[] = {
      "the "
      "consumers has run, it only looks for the key. The message says what did not go.",
      "Mend what the message names.", "semel doctor semel.yaml", 1},
-    {"D121", "what is in hand is not held for long enough",
-     "A NATS server brings a delivery again when it was not renewed within the consumer's "
-     "ack_wait, "
-     "or within the shortest time of its backoff. Semel renews what is in hand at a third of it; a "
-     "process that stands still for longer, or a network that does, has its messages worked on "
-     "twice at a time. The record sees to it that they are not done twice.",
-     "Give the consumer some seconds.", "nats consumer edit orders billing --wait=30s", 1},
-    {"D122", "the broker gives a message up before Semel does",
-     "A NATS consumer with max_deliver never brings again what it has delivered so often, and "
-     "makes "
-     "no dead letter of it. An SQS queue with a redrive policy moves a message that was received "
-     "maxReceiveCount times to its dead-letter queue. Retries use up none, for they wait in the "
-     "store; processes that die with the message in hand do, and so does a connection that breaks. "
-     "Semel counts those deaths as well, and makes a dead letter with the payload and the reason "
-     "after retry.crashes of them. Where the broker is quicker, no dead letter says so, and "
-     "innocent neighbours that were in the same hands each time are gone as well.",
-     "Take NATS's limit away, or set it far above retry.crashes; raise maxReceiveCount of SQS to "
-     "retry.crashes and two more.",
-     "nats consumer edit orders billing --max-deliver=-1\n"
-     "{ \"deadLetterTargetArn\": \"arn:aws:sqs:eu-west-1:123456789012:dead\", "
-     "\"maxReceiveCount\": 10 }",
-     1},
-    {"D123", "a broker may forget what it has taken",
-     "What a stream keeps in memory, or on one server only, is lost with it. A NATS server writes "
-     "a "
-     "message to its file at once and syncs the file later, by its sync_interval: of what it has "
-     "acknowledged to publishers the last part is lost where the machine loses its power. A client "
-     "cannot ask for that setting. Semel does nothing twice for it, and cannot do what never "
-     "comes.",
-     "Keep the stream in files on three servers; or set sync_interval to always.",
-     "nats stream edit orders --replicas=3\njetstream { sync_interval: always }", 1},
     {"D131", "the store's server may lose what it has committed",
      "What is acknowledged at a source does not come again: it is lost where the server forgets "
      "its last commits in a crash. In a database the record goes with the effect, so that nothing "
