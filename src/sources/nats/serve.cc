@@ -51,9 +51,6 @@ void NatsSource::run() {
     }
   }
   leave();
-  const system::MutexLock lock(mutex_);
-  left_ = true;
-  changed_.notify_all();
 }
 
 void NatsSource::connect() {
@@ -88,7 +85,7 @@ Result<ConsumerState> NatsSource::begin(Client& client, const core::NatsNode& no
   {
     const system::MutexLock lock(mutex_);
     cuttable_ = &client;
-    if (stop_) cut();
+    if (stop_) interrupt();
   }
   auto found = client.find();
   if (!found) return found;
@@ -137,16 +134,11 @@ void NatsSource::note_failure(Error error) {
     return;
   }
   if (away_ || tries_ < spec_.address.nodes.size()) return;
-  away_ = std::move(error);
-  event_.signal();
+  set_away(std::move(error));
 }
 
 void NatsSource::pause() {
-  const milliseconds time =
-      core::pause_before(tries_, spec_.address.nodes.size(), environment_.random->next());
-  if (time.count() == 0) return;
-  const system::MutexLock lock(mutex_);
-  changed_.wait_for(mutex_, time, [this]() SEMEL_REQUIRES(mutex_) { return stop_ || final_; });
+  rest(core::pause_before(tries_, spec_.address.nodes.size(), environment_.random->next()));
 }
 
 void NatsSource::serve() {
@@ -245,9 +237,7 @@ Result<void> NatsSource::look_again(bool question_of_end) {
     ask_end_from_ = time + kAskForEndAgain;
     return {};
   }
-  end_wanted_ = false;
-  end_at_ = changes_;
-  event_.signal();
+  reach_end();
   return {};
 }
 

@@ -42,8 +42,6 @@ void RabbitmqSource::run() {
   leave();
   const system::MutexLock lock(mutex_);
   cutter_.close();
-  left_ = true;
-  changed_.notify_all();
 }
 
 void RabbitmqSource::connect() {
@@ -86,7 +84,7 @@ Result<void> RabbitmqSource::begin(Client& client, const core::RabbitmqNode& nod
   {
     const system::MutexLock lock(mutex_);
     cutter_ = system::Descriptor(::fcntl(client.descriptor(), F_DUPFD_CLOEXEC, 0));
-    if (stop_) cut();
+    if (stop_) interrupt();
   }
   if (auto let_in = client.login(); !let_in) return let_in;
   return client.consume();
@@ -104,16 +102,11 @@ void RabbitmqSource::note_failure(Error error) {
     return;
   }
   if (away_ || tries_ < spec_.address.nodes.size()) return;
-  away_ = std::move(error);
-  event_.signal();
+  set_away(std::move(error));
 }
 
 void RabbitmqSource::pause() {
-  const milliseconds time =
-      core::pause_before(tries_, spec_.address.nodes.size(), environment_.random->next());
-  if (time.count() == 0) return;
-  const system::MutexLock lock(mutex_);
-  changed_.wait_for(mutex_, time, [this]() SEMEL_REQUIRES(mutex_) { return stop_ || final_; });
+  rest(core::pause_before(tries_, spec_.address.nodes.size(), environment_.random->next()));
 }
 
 void RabbitmqSource::serve() {
@@ -214,9 +207,7 @@ void RabbitmqSource::on_depth(std::uint32_t messages, std::uint32_t consumers) {
   }
   if (++empties_ < 2) return;
   empties_ = 0;
-  end_wanted_ = false;
-  end_at_ = changes_;
-  event_.signal();
+  reach_end();
 }
 
 void RabbitmqSource::on_blocked(std::optional<std::string> why) {

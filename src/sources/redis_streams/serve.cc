@@ -71,9 +71,6 @@ void RedisStreamsSource::run() {
     }
   }
   leave();
-  const system::MutexLock lock(mutex_);
-  left_ = true;
-  changed_.notify_all();
 }
 
 void RedisStreamsSource::connect() {
@@ -106,7 +103,6 @@ void RedisStreamsSource::connect() {
   away_.reset();
   ++changes_;
   known_ = true;
-  connected_ = true;
   event_.signal();
 }
 
@@ -121,17 +117,10 @@ void RedisStreamsSource::note_failure(Error error) {
   const system::MutexLock lock(mutex_);
   if (stop_) return;
   if (is_final(error)) return set_final(std::move(error));
-  if (away_) return;
-  away_ = std::move(error);
-  event_.signal();
+  if (!away_) set_away(std::move(error));
 }
 
-void RedisStreamsSource::pause() {
-  const milliseconds time = pause_before(tries_, environment_.random->next());
-  if (time.count() == 0) return;
-  const system::MutexLock lock(mutex_);
-  changed_.wait_for(mutex_, time, [this]() SEMEL_REQUIRES(mutex_) { return stop_ || final_; });
-}
+void RedisStreamsSource::pause() { rest(pause_before(tries_, environment_.random->next())); }
 
 void RedisStreamsSource::serve() {
   auto well = core::contained([this] { step(); });
@@ -342,10 +331,7 @@ void RedisStreamsSource::look_for_end() {
     }
   }
   const system::MutexLock lock(mutex_);
-  if (at != changes_) return;
-  end_wanted_ = false;
-  end_at_ = at;
-  event_.signal();
+  if (at == changes_) reach_end();
 }
 
 void RedisStreamsSource::wait_for_something() {
@@ -375,7 +361,6 @@ void RedisStreamsSource::lose(Error error) {
   ack_pace_.forget();
   nothing_new_.reset();
   const system::MutexLock lock(mutex_);
-  connected_ = false;
   ++changes_;
   if (stop_) return;
   if (is_final(error)) return set_final(std::move(error));

@@ -106,14 +106,12 @@ void SqsSource::poll() {
     bool calm = false;
     {
       const system::MutexLock lock(mutex_);
-      if (paused_all_ || paused_queue_) return;
+      if (paused_) return;
       const std::size_t free = room();
       calm = ledger_.deletes() == 0 && removals_ == 0;
       if (free == 0 && calm && polls_ == 0 && end_wanted_ && !ledger_.has_waiting()) {
         // Nothing more can come before something is settled.
-        end_wanted_ = false;
-        end_at_ = changes_;
-        event_.signal();
+        reach_end();
       }
       if (free == 0 || polls_ >= wanted_polls_) return;
       most = std::min(free, core::kSqsBatch);
@@ -147,10 +145,9 @@ void SqsSource::take_messages(const std::string& answer, std::uint64_t changes, 
   if (messages.empty()) {
     // Another poll may have been answered already.
     const bool same = calm && polls_ == 0 && changes == changes_ && !ledger_.has_waiting();
-    if (!end_wanted_ || !same) return;
-    end_wanted_ = false;
-    end_at_ = changes_;
-    return event_.signal();
+    // A long poll that began after the last change has found nothing.
+    if (end_wanted_ && same) reach_end();
+    return;
   }
   const bool told = ledger_.has_waiting();
   for (ReceivedMessage& message : messages) {
@@ -176,7 +173,7 @@ void SqsSource::remove(bool all) {
     std::vector<std::string> receipts;
     {
       const system::MutexLock lock(mutex_);
-      if (all || removal_pace_.are_due(ledger_.deletes(), now())) {
+      if (all || ack_pace_.are_due(ledger_.deletes(), now())) {
         receipts = ledger_.take_deletes();
       }
     }
@@ -298,9 +295,7 @@ void SqsSource::note_failure(Error error) {
     if (!perhaps) set_final(std::move(error));
     return;
   }
-  if (away_ || tries_ < kTriesBeforeAway) return;
-  away_ = std::move(error);
-  event_.signal();
+  if (!away_ && tries_ >= kTriesBeforeAway) set_away(std::move(error));
 }
 
 milliseconds SqsSource::patience() {
@@ -310,7 +305,7 @@ milliseconds SqsSource::patience() {
     until = std::min(until, again_at_);
   } else {
     if (renewal_due_ && renewals_ < kMostRenewals) until = std::min(until, *renewal_due_);
-    const auto removal_due = removal_pace_.due();
+    const auto removal_due = ack_pace_.due();
     if (removal_due && removals_ < kMostRemovals) until = std::min(until, *removal_due);
   }
   {
