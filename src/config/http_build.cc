@@ -59,10 +59,10 @@ void build_signing(const View& http, core::HttpSpec& spec, Report& report) {
 
 }  // namespace
 
-void build_headers(const View& map, Headers& made, Report& report) {
+void build_headers(const View& map, Headers& made, Report& report, HeaderFlaw flaw_of) {
   for (const auto& name : map.settings().names(map.path("headers"))) {
     const auto path = join_path(map.path("headers"), name.text);
-    if (const auto flaw = core::header_flaw(name.text)) {
+    if (const auto flaw = flaw_of(name.text)) {
       report
           .error("E051", name.place, path,
                  fmt::format("{}: {} {}", map.path("headers"), in_quotes(name.text), *flaw))
@@ -87,7 +87,7 @@ core::HttpSpec build_http(const View& http, const std::string& folder, Report& r
   if (const auto* url = http.find("url")) check_url(*url, report);
   http.fill(made);
   if (!made.ca_file.empty()) made.ca_file = resolve_path(folder, made.ca_file);
-  build_headers(http, made.headers, report);
+  build_headers(http, made.headers, report, core::header_flaw);
   build_signing(http, made, report);
   return made;
 }

@@ -1,7 +1,9 @@
 // The HTTP handler of a config: built into its spec, and checked.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/build.h"
@@ -9,8 +11,10 @@
 
 namespace semel::config {
 
-// The `headers` of a map that is sent to an endpoint; one that cannot be sent is reported (E051).
-void build_headers(const View& map, Headers& made, Report& report);
+// Why a header may not be set, in words that follow its name.
+using HeaderFlaw = std::optional<std::string> (*)(std::string_view name);
+// The `headers` of a map that is sent to an endpoint; one that has a flaw is reported (E051).
+void build_headers(const View& map, Headers& made, Report& report, HeaderFlaw flaw_of);
 
 core::HttpSpec build_http(const View& http, const std::string& folder, Report& report);
 

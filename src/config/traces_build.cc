@@ -68,7 +68,7 @@ std::optional<core::TracesSpec> build_traces(const View& root, const std::string
   traces.fill(made);
   build_endpoint(traces, made, report);
   if (!made.ca_file.empty()) made.ca_file = resolve_path(folder, made.ca_file);
-  build_headers(traces, made.headers, report);
+  build_headers(traces, made.headers, report, core::export_header_flaw);
   warn_of_literals(traces, report);
   return made;
 }

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "config/test_load.h"
 
 namespace semel::config {
@@ -97,6 +99,24 @@ TEST(TracesBuild, ASecretInTheFileIsWarnedOf) {
   EXPECT_FALSE(load_traces("traces: { otlp: 'http://h', timeout: 61s }\n").config);
   EXPECT_TRUE(
       says(load_traces("traces: { otlp: 'http://h', headers: { Host: other } }\n"), "E051"));
+}
+
+// A collector is no receiver of messages: its headers are not those of an HTTP handler's calls.
+TEST(TracesBuild, HeadersOfTheExportAreItsOwn) {
+  for (const char* const name :
+       {"semel-team", "ce-source", "idempotency-key", "x-honeycomb-team"}) {
+    const auto loaded =
+        load_traces(fmt::format("traces: {{ otlp: 'http://h', headers: {{ {}: a }} }}\n", name));
+    EXPECT_FALSE(says(loaded, "E051")) << name;
+    ASSERT_TRUE(loaded.config) << name;
+    EXPECT_EQ(loaded.config->traces->headers.front().name, name);
+  }
+  for (const char* const name : {"Content-Type", "content-encoding", "Host", "a b"}) {
+    EXPECT_TRUE(says(
+        load_traces(fmt::format("traces: {{ otlp: 'http://h', headers: {{ '{}': a }} }}\n", name)),
+        "E051"))
+        << name;
+  }
 }
 
 }  // namespace

@@ -15,6 +15,8 @@ namespace {
 constexpr std::string_view kOwnHeaders[] = {"idempotency-key",   "webhook-id",  "webhook-timestamp",
                                             "webhook-signature", "traceparent", "tracestate"};
 constexpr std::string_view kOwnPrefixes[] = {"semel-", "ce-"};
+// They say how the spans are written.
+constexpr std::string_view kOfTheExport[] = {"content-type", "content-encoding"};
 constexpr std::string_view kOfTheConnection[] = {
     "host",    "content-length", "transfer-encoding", "connection",       "expect",        "te",
     "trailer", "upgrade",        "keep-alive",        "proxy-connection", "http2-settings"};
@@ -110,6 +112,14 @@ std::optional<std::string> header_flaw(std::string_view name) {
                    std::any_of(std::begin(kOwnPrefixes), std::end(kOwnPrefixes),
                                [&](std::string_view prefix) { return lower.starts_with(prefix); });
   if (own) return "is a header that Semel sends itself";
+  if (listed(kOfTheConnection, lower)) return "is a header of the connection";
+  return std::nullopt;
+}
+
+std::optional<std::string> export_header_flaw(std::string_view name) {
+  if (!is_header_name(name)) return "cannot be the name of a header";
+  const std::string lower = ascii::lower(name);
+  if (listed(kOfTheExport, lower)) return "is a header that Semel sends itself";
   if (listed(kOfTheConnection, lower)) return "is a header of the connection";
   return std::nullopt;
 }

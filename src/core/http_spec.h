@@ -49,6 +49,9 @@ bool url_has_credentials(std::string_view url) noexcept;
 // Why a config may not set this header, in words that follow its name: it is no name (RFC 9110,
 // token), it is one that Semel sends, or one that belongs to the connection.
 std::optional<std::string> header_flaw(std::string_view name);
+// The same of a header that is sent to a collector of spans, which is no receiver of messages: it
+// may have any name that an HTTP handler's calls have not.
+std::optional<std::string> export_header_flaw(std::string_view name);
 bool is_header_name(std::string_view name) noexcept;
 // Without control bytes: nothing in it ends the header.
 bool is_header_value(std::string_view value) noexcept;

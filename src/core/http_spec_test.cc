@@ -53,6 +53,8 @@ TEST(HttpSpec, HeadersThatAConfigMaySet) {
         "traceparent", "Host", "content-length", "Transfer-Encoding", "Connection", "\xC3\xA4"}) {
     EXPECT_TRUE(header_flaw(name)) << name;
   }
+  EXPECT_TRUE(export_header_flaw("Content-Type"));
+  EXPECT_FALSE(export_header_flaw("semel-attempt")) << "a collector is no receiver of messages";
   EXPECT_TRUE(is_header_value("Bearer \xC3\xA4 x\ty"));
   EXPECT_TRUE(is_header_value(""));
   EXPECT_FALSE(is_header_value("a\r\nb"));
