@@ -155,6 +155,11 @@ TEST_F(HttpReload, AnAddressOfTheRunIsTakenOverFromTheConsumerThatLeavesIt) {
   EXPECT_EQ(refusal_of(http_consumer("b", port)), "it was taken up");
   EXPECT_TRUE(runs("b"));
   EXPECT_TRUE(listens(port));
+  std::string everywhere = http_consumer("c", port);
+  everywhere.replace(everywhere.find("127.0.0.1"), std::string_view("127.0.0.1").size(), "");
+  EXPECT_EQ(refusal_of(everywhere), "it was taken up") << "another address of the same port";
+  EXPECT_TRUE(runs("c"));
+  EXPECT_TRUE(listens(port));
 }
 
 TEST_F(HttpReload, ACertificateThatCanBeUsedIsTakenUp) {

@@ -117,7 +117,9 @@ bool read_the_same(const SourceConfig& one, const SourceConfig& other) noexcept 
   }
   if (const auto* http = std::get_if<HttpSource>(&one)) {
     const ListenAddress& theirs = std::get<HttpSource>(other).spec.listen;
-    return theirs.port != 0 && http->spec.listen.text() == theirs.text();
+    // An address and every interface meet at one port: who waits for another address in vain waits
+    // for a drain alone.
+    return theirs.port != 0 && http->spec.listen.port == theirs.port;
   }
   if (const auto* streams = std::get_if<RedisStreamsSource>(&one)) {
     const core::RedisStreamsSpec& theirs = std::get<RedisStreamsSource>(other).spec;

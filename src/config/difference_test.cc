@@ -210,6 +210,8 @@ TEST(HandsOver, ARenamedConsumerWaitsForItsOldSelf) {
                      reader("b", "sqs: { queue_url: 'https://sqs.eu-west-1.amazonaws.com/1/r' }")));
   EXPECT_FALSE(waits(reader("a", "http: { listen: '127.0.0.1:8080' }"),
                      reader("b", "http: { listen: '127.0.0.1:8081' }")));
+  EXPECT_TRUE(waits(reader("a", "http: { listen: '127.0.0.1:8080' }"),
+                    reader("b", "http: { listen: ':8080' }")));
   EXPECT_FALSE(waits(reader("a", "redis_streams: { url: 'redis://h', stream: s, group: g }"),
                      reader("b", "redis_streams: { url: 'redis://h', stream: s, group: h }")));
   EXPECT_FALSE(waits(consumer("a"), consumer("b"))) << "each has a queue of its own";
