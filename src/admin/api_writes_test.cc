@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <semel/admin/audit.h>
@@ -161,6 +164,70 @@ TEST_F(ApiWritesTest, APageOfAnotherSiteChangesNothing) {
   }
   EXPECT_TRUE(entries().empty());
   EXPECT_EQ(post_as(Role::kAdmin, path, "{}", {"Origin: http://localhost"}).status, 200);
+}
+
+// While the entry of an act is written, something else happens.
+class BusyAudit final : public AuditLog {
+ public:
+  explicit BusyAudit(AuditLog& log) : log_(log) {}
+  Result<std::int64_t> append(const Nonce& request, const AuditEntry& entry) override {
+    if (meanwhile) std::exchange(meanwhile, nullptr)();
+    return log_.append(request, entry);
+  }
+  Result<void> end(std::int64_t id, std::string_view outcome) override {
+    return log_.end(id, outcome);
+  }
+  Result<std::vector<AuditEntry>> list(std::optional<std::int64_t> before,
+                                       std::size_t limit) override {
+    return log_.list(before, limit);
+  }
+
+  std::function<void()> meanwhile;
+
+ private:
+  AuditLog& log_;
+};
+
+class BusyStore final : public FacetedStore {
+ public:
+  explicit BusyStore(Store& store) : FacetedStore(store), audit(*store.facets().audit) {}
+  StoreFacets facets() noexcept override {
+    StoreFacets facets = FacetedStore::facets();
+    facets.audit = &audit;
+    return facets;
+  }
+
+  BusyAudit audit;
+};
+
+class MeanwhileTest : public ApiWritesTest {
+ protected:
+  Store& served() override { return busy_; }
+  BusyStore busy_{*store_};
+};
+
+// What was seen as a plain failure has an unknown outcome by then: tried again, its effect could
+// happen twice.
+TEST_F(MeanwhileTest, AnUnlockMeetsTheRecordThatWasSeenOrNone) {
+  const std::string path = "/api/v1/consumers/payments/records/one";
+  const auto id = config_.consumers[0].key.id_of(number_, "one");
+  for (const std::string_view body : {"{}", R"({"as":"retry"})", "with the token"}) {
+    finish("one", Finish::To::kParked, "operator");
+    std::string sent(body);
+    if (body == "with the token") {
+      sent = fmt::format(R"({{"state":"parked","token":{}}})",
+                         text_at(get_as(Role::kRead, path).body, "/records/0/token"));
+    }
+    busy_.audit.meanwhile = [&] {
+      ASSERT_TRUE(store_->facets().records->unlock(id).value());
+      finish("one", Finish::To::kParked, "outcome.unknown");
+    };
+    const auto answer = post_as(Role::kAdmin, path + "/unlock", sent);
+    EXPECT_EQ(answer.status, 409) << body << answer.body;
+    EXPECT_EQ(text_at(answer.body, "/code"), "R348") << answer.body;
+    EXPECT_EQ(state_of("one"), "parked") << body;
+    ASSERT_TRUE(store_->facets().records->forget(id).value());
+  }
 }
 
 // An audit log that takes no entry, in a store that does all else.

@@ -22,7 +22,6 @@
 #include "operate/cause.h"
 #include "operate/records.h"
 #include "operate/views.h"
-#include "system/utc_clock.h"
 
 namespace semel::admin {
 
@@ -281,7 +280,7 @@ HttpResponse record_answer(const ApiCall& call, const ApiSources& sources,
   const core::Disclosure shows = shown_to(call, sources);
   std::vector<telemetry::RecentDeliveries::Pointer> deliveries;
   if (sources.recent != nullptr) deliveries = sources.recent->of(found.record.id);
-  const UtcTime now = system::utc_now();
+  const StoreTime now = operate::time_of(found.record);
   const RecordStory story =
       story_of({found.record, *sources.config->find(found.consumer), deliveries, now}, shows);
   std::string main = fmt::format(

@@ -16,8 +16,8 @@
 #include "admin/problem.h"
 #include "admin/shown.h"
 #include "base/printable.h"
+#include "operate/records.h"
 #include "operate/words.h"
-#include "system/utc_clock.h"
 
 namespace semel::admin {
 
@@ -33,7 +33,12 @@ struct StuckRows {
   bool more = false;
 };
 
-std::string stuck_row(const std::string& consumer, const RecordView& record, UtcTime now,
+// By the clock that the lease was given by.
+bool is_lease_over(const RecordView& record) {
+  return record.lease_until && *record.lease_until < operate::time_of(record);
+}
+
+std::string stuck_row(const std::string& consumer, const RecordView& record,
                       const core::Disclosure& shows) {
   const bool parked = record.state == RecordState::kParked;
   const bool in_doubt = record.outcome_unknown || record.reason == reason::kLeaseParked ||
@@ -46,8 +51,7 @@ std::string stuck_row(const std::string& consumer, const RecordView& record, Utc
   const char* const why = !parked    ? "its holder is gone: taken over when the key comes again"
                           : in_doubt ? "its effect may have happened: somebody must say"
                                      : "waits to be unlocked";
-  const auto since =
-      record.lease_until && *record.lease_until < now ? record.lease_until : record.first_seen;
+  const auto since = is_lease_over(record) ? record.lease_until : record.first_seen;
   return fmt::format("<tr><th scope=\"row\">{}<span class=\"about\">{}</span></th>", name,
                      html(consumer)) +
          page::labelled("State", parked ? "parked" : "lease over", "short") +
@@ -58,7 +62,7 @@ std::string stuck_row(const std::string& consumer, const RecordView& record, Utc
 }
 
 Result<void> add_stuck(StuckRows& made, const operate::StoreAccess& access,
-                       const std::string& consumer, const core::Disclosure& shows, UtcTime now) {
+                       const std::string& consumer, const core::Disclosure& shows) {
   const auto number = access.facets.records->consumer(consumer);
   if (!number) return failure(number.error());
   if (!*number) return {};
@@ -67,9 +71,8 @@ Result<void> add_stuck(StuckRows& made, const operate::StoreAccess& access,
     if (!records) return failure(records.error());
     made.more = made.more || records->size() == kRowsOfState;
     for (const RecordView& record : *records) {
-      const bool is_over = record.lease_until && *record.lease_until < now;
-      if (state == RecordState::kConsuming && !is_over) continue;
-      made.rows += stuck_row(consumer, record, now, shows);
+      if (state == RecordState::kConsuming && !is_lease_over(record)) continue;
+      made.rows += stuck_row(consumer, record, shows);
       ++made.count;
     }
   }
@@ -100,11 +103,10 @@ HttpResponse stuck_page(const ApiCall& call, const ApiSources& sources) {
     if (!backlog) return problem(backlog.error());
     if (!backlog->records_counted) return too_many_to_read();
     const core::Disclosure shows = shown_in_lists(sources);
-    const UtcTime now = system::utc_now();
     StuckRows made;
     for (const auto& one : sources.config->consumers) {
       if (!consumer.empty() && one.name != consumer) continue;
-      if (const auto added = add_stuck(made, access, one.name, shows, now); !added) {
+      if (const auto added = add_stuck(made, access, one.name, shows); !added) {
         return problem(added.error());
       }
     }

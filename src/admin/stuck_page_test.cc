@@ -55,59 +55,71 @@ TEST_F(StuckPageTest, ALeaseThatEndedIsStuckAndOneThatLastsIsNot) {
 }
 
 // As on Redis.
-class UncountedRecords final : public RecordInspector {
+class UncountedRecords final : public OtherRecords {
  public:
-  explicit UncountedRecords(RecordInspector& records) : records_(records) {}
-  Result<std::optional<ConsumerNumber>> consumer(const std::string& name) override {
-    return records_.consumer(name);
-  }
+  using OtherRecords::OtherRecords;
   Result<std::vector<RecordView>> list(std::optional<ConsumerNumber>, std::optional<RecordState>,
                                        std::size_t) override {
     ADD_FAILURE() << "all names are read";
     return std::vector<RecordView>();
   }
-  Result<std::optional<RecordView>> show(const KeyId& id) override { return records_.show(id); }
-  Result<bool> forget(const KeyId& id) override { return records_.forget(id); }
-  Result<bool> forget_as(const KeyId& id, RecordState state, std::uint64_t token) override {
-    return records_.forget_as(id, state, token);
-  }
-  Result<bool> unlock(const KeyId& id) override { return records_.unlock(id); }
-  Result<std::optional<Lease>> seize(const KeyId& id, std::chrono::milliseconds lease) override {
-    return records_.seize(id, lease);
-  }
-  Result<std::vector<StoreFinding>> verify(bool full) override { return records_.verify(full); }
-  Result<StoreStats> stats() override { return records_.stats(); }
   Result<StoreStats> backlog() override {
-    auto stats = records_.backlog();
+    auto stats = OtherRecords::backlog();
     if (stats) stats->records_counted = false;
     return stats;
   }
-
- private:
-  RecordInspector& records_;
-};
-
-class UncountedStore final : public FacetedStore {
- public:
-  explicit UncountedStore(Store& store) : FacetedStore(store), records_(*store.facets().records) {}
-  StoreFacets facets() noexcept override {
-    StoreFacets facets = FacetedStore::facets();
-    facets.records = &records_;
-    return facets;
-  }
-
- private:
-  UncountedRecords records_;
 };
 
 class UncountedTest : public StuckPageTest {
  protected:
   Store& served() override { return uncounted_; }
-  UncountedStore uncounted_{*store_};
+  RecordsStore<UncountedRecords> uncounted_{*store_};
 };
 
 TEST_F(UncountedTest, AStoreThatWouldHaveToReadAllOfItIsNotAsked) {
   EXPECT_TRUE(shows(page(), "would have to read all of its names")) << page();
+}
+
+// The clock of a store that is an hour ahead of this process.
+class LaterRecords final : public OtherRecords {
+ public:
+  using OtherRecords::OtherRecords;
+  Result<std::vector<RecordView>> list(std::optional<ConsumerNumber> consumer,
+                                       std::optional<RecordState> state,
+                                       std::size_t limit) override {
+    auto views = OtherRecords::list(consumer, state, limit);
+    for (RecordView& view : *views) view.read_at = later(view);
+    return views;
+  }
+  Result<std::optional<RecordView>> show(const KeyId& id) override {
+    auto view = OtherRecords::show(id);
+    if (*view) (*view)->read_at = later(**view);
+    return view;
+  }
+
+ private:
+  static std::optional<StoreTime> later(const RecordView& view) {
+    EXPECT_TRUE(view.read_at) << "every store tells the time";
+    return view.read_at.value_or(StoreTime()) + std::chrono::hours(1);
+  }
+};
+
+class StoreClockTest : public StuckPageTest {
+ protected:
+  Store& served() override { return later_; }
+  RecordsStore<LaterRecords> later_{*store_};
+};
+
+// By the process' own clock it lasts.
+TEST_F(StoreClockTest, WhetherALeaseIsOverIsSaidByTheClockThatGaveIt) {
+  const Message held = message("held");
+  const Message* const one = &held;
+  ASSERT_TRUE(store_->claim({&one, 1}, {}));
+  EXPECT_TRUE(shows(page(), ">held</a>")) << page();
+  const std::string record = get_as(Role::kAdmin, "/record?key=held").body;
+  EXPECT_TRUE(shows(record, "The lease of its holder ended at ")) << record;
+  EXPECT_TRUE(shows(record, "the lease of its holder ended</li>"));
+  EXPECT_TRUE(shows(record, "/forget\"")) << "as the store would allow";
 }
 
 TEST_F(StuckPageTest, NothingFromOutsideBecomesMarkup) {

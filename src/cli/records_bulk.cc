@@ -95,7 +95,8 @@ struct Verb {
 };
 
 bool leased(const RecordView& record, std::optional<StoreTime> now) {
-  return now && record.state == RecordState::kConsuming && record.lease_until > now;
+  return now && record.state == RecordState::kConsuming &&
+         record.lease_until > record.read_at.value_or(*now);
 }
 bool can_forget(const RecordView& record, std::optional<StoreTime> now) {
   return !leased(record, now);

@@ -27,7 +27,7 @@ Result<bool> forget_record(const StoreAccess& access, const RecordView& seen) {
 }
 
 Result<bool> decide_record(const StoreAccess& access, const RecordView& seen, std::string_view as) {
-  auto lease = access.facets.records->seize(seen.id, kToSay);
+  auto lease = access.facets.records->seize_as(seen.id, seen.state, seen.token, kToSay);
   if (!lease) return failure(std::move(lease.error()));
   if (!*lease) return false;
   Finish finish;
@@ -56,7 +56,7 @@ Result<bool> unlock_record(const StoreAccess& access, const RecordView& seen) {
                     "find out, and say it: --as done (it had), --as retry (it had not: try it "
                     "again) or --as dead (it had not, and never shall)"});
   }
-  return access.facets.records->unlock(seen.id);
+  return access.facets.records->unlock_as(seen.id, seen.state, seen.token);
 }
 
 Result<bool> reseal_records(const StoreAccess& access, const std::set<ConsumerNumber>& consumers,

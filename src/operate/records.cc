@@ -20,8 +20,10 @@ constexpr WhereField kRecordFields[] = {
 
 std::span<const WhereField> record_fields() noexcept { return kRecordFields; }
 
+StoreTime time_of(const RecordView& record) { return record.read_at.value_or(system::utc_now()); }
+
 bool matches(const Where& where, std::string_view consumer, const RecordView& record) {
-  const auto now = system::utc_now();
+  const StoreTime now = time_of(record);
   return where.matches([&](std::string_view field) -> WhereValue {
     if (field == "consumer") return consumer;
     if (field == "state") return std::string_view(to_string(record.state));

@@ -15,6 +15,9 @@
 namespace semel::operate {
 
 std::span<const WhereField> record_fields() noexcept;
+// When the record was read, by the clock that its lease was given by; by this machine's where the
+// store does not tell.
+StoreTime time_of(const RecordView& record);
 // Whether the filter matches the record; its age is since it was first met, or completed.
 bool matches(const Where& where, std::string_view consumer, const RecordView& record);
 

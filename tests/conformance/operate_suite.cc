@@ -228,5 +228,52 @@ TEST_P(RecordsSuite, AnotherClaimOfTheSameStateIsNotForgotten) {
       << "dead again, of another try";
 }
 
+// A person who saw a failure does not unlock what has an unknown outcome by then.
+TEST_P(RecordsSuite, AnotherClaimOfTheSameStateIsNeitherUnlockedNorSeized) {
+  const Message m = message("k", "payload");
+  bring_to(m, RecordState::kParked);
+  const RecordView seen = records().show(m.key().id).value().value();
+  EXPECT_FALSE(records().unlock_as(seen.id, RecordState::kDead, seen.token).value());
+  EXPECT_FALSE(records().seize_as(seen.id, RecordState::kDead, seen.token, kLease).value());
+  ASSERT_TRUE(records().unlock_as(seen.id, seen.state, seen.token).value());
+  EXPECT_FALSE(records().unlock_as(seen.id, seen.state, seen.token).value()) << "once";
+  bring_to(m, RecordState::kParked);
+  const RecordView again = records().show(m.key().id).value().value();
+  ASSERT_EQ(again.state, seen.state);
+  ASSERT_NE(again.token, seen.token);
+  EXPECT_FALSE(records().unlock_as(seen.id, seen.state, seen.token).value());
+  EXPECT_FALSE(records().seize_as(seen.id, seen.state, seen.token, kLease).value());
+  EXPECT_EQ(records().show(m.key().id).value()->state, RecordState::kParked);
+  EXPECT_TRUE(records().seize_as(again.id, again.state, again.token, kLease).value().has_value());
+  EXPECT_FALSE(records().seize_as(again.id, again.state, again.token, kLease).value().has_value());
+  EXPECT_FALSE(records().unlock_as(message("never").key().id, seen.state, seen.token).value());
+}
+
+TEST_P(RecordsSuite, ADeadOneIsUnlockedAsItWasSeen) {
+  const Message m = message("k", "payload");
+  bring_to(m, RecordState::kDead);
+  const RecordView seen = records().show(m.key().id).value().value();
+  EXPECT_FALSE(records().unlock_as(seen.id, seen.state, seen.token + 1).value());
+  ASSERT_TRUE(records().unlock_as(seen.id, seen.state, seen.token).value());
+  EXPECT_EQ(records().show(m.key().id).value()->state, RecordState::kRetrying);
+}
+
+// The clock of the process may be wrong by hours.
+TEST_P(RecordsSuite, ARecordSaysWhenItWasReadByTheClockOfItsLease) {
+  const Message m = message("k", "payload");
+  acquire(m);
+  const auto seen = records().show(m.key().id).value().value();
+  ASSERT_TRUE(seen.read_at && seen.lease_until);
+  EXPECT_LT(*seen.read_at, *seen.lease_until);
+  EXPECT_LE(*seen.first_seen, *seen.read_at);
+  advance(kPastLease);
+  const auto later = records().show(m.key().id).value().value();
+  EXPECT_GT(*later.read_at, *later.lease_until);
+  const auto listed = records().list(consumer(), RecordState::kConsuming, 10).value();
+  ASSERT_EQ(listed.size(), 1U);
+  ASSERT_TRUE(listed[0].read_at);
+  EXPECT_GT(*listed[0].read_at, *listed[0].lease_until);
+}
+
 }  // namespace
 }  // namespace semel::conformance

@@ -41,6 +41,9 @@ struct RecordView {
   std::optional<StoreTime> next_at;       // retrying
   std::optional<StoreTime> completed_at;  // completed
   Bytes result;
+  // When this was read, by the store's clock: says whether a lease is over. None: the store does
+  // not tell.
+  std::optional<StoreTime> read_at;
 };
 
 struct StoreStats {
@@ -103,10 +106,17 @@ class RecordInspector {
   virtual Result<bool> forget_as(const KeyId& id, RecordState state, std::uint64_t token) = 0;
   // parked or dead → retrying, due now. False where the record is in no such state.
   virtual Result<bool> unlock(const KeyId& id) = 0;
+  // The same, where the record still stands in `state` under `token`; false where it moved on. An
+  // operator who saw a failure unlocks no outcome that became unknown since.
+  virtual Result<bool> unlock_as(const KeyId& id, RecordState state, std::uint64_t token) = 0;
   // parked, or consuming with its lease over → consuming, held for `lease` by whoever asks: what
   // was not known of it a person knows, and says by Store::finish under that lease. None where the
   // record is in no such state. Not said in time, it is as after a crash.
   virtual Result<std::optional<Lease>> seize(const KeyId& id, std::chrono::milliseconds lease) = 0;
+  // The same, where the record still stands in `state` under `token`; none where it moved on.
+  virtual Result<std::optional<Lease>> seize_as(const KeyId& id, RecordState state,
+                                                std::uint64_t token,
+                                                std::chrono::milliseconds lease) = 0;
   // Whether what is stored agrees with itself: empty where it does. Only reads, beside whatever
   // runs. `full`: every page and every pair of tables, which takes as long as reading the store.
   virtual Result<std::vector<StoreFinding>> verify(bool full) = 0;

@@ -71,18 +71,21 @@ class Inspector final : public RecordInspector {
       return std::pair(a.first_seen, a.id) < std::pair(b.first_seen, b.id);
     });
     if (views.size() > limit) views.resize(limit);
+    const StoreTime now = state_.now();
+    for (RecordView& view : views) view.read_at = now;
     return views;
   }
 
   Result<std::optional<RecordView>> show(const KeyId& id) override {
     const system::MutexLock lock(state_.mutex);
+    std::optional<RecordView> view;
     if (const LiveRecord* live = state_.live.find(id); live != nullptr && live->record) {
-      return std::optional(view_of(*live));
+      view = view_of(*live);
+    } else if (const auto record = state_.finished.find(id, true)) {
+      view = view_of(id, *record, state_.finished.detail(id));
     }
-    if (const auto record = state_.finished.find(id, true)) {
-      return std::optional(view_of(id, *record, state_.finished.detail(id)));
-    }
-    return std::optional<RecordView>();
+    if (view) view->read_at = state_.now();
+    return view;
   }
 
   Result<bool> forget(const KeyId& id) override {
@@ -92,12 +95,7 @@ class Inspector final : public RecordInspector {
 
   Result<bool> forget_as(const KeyId& id, RecordState state, std::uint64_t token) override {
     const system::MutexLock lock(state_.mutex);
-    const LiveRecord* live = state_.live.find(id);
-    const auto record = live != nullptr ? live->record : state_.finished.find(id, true);
-    if (!record || record->state != state) return false;
-    const bool completed = state == RecordState::kCompleted;
-    if (static_cast<std::uint64_t>(record->token) != token && !completed) return false;
-    return forget_locked(id);
+    return stands(id, state, token) ? forget_locked(id) : Result<bool>(false);
   }
 
   Result<std::vector<StoreFinding>> verify(bool) override {
@@ -119,16 +117,19 @@ class Inspector final : public RecordInspector {
     const system::MutexLock lock(state_.mutex);
     return reopen_record(state_, id, state_.now());
   }
+  Result<bool> unlock_as(const KeyId& id, RecordState state, std::uint64_t token) override {
+    const system::MutexLock lock(state_.mutex);
+    return stands(id, state, token) && reopen_record(state_, id, state_.now());
+  }
 
   Result<std::optional<Lease>> seize(const KeyId& id, std::chrono::milliseconds lease) override {
     const system::MutexLock lock(state_.mutex);
-    LiveRecord* live = state_.live.find(id);
-    const Nonce nonce = spi::draw_nonce(*state_.environment.random);
-    if (live == nullptr || !live->record ||
-        !spi::decide_seize(*live->record, nonce, lease, state_.now())) {
-      return std::optional<Lease>();
-    }
-    return std::optional(Lease{id, live->record->token, nonce});
+    return seize_locked(id, lease);
+  }
+  Result<std::optional<Lease>> seize_as(const KeyId& id, RecordState state, std::uint64_t token,
+                                        std::chrono::milliseconds lease) override {
+    const system::MutexLock lock(state_.mutex);
+    return stands(id, state, token) ? seize_locked(id, lease) : std::optional<Lease>();
   }
 
   Result<StoreStats> stats() override;
@@ -139,6 +140,25 @@ class Inspector final : public RecordInspector {
   }
 
  private:
+  bool stands(const KeyId& id, RecordState state, std::uint64_t token)
+      SEMEL_REQUIRES(state_.mutex) {
+    const LiveRecord* live = state_.live.find(id);
+    const auto record = live != nullptr ? live->record : state_.finished.find(id, true);
+    if (!record || record->state != state) return false;
+    return static_cast<std::uint64_t>(record->token) == token || state == RecordState::kCompleted;
+  }
+
+  std::optional<Lease> seize_locked(const KeyId& id, std::chrono::milliseconds lease)
+      SEMEL_REQUIRES(state_.mutex) {
+    LiveRecord* live = state_.live.find(id);
+    const Nonce nonce = spi::draw_nonce(*state_.environment.random);
+    if (live == nullptr || !live->record ||
+        !spi::decide_seize(*live->record, nonce, lease, state_.now())) {
+      return std::nullopt;
+    }
+    return Lease{id, live->record->token, nonce};
+  }
+
   Result<bool> forget_locked(const KeyId& id) SEMEL_REQUIRES(state_.mutex) {
     bool there = state_.finished.erase(id);
     std::optional<std::int64_t> held;

@@ -17,6 +17,8 @@ namespace {
 constexpr const char* kHiddenMs = "30000";
 constexpr char kRowFlag = 2;
 constexpr std::size_t kFlags = 2;
+constexpr std::size_t kTokenAt = 7;
+constexpr std::size_t kTokenLength = 7;
 
 struct Kept {
   Bytes head, origin, content;
@@ -133,9 +135,14 @@ bool reopen_dead(Core& core, const KeyId& id, const std::string& name, const Byt
   return true;
 }
 
+bool is_seen(const Bytes& head, const SeenRecord& seen) {
+  return seen.state == Bytes(1, state_in(head)) &&
+         seen.token == head.substr(kTokenAt, kTokenLength);
+}
+
 // None where it changed meanwhile.
 std::optional<bool> try_to_unlock(Core& core, const KeyId& id, const Bytes* note,
-                                  const Kept* letter) {
+                                  const Kept* letter, const SeenRecord* seen) {
   const std::string name = core.names.record(id);
   const Bytes head = head_of_record(core, name);
   if (head.empty()) return false;
@@ -143,14 +150,16 @@ std::optional<bool> try_to_unlock(Core& core, const KeyId& id, const Bytes* note
   // An earlier unlock may have ended between the record and its row.
   if (state == 'R') return head[kFlags] >= kRowFlag && unpark(core, id);
   if (state != 'P' && state != 'X') return false;
+  if (seen != nullptr && !is_seen(head, *seen)) return false;
   const bool done = state == 'P' ? reopen_parked(core, id, name, head, note)
                                  : reopen_dead(core, id, name, head, note, letter);
   return done ? std::optional(true) : std::nullopt;
 }
 
-bool unlock_with(Core& core, const KeyId& id, const Bytes* note, const Kept* letter) {
+bool unlock_with(Core& core, const KeyId& id, const Bytes* note, const Kept* letter,
+                 const SeenRecord* seen = nullptr) {
   for (int look = 0; look < kLooks; ++look) {
-    if (const auto done = try_to_unlock(core, id, note, letter)) return *done;
+    if (const auto done = try_to_unlock(core, id, note, letter, seen)) return *done;
   }
   never_stands_still();
 }
@@ -208,8 +217,9 @@ std::optional<Edited> try_to_edit(Core& core, const LetterEdit& edit) {
 
 }  // namespace
 
-bool unlock_on_cluster(Core& core, const KeyId& id, const std::optional<Bytes>& note) {
-  return unlock_with(core, id, note ? &*note : nullptr, nullptr);
+bool unlock_on_cluster(Core& core, const KeyId& id, const std::optional<Bytes>& note,
+                       const SeenRecord* seen) {
+  return unlock_with(core, id, note ? &*note : nullptr, nullptr, seen);
 }
 
 Replayed replay_on_cluster(Core& core, std::int64_t letter) {

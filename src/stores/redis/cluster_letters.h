@@ -14,8 +14,15 @@
 
 namespace semel::redis {
 
-// As unlock_record.
-bool unlock_on_cluster(Core& core, const KeyId& id, const std::optional<Bytes>& note = {});
+// A record as somebody saw it: the letter of its state and the bytes of its token. Nothing: any.
+struct SeenRecord {
+  Bytes state;
+  Bytes token;
+};
+
+// As unlock_record. `seen`: no other record than that; null: any.
+bool unlock_on_cluster(Core& core, const KeyId& id, const std::optional<Bytes>& note = {},
+                       const SeenRecord* seen = nullptr);
 
 enum class Replayed { kYes, kCompleted, kConflict, kMissing };
 Replayed replay_on_cluster(Core& core, std::int64_t letter);

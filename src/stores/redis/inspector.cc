@@ -20,6 +20,15 @@ namespace {
 // As the inspector's scripts answer.
 enum class Change { kNo = 0, kDone = 1, kHeld = 2, kNotRead = 3 };
 
+SeenRecord seen_as(RecordState state, std::uint64_t token) {
+  return {Bytes(1, state_letter(state)),
+          state == RecordState::kCompleted ? Bytes() : token_bytes(token)};
+}
+
+StoreTime time_in(const Reply& read) {
+  return StoreTime(std::chrono::milliseconds(read.list.at(1).number));
+}
+
 class RedisInspector final : public RecordInspector {
  public:
   RedisInspector(Core& core, const std::string& clock)
@@ -41,33 +50,42 @@ class RedisInspector final : public RecordInspector {
 
   Result<std::optional<RecordView>> show(const KeyId& id) override {
     return core::contained([&]() -> std::optional<RecordView> {
-      const std::string name = names_.record(id);
-      const Reply reply = core_.router.ask({"GET", name}, Loss::kNothingDone);
-      if (reply.kind == Reply::Kind::kNil) return std::nullopt;
-      return view_of(id, reply.bytes);
+      const Reply reply = read(id);
+      const Reply& record = reply.list.at(0);
+      if (record.kind == Reply::Kind::kNil) return std::nullopt;
+      RecordView view = view_of(id, record.bytes);
+      view.read_at = time_in(reply);
+      return view;
     });
   }
 
   Result<bool> forget(const KeyId& id) override {
-    return core::contained([&] { return forget_now(id, {}, {}); });
+    return core::contained([&] { return forget_now(id, {}); });
   }
 
   Result<bool> forget_as(const KeyId& id, RecordState state, std::uint64_t token) override {
-    return core::contained([&] {
-      const bool completed = state == RecordState::kCompleted;
-      return forget_now(id, Bytes(1, state_letter(state)),
-                        completed ? Bytes() : token_bytes(token));
-    });
+    return core::contained([&] { return forget_now(id, seen_as(state, token)); });
   }
 
   Result<bool> unlock(const KeyId& id) override {
     return core::contained([&] {
-      return names_.cluster ? unlock_on_cluster(core_, id) : change(scripts_.unlock, id, {});
+      return names_.cluster ? unlock_on_cluster(core_, id) : change(scripts_.unlock, id, {{}, {}});
+    });
+  }
+  Result<bool> unlock_as(const KeyId& id, RecordState state, std::uint64_t token) override {
+    return core::contained([&] {
+      const SeenRecord seen = seen_as(state, token);
+      return names_.cluster ? unlock_on_cluster(core_, id, {}, &seen)
+                            : change(scripts_.unlock, id, {seen.state, seen.token});
     });
   }
 
   Result<std::optional<Lease>> seize(const KeyId& id, std::chrono::milliseconds lease) override {
-    return core::contained([&] { return seized(id, lease); });
+    return core::contained([&] { return seized(id, {}, lease); });
+  }
+  Result<std::optional<Lease>> seize_as(const KeyId& id, RecordState state, std::uint64_t token,
+                                        std::chrono::milliseconds lease) override {
+    return core::contained([&] { return seized(id, seen_as(state, token), lease); });
   }
 
   Result<std::vector<StoreFinding>> verify(bool full) override {
@@ -84,8 +102,11 @@ class RedisInspector final : public RecordInspector {
  private:
   std::vector<RecordView> listed(std::optional<ConsumerNumber> consumer,
                                  std::optional<RecordState> state, std::size_t limit);
-  std::optional<Lease> seized(const KeyId& id, std::chrono::milliseconds lease);
-  bool forget_now(const KeyId& id, const Bytes& state, const Bytes& token);
+  std::optional<Lease> seized(const KeyId& id, const SeenRecord& seen,
+                              std::chrono::milliseconds lease);
+  bool forget_now(const KeyId& id, const SeenRecord& seen);
+  // The record's bytes, and the time by its server's clock.
+  Reply read(const KeyId& id);
   bool change(Script& script, const KeyId& id, const std::vector<Bytes>& arguments);
 
   Core& core_;
@@ -121,23 +142,37 @@ std::vector<RecordView> RedisInspector::listed(std::optional<ConsumerNumber> con
     while (found.size() > limit) found.erase(std::prev(found.end()));
   });
   std::vector<RecordView> views;
+  if (found.empty()) return views;
+  const StoreTime now = time_in(read(found.begin()->first));
   views.reserve(found.size());
-  for (auto& [id, view] : found) views.push_back(std::move(view));
+  for (auto& [id, view] : found) {
+    view.read_at = now;
+    views.push_back(std::move(view));
+  }
   return views;
 }
 
 // On a Cluster what waits for a record stands elsewhere: it goes before the record does, once it is
 // clear that this may go.
-bool RedisInspector::forget_now(const KeyId& id, const Bytes& state, const Bytes& token) {
-  if (!names_.cluster) return change(scripts_.forget, id, {state, token});
-  if (!change(scripts_.may_forget, id, {state, token})) return false;
+bool RedisInspector::forget_now(const KeyId& id, const SeenRecord& seen) {
+  const std::vector<Bytes> arguments = {seen.state, seen.token};
+  if (!names_.cluster) return change(scripts_.forget, id, arguments);
+  if (!change(scripts_.may_forget, id, arguments)) return false;
   remove_rows_of(core_, id);
-  return change(scripts_.forget, id, {state, token});
+  return change(scripts_.forget, id, arguments);
 }
 
-std::optional<Lease> RedisInspector::seized(const KeyId& id, std::chrono::milliseconds lease) {
+Reply RedisInspector::read(const KeyId& id) {
+  Call call;
+  call.keys = {names_.record(id)};
+  return core_.run_one(scripts_.read, call, Loss::kNothingDone);
+}
+
+std::optional<Lease> RedisInspector::seized(const KeyId& id, const SeenRecord& seen,
+                                            std::chrono::milliseconds lease) {
   const Lease seized{id, {}, core_.instance.draw_nonce()};
-  const std::vector<Bytes> how = {std::to_string(lease.count()), Bytes(nonce_of(seized))};
+  const std::vector<Bytes> how = {seen.state, seen.token, std::to_string(lease.count()),
+                                  Bytes(nonce_of(seized))};
   return change(scripts_.seize, id, how) ? std::optional(seized) : std::nullopt;
 }
 

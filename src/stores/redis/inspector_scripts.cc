@@ -13,13 +13,16 @@ InspectorScripts::InspectorScripts(const std::string& clock, bool cluster)
     : InspectorScripts(clock, row_text(cluster) + lua::kLetters, cluster) {}
 
 InspectorScripts::InspectorScripts(const std::string& clock, const std::string& rows, bool cluster)
-    : forget(script_text(clock, rows + lua::kInspect + lua::kMayForget + lua::kForgetRecord +
-                                    (cluster ? "" : lua::kForgetRow) + kYes),
+    : read(script_text(clock, lua::kRead)),
+      forget(script_text(clock, rows + lua::kInspect + lua::kStands + lua::kMayForget +
+                                    lua::kForgetRecord + (cluster ? "" : lua::kForgetRow) + kYes),
              Script::Reach::kSlot),
-      may_forget(script_text(clock, std::string(lua::kInspect) + lua::kMayForget + kYes)),
-      unlock(script_text(clock, rows + lua::kJournal + lua::kReopen + lua::kInspect + lua::kUnlock),
+      may_forget(
+          script_text(clock, std::string(lua::kInspect) + lua::kStands + lua::kMayForget + kYes)),
+      unlock(script_text(clock, rows + lua::kJournal + lua::kReopen + lua::kInspect + lua::kStands +
+                                    lua::kUnlockSeen),
              Script::Reach::kSlot),
-      seize(script_text(clock, rows + lua::kInspect + lua::kSeize)),
+      seize(script_text(clock, rows + lua::kInspect + lua::kStands + lua::kSeize)),
       check_held(script_text(clock, rows + lua::kCheckHeld), Script::Reach::kSlot),
       check_linked(script_text(clock, rows + lua::kCheckLinked), Script::Reach::kSlot),
       check_rows(script_text(clock, rows + lua::kCheckRows), Script::Reach::kSlot) {}

@@ -10,11 +10,13 @@ namespace semel::redis {
 struct InspectorScripts {
   InspectorScripts(const std::string& clock, bool cluster);
 
-  // Both answer 0 where nothing was changed, 1 where it was, 2 where a live lease holds the record,
-  // and 3 where what stands there cannot be read. Keys: the record. The first argument of all is
-  // the prefix.
+  // Key: a record. Its bytes, and the time.
+  Script read;
 
-  // A state's letter and a token's bytes, of which each may be nothing: then any does.
+  // These answer 0 where nothing was changed, 1 where it was, 2 where a live lease holds the
+  // record, and 3 where what stands there cannot be read. Keys: the record. The first argument of
+  // all is the prefix; then a state's letter and a token's bytes, of which each may be nothing:
+  // then any does.
   Script forget;
   // What forget would answer, and nothing is changed.
   Script may_forget;

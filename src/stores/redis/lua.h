@@ -134,10 +134,14 @@ extern const char* const kGateShut;
 extern const char* const kGateOpen;
 extern const char* const kGateResume;
 
-// An operator's changes to a record. kInspect reads it; kMayForget refuses, kForgetRecord and
-// kForgetRow remove. kForgetRow, behind kRows, needs all of them on one node.
+// An operator's changes to a record. kInspect reads it; kStands ends a script whose caller saw
+// another one; kMayForget refuses, kForgetRecord and kForgetRow remove. kForgetRow, behind kRows,
+// needs all of them on one node.
+extern const char* const kRead;
 extern const char* const kInspect;
+extern const char* const kStands;
 extern const char* const kMayForget;
+extern const char* const kUnlockSeen;
 extern const char* const kForgetRecord;
 extern const char* const kForgetRow;
 extern const char* const kSeize;

@@ -27,6 +27,13 @@ void add_consumers(Access& access, StoreStats& stats) {
   }
 }
 
+// Whether the record is as an operator saw it, until the transaction ends.
+bool stands(Records& records, const KeyId& id, RecordState state, std::uint64_t token) {
+  const auto known = records.find(id);
+  return known && known->record.state == state &&
+         static_cast<std::uint64_t>(known->record.token) == token;
+}
+
 class TableInspector final : public RecordInspector {
  public:
   TableInspector(Database& database, const VerifyTexts& texts, StoreFacts& facts, Random& random)
@@ -45,14 +52,25 @@ class TableInspector final : public RecordInspector {
                                        std::optional<RecordState> state,
                                        std::size_t limit) override {
     return contained([&] {
-      return database_.glance(
-          [&](Access& access) { return access.looks().list(consumer, state, limit); });
+      return database_.glance([&](Access& access) {
+        auto views = access.looks().list(consumer, state, limit);
+        if (!views.empty()) {
+          const StoreTime now = access.now();
+          for (RecordView& view : views) view.read_at = now;
+        }
+        return views;
+      });
     });
   }
 
   Result<std::optional<RecordView>> show(const KeyId& id) override {
-    return contained(
-        [&] { return database_.look([&](Access& access) { return access.looks().show(id); }); });
+    return contained([&] {
+      return database_.look([&](Access& access) {
+        auto view = access.looks().show(id);
+        if (view) view->read_at = access.now();
+        return view;
+      });
+    });
   }
 
   Result<bool> forget(const KeyId& id) override {
@@ -61,14 +79,26 @@ class TableInspector final : public RecordInspector {
 
   Result<bool> forget_as(const KeyId& id, RecordState state, std::uint64_t token) override {
     return change([&](Records& records, StoreTime now) {
-      const auto known = records.find(id);
-      if (!known || known->record.state != state) return false;
-      return static_cast<std::uint64_t>(known->record.token) == token && records.forget(id, now);
+      return stands(records, id, state, token) && records.forget(id, now);
     });
   }
 
   Result<bool> unlock(const KeyId& id) override {
     return change([&](Records& records, StoreTime now) { return records.reopen(id, now); });
+  }
+
+  Result<bool> unlock_as(const KeyId& id, RecordState state, std::uint64_t token) override {
+    return change([&](Records& records, StoreTime now) {
+      return stands(records, id, state, token) && records.reopen(id, now);
+    });
+  }
+
+  Result<std::optional<Lease>> seize_as(const KeyId& id, RecordState state, std::uint64_t token,
+                                        std::chrono::milliseconds lease) override {
+    return change([&](Records& records, StoreTime now) -> std::optional<Lease> {
+      if (!stands(records, id, state, token)) return std::nullopt;
+      return records.seize(id, spi::draw_nonce(random_), lease, now);
+    });
   }
 
   Result<std::optional<Lease>> seize(const KeyId& id, std::chrono::milliseconds lease) override {

@@ -1,0 +1,1 @@
+return reopen(KEYS[1]) and 1 or 0
