@@ -1,8 +1,10 @@
 // The pages about dead letters: their groups, those of a filter with what a replay of them would
 // do, and the jobs that work on them.
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -36,6 +38,7 @@ constexpr std::size_t kKeyOfRow = 60;
 constexpr std::size_t kTextOfRow = 160;
 // A question shows all of it, unless it is larger than any that people write.
 constexpr std::size_t kSelectionShown = 4'000;
+constexpr std::string_view kUsualRate = "100/s";
 
 // The parameters that narrow, as a query, without a leading mark; empty where none does.
 std::string filter_of_page(const ApiCall& call) {
@@ -58,8 +61,8 @@ std::string job_row(const JobView& job) {
              page::shown(job.selection, kTextOfRow)) +
          page::labelled("State", std::string(to_string(job.state))) +
          page::labelled("Done", fmt::format("{} of {}", page::count_of(progress.taken()), of)) +
-         page::labelled(
-             "Began", fmt::format("{} by {}", page::time_cell(job.began_at), html(job.began_by))) +
+         page::labelled("Began", fmt::format("<span>{} by {}</span>", page::time_cell(job.began_at),
+                                             html(job.began_by))) +
          "</tr>\n";
 }
 
@@ -105,10 +108,26 @@ std::string group_row(const ApiCall& call, const operate::LetterGroup& group,
          "</tr>\n";
 }
 
+// They are left out of the groups, and not of the metric.
+std::string done_since(const operate::LetterWalk& walk) {
+  if (walk.done == 0) return {};
+  return fmt::format(
+      "<p class=\"about\">{} {} replayed and {} done since, and {} in the store until the config's "
+      "<code>dead_letter.expire</code> or a discard: <a href=\"letters?replayed=true\">replayed "
+      "and "
+      "done</a>.</p>\n",
+      page::count_of(walk.done), walk.done == 1 ? "letter was" : "letters were",
+      walk.done == 1 ? "is" : "are", walk.done == 1 ? "stays" : "stay");
+}
+
 std::string groups_section(const ApiCall& call, const operate::LetterGroups& made,
                            const core::Disclosure& shows) {
   std::string section =
       "<section aria-labelledby=\"groups\"><h2 id=\"groups\">Dead letters by reason</h2>\n";
+  if (made.groups.empty() && made.walk.done > 0) {
+    return section + "<p class=\"empty\">No dead letters are left.</p>" + done_since(made.walk) +
+           "</section>\n";
+  }
   if (made.groups.empty()) {
     return section +
            "<p class=\"empty\">No dead letters: nothing was given up. A message that is comes "
@@ -122,7 +141,7 @@ std::string groups_section(const ApiCall& call, const operate::LetterGroups& mad
       "scope=\"col\">Newest</th><th "
       "scope=\"col\">Newest error</th></tr></thead><tbody>\n";
   for (const operate::LetterGroup& group : made.groups) section += group_row(call, group, shows);
-  section += "</tbody></table>\n";
+  section += "</tbody></table>\n" + done_since(made.walk);
   if (made.walk.next || made.ungrouped > 0) {
     section +=
         "<p class=\"empty\">There are more than can be counted at once: "
@@ -151,8 +170,19 @@ std::string letters_text(std::size_t count, const operate::LetterWalk& walk) {
                      count == 1 ? "letter" : "letters");
 }
 
+std::string rate_choice() {
+  std::string made =
+      "<label>rate <select id=\"rate\"><option value=\"\">as fast as it goes</option>";
+  for (const char* const rate : {"10/s", "50/s", "100/s", "1000/s"}) {
+    made += fmt::format("<option value=\"{0}\"{1}>{0}</option>", rate,
+                        std::string_view(rate) == kUsualRate ? " selected" : "");
+  }
+  return made + "</select></label> ";
+}
+
+// `up_to`: the last letter that the plan has looked at.
 std::string plan_section(const ApiCall& call, const operate::LetterGroups& plan,
-                         const std::string& selection) {
+                         const std::string& selection, std::int64_t up_to) {
   const std::size_t all = plan.walk.seen + plan.walk.on_their_way;
   const std::string letters = letters_text(plan.walk.seen, plan.walk);
   const std::string discarded = letters_text(all, plan.walk);
@@ -179,18 +209,17 @@ std::string plan_section(const ApiCall& call, const operate::LetterGroups& plan,
   if (discards && plan.walk.on_their_way > 0) {
     made += fmt::format("<p>A discard would remove {}: those on their way too.</p>\n", discarded);
   }
-  made +=
-      "<p><label>rate <select id=\"rate\"><option value=\"\">as fast as it goes</option><option "
-      "value=\"10/s\">10/s</option><option value=\"100/s\" selected>100/s</option><option "
-      "value=\"1000/s\">1000/s</option></select></label> ";
+  made += "<p>" + rate_choice();
   if (plan.walk.seen > 0) {
-    made += page::button("api/v1/dead-letters:replay?" + query, "Replay",
-                         fmt::format("Replay {}: {}?", letters, selection));
+    made += page::job_button("api/v1/dead-letters:replay?" + query, "Replay",
+                             fmt::format("Replay {}: {}?", letters, selection), up_to);
   }
   if (discards) {
-    made += page::button("api/v1/dead-letters:discard?" + query, "Discard",
+    made +=
+        page::job_button("api/v1/dead-letters:discard?" + query, "Discard",
                          fmt::format("Discard {}: {}? What is discarded cannot be brought back.",
-                                     discarded, selection));
+                                     discarded, selection),
+                         up_to);
   }
   return made +
          "</p>\n<noscript><p>Without JavaScript: <code>semel dlq replay</code>, or the API with a "
@@ -235,11 +264,15 @@ HttpResponse letters_page(const ApiCall& call, const ApiSources& sources) {
     all.settled = true;
     all.foreign = false;
     all.limit = std::numeric_limits<std::size_t>::max();
+    // Letters that die after this look are no part of what its buttons begin.
+    const auto last = operate::last_letter(access);
+    if (!last) return problem(last.error());
+    all.up_to = *last;
     const auto plan = operate::group_letters(access, all, 1);
     if (!plan) return problem(plan.error());
     const std::string selection =
         operate::printable(operate::query_text(*query, call.value("where")), kSelectionShown);
-    std::string main = plan_section(call, *plan, selection);
+    std::string main = plan_section(call, *plan, selection, *last);
     main += fmt::format("<section aria-labelledby=\"letters\"><h2 id=\"letters\">{}</h2>\n",
                         html(selection));
     if (table.empty()) {
@@ -293,7 +326,7 @@ HttpResponse job_page(const ApiCall& call, const ApiSources& sources) {
       "<p><span class=\"state\">{}</span> {}</p>\n",
       job->id, job->act == LetterAct::kReplay ? "replay" : "discard",
       page::shown(job->selection, kTextOfRow), to_string(job->state),
-      html(printable_text(job->why)));
+      html(printable_text(shown_why(*job, shown_in_lists(sources)))));
   if (total > 0) {
     main += fmt::format("<progress max=\"{}\" value=\"{}\"></progress>\n", total, progress.taken());
   }

@@ -57,6 +57,22 @@ TEST_F(LetterPagesTest, WithoutDeadLettersItSaysWhatTheyWouldBe) {
   EXPECT_TRUE(shows(page(Role::kAdmin, "/letters?reason=none"), "None matches."));
 }
 
+TEST_F(LetterPagesTest, LettersThatAreDoneSinceAreNamedApart) {
+  finish("one", Finish::To::kDead, "handler.native");
+  const std::int64_t id = store_->facets().dead_letters->list({}).value().at(0).id;
+  ASSERT_EQ(store_->facets().dead_letters->replay({&id, 1}).value().replayed, 1U);
+  finish("one", Finish::To::kCompleted);
+  const std::string none = page(Role::kRead, "/dead-letters");
+  EXPECT_TRUE(shows(none, "No dead letters are left.")) << none;
+  EXPECT_FALSE(shows(none, "nothing was given up"));
+  EXPECT_TRUE(shows(none, "1 letter was replayed and is done since")) << none;
+  EXPECT_TRUE(shows(none, "href=\"letters?replayed=true\""));
+  finish("two", Finish::To::kDead, "handler.native");
+  const std::string some = page(Role::kRead, "/dead-letters");
+  EXPECT_TRUE(shows(some, "data-label=\"Letters\">1</td>")) << some;
+  EXPECT_TRUE(shows(some, "1 letter was replayed and is done since"));
+}
+
 TEST_F(LetterPagesTest, OnlyWhatTheRoleMayDoIsOffered) {
   finish("one", Finish::To::kDead, "handler.native");
   const std::string path = "/letters?reason=handler.native&where=age%3C1d";
@@ -92,6 +108,26 @@ TEST_F(LetterPagesTest, TheQuestionSaysWhatIsDoneToHowMany) {
   EXPECT_TRUE(shows(all, "dead-letters:replay?all=true\"")) << all;
   const std::string one = page(Role::kAdmin, "/letters?consumer=payments&where=key%3Done");
   EXPECT_TRUE(shows(one, "Replay 1 letter: consumer=payments and key=one?")) << one;
+}
+
+// A letter that dies between the look and the click was seen by nobody.
+TEST_F(LetterPagesTest, AButtonTakesNoLetterThatCameAfterThePlan) {
+  finish("one", Finish::To::kDead, "handler.native");
+  finish("two", Finish::To::kDead, "handler.native");
+  const std::int64_t last = store_->facets().dead_letters->list({}).value().back().id;
+  const std::string plan = page(Role::kAdmin, "/letters?consumer=payments");
+  const std::string up_to = fmt::format("data-up-to=\"{}\"", last);
+  const std::string rest = plan.substr(plan.find(up_to) + up_to.size());
+  EXPECT_TRUE(shows(rest, up_to)) << "one for each of both buttons: " << plan;
+  EXPECT_NE(get("/act.js").body.find("body.up_to = Number(one.dataset.upTo)"), std::string::npos);
+  finish("late", Finish::To::kDead, "handler.native");
+  const auto begun = post_as(Role::kAdmin, "/api/v1/dead-letters:replay?consumer=payments",
+                             fmt::format("{{\"up_to\":{}}}", last));
+  ASSERT_EQ(begun.status, 202) << begun.body;
+  const std::int64_t id = std::stoll(text_at(begun.body, "/job/id"));
+  EXPECT_TRUE(test::comes_true([&] { return is_over(jobs_.show(id)->state); }));
+  EXPECT_EQ(jobs_.show(id)->progress.done, 2U);
+  EXPECT_TRUE(shows(page(Role::kAdmin, "/letters?consumer=payments"), "1 letter would be"));
 }
 
 // The same word is the reason of one group and the cause of another.

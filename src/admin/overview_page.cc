@@ -192,7 +192,8 @@ std::string overview_page(const Overview& overview) {
       "<header><h1>Semel</h1><p role=\"status\">{} on {}, version {}, up {}</p>"
       "{}{}</header>\n",
       html(phase_text(overview.phase)), html(overview.store), html(overview.version),
-      age_text(overview.now - overview.began), page::refresh_choice(), page::navigation());
+      age_text(overview.now - overview.began), page::refresh_choice(),
+      page::navigation("overview"));
   page += "<main>\n" + troubles(overview) + throughput(overview);
   page += "<section aria-labelledby=\"consumers\"><h2 id=\"consumers\">Consumers</h2>\n";
   page += fmt::format("<table><thead>{}</thead><tbody>\n", kColumns);

@@ -76,6 +76,7 @@ button {
 }
 nav { flex-basis: 100%; display: flex; flex-wrap: wrap; gap: 0 1rem; margin-top: .25rem; }
 nav a { color: var(--soft); padding: .25rem 0; }
+nav a[aria-current] { color: inherit; font-weight: 600; text-decoration: none; }
 form { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; margin-bottom: .5rem; }
 input {
   font: inherit; color: inherit; padding: .2rem .4rem; width: 22rem; max-width: 100%;

@@ -21,19 +21,32 @@ constexpr const char* kFrameScripts[] = {
     "<script src=\"act.js\" defer></script>",
     "<script src=\"page.js\" defer></script><script src=\"act.js\" defer></script>"};
 
+constexpr std::pair<std::string_view, std::string_view> kLinks[] = {
+    {"./", "overview"}, {"record", "records"}, {"stuck", "stuck"}, {"dead-letters", "dead letters"},
+    {"live", "live"},   {"doctor", "doctor"},  {"audit", "audit"}};
+
 std::string member_of_problem(const json::Document& document, const char* pointer) {
   const auto found = document.at(json::Pointer::parse(pointer).value());
   const auto* text = found ? std::get_if<std::string>(&*found) : nullptr;
   return text == nullptr ? std::string() : *text;
 }
 
+std::string button_with(const std::string& path, const char* word, const std::string& question,
+                        const std::string& data) {
+  return fmt::format(
+      "<button type=\"button\" hidden data-post=\"{}\" data-question=\"{}\"{}>{}</button> ",
+      html(path), html(question), data, word);
+}
+
 }  // namespace
 
-std::string navigation() {
-  return "<nav aria-label=\"pages\"><a href=\"./\">overview</a> <a href=\"record\">records</a> <a "
-         "href=\"stuck\">stuck</a> <a href=\"dead-letters\">dead letters</a> <a "
-         "href=\"live\">live</a> <a href=\"doctor\">doctor</a> <a "
-         "href=\"audit\">audit</a></nav>";
+std::string navigation(std::string_view current) {
+  std::string made = "<nav aria-label=\"pages\">";
+  for (const auto& [path, name] : kLinks) {
+    made += fmt::format("<a href=\"{}\"{}>{}</a> ", path,
+                        name == current ? " aria-current=\"true\"" : "", name);
+  }
+  return made + "</nav>";
 }
 
 std::string refresh_choice(Refreshes refreshes) {
@@ -55,7 +68,7 @@ std::string frame(std::string_view title, const std::string& main, Refreshes ref
       "<header><h1><a href=\"./\">Semel</a></h1><p role=\"status\">{0}</p>{2}{4}</header>\n"
       "<main>\n{3}</main>\n<footer>press <kbd>?</kbd> for the keys</footer>\n</body></html>\n",
       html(title), kFrameScripts[itself ? 1 : 0],
-      itself ? refresh_choice(refreshes) : std::string(), main, navigation());
+      itself ? refresh_choice(refreshes) : std::string(), main, navigation(title));
 }
 
 HttpResponse html_answer(int status, std::string body) {
@@ -143,9 +156,13 @@ std::string consumer_link(std::string_view name) {
 
 std::string button(const std::string& path, const char* word, const std::string& question,
                    std::string_view as) {
-  return fmt::format(
-      "<button type=\"button\" hidden data-post=\"{}\" data-question=\"{}\"{}>{}</button> ",
-      html(path), html(question), as.empty() ? "" : fmt::format(" data-as=\"{}\"", html(as)), word);
+  return button_with(path, word, question,
+                     as.empty() ? std::string() : fmt::format(" data-as=\"{}\"", html(as)));
+}
+
+std::string job_button(const std::string& path, const char* word, const std::string& question,
+                       std::int64_t up_to) {
+  return button_with(path, word, question, fmt::format(" data-up-to=\"{}\"", up_to));
 }
 
 }  // namespace semel::admin::page

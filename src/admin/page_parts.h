@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,8 +19,8 @@ enum class Refreshes { kNever, kItself, kOften };
 
 // The whole page around what stands in <main>.
 std::string frame(std::string_view title, const std::string& main, Refreshes refreshes);
-// Links to the pages.
-std::string navigation();
+// Links to the pages; the one that is called `current` is marked.
+std::string navigation(std::string_view current);
 // Where a reader chooses how often a page draws itself anew; a script shows it.
 std::string refresh_choice(Refreshes refreshes = Refreshes::kItself);
 
@@ -53,6 +54,10 @@ std::string consumer_link(std::string_view name);
 // unlock.
 std::string button(const std::string& path, const char* word, const std::string& question,
                    std::string_view as = {});
+// One that begins a job on the letters that were there when the page was drawn: none has a higher
+// id than `up_to`.
+std::string job_button(const std::string& path, const char* word, const std::string& question,
+                       std::int64_t up_to);
 
 // The scripts of the buttons and of the keyboard, at act.js and keys.js.
 std::string_view act_script() noexcept;

@@ -18,6 +18,7 @@ function body_of(one) {
   if (rate !== null && rate.value !== '') body.rate = rate.value;
   if (reason !== null && reason.value !== '') body.reason = reason.value;
   if (one.dataset.as) body.as = one.dataset.as;
+  if (one.dataset.upTo) body.up_to = Number(one.dataset.upTo);
   return body;
 }
 async function act(one) {

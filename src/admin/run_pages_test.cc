@@ -124,7 +124,7 @@ TEST_F(RunPagesTest, EveryPageLeadsToTheOthersAndNoneLeavesItsPrefix) {
     const auto answer = get_as(Role::kAdmin, path);
     EXPECT_EQ(answer.status, 200) << path;
     for (const char* link : {"./", "record", "stuck", "dead-letters", "live", "doctor", "audit"}) {
-      EXPECT_TRUE(shows(answer.body, fmt::format("<a href=\"{}\">", link))) << path << " " << link;
+      EXPECT_TRUE(shows(answer.body, fmt::format("<a href=\"{}\"", link))) << path << " " << link;
     }
     for (const char* absolute : {"href=\"/", "src=\"/", "action=\"/", "data-post=\"/"}) {
       EXPECT_FALSE(shows(answer.body, absolute)) << path << " " << absolute;
@@ -136,6 +136,9 @@ TEST_F(RunPagesTest, EveryPageLeadsToTheOthersAndNoneLeavesItsPrefix) {
     EXPECT_FALSE(shows(answer.body, " onclick=")) << path;
   }
   EXPECT_EQ(get("/keys.js").status, 200);
+  const std::string stuck = get_as(Role::kRead, "/stuck").body;
+  EXPECT_TRUE(shows(stuck, "<a href=\"stuck\" aria-current=\"true\">")) << "where a reader is";
+  EXPECT_TRUE(shows(stuck, "<a href=\"audit\">"));
 }
 
 }  // namespace
