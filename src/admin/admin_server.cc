@@ -117,6 +117,7 @@ class MonitoringServer final : public AdminServer {
   MonitoringServer(AdminOptions options, AdminSources sources)
       : listen_(std::move(options.listen)),
         tls_(std::move(options.tls)),
+        on_certificate_(std::move(options.on_certificate)),
         tokens_(std::make_shared<const Tokens>(std::move(options.tokens))),
         sources_(std::move(sources)),
         api_(Api::create(sources_.api)) {}
@@ -127,9 +128,12 @@ class MonitoringServer final : public AdminServer {
     if (std::ranges::find(missing, "ADMIN") != missing.end()) {
       return failure(core::not_built("the HTTP listener", "ADMIN"));
     }
-    auto server =
-        http::HttpServer::open({.listen = listen_, .tls = tls_},
-                               [this](const HttpRequest& request) { return answer(request); });
+    http::HttpServerOptions server_options;
+    server_options.listen = listen_;
+    server_options.tls = tls_;
+    server_options.on_certificate = on_certificate_;
+    auto server = http::HttpServer::open(
+        std::move(server_options), [this](const HttpRequest& request) { return answer(request); });
     if (!server) return failure(std::move(server.error()));
     server_ = std::move(*server);
     return {};
@@ -168,6 +172,7 @@ class MonitoringServer final : public AdminServer {
 
   const ListenAddress listen_;
   const std::optional<HttpTls> tls_;
+  const std::function<void(const Error*)> on_certificate_;
   mutable system::Mutex tokens_mutex_;
   std::shared_ptr<const Tokens> tokens_ SEMEL_GUARDED_BY(tokens_mutex_);
   const AdminSources sources_;

@@ -31,6 +31,8 @@ struct AdminOptions {
   };
   std::vector<Token> tokens;
   std::optional<HttpTls> tls{};  // none: plain HTTP
+  // As HttpServerOptions has it.
+  std::function<void(const Error*)> on_certificate{};
 };
 
 // `metrics`, and of `api` readiness and overview, are called on the server's thread too: they must

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 #include <utility>
 
+#include "admin/test_api.h"
 #include "base/json.h"
 #include "tests/support/http_get.h"
 
@@ -181,6 +183,20 @@ TEST_F(AdminServerTest, OnlyReads) {
   }
   EXPECT_EQ(get("/other").status, 404);
   EXPECT_EQ(get("/metrics/").status, 404);
+}
+
+// Requests are answered: it is no reason to send none.
+TEST(Readiness, ACertificateThatCannotBeUsedIsNamedAndNoOutage) {
+  Readiness made;
+  made.phase = Readiness::Phase::kRunning;
+  EXPECT_EQ(made.json().find("certificate"), std::string::npos);
+  made.certificate = CertificateTrouble{{ErrorKind::kRejected, "R363", "it is no key", {}},
+                                        UtcTime(std::chrono::hours(1))};
+  EXPECT_TRUE(made.ready());
+  EXPECT_EQ(text_at(made.json(), "/status"), "ready");
+  EXPECT_EQ(text_at(made.json(), "/certificate/code"), "R363");
+  EXPECT_EQ(text_at(made.json(), "/certificate/error"), "it is no key");
+  EXPECT_EQ(text_at(made.json(), "/certificate/since"), "1970-01-01T01:00:00.000Z");
 }
 
 }  // namespace

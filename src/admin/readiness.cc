@@ -71,7 +71,13 @@ std::string Readiness::json() const {
     add_sources(writer, consumer.sources);
     writer.end_object();
   }
-  writer.end_array().end_object();
+  writer.end_array();
+  if (certificate) {
+    writer.name("certificate").begin_object().member("since", iso_time(certificate->since));
+    writer.member("code", certificate->error.code).member("error", certificate->error.message);
+    writer.end_object();
+  }
+  writer.end_object();
   return writer.text() + "\n";
 }
 

@@ -1,11 +1,14 @@
 // Readiness: whether a run takes messages, and what keeps it from it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include <semel/error.h>
 #include <semel/spi/source.h>
 
+#include "base/iso_time.h"
 #include "telemetry/health_observer.h"
 
 namespace semel::admin {
@@ -22,10 +25,17 @@ struct ConsumerReadiness {
   std::string phase = {};
 };
 
+// The listener's certificate was renewed, and cannot be used; the one before stays in use.
+struct CertificateTrouble {
+  Error error;
+  UtcTime since;
+};
+
 struct Readiness {
   enum class Phase { kStarting, kRunning, kDraining };
   Phase phase = Phase::kStarting;
   std::vector<ConsumerReadiness> consumers;
+  std::optional<CertificateTrouble> certificate = {};  // no outage: requests are answered
 
   // Running, and no outage lasts. A consumer that is drained or begun anew is no outage.
   bool ready() const noexcept;

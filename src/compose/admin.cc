@@ -12,6 +12,7 @@
 #include "admin/admin_server.h"
 #include "admin/claim_memory.h"
 #include "admin/jobs.h"
+#include "admin/shown.h"
 #include "compose/admin_gauges.h"
 #include "compose/admin_overview.h"
 #include "compose/compose.h"
@@ -36,7 +37,9 @@ using admin::Readiness;
 // How long a scrape waits for the store's statistics.
 constexpr std::chrono::milliseconds kStorePatience{100};
 constexpr const char* kDrainedWord = "drained";
-constexpr const char* kNotShown = "why is not shown (admin.errors)";
+// Stand for the consumer and the component in what is told of the listener itself.
+constexpr std::string_view kOfTheListener = "admin";
+constexpr std::string_view kCertificate = "certificate";
 
 std::vector<std::string> consumer_names(const config::Config& config) {
   std::vector<std::string> names;
@@ -156,6 +159,11 @@ class RunAdmin final : public Admin {
   Result<std::string> doctor(Store& store);
   admin::ApiSources api_sources();
   void sample() noexcept;
+  void note_certificate(const Error* error) SEMEL_EXCLUDES(certificate_mutex_);
+  std::optional<admin::CertificateTrouble> certificate() const SEMEL_EXCLUDES(certificate_mutex_) {
+    const system::MutexLock lock(certificate_mutex_);
+    return certificate_;
+  }
 
   const config::Config config_;  // as the run began
   const std::string store_;
@@ -176,6 +184,9 @@ class RunAdmin final : public Admin {
   int store_users_ SEMEL_GUARDED_BY(mutex_) = 0;
   system::CondVar store_left_;
   std::atomic<bool> doctor_runs_{false};
+  mutable system::Mutex certificate_mutex_;
+  std::vector<Observer*> told_ SEMEL_GUARDED_BY(certificate_mutex_);
+  std::optional<admin::CertificateTrouble> certificate_ SEMEL_GUARDED_BY(certificate_mutex_);
   admin::ClaimMemory claims_;
   admin::Jobs jobs_{[this] { return current(); },
                     [this](const auto& use) { return with_store(use); }};
@@ -187,6 +198,7 @@ Result<void> RunAdmin::listen(const config::AdminConfig& config) {
   admin::AdminOptions options;
   options.listen = config.listen;
   if (config.tls) options.tls = admin::HttpTls{config.tls->certificate, config.tls->key};
+  options.on_certificate = [this](const Error* error) { note_certificate(error); };
   options.tokens = tokens_of(config);
   auto server = admin::AdminServer::open(
       std::move(options),
@@ -238,6 +250,10 @@ Result<std::string> RunAdmin::doctor(Store& store) {
   const SharedConfig config = current();
   auto report = examine(store, *config);
   if (!report) return failure(std::move(report.error()));
+  if (const auto trouble = certificate()) {
+    report->findings.push_back(
+        {trouble->error.code, false, trouble->error.message, trouble->error.hint});
+  }
   return doctor_json(*config, *report).text();
 }
 
@@ -316,7 +332,34 @@ void RunAdmin::sample() noexcept {
   }
 }
 
+// Called by the server's thread, which has begun before anybody is told.
+void RunAdmin::note_certificate(const Error* error) {
+  std::vector<Observer*> told;
+  std::optional<admin::CertificateTrouble> before;
+  {
+    const system::MutexLock lock(certificate_mutex_);
+    told = told_;
+    before = std::exchange(certificate_, std::nullopt);
+    if (error != nullptr) {
+      certificate_ = {*error, before ? before->since : system::utc_now()};
+    }
+  }
+  const Error about = error != nullptr ? *error : before ? before->error : Error();
+  for (Observer* const observer : told) {
+    observer->on_trouble(kOfTheListener, kCertificate, about, error == nullptr);
+  }
+}
+
 void RunAdmin::watch(ServiceOptions& options) {
+  {
+    const system::MutexLock lock(certificate_mutex_);
+    told_ = options.observers;
+  }
+  if (const auto trouble = certificate()) {
+    for (Observer* const observer : options.observers) {
+      observer->on_trouble(kOfTheListener, kCertificate, trouble->error, false);
+    }
+  }
   traces_.store(options.run_traces);
   options.observers.push_back(&health_);
   options.on_gone = [this](const std::string& consumer) { health_.forget(consumer); };
@@ -403,6 +446,7 @@ Readiness RunAdmin::readiness() {
   Readiness made;
   const system::MutexLock lock(mutex_);
   made.phase = phase();
+  made.certificate = certificate();
   const Phases phases = this->phases();
   for (auto& health : health_of(phases)) {
     const auto own = phases.find(health.consumer);
@@ -430,7 +474,7 @@ admin::Overview RunAdmin::overview() {
     // A handler's words may quote a message, and nobody can tell them from a person's.
     const bool is_hidden =
         current_->admin && current_->admin->shows.errors == core::Disclosure::Errors::kCause;
-    if (is_hidden && !consumer.why.empty()) consumer.why = kNotShown;
+    if (is_hidden && !consumer.why.empty()) consumer.why = admin::kNotShown;
   }
   return made;
 }

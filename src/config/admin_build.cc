@@ -59,10 +59,11 @@ void build_tokens(const View& admin, AdminConfig& made, Report& report) {
   }
 }
 
-void build_admin_tls(const View& admin, AdminConfig& made) {
+void build_admin_tls(const View& admin, AdminConfig& made, Report& report) {
   if (!admin.written("tls")) return;
   const View tls = admin.in("tls");
   made.tls = AdminTls{tls.text("certificate"), tls.text("key")};
+  if (const auto* key = tls.find("key")) warn_of_open_key(*key, key->text, report);
 }
 
 void warn_of_clear_text(const View& admin, const AdminConfig& made, Report& report) {
@@ -171,7 +172,7 @@ std::optional<AdminConfig> build_admin(const View& root, Report& report) {
   const View admin = root.in("admin");
   AdminConfig made;
   const bool readable = build_listen(admin, made, report);
-  build_admin_tls(admin, made);
+  build_admin_tls(admin, made, report);
   build_tokens(admin, made, report);
   if (readable && !made.tokens.empty() && !made.listen.is_loopback() && !made.tls) {
     warn_of_clear_text(admin, made, report);

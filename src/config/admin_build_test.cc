@@ -1,10 +1,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "config/test_load.h"
+#include "tests/support/temp_dir.h"
 
 namespace semel::config {
 namespace {
@@ -190,6 +194,41 @@ TEST(AdminBuild, AKeyFromAMaskedPlaceIsWarnedOf) {
   EXPECT_FALSE(has_code(load_key("json:/card/number", "json:/card/id"), "W046"));
   EXPECT_FALSE(has_code(load_key("json:/card/number", "json:/card"), "W046"));
   EXPECT_FALSE(has_code(load_key("header:X-Card", "json:/X-Card"), "W046"));
+}
+
+// The rights of the file of a listener's key.
+TEST(AdminBuild, AKeyThatEverybodyMayReadIsWarnedOf) {
+  using std::filesystem::perms;
+  const test::TempDir folder;
+  const std::string key = folder.file("key.pem");
+  const auto warns = [&](const std::string& listener) {
+    const Loaded loaded = load_text(listener, "semel.yaml", with_env({}));
+    EXPECT_TRUE(loaded.config) << all_of(loaded);
+    return all_of(loaded).find("W037") != std::string::npos;
+  };
+  const auto admin = [&] {
+    return warns(
+        fmt::format("version: 1\nadmin: {{ listen: '127.0.0.1:0', tls: {{ certificate: "
+                    "c.pem, key: {} }} }}\nconsumers:\n  - {{ name: a, key: json:/id, "
+                    "handler: {{ native: pay }}, source: {{ queue: {{}} }} }}\n",
+                    key));
+  };
+  const auto source = [&](const char* accept) {
+    return warns(
+        fmt::format("version: 1\nconsumers:\n  - {{ name: a, key: json:/id, handler: {{ "
+                    "native: pay }}, source: {{ http: {{ listen: '127.0.0.1:8080', tls: "
+                    "{{ certificate: c.pem, key: {} }} }} }}{} }}\n",
+                    key, accept));
+  };
+  EXPECT_FALSE(admin()) << "there is none yet";
+  test::write_file(key, "a key");
+  std::filesystem::permissions(key, perms::owner_read | perms::others_read);
+  EXPECT_TRUE(admin());
+  EXPECT_TRUE(source(""));
+  EXPECT_FALSE(source(", accept: [W037]"));
+  std::filesystem::permissions(key, perms::owner_read | perms::group_read);
+  EXPECT_FALSE(admin()) << "as Debian's group ssl-cert";
+  EXPECT_FALSE(source(""));
 }
 
 }  // namespace

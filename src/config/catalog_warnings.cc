@@ -36,6 +36,12 @@ constexpr CodePage kWarningPages[] = {
      "reaches it.",
      "admin: { listen: :8585, tls: { certificate: /etc/semel/cert.pem, key: /etc/semel/key.pem } "
      "}"},
+    {"W037", "a private key that everybody may read",
+     "Every user of this machine may read the file of the key that a listener's TLS has, and can "
+     "stand in for the listener. The run begins all the same.",
+     "Let only the user of the run read it, or a group of it. Of an HTTP source knowingly: accept: "
+     "[W037].",
+     "chmod 640 /etc/semel/key.pem\nchgrp ssl-cert /etc/semel/key.pem"},
     {"W041", "a very short lease",
      "A lease is a worker's right to a key, renewed while it lives. When the process pauses for "
      "longer than that (a busy machine, a debugger), another worker takes the message and its "

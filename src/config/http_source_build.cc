@@ -237,6 +237,11 @@ void check_http_source(const Check& check) {
   warn_of_open_door(check);
   warn_of_no_key(check);
   warn_of_secrets(check);
+  const core::HttpSourceSpec& spec = std::get<HttpSource>(check.consumer.source).spec;
+  const auto* key = check.view.in("source").in("http").in("tls").find("key");
+  if (spec.tls && key != nullptr && !check.consumer.accept.contains("W037")) {
+    warn_of_open_key(*key, spec.tls->key, check.report);
+  }
 }
 
 }  // namespace semel::config

@@ -24,4 +24,17 @@ void warn_of_secret(const Setting& setting, const std::string& what, std::string
   made.help = std::move(help);
 }
 
+// A group that may read it was given that on purpose, as Debian's ssl-cert is.
+void warn_of_open_key(const Setting& key, const std::string& file, Report& report) {
+  std::error_code problem;
+  const auto status = std::filesystem::status(file, problem);
+  if (problem || !std::filesystem::is_regular_file(status)) return;
+  using std::filesystem::perms;
+  if ((status.permissions() & perms::others_read) == perms::none) return;
+  auto& made =
+      report.warning("W037", key.place, key.path,
+                     fmt::format("{}: every user of this machine may read {}", key.path, file));
+  made.help = "chmod 640 " + file;
+}
+
 }  // namespace semel::config

@@ -127,33 +127,46 @@ tl::expected<std::unique_ptr<Pair>, Unusable> Pair::read(const HttpTls& files) {
 
 class FileCertificate final : public Certificate {
  public:
-  explicit FileCertificate(HttpTls files) : files_(std::move(files)) {}
+  FileCertificate(HttpTls files, ListenerNames names, CertificateTold told)
+      : files_(std::move(files)), names_(std::move(names)), told_(std::move(told)) {}
 
-  tl::expected<void, Unusable> read();
+  Result<void> read();
+  // The pair of the newest files that could be used.
   Pair& now() noexcept;
 
  private:
+  void renew();
   using Versions = std::pair<std::optional<Version>, std::optional<Version>>;
   Versions versions() const { return {version_of(files_.certificate), version_of(files_.key)}; }
 
   const HttpTls files_;
+  const ListenerNames names_;
+  const CertificateTold told_;
   Versions seen_;
+  bool in_trouble_ = false;
   // A handshake that goes on may use an older one still: there are as many as were renewed.
   std::vector<std::unique_ptr<Pair>> pairs_;
 };
 
-tl::expected<void, Unusable> FileCertificate::read() {
+Result<void> FileCertificate::read() {
   seen_ = versions();
   auto pair = Pair::read(files_);
-  if (!pair) return tl::unexpected(std::move(pair.error()));
+  if (!pair) return error_of(pair.error(), names_);
   pairs_.push_back(std::move(*pair));
   return {};
+}
+
+void FileCertificate::renew() {
+  const Result<void> renewed = read();
+  const bool was_in_trouble = std::exchange(in_trouble_, !renewed);
+  if (!told_ || (renewed && !was_in_trouble)) return;
+  told_(renewed ? nullptr : &renewed.error());
 }
 
 Pair& FileCertificate::now() noexcept {
   try {
     // Files that are written one after the other are good again when both are.
-    if (versions() != seen_) (void)read();
+    if (versions() != seen_) renew();
   } catch (...) {
     // Without memory for it the next connection tries again.
     seen_ = {};
@@ -179,9 +192,11 @@ int give(gnutls_session_t session, const gnutls_datum_t*, int, const gnutls_pk_a
 
 void* Certificate::callback() noexcept { return reinterpret_cast<void*>(&give); }
 
-Result<std::unique_ptr<Certificate>> Certificate::open(HttpTls files, const ListenerNames& names) {
-  auto made = std::make_unique<FileCertificate>(std::move(files));
-  if (auto read = made->read(); !read) return error_of(read.error(), names);
+Result<std::unique_ptr<Certificate>> Certificate::open(HttpTls files, ListenerNames names,
+                                                       CertificateTold told) {
+  auto made =
+      std::make_unique<FileCertificate>(std::move(files), std::move(names), std::move(told));
+  if (auto read = made->read(); !read) return failure(std::move(read.error()));
   return made;
 }
 

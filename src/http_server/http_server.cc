@@ -203,7 +203,7 @@ Result<void> MicroHttpServer::start() {
   auto socket = listen_on(options_.listen, options_.listen_queue, options_.names);
   if (!socket) return failure(std::move(socket.error()));
   if (options_.tls) {
-    auto certificate = Certificate::open(*options_.tls, options_.names);
+    auto certificate = Certificate::open(*options_.tls, options_.names, options_.on_certificate);
     if (!certificate) return failure(std::move(certificate.error()));
     certificate_ = std::move(*certificate);
   }

@@ -44,6 +44,9 @@ struct HttpServerOptions {
   // Called with a request's headers, before its body is read, on the server's thread: an answer
   // means that the body is not wanted. Empty: each is.
   std::function<std::optional<HttpResponse>(const HttpRequest&)> admit{};
+  // Called on the server's thread when files of `tls` that were written anew cannot be used: those
+  // before stay in use. And with null when they can again.
+  std::function<void(const Error*)> on_certificate{};
   // Called every now and then while there are connections, on a thread of the server's.
   std::function<void()> tick{};
 };

@@ -49,6 +49,56 @@ TEST_F(AdminTls, FilesThatWereRenewedAreReadAnew) {
   EXPECT_EQ(ask(run, first_).code, 69);
 }
 
+// Each change of the files is told once, and that the next ones are good.
+TEST_F(AdminTls, ARenewalThatCannotBeUsedIsToldOnce) {
+  files_.write("token", "the secret of operators");
+  AdminRun run(scene_,
+               fmt::format("admin: {{ listen: 127.0.0.1:0, tls: {{ certificate: {}, key: {} }}, "
+                           "auth: {{ tokens: [{{ name: ops, role: operator, secret: the secret of "
+                           "operators }}] }} }}\n",
+                           files_.file("server.pem"), files_.file("server.key")));
+  const auto asked = [&](const TlsIdentity& identity, const Words& command) {
+    files_.write("trusted.pem", identity.certificate());
+    Words words = command;
+    for (const std::string& word :
+         {std::string("--url"), fmt::format("https://127.0.0.1:{}", run.port()),
+          std::string("--ca-file"), files_.file("trusted.pem"), std::string("--token-file"),
+          files_.file("token")}) {
+      words.push_back(word);
+    }
+    return test::run(words);
+  };
+  const auto lists = [&](const TlsIdentity& identity) {
+    return asked(identity, {"consumers", "list"}).code;
+  };
+  const auto told = [&](std::string_view text) {
+    const std::string log = run.program().err();
+    std::size_t times = 0;
+    for (auto at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) ++times;
+    return times;
+  };
+  ASSERT_TRUE(comes_true([&] { return lists(first_) == 0; })) << run.program().err();
+  EXPECT_EQ(told("R363"), 0U);
+  EXPECT_EQ(asked(first_, {"doctor"}).code, 0);
+
+  files_.write("server.key", "no key\n");
+  for (int times = 0; times < 3; ++times) EXPECT_EQ(lists(first_), 0);
+  EXPECT_TRUE(comes_true([&] { return told("error[R363]") == 1; })) << run.program().err();
+  const Ran examined = asked(first_, {"doctor"});
+  EXPECT_NE(examined.code, 0);
+  EXPECT_NE(examined.out.find("R363"), std::string::npos) << examined.out << examined.err;
+
+  files_.write("server.key", "another one that is none\n");
+  for (int times = 0; times < 3; ++times) EXPECT_EQ(lists(first_), 0);
+  EXPECT_TRUE(comes_true([&] { return told("error[R363]") == 2; })) << run.program().err();
+  files_.add("server", second_);
+  EXPECT_EQ(lists(second_), 0);
+  EXPECT_TRUE(comes_true([&] { return told("certificate works again") == 1; }))
+      << run.program().err();
+  EXPECT_EQ(told("error[R363]"), 2U) << run.program().err();
+  EXPECT_EQ(asked(second_, {"doctor"}).code, 0);
+}
+
 TEST_F(AdminTls, PlainTextIsToldWhatToSpeak) {
   const AdminRun run(scene_, admin());
   const Ran plain = ask(run, first_, "http");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -67,6 +68,7 @@ Result<void> HttpSource::listen() {
   options.too_slow = too_slow();
   options.full = not_now("as many requests are in hand as this source takes", kFullAgain);
   options.admit = [this](const HttpRequest& request) { return admit(request); };
+  options.on_certificate = [this](const Error* error) { note_certificate(error); };
   options.tick = [this] { look_at_deadlines(); };
   auto server = http::HttpServer::open(
       std::move(options), [this](const HttpRequest& request) { return handle(request); });
@@ -117,6 +119,18 @@ void HttpSource::wait_for_answer(std::unique_ptr<Arrival> arrival, Responder res
   responder->answer(ending());
 }
 
+// A notice that finds no memory is lost, and the certificate in use stays.
+void HttpSource::note_certificate(const Error* error) {
+  std::string text =
+      error == nullptr
+          ? std::string("the renewed certificate is in use")
+          : fmt::format("error[{}]: {}; the certificate that was read before stays in use",
+                        error->code, error->message);
+  const system::MutexLock lock(mutex_);
+  notices_.push_back(std::move(text));
+  event_.signal();
+}
+
 void HttpSource::count_refusal() {
   const system::MutexLock lock(mutex_);
   ++refused_;
@@ -135,6 +149,7 @@ Result<Received> HttpSource::receive(const ReceiveLimits& limits) {
     received.notices.push_back(
         fmt::format("takes requests to {} on port {}", spec_.path, server_->port()));
   }
+  std::ranges::move(std::exchange(notices_, {}), std::back_inserter(received.notices));
   std::size_t bytes = limits.bytes;
   const auto full = [&] { return received.arrivals.size() >= limits.messages || bytes == 0; };
   while (!paused_ && !full()) {

@@ -74,6 +74,7 @@ class HttpSource final : public Source {
   // REQUIRES: one waits to be handed out.
   void refuse_next(http::HttpResponse response, Answers& answers) SEMEL_REQUIRES(mutex_);
   void count_refusal() SEMEL_EXCLUDES(mutex_);
+  void note_certificate(const Error* error) SEMEL_EXCLUDES(mutex_);
 
   const core::HttpSourceSpec spec_;
   Environment& environment_;
@@ -87,6 +88,7 @@ class HttpSource final : public Source {
   bool told_ = false;  // where it listens
 
   mutable system::Mutex mutex_;
+  std::vector<std::string> notices_ SEMEL_GUARDED_BY(mutex_);  // to be told by receive()
   Ledger ledger_ SEMEL_GUARDED_BY(mutex_);
   std::uint64_t last_ SEMEL_GUARDED_BY(mutex_) = 0;        // the number of the newest request
   std::uint64_t handed_out_ SEMEL_GUARDED_BY(mutex_) = 0;  // and of the newest that waits no more
