@@ -41,7 +41,7 @@ void add_job(json::Writer& writer, const JobView& job, const core::Disclosure& s
   const operate::LetterProgress& progress = job.progress;
   writer.begin_object().member("id", job.id).member("act", word_of(job.act));
   writer.member("selection", job.selection).member("state", to_string(job.state));
-  if (!job.why.empty()) writer.member("why", job.why);
+  if (!job.why.empty()) writer.member("why", shown_why(job, shows));
   writer.name("total");
   if (progress.total) {
     writer.value(*progress.total);

@@ -8,6 +8,7 @@
 #include "admin/api_route.h"
 #include "admin/api_store.h"
 #include "admin/problem.h"
+#include "admin/shown.h"
 #include "base/iso_time.h"
 #include "operate/status.h"
 #include "system/utc_clock.h"
@@ -54,6 +55,8 @@ Result<ConsumerStatus> consumer_status(const config::ConsumerConfig& consumer,
     auto gate = access.facets.gates->state(counts->number);
     if (!gate) return failure(std::move(gate.error()));
     row.gate = *std::move(gate);
+    const bool hidden = shown_in_lists(sources).errors != core::Disclosure::Errors::kText;
+    if (hidden && row.gate && !row.gate->why.empty()) row.gate->why = kNotShown;
   }
   operate::conclude(row, known, system::utc_now());
   return row;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <semel/admin/audit.h>
 
+#include "admin/shown.h"
 #include "system/utc_clock.h"
 
 namespace semel::admin {
@@ -38,12 +39,18 @@ std::string_view to_string(JobState state) noexcept {
   return "";
 }
 
-std::string outcome_text(const JobView& view) {
+std::string shown_why(const JobView& view, const core::Disclosure& shows) {
+  const bool shown = !view.why_is_error || shows.errors == core::Disclosure::Errors::kText;
+  return shown || view.why.empty() ? view.why : std::string(kNotShown);
+}
+
+std::string outcome_text(const JobView& view, const core::Disclosure& shows) {
   std::string counts = operate::progress_text(view.act, view.progress);
   if (view.state == JobState::kDone) return counts;
   const std::string of =
       view.progress.total ? fmt::format(" of {}", *view.progress.total) : std::string();
-  return fmt::format("{}: {}; before it, {}{}", to_string(view.state), view.why, counts, of);
+  return fmt::format("{}: {}; before it, {}{}", to_string(view.state), shown_why(view, shows),
+                     counts, of);
 }
 
 Jobs::Jobs(const config::Config& config, WithStore with_store,
@@ -125,6 +132,7 @@ std::optional<JobView> Jobs::cancel(std::int64_t id, const std::string& why) {
   if (job->view.state < JobState::kCancelling) {
     job->view.state = JobState::kCancelling;
     job->view.why = why;
+    job->view.why_is_error = false;
     changed_.notify_all();
   }
   return job->view;
@@ -186,9 +194,11 @@ void Jobs::note(Job& job, const Part& part) {
     if (asked) return;
     view.state = JobState::kWaiting;
     view.why = part.error->message;
+    view.why_is_error = true;
   } else if (!asked) {
     view.state = view.progress.total ? JobState::kRunning : JobState::kCounting;
     view.why.clear();
+    view.why_is_error = false;
   }
 }
 
@@ -202,7 +212,9 @@ JobView Jobs::ended(const Job& job, JobState state) {
 // An end that cannot be told is one that nobody saw.
 void Jobs::write_end(const JobView& view) const noexcept {
   try {
-    const std::string outcome = outcome_text(view);
+    const auto config = config_();
+    const std::string outcome =
+        outcome_text(view, config->admin ? config->admin->shows : core::Disclosure());
     (void)with_store_([&](Store& store) {
       AuditLog* const log = store.facets().audit;
       if (log == nullptr) return;
@@ -229,7 +241,10 @@ void Jobs::work() {
       continue;
     }
     std::optional<JobState> over;
-    if (ending_ && job->view.state != JobState::kCancelling) job->view.why = kRunEnds;
+    if (ending_ && job->view.state != JobState::kCancelling) {
+      job->view.why = kRunEnds;
+      job->view.why_is_error = false;
+    }
     if (ending_ || job->view.state == JobState::kCancelling) {
       over = JobState::kCancelled;
     } else if (job->due > Clock::now()) {
@@ -242,6 +257,7 @@ void Jobs::work() {
       note(*job, part);
       if (part.error && !operate::LetterJob::passes(*part.error)) {
         job->view.why = part.error->message;
+        job->view.why_is_error = true;
         over = JobState::kFailed;
       } else if (!part.error && !part.more) {
         over = JobState::kDone;

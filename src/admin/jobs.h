@@ -20,6 +20,7 @@
 
 #include "base/iso_time.h"
 #include "config/config.h"
+#include "core/disclosure.h"
 #include "operate/letter_job.h"
 #include "system/mutex.h"
 
@@ -49,7 +50,8 @@ struct JobView {
   UtcTime began_at;
   std::optional<UtcTime> ended_at;
   JobState state = JobState::kCounting;
-  std::string why;  // of a wait, a failure or a cancellation
+  std::string why;            // of a wait, a failure or a cancellation
+  bool why_is_error = false;  // the store's words, which may quote a message
   operate::LetterProgress progress;
 };
 
@@ -128,6 +130,8 @@ class Jobs {
 };
 
 // How a job that is over ended, in a few words, for the audit log.
-std::string outcome_text(const JobView& view);
+std::string outcome_text(const JobView& view, const core::Disclosure& shows);
+// Why it waits, or has ended so, as far as it may be shown.
+std::string shown_why(const JobView& view, const core::Disclosure& shows);
 
 }  // namespace semel::admin
