@@ -209,7 +209,10 @@ std::string plan_section(const ApiCall& call, const operate::LetterGroups& plan,
   if (discards && plan.walk.on_their_way > 0) {
     made += fmt::format("<p>A discard would remove {}: those on their way too.</p>\n", discarded);
   }
-  made += "<p>" + rate_choice();
+  made +=
+      "<p class=\"with-script\" hidden><label>reason, for the audit log <input id=\"reason\" "
+      "maxlength=\"1000\"></label></p>\n<p>" +
+      rate_choice();
   if (plan.walk.seen > 0) {
     made += page::job_button("api/v1/dead-letters:replay?" + query, "Replay",
                              fmt::format("Replay {}: {}?", letters, selection), up_to);

@@ -83,6 +83,8 @@ TEST_F(LetterPagesTest, OnlyWhatTheRoleMayDoIsOffered) {
   EXPECT_TRUE(shows(page(Role::kOperator, path), replay)) << page(Role::kOperator, path);
   EXPECT_FALSE(shows(page(Role::kOperator, path), "dead-letters:discard"));
   EXPECT_TRUE(shows(page(Role::kAdmin, path), "dead-letters:discard"));
+  EXPECT_TRUE(shows(page(Role::kOperator, path), "<input id=\"reason\" maxlength=\"1000\">"));
+  EXPECT_FALSE(shows(page(Role::kRead, path), "id=\"reason\""));
 }
 
 TEST_F(LetterPagesTest, AParameterThatIsWrongOffersNothing) {

@@ -118,7 +118,7 @@ class Page:
             self.browser.until(f"{selector} leads to a page", lambda: self._loaded)
 
     def choose(self, selector, value):
-        """An entry of a select."""
+        """An entry of a select, or the text of a box."""
         self.comes_true(f"{selector} is there", f"!!document.querySelector({json.dumps(selector)})")
         self.value(f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.value = {json.dumps(value)};"
                    " e.dispatchEvent(new Event('change', { bubbles: true })); })()")
