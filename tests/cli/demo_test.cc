@@ -1,9 +1,14 @@
 // semel demo: the proof, and the villain that must be caught every time.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <cstdint>
 #include <string>
 
 #include "tests/cli/program.h"
+#include "tests/support/http_get.h"
+#include "tests/support/server_address.h"
 
 namespace semel::test {
 namespace {
@@ -124,6 +129,25 @@ TEST(Demo, LeavesNothingBehindUnlessAsked) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   ASSERT_EQ(run({"demo", "--messages", "90", "--keep"}, {.environment = place}).code, 0);
   EXPECT_FALSE(std::filesystem::is_empty(folder.path()));
+}
+
+// The dashboard is that of a worker: it is killed meanwhile, and there again.
+TEST(Demo, ItsDashboardStaysUntilItIsStopped) {
+  const auto port = static_cast<std::uint16_t>(free_port());
+  const std::string address = fmt::format("127.0.0.1:{}", port);
+  Program demo({"demo", "--messages", "300", "--kills", "3", "-o", "json", "--ui=" + address});
+  EXPECT_TRUE(tells(demo, "the dashboard stays at http://" + address)) << demo.err();
+  const std::string metrics = http_get(port, "/metrics").body;
+  EXPECT_NE(metrics.find("semel_effects_total{consumer=\"payments\"} "), std::string::npos);
+  EXPECT_NE(http_get(port, "/").body.find("queue → dedup_table → sql"), std::string::npos);
+  EXPECT_EQ(http_get(port, "/readyz").status, 200);
+  demo.signal(SIGINT);
+  const Ran ran = demo.wait();
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(json_at(ran.out, "/effects"), "300") << ran.out;
+  EXPECT_EQ(json_at(ran.out, "/kills"), "3");
+  EXPECT_EQ(http_get(port, "/livez").status, 0) << "nothing listens after the demo";
+  EXPECT_EQ(run({"demo", "--strategy", "fence", "--ui=" + address}).code, 2);
 }
 
 TEST(Demo, SaysWhatIsInItsWay) {

@@ -3,12 +3,15 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cli/command.h"
@@ -32,11 +35,13 @@ constexpr std::uint64_t kMostMessages = 10'000'000;
 constexpr std::uint64_t kFewestKills = 3;
 constexpr std::uint64_t kMostKills = 1'000;
 constexpr std::uint64_t kSeed = 1;
+constexpr std::chrono::milliseconds kStayPause{50};
 
 struct DemoFlags {
   std::string strategy = "dedup_table";
   bool compare = false;
   bool keep = false;
+  std::string ui;
   std::uint64_t messages = 10'000;
   std::uint64_t kills = 5;
   // As a worker of its own: the trial's folder, and where it counts.
@@ -145,7 +150,10 @@ class Demo {
   bool stopped() const { return stopped_; }
 
  private:
-  TrialResult trial(const Contender& contender);
+  TrialResult trial(const Contender& contender,
+                    const std::function<void(const TrialResult&)>& ended = {});
+  void tell_result(const Contender& contender, const TrialResult& result);
+  void stay() const;
   void tell_storm(const std::string& title);
   void tell_place();
 
@@ -158,7 +166,8 @@ class Demo {
   compose::SignalDrain signals_;
 };
 
-TrialResult Demo::trial(const Contender& contender) {
+TrialResult Demo::trial(const Contender& contender,
+                        const std::function<void(const TrialResult&)>& ended) {
   const std::string name = contender.name;
   demo::TrialOptions options;
   options.contender = contender;
@@ -167,7 +176,27 @@ TrialResult Demo::trial(const Contender& contender) {
   options.kills = flags_.kills;
   options.progress = [&](const std::string& line) { console_.progress(name + ": " + line); };
   options.stopped = [this] { return stopped_.load(); };
-  return demo::run_trial(storm_, options);
+  options.ui = flags_.ui;
+  return demo::run_trial(storm_, options, ended);
+}
+
+// A signal is heard within the pause.
+void Demo::stay() const {
+  console_.note(fmt::format("the dashboard stays at http://{} until Ctrl-C", flags_.ui));
+  while (!stopped_) std::this_thread::sleep_for(kStayPause);
+}
+
+void Demo::tell_result(const Contender& contender, const TrialResult& result) {
+  if (console_.text()) {
+    tell_one(console_, contender, result);
+    console_.next(contender.villain() ? "semel demo --compare"
+                                      : "semel init stdin/sql/sqlite > semel.yaml");
+  } else {
+    json::Writer writer = document("demo");
+    add_result(writer, contender, result);
+    console_.out(writer.end_object());
+  }
+  console_.flush();
 }
 
 void Demo::tell_storm(const std::string& title) {
@@ -191,18 +220,18 @@ int Demo::one(const Contender& contender) {
         kUnavailable, fmt::format("{} needs a Redis of its own: {}", contender.name, why.message),
         why.hint);
   }
-  tell_storm(contender.name);
-  const TrialResult result = trial(contender);
-  const bool well = as_promised(contender, result);
-  if (console_.text()) {
-    tell_one(console_, contender, result);
-    console_.next(contender.villain() ? "semel demo --compare"
-                                      : "semel init stdin/sql/sqlite > semel.yaml");
-  } else {
-    json::Writer writer = document("demo");
-    add_result(writer, contender, result);
-    console_.out(writer.end_object());
+  if (!flags_.ui.empty() && contender.own_work) {
+    return console_.fail(
+        kUsage, fmt::format("--ui has nothing to show of {}", contender.name),
+        "its workers are no semel run: take one of the other strategies, as dedup_table");
   }
+  tell_storm(contender.name);
+  if (!flags_.ui.empty()) console_.note(fmt::format("dashboard: http://{}", flags_.ui));
+  const TrialResult result = trial(contender, [&](const TrialResult& made) {
+    tell_result(contender, made);
+    if (!flags_.ui.empty()) stay();
+  });
+  const bool well = as_promised(contender, result);
   tell_place();
   return well ? kOk : kBad;
 }
@@ -302,6 +331,11 @@ void add_demo(Program& program) {
       ->check(CLI::Range(kFewestKills, kMostKills))
       ->option_text("N");
   command.add_flag("--keep", flags->keep, "Keep the databases and logs, and say where");
+  command
+      .add_flag("--ui{127.0.0.1:8585}", flags->ui,
+                "Serve the dashboard meanwhile, and until Ctrl-C; --ui=ADDRESS:PORT elsewhere than "
+                "at 127.0.0.1:8585")
+      ->excludes("--compare");
   command.add_option("--own-work", flags->own_work)->group("");
   command.add_flag("--own-stdin", flags->own_stdin)->group("");
   command.add_option("--tally", flags->tally)->group("");

@@ -60,6 +60,7 @@ class Trial {
   std::string race_config() const { return options_.folder + "/race.yaml"; }
   void write_config(const std::string& path, const std::string& source);
   WorkerSpec worker(const std::string& name, bool racer) const;
+  bool serves_dashboard(std::size_t place) const { return !options_.ui.empty() && place == 0; }
   void race();
   void append_twins();
   // Keeps the workers from going on, at a place that depends on the contender.
@@ -75,6 +76,7 @@ class Trial {
   void count(TrialResult& result);
   Guarantee::Name guarantee() const;
   void retire(std::unique_ptr<Worker> worker);
+  void add(const TallyCounts& counts);
 
   const Storm& storm_;
   const TrialOptions& options_;
@@ -159,8 +161,9 @@ std::uint64_t Trial::handled() const {
   return sum;
 }
 
-void Trial::retire(std::unique_ptr<Worker> worker) {
-  const TallyCounts& counts = worker->counts();
+void Trial::retire(std::unique_ptr<Worker> worker) { add(worker->counts()); }
+
+void Trial::add(const TallyCounts& counts) {
   received_ += counts.received.load();
   done_ += counts.done.load();
   duplicates_ += counts.duplicates.load();
@@ -240,7 +243,9 @@ void Trial::append(std::size_t until) {
 }
 
 void Trial::start(std::size_t place) {
-  workers_[place] = std::make_unique<Worker>(worker(fmt::format("worker-{}", ++started_), false));
+  WorkerSpec spec = worker(fmt::format("worker-{}", ++started_), false);
+  if (serves_dashboard(place)) spec.command.push_back("--ui=" + options_.ui);
+  workers_[place] = std::make_unique<Worker>(spec);
 }
 
 struct Trial::Barrier {
@@ -319,8 +324,13 @@ void Trial::storm() {
 }
 
 void Trial::settle_up() {
-  for (auto& worker : workers_) {
-    auto last = std::move(worker);
+  for (std::size_t place = 0; place < kWorkers; ++place) {
+    // With an empty queue it has nothing more to count.
+    if (serves_dashboard(place)) {
+      add(workers_[place]->counts());
+      continue;
+    }
+    auto last = std::move(workers_[place]);
     if (last->drain() != 0) give_up("a worker failed: " + last->log(), options_.folder);
     retire(std::move(last));
   }
@@ -376,8 +386,12 @@ TrialResult Trial::run() {
 
 }  // namespace
 
-TrialResult run_trial(const Storm& storm, const TrialOptions& options) {
-  return Trial(storm, options).run();
+TrialResult run_trial(const Storm& storm, const TrialOptions& options,
+                      const std::function<void(const TrialResult&)>& ended) {
+  Trial trial(storm, options);
+  TrialResult result = trial.run();
+  if (ended) ended(result);
+  return result;
 }
 
 }  // namespace semel::cli::demo

@@ -18,6 +18,9 @@ struct TrialOptions {
   std::uint64_t kills = 0;
   std::function<void(const std::string&)> progress;  // a line to show
   std::function<bool()> stopped;                     // asked now and then: give up?
+  // Address and port of a dashboard, which one of the workers serves from the first message of the
+  // queue on; empty: none does. Not for work of its own.
+  std::string ui;
 };
 
 struct TrialResult {
@@ -41,7 +44,8 @@ struct TrialResult {
 };
 
 // Throws SemelError where the trial cannot be held: no room, a worker that ended by itself, no
-// progress.
-TrialResult run_trial(const Storm& storm, const TrialOptions& options);
+// progress. `ended` is called with the result, while the worker with the dashboard runs still.
+TrialResult run_trial(const Storm& storm, const TrialOptions& options,
+                      const std::function<void(const TrialResult&)>& ended = {});
 
 }  // namespace semel::cli::demo
