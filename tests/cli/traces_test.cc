@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "tests/cli/admin_run.h"
 #include "tests/support/http_server.h"
 #include "tests/support/otlp.h"
+#include "tests/support/server_address.h"
 #include "tests/support/tcp_proxy.h"
 
 namespace semel::test {
@@ -157,6 +159,31 @@ TEST(Traces, AnEndpointIsToldTheSpanAsItsParent) {
   EXPECT_EQ(told, (std::vector<std::string>{fmt::format("00-{}-{}-00", kTraceId, kSenderSpan),
                                             fmt::format("00-{}-{}-01", kTraceId, done[0].span_id)}))
       << "what is not traced is passed on as it came";
+}
+
+TEST(Traces, ARequestContinuesTheTraceOfItsSender) {
+  const HttpServer collector;
+  const int port = free_port();
+  const Scene scene(
+      fmt::format("    source: {{ http: {{ listen: '127.0.0.1:{}' }} }}\n    key: json:/id\n"
+                  "    handler: {{ exec: {{ command: [/bin/true] }} }}\n",
+                  port));
+  put_before(scene, traces_to(collector));
+  Program run({"run", scene.config()});
+  ASSERT_TRUE(tells(run, "takes requests to ")) << run.err();
+  const std::string answer =
+      http_raw(static_cast<std::uint16_t>(port),
+               fmt::format("POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                           "traceparent: 00-{}-{}-01\r\nContent-Length: 10\r\n\r\n{{\"id\":\"a\"}}",
+                           kTraceId, kSenderSpan));
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200")) << answer;
+  run.signal(SIGTERM);
+  EXPECT_EQ(run.wait().code, 0);
+  const auto done = with_outcome(otlp_of(collector).spans, "done");
+  ASSERT_EQ(done.size(), 1U);
+  EXPECT_EQ(done[0].trace_id, kTraceId);
+  EXPECT_EQ(done[0].parent_id, kSenderSpan);
+  EXPECT_EQ(done[0]["messaging.system"], "http");
 }
 
 TEST(Traces, ALogLineNamesTheTraceThatBeganHere) {
