@@ -81,4 +81,18 @@ Result<std::unique_ptr<Store>> borrow_mysql(st_mysql* connection, MySqlBorrow op
 // Errors: as there, but for R207.
 Result<SchemaChange> mysql_schema_change(const MySqlOptions& options);
 
+// Makes the procedures by which a consumer in any language claims, in the database of the tables,
+// or brings them up to date (docs/any-language-mysql.md). Makes the tables too where they are
+// missing. Nobody but their owner may call them until a user is granted EXECUTE; MySQL takes grants
+// on single procedures away where it replaces them, MariaDB does not. Consumers have to be
+// attached. Opening the store with `create` brings procedures that are there up to date together
+// with older tables. Errors: as open_mysql, R258 too where MariaDB is older than 10.10.
+Result<void> make_mysql_functions(const MySqlOptions& options);
+// Takes them away, and the grants on them; records stay.
+Result<void> drop_mysql_functions(const MySqlOptions& options);
+// The SQL that the two would run on tables that are up to date, as a script for the servers'
+// client; no server is asked.
+Result<std::string> mysql_functions_sql();
+Result<std::string> mysql_functions_drop_sql();
+
 }  // namespace semel

@@ -39,7 +39,8 @@ std::optional<ConsumerSpec> spec_of(std::string_view words) {
 void add_function_flags(CLI::App& command, const std::shared_ptr<FunctionFlags>& flags) {
   auto* const make = command.add_flag(
       "--functions", flags->make,
-      "PostgreSQL: also make the SQL functions by which a consumer in any language claims");
+      "PostgreSQL, MariaDB, MySQL: also make the SQL functions by which a consumer in any "
+      "language claims");
   command.add_flag("--drop-functions", flags->drop, "Take those functions away; records stay")
       ->excludes(make);
 }

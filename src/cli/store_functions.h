@@ -1,4 +1,5 @@
-// The flags of store init and store migrate for the SQL functions of a PostgreSQL store.
+// The flags of store init and store migrate for the SQL functions of a store on a database
+// server.
 #pragma once
 
 #include <memory>

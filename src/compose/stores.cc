@@ -115,26 +115,35 @@ namespace {
 
 Error no_functions(const config::StoreConfig& store) {
   return {ErrorKind::kRejected, "R274",
-          fmt::format("the store ({}) has no SQL functions: they are made on PostgreSQL alone",
+          fmt::format("the store ({}) has no SQL functions: they are made on PostgreSQL, MariaDB "
+                      "and MySQL",
                       store_name(store)),
-          "use store.postgres; elsewhere a consumer in another language is called by `semel run`, "
-          "by the http or the exec handler"};
+          "use store.postgres or store.mysql; elsewhere a consumer in another language claims over "
+          "HTTP, or is called by `semel run`, by the http or the exec handler"};
 }
 
 }  // namespace
 
 Result<void> change_functions(const config::StoreConfig& store, SqlFunctions change) {
-  const auto* postgres = std::get_if<PostgresOptions>(&store.kind);
-  if (postgres == nullptr) return failure(no_functions(store));
-  return change == SqlFunctions::kMake ? make_postgres_functions(*postgres)
-                                       : drop_postgres_functions(*postgres);
+  const bool make = change == SqlFunctions::kMake;
+  if (const auto* postgres = std::get_if<PostgresOptions>(&store.kind)) {
+    return make ? make_postgres_functions(*postgres) : drop_postgres_functions(*postgres);
+  }
+  if (const auto* mysql = std::get_if<MySqlOptions>(&store.kind)) {
+    return make ? make_mysql_functions(*mysql) : drop_mysql_functions(*mysql);
+  }
+  return failure(no_functions(store));
 }
 
 Result<std::string> functions_sql(const config::StoreConfig& store, SqlFunctions change) {
-  const auto* postgres = std::get_if<PostgresOptions>(&store.kind);
-  if (postgres == nullptr) return failure(no_functions(store));
-  return change == SqlFunctions::kMake ? postgres_functions_sql(*postgres)
-                                       : postgres_functions_drop_sql(*postgres);
+  const bool make = change == SqlFunctions::kMake;
+  if (const auto* postgres = std::get_if<PostgresOptions>(&store.kind)) {
+    return make ? postgres_functions_sql(*postgres) : postgres_functions_drop_sql(*postgres);
+  }
+  if (std::holds_alternative<MySqlOptions>(store.kind)) {
+    return make ? mysql_functions_sql() : mysql_functions_drop_sql();
+  }
+  return failure(no_functions(store));
 }
 
 Result<std::vector<SqliteFlaw>> standing_flaws(const config::StoreConfig& store) {

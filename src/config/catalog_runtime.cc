@@ -297,9 +297,10 @@ constexpr CodePage kRuntimePages[] = {
      "ulimit -n 65536", 69},
     {"R271", "a SQL function was called wrongly",
      "A claim needs a key that is not empty, a nonce that begin answered with, a lease with a "
-     "length; done needs a claim of the same transaction, and publish a message with headers that "
-     "are texts. Text has to be UTF-8. Nothing was changed. In SQL the error has SQLSTATE SM271.",
-     "The hint of the error says what to give.",
+     "length; done needs a claim of the same transaction (MariaDB and MySQL: its nonce), and "
+     "publish a message with headers that are texts. Text has to be UTF-8. Nothing was changed. In "
+     "SQL the error has SQLSTATE SM271.",
+     "The error says what is wrong, and on PostgreSQL its hint what to give.",
      "SELECT * FROM semel.claim('payments', 'order-17', '{\"amount\": 5}')", 1},
     {"R272", "the consumer is not registered for SQL functions",
      "A record's id begins with the number that the store gave its consumer's name, and it is kept "
@@ -314,10 +315,10 @@ constexpr CodePage kRuntimePages[] = {
      "do not know. In SQL the error has SQLSTATE SM273.",
      "Bring both up to date.", "semel store migrate --functions", 78},
     {"R274", "this store has no SQL functions",
-     "Functions by which any client claims are made on PostgreSQL alone, in a schema whose name "
-     "can stand in their text.",
-     "Use store.postgres with a schema of letters and digits; elsewhere let semel run call the "
-     "consumer, by the http or the exec handler.",
+     "Functions by which any client claims are made on PostgreSQL, in a schema whose name can "
+     "stand in their text, and on MariaDB and MySQL.",
+     "Use store.postgres with a schema of letters and digits, or store.mysql; elsewhere claim over "
+     "HTTP, or let semel run call the consumer, by the http or the exec handler.",
      "store: { postgres: postgresql://localhost/bank }", 78},
     {"R280", "the command cannot be run",
      "An exec handler runs a program for each message. At the start this one was not found, is no "

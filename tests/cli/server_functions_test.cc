@@ -131,7 +131,7 @@ TEST_F(ServerFunctions, WrongWordsAreRefused) {
 }
 
 TEST(ServerWithoutFunctions, SaysWhoHasThem) {
-  const ServerScene scene(kMariaDb, payments(kQueue));
+  const Scene scene(payments(kQueue));
   for (const char* const command : {"init", "migrate"}) {
     const Ran ran = scene.semel({"store", command, "--functions"});
     EXPECT_EQ(ran.code, 78) << ran.err;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "stores/mysql/functions.h"
 #include "stores/mysql/literal.h"
 #include "stores/mysql/presence.h"
 #include "stores/mysql/schema_sql.h"
@@ -18,13 +19,6 @@ namespace {
 constexpr int kMakersPatience = 60;
 constexpr const char* kTableOptions =
     " ENGINE = InnoDB, ROW_FORMAT = DYNAMIC, DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin";
-
-sql::Answer execute(Wire& wire, const std::string& statement) {
-  wire.send(statement);
-  Answers answers = wire.run(Loss::kNothingDone);
-  if (answers.refused) throw failure_of(*answers.refused);
-  return answer_of(answers.said.back());
-}
 
 std::int64_t ask(Wire& wire, const std::string& statement) {
   sql::Answer answer = execute(wire, statement);
@@ -81,6 +75,18 @@ class Alone {
 
 }  // namespace
 
+sql::Answer execute(Wire& wire, const std::string& statement) {
+  wire.send(statement);
+  Answers answers = wire.run(Loss::kNothingDone);
+  if (answers.refused) throw failure_of(*answers.refused);
+  return answer_of(answers.said.back());
+}
+
+void change_alone(Wire& wire, const std::function<void()>& change) {
+  const Alone alone(wire);
+  change();
+}
+
 int schema_version(Wire& wire) {
   const std::int64_t there =
       ask(wire,
@@ -133,9 +139,12 @@ void make_schema(Wire& wire) {
     const Alone alone(wire);
     const int version = schema_version(wire);
     if (version > 0 && version < kListsOpenRecords) need_nobody(wire);
+    if (version == kSchemaVersion) return;
     for (const std::string& statement : migration_sql(version)) {
       execute(wire, statement);
     }
+    // Procedures of another owner stay as they are, and refuse tables of another version.
+    if (may_replace_functions(wire)) run_function_statements(wire);
   } catch (const sql::Failure& failed) {
     tell_right(failed);
   }

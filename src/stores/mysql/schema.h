@@ -1,6 +1,7 @@
 // The tables: made, and brought up to date.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,11 @@ void refuse_newer(int version);
 // nothing where nothing is missing, so that a user without the right to make tables may call it.
 // Throws R207 where a process works on older tables that it would not know any more.
 void make_schema(Wire& wire);
+// Runs `change` while nobody else changes tables or procedures of this database. Throws R206 where
+// somebody does so for long.
+void change_alone(Wire& wire, const std::function<void()>& change);
+// Runs one statement. Throws what the server refuses.
+sql::Answer execute(Wire& wire, const std::string& statement);
 // What make_schema would run on tables of `version`, statement by statement; `to`: to bring them to
 // that version.
 std::vector<std::string> migration_sql(int version, int to = newest_version());

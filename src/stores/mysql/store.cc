@@ -4,6 +4,7 @@
 
 #include "stores/mysql/core.h"
 #include "stores/mysql/facts.h"
+#include "stores/mysql/functions.h"
 #include "stores/mysql/lease_claims.h"
 #include "stores/mysql/primaries.h"
 #include "stores/mysql/purge.h"
@@ -96,8 +97,33 @@ Result<SchemaChange> mysql_schema_change(const MySqlOptions& options) {
     for (const std::string& statement : mysql::migration_sql(change.from)) {
       change.sql += statement + ";\n";
     }
+    if (!change.sql.empty() && mysql::may_replace_functions(wire)) {
+      change.sql += mysql::functions_sql();
+    }
     return change;
   });
+}
+
+Result<void> make_mysql_functions(const MySqlOptions& options) {
+  return sql::contained([&] {
+    mysql::Wire wire(mysql::target_of(options.url));
+    mysql::make_functions(wire);
+  });
+}
+
+Result<void> drop_mysql_functions(const MySqlOptions& options) {
+  return sql::contained([&] {
+    mysql::Wire wire(mysql::target_of(options.url));
+    mysql::drop_functions(wire);
+  });
+}
+
+Result<std::string> mysql_functions_sql() {
+  return sql::contained([] { return mysql::functions_sql(); });
+}
+
+Result<std::string> mysql_functions_drop_sql() {
+  return sql::contained([] { return mysql::drop_functions_sql(); });
 }
 
 }  // namespace semel

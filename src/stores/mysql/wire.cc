@@ -254,12 +254,12 @@ void Wire::set_up(const system::Deadline& deadline) {
   mariadb_ = mariadb_connection(connection_) != 0;
   need_known_server();
   watch_peer(static_cast<int>(mysql_get_socket(connection_)));
-  send(
-      "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES,ERROR_FOR_DIVISION_BY_ZERO,"
-      "NO_ZERO_DATE,NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00', "
+  send(fmt::format(
+      "SET SESSION sql_mode = '{}', time_zone = '+00:00', "
       "lc_messages = 'en_US', autocommit = 1, completion_type = 0, sql_safe_updates = 0, "
       "sql_auto_is_null = 0, sql_select_limit = DEFAULT, lock_wait_timeout = 60, "
-      "wait_timeout = 31536000, interactive_timeout = 31536000");
+      "wait_timeout = 31536000, interactive_timeout = 31536000",
+      kSqlMode));
   // A server may put its own character set in place of a client's, or change it for each
   // connection.
   send("SET NAMES utf8mb4");

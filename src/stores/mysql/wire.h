@@ -20,6 +20,11 @@ struct st_mysql_res;  // MYSQL_RES
 
 namespace semel::mysql {
 
+// How our sessions take SQL, and what our procedures remember.
+inline constexpr const char* kSqlMode =
+    "STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,"
+    "NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION";
+
 struct ResultDeleter {
   void operator()(st_mysql_res* result) const noexcept;
 };

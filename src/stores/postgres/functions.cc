@@ -9,19 +9,16 @@
 
 #include <semel/spi/record_machine.h>
 
-#include "core/guard_recipe.h"
-#include "core/key_recipe.h"
 #include "stores/postgres/dialect.h"
 #include "stores/postgres/functions_sql.h"
 #include "stores/postgres/lease_claims.h"
 #include "stores/postgres/record_batch.h"
 #include "stores/postgres/schema.h"
+#include "stores/sql/function_texts.h"
 
 namespace semel::postgres {
 namespace {
 
-// Grows with every change of a function.
-constexpr int kFunctionsVersion = 2;
 // The first with gen_random_uuid().
 constexpr int kOldestWithFunctions = 130'000;
 
@@ -149,32 +146,26 @@ void in_one_transaction(PGconn* connection, const std::string& schema, const std
 
 std::string functions_sql(const std::string& schema, const std::string& clock) {
   need_plain_name(schema);
-  const std::pair<std::string_view, std::string> names[] = {
+  const sql::FunctionName names[] = {
       {"{schema}", quoted(schema)},
-      {"{version}", std::to_string(kFunctionsVersion)},
       {"{tables}", std::to_string(newest_version())},
       {"{clock}", clock},
       {"{due}", due(clock)},
       {"{consuming}", std::string(consuming())},
       {"{settings}", std::string(kSettings)},
-      {"{key_limit}", std::to_string(core::Limits{}.key)},
-      {"{result_limit}", std::to_string(core::Limits{}.result)},
-      {"{payload_limit}", std::to_string(core::Limits{}.payload)},
-      {"{headers_limit}", std::to_string(core::Limits{}.headers)},
-      {"{guard_recipe}", std::string(core::kGuardRecipe)},
       {"{channel}", literal("semel." + schema)},
       {"{patience}", fmt::format("'{}'", Place{}.patience.count())},
       {"{brief_patience}", fmt::format("'{} ms'", kSingleClaimPatience.count())},
       {"{shortest_busy}", interval_of(spi::kShortestBusy)},
       {"{longest_busy}", interval_of(spi::kLongestBusy)},
   };
-  std::string sql(kKeepGrants);
-  sql += drop_sql(schema, kOutdatedSignatures);
-  for (const char* const text :
+  std::string text(kKeepGrants);
+  text += drop_sql(schema, kOutdatedSignatures);
+  for (const char* const file :
        {functions::kShared, functions::kClaims, functions::kLeases, functions::kQueue}) {
-    sql += text;
+    text += file;
   }
-  for (const auto& [name, value] : names) replace_all(sql, name, value);
+  std::string sql = sql::filled_functions(std::move(text), names);
   for (const char* const signature : kSignatures) {
     sql += fmt::format("REVOKE ALL ON FUNCTION {}.{} FROM PUBLIC;\n", quoted(schema), signature);
   }

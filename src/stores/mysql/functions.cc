@@ -1,0 +1,245 @@
+#include "stores/mysql/functions.h"
+
+#include <fmt/format.h>
+
+#include <semel/spi/record_machine.h>
+
+#include <string_view>
+
+#include "stores/mysql/functions_sql.h"
+#include "stores/mysql/schema.h"
+#include "stores/sql/function_texts.h"
+
+namespace semel::mysql {
+namespace {
+
+using sql::FunctionName;
+
+// Where a nonce is not said, a lease not given, or one key among many waited for: in seconds.
+constexpr int kUsualLease = 60;
+constexpr int kPatienceAmong = 1;
+// A lock was waited for in vain.
+constexpr int kWaitOver = 1205;
+constexpr unsigned kNoSuchFunction = 1305;
+
+constexpr std::string_view kVersion = "semel_functions_version";
+constexpr std::string_view kCreate = "CREATE PROCEDURE ";
+
+// A ULID has digits of its own; the server reads those of base 32.
+constexpr std::string_view kUlidDigits = "JKMNPQRSTVWXYZ";
+constexpr std::string_view kBaseDigits = "IJKLMNOPQRSTUV";
+
+// core::encode_key, of a text.
+constexpr std::string_view kKeyId = R"sql(UNHEX(CASE
+    WHEN LENGTH({content}) = 36 AND {content} COLLATE utf8mb4_bin REGEXP
+         '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
+      THEN CONCAT(LPAD(HEX({number} * 4 + 1), 8, '0'), REPLACE({content}, '-', ''))
+    WHEN LENGTH({content}) = 26 AND {content} COLLATE utf8mb4_bin REGEXP
+         '^[0-7][0-9A-HJKMNP-TV-Z]{25}$'
+      THEN CONCAT(LPAD(HEX({number} * 4 + 2), 8, '0'),
+                  LPAD(CONV(LEFT({digits}, 2), 32, 16), 2, '0'),
+                  LPAD(CONV(SUBSTR({digits}, 3, 12), 32, 16), 15, '0'),
+                  LPAD(CONV(SUBSTR({digits}, 15), 32, 16), 15, '0'))
+    ELSE CONCAT(LPAD(HEX({number} * 4), 8, '0'),
+                LEFT(SHA2(CONCAT(x'0000000000000009', 'semel.key',
+                                 UNHEX(LPAD(HEX(LENGTH({content})), 16, '0')), {content}), 256),
+                     32)) END))sql";
+constexpr std::string_view kKeyFault = R"sql(CASE
+    WHEN COALESCE({content}, '') = '' THEN 'an empty key identifies nothing'
+    WHEN LENGTH({content}) > {key_limit}
+      THEN CONCAT('the key has ', LENGTH({content}), ' bytes, the limit is {key_limit}') END)sql";
+constexpr std::string_view kPrintFault = R"sql(CASE
+    WHEN {payload} IS NOT NULL AND {print} IS NOT NULL
+      THEN 'a payload and a fingerprint were given'
+    WHEN LENGTH({print}) <> 16 THEN CONCAT('the fingerprint has ', LENGTH({print}), ' bytes') END)sql";
+constexpr std::string_view kArrived =
+    "COALESCE({print}, UNHEX(LEFT(SHA2({payload}, 256), 32)), {no_print})";
+
+// A list in JSON as a table, and an element of it. Some servers make a text of a null.
+constexpr std::string_view kList =
+    "JSON_TABLE({list}, '$[*]' COLUMNS (place FOR ORDINALITY, content {text} PATH '$'))";
+constexpr std::string_view kElement =
+    "IF({of}.content = 'null' AND JSON_TYPE(JSON_EXTRACT({list}, CONCAT('$[', {of}.place - 1, "
+    "']'))) = 'NULL', NULL, {of}.content)";
+
+std::string filled_in(std::string_view text, std::initializer_list<FunctionName> names) {
+  return sql::filled_functions(std::string(text), {names.begin(), names.size()});
+}
+
+std::string key_id(const std::string& content) {
+  std::string digits = content;
+  for (std::size_t i = 0; i < kUlidDigits.size(); ++i) {
+    digits = fmt::format("REPLACE({}, '{}', '{}')", digits, kUlidDigits[i], kBaseDigits[i]);
+  }
+  return filled_in(kKeyId, {{"{digits}", digits}, {"{content}", content}, {"{number}", "number"}});
+}
+
+std::string list_of(const std::string& list) { return filled_in(kList, {{"{list}", list}}); }
+
+std::string element_of(const std::string& list, const std::string& table) {
+  return filled_in(kElement, {{"{list}", list}, {"{of}", table}});
+}
+
+std::string decimal_seconds(std::chrono::milliseconds length) {
+  constexpr int kMillis = 1000;
+  return fmt::format("{}.{:03}", length.count() / kMillis, length.count() % kMillis);
+}
+
+// Of one call, and of each key of claim_many.
+std::string content_of(std::string text) {
+  const FunctionName names[] = {
+      {"{batch}", functions::kBatch},
+      {"{key_id}", key_id("content")},
+      {"{each_key_id}", key_id("u.content")},
+      {"{key_fault}", filled_in(kKeyFault, {{"{content}", "content"}})},
+      {"{print_fault}", filled_in(kPrintFault, {{"{payload}", "payload"}, {"{print}", "print"}})},
+      {"{arrived}", filled_in(kArrived, {{"{payload}", "payload"}, {"{print}", "print"}})},
+      {"{each_arrived}", filled_in(kArrived, {{"{payload}", "u.payload"}, {"{print}", "u.print"}})},
+      {"{each_fault}",
+       fmt::format("COALESCE({}, {})", filled_in(kKeyFault, {{"{content}", "u.content"}}),
+                   filled_in(kPrintFault, {{"{payload}", "u.payload"}, {"{print}", "u.print"}}))},
+      {"{key_list}", list_of("keys_given")},
+      {"{payload_list}", list_of("payloads_given")},
+      {"{print_list}", list_of("prints_given")},
+      {"{key_content}", element_of("keys_given", "k")},
+      {"{payload_content}", element_of("payloads_given", "p")},
+      {"{print_content}", element_of("prints_given", "f")},
+  };
+  return sql::filled_functions(std::move(text), names);
+}
+
+std::string filled_texts(const std::string& clock) {
+  std::string text;
+  for (const char* const file :
+       {functions::kShared, functions::kClaims, functions::kLeases, functions::kQueue}) {
+    text += file;
+    text += '\n';
+  }
+  const FunctionName names[] = {
+      {"{text}", "LONGTEXT CHARACTER SET utf8mb4"},
+      {"{word}", "VARCHAR(16) CHARACTER SET utf8mb4"},
+      {"{tables}", std::to_string(newest_version())},
+      {"{clock}", clock},
+      {"{no_print}", "x'00000000000000000000000000000000'"},
+      {"{numbers}", std::to_string(Connection::kNumbers)},
+      {"{usual_lease}", std::to_string(kUsualLease)},
+      {"{brief_patience}", std::to_string(kPatienceAmong)},
+      {"{wait_over}", std::to_string(kWaitOver)},
+      {"{shortest_busy}", decimal_seconds(spi::kShortestBusy)},
+      {"{longest_busy}", decimal_seconds(spi::kLongestBusy)},
+  };
+  return sql::filled_functions(content_of(std::move(text)), names);
+}
+
+struct Procedure {
+  std::string name;
+  std::string text;  // from CREATE on
+};
+
+// An empty line is between two. What tells the version comes last.
+std::vector<Procedure> procedures(const std::string& clock) {
+  std::vector<Procedure> all;
+  std::optional<Procedure> version;
+  const std::string texts = filled_texts(clock);
+  for (std::size_t at = texts.find(kCreate); at != std::string::npos;) {
+    const std::size_t name = at + kCreate.size();
+    const std::size_t end = std::min(texts.find("\n\n", at), texts.size());
+    Procedure one{texts.substr(name, texts.find('(', name) - name), texts.substr(at, end - at)};
+    (one.name == kVersion ? version.emplace() : all.emplace_back()) = std::move(one);
+    at = texts.find(kCreate, end);
+  }
+  all.push_back(*std::move(version));
+  return all;
+}
+
+// MySQL knows no OR REPLACE. Each server reads the comments that are for it.
+std::vector<std::string> statements_of(const Procedure& one) {
+  return {fmt::format("/*M! DO 0 */ /*!80000 DROP PROCEDURE IF EXISTS {} */", one.name),
+          "CREATE /*M! OR REPLACE */ PROCEDURE " + one.text.substr(kCreate.size())};
+}
+
+std::string script_of(const std::vector<std::string>& statements) {
+  std::string script =
+      fmt::format("SET SESSION sql_mode = '{}';\nSET NAMES utf8mb4;\nDELIMITER $$\n", kSqlMode);
+  for (const std::string& statement : statements) script += statement + " $$\n";
+  return script + "DELIMITER ;\n";
+}
+
+void run_all(Wire& wire, const std::vector<std::string>& statements) {
+  for (const std::string& statement : statements) execute(wire, statement);
+}
+
+void need_random_bytes(Wire& wire) {
+  wire.send("SELECT RANDOM_BYTES(1)");
+  const Answers answers = wire.run(Loss::kNothingDone);
+  if (!answers.refused) return;
+  if (answers.refused->code != kNoSuchFunction) throw failure_of(*answers.refused);
+  sql::fail({ErrorKind::kRejected, "R258",
+             "the server is too old for SQL functions: they need MariaDB 10.10 or MySQL 8.0",
+             "use a newer server"});
+}
+
+[[noreturn]] void tell_routine_right(const sql::Failure& failed) {
+  Error error = failed.error();
+  if (error.code != "R253") throw failed;
+  error.hint = "grant it: GRANT CREATE ROUTINE, ALTER ROUTINE, EXECUTE ON database.* TO user";
+  sql::fail(std::move(error), failed.code());
+}
+
+}  // namespace
+
+std::vector<std::string> function_statements(const std::string& clock) {
+  std::vector<std::string> all;
+  for (const Procedure& one : procedures(clock)) {
+    for (std::string& statement : statements_of(one)) all.push_back(std::move(statement));
+  }
+  return all;
+}
+
+std::vector<std::string> drop_function_statements() {
+  std::vector<std::string> all;
+  for (const Procedure& one : procedures(kCallersClock)) {
+    all.push_back("DROP PROCEDURE IF EXISTS " + one.name);
+  }
+  return all;
+}
+
+std::string functions_sql() { return script_of(function_statements()); }
+
+std::string drop_functions_sql() {
+  std::string script;
+  for (const std::string& statement : drop_function_statements()) script += statement + ";\n";
+  return script;
+}
+
+bool may_replace_functions(Wire& wire) {
+  sql::Answer found =
+      execute(wire, fmt::format("SELECT 1 FROM information_schema.routines WHERE routine_schema = "
+                                "DATABASE() AND routine_name = '{}' AND definer = CURRENT_USER()",
+                                kVersion));
+  return found.next();
+}
+
+void run_function_statements(Wire& wire, const std::string& clock) {
+  run_all(wire, function_statements(clock));
+}
+
+void make_functions(Wire& wire, const std::string& clock) {
+  need_random_bytes(wire);
+  make_schema(wire);
+  try {
+    change_alone(wire, [&] { run_function_statements(wire, clock); });
+  } catch (const sql::Failure& failed) {
+    tell_routine_right(failed);
+  }
+}
+
+void drop_functions(Wire& wire) {
+  try {
+    change_alone(wire, [&] { run_all(wire, drop_function_statements()); });
+  } catch (const sql::Failure& failed) {
+    tell_routine_right(failed);
+  }
+}
+
+}  // namespace semel::mysql

@@ -1,0 +1,36 @@
+// The procedures by which a consumer in any language claims, in the database of the store's tables.
+//
+// No stored function is among them: a server with a binary log lets only its administrator make
+// one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "stores/mysql/connection.h"
+
+namespace semel::mysql {
+
+// The time of a statement, whatever time zone the session of its caller has.
+inline constexpr const char* kCallersClock = "UTC_TIMESTAMP(6)";
+
+// What makes or replaces them, statement by statement. MariaDB keeps the grants on procedures that
+// are there; MySQL drops them with the procedure.
+std::vector<std::string> function_statements(const std::string& clock = kCallersClock);
+std::vector<std::string> drop_function_statements();
+// The same as a script for the servers' own client.
+std::string functions_sql();
+std::string drop_functions_sql();
+
+// Whether the procedures are there, of whatever version, and this user owns them.
+bool may_replace_functions(Wire& wire);
+// Runs function_statements: each commits by itself, the one that tells their version last.
+void run_function_statements(Wire& wire, const std::string& clock = kCallersClock);
+
+// Makes the tables up to date first. Throws R258 for a server that is too old for them, R207, R210
+// and R253 as opening the store does.
+void make_functions(Wire& wire, const std::string& clock = kCallersClock);
+// Drops the procedures that are there; no record goes.
+void drop_functions(Wire& wire);
+
+}  // namespace semel::mysql

@@ -1,0 +1,247 @@
+-- Claims inside the caller's transaction: the record stands and goes with it.
+
+-- A due record, which is locked, becomes completed.
+CREATE PROCEDURE semel_internal_take(IN wanted VARBINARY(20), IN drawn VARBINARY(16))
+MODIFIES SQL DATA SQL SECURITY INVOKER
+BEGIN
+  DECLARE inbox_is BIGINT;
+  SELECT r.inbox INTO inbox_is FROM semel_record AS r WHERE r.id = wanted;
+  UPDATE semel_record AS r
+    SET r.state = 'completed', r.changed_at = {clock}, r.result = NULL, r.token = NULL,
+        r.nonce = drawn, r.lease_until = NULL, r.attempt = NULL, r.outcome_unknown = NULL,
+        r.next_at = NULL, r.first_seen = NULL, r.holder = NULL, r.message_key = NULL,
+        r.reason = NULL, r.error = NULL
+    WHERE r.id = wanted;
+  DELETE FROM semel_open WHERE semel_open.id = wanted;
+  IF inbox_is IS NOT NULL THEN
+    UPDATE semel_inbox AS i SET i.processed_at = {clock}, i.error = NULL, i.result = NULL
+      WHERE i.row_id = inbox_is;
+  END IF;
+END
+
+-- The insert comes first: a look may see what is not committed, or what is old. What it meets is
+-- locked by it.
+CREATE PROCEDURE semel_internal_claim(
+  IN wanted VARBINARY(20), IN arrived VARBINARY(16), IN active BIGINT, IN drawn VARBINARY(16),
+  OUT outcome {word}, OUT kept LONGBLOB, OUT wait DECIMAL(30, 6), OUT why {text})
+MODIFIES SQL DATA SQL SECURITY INVOKER
+BEGIN
+  INSERT INTO semel_record (id, generation, fingerprint, changed_at, nonce)
+    VALUES (wanted, active, arrived, {clock}, drawn)
+    ON DUPLICATE KEY UPDATE semel_record.id = semel_record.id;
+  CALL semel_internal_answer(wanted, arrived, drawn, NULL, outcome, kept, wait, why);
+  IF outcome = 'due' THEN
+    CALL semel_internal_take(wanted, drawn);
+  END IF;
+  IF outcome IN ('made', 'due') THEN
+    SET outcome = 'new';
+  END IF;
+END
+
+-- Answers by variables: for procedures of the caller's own.
+CREATE PROCEDURE semel_claim_into(
+  IN consumer_name {text}, IN key_text {text}, IN payload LONGBLOB, IN print LONGBLOB,
+  OUT outcome {word}, OUT nonce VARBINARY(16), OUT kept LONGBLOB, OUT wait DECIMAL(30, 6),
+  OUT why {text})
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+  DECLARE alone BOOLEAN;
+  DECLARE number, active BIGINT;
+  DECLARE wanted VARBINARY(20);
+  DECLARE arrived VARBINARY(16);
+  DECLARE drawn VARBINARY(16) DEFAULT RANDOM_BYTES(16);
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION
+  BEGIN
+    CALL semel_internal_undo(alone);
+    RESIGNAL;
+  END;
+  CALL semel_internal_arrived(payload, print, arrived);
+  CALL semel_internal_enter(alone);
+  BEGIN
+    DECLARE EXIT HANDLER FOR {wait_over}
+    BEGIN
+      -- Then the caller's own work is undone too.
+      IF @@innodb_rollback_on_timeout THEN
+        RESIGNAL;
+      END IF;
+      CALL semel_internal_undo(alone);
+      CALL semel_internal_enter(alone);
+      SET outcome = 'busy', wait = {longest_busy};
+    END;
+    CALL semel_internal_place(consumer_name, number, active);
+    CALL semel_internal_key_id(number, key_text, wanted);
+    CALL semel_internal_claim(wanted, arrived, active, drawn, outcome, kept, wait, why);
+  END;
+  CALL semel_internal_leave(alone);
+  SET nonce = IF(outcome = 'new', drawn, NULL);
+END
+
+CREATE PROCEDURE semel_claim(IN consumer_name {text}, IN key_text {text}, IN payload LONGBLOB,
+                             IN print LONGBLOB)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+  DECLARE outcome {word};
+  DECLARE nonce VARBINARY(16);
+  DECLARE kept LONGBLOB;
+  DECLARE wait DECIMAL(30, 6);
+  DECLARE why {text};
+  CALL semel_claim_into(consumer_name, key_text, payload, print, outcome, nonce, kept, wait, why);
+  SELECT outcome, nonce, kept AS result, wait AS retry_after, why AS reason;
+END
+
+-- Keeps a result with the record of a claim. These servers do not say which transaction wrote a
+-- row: the nonce does.
+CREATE PROCEDURE semel_done(IN consumer_name {text}, IN key_text {text}, IN shown LONGBLOB,
+                            IN given LONGBLOB)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+  DECLARE alone BOOLEAN;
+  DECLARE number, lives_for, inbox_is BIGINT;
+  DECLARE wanted VARBINARY(20);
+  DECLARE kept LONGBLOB;
+  DECLARE nonce_is VARBINARY(16);
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION
+  BEGIN
+    CALL semel_internal_undo(alone);
+    RESIGNAL;
+  END;
+  CALL semel_internal_result(given, kept);
+  CALL semel_internal_enter(alone);
+  CALL semel_internal_consumer(consumer_name, number, lives_for);
+  CALL semel_internal_key_id(number, key_text, wanted);
+  SELECT IF(r.state = 'completed', r.nonce, NULL), r.inbox INTO nonce_is, inbox_is
+    FROM semel_record AS r WHERE r.id = wanted FOR UPDATE;
+  IF nonce_is IS NULL OR shown IS NULL OR nonce_is <> shown THEN
+    CALL semel_internal_refuse('R271', CONCAT('that nonce is of no claim of the key ',
+                                              QUOTE(key_text)));
+  END IF;
+  IF inbox_is IS NULL THEN
+    UPDATE semel_record AS r SET r.result = kept WHERE r.id = wanted;
+  ELSE
+    UPDATE semel_inbox AS i SET i.result = kept WHERE i.row_id = inbox_is;
+  END IF;
+  CALL semel_internal_leave(alone);
+END
+
+-- The claim of one key among many: where another transaction has it, it alone is busy.
+CREATE PROCEDURE semel_internal_claim_among(
+  IN wanted VARBINARY(20), IN arrived VARBINARY(16), IN active BIGINT, IN drawn VARBINARY(16),
+  OUT outcome {word}, OUT kept LONGBLOB, OUT wait DECIMAL(30, 6), OUT why {text})
+MODIFIES SQL DATA SQL SECURITY INVOKER
+BEGIN
+  DECLARE EXIT HANDLER FOR {wait_over} SET outcome = 'busy', wait = {longest_busy};
+  CALL semel_internal_claim(wanted, arrived, active, drawn, outcome, kept, wait, why);
+END
+
+-- Why lists of claim_many do not fit each other; NULL where they do.
+CREATE PROCEDURE semel_internal_lists(IN keys_given {text}, IN payloads_given {text},
+                                      IN prints_given {text})
+NO SQL SQL SECURITY INVOKER
+BEGIN
+  DECLARE fits BOOLEAN DEFAULT FALSE;
+  IF JSON_VALID(keys_given) AND COALESCE(JSON_VALID(payloads_given), TRUE)
+     AND COALESCE(JSON_VALID(prints_given), TRUE) THEN
+    SET fits = JSON_TYPE(keys_given) = 'ARRAY'
+      AND COALESCE(JSON_TYPE(payloads_given) = 'ARRAY'
+                   AND JSON_LENGTH(payloads_given) = JSON_LENGTH(keys_given),
+                   payloads_given IS NULL)
+      AND COALESCE(JSON_TYPE(prints_given) = 'ARRAY'
+                   AND JSON_LENGTH(prints_given) = JSON_LENGTH(keys_given),
+                   prints_given IS NULL);
+  END IF;
+  IF NOT COALESCE(fits, FALSE) THEN
+    CALL semel_internal_refuse('R271',
+      'give JSON arrays: keys, and as many payloads or fingerprints');
+  END IF;
+END
+
+-- One row for each key, in the order given. A key that stands twice is answered as if it had been
+-- claimed twice. A key that cannot be claimed is answered 'invalid', so that its neighbours are
+-- claimed whenever a batch comes with it. All are inserted at once, locked in one order; where
+-- another transaction has one of them for too long, each is asked for by itself.
+CREATE PROCEDURE semel_claim_many(IN consumer_name {text}, IN keys_given {text},
+                                  IN payloads_given {text}, IN prints_given {text})
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+  DECLARE alone BOOLEAN;
+  DECLARE singly, ended BOOLEAN DEFAULT FALSE;
+  DECLARE number, active, place_is BIGINT;
+  DECLARE patience BIGINT DEFAULT @@innodb_lock_wait_timeout;
+  DECLARE drawn VARBINARY(16) DEFAULT RANDOM_BYTES(16);
+  DECLARE answers {text} DEFAULT '';
+  DECLARE wanted VARBINARY(20);
+  DECLARE arrived VARBINARY(16);
+  DECLARE first BOOLEAN;
+  DECLARE outcome {word};
+  DECLARE kept LONGBLOB;
+  DECLARE wait DECIMAL(30, 6);
+  DECLARE why {text};
+  DECLARE met CURSOR FOR
+    SELECT w.place, w.id, w.arrived, w.fault, w.turn = 1
+      FROM {batch} AS w LEFT JOIN semel_record AS r ON r.id = w.id
+      WHERE NOT (w.turn = 1 AND w.fault IS NULL AND COALESCE(r.nonce = drawn, FALSE))
+      ORDER BY w.turn, w.id;
+  DECLARE CONTINUE HANDLER FOR NOT FOUND SET ended = TRUE;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION
+  BEGIN
+    SET SESSION innodb_lock_wait_timeout = patience;
+    CALL semel_internal_undo(alone);
+    RESIGNAL;
+  END;
+  CALL semel_internal_lists(keys_given, payloads_given, prints_given);
+  CALL semel_internal_enter(alone);
+  CALL semel_internal_place(consumer_name, number, active);
+  BEGIN
+    DECLARE EXIT HANDLER FOR {wait_over}
+    BEGIN
+      IF @@innodb_rollback_on_timeout THEN
+        RESIGNAL;
+      END IF;
+      -- Others wait for what is claimed meanwhile, so a key among many is waited for briefly.
+      SET singly = TRUE;
+      SET SESSION innodb_lock_wait_timeout = LEAST(patience, {brief_patience});
+    END;
+    INSERT INTO semel_record (id, generation, fingerprint, changed_at, nonce)
+      SELECT w.id, active, w.arrived, {clock}, drawn FROM {batch} AS w
+        WHERE w.turn = 1 AND w.fault IS NULL ORDER BY w.id
+      ON DUPLICATE KEY UPDATE semel_record.id = semel_record.id;
+  END;
+  SET ended = FALSE;
+  OPEN met;
+  each_key: LOOP
+    FETCH met INTO place_is, wanted, arrived, why, first;
+    IF ended THEN
+      LEAVE each_key;
+    END IF;
+    SET outcome = NULL, kept = NULL, wait = NULL;
+    IF why IS NOT NULL THEN
+      SET outcome = 'invalid';
+    ELSEIF singly THEN
+      CALL semel_internal_claim_among(wanted, arrived, active, IF(first, drawn, NULL), outcome,
+                                      kept, wait, why);
+    ELSE
+      CALL semel_internal_answer(wanted, arrived, IF(first, drawn, NULL), NULL, outcome, kept,
+                                 wait, why);
+      IF outcome = 'due' THEN
+        CALL semel_internal_take(wanted, drawn);
+        SET outcome = 'new';
+      END IF;
+    END IF;
+    SET answers = CONCAT(answers, IF(answers = '', '', ','),
+      JSON_OBJECT('p', place_is, 'o', outcome, 'k', COALESCE(HEX(kept), ''),
+                  'w', COALESCE(CAST(wait AS CHAR), ''), 'y', COALESCE(CONCAT('=', why), '')));
+  END LOOP;
+  CLOSE met;
+  SET SESSION innodb_lock_wait_timeout = patience;
+  CALL semel_internal_leave(alone);
+  SELECT k.place AS ordinality, {key_content} AS `key`, COALESCE(a.outcome, 'new') AS outcome,
+         IF(COALESCE(a.outcome, 'new') = 'new', drawn, NULL) AS nonce,
+         UNHEX(NULLIF(a.kept, '')) AS result,
+         CAST(NULLIF(a.wait, '') AS DECIMAL(30, 6)) AS retry_after,
+         SUBSTR(NULLIF(a.why, ''), 2) AS reason
+    FROM {key_list} AS k
+    LEFT JOIN JSON_TABLE(CONCAT('[', answers, ']'), '$[*]' COLUMNS (
+      place BIGINT PATH '$.p', outcome {word} PATH '$.o', kept LONGTEXT PATH '$.k',
+      wait VARCHAR(40) PATH '$.w', why {text} PATH '$.y')) AS a ON a.place = k.place
+    ORDER BY k.place;
+END

@@ -1,0 +1,86 @@
+-- Messages for consumers whose source is the queue: a row that stands and goes with the caller's
+-- transaction, as HeldMessages::append writes it.
+
+-- Headers as a row has them: core::text_of.
+CREATE PROCEDURE semel_internal_headers(IN headers_given {text}, OUT made LONGBLOB)
+NO SQL SQL SECURITY INVOKER
+BEGIN
+  DECLARE header_names, header_name, header_value {text};
+  DECLARE place, bytes BIGINT DEFAULT 0;
+  DECLARE fits BOOLEAN DEFAULT TRUE;
+  SET made = '';
+  IF headers_given IS NOT NULL THEN
+    SET fits = JSON_VALID(headers_given);
+    IF fits THEN
+      SET fits = JSON_TYPE(headers_given) = 'OBJECT';
+    END IF;
+    IF fits THEN
+      SET header_names = JSON_KEYS(headers_given);
+    END IF;
+    WHILE fits AND place < JSON_LENGTH(header_names) DO
+      SET header_name = JSON_UNQUOTE(JSON_EXTRACT(header_names, CONCAT('$[', place, ']')));
+      SET header_value = JSON_EXTRACT(headers_given, CONCAT('$.', JSON_QUOTE(header_name)));
+      SET fits = COALESCE(header_name <> '' AND JSON_TYPE(header_value) = 'STRING', FALSE);
+      SET header_value = JSON_UNQUOTE(header_value);
+      SET made = CONCAT(made, LENGTH(header_name), ':', CAST(header_name AS BINARY), ',',
+                        LENGTH(header_value), ':', CAST(header_value AS BINARY), ',');
+      SET bytes = bytes + LENGTH(header_name) + LENGTH(header_value);
+      SET place = place + 1;
+    END WHILE;
+  END IF;
+  IF NOT fits THEN
+    CALL semel_internal_refuse('R271', 'the headers are no JSON object of texts');
+  END IF;
+  IF bytes > {headers_limit} THEN
+    CALL semel_internal_refuse('R271', CONCAT('the headers have ', bytes,
+                                              ' bytes, the limit is {headers_limit}'));
+  END IF;
+END
+
+CREATE PROCEDURE semel_publish(
+  IN consumer_name {text}, IN message LONGBLOB, IN key_text {text}, IN headers_given {text},
+  IN content_type_given {text}, IN type_given {text}, IN delay_seconds DECIMAL(30, 6))
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+  DECLARE alone BOOLEAN;
+  DECLARE receiver, lives_for, row_number_drawn BIGINT;
+  DECLARE only_called BOOLEAN;
+  DECLARE headers_text LONGBLOB;
+  DECLARE ignored VARBINARY(20);
+  DECLARE due DATETIME(6);
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION
+  BEGIN
+    CALL semel_internal_undo(alone);
+    RESIGNAL;
+  END;
+  IF message IS NULL THEN
+    CALL semel_internal_refuse('R271', 'there is no message');
+  END IF;
+  IF LENGTH(message) > {payload_limit} THEN
+    CALL semel_internal_refuse('R271', CONCAT('the message has ', LENGTH(message),
+                                              ' bytes, the limit is {payload_limit}'));
+  END IF;
+  CALL semel_internal_headers(headers_given, headers_text);
+  CALL semel_internal_consumer(consumer_name, receiver, lives_for);
+  IF key_text IS NOT NULL THEN
+    CALL semel_internal_key_id(receiver, key_text, ignored);
+  END IF;
+  SELECT c.recipe_hash = '{guard_recipe}' INTO only_called
+    FROM semel_consumer AS c WHERE c.number = receiver;
+  IF only_called THEN
+    CALL semel_internal_refuse('R272', CONCAT('the consumer ', QUOTE(consumer_name),
+                                              ' has no queue: it only claims keys'));
+  END IF;
+  CALL semel_internal_enter(alone);
+  CALL semel_internal_draw(row_number_drawn);
+  CALL semel_internal_due(delay_seconds, due);
+  -- Runs look by milliseconds: a row that is due now is due at their next look.
+  SET due = due - INTERVAL MICROSECOND(due) MOD 1000 MICROSECOND;
+  INSERT INTO semel_held (row_id, consumer, due_at, ready_at, enqueued_at, suspect, attempts,
+                          message_key, type, content_type, source_partition, source_position,
+                          headers, payload)
+    VALUES (row_number_drawn, receiver, due, due, {clock}, FALSE, 0, key_text,
+            COALESCE(type_given, ''), COALESCE(content_type_given, ''), '', '', headers_text,
+            message);
+  CALL semel_internal_leave(alone);
+END

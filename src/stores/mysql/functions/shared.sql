@@ -1,0 +1,208 @@
+-- Procedures that the others call. Those named semel_internal_… run with the rights of their
+-- caller, so a user without rights on the tables can do nothing with them by itself.
+-- One statement ends where an empty line begins, so that none has one within.
+
+CREATE PROCEDURE semel_functions_version() NO SQL SQL SECURITY DEFINER
+SELECT {version} AS version
+
+-- Ends the call with one of our codes: R272 as SQLSTATE SM272. The server allows a short text.
+CREATE PROCEDURE semel_internal_refuse(IN code {text}, IN fault {text})
+NO SQL SQL SECURITY INVOKER
+BEGIN
+  DECLARE said VARCHAR(128) CHARACTER SET utf8mb4
+    DEFAULT CONCAT('semel: ', LEFT(fault, 112), ' (', code, ')');
+  CASE code
+    WHEN 'R271' THEN SIGNAL SQLSTATE 'SM271' SET MESSAGE_TEXT = said;
+    WHEN 'R272' THEN SIGNAL SQLSTATE 'SM272' SET MESSAGE_TEXT = said;
+    ELSE SIGNAL SQLSTATE 'SM273' SET MESSAGE_TEXT = said;
+  END CASE;
+END
+
+-- A transaction of the call's own where its caller has none open: each of its statements would be
+-- committed by itself. Else a mark in the caller's. A server remembers a mark only in a transaction.
+CREATE PROCEDURE semel_internal_enter(OUT alone BOOLEAN)
+MODIFIES SQL DATA SQL SECURITY INVOKER
+BEGIN
+  DECLARE CONTINUE HANDLER FOR 1305 SET alone = TRUE;
+  SET alone = FALSE;
+  SAVEPOINT semel_call;
+  RELEASE SAVEPOINT semel_call;
+  IF alone THEN
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    START TRANSACTION READ WRITE;
+  ELSE
+    SAVEPOINT semel_call;
+  END IF;
+END
+
+CREATE PROCEDURE semel_internal_leave(IN alone BOOLEAN)
+MODIFIES SQL DATA SQL SECURITY INVOKER
+BEGIN
+  IF alone THEN
+    COMMIT AND NO CHAIN NO RELEASE;
+  ELSE
+    RELEASE SAVEPOINT semel_call;
+  END IF;
+END
+
+-- Undoes what the call did, and nothing else. A deadlock has undone all before.
+CREATE PROCEDURE semel_internal_undo(IN alone BOOLEAN)
+MODIFIES SQL DATA SQL SECURITY INVOKER
+BEGIN
+  DECLARE CONTINUE HANDLER FOR 1305 BEGIN END;
+  IF alone THEN
+    ROLLBACK AND NO CHAIN NO RELEASE;
+  ELSEIF NOT alone THEN
+    ROLLBACK TO SAVEPOINT semel_call;
+    RELEASE SAVEPOINT semel_call;
+  END IF;
+END
+
+-- The fingerprint of what arrived; all zero where nothing is said of it.
+CREATE PROCEDURE semel_internal_arrived(IN payload LONGBLOB, IN print LONGBLOB,
+                                        OUT arrived VARBINARY(16))
+NO SQL SQL SECURITY INVOKER
+BEGIN
+  DECLARE fault {text} DEFAULT {print_fault};
+  IF fault IS NOT NULL THEN
+    CALL semel_internal_refuse('R271', fault);
+  END IF;
+  SET arrived = {arrived};
+END
+
+-- core::encode_key: the classes, and the digest of what is in none of them.
+CREATE PROCEDURE semel_internal_key_id(IN number BIGINT, IN content {text}, OUT made VARBINARY(20))
+NO SQL SQL SECURITY INVOKER
+BEGIN
+  DECLARE fault {text} DEFAULT {key_fault};
+  IF fault IS NOT NULL THEN
+    CALL semel_internal_refuse('R271', fault);
+  END IF;
+  SET made = {key_id};
+END
+
+-- The consumer's number and its ttl.
+CREATE PROCEDURE semel_internal_consumer(IN consumer_name {text}, OUT found BIGINT,
+                                         OUT lives_for BIGINT)
+READS SQL DATA SQL SECURITY INVOKER
+BEGIN
+  DECLARE tables_are BIGINT;
+  SELECT MAX(s.version) INTO tables_are FROM semel_schema AS s;
+  IF NOT tables_are <=> {tables} THEN
+    CALL semel_internal_refuse('R273', CONCAT(
+      'the functions are for tables of version {tables}, the tables have version ',
+      COALESCE(tables_are, 'none')));
+  END IF;
+  SET found = NULL;
+  SELECT c.number, c.ttl INTO found, lives_for FROM semel_consumer AS c
+    WHERE c.name = CAST(consumer_name AS BINARY);
+  IF found IS NULL THEN
+    CALL semel_internal_refuse('R272', CONCAT('no consumer has the name ',
+                                              COALESCE(QUOTE(consumer_name), 'NULL')));
+  END IF;
+END
+
+-- The consumer's number and the generation that takes its new records, begun where there is none.
+-- A record may name one that was sealed meanwhile: it is kept as long, or longer.
+CREATE PROCEDURE semel_internal_place(IN consumer_name {text}, OUT found BIGINT, OUT active BIGINT)
+MODIFIES SQL DATA SQL SECURITY INVOKER
+BEGIN
+  DECLARE lives_for BIGINT;
+  DECLARE locked BIGINT;
+  CALL semel_internal_consumer(consumer_name, found, lives_for);
+  SELECT MAX(g.number) INTO active FROM semel_generation AS g
+    WHERE g.state = 'active' AND g.ttl <=> lives_for;
+  IF active IS NULL THEN
+    SELECT m.epoch INTO locked FROM semel_meta AS m FOR UPDATE;
+    SELECT MAX(IF(g.state = 'active' AND g.ttl <=> lives_for, g.number, NULL)),
+           COALESCE(MAX(g.number), 0)
+      INTO active, locked FROM semel_generation AS g FOR UPDATE;
+    IF active IS NULL THEN
+      SET active = locked + 1;
+      INSERT INTO semel_generation (number, ttl, state, created_at)
+        VALUES (active, lives_for, 'active', {clock});
+    END IF;
+  END IF;
+END
+
+-- So many seconds from now, by the server's clock: spi::due_after.
+CREATE PROCEDURE semel_internal_due(IN seconds DECIMAL(30, 6), OUT due DATETIME(6))
+READS SQL DATA SQL SECURITY INVOKER
+BEGIN
+  DECLARE latest DATETIME(6) DEFAULT '9999-12-29 23:59:59.999';
+  SET due = {clock};
+  IF seconds >= TIMESTAMPDIFF(SECOND, due, latest) THEN
+    SET due = latest;
+  ELSEIF seconds > 0 THEN
+    SET due = due + INTERVAL CAST(seconds * 1000000 AS SIGNED) MICROSECOND;
+  END IF;
+END
+
+-- The number that follows, as the library draws it: each has many after it that nobody else gets.
+-- The caller's LAST_INSERT_ID() stays.
+CREATE PROCEDURE semel_internal_draw(OUT number BIGINT)
+MODIFIES SQL DATA SQL SECURITY INVOKER
+BEGIN
+  DECLARE before_it BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
+  INSERT INTO semel_number VALUES (NULL);
+  SET number = LAST_INSERT_ID() * {numbers};
+  DELETE FROM semel_number WHERE semel_number.number = LAST_INSERT_ID();
+  DO LAST_INSERT_ID(before_it);
+END
+
+-- The answer of a key's record, which there is, to a claim: spi::decide_claim. 'made': this very
+-- call made it. 'again': it is the claim of that nonce. 'due': a claim may take it. A due record
+-- whose payload the store keeps is left to the run that reads the payload. The record is locked
+-- then.
+CREATE PROCEDURE semel_internal_answer(
+  IN wanted VARBINARY(20), IN arrived VARBINARY(16), IN drawn VARBINARY(16), IN token_drawn BIGINT,
+  OUT outcome {word}, OUT kept LONGBLOB, OUT wait DECIMAL(30, 6), OUT why {text})
+MODIFIES SQL DATA SQL SECURITY INVOKER
+BEGIN
+  DECLARE state_is {word};
+  DECLARE print_is, nonce_is VARBINARY(16);
+  DECLARE token_is, held_is, inbox_is BIGINT;
+  DECLARE lease_is, next_is, now_is DATETIME(6);
+  DECLARE reason_is LONGBLOB;
+  SELECT r.state, r.fingerprint, r.nonce, r.token, r.held, r.inbox, r.lease_until, r.next_at,
+         r.reason, r.result, {clock}
+    INTO state_is, print_is, nonce_is, token_is, held_is, inbox_is, lease_is, next_is,
+         reason_is, kept, now_is
+    FROM semel_record AS r WHERE r.id = wanted FOR UPDATE;
+  IF IF(token_drawn IS NULL, nonce_is = drawn AND state_is = 'completed', token_is = token_drawn) THEN
+    SET outcome = 'made', kept = NULL;
+  ELSEIF arrived <> print_is AND arrived <> {no_print} THEN
+    SET outcome = 'conflict', kept = NULL;
+  ELSEIF state_is = 'completed' THEN
+    SET outcome = 'duplicate';
+    IF inbox_is IS NOT NULL THEN
+      SELECT i.result INTO kept FROM semel_inbox AS i WHERE i.row_id = inbox_is;
+    END IF;
+  ELSEIF state_is IN ('parked', 'dead') THEN
+    SET outcome = state_is;
+    SET why = COALESCE(CONVERT(reason_is USING utf8mb4), HEX(reason_is));
+  ELSEIF state_is = 'consuming' AND nonce_is = drawn AND lease_is > now_is THEN
+    SET outcome = 'again';
+  ELSEIF state_is = 'consuming' AND (lease_is > now_is OR held_is IS NOT NULL) THEN
+    SET outcome = 'busy';
+    SET wait = LEAST(GREATEST(TIMESTAMPDIFF(MICROSECOND, now_is, lease_is) / 1000000,
+                              {shortest_busy}), {longest_busy});
+  ELSEIF state_is = 'retrying' AND (next_is > now_is OR held_is IS NOT NULL) THEN
+    SET outcome = 'retry';
+    SET wait = IF(next_is > now_is, TIMESTAMPDIFF(MICROSECOND, now_is, next_is) / 1000000,
+                  {shortest_busy});
+  ELSE
+    SET outcome = 'due';
+  END IF;
+END
+
+-- A result as a record keeps it: none where it is empty.
+CREATE PROCEDURE semel_internal_result(IN given LONGBLOB, OUT kept LONGBLOB)
+NO SQL SQL SECURITY INVOKER
+BEGIN
+  IF LENGTH(given) > {result_limit} THEN
+    CALL semel_internal_refuse('R271', CONCAT('the result has ', LENGTH(given),
+                                              ' bytes, the limit is {result_limit}'));
+  END IF;
+  SET kept = NULLIF(given, '');
+END

@@ -1,0 +1,27 @@
+// The procedures of the store: each constant is the text of the file of its name in functions/,
+// which the build embeds (cmake/SemelEmbed.cmake). functions.cc fills in their {names}.
+#pragma once
+
+#include <span>
+
+namespace semel::mysql::functions {
+
+struct Source {
+  const char* name;
+  const char* text;
+};
+// Every file of functions/.
+std::span<const Source> sources() noexcept;
+
+// Called by the procedures of the others.
+extern const char* const kShared;
+// claim, claim_many, done.
+extern const char* const kClaims;
+// The keys of claim_many with their ids, as a table of a query.
+extern const char* const kBatch;
+// begin, renew, complete, retry, dead.
+extern const char* const kLeases;
+// publish.
+extern const char* const kQueue;
+
+}  // namespace semel::mysql::functions
