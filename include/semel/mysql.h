@@ -83,8 +83,8 @@ Result<SchemaChange> mysql_schema_change(const MySqlOptions& options);
 
 // Makes the procedures by which a consumer in any language claims, in the database of the tables,
 // or brings them up to date (docs/any-language-mysql.md). Makes the tables too where they are
-// missing. Nobody but their owner may call them until a user is granted EXECUTE; MySQL takes grants
-// on single procedures away where it replaces them, MariaDB does not. Consumers have to be
+// missing. Nobody but their owner may call them until a user is granted EXECUTE; MySQL takes the
+// grants on a procedure away where another replaces it, MariaDB does not. Consumers have to be
 // attached. Opening the store with `create` brings procedures that are there up to date together
 // with older tables. Errors: as open_mysql, R258 too where MariaDB is older than 10.10.
 Result<void> make_mysql_functions(const MySqlOptions& options);

@@ -4,8 +4,12 @@
 
 #include <semel/spi/record_machine.h>
 
+#include <algorithm>
+#include <optional>
 #include <string_view>
+#include <utility>
 
+#include "base/digest.h"
 #include "stores/mysql/functions_sql.h"
 #include "stores/mysql/schema.h"
 #include "stores/sql/function_texts.h"
@@ -31,10 +35,10 @@ constexpr std::string_view kBaseDigits = "IJKLMNOPQRSTUV";
 
 // core::encode_key, of a text.
 constexpr std::string_view kKeyId = R"sql(UNHEX(CASE
-    WHEN LENGTH({content}) = 36 AND {content} COLLATE utf8mb4_bin REGEXP
+    WHEN LENGTH({content}) = 36 AND {latin} REGEXP
          '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
       THEN CONCAT(LPAD(HEX({number} * 4 + 1), 8, '0'), REPLACE({content}, '-', ''))
-    WHEN LENGTH({content}) = 26 AND {content} COLLATE utf8mb4_bin REGEXP
+    WHEN LENGTH({content}) = 26 AND {latin} REGEXP
          '^[0-7][0-9A-HJKMNP-TV-Z]{25}$'
       THEN CONCAT(LPAD(HEX({number} * 4 + 2), 8, '0'),
                   LPAD(CONV(LEFT({digits}, 2), 32, 16), 2, '0'),
@@ -62,6 +66,10 @@ constexpr std::string_view kElement =
     "IF({of}.content = 'null' AND JSON_TYPE(JSON_EXTRACT({list}, CONCAT('$[', {of}.place - 1, "
     "']'))) = 'NULL', NULL, {of}.content)";
 
+// A fingerprint in hexadecimal; one without bytes where it is none.
+constexpr std::string_view kPrintOfDigits = R"sql(CASE WHEN {digits} IS NULL THEN NULL
+    WHEN {digits} REGEXP '^([0-9A-Fa-f]{2})+$' THEN UNHEX({digits}) ELSE '' END)sql";
+
 std::string filled_in(std::string_view text, std::initializer_list<FunctionName> names) {
   return sql::filled_functions(std::string(text), {names.begin(), names.size()});
 }
@@ -71,7 +79,12 @@ std::string key_id(const std::string& content) {
   for (std::size_t i = 0; i < kUlidDigits.size(); ++i) {
     digits = fmt::format("REPLACE({}, '{}', '{}')", digits, kUlidDigits[i], kBaseDigits[i]);
   }
-  return filled_in(kKeyId, {{"{digits}", digits}, {"{content}", content}, {"{number}", "number"}});
+  // Byte by byte, for a pattern: a server has none for bytes.
+  const std::string latin =
+      fmt::format("CONVERT(CAST({} AS BINARY) USING latin1) COLLATE latin1_bin", content);
+  return filled_in(
+      kKeyId,
+      {{"{digits}", digits}, {"{latin}", latin}, {"{content}", content}, {"{number}", "number"}});
 }
 
 std::string list_of(const std::string& list) { return filled_in(kList, {{"{list}", list}}); }
@@ -103,7 +116,8 @@ std::string content_of(std::string text) {
       {"{print_list}", list_of("prints_given")},
       {"{key_content}", element_of("keys_given", "k")},
       {"{payload_content}", element_of("payloads_given", "p")},
-      {"{print_content}", element_of("prints_given", "f")},
+      {"{print_of_digits}",
+       filled_in(kPrintOfDigits, {{"{digits}", element_of("prints_given", "f")}})},
   };
   return sql::filled_functions(std::move(text), names);
 }
@@ -134,7 +148,15 @@ std::string filled_texts(const std::string& clock) {
 struct Procedure {
   std::string name;
   std::string text;  // from CREATE on
+  std::string mark;  // the comment by which the server shows that it has this very text
 };
+
+// The same text with its mark in it.
+void mark(Procedure& one) {
+  constexpr std::string_view kBefore = "SQL SECURITY ";
+  one.mark = "semel " + digest::hex(digest::view(digest::shortened(digest::sha256(one.text))));
+  one.text.insert(one.text.find(kBefore), fmt::format("COMMENT '{}' ", one.mark));
+}
 
 // An empty line is between two. What tells the version comes last.
 std::vector<Procedure> procedures(const std::string& clock) {
@@ -144,7 +166,8 @@ std::vector<Procedure> procedures(const std::string& clock) {
   for (std::size_t at = texts.find(kCreate); at != std::string::npos;) {
     const std::size_t name = at + kCreate.size();
     const std::size_t end = std::min(texts.find("\n\n", at), texts.size());
-    Procedure one{texts.substr(name, texts.find('(', name) - name), texts.substr(at, end - at)};
+    Procedure one{texts.substr(name, texts.find('(', name) - name), texts.substr(at, end - at), {}};
+    mark(one);
     (one.name == kVersion ? version.emplace() : all.emplace_back()) = std::move(one);
     at = texts.find(kCreate, end);
   }
@@ -212,6 +235,17 @@ std::string drop_functions_sql() {
   return script;
 }
 
+// The marks of those that are there.
+std::vector<std::string> marks_of(Wire& wire) {
+  std::vector<std::string> marks;
+  sql::Answer found =
+      execute(wire,
+              "SELECT routine_comment FROM information_schema.routines WHERE "
+              "routine_schema = DATABASE() AND definer = CURRENT_USER() ORDER BY 1");
+  while (found.next()) marks.push_back(found.bytes(0));
+  return marks;
+}
+
 bool may_replace_functions(Wire& wire) {
   sql::Answer found =
       execute(wire, fmt::format("SELECT 1 FROM information_schema.routines WHERE routine_schema = "
@@ -221,7 +255,10 @@ bool may_replace_functions(Wire& wire) {
 }
 
 void run_function_statements(Wire& wire, const std::string& clock) {
-  run_all(wire, function_statements(clock));
+  const std::vector<std::string> there = marks_of(wire);
+  for (const Procedure& one : procedures(clock)) {
+    if (!std::ranges::binary_search(there, one.mark)) run_all(wire, statements_of(one));
+  }
 }
 
 void make_functions(Wire& wire, const std::string& clock) {

@@ -24,7 +24,8 @@ std::string drop_functions_sql();
 
 // Whether the procedures are there, of whatever version, and this user owns them.
 bool may_replace_functions(Wire& wire);
-// Runs function_statements: each commits by itself, the one that tells their version last.
+// Runs those of function_statements whose procedure is not there as it is to be: each commits by
+// itself, the one that tells their version last. So grants on a procedure stay that did not change.
 void run_function_statements(Wire& wire, const std::string& clock = kCallersClock);
 
 // Makes the tables up to date first. Throws R258 for a server that is too old for them, R207, R210

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <mysql.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "base/digest.h"
 #include "core/key_encoding.h"
 #include "stores/mysql/url.h"
@@ -13,17 +16,16 @@ namespace {
 // The servers' clock, which the tests move.
 constexpr const char* kMovedBy = "INTERVAL (SELECT m.by_ms FROM moved AS m) * 1000 MICROSECOND";
 
-std::string row_text(MYSQL_RES* rows) {
-  std::string text;
-  while (const MYSQL_ROW row = mysql_fetch_row(rows)) {
-    const unsigned long* const lengths = mysql_fetch_lengths(rows);
-    if (!text.empty()) text += '\n';
-    for (unsigned at = 0; at < mysql_num_fields(rows); ++at) {
-      if (at > 0) text += '|';
-      if (row[at] != nullptr) text.append(row[at], lengths[at]);
+ClientSession::Rows rows_of(MYSQL_RES* result) {
+  ClientSession::Rows rows;
+  while (const MYSQL_ROW row = mysql_fetch_row(result)) {
+    const unsigned long* const lengths = mysql_fetch_lengths(result);
+    auto& fields = rows.emplace_back();
+    for (unsigned at = 0; at < mysql_num_fields(result); ++at) {
+      fields.emplace_back(row[at] != nullptr ? std::string(row[at], lengths[at]) : std::string());
     }
   }
-  return text;
+  return rows;
 }
 
 std::unique_ptr<Store> opened(const std::string& url) {
@@ -45,18 +47,6 @@ std::string database_with_clock(const test::MySqlFamilyServer& server) {
 
 }  // namespace
 
-std::vector<std::string> fields_of(std::string_view row) {
-  std::vector<std::string> fields(1);
-  for (const char c : row) {
-    if (c == '|') {
-      fields.emplace_back();
-    } else {
-      fields.back() += c;
-    }
-  }
-  return fields;
-}
-
 ClientSession::ClientSession(const std::string& url, const char* charset)
     : connection_(mysql_init(nullptr)) {
   const Target target = target_of(url);
@@ -76,7 +66,7 @@ ClientSession::Answer ClientSession::run(const std::string& sql) {
   int more = mysql_real_query(connection_, sql.data(), sql.size());
   while (more == 0) {
     if (MYSQL_RES* const rows = mysql_store_result(connection_)) {
-      if (std::exchange(first, false)) answer.rows = row_text(rows);
+      if (std::exchange(first, false)) answer.rows = rows_of(rows);
       mysql_free_result(rows);
     }
     more = mysql_next_result(connection_);
@@ -88,10 +78,19 @@ ClientSession::Answer ClientSession::run(const std::string& sql) {
   return answer;
 }
 
-std::string ClientSession::ask(const std::string& sql) {
-  const Answer answer = run(sql);
+ClientSession::Rows ClientSession::rows(const std::string& sql) {
+  Answer answer = run(sql);
   EXPECT_EQ(answer.refusal.state, "") << sql << ": " << answer.refusal.message;
-  return answer.rows;
+  return std::move(answer.rows);
+}
+
+std::string ClientSession::ask(const std::string& sql) {
+  std::string text;
+  for (const auto& row : rows(sql)) {
+    if (!text.empty()) text += '\n';
+    text += fmt::format("{}", fmt::join(row, "|"));
+  }
+  return text;
 }
 
 ClientSession::Refusal ClientSession::refused(const std::string& sql) { return run(sql).refusal; }
@@ -120,24 +119,23 @@ std::string FunctionsTest::claimed(ClientSession& session, std::string_view key,
 }
 
 std::string FunctionsTest::called(ClientSession& session, std::string_view call) {
-  return fields_of(session.ask(fmt::format("CALL semel_{}", call))).front();
+  const auto rows = session.rows(fmt::format("CALL semel_{}", call));
+  return rows.empty() ? std::string() : rows.front().front();
 }
 
 FunctionsTest::Begun FunctionsTest::begun(ClientSession& session, std::string_view key,
                                           std::string_view lease, std::string_view payload) const {
-  const std::string answer = session.ask(fmt::format(
-      "CALL semel_begin('payments', {}, {}, NULL, {}, NULL)", text(key), text(payload), lease));
-  Begun begun{answer.substr(0, answer.find('|')), {}, {}};
+  const auto rows = session.rows(fmt::format("CALL semel_begin('payments', {}, {}, NULL, {}, NULL)",
+                                             text(key), text(payload), lease));
+  Begun begun;
+  if (rows.empty()) return begun;
+  const auto& row = rows.front();
+  begun.outcome = row.at(0);
   if (begun.outcome != "new") return begun;
-  // A nonce may have any byte in it, a "|" among them.
-  const std::string_view nonce = std::string_view(answer).substr(begun.outcome.size() + 1);
   begun.lease.key = core::encode_key(consumer_, key);
-  for (std::size_t i = 0; i < begun.lease.nonce.bytes.size(); ++i) {
-    begun.lease.nonce.bytes.at(i) = static_cast<unsigned char>(nonce.at(i));
-  }
-  const auto fields = fields_of(nonce.substr(begun.lease.nonce.bytes.size() + 1));
-  begun.lease.token = static_cast<Token>(std::stoll(fields.at(0)));
-  begun.rest = fields.at(1) + "|" + fields.at(2);
+  std::ranges::copy(row.at(1), begun.lease.nonce.bytes.begin());
+  begun.lease.token = static_cast<Token>(std::stoll(row.at(2)));
+  begun.rest = row.at(3) + "|" + row.at(4);
   return begun;
 }
 

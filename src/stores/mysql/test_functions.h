@@ -32,6 +32,9 @@ class ClientSession {
   // The rows that come first: fields with a "|" between them, rows with a "\n"; NULL as nothing. An
   // error fails the test.
   std::string ask(const std::string& sql);
+  // The same, field by field: a nonce may have any byte in it.
+  using Rows = std::vector<std::vector<std::string>>;
+  Rows rows(const std::string& sql);
   // The error that it ends with.
   struct Refusal {
     std::string state;  // SQLSTATE; empty where there was no error
@@ -42,7 +45,7 @@ class ClientSession {
 
  private:
   struct Answer {
-    std::string rows;
+    Rows rows;
     Refusal refusal;
   };
   Answer run(const std::string& sql);
@@ -95,6 +98,4 @@ class FunctionsTest : public testing::TestWithParam<test::SharedMySqlServer> {
 inline std::string name_of_server(const testing::TestParamInfo<test::SharedMySqlServer>& server) {
   return server.index == 0 ? "mariadb" : "mysql8";
 }
-std::vector<std::string> fields_of(std::string_view row);
-
 }  // namespace semel::mysql

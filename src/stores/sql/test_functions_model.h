@@ -50,6 +50,9 @@ class FunctionsClient {
     int attempt = 0;
     bool taken_over = false;
   };
+  // Of a row "outcome|nonce in hexadecimal|token|attempt|taken over", the last as "t" or "1" where
+  // it was.
+  static Begun begun_of(ConsumerNumber consumer, const std::string& key, const std::string& row);
   virtual Begun begin(const std::string& key, const std::string& payload, milliseconds lease,
                       const std::optional<Nonce>& own_nonce) = 0;
   // The word that they answer.
@@ -155,6 +158,30 @@ class FunctionsModel {
   std::map<std::string, Modelled> model_;
   std::map<std::string, int> seen_;
 };
+
+inline FunctionsClient::Begun FunctionsClient::begun_of(ConsumerNumber consumer,
+                                                        const std::string& key,
+                                                        const std::string& row) {
+  std::vector<std::string> fields;
+  for (std::size_t at = 0; at <= row.size();) {
+    const std::size_t end = std::min(row.find('|', at), row.size());
+    fields.push_back(row.substr(at, end - at));
+    at = end + 1;
+  }
+  Begun begun;
+  begun.outcome = fields.at(0);
+  begun.lease.key = core::encode_key(consumer, key);
+  if (begun.outcome != "new") return begun;
+  constexpr int kHexadecimal = 16;
+  for (std::size_t i = 0; i < begun.lease.nonce.bytes.size(); ++i) {
+    begun.lease.nonce.bytes.at(i) =
+        static_cast<unsigned char>(std::stoi(fields.at(1).substr(2 * i, 2), nullptr, kHexadecimal));
+  }
+  begun.lease.token = static_cast<Token>(std::stoll(fields.at(2)));
+  begun.attempt = std::stoi(fields.at(3));
+  begun.taken_over = fields.at(4) == "t" || fields.at(4) == "1";
+  return begun;
+}
 
 inline std::string FunctionsModel::word_of(const Claim& claim,
                                            const std::optional<spi::Record>& record) {

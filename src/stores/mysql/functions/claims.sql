@@ -40,7 +40,7 @@ END
 
 -- Answers by variables: for procedures of the caller's own.
 CREATE PROCEDURE semel_claim_into(
-  IN consumer_name {text}, IN key_text {text}, IN payload LONGBLOB, IN print LONGBLOB,
+  IN consumer_name LONGBLOB, IN key_text LONGBLOB, IN payload LONGBLOB, IN print LONGBLOB,
   OUT outcome {word}, OUT nonce VARBINARY(16), OUT kept LONGBLOB, OUT wait DECIMAL(30, 6),
   OUT why {text})
 MODIFIES SQL DATA SQL SECURITY DEFINER
@@ -76,7 +76,7 @@ BEGIN
   SET nonce = IF(outcome = 'new', drawn, NULL);
 END
 
-CREATE PROCEDURE semel_claim(IN consumer_name {text}, IN key_text {text}, IN payload LONGBLOB,
+CREATE PROCEDURE semel_claim(IN consumer_name LONGBLOB, IN key_text LONGBLOB, IN payload LONGBLOB,
                              IN print LONGBLOB)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
@@ -91,7 +91,7 @@ END
 
 -- Keeps a result with the record of a claim. These servers do not say which transaction wrote a
 -- row: the nonce does.
-CREATE PROCEDURE semel_done(IN consumer_name {text}, IN key_text {text}, IN shown LONGBLOB,
+CREATE PROCEDURE semel_done(IN consumer_name LONGBLOB, IN key_text LONGBLOB, IN shown LONGBLOB,
                             IN given LONGBLOB)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
@@ -112,8 +112,7 @@ BEGIN
   SELECT IF(r.state = 'completed', r.nonce, NULL), r.inbox INTO nonce_is, inbox_is
     FROM semel_record AS r WHERE r.id = wanted FOR UPDATE;
   IF nonce_is IS NULL OR shown IS NULL OR nonce_is <> shown THEN
-    CALL semel_internal_refuse('R271', CONCAT('that nonce is of no claim of the key ',
-                                              QUOTE(key_text)));
+    CALL semel_internal_refuse('R271', 'that nonce is of no claim of the key');
   END IF;
   IF inbox_is IS NULL THEN
     UPDATE semel_record AS r SET r.result = kept WHERE r.id = wanted;
@@ -133,25 +132,28 @@ BEGIN
   CALL semel_internal_claim(wanted, arrived, active, drawn, outcome, kept, wait, why);
 END
 
--- Why lists of claim_many do not fit each other; NULL where they do.
+-- Refuses lists of claim_many that do not fit each other, or are no UTF-8 and so NULL. One that is
+-- left out is empty.
 CREATE PROCEDURE semel_internal_lists(IN keys_given {text}, IN payloads_given {text},
                                       IN prints_given {text})
 NO SQL SQL SECURITY INVOKER
 BEGIN
   DECLARE fits BOOLEAN DEFAULT FALSE;
-  IF JSON_VALID(keys_given) AND COALESCE(JSON_VALID(payloads_given), TRUE)
-     AND COALESCE(JSON_VALID(prints_given), TRUE) THEN
-    SET fits = JSON_TYPE(keys_given) = 'ARRAY'
-      AND COALESCE(JSON_TYPE(payloads_given) = 'ARRAY'
-                   AND JSON_LENGTH(payloads_given) = JSON_LENGTH(keys_given),
-                   payloads_given IS NULL)
-      AND COALESCE(JSON_TYPE(prints_given) = 'ARRAY'
-                   AND JSON_LENGTH(prints_given) = JSON_LENGTH(keys_given),
-                   prints_given IS NULL);
+  IF JSON_VALID(keys_given) AND (payloads_given = '' OR JSON_VALID(payloads_given))
+     AND (prints_given = '' OR JSON_VALID(prints_given)) THEN
+    SET fits = JSON_TYPE(keys_given) = 'ARRAY';
+    IF payloads_given <> '' THEN
+      SET fits = fits AND JSON_TYPE(payloads_given) = 'ARRAY'
+        AND JSON_LENGTH(payloads_given) = JSON_LENGTH(keys_given);
+    END IF;
+    IF prints_given <> '' THEN
+      SET fits = fits AND JSON_TYPE(prints_given) = 'ARRAY'
+        AND JSON_LENGTH(prints_given) = JSON_LENGTH(keys_given);
+    END IF;
   END IF;
-  IF NOT COALESCE(fits, FALSE) THEN
+  IF NOT fits THEN
     CALL semel_internal_refuse('R271',
-      'give JSON arrays: keys, and as many payloads or fingerprints');
+      'give JSON arrays in UTF-8: keys, and as many payloads or fingerprints');
   END IF;
 END
 
@@ -159,8 +161,8 @@ END
 -- claimed twice. A key that cannot be claimed is answered 'invalid', so that its neighbours are
 -- claimed whenever a batch comes with it. All are inserted at once, locked in one order; where
 -- another transaction has one of them for too long, each is asked for by itself.
-CREATE PROCEDURE semel_claim_many(IN consumer_name {text}, IN keys_given {text},
-                                  IN payloads_given {text}, IN prints_given {text})
+CREATE PROCEDURE semel_claim_many(IN consumer_name LONGBLOB, IN key_bytes LONGBLOB,
+                                  IN payload_bytes LONGBLOB, IN print_bytes LONGBLOB)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
   DECLARE alone BOOLEAN;
@@ -168,6 +170,7 @@ BEGIN
   DECLARE number, active, place_is BIGINT;
   DECLARE patience BIGINT DEFAULT @@innodb_lock_wait_timeout;
   DECLARE drawn VARBINARY(16) DEFAULT RANDOM_BYTES(16);
+  DECLARE keys_given, payloads_given, prints_given {text};
   DECLARE answers {text} DEFAULT '';
   DECLARE wanted VARBINARY(20);
   DECLARE arrived VARBINARY(16);
@@ -188,7 +191,11 @@ BEGIN
     CALL semel_internal_undo(alone);
     RESIGNAL;
   END;
+  CALL semel_internal_utf8(key_bytes, keys_given);
+  CALL semel_internal_utf8(COALESCE(payload_bytes, ''), payloads_given);
+  CALL semel_internal_utf8(COALESCE(print_bytes, ''), prints_given);
   CALL semel_internal_lists(keys_given, payloads_given, prints_given);
+  SET payloads_given = NULLIF(payloads_given, ''), prints_given = NULLIF(prints_given, '');
   CALL semel_internal_enter(alone);
   CALL semel_internal_place(consumer_name, number, active);
   BEGIN

@@ -14,7 +14,7 @@ END
 -- The id of a key whose lease a nonce is to show. The record is locked, and 'held' says whether
 -- that nonce holds it.
 CREATE PROCEDURE semel_internal_leased(
-  IN consumer_name {text}, IN key_text {text}, IN shown LONGBLOB,
+  IN consumer_name LONGBLOB, IN key_text LONGBLOB, IN shown LONGBLOB,
   OUT wanted VARBINARY(20), OUT held BOOLEAN, OUT inbox_is BIGINT, OUT payload_kept BOOLEAN)
 MODIFIES SQL DATA SQL SECURITY INVOKER
 BEGIN
@@ -33,7 +33,7 @@ END
 -- 'made' and 'due' need no word of their own for a claim with a lease: both are 'new'.
 CREATE PROCEDURE semel_internal_begin(
   IN wanted VARBINARY(20), IN arrived VARBINARY(16), IN active BIGINT, IN drawn VARBINARY(16),
-  IN token_drawn BIGINT, IN lease_seconds DECIMAL(30, 6), IN content {text},
+  IN token_drawn BIGINT, IN lease_seconds DECIMAL(30, 6), IN content LONGBLOB,
   OUT outcome {word}, OUT token_is BIGINT, OUT attempt_is BIGINT, OUT unknown_is BOOLEAN,
   OUT kept LONGBLOB, OUT wait DECIMAL(30, 6), OUT why {text})
 MODIFIES SQL DATA SQL SECURITY INVOKER
@@ -73,7 +73,7 @@ END
 -- 'new': run the work, then say complete, retry or dead with the nonce. A caller that draws the
 -- nonce itself may ask again where the answer was lost: it gets the claim that it has.
 CREATE PROCEDURE semel_begin(
-  IN consumer_name {text}, IN key_text {text}, IN payload LONGBLOB, IN print LONGBLOB,
+  IN consumer_name LONGBLOB, IN key_text LONGBLOB, IN payload LONGBLOB, IN print LONGBLOB,
   IN lease_seconds DECIMAL(30, 6), IN own_nonce LONGBLOB)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
@@ -123,7 +123,7 @@ BEGIN
 END
 
 -- 'renewed', or 'lease_lost': somebody else has the key, or it is ended.
-CREATE PROCEDURE semel_renew(IN consumer_name {text}, IN key_text {text}, IN shown LONGBLOB,
+CREATE PROCEDURE semel_renew(IN consumer_name LONGBLOB, IN key_text LONGBLOB, IN shown LONGBLOB,
                              IN lease_seconds DECIMAL(30, 6))
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
@@ -149,7 +149,7 @@ BEGIN
 END
 
 -- 'done', or 'lease_lost': nothing is changed then.
-CREATE PROCEDURE semel_complete(IN consumer_name {text}, IN key_text {text}, IN shown LONGBLOB,
+CREATE PROCEDURE semel_complete(IN consumer_name LONGBLOB, IN key_text LONGBLOB, IN shown LONGBLOB,
                                 IN given LONGBLOB)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
@@ -181,8 +181,8 @@ END
 -- Ends a claim in a state that is not completed: spi::decide_finish. No payload is kept: the
 -- caller's own source brings the message again, and of a dead one there is the record alone.
 CREATE PROCEDURE semel_internal_end(
-  IN consumer_name {text}, IN key_text {text}, IN shown LONGBLOB, IN ended {word},
-  IN after_seconds DECIMAL(30, 6), IN why {text}, IN met {text}, OUT held BOOLEAN)
+  IN consumer_name LONGBLOB, IN key_text LONGBLOB, IN shown LONGBLOB, IN ended {word},
+  IN after_seconds DECIMAL(30, 6), IN why LONGBLOB, IN met LONGBLOB, OUT held BOOLEAN)
 MODIFIES SQL DATA SQL SECURITY INVOKER
 BEGIN
   DECLARE wanted VARBINARY(20);
@@ -214,8 +214,8 @@ END
 
 -- 'retry', or 'lease_lost': nothing is changed then.
 CREATE PROCEDURE semel_retry(
-  IN consumer_name {text}, IN key_text {text}, IN shown LONGBLOB,
-  IN after_seconds DECIMAL(30, 6), IN why {text}, IN met {text})
+  IN consumer_name LONGBLOB, IN key_text LONGBLOB, IN shown LONGBLOB,
+  IN after_seconds DECIMAL(30, 6), IN why LONGBLOB, IN met LONGBLOB)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
   DECLARE alone, held BOOLEAN;
@@ -232,7 +232,7 @@ END
 
 -- 'dead', or 'lease_lost': nothing is changed then.
 CREATE PROCEDURE semel_dead(
-  IN consumer_name {text}, IN key_text {text}, IN shown LONGBLOB, IN why {text}, IN met {text})
+  IN consumer_name LONGBLOB, IN key_text LONGBLOB, IN shown LONGBLOB, IN why LONGBLOB, IN met LONGBLOB)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
   DECLARE alone, held BOOLEAN;

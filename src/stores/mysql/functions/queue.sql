@@ -2,15 +2,16 @@
 -- transaction, as HeldMessages::append writes it.
 
 -- Headers as a row has them: core::text_of.
-CREATE PROCEDURE semel_internal_headers(IN headers_given {text}, OUT made LONGBLOB)
+CREATE PROCEDURE semel_internal_headers(IN header_bytes LONGBLOB, OUT made LONGBLOB)
 NO SQL SQL SECURITY INVOKER
 BEGIN
-  DECLARE header_names, header_name, header_value {text};
+  DECLARE headers_given, header_names, header_name, header_value {text};
   DECLARE place, bytes BIGINT DEFAULT 0;
   DECLARE fits BOOLEAN DEFAULT TRUE;
   SET made = '';
-  IF headers_given IS NOT NULL THEN
-    SET fits = JSON_VALID(headers_given);
+  IF header_bytes IS NOT NULL THEN
+    CALL semel_internal_utf8(header_bytes, headers_given);
+    SET fits = COALESCE(JSON_VALID(headers_given), FALSE);
     IF fits THEN
       SET fits = JSON_TYPE(headers_given) = 'OBJECT';
     END IF;
@@ -38,8 +39,8 @@ BEGIN
 END
 
 CREATE PROCEDURE semel_publish(
-  IN consumer_name {text}, IN message LONGBLOB, IN key_text {text}, IN headers_given {text},
-  IN content_type_given {text}, IN type_given {text}, IN delay_seconds DECIMAL(30, 6))
+  IN consumer_name LONGBLOB, IN message LONGBLOB, IN key_text LONGBLOB, IN headers_given LONGBLOB,
+  IN content_type_given LONGBLOB, IN type_given LONGBLOB, IN delay_seconds DECIMAL(30, 6))
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
   DECLARE alone BOOLEAN;
@@ -68,8 +69,7 @@ BEGIN
   SELECT c.recipe_hash = '{guard_recipe}' INTO only_called
     FROM semel_consumer AS c WHERE c.number = receiver;
   IF only_called THEN
-    CALL semel_internal_refuse('R272', CONCAT('the consumer ', QUOTE(consumer_name),
-                                              ' has no queue: it only claims keys'));
+    CALL semel_internal_refuse('R272', 'the consumer has no queue: it only claims keys');
   END IF;
   CALL semel_internal_enter(alone);
   CALL semel_internal_draw(row_number_drawn);

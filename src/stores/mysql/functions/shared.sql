@@ -58,6 +58,18 @@ BEGIN
   END IF;
 END
 
+-- Bytes as text; NULL where they are no UTF-8. Texts come as bytes, for a parameter that is text
+-- would be cut in a session that is not strict.
+CREATE PROCEDURE semel_internal_utf8(IN content LONGBLOB, OUT made {text})
+NO SQL SQL SECURITY INVOKER
+BEGIN
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION SET made = NULL;
+  SET made = CONVERT(content USING utf8mb4);
+  IF CAST(made AS BINARY) <> content THEN
+    SET made = NULL;
+  END IF;
+END
+
 -- The fingerprint of what arrived; all zero where nothing is said of it.
 CREATE PROCEDURE semel_internal_arrived(IN payload LONGBLOB, IN print LONGBLOB,
                                         OUT arrived VARBINARY(16))
@@ -71,10 +83,16 @@ BEGIN
 END
 
 -- core::encode_key: the classes, and the digest of what is in none of them.
-CREATE PROCEDURE semel_internal_key_id(IN number BIGINT, IN content {text}, OUT made VARBINARY(20))
+CREATE PROCEDURE semel_internal_key_id(IN number BIGINT, IN content LONGBLOB,
+                                       OUT made VARBINARY(20))
 NO SQL SQL SECURITY INVOKER
 BEGIN
   DECLARE fault {text} DEFAULT {key_fault};
+  DECLARE as_text {text};
+  CALL semel_internal_utf8(content, as_text);
+  IF fault IS NULL AND as_text IS NULL THEN
+    SET fault = 'the key is not UTF-8: let the session speak utf8mb4';
+  END IF;
   IF fault IS NOT NULL THEN
     CALL semel_internal_refuse('R271', fault);
   END IF;
@@ -82,11 +100,12 @@ BEGIN
 END
 
 -- The consumer's number and its ttl.
-CREATE PROCEDURE semel_internal_consumer(IN consumer_name {text}, OUT found BIGINT,
+CREATE PROCEDURE semel_internal_consumer(IN consumer_name LONGBLOB, OUT found BIGINT,
                                          OUT lives_for BIGINT)
 READS SQL DATA SQL SECURITY INVOKER
 BEGIN
   DECLARE tables_are BIGINT;
+  DECLARE as_text {text};
   SELECT MAX(s.version) INTO tables_are FROM semel_schema AS s;
   IF NOT tables_are <=> {tables} THEN
     CALL semel_internal_refuse('R273', CONCAT(
@@ -95,16 +114,17 @@ BEGIN
   END IF;
   SET found = NULL;
   SELECT c.number, c.ttl INTO found, lives_for FROM semel_consumer AS c
-    WHERE c.name = CAST(consumer_name AS BINARY);
+    WHERE c.name = consumer_name;
   IF found IS NULL THEN
+    CALL semel_internal_utf8(consumer_name, as_text);
     CALL semel_internal_refuse('R272', CONCAT('no consumer has the name ',
-                                              COALESCE(QUOTE(consumer_name), 'NULL')));
+                                              COALESCE(QUOTE(as_text), 'NULL')));
   END IF;
 END
 
 -- The consumer's number and the generation that takes its new records, begun where there is none.
 -- A record may name one that was sealed meanwhile: it is kept as long, or longer.
-CREATE PROCEDURE semel_internal_place(IN consumer_name {text}, OUT found BIGINT, OUT active BIGINT)
+CREATE PROCEDURE semel_internal_place(IN consumer_name LONGBLOB, OUT found BIGINT, OUT active BIGINT)
 MODIFIES SQL DATA SQL SECURITY INVOKER
 BEGIN
   DECLARE lives_for BIGINT;
@@ -180,7 +200,8 @@ BEGIN
     END IF;
   ELSEIF state_is IN ('parked', 'dead') THEN
     SET outcome = state_is;
-    SET why = COALESCE(CONVERT(reason_is USING utf8mb4), HEX(reason_is));
+    CALL semel_internal_utf8(reason_is, why);
+    SET why = COALESCE(why, HEX(reason_is));
   ELSEIF state_is = 'consuming' AND nonce_is = drawn AND lease_is > now_is THEN
     SET outcome = 'again';
   ELSEIF state_is = 'consuming' AND (lease_is > now_is OR held_is IS NOT NULL) THEN
