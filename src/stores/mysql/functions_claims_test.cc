@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::make_message;
 
-class FunctionsClaims : public FunctionsTest {
+class ProcedureClaims : public FunctionsTest {
  protected:
   // Two sessions claim the key, the first of them in a transaction that ends as `end` says. What
   // the second is answered.
@@ -73,7 +73,7 @@ class FunctionsClaims : public FunctionsTest {
   }
 };
 
-TEST_P(FunctionsClaims, AClaimStandsAndGoesWithItsTransaction) {
+TEST_P(ProcedureClaims, AClaimStandsAndGoesWithItsTransaction) {
   client_.ask("START TRANSACTION");
   EXPECT_EQ(claimed(client_, "k"), "new");
   EXPECT_EQ(claimed(client_, "k"), "duplicate");
@@ -87,7 +87,7 @@ TEST_P(FunctionsClaims, AClaimStandsAndGoesWithItsTransaction) {
             "duplicate");
 }
 
-TEST_P(FunctionsClaims, EachSideKnowsWhatTheOtherHasClaimed) {
+TEST_P(ProcedureClaims, EachSideKnowsWhatTheOtherHasClaimed) {
   client_.ask("START TRANSACTION");
   EXPECT_EQ(claimed(client_, "by a client"), "new");
   client_.ask("SELECT nonce INTO @nonce FROM semel_record");
@@ -106,7 +106,7 @@ TEST_P(FunctionsClaims, EachSideKnowsWhatTheOtherHasClaimed) {
   EXPECT_EQ(claimed(client_, "by a unit", "other"), "conflict");
 }
 
-TEST_P(FunctionsClaims, AResultNeedsTheNonceOfTheClaim) {
+TEST_P(ProcedureClaims, AResultNeedsTheNonceOfTheClaim) {
   client_.ask("START TRANSACTION");
   EXPECT_EQ(claimed(client_, "k"), "new");
   client_.ask("SELECT nonce INTO @nonce FROM semel_record");
@@ -125,15 +125,15 @@ TEST_P(FunctionsClaims, AResultNeedsTheNonceOfTheClaim) {
   EXPECT_EQ(client_.refused("CALL semel_done('payments', 'never', @nonce, 'r')").state, "SM271");
 }
 
-TEST_P(FunctionsClaims, TheSecondOfTwoWaitsAndIsADuplicateAfterTheCommit) {
+TEST_P(ProcedureClaims, TheSecondOfTwoWaitsAndIsADuplicateAfterTheCommit) {
   EXPECT_EQ(second_of_two("COMMIT"), "duplicate");
 }
 
-TEST_P(FunctionsClaims, TheSecondOfTwoWaitsAndIsNewAfterTheRollback) {
+TEST_P(ProcedureClaims, TheSecondOfTwoWaitsAndIsNewAfterTheRollback) {
   EXPECT_EQ(second_of_two("ROLLBACK"), "new");
 }
 
-TEST_P(FunctionsClaims, KeysHaveTheIdsOfTheStore) {
+TEST_P(ProcedureClaims, KeysHaveTheIdsOfTheStore) {
   const std::string texts[] = {
       "a",
       "0190163d-8694-739b-aea5-966c26f8ad91",
@@ -174,7 +174,7 @@ TEST_P(FunctionsClaims, KeysHaveTheIdsOfTheStore) {
   }
 }
 
-TEST_P(FunctionsClaims, ManyAreAnsweredInTheOrderGiven) {
+TEST_P(ProcedureClaims, ManyAreAnsweredInTheOrderGiven) {
   EXPECT_EQ(claimed(client_, "b", "1"), "new");
   EXPECT_EQ(
       many(client_, R"('["c", "b", "a", "c", "c", "b"]')", R"('["1", "2", "1", "1", "2", "1"]')"),
@@ -193,7 +193,7 @@ TEST_P(FunctionsClaims, ManyAreAnsweredInTheOrderGiven) {
 }
 
 // It would come again with its batch, and stop its neighbours for ever.
-TEST_P(FunctionsClaims, AnInvalidKeyOfABatchIsAnsweredAsSuchAndItAlone) {
+TEST_P(ProcedureClaims, AnInvalidKeyOfABatchIsAnsweredAsSuchAndItAlone) {
   const std::string print = "', UPPER(LEFT(SHA2('1', 256), 32)), '";
   const auto batch = [&] {
     return many(client_,
@@ -219,7 +219,7 @@ TEST_P(FunctionsClaims, AnInvalidKeyOfABatchIsAnsweredAsSuchAndItAlone) {
   EXPECT_EQ(sql("SELECT COUNT(*) FROM semel_record"), "3");
 }
 
-TEST_P(FunctionsClaims, AKeyThatIsHeldForTooLongIsBusyAndItAlone) {
+TEST_P(ProcedureClaims, AKeyThatIsHeldForTooLongIsBusyAndItAlone) {
   client_.ask("START TRANSACTION");
   EXPECT_EQ(claimed(client_, "held"), "new");
   ClientSession other(url());
@@ -236,7 +236,7 @@ TEST_P(FunctionsClaims, AKeyThatIsHeldForTooLongIsBusyAndItAlone) {
 }
 
 // What the caller did before the call is not the call's to undo.
-TEST_P(FunctionsClaims, AFailedCallUndoesItselfAlone) {
+TEST_P(ProcedureClaims, AFailedCallUndoesItselfAlone) {
   client_.ask("CREATE TABLE account (balance INT)");
   client_.ask("START TRANSACTION");
   client_.ask("INSERT INTO account VALUES (5)");
@@ -248,7 +248,7 @@ TEST_P(FunctionsClaims, AFailedCallUndoesItselfAlone) {
   EXPECT_EQ(claimed(client_, "before"), "duplicate");
 }
 
-TEST_P(FunctionsClaims, ASessionWithoutAutocommitHasItsTransaction) {
+TEST_P(ProcedureClaims, ASessionWithoutAutocommitHasItsTransaction) {
   client_.ask("SET autocommit = 0");
   EXPECT_EQ(claimed(client_, "k"), "new");
   client_.ask("ROLLBACK");
@@ -258,7 +258,7 @@ TEST_P(FunctionsClaims, ASessionWithoutAutocommitHasItsTransaction) {
   EXPECT_EQ(sql("SELECT COUNT(*) FROM semel_record"), "1");
 }
 
-TEST_P(FunctionsClaims, EveryIsolationLevelWillDo) {
+TEST_P(ProcedureClaims, EveryIsolationLevelWillDo) {
   for (const char* const level :
        {"READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"}) {
     client_.ask(fmt::format("SET SESSION TRANSACTION ISOLATION LEVEL {}", level));
@@ -274,7 +274,7 @@ TEST_P(FunctionsClaims, EveryIsolationLevelWillDo) {
 }
 
 // The first claim after its ttl was changed, or of a new consumer.
-TEST_P(FunctionsClaims, AGenerationIsBegunWhereThereIsNone) {
+TEST_P(ProcedureClaims, AGenerationIsBegunWhereThereIsNone) {
   sql("DELETE FROM semel_generation");
   EXPECT_EQ(claimed(client_, "k"), "new");
   EXPECT_EQ(sql("SELECT number, ttl, state FROM semel_generation"),
@@ -283,7 +283,7 @@ TEST_P(FunctionsClaims, AGenerationIsBegunWhereThereIsNone) {
   EXPECT_EQ(sql("SELECT COUNT(*), MAX(generation) FROM semel_record"), "2|1");
 }
 
-TEST_P(FunctionsClaims, WhatIsPastItsTtlIsForgotten) {
+TEST_P(ProcedureClaims, WhatIsPastItsTtlIsForgotten) {
   EXPECT_EQ(claimed(client_, "old"), "new");
   advance(kTtl + 1min);
   EXPECT_EQ(claimed(client_, "young"), "new");
@@ -294,7 +294,7 @@ TEST_P(FunctionsClaims, WhatIsPastItsTtlIsForgotten) {
 
 // A server cuts a text that it cannot read, or puts a ? for it, in a session that is not strict:
 // two keys would become one.
-TEST_P(FunctionsClaims, AKeyThatIsNotUtf8IsRefusedInEverySession) {
+TEST_P(ProcedureClaims, AKeyThatIsNotUtf8IsRefusedInEverySession) {
   ClientSession latin(url(), "latin1");
   const std::string in_latin = "'Gr\xFC\xDF\x65'";
   for (const char* const mode : {"", "STRICT_ALL_TABLES"}) {
@@ -326,14 +326,14 @@ TEST_P(FunctionsClaims, AKeyThatIsNotUtf8IsRefusedInEverySession) {
   EXPECT_EQ(client_.ask("CALL semel_claim('payments', 'Grüße', NULL, NULL)"), "duplicate||||");
 }
 
-TEST_P(FunctionsClaims, ABackslashIsABackslashWhateverTheSessionIsSetTo) {
+TEST_P(ProcedureClaims, ABackslashIsABackslashWhateverTheSessionIsSetTo) {
   const char* const claim = R"(CALL semel_claim('payments', '0\\1', 'a\\b', NULL))";
   EXPECT_EQ(client_.ask(claim).substr(0, 3), "new");
   EXPECT_EQ(claimed(client_, R"(0\1)", R"(a\b)"), "duplicate");
   EXPECT_EQ(many(client_, R"('["0\\\\1"]')", R"('["a\\\\b"]')"), "0\\1 duplicate  ");
 }
 
-TEST_P(FunctionsClaims, BadInputIsRefusedWithOurCode) {
+TEST_P(ProcedureClaims, BadInputIsRefusedWithOurCode) {
   const std::pair<const char*, const char*> calls[] = {
       {"claim('payments', '', NULL, NULL)", "SM271"},
       {"claim('payments', NULL, NULL, NULL)", "SM271"},
@@ -365,7 +365,7 @@ TEST_P(FunctionsClaims, BadInputIsRefusedWithOurCode) {
 }
 
 // As when the client's process dies: its server undoes what is open.
-TEST_P(FunctionsClaims, AClientThatDiesBetweenClaimAndCommitLeavesNothing) {
+TEST_P(ProcedureClaims, AClientThatDiesBetweenClaimAndCommitLeavesNothing) {
   {
     ClientSession dying(url());
     dying.ask("START TRANSACTION");
@@ -377,7 +377,7 @@ TEST_P(FunctionsClaims, AClientThatDiesBetweenClaimAndCommitLeavesNothing) {
 }
 
 // Clients by lists and one by one, and units of the store: each key is new to one of them.
-TEST_P(FunctionsClaims, AmongManyRacersEachKeyIsNewOnce) {
+TEST_P(ProcedureClaims, AmongManyRacersEachKeyIsNewOnce) {
   constexpr int kRacers = 4;
   constexpr std::size_t kRacedKeys = 30;
   std::atomic<int> news{0};
@@ -407,7 +407,7 @@ TEST_P(FunctionsClaims, AmongManyRacersEachKeyIsNewOnce) {
   EXPECT_EQ(news, static_cast<int>(kRacedKeys));
 }
 
-INSTANTIATE_TEST_SUITE_P(Servers, FunctionsClaims, testing::ValuesIn(test::shared_mysql_servers()),
+INSTANTIATE_TEST_SUITE_P(Servers, ProcedureClaims, testing::ValuesIn(test::shared_mysql_servers()),
                          name_of_server);
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::make_message;
 
-class FunctionsLeases : public FunctionsTest {
+class ProcedureLeases : public FunctionsTest {
  protected:
   // An ending of the key `k`, by a nonce.
   std::string ended(const char* function, const Nonce& nonce, const std::string& more) {
@@ -36,7 +36,7 @@ class FunctionsLeases : public FunctionsTest {
       {"renew", "60"}, {"complete", "'r'"}, {"retry", "0, NULL, NULL"}, {"dead", "NULL, NULL"}};
 };
 
-TEST_P(FunctionsLeases, WorkIsBegunOnceAndCompleted) {
+TEST_P(ProcedureLeases, WorkIsBegunOnceAndCompleted) {
   const Begun first = begun(client_, "k");
   ASSERT_EQ(first.outcome, "new");
   EXPECT_EQ(first.rest, "1|0");
@@ -52,7 +52,7 @@ TEST_P(FunctionsLeases, WorkIsBegunOnceAndCompleted) {
   EXPECT_TRUE(store_->facets().records->verify(true)->empty());
 }
 
-TEST_P(FunctionsLeases, ALateHolderChangesNothing) {
+TEST_P(ProcedureLeases, ALateHolderChangesNothing) {
   const Begun late = begun(client_, "k", "60");
   ASSERT_EQ(late.outcome, "new");
   advance(2min);
@@ -67,7 +67,7 @@ TEST_P(FunctionsLeases, ALateHolderChangesNothing) {
   EXPECT_EQ(ended("complete", next.lease.nonce, "NULL"), "done");
 }
 
-TEST_P(FunctionsLeases, ARenewedLeaseIsNotTakenOver) {
+TEST_P(ProcedureLeases, ARenewedLeaseIsNotTakenOver) {
   const Begun holder = begun(client_, "k", "180");
   advance(2min);
   EXPECT_EQ(ended("renew", holder.lease.nonce, "180"), "renewed");
@@ -77,7 +77,7 @@ TEST_P(FunctionsLeases, ARenewedLeaseIsNotTakenOver) {
   EXPECT_EQ(ended("renew", holder.lease.nonce, "NULL"), "renewed") << "nobody took it meanwhile";
 }
 
-TEST_P(FunctionsLeases, ARetryWaitsUntilItIsDue) {
+TEST_P(ProcedureLeases, ARetryWaitsUntilItIsDue) {
   const Begun first = begun(client_, "k");
   EXPECT_EQ(ended("retry", first.lease.nonce, "3600, NULL, 'no answer'"), "retry");
   EXPECT_EQ(state(), "retrying|1|handler.native|no answer");
@@ -95,7 +95,7 @@ TEST_P(FunctionsLeases, ARetryWaitsUntilItIsDue) {
   EXPECT_EQ(claimed(client_, "k"), "retry");
 }
 
-TEST_P(FunctionsLeases, NoTimeIsLaterThanEveryDatabaseCanHave) {
+TEST_P(ProcedureLeases, NoTimeIsLaterThanEveryDatabaseCanHave) {
   constexpr const char* kLatest = "9999-12-29 23:59:59.999000";
   for (const char* const length : {"300e9", "9e18"}) {
     const Begun for_long = begun(client_, "k", length);
@@ -110,7 +110,7 @@ TEST_P(FunctionsLeases, NoTimeIsLaterThanEveryDatabaseCanHave) {
 }
 
 // As after a commit whose answer was lost.
-TEST_P(FunctionsLeases, AClaimUnderTheCallersNonceMayBeAskedForAgain) {
+TEST_P(ProcedureLeases, AClaimUnderTheCallersNonceMayBeAskedForAgain) {
   const auto asked = [this](char nonce, const char* payload = "{}") {
     return client_.ask(fmt::format("CALL semel_begin('payments', 'k', '{}', NULL, 60, '{}')",
                                    payload, std::string(sizeof(Nonce{}.bytes), nonce)));
@@ -130,7 +130,7 @@ TEST_P(FunctionsLeases, AClaimUnderTheCallersNonceMayBeAskedForAgain) {
   EXPECT_EQ(asked('b').substr(0, 10), "duplicate|");
 }
 
-TEST_P(FunctionsLeases, ADeadKeyStaysDead) {
+TEST_P(ProcedureLeases, ADeadKeyStaysDead) {
   const Begun first = begun(client_, "k");
   for (const char* const name : {"", "charge"}) {
     sql(fmt::format(
@@ -149,7 +149,7 @@ TEST_P(FunctionsLeases, ADeadKeyStaysDead) {
   EXPECT_EQ(std::get<Closed>(closed).reason, "payload.invalid");
 }
 
-TEST_P(FunctionsLeases, AReasonThatIsNoTextIsAnsweredToo) {
+TEST_P(ProcedureLeases, AReasonThatIsNoTextIsAnsweredToo) {
   const Begun first = begun(client_, "k");
   EXPECT_EQ(ended("dead", first.lease.nonce, "NULL, NULL"), "dead");
   sql("UPDATE semel_record SET reason = x'ff41'");
@@ -158,7 +158,7 @@ TEST_P(FunctionsLeases, AReasonThatIsNoTextIsAnsweredToo) {
   EXPECT_FALSE(answer.at(0).at(4).empty());
 }
 
-TEST_P(FunctionsLeases, ADueRetryIsTakenByAClaimOfATransactionToo) {
+TEST_P(ProcedureLeases, ADueRetryIsTakenByAClaimOfATransactionToo) {
   const Begun first = begun(client_, "k");
   EXPECT_EQ(ended("retry", first.lease.nonce, "0, NULL, NULL"), "retry");
   client_.ask("START TRANSACTION");
@@ -171,7 +171,7 @@ TEST_P(FunctionsLeases, ADueRetryIsTakenByAClaimOfATransactionToo) {
   EXPECT_EQ(sql("SELECT COUNT(*) FROM semel_open"), "0");
 }
 
-TEST_P(FunctionsLeases, TheStoreEndsWhatAClientBeganAndTheOtherWayRound) {
+TEST_P(ProcedureLeases, TheStoreEndsWhatAClientBeganAndTheOtherWayRound) {
   const Begun by_client = begun(client_, "of a client");
   EXPECT_TRUE(std::holds_alternative<Busy>(claim(*store_, make_message(consumer_, "of a client"))));
   EXPECT_EQ(finish(*store_, test::completed(by_client.lease, "by the store")), Applied::kYes);
@@ -188,7 +188,7 @@ TEST_P(FunctionsLeases, TheStoreEndsWhatAClientBeganAndTheOtherWayRound) {
 }
 
 // Nobody but the run that reads the payload knows when it is handled.
-TEST_P(FunctionsLeases, AMessageThatTheStoreKeepsComesBackToItsRun) {
+TEST_P(ProcedureLeases, AMessageThatTheStoreKeepsComesBackToItsRun) {
   const Message message = make_message(consumer_, "k");
   const Claim acquired = claim(*store_, message);
   ASSERT_EQ(finish(*store_, test::retrying(std::get<Acquired>(acquired).lease, 0ms, &message)),
@@ -200,7 +200,7 @@ TEST_P(FunctionsLeases, AMessageThatTheStoreKeepsComesBackToItsRun) {
 
 // With autocommit the server would commit each statement of a procedure by itself. Another session
 // has what the second one needs.
-TEST_P(FunctionsLeases, ACallThatDiesInItsMiddleLeavesNothingOfIt) {
+TEST_P(ProcedureLeases, ACallThatDiesInItsMiddleLeavesNothingOfIt) {
   ClientSession other(url());
   sql("INSERT INTO semel_open (id) VALUES (x'00')");
   other.ask("START TRANSACTION");
@@ -222,7 +222,7 @@ TEST_P(FunctionsLeases, ACallThatDiesInItsMiddleLeavesNothingOfIt) {
   EXPECT_EQ(begun(client_, "k").outcome, "new");
 }
 
-TEST_P(FunctionsLeases, TheCallersLastNumberStays) {
+TEST_P(ProcedureLeases, TheCallersLastNumberStays) {
   client_.ask("CREATE TABLE orders (id BIGINT AUTO_INCREMENT PRIMARY KEY)");
   client_.ask("INSERT INTO orders VALUES (41), (NULL)");
   const std::string number = client_.ask("SELECT LAST_INSERT_ID()");
@@ -231,7 +231,7 @@ TEST_P(FunctionsLeases, TheCallersLastNumberStays) {
   EXPECT_EQ(client_.ask("SELECT LAST_INSERT_ID()"), number);
 }
 
-TEST_P(FunctionsLeases, BadInputIsRefusedWithOurCode) {
+TEST_P(ProcedureLeases, BadInputIsRefusedWithOurCode) {
   for (const char* const call :
        {"begin('payments', '', NULL, NULL, NULL, NULL)",
         "begin('payments', 'k', 'p', NULL, 0, NULL)", "begin('payments', 'k', 'p', NULL, -1, NULL)",
@@ -253,7 +253,7 @@ TEST_P(FunctionsLeases, BadInputIsRefusedWithOurCode) {
   EXPECT_EQ(sql("SELECT COUNT(*) FROM semel_record"), "0");
 }
 
-INSTANTIATE_TEST_SUITE_P(Servers, FunctionsLeases, testing::ValuesIn(test::shared_mysql_servers()),
+INSTANTIATE_TEST_SUITE_P(Servers, ProcedureLeases, testing::ValuesIn(test::shared_mysql_servers()),
                          name_of_server);
 
 }  // namespace

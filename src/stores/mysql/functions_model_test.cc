@@ -104,14 +104,14 @@ sql::FunctionsClient::Begun ModelClient::begin(const std::string& key, const std
                               row.at(3), row.at(4)));
 }
 
-class FunctionsModel : public FunctionsTest {};
+class ProcedureModel : public FunctionsTest {};
 
-TEST_P(FunctionsModel, TheyDecideAsTheRecordMachineDoes) {
+TEST_P(ProcedureModel, TheyDecideAsTheRecordMachineDoes) {
   ModelClient client(client_, consumer_, [this](auto by) { advance(by); });
   sql::FunctionsModel(*store_, consumer_, client).run();
 }
 
-INSTANTIATE_TEST_SUITE_P(Servers, FunctionsModel, testing::ValuesIn(test::shared_mysql_servers()),
+INSTANTIATE_TEST_SUITE_P(Servers, ProcedureModel, testing::ValuesIn(test::shared_mysql_servers()),
                          name_of_server);
 
 }  // namespace

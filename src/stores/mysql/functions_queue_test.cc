@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t kManyMessages = 10;
 constexpr std::size_t kManyBytes = 1 << 20;
 
-class FunctionsQueue : public FunctionsTest {
+class ProcedureQueue : public FunctionsTest {
  protected:
   // What a run of the consumer would have in hand.
   std::vector<Arrival> taken() {
@@ -30,7 +30,7 @@ class FunctionsQueue : public FunctionsTest {
   }
 };
 
-TEST_P(FunctionsQueue, AMessageComesAndGoesWithItsTransaction) {
+TEST_P(ProcedureQueue, AMessageComesAndGoesWithItsTransaction) {
   client_.ask("START TRANSACTION");
   publish("'lost', NULL, NULL, NULL, NULL, NULL");
   client_.ask("ROLLBACK");
@@ -45,7 +45,7 @@ TEST_P(FunctionsQueue, AMessageComesAndGoesWithItsTransaction) {
   EXPECT_FALSE(rows.front().key.has_value()) << "the consumer's recipe finds it";
 }
 
-TEST_P(FunctionsQueue, ARowIsThatOfTheStore) {
+TEST_P(ProcedureQueue, ARowIsThatOfTheStore) {
   HeldMessage message;
   message.payload = R"({"text":"back\slash"})";
   message.headers = {{"a", ""}, {"bb", "Grüße, 1:2"}};
@@ -81,7 +81,7 @@ TEST_P(FunctionsQueue, ARowIsThatOfTheStore) {
   EXPECT_EQ(rows[3].payload, "");
 }
 
-TEST_P(FunctionsQueue, AMessageThatIsDueLaterWaits) {
+TEST_P(ProcedureQueue, AMessageThatIsDueLaterWaits) {
   publish("'later', NULL, NULL, NULL, NULL, 3600");
   publish("'never in a life', NULL, NULL, NULL, NULL, 300e9");
   publish("x'00ff', 'k', NULL, NULL, NULL, -3600");
@@ -98,7 +98,7 @@ TEST_P(FunctionsQueue, AMessageThatIsDueLaterWaits) {
   EXPECT_EQ(held().depth(consumer_)->rows, 3U);
 }
 
-TEST_P(FunctionsQueue, BadInputIsRefusedWithOurCode) {
+TEST_P(ProcedureQueue, BadInputIsRefusedWithOurCode) {
   ASSERT_TRUE(store_->attach({"only_called", std::string(core::kGuardRecipe), false, kTtl}));
   const std::pair<const char*, const char*> calls[] = {
       {"'payments', NULL, NULL, NULL, NULL, NULL, NULL", "SM271"},
@@ -128,7 +128,7 @@ TEST_P(FunctionsQueue, BadInputIsRefusedWithOurCode) {
   EXPECT_EQ(sql("SELECT COUNT(*) FROM semel_held"), "0");
 }
 
-INSTANTIATE_TEST_SUITE_P(Servers, FunctionsQueue, testing::ValuesIn(test::shared_mysql_servers()),
+INSTANTIATE_TEST_SUITE_P(Servers, ProcedureQueue, testing::ValuesIn(test::shared_mysql_servers()),
                          name_of_server);
 
 }  // namespace

@@ -12,10 +12,10 @@
 namespace semel::mysql {
 namespace {
 
-class FunctionsRights : public FunctionsTest {
+class ProcedureRights : public FunctionsTest {
  protected:
-  FunctionsRights() { sql(fmt::format("CREATE USER {}", user_)); }
-  ~FunctionsRights() override { sql(fmt::format("DROP USER {}", user_)); }
+  ProcedureRights() { sql(fmt::format("CREATE USER {}", user_)); }
+  ~ProcedureRights() override { sql(fmt::format("DROP USER {}", user_)); }
   void grant(const std::string& what) { sql(fmt::format("GRANT {} TO {}", what, user_)); }
   std::string procedures() const {
     return sql(
@@ -32,7 +32,7 @@ class FunctionsRights : public FunctionsTest {
   const std::string user_ = "l_" + database_;
 };
 
-TEST_P(FunctionsRights, TheLeastUserClaimsAndSeesNoTable) {
+TEST_P(ProcedureRights, TheLeastUserClaimsAndSeesNoTable) {
   grant("EXECUTE ON " + database_ + ".*");
   ClientSession least(url_of(user_));
   EXPECT_EQ(claimed(least, "k"), "new");
@@ -57,7 +57,7 @@ TEST_P(FunctionsRights, TheLeastUserClaimsAndSeesNoTable) {
   EXPECT_EQ(sql("SELECT COUNT(*) FROM semel_record"), "3");
 }
 
-TEST_P(FunctionsRights, AGrantOfOneProcedureIsEnoughToCallIt) {
+TEST_P(ProcedureRights, AGrantOfOneProcedureIsEnoughToCallIt) {
   grant(fmt::format("EXECUTE ON PROCEDURE {}.semel_claim", database_));
   ClientSession least(url_of(user_));
   EXPECT_EQ(claimed(least, "k"), "new");
@@ -68,7 +68,7 @@ TEST_P(FunctionsRights, AGrantOfOneProcedureIsEnoughToCallIt) {
 }
 
 // MySQL can replace none without taking its grants away.
-TEST_P(FunctionsRights, AGrantOfAProcedureThatDidNotChangeStays) {
+TEST_P(ProcedureRights, AGrantOfAProcedureThatDidNotChangeStays) {
   ASSERT_TRUE(make_mysql_functions(options()).has_value());
   grant(fmt::format("EXECUTE ON PROCEDURE {}.semel_claim", database_));
   sql("DROP PROCEDURE semel_claim_into");
@@ -77,7 +77,7 @@ TEST_P(FunctionsRights, AGrantOfAProcedureThatDidNotChangeStays) {
   EXPECT_EQ(claimed(least, "k"), "new");
 }
 
-TEST_P(FunctionsRights, ProceduresOfOtherTablesAreRefused) {
+TEST_P(ProcedureRights, ProceduresOfOtherTablesAreRefused) {
   sql("UPDATE semel_schema SET version = version + 1");
   for (const char* const call :
        {"claim('payments', 'k', NULL, NULL)", "begin('payments', 'k', NULL, NULL, NULL, NULL)",
@@ -89,7 +89,7 @@ TEST_P(FunctionsRights, ProceduresOfOtherTablesAreRefused) {
   }
 }
 
-TEST_P(FunctionsRights, AMigrationOfTheTablesReplacesTheProceduresToo) {
+TEST_P(ProcedureRights, AMigrationOfTheTablesReplacesTheProceduresToo) {
   grant("EXECUTE ON " + database_ + ".*");
   // As a version before the audit log left them.
   sql("DROP PROCEDURE semel_functions_version");
@@ -104,7 +104,7 @@ TEST_P(FunctionsRights, AMigrationOfTheTablesReplacesTheProceduresToo) {
   EXPECT_EQ(claimed(least, "k"), "new") << "a grant on the database stays";
 }
 
-TEST_P(FunctionsRights, AMigrationLeavesTheProceduresOfAnotherOwner) {
+TEST_P(ProcedureRights, AMigrationLeavesTheProceduresOfAnotherOwner) {
   grant("ALL ON " + database_ + ".*");
   sql("DROP PROCEDURE semel_functions_version");
   sql("CREATE PROCEDURE semel_functions_version() SELECT 0");
@@ -115,7 +115,7 @@ TEST_P(FunctionsRights, AMigrationLeavesTheProceduresOfAnotherOwner) {
   EXPECT_EQ(called(client_, "functions_version()"), "0");
 }
 
-TEST_P(FunctionsRights, AUserWithoutTheRightToMakeThemIsTold) {
+TEST_P(ProcedureRights, AUserWithoutTheRightToMakeThemIsTold) {
   grant("SELECT, INSERT, UPDATE, DELETE ON " + database_ + ".*");
   MySqlOptions lesser = options();
   lesser.url = url_of(user_);
@@ -125,7 +125,7 @@ TEST_P(FunctionsRights, AUserWithoutTheRightToMakeThemIsTold) {
   EXPECT_NE(refused.error().hint.find("CREATE ROUTINE"), std::string::npos) << refused.error().hint;
 }
 
-TEST_P(FunctionsRights, TheirOwnerNeedsNoRightOfAnAdministrator) {
+TEST_P(ProcedureRights, TheirOwnerNeedsNoRightOfAnAdministrator) {
   grant("ALL ON " + database_ + ".*");
   ASSERT_TRUE(drop_mysql_functions(options()).has_value());
   MySqlOptions owner = options();
@@ -135,7 +135,7 @@ TEST_P(FunctionsRights, TheirOwnerNeedsNoRightOfAnAdministrator) {
   EXPECT_EQ(claimed(client_, "k"), "new");
 }
 
-TEST_P(FunctionsRights, DroppedProceduresLeaveTheRecords) {
+TEST_P(ProcedureRights, DroppedProceduresLeaveTheRecords) {
   EXPECT_EQ(claimed(client_, "k"), "new");
   ASSERT_TRUE(drop_mysql_functions(options()).has_value());
   EXPECT_EQ(procedures(), "0");
@@ -147,7 +147,7 @@ TEST_P(FunctionsRights, DroppedProceduresLeaveTheRecords) {
   EXPECT_EQ(claimed(client_, "k"), "duplicate");
 }
 
-TEST_P(FunctionsRights, NothingOfTheCallersStandsBeforeTheTables) {
+TEST_P(ProcedureRights, NothingOfTheCallersStandsBeforeTheTables) {
   grant("EXECUTE ON " + database_ + ".*");
   const std::string own = database_ + "_own";
   sql("CREATE DATABASE " + own);
@@ -166,7 +166,7 @@ TEST_P(FunctionsRights, NothingOfTheCallersStandsBeforeTheTables) {
   EXPECT_EQ(sql("SELECT token > 0 FROM semel_record"), "1");
 }
 
-INSTANTIATE_TEST_SUITE_P(Servers, FunctionsRights, testing::ValuesIn(test::shared_mysql_servers()),
+INSTANTIATE_TEST_SUITE_P(Servers, ProcedureRights, testing::ValuesIn(test::shared_mysql_servers()),
                          name_of_server);
 
 }  // namespace

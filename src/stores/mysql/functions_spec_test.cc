@@ -15,9 +15,9 @@ using test::SpecVectors;
 // The procedures' clock stands still, so that times are answered to the millisecond.
 constexpr const char* kStillClock = "TIMESTAMP('2026-01-02 00:00:00.000000')";
 
-class FunctionsSpec : public FunctionsTest {
+class ProcedureSpec : public FunctionsTest {
  protected:
-  FunctionsSpec() {
+  ProcedureSpec() {
     Wire wire(target_of(url()));
     make_functions(wire, kStillClock);
   }
@@ -36,7 +36,7 @@ class FunctionsSpec : public FunctionsTest {
   std::string call_of(const SpecVectors& endings, const std::string& at) const;
 };
 
-void FunctionsSpec::put(const std::optional<spi::Record>& record) {
+void ProcedureSpec::put(const std::optional<spi::Record>& record) {
   client_.ask("DELETE FROM semel_record");
   client_.ask("DELETE FROM semel_open");
   if (!record) return;
@@ -62,7 +62,7 @@ void FunctionsSpec::put(const std::optional<spi::Record>& record) {
       record->result.empty() ? "NULL" : hex(record->result)));
 }
 
-std::string FunctionsSpec::found() {
+std::string ProcedureSpec::found() {
   const std::string found = client_.ask(fmt::format(
       "SELECT CONCAT(state, ' ', LOWER(HEX(fingerprint)), IF(state = 'completed', "
       "CONCAT(' result=', COALESCE(result, '')), CONCAT(' attempt=', attempt, "
@@ -75,7 +75,7 @@ std::string FunctionsSpec::found() {
   return found.empty() ? "none" : found;
 }
 
-std::string FunctionsSpec::worded(const std::string& outcome, const std::string& result,
+std::string ProcedureSpec::worded(const std::string& outcome, const std::string& result,
                                   const std::string& after, const std::string& reason) {
   if (outcome == "conflict") return outcome;
   if (outcome == "duplicate") return outcome + " " + result;
@@ -86,7 +86,7 @@ std::string FunctionsSpec::worded(const std::string& outcome, const std::string&
   return outcome + " " + reason;
 }
 
-std::string FunctionsSpec::call_of(const SpecVectors& endings, const std::string& at) const {
+std::string ProcedureSpec::call_of(const SpecVectors& endings, const std::string& at) const {
   const std::string end = at + "/end", call = endings.text(end + "/call");
   std::string rest;
   if (call == "renew") {
@@ -102,7 +102,7 @@ std::string FunctionsSpec::call_of(const SpecVectors& endings, const std::string
                      rest);
 }
 
-TEST_P(FunctionsSpec, KeysHaveTheirIds) {
+TEST_P(ProcedureSpec, KeysHaveTheirIds) {
   const SpecVectors keys("keys.json");
   for (const std::string& at : keys.each("/ids")) {
     // A key of the procedures is text.
@@ -124,7 +124,7 @@ TEST_P(FunctionsSpec, KeysHaveTheirIds) {
   }
 }
 
-TEST_P(FunctionsSpec, PayloadsHaveTheirFingerprints) {
+TEST_P(ProcedureSpec, PayloadsHaveTheirFingerprints) {
   const SpecVectors prints("fingerprints.json");
   for (const std::string& at : prints.each("/fingerprints")) {
     const auto payload = prints.content(at, "payload");
@@ -146,7 +146,7 @@ TEST_P(FunctionsSpec, PayloadsHaveTheirFingerprints) {
   }
 }
 
-TEST_P(FunctionsSpec, ClaimsAreAnswered) {
+TEST_P(ProcedureSpec, ClaimsAreAnswered) {
   const SpecVectors claims("claims.json");
   const StoreTime now(1h);
   for (const std::string& at : claims.each("/claims")) {
@@ -181,7 +181,7 @@ TEST_P(FunctionsSpec, ClaimsAreAnswered) {
   }
 }
 
-TEST_P(FunctionsSpec, LeasesEnd) {
+TEST_P(ProcedureSpec, LeasesEnd) {
   const SpecVectors endings("endings.json");
   const StoreTime now(1h);
   for (const std::string& at : endings.each("/endings")) {
@@ -192,7 +192,7 @@ TEST_P(FunctionsSpec, LeasesEnd) {
   }
 }
 
-TEST_P(FunctionsSpec, HeadersAreWritten) {
+TEST_P(ProcedureSpec, HeadersAreWritten) {
   const SpecVectors vectors("headers.json");
   for (const std::string& at : vectors.each("/headers")) {
     // Of an object in the procedures; MySQL has an order of its own for its members.
@@ -210,7 +210,7 @@ TEST_P(FunctionsSpec, HeadersAreWritten) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Servers, FunctionsSpec, testing::ValuesIn(test::shared_mysql_servers()),
+INSTANTIATE_TEST_SUITE_P(Servers, ProcedureSpec, testing::ValuesIn(test::shared_mysql_servers()),
                          name_of_server);
 
 }  // namespace

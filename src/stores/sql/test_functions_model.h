@@ -5,7 +5,6 @@
 //   model.run();
 #pragma once
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -122,8 +121,8 @@ class FunctionsModel {
 
   std::uint64_t below(std::uint64_t bound) { return random_.below(bound); }
   bool by_client() { return below(2) == 0; }
-  std::string any_key() { return fmt::format("key {}", below(kKeys)); }
-  std::string any_payload() { return fmt::format("payload {}", below(6) == 0 ? 1 : 0); }
+  std::string any_key() { return "key " + std::to_string(below(kKeys)); }
+  std::string any_payload() { return below(6) == 0 ? "payload 1" : "payload 0"; }
   KeyId id(const std::string& key) const { return core::encode_key(consumer_, key); }
   milliseconds any_length() { return kLengths[below(std::size(kLengths))]; }
   const Lease& any_lease(const Modelled& modelled) {
@@ -138,6 +137,7 @@ class FunctionsModel {
   // a retry, so that they answer the same for one without a payload, which is Busy to a run.
   static std::string word_of(const Claim& claim,
                              const std::optional<spi::Record>& record = std::nullopt);
+  static const char* truth_of(bool truth) { return truth ? "t" : "f"; }
   // The model's answer to a claim of `key`; changes the model.
   Claim decided(std::optional<spi::Record>& record, const std::string& key,
                 const std::string& payload, const Lease& lease, milliseconds length) const {
@@ -236,8 +236,8 @@ inline void FunctionsModel::claim_by_client(const std::vector<std::string>& keys
     const Claim answer = claimed_at_once(record, keys[i], payloads[i]);
     const std::string word = word_of(answer, record);
     const auto* const closed = std::get_if<Closed>(&answer);
-    expected += fmt::format("{}{}|{}", expected.empty() ? "" : "\n", word,
-                            closed != nullptr ? closed->reason : "");
+    if (!expected.empty()) expected += '\n';
+    expected += word + "|" + (closed != nullptr ? closed->reason : "");
     ++seen_["client " + word];
   }
   client_.begin_transaction();
@@ -409,12 +409,12 @@ inline void FunctionsModel::compare() {
     if (modelled.record) {
       const spi::Record& record = *modelled.record;
       const bool open = record.state != RecordState::kCompleted;
-      expected =
-          fmt::format("{}|{}|{}|{}|{}|t|{}|{}", to_string(record.state),
-                      open ? std::to_string(record.attempt) : "",
-                      open ? (record.outcome_unknown ? "t" : "f") : "", record.result,
-                      open ? record.reason : "", record.state == RecordState::kRetrying ? "f" : "t",
-                      record.state == RecordState::kConsuming ? "f" : "t");
+      expected = std::string(to_string(record.state)) + "|" +
+                 (open ? std::to_string(record.attempt) : "") + "|" +
+                 (open ? truth_of(record.outcome_unknown) : "") + "|" + record.result + "|" +
+                 (open ? record.reason : "") + "|t|" +
+                 truth_of(record.state != RecordState::kRetrying) + "|" +
+                 truth_of(record.state != RecordState::kConsuming);
     }
     const Fingerprint print = modelled.record ? modelled.record->fingerprint : Fingerprint{};
     ASSERT_EQ(client_.stored(id(key), print), expected) << key;
@@ -436,7 +436,7 @@ inline void FunctionsModel::step() {
 }
 
 inline void FunctionsModel::run() {
-  SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed_));
+  SCOPED_TRACE("SEMEL_TEST_SEED=" + std::to_string(seed_));
   const auto all_seen = [&] {
     return std::ranges::all_of(kAnswers, [&](const char* one) { return seen_[one] > 0; });
   };
