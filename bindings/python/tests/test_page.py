@@ -65,6 +65,25 @@ def test_a_transaction():
         assert connection.execute("SELECT count(*) FROM effect").fetchone() == (1,)
 
 
+def test_a_lease_by_sql():
+    posted = []
+
+    def post_mail(order):
+        posted.append(order["id"])
+        return {"sent": order["id"]}
+
+    mails = semel.SqlClaims(lambda: psycopg.connect(URL), consumer="mails")
+
+    @semel.once(mails, key=lambda order: order["id"], payload=lambda order: order["text"])
+    def send(order):
+        return post_mail(order)
+
+    for _ in range(2):
+        assert send({"id": "o-2", "text": "Dear Bob"}) == {"sent": "o-2"}
+    assert posted == ["o-2"]
+    mails.close()
+
+
 outbox = []
 
 

@@ -8,8 +8,9 @@
     def send(order):
         return post_mail(order)
 
-``HttpClaims`` claims keys by HTTP requests to a ``semel run``, on any store. ``Transaction`` claims them
-by SQL functions in a PostgreSQL transaction of the caller's. ``semel.aio`` has both for asyncio.
+``HttpClaims`` claims keys by HTTP requests to a ``semel run``, on any store, and ``SqlClaims`` by SQL
+functions in a PostgreSQL store, without a run. ``Transaction`` claims them in a PostgreSQL transaction of the
+caller's. ``semel.aio`` has all of them for asyncio.
 """
 
 from ._claim import Claim, Outcome
@@ -27,6 +28,7 @@ from ._errors import (
     Unavailable,
 )
 from ._http import End, HttpClaims
+from ._leases import SqlClaims
 from ._once import claim, once
 from ._sql import Transaction
 
@@ -45,6 +47,7 @@ __all__ = [
     "Parked",
     "Refused",
     "SemelError",
+    "SqlClaims",
     "Transaction",
     "Unavailable",
     "claim",

@@ -7,6 +7,7 @@ import inspect
 import json
 import threading
 import time
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Callable, Optional, Protocol, TypeVar, Union
 
@@ -26,6 +27,40 @@ class Claims(Protocol):
     """Claims keys of one consumer: HttpClaims, Transaction, semel.testing.MemoryClaims."""
 
     def claim(self, key: str, payload: Optional[Payload] = None) -> Claim: ...
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a block claims its key, with and without asyncio: the defaults of both are here.
+
+    ``wait``: for how many seconds a key that somebody else has is asked for again. ``renew``: whether its
+    lease is renewed while the block runs. ``timeout``: for so many seconds; None: without end.
+    """
+
+    wait: float = 0.0
+    renew: bool = True
+    timeout: Optional[float] = LONGEST_WORK
+
+    def renews(self, held: Claim) -> bool:
+        return held.first and bool(held.lease) and self.renew
+
+    def pause(self, held: Claim, left: float) -> Optional[float]:
+        """After how many seconds the key is asked for again; None: its answer stands."""
+        if held.outcome not in (Outcome.BUSY, Outcome.RETRY) or left <= 0:
+            return None
+        return min(held.retry_after or _LONGEST_WAIT, _LONGEST_WAIT, left)
+
+
+class Block:
+    """A key, its payload and the options: what ``claim`` is made of, with and without asyncio."""
+
+    def __init__(self, claims: Any, key: str, payload: Optional[Payload] = None, *,
+                 wait: float = Options.wait, renew: bool = Options.renew,
+                 timeout: Optional[float] = Options.timeout) -> None:
+        self._claims = claims
+        self._key = key
+        self._payload = payload
+        self._options = Options(wait, renew, timeout)
 
 
 class Schedule:
@@ -90,7 +125,7 @@ class _Renewal(threading.Thread):
         self._stopped.set()
 
 
-class claim:
+class claim(Block):
     """``with semel.claim(claims, key, payload) as held``: does the work where ``held.first``.
 
     At the end of the block the claim is done, with ``held.result``; where the block raises an Exception it
@@ -103,29 +138,18 @@ class claim:
     how many seconds a key that somebody else has is asked for again.
     """
 
-    def __init__(self, claims: Claims, key: str, payload: Optional[Payload] = None, *,
-                 wait: float = 0.0, renew: bool = True,
-                 timeout: Optional[float] = LONGEST_WORK) -> None:
-        self._claims = claims
-        self._key = key
-        self._payload = payload
-        self._wait = wait
-        self._renew = renew
-        self._timeout = timeout
-        self._held: Optional[Claim] = None
-        self._renewal: Optional[_Renewal] = None
+    _held: Optional[Claim] = None
+    _renewal: Optional[_Renewal] = None
 
     def __enter__(self) -> Claim:
-        last = time.monotonic() + self._wait
-        while True:
+        last = time.monotonic() + self._options.wait
+        held: Claim = self._claims.claim(self._key, self._payload)
+        while (pause := self._options.pause(held, last - time.monotonic())) is not None:
+            time.sleep(pause)
             held = self._claims.claim(self._key, self._payload)
-            left = last - time.monotonic()
-            if held.outcome not in (Outcome.BUSY, Outcome.RETRY) or left <= 0:
-                break
-            time.sleep(min(held.retry_after or _LONGEST_WAIT, _LONGEST_WAIT, left))
         self._held = held
-        if held.first and held.lease and self._renew:
-            self._renewal = _Renewal(held, held.lease, self._timeout)
+        if held.lease and self._options.renews(held):
+            self._renewal = _Renewal(held, held.lease, self._options.timeout)
             self._renewal.start()
         return held
 
@@ -187,7 +211,8 @@ def refuse_unfinished(value: Any) -> None:
 
 
 def once(claims: Union[Claims, Callable[..., Claims]], *, key: Part, payload: Optional[Part] = None,
-         wait: float = 0.0, timeout: Optional[float] = LONGEST_WORK) -> Callable[[Work], Work]:
+         wait: float = Options.wait,
+         timeout: Optional[float] = Options.timeout) -> Callable[[Work], Work]:
     """Does the decorated work once for each key, and answers a duplicate with what it returned.
 
     ``key`` and ``payload`` are functions of the call's arguments, or the name of one. ``claims`` may be

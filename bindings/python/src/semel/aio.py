@@ -1,4 +1,4 @@
-"""The same for asyncio: HttpClaims, Transaction (psycopg's AsyncConnection), claim and once."""
+"""The same for asyncio: HttpClaims, SqlClaims, Transaction (psycopg's AsyncConnection), claim and once."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Awaitable, Callable, Iterable, Optional, Protocol, Sequence, TypeVar, Union
 
-from . import _http, _sql
+from . import _http, _leases, _sql
 from ._claim import Claim as _Claim
-from ._claim import UNKEPT, Outcome, Payload, as_bytes
+from ._claim import UNKEPT, Payload, as_bytes
 from ._errors import LeaseLost
 from ._http import End, Item
 from ._once import (
-    LONGEST_WORK,
+    Block,
+    Options,
     Part,
     Schedule,
     as_result,
@@ -30,7 +31,6 @@ from ._once import (
 Answer = TypeVar("Answer")
 Work = TypeVar("Work", bound=Callable[..., Awaitable[Any]])
 
-_LONGEST_WAIT = 1.0
 _CALLERS = 16
 _RENEWERS = 8
 
@@ -100,18 +100,16 @@ async def _on(pool: ThreadPoolExecutor, call: Callable[..., Answer], *args: Any)
     return await asyncio.get_running_loop().run_in_executor(pool, functools.partial(call, *args))
 
 
-class HttpClaims:
-    """As semel.HttpClaims; each request is made on a thread of its own ones, and renewals on others.
+class _OnThreads:
+    """Claims whose calls are made on threads of their own, and renewals on others.
 
-    Work on the loop's threads, and claims that wait for a run which is away, let no lease end.
+    Work on the loop's threads, and claims that wait for a run or a database which is away, let no lease end.
     """
 
-    def __init__(self, url: str, *, token: str, consumer: str, lease: Optional[float] = None,
-                 patience: float = 30.0, timeout: float = 15.0) -> None:
-        self._claims = _http.HttpClaims(url, token=token, consumer=consumer, lease=lease,
-                                        patience=patience, timeout=timeout)
-        self._callers = ThreadPoolExecutor(_CALLERS, f"semel claims {consumer}")
-        self._renewers = ThreadPoolExecutor(_RENEWERS, f"semel renews {consumer}")
+    def __init__(self, claims: Any) -> None:
+        self._claims = claims
+        self._callers = ThreadPoolExecutor(_CALLERS, f"semel claims {claims.consumer}")
+        self._renewers = ThreadPoolExecutor(_RENEWERS, f"semel renews {claims.consumer}")
 
     async def claim(self, key: str, payload: Optional[Payload] = None) -> Claim:
         return (await self.claim_many([(key, payload)]))[0]
@@ -129,6 +127,28 @@ class HttpClaims:
 
     async def renew_claim(self, claim: _Claim, lease: Optional[float]) -> None:
         await _on(self._renewers, self._claims.renew_claim, claim, lease)
+
+
+class HttpClaims(_OnThreads):
+    """As semel.HttpClaims."""
+
+    def __init__(self, url: str, *, token: str, consumer: str, lease: Optional[float] = None,
+                 patience: float = 30.0, timeout: float = 15.0) -> None:
+        super().__init__(_http.HttpClaims(url, token=token, consumer=consumer, lease=lease,
+                                          patience=patience, timeout=timeout))
+
+
+class SqlClaims(_OnThreads):
+    """As semel.SqlClaims: ``connect`` makes a connection as without asyncio, for each thread that asks."""
+
+    def __init__(self, connect: Callable[[], Any], *, consumer: str, lease: float = 60.0,
+                 patience: float = 30.0, schema: str = "semel") -> None:
+        super().__init__(_leases.SqlClaims(connect, consumer=consumer, lease=lease, patience=patience,
+                                           schema=schema))
+
+    def close(self) -> None:
+        """Closes the connections that no call uses."""
+        self._claims.close()
 
 
 class Transaction:
@@ -172,37 +192,25 @@ class Transaction:
                 raise refused from error
 
 
-class claim:
+class claim(Block):
     """``async with semel.aio.claim(claims, key, payload) as held``: as semel.claim.
 
     Where the lease ends under the block its task is cancelled, and the block raises LeaseLost.
     """
 
-    def __init__(self, claims: Claims, key: str, payload: Optional[Payload] = None, *,
-                 wait: float = 0.0, renew: bool = True,
-                 timeout: Optional[float] = LONGEST_WORK) -> None:
-        self._claims = claims
-        self._key = key
-        self._payload = payload
-        self._wait = wait
-        self._renew = renew
-        self._timeout = timeout
-        self._held: Optional[Claim] = None
-        self._renewal: Optional["asyncio.Task[None]"] = None
-        self._task: Optional["asyncio.Task[Any]"] = None
-        self._cancellations = 0  # of the task, before the block
+    _held: Optional[Claim] = None
+    _renewal: Optional["asyncio.Task[None]"] = None
+    _task: Optional["asyncio.Task[Any]"] = None
+    _cancellations = 0  # of the task, before the block
 
     async def __aenter__(self) -> Claim:
-        loop = asyncio.get_running_loop()
-        last = loop.time() + self._wait
-        while True:
+        last = time.monotonic() + self._options.wait
+        held: Claim = await self._claims.claim(self._key, self._payload)
+        while (pause := self._options.pause(held, last - time.monotonic())) is not None:
+            await asyncio.sleep(pause)
             held = await self._claims.claim(self._key, self._payload)
-            left = last - loop.time()
-            if held.outcome not in (Outcome.BUSY, Outcome.RETRY) or left <= 0:
-                break
-            await asyncio.sleep(min(held.retry_after or _LONGEST_WAIT, _LONGEST_WAIT, left))
         self._held = held
-        if held.first and held.lease and self._renew:
+        if held.lease and self._options.renews(held):
             self._task = asyncio.current_task()
             self._cancellations = getattr(self._task, "cancelling", int)()
             self._renewal = asyncio.create_task(self._renews(held, held.lease))
@@ -233,7 +241,7 @@ class claim:
         return isinstance(error, asyncio.CancelledError) and others <= 0
 
     async def _renews(self, held: Claim, lease: float) -> None:
-        schedule = Schedule(lease, self._timeout)
+        schedule = Schedule(lease, self._options.timeout)
         while True:
             await asyncio.sleep(schedule.pause())
             asked = time.monotonic()
@@ -258,7 +266,8 @@ class claim:
 
 
 def once(claims: Union[Claims, Callable[..., Claims]], *, key: Part, payload: Optional[Part] = None,
-         wait: float = 0.0, timeout: Optional[float] = LONGEST_WORK) -> Callable[[Work], Work]:
+         wait: float = Options.wait,
+         timeout: Optional[float] = Options.timeout) -> Callable[[Work], Work]:
     """As semel.once, around a coroutine function. Refuses any other by a TypeError."""
 
     def decorate(work: Work) -> Work:

@@ -1,0 +1,235 @@
+"""Claims with a lease by the SQL functions, for effects outside of a transaction. Each call commits by itself."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from datetime import timedelta
+from typing import Any, Callable, Iterable, Optional, Sequence, TypeVar
+
+from ._claim import Claim, Outcome, Payload, as_bytes, fingerprint_of
+from ._errors import LeaseLost, Refused, Unavailable
+from ._http import End, Item
+from ._sql import check_schema, refusal_of
+
+Answer = TypeVar("Answer")
+
+_FIRST_WAIT = 0.02
+_LONGEST_WAIT = 1.0
+_LONGEST_ERROR = 1000
+_LONGEST_KEY = 64 * 1024
+# As every driver of PEP 249 calls a connection that broke, and a server that asks for the same once more.
+_FAULTS = {"OperationalError", "InterfaceError"}
+# How the function of an end answers where it was taken.
+_TAKEN = {"done": "done", "retry": "retry", "release": "retry", "dead": "dead"}
+# How a later claim of the key is answered where that end was taken.
+_MET_AFTER = {"done": Outcome.DUPLICATE, "retry": Outcome.RETRY, "release": Outcome.RETRY, "dead": Outcome.DEAD}
+
+
+def _is_fault(error: BaseException) -> bool:
+    return any(kind.__name__ in _FAULTS for kind in type(error).__mro__)
+
+
+def _interval(seconds: Optional[float]) -> Optional[timedelta]:
+    return None if seconds is None else timedelta(seconds=max(0.0, seconds))
+
+
+def _key_fault(key: str) -> Optional[str]:
+    """Why the functions would refuse the key."""
+    try:
+        content = key.encode()
+    except UnicodeEncodeError:
+        return "the key cannot be written in UTF-8"
+    if not content:
+        return "an empty key identifies nothing"
+    if len(content) > _LONGEST_KEY:
+        return f"the key has {len(content)} bytes, the limit is {_LONGEST_KEY}"
+    return "a key in PostgreSQL has no zero character" if "\0" in key else None
+
+
+def _text(said: str) -> str:
+    """An error as the database can keep it."""
+    return said[:_LONGEST_ERROR].encode(errors="replace").decode().replace("\0", "�")
+
+
+class SqlClaims:
+    """Claims keys by ``semel.begin`` and what ends it: HttpClaims without a run. Thread-safe.
+
+    ``connect``: makes a connection of psycopg 3 or psycopg2; each call takes one that is free, and makes
+    another where none is. They are in autocommit, keep no state in the session, and close by ``close()``.
+    ``lease``: seconds that a claim is good without renewal.
+    ``patience``: for how many seconds a call is asked again while the database does not answer.
+    """
+
+    def __init__(self, connect: Callable[[], Any], *, consumer: str, lease: float = 60.0,
+                 patience: float = 30.0, schema: str = "semel") -> None:
+        self.consumer = consumer
+        self.lease = lease
+        self._connect = connect
+        self._patience = patience
+        self._schema = check_schema(schema)
+        self._free: list[Any] = []
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Closes the connections that no call uses."""
+        with self._lock:
+            free, self._free = self._free, []
+        for connection in free:
+            connection.close()
+
+    def __enter__(self) -> "SqlClaims":
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
+
+    def claim(self, key: str, payload: Optional[Payload] = None) -> Claim:
+        """Asks for one key. Give a payload always, or never."""
+        fault = _key_fault(key)
+        if fault is not None:
+            return Claim(self, key, Outcome.INVALID, reason=fault)
+        # Drawn here, so that a call whose answer was lost is answered with the claim that it made.
+        return self._begin(key, os.urandom(16), None if payload is None else fingerprint_of(payload))
+
+    def claim_many(self, items: Sequence[Item]) -> list[Claim]:
+        """Asks for several keys, one after another, each with its payload or None; answers in their order."""
+        return [self.claim(key, payload) for key, payload in items]
+
+    def finish_many(self, ends: Iterable[End]) -> list[bool]:
+        """Ends several claims, one after another; False where a lease was lost, and nothing was changed.
+
+        Where a result cannot be kept its claim is done without it, and after all others Refused is raised.
+        """
+        said, taken, refused = list(ends), [], None
+        for end in said:
+            end.claim._held()
+        for end in said:
+            try:
+                taken.append(self._finish(end))
+            except Refused as error:
+                if end.how != "done" or end.result is None:
+                    raise
+                taken.append(self._finish(End(end.claim)))
+                refused = refused or error
+        if refused is not None:
+            raise refused
+        return taken
+
+    def end_claim(self, claim: Claim, how: str, result: Optional[bytes], after: Optional[float],
+                  error: str) -> None:
+        if not self._end(claim, how, result, after, error):
+            raise LeaseLost(f"{claim.key!r}: its lease was lost: somebody else decides")
+
+    def renew_claim(self, claim: Claim, lease: Optional[float]) -> None:
+        seconds = lease if lease is not None else self.lease
+        # A caller that waits longer for one answer misses the end of the lease.
+        answered = self._ask(self._call("renew", "%s::interval"), [*self._shown(claim), _interval(seconds)],
+                             min(self._patience, seconds / 3))
+        if answered[0] != "renewed":
+            raise LeaseLost(f"{claim.key!r}: its lease was lost: somebody else decides")
+
+    def _begin(self, key: str, nonce: bytes, fingerprint: Optional[bytes]) -> Claim:
+        (outcome, token, attempt, taken_over, result, retry_after, reason) = self._ask(
+            f"SELECT outcome, token, attempt, taken_over, result, retry_after, reason FROM {self._schema}.begin("
+            "consumer => %s::text, key => %s::text, lease => %s::interval, fingerprint => %s::bytea,"
+            " own_nonce => %s::bytea)", [self.consumer, key, _interval(self.lease), fingerprint, nonce])
+        new = outcome == Outcome.NEW.value
+        return Claim(self, key, Outcome(outcome), result=None if result is None else bytes(result),
+                     retry_after=None if retry_after is None else retry_after.total_seconds(), reason=reason,
+                     nonce=nonce.hex() if new else None, token=token, attempt=attempt if new else 1,
+                     taken_over=bool(taken_over), lease=self.lease if new else None)
+
+    def _finish(self, end: End) -> bool:
+        kept = None if end.result is None else as_bytes(end.result)
+        taken = self._end(end.claim, end.how, kept, end.after, end.error)
+        end.claim.ended = True
+        return taken
+
+    def _end(self, claim: Claim, how: str, result: Optional[bytes], after: Optional[float], error: str) -> bool:
+        """False where the lease was lost."""
+        if how not in _TAKEN:
+            raise ValueError(f"a claim ends as done, retry, dead or release, not as {how}")
+        calls: dict[str, tuple[str, list[Any]]] = {
+            "done": (self._call("complete", "%s::bytea"), [result]),
+            "dead": (self._call("dead", "error => %s::text"), [_text(error)]),
+        }
+        sql, more = calls.get(how, (self._call("retry", "after => %s::interval, error => %s::text"),
+                                    [_interval(after), _text(error)]))
+        parameters = [*self._shown(claim), *more]
+        lost_answers = [0]
+        answered = self._ask(sql, parameters, lost=lost_answers)[0]
+        if answered == _TAKEN[how]:
+            return True
+        return lost_answers[0] > 0 and self._was_taken(claim, how, sql, parameters)
+
+    def _was_taken(self, claim: Claim, how: str, sql: str, parameters: list[Any]) -> bool:
+        """The answer to an end was lost, and now the lease is: perhaps by that very end. The record tells."""
+        nonce = bytes.fromhex(claim.nonce or "")
+        met = self._begin(claim.key, nonce, None)
+        if met.outcome is Outcome.NEW:
+            # Nobody has it, as after a retry that is due: it is ended anew.
+            return bool(self._ask(sql, parameters)[0] == _TAKEN[how])
+        return met.outcome is _MET_AFTER[how]
+
+    def _shown(self, claim: Claim) -> list[Any]:
+        return [self.consumer, claim.key, bytes.fromhex(claim.nonce or "")]
+
+    def _call(self, function: str, more: str) -> str:
+        return f"SELECT {self._schema}.{function}(%s::text, %s::text, %s::bytea, {more})"
+
+    def _ask(self, sql: str, parameters: list[Any], patience: Optional[float] = None,
+             lost: Optional[list[int]] = None) -> Sequence[Any]:
+        """The row that is answered. ``lost`` counts the calls whose answer may have been lost."""
+        last = time.monotonic() + (self._patience if patience is None else patience)
+        wait = _FIRST_WAIT
+        while True:
+            connection = None
+            try:
+                connection = self._taken()
+                row = self._row(connection, sql, parameters)
+                with self._lock:
+                    self._free.append(connection)
+                return row
+            except Exception as error:
+                if connection is not None:
+                    _close(connection)
+                refused = refusal_of(error)
+                if refused is not None:
+                    raise refused from error
+                if not _is_fault(error):
+                    raise
+                if lost is not None and connection is not None:
+                    lost[0] += 1
+                if time.monotonic() + wait > last:
+                    raise Unavailable(f"{self.consumer}: {error}") from error
+            time.sleep(wait)
+            wait = min(2 * wait, _LONGEST_WAIT)
+
+    def _taken(self) -> Any:
+        """A connection for one call."""
+        with self._lock:
+            if self._free:
+                return self._free.pop()
+        connection = self._connect()
+        connection.autocommit = True
+        # Behind a pooler that gives each transaction another session a prepared statement is not found again.
+        if hasattr(connection, "prepare_threshold"):
+            connection.prepare_threshold = None
+        return connection
+
+    @staticmethod
+    def _row(connection: Any, sql: str, parameters: list[Any]) -> Sequence[Any]:
+        cursor = connection.cursor()
+        cursor.execute(sql, parameters)
+        row: Sequence[Any] = cursor.fetchone()
+        cursor.close()
+        return row
+
+
+def _close(connection: Any) -> None:
+    try:
+        connection.close()
+    except Exception:
+        pass  # it is broken
