@@ -39,7 +39,8 @@ class CallersConnection {
 
 class PostgresCaller final : public CallersConnection {
  public:
-  explicit PostgresCaller(const std::string& url) : connection_(PQconnectdb(url.c_str())) {
+  PostgresCaller(const std::string& url, bool prepares)
+      : connection_(PQconnectdb(url.c_str())), prepares_(prepares) {
     if (PQstatus(connection_) != CONNECTION_OK) give_up(PQerrorMessage(connection_));
   }
   ~PostgresCaller() override { PQfinish(connection_); }
@@ -51,11 +52,13 @@ class PostgresCaller final : public CallersConnection {
   Result<std::unique_ptr<Store>> borrow() override {
     PostgresBorrow options;
     options.create_tables = true;
+    options.prepare_statements = prepares_;
     return borrow_postgres(connection_, options);
   }
 
  private:
   PGconn* connection_;
+  const bool prepares_;
 };
 
 class SqliteCaller final : public CallersConnection {
@@ -78,10 +81,13 @@ class SqliteCaller final : public CallersConnection {
   sqlite3* connection_ = nullptr;
 };
 
-struct GuardKind {
+using Connect = std::function<std::unique_ptr<CallersConnection>(const Place&)>;
+
+// A store of Semel's, where `connect` is empty; else one over the caller's connection.
+struct GuardCase {
   std::string name;
   std::function<std::unique_ptr<Place>()> make_place;
-  std::function<std::unique_ptr<CallersConnection>(const Place&)> connect;
+  Connect connect;
 };
 
 class GuardBench {
@@ -97,25 +103,30 @@ class GuardBench {
         "Semel {}; {} byte messages, {} rounds of {} in batches of {} (naive: run_once, {})",
         version(), kPayload, rounds_, many_, kBatch, many_ / kFewer)});
     const test::PostgresServer server(postgres_options(options_));
-    const GuardKind kinds[] = {
-        {"sqlite",
-         [this] { return make_sqlite_place(fmt::format("{}/{}.db", options_.folder, ++files_)); },
-         [](const Place& place) { return std::make_unique<SqliteCaller>(place.url()); }},
-        {"postgres", [&] { return make_postgres_place(server, kRows); },
-         [](const Place& place) { return std::make_unique<PostgresCaller>(place.url()); }},
+    const auto sqlite = [this] {
+      return make_sqlite_place(fmt::format("{}/{}.db", options_.folder, ++files_));
     };
-    for (const GuardKind& kind : kinds) {
-      for (const bool borrowed : {false, true}) measure(kind, borrowed);
-    }
+    const auto postgres = [&] { return make_postgres_place(server, kRows); };
+    const auto lent = [](bool prepares) -> Connect {
+      return [prepares](const Place& place) {
+        return std::make_unique<PostgresCaller>(place.url(), prepares);
+      };
+    };
+    measure({"sqlite-own", sqlite, nullptr});
+    measure({"sqlite-borrowed", sqlite,
+             [](const Place& place) { return std::make_unique<SqliteCaller>(place.url()); }});
+    measure({"postgres-own", postgres, nullptr});
+    measure({"postgres-borrowed", postgres, lent(true)});
+    measure({"postgres-borrowed-unprepared", postgres, lent(false)});
     report_.finish();
   }
 
  private:
   static constexpr std::size_t kFewer = 10;  // messages one by one
 
-  void measure(const GuardKind& kind, bool borrowed) {
+  void measure(const GuardCase& kind) {
     Case one;
-    one.name = fmt::format("{}-{}", kind.name, borrowed ? "borrowed" : "own");
+    one.name = kind.name;
     one.batch = kBatch;
     one.what = "claim + UPDATE; raw: by hand, naive: run_once, semel: run_batch";
     one.raw = [&] {
@@ -125,15 +136,15 @@ class GuardBench {
       StoreBench::check_sum(*place, payloads);
       return rate;
     };
-    one.naive = [&] { return guarded(kind, borrowed, messages(many_ / kFewer), 1); };
-    one.semel = [&] { return guarded(kind, borrowed, messages(many_), kBatch); };
+    one.naive = [&] { return guarded(kind, messages(many_ / kFewer), 1); };
+    one.semel = [&] { return guarded(kind, messages(many_), kBatch); };
     report_.run(one, rounds_);
   }
 
-  double guarded(const GuardKind& kind, bool borrowed, const std::vector<std::string>& payloads,
+  double guarded(const GuardCase& kind, const std::vector<std::string>& payloads,
                  std::size_t batch) {
     const auto place = kind.make_place();
-    const auto caller = borrowed ? kind.connect(*place) : nullptr;
+    const auto caller = kind.connect ? kind.connect(*place) : nullptr;
     std::unique_ptr<Store> store;
     if (caller) {
       auto lent = caller->borrow();

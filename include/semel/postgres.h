@@ -69,6 +69,11 @@ struct PostgresBorrow {
   // Make schema and tables where they are missing, outside of a transaction of the caller's: R208
   // where something is to be made and one is open.
   bool create_tables = false;
+  // Statements, those of the work too, are prepared once on the session, under names that begin
+  // with semel_, and not anew in each call. For a connection that keeps its session: behind a
+  // pooler that gives each transaction another one leave it off. If it is on there, calls are
+  // slower, and right all the same.
+  bool prepare_statements = false;
 };
 
 // A store over the caller's connection, for Guard: begin sets a mark (savepoint) in the caller's

@@ -38,7 +38,10 @@ class Connection final : public sql::Session {
   StoreTime now() override;
   void begin(std::chrono::milliseconds patience) override;
   void commit() override;
-  void note_commit() noexcept override { open_ = false; }
+  void note_commit() noexcept override {
+    open_ = false;
+    mark_.clear();
+  }
   void roll_back() noexcept override;
   bool whole() const noexcept override { return wire_.whole(); }
 
@@ -75,6 +78,8 @@ class Connection final : public sql::Session {
 
   Wire& wire() noexcept { return wire_; }
   HandlerTexts& handler_texts() noexcept { return handler_texts_; }
+  // Of its part in its owner's transaction; empty: there is none.
+  const std::string& mark() const noexcept { return mark_; }
 
  private:
   system::Deadline deadline() const noexcept;

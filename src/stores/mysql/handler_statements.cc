@@ -169,8 +169,9 @@ void HandlerWire::note(Sent sent) {
 
 void HandlerWire::send(sql::Mark mark) {
   note({});
-  wire_.send(sql::text_of(mark));
-  commits_ = mark == sql::Mark::kCommit;
+  const bool ends = mark == sql::Mark::kCommit;
+  wire_.send(ends && !mark_.empty() ? "RELEASE SAVEPOINT " + mark_ : sql::text_of(mark));
+  commits_ = ends && mark_.empty();
 }
 
 // These servers know no named lock that ends with its transaction. A row does. It stays for a purge

@@ -44,9 +44,10 @@ bool names_in_full(std::string_view sql, std::string_view schema, std::string_vi
 
 class HandlerWire final : public sql::HandlerWire {
  public:
+  // `mark`: of its unit in another's transaction, empty where there is none; it outlives this.
   // `names_blocked`: as in UnitOptions.
-  HandlerWire(Wire& wire, HandlerTexts& texts, bool names_blocked = false)
-      : wire_(wire), texts_(texts), names_blocked_(names_blocked) {}
+  HandlerWire(Wire& wire, HandlerTexts& texts, const std::string& mark, bool names_blocked = false)
+      : wire_(wire), texts_(texts), mark_(mark), names_blocked_(names_blocked) {}
 
   void send(sql::Mark mark) override;
   std::optional<sql::Broke> send(const RecordedStatement& statement, bool with_rows) override;
@@ -69,6 +70,7 @@ class HandlerWire final : public sql::HandlerWire {
 
   Wire& wire_;
   HandlerTexts& texts_;
+  const std::string& mark_;
   const bool names_blocked_;
   unsigned last_refusal_ = 0;
   std::size_t before_ = 0;  // sent by others

@@ -16,7 +16,8 @@ class UnitWork final : public sql::UnitWork {
         lent_(core.pool),
         connection_(static_cast<Connection&>(*lent_)),
         records_(connection_, core.place.clock),
-        wire_(connection_.wire(), connection_.handler_texts(), options.names_blocked),
+        wire_(connection_.wire(), connection_.handler_texts(), connection_.mark(),
+              options.names_blocked),
         claims_(connection_, core.place.clock, core.trend) {
     if (connection_.borrowed()) connection_.need_transaction();
   }
@@ -78,7 +79,7 @@ class LookWork final : public sql::LookWork {
   explicit LookWork(Core& core)
       : lent_(core.pool),
         connection_(static_cast<Connection&>(*lent_)),
-        wire_(connection_.wire(), connection_.handler_texts()) {}
+        wire_(connection_.wire(), connection_.handler_texts(), connection_.mark()) {}
   ~LookWork() override { connection_.roll_back(); }
 
   std::optional<Rows> look(const RecordedStatement& statement) override {

@@ -70,7 +70,7 @@ TEST_F(BorrowLive, ABackslashIsABackslashWhateverTheServerIsSetTo) {
 }
 
 TEST_F(BorrowLive, ASessionThatTheServerEndedIsNotWhole) {
-  const Pipe pipe(connect({url(), "semel"}), true);
+  const Pipe pipe(connect({url(), "semel"}), Pipe::Whose::kOwn);
   ASSERT_TRUE(pipe.whole());
   ASSERT_EQ(sql(fmt::format("SELECT pg_terminate_backend({})", PQbackendPID(pipe.connection()))),
             "t");
@@ -80,7 +80,7 @@ TEST_F(BorrowLive, ASessionThatTheServerEndedIsNotWhole) {
 }
 
 TEST_F(BorrowLive, ASessionPreparesNoEndOfStatements) {
-  Pipe pipe(connect({url(), "semel"}), true);
+  Pipe pipe(connect({url(), "semel"}), Pipe::Whose::kOwn);
   std::deque<std::string> texts;
   std::size_t most = 0;
   for (std::size_t i = 0; i < 3 * Pipe::kMostPrepared; ++i) {

@@ -28,9 +28,9 @@ void need_utf8(PGconn* connection) {
 
 class BorrowedStore final : public sql::BorrowedServerStore<Core> {
  public:
-  BorrowedStore(PGconn* connection, std::string schema)
+  BorrowedStore(PGconn* connection, const PostgresBorrow& options)
       : BorrowedServerStore(kPostgresTraits, "open the database with open_postgres", connection,
-                            std::move(schema)),
+                            options.schema, options.prepare_statements),
         connection_(connection) {}
 
  protected:
@@ -63,7 +63,7 @@ Result<std::unique_ptr<Store>> borrow_postgres(PGconn* connection, PostgresBorro
     } else {
       postgres::need_schema(connection, options.schema);
     }
-    return std::make_unique<postgres::BorrowedStore>(connection, options.schema);
+    return std::make_unique<postgres::BorrowedStore>(connection, options);
   });
 }
 

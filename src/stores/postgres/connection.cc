@@ -46,14 +46,15 @@ Connection::Connection(const Place& place, const Dialect& dialect, const Session
       texts_(texts),
       usual_patience_(place.patience),
       stops_(place.stops),
-      pipe_(connect(place), true) {}
+      pipe_(connect(place), Pipe::Whose::kOwn) {}
 
-Connection::Connection(PGconn* borrowed, const Dialect& dialect, const SessionTexts& texts)
+Connection::Connection(PGconn* borrowed, bool prepares, const Dialect& dialect,
+                       const SessionTexts& texts)
     : dialect_(dialect),
       texts_(texts),
       usual_patience_(0),
       stops_(system::Deadline::kNoStops),
-      pipe_(borrowed, false) {}
+      pipe_(borrowed, prepares ? Pipe::Whose::kLentPrepares : Pipe::Whose::kLent) {}
 
 system::Deadline Connection::deadline() const noexcept {
   return {kLongestAnswer, stops_, kLongestAfterStop};
@@ -131,11 +132,24 @@ StoreTime Connection::now() {
 
 void Connection::begin(milliseconds patience) {
   for (Block& block : blocks_) block = {};
-  mark_ = borrowed() && PQtransactionStatus(pipe_.connection()) != PQTRANS_IDLE;
-  pipe_.send(mark_ ? texts_.mark : texts_.begin, {});
+  mark_ = inside();
+  if (mark_) {
+    // What was seen of its owner's tables may have been undone meanwhile.
+    handler_texts_.constraints() = {};
+    pipe_.begin_unit();
+    // Never by a name: if the server refused it, its owner's transaction would have failed.
+    pipe_.send_once(texts_.mark);
+  } else {
+    pipe_.send(texts_.begin, {});
+  }
   // How long its owner waits for locks is its owner's to say.
   if (!borrowed() && patience != usual_patience_) wait_for_locks(patience);
   open_ = true;
+  if (mark_ && pipe_.must_look()) pipe_.look(deadline());
+}
+
+bool Connection::inside() const noexcept {
+  return borrowed() && PQtransactionStatus(pipe_.connection()) != PQTRANS_IDLE;
 }
 
 void Connection::wait_for_locks(milliseconds patience) {
@@ -179,8 +193,9 @@ void Connection::roll_back() noexcept {
   open_ = false;
   try {
     if (mark) {
-      pipe_.send(texts_.back_to_mark, {});
-      pipe_.send(texts_.release, {});
+      // Whatever is prepared: this has to come through.
+      pipe_.send_once(texts_.back_to_mark);
+      pipe_.send_once(texts_.release);
     } else {
       pipe_.send(texts_.roll_back, {});
     }

@@ -38,9 +38,10 @@ struct SessionTexts {
 class Connection final : public sql::Session {
  public:
   Connection(const Place& place, const Dialect& dialect, const SessionTexts& texts);
-  // Over another's connection. In a transaction of its owner's, begin sets a mark there, commit
-  // releases it, and roll_back goes back to it.
-  Connection(PGconn* borrowed, const Dialect& dialect, const SessionTexts& texts);
+  // Over another's connection, on which statements stay prepared where it `prepares`. In a
+  // transaction of its owner's, begin sets a mark there, commit releases it, and roll_back goes
+  // back to it.
+  Connection(PGconn* borrowed, bool prepares, const Dialect& dialect, const SessionTexts& texts);
 
   sql::Answer ask(const sql::Text& text, std::initializer_list<sql::Param> params) override;
   void queue(const sql::Text& text, std::initializer_list<sql::Param> params) override;
@@ -48,7 +49,7 @@ class Connection final : public sql::Session {
   StoreTime now() override;
   void begin(std::chrono::milliseconds patience) override;
   void commit() override;
-  void note_commit() noexcept override { open_ = false; }
+  void note_commit() noexcept override { open_ = mark_ = false; }
   void roll_back() noexcept override;
   bool whole() const noexcept override { return pipe_.whole(); }
 
@@ -79,6 +80,12 @@ class Connection final : public sql::Session {
   void lock_group(const LockName& group);
 
   bool borrowed() const noexcept override { return !pipe_.owned(); }
+  // What ends a unit that went well.
+  const std::string& end_of_unit() const noexcept {
+    return borrowed() ? texts_.release : texts_.commit;
+  }
+  // Its owner's transaction is open, and may still be undone.
+  bool inside() const noexcept;
   Pipe& pipe() noexcept { return pipe_; }
   HandlerTexts& handler_texts() noexcept { return handler_texts_; }
 

@@ -18,7 +18,7 @@ Core::Core(PostgresOptions wanted, Place where, PresenceOptions presence_options
       pool([this] { return std::make_unique<Connection>(place, dialect, session_texts); },
            options.connections, options.busy) {}
 
-Core::Core(PGconn* borrowed, std::string schema)
+Core::Core(PGconn* borrowed, std::string schema, bool prepares)
     : place{{}, std::move(schema), Place{}.clock, Place{}.patience},
       environment(system_environment()),
       dialect(place.schema),
@@ -27,8 +27,10 @@ Core::Core(PGconn* borrowed, std::string schema)
       batch_texts(dialect, place.clock),
       generations(dialect, place.clock, texts.consumers),
       presence(place, dialect, {false, {}}),
-      pool([this,
-            borrowed] { return std::make_unique<Connection>(borrowed, dialect, session_texts); },
-           0, place.patience) {}
+      pool(
+          [this, borrowed, prepares] {
+            return std::make_unique<Connection>(borrowed, prepares, dialect, session_texts);
+          },
+          1, place.patience) {}
 
 }  // namespace semel::postgres

@@ -19,8 +19,8 @@ struct Core {
 
   Core(PostgresOptions wanted, Place where, PresenceOptions presence_options,
        Environment& the_environment);
-  // Over one connection, which another owns.
-  Core(PGconn* borrowed, std::string schema);
+  // Over one connection, which another owns; `prepares`: as Connection.
+  Core(PGconn* borrowed, std::string schema, bool prepares);
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 

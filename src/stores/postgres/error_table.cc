@@ -125,6 +125,10 @@ bool may_be_outdated(std::string_view sqlstate) noexcept {
                              [&](std::string_view one) { return sqlstate.starts_with(one); });
 }
 
+bool is_refused_name(std::string_view sqlstate) noexcept {
+  return sqlstate == "26000" || sqlstate == "42P05";
+}
+
 std::string_view sql_class_of(std::string_view sqlstate) noexcept {
   return row_of(sqlstate).sql_class;
 }

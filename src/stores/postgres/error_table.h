@@ -21,6 +21,8 @@ Error unreachable(std::string_view said);
 // True for what a prepared statement says when the types or tables it was prepared for have
 // changed, and a statement that was prepared just now does not.
 bool may_be_outdated(std::string_view sqlstate) noexcept;
+// True where a prepared statement's name is not there, or is there already.
+bool is_refused_name(std::string_view sqlstate) noexcept;
 // The last part of a handler's reason: constraint, syntax, refused, busy, other.
 std::string_view sql_class_of(std::string_view sqlstate) noexcept;
 // The remedy for an error of a handler's statement.

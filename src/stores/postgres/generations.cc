@@ -121,7 +121,8 @@ std::optional<Generations::Active> Generations::active_in(const KnownGenerations
                                                           const Ttl& ttl) {
   for (const Generation& one : known.all) {
     if (!one.active || one.ttl != ttl) continue;
-    return Active{known.version, one.number, known.all.size() == 1, texts_.at(one.number).get()};
+    return Active{known.version, one.number, known.all.size() == 1, known.committed,
+                  texts_.at(one.number).get()};
   }
   return std::nullopt;
 }
@@ -156,7 +157,9 @@ KnownGenerations Generations::look(Connection& connection) {
 }
 
 void Generations::load(Connection& connection) {
+  const bool committed = !connection.inside();
   KnownGenerations known = look(connection);
+  known.committed = committed;
   const auto consumers = sql::Consumers(connection, consumers_).all();
   const system::WriterLock lock(mutex_);
   for (const Generation& one : known.all) texts_of(one.number);

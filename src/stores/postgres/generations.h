@@ -59,6 +59,7 @@ struct PartitionTexts {
 // As one look at the table found them.
 struct KnownGenerations {
   std::int64_t version = 0;
+  bool committed = true;  // else by a transaction that may still be undone
   std::vector<Generation> all;
 };
 
@@ -72,6 +73,7 @@ class Generations {
     std::int64_t version;
     std::int64_t number;
     bool alone;  // there is no other generation
+    bool committed;
     const PartitionTexts* texts;
   };
   // Makes one where there is none for `ttl`. Outside of a transaction.

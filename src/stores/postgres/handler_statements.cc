@@ -191,7 +191,7 @@ std::variant<sql::Ran, sql::Broke> judge(const PGresult* result, bool returns_ro
 
 void HandlerWire::send(sql::Mark mark) {
   using sql::Mark;
-  pipe_.send(sql::text_of(mark), {});
+  pipe_.send(mark == Mark::kCommit ? end_ : sql::text_of(mark), {});
   if (mark == Mark::kFlush) back_ = Mark::kBackToFlush;
   if (mark == Mark::kMessage || mark == Mark::kReleaseQuestion) back_ = Mark::kBackToMessage;
   if (mark == Mark::kQuestion) back_ = Mark::kBackToQuestion;
@@ -223,7 +223,9 @@ std::vector<sql::Told> HandlerWire::run() {
   const bool commits = std::exchange(commits_, false);
   std::vector<ResultPtr> results;
   results.reserve(sent.size() + 2);
-  for (Pipe::Segment& segment : pipe_.run(commits ? Loss::kInDoubt : Loss::kNothingDone)) {
+  // Another's transaction goes on behind its part.
+  const bool in_doubt = commits && pipe_.owned();
+  for (Pipe::Segment& segment : pipe_.run(in_doubt ? Loss::kInDoubt : Loss::kNothingDone)) {
     for (ResultPtr& result : segment.results) results.push_back(std::move(result));
   }
   // What was sent by others stands before.
@@ -245,7 +247,8 @@ std::vector<sql::Told> HandlerWire::run() {
     }
     if (sent[at].with_rows) one.rows = rows_of(result);
   }
-  if (commits) need_commit(results.back().get());
+  if (commits && !went_well(results.back().get())) throw failure_of(results.back().get());
+  if (in_doubt) need_commit(results.back().get());
   return told;
 }
 

@@ -67,9 +67,9 @@ void need_commit(const PGresult* result);
 // On an error PostgreSQL refuses all that follows until it goes back to a mark (savepoint).
 class HandlerWire final : public sql::HandlerWire {
  public:
-  // `names_blocked`: as in UnitOptions.
-  HandlerWire(Pipe& pipe, HandlerTexts& texts, bool names_blocked = false)
-      : pipe_(pipe), texts_(texts), names_blocked_(names_blocked) {}
+  // `end`: what Mark::kCommit sends; it outlives this. `names_blocked`: as in UnitOptions.
+  HandlerWire(Pipe& pipe, HandlerTexts& texts, const std::string& end, bool names_blocked)
+      : pipe_(pipe), texts_(texts), end_(end), names_blocked_(names_blocked) {}
 
   void send(sql::Mark mark) override;
   bool checks_deferred() const noexcept override { return true; }
@@ -94,6 +94,7 @@ class HandlerWire final : public sql::HandlerWire {
 
   Pipe& pipe_;
   HandlerTexts& texts_;
+  const std::string& end_;
   const bool names_blocked_;
   std::vector<Sent> sent_;
   bool commits_ = false;           // behind them

@@ -66,7 +66,10 @@ ResultPtr exchange(PGconn* connection, const std::string& sql, system::Deadline&
   return last;
 }
 
-Pipe::Pipe(PGconn* connection, bool owned) : connection_(connection), owned_(owned) {}
+Pipe::Pipe(PGconn* connection, Whose whose)
+    : connection_(connection), owned_(whose == Whose::kOwn) {
+  if (whose == Whose::kLentPrepares) lasting_.emplace();
+}
 
 Pipe::~Pipe() {
   if (owned_) PQfinish(connection_);
@@ -114,7 +117,11 @@ void Pipe::forget_prepared() {
 }
 
 void Pipe::send(const std::string& sql, const WireParams& params, bool text_rows) {
-  if (!owned_) return send_unnamed(sql, params, text_rows);
+  if (!owned_) {
+    auto* const lasting = lasting_ ? lasting_->of(sql, params) : nullptr;
+    if (lasting == nullptr) return send_unnamed(sql, params, text_rows);
+    return send_lasting(*lasting, sql, params, text_rows);
+  }
   start();
   if (forgets_) forget_prepared();
   const Prepared& known = prepared(sql, params);
@@ -137,6 +144,39 @@ void Pipe::send_unnamed(const std::string& sql, const WireParams& params, bool t
   check_sent(PQsendQueryPrepared(connection_, "", params.count(), params.values(), params.lengths(),
                                  params.formats(), text_rows ? 0 : 1));
   sent_.push_back({Kind::kRun});
+}
+
+void Pipe::send_lasting(NamedStatements::Named& one, const std::string& sql,
+                        const WireParams& params, bool text_rows) {
+  start();
+  if (one.outdated) {
+    check_sent(PQsendQueryParams(connection_, ("DEALLOCATE " + one.name).c_str(), 0, nullptr,
+                                 nullptr, nullptr, nullptr, 0));
+    sent_.push_back({.kind = Kind::kForget, .lasting = &one});
+    unnamed_.clear();
+  }
+  if (one.outdated || !one.there) {
+    check_sent(
+        PQsendPrepare(connection_, one.name.c_str(), sql.c_str(), params.count(), params.types()));
+    sent_.push_back({.kind = Kind::kPrepare, .sql = &sql, .lasting = &one});
+    lasting_->prepares(one);
+  }
+  check_sent(PQsendQueryPrepared(connection_, one.name.c_str(), params.count(), params.values(),
+                                 params.lengths(), params.formats(), text_rows ? 0 : 1));
+  sent_.push_back({Kind::kRun, &sql, lasting_->prepared_before(one), &one});
+}
+
+void Pipe::begin_unit() {
+  if (lasting_) lasting_->begin_unit(PQbackendPID(connection_));
+}
+
+void Pipe::look(const system::Deadline& deadline) {
+  send_once(NamedStatements::list());
+  const auto segments = run(Loss::kNothingDone, deadline);
+  for (const ResultPtr& result : segments.back().results) {
+    if (!went_well(result.get())) throw failure_of(result.get());
+  }
+  lasting_->found(segments.back().results.back().get());
 }
 
 void Pipe::send_once(const std::string& sql, const WireParams& params, bool text_rows) {
@@ -193,11 +233,11 @@ void Pipe::read_one(const Sent& sent, Loss loss, std::vector<Segment>& segments)
     return;
   }
   if (next_result(loss) != nullptr) lost(loss);
-  if (sent.kind == Kind::kForget) return;
+  if (note_lasting(sent, result.get()) || sent.kind == Kind::kForget) return;
   if (sent.kind == Kind::kPrepare) {
     if (went_well(result.get())) return;
     // Prepared again when it is sent again. Its failure stands for the statement's own.
-    names_.erase(sent.sql);
+    if (owned_) names_.erase(sent.sql);
     failed_preparation_ = std::move(result);
     return;
   }
@@ -206,10 +246,28 @@ void Pipe::read_one(const Sent& sent, Loss loss, std::vector<Segment>& segments)
       result.swap(failed_preparation_);
     failed_preparation_.reset();
   }
-  if (sent.prepared_before && !outdated_ && may_be_outdated(state_of(result.get()))) {
-    outdated_ = failure_of(result.get());
-  }
+  note_outdated(sent, result.get());
   segments.back().results.push_back(std::move(result));
+}
+
+// True where it says what is prepared by now, and nothing of the statement.
+bool Pipe::note_lasting(const Sent& sent, const PGresult* result) {
+  if (sent.lasting == nullptr || went_well(result)) return false;
+  if (is_refused_name(state_of(result))) {
+    lasting_->refused();
+    if (!outdated_) outdated_ = failure_of(result);
+    return sent.kind != Kind::kRun;
+  }
+  // What an error before it has skipped is as it was.
+  if (sent.kind == Kind::kForget) sent.lasting->outdated = true;
+  if (sent.kind == Kind::kPrepare && !sent.lasting->outdated) lasting_->not_there(*sent.lasting);
+  return false;
+}
+
+void Pipe::note_outdated(const Sent& sent, const PGresult* result) {
+  if (!sent.prepared_before || !may_be_outdated(state_of(result))) return;
+  if (sent.lasting != nullptr) sent.lasting->outdated = true;
+  if (!outdated_) outdated_ = failure_of(result);
 }
 
 std::vector<Pipe::Segment> Pipe::run(Loss loss, const system::Deadline& deadline) {
@@ -226,6 +284,7 @@ std::vector<Pipe::Segment> Pipe::run(Loss loss, const system::Deadline& deadline
   stop();
   if (PQtransactionStatus(connection_) == PQTRANS_IDLE) ++transactions_;
   if (!outdated_) return segments;
+  failed_preparation_.reset();
   const sql::Failure failed = *std::exchange(outdated_, std::nullopt);
   forgets_ = true;
   Error error = failed.error();
@@ -236,6 +295,7 @@ std::vector<Pipe::Segment> Pipe::run(Loss loss, const system::Deadline& deadline
 
 bool Pipe::whole() const noexcept {
   if (broken_ || !sent_.empty()) return false;
+  if (!owned_) return PQstatus(connection_) == CONNECTION_OK;
   // A server that ends the session says why first, and that alone looks like any word of its own.
   pollfd waiting{PQsocket(connection_), POLLIN, 0};
   while (::poll(&waiting, 1, 0) > 0) {

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "stores/postgres/named_statements.h"
 #include "stores/postgres/pq.h"
 #include "stores/postgres/wire.h"
 #include "stores/sql/failure.h"
@@ -50,9 +51,13 @@ class Pipe {
   // keeps each for as long as the session.
   static constexpr std::size_t kMostPrepared = 1'024;
 
-  // Takes an open connection, and closes it where it is `owned`. One that is not is another's
-  // between two runs: it is in pipeline mode for a run only, and no name stays prepared.
-  Pipe(PGconn* connection, bool owned);
+  enum class Whose {
+    kOwn,          // closed at the end
+    kLent,         // another's between two runs: in pipeline mode for a run only; no name stays
+    kLentPrepares  // the same, but statements may stay prepared on it
+  };
+
+  Pipe(PGconn* connection, Whose whose);
   ~Pipe();
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
@@ -64,6 +69,12 @@ class Pipe {
   void send_once(const std::string& sql, const WireParams& params = {}, bool text_rows = false);
   // Ends a segment.
   void sync();
+  // Another's transaction goes on, and ours within it begins anew.
+  void begin_unit();
+  // Whether the server's list of what is prepared is to be read first.
+  bool must_look() const noexcept { return lasting_ && lasting_->must_look(); }
+  // Reads it, in the transaction that is open. Throws Failure.
+  void look(const system::Deadline& deadline);
 
   struct Segment {
     std::vector<ResultPtr> results;  // of each statement sent, in order
@@ -75,7 +86,8 @@ class Pipe {
   std::vector<Segment> run(Loss loss, const system::Deadline& deadline = kWithoutEnd);
 
   bool owned() const noexcept { return owned_; }
-  // Open, and nothing came that nobody asked for. Does not wait.
+  // Open, and nothing came that nobody asked for, and no transaction is open; one that is another's
+  // is not looked at. Does not wait.
   bool whole() const noexcept;
   PGconn* connection() const noexcept { return connection_; }
 
@@ -84,7 +96,8 @@ class Pipe {
   struct Sent {
     Kind kind;
     const std::string* sql = nullptr;
-    bool prepared_before = false;  // this transaction
+    bool prepared_before = false;               // this transaction
+    NamedStatements::Named* lasting = nullptr;  // on another's connection
   };
 
   struct Prepared {
@@ -94,6 +107,8 @@ class Pipe {
   };
   const Prepared& prepared(const std::string& sql, const WireParams& params);
   void send_unnamed(const std::string& sql, const WireParams& params, bool text_rows);
+  void send_lasting(NamedStatements::Named& one, const std::string& sql, const WireParams& params,
+                    bool text_rows);
   void start();
   void forget_prepared();
   void stop() noexcept;
@@ -102,6 +117,8 @@ class Pipe {
   ResultPtr next_result(Loss loss);
   void wait_for_answer(Loss loss);
   void read_one(const Sent& sent, Loss loss, std::vector<Segment>& segments);
+  bool note_lasting(const Sent& sent, const PGresult* result);
+  void note_outdated(const Sent& sent, const PGresult* result);
   [[noreturn]] void lost(Loss loss);
 
   PGconn* connection_;
@@ -121,7 +138,8 @@ class Pipe {
   // The statement without a name that the server has by then, in this segment; empty: none.
   std::string unnamed_;
   std::vector<unsigned> unnamed_types_;
-  bool forgets_ = false;  // what is prepared, as soon as no transaction is open
+  std::optional<NamedStatements> lasting_;  // on another's connection
+  bool forgets_ = false;                    // what is prepared, as soon as no transaction is open
   system::Deadline deadline_ = kWithoutEnd;
 };
 

@@ -109,12 +109,15 @@ void UnitClaims::begin_again() {
   sql::fail({ErrorKind::kRetryTransaction, "R200", "a new generation of records was begun", {}}, 1);
 }
 
-// The owner of a borrowed connection may have undone what was seen on it, and tells nobody. It may
-// also look at an older state of the database.
+// The owner of a borrowed connection may have undone what was seen in its transaction, and tells
+// nobody: then the version may stand for something else. It may also look at an older state of the
+// database.
 void UnitClaims::queue_check(Connection& connection, const Generations::Active& active,
                              const Request& request) const {
-  connection.queue(generations_.still_active(), {active.version, active.alone, active.number,
-                                                 request.message(0).key().id.consumer()});
+  if (!active.committed) {
+    connection.queue(generations_.still_active(), {active.version, active.alone, active.number,
+                                                   request.message(0).key().id.consumer()});
+  }
   connection.queue(generations_.version_now(), {});
 }
 
@@ -164,7 +167,8 @@ void UnitClaims::insert(Connection& connection, const Generations::Active& activ
   if (checks) {
     sql::Answer version = answer_of(results[first - 1].get());
     const bool newer = version.next() && version.integer(0) != active.version;
-    if (newer || !says_yes(results[first - 2].get())) begin_again();
+    const bool gone = !active.committed && !says_yes(results[first - 2].get());
+    if (newer || gone) begin_again();
   }
   request.note_inserted(results[first].get());
   if (!active.alone) meet_older(connection, active, results[first + 1].get(), request);

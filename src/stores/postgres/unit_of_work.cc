@@ -19,7 +19,8 @@ class UnitWork final : public sql::UnitWork {
         lent_(core.pool),
         connection_(static_cast<Connection&>(*lent_)),
         records_(connection_, core.batch_texts),
-        wire_(connection_.pipe(), connection_.handler_texts(), options.names_blocked),
+        wire_(connection_.pipe(), connection_.handler_texts(), connection_.end_of_unit(),
+              options.names_blocked),
         claims_(core.generations, core.batch_texts),
         in_group_(options.group && !connection_.borrowed()) {}
 

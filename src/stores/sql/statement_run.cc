@@ -53,7 +53,7 @@ bool StatementRun::needs_no_answers() const noexcept {
          });
 }
 
-FlushReport StatementRun::flush_and_commit() {
+FlushReport StatementRun::flush_and_commit(bool tells) {
   Batch batch;
   for (const Pending& one : pending_) batch.push_back(&one);
   const bool sent = send_batch(batch) == batch.size();
@@ -63,8 +63,10 @@ FlushReport StatementRun::flush_and_commit() {
   auto* const broke = told.empty() ? nullptr : std::get_if<Broke>(&told.back().how);
   if (broke == nullptr) {
     report_.committed = sent && told.size() == batch.size();
-  } else if (broke->error.kind == ErrorKind::kBlocked && told.size() <= batch.size()) {
-    note(*batch[told.size() - 1], std::move(*broke));
+  } else if (told.size() <= batch.size()) {
+    const Pending& one = *batch[told.size() - 1];
+    const bool blocked = broke->error.kind == ErrorKind::kBlocked;
+    if (blocked || (tells && one.statement.unique_rules == nullptr)) note(one, std::move(*broke));
   }
   pending_.clear();
   return std::exchange(report_, {});

@@ -26,9 +26,9 @@ class StatementRun {
   FlushReport flush();
   // Whether no answer to what is pending decides anything, unless one is an error.
   bool needs_no_answers() const noexcept;
-  // Flushes and commits in one trip. Where a statement broke nothing is committed, and only one
-  // that was blocked is told.
-  FlushReport flush_and_commit();
+  // Flushes and commits in one trip. Where a statement broke nothing is committed. Told is only one
+  // that was blocked, or, with `tells`, whichever broke and has no rules for that.
+  FlushReport flush_and_commit(bool tells);
   // Throws Failure: kRejected for an error of `statement`, kRetryTransaction where what came before
   // it failed.
   Rows query(std::size_t message, const RecordedStatement& statement);

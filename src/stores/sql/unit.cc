@@ -89,7 +89,8 @@ class Unit final : public UnitOfWork {
       if (!kept.empty()) work_->records().keep(kept);
       if (!batch.empty()) failpoint::hit(environment_, failpoint::kFinished);
       failpoint::hit(environment_, failpoint::kCommitBefore);
-      FlushReport report = statements_.flush_and_commit();
+      // On a borrowed connection work that ran in vain must run again, so the culprit is told now.
+      FlushReport report = statements_.flush_and_commit(session_.borrowed());
       stage_ = Stage::kOver;
       if (!report.committed) {
         report.all_undone = true;
@@ -141,7 +142,7 @@ class Unit final : public UnitOfWork {
   }
 
   bool commits_at_once(std::span<const Finish> batch, std::vector<ManyRecords::Kept>& kept) {
-    if (stage_ != Stage::kClaimed || session_.borrowed()) return false;
+    if (stage_ != Stage::kClaimed) return false;
     if (!statements_.pending() || !statements_.needs_no_answers()) return false;
     // Each key once: all that was claimed is finished then.
     return batch.size() == work_->claimed().size() &&

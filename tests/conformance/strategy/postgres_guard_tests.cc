@@ -12,7 +12,8 @@ namespace {
 
 class PostgresCaller final : public Caller {
  public:
-  explicit PostgresCaller(const std::string& url) : connection_(PQconnectdb(url.c_str())) {
+  PostgresCaller(const std::string& url, bool prepares)
+      : connection_(PQconnectdb(url.c_str())), prepares_(prepares) {
     PQsetNoticeReceiver(
         connection_, [](void*, const PGresult*) {}, nullptr);
   }
@@ -36,17 +37,20 @@ class PostgresCaller final : public Caller {
   Result<std::unique_ptr<Store>> borrow() override {
     PostgresBorrow options;
     options.create_tables = true;
+    options.prepare_statements = prepares_;
     return borrow_postgres(connection_, options);
   }
 
  private:
   PGconn* connection_;
+  const bool prepares_;
 };
 
 class PostgresGuardPlace final : public GuardPlace {
  public:
+  explicit PostgresGuardPlace(bool prepares) : prepares_(prepares) {}
   std::unique_ptr<Caller> connect() override {
-    return std::make_unique<PostgresCaller>(database_.url());
+    return std::make_unique<PostgresCaller>(database_.url(), prepares_);
   }
   Result<std::unique_ptr<Store>> open() override {
     PostgresOptions options;
@@ -59,12 +63,17 @@ class PostgresGuardPlace final : public GuardPlace {
   bool may_ask_again() const override { return true; }
 
  private:
+  const bool prepares_;
   const test::PooledDatabase database_{test::PostgresServer::shared()};
 };
 
+GuardCase guard_case(std::string name, bool prepares) {
+  return {std::move(name), [prepares] { return std::make_unique<PostgresGuardPlace>(prepares); }};
+}
+
 INSTANTIATE_TEST_SUITE_P(Postgres, GuardSuite,
-                         testing::Values(GuardCase{
-                             "postgres", [] { return std::make_unique<PostgresGuardPlace>(); }}),
+                         testing::Values(guard_case("postgres", false),
+                                         guard_case("postgres_prepared", true)),
                          testing::PrintToStringParamName());
 
 }  // namespace
