@@ -286,6 +286,13 @@ Handler measured(const ConsumerBuild& build, Handler handler) {
   return telemetry::timed(std::move(handler), metrics->handler(consumer, kind));
 }
 
+// A FIFO queue gives the next message of a group to any of its readers once the one before is
+// deleted, which it is while that waits in the store.
+bool shares_lines(const config::SourceConfig& source) {
+  const auto* const sqs = std::get_if<config::SqsSource>(&source);
+  return sqs != nullptr && sqs->spec.queue.fifo();
+}
+
 engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber number,
                                      const Handler& handler) {
   const config::ConsumerConfig& consumer = *build.consumer;
@@ -296,6 +303,7 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   options.limits = limits_of(build);
   options.empty = consumer.empty;
   options.order = consumer.order;
+  options.shares_lines = shares_lines(consumer.source);
   options.retention = retention_of(consumer);
   if (traces::Tracer* const tracer = build.options->tracer) {
     options.start_trace = tracer->start_of(consumer.name);

@@ -46,6 +46,18 @@ class EngineOrderTest : public testing::Test {
   void fail(const std::string& id, int times = 1, milliseconds after = milliseconds(20)) {
     failing_[id] = {times, after};
   }
+  // The store has it, to be tried after so long.
+  void hold(const std::string& id, milliseconds after) {
+    const Message message = test::make_message(number_, id, payload(id));
+    Arrival arrival;
+    arrival.line = id.substr(0, 1);
+    Finish finish;
+    finish.to = Finish::To::kRetrying;
+    finish.delay = after;
+    finish.keep = &message;
+    finish.arrival = &arrival;
+    EXPECT_TRUE(memory_->finish({&finish, 1}).has_value());
+  }
   void arrive(const Names& ids) {
     for (const std::string& id : ids) topic_.add(payload(id));
   }
@@ -57,8 +69,9 @@ class EngineOrderTest : public testing::Test {
     options.number = number_;
     options.recipe = recipe_;
     options.order = order_;
+    options.shares_lines = shares_lines_;
     options.once = true;
-    options.pace.max_in_flight = 50;
+    options.pace.max_in_flight = in_flight_;
     EngineParts parts;
     parts.store = store_.get();
     parts.sources.push_back(std::make_unique<MemorySource>(topic_));
@@ -99,6 +112,7 @@ class EngineOrderTest : public testing::Test {
     return [this](const Message& message, const Attempt&) -> Verdict {
       const std::scoped_lock lock(mutex_);
       const std::string id = message.key().text;
+      if (also_) also_(id);
       if (auto at = failing_.find(id); at != failing_.end() && at->second.first-- > 0) {
         tries_.push_back(id);
         return retry("not this time", at->second.second);
@@ -113,6 +127,9 @@ class EngineOrderTest : public testing::Test {
   std::unique_ptr<Store> store_;
   core::KeyRecipe recipe_;
   core::Order order_;
+  bool shares_lines_ = false;
+  std::size_t in_flight_ = 50;
+  std::function<void(const std::string& id)> also_;  // in the handler
   ConsumerNumber number_{};
   MemoryTopic topic_;
   test::RecordingObserver observer_;
@@ -190,19 +207,24 @@ TEST_F(EngineOrderTest, AFullLinePausesItsSourceAndLosesNothing) {
 }
 
 TEST_F(EngineOrderTest, WhatWaitsFromAnEarlierRunIsKnownAtTheStart) {
-  const Message first = test::make_message(number_, "a1", payload("a1"));
-  Arrival arrival;
-  arrival.line = "a";
-  Finish hold;
-  hold.to = Finish::To::kRetrying;
   // Longer than a run takes to begin.
-  hold.delay = std::chrono::seconds(1);
-  hold.keep = &first;
-  hold.arrival = &arrival;
-  ASSERT_TRUE(memory_->finish({&hold, 1}).has_value());
+  hold("a1", std::chrono::seconds(1));
   arrive({"a2", "b1"});
   EXPECT_EQ(run(), Ended::kFinished);
   EXPECT_EQ(effects_of('a'), Names({"a1", "a2"}));
+  EXPECT_EQ(observer_.held(), std::vector<Bytes>{"a2"});
+}
+
+// Another process does so, which received it of the same source.
+TEST_F(EngineOrderTest, WhatComesToWaitInMidRunIsAskedForWhereLinesAreShared) {
+  shares_lines_ = true;
+  in_flight_ = 1;
+  also_ = [this](const std::string& id) {
+    if (id == "b1") hold("a1", std::chrono::seconds(1));
+  };
+  arrive({"b1", "a2"});
+  EXPECT_EQ(run(), Ended::kFinished);
+  EXPECT_EQ(effects(), Names({"b1", "a1", "a2"}));
   EXPECT_EQ(observer_.held(), std::vector<Bytes>{"a2"});
 }
 

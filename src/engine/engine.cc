@@ -59,7 +59,8 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
       flight_(
           {options_.pace.max_in_flight, options_.pace.max_in_flight_bytes, options_.most_running},
           BatchSize(options_.batch_first, options_.pace.batch_max, options_.pace.batch_target),
-          options_.workers, &gate_, lines_of(options_), options_.defers && !options_.dry_run),
+          options_.workers, &gate_, lines_of(options_), options_.defers && !options_.dry_run,
+          options_.shares_lines),
       store_watch_(options_.consumer, *parts_.observer, *parts_.environment->clock),
       sources_({options_.consumer, options_.lease, options_.dry_run, options_.retention},
                std::move(parts_.sources), *parts_.environment, *parts_.observer, store_watch_),

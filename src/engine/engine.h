@@ -40,8 +40,10 @@ struct EngineOptions {
   core::KeyRecipe recipe;
   core::Limits limits;
   core::EmptyPayload empty = core::EmptyPayload::kHandle;
-  core::Retention retention;                  // of finished records
-  std::optional<core::Order> order;           // keeping lines needs a store that holds messages
+  core::Retention retention;         // of finished records
+  std::optional<core::Order> order;  // keeping lines needs a store that holds messages
+  // Several processes read its source, each may receive the next message of any ordering key.
+  bool shares_lines = false;
   std::optional<ConsumerNumber> copies_to{};  // in whose queue each dead letter leaves a copy
   core::StartTrace start_trace{};             // empty: nothing is traced
   // What comes from outside is kept in the store, settled, and handled from there.

@@ -39,7 +39,7 @@ void Flight::add(std::vector<Delivery> deliveries) {
   if (deliveries.empty()) return;
   const system::MutexLock lock(mutex_);
   for (Delivery& delivery : deliveries) {
-    if (may_run_now(delivery)) {
+    if (may_run_now(delivery) && !asks_first(delivery.arrival)) {
       add_locked(std::move(delivery));
     } else {
       (delivery.arrival.row ? aside_.rows : aside_.followers).push_back(std::move(delivery));
@@ -54,6 +54,11 @@ bool Flight::may_run_now(const Delivery& delivery) const {
   if (!arrival.line || on_failure_ == OnFailure::kSkip) return true;
   return arrival.row ? book_.fresh(*arrival.line, arrival.question)
                      : !book_.may_wait(*arrival.line);
+}
+
+// The book has no line that another process has stopped since this one asked for all.
+bool Flight::asks_first(const Arrival& arrival) const {
+  return shares_lines_ && on_failure_ != OnFailure::kSkip && arrival.line && !arrival.row;
 }
 
 void Flight::add_locked(Delivery&& delivery) {

@@ -69,15 +69,17 @@ class Flight {
   using Question = core::LineBook::Question;
 
   // `gate`: whether messages may begin; borrowed, null: always. `defers`: what comes from outside
-  // is put aside, all of it.
+  // is put aside, all of it. `shares_lines`: another process may have made a message of any line
+  // wait, so that all of a line that comes from outside is put aside until the store was asked.
   Flight(Limits limits, BatchSize batch_size, int workers, ConsumerGate* gate = nullptr,
-         OnFailure on_failure = OnFailure::kSkip, bool defers = false)
+         OnFailure on_failure = OnFailure::kSkip, bool defers = false, bool shares_lines = false)
       : limits_(limits),
         batch_size_(batch_size),
         gate_(gate),
         workers_(workers),
         on_failure_(on_failure),
-        defers_(defers) {}
+        defers_(defers),
+        shares_lines_(shares_lines) {}
 
   // Whether batches may have followers (Strategy::takes_followers). To be said before any is taken.
   void allow_followers(bool allowed) SEMEL_EXCLUDES(mutex_);
@@ -160,6 +162,7 @@ class Flight {
 
  private:
   bool may_run_now(const Delivery& delivery) const SEMEL_REQUIRES(mutex_);
+  bool asks_first(const Arrival& arrival) const;
   void add_locked(Delivery&& delivery) SEMEL_REQUIRES(mutex_);
   void put_aside(std::vector<Delivery> deliveries) SEMEL_REQUIRES(mutex_);
   void put_back(std::vector<Delivery> followers) SEMEL_REQUIRES(mutex_);
@@ -187,6 +190,7 @@ class Flight {
   const int workers_;  // 0: one batch at a time, by whoever takes it
   const OnFailure on_failure_;
   const bool defers_;
+  const bool shares_lines_;
   core::LineBook book_ SEMEL_GUARDED_BY(mutex_);
   Aside aside_ SEMEL_GUARDED_BY(mutex_);
   bool aside_moved_ SEMEL_GUARDED_BY(mutex_) = false;

@@ -113,6 +113,26 @@ TEST_F(FlightInLines, AFreeLineRunsInTheOrderItCame) {
   }
 }
 
+// Another process may have stopped any line since this one asked for all.
+TEST(FlightInSharedLines, WhatComesFromOutsideWaitsForTheStoresAnswer) {
+  Flight f({100, 1 << 20}, BatchSize(100, 100, milliseconds(20)), 0, nullptr,
+           Flight::OnFailure::kHoldKey, false, true);
+  std::vector<Delivery> deliveries;
+  deliveries.push_back(in_line("a1", "a"));
+  deliveries.push_back(in_line("b1", "b", RowTag{3}, f.ask()));
+  f.add(std::move(deliveries));
+  const auto rows = f.take(false);
+  EXPECT_EQ(names(rows), Names{"b1"}) << "the store itself has brought it";
+  auto aside = f.take_aside();
+  ASSERT_EQ(names(aside.followers), Names{"a1"});
+  EXPECT_TRUE(f.line_free("a", std::move(aside.followers), f.ask()).empty());
+  std::vector<Landing> landings{landing(rows[0])};
+  f.land(landings, {});
+  f.returned();
+  f.ran(1, false, 0, std::nullopt);
+  EXPECT_EQ(names(f.take(false)), Names{"a1"});
+}
+
 TEST_F(FlightInLines, AnAnswerThatIsTooOldFreesNothing) {
   f.lines_held({"a"}, f.ask());
   add(in_line("a0", "a", RowTag{1}, f.ask()));
