@@ -21,6 +21,9 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::chrono::minutes kBeforeExpiry{5};
+// After a look that failed, with and without keys that are good still.
+constexpr std::chrono::seconds kNextLook{30};
+constexpr std::chrono::seconds kNextLookWithoutKeys{2};
 constexpr milliseconds kNearbyPatience{1'000};
 constexpr milliseconds kStsPatience{5'000};
 constexpr const char* kContainerHost = "http://169.254.170.2";
@@ -123,15 +126,32 @@ CredentialChain::CredentialChain(const core::SqsAccess& access, Variables variab
 Result<core::SqsKeys> CredentialChain::keys(WallTime now) {
   if (!may_change()) return access_.keys;
   if (kept_ && (!kept_->expires || now + kBeforeExpiry < *kept_->expires)) return kept_->keys;
-  auto found = look();
-  if (found && *found) {
-    kept_ = **std::move(found);
-    found_before_ = true;
-    return kept_->keys;
+  if (looks_now(now)) {
+    auto found = look();
+    if (found && *found) {
+      kept_ = **std::move(found);
+      found_before_ = true;
+      failed_.reset();
+      return kept_->keys;
+    }
+    failed_ = Failed{now, none_found(std::move(found))};
   }
   // They are good until they expire.
   if (kept_ && now < *kept_->expires) return kept_->keys;
   kept_.reset();
+  if (failed_) return failure(failed_->error);
+  return failure(
+      no_credentials(ErrorKind::kUnavailable, "the credentials for SQS have expired", {}));
+}
+
+bool CredentialChain::looks_now(WallTime now) const {
+  if (!looks_) return false;
+  if (!failed_ || now < failed_->at) return true;
+  const bool good = kept_ && now < *kept_->expires;
+  return now - failed_->at >= (good ? kNextLook : kNextLookWithoutKeys);
+}
+
+Error CredentialChain::none_found(Found found) const {
   Error error = found ? no_credentials(ErrorKind::kRejected,
                                        "there are no credentials for SQS: not in the config, the "
                                        "environment or the shared files, and neither a container "
@@ -140,7 +160,7 @@ Result<core::SqsKeys> CredentialChain::keys(WallTime now) {
                                        "credentials: { access_key_id: …, secret_access_key: … }")
                       : std::move(found.error());
   if (found_before_) error.kind = ErrorKind::kUnavailable;
-  return failure(std::move(error));
+  return error;
 }
 
 CredentialChain::Found CredentialChain::look() const {

@@ -2,7 +2,8 @@
 // config, the environment, a web identity, the shared files, the container, the machine.
 //
 // One thread at a time. To ask a service for credentials takes seconds at most; they are asked for
-// again some minutes before they expire.
+// again some minutes before they expire. While that fails those that are there go on being used,
+// and it is asked now and then: a call waits for no service each time.
 #pragma once
 
 #include <chrono>
@@ -35,11 +36,15 @@ class CredentialChain {
   Result<core::SqsKeys> keys(WallTime now);
   // The service refuses those that it was shown: the next call looks anew.
   void forget() { kept_.reset(); }
+  // From now on nothing is asked for any more, for an end that has a deadline.
+  void look_no_more() noexcept { looks_ = false; }
   // Looking anew may find others.
   bool may_change() const noexcept { return access_.keys.access_key_id.empty(); }
 
  private:
   using Found = Result<std::optional<SessionKeys>>;
+  bool looks_now(WallTime now) const;
+  Error none_found(Found found) const;
   Found look() const;
   Found from_variables() const;
   Found from_files() const;
@@ -53,6 +58,12 @@ class CredentialChain {
   const Variables variables_;
   std::optional<SessionKeys> kept_;
   bool found_before_ = false;
+  bool looks_ = true;
+  struct Failed {
+    WallTime at;
+    Error error;
+  };
+  std::optional<Failed> failed_;  // the last look
 };
 
 // 2026-03-01T12:00:00Z, as these services write times; none where it is none.

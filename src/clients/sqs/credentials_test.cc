@@ -177,6 +177,27 @@ TEST_F(SqsCredentials, TheyAreAskedForAgainBeforeTheyExpire) {
   EXPECT_EQ(gone.error().kind, ErrorKind::kUnavailable) << "they were there: waited for";
 }
 
+// Each look would hold up a call, and a renewal with it.
+TEST_F(SqsCredentials, WhileTheirServiceHangsManyCallsWaitForOneLook) {
+  HttpServer service;
+  service.on("/v2", [](const HttpRequest&, std::size_t times) {
+    if (times == 0) return test::reply(200, answer("first", "2026-03-01T12:30:00Z"));
+    return test::raw("", HttpReply::Then::kHang);
+  });
+  set("AWS_CONTAINER_CREDENTIALS_FULL_URI", service.url("/v2"));
+  CredentialChain kept = chain();
+  EXPECT_EQ(id_of(kept), "first");
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(id_of(kept, kNow + 26min + i * 1s), "first");
+  EXPECT_EQ(service.requests().size(), 2U);
+  EXPECT_EQ(id_of(kept, kNow + 27min), "first");
+  EXPECT_EQ(service.requests().size(), 3U) << "now and then it is asked";
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(kept.keys(kNow + 31min + i * 50ms));
+  EXPECT_EQ(service.requests().size(), 4U) << "so without keys";
+  kept.look_no_more();
+  EXPECT_FALSE(kept.keys(kNow + 1h));
+  EXPECT_EQ(service.requests().size(), 4U);
+}
+
 TEST_F(SqsCredentials, WhereThereAreNoneItSaysWhereItLooked) {
   const auto none = chain().keys(kNow);
   ASSERT_FALSE(none);
