@@ -56,7 +56,7 @@ void Client::make(Call call) {
 void Client::take(Call call, curl::Answered answered) {
   if (!answered) return call.done(failure(unanswered(answered.error(), access_)));
   if (answered->status == kGood && json::validate(answered->body)) {
-    known_ = true;
+    worked_.insert(call.action);
     return call.done(std::move(answered->body));
   }
   const Refusal refusal = refusal_in(answered->status, answered->body);
@@ -64,7 +64,8 @@ void Client::take(Call call, curl::Answered answered) {
     call.again = true;
     return make(std::move(call));
   }
-  call.done(failure(refused(refusal, access_, known_)));
+  const bool receipts = call.action.ends_with("Batch");
+  call.done(failure(refused(refusal, access_, {known(), worked_.contains(call.action)}, receipts)));
 }
 
 bool Client::mended(const Refusal& refusal, const curl::Response& response) {

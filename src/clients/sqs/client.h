@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <set>
 #include <string>
 
 #include <semel/result.h>
@@ -30,13 +31,15 @@ class Client {
   // calls; not after give_up_all().
   void call(const std::string& action, const std::string& body, std::chrono::milliseconds patience,
             Done done);
+  // The end is near: credentials are not asked for any more, for their services may hang.
+  void look_no_more() noexcept { credentials_.look_no_more(); }
   std::size_t running() const noexcept { return transfers_.running(); }
   void give_up_all() noexcept { transfers_.give_up_all(); }
   void run(std::chrono::milliseconds patience) { transfers_.run(patience); }
   void wake() noexcept { transfers_.wake(); }
 
   // The service has answered well, at least once.
-  bool known() const noexcept { return known_; }
+  bool known() const noexcept { return !worked_.empty(); }
   // By how much the service's clock is before this machine's, where that was found out by a
   // refusal; zero: it was not.
   std::chrono::seconds skew() const noexcept { return skew_; }
@@ -56,7 +59,7 @@ class Client {
   const core::SqsAccess& access_;
   CredentialChain credentials_;
   std::chrono::seconds skew_{0};
-  bool known_ = false;
+  std::set<std::string> worked_;  // actions that were answered well
   curl::Transfers transfers_;
 };
 

@@ -71,12 +71,15 @@ bool is_of_receipt(std::string_view type) noexcept {
                        "InvalidParameterValueException", "InvalidIdFormat"});
 }
 
-Error refused(const Refusal& refusal, const core::SqsAccess& access, bool known) {
+Error refused(const Refusal& refusal, const core::SqsAccess& access, const Worked& worked,
+              bool receipts) {
   const std::string& queue = access.queue.name;
   const std::string what =
       refusal.type.empty() ? fmt::format("status {}", refusal.status) : refusal.type;
   const std::string said = refusal.said.empty() ? what : fmt::format("{} ({})", refusal.said, what);
-  const ErrorKind unless_known = known ? ErrorKind::kUnavailable : ErrorKind::kRejected;
+  const auto unless = [](bool known) {
+    return known ? ErrorKind::kUnavailable : ErrorKind::kRejected;
+  };
   if (is_throttled(refusal.type, refusal.status)) {
     return {ErrorKind::kUnavailable, "R396",
             fmt::format("SQS takes no more requests for queue {} for now: {}", queue, said),
@@ -87,24 +90,27 @@ Error refused(const Refusal& refusal, const core::SqsAccess& access, bool known)
             "make the queue, or mend account, region and name in source.sqs.queue_url"};
   }
   if (is_of_rights(refusal.type)) {
-    return {unless_known, "R393", fmt::format("a right is missing on queue {}: {}", queue, said),
+    return {unless(worked.action), "R393",
+            fmt::format("a right is missing on queue {}: {}", queue, said),
             "allow sqs:ReceiveMessage, sqs:DeleteMessage, sqs:ChangeMessageVisibility and "
             "sqs:GetQueueAttributes on it"};
   }
   if (is_of_credentials(refusal.type)) {
-    return {unless_known, "R392", fmt::format("SQS does not accept the credentials: {}", said),
+    return {unless(worked.any), "R392",
+            fmt::format("SQS does not accept the credentials: {}", said),
             "mend them, and the region that requests are signed for"};
   }
   if (refusal.status >= kUnavailableFrom) {
-    return {ErrorKind::kUnavailable,
-            "R390",
+    return {ErrorKind::kUnavailable, "R390",
             fmt::format("SQS at {} cannot answer: {}", access.queue.host, said),
-            {}};
+            "semel explain R390"};
   }
-  return {unless_known,
-          "R398",
+  if (receipts && is_of_receipt(refusal.type)) {
+    return {ErrorKind::kUnavailable, "R395", said, "semel explain R395"};
+  }
+  return {unless(worked.any), "R398",
           fmt::format("SQS refuses what is asked of queue {}: {}", queue, said),
-          {}};
+          "semel explain R398"};
 }
 
 Error unanswered(const Error& told, const core::SqsAccess& access) {
@@ -113,10 +119,9 @@ Error unanswered(const Error& told, const core::SqsAccess& access) {
             fmt::format("TLS with {} does not come about: {}", access.queue.host, told.message),
             "source.sqs.ca_file: the certificate authority that signed its certificate"};
   }
-  return {ErrorKind::kUnavailable,
-          "R390",
+  return {ErrorKind::kUnavailable, "R390",
           fmt::format("no SQS answers at {}: {}", access.queue.host, told.message),
-          {}};
+          "semel explain R390"};
 }
 
 }  // namespace semel::sqs

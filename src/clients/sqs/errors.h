@@ -19,9 +19,15 @@ struct Refusal {
 // What stands in an answer that is no success.
 Refusal refusal_in(int status, std::string_view body);
 
-// `known`: the queue was read before. Where not, credentials or rights that are refused are final;
-// later they may be ones that are changed right now, and are waited for.
-Error refused(const Refusal& refusal, const core::SqsAccess& access, bool known);
+// What has worked before. What never did is refused for good; else credentials or rights may be
+// changed right now, and are waited for.
+struct Worked {
+  bool any = false;     // some call
+  bool action = false;  // a call of this action: rights are given for each
+};
+// `receipts`: receipts were shown, and may be why.
+Error refused(const Refusal& refusal, const core::SqsAccess& access, const Worked& worked,
+              bool receipts);
 // There was no whole answer: `told` is the transfer's error.
 Error unanswered(const Error& told, const core::SqsAccess& access);
 

@@ -45,12 +45,30 @@ TEST(SqsErrors, EachHasItsCodeAndWhetherItIsFinal) {
         Case{403, "OverLimit", "R396", kAway, kAway}, Case{429, "", "R396", kAway, kAway},
         Case{400, "UnsupportedOperation", "R398", kFinal, kAway}}) {
     for (const bool known : {false, true}) {
-      const Error error = refused({each.status, each.type, "said"}, orders_access(), known);
+      const Error error =
+          refused({each.status, each.type, "said"}, orders_access(), {known, known}, false);
       EXPECT_EQ(error.code, each.code) << each.type;
       EXPECT_EQ(error.kind, known ? each.later : each.at_first) << each.type;
       EXPECT_NE(error.message.find("said"), std::string::npos) << error.message;
+      EXPECT_FALSE(error.hint.empty()) << error.code;
     }
   }
+}
+
+// Each action has a right of its own: one that never worked is not one that is changed right now.
+TEST(SqsErrors, ARightThatNeverWorkedIsMissedForGood) {
+  const Refusal denied{403, "AccessDenied", "no"};
+  const auto kind_of = [&](const Worked& worked) {
+    return refused(denied, orders_access(), worked, false).kind;
+  };
+  EXPECT_EQ(kind_of({.any = true, .action = false}), ErrorKind::kRejected);
+  EXPECT_EQ(kind_of({.any = true, .action = true}), ErrorKind::kUnavailable);
+}
+
+TEST(SqsErrors, AReceiptIsBlamedOnlyWhereOneWasShown) {
+  const Refusal refusal{400, "InvalidParameterValue", "no"};
+  EXPECT_EQ(refused(refusal, orders_access(), {}, true).code, "R395");
+  EXPECT_EQ(refused(refusal, orders_access(), {true, true}, false).code, "R398");
 }
 
 TEST(SqsErrors, ACertificateThatIsNotTrustedIsFinalAndSilenceIsNot) {
