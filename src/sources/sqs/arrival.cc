@@ -2,8 +2,11 @@
 
 #include <array>
 #include <chrono>
+#include <tuple>
 #include <utility>
 
+#include "base/ascii.h"
+#include "base/digest.h"
 #include "base/text_encoding.h"
 #include "clients/sqs/json_walk.h"
 
@@ -35,14 +38,30 @@ void take_service_attributes(std::string_view attributes, ReceivedMessage& made)
   });
 }
 
+// Names that begin so are the service's: a producer's own must not pass for them.
+std::string header_of(const std::string& attribute) {
+  constexpr std::string_view kReserved = "sqs-";
+  const bool reserved =
+      ascii::alike(std::string_view(attribute).substr(0, kReserved.size()), kReserved);
+  return reserved ? "attribute-" + attribute : attribute;
+}
+
 void take_producer_attributes(std::string_view attributes, Arrival& arrival) {
   each_member(attributes, [&](const std::string& name, std::string_view value) {
     const std::string_view binary = member_of(value, "BinaryValue");
     const std::string written = text_of(binary.empty() ? member_of(value, "StringValue") : binary);
     Bytes bytes = binary.empty() ? written : text::from_base64(written).value_or(written);
     if (name == "content-type" || name == "Content-Type") arrival.content_type = bytes;
-    arrival.headers.push_back({name, std::move(bytes)});
+    arrival.headers.push_back({header_of(name), std::move(bytes)});
   });
+}
+
+// A queue with ContentBasedDeduplication gives a message without an id the digest of its body. Two
+// events with equal bodies have the same one: it is no key that a producer has set.
+bool is_of_body(std::string_view deduplication, BytesView body) {
+  constexpr std::size_t kHexLength = 2 * std::tuple_size_v<digest::Digest>;
+  return deduplication.size() == kHexLength &&
+         deduplication == digest::hex(digest::view(digest::sha256(body)));
 }
 
 }  // namespace
@@ -65,6 +84,9 @@ ReceivedMessage message_of(std::string_view message) {
       take_producer_attributes(value, arrival);
     }
   });
+  if (arrival.broker_key && is_of_body(*arrival.broker_key, arrival.payload)) {
+    arrival.broker_key.reset();
+  }
   return made;
 }
 

@@ -17,7 +17,9 @@ struct ReceivedMessage {
 };
 
 // `message`: one of an answer's, JSON that was found good. Attributes of its producer become
-// headers, a binary one its bytes; what the service adds becomes headers sqs-….
+// headers, a binary one its bytes; what the service adds becomes headers sqs-…, and a producer's
+// attribute of such a name attribute-sqs-…. A deduplication id that is the digest of the body was
+// made by the service, and is no broker_key.
 ReceivedMessage message_of(std::string_view message);
 
 }  // namespace semel::sqs

@@ -34,6 +34,27 @@ TEST(SqsArrival, HasItsBodyItsAttributesAndWhatTheServiceAdds) {
   EXPECT_EQ(made.receives, 2);
 }
 
+// The digest is that of "x", as the service makes it of a body where the producer sets no id.
+TEST(SqsArrival, AnIdThatTheServiceMadeOfTheBodyIsNoKey) {
+  constexpr const char* kDigest =
+      "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881";
+  const std::string attributes =
+      std::string(R"("Attributes":{"MessageDeduplicationId":")") + kDigest + R"("})";
+  const ReceivedMessage made = message_of("{" + attributes + R"(,"Body":"x"})");
+  EXPECT_FALSE(made.arrival->broker_key.has_value());
+  EXPECT_EQ(find_header(made.arrival->headers, "sqs-message-deduplication-id"), kDigest);
+  const ReceivedMessage other = message_of("{" + attributes + R"(,"Body":"y"})");
+  EXPECT_EQ(other.arrival->broker_key, kDigest) << "the producer has set it";
+}
+
+TEST(SqsArrival, AnAttributeOfTheProducerPassesForNoneOfTheService) {
+  const ReceivedMessage made = message_of(R"({"MessageAttributes":{
+      "SQS-Message-Group-Id":{"DataType":"String","StringValue":"forged"}},
+      "Attributes":{"MessageGroupId":"g-1"},"Body":"x"})");
+  EXPECT_EQ(find_header(made.arrival->headers, "sqs-message-group-id"), "g-1");
+  EXPECT_EQ(find_header(made.arrival->headers, "attribute-SQS-Message-Group-Id"), "forged");
+}
+
 // Its MessageId is the service's: another one each time the producer sends.
 TEST(SqsArrival, OfAStandardQueueHasNoKeyOfTheBroker) {
   const ReceivedMessage made =

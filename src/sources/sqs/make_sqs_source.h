@@ -36,6 +36,8 @@ struct QueueFacts {
   std::int64_t ready = 0;
   Horizon horizon;
   std::optional<core::SqsRedrive> redrive;
+  // It makes a deduplication id of the body where the producer sets none.
+  bool deduplicates_content = false;
 };
 // Asks within some seconds; receives nothing.
 Result<QueueFacts> look_at_queue(const core::SqsSpec& spec);

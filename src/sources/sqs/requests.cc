@@ -88,6 +88,7 @@ QueueFacts read_facts(std::string_view answer, const std::string& queue) {
                                                    std::string_view value) {
     if (name == "ApproximateNumberOfMessages") made.ready = number_of(value).value_or(0);
     if (name == "RedrivePolicy") made.redrive = redrive_in(text_of(value));
+    if (name == "ContentBasedDeduplication") made.deduplicates_content = text_of(value) == "true";
     if (name != "MessageRetentionPeriod") return;
     if (const auto seconds = number_of(value)) {
       made.horizon.longest = std::chrono::seconds(*seconds);
