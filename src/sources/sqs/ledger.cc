@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string_view>
 #include <utility>
+
+#include <semel/message.h>
 
 namespace semel::sqs {
 
@@ -12,6 +15,11 @@ namespace {
 
 // Early enough for some tries to fail.
 constexpr int kShareBeforeRenewal = 3;
+// A renewal that was refused is tried again after so much of the time, and soon in any case: each
+// request costs money.
+constexpr int kShareBeforeNextTry = 10;
+constexpr milliseconds kLongestBeforeNextTry{1'000};
+constexpr std::string_view kGroupHeader = "sqs-message-group-id";
 
 }  // namespace
 
@@ -24,8 +32,9 @@ void Ledger::plan(Hidden& hidden, TimePoint from) const {
 
 void Ledger::arrived(std::unique_ptr<Arrival> arrival, std::string receipt, TimePoint now) {
   const std::uint64_t tag = ++last_;
-  deliveries_.arrived(tag, std::move(arrival));
   Hidden& hidden = hidden_[tag];
+  hidden.group = find_header(arrival->headers, kGroupHeader).value_or(std::string_view());
+  deliveries_.arrived(tag, std::move(arrival));
   hidden.receipt = std::move(receipt);
   hidden.received = now;
   plan(hidden, now);
@@ -36,16 +45,46 @@ Ledger::Taken Ledger::take(TimePoint now) {
     const auto taken = deliveries_.take();
     if (taken.value == nullptr) return {};
     const auto hidden = hidden_.find(taken.position);
-    if (now < hidden->second.until) return {taken.position, taken.value->get()};
-    (void)deliveries_.settle(taken.position, Settlement::Kind::kGone);  // it was out just now
-    hidden_.erase(hidden);
+    if (now < hidden->second.until) {
+      hidden->second.out = true;
+      return {taken.position, taken.value->get()};
+    }
+    forget(hidden, now);
   }
+}
+
+// Its receipt is given back too: a renewal whose answer came too late may have hidden it anew.
+void Ledger::forget(AllHidden::iterator hidden, TimePoint now) {
+  if (!hidden->second.group.empty()) {
+    if (!hidden->second.receipt.empty()) forgotten_.push_back(std::move(hidden->second.receipt));
+    for (auto later = std::next(hidden); later != hidden_.end(); ++later) {
+      Hidden& other = later->second;
+      if (other.out || other.receipt.empty() || other.group != hidden->second.group) continue;
+      forgotten_.push_back(std::exchange(other.receipt, {}));
+      other.lost = true;
+      other.until = std::min(other.until, now);
+    }
+  }
+  (void)deliveries_.settle(hidden->first, Settlement::Kind::kGone);  // it was out just now
+  hidden_.erase(hidden);
+}
+
+std::vector<std::string> Ledger::take_forgotten() {
+  std::vector<std::string> batch;
+  while (!forgotten_.empty() && batch.size() < core::kSqsBatch) {
+    batch.push_back(std::move(forgotten_.front()));
+    forgotten_.pop_front();
+  }
+  return batch;
 }
 
 bool Ledger::settle(std::uint64_t tag, Settlement::Kind kind) {
   if (!deliveries_.settle(tag, kind)) return false;
-  if (kind != Settlement::Kind::kAck && kind != Settlement::Kind::kGone) return true;
   const auto hidden = hidden_.find(tag);
+  if (kind != Settlement::Kind::kAck && kind != Settlement::Kind::kGone) {
+    hidden->second.out = false;
+    return true;
+  }
   deletes_.push_back(std::move(hidden->second.receipt));
   hidden_.erase(hidden);
   return true;
@@ -53,6 +92,11 @@ bool Ledger::settle(std::uint64_t tag, Settlement::Kind kind) {
 
 std::vector<std::string> Ledger::take_deletes() {
   std::vector<std::string> batch;
+  if (!alone_.empty()) {
+    batch.push_back(std::move(alone_.front()));
+    alone_.pop_front();
+    return batch;
+  }
   while (!deletes_.empty() && batch.size() < core::kSqsBatch) {
     batch.push_back(std::move(deletes_.front()));
     deletes_.pop_front();
@@ -65,11 +109,17 @@ void Ledger::put_back(std::vector<std::string> receipts) {
                   std::make_move_iterator(receipts.end()));
 }
 
+void Ledger::put_back_alone(std::vector<std::string> receipts) {
+  alone_.insert(alone_.end(), std::make_move_iterator(receipts.begin()),
+                std::make_move_iterator(receipts.end()));
+}
+
 std::vector<Ledger::Renewal> Ledger::take_renewals(TimePoint now) {
   std::vector<Renewal> batch;
   for (auto& [tag, hidden] : hidden_) {
     if (batch.size() == core::kSqsBatch) break;
     if (hidden.under_way || hidden.lost || now < hidden.due) continue;
+    if (hidden.alone && !batch.empty()) continue;
     const auto left =
         std::chrono::floor<std::chrono::seconds>(hidden.received + core::kSqsLongestHidden - now);
     const milliseconds by = std::min<milliseconds>(visibility_, left);
@@ -79,6 +129,7 @@ std::vector<Ledger::Renewal> Ledger::take_renewals(TimePoint now) {
     }
     hidden.under_way = true;
     batch.push_back({tag, hidden.receipt, by});
+    if (hidden.alone) break;
   }
   return batch;
 }
@@ -92,29 +143,36 @@ std::optional<Ledger::TimePoint> Ledger::renewal_due() const {
   return first;
 }
 
-void Ledger::renewed(const Renewal& renewal, Renewed how, TimePoint begun, TimePoint now) {
+bool Ledger::renewed(const Renewal& renewal, Renewed how, TimePoint begun, TimePoint now) {
   const auto found = hidden_.find(renewal.tag);
-  if (found == hidden_.end()) return;  // settled meanwhile
+  if (found == hidden_.end() || found->second.receipt.empty()) return false;
   Hidden& hidden = found->second;
   hidden.under_way = false;
   switch (how) {
     case Renewed::kYes:
       plan(hidden, begun);
+      hidden.alone = false;
+      break;
+    case Renewed::kAlone:
+      hidden.due = now;
+      hidden.alone = true;
       break;
     case Renewed::kNotNow:
-      hidden.due = now;
+      hidden.due = now + std::min(visibility_ / kShareBeforeNextTry, kLongestBeforeNextTry);
       break;
     case Renewed::kGone:
       hidden.lost = true;
       hidden.until = std::min(hidden.until, now);
       break;
   }
+  return true;
 }
 
 std::vector<std::string> Ledger::take_open() {
   std::vector<std::string> batch;
   while (!hidden_.empty() && batch.size() < core::kSqsBatch) {
-    batch.push_back(std::move(hidden_.begin()->second.receipt));
+    std::string& receipt = hidden_.begin()->second.receipt;
+    if (!receipt.empty()) batch.push_back(std::move(receipt));
     hidden_.erase(hidden_.begin());
   }
   return batch;

@@ -13,9 +13,10 @@ constexpr TimePoint kBegin{};
 
 class SqsLedger : public ::testing::Test {
  protected:
-  void bring(int count, TimePoint now = kBegin) {
+  void bring(int count, TimePoint now = kBegin, const std::string& group = {}) {
     for (int i = 0; i < count; ++i) {
       auto arrival = std::make_unique<Arrival>();
+      if (!group.empty()) arrival->headers.push_back({"sqs-message-group-id", group});
       arrival->position = "m-" + std::to_string(next_);
       ledger_.arrived(std::move(arrival), "r-" + std::to_string(next_++), now);
     }
@@ -70,7 +71,8 @@ TEST_F(SqsLedger, WhatIsOpenIsRenewedWhenAThirdOfItsTimeIsGone) {
   EXPECT_EQ(renewals[0].by, 30s);
   EXPECT_TRUE(ledger_.take_renewals(kBegin + 20s).empty()) << "it is under way";
   EXPECT_FALSE(ledger_.renewal_due().has_value());
-  ledger_.renewed(renewals[0], Ledger::Renewed::kNotNow, kBegin + 10s, kBegin + 12s);
+  ledger_.renewed(renewals[0], Ledger::Renewed::kNotNow, kBegin + 10s, kBegin + 11s);
+  EXPECT_TRUE(ledger_.take_renewals(kBegin + 11s).empty()) << "not at once: each try costs money";
   EXPECT_EQ(ledger_.renewal_due(), kBegin + 12s) << "again";
   const auto again = ledger_.take_renewals(kBegin + 12s);
   ledger_.renewed(again.at(0), Ledger::Renewed::kYes, kBegin + 12s, kBegin + 13s);
@@ -93,6 +95,70 @@ TEST_F(SqsLedger, AReceiptThatMeansNothingIsNotRenewedAgain) {
   ledger_.renewed(renewals.at(0), Ledger::Renewed::kGone, kBegin + 10s, kBegin + 11s);
   EXPECT_FALSE(ledger_.renewal_due().has_value());
   EXPECT_EQ(taken(kBegin + 11s), "none");
+}
+
+// The service keeps it locked behind them: they would have their effect first.
+TEST_F(SqsLedger, WhatIsForgottenTakesAlongAllThatWaitsBehindItInItsGroup) {
+  bring(1, kBegin, "a");
+  bring(1, kBegin, "b");
+  bring(2, kBegin + 20s, "a");
+  bring(1, kBegin + 20s, "b");
+  EXPECT_EQ(taken(kBegin + 20s), "m-1");
+  EXPECT_TRUE(ledger_.settle(1, Kind::kRelease));
+  EXPECT_EQ(taken(kBegin + 31s), "none") << "m-3 and m-4 behind m-1, m-5 behind m-2";
+  EXPECT_EQ(ledger_.open(), 0U);
+  EXPECT_EQ(ledger_.take_forgotten(),
+            (std::vector<std::string>{"r-1", "r-3", "r-4", "r-2", "r-5"}));
+  EXPECT_TRUE(ledger_.take_forgotten().empty());
+  EXPECT_FALSE(ledger_.renewal_due().has_value());
+  bring(1, kBegin + 31s, "a");
+  EXPECT_EQ(taken(kBegin + 31s), "m-6") << "the group goes on";
+}
+
+TEST_F(SqsLedger, WhatIsOutIsNotTakenAlong) {
+  bring(1, kBegin, "a");
+  bring(1, kBegin + 20s, "a");
+  EXPECT_EQ(taken(), "m-1");
+  EXPECT_EQ(taken(), "m-2");
+  EXPECT_TRUE(ledger_.settle(1, Kind::kRelease));
+  EXPECT_EQ(taken(kBegin + 31s), "none");
+  EXPECT_EQ(ledger_.take_forgotten(), std::vector<std::string>{"r-1"});
+  EXPECT_TRUE(ledger_.settle(2, Kind::kAck));
+}
+
+TEST_F(SqsLedger, WhatWasRefusedWholeIsDeletedOneByOne) {
+  bring(3);
+  for (std::uint64_t tag = 1; tag <= 3; ++tag) {
+    EXPECT_EQ(ledger_.take(kBegin).tag, tag);
+    EXPECT_TRUE(ledger_.settle(tag, Kind::kAck));
+  }
+  ledger_.put_back_alone(ledger_.take_deletes());
+  EXPECT_EQ(ledger_.deletes(), 3U);
+  for (const char* receipt : {"r-1", "r-2", "r-3"}) {
+    EXPECT_EQ(ledger_.take_deletes(), std::vector<std::string>{receipt});
+  }
+  EXPECT_EQ(ledger_.deletes(), 0U);
+}
+
+TEST_F(SqsLedger, WhatWasRefusedWholeIsRenewedOneByOne) {
+  bring(2);
+  for (const auto& renewal : ledger_.take_renewals(kBegin + 10s)) {
+    ledger_.renewed(renewal, Ledger::Renewed::kAlone, kBegin + 10s, kBegin + 11s);
+  }
+  const auto first = ledger_.take_renewals(kBegin + 11s);
+  ASSERT_EQ(first.size(), 1U);
+  EXPECT_EQ(first[0].receipt, "r-1");
+  const auto second = ledger_.take_renewals(kBegin + 11s);
+  ASSERT_EQ(second.size(), 1U);
+  EXPECT_EQ(second[0].receipt, "r-2");
+}
+
+TEST_F(SqsLedger, ARenewalThatCrossesItsDeletionSaysNothing) {
+  bring(1);
+  EXPECT_EQ(taken(), "m-1");
+  const auto renewals = ledger_.take_renewals(kBegin + 10s);
+  EXPECT_TRUE(ledger_.settle(1, Kind::kAck));
+  EXPECT_FALSE(ledger_.renewed(renewals.at(0), Ledger::Renewed::kGone, kBegin + 10s, kBegin + 11s));
 }
 
 TEST_F(SqsLedger, NothingIsHiddenForLongerThanTheServiceAllows) {
