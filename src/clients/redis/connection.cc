@@ -106,7 +106,7 @@ bool Connection::flush() noexcept {
     if (bytes == 0) return true;
     written_ += static_cast<std::size_t>(bytes);
   }
-  return true;
+  return !socket_.has_unsent() || socket_.write({}) >= 0;
 }
 
 void Connection::lost(Loss loss, const std::string& why) {
@@ -191,6 +191,25 @@ std::optional<std::vector<Reply>> Connection::take_replies(Loss loss) {
     parse({piece, static_cast<std::size_t>(bytes)}, taken_, loss);
   }
   return all_read(std::exchange(taken_, {}));
+}
+
+std::vector<Reply> Connection::take_some(Loss loss) {
+  char piece[kPiece];
+  std::vector<Reply> some;
+  // A server that closed the connection may have sent the reason first.
+  (void)flush();
+  if (written_ == out_.size()) {
+    out_.clear();
+    written_ = 0;
+  }
+  while (some.size() < expected_) {
+    const std::ptrdiff_t bytes = socket_.read(piece, sizeof piece);
+    if (bytes < 0 && some.empty()) lost(loss, socket_.error());
+    if (bytes <= 0) break;
+    parse({piece, static_cast<std::size_t>(bytes)}, some, loss);
+  }
+  expected_ -= some.size();
+  return some;
 }
 
 Reply Connection::ask(const std::vector<BytesView>& arguments, Loss loss,

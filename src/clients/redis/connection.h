@@ -42,6 +42,12 @@ class Connection {
   // Returns the replies to all that was sent, once they are there; nullopt before. Never waits: a
   // silent server is the caller's to notice. Throws as run().
   std::optional<std::vector<Reply>> take_replies(Loss loss);
+  // For a caller that goes on sending while it waits. Returns the replies that have come, in the
+  // order of the commands; the others follow with a later call. Throws as run(), but only once
+  // there is none left to return.
+  std::vector<Reply> take_some(Loss loss);
+  // Some of what was sent waits for room in the socket: the caller polls for it too.
+  bool has_unsent() const noexcept { return written_ < out_.size() || socket_.has_unsent(); }
   // Sends one command and throws core::Failure also if the server refuses it. `until`: it waits no
   // longer, whatever the answer timeout.
   Reply ask(const std::vector<BytesView>& arguments, Loss loss,

@@ -2,6 +2,7 @@
 #include "clients/redis/connection.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <optional>
 
@@ -19,6 +20,25 @@ using test::TcpProxy;
 
 Target through(const TcpProxy& proxy) {
   return target_of(fmt::format("redis://127.0.0.1:{}", proxy.port()));
+}
+
+TEST(RedisConnection, WhatCameBeforeTheEndIsReturnedBeforeItIsSaid) {
+  PlayedServer server({PlayedServer::welcome(), "+first\r\n+second\r\n"});
+  Connection connection(server.target());
+  for (int i = 0; i < 3; ++i) connection.send({"PING"});
+  connection.begin();
+  std::vector<Bytes> answers;
+  const Error ended = error_from([&] {
+    for (;;) {
+      pollfd watched{connection.descriptor(), POLLIN, 0};
+      ASSERT_EQ(::poll(&watched, 1, 20'000), 1);
+      for (const Reply& reply : connection.take_some(Loss::kNothingDone)) {
+        answers.push_back(reply.bytes);
+      }
+    }
+  });
+  EXPECT_EQ(ended.code, "R250");
+  EXPECT_EQ(answers, (std::vector<Bytes>{"first", "second"}));
 }
 
 TEST(RedisConnection, AnswersComeInOrderWithErrorsAmongThem) {

@@ -166,7 +166,7 @@ bool Tls::receive_encrypted() noexcept {
 // call that is asked how it ended.
 std::ptrdiff_t Tls::write(std::string_view bytes) noexcept {
   if (!send_encrypted()) return -1;
-  if (!encrypted_.empty()) return 0;
+  if (!encrypted_.empty() || bytes.empty()) return 0;
   const std::size_t some = std::min(bytes.size(), kRecord);
   ::ERR_clear_error();
   const int taken = ::SSL_write(ssl_.get(), bytes.data(), static_cast<int>(some));

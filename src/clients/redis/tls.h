@@ -28,6 +28,8 @@ class Tls {
   std::ptrdiff_t read(char* into, std::size_t size) noexcept;
   bool wait(bool write_too, Socket::Clock::time_point until) noexcept;
   bool quiet() const noexcept;
+  // What write() has taken is not all in the socket: write({}) goes on with it.
+  bool has_unsent() const noexcept { return !encrypted_.empty(); }
   const std::string& error() const noexcept { return error_; }
 
  private:

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <openssl/err.h>
+#include <poll.h>
 
 #include "clients/redis/connection.h"
 #include "clients/redis/pool.h"
@@ -75,6 +76,29 @@ TEST_F(RedisTls, ManyAnswersAtOnceAreAllRead) {
   ASSERT_EQ(replies.size(), std::size_t{kTimes});
   for (const Reply& reply : replies) EXPECT_EQ(reply.bytes.size(), large.size());
   EXPECT_TRUE(connection.whole());
+}
+
+TEST_F(RedisTls, ACallerThatPollsByItselfSendsAndReadsAll) {
+  const auto redis = server("host");
+  Connection connection(target(trusted()));
+  // More than the sockets' buffers have room for.
+  const std::string large(1 << 20, 'x');
+  constexpr std::size_t kTimes = 30;
+  for (std::size_t i = 0; i < kTimes; ++i) connection.send({"ECHO", large});
+  connection.begin();
+  EXPECT_TRUE(connection.has_unsent());
+  std::size_t read = 0;
+  while (read < kTimes) {
+    pollfd watched{connection.descriptor(), POLLIN, 0};
+    if (connection.has_unsent()) watched.events |= POLLOUT;
+    ASSERT_EQ(::poll(&watched, 1, 20'000), 1) << "nothing more is sent or read";
+    for (const Reply& reply : connection.take_some(Loss::kNothingDone)) {
+      EXPECT_EQ(reply.bytes.size(), large.size());
+      ++read;
+    }
+  }
+  EXPECT_FALSE(connection.has_unsent());
+  EXPECT_TRUE(connection.sound());
 }
 
 TEST_F(RedisTls, AnothersCertificateIsRefused) {

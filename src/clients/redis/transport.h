@@ -25,6 +25,8 @@ class Transport {
   bool wait(bool write_too, Socket::Clock::time_point until) noexcept {
     return tls_ ? tls_->wait(write_too, until) : socket_.wait(write_too, until);
   }
+  // Encrypted bytes that wait for room in the socket: write({}) goes on with them.
+  bool has_unsent() const noexcept { return tls_ && tls_->has_unsent(); }
   int descriptor() const noexcept { return socket_.descriptor(); }
   bool quiet() const noexcept { return tls_ ? tls_->quiet() : socket_.quiet(); }
   const std::string& error() const noexcept { return tls_ ? tls_->error() : socket_.error(); }
