@@ -12,8 +12,8 @@ include(SemelLibraries)
 # Each with what it brings, for those who read it, and the library it needs as semel_find_library() knows it.
 set(SEMEL_ADAPTERS
   "POSTGRES|the PostgreSQL store|postgres" "MYSQL|the MariaDB and MySQL store|mysql"
-  "REDIS|the Redis store, front window and Redis Streams source|redis" "YAML|the runner, the producer and the config|yaml"
-  "KAFKA|the Kafka source and handler|kafka" "NATS|the NATS source|nats"
+  "REDIS|the Redis store, front window, Redis Streams source and handler|redis" "YAML|the runner, the producer and the config|yaml"
+  "KAFKA|the Kafka source and handler|kafka" "NATS|the NATS source and handler|nats"
   "RABBITMQ|the RabbitMQ source and handler|rabbitmq" "SQS|the SQS source|http"
   "HTTP|the HTTP handler and traces|http" "HTTP_SOURCE|the HTTP source|admin" "ADMIN|the HTTP listener of a run|admin"
   "PROGRAM|the program semel|program")
@@ -93,11 +93,12 @@ endif()
 # Each brings its folders of src/, their libraries, and what these link.
 set(SEMEL_BRINGS_POSTGRES stores/postgres postgres)
 set(SEMEL_BRINGS_MYSQL stores/mysql mysql)
-set(SEMEL_BRINGS_REDIS clients/redis stores/redis sources/redis_streams redis_client redis redis_streams)
+set(SEMEL_BRINGS_REDIS clients/redis stores/redis sources/redis_streams handlers/redis_streams redis_client redis redis_streams
+                       redis_streams_handler)
 set(SEMEL_BRINGS_KAFKA clients/kafka sources/kafka handlers/kafka kafka_client kafka kafka_handler)
 set(SEMEL_BRINGS_RABBITMQ clients/rabbitmq sources/rabbitmq handlers/rabbitmq rabbitmq_client rabbitmq
                           rabbitmq_handler)
-set(SEMEL_BRINGS_NATS clients/nats sources/nats nats_client nats)
+set(SEMEL_BRINGS_NATS clients/nats sources/nats handlers/nats nats_client nats nats_handler)
 set(SEMEL_BRINGS_SQS clients/sqs sources/sqs sqs_client sqs)
 # The room of traces stays: src/traces/http_post_absent.cc sends nowhere.
 set(SEMEL_BRINGS_HTTP handlers/http http_handler)

@@ -2,7 +2,8 @@
 //
 // A reason is one of these names, or of a family that carries a part of its own
 // (`handler.sql.<class>`, `handler.http.<status>`, `handler.exec.<code>`, `handler.kafka.<word>`,
-// `handler.rabbitmq.<word>`). Free text goes beside it, as the error.
+// `handler.nats.<word>`, `handler.rabbitmq.<word>`, `handler.redis_streams.<word>`). Free text goes
+// beside it, as the error.
 #pragma once
 
 #include <string>
@@ -68,6 +69,17 @@ inline std::string kafka_reason(std::string_view word) {
 // too_large, invalid, nack, broker.
 inline std::string rabbitmq_reason(std::string_view word) {
   return "handler.rabbitmq." + std::string(word);
+}
+
+// handler.redis_streams.<word>: connect, reset, timeout, stream, denied, full, too_large, invalid,
+// server.
+inline std::string redis_streams_reason(std::string_view word) {
+  return "handler.redis_streams." + std::string(word);
+}
+
+// handler.nats.<word>: connect, reset, timeout, stream, denied, full, too_large, invalid, server.
+inline std::string nats_reason(std::string_view word) {
+  return "handler.nats." + std::string(word);
 }
 
 }  // namespace semel::reason

@@ -98,6 +98,12 @@ std::string handler_text(const config::ConsumerConfig& consumer) {
   if (const auto* kafka = std::get_if<config::KafkaHandler>(&consumer.handler)) {
     return "kafka " + kafka->spec.topic;
   }
+  if (const auto* nats = std::get_if<config::NatsHandler>(&consumer.handler)) {
+    return "nats " + printable(nats->spec.subject, 60);
+  }
+  if (const auto* streams = std::get_if<config::RedisStreamsHandler>(&consumer.handler)) {
+    return "redis_streams " + printable(streams->spec.stream, 60);
+  }
   if (const auto* rabbitmq = std::get_if<config::RabbitmqHandler>(&consumer.handler)) {
     const auto& route = rabbitmq->spec.route;
     return "rabbitmq " + printable(route.exchange.empty() ? route.routing_key : route.exchange, 60);
@@ -136,6 +142,31 @@ const char* missing_text(core::VersionSpec::Missing missing) {
   return "is a dead letter";
 }
 
+// What becomes of a message that is published twice, where the broker has a say in it.
+std::string repeats_text(const config::ConsumerConfig& consumer) {
+  const std::string retries = consumer.retry.max_elapsed.count() == 0
+                                  ? "without end"
+                                  : "for " + core::duration_text(consumer.retry.max_elapsed);
+  if (const auto* rabbitmq = std::get_if<config::RabbitmqHandler>(&consumer.handler)) {
+    if (!rabbitmq->spec.deduplicated_for) return {};
+    return fmt::format("the broker drops what comes again within {}; a message is retried {}",
+                       core::duration_text(*rabbitmq->spec.deduplicated_for), retries);
+  }
+  if (std::holds_alternative<config::NatsHandler>(consumer.handler)) {
+    return "its stream drops what comes again under one Nats-Msg-Id within its duplicate window; a "
+           "message is retried " +
+           retries;
+  }
+  const auto* streams = std::get_if<config::RedisStreamsHandler>(&consumer.handler);
+  if (streams == nullptr) return {};
+  const std::string trimmed =
+      streams->spec.max_length
+          ? fmt::format("; about {} entries are left, read or not", *streams->spec.max_length)
+          : std::string();
+  return fmt::format("the server adds what comes again once more; a message is retried {}{}",
+                     retries, trimmed);
+}
+
 // A source, a lock, a version, an order and a deferral: what they mean, where they are asked for.
 std::vector<std::string> flow_text(const config::ConsumerConfig& consumer) {
   std::vector<std::string> lines = source_flow(consumer);
@@ -164,15 +195,7 @@ std::vector<std::string> flow_text(const config::ConsumerConfig& consumer) {
   } else if (consumer.defer == config::ConsumerConfig::Defer::kElsewhere) {
     lines.emplace_back("deferred: only received here, handled by other processes");
   }
-  const auto* handler = std::get_if<config::RabbitmqHandler>(&consumer.handler);
-  if (handler != nullptr && handler->spec.deduplicated_for) {
-    const std::string window = core::duration_text(*handler->spec.deduplicated_for);
-    const std::string retries = consumer.retry.max_elapsed.count() == 0
-                                    ? "without end"
-                                    : "for " + core::duration_text(consumer.retry.max_elapsed);
-    lines.push_back(fmt::format(
-        "the broker drops what comes again within {}; a message is retried {}", window, retries));
-  }
+  if (auto text = repeats_text(consumer); !text.empty()) lines.push_back(std::move(text));
   if (consumer.front) {
     const bool redis = std::holds_alternative<RedisFrontOptions>(*consumer.front);
     lines.push_back(fmt::format(

@@ -183,25 +183,34 @@ std::string accept_lines(const StarterParts& parts, bool small) {
                  "running twice\n";
 }
 
+struct StarterTarget {
+  std::string_view handler;
+  const char* server;  // its lines
+  const char* to;      // the field that says where
+};
+constexpr StarterTarget kTargets[] = {
+    {"kafka", "        brokers: ${KAFKA_BROKERS:-localhost:9092}\n", "topic"},
+    {"nats", "        url: ${NATS_URL:-nats://localhost:4222}\n", "subject"},
+    {"rabbitmq", "        url: ${AMQP_URL:-amqp://localhost:5672}\n", "queue"},
+    {"redis_streams", "        url: ${REDIS_URL:-redis://localhost:6379/0}\n", "stream"},
+};
+
+// Empty: another handler.
 std::string publisher_lines(const StarterParts& parts, bool small) {
-  const bool kafka = parts.handler == "kafka";
-  std::string text = kafka ? "    handler:\n"
-                             "      kafka:\n"
-                             "        brokers: ${KAFKA_BROKERS:-localhost:9092}\n"
-                           : "    handler:\n"
-                             "      rabbitmq:\n"
-                             "        url: ${AMQP_URL:-amqp://localhost:5672}\n";
-  const char* const to = kafka ? "topic" : "queue";
-  if (small) return text + fmt::format("        {}: payments-out\n", to);
+  const auto* const target = std::ranges::find(kTargets, parts.handler, &StarterTarget::handler);
+  if (target == std::end(kTargets)) return {};
+  const std::string text =
+      fmt::format("    handler:\n      {}:\n{}", target->handler, target->server);
+  if (small) return text + fmt::format("        {}: payments-out\n", target->to);
   return text + fmt::format(
-                    "        {}: payments-out     # has to be there\n"
+                    "        {:<24}# has to be there\n"
                     "        honours_key: false      # true: who reads it does nothing again under "
                     "an id it knows\n",
-                    to);
+                    fmt::format("{}: payments-out", target->to));
 }
 
 std::string handler_lines(const StarterParts& parts, bool small) {
-  if (parts.handler == "kafka" || parts.handler == "rabbitmq") return publisher_lines(parts, small);
+  if (auto lines = publisher_lines(parts, small); !lines.empty()) return lines;
   if (parts.handler == "http") {
     return small
                ? "    handler: { http: http://127.0.0.1:8080/payments }\n"

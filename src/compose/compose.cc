@@ -110,6 +110,12 @@ Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfi
   if (const auto* rabbitmq = std::get_if<config::RabbitmqHandler>(&consumer.handler)) {
     facts.honours_key = rabbitmq->spec.honours_key;
   }
+  if (const auto* streams = std::get_if<config::RedisStreamsHandler>(&consumer.handler)) {
+    facts.honours_key = streams->spec.honours_key;
+  }
+  if (const auto* nats = std::get_if<config::NatsHandler>(&consumer.handler)) {
+    facts.honours_key = nats->spec.honours_key;
+  }
   const auto is_position = [](const core::KeyPart& part) {
     return std::holds_alternative<core::KeyPart::PositionPart>(part.what);
   };

@@ -17,7 +17,9 @@
 #include "handlers/exec/exec_handler.h"
 #include "handlers/http/http_handler.h"
 #include "handlers/kafka/make_kafka_publisher.h"
+#include "handlers/nats/make_nats_publisher.h"
 #include "handlers/rabbitmq/make_rabbitmq_publisher.h"
+#include "handlers/redis_streams/make_redis_streams_publisher.h"
 #include "handlers/sql/row_guards.h"
 #include "handlers/sql/sql_handler.h"
 #include "sources/sources.h"
@@ -53,11 +55,22 @@ const NativeWork* find_native(const ConsumerBuild& build, const std::string& nam
   return found == build.options->natives.end() ? nullptr : &found->second;
 }
 
+Result<AsyncHandler> publisher_for(const config::HandlerConfig& handler, Environment& environment) {
+  if (const auto* kafka = std::get_if<config::KafkaHandler>(&handler)) {
+    return kafka::make_kafka_publisher(kafka->spec, environment);
+  }
+  if (const auto* nats = std::get_if<config::NatsHandler>(&handler)) {
+    return nats::make_nats_publisher(nats->spec, environment);
+  }
+  if (const auto* streams = std::get_if<config::RedisStreamsHandler>(&handler)) {
+    return redis_streams::make_redis_streams_publisher(streams->spec, environment);
+  }
+  return rabbitmq::make_rabbitmq_publisher(std::get<config::RabbitmqHandler>(handler).spec,
+                                           environment);
+}
+
 Result<Handler> publisher_of(const config::HandlerConfig& handler, Environment& environment) {
-  const auto* kafka = std::get_if<config::KafkaHandler>(&handler);
-  auto made = kafka != nullptr ? kafka::make_kafka_publisher(kafka->spec, environment)
-                               : rabbitmq::make_rabbitmq_publisher(
-                                     std::get<config::RabbitmqHandler>(handler).spec, environment);
+  auto made = publisher_for(handler, environment);
   if (!made) return failure(std::move(made.error()));
   return Handler(*std::move(made));
 }

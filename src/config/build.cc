@@ -100,6 +100,12 @@ HandlerConfig build_handler(const View& view, const std::string& folder, const S
   if (handler.written("rabbitmq")) {
     return RabbitmqHandler{build_rabbitmq_publish(handler.in("rabbitmq"), folder, report)};
   }
+  if (handler.written("redis_streams")) {
+    return RedisStreamsHandler{build_redis_streams_publish(handler.in("redis_streams"), report)};
+  }
+  if (handler.written("nats")) {
+    return NatsHandler{build_nats_publish(handler.in("nats"), folder, report)};
+  }
   return NativeHandler{handler.find("native") != nullptr ? handler.text("native")
                                                          : view.text("name")};
 }

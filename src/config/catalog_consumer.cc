@@ -136,9 +136,9 @@ constexpr CodePage kConsumerPages[] = {
      "Take it as it is, best from a file.",
      "signing: { standard_webhooks: \"${file:/run/secrets/whsec}\" }"},
     {"E053", "a consumer that publishes to where it reads",
-     "Its handler publishes to the topic or queue that its source reads, so each message would "
-     "come back to it, for ever.",
-     "Publish to another topic or queue.",
+     "Its handler publishes to the topic, queue, stream or subject that its source reads, so each "
+     "message would come back to it, for ever.",
+     "Publish to another one.",
      "source: { kafka: { brokers: a:9092, group: g, topics: [orders] } }\n"
      "handler: { kafka: { brokers: a:9092, topic: orders-checked } }"},
     {"E054", "a front window where it cannot stand",

@@ -125,6 +125,10 @@ handler.kafka.WORD   it was not published: too_large, invalid, topic; of tries: 
                      timeout, denied, fatal, broker
 handler.rabbitmq.WORD  likewise: too_large, invalid; of tries: connect, reset, timeout,
                      blocked, unroutable, exchange, denied, nack, broker
+handler.nats.WORD    likewise: too_large, invalid; of tries: connect, reset, timeout,
+                     stream, denied, full, server
+handler.redis_streams.WORD  likewise: too_large, invalid; of tries: connect, reset,
+                     timeout, stream, denied, full, server
 handler.native       the C++ handler failed, or said dead
 handler.timeout      the handler took too long
 attempts.exhausted   retry.attempts tries have failed; cause says why the last one did

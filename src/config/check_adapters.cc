@@ -31,6 +31,8 @@ constexpr NamedBy kByAConsumer[] = {{"HTTP_SOURCE", "the HTTP source", "source.h
                                     {"HTTP", "the HTTP handler", "handler.http"},
                                     {"KAFKA", "Kafka", "handler.kafka"},
                                     {"RABBITMQ", "RabbitMQ", "handler.rabbitmq"},
+                                    {"NATS", "NATS", "handler.nats"},
+                                    {"REDIS", "Redis", "handler.redis_streams"},
                                     {"REDIS", "Redis", "front.redis"},
                                     {"REDIS", "Redis", "source.redis_streams"},
                                     {"SQS", "SQS", "source.sqs"}};

@@ -32,11 +32,13 @@
 #include "core/kafka_publish_spec.h"
 #include "core/kafka_spec.h"
 #include "core/key_recipe.h"
+#include "core/nats_publish_spec.h"
 #include "core/nats_spec.h"
 #include "core/order.h"
 #include "core/pace.h"
 #include "core/rabbitmq_publish_spec.h"
 #include "core/rabbitmq_spec.h"
+#include "core/redis_streams_publish_spec.h"
 #include "core/redis_streams_spec.h"
 #include "core/role.h"
 #include "core/sql_spec.h"
@@ -121,6 +123,12 @@ struct KafkaHandler {
 struct RabbitmqHandler {
   core::RabbitmqPublishSpec spec;
 };
+struct RedisStreamsHandler {
+  core::RedisStreamsPublishSpec spec;
+};
+struct NatsHandler {
+  core::NatsPublishSpec spec;
+};
 struct NativeHandler {
   std::string name;  // registered in C++ under this name
 };
@@ -136,9 +144,10 @@ struct StepConfig {
 struct StepsHandler {
   std::vector<StepConfig> steps;
 };
-using HandlerConfig = std::variant<SqlHandler, ExecHandler, HttpHandler, KafkaHandler,
-                                   RabbitmqHandler, NativeHandler, StepsHandler>;
-// "sql", "exec", "http", "kafka", "rabbitmq", "native", "steps"
+using HandlerConfig =
+    std::variant<SqlHandler, ExecHandler, HttpHandler, KafkaHandler, NatsHandler, RabbitmqHandler,
+                 RedisStreamsHandler, NativeHandler, StepsHandler>;
+// "sql", "exec", "http", "kafka", "nats", "rabbitmq", "redis_streams", "native", "steps"
 std::string_view name_of(const HandlerConfig& handler) noexcept;
 // Its effect is never in the store's database.
 inline bool acts_outside(const HandlerConfig& handler) {
@@ -148,7 +157,9 @@ inline bool acts_outside(const HandlerConfig& handler) {
 // Messages go on to a broker.
 inline bool publishes(const HandlerConfig& handler) {
   return std::holds_alternative<KafkaHandler>(handler) ||
-         std::holds_alternative<RabbitmqHandler>(handler);
+         std::holds_alternative<NatsHandler>(handler) ||
+         std::holds_alternative<RabbitmqHandler>(handler) ||
+         std::holds_alternative<RedisStreamsHandler>(handler);
 }
 
 struct DedupConfig {

@@ -9,12 +9,12 @@
 namespace semel::config {
 namespace {
 
-void build_nats_address(const View& nats, core::NatsSpec& spec, Report& report) {
+void build_nats_address(const View& nats, core::NatsAccess& access, Report& report) {
   const auto* url = nats.find("url");
   if (url == nullptr) return;
   auto read = core::read_nats_url(url->text);
   if (read) {
-    spec.address = *std::move(read);
+    access.address = *std::move(read);
     return;
   }
   auto& made = report.error("E014", url->place, url->path,
@@ -48,16 +48,19 @@ void refuse_without_declare(const View& nats, const core::NatsSpec& spec, Report
   }
 }
 
-void build_nats_access(const View& nats, const std::string& folder, core::NatsSpec& spec,
+}  // namespace
+
+void build_nats_access(const View& nats, const std::string& folder, core::NatsAccess& access,
                        Report& report) {
+  build_nats_address(nats, access, report);
   const View tls = nats.in("tls");
-  core::NatsAccess& access = spec;
   nats.fill(access);
   tls.fill(access);
-  for (std::string* file : {&spec.tls_ca, &spec.tls_cert, &spec.tls_key, &spec.credentials}) {
+  for (std::string* file :
+       {&access.tls_ca, &access.tls_cert, &access.tls_key, &access.credentials}) {
     if (!file->empty()) *file = resolve_path(folder, *file);
   }
-  if (!spec.token.empty() && !spec.address.user.empty()) {
+  if (!access.token.empty() && !access.address.user.empty()) {
     report
         .error("E038", nats.place("token"), nats.path("token"),
                nats.path("token") + ": the URL has a user and a password already")
@@ -68,35 +71,29 @@ void build_nats_access(const View& nats, const std::string& folder, core::NatsSp
     const auto place = setting != nullptr ? setting->place : nats.place("tls");
     report.error("E038", place, tls.path(name), tls.path(name) + what).help = help;
   };
-  if (spec.tls_cert.empty() != spec.tls_key.empty()) {
-    refuse(spec.tls_cert.empty() ? "key" : "cert", ": a certificate and its key go together",
+  if (access.tls_cert.empty() != access.tls_key.empty()) {
+    refuse(access.tls_cert.empty() ? "key" : "cert", ": a certificate and its key go together",
            "tls: { cert: client.pem, key: client.key }");
   }
-  const bool any = !spec.tls_ca.empty() || !spec.tls_cert.empty() || !spec.tls_key.empty();
-  if (any && !spec.address.tls && !spec.address.nodes.empty()) {
-    refuse(spec.tls_ca.empty() ? "cert" : "ca", ": the URL asks for no TLS",
+  const bool any = !access.tls_ca.empty() || !access.tls_cert.empty() || !access.tls_key.empty();
+  if (any && !access.address.tls && !access.address.nodes.empty()) {
+    refuse(access.tls_ca.empty() ? "cert" : "ca", ": the URL asks for no TLS",
            "url: tls://host:4222, or leave tls out");
   }
 }
 
-}  // namespace
-
 core::NatsSpec build_nats(const View& nats, const std::string& folder, Report& report) {
   core::NatsSpec made;
-  build_nats_address(nats, made, report);
+  build_nats_access(nats, folder, made, report);
   nats.fill(made);
   refuse_flaw(nats, "stream", core::nats_name_flaw, report);
   refuse_flaw(nats, "durable", core::nats_name_flaw, report);
   refuse_flaw(nats, "subject", core::nats_subject_flaw, report);
   refuse_without_declare(nats, made, report);
-  build_nats_access(nats, folder, made, report);
   return made;
 }
 
-void check_nats(const ConsumerConfig& consumer, const View& view, Report& report) {
-  if (!on_nats(consumer) || consumer.accept.contains("W031")) return;
-  const View nats = view.in("source").in("nats");
-  const auto& spec = std::get<NatsSource>(consumer.source).spec;
+void warn_of_nats_secrets(const View& nats, const core::NatsAccess& access, Report& report) {
   const auto warn = [&](const char* name, const char* what) {
     const auto* setting = nats.find(name);
     if (setting == nullptr || setting->place.source != 0 || !is_literal(*setting) ||
@@ -106,8 +103,14 @@ void check_nats(const ConsumerConfig& consumer, const View& view, Report& report
     warn_of_secret(*setting, fmt::format("a literal {}, in a file that others may read", what),
                    "${file:/run/secrets/…}, or chmod 600 " + report.name(0), report);
   };
-  if (!spec.address.password.empty()) warn("url", "password");
-  if (!spec.token.empty()) warn("token", "token");
+  if (!access.address.password.empty()) warn("url", "password");
+  if (!access.token.empty()) warn("token", "token");
+}
+
+void check_nats(const ConsumerConfig& consumer, const View& view, Report& report) {
+  if (!on_nats(consumer) || consumer.accept.contains("W031")) return;
+  const auto& spec = std::get<NatsSource>(consumer.source).spec;
+  warn_of_nats_secrets(view.in("source").in("nats"), spec, report);
 }
 
 }  // namespace semel::config

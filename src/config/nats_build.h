@@ -11,9 +11,15 @@ inline bool on_nats(const ConsumerConfig& consumer) noexcept {
   return std::holds_alternative<NatsSource>(consumer.source);
 }
 
+// The part that a handler has too.
+void build_nats_access(const View& nats, const std::string& folder, core::NatsAccess& access,
+                       Report& report);
+// Passwords in a file that others may read.
+void warn_of_nats_secrets(const View& nats, const core::NatsAccess& access, Report& report);
+
 core::NatsSpec build_nats(const View& nats, const std::string& folder, Report& report);
 
-// Passwords in a file that others may read.
+// The same of the source.
 void check_nats(const ConsumerConfig& consumer, const View& view, Report& report);
 
 }  // namespace semel::config

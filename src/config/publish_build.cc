@@ -6,9 +6,12 @@
 
 #include "base/passwords.h"
 #include "config/kafka_build.h"
+#include "config/nats_build.h"
 #include "config/node.h"
 #include "config/rabbitmq_build.h"
+#include "config/redis_streams_build.h"
 #include "config/secrets.h"
+#include "config/store_build.h"
 
 namespace semel::config {
 namespace {
@@ -62,32 +65,59 @@ void build_route(const View& rabbitmq, core::RabbitmqPublishSpec& spec, Report& 
 }
 
 // Each message would come again as another one, or find its own record.
-void refuse_circle(const ConsumerConfig& consumer, const View& view, Report& report) {
-  const auto refuse = [&](const std::string& path, const Place& place, const std::string& what) {
-    auto& made = report.error("E053", place, path,
-                              fmt::format("{}: {} is what this consumer reads", path, what));
-    made.detail.push_back("each message would come back to it, for ever");
-    made.help = "publish it elsewhere";
-  };
-  const auto* to_kafka = std::get_if<KafkaHandler>(&consumer.handler);
-  const auto* from_kafka = std::get_if<KafkaSource>(&consumer.source);
-  if (to_kafka != nullptr && from_kafka != nullptr &&
-      to_kafka->spec.brokers == from_kafka->spec.brokers &&
-      std::ranges::count(from_kafka->spec.topics, to_kafka->spec.topic) > 0) {
-    const auto kafka = view.in("handler").in("kafka");
-    refuse(kafka.path("topic"), kafka.place("topic"), in_quotes(to_kafka->spec.topic));
+void refuse_circle(const View& handler, const char* name, Report& report) {
+  const std::string path = handler.path(name);
+  auto& made = report.error(
+      "E053", handler.place(name), path,
+      fmt::format("{}: {} is what this consumer reads", path, in_quotes(handler.text(name))));
+  made.detail.push_back("each message would come back to it, for ever");
+  made.help = "publish it elsewhere";
+}
+
+void check_kafka_circle(const ConsumerConfig& consumer, const View& handler, Report& report) {
+  const auto* to = std::get_if<KafkaHandler>(&consumer.handler);
+  const auto* from = std::get_if<KafkaSource>(&consumer.source);
+  if (to == nullptr || from == nullptr || to->spec.brokers != from->spec.brokers ||
+      std::ranges::count(from->spec.topics, to->spec.topic) == 0) {
+    return;
   }
-  const auto* to_rabbit = std::get_if<RabbitmqHandler>(&consumer.handler);
-  const auto* from_rabbit = std::get_if<RabbitmqSource>(&consumer.source);
-  if (to_rabbit != nullptr && from_rabbit != nullptr && to_rabbit->spec.route.exchange.empty() &&
-      to_rabbit->spec.route.routing_key == from_rabbit->spec.queue &&
-      to_rabbit->spec.address.nodes == from_rabbit->spec.address.nodes &&
-      to_rabbit->spec.address.vhost == from_rabbit->spec.address.vhost) {
-    const auto rabbitmq = view.in("handler").in("rabbitmq");
-    if (rabbitmq.find("queue") != nullptr) {
-      refuse(rabbitmq.path("queue"), rabbitmq.place("queue"), in_quotes(from_rabbit->spec.queue));
-    }
+  refuse_circle(handler.in("kafka"), "topic", report);
+}
+
+void check_rabbitmq_circle(const ConsumerConfig& consumer, const View& handler, Report& report) {
+  const auto* to = std::get_if<RabbitmqHandler>(&consumer.handler);
+  const auto* from = std::get_if<RabbitmqSource>(&consumer.source);
+  if (to == nullptr || from == nullptr || !to->spec.route.exchange.empty() ||
+      to->spec.route.routing_key != from->spec.queue ||
+      to->spec.address.nodes != from->spec.address.nodes ||
+      to->spec.address.vhost != from->spec.address.vhost) {
+    return;
   }
+  const View rabbitmq = handler.in("rabbitmq");
+  if (rabbitmq.find("queue") != nullptr) refuse_circle(rabbitmq, "queue", report);
+}
+
+void check_redis_streams_circle(const ConsumerConfig& consumer, const View& handler,
+                                Report& report) {
+  const auto* to = std::get_if<RedisStreamsHandler>(&consumer.handler);
+  const auto* from = std::get_if<RedisStreamsSource>(&consumer.source);
+  if (to == nullptr || from == nullptr || to->spec.url != from->spec.url ||
+      to->spec.stream != from->spec.stream) {
+    return;
+  }
+  refuse_circle(handler.in("redis_streams"), "stream", report);
+}
+
+// Which subjects a stream takes stands at the server, but for those that `declare` names.
+void check_nats_circle(const ConsumerConfig& consumer, const View& handler, Report& report) {
+  const auto* to = std::get_if<NatsHandler>(&consumer.handler);
+  const auto* from = std::get_if<NatsSource>(&consumer.source);
+  if (to == nullptr || from == nullptr || from->spec.subject.empty() ||
+      to->spec.address.nodes != from->spec.address.nodes ||
+      !core::nats_subject_takes(from->spec.subject, to->spec.subject)) {
+    return;
+  }
+  refuse_circle(handler.in("nats"), "subject", report);
 }
 
 }  // namespace
@@ -110,6 +140,31 @@ core::RabbitmqPublishSpec build_rabbitmq_publish(const View& rabbitmq, const std
   return made;
 }
 
+core::RedisStreamsPublishSpec build_redis_streams_publish(const View& streams, Report& report) {
+  core::RedisStreamsPublishSpec made;
+  streams.fill(made);
+  check_redis_url(streams, report);
+  check_redis_name(streams, "stream", "stream: orders-paid", report);
+  check_redis_name(streams, "payload", "payload: data", report);
+  return made;
+}
+
+core::NatsPublishSpec build_nats_publish(const View& nats, const std::string& folder,
+                                         Report& report) {
+  core::NatsPublishSpec made;
+  build_nats_access(nats, folder, made, report);
+  nats.fill(made);
+  const auto* subject = nats.find("subject");
+  if (subject == nullptr) return made;
+  if (const auto flaw = core::nats_publish_subject_flaw(subject->text)) {
+    report
+        .error("E014", subject->place, subject->path,
+               fmt::format("{}: {} {}", subject->path, in_quotes(subject->text), *flaw))
+        .help = "subject: orders.paid";
+  }
+  return made;
+}
+
 void complete_publish(ConsumerConfig& consumer) {
   if (auto* kafka = std::get_if<KafkaHandler>(&consumer.handler)) {
     kafka->spec.timeout = consumer.timeout;
@@ -117,13 +172,26 @@ void complete_publish(ConsumerConfig& consumer) {
   if (auto* rabbitmq = std::get_if<RabbitmqHandler>(&consumer.handler)) {
     rabbitmq->spec.timeout = consumer.timeout;
   }
+  if (auto* streams = std::get_if<RedisStreamsHandler>(&consumer.handler)) {
+    streams->spec.timeout = consumer.timeout;
+  }
+  if (auto* nats = std::get_if<NatsHandler>(&consumer.handler)) {
+    nats->spec.timeout = consumer.timeout;
+  }
 }
 
 void check_publish(const ConsumerConfig& consumer, const View& view, Report& report) {
-  refuse_circle(consumer, view, report);
+  const View handler = view.in("handler");
+  check_kafka_circle(consumer, handler, report);
+  check_rabbitmq_circle(consumer, handler, report);
+  check_redis_streams_circle(consumer, handler, report);
+  check_nats_circle(consumer, handler, report);
   if (!publishes(consumer.handler) || consumer.accept.contains("W031")) return;
-  warn_of_kafka_secrets(view.in("handler").in("kafka"), report);
-  warn_of_rabbitmq_password(view.in("handler").in("rabbitmq"), report);
+  warn_of_kafka_secrets(handler.in("kafka"), report);
+  warn_of_rabbitmq_password(handler.in("rabbitmq"), report);
+  if (const auto* nats = std::get_if<NatsHandler>(&consumer.handler)) {
+    warn_of_nats_secrets(handler.in("nats"), nats->spec, report);
+  }
 }
 
 }  // namespace semel::config

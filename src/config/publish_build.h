@@ -11,6 +11,10 @@ core::KafkaPublishSpec build_kafka_publish(const View& kafka, Report& report);
 core::RabbitmqPublishSpec build_rabbitmq_publish(const View& rabbitmq, const std::string& folder,
                                                  Report& report);
 
+core::RedisStreamsPublishSpec build_redis_streams_publish(const View& streams, Report& report);
+core::NatsPublishSpec build_nats_publish(const View& nats, const std::string& folder,
+                                         Report& report);
+
 // What such a handler takes from the rest of its consumer.
 void complete_publish(ConsumerConfig& consumer);
 

@@ -62,11 +62,63 @@ TEST(PublishBuild, ARabbitmqHandlerGoesToAQueueOrThroughAnExchange) {
             (core::RabbitmqPublishSpec::Route{"events", "orders.paid"}));
 }
 
+TEST(PublishBuild, ARedisStreamsHandlerIsRead) {
+  const auto loaded = load_handler(
+      "redis_streams: { url: \"redis://h/2\", stream: out, payload: data, declare: true, "
+      "max_length: "
+      "5000, honours_key: true }",
+      kFile, "    timeout: 7s\n");
+  ASSERT_TRUE(loaded.config) << first_error(loaded);
+  const auto& spec = std::get<RedisStreamsHandler>(only_consumer(loaded).handler).spec;
+  EXPECT_EQ(spec.url, "redis://h/2");
+  EXPECT_EQ(spec.stream, "out");
+  EXPECT_EQ(spec.payload, "data");
+  EXPECT_TRUE(spec.declare);
+  EXPECT_EQ(spec.max_length, 5'000);
+  EXPECT_TRUE(spec.honours_key);
+  EXPECT_EQ(spec.timeout, std::chrono::seconds(7));
+  EXPECT_TRUE(publishes(only_consumer(loaded).handler));
+  EXPECT_EQ(name_of(only_consumer(loaded).handler), "redis_streams");
+  const auto usual = load_handler("redis_streams: { url: \"redis://h\", stream: out }", kFile);
+  const auto& plain = std::get<RedisStreamsHandler>(only_consumer(usual).handler).spec;
+  EXPECT_EQ(plain.payload, core::RedisStreamsSpec().payload) << "as the source reads it";
+  EXPECT_FALSE(plain.declare);
+  EXPECT_FALSE(plain.max_length);
+}
+
+TEST(PublishBuild, ANatsHandlerIsRead) {
+  const auto loaded = load_handler(
+      "nats: { url: \"tls://h:4333,i\", subject: orders.paid, token: t, tls: { ca: ca.pem }, "
+      "honours_key: true }",
+      kFile, "    timeout: 7s\n");
+  ASSERT_TRUE(loaded.config) << first_error(loaded);
+  const auto& spec = std::get<NatsHandler>(only_consumer(loaded).handler).spec;
+  EXPECT_EQ(spec.address.nodes.size(), 2U);
+  EXPECT_TRUE(spec.address.tls);
+  EXPECT_EQ(spec.subject, "orders.paid");
+  EXPECT_EQ(spec.token, "t");
+  EXPECT_TRUE(spec.tls_ca.ends_with("ca.pem")) << spec.tls_ca;
+  EXPECT_TRUE(spec.honours_key);
+  EXPECT_EQ(spec.timeout, std::chrono::seconds(7));
+  EXPECT_EQ(name_of(only_consumer(loaded).handler), "nats");
+  EXPECT_EQ(effective(loaded, "consumers[0].handler.nats.token").substr(0, 3), "***");
+}
+
 TEST(PublishBuild, WhatCannotBeIsSaidWithItsPlaceAndFix) {
   const std::pair<const char*, const char*> wrong[] = {
       {"kafka: { brokers: \"a:1\", topic: \"a b\" }", "E014"},
       {"kafka: { brokers: \"a:1\", topic: out, properties: { acks: 1 } }", "E027"},
       {"kafka: { brokers: \"a:1\" }", "E017"},
+      {"redis_streams: { url: \"http://h\", stream: out }", "E014"},
+      {"redis_streams: { url: \"redis://h\", stream: \"a\\nb\" }", "E014"},
+      {"redis_streams: { url: \"redis://h\", stream: out, payload: \"\" }", "E014"},
+      {"redis_streams: { url: \"redis://h\", stream: out, max_length: 0 }", "E015"},
+      {"redis_streams: { url: \"redis://h\" }", "E017"},
+      {"nats: { url: \"http://h\", subject: out }", "E014"},
+      {"nats: { url: \"nats://h\", subject: \"orders.*\" }", "E014"},
+      {"nats: { url: \"nats://h\", subject: out, tls: { ca: ca.pem } }", "E038"},
+      {"nats: { url: \"tls://h\", subject: out, tls: { cert: c.pem } }", "E038"},
+      {"nats: { url: \"nats://h\" }", "E017"},
       {"rabbitmq: { url: \"http://h\", queue: out }", "E014"},
       {"rabbitmq: { url: \"amqp://h\" }", "E038"},
       {"rabbitmq: { url: \"amqp://h\", queue: out, exchange: events }", "E038"},
@@ -88,6 +140,17 @@ TEST(PublishBuild, NobodyPublishesToWhereItReads) {
   const auto rabbit = load_handler("rabbitmq: { url: \"amqp://h\", queue: orders }",
                                    "{ rabbitmq: { url: \"amqp://h\", queue: orders } }");
   EXPECT_EQ(rabbit.diagnostics.front().code, "E053") << first_error(rabbit);
+  const auto stream =
+      load_handler("redis_streams: { url: \"redis://h\", stream: orders }",
+                   "{ redis_streams: { url: \"redis://h\", stream: orders, group: g } }");
+  EXPECT_EQ(stream.diagnostics.front().code, "E053") << first_error(stream);
+  const std::string durable =
+      "{ nats: { url: \"nats://h\", stream: orders, durable: d, declare: true, subject: orders.> } "
+      "}";
+  const auto subject = load_handler("nats: { url: \"nats://h\", subject: orders.paid }", durable);
+  EXPECT_EQ(subject.diagnostics.front().code, "E053") << first_error(subject);
+  const auto elsewhere = load_handler("nats: { url: \"nats://h\", subject: checked }", durable);
+  EXPECT_TRUE(elsewhere.config) << first_error(elsewhere);
   const auto other = load_handler("kafka: { brokers: \"a:1\", topic: checked }",
                                   "{ kafka: { brokers: \"a:1\", group: g, topics: [orders] } }");
   EXPECT_TRUE(other.config) << first_error(other);

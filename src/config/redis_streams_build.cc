@@ -6,9 +6,8 @@
 #include "config/store_build.h"
 
 namespace semel::config {
-namespace {
 
-void check_name(const View& streams, const char* name, const char* help, Report& report) {
+void check_redis_name(const View& streams, const char* name, const char* help, Report& report) {
   const auto* setting = streams.find(name);
   if (setting == nullptr || setting->from != Setting::From::kWritten) return;
   const auto flaw = core::redis_name_flaw(setting->text);
@@ -19,16 +18,14 @@ void check_name(const View& streams, const char* name, const char* help, Report&
       .help = help;
 }
 
-}  // namespace
-
 core::RedisStreamsSpec build_redis_streams(const View& streams, Report& report) {
   core::RedisStreamsSpec made;
   streams.fill(made);
   check_redis_url(streams, report);
-  check_name(streams, "stream", "stream: orders", report);
-  check_name(streams, "group", "group: billing", report);
-  check_name(streams, "consumer", "consumer: billing-1", report);
-  check_name(streams, "payload", "payload: data", report);
+  check_redis_name(streams, "stream", "stream: orders", report);
+  check_redis_name(streams, "group", "group: billing", report);
+  check_redis_name(streams, "consumer", "consumer: billing-1", report);
+  check_redis_name(streams, "payload", "payload: data", report);
   const auto* from = streams.find("from");
   if (from != nullptr && from->from == Setting::From::kWritten && !made.declare) {
     report

@@ -1,6 +1,7 @@
 // The schema of `handler:`; its other half is in schema_table.cc.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "config/config.h"
@@ -10,6 +11,14 @@
 #include "config/schema_units.h"
 
 namespace semel::config {
+
+// A field that another map has too.
+template <std::size_t N>
+constexpr Field named(const Field (&fields)[N], std::string_view name) {
+  std::size_t at = 0;
+  while (fields[at].name != name) ++at;
+  return fields[at];
+}
 
 inline constexpr std::string_view kOtherwise = "done|retry|dead|discard|duplicate";
 
@@ -253,6 +262,58 @@ inline constexpr Field kRabbitmqHandlerFields[] = {
      .high = kYears},
 };
 
+inline constexpr Field kRedisStreamsHandlerFields[] = {
+    {.name = "url",
+     .shape = Shape::kText,
+     .meaning = "The server: `redis://user:password@host:6379/0`, with `rediss://` over TLS, as "
+                "`store.redis.url` takes it; nodes of a Cluster with commas between. A password in "
+                "it is never shown.",
+     .member = &kMember<&core::RedisStreamsPublishSpec::url>,
+     .required = true,
+     .address = true},
+    {.name = "stream",
+     .shape = Shape::kText,
+     .meaning = "The stream that each message is added to: its name.",
+     .member = &kMember<&core::RedisStreamsPublishSpec::stream>,
+     .required = true},
+    {.name = "payload",
+     .shape = Shape::kText,
+     .meaning = "The field of an entry that is the payload; the others are headers.",
+     .member = &kMember<&core::RedisStreamsPublishSpec::payload>},
+    {.name = "declare",
+     .shape = Shape::kBoolean,
+     .meaning = "The stream is made where it is not there. Else it has to be there.",
+     .member = &kMember<&core::RedisStreamsPublishSpec::declare>},
+    {.name = "max_length",
+     .shape = Shape::kInteger,
+     .meaning = "The oldest entries are removed, also those that nobody has read, so that about so "
+                "many are left. Without it the stream grows without end.",
+     .member = &kMember<&core::RedisStreamsPublishSpec::max_length>,
+     .low = 1,
+     .high = 1'000'000'000'000},
+    {.name = "honours_key",
+     .shape = Shape::kBoolean,
+     .meaning = "Declares that who reads the stream does nothing again under an Idempotency-Key it "
+                "knows.",
+     .member = &kMember<&core::RedisStreamsPublishSpec::honours_key>},
+};
+
+inline constexpr Field kNatsHandlerFields[] = {
+    named(kNatsFields, "url"),
+    {.name = "subject",
+     .shape = Shape::kText,
+     .meaning = "Where each message is published. A JetStream stream has to take it.",
+     .member = &kMember<&core::NatsPublishSpec::subject>,
+     .required = true},
+    named(kNatsFields, "token"),
+    named(kNatsFields, "credentials"),
+    named(kNatsFields, "tls"),
+    {.name = "honours_key",
+     .shape = Shape::kBoolean,
+     .meaning = "Declares that who reads it does nothing again under a Nats-Msg-Id it knows.",
+     .member = &kMember<&core::NatsPublishSpec::honours_key>},
+};
+
 // How a step, or its undo, is called.
 inline constexpr Field kStepHttp = {.name = "http",
                                     .shape = Shape::kMap,
@@ -326,10 +387,20 @@ inline constexpr Field kHandlerFields[] = {
      .meaning = "A topic of a Kafka cluster that each message is published to.",
      .fields = kKafkaHandlerFields,
      .alternative = true},
+    {.name = "nats",
+     .shape = Shape::kMap,
+     .meaning = "A subject of a NATS JetStream stream that each message is published to.",
+     .fields = kNatsHandlerFields,
+     .alternative = true},
     {.name = "rabbitmq",
      .shape = Shape::kMap,
      .meaning = "An exchange or a queue of a RabbitMQ broker that each message is published to.",
      .fields = kRabbitmqHandlerFields,
+     .alternative = true},
+    {.name = "redis_streams",
+     .shape = Shape::kMap,
+     .meaning = "A stream of a Redis server or Cluster that each message is added to.",
+     .fields = kRedisStreamsHandlerFields,
      .alternative = true},
     {.name = "steps",
      .shape = Shape::kList,

@@ -4,13 +4,10 @@
 #include <array>
 #include <charconv>
 
-#include "core/trace_context.h"
+#include "core/publish_headers.h"
 
 namespace semel::core {
 namespace {
-
-constexpr std::string_view kIdempotencyKey = "Idempotency-Key";
-constexpr std::string_view kContentType = "content-type";
 
 bool never(std::string_view) { return false; }
 bool is_true(std::string_view value) { return value == "true"; }
@@ -77,24 +74,11 @@ constexpr std::array kRules = {
     Rule{"test.mock.num.brokers", never, "publishes to brokers that keep nothing", kLeaveItOut},
 };
 
-bool carries(const Headers& headers, std::string_view name) {
-  return find_header(headers, name).has_value();
-}
-
 }  // namespace
 
 std::optional<Bytes> kafka_key_of(const Message& message) { return Bytes(message.ordering_key()); }
 
-Headers kafka_headers_of(const Message& message) {
-  Headers made = outgoing_headers(message);
-  if (!message.content_type().empty() && !carries(made, kContentType)) {
-    made.push_back({std::string(kContentType), message.content_type()});
-  }
-  if (!carries(made, kIdempotencyKey)) {
-    made.push_back({std::string(kIdempotencyKey), message.key().text});
-  }
-  return made;
-}
+Headers kafka_headers_of(const Message& message) { return headers_with_key(message); }
 
 std::optional<KafkaPropertyFlaw> kafka_producer_property_flaw(std::string_view name,
                                                               std::string_view value) {

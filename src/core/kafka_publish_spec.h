@@ -33,8 +33,7 @@ struct KafkaPublishSpec {
 
 // The message's ordering key: messages with one key are in one partition, in their order.
 std::optional<Bytes> kafka_key_of(const Message& message);
-// The message's own, content-type where it has one, and its key as Idempotency-Key, unless one is
-// among them: a record that is published again has the same.
+// As headers_with_key() makes them.
 Headers kafka_headers_of(const Message& message);
 
 // Why a config may not set this property of a producer: it breaks what is promised, or has a field

@@ -8,7 +8,9 @@
 #include <semel/trace.h>
 
 #include "core/kafka_publish_spec.h"
+#include "core/nats_publish_spec.h"
 #include "core/rabbitmq_publish_spec.h"
+#include "core/redis_streams_publish_spec.h"
 
 namespace semel::core {
 namespace {
@@ -135,6 +137,69 @@ TEST(PublishSpec, ATracedMessageIsPublishedWithItsSpanAsTheParent) {
   const Headers rabbitmq = rabbitmq_headers_of(message);
   EXPECT_EQ(find_header(rabbitmq, "traceparent"), expected);
   EXPECT_EQ(rabbitmq.size(), 1U);
+}
+
+TEST(RedisStreamsPublishSpec, AHeaderUnderThePayloadsNameIsAFlaw) {
+  EXPECT_FALSE(redis_entry_flaw({{"a", "1"}, {"a", "2"}}, "payload"));
+  const auto flaw = redis_entry_flaw({{"a", "1"}, {"payload", "2"}}, "payload");
+  ASSERT_TRUE(flaw);
+  EXPECT_NE(flaw->find("handler.redis_streams.payload"), std::string::npos) << *flaw;
+}
+
+TEST(NatsPublishSpec, TheIdIsTheKeyOrItsDigest) {
+  EXPECT_EQ(nats_message_id_of(published({}, "k-1")), "k-1");
+  EXPECT_EQ(nats_message_id_of(published({}, "k 1")), "k 1");
+  std::set<std::string> ids;
+  for (const std::string& key :
+       {std::string(" k"), std::string("k "), std::string("k\n"), std::string("\xff"),
+        std::string(256, 'k'), std::string("sha256:k")}) {
+    const std::string id = nats_message_id_of(published({}, key));
+    EXPECT_TRUE(id.starts_with("sha256:")) << key;
+    EXPECT_EQ(id.size(), 71U);
+    ids.insert(id);
+  }
+  EXPECT_EQ(ids.size(), 6U);
+}
+
+TEST(NatsPublishSpec, WhatAServerActsUponStaysBehind) {
+  const auto headers = nats_headers_of(published({{"trace", "7"},
+                                                  {"Nats-Msg-Id", "other"},
+                                                  {"nats-rollup", "all"},
+                                                  {"Nats-Expected-Last-Sequence", "3"},
+                                                  {"nats-subject", "orders"}},
+                                                 "k-1", "text/plain"));
+  ASSERT_EQ(headers.size(), 2U);
+  EXPECT_EQ(find_header(headers, "trace"), "7");
+  EXPECT_EQ(find_header(headers, "Content-Type"), "text/plain");
+}
+
+TEST(NatsPublishSpec, AHeaderThatWouldBecomeAnotherIsAFlaw) {
+  EXPECT_FALSE(nats_headers_flaw({{"a", "1"}, {"b", ""}}));
+  for (const Header& header : Headers{{"", "1"},
+                                      {"a b", "1"},
+                                      {"a:b", "1"},
+                                      {"a\r", "1"},
+                                      {"a", "1\r\nNats-Msg-Id: x"},
+                                      {"a", "1\n2"}}) {
+    EXPECT_TRUE(nats_headers_flaw({header})) << header.name << "=" << header.value;
+  }
+  EXPECT_TRUE(nats_headers_flaw({{"a", std::string("1\0", 2)}}));
+}
+
+TEST(NatsPublishSpec, ASubjectIsOne) {
+  EXPECT_FALSE(nats_publish_subject_flaw("orders.paid"));
+  for (const char* subject : {"", "orders..paid", "orders.*", "orders.>", "or ders", "$JS.API.x"}) {
+    EXPECT_TRUE(nats_publish_subject_flaw(subject)) << subject;
+  }
+}
+
+TEST(NatsPublishSpec, APatternTakesItsSubjects) {
+  for (const char* pattern : {"orders.paid", "orders.*", "*.paid", "orders.>", ">", "*.*"}) {
+    EXPECT_TRUE(nats_subject_takes(pattern, "orders.paid")) << pattern;
+  }
+  for (const char* pattern : {"orders", "orders.paid.>", "orders.paid.*", "*", "paid.*"}) {
+    EXPECT_FALSE(nats_subject_takes(pattern, "orders.paid")) << pattern;
+  }
 }
 
 }  // namespace

@@ -9,8 +9,10 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <stdexcept>
+#include <string_view>
 
 #include "base/json.h"
 #include "system/descriptor.h"
@@ -69,10 +71,30 @@ class NatsSession {
     return text;
   }
 
-  void publish(const std::string& subject, const NatsServer::Post& post) {
-    if (stream_ == nullptr) {
-      check_nats(natsConnection_JetStream(&stream_, connection_, nullptr), "JetStream");
+  // None: it was deleted.
+  std::optional<NatsServer::Post> read(const std::string& stream, std::uint64_t sequence) {
+    natsMsg* message = nullptr;
+    jsErrCode refused{};
+    const natsStatus status =
+        js_GetMsg(&message, jet_stream(), stream.c_str(), sequence, nullptr, &refused);
+    if (status == NATS_NOT_FOUND) return std::nullopt;
+    check_nats(status, "get a message");
+    NatsServer::Post post;
+    post.body.assign(natsMsg_GetData(message),
+                     static_cast<std::size_t>(natsMsg_GetDataLength(message)));
+    const std::string subject = natsMsg_GetSubject(message);
+    if (subject.size() > stream.size()) post.below = subject.substr(stream.size() + 1);
+    const char** names = nullptr;
+    int count = 0;
+    if (natsMsgHeader_Keys(message, &names, &count) == NATS_OK) {
+      for (int i = 0; i < count; ++i) add_values(message, names[i], post);
+      std::free(names);
     }
+    natsMsg_Destroy(message);
+    return post;
+  }
+
+  void publish(const std::string& subject, const NatsServer::Post& post) {
     natsMsg* message = nullptr;
     check_nats(natsMsg_Create(&message, subject.c_str(), nullptr, post.body.data(),
                               static_cast<int>(post.body.size())),
@@ -81,7 +103,7 @@ class NatsSession {
       natsMsgHeader_Add(message, name.c_str(), value.c_str());
     }
     if (!post.id.empty()) natsMsgHeader_Set(message, "Nats-Msg-Id", post.id.c_str());
-    const natsStatus status = js_PublishMsgAsync(stream_, &message, nullptr);
+    const natsStatus status = js_PublishMsgAsync(jet_stream(), &message, nullptr);
     natsMsg_Destroy(message);
     check_nats(status, "publish");
   }
@@ -93,6 +115,21 @@ class NatsSession {
   }
 
  private:
+  jsCtx* jet_stream() {
+    if (stream_ == nullptr) {
+      check_nats(natsConnection_JetStream(&stream_, connection_, nullptr), "JetStream");
+    }
+    return stream_;
+  }
+  static void add_values(natsMsg* message, const char* name, NatsServer::Post& post) {
+    const char** values = nullptr;
+    int count = 0;
+    check_nats(natsMsgHeader_Values(message, name, &values, &count), name);
+    for (int i = 0; i < count; ++i) post.headers.emplace_back(name, values[i]);
+    if (std::string_view(name) == "Nats-Msg-Id" && count > 0) post.id = values[0];
+    std::free(values);
+  }
+
   natsConnection* connection_ = nullptr;
   jsCtx* stream_ = nullptr;
 };
@@ -239,6 +276,21 @@ void NatsServer::publish(const std::string& stream, const std::vector<Post>& pos
     session.publish(post.below.empty() ? stream : stream + "." + post.below, post);
   }
   session.wait_confirmed();
+}
+
+std::int64_t NatsServer::stored_count(const std::string& stream) const {
+  return count_in(api("STREAM.INFO." + stream, {}), "/state/messages");
+}
+
+std::vector<NatsServer::Post> NatsServer::stored(const std::string& stream) const {
+  const std::int64_t last = count_in(api("STREAM.INFO." + stream, {}), "/state/last_seq");
+  NatsSession session(port(), options_.certificate);
+  std::vector<Post> posts;
+  for (std::int64_t sequence = 1; sequence <= last; ++sequence) {
+    auto post = session.read(stream, static_cast<std::uint64_t>(sequence));
+    if (post) posts.push_back(*std::move(post));
+  }
+  return posts;
 }
 
 void NatsServer::publish_bodies(const std::string& stream,

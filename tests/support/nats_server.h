@@ -66,6 +66,9 @@ class NatsServer final : public DatabaseServer {
   };
   // Returns when the server has confirmed them all.
   void publish(const std::string& stream, const std::vector<Post>& posts) const;
+  // All that the stream has, in its order.
+  std::vector<Post> stored(const std::string& stream) const;
+  std::int64_t stored_count(const std::string& stream) const;
   void publish_bodies(const std::string& stream, const std::vector<std::string>& bodies) const;
 
  private:

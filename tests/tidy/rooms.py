@@ -44,6 +44,8 @@ KNOWS = {
     "handlers/exec": {"base", "core", "system", "handlers/in_flight"},
     "handlers/http": {"base", "core", "system", "clients/curl", "handlers/in_flight"},
     "handlers/kafka": {"base", "core", "system", "clients/kafka", "handlers/in_flight"},
+    "handlers/nats": {"base", "core", "system", "clients/nats", "handlers/in_flight"},
+    "handlers/redis_streams": {"base", "core", "system", "clients/redis", "handlers/in_flight"},
     "handlers/rabbitmq": {"base", "core", "system", "clients/rabbitmq", "handlers/in_flight"},
     "producer": {"base", "core", "system"},
     "testing": {"base", "core", "system", "strategies", "guard", "stores/memory", "stores/sqlite", "stores/sql"},
@@ -51,7 +53,7 @@ KNOWS = {
     "tap": {"base", "core", "system"},
     "compose": {"base", "core", "system", "strategies", "guard", "clients/redis", "stores/memory",
                 "stores/sqlite", "stores/postgres", "stores/mysql", "stores/redis", "sources", "sources/http", "sources/kafka", "sources/nats", "sources/rabbitmq", "sources/redis_streams", "sources/sqs", "handlers/sql", "handlers/exec", "handlers/http",
-                "handlers/kafka", "handlers/rabbitmq", "producer", "engine", "config",
+                "handlers/kafka", "handlers/nats", "handlers/rabbitmq", "handlers/redis_streams", "producer", "engine", "config",
                 "telemetry", "traces", "admin", "operate"},
 }
 KNOWS["cli"] = set(KNOWS) | {"cli"}
@@ -69,7 +71,7 @@ OWNERS = {
     "hiredis/": ("src/clients/redis/", "src/cli/demo/redis.cc", "tests/", "benchmarks/"),
     "librdkafka/": ("src/clients/kafka/", "src/sources/kafka/", "src/handlers/kafka/", "tests/", "benchmarks/", "examples/"),
     "amqp": ("src/clients/rabbitmq/", "src/sources/rabbitmq/", "src/handlers/rabbitmq/", "tests/", "benchmarks/"),
-    "nats/": ("src/clients/nats/", "src/sources/nats/", "tests/", "benchmarks/"),
+    "nats/": ("src/clients/nats/", "src/sources/nats/", "src/handlers/nats/", "tests/", "benchmarks/"),
     "yaml-cpp/": ("src/config/",),
     "CLI/": ("src/cli/",),
     "fmt/": ("src/", "tests/", "benchmarks/", "cmake/"),

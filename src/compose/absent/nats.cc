@@ -1,5 +1,6 @@
 // In a build without NATS.
 #include "core/not_built.h"
+#include "handlers/nats/make_nats_publisher.h"
 #include "sources/nats/make_nats_source.h"
 
 namespace semel::nats {
@@ -11,6 +12,10 @@ Error no_nats() { return core::not_built("NATS", "NATS"); }
 
 // A config that names it is refused before.
 std::unique_ptr<Source> make_nats_source(NatsOptions, Environment&) { throw SemelError(no_nats()); }
+
+Result<AsyncHandler> make_nats_publisher(core::NatsPublishSpec, Environment&) {
+  return failure(no_nats());
+}
 
 Result<ConsumerLook> look_at_consumer(const core::NatsSpec&) { return failure(no_nats()); }
 

@@ -3,6 +3,7 @@
 
 #include "clients/redis/url.h"
 #include "core/not_built.h"
+#include "handlers/redis_streams/make_redis_streams_publisher.h"
 #include "sources/redis_streams/make_redis_streams_source.h"
 
 namespace semel {
@@ -28,6 +29,10 @@ namespace redis_streams {
 
 // A config that names it is refused before.
 Result<std::unique_ptr<Source>> make_redis_streams_source(RedisStreamsOptions, Environment&) {
+  return failure(no_redis());
+}
+
+Result<AsyncHandler> make_redis_streams_publisher(core::RedisStreamsPublishSpec, Environment&) {
   return failure(no_redis());
 }
 

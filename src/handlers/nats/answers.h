@@ -1,0 +1,40 @@
+// What becomes of a message that was to be published, and what it says about the servers.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include <semel/error.h>
+
+#include "core/judged.h"
+
+namespace semel::nats {
+
+using core::Judged;
+
+// What a stream answers to a message: a JSON document.
+Judged judge_stored(std::string_view answer, const std::string& subject);
+// Nobody listens to the subject.
+Judged no_stream_for(const std::string& subject);
+
+// Nobody mends these.
+Judged nats_cannot_carry(const std::string& flaw);
+Judged beyond_max_payload(std::size_t bytes, std::int64_t most);
+
+// There is no connection, so that it was not sent.
+Judged not_reached(const Error& error);
+// It was sent, and the connection ended before the answer.
+Judged not_stored_for_sure(const Error& error);
+
+// It waited for long enough, or its attempt was stopped.
+struct NotConfirmed {
+  std::chrono::milliseconds after;
+  bool sent;
+  bool stopped;        // that says nothing about the servers
+  std::string denied;  // what the server forbids, as it said it; empty: nothing
+  std::string subject;
+};
+Judged no_answer_to(const NotConfirmed& call);
+
+}  // namespace semel::nats

@@ -1,0 +1,71 @@
+// ConfirmedConnection: a connection on which is published, and the stream's answer to each message.
+//
+// One thread publishes. Answers come on a thread of cnats', and wait here until they are taken.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <semel/result.h>
+
+#include "clients/nats/connection.h"
+#include "core/nats_publish_spec.h"
+#include "system/event_fd.h"
+#include "system/mutex.h"
+
+namespace semel::nats {
+
+class ConfirmedConnection {
+ public:
+  struct Confirm {
+    std::uint64_t number = 0;
+    bool nobody = false;  // no stream takes the subject
+    std::string body;
+  };
+
+  // `news` is signalled when there is something to take. `known`: as connect_error() takes it. All
+  // outlive it.
+  ConfirmedConnection(const core::NatsAccess& access, system::EventFd& news, bool known);
+  ~ConfirmedConnection();
+  ConfirmedConnection(const ConfirmedConnection&) = delete;
+  ConfirmedConnection& operator=(const ConfirmedConnection&) = delete;
+
+  // After a failure it is good for nothing more. Waits for no more than some seconds.
+  Result<void> open(const core::NatsNode& node);
+
+  // What is published next, as cnats will send it.
+  struct Outgoing {
+    const std::string& subject;
+    const std::string& id;
+    const Headers& headers;
+    BytesView payload;
+  };
+  enum class Sent { kYes, kTooLarge };
+  // A failure: the connection is over, and some of it may have gone.
+  Result<Sent> publish(std::uint64_t number, const Outgoing& outgoing);
+
+  struct News {
+    std::vector<Confirm> confirms;
+    bool over = false;  // the connection is
+  };
+  News take_news();
+  // What ended it.
+  Error ended() const;
+  // What this user may not do, as the server said it last; empty: nothing.
+  std::string denied() const;
+  std::int64_t max_payload() const;
+
+ private:
+  class Inbox;
+  struct Callbacks;
+
+  Connection connection_;
+  std::string inbox_;
+  std::shared_ptr<Inbox> answers_;
+  SubscriptionPtr subscription_;
+};
+
+}  // namespace semel::nats

@@ -1,0 +1,108 @@
+#include "handlers/nats/publisher.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <csignal>
+#include <exception>
+#include <utility>
+
+namespace semel::nats {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+// So many calls without an answer, and with none for any other meanwhile, are the connection's, not
+// theirs.
+constexpr std::size_t kMostUnanswered = 3;
+constexpr core::Breaker::Options kPatience{1, milliseconds(1'000), milliseconds(10'000)};
+
+}  // namespace
+
+NatsPublisher::NatsPublisher(core::NatsPublishSpec spec, Environment& environment)
+    : spec_(std::move(spec)),
+      environment_(environment),
+      calls_([this] { wake_.signal(); }, kPatience) {
+  thread_ = std::thread([this] { work(); });
+}
+
+NatsPublisher::~NatsPublisher() {
+  calls_.close();
+  wake_.signal();
+  thread_.join();
+}
+
+void NatsPublisher::begin(const Message& message, const Attempt& attempt, Completion completion) {
+  auto call = std::make_unique<Call>(message, attempt, std::move(completion), now());
+  call->id = core::nats_message_id_of(message);
+  call->headers = core::nats_headers_of(message);
+  if (const auto flaw = core::nats_headers_flaw(call->headers)) {
+    return calls_.answer(std::move(call), nats_cannot_carry(*flaw).verdict);
+  }
+  const TimePoint deadline = call->begun + spec_.timeout;
+  calls_.begin(std::move(call), deadline);
+  wake_.signal();
+}
+
+milliseconds NatsPublisher::until(TimePoint then) const {
+  constexpr milliseconds kLongest{60'000};
+  if (then == handlers::InFlightTable::kNever) return kLongest;
+  return std::clamp(std::chrono::ceil<milliseconds>(then - now()), milliseconds(0), kLongest);
+}
+
+void NatsPublisher::work() noexcept {
+  // Signals are for the threads that expect them; a broken connection is an error, no SIGPIPE.
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  while (take_begun()) {
+    take_late();
+    if (connection_) {
+      serve(calls_.next_deadline());
+    } else if (!waiting_.empty() && now() >= not_before_) {
+      connect();
+    } else {
+      const TimePoint late = calls_.next_deadline();
+      wait_for_something(waiting_.empty() ? late : std::min(not_before_, late));
+    }
+  }
+  say_farewell();
+}
+
+// False: it is to end.
+bool NatsPublisher::take_begun() {
+  const auto news = calls_.take_news();
+  waiting_.insert(waiting_.end(), news.begun.begin(), news.begun.end());
+  for (const Ticket ticket : news.stopped) give_up(ticket, true);
+  return !news.closing;
+}
+
+void NatsPublisher::take_late() {
+  for (const Ticket ticket : calls_.take_late(now())) give_up(ticket, false);
+  // A call that is late while nothing can be sent is never sent.
+  while (!waiting_.empty() && calls_.find(waiting_.front()) == nullptr) waiting_.pop_front();
+  if (silent_ < kMostUnanswered || !connection_) return;
+  lose({ErrorKind::kUnavailable,
+        "R380",
+        fmt::format("the server has answered none of {} messages in time: the connection to it is "
+                    "made anew",
+                    silent_),
+        {}});
+}
+
+void NatsPublisher::give_up(Ticket ticket, bool stopped) {
+  const Call* const call = calls_.find(ticket);
+  if (call == nullptr) return;  // it had ended by itself
+  const bool sent = call->number != 0;
+  // Its stop comes at the same time, and may be seen first.
+  stopped = stopped && call->took(now()) < spec_.timeout;
+  const std::string denied = sent && connection_ ? connection_->denied() : std::string();
+  // An answer that comes later is nobody's.
+  numbers_.erase(call->number);
+  if (sent && !stopped && denied.empty()) ++silent_;
+  calls_.end(ticket, no_answer_to({call->took(now()), sent, stopped, denied, spec_.subject}));
+}
+
+}  // namespace semel::nats

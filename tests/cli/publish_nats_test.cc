@@ -1,0 +1,125 @@
+// Messages published to NATS JetStream by the real program, and read from it by another consumer.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <map>
+#include <string>
+
+#include "tests/cli/program.h"
+#include "tests/support/nats_server.h"
+
+namespace semel::test {
+namespace {
+
+std::string to_subject(const std::string& url, const std::string& subject,
+                       const std::string& more = {}) {
+  return fmt::format(
+      "    source: {{ queue: {{}} }}\n"
+      "    key: json:/id\n"
+      "    timeout: 10s\n"
+      "    retry: {{ backoff: 50ms..500ms }}\n"
+      "    handler: {{ nats: {{ url: \"{}\", subject: \"{}\"{} }} }}\n",
+      url, subject, more);
+}
+
+void send_messages(const Scene& scene, std::size_t count, const Words& more = {}) {
+  std::string lines;
+  for (std::size_t i = 0; i < count; ++i) lines += fmt::format("{{\"id\":\"k-{}\"}}\n", i);
+  Words words = {"send", "payments", "-"};
+  words.insert(words.end(), more.begin(), more.end());
+  const Ran sent = scene.semel(words, {.input = lines});
+  ASSERT_EQ(sent.code, 0) << sent.err;
+}
+
+std::map<std::string, int> stored_ids(const NatsServer& server, const std::string& stream) {
+  std::map<std::string, int> times;
+  for (const auto& post : server.stored(stream)) ++times[post.id];
+  return times;
+}
+
+bool all_stored(const Scene& scene, std::size_t count) {
+  return json_at(scene.semel({"status", "-o", "json"}).out, "/store/completed") ==
+         std::to_string(count);
+}
+
+TEST(NatsPublishProgram, WhatIsQueuedStandsInTheStreamAndIsReadFromItOnce) {
+  const auto& server = NatsServer::shared();
+  const std::string stream = server.new_stream();
+  const Scene scene(to_subject(server.url(), stream + ".out", ", honours_key: true"));
+  const Ran checked = scene.semel({"check"});
+  EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+  EXPECT_NE(checked.out.find("keyed_retry"), std::string::npos) << checked.out;
+  EXPECT_NE(checked.out.find("its duplicate window; a message is retried"), std::string::npos)
+      << checked.out;
+  EXPECT_EQ(checked.out.find("right"), std::string::npos) << "the password";
+  send_messages(scene, 200, {"--header", "trace=7"});
+  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(json_at(ran.out, "/effects"), "200") << ran.out;
+  EXPECT_EQ(stored_ids(server, stream).size(), 200U);
+  const Scene reader(fmt::format(
+      "    source: {{ nats: {{ url: \"{}\", stream: {}, durable: d, declare: true }} }}\n"
+      "    key: broker_key\n"
+      "    handler: {{ exec: [/bin/true] }}\n",
+      server.url(), stream));
+  const Ran read = reader.semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_EQ(read.code, 0) << read.err;
+  EXPECT_EQ(json_at(read.out, "/effects"), "200") << read.out;
+}
+
+TEST(NatsPublishProgram, ASubjectWithoutAStreamIsSaidAndNothingIsLost) {
+  const auto& server = NatsServer::shared();
+  const std::string nowhere = NatsServer::unused_name();
+  const Scene scene(to_subject(server.url(), nowhere));
+  send_messages(scene, 20);
+  Program runner({"run", scene.config()});
+  EXPECT_TRUE(tells(runner, "no stream takes " + nowhere)) << runner.err();
+  runner.signal(SIGTERM);
+  EXPECT_EQ(runner.wait().code, 0);
+  const std::string stream = server.new_stream();
+  const Ran mended =
+      scene.semel({"run", "--once", "-q", "--set", "consumers[0].handler.nats.subject=" + stream});
+  EXPECT_EQ(mended.code, 0) << mended.err;
+  EXPECT_EQ(stored_ids(server, stream).size(), 20U);
+}
+
+TEST(NatsPublishProgram, AServerThatIsAwayAtTheStartAndKilledInMidRunLosesAndDoublesNothing) {
+  NatsServer server;
+  const std::string stream = server.new_stream();
+  const Scene scene(to_subject(server.url(), stream));
+  send_messages(scene, 3'000);
+  server.kill();
+  Program runner({"run", scene.config()});
+  EXPECT_TRUE(tells(runner, "no NATS server answers")) << runner.err();
+  server.start();
+  ASSERT_TRUE(comes_true([&] { return server.stored_count(stream) > 100; })) << runner.err();
+  server.kill();
+  server.start();
+  EXPECT_TRUE(comes_true([&] { return all_stored(scene, 3'000); }, std::chrono::seconds(90)))
+      << runner.err();
+  runner.signal(SIGTERM);
+  EXPECT_EQ(runner.wait().code, 0);
+  const auto times = stored_ids(server, stream);
+  EXPECT_EQ(times.size(), 3'000U);
+  for (const auto& [id, count] : times) EXPECT_EQ(count, 1) << id;
+}
+
+TEST(NatsPublishProgram, AWrongPasswordIsSaidWithoutItAndCostsNoAttempt) {
+  const auto& server = NatsServer::shared();
+  const std::string stream = server.new_stream();
+  const Scene scene(to_subject(server.url("owner:wrong-hunter2"), stream));
+  send_messages(scene, 10);
+  Program runner({"run", scene.config()});
+  EXPECT_TRUE(tells(runner, "refuses the login")) << runner.err();
+  runner.signal(SIGTERM);
+  runner.wait();
+  EXPECT_EQ(runner.err().find("hunter2"), std::string::npos);
+  const Ran mended = scene.semel(
+      {"run", "--once", "-q", "--set", "consumers[0].handler.nats.url=" + server.url()});
+  EXPECT_EQ(mended.code, 0) << mended.err;
+  EXPECT_EQ(stored_ids(server, stream).size(), 10U);
+}
+
+}  // namespace
+}  // namespace semel::test
