@@ -48,6 +48,24 @@ struct RabbitmqRoute {
   std::string tls_ca{}, tls_cert{}, tls_key{};  // PEM files; without a CA the system's count
 };
 
+// An entry of a stream, whose fields are the message's headers and its payload. The key is the
+// field Idempotency-Key. A stream that is not there is a final error.
+struct RedisStreamTarget {
+  std::string url;  // redis://user:password@host:port/0, rediss:// with TLS; nodes of a Cluster too
+  std::string stream;
+  std::string payload{"payload"};  // the field that is the payload
+};
+
+// A message that a JetStream stream stores. The key is Nats-Msg-Id: the stream drops what comes
+// again under it within its duplicate window.
+struct NatsSubject {
+  std::string url;  // nats://user:password@host:port, tls:// with TLS; nodes of one cluster too
+  std::string subject;
+  std::string token{};                          // in place of user and password
+  std::string credentials{};                    // a file with a user's JWT and its seed
+  std::string tls_ca{}, tls_cert{}, tls_key{};  // PEM files; without a CA the system's count
+};
+
 // A call of an endpoint, as the HTTP handler makes it. The key is the header Idempotency-Key.
 struct HttpEndpoint {
   std::string url;
@@ -83,7 +101,8 @@ struct ProducerOptions {
 // Confirmed: the destination has it, as durably as it keeps anything.
 struct Sent {
   Bytes key;
-  // Kafka: topic-partition-offset; HTTP: the answer's body; else empty.
+  // Kafka: topic-partition-offset; Redis: stream-id; NATS: stream-sequence; HTTP: the answer's
+  // body; else empty.
   Bytes answer;
 };
 
@@ -104,9 +123,11 @@ using SendResult = tl::expected<Sent, SendError>;
 class Producer {
  public:
   // Nothing is asked of a broker or an endpoint here. Throws SemelError for what cannot be used
-  // (R255, R308), and for a queue whose config or store cannot be opened.
+  // (R255, R259, R308), and for a queue whose config or store cannot be opened.
   explicit Producer(KafkaTopic to, ProducerOptions options = {});
   explicit Producer(RabbitmqRoute to, ProducerOptions options = {});
+  explicit Producer(RedisStreamTarget to, ProducerOptions options = {});
+  explicit Producer(NatsSubject to, ProducerOptions options = {});
   explicit Producer(HttpEndpoint to, ProducerOptions options = {});
   explicit Producer(const ConsumerQueue& to, ProducerOptions options = {});
   ~Producer();

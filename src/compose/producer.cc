@@ -12,7 +12,9 @@
 #include "compose/compose.h"
 #include "handlers/http/http_handler.h"
 #include "handlers/kafka/make_kafka_publisher.h"
+#include "handlers/nats/make_nats_publisher.h"
 #include "handlers/rabbitmq/make_rabbitmq_publisher.h"
+#include "handlers/redis_streams/make_redis_streams_publisher.h"
 #include "producer/sender.h"
 
 namespace semel {
@@ -71,6 +73,32 @@ core::RabbitmqPublishSpec spec_of(RabbitmqRoute to, const ProducerOptions& optio
   spec.tls_cert = std::move(to.tls_cert);
   spec.tls_key = std::move(to.tls_key);
   spec.route = {std::move(to.exchange), std::move(to.routing_key)};
+  spec.timeout = options.time_limit;
+  return spec;
+}
+
+core::RedisStreamsPublishSpec spec_of(RedisStreamTarget to, const ProducerOptions& options) {
+  core::RedisStreamsPublishSpec spec;
+  spec.url = std::move(to.url);
+  spec.stream = std::move(to.stream);
+  spec.payload = std::move(to.payload);
+  spec.timeout = options.time_limit;
+  return spec;
+}
+
+core::NatsPublishSpec spec_of(NatsSubject to, const ProducerOptions& options) {
+  auto address = core::read_nats_url(to.url);
+  if (!address) {
+    throw SemelError(no_place("the URL " + address.error(), "url: nats://user:password@host:4222"));
+  }
+  core::NatsPublishSpec spec;
+  spec.address = *std::move(address);
+  spec.token = std::move(to.token);
+  spec.credentials = std::move(to.credentials);
+  spec.tls_ca = std::move(to.tls_ca);
+  spec.tls_cert = std::move(to.tls_cert);
+  spec.tls_key = std::move(to.tls_key);
+  spec.subject = std::move(to.subject);
   spec.timeout = options.time_limit;
   return spec;
 }
@@ -155,6 +183,28 @@ Producer::Producer(RabbitmqRoute to, ProducerOptions options) {
   rules.id_header = "amqp-message-id";
   rules.flaw = &producer::message_id_flaw;
   auto handler = taken(rabbitmq::make_rabbitmq_publisher(spec_of(std::move(to), options)));
+  impl_ = std::make_unique<Impl>(producer::try_by(std::move(handler), kConfirmsAtATime),
+                                 std::move(rules), options);
+}
+
+Producer::Producer(RedisStreamTarget to, ProducerOptions options) {
+  check_options(options);
+  KeyRules rules;
+  rules.recipe = producer::auto_recipe();
+  rules.flaw = &producer::header_key_flaw;
+  auto handler =
+      taken(redis_streams::make_redis_streams_publisher(spec_of(std::move(to), options)));
+  impl_ = std::make_unique<Impl>(producer::try_by(std::move(handler), kConfirmsAtATime),
+                                 std::move(rules), options);
+}
+
+Producer::Producer(NatsSubject to, ProducerOptions options) {
+  check_options(options);
+  KeyRules rules;
+  rules.recipe = producer::auto_recipe();
+  rules.id_header = "Nats-Msg-Id";
+  rules.flaw = &producer::nats_id_flaw;
+  auto handler = taken(nats::make_nats_publisher(spec_of(std::move(to), options)));
   impl_ = std::make_unique<Impl>(producer::try_by(std::move(handler), kConfirmsAtATime),
                                  std::move(rules), options);
 }

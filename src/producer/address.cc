@@ -8,6 +8,7 @@
 #include <semel/reason.h>
 
 #include "core/intake.h"
+#include "core/nats_publish_spec.h"
 #include "core/rabbitmq_publish_spec.h"
 #include "core/standard_keys.h"
 #include "producer/try_end.h"
@@ -65,6 +66,15 @@ std::optional<std::string> message_id_flaw(BytesView key) {
   parts.key.text = key;
   if (core::rabbitmq_message_id_of(Message(std::move(parts))) == key) return std::nullopt;
   return "is no short text of AMQP: UTF-8 without control characters, of at most 255 bytes";
+}
+
+std::optional<std::string> nats_id_flaw(BytesView key) {
+  Message::Parts parts;
+  parts.key.text = key;
+  if (core::nats_message_id_of(Message(std::move(parts))) == key) return std::nullopt;
+  return "is no value of Nats-Msg-Id: UTF-8 without control characters or blanks at its ends, of "
+         "at "
+         "most 255 bytes";
 }
 
 tl::expected<HeldMessage, SendError> addressed(const HeldMessage& message, const KeyRules& rules) {

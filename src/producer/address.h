@@ -29,9 +29,11 @@ struct KeyRules {
 // A consumer whose config names no key.
 core::KeyRecipe auto_recipe();
 
-// What keeps a key from being the value of Idempotency-Key in a record's header, or a message-id.
+// What keeps a key from being the value of Idempotency-Key in a record's header, a message-id, or a
+// Nats-Msg-Id.
 std::optional<std::string> header_key_flaw(BytesView key);
 std::optional<std::string> message_id_flaw(BytesView key);
+std::optional<std::string> nats_id_flaw(BytesView key);
 
 // The message with its key: the one it was given, the one it carries, or a new one. Refused where
 // the consumer would refuse it, or find another one.

@@ -79,6 +79,10 @@ TEST(Addressed, AKeyThatWouldNotArriveAsItIsIsRefused) {
   EXPECT_TRUE(message_id_flaw(Bytes(256, 'k')));
   EXPECT_TRUE(message_id_flaw("sha256:1"));
   EXPECT_TRUE(message_id_flaw("line\n"));
+  EXPECT_FALSE(nats_id_flaw("plain \"key\""));
+  for (const char* key : {" blank", "blank ", "line\n", "sha256:1"}) {
+    EXPECT_TRUE(nats_id_flaw(key)) << key;
+  }
 }
 
 TEST(Addressed, ADelayIsForQueues) {

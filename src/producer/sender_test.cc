@@ -100,8 +100,10 @@ TEST(Sender, TriesUnderOneKeyUntilItIsConfirmed) {
 
 TEST(Sender, WhatAPersonHasToMendIsFinal) {
   const char* const words[] = {
-      "handler.kafka.topic",       "handler.kafka.denied", "handler.rabbitmq.unroutable",
-      "handler.rabbitmq.exchange", "handler.http.404",     "handler.http.301"};
+      "handler.kafka.topic",         "handler.kafka.denied", "handler.rabbitmq.unroutable",
+      "handler.rabbitmq.exchange",   "handler.http.404",     "handler.http.301",
+      "handler.nats.stream",         "handler.nats.denied",  "handler.redis_streams.stream",
+      "handler.redis_streams.denied"};
   for (const char* word : words) {
     Receiver receiver([&](const Message&, int) { return again(word); });
     const SendResult sent = send_one(sender_to(receiver), "{}");
