@@ -31,7 +31,7 @@ class NamedStatements {
     bool outdated = false;  // what it was prepared for has changed: it must go first
   };
 
-  // A transaction's part begins on the session of this process number.
+  // A unit begins on the session whose server process has this number.
   void begin_unit(int backend);
   bool prepared_before(const Named& one) const noexcept { return one.unit != units_; }
 

@@ -65,7 +65,9 @@ class PreparedOnBorrowed : public testing::Test {
     ask("COMMIT");
     for (const auto& answer : answers) {
       EXPECT_TRUE(answer) << answer.error().message;
-      if (answer) EXPECT_EQ(answer->kind, Outcome::Kind::kDone) << answer->error;
+      if (answer) {
+        EXPECT_EQ(answer->kind, Outcome::Kind::kDone) << answer->error;
+      }
     }
     EXPECT_EQ(effects(), keys_);
     return calls;
