@@ -147,11 +147,21 @@ void RecordBatch::queue_completed(std::span<const New> records, std::int64_t gen
 
 // A row that is met makes the statement say a number, which none of a new one's columns does: how
 // many it changed is the client's to define (CLIENT_FOUND_ROWS).
-bool RecordBatch::make_completed(const New& record, std::int64_t generation) {
-  std::string text = record.inbox ? kInsertWithInbox : kInsertCompleted;
-  append_completed(text, record, generation);
-  connection_.queue(text + " ON DUPLICATE KEY UPDATE generation = LAST_INSERT_ID(generation)");
-  return connection_.run().back().number == 0;
+std::vector<bool> RecordBatch::make_completed(std::span<const New> records,
+                                              std::int64_t generation) {
+  for (const New& record : records) {
+    std::string text = record.inbox ? kInsertWithInbox : kInsertCompleted;
+    append_completed(text, record, generation);
+    connection_.queue(text + " ON DUPLICATE KEY UPDATE generation = LAST_INSERT_ID(generation)");
+  }
+  const std::vector<Said> said = connection_.run();
+  std::vector<bool> made;
+  made.reserve(records.size());
+  // What was queued before stands before.
+  for (std::size_t at = said.size() - records.size(); at < said.size(); ++at) {
+    made.push_back(said[at].number == 0);
+  }
+  return made;
 }
 
 void RecordBatch::queue_consuming(std::span<const New> records, std::int64_t generation,

@@ -55,9 +55,9 @@ class RecordBatch {
   void queue_completed(std::span<const New> records, std::int64_t generation);
   void queue_consuming(std::span<const New> records, std::int64_t generation,
                        std::chrono::milliseconds lease, std::int64_t holder);
-  // Makes one that is done, at once. Not, where a row is there, in which case that is locked. It is
-  // told so whatever the client calls a changed row.
-  bool make_completed(const New& record, std::int64_t generation);
+  // Makes those that are done, in one trip: whether each was made. Not where a row is there, in
+  // which case that is locked. It is told so whatever the client calls a changed row.
+  std::vector<bool> make_completed(std::span<const New> records, std::int64_t generation);
   // Of records that are completed now.
   void queue_unlisting(std::span<const KeyId> ids);
   // Queues what sets @semel_token, and reads it.

@@ -77,28 +77,55 @@ void UnitClaims::claim_until_settled(Request& request) {
   }
 }
 
-// What a look would see there may be old, or not committed: each is inserted first, and what that
-// met is read by its lock. Where the lock is another's for too long, the statement alone is undone.
+// All of them at once. Where the lock of one is another's for too long, each by itself: then it is
+// known whose.
 void UnitClaims::claim_inside(Request& request) {
+  if (request.open.size() > 1) {
+    try {
+      connection_.begin(request.patience);
+      return make_inside(request, request.open);
+    } catch (const sql::Failure& failed) {
+      if (failed.error().kind != ErrorKind::kBlocked) throw;
+    }
+    connection_.roll_back();
+  }
   connection_.begin(request.patience);
   request.claimed_at.assign(request.messages.size(), std::nullopt);
   for (const std::uint32_t at : request.open) {
-    RecordBatch::New record;
-    record.id = request.id(at);
-    record.fingerprint = &request.message(at).fingerprint();
-    if (request.options.inbox) record.inbox = connection_.next_number(sql::Counter::kInbox);
+    request.answers[at] = Busy{spi::kShortestBusy};
     try {
-      if (RecordBatch(connection_, clock_).make_completed(record, request.generation)) {
-        request.made(at, record.inbox);
-        continue;
-      }
-      request.due = {at};
-      lock_due(request, request.options.want_result);
+      make_inside(request, {&at, 1});
     } catch (const sql::Failure& failed) {
+      // The statement alone is undone.
       if (failed.error().kind != ErrorKind::kBlocked) throw;
       request.answers[at] = Busy{spi::kLongestBusy};
     }
   }
+}
+
+// What a look would see there may be old, or not committed: they are inserted first, and what that
+// met is read by its lock.
+void UnitClaims::make_inside(Request& request, std::span<const std::uint32_t> open) {
+  request.claimed_at.resize(request.messages.size());
+  std::vector<RecordBatch::New> records;
+  records.reserve(open.size());
+  for (const std::uint32_t at : open) {
+    RecordBatch::New& record = records.emplace_back();
+    record.id = request.id(at);
+    record.fingerprint = &request.message(at).fingerprint();
+    if (request.options.inbox) record.inbox = connection_.next_number(sql::Counter::kInbox);
+  }
+  const std::vector<bool> made =
+      RecordBatch(connection_, clock_).make_completed(records, request.generation);
+  request.due.clear();
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    if (made[i]) {
+      request.made(open[i], records[i].inbox);
+    } else {
+      request.due.push_back(open[i]);
+    }
+  }
+  lock_due(request, request.options.want_result);
 }
 
 bool UnitClaims::claim_once(Request& request) {

@@ -34,6 +34,7 @@ class UnitClaims {
 
   // Inside a transaction that another has begun, at whatever isolation.
   void claim_inside(Request& request);
+  void make_inside(Request& request, std::span<const std::uint32_t> open);
   void claim_until_settled(Request& request);
   bool claim_once(Request& request);
   bool claim_as_new(Request& request);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include "tests/conformance/strategy/mysql_caller.h"
 #include "tests/support/waiting.h"
@@ -60,6 +61,34 @@ TEST_P(UndoneOnMySql, AKeyInAnothersHandsIsBusyAndTheTransactionGoesOn) {
   run("COMMIT");
   EXPECT_EQ(effects(), "1");
   EXPECT_EQ(records(), "1");
+}
+
+TEST_P(UndoneOnMySql, OfABatchTheKeyInAnothersHandsAloneIsBusy) {
+  const auto mine = borrowed();
+  const auto theirs = opened(other_.borrow());
+  Guard guard(*mine, orders());
+  Guard holder(*theirs, orders());
+  run("START TRANSACTION");
+  ASSERT_EQ(guard.run_once("before", kBody, [] {})->kind, Kind::kDone);
+  run("COMMIT");
+  run("SET SESSION innodb_lock_wait_timeout = 1");
+  other_.run("START TRANSACTION");
+  ASSERT_EQ(holder.run_once("held", kBody, [] {})->kind, Kind::kDone);
+  run("START TRANSACTION");
+  const std::vector<BatchMessage> batch{
+      {"a", kBody}, {"held", kBody}, {"before", kBody}, {"z", kBody}};
+  const auto answers = guard.run_batch(batch, [](std::size_t, Transaction& tx) {
+    tx.exec("INSERT INTO effect(name) VALUES ('x')");
+  });
+  run("COMMIT");
+  other_.run("ROLLBACK");
+  const Kind expected[] = {Kind::kDone, Kind::kBusy, Kind::kDuplicate, Kind::kDone};
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    ASSERT_TRUE(answers[i]) << answers[i].error().message;
+    EXPECT_EQ(answers[i]->kind, expected[i]) << i;
+  }
+  EXPECT_EQ(effects(), "2");
+  EXPECT_EQ(records(), "3");
 }
 
 TEST_P(UndoneOnMySql, AStatementThatWaitsInVainUndoesItsOwnWorkAlone) {
