@@ -55,7 +55,10 @@ ElasticmqServer::ElasticmqServer(const std::optional<ServerAddress>& found)
 
 std::vector<std::string> ElasticmqServer::server() const {
   if (const auto why = why_absent()) throw std::runtime_error(*why);
-  return {SEMEL_TEST_ELASTICMQ_BROKER, data(), SEMEL_TEST_ELASTICMQ, std::to_string(port())};
+  std::vector<std::string> command = {SEMEL_TEST_ELASTICMQ_BROKER, data(), SEMEL_TEST_ELASTICMQ,
+                                      std::to_string(port())};
+  command.insert(command.end(), first_queues_.begin(), first_queues_.end());
+  return command;
 }
 
 std::string ElasticmqServer::url(std::string_view queue) const {

@@ -35,6 +35,8 @@ class ElasticmqServer final : public DatabaseServer {
   void make_queue(const std::string& name, const Attributes& attributes = {}) const;
   void delete_queue(const std::string& name) const;
   static std::string unused_name();
+  // A standard queue that is there, empty, from the beginning of each start() from now on.
+  void begin_with(const std::string& queue) { first_queues_.push_back(queue); }
 
   struct Post {
     std::string body;
@@ -66,6 +68,8 @@ class ElasticmqServer final : public DatabaseServer {
   bool answers() const override;
   std::string home_database() const override { return {}; }
   std::string drop_statement(const std::string&) const override { return {}; }
+
+  std::vector<std::string> first_queues_;
 };
 
 }  // namespace semel::test

@@ -282,16 +282,17 @@ void SqsSource::note_success() {
 }
 
 void SqsSource::note_failure(Error error) {
-  // Of several calls that fail together one counts.
+  // Several calls that fail together are one try.
   if (now() >= again_at_) {
     again_at_ = now() + pause_after(++tries_, environment_.random->next());
+    if (error.code == "R394") ++not_there_;
   }
   const system::MutexLock lock(mutex_);
   if (error.code == "R396") ++throttled_;
   if (stop_) return;
   if (error.kind != ErrorKind::kUnavailable) {
     // The service forgets a queue that is made again just now.
-    const bool perhaps = client_.known() && error.code == "R394" && ++not_there_ < kLooksForQueue;
+    const bool perhaps = client_.known() && error.code == "R394" && not_there_ < kLooksForQueue;
     if (!perhaps) set_final(std::move(error));
     return;
   }
