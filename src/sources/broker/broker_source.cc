@@ -116,7 +116,7 @@ Result<void> BrokerSource::close(milliseconds deadline) {
     stop_ = true;
     changed_.notify_all();
     wake();
-    // What the thread waits for may be a server that does not answer.
+    // The thread may wait for a server that does not answer.
     if (thread_.joinable() &&
         !changed_.wait_for(mutex_, deadline + kWayOut,
                            [this]() SEMEL_REQUIRES(mutex_) { return left_; })) {

@@ -100,7 +100,7 @@ class BrokerSource : public Source {
   std::uint64_t changes_ SEMEL_GUARDED_BY(mutex_) = 0;  // arrivals and settlements
   bool end_wanted_ SEMEL_GUARDED_BY(mutex_) = false;    // the end is asked for
   bool stop_ SEMEL_GUARDED_BY(mutex_) = false;
-  // What is settled is told until then. None where it dies.
+  // Until then the thread tells what is settled; none: it dies.
   std::optional<TimePoint> leave_by_ SEMEL_GUARDED_BY(mutex_);
   bool closed_ SEMEL_GUARDED_BY(mutex_) = false;
   bool all_told_ SEMEL_GUARDED_BY(mutex_) = true;
