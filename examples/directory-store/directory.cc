@@ -11,6 +11,8 @@
 #include <system_error>
 #include <thread>
 
+#include <semel/spi/failpoints.h>
+
 namespace directory_store {
 namespace {
 

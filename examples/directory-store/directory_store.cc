@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include <semel/spi/failpoints.h>
 #include <semel/spi/finish_plan.h>
 #include <semel/spi/record_machine.h>
 

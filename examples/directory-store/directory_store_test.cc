@@ -17,6 +17,7 @@
 
 #include <semel/conformance/store_case.h>
 #include <semel/guard.h>
+#include <semel/spi/failpoints.h>
 
 #include "directory_store.h"
 

@@ -1,4 +1,6 @@
-// Attempt: which try of a message a handler is running, and when it should stop.
+// Attempt: the attempt at a message that a handler is running, and when it should stop.
+//
+// Borrowed for the call; read it from any thread that the call uses.
 #pragma once
 
 #include <chrono>
@@ -16,24 +18,29 @@
 namespace semel {
 
 struct Attempt {
-  int number = 1;           // counts from 1
-  bool taken_over = false;  // a try before this one ended in the dark: it may have made its effect
+  int number = 1;  // counts from 1
+  // An earlier attempt ended with an unknown outcome; its effect may already exist.
+  bool taken_over = false;
   std::chrono::milliseconds since_first{0};  // since the key was first met, by the store's clock
-  std::string_view position;  // of this copy within its source; good for the call only
-  Token token{};  // fence for the outside; zero where the record's transaction is the fence
-  // Fires when the handler's timeout passes, the lease is lost, or a drain runs out of patience. A
-  // handler that does not look at it is not killed; its late result is refused.
+  std::string_view position;  // of this copy within its source; valid during the call only
+  // Fence for outside services: grows with each claim. Zero where the record's transaction is the
+  // fence.
+  Token token{};
+  // Fires when the handler's timeout passes, the lease is lost, or a drain reaches its deadline. A
+  // handler that ignores it is not killed; its late result is refused.
   std::stop_token stop;
-  // Of the consumer, where a runner runs it; else null. Good until the call is answered.
+  // The consumer's gate, where a runner runs the handler; else null. Valid until the call is
+  // answered.
   Gate* gate = nullptr;
-  // The message's steps; null where the store keeps no journal, the strategy has no lease, or the
-  // handler is none that ends when it returns. Good for the call only.
+  // The message's steps. Null where the store keeps no journal, the strategy has no lease, or the
+  // handler does not end when it returns. Valid during the call only.
   Steps* steps = nullptr;
 
-  // The result of a step that finished in an earlier try, else that of `work`, journalled before
-  // this returns. `work` takes the step's key (const Bytes&) or nothing, and returns its result or
-  // nothing; what it throws passes through. `id`: the business id, which tells steps of one name
-  // apart. Throws std::logic_error where there is no journal; else as Steps.
+  // Returns the result of a step that finished in an earlier attempt; if none did, calls `work` and
+  // journals its result before this returns. `work` takes the step's key (const Bytes&) or nothing,
+  // and returns its result or nothing; its exceptions pass through. `id`: the business id, which
+  // distinguishes steps of one name. Throws std::logic_error where there is no journal; else as
+  // Steps.
   template <class F>
   Bytes step(std::string_view name, BytesView id, F&& work, BytesView input = {}) const {
     if (steps == nullptr) {

@@ -1,10 +1,11 @@
-// ConsumerOptions: a source, a key and a handler for a Runner, said in code.
+// ConsumerOptions: a consumer of a Runner, given in code: its source, its key and its handler.
 //
-// It has the options of a consumer in a config file (docs/config.md), with their defaults, and is
-// checked by the same code: what has no member here stands in `settings`, by its path.
+// It has the options of a consumer in a config file (docs/config.md), with the same defaults, and
+// is checked by the same code. An option without a member here goes into `settings`, by its path.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,18 +18,22 @@
 #include <semel/mysql.h>
 #include <semel/postgres.h>
 #include <semel/redis.h>
+#include <semel/result.h>
 #include <semel/spi/delivery.h>
+#include <semel/spi/source.h>
 #include <semel/sqlite.h>
 #include <semel/step_spec.h>
 
 namespace semel {
 
-// Finds a message's key where no recipe of the config can; nothing: the message has none.
+// Finds a message's key where no recipe of a config can; nullopt: the message has none. Called from
+// a thread of the runner, one message at a time. A throw makes the message a dead letter
+// (key.invalid).
 using KeyFunction = std::function<std::optional<Bytes>(const Arrival&)>;
 
-// Paths of a config with their values: {{"retry.attempts", "3"}, {"order.key", "json:/account"}}.
-// A value is text, as `--set` takes it: one that begins with { or [ is read as YAML. A list's items
-// are `publish[0]`, `publish[1]`, or one text with commas.
+// Paths of a config with their values: {{"retry.attempts", "3"}, {"order.key", "json:/account"}}. A
+// value is text, as `--set` takes it: one that begins with { or [ is read as YAML. The items of a
+// list are `publish[0]`, `publish[1]`, or one text with commas.
 using ConfigValues = std::vector<std::pair<std::string, std::string>>;
 
 // The queue in the store itself.
@@ -72,26 +77,45 @@ struct FromHttp {
   std::string listen;  // "127.0.0.1:8080"
   std::string path{};  // empty: the default of a config
 };
+
+struct SourceRequest {
+  // False: the run ends by itself (Runner::once). The source then reports Received::at_end when
+  // everything that is there now has been received.
+  bool follow = true;
+};
+// Makes a source, which the runner owns: it is closed and destroyed before `run` returns. Called
+// from a thread of the runner, once when a run begins, and again when a drained consumer is
+// resumed, after the source before it is gone. An Error when a run begins keeps it from beginning;
+// later, the call is repeated until it succeeds. Must not throw.
+using SourceFactory = std::function<Result<std::unique_ptr<Source>>(const SourceRequest&)>;
+
+// A source of your own, which implements semel/spi/source.h.
+struct FromOwn {
+  // The same that Source::traits of each source returns, but for `ends`, which may differ with
+  // SourceRequest::follow. `in_store` must be false.
+  SourceTraits traits;
+  SourceFactory make;
+};
 using ConsumerSource = std::variant<FromQueue, FromFile, FromStdin, FromKafka, FromNats,
-                                    FromRabbitmq, FromRedisStream, FromSqs, FromHttp>;
+                                    FromRabbitmq, FromRedisStream, FromSqs, FromHttp, FromOwn>;
 
 struct ConsumerOptions {
-  std::string name;
+  std::string name;  // [a-z][a-z0-9_-]{0,62}; the first half of the key of every record
   ConsumerSource source{};
   // Where the key is found, as `key: { from: […] }` has it: "json:/id", "header:X". Empty: auto, or
   // `key_function` where there is one.
   std::vector<std::string> key{};
   KeyFunction key_function{};
   std::string strategy{};  // by its name; empty: chosen by the handler
-  // The work. A callable of (Message) alone needs make_handler. Empty: `settings` says which
-  // handler there is, as {"handler.http.url", "https://…"}.
+  // The work. A callable of (Message) alone needs make_handler. Empty: `settings` names a handler,
+  // as {"handler.http.url", "https://…"}.
   Handler handler{};
   ApplyHandler apply{};              // the second part of work in two
   std::optional<StepSpecs> steps{};  // the steps that the handler has
-  ConfigValues settings{};           // all else, by its path in the consumer
+  ConfigValues settings{};           // every other option, by its path in the consumer
 };
 
-// How the runner opens its store.
+// A store that the runner opens, and closes when `run` returns.
 using RunnerStore =
     std::variant<SqliteOptions, PostgresOptions, MySqlOptions, RedisOptions, MemoryOptions>;
 

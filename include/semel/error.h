@@ -17,9 +17,9 @@ enum class ErrorKind {
   kUnavailable,       // not reachable, or not able now; nothing was done; try again later
   kInDoubt,           // a commit whose answer was lost: it may have happened; claim again to know
   kRetryTransaction,  // rolled back as a whole by a conflict; run it again, perhaps smaller
-  kBlocked,           // someone else held what was needed for longer than the given patience
+  kBlocked,           // another holder kept what was needed for longer than the given wait
   kRejected,          // the request itself is wrong; the same request will fail again
-  kLimit,             // a named size limit was passed; the same request will fail again
+  kLimit,             // a size limit, which is named, was exceeded; the same request fails again
 };
 
 // The kind's name in lower case with underscores, as it appears in logs and JSON.
@@ -36,11 +36,11 @@ struct Error {
   ErrorKind kind = ErrorKind::kRejected;
   std::string code;     // "R210": the page `semel explain R210` prints
   std::string message;  // what is wrong, in the user's words; names the file, key or table
-  std::string hint;     // one concrete change that mends it; empty when there is none
+  std::string hint;     // one concrete change that fixes it; empty when there is none
   Remedy remedy = Remedy::kTime;  // of a handler's statement
 };
 
-// The exception of the user-facing side (Transaction, Message, Runner): an Error that was thrown.
+// An Error as an exception: Transaction, Message, Runner, Guard and Producer throw it.
 class SemelError : public std::runtime_error {
  public:
   explicit SemelError(Error error) : std::runtime_error(error.message), error_(std::move(error)) {}

@@ -1,4 +1,4 @@
-// Guarantee: what a consumer is promised, as a value. Its name is only a short word for it.
+// Guarantee: the promise of a consumer, as a value. Its name is only a short word for it.
 //
 // Computed from source, key, strategy, handler, store and settings; printed by `semel check`;
 // lowered by facts, never raised. The words "exactly once" mean nothing without the four parts.
@@ -26,7 +26,7 @@ struct Guarantee {
   Name name = Name::kNone;
   Effect effect = Effect::kUnknown;
   Loss loss = Loss::kNone;
-  std::string faults;                // under which faults it holds, in a sentence
+  std::string faults;                // the faults under which it holds, in a sentence
   std::string until;                 // until when: "for 7d after completion", "for ever"
   std::vector<std::string> reasons;  // each thing that lowered it
 };

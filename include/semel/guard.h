@@ -47,25 +47,27 @@ namespace semel {
 
 struct GuardOptions {
   std::string consumer;  // first half of every record's key; [a-z][a-z0-9_-]{0,62}
-  std::optional<std::chrono::milliseconds> ttl = std::chrono::hours(7 * 24);  // none: for ever
+  // How long a completed key is known; nullopt: for ever.
+  std::optional<std::chrono::milliseconds> ttl = std::chrono::hours(7 * 24);
   std::chrono::milliseconds lease{60'000};
-  // For work and claims under a lease: when the stop token fires, and for how long after that the
-  // lease is still renewed. Then it ends, and whoever asks for the key next may have it; the late
-  // end is refused with lease.lost. A timeout of zero: renewed without end, so that work which
-  // hangs and a claim which is forgotten keep their key as long as the process lives.
+  // For work and claims under a lease: the time until the stop token fires, and how much longer the
+  // lease is renewed after that. Then the lease ends, the next caller may claim the key, and the
+  // late result is refused with lease.lost. A timeout of zero renews without end: work that hangs
+  // and a claim that is forgotten then keep their key for as long as the process lives.
   std::chrono::milliseconds timeout{30'000};
   std::chrono::milliseconds grace{10'000};
-  // Whom work may send to (the outbox): `tx.publish("mails", …)`, or `return
-  // semel::done().publish("mails", …)`. It leaves with the record, by the same commit. Work that
-  // names another one fails (kRetry).
+  // Consumers that work may send to (the outbox): `tx.publish("mails", …)`, or `return
+  // semel::done({}, {{"mails", …}})`. The message leaves with the record, by the same commit. Work
+  // that names another destination fails (kRetry).
   Queues receivers{};
-  // The steps of work that takes an Attempt (`attempt.step(…)`), and how each is undone where the
-  // work says dead. Nothing: it may have any, and none is undone. Not on a borrowed connection.
+  // The steps of work that takes an Attempt (`attempt.step(…)`), and how each is undone when the
+  // work returns dead. nullopt: any step is allowed, and none is undone. Not on a borrowed
+  // connection.
   std::optional<StepSpecs> steps{};
-  // Work outside of a transaction is not repeated where it may have had its effect: it threw, said
-  // so (Verdict::unknown), or was begun by a process that is gone. The key is parked (kParked, with
-  // reason outcome.unknown or lease.parked) until `semel records unlock --as` says what became of
-  // it. Not with steps, nor on a borrowed connection.
+  // Work outside of a transaction is not repeated where it may have had its effect: it threw,
+  // reported that (Verdict::Retry::unknown), or was begun by a process that is gone. The key is
+  // parked (kParked, with reason outcome.unknown or lease.parked) until `semel records unlock --as`
+  // says how it ended. Not with steps, nor on a borrowed connection.
   bool at_most_once = false;
   // A window in front of the records (front.h): a key that it knows to be completed is kDuplicate
   // without a round trip to the store, with reason `front` and without the stored result. Its time
@@ -86,7 +88,7 @@ class Guard {
  public:
   // `store` is borrowed and must outlive the guard. A guard that was moved from may only be
   // destroyed or assigned to. Throws SemelError when the consumer cannot be attached, and for
-  // options that cannot be.
+  // options that cannot be used.
   Guard(Store& store, GuardOptions options);
   ~Guard();
   Guard(Guard&&) noexcept;
@@ -110,8 +112,8 @@ class Guard {
   // Throws what `work` throws: its record is undone, and finished steps stay. With a Transaction
   // that includes StatementRefused, and StatementFailed: recorded statements run after `work` has
   // returned, so run_once itself throws StatementFailed if one of them fails. An Error means that
-  // the key or the work cannot be (kRejected, kLimit) or that the store could not answer: the work
-  // did not run, or (kInDoubt) its outcome is unknown and a second call tells it.
+  // the key or the work is not allowed (kRejected, kLimit), or that the store could not answer: the
+  // work did not run, or (kInDoubt) its outcome is unknown, and a second call returns it.
   template <class Work>
   [[nodiscard]] Result<Outcome> run_once(BytesView key, const Fingerprint& fingerprint,
                                          Work&& work) {
@@ -143,7 +145,7 @@ class Guard {
   //   same key, other fingerprint              claimed after the first, in a transaction more
   //   the work threw, or a statement failed    kRetry, with the error's text; the exception does
   //                                            not pass through. kParked where at_most_once says so
-  //   a key that cannot be                     an Error for this message alone
+  //   a key that is not allowed                an Error for this message alone
   //
   // A message that does not succeed leaves no effect in the transaction, and the others succeed
   // beside it: what was undone with it runs again without it. So `work` may be called several times
@@ -154,7 +156,8 @@ class Guard {
   // must roll back: the connection may be of no use.
   //
   // An Error for a message means that the store could not answer for it: its work had no effect,
-  // or (kInDoubt) that is not known, and a second call tells. Throws nothing of `work`'s.
+  // or (kInDoubt) that is unknown, and a second call returns it. An exception of `work` does not
+  // leave this call.
   template <class Work>
   [[nodiscard]] std::vector<Result<Outcome>> run_batch(std::span<const BatchMessage> messages,
                                                        Work&& work) {
@@ -173,8 +176,8 @@ class Guard {
     }
   }
 
-  // Claims the key for an effect outside of any transaction, which a GuardClaim ends. Without a
-  // claim the outcome says why, as run_once does. Not on a borrowed connection, nor with
+  // Claims the key for an effect outside of any transaction; the GuardClaim ends it. Where there is
+  // no claim, the outcome is the reason, as of run_once. Not on a borrowed connection, nor with
   // GuardOptions::steps (kRejected). An Error means that the store could not answer: nothing is
   // held, or (kInDoubt) a lease that ends by itself.
   [[nodiscard]] Result<Begun> begin(BytesView key, const Fingerprint& fingerprint);

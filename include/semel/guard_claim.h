@@ -34,35 +34,34 @@ class GuardClaim {
   GuardClaim(GuardClaim&& other) noexcept;
   GuardClaim& operator=(GuardClaim&& other) noexcept;
 
-  // Which try this is, the token that fences the outside, and a stop token that fires when the
-  // timeout has passed or the lease is lost. It has no position, no gate and no steps. Good until
-  // the claim is destroyed or assigned to, wherever it is moved before. That of a claim that was
-  // moved from has no token, and its stop token has fired.
+  // The number of this attempt, the token that fences the outside, and a stop token that fires when
+  // the timeout has passed or the lease is lost. It has no position, no gate and no steps. Good
+  // until the claim is destroyed or assigned to, wherever it is moved before. That of a claim that
+  // was moved from has no token, and its stop token has fired.
   [[nodiscard]] const Attempt& attempt() const noexcept;
 
-  // Makes the lease as long as at the beginning, now. The guard does so by itself up to the
-  // timeout; this is for who wants to know, before an act that cannot be undone, that the key is
-  // still held, or needs it for longer: it works past the timeout too, which stays where it was.
-  // False: it is lost, to another holder or to a person. An Error: the store could not say, or
-  // (kRejected) the claim is over.
+  // Extends the lease to its full length from now. The guard does so by itself up to the timeout;
+  // call this before an act that cannot be undone, to know that the key is still held, or to hold
+  // it past the timeout, which does not move. False: the lease is lost, to another holder or to a
+  // person. An Error: the store could not answer, or (kRejected) the claim is over.
   [[nodiscard]] Result<bool> renew();
 
-  // Each of these ends the claim, whatever it answers; a second one is kRejected. It tries again
-  // while the store is away, for a lease at most.
+  // Each of these calls ends the claim, whatever it returns; a second one is kRejected. It retries
+  // while the store is away, for the length of a lease at most.
   //
   //   kDone, kRetry, kDead, kDiscarded, kParked   recorded, as after run_once
   //   kBusy, with reason lease.lost               refused: the lease was lost, and nothing of this
-  //                                               is recorded. Call `begin` again to learn what the
-  //                                               other holder made of it
+  //                                               is recorded. Call `begin` again to learn how the
+  //                                               other holder ended it
   //
-  // An Error (kInDoubt): the effect happened, and whether it is recorded is not known; `begin`
-  // tells.
+  // An Error (kInDoubt): the effect happened, and whether it is recorded is unknown; `begin`
+  // returns it.
   [[nodiscard]] Result<Outcome> complete(Bytes result = {});
   // The key is free at once. `reason` is for people; `after` comes back as Outcome::delay. Under
   // GuardOptions::at_most_once it must mean that nothing happened.
   [[nodiscard]] Result<Outcome> give_back(
       std::string reason, std::optional<std::chrono::milliseconds> after = std::nullopt);
-  // All else that work may say: dead, discard, an unknown effect, messages to send.
+  // With any verdict: dead, discard, an unknown effect, messages to send.
   [[nodiscard]] Result<Outcome> end(Verdict verdict);
 
  private:
@@ -75,8 +74,8 @@ class GuardClaim {
 
 // The answer of `begin`.
 struct Begun {
-  std::optional<GuardClaim> claim;  // it is yours: act, then end it
-  Outcome outcome;                  // none: why not, as run_once says it
+  std::optional<GuardClaim> claim;  // the key is yours: act, then end the claim
+  Outcome outcome;                  // where there is no claim: the reason, as of run_once
 };
 
 }  // namespace semel

@@ -20,24 +20,24 @@
 
 namespace semel {
 
-// Its effect lives anywhere.
+// Its effect is outside of the store, or in memory.
 using PlainHandler = std::function<Verdict(const Message&, const Attempt&)>;
-// Its effect is the statements it gives the transaction.
+// Its effect is the statements that it gives the transaction.
 using TransactionalHandler = std::function<Verdict(const Message&, Transaction&)>;
 
-// The answer of a call that is not over when the handler returns: given once, from any thread, also
-// before the handler has returned. Message and Attempt live until then. A completion that is
-// dropped answers retry, with the outcome unknown.
+// Answers a call that is not over when the handler returns. It is called once, from any thread,
+// also before the handler has returned; Message and Attempt live until then. A completion that is
+// destroyed unanswered answers retry, with the outcome unknown. Move-only; one thread at a time.
 class Completion {
  public:
-  // Nothing: it was dropped.
+  // nullopt: the completion was destroyed unanswered.
   using Tell = std::function<void(std::optional<Verdict>)>;
   explicit Completion(Tell tell) noexcept : tell_(std::move(tell)) {}
   Completion(Completion&& other) noexcept : tell_(std::exchange(other.tell_, nullptr)) {}
   Completion& operator=(Completion&& other) noexcept;
   ~Completion() { drop(); }
 
-  // Throws std::logic_error where the answer was given, or moved away, before.
+  // Throws std::logic_error where it was answered, or moved from, before.
   void operator()(Verdict verdict);
   explicit operator bool() const noexcept { return tell_ != nullptr; }
 
@@ -46,22 +46,22 @@ class Completion {
   Tell tell_;
 };
 
-// Begins the work and returns; hundreds of messages are in flight at a time. What it throws is the
-// answer where none was given. Its effect lives anywhere but in the store's transaction.
+// Begins the work and returns; hundreds of messages are in flight at a time. An exception is the
+// answer where none was given. Its effect is outside of the store's transaction.
 using AsyncHandler = std::function<void(const Message&, const Attempt&, Completion)>;
 
-// Many messages in one call, and a verdict for each, in their order. An exception, or another
-// number of verdicts, is a failed attempt of each of them. Attempts stand beside the messages;
+// Many messages in one call, and a verdict for each, in the same order. An exception, or another
+// number of verdicts, is a failed attempt of each of them. `attempts` has one for each message;
 // their stop tokens fire together.
 using BatchHandler =
     std::function<std::vector<Verdict>(std::span<const Message* const>, std::span<const Attempt>)>;
 
 using Handler = std::variant<PlainHandler, TransactionalHandler, AsyncHandler, BatchHandler>;
 
-// The second part of work in two: a handler of any other kind calls outside first, and what it said
-// `done` with is `answer` here. These statements commit together with the record, so they happen
-// once. The call happens at least once: after a crash between the two, or where this says retry, it
-// is made again, under the same key.
+// The second part of work in two: a handler of another kind calls outside first, and the result
+// that it returned with done() is `answer` here. These statements commit together with the record,
+// so they happen once. The call happens at least once: after a crash between the two, or where this
+// returns retry, it is made again, under the same key.
 using ApplyHandler = std::function<Verdict(const Message&, const Bytes& answer, Transaction&)>;
 
 // Makes a Handler of any callable taking (Message), (Message, Attempt), (Message, Transaction),

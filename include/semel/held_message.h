@@ -1,4 +1,4 @@
-// HeldMessage: what a store is given to keep until it is due.
+// HeldMessage: a message to send, or to keep in a store until it is due. A plain value.
 #pragma once
 
 #include <chrono>
@@ -16,11 +16,11 @@ struct HeldMessage {
   Headers headers;
   std::string content_type;
   std::string type;
-  std::optional<Bytes> key;            // given by the sender; none: the consumer's recipe finds it
+  std::optional<Bytes> key;            // nullopt: the consumer's key recipe finds it in the message
   std::chrono::milliseconds delay{0};  // not before
 };
 
-// A message that leaves with a Finish: a row of the consumer's queue, whoever that is.
+// A message that leaves with a Finish: it becomes a row of the queue of consumer `to`.
 struct Outgoing {
   ConsumerNumber to{};
   HeldMessage message;

@@ -1,4 +1,4 @@
-// Message: what arrived, once its key is known. Immutable; safe to read from any thread.
+// Message: a message whose key is known. Immutable; safe to read from any thread.
 #pragma once
 
 #include <chrono>
@@ -48,10 +48,10 @@ class Message {
     Fingerprint fingerprint;
     Bytes ordering_key;  // messages with the same one are handled in order; empty: the key's text
     Bytes payload;
-    std::string content_type;  // as the source said it; empty when it said nothing
-    std::string type;          // what kind of event it is, where the source knows; else empty
+    std::string content_type;  // as the source reported it; empty where it did not
+    std::string type;          // the kind of event, where the source knows it; else empty
     Headers headers;
-    std::optional<std::chrono::milliseconds> age;  // by the broker's clock; none when not known
+    std::optional<std::chrono::milliseconds> age;  // by the broker's clock; nullopt: unknown
     std::shared_ptr<const DeliverySpan> span{};    // null: it is not traced
   };
 
@@ -73,7 +73,7 @@ class Message {
     return find_header(parts_.headers, name);
   }
 
-  // True where the payload was found to be JSON when the key was looked for in it.
+  // True where the payload was parsed as JSON to find the key.
   bool known_json() const noexcept { return known_json_; }
 
   // The scalar at a JSON pointer (RFC 6901) of the payload: m.json<int>("/amount"). T is a signed

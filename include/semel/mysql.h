@@ -26,7 +26,7 @@ struct MySqlOptions {
   // mysql://user:password@host:port/database?name=value&… What is no letter or digit may be written
   // as %41. Semel's tables, whose names begin with semel_, stand in this database.
   //   socket=/path        connect there instead of host and port
-  //   tls=off|on|verify   on: encrypted; verify: by a certificate that names the host as well
+  //   tls=off|on|verify   on: encrypted; verify: the certificate must also name the host
   //   tls-ca=, tls-cert=, tls-key=   files in PEM format; a CA means verify
   //   connect-timeout=    seconds
   std::string url;
@@ -77,7 +77,7 @@ struct MySqlBorrow {
 // outlive a call. One thread at a time, like the connection itself.
 Result<std::unique_ptr<Store>> borrow_mysql(st_mysql* connection, MySqlBorrow options = {});
 
-// What open_mysql would do to the tables; it only looks. For who makes tables by their own hand.
+// What open_mysql would do to the tables; it only looks. For those who run such SQL themselves.
 // Errors: as there, but for R207.
 Result<SchemaChange> mysql_schema_change(const MySqlOptions& options);
 

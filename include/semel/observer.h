@@ -1,6 +1,7 @@
-// Observer: sees what happens, for metrics, log and tests. It cannot change anything.
+// Observer: sees what happens, for metrics, logs and tests. It changes nothing.
 //
-// Called from the threads that do the work: return fast, do not throw, be safe for several threads.
+// Called from the threads that do the work, several at a time: return fast, and do not throw. Its
+// arguments are borrowed for the call.
 #pragma once
 
 #include <chrono>
@@ -17,8 +18,8 @@ namespace semel {
 
 struct ConsumerInfo {
   std::string name;
-  std::vector<std::string> sources;              // names; Arrival::source is the index
-  std::string handler;                           // "sql", "http", …; empty: not known
+  std::vector<std::string> sources;              // their names; Arrival::source is the index
+  std::string handler;                           // "sql", "http", …; empty: unknown
   std::optional<std::chrono::milliseconds> ttl;  // of finished records; nullopt: kept for ever
 };
 
@@ -42,17 +43,18 @@ class Observer {
                         std::chrono::nanoseconds took) noexcept {
     (void)consumer, (void)delivery, (void)outcome, (void)took;
   }
-  // A message that has no key, or could not be read: it became a dead letter without a delivery.
-  // The arrival is whole.
+  // A message without a key, or one that could not be read, became a dead letter without a
+  // delivery. The arrival is complete.
   virtual void on_refused(std::string_view consumer, const Arrival& arrival,
                           std::string_view reason, std::string_view error) noexcept {
     (void)consumer, (void)arrival, (void)reason, (void)error;
   }
-  // It was kept in the store, behind others of its line or because the consumer defers, and
-  // settled; it comes again from there.
+  // The message was kept in the store, behind others of its ordering group or because the consumer
+  // defers, and settled at its source; it comes again from the store.
   virtual void on_held(std::string_view consumer, const Delivery& delivery) noexcept {
     (void)consumer, (void)delivery;
   }
+  // The handler ran on while its lease ended or was taken over; its result is refused.
   virtual void on_lease_lost(std::string_view consumer, const Delivery& delivery) noexcept {
     (void)consumer, (void)delivery;
   }
@@ -60,12 +62,14 @@ class Observer {
   virtual void on_letters_expired(std::string_view consumer, std::size_t letters) noexcept {
     (void)consumer, (void)letters;
   }
-  // The store or the source failed; told once when it begins and once when it is over (`mended`).
+  // The store, a source or another component (`where`) failed; called once when that begins, and
+  // once, with `mended`, when it is over.
   virtual void on_trouble(std::string_view consumer, std::string_view where, const Error& error,
                           bool mended) noexcept {
     (void)consumer, (void)where, (void)error, (void)mended;
   }
-  // Anything else worth a line: suspect mode, a take-over, a drain, a guarantee that was lowered.
+  // Anything else that is worth a line in a log: suspect mode, a takeover, a drain, a guarantee
+  // that was lowered.
   virtual void on_notice(std::string_view consumer, std::string_view text) noexcept {
     (void)consumer, (void)text;
   }

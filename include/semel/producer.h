@@ -1,4 +1,4 @@
-// Producer: sends messages to where a consumer reads them, and learns what became of each.
+// Producer: sends messages to where a consumer reads them, and reports how each ended.
 //
 //   semel::Producer producer(semel::KafkaTopic{.brokers = "a:9092,b:9092", .topic = "orders"});
 //   semel::HeldMessage order;
@@ -6,9 +6,9 @@
 //   auto sent = producer.send(order);
 //   if (!sent && sent.error().kind == semel::ErrorKind::kInDoubt) order.key = sent.error().key;
 //
-// Each message has one key on all its tries, so that a consumer with a record has its effect once,
-// however often it arrives. It is the one that the message was given, or carries where the
-// consumer's `key: auto` looks (a CloudEvent, Idempotency-Key, webhook-id), or else a new one
+// Each message keeps one key in all its attempts, so that a consumer with a record has its effect
+// once, however often it arrives. It is the key that the message was given, or that stands where
+// the consumer's `key: auto` looks (a CloudEvent, Idempotency-Key, webhook-id), or else a new one
 // (Key::random).
 #pragma once
 
@@ -89,11 +89,11 @@ struct ConsumerQueue {
 };
 
 struct ProducerOptions {
-  // Of one `send`, over all its tries. What a destination is busy with at that moment may take up
-  // to a second more.
+  // Of one `send`, over all its attempts. An attempt that runs at that moment may take up to a
+  // second more.
   std::chrono::milliseconds time_limit{30'000};
-  // Between two tries: doubled each time, up to the longest, and spread by chance. An endpoint that
-  // asks for a longer pause (Retry-After) is obeyed.
+  // Between two attempts: doubled each time, up to the longest, and spread by chance. An endpoint
+  // that asks for a longer pause (Retry-After) is obeyed.
   std::chrono::milliseconds first_pause{100};
   std::chrono::milliseconds longest_pause{5'000};
 };
@@ -112,8 +112,8 @@ struct Sent {
 //   kRejected, kLimit  it did not arrive, and the same message will not: there is no such topic,
 //                 queue or endpoint, no right to write, it is too large, … (R332)
 struct SendError : Error {
-  Bytes key;           // that it was sent under; empty where it had none and got none
-  std::string reason;  // of the last try, from semel::reason; may be empty
+  Bytes key;           // under which it was sent; empty where it had none and got none
+  std::string reason;  // of the last attempt, from semel::reason; may be empty
 };
 
 using SendResult = tl::expected<Sent, SendError>;
@@ -135,10 +135,10 @@ class Producer {
   Producer& operator=(Producer&&) noexcept;
 
   // Returns when the message is confirmed, when it is known that it will not be, or at the time
-  // limit. Of `message`, `delay` is for queues alone.
+  // limit. HeldMessage::delay is for queues alone.
   SendResult send(const HeldMessage& message);
-  // Many at a time, which costs little more than one: a result for each, in their order. Those that
-  // need a second try may come after later ones.
+  // Sends many at a time, which costs little more than one: a result for each, in the same order.
+  // Messages that need a second attempt may arrive after later ones.
   [[nodiscard]] std::vector<SendResult> send(std::span<const HeldMessage> messages);
 
  private:

@@ -1,4 +1,4 @@
-// Queues: the consumers of a config that can be sent to, as a store of the caller's knows them.
+// Queues: the consumers of a config that messages can be sent to, with their numbers in a store.
 #pragma once
 
 #include <functional>

@@ -26,11 +26,11 @@ inline constexpr std::string_view kHandlerNative = "handler.native";
 inline constexpr std::string_view kHandlerTimeout = "handler.timeout";
 inline constexpr std::string_view kAttemptsExhausted = "attempts.exhausted";
 inline constexpr std::string_view kElapsedExhausted = "elapsed.exhausted";
-// Of strategy at_most_once: a try was begun and never ended; or it ended, and what became of it is
-// not known.
+// By strategy at_most_once: an attempt was begun and never ended; or it ended with an unknown
+// outcome.
 inline constexpr std::string_view kLeaseParked = "lease.parked";
 inline constexpr std::string_view kOutcomeUnknown = "outcome.unknown";
-// From a Guard: another holder, or a person, has the record; what the late holder says is refused.
+// From a Guard: another holder, or a person, has the record; the late holder's result is refused.
 inline constexpr std::string_view kLeaseLost = "lease.lost";
 // Journal and code disagree about the steps of a message; and an undo that would not go through.
 inline constexpr std::string_view kStepsChanged = "steps.changed";

@@ -17,8 +17,8 @@ namespace semel {
 //
 // What is completed or dead expires by the server's clock when its consumer's ttl is over; what is
 // unfinished never does. What Redis forgets, by a crash between two writes of its log, FLUSHALL or
-// eviction, is handled again, and a late holder is refused all the same. A message that is kept
-// here has no other copy: what becomes of it with the server's log becomes of it.
+// eviction, is handled again, and a late holder is refused all the same. A held message has no
+// other copy: if the server loses its log, the message is lost.
 struct RedisOptions {
   // redis://user:password@host:port/database?name=value&…, rediss://… with TLS, or
   // redis+unix:///path/to/socket?… for a unix socket. What is no letter or digit may be written as
@@ -26,8 +26,8 @@ struct RedisOptions {
   //   db=                the number of the database
   //   connect-timeout=   seconds, until the server has let us in
   //   timeout=           seconds without a byte of an answer, until a connection counts as lost
-  //   tls=               verify: by a certificate that names the host, as rediss:// has it; on:
-  //                      encrypted, by anybody's
+  //   tls=               verify: the certificate must name the host, as with rediss://; on:
+  //                      encrypted; the certificate is not verified
   //   tls-ca=, tls-cert=, tls-key=   files in PEM format
   std::string url;
   // Of the names of all that is kept; without a brace: those choose the node of a Cluster. Two
@@ -53,7 +53,7 @@ inline constexpr StoreTraits kRedisTraits{.name = "redis", .durable = true, .tak
 // record. Where eviction is accepted and may take what has no expiry (allkeys-…) also not `held`,
 // `dead_letters` and `runs`, and finish is refused (kRejected, R267, and nothing of the call
 // applied) for what has to be held, `keep` or `ack`, and for what has no lease. There is no inbox:
-// Finish::inbox says nothing here. HeldMessages::wake_fd cannot tell. A process that runs consumers
+// Finish::inbox is ignored. HeldMessages::wake_fd returns -1. A process that runs consumers
 // is found to be gone by the connection that it keeps. What looks at more than one
 // record (RecordInspector::list, stats, verify) reads every name of the prefix, in pages.
 // StoreTraits::durable says whether the server keeps a log (appendonly), as it was at the opening;
@@ -73,8 +73,8 @@ inline constexpr StoreTraits kRedisTraits{.name = "redis", .durable = true, .tak
 // may evict records, R266 busy with a script.
 Result<std::unique_ptr<Store>> open_redis(RedisOptions options);
 
-// A window in front of the records of another store (semel/front.h), on a Redis server or a
-// Cluster that may forget whatever it likes.
+// A window in front of the records of another store (semel/front.h), on a Redis server or a Cluster
+// that may forget.
 struct RedisFrontOptions {
   std::string url;  // as of the store; its connect-timeout and timeout do not count
   std::string prefix = "semel:front:";
@@ -85,8 +85,8 @@ struct RedisFrontOptions {
   Environment* environment = nullptr;  // null: system_environment()
 };
 
-// Connects to nobody yet: a server that is not there is told by the first look. Errors: R259 the
-// URL cannot be read.
+// Does not connect yet: the first look fails where there is no server. Errors: R259 the URL cannot
+// be read.
 Result<std::unique_ptr<FrontWindow>> open_redis_front(RedisFrontOptions options);
 
 }  // namespace semel

@@ -13,6 +13,10 @@
 //               .key = {"json:/id"},
 //               .handler = [](const semel::Message& m, semel::Transaction& tx) { … }});
 //   return runner.run();
+//
+// One thread sets a runner up and runs it; `stop` may be called from any thread. While `run` goes
+// on, every other call, and a second `run`, throws SemelError (E067) and changes nothing. A call of
+// a handler, an observer, a source or a callback must not wait for `run` to return.
 #pragma once
 
 #include <functional>
@@ -26,6 +30,7 @@
 #include <semel/error.h>
 #include <semel/handler.h>
 #include <semel/observer.h>
+#include <semel/spi/store.h>
 #include <semel/step_spec.h>
 #include <semel/trace.h>
 
@@ -33,28 +38,34 @@ namespace semel {
 
 class Runner {
  public:
-  // Reads a config. Throws SemelError whose message holds every error of the file.
+  // Reads a config. Throws SemelError whose message lists every error of the file.
   [[nodiscard]] static Runner from_file(const std::string& path);
   [[nodiscard]] static Runner from_text(std::string_view yaml);
 
-  // Consumers are added in code. `settings`: what stands in a config beside store and consumers, as
-  // {"drain_timeout", "10s"} or {"admin.listen", "127.0.0.1:8585"}; of the store alone
-  // `store.on_unavailable`. The runner decides about `create`, `environment` and `stop_fd` of
-  // `store`.
+  // A runner without consumers, on a store that it opens: `add` adds them. `settings`: the options
+  // of a config beside store and consumers, as {"drain_timeout", "10s"} or {"admin.listen",
+  // "127.0.0.1:8585"}; of the store alone `store.on_unavailable`. The runner sets `create`,
+  // `environment` and `stop_fd` of `store`. Throws SemelError for settings that cannot be used.
   explicit Runner(RunnerStore store, const ConfigValues& settings = {});
+  // The same on a store that the caller has opened, and may use meanwhile, as for a Guard. It is
+  // borrowed: it must outlive the runner, is not closed, and keeps its own environment and stop_fd.
+  // A wait for a server is cut short by `stop` only where the store was given a stop_fd. A store
+  // that keeps no messages (a borrowed connection) is refused when `run` begins (E061, R267).
+  explicit Runner(Store& store, const ConfigValues& settings = {});
 
+  // Must not be destroyed, nor moved, while it runs.
   ~Runner();
   Runner(Runner&&) noexcept;
   Runner& operator=(Runner&&) noexcept;
 
-  // Adds a consumer to a runner that was made from code. One that others send to (`publish`,
-  // `dead_letter.copy_to`) is added before them. Throws SemelError whose message holds all that is
-  // wrong with it, in the words of a config; the runner is as it was then.
+  // Adds a consumer to a runner that was made from code. A consumer that others send to (`publish`,
+  // `dead_letter.copy_to`) is added before them. Throws SemelError whose message lists everything
+  // that is wrong with it, in the words of a config; the runner is then as it was.
   Runner& add(ConsumerOptions consumer);
 
-  // The handler of the consumer whose config says `handler: { native: NAME }`, or has no handler
-  // and this name. Throws SemelError when no consumer asks for it, or its strategy cannot have this
-  // kind.
+  // The handler of the consumer whose config has `handler: { native: NAME }`, or has no handler and
+  // this name. Throws SemelError where no consumer asks for it (E062), or where its strategy cannot
+  // have a handler of this kind (E061).
   template <class F>
   Runner& on(std::string_view name, F handler) {
     return on_handler(name, make_handler(std::move(handler)));
@@ -65,44 +76,51 @@ class Runner {
   Runner& on(std::string_view name, F call, G apply) {
     return on_handler(name, make_handler(std::move(call)), ApplyHandler(std::move(apply)));
   }
-  // Which steps that handler has, all of them, and how each is undone when a message is given up: a
-  // journal that names another one parks its message. The handler must be one that ends when it
-  // returns, and not a transactional one.
-  Runner& steps(std::string_view name, StepSpecs steps);
   Runner& on_handler(std::string_view name, Handler handler, ApplyHandler apply = nullptr);
-  // The key of a consumer whose config says `key: { from: [function] }`.
+  // All steps of that handler, and how each is undone when a message is given up. A journal that
+  // names another step parks its message. The handler must end when it returns, and take no
+  // Transaction. Throws SemelError (E062, E063).
+  Runner& steps(std::string_view name, StepSpecs steps);
+  // The source of the consumers whose config has `source: { native: NAME }`. Throws SemelError
+  // where no consumer asks for it (E062), or where its traits cannot be (E068).
+  Runner& source(std::string_view name, FromOwn source);
+  // The key of a consumer whose config has `key: { from: [function] }`. Throws SemelError (E062).
   Runner& key(std::string_view consumer, KeyFunction function);
-  // Sees all that happens; borrowed until run returns.
+  // Sees everything that happens; borrowed until `run` returns.
   Runner& observe(Observer& observer);
-  // Gives the spans of deliveries to `sink`, in place of where the config's `traces:` sends them;
-  // borrowed until run returns. A message with a traceparent is traced where that says so; `sample`
-  // is the part of the others, from 0 to 1.
+  // Sends the spans of deliveries to `sink` instead of where `traces:` of the config sends them;
+  // borrowed until `run` returns. A message with a traceparent is traced where that says so;
+  // `sample` is the fraction of the others that is traced, from 0 to 1.
   Runner& trace(SpanSink& sink, double sample = 1.0);
 
-  // Stop by itself when every source is at its end, nothing is in flight and no retry is due later.
+  // The run ends by itself when every source is at its end, nothing is in flight and no retry is
+  // due later.
   Runner& once(bool on = true);
 
-  // False: SIGTERM and SIGINT stay the host's, which calls `stop`. By default `run` blocks them in
-  // the calling thread and in those that it starts, and stops at either.
+  // False: SIGTERM and SIGINT are left to the host, which calls `stop`. By default `run` blocks
+  // them in the calling thread and in those that it starts, and stops at either.
   Runner& signals(bool on);
-  // False: nothing is written to stderr. By default troubles and notices are, where nobody
-  // observes. `error` and the observers say the same.
+  // False: nothing is written to stderr. By default troubles and notices are written there when no
+  // observer is set. `error` and the observers report the same.
   Runner& prints(bool on);
-  // Called once in a run, in place of the end of the process with exit code 70: a handler holds the
-  // store's transaction past its timeout and grace, or does not end in a drain, and cannot be
-  // stopped. It may hold the store's only write lock, and what it has in hand is nobody else's: the
-  // host should save what is its own and end the process. Until it does, or the handler ends after
-  // all, `run` does not return. From a thread of the runner, which must get it back soon: it must
-  // not wait for `run`, nor throw.
+  // Called once in a run when a handler holds the store's transaction past its timeout and grace,
+  // or does not end in a drain; without it the process ends then, with exit code 70. Such a handler
+  // cannot be stopped, may hold the store's only write lock, and keeps its messages from everybody
+  // else: the host should save its own state and end the process. Until it does, or the handler
+  // ends after all, `run` does not return. Called from a thread of the runner, which must get it
+  // back soon. Must not throw.
   Runner& on_hung(std::function<void(std::string_view consumer, const Error& error)> hung);
 
-  // Runs until stopped, or SIGTERM or SIGINT, drains, and returns an exit code: 0, 69 the store or
-  // a source is unreachable, 70 a transactional handler hung, 77 this user may not use one of them,
-  // 78 the config cannot be run.
+  // Runs until `stop`, SIGTERM or SIGINT, drains, and returns an exit code: 0; 69: the store or a
+  // source is unreachable; 70: a transactional handler hung; 77: this user may not use one of them;
+  // 78: the config cannot be run. Errors are returned so too; it throws std::bad_alloc and
+  // std::system_error (no thread left), and SemelError where the runner runs already.
   [[nodiscard]] int run();
-  // Why the last run did not begin; nothing where it did.
-  [[nodiscard]] const std::optional<Error>& error() const noexcept;
-  // Begins the drain; from any thread. A second call hurries it.
+  // Why the last run did not begin; nullopt where it did.
+  [[nodiscard]] const std::optional<Error>& error() const;
+  // Begins the drain of the run, or of the next run where none goes on; a second call hurries it.
+  // Returns at once, and never waits for the run: it may be called from any thread, also by a
+  // handler, an observer, a source or a callback of this runner. Not from a signal handler.
   void stop() noexcept;
 
  private:

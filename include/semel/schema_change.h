@@ -1,4 +1,4 @@
-// SchemaChange: what a store's tables have to become before this library works on them.
+// SchemaChange: the change that a store's tables need before this library works on them.
 #pragma once
 
 #include <string>

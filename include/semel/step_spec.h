@@ -1,4 +1,4 @@
-// StepSpec: which steps a handler has, and how each of them is undone.
+// StepSpec: the steps of a handler, and how each of them is undone.
 #pragma once
 
 #include <functional>
@@ -12,22 +12,23 @@
 
 namespace semel {
 
-// What an undo is given beside its message.
+// A finished step that is to be undone.
 struct StepUndo {
   std::string name;
   Bytes id;      // the step's business id
-  Bytes result;  // what the step came to
-  Bytes key;     // the undo's own, for the service: the same at each try
+  Bytes result;  // of the step
+  Bytes key;     // of this undo, for the service: the same at each attempt
 };
 
-// Undoes a finished step: done, or discard where there is nothing to undo; retry to be run again by
-// the consumer's policy, in tries of its own; dead to leave it to a person. What it throws is a
-// retry. It may be run again after a crash, under the same key, and in another process.
+// Undoes a finished step. Returns done, or discard where there is nothing to undo; retry to run
+// again by the consumer's retry policy, which counts its attempts apart; dead to leave it to a
+// person. An exception is a retry. It may run again after a crash, under the same key, and in
+// another process.
 using UndoHandler = std::function<Verdict(const Message&, const StepUndo&, const Attempt&)>;
 
 struct StepSpec {
   std::string name;
-  UndoHandler undo = nullptr;  // empty: once done it stays done
+  UndoHandler undo = nullptr;  // empty: the step is not undone
 };
 using StepSpecs = std::vector<StepSpec>;
 

@@ -1,4 +1,4 @@
-// Traces: what a runner does with deliveries, as spans for a tracing system.
+// Traces: the work of a runner on deliveries, as spans for a tracing system.
 //
 //   class Spans final : public semel::SpanSink { … };
 //   runner.trace(spans);
@@ -30,7 +30,7 @@ struct SpanContext {
   TraceId trace_id{};
   SpanId span_id{};
 
-  // The header `traceparent` of what is sent on behalf of this span, which is sampled.
+  // The header `traceparent` for requests made within this span, which is sampled.
   std::string traceparent() const;
 };
 

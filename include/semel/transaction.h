@@ -8,12 +8,13 @@
 // waits: on a server it costs a round trip, and the handler runs again if the batch must be
 // repeated.
 //
-// Use it from the handler's own thread, during the call only.
+// Borrowed for the call: use it from the handler's own thread, until the handler returns. To test a
+// handler use semel/testing/deliver.h.
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -21,12 +22,15 @@
 #include <vector>
 
 #include <semel/attempt.h>
+#include <semel/error.h>
+#include <semel/held_message.h>
 #include <semel/statement.h>
+#include <semel/verdict.h>
 
 namespace semel {
 
-// What a handler's SQL error becomes when it is thrown by `query`. `sql_class` is the last part of
-// the reason `handler.sql.<class>`.
+// Thrown by `query` where the database refused its statement. `sql_class` is the last part of the
+// reason `handler.sql.<class>`. Uncaught in a handler it is a failed attempt.
 class StatementFailed : public SemelError {
  public:
   StatementFailed(Error error, std::string sql_class)
@@ -37,44 +41,47 @@ class StatementFailed : public SemelError {
   std::string sql_class_;
 };
 
-// Thrown by `exec` and `query` for SQL that is not admitted, or whose values do not fit.
+// Thrown by `exec` and `query` for SQL that is not admitted, or whose values do not fit its
+// placeholders. Admitted are SELECT, INSERT, UPDATE, DELETE, REPLACE, VALUES and WITH; one
+// statement; `?` placeholders only (docs/contract.md, rule 21).
 class StatementRefused : public SemelError {
  public:
   using SemelError::SemelError;
 };
 
+namespace core {
+class TransactionRecorder;
+}
+
 class Transaction {
  public:
-  // Where `query` goes. Implemented by strategies; a handler never meets it.
-  class Queries {
-   public:
-    virtual ~Queries() = default;
-    virtual Rows query(const RecordedStatement& statement, StatementList& recorded) = 0;
-  };
-
-  // What `exec` returns: says what the recorded statement must have done.
+  // A statement that was recorded by `exec`: declares what it must have done. Good for the call.
   class Recorded {
    public:
-    // Rows changed must be `rows`, else the message's statements are undone and it ends so.
+    // It must change exactly `rows` rows; if not, all statements of the message are undone, and the
+    // message ends with `otherwise`.
     Recorded& expect_rows(std::int64_t rows, Verdict otherwise);
-    // A violation of this unique constraint (`table(column, …)`) is expected: the message's
-    // statements are undone and it ends so. Violations not named are the handler's errors.
+    // A violation of this unique constraint, written as `table(column, …)`, is expected: the
+    // message's statements are undone, and it ends with `otherwise`. A violation that is not named
+    // is an error of the handler.
     Recorded& on_unique_violation(std::string constraint, Verdict otherwise);
 
    private:
     friend class Transaction;
-    Recorded(StatementList& list, std::size_t index) : list_(list), index_(index) {}
-    StatementList& list_;
+    Recorded(core::TransactionRecorder& recorder, std::size_t index)
+        : recorder_(recorder), index_(index) {}
+    core::TransactionRecorder& recorder_;
     std::size_t index_;
   };
 
-  Transaction(Queries& queries, Attempt attempt)
-      : queries_(queries), attempt_(std::move(attempt)) {}
+  // Made by what runs handlers.
+  Transaction(core::TransactionRecorder& recorder, Attempt attempt)
+      : recorder_(recorder), attempt_(std::move(attempt)) {}
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
 
-  // Records `sql`, with a value for each `?`. Integers, floating point, bool (0 or 1), strings,
-  // Blob, Decimal, Null and Value are taken. Throws StatementRefused.
+  // Records `sql`, with a value for each `?`: integers, floating point, bool (0 or 1), strings,
+  // Blob, Decimal, Null or Value. Throws StatementRefused.
   template <class... Args>
   Recorded exec(std::string_view sql, Args&&... args) {
     return record(sql, pack(std::forward<Args>(args)...));
@@ -86,26 +93,16 @@ class Transaction {
     return query_values(sql, pack(std::forward<Args>(args)...));
   }
 
-  // The same with statement and values prepared by the caller.
-  Recorded record(RecordedStatement statement);
-
-  // Sent once this transaction has committed, and not before (the outbox); forgotten where the
-  // handler says anything but done.
-  void publish(std::string destination, HeldMessage message) {
-    publications_.push_back({std::move(destination), std::move(message)});
-  }
+  // The message is sent once this transaction has committed, and not before (the outbox). It is
+  // dropped where the handler returns anything but done(). `destination` is a name from `publish`
+  // of the consumer's config.
+  void publish(std::string destination, HeldMessage message);
 
   const Attempt& attempt() const noexcept { return attempt_; }
 
-  // For the strategy that owns this transaction. The list so far; and what the first statement to
-  // come that writes `table` must do, be it recorded or asked for its rows.
-  StatementList& recorded() noexcept { return list_; }
-  std::vector<Publication>& publications() noexcept { return publications_; }
-  void judge_first_write(std::string table, std::shared_ptr<const RowsRule> rule);
-  // That statement is still to come.
-  bool awaits_write() const noexcept { return first_write_ != nullptr; }
-
  private:
+  friend class core::TransactionRecorder;
+
   template <class T>
   static Value to_value(T&& v) {
     using D = std::decay_t<T>;
@@ -133,15 +130,9 @@ class Transaction {
   }
   Recorded record(std::string_view sql, std::vector<Value> values);
   Rows query_values(std::string_view sql, std::vector<Value> values);
-  void add(RecordedStatement statement);
-  bool is_first_write(const Statement& statement) const;
 
-  Queries& queries_;
+  core::TransactionRecorder& recorder_;
   Attempt attempt_;
-  StatementList list_;
-  std::vector<Publication> publications_;
-  std::string first_write_table_;
-  std::shared_ptr<const RowsRule> first_write_;
 };
 
 }  // namespace semel

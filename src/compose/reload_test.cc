@@ -19,6 +19,7 @@
 
 #include "compose/compose.h"
 #include "config/difference.h"
+#include "core/failpoints.h"
 #include "stores/sqlite/connection.h"
 #include "system/mutex.h"
 #include "tests/support/recording_observer.h"

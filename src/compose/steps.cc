@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/json_scan.h"
 #include "core/key_encoding.h"
+#include "core/verdict_details.h"
 #include "handlers/exec/exec_handler.h"
 #include "handlers/http/http_handler.h"
 
@@ -108,7 +109,8 @@ Verdict answer_of(const handlers::HttpCall& call, const handlers::HttpRequest& r
   call(request, own,
        Completion([told](std::optional<Verdict> verdict) { told->set_value(std::move(verdict)); }));
   if (auto verdict = answer.get()) return *std::move(verdict);
-  Verdict dropped = retry("the call was given up without an answer");
+  Verdict::Retry dropped;
+  dropped.reason = "the call was given up without an answer";
   dropped.unknown = true;
   return dropped;
 }
@@ -130,13 +132,16 @@ Verdict run_all(const std::vector<Step>& steps, const Message& message, const At
     }
     const Message sent = keyed(message, begun.key, body_of(step.answers, answers, message));
     Verdict verdict = answer_of(step.call, {sent, message, answers}, attempt);
-    if (verdict.kind == Verdict::Kind::kRetry || verdict.kind == Verdict::Kind::kDead) {
-      verdict.reason = fmt::format("step {}: {}", step.name, verdict.reason);
-      return verdict;
-    }
+    const auto name_step = [&](auto& failed) {
+      failed.reason = fmt::format("step {}: {}", step.name, failed.reason);
+    };
+    core::change_details<Verdict::Retry>(verdict, name_step);
+    core::change_details<Verdict::Dead>(verdict, name_step);
+    const auto kind = verdict.kind();
+    if (kind == Verdict::Kind::kRetry || kind == Verdict::Kind::kDead) return verdict;
     // One that had nothing to do is done too.
-    attempt.steps->finish(step.name, {}, {}, verdict.result);
-    answers.emplace_back(step.name, std::move(verdict.result));
+    attempt.steps->finish(step.name, {}, {}, verdict.result());
+    answers.emplace_back(step.name, verdict.result());
   }
   return done(answers.empty() ? Bytes() : std::move(answers.back().second));
 }

@@ -172,12 +172,12 @@ TEST(Load, SqlReachesTheConfig) {
   EXPECT_EQ(spec.statements[0].sql, "UPDATE stock\nSET on_hand = on_hand - :qty\nWHERE id = :id\n");
   EXPECT_FALSE(spec.statements[0].expect_rows);
   EXPECT_EQ(spec.statements[1].expect_rows, 1);
-  EXPECT_EQ(spec.statements[1].otherwise.verdict.kind, Verdict::Kind::kDead);
-  EXPECT_FALSE(spec.statements[1].otherwise.verdict.reason.empty());
+  EXPECT_EQ(spec.statements[1].otherwise.verdict.kind(), Verdict::Kind::kDead);
+  EXPECT_FALSE(spec.statements[1].otherwise.verdict.reason().empty());
   ASSERT_EQ(spec.on_unique_violation.size(), 2U);
   EXPECT_EQ(spec.on_unique_violation[0].constraint, "log(a, b)");
   EXPECT_TRUE(spec.on_unique_violation[0].otherwise.duplicate);
-  EXPECT_EQ(spec.on_unique_violation[1].otherwise.verdict.kind, Verdict::Kind::kDiscard);
+  EXPECT_EQ(spec.on_unique_violation[1].otherwise.verdict.kind(), Verdict::Kind::kDiscard);
 }
 
 TEST(Load, TheSecondPartReachesTheConfig) {

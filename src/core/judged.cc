@@ -6,10 +6,12 @@ namespace semel::core {
 
 Judged judged_again(std::string code, std::string why, Judged::Broker broker, bool unknown) {
   Judged made;
-  made.verdict = retry(why);
-  made.verdict.code = std::move(code);
-  made.verdict.counted = false;
-  made.verdict.unknown = unknown;
+  Verdict::Retry verdict;
+  verdict.reason = why;
+  verdict.code = std::move(code);
+  verdict.counted = false;
+  verdict.unknown = unknown;
+  made.verdict = std::move(verdict);
   made.broker = broker;
   made.why = std::move(why);
   return made;
@@ -17,8 +19,10 @@ Judged judged_again(std::string code, std::string why, Judged::Broker broker, bo
 
 Judged judged_dead(std::string code, std::string why, Judged::Broker broker) {
   Judged made;
-  made.verdict = dead(std::move(why));
-  made.verdict.code = std::move(code);
+  Verdict::Dead verdict;
+  verdict.reason = std::move(why);
+  verdict.code = std::move(code);
+  made.verdict = std::move(verdict);
   made.broker = broker;
   return made;
 }

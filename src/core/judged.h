@@ -20,7 +20,7 @@ struct Judged {
     kAtFault,  // every message would fail
     kSilent,   // it says nothing about that
   };
-  Verdict verdict;
+  Verdict verdict = done();
   Broker broker = Broker::kWorks;
   std::string why;  // for people, where it does not work
 };

@@ -41,9 +41,9 @@ milliseconds spread(milliseconds delay, double jitter, std::uint64_t random) noe
 
 }  // namespace
 
-std::variant<RetryAfter, GiveUp> decide_retry(const RetryPolicy& policy, const Verdict& verdict,
-                                              int attempt, milliseconds since_first,
-                                              std::uint64_t random) {
+std::variant<RetryAfter, GiveUp> decide_retry(const RetryPolicy& policy,
+                                              const Verdict::Retry& verdict, int attempt,
+                                              milliseconds since_first, std::uint64_t random) {
   if (verdict.counted && policy.attempts > 0 && attempt >= policy.attempts) {
     return GiveUp{reason::kAttemptsExhausted};
   }

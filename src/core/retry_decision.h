@@ -23,8 +23,9 @@ struct GiveUp {
 // counted grows with `since_first`, for its attempts do not.
 //
 // `attempt`: the one that failed, from 1. `random`: 64 uniform bits for the jitter.
-std::variant<RetryAfter, GiveUp> decide_retry(const RetryPolicy& policy, const Verdict& verdict,
-                                              int attempt, std::chrono::milliseconds since_first,
+std::variant<RetryAfter, GiveUp> decide_retry(const RetryPolicy& policy,
+                                              const Verdict::Retry& verdict, int attempt,
+                                              std::chrono::milliseconds since_first,
                                               std::uint64_t random);
 
 }  // namespace semel::core

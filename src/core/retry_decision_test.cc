@@ -26,18 +26,23 @@ RetryPolicy policy() {
   policy.max_elapsed = hours(1);
   return policy;
 }
+Verdict::Retry wanted(std::optional<milliseconds> after = std::nullopt) {
+  Verdict::Retry verdict;
+  verdict.after = after;
+  return verdict;
+}
 milliseconds delay(const RetryPolicy& p, int attempt, std::uint64_t random = kMiddle,
-                   const Verdict& verdict = retry("x")) {
+                   const Verdict::Retry& verdict = wanted()) {
   return std::get<RetryAfter>(decide_retry(p, verdict, attempt, milliseconds(0), random)).delay;
 }
 std::string_view given_up(const RetryPolicy& p, int attempt, milliseconds since,
-                          const Verdict& verdict = retry("x")) {
+                          const Verdict::Retry& verdict = wanted()) {
   const auto decision = decide_retry(p, verdict, attempt, since, kMiddle);
   const auto* end = std::get_if<GiveUp>(&decision);
   return end == nullptr ? "" : end->reason;
 }
-Verdict uncounted() {
-  Verdict verdict = retry("x");
+Verdict::Retry uncounted() {
+  Verdict::Retry verdict;
   verdict.counted = false;
   return verdict;
 }
@@ -96,29 +101,29 @@ TEST(DecideRetry, WhatDoesNotCountUsesUpNoAttempt) {
 TEST(DecideRetry, WhatDoesNotCountIsTriedTheLessOftenTheLongerItLasts) {
   RetryPolicy p = policy();
   p.longest = milliseconds(60'000);
-  const auto after = [&](milliseconds since, const Verdict& verdict) {
+  const auto after = [&](milliseconds since, const Verdict::Retry& verdict) {
     return std::get<RetryAfter>(decide_retry(p, verdict, 1, since, kMiddle)).delay;
   };
   EXPECT_EQ(after(milliseconds(0), uncounted()), milliseconds(100));
   EXPECT_EQ(after(milliseconds(800), uncounted()), milliseconds(100));
   EXPECT_EQ(after(milliseconds(8'000), uncounted()), milliseconds(1'000));
   EXPECT_EQ(after(milliseconds(3'000'000), uncounted()), milliseconds(60'000)) << "the longest";
-  EXPECT_EQ(after(milliseconds(8'000), retry("x")), milliseconds(100)) << "its attempts grow";
-  Verdict own = uncounted();
+  EXPECT_EQ(after(milliseconds(8'000), wanted()), milliseconds(100)) << "its attempts grow";
+  Verdict::Retry own = uncounted();
   own.after = milliseconds(7);
   EXPECT_EQ(after(milliseconds(8'000), own), milliseconds(7)) << "the handler's wish";
 }
 
 TEST(DecideRetry, TheHandlersDelayIsKept) {
-  EXPECT_EQ(delay(policy(), 1, 0, retry("x", milliseconds(77))), milliseconds(77));
-  EXPECT_EQ(delay(policy(), 1, ~0ULL, retry("x", hours(9))), hours(9));
-  EXPECT_EQ(delay(policy(), 1, 0, retry("x", milliseconds(-1))), milliseconds(0));
-  EXPECT_EQ(given_up(policy(), 5, milliseconds(0), retry("x", milliseconds(1))),
+  EXPECT_EQ(delay(policy(), 1, 0, wanted(milliseconds(77))), milliseconds(77));
+  EXPECT_EQ(delay(policy(), 1, ~0ULL, wanted(hours(9))), hours(9));
+  EXPECT_EQ(delay(policy(), 1, 0, wanted(milliseconds(-1))), milliseconds(0));
+  EXPECT_EQ(given_up(policy(), 5, milliseconds(0), wanted(milliseconds(1))),
             reason::kAttemptsExhausted);
 }
 
-Verdict asked_for(milliseconds after) {
-  Verdict verdict = retry("x", after);
+Verdict::Retry asked_for(milliseconds after) {
+  Verdict::Retry verdict = wanted(after);
   verdict.asked = true;
   return verdict;
 }

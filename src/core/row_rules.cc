@@ -1,4 +1,5 @@
 #include "core/row_rules.h"
+#include "core/verdict_details.h"
 
 #include <fmt/format.h>
 
@@ -20,7 +21,7 @@ Otherwise duplicate() {
 }
 
 Otherwise coded(Verdict verdict, std::string_view code) {
-  verdict.code = code;
+  set_code(verdict, std::string(code));
   return {std::move(verdict), false};
 }
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include <semel/statement.h>
+#include <semel/spi/recorded_statement.h>
 
 #include "core/sql_spec.h"
 

@@ -39,9 +39,9 @@ TEST(VersionRule, OlderIsStaleEqualRunsNewerIsEarly) {
   const auto early = rule->judge(1, rows({{number(4)}}));
   ASSERT_TRUE(early);
   EXPECT_FALSE(early->duplicate);
-  EXPECT_EQ(early->verdict.kind, Verdict::Kind::kRetry);
-  EXPECT_EQ(early->verdict.code, reason::kVersionEarly);
-  EXPECT_TRUE(early->verdict.counted);
+  EXPECT_EQ(early->verdict.kind(), Verdict::Kind::kRetry);
+  EXPECT_EQ(early->verdict.code(), reason::kVersionEarly);
+  EXPECT_TRUE(early->verdict.counted());
 }
 
 TEST(VersionRule, WhatIsNoVersionIsDead) {
@@ -51,9 +51,9 @@ TEST(VersionRule, WhatIsNoVersionIsDead) {
         rows({{number(5)}, {number(5)}}), rows({{number(5), number(5)}})}) {
     const auto otherwise = rule->judge(1, found);
     ASSERT_TRUE(otherwise);
-    EXPECT_EQ(otherwise->verdict.kind, Verdict::Kind::kDead);
-    EXPECT_EQ(otherwise->verdict.code, reason::kVersionInvalid);
-    EXPECT_FALSE(otherwise->verdict.reason.empty());
+    EXPECT_EQ(otherwise->verdict.kind(), Verdict::Kind::kDead);
+    EXPECT_EQ(otherwise->verdict.code(), reason::kVersionInvalid);
+    EXPECT_FALSE(otherwise->verdict.reason().empty());
   }
 }
 
@@ -61,11 +61,11 @@ TEST(VersionRule, NoRowIsWhatTheConfigSays) {
   EXPECT_FALSE(version_rule(1, Missing::kHandle)->judge(0, rows({})));
   EXPECT_TRUE(version_rule(1, Missing::kDuplicate)->judge(0, rows({}))->duplicate);
   const auto again = version_rule(1, Missing::kRetry)->judge(0, rows({}));
-  EXPECT_EQ(again->verdict.kind, Verdict::Kind::kRetry);
-  EXPECT_EQ(again->verdict.code, reason::kVersionMissing);
+  EXPECT_EQ(again->verdict.kind(), Verdict::Kind::kRetry);
+  EXPECT_EQ(again->verdict.code(), reason::kVersionMissing);
   const auto never = version_rule(1, Missing::kDeadLetter)->judge(0, rows({}));
-  EXPECT_EQ(never->verdict.kind, Verdict::Kind::kDead);
-  EXPECT_EQ(never->verdict.code, reason::kVersionMissing);
+  EXPECT_EQ(never->verdict.kind(), Verdict::Kind::kDead);
+  EXPECT_EQ(never->verdict.code(), reason::kVersionMissing);
 }
 
 TEST(WrittenRule, WhatChangesNoRowHasLost) {
@@ -74,8 +74,8 @@ TEST(WrittenRule, WhatChangesNoRowHasLost) {
   EXPECT_FALSE(rule->judge(3, {}));
   const auto lost = rule->judge(0, {});
   ASSERT_TRUE(lost);
-  EXPECT_EQ(lost->verdict.kind, Verdict::Kind::kRetry);
-  EXPECT_EQ(lost->verdict.code, reason::kVersionLost);
+  EXPECT_EQ(lost->verdict.kind(), Verdict::Kind::kRetry);
+  EXPECT_EQ(lost->verdict.code(), reason::kVersionLost);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ void Sequencer::free_lane(Index index) {
   free_lanes_.push_back(index);
 }
 
-Sequencer::Index Sequencer::keep_item(Delivery&& delivery, std::uint64_t number) {
+Sequencer::Index Sequencer::keep_item(TrackedDelivery&& delivery, std::uint64_t number) {
   const Index index = take_place(items_, free_items_);
   Item& item = items_[index];
   item.delivery.emplace(std::move(delivery));
@@ -72,7 +72,7 @@ Sequencer::Index Sequencer::keep_item(Delivery&& delivery, std::uint64_t number)
   return index;
 }
 
-void Sequencer::add(Delivery&& delivery) {
+void Sequencer::add(TrackedDelivery&& delivery) {
   const Index lane_index = lane_of(delivery.message.ordering_key());
   const Index item_index = keep_item(std::move(delivery), arrivals_++);
   Lane& lane = lanes_[lane_index];
@@ -144,12 +144,12 @@ Sequencer::Index Sequencer::pop_turn() {
 }
 
 // The lane's first item.
-void Sequencer::hand_out(Index lane_index, std::vector<Delivery>& batch) {
+void Sequencer::hand_out(Index lane_index, std::vector<TrackedDelivery>& batch) {
   Lane& lane = lanes_[lane_index];
   const Index index = lane.first;
   Item& item = items_[index];
   batch.push_back(std::move(*item.delivery));
-  batch.back().arrival.follows = false;
+  batch.back().follows = false;
   item.delivery.reset();
   lane.first = item.next;
   if (lane.first == kNone) lane.last = kNone;
@@ -163,22 +163,22 @@ void Sequencer::hand_out(Index lane_index, std::vector<Delivery>& batch) {
 }
 
 // False where the lane has none that may go with those before it.
-bool Sequencer::hand_out_follower(Index lane_index, std::vector<Delivery>& batch) {
+bool Sequencer::hand_out_follower(Index lane_index, std::vector<TrackedDelivery>& batch) {
   Lane& lane = lanes_[lane_index];
   if (lane.first == kNone) return false;
-  const Delivery& next = *items_[lane.first].delivery;
+  const TrackedDelivery& next = *items_[lane.first].delivery;
   const KeyId& id = next.message.key().id;
   const std::uint64_t hash = hash_of(id);
   if (next.arrival.suspect || find_leader(id, hash) != kNone) return false;
   by_id_.insert(hash, lane_index);
   lane.followers.push_back({id, items_[lane.first].number});
   hand_out(lane_index, batch);
-  batch.back().arrival.follows = true;
+  batch.back().follows = true;
   return true;
 }
 
-std::vector<Delivery> Sequencer::take(std::size_t max, bool followers) {
-  std::vector<Delivery> batch;
+std::vector<TrackedDelivery> Sequencer::take(std::size_t max, bool followers) {
+  std::vector<TrackedDelivery> batch;
   if (max == 0 || !ready()) return batch;
   while (batch.size() < max && !suspects_.empty()) {
     std::pop_heap(suspects_.begin(), suspects_.end(), std::greater<>{});
@@ -234,8 +234,8 @@ void Sequencer::close(BytesView ordering_key) {
   if (index != kNone) lanes_[index].closed = true;
 }
 
-void Sequencer::put_back(Delivery&& delivery) {
-  delivery.arrival.follows = false;
+void Sequencer::put_back(TrackedDelivery&& delivery) {
+  delivery.follows = false;
   const BytesView key = delivery.message.ordering_key();
   const Index index = find_lane(key, hash_of(key));
   if (index == kNone || lanes_[index].out == 0) return add(std::move(delivery));
@@ -257,7 +257,7 @@ void Sequencer::insert_in_order(Lane& lane, Index item) {
   if (behind == kNone) lane.last = item;
 }
 
-void Sequencer::reopen(Delivery&& delivery) {
+void Sequencer::reopen(TrackedDelivery&& delivery) {
   const BytesView key = delivery.message.ordering_key();
   const Index index = find_lane(key, hash_of(key));
   if (index == kNone || !lanes_[index].closed) return add(std::move(delivery));
@@ -270,7 +270,7 @@ void Sequencer::reopen(Delivery&& delivery) {
   go_on(index);
 }
 
-std::vector<Delivery> Sequencer::withdraw(BytesView ordering_key) {
+std::vector<TrackedDelivery> Sequencer::withdraw(BytesView ordering_key) {
   const Index index = find_lane(ordering_key, hash_of(ordering_key));
   if (index == kNone || !lanes_[index].taken()) return {};
   Lane& lane = lanes_[index];
@@ -280,9 +280,10 @@ std::vector<Delivery> Sequencer::withdraw(BytesView ordering_key) {
   return empty_out(items);
 }
 
-std::vector<Delivery> Sequencer::withdraw_if(const std::function<bool(const Delivery&)>& which) {
-  std::vector<Delivery> withdrawn;
-  for (Delivery& delivery : drain()) {
+std::vector<TrackedDelivery> Sequencer::withdraw_if(
+    const std::function<bool(const TrackedDelivery&)>& which) {
+  std::vector<TrackedDelivery> withdrawn;
+  for (TrackedDelivery& delivery : drain()) {
     if (which(delivery)) {
       withdrawn.push_back(std::move(delivery));
     } else {
@@ -293,10 +294,10 @@ std::vector<Delivery> Sequencer::withdraw_if(const std::function<bool(const Deli
 }
 
 // Oldest first.
-std::vector<Delivery> Sequencer::empty_out(std::vector<Index>& items) {
+std::vector<TrackedDelivery> Sequencer::empty_out(std::vector<Index>& items) {
   std::sort(items.begin(), items.end(),
             [&](Index a, Index b) { return items_[a].number < items_[b].number; });
-  std::vector<Delivery> deliveries;
+  std::vector<TrackedDelivery> deliveries;
   deliveries.reserve(items.size());
   for (const Index index : items) {
     deliveries.push_back(std::move(*items_[index].delivery));
@@ -307,7 +308,7 @@ std::vector<Delivery> Sequencer::empty_out(std::vector<Index>& items) {
   return deliveries;
 }
 
-std::vector<Delivery> Sequencer::drain() {
+std::vector<TrackedDelivery> Sequencer::drain() {
   std::vector<Index> waiting;
   for (Index index = 0; index < lanes_.size(); ++index) {
     Lane& lane = lanes_[index];

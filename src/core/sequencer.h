@@ -13,21 +13,22 @@
 #include <optional>
 #include <vector>
 
-#include <semel/spi/delivery.h>
+#include <semel/key.h>
 
 #include "core/index_table.h"
+#include "core/tracked_delivery.h"
 
 namespace semel::core {
 
 class Sequencer {
  public:
-  void add(Delivery&& delivery);
+  void add(TrackedDelivery&& delivery);
 
   // Up to `max` deliveries whose ordering keys nobody has, one for each key, oldest first; their
   // keys are then taken. Where these are fewer, `followers` adds what waits behind them: marked,
   // and in the order of its key. Suspect deliveries go before others, in a batch of their own, and
   // nothing more is handed out until all of them are released.
-  std::vector<Delivery> take(std::size_t max, bool followers = false);
+  std::vector<TrackedDelivery> take(std::size_t max, bool followers = false);
 
   // One that was handed out under this key has ended: when all have, who waited behind them may go.
   // Ignored where nobody has the key.
@@ -37,17 +38,18 @@ class Sequencer {
   void close(BytesView ordering_key);
   // One that was handed out did not run, and others of its key may still: it stands again where it
   // stood.
-  void put_back(Delivery&& delivery);
+  void put_back(TrackedDelivery&& delivery);
   // It is back, and first. Like add where its key is not closed.
-  void reopen(Delivery&& delivery);
+  void reopen(TrackedDelivery&& delivery);
 
   // What waits behind who has this key, in order: it is not in the sequencer any more.
-  std::vector<Delivery> withdraw(BytesView ordering_key);
+  std::vector<TrackedDelivery> withdraw(BytesView ordering_key);
   // All that waits and that `which` holds for, oldest first.
-  std::vector<Delivery> withdraw_if(const std::function<bool(const Delivery&)>& which);
+  std::vector<TrackedDelivery> withdraw_if(
+      const std::function<bool(const TrackedDelivery&)>& which);
 
   // What was added and not handed out, oldest first; the sequencer is then empty of it.
-  std::vector<Delivery> drain();
+  std::vector<TrackedDelivery> drain();
 
   std::size_t waiting() const noexcept { return waiting_; }  // added, not handed out
   std::size_t running() const noexcept { return running_; }  // handed out, and not ended
@@ -61,7 +63,7 @@ class Sequencer {
   static constexpr Index kNone = IndexTable::kNone;
 
   struct Item {
-    std::optional<Delivery> delivery;
+    std::optional<TrackedDelivery> delivery;
     std::uint64_t number = 0;  // grows with each arrival
     Index next = kNone;
   };
@@ -94,8 +96,8 @@ class Sequencer {
 
   Index lane_of(BytesView ordering_key);
   Index find_lane(BytesView ordering_key, std::uint64_t hash) const;
-  Index keep_item(Delivery&& delivery, std::uint64_t number);
-  std::vector<Delivery> empty_out(std::vector<Index>& items);
+  Index keep_item(TrackedDelivery&& delivery, std::uint64_t number);
+  std::vector<TrackedDelivery> empty_out(std::vector<Index>& items);
   Index find_leader(const KeyId& id, std::uint64_t hash) const;
   Index stop_running(BytesView ordering_key);
   void go_on(Index lane);
@@ -103,8 +105,8 @@ class Sequencer {
   void free_lane(Index lane);
   void give_up_id(Index lane);
   Index pop_turn();
-  void hand_out(Index lane, std::vector<Delivery>& batch);
-  bool hand_out_follower(Index lane, std::vector<Delivery>& batch);
+  void hand_out(Index lane, std::vector<TrackedDelivery>& batch);
+  bool hand_out_follower(Index lane, std::vector<TrackedDelivery>& batch);
   void insert_in_order(Lane& lane, Index item);
 
   std::deque<Item> items_;

@@ -70,7 +70,7 @@ class SequencerWorld {
     waiting_.push_back(std::move(w));
   }
 
-  static Delivery delivery_of(const WaitingMessage& w) {
+  static TrackedDelivery delivery_of(const WaitingMessage& w) {
     Message::Parts parts;
     parts.key.text = w.key;
     parts.key.id = encode_key(ConsumerNumber{1}, w.key);
@@ -78,20 +78,20 @@ class SequencerWorld {
     parts.payload = std::to_string(w.number);
     Arrival arrival;
     arrival.suspect = w.suspect;
-    return Delivery(Message(std::move(parts)), std::move(arrival));
+    return TrackedDelivery(Message(std::move(parts)), std::move(arrival));
   }
 
   void take(std::size_t max, bool with_followers) {
     const bool was_ready = sequencer_.ready();
-    const std::vector<Delivery> batch = sequencer_.take(max, with_followers);
+    const std::vector<TrackedDelivery> batch = sequencer_.take(max, with_followers);
     ASSERT_EQ(was_ready, !batch.empty()) << "ready() told something else; seed " << seed_;
     ASSERT_LE(batch.size(), max) << "seed " << seed_;
     std::set<std::string> lanes;
     of_batch_.clear();
-    for (const Delivery& delivery : batch) {
+    for (const TrackedDelivery& delivery : batch) {
       ASSERT_EQ(delivery.arrival.suspect, batch.front().arrival.suspect) << "seed " << seed_;
       const bool first = lanes.emplace(delivery.message.ordering_key()).second;
-      ASSERT_EQ(first, !delivery.arrival.follows) << "seed " << seed_;
+      ASSERT_EQ(first, !delivery.follows) << "seed " << seed_;
       ASSERT_TRUE(first || with_followers) << "seed " << seed_;
       hand_out(delivery, batch.size());
     }
@@ -100,7 +100,7 @@ class SequencerWorld {
     if (with_followers) expect_no_follower_left(lanes);
   }
 
-  void hand_out(const Delivery& delivery, std::size_t batch_size) {
+  void hand_out(const TrackedDelivery& delivery, std::size_t batch_size) {
     const int number = std::stoi(std::string(delivery.message.payload()));
     const auto found = std::find_if(waiting_.begin(), waiting_.end(),
                                     [&](const WaitingMessage& w) { return w.number == number; });
@@ -108,7 +108,7 @@ class SequencerWorld {
     const auto first = std::find_if(waiting_.begin(), waiting_.end(),
                                     [&](const WaitingMessage& w) { return w.lane == found->lane; });
     ASSERT_EQ(first->number, number) << "out of the order of its key; seed " << seed_;
-    const bool follows = delivery.arrival.follows;
+    const bool follows = delivery.follows;
     ASSERT_EQ(out_.contains(found->lane), follows) << "a key handed out twice; seed " << seed_;
     followers += follows ? 1 : 0;
     for (const auto& [lane, other] : out_) {
@@ -212,7 +212,7 @@ class SequencerWorld {
     insert(back);
   }
 
-  void expect(const std::vector<Delivery>& given, const std::vector<int>& numbers) {
+  void expect(const std::vector<TrackedDelivery>& given, const std::vector<int>& numbers) {
     ASSERT_EQ(given.size(), numbers.size()) << "seed " << seed_;
     for (std::size_t i = 0; i < given.size(); ++i) {
       ASSERT_EQ(given[i].message.payload(), std::to_string(numbers[i])) << "seed " << seed_;
@@ -243,7 +243,7 @@ class SequencerWorld {
   void withdraw_if() {
     const int odd = static_cast<int>(random_() % 2);
     const auto expected = remove_if([&](const WaitingMessage& w) { return w.number % 2 == odd; });
-    expect(sequencer_.withdraw_if([&](const Delivery& d) {
+    expect(sequencer_.withdraw_if([&](const TrackedDelivery& d) {
       return std::stoi(std::string(d.message.payload())) % 2 == odd;
     }),
            expected);
@@ -258,10 +258,10 @@ class SequencerWorld {
   }
 
   void drain() {
-    const std::vector<Delivery> rest = sequencer_.drain();
+    const std::vector<TrackedDelivery> rest = sequencer_.drain();
     ASSERT_EQ(rest.size(), waiting_.size()) << "seed " << seed_;
     auto expected = waiting_.begin();
-    for (const Delivery& delivery : rest) {
+    for (const TrackedDelivery& delivery : rest) {
       ASSERT_EQ(delivery.message.payload(), std::to_string(expected->number)) << "seed " << seed_;
       ++expected;
     }

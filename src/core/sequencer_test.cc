@@ -13,8 +13,8 @@ namespace {
 using Names = std::vector<std::string>;
 
 // `name` is told by the payload; `key` is the idempotency key.
-Delivery delivery(std::string name, std::string ordering_key, std::string key = "",
-                  bool suspect = false) {
+TrackedDelivery delivery(std::string name, std::string ordering_key, std::string key = "",
+                         bool suspect = false) {
   Message::Parts parts;
   parts.key.text = key.empty() ? ordering_key : key;
   parts.key.id = encode_key(ConsumerNumber{1}, parts.key.text);
@@ -22,14 +22,14 @@ Delivery delivery(std::string name, std::string ordering_key, std::string key = 
   parts.payload = std::move(name);
   Arrival arrival;
   arrival.suspect = suspect;
-  return Delivery(Message(std::move(parts)), std::move(arrival));
+  return TrackedDelivery(Message(std::move(parts)), std::move(arrival));
 }
-Delivery suspect(std::string name, std::string ordering_key) {
+TrackedDelivery suspect(std::string name, std::string ordering_key) {
   return delivery(std::move(name), std::move(ordering_key), "", true);
 }
-Names names(const std::vector<Delivery>& deliveries) {
+Names names(const std::vector<TrackedDelivery>& deliveries) {
   Names result;
-  for (const Delivery& d : deliveries) result.emplace_back(d.message.payload());
+  for (const TrackedDelivery& d : deliveries) result.emplace_back(d.message.payload());
   return result;
 }
 
@@ -190,7 +190,7 @@ TEST_F(SequencerTest, FollowersGoWithTheFirstOfTheirKey) {
   const auto batch = sequencer.take(4, true);
   EXPECT_EQ(names(batch), Names({"a1", "b1", "a2", "b2"})) << "the first of each key, then those";
   std::vector<bool> marks;
-  for (const Delivery& one : batch) marks.push_back(one.arrival.follows);
+  for (const TrackedDelivery& one : batch) marks.push_back(one.follows);
   EXPECT_EQ(marks, std::vector({false, false, true, true}));
   EXPECT_EQ(sequencer.running(), 4U);
   sequencer.release("a");

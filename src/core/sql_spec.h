@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <semel/statement.h>
+#include <semel/spi/recorded_statement.h>
 
 #include "base/json.h"
 

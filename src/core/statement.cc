@@ -1,4 +1,4 @@
-#include <semel/statement.h>
+#include <semel/spi/recorded_statement.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include <semel/statement.h>
+#include <semel/spi/recorded_statement.h>
 
 #include <gtest/gtest.h>
 
@@ -29,10 +29,10 @@ TEST(Miss, ANumberOfRowsSaysItBeforeARule) {
   RecordedStatement recorded;
   EXPECT_FALSE(miss_of(recorded, 0, {})) << "nothing was declared";
   recorded.rule = std::make_shared<const Never>();
-  EXPECT_EQ(miss_of(recorded, 1, {})->verdict.reason, "by the rule");
+  EXPECT_EQ(miss_of(recorded, 1, {})->verdict.reason(), "by the rule");
   recorded.expect_rows = 1;
   recorded.otherwise = {dead("by the number"), false};
-  EXPECT_EQ(miss_of(recorded, 0, {})->verdict.reason, "by the number");
+  EXPECT_EQ(miss_of(recorded, 0, {})->verdict.reason(), "by the number");
   EXPECT_FALSE(miss_of(recorded, 1, {})) << "who declares a number means it";
 }
 

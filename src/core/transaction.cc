@@ -1,68 +1,15 @@
 #include <semel/transaction.h>
 
-#include <algorithm>
 #include <memory>
-#include <unordered_map>
 #include <utility>
+#include <vector>
 
-#include <fmt/format.h>
-
-#include "base/ascii.h"
+#include "core/transaction_recorder.h"
 
 namespace semel {
-namespace {
-
-// A handler gives the same few texts again and again; admitting one costs far more than finding it.
-class StatementCache {
- public:
-  static StatementCache& of_thread() {
-    thread_local StatementCache cache;
-    return cache;
-  }
-
-  // Throws StatementRefused.
-  const std::shared_ptr<const Statement>& admitted(std::string_view sql) {
-    if (const auto known = statements_.find(sql); known != statements_.end()) return known->second;
-    Result<std::shared_ptr<const Statement>> statement = admit_statement(sql);
-    if (!statement) throw StatementRefused(std::move(statement.error()));
-    // Only texts put together from values come in such numbers.
-    if (statements_.size() == kMost) statements_.clear();
-    return statements_.emplace(sql, std::move(*statement)).first->second;
-  }
-
- private:
-  static constexpr std::size_t kMost = 1024;
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const noexcept {
-      return std::hash<std::string_view>{}(text);
-    }
-  };
-  std::unordered_map<std::string, std::shared_ptr<const Statement>, Hash, std::equal_to<>>
-      statements_;
-};
-
-void check_values(const RecordedStatement& recorded) {
-  const std::size_t wanted = recorded.statement->placeholders;
-  if (recorded.values.size() == wanted) return;
-  throw StatementRefused({ErrorKind::kRejected, "",
-                          fmt::format("{} values were given for the {} placeholders of: {}",
-                                      recorded.values.size(), wanted, recorded.statement->sql),
-                          "give one value for each `?`"});
-}
-
-RecordedStatement recorded_of(std::string_view sql, std::vector<Value> values) {
-  RecordedStatement recorded;
-  recorded.statement = StatementCache::of_thread().admitted(sql);
-  recorded.values = std::move(values);
-  check_values(recorded);
-  return recorded;
-}
-
-}  // namespace
 
 Transaction::Recorded& Transaction::Recorded::expect_rows(std::int64_t rows, Verdict otherwise) {
-  RecordedStatement& statement = list_[index_];
+  RecordedStatement& statement = recorder_.statements()[index_];
   statement.expect_rows = rows;
   statement.otherwise = Otherwise{std::move(otherwise), false};
   return *this;
@@ -70,7 +17,8 @@ Transaction::Recorded& Transaction::Recorded::expect_rows(std::int64_t rows, Ver
 
 Transaction::Recorded& Transaction::Recorded::on_unique_violation(std::string constraint,
                                                                   Verdict otherwise) {
-  std::shared_ptr<const std::vector<UniqueRule>>& rules = list_[index_].unique_rules;
+  std::shared_ptr<const std::vector<UniqueRule>>& rules =
+      recorder_.statements()[index_].unique_rules;
   auto more = rules ? std::make_shared<std::vector<UniqueRule>>(*rules)
                     : std::make_shared<std::vector<UniqueRule>>();
   more->push_back({std::move(constraint), Otherwise{std::move(otherwise), false}});
@@ -78,48 +26,17 @@ Transaction::Recorded& Transaction::Recorded::on_unique_violation(std::string co
   return *this;
 }
 
-Transaction::Recorded Transaction::record(RecordedStatement statement) {
-  if (!statement.statement) {
-    throw StatementRefused({ErrorKind::kRejected, "", "no statement was given", ""});
-  }
-  check_values(statement);
-  add(std::move(statement));
-  return Recorded(list_, list_.size() - 1);
-}
-
 Transaction::Recorded Transaction::record(std::string_view sql, std::vector<Value> values) {
-  add(recorded_of(sql, std::move(values)));
-  return Recorded(list_, list_.size() - 1);
-}
-
-void Transaction::judge_first_write(std::string table, std::shared_ptr<const RowsRule> rule) {
-  first_write_table_ = std::move(table);
-  first_write_ = std::move(rule);
-}
-
-bool Transaction::is_first_write(const Statement& statement) const {
-  return first_write_ &&
-         std::any_of(statement.writes.begin(), statement.writes.end(),
-                     [&](const auto& table) { return ascii::alike(table, first_write_table_); });
-}
-
-void Transaction::add(RecordedStatement statement) {
-  if (is_first_write(*statement.statement)) statement.rule = std::exchange(first_write_, nullptr);
-  list_.push_back(std::move(statement));
+  recorder_.record(sql, std::move(values));
+  return Recorded(recorder_, recorder_.statements().size() - 1);
 }
 
 Rows Transaction::query_values(std::string_view sql, std::vector<Value> values) {
-  const RecordedStatement asked = recorded_of(sql, std::move(values));
-  const auto rule =
-      is_first_write(*asked.statement) ? std::exchange(first_write_, nullptr) : nullptr;
-  Rows rows = queries_.query(asked, list_);
-  // What returns no rows does not say here what it changed.
-  if (!rule || !asked.statement->returns_rows) return rows;
-  const auto otherwise = rule->judge(static_cast<std::int64_t>(rows.rows.size()), rows);
-  if (!otherwise) return rows;
-  throw StatementFailed(
-      {ErrorKind::kRejected, "handler.sql.expect_rows", otherwise->verdict.reason, {}},
-      "expect_rows");
+  return recorder_.query(sql, std::move(values));
+}
+
+void Transaction::publish(std::string destination, HeldMessage message) {
+  recorder_.publications().push_back({std::move(destination), std::move(message)});
 }
 
 }  // namespace semel

@@ -1,4 +1,4 @@
-#include <semel/transaction.h>
+#include "core/transaction_recorder.h"
 
 #include <gtest/gtest.h>
 
@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-namespace semel {
+namespace semel::core {
 namespace {
 
-class OneRow final : public Transaction::Queries {
+class OneRow final : public TransactionRecorder::Queries {
  public:
   Rows query(const RecordedStatement& statement, StatementList& recorded) override {
     asked.push_back(statement.statement->sql);
@@ -22,16 +22,18 @@ class OneRow final : public Transaction::Queries {
 
 struct TransactionTest : testing::Test {
   OneRow queries;
-  Transaction tx{queries, Attempt{}};
+  TransactionRecorder recorder{queries};
+  Transaction tx{recorder, Attempt{}};
 };
 
 TEST_F(TransactionTest, ExecRecordsInOrder) {
   tx.exec("INSERT INTO t VALUES (?, ?)", 1, "one");
   tx.exec("DELETE FROM t");
-  ASSERT_EQ(tx.recorded().size(), 2U);
-  EXPECT_EQ(tx.recorded()[0].statement->sql, "INSERT INTO t VALUES (?, ?)");
-  EXPECT_EQ(tx.recorded()[0].values, (std::vector<Value>{std::int64_t{1}, std::string("one")}));
-  EXPECT_EQ(tx.recorded()[1].statement->sql, "DELETE FROM t");
+  ASSERT_EQ(recorder.statements().size(), 2U);
+  EXPECT_EQ(recorder.statements()[0].statement->sql, "INSERT INTO t VALUES (?, ?)");
+  EXPECT_EQ(recorder.statements()[0].values,
+            (std::vector<Value>{std::int64_t{1}, std::string("one")}));
+  EXPECT_EQ(recorder.statements()[1].statement->sql, "DELETE FROM t");
   EXPECT_TRUE(queries.asked.empty());
 }
 
@@ -40,7 +42,7 @@ TEST_F(TransactionTest, TakesEveryKindOfValue) {
   tx.exec("INSERT INTO t VALUES (?,?,?,?,?,?,?,?)", true, 2U, 2.5, text, std::string_view("v"),
           Blob{std::string("\0", 1)}, Null{}, Value(std::int64_t{9}));
   EXPECT_EQ(
-      tx.recorded()[0].values,
+      recorder.statements()[0].values,
       (std::vector<Value>{std::int64_t{1}, std::int64_t{2}, 2.5, std::string("t"), std::string("v"),
                           Blob{std::string("\0", 1)}, Null{}, std::int64_t{9}}));
 }
@@ -49,18 +51,18 @@ TEST_F(TransactionTest, OneTextIsOneStatement) {
   const std::string copy = "SELECT ?";
   tx.exec("SELECT ?", 1);
   tx.exec(copy, 2);
-  EXPECT_EQ(tx.recorded()[0].statement, tx.recorded()[1].statement);
+  EXPECT_EQ(recorder.statements()[0].statement, recorder.statements()[1].statement);
   // Many texts made of values must not be kept for ever; the statements live on.
   for (int i = 0; i < 5000; ++i) tx.exec("SELECT " + std::to_string(i));
-  EXPECT_EQ(tx.recorded()[1].statement->sql, "SELECT ?");
-  EXPECT_EQ(tx.recorded().back().statement->sql, "SELECT 4999");
+  EXPECT_EQ(recorder.statements()[1].statement->sql, "SELECT ?");
+  EXPECT_EQ(recorder.statements().back().statement->sql, "SELECT 4999");
 }
 
 TEST_F(TransactionTest, RefusesWhatIsNotAdmitted) {
   EXPECT_THROW(tx.exec("COMMIT"), StatementRefused);
   EXPECT_THROW(tx.exec("COMMIT"), StatementRefused) << "also the second time";
   EXPECT_THROW(tx.query("PRAGMA user_version"), StatementRefused);
-  EXPECT_TRUE(tx.recorded().empty());
+  EXPECT_TRUE(recorder.statements().empty());
   EXPECT_TRUE(queries.asked.empty());
 }
 
@@ -68,18 +70,18 @@ TEST_F(TransactionTest, RefusesValuesThatDoNotFit) {
   EXPECT_THROW(tx.exec("SELECT ?"), StatementRefused);
   EXPECT_THROW(tx.exec("SELECT ?", 1, 2), StatementRefused);
   EXPECT_THROW(tx.query("SELECT 1", 1), StatementRefused);
-  EXPECT_TRUE(tx.recorded().empty());
+  EXPECT_TRUE(recorder.statements().empty());
   RecordedStatement none;
-  EXPECT_THROW(tx.record(none), StatementRefused);
+  EXPECT_THROW(recorder.record(none), StatementRefused);
   RecordedStatement unfit{admit_statement("SELECT ?").value(), {}, {}, {}, {}};
-  EXPECT_THROW(tx.record(unfit), StatementRefused);
+  EXPECT_THROW(recorder.record(unfit), StatementRefused);
 }
 
 TEST_F(TransactionTest, RecordTakesWhatWasPrepared) {
   RecordedStatement prepared{admit_statement("SELECT ?").value(), {Null{}}, 1, {dead("x")}, {}};
-  tx.record(prepared);
-  ASSERT_EQ(tx.recorded().size(), 1U);
-  EXPECT_EQ(tx.recorded()[0].expect_rows, 1);
+  recorder.record(prepared);
+  ASSERT_EQ(recorder.statements().size(), 1U);
+  EXPECT_EQ(recorder.statements()[0].expect_rows, 1);
 }
 
 TEST_F(TransactionTest, MissesAreDeclared) {
@@ -87,21 +89,23 @@ TEST_F(TransactionTest, MissesAreDeclared) {
       .expect_rows(1, dead("no such row"))
       .on_unique_violation("t(a)", discard("was there"))
       .on_unique_violation("t(b, c)", retry("later"));
-  const RecordedStatement& statement = tx.recorded()[0];
+  const RecordedStatement& statement = recorder.statements()[0];
   EXPECT_EQ(statement.expect_rows, 1);
-  EXPECT_EQ(statement.otherwise.verdict.reason, "no such row");
+  EXPECT_EQ(statement.otherwise.verdict.reason(), "no such row");
   EXPECT_FALSE(statement.otherwise.duplicate);
   ASSERT_EQ(statement.unique_rules->size(), 2U);
   EXPECT_EQ((*statement.unique_rules)[0].constraint, "t(a)");
-  EXPECT_EQ((*statement.unique_rules)[1].otherwise.verdict.kind, Verdict::Kind::kRetry);
+  EXPECT_EQ((*statement.unique_rules)[1].otherwise.verdict.kind(), Verdict::Kind::kRetry);
 }
 
 TEST_F(TransactionTest, RulesOfOneStatementAreNotThoseOfAnother) {
-  tx.exec("UPDATE t SET a = 1").on_unique_violation("t(a)", discard("x"));
-  RecordedStatement copy = tx.recorded()[0];
-  tx.record(copy).on_unique_violation("t(b)", discard("y"));
-  EXPECT_EQ(tx.recorded()[0].unique_rules->size(), 1U);
-  EXPECT_EQ(tx.recorded()[1].unique_rules->size(), 2U);
+  auto first = tx.exec("UPDATE t SET a = 1");
+  first.on_unique_violation("t(a)", discard("x"));
+  const RecordedStatement copy = recorder.statements()[0];
+  recorder.record(copy);
+  first.on_unique_violation("t(b)", discard("y"));
+  EXPECT_EQ(recorder.statements()[0].unique_rules->size(), 2U);
+  EXPECT_EQ(recorder.statements()[1].unique_rules->size(), 1U);
 }
 
 TEST_F(TransactionTest, QueryAsksAtOnceAndIsNotRecorded) {
@@ -110,8 +114,8 @@ TEST_F(TransactionTest, QueryAsksAtOnceAndIsNotRecorded) {
   EXPECT_EQ(queries.asked, std::vector<std::string>({"SELECT ?"}));
   EXPECT_EQ(queries.recorded_before, 1U);
   EXPECT_EQ(rows.rows[0][0], Value(std::int64_t{5}));
-  EXPECT_EQ(tx.recorded().size(), 1U);
+  EXPECT_EQ(recorder.statements().size(), 1U);
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::core

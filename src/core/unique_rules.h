@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <semel/statement.h>
+#include <semel/spi/recorded_statement.h>
 
 namespace semel::core {
 

@@ -59,7 +59,7 @@ TEST_F(EngineTest, ASourceThatAnswersIsToldTheEndBeforeTheSettlement) {
   topic_.finish();
   AnsweringSource::Told told;
   auto e = engine_over(std::make_unique<AnsweringSource>(topic_, told),
-                       [](Delivery& delivery, std::size_t) {
+                       [](core::TrackedDelivery& delivery, std::size_t) {
                          const bool first = delivery.message.key().text == "a";
                          return ended(first ? Outcome::Kind::kDone : Outcome::Kind::kDuplicate);
                        });
@@ -77,10 +77,11 @@ TEST_F(EngineTest, WhatIsKeptForLaterIsSettledWithoutAnEnd) {
   send("a");
   topic_.finish();
   AnsweringSource::Told told;
-  auto e = engine_over(std::make_unique<AnsweringSource>(topic_, told), [](Delivery&, std::size_t) {
-    ADD_FAILURE() << "nothing brings it back here";
-    return ended(Outcome::Kind::kDone);
-  });
+  auto e = engine_over(std::make_unique<AnsweringSource>(topic_, told),
+                       [](core::TrackedDelivery&, std::size_t) {
+                         ADD_FAILURE() << "nothing brings it back here";
+                         return ended(Outcome::Kind::kDone);
+                       });
   EXPECT_EQ(e->run(), Ended::kFinished);
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told.begin()->second, Said{"ack"});

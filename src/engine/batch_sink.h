@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include <semel/spi/strategy.h>
+#include "strategies/strategy.h"
 
 #include "engine/flight.h"
 #include "system/mutex.h"
@@ -19,15 +19,15 @@ namespace semel::engine {
 // engine takes what waits behind a slow handler. Endings of deliveries that must be kept land only
 // at the batch's end: until then the strategy may still refer to them. Those of followers that were
 // left land with the others, for they must not land later than what they follow.
-class BatchSink final : public EndingSink {
+class BatchSink final : public strategies::EndingSink {
  public:
-  using Make = std::function<Landing(Delivery&, Outcome&)>;
+  using Make = std::function<Landing(core::TrackedDelivery&, Outcome&)>;
   // Called after each ending, with nothing locked; may end the sink's life.
   using Told = std::function<void()>;
 
   BatchSink(Make make, Told told) : make_(std::move(make)), told_(std::move(told)) {}
 
-  void ended(Delivery& delivery, Outcome outcome) noexcept override {
+  void ended(core::TrackedDelivery& delivery, Outcome outcome) noexcept override {
     {
       const system::MutexLock lock(mutex_);
       Landing landing = make_(delivery, outcome);

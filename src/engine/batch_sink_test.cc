@@ -11,9 +11,10 @@ using std::chrono::milliseconds;
 
 class BatchSinkTest : public ::testing::Test {
  protected:
-  BatchSink sink_{
-      [](Delivery& delivery, Outcome&) { return Landing::of(delivery, Settlement::Kind::kAck); },
-      [] {}};
+  BatchSink sink_{[](core::TrackedDelivery& delivery, Outcome&) {
+                    return Landing::of(delivery, Settlement::Kind::kAck);
+                  },
+                  [] {}};
 };
 
 TEST_F(BatchSinkTest, WhatABatchWaitedIsNotItsOwnTime) {
@@ -26,18 +27,20 @@ TEST_F(BatchSinkTest, WhatABatchWaitedIsNotItsOwnTime) {
 
 // Whoever lands the first of a line first would put what is behind it before what was left.
 TEST_F(BatchSinkTest, WhatWasLeftLandsNoLaterThanWhatItFollows) {
-  Delivery left = test::make_delivery(ConsumerNumber{1}, "left");
-  Delivery kept = test::make_delivery(ConsumerNumber{1}, "kept");
-  Delivery first = test::make_delivery(ConsumerNumber{1}, "first");
+  core::TrackedDelivery left = test::make_delivery(ConsumerNumber{1}, "left");
+  core::TrackedDelivery kept = test::make_delivery(ConsumerNumber{1}, "kept");
+  core::TrackedDelivery first = test::make_delivery(ConsumerNumber{1}, "first");
   BatchSink sink(
-      [&](Delivery& delivery, Outcome&) {
+      [&](core::TrackedDelivery& delivery, Outcome&) {
         Landing landing = Landing::of(delivery, Settlement::Kind::kRelease);
         landing.left = &delivery == &left;
         if (&delivery != &first) landing.keep = &delivery;
         return landing;
       },
       [] {});
-  for (Delivery* const delivery : {&left, &kept, &first}) sink.ended(*delivery, Outcome());
+  for (core::TrackedDelivery* const delivery : {&left, &kept, &first}) {
+    sink.ended(*delivery, Outcome());
+  }
   std::vector<Landing> landings;
   sink.collect(landings);
   ASSERT_EQ(landings.size(), 2U);

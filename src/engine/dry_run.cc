@@ -4,7 +4,7 @@
 
 namespace semel::engine {
 
-Outcome would_become(Store& store, const Delivery& delivery) {
+Outcome would_become(Store& store, const core::TrackedDelivery& delivery) {
   Outcome outcome;
   outcome.settle = Outcome::Settle::kRelease;
   RecordInspector* records = store.facets().records;

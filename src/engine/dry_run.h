@@ -5,8 +5,10 @@
 #include <semel/spi/delivery.h>
 #include <semel/spi/store.h>
 
+#include "core/tracked_delivery.h"
+
 namespace semel::engine {
 
-Outcome would_become(Store& store, const Delivery& delivery);
+Outcome would_become(Store& store, const core::TrackedDelivery& delivery);
 
 }  // namespace semel::engine

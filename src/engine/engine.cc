@@ -7,6 +7,7 @@
 
 #include <semel/reason.h>
 
+#include "core/failpoints.h"
 #include "engine/running_engine.h"
 
 namespace semel::engine {
@@ -84,7 +85,7 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
   flight_.allow_followers(strategy_->takes_followers());
 }
 
-std::unique_ptr<Strategy> RunningEngine::behind_front() {
+std::unique_ptr<strategies::Strategy> RunningEngine::behind_front() {
   auto strategy = parts_.strategy(services());
   if (!parts_.front) return strategy;
   return strategies::make_fronted(std::move(strategy), *parts_.front);
@@ -183,7 +184,7 @@ void RunningEngine::receive_until_stopped() {
     look_after_sources();
     if (has_ended()) break;
     if (options_.workers == 0 && !flight_.crowded()) {
-      std::vector<Delivery> batch = flight_.take(false);
+      std::vector<core::TrackedDelivery> batch = flight_.take(false);
       if (!batch.empty()) {
         process_as_receiver(std::move(batch));
         progress = true;
@@ -279,7 +280,7 @@ bool RunningEngine::receive(bool sure) {
     if (!batch.traits->in_store) held_room_.take(batch.arrivals.size());
     failpoint::hit(*parts_.environment, failpoint::kReceived);
     const std::size_t refused_before = intake_.refused();
-    flight_.add(intake_.take_in(std::move(batch.arrivals), *batch.traits));
+    flight_.add(intake_.take_in(std::move(batch)));
     for (std::size_t i = refused_before; i < intake_.refused(); ++i) flight_.add_refused();
   }
   if (intake_.fatal()) {
@@ -383,8 +384,8 @@ void RunningEngine::land_all() {
 }
 
 void RunningEngine::give_back_unbegun() {
-  const std::vector<Delivery> rest = flight_.close();
-  const auto is_suspect = [](const Delivery& d) { return d.arrival.suspect; };
+  const std::vector<core::TrackedDelivery> rest = flight_.close();
+  const auto is_suspect = [](const core::TrackedDelivery& d) { return d.arrival.suspect; };
   if (std::any_of(rest.begin(), rest.end(), is_suspect)) suspects_left_ = true;
   sources_.give_back(rest);
 }

@@ -21,7 +21,7 @@
 #include <semel/retry_policy.h>
 #include <semel/spi/source.h>
 #include <semel/spi/store.h>
-#include <semel/spi/strategy.h>
+#include "strategies/strategy.h"
 
 #include "core/key_recipe.h"
 #include "core/order.h"
@@ -72,8 +72,8 @@ struct EngineParts {
   std::unique_ptr<strategies::Front> front;      // before its records; null: there is none
   // Made with the engine's services. `condemned` is the same strategy with a handler that gives up:
   // it ends a message that has crashed the process too often.
-  std::function<std::unique_ptr<Strategy>(const strategies::Services&)> strategy;
-  std::function<std::unique_ptr<Strategy>(const strategies::Services&)> condemned;
+  std::function<std::unique_ptr<strategies::Strategy>(const strategies::Services&)> strategy;
+  std::function<std::unique_ptr<strategies::Strategy>(const strategies::Services&)> condemned;
   Environment* environment = nullptr;
   Observer* observer = nullptr;
   // Shared by the engines of a process: while suspects of one run, those of no other may, or

@@ -14,7 +14,7 @@ TEST_F(EngineTest, ADrainFinishesWhatRunsAndGivesBackTheRest) {
   std::atomic<bool> begun{false};
   std::atomic<bool> release{false};
   for (int i = 0; i < 20; ++i) send("k" + std::to_string(i));
-  auto e = engine([&](Delivery&, std::size_t) {
+  auto e = engine([&](core::TrackedDelivery&, std::size_t) {
     begun = true;
     begun.notify_all();
     release.wait(false);
@@ -42,7 +42,7 @@ TEST_P(HangingEngine, AHandlerThatNeverEndsIsReportedAtTheDrainsEnd) {
   std::atomic<bool> begun{false};
   std::atomic<bool> release{false};
   send("a");
-  auto e = engine([&](Delivery&, std::size_t) {
+  auto e = engine([&](core::TrackedDelivery&, std::size_t) {
     begun = true;
     begun.notify_all();
     release.wait(false);
@@ -73,7 +73,7 @@ TEST_P(HangingEngine, WhereOthersGoOnItIsWaitedForUntilTheyStopToo) {
   parts.process_goes_on = [&] { return others.load(); };
   parts.strategy = [&](const strategies::Services& services) {
     return std::make_unique<ScriptedStrategy>(
-        [&](Delivery&, std::size_t) {
+        [&](core::TrackedDelivery&, std::size_t) {
           begun = true;
           begun.notify_all();
           release.wait(false);
@@ -106,7 +106,7 @@ TEST_P(HangingEngine, WhileItIsWaitedForOthersMayHaveItsMessages) {
   parts.process_goes_on = [] { return true; };
   parts.strategy = [&](const strategies::Services& services) {
     return std::make_unique<ScriptedStrategy>(
-        [&](Delivery&, std::size_t) {
+        [&](core::TrackedDelivery&, std::size_t) {
           begun = true;
           begun.notify_all();
           release.wait(false);
@@ -169,12 +169,13 @@ TEST_P(HangingEngine, ASourceLearnsOfTheDrainBeforeTheHandlersEnd) {
   std::atomic<bool> release{false};
   send("a");
   ObservedSource::Seen seen;
-  auto e = engine_over(std::make_unique<ObservedSource>(topic_, seen), [&](Delivery&, std::size_t) {
-    begun = true;
-    begun.notify_all();
-    release.wait(false);
-    return ended(Outcome::Kind::kDone);
-  });
+  auto e = engine_over(std::make_unique<ObservedSource>(topic_, seen),
+                       [&](core::TrackedDelivery&, std::size_t) {
+                         begun = true;
+                         begun.notify_all();
+                         release.wait(false);
+                         return ended(Outcome::Kind::kDone);
+                       });
   std::thread running([&] { EXPECT_EQ(e->run(), Ended::kDrained); });
   begun.wait(false);
   EXPECT_FALSE(seen.intake_ended);
@@ -188,7 +189,7 @@ TEST_P(HangingEngine, ASourceLearnsOfTheDrainBeforeTheHandlersEnd) {
 }
 
 // Hangs, and notes how often the thread that renews leases comes by.
-class TickedStrategy final : public Strategy {
+class TickedStrategy final : public strategies::Strategy {
  public:
   struct Seen {
     std::atomic<bool> begun{false};
@@ -196,13 +197,14 @@ class TickedStrategy final : public Strategy {
     std::atomic<int> ticks{0};
   };
   TickedStrategy(Seen& seen, strategies::Keeper& keeper) : seen_(seen), keeper_(keeper) {}
-  void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
+  void process(std::span<core::TrackedDelivery> batch,
+               strategies::EndingSink& sink) noexcept override {
     auto watch = keeper_.watch({}, Handlers::kInTurn);
     watch->on_tick([this] { ++seen_.ticks; });
     seen_.begun = true;
     seen_.begun.notify_all();
     seen_.release.wait(false);
-    for (Delivery& delivery : batch) sink.ended(delivery, ended(Outcome::Kind::kDone));
+    for (core::TrackedDelivery& delivery : batch) sink.ended(delivery, ended(Outcome::Kind::kDone));
   }
 
  private:
@@ -249,7 +251,7 @@ TEST_F(EngineTest, AHandlerThatIsWaitedForEndsItsDrainAsUsual) {
   parts.process_goes_on = [] { return true; };
   parts.strategy = [&](const strategies::Services& services) {
     return std::make_unique<ScriptedStrategy>(
-        [&](Delivery&, std::size_t) {
+        [&](core::TrackedDelivery&, std::size_t) {
           begun = true;
           begun.notify_all();
           release.wait(false);
@@ -316,7 +318,7 @@ class DrainWithoutItsStore : public EngineTest {
     parts.process_goes_on = [this] { return goes_on_.load(); };
     parts.strategy = [this](const strategies::Services& services) {
       return std::make_unique<ScriptedStrategy>(
-          [this](Delivery&, std::size_t) {
+          [this](core::TrackedDelivery&, std::size_t) {
             begun_ = true;
             begun_.notify_all();
             release_.wait(false);
@@ -379,13 +381,14 @@ TEST_F(DrainWithoutItsStore, EndsWhereTheRunIsNotToWaitForIt) {
 }
 
 // A strategy as they are: what has not begun when the drain has is given back.
-class WaitingStrategy final : public Strategy {
+class WaitingStrategy final : public strategies::Strategy {
  public:
   WaitingStrategy(std::atomic<int>& begun, strategies::Keeper& keeper)
       : begun_(begun), keeper_(keeper) {}
-  void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
+  void process(std::span<core::TrackedDelivery> batch,
+               strategies::EndingSink& sink) noexcept override {
     auto watch = keeper_.watch({}, Handlers::kInTurn);
-    for (Delivery& delivery : batch) {
+    for (core::TrackedDelivery& delivery : batch) {
       const std::stop_token stop = watch->handler_begins(0);
       if (!stop.stop_requested()) {
         ++begun_;

@@ -20,7 +20,7 @@ TEST_F(EngineTest, EveryDeliveryEndsOnceAndIsAcked) {
     for (int i = 0; i < 5000; ++i) topic_.add(payload_with_id("k" + std::to_string(i % 700), i));
     topic_.finish();
     const std::size_t acked = topic_.acked();
-    auto e = engine([&](Delivery&, std::size_t) {
+    auto e = engine([&](core::TrackedDelivery&, std::size_t) {
       ++ran;
       return ended(Outcome::Kind::kDone);
     });
@@ -39,7 +39,7 @@ TEST_F(EngineTest, ASlowKeyDelaysNoOther) {
   send("slow", 2);
   topic_.finish();
   std::atomic<int> quick{0};
-  auto e = engine([&](Delivery& delivery, std::size_t) {
+  auto e = engine([&](core::TrackedDelivery& delivery, std::size_t) {
     if (delivery.message.key().text == "slow") {
       release.wait(false);
     } else {
@@ -64,7 +64,7 @@ TEST_F(EngineTest, AnEndingIsSettledWhileItsBatchStillRuns) {
   send("quick");
   send("slow");
   topic_.finish();
-  auto e = engine([&](Delivery& delivery, std::size_t) {
+  auto e = engine([&](core::TrackedDelivery& delivery, std::size_t) {
     if (delivery.message.key().text == "slow") release.wait(false);
     return ended(Outcome::Kind::kDone);
   });
@@ -77,16 +77,17 @@ TEST_F(EngineTest, AnEndingIsSettledWhileItsBatchStillRuns) {
 }
 
 // Waits for others before its handlers begin, until `go_on`.
-class HeldUpStrategy final : public Strategy {
+class HeldUpStrategy final : public strategies::Strategy {
  public:
   HeldUpStrategy(strategies::Keeper& keeper, std::function<void()> go_on)
       : keeper_(keeper), go_on_(std::move(go_on)) {}
-  void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
+  void process(std::span<core::TrackedDelivery> batch,
+               strategies::EndingSink& sink) noexcept override {
     const auto watch = keeper_.watch({}, Handlers::kInTurn);
     sink.waits(true);
     go_on_();
     sink.waits(false);
-    for (Delivery& delivery : batch) sink.ended(delivery, ended(Outcome::Kind::kDone));
+    for (core::TrackedDelivery& delivery : batch) sink.ended(delivery, ended(Outcome::Kind::kDone));
   }
 
  private:
@@ -121,11 +122,11 @@ TEST_F(EngineTest, WhatIsKeptComesAgainWhenItsDelayIsOverOrItIsRecalled) {
     EngineParts parts = parts_over(std::make_unique<MemorySource>(topic_));
     strategies::Recaller* recaller = nullptr;
     std::atomic<int> tries{0};
-    const auto script = [&](Delivery&, std::size_t) {
+    const auto script = [&](core::TrackedDelivery& delivery, std::size_t) {
       if (++tries == 2) return ended(Outcome::Kind::kDone);
       Outcome outcome = ended(Outcome::Kind::kRetry, Outcome::Settle::kKeep);
       outcome.delay = recalled ? std::chrono::hours(1) : milliseconds(5);
-      outcome.waits_for = 7;
+      delivery.waits_for = 7;
       return outcome;
     };
     parts.strategy = [&](const strategies::Services& services) {
@@ -151,7 +152,7 @@ TEST_F(EngineTest, WhatTheSourceCannotBringAgainTheEngineDoes) {
     topic_.finish();
     int tries = 0;
     auto e = engine(
-        [&](Delivery&, std::size_t) {
+        [&](core::TrackedDelivery&, std::size_t) {
           if (++tries < 3) {
             Outcome outcome = ended(Outcome::Kind::kBusy, Outcome::Settle::kLater);
             outcome.delay = milliseconds(5);
@@ -173,7 +174,7 @@ TEST_F(EngineTest, HostileMessagesBecomeDeadLettersAndTheGoodOnesAreDone) {
   topic_.add("{\"id\":null}");
   topic_.add("{\"other\":1}");
   topic_.finish();
-  auto e = engine([](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); });
+  auto e = engine([](core::TrackedDelivery&, std::size_t) { return ended(Outcome::Kind::kDone); });
   EXPECT_EQ(e->run(), Ended::kFinished);
   EXPECT_EQ(topic_.unsettled(), 0u);
   EXPECT_EQ(seen_.count(Outcome::Kind::kDone), 1u);
@@ -191,8 +192,8 @@ TEST_F(EngineTest, ADeadLetterThatCannotBeKeptIsNotAcked) {
   plan.fail(test::StoreCall::kFinish, 1, ErrorKind::kUnavailable, test::When::kBefore);
   topic_.add("not json");
   topic_.finish();
-  auto e = engine([](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); }, true,
-                  failing.get());
+  auto e = engine([](core::TrackedDelivery&, std::size_t) { return ended(Outcome::Kind::kDone); },
+                  true, failing.get());
   EXPECT_EQ(e->run(), Ended::kFinished);
   EXPECT_EQ(plan.fired(), 1u);
   EXPECT_EQ(topic_.unsettled(), 0u);
@@ -206,7 +207,7 @@ TEST_F(EngineTest, MissingFailStopsTheConsumerAndAcksNothing) {
   options_.recipe.missing = core::KeyRecipe::Missing::kFail;
   topic_.add("{\"other\":1}");
   topic_.finish();
-  auto e = engine([](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); });
+  auto e = engine([](core::TrackedDelivery&, std::size_t) { return ended(Outcome::Kind::kDone); });
   EXPECT_EQ(e->run(), Ended::kFailed);
   EXPECT_EQ(topic_.unsettled(), 1u);
 }
@@ -217,7 +218,7 @@ TEST_F(EngineTest, DryRunLooksAndTouchesNothing) {
   send("b");
   topic_.finish();
   bool ran = false;
-  auto e = engine([&](Delivery&, std::size_t) {
+  auto e = engine([&](core::TrackedDelivery&, std::size_t) {
     ran = true;
     return ended(Outcome::Kind::kDone);
   });
@@ -232,7 +233,7 @@ TEST_F(EngineTest, AStoreThatStaysAwayEndsARunThatMayNotWait) {
   options_.once = false;
   options_.fail_on_unavailable = true;
   send("a");
-  auto e = engine([](Delivery&, std::size_t) {
+  auto e = engine([](core::TrackedDelivery&, std::size_t) {
     Outcome outcome = ended(Outcome::Kind::kRetry, Outcome::Settle::kLater);
     outcome.reason = reason::kStoreUnavailable;
     outcome.error = "the disk is full";
@@ -260,7 +261,7 @@ TEST_F(EngineTest, BackpressureBoundsWhatIsInFlight) {
   for (int i = 0; i < 500; ++i) send("k" + std::to_string(i));
   topic_.finish();
   std::atomic<std::size_t> most{0};
-  auto e = engine([&](Delivery&, std::size_t) {
+  auto e = engine([&](core::TrackedDelivery&, std::size_t) {
     const std::size_t now = topic_.in_flight();
     std::size_t before = most.load();
     while (now > before && !most.compare_exchange_weak(before, now)) {
@@ -279,8 +280,8 @@ TEST_F(EngineTest, RefusedMessagesAreKeptThoughTheyFillTheRoom) {
   options_.pace.max_in_flight = 5;
   for (int i = 0; i < 10; ++i) topic_.add("{\"n\":" + std::to_string(i) + "}");
   topic_.finish();
-  auto e = engine([](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); }, true,
-                  failing.get());
+  auto e = engine([](core::TrackedDelivery&, std::size_t) { return ended(Outcome::Kind::kDone); },
+                  true, failing.get());
   EXPECT_EQ(e->run(), Ended::kFinished);
   EXPECT_EQ(plan.fired(), 1u);
   EXPECT_EQ(store_->facets().dead_letters->list({})->size(), 10u);
@@ -304,7 +305,7 @@ TEST_F(EngineTest, AnEmptyPayloadBecomesWhatTheConfigSays) {
     std::vector<Bytes> handled;
     const std::size_t discarded = seen_.count(Outcome::Kind::kDiscarded);
     auto e = engine_over(std::make_unique<MemorySource>(topic, test::MemorySourceOptions{}),
-                         [&](Delivery& delivery, std::size_t) {
+                         [&](core::TrackedDelivery& delivery, std::size_t) {
                            handled.push_back(delivery.message.key().text);
                            return ended(Outcome::Kind::kDone);
                          });

@@ -16,7 +16,9 @@ constexpr std::size_t kManyLines = 1024;
 // one place and sleeps again.
 constexpr std::size_t kShare = 32;
 
-std::size_t weight(const Delivery& delivery) { return delivery.message.payload().size(); }
+std::size_t weight(const core::TrackedDelivery& delivery) {
+  return delivery.message.payload().size();
+}
 
 }  // namespace
 
@@ -35,10 +37,10 @@ Flight::Room Flight::room() const {
   return {limits_.messages - have, limits_.bytes - bytes_};
 }
 
-void Flight::add(std::vector<Delivery> deliveries) {
+void Flight::add(std::vector<core::TrackedDelivery> deliveries) {
   if (deliveries.empty()) return;
   const system::MutexLock lock(mutex_);
-  for (Delivery& delivery : deliveries) {
+  for (core::TrackedDelivery& delivery : deliveries) {
     if (may_run_now(delivery) && !asks_first(delivery.arrival)) {
       add_locked(std::move(delivery));
     } else {
@@ -48,11 +50,11 @@ void Flight::add(std::vector<Delivery> deliveries) {
   call_workers();
 }
 
-bool Flight::may_run_now(const Delivery& delivery) const {
+bool Flight::may_run_now(const core::TrackedDelivery& delivery) const {
   const Arrival& arrival = delivery.arrival;
   if (defers_ && !arrival.row) return false;
   if (!arrival.line || on_failure_ == OnFailure::kSkip) return true;
-  return arrival.row ? book_.fresh(*arrival.line, arrival.question)
+  return arrival.row ? book_.fresh(*arrival.line, delivery.question)
                      : !book_.may_wait(*arrival.line);
 }
 
@@ -61,7 +63,7 @@ bool Flight::asks_first(const Arrival& arrival) const {
   return shares_lines_ && on_failure_ != OnFailure::kSkip && arrival.line && !arrival.row;
 }
 
-void Flight::add_locked(Delivery&& delivery) {
+void Flight::add_locked(core::TrackedDelivery&& delivery) {
   ++messages_;
   bytes_ += weight(delivery);
   if (delivery.arrival.suspect) ++suspects_;
@@ -130,7 +132,7 @@ bool Flight::more_comes_soon() const {
          ready < sequencer_.keys_out() && ready < std::min(batch_size_.limit(), kCrowd);
 }
 
-std::vector<Delivery> Flight::take_locked(ConsumerGate::Room room) {
+std::vector<core::TrackedDelivery> Flight::take_locked(ConsumerGate::Room room) {
   // How many suspects meet is for the strategy of groups to say, and for no batch before them.
   const std::size_t size = suspects_ > 0 ? batch_size_.largest() : batch_size_.limit();
   std::size_t most = std::min(size, may_run());
@@ -147,11 +149,11 @@ std::vector<Delivery> Flight::take_locked(ConsumerGate::Room room) {
   }
   free_since_ = 0;
   gathers_until_.reset();
-  std::vector<Delivery> batch = sequencer_.take(most, followers_);
+  std::vector<core::TrackedDelivery> batch = sequencer_.take(most, followers_);
   if (batch.empty()) return batch;
   ++batches_;
   ++in_strategy_;
-  batch.front().arrival.trial = tries ? gate_->tries() : 0;
+  batch.front().trial = tries ? gate_->tries() : 0;
   if (batch.front().arrival.suspect) {
     suspects_ -= batch.size();
     alone_ = true;
@@ -159,7 +161,7 @@ std::vector<Delivery> Flight::take_locked(ConsumerGate::Room room) {
   return batch;
 }
 
-std::vector<Delivery> Flight::take(bool wait) {
+std::vector<core::TrackedDelivery> Flight::take(bool wait) {
   const system::MutexLock lock(mutex_);
   for (;;) {
     if (wait) waited_for_ = true;
@@ -227,8 +229,8 @@ bool Flight::land(std::vector<Landing>& landings, TimePoint now) {
     if (landing.keep != nullptr) {
       kept = true;
       landing.keep->arrival.suspect = landing.still_suspect;
-      landing.keep->arrival.trial = 0;
-      landing.keep->arrival.answered = false;
+      landing.keep->trial = 0;
+      landing.keep->answered = false;
       later_.push_back(
           {now + landing.settlement.delay, landing.waits_for, std::move(*landing.keep)});
     } else {
@@ -243,10 +245,10 @@ bool Flight::land(std::vector<Landing>& landings, TimePoint now) {
 
 // Its line may have stopped meanwhile.
 void Flight::take_back(const Landing& landing) {
-  landing.keep->arrival.follows = false;
+  landing.keep->follows = false;
   if (may_run_now(*landing.keep)) return sequencer_.put_back(std::move(*landing.keep));
   sequencer_.release(landing.ordering_key);
-  std::vector<Delivery> one;
+  std::vector<core::TrackedDelivery> one;
   one.push_back(std::move(*landing.keep));
   put_aside(std::move(one));
 }
@@ -258,13 +260,14 @@ void Flight::stop_line(const Landing& landing) {
   if (on_failure_ == OnFailure::kHoldKey) {
     put_aside(sequencer_.withdraw(landing.ordering_key));
   } else {
-    put_aside(sequencer_.withdraw_if(
-        [&](const Delivery& delivery) { return delivery.arrival.line == *landing.line; }));
+    put_aside(sequencer_.withdraw_if([&](const core::TrackedDelivery& delivery) {
+      return delivery.arrival.line == *landing.line;
+    }));
   }
 }
 
-void Flight::put_aside(std::vector<Delivery> deliveries) {
-  for (Delivery& delivery : deliveries) {
+void Flight::put_aside(std::vector<core::TrackedDelivery> deliveries) {
+  for (core::TrackedDelivery& delivery : deliveries) {
     --messages_;
     bytes_ -= weight(delivery);
     if (delivery.arrival.suspect) --suspects_;
@@ -275,14 +278,14 @@ void Flight::put_aside(std::vector<Delivery> deliveries) {
 
 // What was kept in memory for another try may be older than what is aside already.
 void Flight::sort_followers() {
-  const auto older = [](const Delivery& a, const Delivery& b) {
-    return a.arrival.number < b.arrival.number;
+  const auto older = [](const core::TrackedDelivery& a, const core::TrackedDelivery& b) {
+    return a.number < b.number;
   };
   if (std::is_sorted(aside_.followers.begin(), aside_.followers.end(), older)) return;
   std::stable_sort(aside_.followers.begin(), aside_.followers.end(), older);
 }
 
-void Flight::put_back(std::vector<Delivery> followers) {
+void Flight::put_back(std::vector<core::TrackedDelivery> followers) {
   std::swap(aside_.followers, followers);
   std::move(followers.begin(), followers.end(), std::back_inserter(aside_.followers));
   sort_followers();
@@ -294,7 +297,7 @@ Flight::Aside Flight::take_aside() {
   return std::exchange(aside_, {});
 }
 
-void Flight::keep_aside(std::vector<Delivery> followers) {
+void Flight::keep_aside(std::vector<core::TrackedDelivery> followers) {
   const system::MutexLock lock(mutex_);
   put_back(std::move(followers));
 }
@@ -323,14 +326,15 @@ void Flight::lines_held(const std::vector<Bytes>& lines, Question asked) {
   lines_known_ = book_.size();
 }
 
-std::vector<Delivery> Flight::line_free(BytesView line, std::vector<Delivery> followers,
-                                        Question asked) {
+std::vector<core::TrackedDelivery> Flight::line_free(BytesView line,
+                                                     std::vector<core::TrackedDelivery> followers,
+                                                     Question asked) {
   const system::MutexLock lock(mutex_);
   if (!book_.free(line, asked)) return followers;
   put_back(std::move(followers));
   const auto since = std::stable_partition(
       aside_.followers.begin(), aside_.followers.end(),
-      [&](const Delivery& delivery) { return delivery.arrival.line != line; });
+      [&](const core::TrackedDelivery& delivery) { return delivery.arrival.line != line; });
   for (auto it = since; it != aside_.followers.end(); ++it) add_locked(std::move(*it));
   aside_.followers.erase(since, aside_.followers.end());
   call_workers();
@@ -373,15 +377,15 @@ bool Flight::recall(std::uint64_t waited_for) {
   return any;
 }
 
-std::vector<Delivery> Flight::close() {
+std::vector<core::TrackedDelivery> Flight::close() {
   const system::MutexLock lock(mutex_);
   closed_ = true;
-  std::vector<Delivery> rest = sequencer_.drain();
+  std::vector<core::TrackedDelivery> rest = sequencer_.drain();
   for (Later& later : later_) rest.push_back(std::move(later.delivery));
   later_.clear();
   suspects_ = 0;
   messages_ -= rest.size();
-  for (const Delivery& delivery : rest) bytes_ -= weight(delivery);
+  for (const core::TrackedDelivery& delivery : rest) bytes_ -= weight(delivery);
   for (auto* aside : {&aside_.rows, &aside_.followers}) {
     std::move(aside->begin(), aside->end(), std::back_inserter(rest));
     aside->clear();

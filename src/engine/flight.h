@@ -11,7 +11,7 @@
 
 #include <semel/environment.h>
 #include <semel/spi/source.h>
-#include <semel/spi/strategy.h>
+#include "strategies/strategy.h"
 
 #include "core/line_book.h"
 #include "core/order.h"
@@ -30,8 +30,9 @@ struct Landing {
   Settlement settlement;
   BytesView ordering_key;  // of the delivery, which outlives the landing
   std::size_t bytes = 0;
-  std::uint64_t waits_for = 0;    // that is kept: what may end its delay sooner
-  Delivery* keep = nullptr;       // bring it again after settlement.delay: its source will not
+  std::uint64_t waits_for = 0;  // that is kept: what may end its delay sooner
+  core::TrackedDelivery* keep =
+      nullptr;                    // bring it again after settlement.delay: its source will not
   bool again = false;             // it comes again, from wherever
   bool still_suspect = false;     // it was not tried, and comes again as what it was
   bool answered = false;          // told before: its call was over
@@ -45,7 +46,7 @@ struct Landing {
     landing.settlement = {tag, kind, std::chrono::milliseconds{0}};
     return landing;
   }
-  static Landing of(const Delivery& delivery, Settlement::Kind kind) {
+  static Landing of(const core::TrackedDelivery& delivery, Settlement::Kind kind) {
     Landing landing = told(delivery.arrival.source, delivery.arrival.tag, kind);
     landing.ordering_key = delivery.message.ordering_key();
     landing.bytes = delivery.message.payload().size();
@@ -87,7 +88,7 @@ class Flight {
   // How much more may be received now. Nothing where that is less than a batch, and two wait.
   Room room() const SEMEL_EXCLUDES(mutex_);
   // Takes deliveries in; what they weigh counts until they land.
-  void add(std::vector<Delivery> deliveries) SEMEL_EXCLUDES(mutex_);
+  void add(std::vector<core::TrackedDelivery> deliveries) SEMEL_EXCLUDES(mutex_);
   // A refused arrival counts too, until it is kept.
   void add_refused() SEMEL_EXCLUDES(mutex_);
   void drop_refused(std::size_t count) SEMEL_EXCLUDES(mutex_);
@@ -95,7 +96,7 @@ class Flight {
   // The next batch, or nothing: none is ready, or suspects must run first, or there will be
   // more in a moment. With `wait`, blocks until there is one or the flight is closed; without
   // workers, until it is crowded.
-  std::vector<Delivery> take(bool wait) SEMEL_EXCLUDES(mutex_);
+  std::vector<core::TrackedDelivery> take(bool wait) SEMEL_EXCLUDES(mutex_);
   // More waits than one batch takes: worth a thread of its own.
   bool crowded() const SEMEL_EXCLUDES(mutex_);
   // The call of a delivery, which is marked, is over: another may begin while it is recorded.
@@ -122,7 +123,7 @@ class Flight {
   bool recall(std::uint64_t waited_for) SEMEL_EXCLUDES(mutex_);
 
   // No batch is handed out any more; returns what had not been, suspects still marked.
-  std::vector<Delivery> close() SEMEL_EXCLUDES(mutex_);
+  std::vector<core::TrackedDelivery> close() SEMEL_EXCLUDES(mutex_);
   // Waits until no batch runs; false at `deadline`.
   bool wait_landed(std::chrono::milliseconds deadline) SEMEL_EXCLUDES(mutex_);
 
@@ -134,14 +135,14 @@ class Flight {
   // Where lines are kept, these are not handed out though they were received: what is of a line
   // that has stopped. They do not count as room taken.
   struct Aside {
-    std::vector<Delivery> rows;  // the store's own: it is to have them back before it is asked
-                                 // for more
-    std::vector<Delivery>
+    std::vector<core::TrackedDelivery> rows;  // the store's own: it is to have them back before it
+                                              // is asked for more
+    std::vector<core::TrackedDelivery>
         followers;  // from outside: to go behind what the store holds of their line
   };
   Aside take_aside() SEMEL_EXCLUDES(mutex_);
   // Followers that could go nowhere, before any that came meanwhile.
-  void keep_aside(std::vector<Delivery> followers) SEMEL_EXCLUDES(mutex_);
+  void keep_aside(std::vector<core::TrackedDelivery> followers) SEMEL_EXCLUDES(mutex_);
   // A question about lines begins; see LineBook.
   Question ask() SEMEL_EXCLUDES(mutex_);
   // A question for more messages begins. None while rows are aside: they must go back first, for
@@ -150,8 +151,9 @@ class Flight {
   void lines_held(const std::vector<Bytes>& lines, Question asked) SEMEL_EXCLUDES(mutex_);
   // These, all of one line, may run, and so may what was put aside of it since: the store has
   // nothing of it. What is returned must stay aside: the line has stopped since `asked`.
-  std::vector<Delivery> line_free(BytesView line, std::vector<Delivery> followers, Question asked)
-      SEMEL_EXCLUDES(mutex_);
+  std::vector<core::TrackedDelivery> line_free(BytesView line,
+                                               std::vector<core::TrackedDelivery> followers,
+                                               Question asked) SEMEL_EXCLUDES(mutex_);
   struct Waiting {
     bool rows = false;
     bool followers = false;
@@ -161,16 +163,16 @@ class Flight {
   Waiting waiting_aside() SEMEL_EXCLUDES(mutex_);
 
  private:
-  bool may_run_now(const Delivery& delivery) const SEMEL_REQUIRES(mutex_);
+  bool may_run_now(const core::TrackedDelivery& delivery) const SEMEL_REQUIRES(mutex_);
   bool asks_first(const Arrival& arrival) const;
-  void add_locked(Delivery&& delivery) SEMEL_REQUIRES(mutex_);
-  void put_aside(std::vector<Delivery> deliveries) SEMEL_REQUIRES(mutex_);
-  void put_back(std::vector<Delivery> followers) SEMEL_REQUIRES(mutex_);
+  void add_locked(core::TrackedDelivery&& delivery) SEMEL_REQUIRES(mutex_);
+  void put_aside(std::vector<core::TrackedDelivery> deliveries) SEMEL_REQUIRES(mutex_);
+  void put_back(std::vector<core::TrackedDelivery> followers) SEMEL_REQUIRES(mutex_);
   void sort_followers() SEMEL_REQUIRES(mutex_);
   void stop_line(const Landing& landing) SEMEL_REQUIRES(mutex_);
   void take_back(const Landing& landing) SEMEL_REQUIRES(mutex_);
   ConsumerGate::Room gate_room() const;
-  std::vector<Delivery> take_locked(ConsumerGate::Room room) SEMEL_REQUIRES(mutex_);
+  std::vector<core::TrackedDelivery> take_locked(ConsumerGate::Room room) SEMEL_REQUIRES(mutex_);
   bool crowded_locked() const SEMEL_REQUIRES(mutex_);
   void call_workers() SEMEL_REQUIRES(mutex_);
   bool thin() const SEMEL_REQUIRES(mutex_);
@@ -198,7 +200,7 @@ class Flight {
   struct Later {
     TimePoint due;
     std::uint64_t waits_for;
-    Delivery delivery;
+    core::TrackedDelivery delivery;
   };
   std::deque<Later> later_ SEMEL_GUARDED_BY(mutex_);
   std::size_t messages_ SEMEL_GUARDED_BY(mutex_) = 0;

@@ -15,21 +15,24 @@ namespace {
 using std::chrono::milliseconds;
 
 // Deliveries are told by their payload.
-Delivery in_line(std::string_view name, std::string_view line, std::optional<RowTag> row = {},
-                 std::uint64_t question = 0) {
+core::TrackedDelivery in_line(std::string_view name, std::string_view line,
+                              std::optional<RowTag> row = {}, std::uint64_t question = 0) {
   static std::uint64_t number = 0;
   auto parts = test::make_parts(kFlightConsumer, name, name);
   parts.ordering_key = line;
   Arrival arrival;
   arrival.line = line;
   arrival.row = row;
-  arrival.question = question;
-  arrival.number = ++number;
-  return Delivery(Message(std::move(parts)), std::move(arrival));
+  core::TrackedDelivery delivery(Message(std::move(parts)), std::move(arrival));
+  delivery.question = question;
+  delivery.number = ++number;
+  return delivery;
 }
-std::vector<std::string> names(const std::vector<Delivery>& deliveries) {
+std::vector<std::string> names(const std::vector<core::TrackedDelivery>& deliveries) {
   std::vector<std::string> names;
-  for (const Delivery& delivery : deliveries) names.emplace_back(delivery.message.payload());
+  for (const core::TrackedDelivery& delivery : deliveries) {
+    names.emplace_back(delivery.message.payload());
+  }
   return names;
 }
 using Names = std::vector<std::string>;
@@ -40,18 +43,18 @@ struct FlightInLines : testing::Test {
            0,
            nullptr,
            Flight::OnFailure::kHoldKey};
-  void add(Delivery delivery) {
-    std::vector<Delivery> deliveries;
+  void add(core::TrackedDelivery delivery) {
+    std::vector<core::TrackedDelivery> deliveries;
     deliveries.push_back(std::move(delivery));
     f.add(std::move(deliveries));
   }
-  void land_left(Delivery& delivery) {
+  void land_left(core::TrackedDelivery& delivery) {
     std::vector<Landing> landings{landing(delivery)};
     landings[0].again = landings[0].left = true;
     landings[0].keep = &delivery;
     f.land(landings, {});
   }
-  void land_again(const Delivery& delivery) {
+  void land_again(const core::TrackedDelivery& delivery) {
     std::vector<Landing> landings{landing(delivery)};
     landings[0].again = true;
     landings[0].line = *delivery.arrival.line;

@@ -14,8 +14,8 @@ namespace {
 using std::chrono::milliseconds;
 using test::make_delivery;
 
-std::vector<Delivery> one(std::string_view key, bool suspect = false) {
-  std::vector<Delivery> deliveries;
+std::vector<core::TrackedDelivery> one(std::string_view key, bool suspect = false) {
+  std::vector<core::TrackedDelivery> deliveries;
   deliveries.push_back(make_delivery(kFlightConsumer, key));
   deliveries.back().arrival.suspect = suspect;
   return deliveries;
@@ -135,7 +135,7 @@ TEST(Flight, SuspectsAreTakenTogether) {
   ASSERT_EQ(suspects.size(), 3u);
   EXPECT_TRUE(f.take(false).empty()) << "nothing runs beside suspects";
   std::vector<Landing> landings;
-  for (const Delivery& delivery : suspects) landings.push_back(landing(delivery));
+  for (const core::TrackedDelivery& delivery : suspects) landings.push_back(landing(delivery));
   f.land(landings, {});
   f.returned();
   EXPECT_TRUE(f.take(false).empty()) << "what was counted has not been taken back";
@@ -315,7 +315,7 @@ TEST(Flight, ABatchThatDoesNotEndDelaysNoOtherKeyForLong) {
 
 TEST(Flight, ABatchThatHasEveryFreeKeyTakesWhatIsBehindThemToo) {
   const auto filled = [](Flight& f) {
-    std::vector<Delivery> deliveries;
+    std::vector<core::TrackedDelivery> deliveries;
     for (const char* name : {"a1", "b1", "a2", "b2", "a3", "b3"}) {
       auto parts = semel::test::make_parts(kFlightConsumer, name);
       parts.ordering_key = std::string(1, name[0]);

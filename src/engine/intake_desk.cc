@@ -20,11 +20,13 @@ IntakeDesk::IntakeDesk(Options options, Store& store, Observer& observer)
       intake_(options_.number, options_.recipe, options_.limits, options_.order,
               options_.start_trace) {}
 
-std::vector<Delivery> IntakeDesk::take_in(std::vector<Arrival> arrivals,
-                                          const SourceTraits& traits) {
-  std::vector<Delivery> deliveries;
-  deliveries.reserve(arrivals.size());
-  for (Arrival& arrival : arrivals) {
+std::vector<core::TrackedDelivery> IntakeDesk::take_in(SourceDesk::Batch batch) {
+  const SourceTraits& traits = *batch.traits;
+  std::uint64_t number = batch.first_number;
+  std::vector<core::TrackedDelivery> deliveries;
+  deliveries.reserve(batch.arrivals.size());
+  for (Arrival& arrival : batch.arrivals) {
+    const std::uint64_t own_number = number++;
     if (window_ > 0 && traits.replays && !traits.in_store) {
       const system::MutexLock lock(mutex_);
       auto [left, fresh] = suspect_left_.try_emplace(arrival.partition, window_);
@@ -44,7 +46,10 @@ std::vector<Delivery> IntakeDesk::take_in(std::vector<Arrival> arrivals,
     }
     auto message = intake_.make(arrival);
     if (message) {
-      deliveries.emplace_back(*std::move(message), std::move(arrival));
+      core::TrackedDelivery& made =
+          deliveries.emplace_back(*std::move(message), std::move(arrival));
+      made.question = batch.question;
+      made.number = own_number;
       continue;
     }
     const bool missing = message.error().reason == reason::kKeyMissing;
@@ -157,7 +162,7 @@ void IntakeDesk::tell(Refused refused) {
   Outcome outcome;
   outcome.kind = Outcome::Kind::kDiscarded;
   outcome.error = std::move(refused.why.error);
-  const Delivery delivery(std::move(refused.message), std::move(refused.arrival));
+  const core::TrackedDelivery delivery(std::move(refused.message), std::move(refused.arrival));
   observer_.on_ended(options_.consumer, delivery, outcome, std::chrono::nanoseconds{0});
 }
 

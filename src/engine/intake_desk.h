@@ -15,6 +15,7 @@
 #include <semel/spi/store.h>
 
 #include "core/intake.h"
+#include "engine/source_desk.h"
 #include "system/mutex.h"
 
 namespace semel::engine {
@@ -47,7 +48,7 @@ class IntakeDesk {
   bool suspecting(std::span<const std::string> unread) SEMEL_EXCLUDES(mutex_);
 
   // Makes deliveries of arrivals, in order. What is refused waits for keep_refused.
-  std::vector<Delivery> take_in(std::vector<Arrival> arrivals, const SourceTraits& traits);
+  std::vector<core::TrackedDelivery> take_in(SourceDesk::Batch batch);
 
   // For a dry run: they are told and forgotten. How many there were.
   std::size_t tell_refused();

@@ -34,7 +34,11 @@ TEST(IntakeDeskTest, ADiscardedRowGoesAlthoughARecordWaitsWithIt) {
   options.empty = core::EmptyPayload::kDiscard;
   test::RecordingObserver seen;
   IntakeDesk desk(options, *store, seen);
-  EXPECT_TRUE(desk.take_in(std::move(arrivals), {}).empty());
+  const SourceTraits traits;
+  SourceDesk::Batch batch;
+  batch.arrivals = std::move(arrivals);
+  batch.traits = &traits;
+  EXPECT_TRUE(desk.take_in(std::move(batch)).empty());
   ASSERT_EQ(desk.keep_refused().value().size(), 1u);
   EXPECT_EQ(seen.count(Outcome::Kind::kDiscarded), 1u);
   EXPECT_EQ(held.depth(number).value().rows, 0u);

@@ -8,6 +8,7 @@
 #include <semel/reason.h>
 
 #include "core/dead_letter_copy.h"
+#include "core/failpoints.h"
 #include "core/unkept_payload.h"
 
 namespace semel::engine {
@@ -30,10 +31,10 @@ struct OrderDesk::Placed {
 };
 
 struct OrderDesk::Sorted {
-  std::vector<Delivery> held;
-  std::vector<std::pair<Delivery, Outcome>> dead;
-  std::map<Bytes, std::vector<Delivery>> free;  // by line
-  std::vector<Delivery> full;
+  std::vector<core::TrackedDelivery> held;
+  std::vector<std::pair<core::TrackedDelivery, Outcome>> dead;
+  std::map<Bytes, std::vector<core::TrackedDelivery>> free;  // by line
+  std::vector<core::TrackedDelivery> full;
 };
 
 OrderDesk::OrderDesk(Options options, Store& store, strategies::Front* front, Flight& flight,
@@ -76,7 +77,7 @@ Result<bool> OrderDesk::look_after(TimePoint now) {
   return true;
 }
 
-Result<void> OrderDesk::place(std::vector<Delivery> followers, TimePoint now) {
+Result<void> OrderDesk::place(std::vector<core::TrackedDelivery> followers, TimePoint now) {
   if (options_.defers && front_ != nullptr) followers = answer(std::move(followers), now);
   if (followers.empty()) {
     stay({}, std::nullopt);
@@ -90,7 +91,7 @@ Result<void> OrderDesk::place(std::vector<Delivery> followers, TimePoint now) {
   }
   Sorted sorted = sort(std::move(followers), *placed);
   std::vector<Landing> landings;
-  for (const Delivery& delivery : sorted.held) {
+  for (const core::TrackedDelivery& delivery : sorted.held) {
     observer_.on_held(options_.consumer, delivery);
     landings.push_back(Landing::of(delivery, Settlement::Kind::kAck));
   }
@@ -115,12 +116,13 @@ Result<void> OrderDesk::place(std::vector<Delivery> followers, TimePoint now) {
   return {};
 }
 
-std::vector<Delivery> OrderDesk::answer(std::vector<Delivery> followers, TimePoint now) {
-  const auto glance = front_->look(std::span<const Delivery>(followers));
-  std::vector<Delivery> rest;
+std::vector<core::TrackedDelivery> OrderDesk::answer(std::vector<core::TrackedDelivery> followers,
+                                                     TimePoint now) {
+  const auto glance = front_->look(std::span<const core::TrackedDelivery>(followers));
+  std::vector<core::TrackedDelivery> rest;
   std::vector<Landing> landings;
   for (std::size_t i = 0; i < followers.size(); ++i) {
-    Delivery& delivery = followers[i];
+    core::TrackedDelivery& delivery = followers[i];
     if (!glance.completed[i]) {
       rest.push_back(std::move(delivery));
       continue;
@@ -134,11 +136,11 @@ std::vector<Delivery> OrderDesk::answer(std::vector<Delivery> followers, TimePoi
   return rest;
 }
 
-Result<OrderDesk::Placed> OrderDesk::keep(const std::vector<Delivery>& followers) {
+Result<OrderDesk::Placed> OrderDesk::keep(const std::vector<core::TrackedDelivery>& followers) {
   if (options_.order->on_failure == core::Order::OnFailure::kBlock) return look(followers);
   std::vector<Follower> asked_for;
   asked_for.reserve(followers.size());
-  for (const Delivery& delivery : followers) {
+  for (const core::TrackedDelivery& delivery : followers) {
     asked_for.push_back({&delivery.message, &delivery.arrival});
   }
   HeldMessages& held = *store_.facets().held;
@@ -152,23 +154,23 @@ Result<OrderDesk::Placed> OrderDesk::keep(const std::vector<Delivery>& followers
 }
 
 // Where partitions are blocked nothing goes behind another: what cannot run stays aside.
-Result<OrderDesk::Placed> OrderDesk::look(const std::vector<Delivery>& followers) {
+Result<OrderDesk::Placed> OrderDesk::look(const std::vector<core::TrackedDelivery>& followers) {
   auto held = store_.facets().held->lines(options_.number);
   if (!held) return failure(std::move(held.error()));
   const std::unordered_set<Bytes> lines(held->begin(), held->end());
   Placed placed;
   placed.places.reserve(followers.size());
-  for (const Delivery& delivery : followers) {
+  for (const core::TrackedDelivery& delivery : followers) {
     placed.places.push_back(lines.contains(*delivery.arrival.line) ? Place::kFull : Place::kFree);
   }
   return placed;
 }
 
 // Whatever its line holds: it is due, and in line it has its place.
-Result<OrderDesk::Placed> OrderDesk::keep_all(const std::vector<Delivery>& followers) {
+Result<OrderDesk::Placed> OrderDesk::keep_all(const std::vector<core::TrackedDelivery>& followers) {
   std::vector<Finish> finishes;
   finishes.reserve(followers.size());
-  for (const Delivery& delivery : followers) {
+  for (const core::TrackedDelivery& delivery : followers) {
     Finish& finish = finishes.emplace_back();
     finish.to = Finish::To::kRetrying;
     finish.keep = &delivery.message;
@@ -186,8 +188,8 @@ Result<OrderDesk::Placed> OrderDesk::keep_all(const std::vector<Delivery>& follo
 
 // After the store refused all of them for the size of one. To keep a message twice keeps it once.
 template <class PlaceOne>
-Result<OrderDesk::Placed> OrderDesk::each_alone(const std::vector<Delivery>& followers, Error met,
-                                                PlaceOne place_one) {
+Result<OrderDesk::Placed> OrderDesk::each_alone(const std::vector<core::TrackedDelivery>& followers,
+                                                Error met, PlaceOne place_one) {
   if (met.kind != ErrorKind::kLimit) return failure(std::move(met));
   Placed placed;
   for (std::size_t i = 0; i < followers.size(); ++i) {
@@ -205,7 +207,8 @@ Result<OrderDesk::Placed> OrderDesk::each_alone(const std::vector<Delivery>& fol
 }
 
 // The store does not take the message as it is: a dead letter without its payload says what it was.
-Result<Outcome> OrderDesk::leave_letter(const Delivery& delivery, const Error& refusal) {
+Result<Outcome> OrderDesk::leave_letter(const core::TrackedDelivery& delivery,
+                                        const Error& refusal) {
   const Message bare = core::without_payload(delivery.message);
   Finish finish;
   finish.to = Finish::To::kDead;
@@ -228,10 +231,11 @@ Result<Outcome> OrderDesk::leave_letter(const Delivery& delivery, const Error& r
   return outcome;
 }
 
-OrderDesk::Sorted OrderDesk::sort(std::vector<Delivery> followers, const Placed& placed) {
+OrderDesk::Sorted OrderDesk::sort(std::vector<core::TrackedDelivery> followers,
+                                  const Placed& placed) {
   Sorted sorted;
   for (std::size_t i = 0; i < followers.size(); ++i) {
-    Delivery& delivery = followers[i];
+    core::TrackedDelivery& delivery = followers[i];
     if (const auto dead = placed.dead.find(i); dead != placed.dead.end()) {
       sorted.dead.emplace_back(std::move(delivery), dead->second);
       continue;
@@ -252,9 +256,10 @@ OrderDesk::Sorted OrderDesk::sort(std::vector<Delivery> followers, const Placed&
 }
 
 // What stays is not to grow: its partitions bring no more until it has gone.
-void OrderDesk::stay(std::vector<Delivery> followers, std::optional<TimePoint> again_at) {
+void OrderDesk::stay(std::vector<core::TrackedDelivery> followers,
+                     std::optional<TimePoint> again_at) {
   std::set<std::pair<std::uint32_t, std::string>> full;
-  for (const Delivery& delivery : followers) {
+  for (const core::TrackedDelivery& delivery : followers) {
     full.emplace(delivery.arrival.source, delivery.arrival.partition);
   }
   for (const auto& [source, partition] : full) {

@@ -19,6 +19,7 @@
 #include <semel/spi/store.h>
 
 #include "core/order.h"
+#include "core/tracked_delivery.h"
 #include "engine/flight.h"
 #include "engine/source_desk.h"
 #include "strategies/front.h"
@@ -55,17 +56,19 @@ class OrderDesk {
  private:
   struct Placed;
   struct Sorted;
-  Result<void> place(std::vector<Delivery> followers, TimePoint now);
+  Result<void> place(std::vector<core::TrackedDelivery> followers, TimePoint now);
   // Those that are completed end here, unless they must be asked about in the store.
-  std::vector<Delivery> answer(std::vector<Delivery> followers, TimePoint now);
-  Result<Placed> keep(const std::vector<Delivery>& followers);
-  Result<Placed> look(const std::vector<Delivery>& followers);
-  Result<Placed> keep_all(const std::vector<Delivery>& followers);
+  std::vector<core::TrackedDelivery> answer(std::vector<core::TrackedDelivery> followers,
+                                            TimePoint now);
+  Result<Placed> keep(const std::vector<core::TrackedDelivery>& followers);
+  Result<Placed> look(const std::vector<core::TrackedDelivery>& followers);
+  Result<Placed> keep_all(const std::vector<core::TrackedDelivery>& followers);
   template <class PlaceOne>
-  Result<Placed> each_alone(const std::vector<Delivery>& followers, Error met, PlaceOne place_one);
-  Result<Outcome> leave_letter(const Delivery& delivery, const Error& refusal);
-  static Sorted sort(std::vector<Delivery> followers, const Placed& placed);
-  void stay(std::vector<Delivery> followers, std::optional<TimePoint> again_at);
+  Result<Placed> each_alone(const std::vector<core::TrackedDelivery>& followers, Error met,
+                            PlaceOne place_one);
+  Result<Outcome> leave_letter(const core::TrackedDelivery& delivery, const Error& refusal);
+  static Sorted sort(std::vector<core::TrackedDelivery> followers, const Placed& placed);
+  void stay(std::vector<core::TrackedDelivery> followers, std::optional<TimePoint> again_at);
 
   const Options options_;
   const bool keeps_lines_;

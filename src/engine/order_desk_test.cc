@@ -31,7 +31,7 @@ TEST_F(OrderDeskTest, WhatCannotWaitBehindAnotherIsADeadLetterWithoutItsPayload)
   topic_.finish();
   faults_.fail_always(StoreCall::kHeldBehind, ErrorKind::kLimit, When::kBefore);
   auto running = engine(
-      [](Delivery& delivery, std::size_t) {
+      [](core::TrackedDelivery& delivery, std::size_t) {
         return ended(delivery.message.key().text.find("other") == Bytes::npos ? Kind::kRetry
                                                                               : Kind::kDone);
       },
@@ -53,8 +53,8 @@ TEST_F(OrderDeskTest, WhatCannotBeDeferredIsOneToo) {
   topic_.finish();
   faults_.fail(StoreCall::kFinish, 1, ErrorKind::kLimit, When::kBefore);
   faults_.fail(StoreCall::kFinish, 2, ErrorKind::kLimit, When::kBefore);
-  auto running =
-      engine([](Delivery&, std::size_t) { return ended(Kind::kDone); }, true, faulty_.get());
+  auto running = engine([](core::TrackedDelivery&, std::size_t) { return ended(Kind::kDone); },
+                        true, faulty_.get());
   EXPECT_EQ(running->run(), Ended::kFinished);
   EXPECT_EQ(topic_.unsettled(), 0U);
   ASSERT_EQ(letters().size(), 1U);

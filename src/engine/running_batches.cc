@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 #include <semel/reason.h>
 
 #include "core/comes_again.h"
+#include "core/failpoints.h"
 #include "engine/dry_run.h"
 #include "engine/running_engine.h"
 #include "system/mutex.h"
@@ -25,16 +27,16 @@ bool tried(const Outcome& outcome) {
 
 }  // namespace
 
-RunningEngine::Running::Running(RunningEngine& owner, std::vector<Delivery> deliveries)
+RunningEngine::Running::Running(RunningEngine& owner, std::vector<core::TrackedDelivery> deliveries)
     : engine(owner),
       batch(std::move(deliveries)),
       suspect(batch.front().arrival.suspect),
-      trial(batch.front().arrival.trial),
+      trial(batch.front().trial),
       began(owner.now()),
       progress(began),
       open(batch.size() + 1),
       sink(
-          [this](Delivery& d, Outcome& o) {
+          [this](core::TrackedDelivery& d, Outcome& o) {
             const TimePoint ended = engine.now();
             progress.store(ended, std::memory_order_relaxed);
             if (suspect && !tried(o)) {
@@ -49,13 +51,13 @@ RunningEngine::Running::Running(RunningEngine& owner, std::vector<Delivery> deli
 
 void RunningEngine::work() {
   for (;;) {
-    std::vector<Delivery> batch = flight_.take(true);
+    std::vector<core::TrackedDelivery> batch = flight_.take(true);
     if (batch.empty()) return;
     process(std::move(batch));
   }
 }
 
-void RunningEngine::process_as_receiver(std::vector<Delivery> batch) {
+void RunningEngine::process_as_receiver(std::vector<core::TrackedDelivery> batch) {
   {
     const system::MutexLock lock(receiver_mutex_);
     receiver_in_batch_ = true;
@@ -65,7 +67,7 @@ void RunningEngine::process_as_receiver(std::vector<Delivery> batch) {
   receiver_in_batch_ = false;
 }
 
-void RunningEngine::process(std::vector<Delivery> batch) {
+void RunningEngine::process(std::vector<core::TrackedDelivery> batch) {
   if (options_.dry_run) {
     would_process(std::move(batch));
     return;
@@ -129,25 +131,25 @@ void RunningEngine::end_batch(Running& running) {
   if (flight_.ran(ended->batch.size(), ended->suspect, ended->trial, took)) wake_receiver();
 }
 
-void RunningEngine::would_process(std::vector<Delivery> batch) {
-  for (Delivery& delivery : batch) {
+void RunningEngine::would_process(std::vector<core::TrackedDelivery> batch) {
+  for (core::TrackedDelivery& delivery : batch) {
     parts_.observer->on_ended(options_.consumer, delivery, would_become(*parts_.store, delivery),
                               now() - delivery.arrival.received);
   }
   std::vector<Landing> landings;
   landings.reserve(batch.size());
-  for (const Delivery& delivery : batch) {
+  for (const core::TrackedDelivery& delivery : batch) {
     landings.push_back(Landing::of(delivery, Settlement::Kind::kRelease));
   }
   const bool landed = flight_.land(landings, now());
   flight_.returned();
-  const bool ran = flight_.ran(batch.size(), batch.front().arrival.suspect,
-                               batch.front().arrival.trial, std::chrono::nanoseconds{0});
+  const bool ran = flight_.ran(batch.size(), batch.front().arrival.suspect, batch.front().trial,
+                               std::chrono::nanoseconds{0});
   if (landed || ran) wake_receiver();
 }
 
-Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoint began,
-                                  TimePoint ended) {
+Landing RunningEngine::landing_of(core::TrackedDelivery& delivery, Outcome& outcome,
+                                  TimePoint began, TimePoint ended) {
   // A kept delivery has not ended: nobody tried it.
   const bool kept = outcome.settle == Outcome::Settle::kKeep;
   if (!kept) {
@@ -160,7 +162,7 @@ Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoin
   Landing landing = Landing::of(delivery, Settlement::Kind::kAck);
   landing.settlement.delay = outcome.delay;
   landing.again = core::comes_again(outcome);
-  landing.answered = delivery.arrival.answered;
+  landing.answered = delivery.answered;
   landing.still_suspect = delivery.arrival.suspect && !tried(outcome);
   // The next run must know it.
   if (landing.still_suspect && (stopping() || has_ended())) suspects_left_ = true;
@@ -180,10 +182,10 @@ Landing RunningEngine::landing_of(Delivery& delivery, Outcome& outcome, TimePoin
       if ((in_line || still_here) && !stopping()) landing.keep = &delivery;
       break;
     case Outcome::Settle::kKeep:
-      landing.left = delivery.arrival.follows;
+      landing.left = delivery.follows;
       landing.settlement.kind =
           landing.left ? Settlement::Kind::kRelease : Settlement::Kind::kLater;
-      landing.waits_for = outcome.waits_for;
+      landing.waits_for = std::exchange(delivery.waits_for, 0);
       if (!stopping()) landing.keep = &delivery;
       break;
     case Outcome::Settle::kLater:
@@ -253,7 +255,9 @@ std::unordered_set<std::uint64_t> RunningEngine::rows_that_hang() {
     // Its handlers' time begins when others let it go on.
     if (running->sink.waits()) running->progress.store(at, std::memory_order_relaxed);
     if (running->progress.load(std::memory_order_relaxed) > before) continue;
-    for (const Delivery& delivery : running->batch) rows.insert(delivery.arrival.tag.value);
+    for (const core::TrackedDelivery& delivery : running->batch) {
+      rows.insert(delivery.arrival.tag.value);
+    }
   }
   return rows;
 }

@@ -60,9 +60,9 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   // One batch on its way. It lives until each of its deliveries has ended and the strategy has
   // returned; whoever is last of these lands it.
   struct Running {
-    Running(RunningEngine& engine, std::vector<Delivery> deliveries);
+    Running(RunningEngine& engine, std::vector<core::TrackedDelivery> deliveries);
     RunningEngine& engine;
-    std::vector<Delivery> batch;
+    std::vector<core::TrackedDelivery> batch;
     const bool suspect;
     const std::uint64_t trial;  // of the gate
     const TimePoint began;
@@ -80,7 +80,7 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   void recall(std::uint64_t waited_for) noexcept override {
     if (flight_.recall(waited_for)) event_.signal();
   }
-  std::unique_ptr<Strategy> behind_front();
+  std::unique_ptr<strategies::Strategy> behind_front();
   void begin_marker();
   void load_lines();
   enum class IfRejected { kEnd, kAskAgain };
@@ -111,8 +111,9 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   bool keep_refused();
   void wait();
   void work();
-  void process(std::vector<Delivery> batch) SEMEL_EXCLUDES(running_mutex_);
-  void process_as_receiver(std::vector<Delivery> batch) SEMEL_EXCLUDES(receiver_mutex_);
+  void process(std::vector<core::TrackedDelivery> batch) SEMEL_EXCLUDES(running_mutex_);
+  void process_as_receiver(std::vector<core::TrackedDelivery> batch)
+      SEMEL_EXCLUDES(receiver_mutex_);
   void one_less(Running& running) SEMEL_EXCLUDES(running_mutex_);
   void land_rest(Running& running);
   void end_batch(Running& running) SEMEL_EXCLUDES(flush_mutex_, running_mutex_);
@@ -123,9 +124,10 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   Counted count_group(RunMarkers& runs, const SuspectGroup& group);
   void process_group(Running& running, const SuspectGroup& group) SEMEL_EXCLUDES(running_mutex_);
   void take_back(RunMarkers& runs, const std::vector<CrashChange>& changes);
-  void give_back_untried(Running& running, std::span<Delivery> untried);
-  void would_process(std::vector<Delivery> batch);
-  Landing landing_of(Delivery& delivery, Outcome& outcome, TimePoint began, TimePoint ended);
+  void give_back_untried(Running& running, std::span<core::TrackedDelivery> untried);
+  void would_process(std::vector<core::TrackedDelivery> batch);
+  Landing landing_of(core::TrackedDelivery& delivery, Outcome& outcome, TimePoint began,
+                     TimePoint ended);
   void land(std::vector<Landing>& landings);
   void tick();
   void flush_running() SEMEL_EXCLUDES(flush_mutex_, running_mutex_);
@@ -183,8 +185,8 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   std::thread leaving_ SEMEL_GUARDED_BY(receiver_mutex_);
   strategies::LeaseRenewer renewer_;
   ThreadCompleter completer_;
-  std::unique_ptr<Strategy> strategy_;
-  std::unique_ptr<Strategy> condemned_;
+  std::unique_ptr<strategies::Strategy> strategy_;
+  std::unique_ptr<strategies::Strategy> condemned_;
   static constexpr int kRunning = -1;
   std::atomic<int> ended_{kRunning};
   std::optional<Error> final_error_;  // of the receiving thread

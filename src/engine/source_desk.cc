@@ -43,10 +43,9 @@ Result<std::vector<SourceDesk::Batch>> SourceDesk::receive(Flight::Room room, st
     if (!in_store) outside -= std::min(outside, before - room.messages);
   }
   for (Batch& batch : batches) {
-    for (Arrival& arrival : batch.arrivals) {
-      arrival.question = question;
-      arrival.number = ++arrivals_;
-    }
+    batch.question = question;
+    batch.first_number = arrivals_ + 1;
+    arrivals_ += batch.arrivals.size();
   }
   return batches;
 }
@@ -85,7 +84,7 @@ Result<void> SourceDesk::receive_from(Desk& desk, std::uint32_t index, Flight::R
     const system::MutexLock lock(desk.mutex);
     for (const Arrival& arrival : received->arrivals) desk.in_flight.insert(arrival.tag.value);
   }
-  into.push_back({std::move(received->arrivals), &desk.source->traits()});
+  into.push_back({std::move(received->arrivals), &desk.source->traits(), {}, 0});
   return {};
 }
 
@@ -182,10 +181,10 @@ void SourceDesk::settle(const std::vector<Landing>& landings) {
   }
 }
 
-void SourceDesk::give_back(const std::vector<Delivery>& rest) {
+void SourceDesk::give_back(const std::vector<core::TrackedDelivery>& rest) {
   std::vector<Landing> landings;
   landings.reserve(rest.size());
-  for (const Delivery& delivery : rest) {
+  for (const core::TrackedDelivery& delivery : rest) {
     landings.push_back(Landing::of(delivery, Settlement::Kind::kRelease));
   }
   if (!landings.empty()) settle(landings);

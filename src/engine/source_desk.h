@@ -17,6 +17,7 @@
 #include <semel/spi/source.h>
 
 #include "core/retention.h"
+#include "core/tracked_delivery.h"
 #include "engine/engine.h"
 #include "engine/flight.h"
 #include "engine/store_watch.h"
@@ -40,6 +41,8 @@ class SourceDesk {
   struct Batch {
     std::vector<Arrival> arrivals;
     const SourceTraits* traits = nullptr;
+    Flight::Question question{};     // that the arrivals answer
+    std::uint64_t first_number = 0;  // of its first arrival; the others follow it
   };
   // What the sources have now, within `room`. An Error is final; a source that is away is told of
   // and asked again later. `sure`: as ReceiveLimits.
@@ -76,7 +79,7 @@ class SourceDesk {
   // Tells the sources; what cannot be told now is told again at the next call.
   void settle(const std::vector<Landing>& landings);
   // Tells them of what was not handled.
-  void give_back(const std::vector<Delivery>& rest);
+  void give_back(const std::vector<core::TrackedDelivery>& rest);
   void settle_open();
   // Tells the sources in the store what is still to be told; an error where one could not take it.
   Result<void> settle_rows();

@@ -30,7 +30,7 @@ std::vector<int> numbers_of(std::span<const std::optional<int>> kept) {
 
 // The first of a batch that are handled together, and what is kept for each when they begin.
 struct RunningEngine::SuspectGroup {
-  std::span<Delivery> deliveries;
+  std::span<core::TrackedDelivery> deliveries;
   std::span<const KeyId> keys;
   std::span<const std::optional<int>> kept;
   std::size_t behind = 0;  // deliveries of the batch that come after them
@@ -69,10 +69,10 @@ void RunningEngine::process_suspects(Running& running) {
   running.sink.waits(true);
   const system::MutexLock gate(*parts_.suspect_gate);
   running.sink.waits(false);
-  const std::span<Delivery> all(running.batch);
+  const std::span<core::TrackedDelivery> all(running.batch);
   // Kept before processing: a delivery that ends may be moved away with its message.
   std::vector<KeyId> keys;
-  for (const Delivery& delivery : all) keys.push_back(delivery.message.key().id);
+  for (const core::TrackedDelivery& delivery : all) keys.push_back(delivery.message.key().id);
   std::optional<std::vector<std::optional<int>>> kept;
   std::size_t done = 0;
   while (done < all.size()) {
@@ -146,10 +146,10 @@ void RunningEngine::take_back(RunMarkers& runs, const std::vector<CrashChange>& 
   (void)ask_store([&] { return runs.change_crashes(changes); }, IfRejected::kAskAgain);
 }
 
-void RunningEngine::give_back_untried(Running& running, std::span<Delivery> untried) {
+void RunningEngine::give_back_untried(Running& running, std::span<core::TrackedDelivery> untried) {
   const bool ends = stopping() || has_ended();
   if (ends && !untried.empty()) suspects_left_ = true;
-  for (Delivery& delivery : untried) {
+  for (core::TrackedDelivery& delivery : untried) {
     Outcome outcome;
     outcome.kind = Outcome::Kind::kRetry;
     outcome.settle = ends ? Outcome::Settle::kRelease : Outcome::Settle::kKeep;

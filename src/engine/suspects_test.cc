@@ -110,7 +110,7 @@ class SuspectsTest : public EngineTest {
   // Notes in which batch, and with what kept for it, each message ran; `script` says how it ends.
   std::unique_ptr<Engine> noting(ScriptedStrategy::Script script, bool redelivers = true) {
     return engine(
-        [this, script](Delivery& delivery, std::size_t batch) {
+        [this, script](core::TrackedDelivery& delivery, std::size_t batch) {
           const Bytes key = delivery.message.key().text;
           batch_of_[key].push_back(batch);
           kept_when_run_[key].push_back(markers_.kept_of(delivery.message.key().id));
@@ -118,7 +118,9 @@ class SuspectsTest : public EngineTest {
         },
         redelivers, &marked_);
   }
-  static Outcome is_done(Delivery&, std::size_t) { return semel::engine::ended(kDone); }
+  static Outcome is_done(core::TrackedDelivery&, std::size_t) {
+    return semel::engine::ended(kDone);
+  }
   bool nothing_kept() const {
     return std::ranges::all_of(markers_.kept, [](const auto& one) { return one.second == 0; });
   }
@@ -207,7 +209,7 @@ class UntriedSuspects : public SuspectsTest, public testing::WithParamInterface<
 TEST_P(UntriedSuspects, AreAsTheyWere) {
   markers_.kept = {{id("k2"), 2}};
   send_many(4);
-  auto e = noting([&](Delivery& delivery, std::size_t) {
+  auto e = noting([&](core::TrackedDelivery& delivery, std::size_t) {
     if (batch_of_[delivery.message.key().text].size() > 1) return ended(kDone);
     Outcome outcome = ended(GetParam().kind, GetParam().settle);
     outcome.reason = GetParam().reason;
@@ -235,7 +237,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_F(SuspectsTest, OneThatFailedIsNoSuspectAnyMore) {
   send_many(3);
   auto e = noting(
-      [&](Delivery& delivery, std::size_t) {
+      [&](core::TrackedDelivery& delivery, std::size_t) {
         if (batch_of_[delivery.message.key().text].size() > 1) return ended(kDone);
         Outcome outcome = ended(Outcome::Kind::kRetry, Outcome::Settle::kLater);
         outcome.delay = milliseconds(1);
@@ -251,7 +253,7 @@ TEST_F(SuspectsTest, ADrainThatCutsAGroupLeavesTheMarker) {
   markers_.kept = {{id("k1"), 1}};
   send_many(6);
   Engine* running = nullptr;
-  auto e = noting([&](Delivery&, std::size_t) {
+  auto e = noting([&](core::TrackedDelivery&, std::size_t) {
     running->stop();
     return ended(kDone);
   });
@@ -270,7 +272,7 @@ TEST_F(SuspectsTest, TheNextEngineOfTheProcessKnowsThoseThatWereLeft) {
   markers_.kept = {{id("k1"), 1}};
   send_many(6);
   Engine* running = nullptr;
-  auto e = noting([&](Delivery&, std::size_t) {
+  auto e = noting([&](core::TrackedDelivery&, std::size_t) {
     running->stop();
     return ended(kDone);
   });
@@ -416,7 +418,7 @@ TEST_F(SuspectsTest, WhoeverIsStoppedWithinAGroupIsKnownToTheNextRun) {
   options_.once = false;
   send_many(6);
   Engine* running = nullptr;
-  auto e = noting([&](Delivery& delivery, std::size_t) {
+  auto e = noting([&](core::TrackedDelivery& delivery, std::size_t) {
     running->stop();
     if (delivery.message.key().text != "k4") return ended(kDone);
     return ended(Outcome::Kind::kRetry, Outcome::Settle::kRelease);
@@ -446,7 +448,7 @@ TEST_F(SuspectsTest, OneThatWaitsUntriedIsKnownToTheNextRun) {
   markers_.kept = {{id("k1"), 1}};
   send_many(2);
   Engine* running = nullptr;
-  auto e = noting([&](Delivery& delivery, std::size_t) {
+  auto e = noting([&](core::TrackedDelivery& delivery, std::size_t) {
     if (delivery.message.key().text == "k1") {
       running->stop();
       return ended(kDone);

@@ -13,6 +13,7 @@
 #include <semel/memory.h>
 #include <semel/reason.h>
 
+#include "core/tracked_delivery.h"
 #include "engine/engine.h"
 #include "system/mutex.h"
 #include "tests/support/builders.h"
@@ -30,14 +31,15 @@ using test::MemoryTopic;
 using test::payload_with_id;
 
 // What a test says each delivery ends as; the engine does not know that no record stands behind it.
-class ScriptedStrategy final : public Strategy {
+class ScriptedStrategy final : public strategies::Strategy {
  public:
-  using Script = std::function<Outcome(Delivery&, std::size_t batch)>;
+  using Script = std::function<Outcome(core::TrackedDelivery&, std::size_t batch)>;
   ScriptedStrategy(Script script, strategies::Keeper& keeper)
       : script_(std::move(script)), keeper_(keeper) {}
-  void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
+  void process(std::span<core::TrackedDelivery> batch,
+               strategies::EndingSink& sink) noexcept override {
     auto watch = keeper_.watch({}, Handlers::kInTurn);
-    for (Delivery& delivery : batch) {
+    for (core::TrackedDelivery& delivery : batch) {
       const std::stop_token stop = watch->handler_begins(0);
       Outcome outcome = script_(delivery, batch.size());
       (void)stop;
@@ -91,7 +93,7 @@ class EngineTest : public testing::Test {
     parts.sources.push_back(std::move(source));
     parts.condemned = [](const strategies::Services& services) {
       return std::make_unique<ScriptedStrategy>(
-          [](Delivery&, std::size_t) {
+          [](core::TrackedDelivery&, std::size_t) {
             Outcome outcome = ended(Outcome::Kind::kDead);
             outcome.reason = reason::kCrash;
             return outcome;
@@ -106,8 +108,8 @@ class EngineTest : public testing::Test {
   }
   // All that comes from there is done.
   Ended run_over(std::unique_ptr<Source> source) {
-    return engine_over(std::move(source),
-                       [](Delivery&, std::size_t) { return ended(Outcome::Kind::kDone); })
+    return engine_over(std::move(source), [](core::TrackedDelivery&,
+                                             std::size_t) { return ended(Outcome::Kind::kDone); })
         ->run();
   }
   void send(std::string_view key, std::size_t n = 0) { topic_.add(payload_with_id(key, n)); }

@@ -1,13 +1,14 @@
 // The tests of Flight share a consumer and how a delivery lands.
 #pragma once
 
+#include "core/tracked_delivery.h"
 #include "engine/flight.h"
 
 namespace semel::engine {
 
 inline constexpr ConsumerNumber kFlightConsumer{7};
 
-inline Landing landing(const Delivery& delivery) {
+inline Landing landing(const core::TrackedDelivery& delivery) {
   Landing landing;
   landing.ordering_key = delivery.message.ordering_key();
   landing.bytes = delivery.message.payload().size();

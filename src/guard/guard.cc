@@ -135,7 +135,8 @@ std::optional<Error> Guard::Impl::refuse_key(BytesView key) const {
                "use a digest of it as the key"};
 }
 
-Delivery Guard::Impl::delivery_of(BytesView key, const Fingerprint& fingerprint) const {
+core::TrackedDelivery Guard::Impl::delivery_of(BytesView key,
+                                               const Fingerprint& fingerprint) const {
   Message::Parts parts;
   parts.key = {Bytes(key), core::encode_key(number_, key)};
   parts.fingerprint = fingerprint;
@@ -157,7 +158,7 @@ Result<Outcome> Guard::Impl::run(BytesView key, const Fingerprint& fingerprint,
       return caught([&] { return std::get<TransactionalHandler>(handler)(message, tx); });
     });
   }
-  Delivery one = delivery_of(key, fingerprint);
+  core::TrackedDelivery one = delivery_of(key, fingerprint);
   Handled handled = handle({&one, 1}, work);
   caught.rethrow();
   Result<Outcome>& answer = handled.answers.front();
@@ -168,10 +169,11 @@ Result<Outcome> Guard::Impl::run(BytesView key, const Fingerprint& fingerprint,
   return std::move(answer);
 }
 
-Guard::Impl::Handled Guard::Impl::handle(std::span<Delivery> batch, const Handler& work) {
+Guard::Impl::Handled Guard::Impl::handle(std::span<core::TrackedDelivery> batch,
+                                         const Handler& work) {
   if (!front_) return handle_known(batch, work);
-  const auto glance = front_->look(std::span<const Delivery>(batch));
-  std::vector<Delivery> rest;
+  const auto glance = front_->look(std::span<const core::TrackedDelivery>(batch));
+  std::vector<core::TrackedDelivery> rest;
   std::vector<std::size_t> places;
   Handled all{std::vector<Result<Outcome>>(batch.size(), strategies::answered_by_front())};
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -199,13 +201,14 @@ void Guard::Impl::tell_window(const Result<Outcome>& answer, BytesView secret,
   }
 }
 
-Guard::Impl::Handled Guard::Impl::handle_known(std::span<Delivery> batch, const Handler& work) {
+Guard::Impl::Handled Guard::Impl::handle_known(std::span<core::TrackedDelivery> batch,
+                                               const Handler& work) {
   const auto* plain = std::get_if<PlainHandler>(&work);
   if (plain != nullptr && !store_.traits().borrowed) {
     if (!options_.at_most_once || batch.size() == 1) return run_leased(batch, *plain);
     // A message claimed and not begun would be in doubt after a crash.
     Handled all;
-    for (Delivery& one : batch) {
+    for (core::TrackedDelivery& one : batch) {
       all.answers.push_back(std::move(run_leased({&one, 1}, *plain).answers.front()));
     }
     return all;
@@ -240,7 +243,8 @@ strategies::Context Guard::Impl::leased_context() {
   return context;
 }
 
-Guard::Impl::Handled Guard::Impl::run_in_unit(std::span<Delivery> batch, const Handler& work) {
+Guard::Impl::Handled Guard::Impl::run_in_unit(std::span<core::TrackedDelivery> batch,
+                                              const Handler& work) {
   strategies::Context context = this->context();
   if (batch.size() > 1) context.habits = habits_;
   if (const auto* plain = std::get_if<PlainHandler>(&work)) {
@@ -262,7 +266,8 @@ Guard::Impl::Handled Guard::Impl::run_in_unit(std::span<Delivery> batch, const H
   return handled;
 }
 
-Guard::Impl::Handled Guard::Impl::run_leased(std::span<Delivery> batch, const PlainHandler& work) {
+Guard::Impl::Handled Guard::Impl::run_leased(std::span<core::TrackedDelivery> batch,
+                                             const PlainHandler& work) {
   strategies::Context context = leased_context();
   context.handler = work;
   guard::Answers sink(batch);

@@ -29,7 +29,7 @@ std::vector<Result<Outcome>> Guard::Impl::run_distinct(std::span<const BatchMess
                                                        std::span<const std::size_t> which) {
   guard::Caught caught(options_.at_most_once);
   std::unordered_map<KeyId, std::size_t> places;
-  std::vector<Delivery> batch;
+  std::vector<core::TrackedDelivery> batch;
   batch.reserve(which.size());
   for (const std::size_t i : which) {
     batch.push_back(delivery_of(messages[i].key, messages[i].fingerprint));

@@ -4,6 +4,7 @@
 #include <stop_token>
 #include <utility>
 
+#include "core/verdict_details.h"
 #include "guard/guard_impl.h"
 #include "strategies/calls.h"
 #include "strategies/finisher.h"
@@ -33,7 +34,7 @@ const Attempt& stopped_attempt() {
 
 class GuardClaim::Impl {
  public:
-  Impl(strategies::Context context, Delivery delivery, const Acquired& acquired)
+  Impl(strategies::Context context, core::TrackedDelivery delivery, const Acquired& acquired)
       : context_(std::move(context)),
         delivery_(std::move(delivery)),
         call_{&delivery_, strategies::Right::of(acquired)},
@@ -46,7 +47,8 @@ class GuardClaim::Impl {
   ~Impl() {
     if (!watch_) return;
     try {
-      Verdict dropped = retry("its holder dropped the claim");
+      Verdict::Retry dropped;
+      dropped.reason = "its holder dropped the claim";
       dropped.counted = false;
       dropped.unknown = context_.parks_doubt;
       (void)end(std::move(dropped), false);
@@ -91,7 +93,7 @@ class GuardClaim::Impl {
 
  private:
   const strategies::Context context_;
-  Delivery delivery_;
+  core::TrackedDelivery delivery_;
   const strategies::Call call_;
   const Lease lease_;
   std::unique_ptr<strategies::Keeper::Watch> watch_;  // null: the claim is over
@@ -114,7 +116,7 @@ Result<Outcome> GuardClaim::complete(Bytes result) { return end(done(std::move(r
 Result<Outcome> GuardClaim::give_back(std::string reason,
                                       std::optional<std::chrono::milliseconds> after) {
   Verdict verdict = retry(std::move(reason), after);
-  verdict.counted = false;
+  core::set_counted(verdict, false);
   return end(std::move(verdict));
 }
 Result<Outcome> GuardClaim::end(Verdict verdict) {
@@ -131,10 +133,10 @@ Result<Begun> Guard::Impl::begin(BytesView key, const Fingerprint& fingerprint) 
   if (options_.steps) {
     return failure(guard::rejected("a claim has no steps", "use run_once for work with steps"));
   }
-  Delivery one = delivery_of(key, fingerprint);
+  core::TrackedDelivery one = delivery_of(key, fingerprint);
   Bytes secret;
   if (front_) {
-    auto glance = front_->look(std::span<const Delivery>(&one, 1));
+    auto glance = front_->look(std::span<const core::TrackedDelivery>(&one, 1));
     if (glance.completed.front()) return Begun{std::nullopt, strategies::answered_by_front()};
     secret = std::move(glance.secret);
   }

@@ -29,19 +29,20 @@ namespace guard {
 Error rejected(std::string message, std::string hint);
 
 // Outcomes of a call's deliveries, each at its own place.
-class Answers final : public EndingSink {
+class Answers final : public strategies::EndingSink {
  public:
-  explicit Answers(std::span<const Delivery> batch) : batch_(batch), outcomes_(batch.size()) {}
-  void ended(Delivery& delivery, Outcome outcome) noexcept override {
+  explicit Answers(std::span<const core::TrackedDelivery> batch)
+      : batch_(batch), outcomes_(batch.size()) {}
+  void ended(core::TrackedDelivery& delivery, Outcome outcome) noexcept override {
     outcomes_[index_of(delivery)] = std::move(outcome);
   }
-  std::size_t index_of(const Delivery& delivery) const noexcept {
+  std::size_t index_of(const core::TrackedDelivery& delivery) const noexcept {
     return static_cast<std::size_t>(&delivery - batch_.data());
   }
   std::vector<Outcome>& outcomes() noexcept { return outcomes_; }
 
  private:
-  const std::span<const Delivery> batch_;
+  const std::span<const core::TrackedDelivery> batch_;
   std::vector<Outcome> outcomes_;
 };
 
@@ -76,7 +77,8 @@ class Caught {
  private:
   Verdict undone(const char* text, std::string code) {
     thrown_ = std::current_exception();
-    Verdict verdict = retry(text == nullptr ? "" : text);
+    Verdict::Retry verdict;
+    verdict.reason = text == nullptr ? "" : text;
     verdict.code = std::move(code);
     verdict.counted = false;
     verdict.unknown = in_doubt_;
@@ -109,13 +111,13 @@ class Guard::Impl {
   void stand_behind_window();
   void refuse_what_does_not_go() const;
   std::optional<Error> refuse_key(BytesView key) const;
-  Delivery delivery_of(BytesView key, const Fingerprint& fingerprint) const;
+  core::TrackedDelivery delivery_of(BytesView key, const Fingerprint& fingerprint) const;
 
   // Keys must differ, and `work` must catch what it throws. The deliveries may be moved from.
-  Handled handle(std::span<Delivery> batch, const Handler& work);
-  Handled handle_known(std::span<Delivery> batch, const Handler& work);
-  Handled run_in_unit(std::span<Delivery> batch, const Handler& work);
-  Handled run_leased(std::span<Delivery> batch, const PlainHandler& work);
+  Handled handle(std::span<core::TrackedDelivery> batch, const Handler& work);
+  Handled handle_known(std::span<core::TrackedDelivery> batch, const Handler& work);
+  Handled run_in_unit(std::span<core::TrackedDelivery> batch, const Handler& work);
+  Handled run_leased(std::span<core::TrackedDelivery> batch, const PlainHandler& work);
   void tell_window(const Result<Outcome>& answer, BytesView secret, const Message& message);
 
   // Keys must differ.

@@ -109,7 +109,7 @@ class CallRound : public std::enable_shared_from_this<CallRound> {
 
   void take(Call& call, std::optional<Verdict> verdict) SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
-    call.end = verdict ? end_of(*std::move(verdict)) : no_answer();
+    call.end = verdict ? end_of(*verdict) : no_answer();
     --running_;
     answered_.notify_all();
   }

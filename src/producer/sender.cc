@@ -70,7 +70,8 @@ milliseconds Sender::take_ends(std::vector<Item*>& open, std::vector<TryEnd> end
     } else if (end.kind != TryEnd::Kind::kAgain) {
       results[item.index] = tl::unexpected(send_error(*item.message.key, end, item.unknown));
     } else {
-      Verdict wanted = retry({}, end.after);
+      Verdict::Retry wanted;
+      wanted.after = end.after;
       wanted.asked = end.asked;
       const auto decided =
           core::decide_retry(policy, wanted, number, milliseconds(0), environment_.random->next());

@@ -80,7 +80,8 @@ SendResult send_one(const Sender& sender, Bytes payload) {
 }
 
 Verdict again(std::string_view code, bool unknown = false) {
-  Verdict verdict = retry("not now");
+  Verdict::Retry verdict;
+  verdict.reason = "not now";
   verdict.code = code;
   verdict.unknown = unknown;
   return verdict;
@@ -117,7 +118,8 @@ TEST(Sender, WhatAPersonHasToMendIsFinal) {
 
 TEST(Sender, TooLargeIsALimit) {
   Receiver receiver([](const Message&, int) {
-    Verdict verdict = dead("too large");
+    Verdict::Dead verdict;
+    verdict.reason = "too large";
     verdict.code = reason::kafka_reason("too_large");
     return verdict;
   });

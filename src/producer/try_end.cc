@@ -45,14 +45,14 @@ ErrorKind refusal(std::string_view reason) {
 
 }  // namespace
 
-TryEnd end_of(Verdict verdict) {
+TryEnd end_of(const Verdict& verdict) {
   TryEnd end;
-  end.unknown = verdict.unknown;
-  end.reason = std::move(verdict.code);
-  switch (verdict.kind) {
+  end.unknown = verdict.unknown();
+  end.reason = verdict.code();
+  switch (verdict.kind()) {
     case Verdict::Kind::kDone:
     case Verdict::Kind::kDiscard:  // it has it, and wants no more done
-      end.answer = std::move(verdict.result);
+      end.answer = verdict.result();
       return end;
     case Verdict::Kind::kDead:
       end.kind = Kind::kFinal;
@@ -61,12 +61,12 @@ TryEnd end_of(Verdict verdict) {
       end.kind = needs_a_person(end.reason) ? Kind::kFinal
                  : had_its_time(end.reason) ? Kind::kTooLate
                                             : Kind::kAgain;
-      end.after = verdict.after;
-      end.asked = verdict.asked;
+      end.after = verdict.after();
+      end.asked = verdict.asked();
       break;
   }
   end.error.kind = end.kind == Kind::kFinal ? refusal(end.reason) : ErrorKind::kUnavailable;
-  end.error.message = std::move(verdict.reason);
+  end.error.message = verdict.reason();
   return end;
 }
 

@@ -29,7 +29,7 @@ struct TryEnd {
 
 // What a publishing handler said. What an operator has to mend is worth a consumer's patience, and
 // not that of someone who waits for an answer.
-TryEnd end_of(Verdict verdict);
+TryEnd end_of(const Verdict& verdict);
 // What a store said of its queue.
 TryEnd end_of(Error error);
 

@@ -7,6 +7,7 @@
 
 #include <semel/environment.h>
 
+#include "core/failpoints.h"
 #include "strategies/step_run.h"
 
 namespace semel::strategies {
@@ -107,7 +108,7 @@ void AsyncCalls::begin_one(const std::shared_ptr<Batch>& batch, std::size_t inde
 
 void AsyncCalls::take_down(Answered answered) {
   // Before it can be recorded: its delivery may be gone then, and with it all of this.
-  answered.batch->calls[answered.index].delivery->arrival.answered = true;
+  answered.batch->calls[answered.index].delivery->answered = true;
   context_.services.completer->answered();
   {
     const system::MutexLock lock(mutex_);

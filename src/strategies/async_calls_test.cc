@@ -46,7 +46,7 @@ class AsyncCallsTest : public StrategyFixture {
           open_.emplace(message.key().text, std::move(completion));
         });
   }
-  void begin(StrategyKind kind, std::vector<Delivery>& deliveries) {
+  void begin(StrategyKind kind, std::vector<core::TrackedDelivery>& deliveries) {
     strategy_ = make_strategy(kind, context_);
     strategy_->process(deliveries, sink_);
   }
@@ -69,8 +69,8 @@ TEST_F(AsyncCallsTest, ACallThatIsOverGivesItsPlaceAwayWhereItEnds) {
   begin(StrategyKind::kStateMachine, deliveries);
   answer("k0", done());
   EXPECT_EQ(completer_.over, 1) << "nothing is recorded yet";
-  EXPECT_TRUE(deliveries[0].arrival.answered);
-  EXPECT_FALSE(deliveries[1].arrival.answered);
+  EXPECT_TRUE(deliveries[0].answered);
+  EXPECT_FALSE(deliveries[1].answered);
   answer("k1", retry("again"));
   completer_.run();
   EXPECT_EQ(completer_.over, 2);
@@ -110,10 +110,13 @@ TEST_F(AsyncCallsTest, EveryVerdictBecomesWhatItSays) {
   auto deliveries = batch({"done", "retry", "dead", "discard"});
   begin(StrategyKind::kStateMachine, deliveries);
   answer("done", done());
-  Verdict again = retry("503", milliseconds(70));
+  Verdict::Retry again;
+  again.reason = "503";
+  again.after = milliseconds(70);
   again.code = reason::http_reason("503");
   answer("retry", again);
-  Verdict dead = semel::dead("no such thing");
+  Verdict::Dead dead;
+  dead.reason = "no such thing";
   dead.code = reason::http_reason("422");
   answer("dead", dead);
   answer("discard", discard("nothing to do"));
@@ -132,7 +135,9 @@ TEST_F(AsyncCallsTest, AnUnknownOutcomeIsRemembered) {
   auto deliveries = batch({"a"});
   begin(StrategyKind::kStateMachine, deliveries);
   EXPECT_FALSE(attempts_.back().taken_over);
-  Verdict cut = retry("the connection was cut", milliseconds(1));
+  Verdict::Retry cut;
+  cut.reason = "the connection was cut";
+  cut.after = milliseconds(1);
   cut.unknown = true;
   answer("a", cut);
   completer_.run();
@@ -266,7 +271,7 @@ TEST_F(BatchHandlerTest, AnExceptionOrAWrongCountIsAnAttemptOfEach) {
   EXPECT_EQ(thrown.count(Kind::kRetry), 3U);
   EXPECT_EQ(thrown.of("k1").error, "away");
   handle([](std::span<const Message* const>, std::span<const Attempt>) {
-    return std::vector<Verdict>(1);
+    return std::vector<Verdict>(1, done());
   });
   const auto few = process(StrategyKind::kStateMachine, std::vector<std::string>{"x", "y"});
   EXPECT_EQ(few.count(Kind::kRetry), 2U);
@@ -277,7 +282,7 @@ TEST_F(BatchHandlerTest, OnlyWhatMayBeginIsInTheCall) {
   std::size_t called = 0;
   handle([&](std::span<const Message* const> messages, std::span<const Attempt>) {
     called = messages.size();
-    return std::vector<Verdict>(messages.size());
+    return std::vector<Verdict>(messages.size(), done());
   });
   keeper_.stop_at_begin = [](std::size_t lease) { return lease == 0; };
   const auto ran = process(StrategyKind::kStateMachine, keys(3));

@@ -21,12 +21,12 @@ class AtMostOnce final : public Strategy {
   explicit AtMostOnce(Context context)
       : context_(for_one_try(std::move(context))), async_(context_) {}
 
-  void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
+  void process(std::span<core::TrackedDelivery> batch, EndingSink& sink) noexcept override {
     for (std::size_t i = 0; i < batch.size(); ++i) run_one(batch.subspan(i, 1), sink);
   }
 
  private:
-  void run_one(std::span<Delivery> one, EndingSink& sink) {
+  void run_one(std::span<core::TrackedDelivery> one, EndingSink& sink) {
     Finisher finisher(context_, sink);
     const Claimed claimed = claim_batch(context_, one, finisher, sink);
     if (std::holds_alternative<AsyncHandler>(context_.handler)) {

@@ -112,7 +112,8 @@ bool BatchRun::shrink_letter(Slot& slot) {
 
 void BatchRun::keep_without_payload(Slot& slot) const {
   const Message& message = slot.delivery->message;
-  slot.unkept = std::make_unique<Delivery>(core::without_payload(message), slot.delivery->arrival);
+  slot.unkept = std::make_unique<core::TrackedDelivery>(core::without_payload(message),
+                                                        slot.delivery->arrival);
   slot.why_unkept = core::unkept_text(message.payload().size(), error_.message);
 }
 

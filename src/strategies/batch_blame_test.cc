@@ -189,7 +189,7 @@ TEST_F(BlameTest, NoHandlerSeesAMessageWhosePayloadWasNotKept) {
     ++ran;
     return done();
   });
-  std::vector<Delivery> deliveries;
+  std::vector<core::TrackedDelivery> deliveries;
   deliveries.emplace_back(core::without_payload(semel::test::make_message(kConsumer, "k", "{}")),
                           Arrival{});
   EXPECT_EQ(process(StrategyKind::kDedupTable, deliveries).of("k").kind, Kind::kDead);

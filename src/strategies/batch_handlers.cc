@@ -6,6 +6,7 @@
 
 #include <semel/reason.h>
 
+#include "core/transaction_recorder.h"
 #include "strategies/batch_run.h"
 #include "strategies/decision.h"
 
@@ -28,7 +29,7 @@ bool expects_rows(const StatementList& list) {
 }  // namespace
 
 // Takes a handler's queries to its unit, with what it recorded before each.
-class BatchRun::Reading final : public Transaction::Queries {
+class BatchRun::Reading final : public core::TransactionRecorder::Queries {
  public:
   Reading(BatchRun& run, UnitOfWork& unit, std::size_t at) : run_(run), unit_(unit), at_(at) {}
 
@@ -137,7 +138,8 @@ BatchRun::Went BatchRun::call(UnitOfWork& unit, std::size_t at) {
       return Went::kWell;
     }
     Reading reading(*this, unit, at);
-    Transaction transaction(reading, std::move(attempt));
+    core::TransactionRecorder recorder(reading);
+    Transaction transaction(recorder, std::move(attempt));
     Decision decision = call_handler(context_, slot.delivery->message, transaction);
     if (watch_) watch_->handler_ended(first_ + at);
     forgive_if_cancelled(decision, watch_.get());
@@ -146,7 +148,7 @@ BatchRun::Went BatchRun::call(UnitOfWork& unit, std::size_t at) {
     if (slot.blocked) return Went::kUndone;
     if (!reading.met()) {
       slot.decision = std::move(decision);
-      slot.list = std::move(transaction.recorded());
+      slot.list = std::move(recorder.statements());
       return send_rest(unit, at, reading);
     }
     // Whatever it decided, it decided over a broken transaction.

@@ -97,7 +97,7 @@ void BatchRun::leave_behind(BytesView key) {
 
 void BatchRun::leave_given_back() {
   for (Slot& slot : window_) {
-    slot.left = slot.returned && slot.delivery->arrival.follows;
+    slot.left = slot.returned && slot.delivery->follows;
     if (slot.left) leave(slot);
   }
 }

@@ -27,7 +27,7 @@ class BatchOrder : public StrategyFixture {
   }
 
   // The first letter of a message's key is its ordering key.
-  static std::vector<Delivery> lines(const Names& keys) {
+  static std::vector<core::TrackedDelivery> lines(const Names& keys) {
     return ordered_batch(keys, [](const std::string& key) { return key.substr(0, 1); });
   }
   RememberingSink process_lines(const Names& keys) {
@@ -77,7 +77,7 @@ TEST_F(BatchOrder, ADuplicateAmongThemUndoesNothing) {
   const std::size_t before = store_.begun.size();
   auto batch = lines({"a1", "a2", "a3", "b1", "b2"});
   std::int64_t row = 0;
-  for (Delivery& delivery : batch) {
+  for (core::TrackedDelivery& delivery : batch) {
     delivery.arrival.row = RowTag{++row};
     store_.state.rows.insert(row);
   }

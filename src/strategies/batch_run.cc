@@ -22,7 +22,7 @@ constexpr milliseconds kLongestTransactionWait{100};
 }  // namespace
 
 BatchRun::BatchRun(const Context& context, const PipelineOptions& options, Habits& habits,
-                   Entry& entry, std::span<Delivery* const> batch, EndingSink& sink)
+                   Entry& entry, std::span<core::TrackedDelivery* const> batch, EndingSink& sink)
     : context_(context),
       options_(options),
       habits_(habits),
@@ -36,7 +36,7 @@ BatchRun::BatchRun(const Context& context, const PipelineOptions& options, Habit
   if (!at_once_) habits.careful.fetch_sub(1, std::memory_order_relaxed);
   for (std::size_t i = 0; i < batch.size(); ++i) {
     slots_[i].delivery = batch[i];
-    followers_ = followers_ || batch[i]->arrival.follows;
+    followers_ = followers_ || batch[i]->follows;
   }
   finishes_.reserve(batch.size());
   claims_.reserve(batch.size());

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/tracked_delivery.h"
 #include "strategies/backoff.h"
 #include "strategies/pipeline.h"
 #include "strategies/slot.h"
@@ -18,7 +19,7 @@ namespace semel::strategies {
 class BatchRun {
  public:
   BatchRun(const Context& context, const PipelineOptions& options, Habits& habits, Entry& entry,
-           std::span<Delivery* const> batch, EndingSink& sink);
+           std::span<core::TrackedDelivery* const> batch, EndingSink& sink);
 
   Ran run();
 

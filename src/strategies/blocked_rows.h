@@ -11,7 +11,7 @@
 #include <map>
 #include <set>
 
-#include <semel/statement.h>
+#include <semel/spi/recorded_statement.h>
 
 #include "system/mutex.h"
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/verdict_details.h"
 #include "strategies/entries.h"
 #include "strategies/pipeline.h"
 #include "strategies/step_run.h"
@@ -30,7 +31,7 @@ class Routes final : public EndingSink {
   explicit Routes(std::span<const Made> made) : made_(made) {
     for (const Made& one : made) ++open_[one.sink];
   }
-  void ended(Delivery& delivery, Outcome outcome) noexcept override {
+  void ended(core::TrackedDelivery& delivery, Outcome outcome) noexcept override {
     for (std::size_t i = 0; i < made_.size(); ++i) {
       const Made& one = made_[(next_ + i) % made_.size()];
       if (one.call.delivery != &delivery) continue;
@@ -102,7 +103,7 @@ Ending not_started(const Call& call) {
 
 void apply_all(const Context& context, std::span<const Made> made) {
   if (made.empty()) return;
-  std::vector<Delivery*> deliveries;
+  std::vector<core::TrackedDelivery*> deliveries;
   std::vector<Acquired> rights;
   std::unordered_map<const Message*, const Made*> calls;
   for (const Made& one : made) {
@@ -117,10 +118,10 @@ void apply_all(const Context& context, std::span<const Made> made) {
     const Made& call = *calls.at(&message);
     Verdict verdict = context.apply(message, call.answer, transaction);
     // What duplicates are given is the call's answer, unless the second part has one of its own.
-    if (verdict.kind == Verdict::Kind::kDone && verdict.result.empty()) {
-      verdict.result = call.answer;
-    }
-    std::ranges::copy(call.publications, std::back_inserter(verdict.publications));
+    core::change_details<Verdict::Done>(verdict, [&](Verdict::Done& done) {
+      if (done.result.empty()) done.result = call.answer;
+      std::ranges::copy(call.publications, std::back_inserter(done.publications));
+    });
     return verdict;
   });
   ConfirmEntry entry(second, rights, true);

@@ -8,6 +8,7 @@
 
 #include <semel/spi/delivery.h>
 
+#include "core/tracked_delivery.h"
 #include "strategies/endings.h"
 #include "strategies/finisher.h"
 #include "strategies/strategies.h"
@@ -16,7 +17,7 @@ namespace semel::strategies {
 
 // One message and by what right its handler runs.
 struct Call {
-  Delivery* delivery;
+  core::TrackedDelivery* delivery;
   Right right;
   // Once it is done, its row goes when it is settled, with others, and not with its record.
   bool row_later = false;

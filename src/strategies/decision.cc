@@ -12,7 +12,10 @@
 #include <semel/environment.h>
 #include <semel/reason.h>
 
+#include "core/failpoints.h"
+#include "core/transaction_recorder.h"
 #include "core/unkept_payload.h"
+#include "core/verdict_details.h"
 
 namespace semel::strategies {
 
@@ -27,9 +30,8 @@ std::string shown(std::string_view text) {
 
 std::string first_line(std::string_view text) { return shown(text.substr(0, text.find('\n'))); }
 
-// `retry_reason`, `dead_reason`: what a verdict to that end is put down to where it does not say.
-std::optional<Decision> unknown_destination(const Context& context, const Verdict& verdict) {
-  for (const Publication& one : verdict.publications) {
+std::optional<Decision> unknown_destination(const Context& context, const Verdict::Done& done) {
+  for (const Publication& one : done.publications) {
     if (context.destinations.contains(one.destination)) continue;
     std::string known;
     for (const auto& [name, number] : context.destinations) known += " " + name;
@@ -40,46 +42,59 @@ std::optional<Decision> unknown_destination(const Context& context, const Verdic
   return std::nullopt;
 }
 
+// Decides on the details of each kind.
+struct VerdictReader {
+  const Context& context;
+  std::string_view retry_reason;
+  std::string_view dead_reason;
+
+  Decision operator()(Verdict::Done&& done) const {
+    if (done.result.size() > context.limits.result) {
+      Decision decision = dead_for(std::string(reason::kTooLarge),
+                                   fmt::format("the handler's result has {} bytes, the limit is {}",
+                                               done.result.size(), context.limits.result));
+      decision.unknown = true;  // in a transaction of its own it is undone, outside it happened
+      return decision;
+    }
+    if (auto unknown = unknown_destination(context, done)) return *std::move(unknown);
+    Decision decision;
+    decision.result = std::move(done.result);
+    decision.publications = std::move(done.publications);
+    return decision;
+  }
+  Decision operator()(Verdict::Discard&& discard) const {
+    Decision decision;
+    decision.kind = Decision::Kind::kDiscarded;
+    decision.error = first_line(discard.reason);
+    return decision;
+  }
+  Decision operator()(Verdict::Dead&& dead) const {
+    Decision decision =
+        dead_for(context.dead_reason.empty() ? either(dead.code, dead_reason) : context.dead_reason,
+                 first_line(dead.reason));
+    decision.unknown = dead.unknown;
+    return decision;
+  }
+  Decision operator()(Verdict::Retry&& retry) const {
+    Decision decision = failed(either(retry.code, retry_reason), first_line(retry.reason));
+    if (retry.after) decision.after = std::max(*retry.after, std::chrono::milliseconds{0});
+    decision.asked = retry.asked;
+    decision.counted = retry.counted;
+    decision.unknown = retry.unknown;
+    return decision;
+  }
+
+ private:
+  static std::string either(const std::string& code, std::string_view other) {
+    return code.empty() ? std::string(other) : code;
+  }
+};
+
+// `retry_reason`, `dead_reason`: the reason of a verdict of that kind which names none.
 Decision decide_verdict(const Context& context, Verdict&& verdict, std::string_view retry_reason,
                         std::string_view dead_reason) {
-  const auto reason_or = [&](std::string_view other) {
-    return verdict.code.empty() ? std::string(other) : std::move(verdict.code);
-  };
-  Decision decision;
-  switch (verdict.kind) {
-    case Verdict::Kind::kDone:
-      if (verdict.result.size() > context.limits.result) {
-        decision = dead_for(std::string(reason::kTooLarge),
-                            fmt::format("the handler's result has {} bytes, the limit is {}",
-                                        verdict.result.size(), context.limits.result));
-        decision.unknown = true;  // in a transaction of its own it is undone, outside it happened
-        return decision;
-      }
-      if (auto unknown = unknown_destination(context, verdict)) return *std::move(unknown);
-      decision.result = std::move(verdict.result);
-      decision.publications = std::move(verdict.publications);
-      return decision;
-    case Verdict::Kind::kDiscard:
-      decision.kind = Decision::Kind::kDiscarded;
-      decision.error = first_line(verdict.reason);
-      return decision;
-    case Verdict::Kind::kDead:
-      decision =
-          dead_for(context.dead_reason.empty() ? reason_or(dead_reason) : context.dead_reason,
-                   first_line(verdict.reason));
-      decision.unknown = verdict.unknown;
-      return decision;
-    case Verdict::Kind::kRetry:
-      decision = failed(reason_or(retry_reason), first_line(verdict.reason));
-      if (verdict.after) decision.after = std::max(*verdict.after, std::chrono::milliseconds{0});
-      decision.asked = verdict.asked;
-      decision.counted = verdict.counted;
-      decision.unknown = verdict.unknown;
-      return decision;
-  }
-  return failed(std::string(reason::kHandlerNative),
-                fmt::format("the handler returned a verdict of kind {}, which there is not",
-                            static_cast<int>(verdict.kind)));
+  return std::visit(VerdictReader{context, retry_reason, dead_reason},
+                    std::move(verdict).details());
 }
 
 const char* text_of(const std::exception& thrown) noexcept {
@@ -182,7 +197,11 @@ Decision call_handler(const Context& context, const Message& message, Transactio
   const auto& handler = std::get<TransactionalHandler>(context.handler);
   return decide_call(context, transaction.attempt(), [&] {
     Verdict verdict = handler(message, transaction);
-    std::ranges::move(transaction.publications(), std::back_inserter(verdict.publications));
+    std::vector<Publication>& recorded = core::TransactionRecorder::of(transaction).publications();
+    if (recorded.empty()) return verdict;
+    core::change_details<Verdict::Done>(verdict, [&](Verdict::Done& done) {
+      std::ranges::move(recorded, std::back_inserter(done.publications));
+    });
     return verdict;
   });
 }

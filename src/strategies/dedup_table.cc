@@ -15,7 +15,7 @@ class DedupTable final : public Strategy {
   explicit DedupTable(Context context)
       : context_(std::move(context)), pipeline_(context_, PipelineOptions{}) {}
 
-  void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
+  void process(std::span<core::TrackedDelivery> batch, EndingSink& sink) noexcept override {
     ClaimEntry entry;
     pipeline_.run(pointers(batch), entry, sink);
   }

@@ -27,12 +27,12 @@ template <class... Fs>
 Overload(Fs...) -> Overload<Fs...>;
 
 // The message is settled: by the commit that takes its row, or by telling its source.
-void settle(Outcome::Kind kind, const Delivery& delivery, Outcome& outcome) {
+void settle(Outcome::Kind kind, const core::TrackedDelivery& delivery, Outcome& outcome) {
   outcome.kind = kind;
   outcome.settle = delivery.arrival.row ? Outcome::Settle::kAcked : Outcome::Settle::kAck;
 }
 
-Outcome settled(Outcome::Kind kind, const Delivery& delivery) {
+Outcome settled(Outcome::Kind kind, const core::TrackedDelivery& delivery) {
   Outcome outcome;
   settle(kind, delivery, outcome);
   return outcome;
@@ -49,7 +49,8 @@ Outcome::Kind success_of(const Decision& decision) {
   }
 }
 
-std::optional<Finish> row_only(const Delivery& delivery, Finish::To to = Finish::To::kAckOnly) {
+std::optional<Finish> row_only(const core::TrackedDelivery& delivery,
+                               Finish::To to = Finish::To::kAckOnly) {
   if (!delivery.arrival.row) return std::nullopt;
   Finish finish;
   finish.to = to;
@@ -103,7 +104,7 @@ Outcome lease_lost(int attempt) {
   return outcome;
 }
 
-void Endings::start(Finish::To to, const Right& right, const Delivery& delivery,
+void Endings::start(Finish::To to, const Right& right, const core::TrackedDelivery& delivery,
                     Finish& finish) const {
   finish.to = to;
   finish.lease = right.lease;
@@ -114,19 +115,19 @@ void Endings::start(Finish::To to, const Right& right, const Delivery& delivery,
   if (inbox_) finish.keep = &delivery.message;
 }
 
-Outcome Endings::not_over(Outcome::Kind kind, const Delivery& delivery) const {
+Outcome Endings::not_over(Outcome::Kind kind, const core::TrackedDelivery& delivery) const {
   Outcome outcome = settled(kind, delivery);
   if (!context_.hold) outcome.settle = Outcome::Settle::kLater;
   return outcome;
 }
 
-Outcome Endings::for_person(Outcome::Kind kind, const Delivery& delivery) const {
+Outcome Endings::for_person(Outcome::Kind kind, const core::TrackedDelivery& delivery) const {
   Outcome outcome = not_over(kind, delivery);
   if (!context_.hold) outcome.delay = kAskPersonAgain;
   return outcome;
 }
 
-Ending Endings::of_closed(const Closed& closed, const Delivery& delivery) const {
+Ending Endings::of_closed(const Closed& closed, const core::TrackedDelivery& delivery) const {
   Ending ending{settled(Outcome::Kind::kDead, delivery), row_only(delivery)};
   if (closed.parked) ending.outcome = for_person(Outcome::Kind::kParked, delivery);
   if (closed.parked && !closed.held) {
@@ -140,7 +141,7 @@ Ending Endings::of_closed(const Closed& closed, const Delivery& delivery) const 
   return ending;
 }
 
-Ending Endings::of_claim(const Claim& claim, const Delivery& delivery,
+Ending Endings::of_claim(const Claim& claim, const core::TrackedDelivery& delivery,
                          std::string_view unkept) const {
   return std::visit(
       Overload{
@@ -189,7 +190,7 @@ Ending Endings::of_claim(const Claim& claim, const Delivery& delivery,
 }
 
 Ending Endings::of_decision(const Right& right, const Decision& decision,
-                            const Delivery& delivery) const {
+                            const core::TrackedDelivery& delivery) const {
   Ending ending;
   if (context_.parks_doubt && decision.in_doubt()) {
     return in_the_dark(right, reason::kOutcomeUnknown,
@@ -218,8 +219,9 @@ Ending Endings::of_decision(const Right& right, const Decision& decision,
   return ending;
 }
 
-void Endings::complete(const Right& right, const Decision& decision, const Delivery& delivery,
-                       Outcome& outcome, Finish& finish) const {
+void Endings::complete(const Right& right, const Decision& decision,
+                       const core::TrackedDelivery& delivery, Outcome& outcome,
+                       Finish& finish) const {
   start(Finish::To::kCompleted, right, delivery, finish);
   finish.result = decision.result;
   if (sends(decision)) send(decision, delivery, finish);
@@ -233,7 +235,7 @@ void Endings::complete(const Right& right, const Decision& decision, const Deliv
 }
 
 Ending Endings::of_success(const Right& right, const Decision& decision,
-                           const Delivery& delivery) const {
+                           const core::TrackedDelivery& delivery) const {
   Ending ending;
   if (right.lease) {
     complete(right, decision, delivery, ending.outcome, ending.finish.emplace());
@@ -256,7 +258,8 @@ bool Endings::sends(const Decision& decision) const noexcept {
 
 // Under a key that is the same whenever the message is handled again: whoever receives it twice can
 // tell.
-void Endings::send(const Decision& decision, const Delivery& delivery, Finish& finish) const {
+void Endings::send(const Decision& decision, const core::TrackedDelivery& delivery,
+                   Finish& finish) const {
   const Message& message = delivery.message;
   const Bytes key = message.key().text.empty() ? delivery.arrival.position : message.key().text;
   std::map<std::string_view, int> sent;
@@ -281,13 +284,14 @@ void Endings::send(const Decision& decision, const Delivery& delivery, Finish& f
 }
 
 Ending Endings::of_failure(const Right& right, const Decision& decision,
-                           const Delivery& delivery) const {
-  Verdict verdict = retry({}, decision.after);
-  verdict.asked = decision.asked;
-  verdict.counted = decision.counted;
+                           const core::TrackedDelivery& delivery) const {
+  Verdict::Retry wanted;
+  wanted.after = decision.after;
+  wanted.asked = decision.asked;
+  wanted.counted = decision.counted;
   // A stop says nothing about how long what was met will last, nor that it has lasted too long.
   const auto since_first = decision.cancelled ? std::chrono::milliseconds(0) : right.since_first;
-  const auto next = core::decide_retry(context_.retry, verdict, right.attempt, since_first,
+  const auto next = core::decide_retry(context_.retry, wanted, right.attempt, since_first,
                                        context_.environment->random->next());
   if (const auto* end = std::get_if<core::GiveUp>(&next); end != nullptr && context_.hold) {
     Decision over =
@@ -328,7 +332,7 @@ Ending Endings::of_failure(const Right& right, const Decision& decision,
 }
 
 Ending Endings::of_death(const Right& right, const Decision& decision,
-                         const Delivery& delivery) const {
+                         const core::TrackedDelivery& delivery) const {
   if (decision.undone_after) {
     Right first = right;
     first.attempt = *decision.undone_after;
@@ -345,7 +349,7 @@ Ending Endings::of_death(const Right& right, const Decision& decision,
 }
 
 Ending Endings::kept(Outcome outcome, Finish::To to, const Right& right, const Decision& decision,
-                     const Delivery& delivery) const {
+                     const core::TrackedDelivery& delivery) const {
   Ending ending{std::move(outcome), std::nullopt};
   Finish& finish = ending.finish.emplace();
   start(to, right, delivery, finish);
@@ -358,7 +362,7 @@ Ending Endings::kept(Outcome outcome, Finish::To to, const Right& right, const D
 }
 
 Ending Endings::later(const Right& right, const Decision& decision,
-                      const Delivery& delivery) const {
+                      const core::TrackedDelivery& delivery) const {
   Ending ending = kept(not_over(Outcome::Kind::kRetry, delivery), Finish::To::kRetrying, right,
                        decision, delivery);
   ending.finish->delay = ending.outcome.delay = decision.after.value_or(milliseconds{0});
@@ -366,13 +370,13 @@ Ending Endings::later(const Right& right, const Decision& decision,
 }
 
 Ending Endings::left_to_person(const Right& right, const Decision& decision,
-                               const Delivery& delivery) const {
+                               const core::TrackedDelivery& delivery) const {
   return kept(for_person(Outcome::Kind::kParked, delivery), Finish::To::kParked, right, decision,
               delivery);
 }
 
 Ending Endings::given_up(const Right& right, const Decision& decision,
-                         const Delivery& delivery) const {
+                         const core::TrackedDelivery& delivery) const {
   Ending ending{settled(Outcome::Kind::kDead, delivery), std::nullopt};
   Finish& finish = ending.finish.emplace();
   start(Finish::To::kDead, right, delivery, finish);
@@ -384,7 +388,7 @@ Ending Endings::given_up(const Right& right, const Decision& decision,
   return ending;
 }
 
-Ending Endings::of_dark_try(const Right& right, const Delivery& delivery) const {
+Ending Endings::of_dark_try(const Right& right, const core::TrackedDelivery& delivery) const {
   return in_the_dark(right, reason::kLeaseParked,
                      "a try before this one was begun and never ended: whether its effect was made "
                      "is not known",
@@ -392,7 +396,7 @@ Ending Endings::of_dark_try(const Right& right, const Delivery& delivery) const 
 }
 
 Ending Endings::in_the_dark(const Right& right, std::string_view reason, std::string error,
-                            const Delivery& delivery) const {
+                            const core::TrackedDelivery& delivery) const {
   Decision decision;
   decision.kind = Decision::Kind::kParked;
   decision.reason = reason;

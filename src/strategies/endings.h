@@ -12,6 +12,7 @@
 #include <semel/spi/delivery.h>
 #include <semel/spi/finish.h>
 
+#include "core/tracked_delivery.h"
 #include "strategies/decision.h"
 #include "strategies/strategies.h"
 
@@ -53,37 +54,45 @@ class Endings {
 
   // For a claim that lets nothing run: anything but Acquired. The Finish borrows the delivery.
   // `unkept`: why its payload is missing, where it is.
-  Ending of_claim(const Claim& claim, const Delivery& delivery, std::string_view unkept = {}) const;
+  Ending of_claim(const Claim& claim, const core::TrackedDelivery& delivery,
+                  std::string_view unkept = {}) const;
   // For a handler that ran. The Finish borrows the delivery.
-  Ending of_decision(const Right& right, const Decision& decision, const Delivery& delivery) const;
+  Ending of_decision(const Right& right, const Decision& decision,
+                     const core::TrackedDelivery& delivery) const;
   // The same for a success under a lease, written in place: what most messages come to.
-  void complete(const Right& right, const Decision& decision, const Delivery& delivery,
+  void complete(const Right& right, const Decision& decision, const core::TrackedDelivery& delivery,
                 Outcome& outcome, Finish& finish) const;
   // For a claim after a try that ended in the dark, which is to be the last one: parked.
-  Ending of_dark_try(const Right& right, const Delivery& delivery) const;
+  Ending of_dark_try(const Right& right, const core::TrackedDelivery& delivery) const;
 
  private:
   // For what comes again, or waits for a person: settled where the store keeps the message, and
   // otherwise left with its source.
-  Outcome not_over(Outcome::Kind kind, const Delivery& delivery) const;
-  Outcome for_person(Outcome::Kind kind, const Delivery& delivery) const;
-  Ending of_closed(const Closed& closed, const Delivery& delivery) const;
-  void start(Finish::To to, const Right& right, const Delivery& delivery, Finish& finish) const;
-  Ending of_success(const Right& right, const Decision& decision, const Delivery& delivery) const;
-  Ending of_failure(const Right& right, const Decision& decision, const Delivery& delivery) const;
-  Ending of_death(const Right& right, const Decision& decision, const Delivery& delivery) const;
-  Ending given_up(const Right& right, const Decision& decision, const Delivery& delivery) const;
+  Outcome not_over(Outcome::Kind kind, const core::TrackedDelivery& delivery) const;
+  Outcome for_person(Outcome::Kind kind, const core::TrackedDelivery& delivery) const;
+  Ending of_closed(const Closed& closed, const core::TrackedDelivery& delivery) const;
+  void start(Finish::To to, const Right& right, const core::TrackedDelivery& delivery,
+             Finish& finish) const;
+  Ending of_success(const Right& right, const Decision& decision,
+                    const core::TrackedDelivery& delivery) const;
+  Ending of_failure(const Right& right, const Decision& decision,
+                    const core::TrackedDelivery& delivery) const;
+  Ending of_death(const Right& right, const Decision& decision,
+                  const core::TrackedDelivery& delivery) const;
+  Ending given_up(const Right& right, const Decision& decision,
+                  const core::TrackedDelivery& delivery) const;
   Ending in_the_dark(const Right& right, std::string_view reason, std::string error,
-                     const Delivery& delivery) const;
+                     const core::TrackedDelivery& delivery) const;
   // With its message, for a time or for a person.
   Ending kept(Outcome outcome, Finish::To to, const Right& right, const Decision& decision,
-              const Delivery& delivery) const;
-  Ending later(const Right& right, const Decision& decision, const Delivery& delivery) const;
+              const core::TrackedDelivery& delivery) const;
+  Ending later(const Right& right, const Decision& decision,
+               const core::TrackedDelivery& delivery) const;
   Ending left_to_person(const Right& right, const Decision& decision,
-                        const Delivery& delivery) const;
+                        const core::TrackedDelivery& delivery) const;
   void copy(Finish& dead) const;
   bool sends(const Decision& decision) const noexcept;
-  void send(const Decision& decision, const Delivery& delivery, Finish& finish) const;
+  void send(const Decision& decision, const core::TrackedDelivery& delivery, Finish& finish) const;
 
   const Context& context_;
   const bool inbox_;

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "core/tracked_delivery.h"
 #include "strategies/pipeline.h"
 
 namespace semel::strategies {
@@ -39,14 +40,14 @@ class ConfirmEntry final : public Entry {
 // No record: every message runs.
 class RecordlessEntry final : public Entry {
  public:
-  explicit RecordlessEntry(std::span<Delivery* const> batch) : batch_(batch) {}
+  explicit RecordlessEntry(std::span<core::TrackedDelivery* const> batch) : batch_(batch) {}
 
   Result<void> enter(UnitOfWork& unit, std::size_t first, std::span<const Message* const> messages,
                      std::vector<Claim>& answers) override;
   bool has_records() const noexcept override { return false; }
 
  private:
-  std::span<Delivery* const> batch_;
+  std::span<core::TrackedDelivery* const> batch_;
 };
 
 }  // namespace semel::strategies

@@ -34,13 +34,14 @@ bool is_final(const Error& error) {
 
 }  // namespace
 
-void Finisher::add(Delivery& delivery, Ending ending, std::optional<std::size_t> lease) {
+void Finisher::add(core::TrackedDelivery& delivery, Ending ending,
+                   std::optional<std::size_t> lease) {
   const system::MutexLock lock(mutex_);
   collect(std::move(ending), {&delivery, {}, &sink_, lease ? watch_ : nullptr, lease.value_or(0)});
 }
 
-void Finisher::add(Delivery& delivery, Ending ending, EndingSink& sink, Keeper::Watch* watch,
-                   std::size_t lease) {
+void Finisher::add(core::TrackedDelivery& delivery, Ending ending, EndingSink& sink,
+                   Keeper::Watch* watch, std::size_t lease) {
   const system::MutexLock lock(mutex_);
   collect(std::move(ending), {&delivery, {}, &sink, watch, lease});
 }

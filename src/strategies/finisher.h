@@ -12,7 +12,7 @@
 
 #include <semel/spi/delivery.h>
 #include <semel/spi/finish.h>
-#include <semel/spi/strategy.h>
+#include "strategies/strategy.h"
 
 #include "strategies/endings.h"
 #include "strategies/strategies.h"
@@ -33,10 +33,10 @@ class Finisher {
 
   // The delivery ends so once the store has applied its Finish; at once where there is none.
   // `lease`: its number in the watch.
-  void add(Delivery& delivery, Ending ending, std::optional<std::size_t> lease = std::nullopt)
-      SEMEL_EXCLUDES(mutex_);
+  void add(core::TrackedDelivery& delivery, Ending ending,
+           std::optional<std::size_t> lease = std::nullopt) SEMEL_EXCLUDES(mutex_);
   // The same for a delivery of another batch, with its own sink and watch.
-  void add(Delivery& delivery, Ending ending, EndingSink& sink, Keeper::Watch* watch,
+  void add(core::TrackedDelivery& delivery, Ending ending, EndingSink& sink, Keeper::Watch* watch,
            std::size_t lease);
 
   // From here on endings are collected: the time that the claim took is nobody's wait, and would
@@ -58,7 +58,7 @@ class Finisher {
 
  private:
   struct Item {
-    Delivery* delivery;
+    core::TrackedDelivery* delivery;
     Outcome outcome;
     EndingSink* sink;
     Keeper::Watch* watch;  // null: no lease

@@ -145,7 +145,7 @@ Front::Glance Front::look(std::span<const Message* const> messages) {
   return glance;
 }
 
-Front::Glance Front::look(std::span<const Delivery> deliveries) {
+Front::Glance Front::look(std::span<const core::TrackedDelivery> deliveries) {
   std::vector<const Message*> asked;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < deliveries.size(); ++i) {

@@ -24,7 +24,7 @@
 #include <semel/outcome.h>
 #include <semel/spi/delivery.h>
 #include <semel/spi/run_markers.h>
-#include <semel/spi/strategy.h>
+#include "strategies/strategy.h"
 
 #include "system/mutex.h"
 
@@ -56,7 +56,7 @@ class Front {
   Glance look(std::span<const Message* const> messages);
   // The same of deliveries. What comes from the store itself is never answered, nor what is
   // suspect.
-  Glance look(std::span<const Delivery> deliveries);
+  Glance look(std::span<const core::TrackedDelivery> deliveries);
   // After the record was found, or made, completed: by what was asked of it after that glance.
   void keep(BytesView secret, const Message& message) noexcept;
   // The store was away.

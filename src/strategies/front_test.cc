@@ -73,7 +73,7 @@ class FrontTest : public StrategyFixture {
     return std::make_unique<Front>(std::move(options));
   }
 
-  RememberingSink through(std::vector<Delivery>& deliveries, Front* front = nullptr) {
+  RememberingSink through(std::vector<core::TrackedDelivery>& deliveries, Front* front = nullptr) {
     RememberingSink sink;
     make_fronted(make_strategy(kind_, context_), front != nullptr ? *front : *front_)
         ->process(deliveries, sink);
@@ -154,7 +154,7 @@ TEST_F(FrontTest, OnlyCompletedIsKept) {
 
 TEST_F(FrontTest, AnotherPayloadIsTheRecordsToJudge) {
   through({"a"});
-  std::vector<Delivery> other;
+  std::vector<core::TrackedDelivery> other;
   other.push_back(semel::test::make_delivery(kConsumer, "a", "{\"other\":1}"));
   EXPECT_EQ(through(other).of("a").kind, Kind::kConflict);
 }

@@ -27,7 +27,7 @@ class KeepingSink final : public EndingSink {
   KeepingSink(EndingSink& sink, Front& front, Bytes secret, std::size_t open)
       : sink_(sink), front_(front), secret_(std::move(secret)), open_(open) {}
 
-  void ended(Delivery& delivery, Outcome outcome) noexcept override {
+  void ended(core::TrackedDelivery& delivery, Outcome outcome) noexcept override {
     if (outcome.reason == reason::kStoreUnavailable) front_.doubt();
     if (!secret_.empty() && shows_completed(outcome)) front_.keep(secret_, delivery.message);
     sink_.ended(delivery, std::move(outcome));
@@ -52,8 +52,8 @@ class Fronted final : public Strategy {
   Fronted(std::unique_ptr<Strategy> inner, Front& front)
       : inner_(std::move(inner)), front_(front) {}
 
-  void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
-    const Front::Glance glance = front_.look(std::span<const Delivery>(batch));
+  void process(std::span<core::TrackedDelivery> batch, EndingSink& sink) noexcept override {
+    const Front::Glance glance = front_.look(std::span<const core::TrackedDelivery>(batch));
     const std::size_t rest = move_back(batch, glance.completed);
     // The batch may be gone with its last ending.
     for (std::size_t i = rest; i < batch.size(); ++i) sink.ended(batch[i], answered_by_front());
@@ -64,8 +64,9 @@ class Fronted final : public Strategy {
 
  private:
   // What is answered goes behind the others, whose order stays. Returns how many those are.
-  static std::size_t move_back(std::span<Delivery> batch, const std::vector<bool>& answered) {
-    std::vector<Delivery> aside;
+  static std::size_t move_back(std::span<core::TrackedDelivery> batch,
+                               const std::vector<bool>& answered) {
+    std::vector<core::TrackedDelivery> aside;
     std::size_t kept = 0;
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (answered[i]) {

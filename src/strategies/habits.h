@@ -5,7 +5,7 @@
 #include <memory>
 #include <string_view>
 
-#include <semel/statement.h>
+#include <semel/spi/recorded_statement.h>
 
 #include "strategies/blocked_rows.h"
 #include "strategies/lock_order.h"

@@ -15,7 +15,7 @@ class Inbox final : public Strategy {
   explicit Inbox(Context context)
       : context_(std::move(context)), pipeline_(context_, PipelineOptions{.inbox = true}) {}
 
-  void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
+  void process(std::span<core::TrackedDelivery> batch, EndingSink& sink) noexcept override {
     ClaimEntry entry;
     pipeline_.run(pointers(batch), entry, sink);
   }

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include <semel/statement.h>
+#include <semel/spi/recorded_statement.h>
 
 namespace semel::strategies {
 

@@ -9,15 +9,15 @@ Pipeline::Pipeline(const Context& context, PipelineOptions options)
       options_(options),
       habits_(context.habits ? context.habits : make_habits(context.consumer)) {}
 
-Ran Pipeline::run(std::span<Delivery* const> batch, Entry& entry, EndingSink& sink) {
+Ran Pipeline::run(std::span<core::TrackedDelivery* const> batch, Entry& entry, EndingSink& sink) {
   if (batch.empty()) return {};
   return BatchRun(context_, options_, *habits_, entry, batch, sink).run();
 }
 
-std::vector<Delivery*> pointers(std::span<Delivery> batch) {
-  std::vector<Delivery*> all;
+std::vector<core::TrackedDelivery*> pointers(std::span<core::TrackedDelivery> batch) {
+  std::vector<core::TrackedDelivery*> all;
   all.reserve(batch.size());
-  for (Delivery& delivery : batch) all.push_back(&delivery);
+  for (core::TrackedDelivery& delivery : batch) all.push_back(&delivery);
   return all;
 }
 

@@ -15,8 +15,8 @@
 #include <semel/error.h>
 #include <semel/spi/claim.h>
 #include <semel/spi/delivery.h>
-#include <semel/spi/strategy.h>
 #include <semel/spi/unit_of_work.h>
+#include "strategies/strategy.h"
 
 #include "strategies/endings.h"
 #include "strategies/habits.h"
@@ -65,7 +65,7 @@ struct PipelineOptions {
 // What a run came to beside its endings.
 struct Ran {
   struct GivenBack {
-    const Delivery* delivery;
+    const core::TrackedDelivery* delivery;
     Error error;  // kInDoubt: its transaction may have committed
   };
   std::vector<GivenBack> given_back;          // what the store could not answer for
@@ -78,7 +78,7 @@ class Pipeline {
   Pipeline(const Context& context, PipelineOptions options);
 
   // Ends every delivery of `batch` at `sink`. Several threads may call it.
-  Ran run(std::span<Delivery* const> batch, Entry& entry, EndingSink& sink);
+  Ran run(std::span<core::TrackedDelivery* const> batch, Entry& entry, EndingSink& sink);
 
  private:
   const Context& context_;
@@ -87,6 +87,6 @@ class Pipeline {
 };
 
 // The pointers of a batch, for those who process parts of it.
-std::vector<Delivery*> pointers(std::span<Delivery> batch);
+std::vector<core::TrackedDelivery*> pointers(std::span<core::TrackedDelivery> batch);
 
 }  // namespace semel::strategies

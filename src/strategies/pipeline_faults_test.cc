@@ -87,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(
 class DoubtTest : public StrategyFixture {
  protected:
   void handle(TransactionalHandler handler) { context_.handler = std::move(handler); }
-  RememberingSink process_in_doubt(When when, std::vector<Delivery>& deliveries) {
+  RememberingSink process_in_doubt(When when, std::vector<core::TrackedDelivery>& deliveries) {
     const std::size_t fired = faults_.fired(StoreCall::kUnitCommit);
     faults_.fail(StoreCall::kUnitCommit, 1, ErrorKind::kInDoubt, when);
     auto sink = process(StrategyKind::kDedupTable, deliveries);

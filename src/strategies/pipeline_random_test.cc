@@ -192,11 +192,12 @@ class RandomTest : public StrategyFixture, public ::testing::WithParamInterface<
   }
 
   // Returns what is to come again, and adds the lines that stop.
-  std::set<Bytes> check_order(const RememberingSink& sink, const std::vector<Delivery>& batch,
+  std::set<Bytes> check_order(const RememberingSink& sink,
+                              const std::vector<core::TrackedDelivery>& batch,
                               const std::map<Bytes, Bytes>& line_of, std::set<Bytes>& stopped) {
     std::set<Bytes> again;
     std::map<Bytes, Bytes> open;  // of each line, the first that has not ended
-    for (const Delivery& delivery : batch) {
+    for (const core::TrackedDelivery& delivery : batch) {
       const Bytes& key = delivery.message.key().text;
       const Bytes& line = line_of.at(key);
       const Outcome& outcome = sink.of(key);
@@ -204,9 +205,9 @@ class RandomTest : public StrategyFixture, public ::testing::WithParamInterface<
         EXPECT_EQ(effects(key), 0) << key << " passed " << open.at(line);
         EXPECT_EQ(outcome.settle, Settle::kKeep) << key << " ended behind " << open.at(line);
       }
-      followed_ += delivery.arrival.follows && outcome.kind == Kind::kDone ? 1 : 0;
+      followed_ += delivery.follows && outcome.kind == Kind::kDone ? 1 : 0;
       left_ += outcome.settle == Settle::kKeep ? 1 : 0;
-      EXPECT_TRUE(outcome.settle != Settle::kKeep || delivery.arrival.follows) << key;
+      EXPECT_TRUE(outcome.settle != Settle::kKeep || delivery.follows) << key;
       const bool comes = outcome.settle == Settle::kLater || outcome.settle == Settle::kKeep;
       if (comes) again.insert(key);
       if (outcome.kind == Kind::kRetry && !comes) stopped.insert(line);

@@ -30,11 +30,11 @@ class Query final : public Strategy {
  public:
   explicit Query(Context context) : context_(std::move(context)), recordless_(context_) {}
 
-  void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
-    std::vector<Delivery*> absent;
+  void process(std::span<core::TrackedDelivery> batch, EndingSink& sink) noexcept override {
+    std::vector<core::TrackedDelivery*> absent;
     absent.reserve(batch.size());
     Finisher finisher(context_, sink);
-    for (Delivery& delivery : batch) {
+    for (core::TrackedDelivery& delivery : batch) {
       const Result<bool> there = look_patiently(delivery.message);
       if (!there && fails_for_all(there.error())) {
         sink.ended(delivery, withheld(there.error()));

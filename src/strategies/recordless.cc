@@ -9,7 +9,7 @@
 
 namespace semel::strategies {
 
-void Recordless::run(std::span<Delivery* const> batch, EndingSink& sink) {
+void Recordless::run(std::span<core::TrackedDelivery* const> batch, EndingSink& sink) {
   if (std::holds_alternative<TransactionalHandler>(context_.handler)) {
     RecordlessEntry entry(batch);
     pipeline_.run(batch, entry, sink);
@@ -17,7 +17,7 @@ void Recordless::run(std::span<Delivery* const> batch, EndingSink& sink) {
   }
   std::vector<Call> calls;
   calls.reserve(batch.size());
-  for (Delivery* const delivery : batch) {
+  for (core::TrackedDelivery* const delivery : batch) {
     calls.push_back({delivery, Right::without_record(delivery->arrival)});
   }
   if (std::holds_alternative<AsyncHandler>(context_.handler)) {

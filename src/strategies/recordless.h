@@ -5,7 +5,7 @@
 #include <span>
 
 #include <semel/spi/delivery.h>
-#include <semel/spi/strategy.h>
+#include "strategies/strategy.h"
 
 #include "strategies/async_calls.h"
 #include "strategies/pipeline.h"
@@ -20,7 +20,7 @@ class Recordless {
       : context_(context), pipeline_(context, PipelineOptions{}), async_(context) {}
 
   // Every delivery of `batch` is handled and ends at `sink`; asynchronous ones later.
-  void run(std::span<Delivery* const> batch, EndingSink& sink);
+  void run(std::span<core::TrackedDelivery* const> batch, EndingSink& sink);
 
  private:
   const Context& context_;

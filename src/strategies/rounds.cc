@@ -27,7 +27,7 @@ Outcome left_behind() {
 // The sink of all that is told on the way. Endings come from the keeper's thread too.
 class Rounds final : public EndingSink {
  public:
-  Rounds(const Context& context, std::span<Delivery> batch, EndingSink& sink)
+  Rounds(const Context& context, std::span<core::TrackedDelivery> batch, EndingSink& sink)
       : context_(context), batch_(batch), sink_(sink), members_(batch.size()) {
     std::unordered_map<BytesView, std::size_t> last;
     for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -61,7 +61,7 @@ class Rounds final : public EndingSink {
     }
   }
 
-  void ended(Delivery& delivery, Outcome outcome) noexcept override {
+  void ended(core::TrackedDelivery& delivery, Outcome outcome) noexcept override {
     const auto at = static_cast<std::size_t>(&delivery - batch_.data());
     {
       const system::MutexLock lock(mutex_);
@@ -91,9 +91,10 @@ class Rounds final : public EndingSink {
   };
 
   std::vector<Call> claim() {
-    const Claimed claimed = claim_batch(context_, batch_, [&](Delivery& delivery, Ending ending) {
-      members_[place_of(delivery)].refused = std::move(ending);
-    });
+    const Claimed claimed =
+        claim_batch(context_, batch_, [&](core::TrackedDelivery& delivery, Ending ending) {
+          members_[place_of(delivery)].refused = std::move(ending);
+        });
     std::vector<Call> calls = calls_of(claimed);
     for (std::size_t i = 0; i < calls.size(); ++i) {
       members_[place_of(*calls[i].delivery)].call = i;
@@ -101,7 +102,7 @@ class Rounds final : public EndingSink {
     }
     return calls;
   }
-  std::size_t place_of(const Delivery& delivery) const {
+  std::size_t place_of(const core::TrackedDelivery& delivery) const {
     return static_cast<std::size_t>(&delivery - batch_.data());
   }
 
@@ -143,7 +144,7 @@ class Rounds final : public EndingSink {
   }
 
   const Context& context_;
-  const std::span<Delivery> batch_;
+  const std::span<core::TrackedDelivery> batch_;
   EndingSink& sink_;
   // Changed between rounds alone, when nothing is left to be told.
   std::vector<Member> members_;
@@ -161,11 +162,11 @@ bool runs_in_rounds(const Context& context) noexcept {
   return outside && !context.apply && !context.steps;
 }
 
-bool needs_rounds(std::span<const Delivery> batch) noexcept {
-  return std::ranges::any_of(batch, [](const Delivery& one) { return one.arrival.follows; });
+bool needs_rounds(std::span<const core::TrackedDelivery> batch) noexcept {
+  return std::ranges::any_of(batch, [](const core::TrackedDelivery& one) { return one.follows; });
 }
 
-void run_rounds(const Context& context, std::span<Delivery> batch, EndingSink& sink) {
+void run_rounds(const Context& context, std::span<core::TrackedDelivery> batch, EndingSink& sink) {
   Rounds(context, batch, sink).run();
 }
 

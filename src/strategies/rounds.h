@@ -8,7 +8,7 @@
 #include <span>
 
 #include <semel/spi/delivery.h>
-#include <semel/spi/strategy.h>
+#include "strategies/strategy.h"
 
 #include "strategies/strategies.h"
 
@@ -17,9 +17,9 @@ namespace semel::strategies {
 // Whether such batches may be taken: its handler is called outside of a transaction, and has
 // returned when it is over.
 bool runs_in_rounds(const Context& context) noexcept;
-bool needs_rounds(std::span<const Delivery> batch) noexcept;
+bool needs_rounds(std::span<const core::TrackedDelivery> batch) noexcept;
 
 // Every delivery of `batch` is handled and ends at `sink`.
-void run_rounds(const Context& context, std::span<Delivery> batch, EndingSink& sink);
+void run_rounds(const Context& context, std::span<core::TrackedDelivery> batch, EndingSink& sink);
 
 }  // namespace semel::strategies

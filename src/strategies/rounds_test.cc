@@ -40,7 +40,7 @@ class RoundsTest : public StrategyFixture {
     });
   }
   // The first letter of a message's key is its ordering key.
-  std::vector<Delivery> lines(const Names& keys) {
+  std::vector<core::TrackedDelivery> lines(const Names& keys) {
     std::map<char, Names> seen;
     for (const std::string& key : keys) {
       before_[key] = seen[key.front()];
@@ -119,7 +119,7 @@ TEST_F(RoundsTest, ADuplicateAmongThemHoldsNobodyAndEndsInItsTurn) {
   handled_.clear();
   auto batch = lines({"a1", "a2", "a3"});
   std::int64_t row = 0;
-  for (Delivery& delivery : batch) {
+  for (core::TrackedDelivery& delivery : batch) {
     delivery.arrival.row = RowTag{++row};
     store_.state.rows.insert(row);
   }
@@ -133,7 +133,7 @@ TEST_F(RoundsTest, ADuplicateAmongThemHoldsNobodyAndEndsInItsTurn) {
 TEST_F(RoundsTest, RowsOfWhatIsDoneGoWhenTheyAreSettled) {
   auto batch = lines({"a1", "a2", "a3", "b1"});
   std::int64_t row = 0;
-  for (Delivery& delivery : batch) {
+  for (core::TrackedDelivery& delivery : batch) {
     delivery.arrival.row = RowTag{++row};
     store_.state.rows.insert(row);
   }
@@ -150,7 +150,7 @@ TEST_F(RoundsTest, TheRowOfOneThatTheStoreCannotKeepGoesWithItsLetter) {
   auto batch = lines({"a1", "a2"});
   before_.clear();
   std::int64_t row = 0;
-  for (Delivery& delivery : batch) {
+  for (core::TrackedDelivery& delivery : batch) {
     delivery.arrival.row = RowTag{++row};
     store_.state.rows.insert(row);
   }

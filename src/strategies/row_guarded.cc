@@ -14,6 +14,7 @@
 
 #include <semel/reason.h>
 
+#include "core/transaction_recorder.h"
 #include "strategies/decision.h"
 #include "strategies/entries.h"
 #include "strategies/kinds.h"
@@ -28,8 +29,9 @@ bool writes(const RecordedStatement& recorded) { return !recorded.statement->wri
 
 // Else it would be done, and its row none the newer.
 void need_first_write(Transaction& transaction) {
-  const StatementList& list = transaction.recorded();
-  if (!transaction.awaits_write() || std::none_of(list.begin(), list.end(), writes)) return;
+  auto& recorder = core::TransactionRecorder::of(transaction);
+  const StatementList& list = recorder.statements();
+  if (!recorder.awaits_write() || std::none_of(list.begin(), list.end(), writes)) return;
   throw StatementRefused({ErrorKind::kRejected, "",
                           "the handler writes, but not to the table that version.current reads",
                           "raise the version in the same table"});
@@ -43,14 +45,14 @@ Context with_guard(Context context) {
                                const Message& message, Transaction& transaction) {
         guard(message, transaction);
         Verdict verdict = work(message, transaction);
-        if (verdict.kind == Verdict::Kind::kDone) need_first_write(transaction);
+        if (verdict.kind() == Verdict::Kind::kDone) need_first_write(transaction);
         return verdict;
       });
   return context;
 }
 
 // A guard only records.
-struct NoQueries final : Transaction::Queries {
+struct NoQueries final : core::TransactionRecorder::Queries {
   Rows query(const RecordedStatement&, StatementList&) override { throw BatchBroken{}; }
 };
 
@@ -62,10 +64,12 @@ class OptimisticLock final : public Strategy {
         versions_(*context_.environment->clock, context_.retry.first, context_.retry.longest),
         pipeline_(context_, PipelineOptions{.versions = &versions_}) {}
 
-  void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
+  void process(std::span<core::TrackedDelivery> batch, EndingSink& sink) noexcept override {
     std::vector<Item> items;
     items.reserve(batch.size());
-    for (Delivery& delivery : batch) items.push_back({&delivery, version_of(delivery.message)});
+    for (core::TrackedDelivery& delivery : batch) {
+      items.push_back({&delivery, version_of(delivery.message)});
+    }
     sort_by_version(items, [](const Item& item) -> const RowVersion* {
       return item.version ? &*item.version : nullptr;
     });
@@ -80,14 +84,14 @@ class OptimisticLock final : public Strategy {
     sink.waits(false);
     sink.waited(context_.environment->clock->now() - asked);
     NotingSink noting(versions_, context_.services.recaller, sink);
-    const std::vector<Delivery*> deliveries = without_early(items, noting);
+    const std::vector<core::TrackedDelivery*> deliveries = without_early(items, noting);
     ClaimEntry entry;
     pipeline_.run(deliveries, entry, noting);
   }
 
  private:
   struct Item {
-    Delivery* delivery;
+    core::TrackedDelivery* delivery;
     std::optional<RowVersion> version;
   };
   class NotingSink final : public EndingSink {
@@ -95,7 +99,7 @@ class OptimisticLock final : public Strategy {
     // `recaller` may be null: then nothing is kept.
     NotingSink(RowVersions& versions, Recaller* recaller, EndingSink& sink)
         : versions_(versions), recaller_(recaller), sink_(sink) {}
-    void ended(Delivery& delivery, Outcome outcome) noexcept override {
+    void ended(core::TrackedDelivery& delivery, Outcome outcome) noexcept override {
       const auto waited_for = versions_.ended(delivery.message.key().id, outcome);
       sink_.ended(delivery, std::move(outcome));
       if (waited_for) recaller_->recall(name_of(*waited_for));
@@ -120,8 +124,9 @@ class OptimisticLock final : public Strategy {
 
   // Ends those that are foreseen to be early: a transaction that says so costs as much as one that
   // does something. Returns the others. Those behind one that is not early go on with it.
-  std::vector<Delivery*> without_early(const std::vector<Item>& items, EndingSink& sink) {
-    std::vector<Delivery*> rest;
+  std::vector<core::TrackedDelivery*> without_early(const std::vector<Item>& items,
+                                                    EndingSink& sink) {
+    std::vector<core::TrackedDelivery*> rest;
     std::vector<std::pair<const Item*, std::chrono::milliseconds>> early;
     std::set<LockName> going_on;
     for (const Item& item : items) {
@@ -135,7 +140,10 @@ class OptimisticLock final : public Strategy {
       }
       rest.push_back(item.delivery);
     }
-    for (const auto& [item, wait] : early) sink.ended(*item->delivery, early_for(*item, wait));
+    for (const auto& [item, wait] : early) {
+      item->delivery->waits_for = name_of(item->version->row);
+      sink.ended(*item->delivery, early_for(wait));
+    }
     return rest;
   }
 
@@ -144,17 +152,16 @@ class OptimisticLock final : public Strategy {
   bool may_wait(const Item& item) const {
     const Arrival& arrival = item.delivery->arrival;
     return context_.services.recaller != nullptr && item.version && arrival.row && !arrival.line &&
-           !arrival.suspect && arrival.trial == 0;
+           !arrival.suspect && item.delivery->trial == 0;
   }
 
-  static Outcome early_for(const Item& item, std::chrono::milliseconds wait) {
+  static Outcome early_for(std::chrono::milliseconds wait) {
     Outcome outcome;
     outcome.kind = Outcome::Kind::kRetry;
     outcome.settle = Outcome::Settle::kKeep;
     outcome.reason = reason::kVersionEarly;
     outcome.error = "the row is known to have an older version yet";
     outcome.delay = wait;
-    outcome.waits_for = name_of(item.version->row);
     return outcome;
   }
 
@@ -162,9 +169,10 @@ class OptimisticLock final : public Strategy {
   std::optional<RowVersion> version_of(const Message& message) const noexcept {
     try {
       NoQueries none;
-      Transaction transaction(none, Attempt{});
+      core::TransactionRecorder recorder(none);
+      Transaction transaction(recorder, Attempt{});
       guard_(message, transaction);
-      const StatementList& list = transaction.recorded();
+      const StatementList& list = recorder.statements();
       return list.empty() ? std::nullopt : list.front().version;
     } catch (...) {
       return std::nullopt;

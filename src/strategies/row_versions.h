@@ -20,7 +20,7 @@
 #include <semel/environment.h>
 #include <semel/key.h>
 #include <semel/outcome.h>
-#include <semel/statement.h>
+#include <semel/spi/recorded_statement.h>
 
 #include "strategies/row_pace.h"
 #include "system/mutex.h"

@@ -10,15 +10,16 @@
 #include <semel/outcome.h>
 #include <semel/spi/delivery.h>
 #include <semel/spi/finish.h>
-#include <semel/statement.h>
+#include <semel/spi/recorded_statement.h>
 
+#include "core/tracked_delivery.h"
 #include "strategies/decision.h"
 #include "strategies/endings.h"
 
 namespace semel::strategies {
 
 struct Slot {
-  Delivery* delivery = nullptr;
+  core::TrackedDelivery* delivery = nullptr;
 
   // What outlives a transaction that was undone.
   StatementList list;
@@ -42,10 +43,10 @@ struct Slot {
   // It is recorded as failed for an error that named no statement of it.
   bool blamed = false;
   // The message without the payload that the store does not take; what is recorded instead of it.
-  std::unique_ptr<Delivery> unkept;
+  std::unique_ptr<core::TrackedDelivery> unkept;
   std::string why_unkept;
 
-  const Delivery& recorded() const noexcept { return unkept ? *unkept : *delivery; }
+  const core::TrackedDelivery& recorded() const noexcept { return unkept ? *unkept : *delivery; }
 
   // Of the current transaction.
   bool acquired = false;

@@ -24,7 +24,7 @@ class StateMachine final : public Strategy {
   explicit StateMachine(Context context)
       : context_(std::move(context)), pipeline_(context_, PipelineOptions{}), async_(context_) {}
 
-  void process(std::span<Delivery> batch, EndingSink& sink) noexcept override {
+  void process(std::span<core::TrackedDelivery> batch, EndingSink& sink) noexcept override {
     if (runs_in_rounds(context_) && needs_rounds(batch)) {
       run_rounds(context_, batch, sink);
       return;

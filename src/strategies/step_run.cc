@@ -10,6 +10,7 @@
 #include <semel/environment.h>
 #include <semel/reason.h>
 
+#include "core/failpoints.h"
 #include "core/retry_decision.h"
 #include "core/step_key.h"
 #include "strategies/backoff.h"
@@ -297,7 +298,8 @@ std::optional<Decision> StepRun::undo(StepEntry& entry, const UndoHandler& handl
     return stopped;
   }
   const Verdict verdict = call_undo(entry, handler);
-  if (verdict.kind != Verdict::Kind::kDone && verdict.kind != Verdict::Kind::kDiscard) {
+  const auto kind = verdict.kind();
+  if (kind != Verdict::Kind::kDone && kind != Verdict::Kind::kDiscard) {
     return undo_failed(entry, verdict);
   }
   StepEntry undone = entry;
@@ -315,23 +317,22 @@ Verdict StepRun::call_undo(const StepEntry& entry, const UndoHandler& handler) c
     return handler(message, undo, attempt_);
   } catch (...) {
     const Decision thrown = decide_thrown(attempt_);
-    Verdict verdict = retry(thrown.error);
-    if (thrown.kind == Decision::Kind::kDead) verdict.kind = Verdict::Kind::kDead;
-    return verdict;
+    return thrown.kind == Decision::Kind::kDead ? dead(thrown.error) : retry(thrown.error);
   }
 }
 
 Decision StepRun::undo_failed(const StepEntry& entry, const Verdict& verdict) {
   GivingUp note = *journal_->giving_up;
   const bool cancelled = watch_ != nullptr && watch_->cancelled();
-  const bool counts = verdict.counted && !cancelled;
+  const bool counts = verdict.counted() && !cancelled;
   if (counts) {
     ++note.undo_tries;
   } else if (!cancelled) {
     ++note.uncounted_undo_tries;
   }
-  Verdict again = retry({}, verdict.after);
-  again.asked = verdict.asked;
+  Verdict::Retry again;
+  again.after = verdict.after();
+  again.asked = verdict.asked();
   again.counted = counts;
   // How long ago the message was first met says nothing about its undo: tries alone end it.
   const int tries = counts ? note.undo_tries : std::max(note.undo_tries, note.uncounted_undo_tries);
@@ -344,10 +345,10 @@ Decision StepRun::undo_failed(const StepEntry& entry, const Verdict& verdict) {
       std::min(std::max(policy.attempts, kFewestTries) * kUncountedForEachTry, kMostUndoTries);
   const bool patient = policy.attempts <= 0 || note.uncounted_undo_tries < most;
   const std::string what = fmt::format("the undo of step {} failed: {}; still done: {}",
-                                       shown_name(entry), verdict.reason, still_done());
+                                       shown_name(entry), verdict.reason(), still_done());
   Decision decision = parked_for(reason::kStepsUndo, what);
-  decision.unknown = verdict.unknown;
-  if (wait != nullptr && patient && verdict.kind != Verdict::Kind::kDead) {
+  decision.unknown = verdict.unknown();
+  if (wait != nullptr && patient && verdict.kind() != Verdict::Kind::kDead) {
     decision.kind = Decision::Kind::kLater;
     decision.after = wait->delay;
   } else {

@@ -210,7 +210,8 @@ TEST_F(StepsTest, AnUndoThatIsGivenUpParksWithWhatIsStillDone) {
 }
 
 Verdict nobody_listens(const StepUndo&) {
-  Verdict away = retry("nobody listens");
+  Verdict::Retry away;
+  away.reason = "nobody listens";
   away.counted = false;
   return away;
 }

@@ -18,9 +18,9 @@
 #include <semel/observer.h>
 #include <semel/retry_policy.h>
 #include <semel/spi/store.h>
-#include <semel/spi/strategy.h>
 #include <semel/spi/unit_of_work.h>
 #include <semel/step_spec.h>
+#include "strategies/strategy.h"
 
 #include "core/guarantee.h"
 #include "core/key_recipe.h"
@@ -77,7 +77,7 @@ class Completer {
 class Recaller {
  public:
   virtual ~Recaller() = default;
-  // Makes the engine retry now every delivery that waits for this (Outcome::waits_for).
+  // Makes the engine retry now every delivery that waits for this (TrackedDelivery::waits_for).
   virtual void recall(std::uint64_t waited_for) noexcept = 0;
 };
 

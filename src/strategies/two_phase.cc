@@ -24,7 +24,7 @@ bool may_pass(const Error& error) {
 
 class Claiming {
  public:
-  Claiming(const Context& context, std::span<Delivery> batch, const OnRefused& refused)
+  Claiming(const Context& context, std::span<core::TrackedDelivery> batch, const OnRefused& refused)
       : context_(context),
         batch_(batch),
         refused_(refused),
@@ -52,7 +52,7 @@ class Claiming {
   }
 
  private:
-  void take(Delivery& delivery, Claim& claim) {
+  void take(core::TrackedDelivery& delivery, Claim& claim) {
     const Endings endings(context_, false);
     const auto* const acquired = std::get_if<Acquired>(&claim);
     if (acquired == nullptr) {
@@ -86,7 +86,7 @@ class Claiming {
   }
 
   const Context& context_;
-  const std::span<Delivery> batch_;
+  const std::span<core::TrackedDelivery> batch_;
   const OnRefused& refused_;
   std::size_t first_ = 0;
   std::size_t size_;
@@ -98,13 +98,14 @@ class Claiming {
 
 }  // namespace
 
-Claimed claim_batch(const Context& context, std::span<Delivery> batch, const OnRefused& refused) {
+Claimed claim_batch(const Context& context, std::span<core::TrackedDelivery> batch,
+                    const OnRefused& refused) {
   return Claiming(context, batch, refused).run();
 }
 
-Claimed claim_batch(const Context& context, std::span<Delivery> batch, Finisher& finisher,
-                    EndingSink& sink) {
-  return claim_batch(context, batch, [&](Delivery& delivery, Ending ending) {
+Claimed claim_batch(const Context& context, std::span<core::TrackedDelivery> batch,
+                    Finisher& finisher, EndingSink& sink) {
+  return claim_batch(context, batch, [&](core::TrackedDelivery& delivery, Ending ending) {
     if (!ending.finish) return sink.ended(delivery, std::move(ending.outcome));
     finisher.add(delivery, std::move(ending));
   });

@@ -11,6 +11,7 @@
 #include <semel/spi/claim.h>
 #include <semel/spi/delivery.h>
 
+#include "core/tracked_delivery.h"
 #include "strategies/calls.h"
 #include "strategies/endings.h"
 #include "strategies/finisher.h"
@@ -20,7 +21,7 @@ namespace semel::strategies {
 
 // What this worker may run. Both lists have the same order.
 struct Claimed {
-  std::vector<Delivery*> deliveries;
+  std::vector<core::TrackedDelivery*> deliveries;
   std::vector<Acquired> rights;
   // For which error deliveries were given back, if any were.
   std::optional<Error> given_back_for;
@@ -29,11 +30,12 @@ struct Claimed {
 // Claims a batch. What is not acquired ends at `finisher`, and where doubt is parked what a try
 // before left in the dark; or, where the store cannot say, at `sink`: failure of the store is never
 // "no record".
-Claimed claim_batch(const Context& context, std::span<Delivery> batch, Finisher& finisher,
-                    EndingSink& sink);
+Claimed claim_batch(const Context& context, std::span<core::TrackedDelivery> batch,
+                    Finisher& finisher, EndingSink& sink);
 // Calls `refused` for each message that is not acquired, with how it ends.
-using OnRefused = std::function<void(Delivery& delivery, Ending ending)>;
-Claimed claim_batch(const Context& context, std::span<Delivery> batch, const OnRefused& refused);
+using OnRefused = std::function<void(core::TrackedDelivery& delivery, Ending ending)>;
+Claimed claim_batch(const Context& context, std::span<core::TrackedDelivery> batch,
+                    const OnRefused& refused);
 
 // Of whom nothing that may have had its effect is tried again. A claim outlives a power cut: one
 // that was forgotten would let the message begin a second time.

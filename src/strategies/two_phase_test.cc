@@ -218,7 +218,7 @@ TEST_F(TwoPhaseTest, AFinishIsTriedWhileTheLeaseLivesAndThenGivenBack) {
 
 TEST_F(TwoPhaseTest, ConflictsAndRowsOfDuplicatesAreToldToTheStore) {
   process(kStateMachine, {"a", "b"});
-  std::vector<Delivery> again = batch({"a"});
+  std::vector<core::TrackedDelivery> again = batch({"a"});
   again.push_back(semel::test::make_delivery(kConsumer, "b", "other"));
   again[0].arrival.row = RowTag{1};
   again[1].arrival.row = RowTag{2};

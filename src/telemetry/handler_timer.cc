@@ -26,7 +26,7 @@ class CallTimer {
   CallTimer& operator=(const CallTimer&) = delete;
 
   void ended(const Verdict& verdict) noexcept {
-    if (take_one()) observe(static_cast<std::size_t>(verdict.kind));
+    if (take_one()) observe(static_cast<std::size_t>(verdict.kind()));
   }
   void failed() noexcept {
     while (take_one()) observe(HandlerDurations::kFailed);

@@ -40,7 +40,7 @@ TEST_F(HandlerTimerTest, CountsAPlainCallByItsVerdict) {
                                 }),
                                 durations_);
   const auto& plain = std::get<PlainHandler>(handler);
-  EXPECT_EQ(plain(message_, attempt_).kind, Verdict::Kind::kRetry);
+  EXPECT_EQ(plain(message_, attempt_).kind(), Verdict::Kind::kRetry);
   EXPECT_EQ(count(kRetry), 1U);
   EXPECT_GE(durations_->calls(kRetry).sum(), 2'000) << "microseconds";
   Attempt second;

@@ -4,6 +4,7 @@
 #include <semel/spi/step_store.h>
 #include <semel/spi/unit_of_work.h>
 
+#include "core/failpoints.h"
 #include "testing/crash_unit.h"
 
 namespace semel::testkit {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <semel/environment.h>
+#include <semel/spi/failpoints.h>
 
 namespace semel::testkit {
 

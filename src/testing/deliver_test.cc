@@ -12,6 +12,8 @@
 
 #include <semel/environment.h>
 
+#include "core/failpoints.h"
+
 namespace semel::testkit {
 namespace {
 

@@ -8,6 +8,7 @@
 #include <semel/observer.h>
 
 #include "base/overloaded.h"
+#include "core/failpoints.h"
 #include "guard/guard_access.h"
 #include "strategies/strategies.h"
 #include "testing/crash_store.h"
@@ -20,17 +21,17 @@ namespace {
 // Before a message whose guard gave an error or an exception is brought again.
 constexpr std::chrono::milliseconds kAfterFailure{100};
 
-class CollectingSink final : public EndingSink {
+class CollectingSink final : public strategies::EndingSink {
  public:
-  explicit CollectingSink(std::span<const Delivery> batch)
+  explicit CollectingSink(std::span<const core::TrackedDelivery> batch)
       : batch_(batch), outcomes_(batch.size()) {}
-  void ended(Delivery& delivery, Outcome outcome) noexcept override {
+  void ended(core::TrackedDelivery& delivery, Outcome outcome) noexcept override {
     outcomes_[static_cast<std::size_t>(&delivery - batch_.data())] = std::move(outcome);
   }
   std::vector<Outcome> take() { return std::move(outcomes_); }
 
  private:
-  const std::span<const Delivery> batch_;
+  const std::span<const core::TrackedDelivery> batch_;
   std::vector<Outcome> outcomes_;
 };
 
@@ -104,7 +105,7 @@ Handler Process::watched(const Handler& handler) {
       handler);
 }
 
-std::unique_ptr<Strategy> Process::made_strategy(const RunNames& names) {
+std::unique_ptr<strategies::Strategy> Process::made_strategy(const RunNames& names) {
   const DeliverOptions& options = subject_.options;
   strategies::Context context;
   context.consumer = names.consumer;
@@ -124,11 +125,11 @@ std::unique_ptr<Strategy> Process::made_strategy(const RunNames& names) {
   return strategies::make_strategy(subject_.strategy, std::move(context));
 }
 
-std::vector<Outcome> Process::handle(std::span<Delivery> batch) {
+std::vector<Outcome> Process::handle(std::span<core::TrackedDelivery> batch) {
   return guard_ ? by_guard(batch) : by_strategy(batch);
 }
 
-std::vector<Outcome> Process::by_strategy(std::span<Delivery> batch) {
+std::vector<Outcome> Process::by_strategy(std::span<core::TrackedDelivery> batch) {
   CollectingSink sink(batch);
   strategy_->process(batch, sink);
   return sink.take();
@@ -159,11 +160,11 @@ Outcome Process::by_guard_alone(const Message& message) {
   }
 }
 
-std::vector<Outcome> Process::by_guard(std::span<Delivery> batch) {
+std::vector<Outcome> Process::by_guard(std::span<core::TrackedDelivery> batch) {
   if (batch.size() == 1) return {by_guard_alone(batch.front().message)};
   std::vector<BatchMessage> messages;
   messages.reserve(batch.size());
-  for (const Delivery& one : batch) {
+  for (const core::TrackedDelivery& one : batch) {
     messages.push_back({one.message.key().text, one.message.fingerprint()});
   }
   const auto answers = [&] {

@@ -9,8 +9,8 @@
 #include <semel/observer.h>
 #include <semel/outcome.h>
 #include <semel/spi/store.h>
-#include <semel/spi/strategy.h>
 #include <semel/testing/deliver.h>
+#include "strategies/strategy.h"
 
 #include "core/guarantee.h"
 #include "testing/broker.h"
@@ -65,13 +65,13 @@ class Process final : public Life {
   Broker::Member member() const noexcept { return member_; }
 
   // The outcome of each, which means nothing where the process is over after it.
-  std::vector<Outcome> handle(std::span<Delivery> batch);
+  std::vector<Outcome> handle(std::span<core::TrackedDelivery> batch);
 
  private:
-  std::unique_ptr<Strategy> made_strategy(const RunNames& names);
+  std::unique_ptr<strategies::Strategy> made_strategy(const RunNames& names);
   Handler watched(const Handler& handler);
-  std::vector<Outcome> by_strategy(std::span<Delivery> batch);
-  std::vector<Outcome> by_guard(std::span<Delivery> batch);
+  std::vector<Outcome> by_strategy(std::span<core::TrackedDelivery> batch);
+  std::vector<Outcome> by_guard(std::span<core::TrackedDelivery> batch);
   Outcome by_guard_alone(const Message& message);
   Outcome answer_of(const Result<Outcome>& answer) const;
 
@@ -86,7 +86,7 @@ class Process final : public Life {
   Observer unobserved_;
   const std::unique_ptr<Store> store_;
   const Handler handler_;
-  std::unique_ptr<Strategy> strategy_;  // null: there is a guard
+  std::unique_ptr<strategies::Strategy> strategy_;  // null: there is a guard
   std::unique_ptr<Guard> guard_;
 };
 

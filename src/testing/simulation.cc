@@ -10,6 +10,7 @@
 #include <semel/environment.h>
 #include <semel/spi/held_messages.h>
 
+#include "core/failpoints.h"
 #include "core/key_encoding.h"
 #include "testing/snapshot.h"
 
@@ -111,7 +112,7 @@ class Simulation final : public Fate {
     return turn_of_held(process);
   }
 
-  Delivery delivery_of(const TestMessage& message, std::size_t copy) const {
+  core::TrackedDelivery delivery_of(const TestMessage& message, std::size_t copy) const {
     Message::Parts parts;
     parts.key = {message.key, core::encode_key(names_.number, message.key)};
     parts.fingerprint = fingerprint_of(message.payload);
@@ -149,7 +150,7 @@ class Simulation final : public Fate {
   }
 
   void handle(Process& process, std::span<const Broker::Copy> copies) {
-    std::vector<Delivery> batch;
+    std::vector<core::TrackedDelivery> batch;
     batch.reserve(copies.size());
     for (const auto& copy : copies) {
       batch.push_back(delivery_of(subject_.messages[copy.message], copy.number));
@@ -213,7 +214,7 @@ class Simulation final : public Fate {
     message.type = arrival.type;
     note(fmt::format("consumer {} is given {} again by the store", process.member(), message.key));
     if (!process.pass(failpoint::kReceived)) return;
-    Delivery one = delivery_of(message, 0);
+    core::TrackedDelivery one = delivery_of(message, 0);
     const RowTag row = arrival.row.value();
     one.arrival = std::move(arrival);
     const Outcome outcome = process.handle({&one, 1}).front();

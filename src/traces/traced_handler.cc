@@ -38,9 +38,9 @@ class CallSpan {
   CallSpan& operator=(const CallSpan&) = delete;
 
   void ended(const Verdict& verdict) noexcept {
-    const auto kind = static_cast<std::size_t>(verdict.kind);
+    const auto kind = static_cast<std::size_t>(verdict.kind());
     const bool well =
-        verdict.kind == Verdict::Kind::kDone || verdict.kind == Verdict::Kind::kDiscard;
+        verdict.kind() == Verdict::Kind::kDone || verdict.kind() == Verdict::Kind::kDiscard;
     end(kind < kVerdicts.size() ? kVerdicts[kind] : kFailed, !well);
   }
   void failed() noexcept { end(kFailed, true); }

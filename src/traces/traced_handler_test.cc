@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/transaction_recorder.h"
 #include "tests/support/test_environment.h"
 #include "traces/test_sink.h"
 
@@ -47,9 +48,9 @@ TEST_F(TracedHandlerTest, APlainCallIsASpanWithItsVerdict) {
     return attempt.number > 1 ? retry("later") : done();
   }));
   const auto& plain = std::get<PlainHandler>(handler);
-  EXPECT_EQ(plain(message_, attempt_).kind, Verdict::Kind::kDone);
+  EXPECT_EQ(plain(message_, attempt_).kind(), Verdict::Kind::kDone);
   attempt_.number = 2;
-  EXPECT_EQ(plain(message_, attempt_).kind, Verdict::Kind::kRetry);
+  EXPECT_EQ(plain(message_, attempt_).kind(), Verdict::Kind::kRetry);
   attempt_.number = 3;
   EXPECT_THROW((void)plain(message_, attempt_), std::runtime_error);
   const auto all = spans_.all();
@@ -61,14 +62,15 @@ TEST_F(TracedHandlerTest, APlainCallIsASpanWithItsVerdict) {
 }
 
 TEST_F(TracedHandlerTest, ATransactionalCallIsOneToo) {
-  struct NoQueries final : Transaction::Queries {
+  struct NoQueries final : core::TransactionRecorder::Queries {
     Rows query(const RecordedStatement&, StatementList&) override { return {}; }
   } none;
   const Handler handler = traced_as(
       TransactionalHandler([](const Message&, Transaction&) { return discard("nothing to do"); }));
   attempt_.number = 4;
-  Transaction transaction(none, attempt_);
-  EXPECT_EQ(std::get<TransactionalHandler>(handler)(message_, transaction).kind,
+  core::TransactionRecorder recorder(none);
+  Transaction transaction(recorder, attempt_);
+  EXPECT_EQ(std::get<TransactionalHandler>(handler)(message_, transaction).kind(),
             Verdict::Kind::kDiscard);
   ASSERT_EQ(spans_.all().size(), 1U);
   expect_span(spans_.all()[0], "discard", "4");
@@ -107,7 +109,7 @@ TEST_F(TracedHandlerTest, AnAsynchronousCallLastsUntilItsAnswer) {
   EXPECT_TRUE(spans_.all().empty());
   (*kept)(done());
   ASSERT_TRUE(answer);
-  EXPECT_EQ(answer->kind, Verdict::Kind::kDone);
+  EXPECT_EQ(answer->kind(), Verdict::Kind::kDone);
   ASSERT_EQ(spans_.all().size(), 1U);
   expect_span(spans_.all()[0], "done");
   begin();
@@ -133,7 +135,7 @@ TEST_F(TracedHandlerTest, AnAsynchronousCallThatThrowsHasFailedOnce) {
 TEST_F(TracedHandlerTest, WhatIsNotTracedIsCalledAsItWas) {
   const Handler plain =
       traced_as(PlainHandler([](const Message&, const Attempt&) { return done(); }));
-  EXPECT_EQ(std::get<PlainHandler>(plain)(untraced_, attempt_).kind, Verdict::Kind::kDone);
+  EXPECT_EQ(std::get<PlainHandler>(plain)(untraced_, attempt_).kind(), Verdict::Kind::kDone);
   bool answered = false;
   const Handler async = traced_as(AsyncHandler(
       [](const Message&, const Attempt&, Completion completion) { completion(done()); }));

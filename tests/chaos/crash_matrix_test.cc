@@ -9,6 +9,7 @@
 
 #include <semel/environment.h>
 
+#include "core/failpoints.h"
 #include "tests/chaos/scene.h"
 #include "tests/support/ledger.h"
 

@@ -10,6 +10,7 @@
 #include <semel/environment.h>
 #include <semel/spi/step_store.h>
 
+#include "core/failpoints.h"
 #include "tests/chaos/scene.h"
 #include "tests/support/ledger.h"
 

@@ -299,7 +299,7 @@ int run(const std::string& store, const Settings& settings) {
         mischief.before(*message);
         ledger->note(message->key().text);
       }
-      return std::vector<semel::Verdict>(messages.size());
+      return std::vector<semel::Verdict>(messages.size(), semel::done());
     });
   }
   Teller teller(get(settings, "tell", "0") == "1");

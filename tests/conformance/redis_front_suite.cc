@@ -63,8 +63,8 @@ class Process {
 
   // How each ended: 'd' done, 'f' a duplicate by the window, 'r' by the record, '?' else.
   std::string deliver(const std::vector<std::string>& keys) {
-    struct Sink final : EndingSink {
-      void ended(Delivery& delivery, Outcome outcome) noexcept override {
+    struct Sink final : strategies::EndingSink {
+      void ended(core::TrackedDelivery& delivery, Outcome outcome) noexcept override {
         char how = '?';
         if (outcome.kind == Outcome::Kind::kDone) how = 'd';
         if (outcome.kind == Outcome::Kind::kDuplicate) {
@@ -74,7 +74,7 @@ class Process {
       }
       std::map<Bytes, std::string> ways;
     } sink;
-    std::vector<Delivery> batch;
+    std::vector<core::TrackedDelivery> batch;
     for (const auto& key : keys) batch.push_back(test::make_delivery(number_, key));
     strategy_->process(batch, sink);
     std::string all;
@@ -96,7 +96,7 @@ class Process {
  private:
   const ConsumerNumber number_;
   std::optional<strategies::Front> front_;
-  std::unique_ptr<Strategy> strategy_;
+  std::unique_ptr<strategies::Strategy> strategy_;
 };
 
 class RedisFrontLive : public ::testing::Test {

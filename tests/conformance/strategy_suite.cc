@@ -81,7 +81,7 @@ std::vector<StrategyCase> at_most_once_cases(const std::string& store,
   return {{store, make, kind, false}, {store, make, kind, false, StrategyCase::Outside::kAsync}};
 }
 
-void EndingsSeen::ended(Delivery& delivery, Outcome outcome) noexcept {
+void EndingsSeen::ended(core::TrackedDelivery& delivery, Outcome outcome) noexcept {
   const std::scoped_lock lock(mutex_);
   ended_.emplace_back(&delivery, std::move(outcome));
   changed_.notify_all();
@@ -92,7 +92,7 @@ bool EndingsSeen::wait(std::size_t count) {
   return changed_.wait_for(lock, kPatience, [&] { return ended_.size() >= count; });
 }
 
-std::vector<std::pair<Delivery*, Outcome>> EndingsSeen::take() {
+std::vector<std::pair<core::TrackedDelivery*, Outcome>> EndingsSeen::take() {
   const std::scoped_lock lock(mutex_);
   return std::exchange(ended_, {});
 }
@@ -159,7 +159,8 @@ Handler StrategySuite::handler(const Twist& twist) {
           try {
             (*answer)(work(m, nullptr, twist));
           } catch (const PayloadInvalid&) {
-            Verdict invalid = dead("the payload is not what was expected");
+            Verdict::Dead invalid;
+            invalid.reason = "the payload is not what was expected";
             invalid.code = reason::kPayloadInvalid;
             (*answer)(std::move(invalid));
           } catch (const std::exception& thrown) {
@@ -177,8 +178,10 @@ Handler StrategySuite::handler(const Twist& twist) {
               try {
                 verdicts.push_back(work(*message, nullptr, twist));
               } catch (const PayloadInvalid&) {
-                verdicts.push_back(dead("the payload is not what was expected"));
-                verdicts.back().code = reason::kPayloadInvalid;
+                Verdict::Dead invalid;
+                invalid.reason = "the payload is not what was expected";
+                invalid.code = reason::kPayloadInvalid;
+                verdicts.emplace_back(std::move(invalid));
               } catch (const std::exception& thrown) {
                 verdicts.push_back(retry(thrown.what()));
               } catch (...) {
@@ -194,18 +197,19 @@ Handler StrategySuite::handler(const Twist& twist) {
       [this, twist](const Message& m, const Attempt&) { return work(m, nullptr, twist); });
 }
 
-void StrategySuite::run(Strategy& strategy, std::vector<Delivery>& deliveries, EndingsSeen& seen) {
+void StrategySuite::run(strategies::Strategy& strategy,
+                        std::vector<core::TrackedDelivery>& deliveries, EndingsSeen& seen) {
   strategy.process(deliveries, seen);
   EXPECT_TRUE(seen.wait(deliveries.size())) << "each delivery ends";
   service_.wait_idle();
   recording_.wait_idle();
 }
 
-std::unique_ptr<Strategy> StrategySuite::strategy(Twist twist) {
+std::unique_ptr<strategies::Strategy> StrategySuite::strategy(Twist twist) {
   return strategy_on(*store_, std::move(twist));
 }
 
-std::unique_ptr<Strategy> StrategySuite::strategy_on(Store& store, Twist twist) {
+std::unique_ptr<strategies::Strategy> StrategySuite::strategy_on(Store& store, Twist twist) {
   strategies::Context context;
   context.consumer = "payments";
   context.store = &store;
@@ -230,9 +234,9 @@ std::unique_ptr<Strategy> StrategySuite::strategy_on(Store& store, Twist twist) 
   return strategies::make_strategy(GetParam().kind, std::move(context));
 }
 
-std::vector<Delivery> StrategySuite::batch(const std::vector<std::string>& keys,
-                                           const std::string& payload) const {
-  std::vector<Delivery> all;
+std::vector<core::TrackedDelivery> StrategySuite::batch(const std::vector<std::string>& keys,
+                                                        const std::string& payload) const {
+  std::vector<core::TrackedDelivery> all;
   all.reserve(keys.size());
   for (const std::string& key : keys) all.push_back(test::make_delivery(consumer_, key, payload));
   return all;
@@ -244,7 +248,8 @@ std::vector<std::string> StrategySuite::keys(std::size_t count, const std::strin
   return all;
 }
 
-StrategySuite::Outcomes StrategySuite::settle(EndingsSeen& seen, std::vector<Delivery*>* later) {
+StrategySuite::Outcomes StrategySuite::settle(EndingsSeen& seen,
+                                              std::vector<core::TrackedDelivery*>* later) {
   Outcomes outcomes;
   for (auto& [delivery, outcome] : seen.take()) {
     const bool again = outcome.settle == Outcome::Settle::kLater ||
@@ -266,8 +271,8 @@ StrategySuite::Outcomes StrategySuite::settle(EndingsSeen& seen, std::vector<Del
   return outcomes;
 }
 
-StrategySuite::Outcomes StrategySuite::process(Strategy& strategy,
-                                               std::vector<Delivery> deliveries) {
+StrategySuite::Outcomes StrategySuite::process(strategies::Strategy& strategy,
+                                               std::vector<core::TrackedDelivery> deliveries) {
   EndingsSeen seen;
   run(strategy, deliveries, seen);
   auto outcomes = settle(seen, nullptr);
@@ -275,17 +280,17 @@ StrategySuite::Outcomes StrategySuite::process(Strategy& strategy,
   return outcomes;
 }
 
-StrategySuite::Outcomes StrategySuite::deliver(Strategy& strategy,
-                                               std::vector<Delivery> deliveries) {
+StrategySuite::Outcomes StrategySuite::deliver(strategies::Strategy& strategy,
+                                               std::vector<core::TrackedDelivery> deliveries) {
   Outcomes all;
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (!deliveries.empty()) {
     EndingsSeen seen;
-    std::vector<Delivery*> later;
+    std::vector<core::TrackedDelivery*> later;
     run(strategy, deliveries, seen);
     all.merge(settle(seen, &later));
-    std::vector<Delivery> again;
-    for (Delivery* const delivery : later) again.push_back(std::move(*delivery));
+    std::vector<core::TrackedDelivery> again;
+    for (core::TrackedDelivery* const delivery : later) again.push_back(std::move(*delivery));
     deliveries = std::move(again);
     if (std::chrono::steady_clock::now() > deadline) {
       ADD_FAILURE() << deliveries.size() << " deliveries never settled";
@@ -310,7 +315,7 @@ std::vector<Arrival> StrategySuite::sent() {
 
 std::size_t StrategySuite::count_sent() { return inner_->facets().held->depth(relay())->rows; }
 
-StrategySuite::Outcomes StrategySuite::deliver_held(Strategy& strategy) {
+StrategySuite::Outcomes StrategySuite::deliver_held(strategies::Strategy& strategy) {
   Outcomes all;
   HeldMessages& held = *inner_->facets().held;
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
@@ -321,7 +326,7 @@ StrategySuite::Outcomes StrategySuite::deliver_held(Strategy& strategy) {
     auto arrivals = held.take(consumer_, 100, 1 << 20, std::chrono::seconds(60));
     EXPECT_TRUE(arrivals);
     if (!arrivals) return all;
-    std::vector<Delivery> deliveries;
+    std::vector<core::TrackedDelivery> deliveries;
     for (Arrival& arrival : *arrivals) {
       auto parts = test::make_parts(consumer_, arrival.key.value_or(""), arrival.payload);
       if (arrival.fingerprint) parts.fingerprint = *arrival.fingerprint;

@@ -20,7 +20,7 @@
 #include <semel/admin/records.h>
 #include <semel/spi/held_messages.h>
 #include <semel/spi/store.h>
-#include <semel/spi/strategy.h>
+#include "strategies/strategy.h"
 
 #include "strategies/strategies.h"
 #include "tests/support/builders.h"
@@ -80,18 +80,18 @@ std::vector<StrategyCase> at_most_once_cases(const std::string& store,
                                              std::function<std::unique_ptr<StrategyPlace>()> make);
 
 // Remembers how each delivery ended. Safe for several threads.
-class EndingsSeen final : public EndingSink {
+class EndingsSeen final : public strategies::EndingSink {
  public:
-  void ended(Delivery& delivery, Outcome outcome) noexcept override;
+  void ended(core::TrackedDelivery& delivery, Outcome outcome) noexcept override;
 
-  std::vector<std::pair<Delivery*, Outcome>> take();
+  std::vector<std::pair<core::TrackedDelivery*, Outcome>> take();
   // Until so many have ended; false when it took too long.
   bool wait(std::size_t count);
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::pair<Delivery*, Outcome>> ended_;
+  std::vector<std::pair<core::TrackedDelivery*, Outcome>> ended_;
 };
 
 class StrategySuite : public testing::TestWithParam<StrategyCase> {
@@ -109,19 +109,19 @@ class StrategySuite : public testing::TestWithParam<StrategyCase> {
   void TearDown() override;
 
   // A strategy whose handler makes one effect for each message, after `twist`.
-  std::unique_ptr<Strategy> strategy(Twist twist = {});
-  std::unique_ptr<Strategy> strategy_on(Store& store, Twist twist = {});
+  std::unique_ptr<strategies::Strategy> strategy(Twist twist = {});
+  std::unique_ptr<strategies::Strategy> strategy_on(Store& store, Twist twist = {});
 
-  std::vector<Delivery> batch(const std::vector<std::string>& keys,
-                              const std::string& payload = "{}") const;
+  std::vector<core::TrackedDelivery> batch(const std::vector<std::string>& keys,
+                                           const std::string& payload = "{}") const;
   static std::vector<std::string> keys(std::size_t count, const std::string& prefix = "k");
 
   // Processes once and settles what came from the store's own table.
-  Outcomes process(Strategy& strategy, std::vector<Delivery> deliveries);
+  Outcomes process(strategies::Strategy& strategy, std::vector<core::TrackedDelivery> deliveries);
   // Processes until every delivery is settled: what is to come later is brought again.
-  Outcomes deliver(Strategy& strategy, std::vector<Delivery> deliveries);
+  Outcomes deliver(strategies::Strategy& strategy, std::vector<core::TrackedDelivery> deliveries);
   // Brings back what the store holds until it holds nothing.
-  Outcomes deliver_held(Strategy& strategy);
+  Outcomes deliver_held(strategies::Strategy& strategy);
 
   int effects(const std::string& key);
   int effects();
@@ -153,8 +153,9 @@ class StrategySuite : public testing::TestWithParam<StrategyCase> {
   Verdict work(const Message& message, Transaction* tx, const Twist& twist);
   Handler handler(const Twist& twist);
   // Until each delivery has ended and nobody is inside the strategy any more.
-  void run(Strategy& strategy, std::vector<Delivery>& deliveries, EndingsSeen& seen);
-  Outcomes settle(EndingsSeen& seen, std::vector<Delivery*>* later);
+  void run(strategies::Strategy& strategy, std::vector<core::TrackedDelivery>& deliveries,
+           EndingsSeen& seen);
+  Outcomes settle(EndingsSeen& seen, std::vector<core::TrackedDelivery*>* later);
 
   std::mutex mutex_;
   std::map<Bytes, int> outside_;  // effects of plain handlers

@@ -78,7 +78,7 @@ TEST_P(UnitStatementSuite, ARuleCountsWhatChanged) {
   const FlushReport report = flushed(batch);
   ASSERT_EQ(report.missed.size(), 1U);
   EXPECT_EQ(report.missed[0].message, 2U);
-  EXPECT_EQ(report.missed[0].otherwise.verdict.reason, "nothing");
+  EXPECT_EQ(report.missed[0].otherwise.verdict.reason(), "nothing");
   expect_neighbours(batch, {2});
 }
 

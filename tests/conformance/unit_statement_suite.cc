@@ -106,8 +106,8 @@ TEST_P(UnitStatementSuite, ADeclaredMissUndoesItsMessageAndSaysWhatWasDeclared) 
     }
     ASSERT_EQ(report.missed.size(), 2U) << "all at once";
     EXPECT_EQ(report.missed[0].message + report.missed[1].message, 4U);
-    EXPECT_EQ(report.missed[0].otherwise.verdict.reason, "handler.sql.expect_rows");
-    EXPECT_EQ(report.missed[0].otherwise.verdict.kind, Verdict::Kind::kDead);
+    EXPECT_EQ(report.missed[0].otherwise.verdict.reason(), "handler.sql.expect_rows");
+    EXPECT_EQ(report.missed[0].otherwise.verdict.kind(), Verdict::Kind::kDead);
     expect_neighbours(batch, {1, 3});
   }
 }
@@ -160,7 +160,7 @@ TEST_P(UnitStatementSuite, OnlyANamedUniqueViolationIsExpected) {
   batch = five({2}, both);
   report = flushed(batch);
   ASSERT_EQ(report.missed.size(), 1U);
-  EXPECT_EQ(report.missed[0].otherwise.verdict.reason, "two");
+  EXPECT_EQ(report.missed[0].otherwise.verdict.reason(), "two");
   EXPECT_FALSE(report.missed[0].otherwise.duplicate);
   expect_neighbours(batch, {2});
 }

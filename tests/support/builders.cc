@@ -88,7 +88,7 @@ std::string payload_with_id(std::string_view key, std::size_t n) {
   return fmt::format(R"({{"id":"{}","n":{}}})", key, n);
 }
 
-Delivery make_delivery(ConsumerNumber consumer, BytesView key, BytesView payload) {
+core::TrackedDelivery make_delivery(ConsumerNumber consumer, BytesView key, BytesView payload) {
   return {make_message(consumer, key, payload), Arrival{}};
 }
 

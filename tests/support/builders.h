@@ -12,6 +12,8 @@
 #include <semel/spi/finish.h>
 #include <semel/spi/store.h>
 
+#include "core/tracked_delivery.h"
+
 namespace semel::test {
 
 // A fingerprint that differs where the content differs.
@@ -36,7 +38,8 @@ Arrival make_arrival(BytesView payload, std::string_view partition = "p0",
                      std::string_view position = "");
 // The payload `{"id":"KEY","n":N}`.
 std::string payload_with_id(std::string_view key, std::size_t n = 0);
-Delivery make_delivery(ConsumerNumber consumer, BytesView key, BytesView payload = "{}");
+core::TrackedDelivery make_delivery(ConsumerNumber consumer, BytesView key,
+                                    BytesView payload = "{}");
 
 Finish completed(const Lease& lease, Bytes result = {});
 Finish retrying(const Lease& lease, std::chrono::milliseconds delay, const Message* keep,

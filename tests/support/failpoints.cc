@@ -14,6 +14,8 @@
 
 #include <fmt/format.h>
 
+#include "core/failpoints.h"
+
 namespace semel::test {
 namespace {
 

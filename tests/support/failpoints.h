@@ -10,6 +10,8 @@
 #include <semel/environment.h>
 #include <semel/result.h>
 
+#include "core/failpoints.h"
+
 namespace semel::test {
 
 struct FailpointSpec {

@@ -7,6 +7,8 @@
 
 #include <functional>
 
+#include "core/failpoints.h"
+
 namespace semel::test {
 namespace {
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <semel/environment.h>
+#include <semel/spi/failpoints.h>
 
 namespace semel::test {
 

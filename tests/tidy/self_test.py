@@ -15,6 +15,7 @@ import docs  # which finds the modules of docs/site
 import comments as reference_comments
 import links
 import lint
+import misuses
 import pages
 import passed
 import results
@@ -440,6 +441,16 @@ class Checks(unittest.TestCase):
             "class [[nodiscard]] expected;", "class expected;")
         self.assertIn("g++ is silent about: nothing();",
                       "\n".join(self.found(results.results, **headers)))
+
+    def test_misuses(self):
+        public = REPOSITORY / "include"
+        headers = {str(path.relative_to(REPOSITORY)).replace("/", "__").removesuffix(".h") + "_h": path.read_text()
+                   for path in public.rglob("*.h")}
+        self.fine(misuses.misuses, **headers)
+        headers["include__semel__verdict_h"] = headers["include__semel__verdict_h"].replace(
+            "  Kind kind() const", "  Verdict() : details_(Discard{}) {}\n  Kind kind() const")
+        self.assertIn("compiles: semel::Verdict nothing_said;",
+                      "\n".join(self.found(misuses.misuses, **headers)))
 
     def test_thread_safety(self):
         check = thread_safety.thread_safety

@@ -5,6 +5,7 @@ import sys
 
 import docs
 import lint
+import misuses
 import results
 import rooms
 import style
@@ -39,6 +40,7 @@ CHECKS = {
     "lint": lint.lint,
     "unity": unity.unity,
     "results": results.results,
+    "misuses": misuses.misuses,
     "thread_safety": thread_safety.thread_safety,
 }
 

@@ -1,8 +1,8 @@
 // AuditLog: what people did to a store through the admin API, and why. Kept in the store, so that
 // it outlives the process and every process adds to one log.
 //
-// An entry is durable before the act, and told how that ended after it: an act without an entry
-// cannot be, and an entry without an outcome is an act whose end nobody saw.
+// An entry is durable before the act, and gets its outcome after it: there is no act without an
+// entry, and an entry without an outcome is an act whose end is unknown.
 #pragma once
 
 #include <cstddef>
@@ -25,18 +25,18 @@ struct AuditEntry {
   std::string action;                  // "records.forget"
   std::string target;                  // what it was done to: a consumer, a key, an id
   std::string reason;                  // in the person's words; may be empty
-  std::optional<std::string> outcome;  // none: it has begun
+  std::optional<std::string> outcome;  // nullopt: it has begun, and its end is unknown
 };
 
 class AuditLog {
  public:
   virtual ~AuditLog() = default;
 
-  // Adds an entry, whose id, time and outcome are not looked at; returns its id, durable against
-  // power loss. `request` is drawn at random for each act: the same one adds no second entry, so
-  // that an append whose answer was lost may be said again.
+  // Adds an entry, whose id, time and outcome are ignored; returns its id, durable against power
+  // loss. `request` is drawn at random for each act: the same one adds no second entry, so that an
+  // append whose answer was lost may be repeated.
   virtual Result<std::int64_t> append(const Nonce& request, const AuditEntry& entry) = 0;
-  // How the act ended. The first word counts.
+  // Sets the outcome of an act. Only the first call for an entry counts.
   virtual Result<void> end(std::int64_t id, std::string_view outcome) = 0;
   // The newest first; with `before` those whose ids are below it.
   virtual Result<std::vector<AuditEntry>> list(std::optional<std::int64_t> before,

@@ -1,8 +1,8 @@
-// RecordInspector and DeadLetters: what an operator may see and do.
+// RecordInspector and DeadLetters: what an operator may see and do. Thread-safe.
 //
-// Nothing here but forget and what is said under seize can lose a message or run one twice: replay
-// and unlock are compare-and-set into `retrying`, due now, and what is completed meanwhile is
-// skipped and counted.
+// Only forget, and a finish under seize, can lose a message or run one twice: replay and unlock are
+// compare-and-set into `retrying`, due now, and a key that was completed meanwhile is skipped and
+// counted.
 #pragma once
 
 #include <chrono>
@@ -52,7 +52,7 @@ struct StoreStats {
     ConsumerNumber number{};
     std::size_t consuming = 0, retrying = 0, parked = 0, dead = 0, held = 0, dead_letters = 0;
     std::vector<std::int64_t> running_pids;  // processes that run it now
-    // When the oldest of what is consuming, retrying or held was first met.
+    // When the oldest record or message that is consuming, retrying or held was first met.
     std::optional<StoreTime> oldest_waiting;
     // When a message, a record or a dead letter of it last came or changed; none: never, or there
     // are more records than a look can read.
@@ -72,16 +72,16 @@ struct StoreStats {
   int schema_version = 0;
   std::uint64_t epoch = 0;
   std::size_t bytes = 0;
-  std::size_t record_bytes = 0;  // of a completed one, on average; 0: not told
+  std::size_t record_bytes = 0;  // of a completed one, on average; 0: unknown
   std::vector<Consumer> consumers;
   std::vector<Generation> generations;
   std::vector<std::int64_t> running_pids;  // processes that run consumers on this store now
-  bool records_counted = true;             // false: Consumer's counts of records are not known
+  bool records_counted = true;             // false: Consumer's counts of records are unknown
 };
 
-// Something that a look at the whole store found.
+// A finding of RecordInspector::verify.
 struct StoreFinding {
-  bool wrong = true;   // false: worth knowing, and no harm
+  bool wrong = true;   // false: worth knowing, and harmless
   std::string what;    // one word for scripts, as "record.held_missing"
   std::string where;   // the table, record or file it is about
   std::string detail;  // in the user's words, with the numbers that were compared
@@ -98,30 +98,32 @@ class RecordInspector {
                                                std::size_t limit) = 0;
   virtual Result<std::optional<RecordView>> show(const KeyId& id) = 0;
   // Removes the record and what is held for it; true where there was one. Refused (kBlocked) while
-  // a live lease holds it. The next delivery of the key is handled as new: the operator says so.
-  // Where a window may stand in front of the records, reseal_fronts (front.h) belongs to it.
+  // a live lease holds it. The next delivery of the key is handled as new.
+  // Where there may be a dedup cache in front of the records, call reseal_fronts (front.h) after
+  // it.
   virtual Result<bool> forget(const KeyId& id) = 0;
-  // The same, where the record still stands in `state` under `token` (zero: completed); false where
-  // it moved on. What an operator chose by what it saw goes, and nothing else.
+  // The same, but only while the record is still in `state` under `token` (zero: completed); false
+  // where it has moved on. So nothing goes that the operator did not see.
   virtual Result<bool> forget_as(const KeyId& id, RecordState state, std::uint64_t token) = 0;
   // parked or dead → retrying, due now. False where the record is in no such state.
   virtual Result<bool> unlock(const KeyId& id) = 0;
   // The same, where the record still stands in `state` under `token`; false where it moved on. An
   // operator who saw a failure unlocks no outcome that became unknown since.
   virtual Result<bool> unlock_as(const KeyId& id, RecordState state, std::uint64_t token) = 0;
-  // parked, or consuming with its lease over → consuming, held for `lease` by whoever asks: what
-  // was not known of it a person knows, and says by Store::finish under that lease. None where the
-  // record is in no such state. Not said in time, it is as after a crash.
+  // parked, or consuming with its lease over → consuming, held for `lease` by the caller: a person
+  // knows how it ended, and records that by Store::finish under this lease. nullopt where the
+  // record is in no such state. Without a finish in time it is as after a crash.
   virtual Result<std::optional<Lease>> seize(const KeyId& id, std::chrono::milliseconds lease) = 0;
-  // The same, where the record still stands in `state` under `token`; none where it moved on.
+  // The same, where the record still stands in `state` under `token`; nullopt where it moved on.
   virtual Result<std::optional<Lease>> seize_as(const KeyId& id, RecordState state,
                                                 std::uint64_t token,
                                                 std::chrono::milliseconds lease) = 0;
-  // Whether what is stored agrees with itself: empty where it does. Only reads, beside whatever
-  // runs. `full`: every page and every pair of tables, which takes as long as reading the store.
+  // Looks for contradictions in what is stored; empty where there are none. Only reads, also while
+  // consumers run. `full`: every page and every pair of tables, which takes as long as reading the
+  // store.
   virtual Result<std::vector<StoreFinding>> verify(bool full) = 0;
   virtual Result<StoreStats> stats() = 0;
-  // The part of it that costs by what is unfinished, and not by what was done: no generations.
+  // The part of it whose cost grows with what is unfinished, not with what is done: no generations.
   // Where a store finds records only by reading all names (Redis), no records by state either, nor
   // bytes.
   virtual Result<StoreStats> backlog() = 0;
@@ -161,7 +163,7 @@ struct ReplayReport {
   std::size_t missing = 0;            // no such id
 };
 
-// Another payload for a dead letter, by somebody who saw it under the fingerprint `before`.
+// Another payload for a dead letter that the caller saw under the fingerprint `before`.
 struct LetterEdit {
   std::int64_t id = 0;
   Fingerprint before;

@@ -14,14 +14,14 @@
 
 namespace semel {
 
-// The message is given up, and what its steps did is to be undone first (steps.h). Kept with the
+// The message is given up, and its finished steps are to be undone first (steps.h). Kept with the
 // journal until the record is dead.
 struct GivingUp {
-  std::string reason;  // of the dead letter, once all is undone
+  std::string reason;  // of the dead letter, once every step is undone
   std::string error;
   int attempts = 0;    // of the handler
-  int undo_tries = 0;  // that failed, of the undo that comes next
-  // That failed and said nothing about the message: its service was away, or busy with it.
+  int undo_tries = 0;  // failed attempts of the next undo
+  // Those of them that say nothing about the message: its service was away, or busy with it.
   int uncounted_undo_tries = 0;
 };
 

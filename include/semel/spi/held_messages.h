@@ -5,9 +5,10 @@
 // written by append, by Finish (kRetrying) and by DeadLetters::replay; a row goes when its tag is
 // in a Finish.
 //
-// Rows of one line keep their order. A row that has others of its line before it does not show: it
-// is had only by who has all of those in hand, or once they are gone. A row that is held again
-// (kRetrying, release) keeps its place; whoever releases one has nothing behind it in hand after.
+// Rows of one ordering group (Arrival::line) keep their order. A row with others of its group
+// before it does not show: only a process that has all of those in hand takes it, or anybody once
+// they are gone. A row that is held again (kRetrying, release) keeps its place; after a release the
+// caller has nothing behind that row in hand.
 #pragma once
 
 #include <chrono>
@@ -24,8 +25,8 @@
 
 namespace semel {
 
-// The line of a message that was appended without one; none: it stands in no line. Called within
-// the store's transaction: it must not call the store.
+// The group of a message that was appended without one; nullopt: it has none. Called within the
+// store's transaction: it must not call the store.
 using LineOf = std::function<std::optional<Bytes>(const Arrival&)>;
 
 // A message that may have to wait in its line. Borrowed for the call.
@@ -52,16 +53,16 @@ class HeldMessages {
                                             const LineOf& line_of = {}) = 0;
 
   enum class Place {
-    kHeld,  // kept behind the last of its line, durable against power loss
-    kFree,  // nothing of its line is held: not kept
-    kFull,  // its line has too much: not kept
+    kHeld,  // kept behind the last of its group, durable against power loss
+    kFree,  // nothing of its group is held: not kept
+    kFull,  // its group has too much: not kept
   };
-  // Answers for each in turn; of one line in the order given, and all of a call kFree or none.
-  // `most_bytes`: of payloads in one line.
+  // Answers for each in turn; for one group in the order given, and all of a call kFree or none.
+  // `most_bytes`: of payloads in one group.
   virtual Result<std::vector<Place>> hold_behind(ConsumerNumber consumer,
                                                  std::span<const Follower> followers,
                                                  std::size_t most_bytes) = 0;
-  // The lines that have rows.
+  // The groups that have rows.
   virtual Result<std::vector<Bytes>> lines(ConsumerNumber consumer) = 0;
 
   // Shows rows again after `delay`. Without a delay a row stands where it stood, suspect if it was:

@@ -1,9 +1,9 @@
 // The record's state machine: the rules of claim, renew and finish that every store obeys.
 //
-// Pure: a store loads what it keeps for a key into a Record, asks, and writes back what it is told,
-// in one commit that no other holder of the key can cut in two. A store that decides in statements
-// or scripts of its own must give the same answers: the conformance suites compare them
-// (semel/conformance/store_case.h). Any thread; nothing here throws but for want of memory.
+// Pure: a store loads what it keeps for a key into a Record, calls a rule, and writes the changed
+// Record back, in one commit that no other holder of the key can cut in two. A store that decides
+// in statements or scripts of its own must give the same answers: the conformance suites compare
+// them (semel/conformance/store_case.h). Thread-safe; throws std::bad_alloc alone.
 #pragma once
 
 #include <chrono>
@@ -20,8 +20,8 @@ namespace semel::spi {
 
 using std::chrono::milliseconds;
 
-// All that a store keeps of a record for these rules. A completed one needs its fingerprint, result
-// and completed_at alone.
+// Everything that a store keeps of a record for these rules. A completed one needs its fingerprint,
+// result and completed_at alone.
 struct Record {
   RecordState state = RecordState::kConsuming;
   Fingerprint fingerprint;
@@ -49,7 +49,7 @@ struct ClaimRequest {
   milliseconds lease{0};
 };
 
-// The record as an operator is shown it; the store adds the text of its key.
+// The record as an operator sees it; the store adds the text of its key.
 [[nodiscard]] RecordView view_of(const KeyId& id, Record record);
 
 // How soon a busy key is worth another look: what is left of its lease, or until its retry is due,
@@ -90,11 +90,11 @@ inline constexpr StoreTime kLatestDue{
 [[nodiscard]] Applied decide_finish(std::optional<Record>& record, const Finish& finish,
                                     StoreTime now);
 
-// An operator's word: a parked or dead record becomes retrying, due now. False in any other state.
+// By an operator: a parked or dead record becomes retrying, due now. False in any other state.
 [[nodiscard]] bool decide_unlock(Record& record, StoreTime now);
 
-// An operator takes it, to say what became of it: parked, or consuming with its lease over, becomes
-// consuming under `nonce`, its outcome known. False in any other state.
+// An operator takes the record to decide how it ended: parked, or consuming with its lease over,
+// becomes consuming under `nonce`, its outcome known. False in any other state.
 [[nodiscard]] bool decide_seize(Record& record, const Nonce& nonce, milliseconds lease,
                                 StoreTime now);
 

@@ -1,4 +1,4 @@
-// Positions and RunMarkers: what a store remembers for the processes that run consumers on it.
+// Positions and RunMarkers: a store's memory of the processes that run consumers on it.
 #pragma once
 
 #include <cstddef>
@@ -63,9 +63,9 @@ class RunMarkers {
   // second.
   virtual Result<bool> sweep() = 0;
 
-  // The number kept for each key, in their order; zero where none is. Negative: how often it was in
-  // hand beside others when a process died; positive: how often alone. nullopt: the key is
-  // completed already, and a claim will say so.
+  // The number kept for each key, in their order; zero where there is none. Negative: how often it
+  // was in flight beside others when a process died; positive: how often alone. nullopt: the key is
+  // completed already, and a claim will return that.
   virtual Result<std::vector<std::optional<int>>> crashes(std::span<const KeyId> keys) = 0;
   // Counts before suspect messages are handled, and takes back after it. The number of each key
   // becomes `to` if it is at least `from` and at most `highest`, durable against the process's

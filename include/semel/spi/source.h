@@ -1,11 +1,10 @@
-// Source: where messages come from, and where their end is told.
+// Source: brings messages from where they are, and settles them there.
 //
-// A source decides nothing: it yields arrivals, and settles them when told. It never looks at a
-// record. An arrival stays unsettled until `settle` names its tag; what is unsettled when the
-// source closes or its process dies comes again. `receive` and `wakeup` are called by one thread;
-// the others may be called from any thread, also meanwhile.
-//
-// Every adapter runs tests/conformance/source_suite.cc.
+// A source decides nothing: it returns arrivals, and settles them when it is asked to. It never
+// looks at a record. An arrival stays unsettled until `settle` names its tag; an arrival that is
+// unsettled when the source closes, or when its process dies, comes again. `receive` and `wakeup`
+// are called by one thread; the other methods from any thread, also at the same time. No method
+// throws. A runner takes a source of your own by FromOwn (consumer.h).
 #pragma once
 
 #include <chrono>
@@ -25,54 +24,56 @@ namespace semel {
 
 struct SourceTraits {
   std::string_view name;  // "file"
-  // It brings a delivery again by itself after Settlement::kLater. Where not, the engine keeps it.
+  // It brings a delivery again by itself after Settlement::kLater. If false, the runner keeps it.
   bool redelivers = false;
-  // What it yields but does not get settled comes again after a crash. stdin's does not.
+  // An arrival that was not settled comes again after a crash. False for stdin.
   bool replays = true;
-  // It yields rows of the consumer's own store: Arrival::row is set, and a Finish may settle it.
+  // Its arrivals are rows of the consumer's own store: Arrival::row is set, and a Finish may settle
+  // them. For the store's own source only.
   bool in_store = false;
   bool ends = false;  // at_end can become true
-  // Its sender waits for an answer: `ended` says how a delivery ended, before it is settled.
+  // Its sender waits for an answer: `ended` is called with a delivery's outcome before the delivery
+  // is settled.
   bool answers = false;
-  // How late it can still redeliver; none: not known.
+  // How long after the first arrival it can still deliver a message again; nullopt: unknown.
   std::optional<std::chrono::milliseconds> horizon{};
 };
 
-// How late a source can bring a message again, where only it can find out, and only at work.
+// How late a source can deliver a message again, where only its broker knows, and only while it
+// runs.
 struct Horizon {
-  std::optional<std::chrono::milliseconds> longest;  // none: for ever
-  std::string said;   // by what: "topic orders has retention.ms=604800000"
-  bool known = true;  // false: `said` is why it is not
+  std::optional<std::chrono::milliseconds> longest;  // nullopt: for ever
+  std::string said;   // the setting behind it: "topic orders has retention.ms=604800000"
+  bool known = true;  // false: `said` is why it is unknown
 };
 
-// One figure of a source, as of now, for a person to see.
+// A current number of a source, for people.
 struct SourceFigure {
   std::string name;       // "lag"
-  std::string partition;  // empty: of all that the source reads
+  std::string partition;  // empty: of everything that the source reads
   std::int64_t value = 0;
-  std::string text;  // what is said with it: an error
+  std::string text;  // shown with it: an error
 };
 
 struct ReceiveLimits {
   std::size_t messages = 100;
-  std::size_t bytes = 8 << 20;  // passed by at most one message
-  bool sure = false;            // at_end is found out anew, not remembered
+  std::size_t bytes = 8 << 20;  // of payloads; at most one message may exceed it
+  bool sure = false;            // at_end must be looked up now, not remembered
 };
 
 struct Received {
   std::vector<Arrival> arrivals;
-  bool at_end = false;  // nothing more now, and nothing will come without someone adding it
-  // Found out just now: it is judged before what came with it is looked at.
+  bool at_end = false;  // there is no more, and none will come unless somebody adds it
+  // Where it has just become known: it is judged before the arrivals that came with it.
   std::optional<Horizon> horizon;
-  // What the source met that a person should know: a file that was rotated, replaced, truncated.
+  // Events that a person should know of: a file that was rotated, replaced, truncated.
   std::vector<std::string> notices;
 };
 
 // When to call receive again.
 struct Wakeup {
-  int fd = -1;  // poll(2) it for POLLIN; -1: none
-  std::optional<std::chrono::milliseconds>
-      due_in;  // at the latest; none: only the descriptor tells
+  int fd = -1;                                      // poll(2) it for POLLIN; -1: none
+  std::optional<std::chrono::milliseconds> due_in;  // at the latest; nullopt: the descriptor alone
 };
 
 struct Settlement {
@@ -80,7 +81,7 @@ struct Settlement {
     kAck,      // recorded: never bring it again
     kLater,    // bring it again, not before `delay`; only where traits().redelivers
     kRelease,  // not started: bring it again, to anyone
-    kGone,     // the record's own commit took it (Arrival::row): only forget the tag
+    kGone,     // the record's own commit deleted it (Arrival::row): only forget the tag
   };
   Tag tag;
   Kind kind = Kind::kAck;
@@ -96,31 +97,33 @@ class Source {
 
   virtual const SourceTraits& traits() const noexcept = 0;
 
-  // What is there now, never waiting. kUnavailable: the source is away; it reconnects by itself,
-  // call again. Any other error is final.
+  // Returns what is there now, and never waits. kUnavailable: the source is away and reconnects by
+  // itself; it is called again. Any other error ends the consumer's run.
   virtual Result<Received> receive(const ReceiveLimits& limits) = 0;
   virtual Wakeup wakeup() = 0;
-  // A drain begins: nothing is received any more, and what was handed out is settled before
-  // `close`. A source whose senders wait refuses the others now. By default nothing. It may be
-  // called again.
+  // A drain begins: `receive` is not called any more, and what was handed out is settled before
+  // `close`. A source whose senders wait refuses new ones from now on. Does nothing by default. May
+  // be called more than once.
   virtual void end_intake() noexcept {}
 
   // Tags that are unknown, settled before or of an older generation are ignored.
   virtual Result<void> settle(std::span<const Settlement> settlements) = 0;
-  // How a delivery that is settled next has ended; the last call counts. Only where
-  // traits().answers. One that is acknowledged without it is kept in the store, and comes again
-  // from there.
+  // The outcome of a delivery that is settled next; the last call counts. Only where
+  // traits().answers. A delivery that is acknowledged without this call is kept in the store, and
+  // comes again from there.
   virtual void ended(const Tag& tag, const Outcome& outcome) noexcept { (void)tag, (void)outcome; }
-  // These are still being worked on: do not bring them again for `by`.
+  // These deliveries are still being handled: do not bring them again for `by`.
   virtual Result<void> extend(std::span<const Tag> tags, std::chrono::milliseconds by) = 0;
-  // Yield nothing from `partition` until resumed. Empty: all partitions.
+  // Return nothing from `partition` until it is resumed. Empty: all partitions.
   virtual void set_paused(std::string_view partition, bool paused) = 0;
-  // For whoever looks at a run: nothing by default. Quick; nothing once it is closed.
+  // Numbers for the dashboard and the metrics; none by default. Must not wait, nor call the runner.
+  // Empty once the source is closed.
   virtual std::vector<SourceFigure> figures() { return {}; }
-  // Its partitions that were not read to their ends since it has them, named as in its arrivals.
-  // Nothing by default: it has one, or does not know.
+  // The partitions that it has not read to their ends since it got them, named as in its arrivals.
+  // nullopt by default: it has one partition, or does not know.
   virtual std::optional<std::vector<std::string>> unread() { return std::nullopt; }
-  // Tells what is settled; gives back the rest. Returns within about `deadline`.
+  // Reports what is settled, and gives back the rest. Returns within about `deadline`. Called once,
+  // and only `figures` after it.
   virtual Result<void> close(std::chrono::milliseconds deadline) = 0;
 };
 

@@ -18,8 +18,8 @@
 
 #include <semel/spi/claim.h>
 #include <semel/spi/finish.h>
+#include <semel/spi/recorded_statement.h>
 #include <semel/spi/store.h>
-#include <semel/statement.h>
 
 namespace semel {
 
@@ -48,7 +48,8 @@ struct UnitOptions {
   // The unit has one message, whose transaction has failed before. A store that checks constraints
   // at the commit checks them in flush, where it reports what they refuse as that message's own.
   bool check_deferred = false;
-  // Only query is called: no claim, no write, no commit. It waits for nobody, and nobody for it.
+  // Only query is called: no claim, no write, no commit. It neither waits for other transactions
+  // nor holds them up.
   bool only_looks = false;
 };
 
@@ -100,7 +101,7 @@ class UnitOfWork {
   // kRetryTransaction, and `flush` called next reports it.
   virtual Result<Rows> query(std::size_t message, const RecordedStatement& statement) = 0;
 
-  // Runs what was added. Misses are told all at once. An Error here means the transaction is gone.
+  // Runs what was added. Misses are reported all at once. After an Error the transaction is gone.
   virtual Result<FlushReport> flush() = 0;
 
   // Undoes what `message`, the newest one, has run by way of query.
@@ -109,7 +110,8 @@ class UnitOfWork {
   // As Store::finish, inside this transaction. Leases claimed here always apply.
   virtual Result<std::vector<Applied>> finish(std::span<const Finish> batch) = 0;
 
-  // kInDoubt: the answer was lost; claim the batch again to know. After any error the unit is over.
+  // kInDoubt: the answer was lost; claim the batch again to find out. After any error the unit is
+  // over.
   virtual Result<void> commit() = 0;
 
   // flush, and, where no message failed or missed, finish and commit: a store on a server does it

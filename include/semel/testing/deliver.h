@@ -16,7 +16,7 @@
 // The messages are delivered once each, in their order and without a fault: what the handler has
 // left then is what every other run must leave. The runs that follow deliver them more than once,
 // in other orders and in batches, and end or pause the consumer at each named point of its way
-// (semel/environment.h), those of the handler's own among them (outside.h).
+// (docs/testing.md), those of the handler's own among them (outside.h).
 //
 // The source, the crashes and the time are simulated. The strategy, or the Guard, the handler and
 // the store are those of production. A crash ends the consumer within this process: its transaction

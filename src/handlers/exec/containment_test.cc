@@ -32,9 +32,9 @@ class Containment : public testing::Test {
   ~Containment() override { EXPECT_FALSE(has_children()) << "a child is left"; }
 };
 
-bool started(const Verdict& verdict) { return verdict.code != "handler.exec.start"; }
+bool started(const Verdict& verdict) { return verdict.code() != "handler.exec.start"; }
 bool said(const Verdict& verdict) {
-  return verdict.reason.find("; it said: ") != std::string::npos;
+  return verdict.reason().find("; it said: ") != std::string::npos;
 }
 
 // Runs the command until its timeout. On a busy machine it may not have come to where it is
@@ -47,29 +47,29 @@ Verdict run_into_timeout(core::ExecSpec spec, bool (*there)(const Verdict&) = st
 }
 
 void expect_timeout(const Verdict& verdict) {
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_EQ(verdict.code, reason::kHandlerTimeout);
-  EXPECT_TRUE(verdict.unknown);
-  EXPECT_TRUE(verdict.counted);
-  EXPECT_TRUE(verdict.reason.starts_with("the command ran longer than its timeout of "))
-      << verdict.reason;
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_EQ(verdict.code(), reason::kHandlerTimeout);
+  EXPECT_TRUE(verdict.unknown());
+  EXPECT_TRUE(verdict.counted());
+  EXPECT_TRUE(verdict.reason().starts_with("the command ran longer than its timeout of "))
+      << verdict.reason();
 }
 
 pid_t pid_in(const std::string& text) { return static_cast<pid_t>(std::stol(text)); }
 
 TEST_F(Containment, TenMegabytesGoInAndOut) {
   const std::string payload(kTenMegabytes, 'x');
-  EXPECT_EQ(run(shell("wc -c"), payload).result, fmt::format("{}\n", kTenMegabytes));
+  EXPECT_EQ(run(shell("wc -c"), payload).result(), fmt::format("{}\n", kTenMegabytes));
   auto spec = shell("cat");
   spec.result_limit = kTenMegabytes;
-  EXPECT_TRUE(run(spec, payload).result == payload);
+  EXPECT_TRUE(run(spec, payload).result() == payload);
 }
 
 TEST_F(Containment, ACommandThatNeverReads) {
   const std::string payload(kTenMegabytes, 'x');
-  EXPECT_EQ(run(shell("exit 0"), payload).kind, Kind::kDone);
-  EXPECT_EQ(run(shell("exec 0<&-; echo closed"), payload).result, "closed\n");
-  EXPECT_EQ(run(shell("head -c 3"), payload).result, "xxx");
+  EXPECT_EQ(run(shell("exit 0"), payload).kind(), Kind::kDone);
+  EXPECT_EQ(run(shell("exec 0<&-; echo closed"), payload).result(), "closed\n");
+  EXPECT_EQ(run(shell("head -c 3"), payload).result(), "xxx");
 }
 
 TEST_F(Containment, AFullPipeHoldsBackNobodyElse) {
@@ -80,18 +80,18 @@ TEST_F(Containment, AFullPipeHoldsBackNobodyElse) {
   stuck.begin(handler);
   for (int i = 0; i < 3; ++i) {
     TestCall other(payload, "other");
-    EXPECT_EQ(other.begin(handler).wait()->result, fmt::format("{}\n", kTenMegabytes));
+    EXPECT_EQ(other.begin(handler).wait()->result(), fmt::format("{}\n", kTenMegabytes));
   }
   EXPECT_FALSE(stuck.answered());
   stuck.stop();
-  EXPECT_EQ(stuck.wait()->code, "handler.exec.signal_15");
+  EXPECT_EQ(stuck.wait()->code(), "handler.exec.signal_15");
 }
 
 TEST_F(Containment, TenMegabytesOnStdoutAreNotKept) {
   const Verdict verdict = run(shell(fmt::format("head -c {} /dev/zero", kTenMegabytes)));
-  EXPECT_EQ(verdict.kind, Kind::kDead);
-  EXPECT_EQ(verdict.code, reason::kTooLarge);
-  EXPECT_NE(verdict.reason.find(std::to_string(kTenMegabytes)), std::string::npos);
+  EXPECT_EQ(verdict.kind(), Kind::kDead);
+  EXPECT_EQ(verdict.code(), reason::kTooLarge);
+  EXPECT_NE(verdict.reason().find(std::to_string(kTenMegabytes)), std::string::npos);
 }
 
 TEST_F(Containment, OutputWithoutEndLastsUntilTheTimeout) {
@@ -99,7 +99,7 @@ TEST_F(Containment, OutputWithoutEndLastsUntilTheTimeout) {
   TestCall endless("{}", "endless");
   endless.begin(handler);
   TestCall other("{}", "k");
-  EXPECT_EQ(other.begin(handler).wait()->result, "hello\n");
+  EXPECT_EQ(other.begin(handler).wait()->result(), "hello\n");
   EXPECT_FALSE(endless.answered());
   endless.stop();
   (void)endless.wait();
@@ -110,14 +110,14 @@ TEST_F(Containment, OutputWithoutEndLastsUntilTheTimeout) {
 TEST_F(Containment, OfALongStderrTheLastLineIsKept) {
   const Verdict verdict =
       run(shell("yes noise | head -c 3000000 >&2; echo 'out of paper' >&2; exit 1"));
-  EXPECT_EQ(verdict.reason, "out of paper");
+  EXPECT_EQ(verdict.reason(), "out of paper");
   const Verdict line = run(shell("head -c 3000000 /dev/zero | tr '\\0' x >&2; exit 1"));
-  EXPECT_GT(line.reason.size(), 1'000U);
-  EXPECT_LT(line.reason.size(), 5'000U);
+  EXPECT_GT(line.reason().size(), 1'000U);
+  EXPECT_LT(line.reason().size(), 5'000U);
 }
 
 TEST_F(Containment, WhatStandsInThePipeAtTheEndIsRead) {
-  EXPECT_EQ(run(shell("head -c 60000 /dev/zero")).result.size(), 60'000U);
+  EXPECT_EQ(run(shell("head -c 60000 /dev/zero")).result().size(), 60'000U);
 }
 
 TEST_F(Containment, ATimeoutTellsTheWholeGroup) {
@@ -126,7 +126,7 @@ TEST_F(Containment, ATimeoutTellsTheWholeGroup) {
       shell(fmt::format("sleep 600 & echo $! > {}; echo waiting >&2; wait", folder.file("pid"))),
       said);
   expect_timeout(verdict);
-  EXPECT_TRUE(verdict.reason.ends_with("; it said: waiting")) << verdict.reason;
+  EXPECT_TRUE(verdict.reason().ends_with("; it said: waiting")) << verdict.reason();
   EXPECT_TRUE(ends(pid_in(test::read_file(folder.file("pid")))));
 }
 
@@ -135,7 +135,7 @@ TEST_F(Containment, ACommandThatIgnoresTheTermIsKilled) {
   spec.grace = kShort;
   const Verdict deaf = run_into_timeout(spec, said);
   expect_timeout(deaf);
-  EXPECT_TRUE(said(deaf)) << deaf.reason;
+  EXPECT_TRUE(said(deaf)) << deaf.reason();
   spec.command.back() = "kill -STOP $$";
   expect_timeout(run_into_timeout(spec));
 }
@@ -144,7 +144,7 @@ TEST_F(Containment, AnOrderlyEndAfterTheTimeoutIsStillATimeout) {
   const Verdict verdict = run_into_timeout(
       shell("trap 'exit 0' TERM; echo ready >&2; while :; do sleep 0.01; done"), said);
   expect_timeout(verdict);
-  EXPECT_TRUE(said(verdict)) << verdict.reason;
+  EXPECT_TRUE(said(verdict)) << verdict.reason();
 }
 
 TEST_F(Containment, AStopIsNotCounted) {
@@ -156,10 +156,10 @@ TEST_F(Containment, AStopIsNotCounted) {
   ASSERT_TRUE(test::comes_true([&] { return ::access(folder.file("up").c_str(), F_OK) == 0; }));
   call.stop();
   const Verdict verdict = *call.wait();
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_EQ(verdict.code, "handler.exec.signal_15");
-  EXPECT_TRUE(verdict.unknown);
-  EXPECT_FALSE(verdict.counted);
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_EQ(verdict.code(), "handler.exec.signal_15");
+  EXPECT_TRUE(verdict.unknown());
+  EXPECT_FALSE(verdict.counted());
 }
 
 TEST_F(Containment, AStopBeforeTheStartStartsNothing) {
@@ -168,9 +168,9 @@ TEST_F(Containment, AStopBeforeTheStartStartsNothing) {
   TestCall call;
   call.stop();
   const Verdict verdict = *call.begin(handler).wait();
-  EXPECT_EQ(verdict.code, "handler.exec.start");
-  EXPECT_FALSE(verdict.counted);
-  EXPECT_FALSE(verdict.unknown);
+  EXPECT_EQ(verdict.code(), "handler.exec.start");
+  EXPECT_FALSE(verdict.counted());
+  EXPECT_FALSE(verdict.unknown());
   EXPECT_NE(::access(folder.file("ran").c_str(), F_OK), 0);
 }
 
@@ -178,8 +178,8 @@ TEST_F(Containment, AProcessLeftInTheGroupIsKilled) {
   // One holds the pipes open, the other has closed them.
   for (const auto* redirect : {"", "</dev/null >/dev/null 2>&1"}) {
     const Verdict verdict = run(shell(fmt::format("sleep 600 {} & echo $!", redirect)));
-    EXPECT_EQ(verdict.kind, Kind::kDone);
-    EXPECT_TRUE(ends(pid_in(verdict.result)));
+    EXPECT_EQ(verdict.kind(), Kind::kDone);
+    EXPECT_TRUE(ends(pid_in(verdict.result())));
   }
 }
 
@@ -189,18 +189,18 @@ TEST_F(Containment, ADaemonOfItsOwnSessionHoldsBackNothing) {
       run(shell(fmt::format("setsid sh -c ': > {0}; exec sleep 600' & echo $!; "
                             "while [ ! -e {0} ]; do sleep 0.01; done",
                             folder.file("away"))));
-  EXPECT_EQ(verdict.kind, Kind::kDone);
-  const pid_t daemon = pid_in(verdict.result);
+  EXPECT_EQ(verdict.kind(), Kind::kDone);
+  const pid_t daemon = pid_in(verdict.result());
   EXPECT_TRUE(is_alive(daemon));
   ::kill(daemon, SIGKILL);
 }
 
 TEST_F(Containment, ADoubleForkIsKilledToo) {
   const Verdict verdict = run(shell("(sleep 600 & echo $!) ; exit 75"));
-  EXPECT_EQ(verdict.code, "handler.exec.75");
+  EXPECT_EQ(verdict.code(), "handler.exec.75");
   const test::TempDir folder;
   const Verdict done = run(shell("(sh -c 'sleep 600 & echo $!')"));
-  EXPECT_TRUE(ends(pid_in(done.result)));
+  EXPECT_TRUE(ends(pid_in(done.result())));
 }
 
 TEST_F(Containment, NoDescriptorIsInherited) {
@@ -212,8 +212,8 @@ TEST_F(Containment, NoDescriptorIsInherited) {
   first.begin(handler);
   second.begin(handler);
   // The fourth is the folder that ls reads.
-  EXPECT_EQ(first.wait()->result, "0\n1\n2\n3\n");
-  EXPECT_EQ(second.wait()->result, "0\n1\n2\n3\n");
+  EXPECT_EQ(first.wait()->result(), "0\n1\n2\n3\n");
+  EXPECT_EQ(second.wait()->result(), "0\n1\n2\n3\n");
   ::close(leak);
 }
 
@@ -228,11 +228,11 @@ TEST_F(Containment, SignalsAreAtTheirDefaults) {
   const Verdict verdict = run(shell("grep -E 'Sig(Blk|Ign)' /proc/self/status"));
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
   std::signal(SIGPIPE, before);
-  EXPECT_EQ(verdict.result, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+  EXPECT_EQ(verdict.result(), "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
 }
 
 TEST_F(Containment, EachLeadsAGroupOfItsOwn) {
-  EXPECT_EQ(run(shell("[ $(cut -d' ' -f5 /proc/$$/stat) = $$ ] && echo leads")).result, "leads\n");
+  EXPECT_EQ(run(shell("[ $(cut -d' ' -f5 /proc/$$/stat) = $$ ] && echo leads")).result(), "leads\n");
 }
 
 TEST_F(Containment, TheHandlersEndKillsWhatRuns) {
@@ -247,9 +247,9 @@ TEST_F(Containment, TheHandlersEndKillsWhatRuns) {
   EXPECT_FALSE(is_alive(pid));
   ASSERT_TRUE(call.answered());
   const Verdict verdict = *call.wait();
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_TRUE(verdict.unknown);
-  EXPECT_FALSE(verdict.counted);
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_TRUE(verdict.unknown());
+  EXPECT_FALSE(verdict.counted());
 }
 
 TEST_F(Containment, TheLastCopyOfTheHandlerMayGoInAnAnswer) {
@@ -263,7 +263,7 @@ TEST_F(Containment, TheLastCopyOfTheHandlerMayGoInAnAnswer) {
   call.begin(*handler);
   begun.store(true);
   begun.notify_one();
-  EXPECT_EQ(call.wait()->result, "hello\n");
+  EXPECT_EQ(call.wait()->result(), "hello\n");
 }
 
 TEST_F(Containment, CommandsDieWithTheirParent) {

@@ -37,27 +37,27 @@ std::string write_script(const TempDir& folder, const std::string& text) {
 
 TEST(ExecHandler, ThePayloadIsStdinAndStdoutTheResult) {
   const Verdict verdict = run(shell("printf 'got '; cat"), "{\"a\":1}");
-  EXPECT_EQ(verdict.kind, Kind::kDone);
-  EXPECT_EQ(verdict.result, "got {\"a\":1}");
-  EXPECT_EQ(run(shell("wc -c"), "").result, "0\n");
+  EXPECT_EQ(verdict.kind(), Kind::kDone);
+  EXPECT_EQ(verdict.result(), "got {\"a\":1}");
+  EXPECT_EQ(run(shell("wc -c"), "").result(), "0\n");
   const std::string bytes("a\0b\xFF\n", 5);
-  EXPECT_EQ(run(shell("cat"), bytes).result, bytes);
+  EXPECT_EQ(run(shell("cat"), bytes).result(), bytes);
 }
 
 TEST(ExecHandler, ExitCodesAreVerdicts) {
   const auto ends_with = [](int code) { return run(shell(fmt::format("exit {}", code))); };
-  EXPECT_EQ(ends_with(0).kind, Kind::kDone);
-  EXPECT_EQ(ends_with(65).kind, Kind::kDead);
-  EXPECT_EQ(ends_with(65).code, "handler.exec.65");
-  EXPECT_EQ(ends_with(75).kind, Kind::kRetry);
-  EXPECT_EQ(ends_with(100).kind, Kind::kDiscard);
+  EXPECT_EQ(ends_with(0).kind(), Kind::kDone);
+  EXPECT_EQ(ends_with(65).kind(), Kind::kDead);
+  EXPECT_EQ(ends_with(65).code(), "handler.exec.65");
+  EXPECT_EQ(ends_with(75).kind(), Kind::kRetry);
+  EXPECT_EQ(ends_with(100).kind(), Kind::kDiscard);
   for (const int other : {1, 2, 66, 127, 255}) {
     const Verdict verdict = ends_with(other);
-    EXPECT_EQ(verdict.kind, Kind::kRetry) << other;
-    EXPECT_EQ(verdict.code, fmt::format("handler.exec.{}", other));
-    EXPECT_EQ(verdict.reason, fmt::format("the command ended with exit code {}", other));
-    EXPECT_TRUE(verdict.counted);
-    EXPECT_FALSE(verdict.unknown);
+    EXPECT_EQ(verdict.kind(), Kind::kRetry) << other;
+    EXPECT_EQ(verdict.code(), fmt::format("handler.exec.{}", other));
+    EXPECT_EQ(verdict.reason(), fmt::format("the command ended with exit code {}", other));
+    EXPECT_TRUE(verdict.counted());
+    EXPECT_FALSE(verdict.unknown());
   }
 }
 
@@ -65,17 +65,17 @@ TEST(ExecHandler, TheLastLineOfStderrIsTheReason) {
   const Verdict verdict =
       run(shell("echo first >&2; printf 'no such \\377 picture\\n\\n' >&2; "
                 "echo out; exit 65"));
-  EXPECT_EQ(verdict.reason, "no such \\xff picture");
-  EXPECT_EQ(verdict.result, "");
+  EXPECT_EQ(verdict.reason(), "no such \\xff picture");
+  EXPECT_EQ(verdict.result(), "");
 }
 
 TEST(ExecHandler, ASignalIsARetryWithUnknownOutcome) {
   const Verdict verdict = run(shell("echo going >&2; kill -9 $$"));
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_EQ(verdict.code, "handler.exec.signal_9");
-  EXPECT_TRUE(verdict.unknown);
-  EXPECT_TRUE(verdict.counted);
-  EXPECT_EQ(verdict.reason, "the command was ended by signal 9; it said: going");
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_EQ(verdict.code(), "handler.exec.signal_9");
+  EXPECT_TRUE(verdict.unknown());
+  EXPECT_TRUE(verdict.counted());
+  EXPECT_EQ(verdict.reason(), "the command was ended by signal 9; it said: going");
 }
 
 TEST(ExecHandler, TheEnvironmentTellsOfTheMessage) {
@@ -91,7 +91,7 @@ TEST(ExecHandler, TheEnvironmentTellsOfTheMessage) {
   call.attempt.taken_over = true;
   call.attempt.since_first = std::chrono::milliseconds(1500);
   call.attempt.token = Token{42};
-  const std::string said = "\n" + call.begin(handler).wait()->result;
+  const std::string said = "\n" + call.begin(handler).wait()->result();
   for (const auto* line : {"SEMEL_KEY=k%00%25", "SEMEL_ATTEMPT=3", "SEMEL_CONSUMER=thumbs",
                            "SEMEL_SOURCE=queue", "SEMEL_TAKEN_OVER=1", "SEMEL_SINCE_FIRST_MS=1500",
                            "SEMEL_TOKEN=42", "SEMEL_CONTENT_TYPE=image/png", "SEMEL_TEST_OWN=kept",
@@ -103,20 +103,20 @@ TEST(ExecHandler, TheEnvironmentTellsOfTheMessage) {
 
 TEST(ExecHandler, NoShellReadsTheCommand) {
   const Verdict verdict = run(command({"printf", "%s|", "$HOME", "a b", "`id`; *", ""}));
-  EXPECT_EQ(verdict.result, "$HOME|a b|`id`; *||");
+  EXPECT_EQ(verdict.result(), "$HOME|a b|`id`; *||");
 }
 
 TEST(ExecHandler, AResultPastTheLimitIsADeadLetterAndNeverCut) {
   auto spec = shell("printf 12345");
   spec.result_limit = 5;
-  EXPECT_EQ(run(spec).result, "12345");
+  EXPECT_EQ(run(spec).result(), "12345");
   spec.result_limit = 4;
   const Verdict verdict = run(spec);
-  EXPECT_EQ(verdict.kind, Kind::kDead);
-  EXPECT_EQ(verdict.code, reason::kTooLarge);
-  EXPECT_EQ(verdict.reason, "the command printed 5 bytes on stdout, the limit is 4");
+  EXPECT_EQ(verdict.kind(), Kind::kDead);
+  EXPECT_EQ(verdict.code(), reason::kTooLarge);
+  EXPECT_EQ(verdict.reason(), "the command printed 5 bytes on stdout, the limit is 4");
   spec.command.back() += "; exit 75";
-  EXPECT_EQ(run(spec).code, "handler.exec.75");
+  EXPECT_EQ(run(spec).code(), "handler.exec.75");
 }
 
 TEST(ExecHandler, WhatCannotRunIsRefusedAtTheStart) {
@@ -157,25 +157,25 @@ TEST(ExecHandler, AProgramThatIsGoneIsNotTheMessagesFault) {
   TestCall call;
   call.attempt.gate = &gate;
   const Verdict verdict = *call.begin(handler).wait();
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_EQ(verdict.code, "handler.exec.start");
-  EXPECT_FALSE(verdict.counted);
-  EXPECT_FALSE(verdict.unknown);
-  EXPECT_NE(verdict.reason.find(path + "\" cannot be started: No such file"), std::string::npos);
-  EXPECT_EQ(gate.told(), std::vector<std::string>{"shut " + verdict.reason});
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_EQ(verdict.code(), "handler.exec.start");
+  EXPECT_FALSE(verdict.counted());
+  EXPECT_FALSE(verdict.unknown());
+  EXPECT_NE(verdict.reason().find(path + "\" cannot be started: No such file"), std::string::npos);
+  EXPECT_EQ(gate.told(), std::vector<std::string>{"shut " + verdict.reason()});
 
   std::filesystem::rename(path + ".away", path);
   TestCall again;
   again.attempt.gate = &gate;
-  EXPECT_EQ(again.begin(handler).wait()->kind, Kind::kDone);
+  EXPECT_EQ(again.begin(handler).wait()->kind(), Kind::kDone);
   EXPECT_EQ(gate.told().back(), "open");
 }
 
 TEST(ExecHandler, AScriptWithoutAFirstLineIsNotGivenToAShell) {
   const TempDir folder;
   const Verdict verdict = run(command({write_script(folder, "touch ran\n")}));
-  EXPECT_EQ(verdict.code, "handler.exec.start");
-  EXPECT_NE(verdict.reason.find("#!/bin/sh"), std::string::npos) << verdict.reason;
+  EXPECT_EQ(verdict.code(), "handler.exec.start");
+  EXPECT_NE(verdict.reason().find("#!/bin/sh"), std::string::npos) << verdict.reason();
 }
 
 TEST(ExecHandler, AKeyTooLongForAnEnvironmentIsADeadLetter) {
@@ -184,8 +184,8 @@ TEST(ExecHandler, AKeyTooLongForAnEnvironmentIsADeadLetter) {
   TestCall call("{}", std::string(1 << 20, 'k'));
   call.attempt.gate = &gate;
   const Verdict verdict = *call.begin(handler).wait();
-  EXPECT_EQ(verdict.kind, Kind::kDead);
-  EXPECT_EQ(verdict.code, reason::kTooLarge);
+  EXPECT_EQ(verdict.kind(), Kind::kDead);
+  EXPECT_EQ(verdict.code(), reason::kTooLarge);
   EXPECT_TRUE(gate.told().empty());
 }
 

@@ -167,8 +167,8 @@ bool Loop::start(Call& call) {
     if (is_shortage(spawned.error()) && running_ > 0) return false;
     Verdict verdict = not_started(plan_.program, spawned.error());
     // The message is to blame for a dead letter; for anything else, the command is.
-    if (verdict.kind == Verdict::Kind::kRetry && call.attempt.gate != nullptr) {
-      call.attempt.gate->shut(kGateShut, verdict.reason);
+    if (verdict.kind() == Verdict::Kind::kRetry && call.attempt.gate != nullptr) {
+      call.attempt.gate->shut(kGateShut, verdict.reason());
     }
     answer(call, std::move(verdict));
     return true;

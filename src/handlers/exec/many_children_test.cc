@@ -72,7 +72,7 @@ TEST(ManyChildren, AllRunAtOnceAndEachGetsItsOwn) {
   for (const auto& call : calls) EXPECT_FALSE(call->answered());
   test::write_file(folder.file("go"), "");
   for (int i = 0; i < kMany; ++i) {
-    EXPECT_EQ(calls[static_cast<std::size_t>(i)]->wait()->result, fmt::format("payload {}", i));
+    EXPECT_EQ(calls[static_cast<std::size_t>(i)]->wait()->result(), fmt::format("payload {}", i));
   }
   EXPECT_FALSE(has_children());
 }
@@ -90,8 +90,8 @@ TEST(ManyChildren, AllTimeOutAtOnce) {
     for (const auto& call : calls) call->begin(handler);
     for (const auto& call : calls) {
       const Verdict verdict = *call->wait();
-      EXPECT_EQ(verdict.kind, Kind::kRetry);
-      if (verdict.code == reason::kHandlerTimeout) ++started;
+      EXPECT_EQ(verdict.kind(), Kind::kRetry);
+      if (verdict.code() == reason::kHandlerTimeout) ++started;
     }
     EXPECT_FALSE(has_children());
   }
@@ -110,7 +110,7 @@ TEST(ManyChildren, AreStoppedFromManyThreads) {
   }
   for (auto& thread : threads) thread.join();
   for (const auto& call : calls) {
-    EXPECT_FALSE(call->wait()->counted);
+    EXPECT_FALSE(call->wait()->counted());
   }
   EXPECT_FALSE(has_children());
 }
@@ -124,7 +124,7 @@ TEST(ManyChildren, StoppedBeforeTheirStartAreNeverStarted) {
     call->stop();
     call->begin(handler);
   }
-  for (const auto& call : calls) ASSERT_EQ(call->wait()->code, "handler.exec.start");
+  for (const auto& call : calls) ASSERT_EQ(call->wait()->code(), "handler.exec.start");
 }
 
 TEST(ManyChildren, WaitForOneAnotherWhereThereIsNoRoom) {
@@ -135,8 +135,8 @@ TEST(ManyChildren, WaitForOneAnotherWhereThereIsNoRoom) {
   for (const auto& call : calls) call->begin(handler);
   for (int i = 0; i < kMany; ++i) {
     const Verdict verdict = *calls[static_cast<std::size_t>(i)]->wait();
-    EXPECT_EQ(verdict.kind, Kind::kDone) << verdict.reason;
-    EXPECT_EQ(verdict.result, fmt::format("payload {}", i));
+    EXPECT_EQ(verdict.kind(), Kind::kDone) << verdict.reason();
+    EXPECT_EQ(verdict.result(), fmt::format("payload {}", i));
   }
 }
 
@@ -148,9 +148,9 @@ TEST(ManyChildren, WithoutAnyRoomNoneIsToBlame) {
   TestCall call;
   call.attempt.gate = &gate;
   const Verdict verdict = *call.begin(handler).wait();
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_EQ(verdict.code, "handler.exec.start");
-  EXPECT_FALSE(verdict.counted);
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_EQ(verdict.code(), "handler.exec.start");
+  EXPECT_FALSE(verdict.counted());
   EXPECT_EQ(gate.told().size(), 1U);
 }
 
@@ -174,11 +174,11 @@ TEST(ManyChildren, DoNotWaitForRoomPastTheirTime) {
     second.begin(handler);
     const Verdict late = *second.wait();
     EXPECT_FALSE(first.answered());
-    EXPECT_EQ(late.code, "handler.exec.start");
-    EXPECT_FALSE(late.counted);
-    EXPECT_NE(late.reason.find("no room"), std::string::npos) << late.reason;
+    EXPECT_EQ(late.code(), "handler.exec.start");
+    EXPECT_FALSE(late.counted());
+    EXPECT_NE(late.reason().find("no room"), std::string::npos) << late.reason();
     handler = nullptr;
-    EXPECT_TRUE(first.wait()->unknown);
+    EXPECT_TRUE(first.wait()->unknown());
     return;
   }
 }

@@ -10,6 +10,7 @@
 #include <semel/reason.h>
 
 #include "base/printable.h"
+#include "core/verdict_details.h"
 
 namespace semel::handlers::exec {
 namespace {
@@ -35,8 +36,9 @@ std::string with_words(std::string sentence, std::string_view error_text) {
 
 Verdict by_code(const core::ExecSpec& spec, int code, Ending ending) {
   if (code == kExitDone && ending.output_size > spec.result_limit) {
-    Verdict verdict = dead(fmt::format("the command printed {} bytes on stdout, the limit is {}",
-                                       ending.output_size, spec.result_limit));
+    Verdict::Dead verdict;
+    verdict.reason = fmt::format("the command printed {} bytes on stdout, the limit is {}",
+                                 ending.output_size, spec.result_limit);
     verdict.code = reason::kTooLarge;
     verdict.unknown = true;  // it is known, and has happened
     return verdict;
@@ -47,9 +49,9 @@ Verdict by_code(const core::ExecSpec& spec, int code, Ending ending) {
   Verdict verdict = code == kExitDead      ? dead(std::move(why))
                     : code == kExitDiscard ? discard(std::move(why))
                                            : retry(std::move(why));
-  verdict.code = reason::exec_reason(std::to_string(code));
+  core::set_code(verdict, reason::exec_reason(std::to_string(code)));
   const bool told = code == kExitDead || code == kExitDiscard || code == kExitRetry;
-  verdict.unknown = spec.failure_is_doubt && !told;
+  core::set_unknown(verdict, spec.failure_is_doubt && !told);
   return verdict;
 }
 
@@ -60,25 +62,25 @@ Verdict verdict_of(const core::ExecSpec& spec, Ending ending) {
   if (ending.why == Ending::Why::kItself && status.code) {
     return by_code(spec, *status.code, std::move(ending));
   }
-  Verdict verdict;
+  Verdict::Retry verdict;
   const int signal = status.code ? SIGTERM : status.signal;
   switch (ending.why) {
     case Ending::Why::kTimeout:
-      verdict = retry(with_words(
+      verdict.reason = with_words(
           fmt::format("the command ran longer than its timeout of {}", shown(spec.timeout)),
-          ending.last_error_text));
+          ending.last_error_text);
       verdict.code = reason::kHandlerTimeout;
       break;
     case Ending::Why::kStopped:
-      verdict = retry(with_words("the command was stopped before its end", ending.last_error_text));
+      verdict.reason = with_words("the command was stopped before its end", ending.last_error_text);
       verdict.code = reason::exec_reason(fmt::format("signal_{}", signal));
       verdict.counted = false;
       break;
     case Ending::Why::kItself:
-      verdict = retry(with_words(
+      verdict.reason = with_words(
           signal > 0 ? fmt::format("the command was ended by signal {}", signal)
                      : "how the command ended is not known: the program around it collected it",
-          ending.last_error_text));
+          ending.last_error_text);
       verdict.code = reason::exec_reason(fmt::format("signal_{}", signal));
       break;
   }
@@ -88,7 +90,8 @@ Verdict verdict_of(const core::ExecSpec& spec, Ending ending) {
 
 Verdict not_started(const std::string& program, int problem) {
   if (problem == E2BIG) {
-    Verdict verdict = dead("the key and the message's type are too long for an environment");
+    Verdict::Dead verdict;
+    verdict.reason = "the key and the message's type are too long for an environment";
     verdict.code = reason::kTooLarge;
     return verdict;
   }
@@ -100,7 +103,8 @@ Verdict not_started(const std::string& program, int problem) {
 }
 
 Verdict no_room(std::string_view why) {
-  Verdict verdict = retry(std::string(why));
+  Verdict::Retry verdict;
+  verdict.reason = why;
   verdict.code = reason::exec_reason("start");
   verdict.counted = false;
   return verdict;

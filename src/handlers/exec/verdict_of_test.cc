@@ -59,34 +59,34 @@ TEST(Tail, KeepsTheEndAndNoMore) {
 TEST(VerdictOf, AStopOutweighsTheExitCode) {
   for (const int code : {0, 65, 100}) {
     const auto timed_out = verdict_of(spec(), ended({code, 0}, Ending::Why::kTimeout));
-    EXPECT_EQ(timed_out.code, reason::kHandlerTimeout);
-    EXPECT_EQ(timed_out.kind, Verdict::Kind::kRetry);
-    EXPECT_TRUE(timed_out.counted);
-    EXPECT_EQ(timed_out.reason, "the command ran longer than its timeout of 90s");
+    EXPECT_EQ(timed_out.code(), reason::kHandlerTimeout);
+    EXPECT_EQ(timed_out.kind(), Verdict::Kind::kRetry);
+    EXPECT_TRUE(timed_out.counted());
+    EXPECT_EQ(timed_out.reason(), "the command ran longer than its timeout of 90s");
     const auto stopped = verdict_of(spec(), ended({code, 0}, Ending::Why::kStopped));
-    EXPECT_EQ(stopped.code, "handler.exec.signal_15");
-    EXPECT_FALSE(stopped.counted);
+    EXPECT_EQ(stopped.code(), "handler.exec.signal_15");
+    EXPECT_FALSE(stopped.counted());
   }
   const auto killed = verdict_of(spec(), ended({std::nullopt, 9}, Ending::Why::kStopped));
-  EXPECT_EQ(killed.code, "handler.exec.signal_9");
-  EXPECT_TRUE(killed.unknown);
+  EXPECT_EQ(killed.code(), "handler.exec.signal_9");
+  EXPECT_TRUE(killed.unknown());
 }
 
 TEST(VerdictOf, ALostChildIsUnknown) {
   const auto verdict = verdict_of(spec(), ended({std::nullopt, 0}));
-  EXPECT_EQ(verdict.kind, Verdict::Kind::kRetry);
-  EXPECT_TRUE(verdict.unknown);
-  EXPECT_NE(verdict.reason.find("not known"), std::string::npos);
+  EXPECT_EQ(verdict.kind(), Verdict::Kind::kRetry);
+  EXPECT_TRUE(verdict.unknown());
+  EXPECT_NE(verdict.reason().find("not known"), std::string::npos);
 }
 
 TEST(NotStarted, OnlyATooLongEnvironmentIsTheMessagesFault) {
-  EXPECT_EQ(not_started("/bin/x", E2BIG).kind, Verdict::Kind::kDead);
+  EXPECT_EQ(not_started("/bin/x", E2BIG).kind(), Verdict::Kind::kDead);
   for (const int problem : {ENOENT, EACCES, ENOEXEC, EMFILE, ETXTBSY}) {
     const auto verdict = not_started("/bin/x", problem);
-    EXPECT_EQ(verdict.kind, Verdict::Kind::kRetry);
-    EXPECT_EQ(verdict.code, "handler.exec.start");
-    EXPECT_FALSE(verdict.counted);
-    EXPECT_NE(verdict.reason.find("\"/bin/x\" cannot be started"), std::string::npos);
+    EXPECT_EQ(verdict.kind(), Verdict::Kind::kRetry);
+    EXPECT_EQ(verdict.code(), "handler.exec.start");
+    EXPECT_FALSE(verdict.counted());
+    EXPECT_NE(verdict.reason().find("\"/bin/x\" cannot be started"), std::string::npos);
   }
   EXPECT_TRUE(is_shortage(EMFILE));
   EXPECT_FALSE(is_shortage(ENOENT));

@@ -43,8 +43,8 @@ TEST_F(Http2Test, CallsShareOneConnection) {
   }
   for (int i = 0; i < kCalls; ++i) {
     const Verdict verdict = calls[static_cast<std::size_t>(i)]->verdict();
-    EXPECT_EQ(verdict.kind, Kind::kDone);
-    EXPECT_EQ(verdict.result, fmt::format(R"({{"n":{}}})", i)) << "the body came back";
+    EXPECT_EQ(verdict.kind(), Kind::kDone);
+    EXPECT_EQ(verdict.result(), fmt::format(R"({{"n":{}}})", i)) << "the body came back";
   }
   server_process_->terminate();
   // nghttpd says of each frame: "[id=1] [  0.015] recv HEADERS frame <…>", and its headers.

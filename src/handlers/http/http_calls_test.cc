@@ -27,8 +27,8 @@ class HttpCallsTest : public HttpCalls {
 TEST_F(HttpCallsTest, SendsThePayloadAndKeepsTheAnswer) {
   server_.on("/send", test::reply(200, "sent as 42"));
   const Verdict verdict = call("order-7", R"({"n":1})");
-  EXPECT_EQ(verdict.kind, Kind::kDone);
-  EXPECT_EQ(verdict.result, "sent as 42");
+  EXPECT_EQ(verdict.kind(), Kind::kDone);
+  EXPECT_EQ(verdict.result(), "sent as 42");
   const auto requests = server_.requests();
   ASSERT_EQ(requests.size(), 1U);
   EXPECT_EQ(requests[0].method, "POST");
@@ -46,7 +46,7 @@ TEST_F(HttpCallsTest, TheUrlHasWhatTheMessageSays) {
   spec_.url = server_.url("/orders/{json:/order}?in={header:region}");
   auto parts = test::make_parts(ConsumerNumber{1}, "k", R"({"order":"7/8"})");
   parts.headers = {{"Region", "eu west"}};
-  EXPECT_EQ(begin(Message(std::move(parts)))->verdict().kind, Kind::kDone);
+  EXPECT_EQ(begin(Message(std::move(parts)))->verdict().kind(), Kind::kDone);
   const auto requests = server_.requests();
   ASSERT_EQ(requests.size(), 1U);
   EXPECT_EQ(requests[0].target, "/orders/7%2F8?in=eu%20west");
@@ -58,7 +58,7 @@ TEST_F(HttpCallsTest, ADeleteHasNoBody) {
   spec_.signing_secrets = {"whsec_c2VjcmV0"};
   auto parts = test::make_parts(ConsumerNumber{1}, "k", R"({"hold":7})");
   parts.content_type = "application/json";
-  EXPECT_EQ(begin(Message(std::move(parts)))->verdict().kind, Kind::kDone);
+  EXPECT_EQ(begin(Message(std::move(parts)))->verdict().kind(), Kind::kDone);
   const auto requests = server_.requests();
   ASSERT_EQ(requests.size(), 1U);
   EXPECT_EQ(requests[0].method, "DELETE");
@@ -71,9 +71,9 @@ TEST_F(HttpCallsTest, ADeleteHasNoBody) {
 TEST_F(HttpCallsTest, WithoutAUrlNobodyIsCalled) {
   spec_.url = server_.url("/orders/{json:/order}");
   const Verdict verdict = call("k", R"({"order":{}})");
-  EXPECT_EQ(verdict.kind, Kind::kDead);
-  EXPECT_EQ(verdict.code, reason::kPayloadInvalid);
-  EXPECT_EQ(verdict.reason, "the URL's {json:/order}: no single value is there");
+  EXPECT_EQ(verdict.kind(), Kind::kDead);
+  EXPECT_EQ(verdict.code(), reason::kPayloadInvalid);
+  EXPECT_EQ(verdict.reason(), "the URL's {json:/order}: no single value is there");
   EXPECT_TRUE(server_.requests().empty());
   EXPECT_TRUE(gate_.told().empty()) << "it says nothing about the endpoint";
 }
@@ -87,10 +87,10 @@ TEST_F(HttpCallsTest, AnAnswerThatNobodyGaveIsRefused) {
 }
 
 TEST_F(HttpCallsTest, TheContentTypeIsTheMessagesOrNone) {
-  EXPECT_EQ(call().kind, Verdict::Kind::kDone);
+  EXPECT_EQ(call().kind(), Verdict::Kind::kDone);
   auto parts = test::make_parts(ConsumerNumber{1}, "k", "<a/>");
   parts.content_type = "application/xml";
-  EXPECT_EQ(begin(Message(std::move(parts)))->verdict().kind, Verdict::Kind::kDone);
+  EXPECT_EQ(begin(Message(std::move(parts)))->verdict().kind(), Verdict::Kind::kDone);
   const auto requests = server_.requests();
   ASSERT_EQ(requests.size(), 2U);
   EXPECT_EQ(requests[0].header("content-type"), "(none)") << "and not a form";
@@ -103,7 +103,7 @@ TEST_F(HttpCallsTest, MethodAndFixedHeadersComeFromTheConfig) {
       {"Authorization", "Bearer abc"}, {"X-Empty", ""}, {"Content-Type", "text/plain"}};
   auto parts = test::make_parts(ConsumerNumber{1}, "k", Bytes("\0\r\n\xFF", 4));
   parts.content_type = "application/json";
-  EXPECT_EQ(begin(Message(std::move(parts)))->verdict().kind, Verdict::Kind::kDone);
+  EXPECT_EQ(begin(Message(std::move(parts)))->verdict().kind(), Verdict::Kind::kDone);
   const auto requests = server_.requests();
   ASSERT_EQ(requests.size(), 1U);
   EXPECT_EQ(requests[0].method, "PUT");
@@ -124,7 +124,7 @@ TEST_F(HttpCallsTest, ALineEndInAnythingSplitsNoHeader) {
   handler()(call->message, call->attempt, Completion([raw = call.get()](auto verdict) {
               raw->promise.set_value(std::move(verdict));
             }));
-  EXPECT_EQ(call->verdict().kind, Kind::kDone);
+  EXPECT_EQ(call->verdict().kind(), Kind::kDone);
   const auto requests = server_.requests();
   ASSERT_EQ(requests.size(), 1U);
   EXPECT_EQ(requests[0].header("injected"), "(none)");
@@ -133,7 +133,7 @@ TEST_F(HttpCallsTest, ALineEndInAnythingSplitsNoHeader) {
 }
 
 TEST_F(HttpCallsTest, AConnectionServesManyCalls) {
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(call().kind, Kind::kDone);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(call().kind(), Kind::kDone);
   EXPECT_EQ(server_.requests().size(), 20U);
   EXPECT_EQ(server_.connections(), 1U);
 }
@@ -147,14 +147,14 @@ TEST_F(HttpCallsTest, HundredsAreInFlightAtATime) {
   std::vector<std::unique_ptr<Call>> calls;
   for (std::size_t i = 0; i < kCalls; ++i) calls.push_back(begin(fmt::format("k-{}", i)));
   ASSERT_TRUE(server_.wait_requests(kCalls));
-  for (auto& each : calls) EXPECT_EQ(each->verdict().kind, Kind::kDone);
+  for (auto& each : calls) EXPECT_EQ(each->verdict().kind(), Kind::kDone);
   EXPECT_EQ(server_.connections(), kCalls);
   std::set<std::string> keys;
   for (const auto& request : server_.requests()) keys.insert(request.header("idempotency-key"));
   EXPECT_EQ(keys.size(), kCalls) << "each key once";
   // Most of what was opened is kept for the next.
   const auto before = server_.connections();
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(call().kind, Kind::kDone);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(call().kind(), Kind::kDone);
   EXPECT_EQ(server_.connections(), before);
 }
 
@@ -165,14 +165,14 @@ TEST_F(HttpCallsTest, AStopEndsTheCallAtOnce) {
   ASSERT_TRUE(server_.wait_requests(2));
   stopped->stop.request_stop();
   const Verdict verdict = stopped->verdict();
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_TRUE(verdict.unknown);
-  EXPECT_EQ(verdict.code, reason::kHandlerTimeout);
-  EXPECT_NE(verdict.reason.find("stopped"), std::string::npos);
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_TRUE(verdict.unknown());
+  EXPECT_EQ(verdict.code(), reason::kHandlerTimeout);
+  EXPECT_NE(verdict.reason().find("stopped"), std::string::npos);
   ASSERT_TRUE(server_.wait_closed_by_peer(1)) << "its connection is closed";
   EXPECT_FALSE(other->over());
   other->stop.request_stop();
-  EXPECT_TRUE(other->verdict().unknown);
+  EXPECT_TRUE(other->verdict().unknown());
 }
 
 TEST_F(HttpCallsTest, AStopBeforeTheCallAndOneAfterIt) {
@@ -182,11 +182,11 @@ TEST_F(HttpCallsTest, AStopBeforeTheCallAndOneAfterIt) {
   handler()(call->message, call->attempt, Completion([raw = call.get()](auto verdict) {
               raw->promise.set_value(std::move(verdict));
             }));
-  EXPECT_EQ(call->verdict().code, reason::kHandlerTimeout);
+  EXPECT_EQ(call->verdict().code(), reason::kHandlerTimeout);
   auto done = begin();
-  EXPECT_EQ(done->verdict().kind, Kind::kDone);
+  EXPECT_EQ(done->verdict().kind(), Kind::kDone);
   done->stop.request_stop();
-  EXPECT_EQ(HttpCalls::call().kind, Kind::kDone) << "a late stop hits no other call";
+  EXPECT_EQ(HttpCalls::call().kind(), Kind::kDone) << "a late stop hits no other call";
 }
 
 TEST_F(HttpCallsTest, StopsFromManyThreadsWhileAnswersCome) {
@@ -201,7 +201,7 @@ TEST_F(HttpCallsTest, StopsFromManyThreadsWhileAnswersCome) {
   for (auto& thread : threads) thread.join();
   for (auto& each : calls) {
     const Verdict verdict = each->verdict();
-    EXPECT_TRUE(verdict.kind == Kind::kDone || verdict.code == reason::kHandlerTimeout);
+    EXPECT_TRUE(verdict.kind() == Kind::kDone || verdict.code() == reason::kHandlerTimeout);
   }
 }
 
@@ -214,9 +214,9 @@ TEST_F(HttpCallsTest, WhatIsInFlightWhenTheHandlerGoesIsAnswered) {
   for (auto& each : calls) {
     ASSERT_TRUE(each->over()) << "answered before the destructor returned";
     const Verdict verdict = each->verdict();
-    EXPECT_EQ(verdict.kind, Kind::kRetry);
-    EXPECT_TRUE(verdict.unknown);
-    EXPECT_NE(verdict.reason.find("the handler ended"), std::string::npos);
+    EXPECT_EQ(verdict.kind(), Kind::kRetry);
+    EXPECT_TRUE(verdict.unknown());
+    EXPECT_NE(verdict.reason().find("the handler ended"), std::string::npos);
   }
 }
 
@@ -228,15 +228,15 @@ TEST_F(HttpCallsTest, ACompletionMayBeginTheNextCall) {
                         Completion([&](auto next) { second->promise.set_value(std::move(next)); }));
               first->promise.set_value(std::move(verdict));
             }));
-  EXPECT_EQ(first->verdict().kind, Kind::kDone);
-  EXPECT_EQ(second->verdict().kind, Kind::kDone);
+  EXPECT_EQ(first->verdict().kind(), Kind::kDone);
+  EXPECT_EQ(second->verdict().kind(), Kind::kDone);
 }
 
 TEST_F(HttpCallsTest, AProxyOfTheEnvironmentIsUsed) {
   const test::SetVariable without("no_proxy", std::nullopt);
   const test::SetVariable proxy("http_proxy", server_.url(""));
   spec_.url = "http://semel.invalid/send";
-  EXPECT_EQ(call().kind, Kind::kDone);
+  EXPECT_EQ(call().kind(), Kind::kDone);
   const auto requests = server_.requests();
   ASSERT_EQ(requests.size(), 1U);
   EXPECT_EQ(requests[0].target, "http://semel.invalid/send");
@@ -256,16 +256,16 @@ class HttpTlsTest : public HttpCalls {
 TEST_F(HttpTlsTest, IsTrustedByItsOwnAuthorityAndUsedAgain) {
   spec_.ca_file = folder_.file("ca.pem");
   tls_server_.on("/send", test::reply(201, "made"));
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(call().result, "made");
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(call().result(), "made");
   EXPECT_EQ(tls_server_.connections(), 1U);
 }
 
 TEST_F(HttpTlsTest, AnUnknownAuthorityIsNotTrusted) {
   const Verdict verdict = call();
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_EQ(verdict.code, "handler.http.connect");
-  EXPECT_FALSE(verdict.unknown);
-  EXPECT_FALSE(verdict.counted);
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_EQ(verdict.code(), "handler.http.connect");
+  EXPECT_FALSE(verdict.unknown());
+  EXPECT_FALSE(verdict.counted());
   EXPECT_TRUE(tls_server_.requests().empty());
   ASSERT_EQ(gate_.told().size(), 1U);
   EXPECT_TRUE(gate_.told()[0].starts_with("shut 1000 ")) << gate_.told()[0];
@@ -277,7 +277,7 @@ TEST_F(HttpTlsTest, AnotherNameIsNotTrusted) {
   test::write_file(folder_.file("other.pem"), other.certificate());
   spec_.ca_file = folder_.file("other.pem");
   spec_.url = server.url("/send");
-  EXPECT_EQ(call().code, "handler.http.connect");
+  EXPECT_EQ(call().code(), "handler.http.connect");
   EXPECT_TRUE(server.requests().empty());
 }
 
@@ -288,15 +288,15 @@ TEST_F(HttpTlsTest, ManyCallsAtATime) {
   tls_server_.on("/send", all_together);
   std::vector<std::unique_ptr<Call>> calls;
   for (int i = 0; i < 50; ++i) calls.push_back(begin(fmt::format("k-{}", i)));
-  for (auto& each : calls) EXPECT_EQ(each->verdict().kind, Kind::kDone);
+  for (auto& each : calls) EXPECT_EQ(each->verdict().kind(), Kind::kDone);
 }
 
 TEST_F(HttpTlsTest, RubbishInPlaceOfAHandshake) {
   server_.greet(test::raw("SSH-2.0-OpenSSH_9.2\r\n"));
   spec_.url = fmt::format("https://127.0.0.1:{}/", server_.port());
   const Verdict verdict = call();
-  EXPECT_EQ(verdict.code, "handler.http.connect");
-  EXPECT_FALSE(verdict.unknown);
+  EXPECT_EQ(verdict.code(), "handler.http.connect");
+  EXPECT_FALSE(verdict.unknown());
 }
 
 }  // namespace

@@ -20,19 +20,19 @@ using Kind = Verdict::Kind;
 using HttpFaultsTest = HttpCalls;
 
 void expect_unknown(const Verdict& verdict, std::string_view code) {
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_EQ(verdict.code, code) << verdict.reason;
-  EXPECT_TRUE(verdict.unknown) << verdict.reason;
-  EXPECT_TRUE(verdict.counted);
-  EXPECT_FALSE(verdict.reason.empty());
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_EQ(verdict.code(), code) << verdict.reason();
+  EXPECT_TRUE(verdict.unknown()) << verdict.reason();
+  EXPECT_TRUE(verdict.counted());
+  EXPECT_FALSE(verdict.reason().empty());
 }
 
 void expect_not_sent(const Verdict& verdict) {
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_EQ(verdict.code, "handler.http.connect") << verdict.reason;
-  EXPECT_FALSE(verdict.unknown);
-  EXPECT_FALSE(verdict.counted);
-  EXPECT_FALSE(verdict.reason.empty());
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_EQ(verdict.code(), "handler.http.connect") << verdict.reason();
+  EXPECT_FALSE(verdict.unknown());
+  EXPECT_FALSE(verdict.counted());
+  EXPECT_FALSE(verdict.reason().empty());
 }
 
 TEST_F(HttpFaultsTest, NobodyListens) {
@@ -64,7 +64,7 @@ TEST_F(HttpFaultsTest, AConnectionUsedBeforeThatClosesIsNotTriedAgainInTheDark) 
   spec_.url = server_.url("/send");
   for (const auto* payload : {"{}", ""}) {
     closes = false;
-    EXPECT_EQ(call("good", payload).kind, Kind::kDone);
+    EXPECT_EQ(call("good", payload).kind(), Kind::kDone);
     closes = true;
     const auto before = server_.requests();
     expect_unknown(call("lost", payload), "handler.http.reset");
@@ -120,21 +120,21 @@ TEST_F(HttpFaultsTest, AnAnswerBeyondTheLimitIsNeverCut) {
   HttpReply large = test::raw("HTTP/1.1 200 OK\r\nContent-Length: 104857600\r\n\r\n", Then::kHang);
   large.filler = 100 << 20;
   const Verdict verdict = call_answered(large);
-  EXPECT_EQ(verdict.kind, Kind::kDead);
-  EXPECT_EQ(verdict.code, "handler.http.too_large");
-  EXPECT_NE(verdict.reason.find("longer than 1000 bytes"), std::string::npos) << verdict.reason;
-  EXPECT_NE(verdict.reason.find("its effect has happened"), std::string::npos);
-  EXPECT_EQ(call_answered(test::reply(200, std::string(1'000, 'a'))).result.size(), 1'000U);
-  EXPECT_EQ(call_answered(test::reply(200, std::string(1'001, 'a'))).kind, Kind::kDead);
+  EXPECT_EQ(verdict.kind(), Kind::kDead);
+  EXPECT_EQ(verdict.code(), "handler.http.too_large");
+  EXPECT_NE(verdict.reason().find("longer than 1000 bytes"), std::string::npos) << verdict.reason();
+  EXPECT_NE(verdict.reason().find("its effect has happened"), std::string::npos);
+  EXPECT_EQ(call_answered(test::reply(200, std::string(1'000, 'a'))).result().size(), 1'000U);
+  EXPECT_EQ(call_answered(test::reply(200, std::string(1'001, 'a'))).kind(), Kind::kDead);
 }
 
 TEST_F(HttpFaultsTest, ARefusalIsNoLessOneForItsLength) {
   HttpReply large = test::raw("HTTP/1.1 422 No\r\nContent-Length: 104857600\r\n\r\n", Then::kHang);
   large.filler = 100 << 20;
   const Verdict verdict = call_answered(large);
-  EXPECT_EQ(verdict.kind, Kind::kDead);
-  EXPECT_EQ(verdict.code, "handler.http.422");
-  EXPECT_LT(verdict.reason.size(), 300U);
+  EXPECT_EQ(verdict.kind(), Kind::kDead);
+  EXPECT_EQ(verdict.code(), "handler.http.422");
+  EXPECT_LT(verdict.reason().size(), 300U);
 }
 
 TEST_F(HttpFaultsTest, NoAnswerInTime) {
@@ -144,7 +144,7 @@ TEST_F(HttpFaultsTest, NoAnswerInTime) {
     spec_.timeout = milliseconds(100);
     Verdict verdict = call_answered(reply);
     // A busy machine may take longer than that to send the request: it gets more time.
-    while (verdict.code == "handler.http.connect" && spec_.timeout < std::chrono::minutes(1)) {
+    while (verdict.code() == "handler.http.connect" && spec_.timeout < std::chrono::minutes(1)) {
       spec_.timeout *= 2;
       verdict = call_answered(reply);
     }
@@ -155,7 +155,7 @@ TEST_F(HttpFaultsTest, NoAnswerInTime) {
 TEST_F(HttpFaultsTest, AByteAfterTheOtherIsAnAnswerToo) {
   HttpReply slow = test::reply(200, "slowly");
   slow.every = milliseconds(1);
-  EXPECT_EQ(call_answered(slow).result, "slowly");
+  EXPECT_EQ(call_answered(slow).result(), "slowly");
 }
 
 TEST_F(HttpFaultsTest, NoHandshakeInTime) {
@@ -169,9 +169,9 @@ TEST_F(HttpFaultsTest, ARedirectIsNotFollowed) {
   server_.on("/elsewhere", test::reply(200, "wrong"));
   const Verdict verdict = call_answered(
       test::reply(307, "", fmt::format("Location: {}\r\n", server_.url("/elsewhere"))));
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_EQ(verdict.code, "handler.http.307");
-  EXPECT_FALSE(verdict.counted);
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_EQ(verdict.code(), "handler.http.307");
+  EXPECT_FALSE(verdict.counted());
   EXPECT_EQ(server_.requests().size(), 1U);
   ASSERT_EQ(gate_.told().size(), 1U);
   EXPECT_EQ(gate_.told()[0], "shut 1000 endpoint moved to " + server_.url("/elsewhere"));
@@ -185,14 +185,14 @@ TEST_F(HttpFaultsTest, TheGateFollowsTheEndpoint) {
   });
   spec_.url = server_.url("/send");
   headers = "Retry-After: 7\r\n";
-  EXPECT_EQ(call().after, milliseconds(7'000));
+  EXPECT_EQ(call().after(), milliseconds(7'000));
   headers = "";
   for (const int refused : {500, 401, 401, 410}) {
     status = refused;
-    EXPECT_NE(call().kind, Verdict::Kind::kDone) << refused;
+    EXPECT_NE(call().kind(), Verdict::Kind::kDone) << refused;
   }
   status = 200;
-  EXPECT_EQ(call().kind, Verdict::Kind::kDone);
+  EXPECT_EQ(call().kind(), Verdict::Kind::kDone);
   const auto told = gate_.told();
   EXPECT_EQ(told,
             (std::vector<std::string>{
@@ -208,19 +208,19 @@ TEST_F(HttpFaultsTest, OneAccountThatIsGoneClosesTheEndpointForNobodyElse) {
   for (int attempt = 1; attempt < 6; ++attempt) {
     for (const auto* const account : {"gone", "missing", "moved"}) {
       const Verdict verdict = call(account, fmt::format(R"({{"account":"{}"}})", account), attempt);
-      EXPECT_EQ(verdict.kind, Kind::kRetry) << account;
-      EXPECT_TRUE(verdict.counted) << account << ": retry.attempts end it";
+      EXPECT_EQ(verdict.kind(), Kind::kRetry) << account;
+      EXPECT_TRUE(verdict.counted()) << account << ": retry.attempts end it";
     }
   }
   EXPECT_EQ(gate_.told(), std::vector<std::string>{});
-  EXPECT_EQ(call("good", R"({"account":"good"})").kind, Kind::kDone);
+  EXPECT_EQ(call("good", R"({"account":"good"})").kind(), Kind::kDone);
 }
 
 TEST_F(HttpFaultsTest, APathThatIsNotThereForAnyAccountIsTheEndpointsFault) {
   server_.on("/accounts/9", test::reply(404));
   spec_.url = server_.url("/accounts/{json:/account}");
   for (int i = 0; i < 10; ++i) {
-    EXPECT_EQ(call(fmt::format("k-{}", i), R"({"account":9})").kind, Kind::kRetry);
+    EXPECT_EQ(call(fmt::format("k-{}", i), R"({"account":9})").kind(), Kind::kRetry);
   }
   EXPECT_EQ(gate_.told(), std::vector<std::string>{"shut 1000 the endpoint answered 404"});
 }
@@ -229,7 +229,7 @@ TEST_F(HttpFaultsTest, WhatAnUndoDoesNotFindIsItsMessages) {
   server_.on("/unlock", test::reply(404));
   spec_.url = server_.url("/unlock");
   spec_.undoes = true;
-  EXPECT_TRUE(call().counted);
+  EXPECT_TRUE(call().counted());
   EXPECT_EQ(gate_.told(), std::vector<std::string>{});
 }
 
@@ -239,15 +239,16 @@ TEST_F(HttpFaultsTest, AnEndpointThatBreaksForAllSpendsNobodysTries) {
   spec_.url = server_.url("/send");
   constexpr int kMessages = 30;
   for (int i = 0; i < kMessages; ++i) {
-    EXPECT_TRUE(call(fmt::format("k-{}", i)).counted) << "its first try";
+    EXPECT_TRUE(call(fmt::format("k-{}", i)).counted()) << "its first try";
   }
   ASSERT_FALSE(gate_.told().empty());
   EXPECT_TRUE(gate_.told().front().starts_with("shut 1000 ")) << gate_.told().front();
   for (int attempt = 2; attempt < 4; ++attempt) {
     for (int i = 0; i < kMessages; ++i) {
       const Verdict verdict = call(fmt::format("k-{}", i), "{}", attempt);
-      EXPECT_FALSE(verdict.counted) << i;
-      EXPECT_GT(verdict.after, milliseconds(1'000)) << "those that wait at the gate come before it";
+      EXPECT_FALSE(verdict.counted()) << i;
+      EXPECT_GT(verdict.after(), milliseconds(1'000))
+          << "those that wait at the gate come before it";
     }
   }
 }
@@ -260,9 +261,9 @@ TEST_F(HttpFaultsTest, AMessageThatBreaksWhereOthersGoWellIsSpent) {
   spec_.url = server_.url("/send");
   for (int attempt = 1; attempt < 4; ++attempt) {
     for (int i = 0; i < 30; ++i) {
-      EXPECT_TRUE(call(fmt::format("bad-{}", i), "{}", attempt).counted) << i;
+      EXPECT_TRUE(call(fmt::format("bad-{}", i), "{}", attempt).counted()) << i;
       if (attempt > 1) continue;
-      EXPECT_EQ(call(fmt::format("good-{}", i)).kind, Kind::kDone);
+      EXPECT_EQ(call(fmt::format("good-{}", i)).kind(), Kind::kDone);
     }
   }
   for (const std::string& told : gate_.told()) EXPECT_EQ(told, "open");
@@ -274,7 +275,7 @@ TEST_F(HttpFaultsTest, WithoutAGateAllIsTheSame) {
   Call alone(test::make_message(ConsumerNumber{1}, "k"));
   handler()(alone.message, alone.attempt,
             Completion([&](auto verdict) { alone.promise.set_value(std::move(verdict)); }));
-  EXPECT_EQ(alone.verdict().code, "handler.http.410");
+  EXPECT_EQ(alone.verdict().code(), "handler.http.410");
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <semel/reason.h>
 
 #include "core/breaker.h"
+#include "core/verdict_details.h"
 #include "handlers/http/judge.h"
 #include "handlers/http/request.h"
 #include "handlers/http/transfer.h"
@@ -112,9 +113,10 @@ void Client::begin(const HttpRequest& request, const Attempt& attempt, Completio
   try {
     url = url_.url(request.message, request.answers);
   } catch (const PayloadInvalid& invalid) {
-    Verdict verdict = dead(invalid.what());
-    verdict.code = reason::kPayloadInvalid;
-    return completion(std::move(verdict));
+    Verdict::Dead refused;
+    refused.reason = invalid.what();
+    refused.code = reason::kPayloadInvalid;
+    return completion(std::move(refused));
   }
   const Headers headers = plan_.headers(request.sent, attempt, system_clock::now());
   calls_.begin(std::make_unique<Call>(spec_, url, headers, plan_.body(request.sent),
@@ -180,7 +182,7 @@ void Client::end(std::unique_ptr<Call> call, Answer answer) {
   const CallFacts facts{url_.has_place_in_path(), spec_.undoes, call->attempt.since_first};
   Judged judged = judge(std::move(answer), spec_.response_limit, system_clock::now(), facts);
   tell_gate(*call, judged);
-  judged.verdict.unknown = judged.verdict.unknown || doubt;
+  if (doubt) core::set_unknown(judged.verdict, true);
   calls_.answer(std::move(call), std::move(judged.verdict));
 }
 
@@ -188,10 +190,12 @@ void Client::end(std::unique_ptr<Call> call, Answer answer) {
 // call that broke while it was the only one: its message may be what breaks the endpoint, and must
 // come to an end.
 void spare(Verdict& verdict, const core::Breaker::Failure& failure, int attempt) {
-  if (!failure.shared || attempt == 1 || (verdict.unknown && !failure.late)) return;
-  verdict.counted = false;
-  verdict.after = std::max(verdict.after.value_or(milliseconds(0)), failure.again_after);
-  verdict.asked = true;
+  if (!failure.shared || attempt == 1 || (verdict.unknown() && !failure.late)) return;
+  core::change_details<Verdict::Retry>(verdict, [&](Verdict::Retry& spared) {
+    spared.counted = false;
+    spared.after = std::max(spared.after.value_or(milliseconds(0)), failure.again_after);
+    spared.asked = true;
+  });
 }
 
 void Client::tell_gate(const Call& call, Judged& judged) {
@@ -205,13 +209,13 @@ void Client::tell_gate(const Call& call, Judged& judged) {
         open = breaker.answered(call.ticket(), call.id);
         break;
       case Endpoint::kFails:
-        failure = breaker.failed(call.ticket(), call.id, judged.verdict.counted);
+        failure = breaker.failed(call.ticket(), call.id, judged.verdict.counted());
         break;
       case Endpoint::kAtFault:
         failure.shut = breaker.at_fault(call.ticket());
         break;
       case Endpoint::kWaits:
-        failure = breaker.failed(call.ticket(), call.id, judged.verdict.counted);
+        failure = breaker.failed(call.ticket(), call.id, judged.verdict.counted());
         failure.shut = breaker.asked_to_wait(judged.wait);
         failure.again_after = 2 * *failure.shut;
         break;
@@ -222,7 +226,7 @@ void Client::tell_gate(const Call& call, Judged& judged) {
   calls_.with_breaker(hear);
   // Without a gate nobody waits for the endpoint: the caller's own tries are all there are.
   if (gate == nullptr) return;
-  if (judged.verdict.counted) spare(judged.verdict, failure, call.attempt.number);
+  if (judged.verdict.counted()) spare(judged.verdict, failure, call.attempt.number);
   if (open) gate->open();
   if (failure.shut) gate->shut(*failure.shut, judged.why);
   if (judged.endpoint == Endpoint::kGone) gate->pause(judged.why);

@@ -11,6 +11,7 @@
 
 #include "base/ascii.h"
 #include "base/json.h"
+#include "core/verdict_details.h"
 
 namespace semel::handlers {
 
@@ -48,23 +49,26 @@ std::string said(const Answer& answer) {
 Judged again(const Answer& answer, std::string why, Endpoint endpoint,
              system_clock::time_point now) {
   Judged made;
-  made.verdict = retry(why, retry_after(answer.retry_after, now));
-  made.verdict.asked = made.verdict.after.has_value();
-  made.verdict.code = reason::http_reason(std::to_string(answer.status));
+  Verdict::Retry verdict;
+  verdict.reason = why;
+  verdict.after = retry_after(answer.retry_after, now);
+  verdict.asked = verdict.after.has_value();
+  verdict.code = reason::http_reason(std::to_string(answer.status));
+  made.verdict = std::move(verdict);
   made.endpoint = endpoint;
   made.why = std::move(why);
   return made;
 }
 
 Judged not_counted(Judged made) {
-  made.verdict.counted = false;
+  core::set_counted(made.verdict, false);
   return made;
 }
 
-Judged given_up(std::string code, std::string why) {
+Judged given_up(const std::string& code, std::string why) {
   Judged made;
   made.verdict = dead(std::move(why));
-  made.verdict.code = std::move(code);
+  core::set_code(made.verdict, code);
   return made;
 }
 
@@ -102,9 +106,9 @@ Judged judge_success(Answer answer, system_clock::time_point now) {
 Judged judge_waiting(const Answer& answer, system_clock::time_point now) {
   Judged made = again(answer, said(answer), Endpoint::kFails, now);
   const bool throttles = answer.status == 429 || answer.status == 503;
-  if (throttles && made.verdict.after.value_or(milliseconds(0)).count() > 0) {
+  if (throttles && made.verdict.after().value_or(milliseconds(0)).count() > 0) {
     made.endpoint = Endpoint::kWaits;
-    made.wait = *made.verdict.after;
+    made.wait = *made.verdict.after();
   }
   return made;
 }
@@ -123,9 +127,11 @@ std::string refusal(const Answer& answer) {
 
 Judged judge_busy(const Answer& answer, system_clock::time_point now, milliseconds since_first) {
   Judged made = not_counted(again(answer, said(answer), Endpoint::kWorks, now));
-  if (made.verdict.after.value_or(milliseconds(0)).count() > 0) return made;
-  made.verdict.after = std::clamp<milliseconds>(since_first / kBusyPart, kSoon, kLatestSoon);
-  made.verdict.asked = false;
+  if (made.verdict.after().value_or(milliseconds(0)).count() > 0) return made;
+  core::change_details<Verdict::Retry>(made.verdict, [&](Verdict::Retry& busy) {
+    busy.after = std::clamp<milliseconds>(since_first / kBusyPart, kSoon, kLatestSoon);
+    busy.asked = false;
+  });
   return made;
 }
 
@@ -160,39 +166,41 @@ Judged judge_status(Answer answer, system_clock::time_point now, const CallFacts
     return not_counted(again(answer, refusal(answer), Endpoint::kAtFault, now));
   }
   Judged made = judge_waiting(answer, now);
-  if (status > 599) made.verdict.code = reason::http_reason("invalid");
+  if (status > 599) core::set_code(made.verdict, reason::http_reason("invalid"));
   return made;
 }
 
 Judged judge_ending(const Answer& answer) {
   Judged made;
   made.endpoint = Endpoint::kFails;
-  made.verdict = retry(answer.error);
-  made.verdict.unknown = answer.sent;
-  made.verdict.counted = answer.sent;
+  Verdict::Retry verdict;
+  verdict.reason = answer.error;
+  verdict.unknown = answer.sent;
+  verdict.counted = answer.sent;
   made.why = answer.error;
   switch (answer.ending) {
     case Ending::kNotTrusted:
       made.endpoint = Endpoint::kAtFault;
       [[fallthrough]];
     case Ending::kNotSent:
-      made.verdict.code = reason::http_reason("connect");
+      verdict.code = reason::http_reason("connect");
       break;
     case Ending::kWhole:
     case Ending::kBroken:
-      made.verdict.code = reason::http_reason("reset");
+      verdict.code = reason::http_reason("reset");
       break;
     case Ending::kInvalid:
-      made.verdict.code = reason::http_reason("invalid");
+      verdict.code = reason::http_reason("invalid");
       break;
     case Ending::kTooLarge:
-      made.verdict.code = reason::http_reason("too_large");
+      verdict.code = reason::http_reason("too_large");
       break;
     case Ending::kTimedOut:
     case Ending::kStopped:
-      made.verdict.code = reason::kHandlerTimeout;
+      verdict.code = reason::kHandlerTimeout;
       break;
   }
+  made.verdict = std::move(verdict);
   return made;
 }
 
@@ -232,7 +240,7 @@ Judged judge(Answer answer, std::size_t response_limit, system_clock::time_point
           fmt::format("the endpoint answered {}, so its effect has happened; its answer is "
                       "longer than {} bytes and would have to be cut",
                       answer.status, response_limit));
-      made.verdict.unknown = true;
+      core::set_unknown(made.verdict, true);
       return made;
     }
   }

@@ -51,7 +51,7 @@ struct Judged {
     kWaits,    // it asked to be left alone for `wait`
     kGone,     // for good: a person is asked
   };
-  Verdict verdict;
+  Verdict verdict = done();
   Endpoint endpoint = Endpoint::kWorks;
   std::chrono::milliseconds wait{0};
   std::string why;  // for people, where it does not work

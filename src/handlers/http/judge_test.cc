@@ -71,15 +71,15 @@ TEST(Judge, EveryStatusOfTheTable) {
                       {599, Kind::kRetry, true, Endpoint::kFails}};
   for (const Row& row : rows) {
     const Judged made = judge_status(row.status);
-    EXPECT_EQ(made.verdict.kind, row.kind) << row.status;
-    EXPECT_EQ(made.verdict.counted, row.counted) << row.status;
+    EXPECT_EQ(made.verdict.kind(), row.kind) << row.status;
+    EXPECT_EQ(made.verdict.counted(), row.counted) << row.status;
     EXPECT_EQ(made.endpoint, row.endpoint) << row.status;
-    EXPECT_FALSE(made.verdict.unknown) << row.status << ": it answered";
+    EXPECT_FALSE(made.verdict.unknown()) << row.status << ": it answered";
     if (row.kind == Kind::kDone) continue;
-    EXPECT_EQ(made.verdict.code, reason::http_reason(std::to_string(row.status)));
-    EXPECT_NE(made.verdict.reason.find(std::to_string(row.status)), std::string::npos);
+    EXPECT_EQ(made.verdict.code(), reason::http_reason(std::to_string(row.status)));
+    EXPECT_NE(made.verdict.reason().find(std::to_string(row.status)), std::string::npos);
   }
-  EXPECT_EQ(judge_status(999).verdict.code, "handler.http.invalid");
+  EXPECT_EQ(judge_status(999).verdict.code(), "handler.http.invalid");
 }
 
 Judged judge_call(int status, const CallFacts& call, std::string_view location = "") {
@@ -93,23 +93,23 @@ TEST(Judge, WhereThePathHasPlacesARefusalSpeaksOfTheMessage) {
   const CallFacts places{.places = true};
   for (const int status : {301, 304, 308, 403, 404, 410}) {
     const Judged made = judge_call(status, places, "http://elsewhere/");
-    EXPECT_EQ(made.verdict.kind, Kind::kRetry) << status;
-    EXPECT_TRUE(made.verdict.counted) << status;
+    EXPECT_EQ(made.verdict.kind(), Kind::kRetry) << status;
+    EXPECT_TRUE(made.verdict.counted()) << status;
     EXPECT_EQ(made.endpoint, Endpoint::kFails) << status << ": not at fault, and not gone";
-    EXPECT_EQ(made.verdict.code, reason::http_reason(std::to_string(status)));
+    EXPECT_EQ(made.verdict.code(), reason::http_reason(std::to_string(status)));
   }
   EXPECT_EQ(judge_call(301, places, "http://elsewhere/").why,
             "endpoint moved to http://elsewhere/");
   for (const int status : {401, 405, 407}) {
     EXPECT_EQ(judge_call(status, places).endpoint, Endpoint::kAtFault) << status << ": of all";
-    EXPECT_FALSE(judge_call(status, places).verdict.counted) << status;
+    EXPECT_FALSE(judge_call(status, places).verdict.counted()) << status;
   }
 }
 
 TEST(Judge, WhatAnUndoDoesNotFindSpeaksOfItsMessage) {
   const CallFacts undo{.undo = true};
   for (const int status : {404, 410}) {
-    EXPECT_TRUE(judge_call(status, undo).verdict.counted) << status;
+    EXPECT_TRUE(judge_call(status, undo).verdict.counted()) << status;
     EXPECT_EQ(judge_call(status, undo).endpoint, Endpoint::kFails) << status;
   }
   for (const int status : {301, 401, 403, 405, 407}) {
@@ -119,34 +119,34 @@ TEST(Judge, WhatAnUndoDoesNotFindSpeaksOfItsMessage) {
 
 TEST(Judge, AReceiverThatStaysBusyIsAskedLessAndLess) {
   const auto after = [](milliseconds since_first) {
-    return judge_call(409, {.since_first = since_first}).verdict.after;
+    return judge_call(409, {.since_first = since_first}).verdict.after();
   };
   EXPECT_EQ(after(milliseconds(0)), seconds(1));
   EXPECT_EQ(after(seconds(80)), seconds(10));
   EXPECT_EQ(after(hours(5)), seconds(60));
-  EXPECT_EQ(judge_status(409, "", "9").verdict.after, seconds(9)) << "as it asked";
+  EXPECT_EQ(judge_status(409, "", "9").verdict.after(), seconds(9)) << "as it asked";
 }
 
 TEST(Judge, AnAnswersBodyIsTheResult) {
-  EXPECT_EQ(judge_status(200, "kept").verdict.result, "kept");
-  EXPECT_EQ(judge_status(204).verdict.result, "");
+  EXPECT_EQ(judge_status(200, "kept").verdict.result(), "kept");
+  EXPECT_EQ(judge_status(204).verdict.result(), "");
 }
 
 TEST(Judge, TheWordsOfAJsonAnswer) {
-  EXPECT_EQ(judge_json(R"({"status":"SUCCESS","id":7})").verdict.kind, Kind::kDone);
-  EXPECT_EQ(judge_json(R"({"status":"SUCCESS","id":7})").verdict.result,
+  EXPECT_EQ(judge_json(R"({"status":"SUCCESS","id":7})").verdict.kind(), Kind::kDone);
+  EXPECT_EQ(judge_json(R"({"status":"SUCCESS","id":7})").verdict.result(),
             R"({"status":"SUCCESS","id":7})");
   const Judged again = judge_json(R"({"status":"RETRY","why":"busy"})");
-  EXPECT_EQ(again.verdict.kind, Kind::kRetry);
-  EXPECT_EQ(again.verdict.code, "handler.http.200");
-  EXPECT_NE(again.verdict.reason.find("busy"), std::string::npos);
+  EXPECT_EQ(again.verdict.kind(), Kind::kRetry);
+  EXPECT_EQ(again.verdict.code(), "handler.http.200");
+  EXPECT_NE(again.verdict.reason().find("busy"), std::string::npos);
   EXPECT_EQ(again.endpoint, Endpoint::kWorks);
-  EXPECT_EQ(judge_json(R"({"status":"DROP"})").verdict.kind, Kind::kDiscard);
-  EXPECT_EQ(judge_json(R"({"status":"DEAD_LETTER"})").verdict.kind, Kind::kDead);
-  EXPECT_EQ(judge_json(R"({"status":"DEAD_LETTER"})").verdict.code, "handler.http.200");
-  EXPECT_EQ(judge_json(R"({"status":"DROP"})", "application/problem+json").verdict.kind,
+  EXPECT_EQ(judge_json(R"({"status":"DROP"})").verdict.kind(), Kind::kDiscard);
+  EXPECT_EQ(judge_json(R"({"status":"DEAD_LETTER"})").verdict.kind(), Kind::kDead);
+  EXPECT_EQ(judge_json(R"({"status":"DEAD_LETTER"})").verdict.code(), "handler.http.200");
+  EXPECT_EQ(judge_json(R"({"status":"DROP"})", "application/problem+json").verdict.kind(),
             Kind::kDiscard);
-  EXPECT_EQ(judge_json(R"({"status":"DROP"})", "Application/JSON; charset=utf-8").verdict.kind,
+  EXPECT_EQ(judge_json(R"({"status":"DROP"})", "Application/JSON; charset=utf-8").verdict.kind(),
             Kind::kDiscard);
 }
 
@@ -154,26 +154,26 @@ TEST(Judge, AnyOtherBodyIsDone) {
   for (const auto* body :
        {"", "{}", R"({"status":"ok"})", R"({"status":"drop"})", R"({"status":200})", "not json",
         R"({"data":{"status":"DROP"}})", R"(["DROP"])", R"("DROP")"}) {
-    EXPECT_EQ(judge_json(body).verdict.kind, Kind::kDone) << body;
+    EXPECT_EQ(judge_json(body).verdict.kind(), Kind::kDone) << body;
   }
   for (const auto* type : {"", "text/plain", "text/json", "application/jsonx"}) {
-    EXPECT_EQ(judge_json(R"({"status":"DROP"})", type).verdict.kind, Kind::kDone) << type;
+    EXPECT_EQ(judge_json(R"({"status":"DROP"})", type).verdict.kind(), Kind::kDone) << type;
   }
 }
 
 TEST(Judge, HonoursRetryAfter) {
-  EXPECT_EQ(judge_status(503, "", "120").verdict.after, seconds(120));
+  EXPECT_EQ(judge_status(503, "", "120").verdict.after(), seconds(120));
   EXPECT_EQ(judge_status(503, "", "120").endpoint, Endpoint::kWaits);
   EXPECT_EQ(judge_status(503, "", "120").wait, seconds(120));
   EXPECT_EQ(judge_status(429, "", "Tue, 14 Nov 2023 22:14:20 GMT").wait, seconds(60));
-  EXPECT_EQ(judge_status(502, "", "5").verdict.after, seconds(5));
+  EXPECT_EQ(judge_status(502, "", "5").verdict.after(), seconds(5));
   EXPECT_EQ(judge_status(502, "", "5").endpoint, Endpoint::kFails);
-  EXPECT_EQ(judge_status(409, "", "9").verdict.after, seconds(9));
-  EXPECT_GT(judge_status(409).verdict.after, milliseconds(0)) << "soon";
-  EXPECT_LE(judge_status(409).verdict.after, seconds(5));
-  EXPECT_EQ(judge_status(500).verdict.after, std::nullopt) << "the policy says";
+  EXPECT_EQ(judge_status(409, "", "9").verdict.after(), seconds(9));
+  EXPECT_GT(judge_status(409).verdict.after(), milliseconds(0)) << "soon";
+  EXPECT_LE(judge_status(409).verdict.after(), seconds(5));
+  EXPECT_EQ(judge_status(500).verdict.after(), std::nullopt) << "the policy says";
   EXPECT_EQ(judge_status(503, "", "0").endpoint, Endpoint::kFails) << "no wait was asked for";
-  EXPECT_EQ(judge_status(503, "", "soon").verdict.after, std::nullopt);
+  EXPECT_EQ(judge_status(503, "", "soon").verdict.after(), std::nullopt);
 }
 
 TEST(Judge, ARetryAfterIsTheReceiversWish) {
@@ -184,14 +184,14 @@ TEST(Judge, ARetryAfterIsTheReceiversWish) {
     answer.content_type = "application/json";
     answer.body = R"({"status":"RETRY"})";
     const Verdict past = judge(answer, kLimit, kNow).verdict;
-    EXPECT_EQ(past.kind, Kind::kRetry) << status;
-    EXPECT_EQ(past.after, milliseconds(0)) << status;
-    EXPECT_TRUE(past.asked) << status << ": the policy's own delay is kept where it is longer";
+    EXPECT_EQ(past.kind(), Kind::kRetry) << status;
+    EXPECT_EQ(past.after(), milliseconds(0)) << status;
+    EXPECT_TRUE(past.asked()) << status << ": the policy's own delay is kept where it is longer";
   }
-  EXPECT_FALSE(judge_status(503).verdict.asked);
-  EXPECT_GT(judge_status(409, "", "0").verdict.after, milliseconds(0)) << "a busy receiver: soon";
-  EXPECT_FALSE(judge_status(409, "", "0").verdict.asked);
-  EXPECT_TRUE(judge_status(409, "", "9").verdict.asked);
+  EXPECT_FALSE(judge_status(503).verdict.asked());
+  EXPECT_GT(judge_status(409, "", "0").verdict.after(), milliseconds(0)) << "a busy receiver: soon";
+  EXPECT_FALSE(judge_status(409, "", "0").verdict.asked());
+  EXPECT_TRUE(judge_status(409, "", "9").verdict.asked());
 }
 
 TEST(RetryAfter, InSecondsAndInTheThreeFormsOfADate) {
@@ -233,11 +233,11 @@ TEST(Judge, WhatWasSentAndNotAnsweredIsUnknown) {
                                                       {Ending::kStopped, reason::kHandlerTimeout}};
   for (const auto& [ending, code] : rows) {
     const Judged made = judge_ending(ending, true);
-    EXPECT_EQ(made.verdict.kind, Kind::kRetry) << code;
-    EXPECT_EQ(made.verdict.code, code);
-    EXPECT_TRUE(made.verdict.unknown) << code;
-    EXPECT_TRUE(made.verdict.counted) << code;
-    EXPECT_EQ(made.verdict.reason, "what happened");
+    EXPECT_EQ(made.verdict.kind(), Kind::kRetry) << code;
+    EXPECT_EQ(made.verdict.code(), code);
+    EXPECT_TRUE(made.verdict.unknown()) << code;
+    EXPECT_TRUE(made.verdict.counted()) << code;
+    EXPECT_EQ(made.verdict.reason(), "what happened");
     EXPECT_EQ(made.endpoint, Endpoint::kFails);
   }
 }
@@ -245,28 +245,28 @@ TEST(Judge, WhatWasSentAndNotAnsweredIsUnknown) {
 TEST(Judge, WhatWasNotSentHasHadNoEffect) {
   for (const Ending ending : {Ending::kNotSent, Ending::kNotTrusted, Ending::kStopped}) {
     const Judged made = judge_ending(ending, false);
-    EXPECT_EQ(made.verdict.kind, Kind::kRetry);
-    EXPECT_FALSE(made.verdict.unknown);
-    EXPECT_FALSE(made.verdict.counted);
+    EXPECT_EQ(made.verdict.kind(), Kind::kRetry);
+    EXPECT_FALSE(made.verdict.unknown());
+    EXPECT_FALSE(made.verdict.counted());
   }
-  EXPECT_EQ(judge_ending(Ending::kNotSent, false).verdict.code, "handler.http.connect");
+  EXPECT_EQ(judge_ending(Ending::kNotSent, false).verdict.code(), "handler.http.connect");
   EXPECT_EQ(judge_ending(Ending::kNotTrusted, false).endpoint, Endpoint::kAtFault);
 }
 
 TEST(Judge, ASuccessWhoseBodyBrokeIsUnknownAndARefusalIsARefusal) {
-  EXPECT_TRUE(judge_ending(Ending::kBroken, true, 200).verdict.unknown);
-  EXPECT_TRUE(judge_ending(Ending::kTimedOut, true, 200).verdict.unknown);
-  EXPECT_EQ(judge_ending(Ending::kTooLarge, true, 200).verdict.kind, Kind::kDead);
-  EXPECT_EQ(judge_ending(Ending::kBroken, true, 422).verdict.code, "handler.http.422");
-  EXPECT_EQ(judge_ending(Ending::kTimedOut, true, 503).verdict.code, "handler.http.503");
-  EXPECT_FALSE(judge_ending(Ending::kTooLarge, true, 503).verdict.unknown);
-  EXPECT_EQ(judge_ending(Ending::kStopped, true, 422).verdict.code, reason::kHandlerTimeout);
+  EXPECT_TRUE(judge_ending(Ending::kBroken, true, 200).verdict.unknown());
+  EXPECT_TRUE(judge_ending(Ending::kTimedOut, true, 200).verdict.unknown());
+  EXPECT_EQ(judge_ending(Ending::kTooLarge, true, 200).verdict.kind(), Kind::kDead);
+  EXPECT_EQ(judge_ending(Ending::kBroken, true, 422).verdict.code(), "handler.http.422");
+  EXPECT_EQ(judge_ending(Ending::kTimedOut, true, 503).verdict.code(), "handler.http.503");
+  EXPECT_FALSE(judge_ending(Ending::kTooLarge, true, 503).verdict.unknown());
+  EXPECT_EQ(judge_ending(Ending::kStopped, true, 422).verdict.code(), reason::kHandlerTimeout);
 }
 
 TEST(Judge, TextsAreOneLineAndShort) {
   const Judged made = judge_status(500, "line one\nline two\x01" + std::string(5'000, 'x'));
-  EXPECT_EQ(made.verdict.reason.find('\n'), std::string::npos);
-  EXPECT_LT(made.verdict.reason.size(), 300U);
+  EXPECT_EQ(made.verdict.reason().find('\n'), std::string::npos);
+  EXPECT_LT(made.verdict.reason().size(), 300U);
   Answer moved;
   moved.status = 302;
   moved.location = "http://new/\x1B[31m";

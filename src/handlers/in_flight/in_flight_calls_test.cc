@@ -88,7 +88,7 @@ TEST_F(InFlightCallsTest, WhoTakesACallOutAnswersItAndNobodyElseDoes) {
   EXPECT_EQ(first.answers, 0);
   calls.answer(std::move(taken), done("17"));
   EXPECT_EQ(first.answers, 1);
-  EXPECT_EQ(first.verdict->result, "17");
+  EXPECT_EQ(first.verdict->result(), "17");
   EXPECT_TRUE(calls.empty());
 }
 

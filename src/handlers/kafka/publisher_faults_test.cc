@@ -48,14 +48,14 @@ TEST(KafkaPublishFaults, ABrokerThatIsKilledInMidRunCostsNothingButTime) {
     }
   };
   begin_some(200);
-  EXPECT_EQ(calls.front()->verdict().kind, Kind::kDone);
+  EXPECT_EQ(calls.front()->verdict().kind(), Kind::kDone);
   begin_some(200);
   server.kill();
   begin_some(200);
   server.start();
   for (std::size_t i = 1; i < calls.size(); ++i) {
     const Verdict verdict = calls[i]->verdict();
-    EXPECT_EQ(verdict.kind, Kind::kDone) << i << ": " << verdict.reason;
+    EXPECT_EQ(verdict.kind(), Kind::kDone) << i << ": " << verdict.reason();
   }
   std::map<std::string, int> times;
   for (const auto& record : test::records_of(server, topic)) ++times[record.key.value_or("")];
@@ -71,17 +71,17 @@ TEST(KafkaPublishFaults, WithoutABrokerACallEndsAtItsTimeoutAndCostsNoAttempt) {
   auto handler = publisher_of(server, topic, std::chrono::seconds(1));
   test::ToldGate gate;
   const Verdict verdict = publish(handler, gate, keyed_message("k"))->verdict();
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_EQ(verdict.code, "handler.kafka.connect") << verdict.reason;
-  EXPECT_FALSE(verdict.counted);
-  EXPECT_FALSE(verdict.unknown);
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_EQ(verdict.code(), "handler.kafka.connect") << verdict.reason();
+  EXPECT_FALSE(verdict.counted());
+  EXPECT_FALSE(verdict.unknown());
   EXPECT_EQ(gate.shuts().size(), 1U);
   // Without any new one made.
   server.start();
   for (int i = 0;; ++i) {
     const Verdict next = publish(handler, gate, keyed_message("k"))->verdict();
-    if (next.kind == Kind::kDone) break;
-    ASSERT_LT(i, 40) << next.reason;
+    if (next.kind() == Kind::kDone) break;
+    ASSERT_LT(i, 40) << next.reason();
   }
 }
 
@@ -94,16 +94,16 @@ TEST(KafkaPublishFaults, AStoppedCallIsAnsweredAtOnceWithItsOutcomeUnknown) {
   auto call = publish(handler, gate, keyed_message("k"));
   call->stop.request_stop();
   const Verdict verdict = call->verdict();
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_TRUE(verdict.unknown);
-  EXPECT_EQ(verdict.code, "handler.kafka.timeout");
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_TRUE(verdict.unknown());
+  EXPECT_EQ(verdict.code(), "handler.kafka.timeout");
   // One whose attempt was stopped before it began.
   auto late = std::make_unique<PublishCall>(keyed_message("k-2"));
   late->stop.request_stop();
   late->attempt.stop = late->stop.get_token();
   handler(late->message, late->attempt,
           Completion([raw = late.get()](auto told) { raw->promise.set_value(std::move(told)); }));
-  EXPECT_TRUE(late->verdict().unknown);
+  EXPECT_TRUE(late->verdict().unknown());
 }
 
 // Its certificate's file stands for whatever a new producer waits for.
@@ -125,7 +125,7 @@ TEST(KafkaPublishFaults, OneThatIsBeingMadeKeepsNoCallWaiting) {
   auto made = make_kafka_publisher(spec);
   ASSERT_TRUE(made) << made.error().message;
   test::ToldGate gate;
-  EXPECT_EQ(publish(*made, gate, keyed_message("first"))->verdict().kind, Kind::kDone);
+  EXPECT_EQ(publish(*made, gate, keyed_message("first"))->verdict().kind(), Kind::kDone);
   // A batch is refused, and each of its records gets a producer that sends it alone.
   ASSERT_EQ(::unlink(ca.c_str()), 0);
   ASSERT_EQ(::mkfifo(ca.c_str(), 0600), 0);
@@ -150,9 +150,9 @@ TEST(KafkaPublishFaults, OneThatIsBeingMadeKeepsNoCallWaiting) {
   ASSERT_EQ(::unlink(ca.c_str()), 0);
   test::write_file(ca, pem);
   reads.close();
-  EXPECT_EQ(calls[0]->verdict().kind, Kind::kDone);
-  EXPECT_EQ(calls[1]->verdict().code, "handler.kafka.too_large");
-  EXPECT_EQ(calls[2]->verdict().kind, Kind::kDone);
+  EXPECT_EQ(calls[0]->verdict().kind(), Kind::kDone);
+  EXPECT_EQ(calls[1]->verdict().code(), "handler.kafka.too_large");
+  EXPECT_EQ(calls[2]->verdict().kind(), Kind::kDone);
   (void)begun.get()->answer();
 }
 

@@ -53,16 +53,16 @@ TEST(KafkaPublisherEnds, AProducerThatCannotGoOnIsMadeAnew) {
   ASSERT_TRUE(handler) << handler.error().message;
   test::ToldGate gate;
   const Verdict first = test::publish(*handler, gate, test::keyed_message("k-1"))->verdict();
-  EXPECT_EQ(first.kind, Verdict::Kind::kRetry);
-  EXPECT_EQ(first.code, "handler.kafka.denied") << first.reason;
-  EXPECT_FALSE(first.counted);
+  EXPECT_EQ(first.kind(), Verdict::Kind::kRetry);
+  EXPECT_EQ(first.code(), "handler.kafka.denied") << first.reason();
+  EXPECT_FALSE(first.counted());
   EXPECT_EQ(gate.shuts().size(), 1U);
   // The next ones find the end of the first producer, or a new one.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (std::chrono::steady_clock::now() < end) {
     const Verdict next = test::publish(*handler, gate, test::keyed_message("k-2"))->verdict();
-    if (next.kind == Verdict::Kind::kDone) return;
-    ASSERT_EQ(next.kind, Verdict::Kind::kRetry) << next.reason;
+    if (next.kind() == Verdict::Kind::kDone) return;
+    ASSERT_EQ(next.kind(), Verdict::Kind::kRetry) << next.reason();
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   FAIL() << "no producer is made anew";

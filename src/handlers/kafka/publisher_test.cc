@@ -47,8 +47,8 @@ TEST_F(KafkaPublishing, ARecordIsTheMessageWithItsKeyAndHeaders) {
   parts.headers = {{"trace", "7"}, {"trace", "8"}, {"binary", binary}};
   parts.content_type = "application/json";
   const Verdict verdict = call(Message(std::move(parts)));
-  EXPECT_EQ(verdict.kind, Kind::kDone) << verdict.reason;
-  EXPECT_EQ(verdict.result, spec_.topic + "-0-0");
+  EXPECT_EQ(verdict.kind(), Kind::kDone) << verdict.reason();
+  EXPECT_EQ(verdict.result(), spec_.topic + "-0-0");
   const auto records = test::records_of(server(), spec_.topic);
   ASSERT_EQ(records.size(), 1U);
   EXPECT_EQ(records[0].value, "{\"n\":1}");
@@ -66,8 +66,8 @@ TEST_F(KafkaPublishing, TopicKeyAndHeadersMayBeTheMessages) {
   spec_.topic_of = [](const Message& message) { return std::string(*message.header("to")); };
   spec_.key_of = [](const Message&) { return std::nullopt; };
   spec_.headers_of = [](const Message&) { return Headers{{"own", "1"}}; };
-  EXPECT_EQ(call(keyed_message("a", "{}", {{"to", one}})).result, one + "-0-0");
-  EXPECT_EQ(call(keyed_message("b", "", {{"to", other}})).result, other + "-0-0");
+  EXPECT_EQ(call(keyed_message("a", "{}", {{"to", one}})).result(), one + "-0-0");
+  EXPECT_EQ(call(keyed_message("b", "", {{"to", other}})).result(), other + "-0-0");
   const auto records = test::records_of(server(), other);
   ASSERT_EQ(records.size(), 1U);
   EXPECT_FALSE(records[0].key);
@@ -77,11 +77,11 @@ TEST_F(KafkaPublishing, TopicKeyAndHeadersMayBeTheMessages) {
 TEST_F(KafkaPublishing, WhatAFunctionThrowsIsTheAnswer) {
   spec_.topic_of = [](const Message& message) { return message.json<std::string>("/topic"); };
   const Verdict verdict = call(keyed_message("a", "{}"));
-  EXPECT_EQ(verdict.kind, Kind::kDead);
-  EXPECT_EQ(verdict.code, "payload.invalid");
+  EXPECT_EQ(verdict.kind(), Kind::kDead);
+  EXPECT_EQ(verdict.code(), "payload.invalid");
   const Verdict no_topic = call(keyed_message("b", R"({"topic":"a b"})"));
-  EXPECT_EQ(no_topic.kind, Kind::kDead);
-  EXPECT_EQ(no_topic.code, "handler.kafka.topic");
+  EXPECT_EQ(no_topic.kind(), Kind::kDead);
+  EXPECT_EQ(no_topic.code(), "handler.kafka.topic");
 }
 
 TEST_F(KafkaPublishing, RecordsWithOneKeyKeepTheirOrder) {
@@ -92,7 +92,7 @@ TEST_F(KafkaPublishing, RecordsWithOneKeyKeepTheirOrder) {
                             keyed_message(fmt::format("m-{}", i), fmt::format("{}", i), {},
                                           fmt::format("customer-{}", i % 7))));
   }
-  for (auto& call : calls) EXPECT_EQ(call->verdict().kind, Kind::kDone);
+  for (auto& call : calls) EXPECT_EQ(call->verdict().kind(), Kind::kDone);
   std::map<std::string, std::pair<int, int>> last;  // partition and number, by key
   const auto records = test::records_of(server(), spec_.topic, 3);
   EXPECT_EQ(records.size(), 300U);
@@ -118,8 +118,8 @@ TEST_F(KafkaPublishing, OneThatIsTooLargeForTheTopicTakesNoNeighbourWithIt) {
   }
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const Verdict verdict = calls[i]->verdict();
-    EXPECT_EQ(verdict.kind, i == 10 ? Kind::kDead : Kind::kDone) << i << ": " << verdict.reason;
-    EXPECT_EQ(verdict.code, i == 10 ? "handler.kafka.too_large" : "");
+    EXPECT_EQ(verdict.kind(), i == 10 ? Kind::kDead : Kind::kDone) << i << ": " << verdict.reason();
+    EXPECT_EQ(verdict.code(), i == 10 ? "handler.kafka.too_large" : "");
   }
   EXPECT_EQ(test::records_of(server(), spec_.topic).size(), 19U);
 }
@@ -127,19 +127,19 @@ TEST_F(KafkaPublishing, OneThatIsTooLargeForTheTopicTakesNoNeighbourWithIt) {
 TEST_F(KafkaPublishing, OneThatIsTooLargeForTheProducerIsDead) {
   spec_.topic = server().new_topic();
   const Verdict verdict = call(keyed_message("k", std::string(2'000'000, 'x')));
-  EXPECT_EQ(verdict.kind, Kind::kDead);
-  EXPECT_EQ(verdict.code, "handler.kafka.too_large");
-  EXPECT_EQ(call(keyed_message("k-2")).kind, Kind::kDone);
+  EXPECT_EQ(verdict.kind(), Kind::kDead);
+  EXPECT_EQ(verdict.code(), "handler.kafka.too_large");
+  EXPECT_EQ(call(keyed_message("k-2")).kind(), Kind::kDone);
 }
 
 TEST_F(KafkaPublishing, AMissingTopicIsTheOperatorsToMake) {
   spec_.topic = "nobody-made-it";
   spec_.properties = {{"topic.metadata.propagation.max.ms", "0"}};
   const Verdict verdict = call(keyed_message("k"));
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_EQ(verdict.code, "handler.kafka.topic") << verdict.reason;
-  EXPECT_FALSE(verdict.counted);
-  EXPECT_FALSE(verdict.unknown);
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_EQ(verdict.code(), "handler.kafka.topic") << verdict.reason();
+  EXPECT_FALSE(verdict.counted());
+  EXPECT_FALSE(verdict.unknown());
   ASSERT_EQ(gate_.shuts().size(), 1U);
   EXPECT_NE(gate_.shuts()[0].find("nobody-made-it"), std::string::npos);
 }
@@ -152,8 +152,8 @@ TEST_F(KafkaPublishing, WhoMayNotWriteWaitsForTheRight) {
                       {"sasl.username", "stranger"},
                       {"sasl.password", "right"}};
   const Verdict verdict = call(keyed_message("k"));
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_EQ(verdict.code, "handler.kafka.denied") << verdict.reason;
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_EQ(verdict.code(), "handler.kafka.denied") << verdict.reason();
   EXPECT_EQ(gate_.shuts().size(), 1U);
 }
 
@@ -166,10 +166,10 @@ TEST_F(KafkaPublishing, AWrongPasswordIsSaid) {
                       {"sasl.username", "owner"},
                       {"sasl.password", "wrong-hunter2"}};
   const Verdict verdict = call(keyed_message("k"));
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_NE(verdict.reason.find("refuse the login"), std::string::npos) << verdict.reason;
-  EXPECT_EQ(verdict.reason.find("hunter2"), std::string::npos);
-  EXPECT_FALSE(verdict.unknown);
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_NE(verdict.reason().find("refuse the login"), std::string::npos) << verdict.reason();
+  EXPECT_EQ(verdict.reason().find("hunter2"), std::string::npos);
+  EXPECT_FALSE(verdict.unknown());
 }
 
 TEST(KafkaPublishSettings, WhatIsWrongInASpecIsNamed) {

@@ -17,8 +17,8 @@ Judged judged(int code, Kept kept = Kept::kNo, bool many_topics = false) {
 
 TEST(KafkaReport, DoneNamesWhereItStands) {
   const Judged made = judged(RD_KAFKA_RESP_ERR_NO_ERROR, Kept::kYes);
-  EXPECT_EQ(made.verdict.kind, Kind::kDone);
-  EXPECT_EQ(made.verdict.result, "orders-3-17");
+  EXPECT_EQ(made.verdict.kind(), Kind::kDone);
+  EXPECT_EQ(made.verdict.result(), "orders-3-17");
   EXPECT_EQ(made.broker, Broker::kWorks);
 }
 
@@ -48,24 +48,24 @@ TEST(KafkaReport, WhatNobodyMendsIsDeadAndTheRestComesAgain) {
                Broker::kAtFault},
        }) {
     const Judged made = judged(row.code);
-    EXPECT_EQ(made.verdict.kind, row.kind) << row.reason;
-    EXPECT_EQ(made.verdict.code, row.reason);
+    EXPECT_EQ(made.verdict.kind(), row.kind) << row.reason;
+    EXPECT_EQ(made.verdict.code(), row.reason);
     EXPECT_EQ(made.broker, row.broker) << row.reason;
-    EXPECT_FALSE(made.verdict.reason.empty());
-    EXPECT_EQ(made.verdict.counted, row.kind != Kind::kRetry) << row.reason;
+    EXPECT_FALSE(made.verdict.reason().empty());
+    EXPECT_EQ(made.verdict.counted(), row.kind != Kind::kRetry) << row.reason;
   }
 }
 
 TEST(KafkaReport, WhatWasSentMayHaveHappened) {
   const Judged sent = judged(RD_KAFKA_RESP_ERR__MSG_TIMED_OUT, Kept::kPerhaps);
-  EXPECT_TRUE(sent.verdict.unknown);
-  EXPECT_EQ(sent.verdict.code, "handler.kafka.timeout");
+  EXPECT_TRUE(sent.verdict.unknown());
+  EXPECT_EQ(sent.verdict.code(), "handler.kafka.timeout");
   const Judged waited = judged(RD_KAFKA_RESP_ERR__MSG_TIMED_OUT);
-  EXPECT_FALSE(waited.verdict.unknown);
-  EXPECT_EQ(waited.verdict.code, "handler.kafka.connect");
-  EXPECT_NE(waited.verdict.reason.find("500 ms: connection refused"), std::string::npos);
-  EXPECT_TRUE(judged(RD_KAFKA_RESP_ERR__FATAL, Kept::kPerhaps).verdict.unknown);
-  EXPECT_TRUE(judge_stopped(std::chrono::milliseconds(7)).verdict.unknown);
+  EXPECT_FALSE(waited.verdict.unknown());
+  EXPECT_EQ(waited.verdict.code(), "handler.kafka.connect");
+  EXPECT_NE(waited.verdict.reason().find("500 ms: connection refused"), std::string::npos);
+  EXPECT_TRUE(judged(RD_KAFKA_RESP_ERR__FATAL, Kept::kPerhaps).verdict.unknown());
+  EXPECT_TRUE(judge_stopped(std::chrono::milliseconds(7)).verdict.unknown());
 }
 
 TEST(KafkaReport, OneTopicOfManySaysNothingOfTheCluster) {

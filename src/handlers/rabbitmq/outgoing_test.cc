@@ -69,14 +69,14 @@ TEST(RabbitmqAnswers, TheBrokersWordsNameTheSize) {
 TEST(RabbitmqAnswers, OneRouteOfManySaysNothingOfTheBroker) {
   EXPECT_EQ(unroutable({"", "q"}, "NO_ROUTE", true).broker, Judged::Broker::kAtFault);
   EXPECT_EQ(unroutable({"", "q"}, "NO_ROUTE", false).broker, Judged::Broker::kSilent);
-  EXPECT_FALSE(unroutable({"", "q"}, "NO_ROUTE", true).verdict.unknown);
-  EXPECT_TRUE(not_taken({"", "q"}, true).verdict.unknown);
+  EXPECT_FALSE(unroutable({"", "q"}, "NO_ROUTE", true).verdict.unknown());
+  EXPECT_TRUE(not_taken({"", "q"}, true).verdict.unknown());
   const auto unanswered = [](bool sent, bool stopped, const std::string& blocked, bool one_route) {
     return no_answer({std::chrono::milliseconds(5), sent, stopped, blocked}, one_route);
   };
   using Broker = Judged::Broker;
-  EXPECT_TRUE(unanswered(true, false, "", true).verdict.unknown);
-  EXPECT_FALSE(unanswered(false, false, "low on memory", true).verdict.unknown);
+  EXPECT_TRUE(unanswered(true, false, "", true).verdict.unknown());
+  EXPECT_FALSE(unanswered(false, false, "low on memory", true).verdict.unknown());
   EXPECT_EQ(unanswered(true, false, "", true).broker, Broker::kAtFault) << "nobody's is confirmed";
   EXPECT_EQ(unanswered(true, false, "", false).broker, Broker::kSilent) << "others go elsewhere";
   EXPECT_EQ(unanswered(true, true, "", true).broker, Broker::kSilent) << "it had no time";

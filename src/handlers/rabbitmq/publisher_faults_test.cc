@@ -38,10 +38,10 @@ void publish_surely(AsyncHandler& handler, Gate& gate, std::vector<std::string> 
     std::vector<std::string> again;
     for (std::size_t at = 0; at < calls.size(); ++at) {
       const Verdict verdict = calls[at]->verdict();
-      if (verdict.kind == Kind::kDone) continue;
-      ASSERT_EQ(verdict.kind, Kind::kRetry) << verdict.reason;
-      ASSERT_FALSE(verdict.counted) << verdict.reason;
-      said = verdict.reason;
+      if (verdict.kind() == Kind::kDone) continue;
+      ASSERT_EQ(verdict.kind(), Kind::kRetry) << verdict.reason();
+      ASSERT_FALSE(verdict.counted()) << verdict.reason();
+      said = verdict.reason();
       again.push_back(keys[at]);
     }
     keys = std::move(again);
@@ -63,13 +63,13 @@ TEST(RabbitmqPublishFaults, ABrokerThatIsKilledLosesNothingAndWhatRepeatsHasItsI
     for (; sent < first + 3'000; ++sent) {
       calls.push_back(publish(handler, gate, keyed_message(fmt::format("k-{}", sent))));
     }
-    EXPECT_EQ(calls.front()->verdict().kind, Kind::kDone);
+    EXPECT_EQ(calls.front()->verdict().kind(), Kind::kDone);
     server.kill();
     for (std::size_t i = 1; i < calls.size(); ++i) {
       const Verdict verdict = calls[i]->verdict();
-      if (verdict.kind == Kind::kDone) continue;
-      EXPECT_EQ(verdict.kind, Kind::kRetry);
-      EXPECT_FALSE(verdict.counted);
+      if (verdict.kind() == Kind::kDone) continue;
+      EXPECT_EQ(verdict.kind(), Kind::kRetry);
+      EXPECT_FALSE(verdict.counted());
       again.push_back(fmt::format("k-{}", first + i));
     }
     server.start();
@@ -89,9 +89,9 @@ TEST(RabbitmqPublishFaults, WithoutABrokerACallEndsSoon) {
   auto handler = publisher_of(server, queue, std::chrono::seconds(60));
   test::ToldGate gate;
   const Verdict verdict = publish(handler, gate, keyed_message("k"))->verdict();
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_EQ(verdict.code, "handler.rabbitmq.connect");
-  EXPECT_FALSE(verdict.unknown);
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_EQ(verdict.code(), "handler.rabbitmq.connect");
+  EXPECT_FALSE(verdict.unknown());
   EXPECT_EQ(gate.shuts().size(), 1U);
   server.start();
   publish_surely(handler, gate, {"k"});
@@ -102,7 +102,7 @@ TEST(RabbitmqPublishFaults, ABrokerThatIsShortOfMemoryIsWaitedFor) {
   const std::string queue = server.new_queue("classic");
   auto handler = publisher_of(server, queue, std::chrono::seconds(50));
   test::ToldGate gate;
-  EXPECT_EQ(publish(handler, gate, keyed_message("k-0"))->verdict().kind, Kind::kDone);
+  EXPECT_EQ(publish(handler, gate, keyed_message("k-0"))->verdict().kind(), Kind::kDone);
   server.ctl({"set_vm_memory_high_watermark", "absolute", "1"});
   std::vector<std::unique_ptr<PublishCall>> calls;
   for (int i = 1; i <= 100; ++i) {
@@ -115,9 +115,9 @@ TEST(RabbitmqPublishFaults, ABrokerThatIsShortOfMemoryIsWaitedFor) {
   EXPECT_NE(gate.shuts()[0].find("memory"), std::string::npos) << gate.shuts()[0];
   stopped->stop.request_stop();
   const Verdict verdict = stopped->verdict();
-  EXPECT_EQ(verdict.code, "handler.rabbitmq.blocked") << verdict.reason;
+  EXPECT_EQ(verdict.code(), "handler.rabbitmq.blocked") << verdict.reason();
   server.ctl({"set_vm_memory_high_watermark", "0.9"});
-  for (auto& call : calls) EXPECT_EQ(call->verdict().kind, Kind::kDone);
+  for (auto& call : calls) EXPECT_EQ(call->verdict().kind(), Kind::kDone);
   EXPECT_EQ(gate.shuts().size(), 1U);
 }
 
@@ -134,7 +134,7 @@ TEST(RabbitmqPublishFaults, OneThatIsTooLargeIsDeadAndTheOthersComeAgain) {
   }
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const Verdict verdict = calls[i]->verdict();
-    EXPECT_EQ(verdict.kind == Kind::kDead, i == 10) << i << ": " << verdict.reason;
+    EXPECT_EQ(verdict.kind() == Kind::kDead, i == 10) << i << ": " << verdict.reason();
     if (i != 10) others.push_back(fmt::format("k-{}", i));
   }
   publish_surely(handler, gate, others);
@@ -146,7 +146,7 @@ TEST(RabbitmqPublishFaults, WhatHasNoConfirmAtTheEndIsDropped) {
   const std::string queue = server.new_queue("classic");
   test::ToldGate gate;
   auto handler = publisher_of(server, queue, std::chrono::seconds(60));
-  EXPECT_EQ(publish(handler, gate, keyed_message("k-0"))->verdict().kind, Kind::kDone);
+  EXPECT_EQ(publish(handler, gate, keyed_message("k-0"))->verdict().kind(), Kind::kDone);
   server.ctl({"set_vm_memory_high_watermark", "absolute", "1"});
   auto first = publish(handler, gate, keyed_message("k-1"));
   const auto by = std::chrono::steady_clock::now() + std::chrono::seconds(20);

@@ -49,7 +49,7 @@ TEST_F(RabbitmqPublishing, AMessageHasItsIdAndHeadersAndIsPersistent) {
   parts.content_type = "application/json";
   parts.type = "order.paid";
   const Verdict verdict = call(Message(std::move(parts)));
-  EXPECT_EQ(verdict.kind, Kind::kDone) << verdict.reason;
+  EXPECT_EQ(verdict.kind(), Kind::kDone) << verdict.reason();
   const auto posts = server().take_all(spec_.route.routing_key);
   ASSERT_EQ(posts.size(), 1U);
   EXPECT_EQ(posts[0].body, "{\"n\":1}");
@@ -69,7 +69,7 @@ TEST_F(RabbitmqPublishing, HundredsAreInFlightAndKeepTheirOrder) {
   for (int i = 0; i < 500; ++i) {
     calls.push_back(publish(handler(), gate_, keyed_message(fmt::format("k-{}", i))));
   }
-  for (auto& call : calls) EXPECT_EQ(call->verdict().kind, Kind::kDone);
+  for (auto& call : calls) EXPECT_EQ(call->verdict().kind(), Kind::kDone);
   const auto posts = server().take_all(spec_.route.routing_key);
   ASSERT_EQ(posts.size(), 500U);
   for (std::size_t i = 0; i < posts.size(); ++i) {
@@ -86,9 +86,9 @@ TEST_F(RabbitmqPublishing, ABrokerThatConfirmsNothingIsLeftAloneAndReachedAnew) 
   const auto stall = proxy.inject({.text = "first of all", .then = test::TcpProxy::Then::kStall});
   for (int i = 0; i < 3; ++i) {
     const Verdict verdict = call(keyed_message(fmt::format("k-{}", i), "first of all"));
-    EXPECT_EQ(verdict.code, "handler.rabbitmq.timeout") << verdict.reason;
-    EXPECT_TRUE(verdict.unknown);
-    EXPECT_FALSE(verdict.counted);
+    EXPECT_EQ(verdict.code(), "handler.rabbitmq.timeout") << verdict.reason();
+    EXPECT_TRUE(verdict.unknown());
+    EXPECT_FALSE(verdict.counted());
   }
   EXPECT_EQ(proxy.fired(stall), 1U);
   ASSERT_FALSE(gate_.shuts().empty());
@@ -96,7 +96,7 @@ TEST_F(RabbitmqPublishing, ABrokerThatConfirmsNothingIsLeftAloneAndReachedAnew) 
   // A new connection is made a moment later: its calls are late until then.
   Kind kind = Kind::kRetry;
   for (int i = 0; i < 100 && kind != Kind::kDone; ++i) {
-    kind = call(keyed_message("k-4", "and then")).kind;
+    kind = call(keyed_message("k-4", "and then")).kind();
   }
   EXPECT_EQ(kind, Kind::kDone);
 }
@@ -114,8 +114,8 @@ TEST_F(RabbitmqPublishing, ABrokerThatReadsNoMoreHoldsNobodyPastTheTimeout) {
     calls.push_back(publish(handler(), gate_, keyed_message(fmt::format("k-{}", i), large)));
   }
   const Verdict first = calls.front()->verdict();
-  EXPECT_EQ(first.kind, Kind::kRetry);
-  EXPECT_TRUE(first.unknown) << first.reason;
+  EXPECT_EQ(first.kind(), Kind::kRetry);
+  EXPECT_TRUE(first.unknown()) << first.reason();
   for (std::size_t i = 1; i < calls.size(); ++i) EXPECT_TRUE(calls[i]->answer()) << i;
   EXPECT_EQ(proxy.fired(stall), 1U);
 }
@@ -132,12 +132,12 @@ TEST_F(RabbitmqPublishing, WhatNoQueueTakesIsToldApartFromItsNeighbours) {
   }
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const Verdict verdict = calls[i]->verdict();
-    EXPECT_EQ(verdict.kind, i % 10 == 7 ? Kind::kRetry : Kind::kDone) << i << verdict.reason;
-    if (verdict.kind != Kind::kRetry) continue;
-    EXPECT_EQ(verdict.code, "handler.rabbitmq.unroutable");
-    EXPECT_NE(verdict.reason.find("no-such-queue"), std::string::npos);
-    EXPECT_FALSE(verdict.counted);
-    EXPECT_FALSE(verdict.unknown);
+    EXPECT_EQ(verdict.kind(), i % 10 == 7 ? Kind::kRetry : Kind::kDone) << i << verdict.reason();
+    if (verdict.kind() != Kind::kRetry) continue;
+    EXPECT_EQ(verdict.code(), "handler.rabbitmq.unroutable");
+    EXPECT_NE(verdict.reason().find("no-such-queue"), std::string::npos);
+    EXPECT_FALSE(verdict.counted());
+    EXPECT_FALSE(verdict.unknown());
   }
   EXPECT_EQ(server().take_all(queue).size(), 90U);
   EXPECT_TRUE(gate_.shuts().empty());
@@ -145,10 +145,10 @@ TEST_F(RabbitmqPublishing, WhatNoQueueTakesIsToldApartFromItsNeighbours) {
 
 TEST_F(RabbitmqPublishing, AQueueThatIsNotThereShutsTheGate) {
   spec_.route.routing_key = RabbitmqServer::unused_name();
-  EXPECT_EQ(call(keyed_message("k")).code, "handler.rabbitmq.unroutable");
+  EXPECT_EQ(call(keyed_message("k")).code(), "handler.rabbitmq.unroutable");
   ASSERT_EQ(gate_.shuts().size(), 1U);
   server().make_queue(spec_.route.routing_key, "quorum");
-  EXPECT_EQ(call(keyed_message("k")).kind, Kind::kDone);
+  EXPECT_EQ(call(keyed_message("k")).kind(), Kind::kDone);
   server().delete_queue(spec_.route.routing_key);
 }
 
@@ -165,14 +165,14 @@ TEST_F(RabbitmqPublishing, AnExchangeThatIsNotThereCostsItsNeighboursNothing) {
   }
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const Verdict verdict = calls[i]->verdict();
-    EXPECT_EQ(verdict.code, i % 10 == 5 ? "handler.rabbitmq.exchange" : "") << verdict.reason;
+    EXPECT_EQ(verdict.code(), i % 10 == 5 ? "handler.rabbitmq.exchange" : "") << verdict.reason();
   }
   EXPECT_EQ(server().take_all(queue).size(), 45U);
 }
 
 TEST_F(RabbitmqPublishing, AnExchangeRoutesToItsQueues) {
   spec_.route = {"amq.direct", RabbitmqServer::unused_name()};
-  EXPECT_EQ(call(keyed_message("k")).code, "handler.rabbitmq.unroutable");
+  EXPECT_EQ(call(keyed_message("k")).code(), "handler.rabbitmq.unroutable");
   EXPECT_EQ(gate_.shuts().size(), 1U);
 }
 
@@ -180,8 +180,8 @@ TEST_F(RabbitmqPublishing, WhoMayNotWriteWaitsForTheRight) {
   spec_.route.routing_key = server().new_queue();
   at(server().url_of("reader:right", "%2F"));
   const Verdict verdict = call(keyed_message("k"));
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_EQ(verdict.code, "handler.rabbitmq.denied") << verdict.reason;
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_EQ(verdict.code(), "handler.rabbitmq.denied") << verdict.reason();
   EXPECT_EQ(gate_.shuts().size(), 1U);
 }
 
@@ -189,20 +189,20 @@ TEST_F(RabbitmqPublishing, AWrongPasswordIsSaidWithoutIt) {
   spec_.route.routing_key = "q";
   at(server().url_of("owner:wrong-hunter2", "%2F"));
   const Verdict verdict = call(keyed_message("k"));
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_EQ(verdict.code, "handler.rabbitmq.connect");
-  EXPECT_NE(verdict.reason.find("refuses the login"), std::string::npos) << verdict.reason;
-  EXPECT_EQ(verdict.reason.find("hunter2"), std::string::npos);
-  EXPECT_FALSE(verdict.unknown);
-  EXPECT_FALSE(verdict.counted);
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_EQ(verdict.code(), "handler.rabbitmq.connect");
+  EXPECT_NE(verdict.reason().find("refuses the login"), std::string::npos) << verdict.reason();
+  EXPECT_EQ(verdict.reason().find("hunter2"), std::string::npos);
+  EXPECT_FALSE(verdict.unknown());
+  EXPECT_FALSE(verdict.counted());
 }
 
 TEST_F(RabbitmqPublishing, HeadersThatFillAFrameAreTooLarge) {
   spec_.route.routing_key = server().new_queue();
   const Verdict verdict = call(keyed_message("k", "{}", {{"big", std::string(140'000, 'x')}}));
-  EXPECT_EQ(verdict.kind, Kind::kDead);
-  EXPECT_EQ(verdict.code, "handler.rabbitmq.too_large");
-  EXPECT_EQ(call(keyed_message("k-2", "{}", {{"big", std::string(120'000, 'x')}})).kind,
+  EXPECT_EQ(verdict.kind(), Kind::kDead);
+  EXPECT_EQ(verdict.code(), "handler.rabbitmq.too_large");
+  EXPECT_EQ(call(keyed_message("k-2", "{}", {{"big", std::string(120'000, 'x')}})).kind(),
             Kind::kDone);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/digest.h"
 #include "core/row_rules.h"
+#include "core/transaction_recorder.h"
 #include "handlers/sql/param_value.h"
 #include "handlers/sql/sql_handler.h"
 
@@ -73,7 +74,8 @@ Result<RowGuard> make_lock_guard(const core::LockSpec& spec, core::RowLocks lock
                       const Message& message, Transaction& transaction) {
     // Its verdict is the same always: it only records.
     (void)record(message, transaction);
-    RecordedStatement& recorded = transaction.recorded().back();
+    auto& recorder = core::TransactionRecorder::of(transaction);
+    RecordedStatement& recorded = recorder.statements().back();
     recorded.lock = name_of(recorded);
     recorded.rule = rule;
   });
@@ -95,10 +97,11 @@ Result<RowGuard> make_version_guard(const core::VersionSpec& spec, core::RowLock
         const std::int64_t version = version_of(from, message);
         // Its verdict is the same always: it only records.
         (void)record(message, transaction);
-        RecordedStatement& recorded = transaction.recorded().back();
+        auto& recorder = core::TransactionRecorder::of(transaction);
+        RecordedStatement& recorded = recorder.statements().back();
         recorded.rule = core::version_rule(version, missing);
         recorded.version = RowVersion{name_of(recorded), version};
-        transaction.judge_first_write(table, written);
+        recorder.judge_first_write(table, written);
       });
 }
 

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "core/transaction_recorder.h"
+
 namespace semel::handlers {
 namespace {
 
-struct RowsToTell final : Transaction::Queries {
+struct RowsToTell final : core::TransactionRecorder::Queries {
   Rows query(const RecordedStatement&, StatementList&) override { return rows; }
   Rows rows;
 };
@@ -36,10 +38,11 @@ core::VersionSpec version_spec() {
 
 RecordedStatement recorded(const RowGuard& guard, const std::string& payload) {
   RowsToTell none;
-  Transaction transaction(none, Attempt{});
+  core::TransactionRecorder recorder(none);
+  Transaction transaction(recorder, Attempt{});
   guard(message_of(payload), transaction);
-  EXPECT_EQ(transaction.recorded().size(), 1U);
-  return transaction.recorded().front();
+  EXPECT_EQ(recorder.statements().size(), 1U);
+  return recorder.statements().front();
 }
 
 TEST(LockGuard, RecordsItsSelectWithItsRuleAndItsLock) {
@@ -94,14 +97,15 @@ TEST(VersionGuard, JudgesByTheMessagesVersion) {
 TEST(VersionGuard, TheFirstWriteOfItsTableMustChangeARow) {
   const RowGuard guard = make_version_guard(version_spec(), core::RowLocks::kForUpdate).value();
   RowsToTell queries;
-  Transaction transaction(queries, Attempt{});
+  core::TransactionRecorder recorder(queries);
+  Transaction transaction(recorder, Attempt{});
   guard(message_of(R"({"id":7,"v":3})"), transaction);
   transaction.exec("INSERT INTO log VALUES (1)");
-  EXPECT_TRUE(transaction.awaits_write());
+  EXPECT_TRUE(recorder.awaits_write());
   transaction.exec("UPDATE Invoice SET v = 4 WHERE v = 3");
-  EXPECT_FALSE(transaction.awaits_write());
+  EXPECT_FALSE(recorder.awaits_write());
   transaction.exec("UPDATE invoice SET seen = 1");
-  const StatementList& list = transaction.recorded();
+  const StatementList& list = recorder.statements();
   ASSERT_EQ(list.size(), 4U);
   EXPECT_FALSE(list[1].rule);
   ASSERT_TRUE(list[2].rule);
@@ -115,14 +119,16 @@ TEST(VersionGuard, SoMustOneThatIsAskedForItsRows) {
   const Message message = message_of(R"({"id":7,"v":3})");
   constexpr const char* kWrite = "UPDATE invoice SET v = 4 WHERE v = 3 RETURNING v";
   RowsToTell queries;
-  Transaction lost(queries, Attempt{});
+  core::TransactionRecorder lost_recorder(queries);
+  Transaction lost(lost_recorder, Attempt{});
   guard(message, lost);
   EXPECT_THROW(lost.query(kWrite), StatementFailed);
   queries.rows.rows = {{Value(std::int64_t{4})}};
-  Transaction won(queries, Attempt{});
+  core::TransactionRecorder won_recorder(queries);
+  Transaction won(won_recorder, Attempt{});
   guard(message, won);
   EXPECT_EQ(won.query(kWrite).rows.size(), 1U);
-  EXPECT_FALSE(won.awaits_write());
+  EXPECT_FALSE(won_recorder.awaits_write());
 }
 
 }  // namespace

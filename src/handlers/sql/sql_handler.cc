@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/sql_lexer.h"
+#include "core/transaction_recorder.h"
 #include "handlers/sql/param_value.h"
 
 namespace semel::handlers {
@@ -156,6 +157,7 @@ std::vector<Value> values_of(const Plan& plan, const Message& message, const Byt
 
 Verdict handle(const Plan& plan, const Message& message, const Bytes* answer,
                Transaction& transaction) {
+  auto& recorder = core::TransactionRecorder::of(transaction);
   std::vector<Value> values = values_of(plan, message, answer);
   for (const PlannedStatement& planned : plan.statements) {
     RecordedStatement recorded;
@@ -167,7 +169,7 @@ Verdict handle(const Plan& plan, const Message& message, const Bytes* answer,
     recorded.expect_rows = planned.expect_rows;
     if (planned.expect_rows) recorded.otherwise = planned.otherwise;
     recorded.unique_rules = plan.unique_rules;
-    transaction.record(std::move(recorded));
+    recorder.record(std::move(recorded));
   }
   return done();
 }

@@ -3,13 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "core/key_encoding.h"
+#include "core/transaction_recorder.h"
 
 namespace semel::handlers {
 namespace {
 
 using Type = core::SqlParam::Type;
 
-struct NoQueries final : Transaction::Queries {
+struct NoQueries final : core::TransactionRecorder::Queries {
   Rows query(const RecordedStatement&, StatementList&) override { return {}; }
 };
 
@@ -33,11 +34,12 @@ TEST(SqlApply, ParametersComeFromMessageAndAnswer) {
   const auto apply = make_sql_apply(spec);
   ASSERT_TRUE(apply) << apply.error().message;
   NoQueries queries;
-  Transaction transaction(queries, Attempt{});
+  core::TransactionRecorder recorder(queries);
+  Transaction transaction(recorder, Attempt{});
   const Bytes answer = R"({"charge":{"id":"ch-7"}})";
-  EXPECT_EQ((*apply)(message(R"({"id":3})"), answer, transaction).kind, Verdict::Kind::kDone);
-  ASSERT_EQ(transaction.recorded().size(), 1U);
-  EXPECT_EQ(transaction.recorded()[0].values,
+  EXPECT_EQ((*apply)(message(R"({"id":3})"), answer, transaction).kind(), Verdict::Kind::kDone);
+  ASSERT_EQ(recorder.statements().size(), 1U);
+  EXPECT_EQ(recorder.statements()[0].values,
             (std::vector<Value>{std::string("ch-7"), std::int64_t{3}}));
   for (const char* bad : {"", "no json", "{}"}) {
     EXPECT_THROW((void)(*apply)(message(R"({"id":3})"), bad, transaction), PayloadInvalid) << bad;
@@ -52,14 +54,15 @@ class SqlHandlerTest : public testing::Test {
     EXPECT_TRUE(handler) << handler.error().message;
     if (!handler) return {};
     NoQueries queries;
-    Transaction transaction(queries, Attempt{});
+    core::TransactionRecorder recorder(queries);
+    Transaction transaction(recorder, Attempt{});
     invalid_.clear();
     try {
-      EXPECT_EQ((*handler)(message(payload), transaction).kind, Verdict::Kind::kDone);
+      EXPECT_EQ((*handler)(message(payload), transaction).kind(), Verdict::Kind::kDone);
     } catch (const PayloadInvalid& refusal) {
       invalid_ = refusal.what();
     }
-    return transaction.recorded();
+    return recorder.statements();
   }
   // The one parameter's value for a member `v` of the message.
   Value value(std::string_view json, Type type = Type::kAsWritten) {
@@ -92,13 +95,13 @@ TEST_F(SqlHandlerTest, RecordsItsStatementsWithTheMessagesValues) {
        1,
        {dead("none"), false}},
       {"INSERT INTO log(account, amount, again) VALUES (:account, :amount, :account);", {}, {}}};
-  spec_.on_unique_violation = {{"log(account)", {{}, true}}};
+  spec_.on_unique_violation = {{"log(account)", {done(), true}}};
   const StatementList list = run(R"({"amount":-12,"to":{"account":"DE-77"}})");
   ASSERT_EQ(list.size(), 2U);
   EXPECT_EQ(list[0].statement->sql, "UPDATE account SET balance = balance + ? WHERE id = ?");
   EXPECT_EQ(list[0].values, (std::vector<Value>{std::int64_t{-12}, "DE-77"}));
   EXPECT_EQ(list[0].expect_rows, 1);
-  EXPECT_EQ(list[0].otherwise.verdict.reason, "none");
+  EXPECT_EQ(list[0].otherwise.verdict.reason(), "none");
   EXPECT_EQ(list[1].values, (std::vector<Value>{"DE-77", std::int64_t{-12}, "DE-77"}));
   EXPECT_FALSE(list[1].expect_rows);
   ASSERT_TRUE(list[1].unique_rules);
@@ -260,11 +263,12 @@ TEST_F(SqlHandlerTest, SeveralThreadsAtATime) {
       NoQueries queries;
       for (int i = 0; i < 500; ++i) {
         const std::int64_t number = t * 1'000 + i;
-        Transaction transaction(queries, Attempt{});
+        core::TransactionRecorder recorder(queries);
+        Transaction transaction(recorder, Attempt{});
         const Verdict verdict =
             (*handler)(message("{\"a\":" + std::to_string(number) + "}"), transaction);
-        right += verdict.kind == Verdict::Kind::kDone &&
-                 transaction.recorded()[0].values[0] == Value(number);
+        right += verdict.kind() == Verdict::Kind::kDone &&
+                 recorder.statements()[0].values[0] == Value(number);
       }
     });
   }

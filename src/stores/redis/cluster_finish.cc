@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "core/failpoints.h"
 #include "stores/redis/cluster_script.h"
 #include "stores/redis/cutter.h"
 #include "stores/redis/finisher.h"

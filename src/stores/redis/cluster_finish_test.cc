@@ -14,6 +14,7 @@
 #include <semel/spi/step_store.h>
 #include <semel/steps.h>
 
+#include "core/failpoints.h"
 #include "stores/redis/test_place.h"
 #include "tests/support/child_process.h"
 #include "tests/support/redis_cluster.h"

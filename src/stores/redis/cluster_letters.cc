@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "core/failpoints.h"
 #include "stores/redis/cluster_script.h"
 #include "stores/redis/dead_letters.h"
 #include "stores/redis/finisher.h"

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include <semel/spi/failpoints.h>
 #include <semel/spi/finish_plan.h>
 #include <semel/spi/record_machine.h>
 

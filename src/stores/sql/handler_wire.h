@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include <semel/spi/recorded_statement.h>
 #include <semel/spi/unit_of_work.h>
-#include <semel/statement.h>
 
 namespace semel::sql {
 

@@ -1,5 +1,7 @@
 #include "stores/sql/ports.h"
 
+#include <semel/spi/failpoints.h>
+
 namespace semel::sql {
 
 Ports::Ports(const Core& core, const Dialect& dialect, Facts& facts, Reservations& reservations,

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include <semel/spi/failpoints.h>
 #include <semel/spi/store.h>
 #include <semel/spi/unit_of_work.h>
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <semel/spi/failpoints.h>
+
 #include "stores/sql/statement_run.h"
 
 namespace semel::sql {

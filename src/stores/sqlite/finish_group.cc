@@ -1,5 +1,7 @@
 #include "stores/sqlite/finish_group.h"
 
+#include <semel/spi/failpoints.h>
+
 #include "stores/sqlite/failure.h"
 
 namespace semel::sqlite {

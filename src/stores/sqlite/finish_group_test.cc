@@ -5,6 +5,8 @@
 #include <barrier>
 #include <thread>
 
+#include <semel/spi/failpoints.h>
+
 #include "core/key_encoding.h"
 #include "stores/sqlite/test_place.h"
 #include "tests/support/test_environment.h"

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include <semel/statement.h>
+#include <semel/spi/recorded_statement.h>
 
 #include "stores/sqlite/test_place.h"
 

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <variant>
 
+#include <semel/spi/recorded_statement.h>
 #include <semel/spi/unit_of_work.h>
-#include <semel/statement.h>
 
 #include "stores/sqlite/connection.h"
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <semel/spi/failpoints.h>
+
 #include "stores/sql/audit.h"
 #include "stores/sql/dead_letters.h"
 #include "stores/sql/gates.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include <semel/statement.h>
+#include <semel/spi/recorded_statement.h>
 
 #include "core/unique_rules.h"
 #include "stores/sqlite/connection.h"

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <semel/spi/failpoints.h>
+
 #include "stores/sqlite/core.h"
 #include "stores/sqlite/look_unit.h"
 

@@ -3,6 +3,8 @@
 
 #include <semel/reason.h>
 
+#include "core/verdict_details.h"
+
 #include "tests/conformance/strategy_suite.h"
 
 namespace semel::conformance {
@@ -25,7 +27,8 @@ TEST_P(AtMostOnceSuite, WhatIsInDoubtIsParkedAndARedeliveryDoesNotRunIt) {
   const auto one = strategy([=](const Message& message, Transaction*) -> std::optional<Verdict> {
     if (message.key().text != "k001") return std::nullopt;
     if (throws) throw std::runtime_error("in the middle of it");
-    Verdict verdict = retry("the line broke");
+    Verdict::Retry verdict;
+    verdict.reason = "the line broke";
     verdict.unknown = true;
     return verdict;
   });
@@ -53,7 +56,7 @@ TEST_P(AtMostOnceSuite, WhatSaysThatNothingHappenedIsTriedAgain) {
 TEST_P(AtMostOnceSuite, AVerdictInDoubtIsTheLast) {
   const auto one = strategy([](const Message& message, Transaction*) -> std::optional<Verdict> {
     Verdict verdict = message.key().text == "a" ? retry("the line broke") : dead("cut off");
-    verdict.unknown = true;
+    core::set_unknown(verdict, true);
     return verdict;
   });
   const auto outcomes = deliver(*one, batch({"a", "b"}));

@@ -31,7 +31,7 @@ class DeadlockSuite : public StrategySuite {
   }
 
   // Two messages at once, of which each waits with one row for the other's.
-  void deadlock(Strategy& one, Strategy& other) {
+  void deadlock(strategies::Strategy& one, strategies::Strategy& other) {
     have_one_ = 0;
     const std::string up = fmt::format("up-{}", deadlocks_);
     const std::string down = fmt::format("down-{}", deadlocks_++);
@@ -42,10 +42,10 @@ class DeadlockSuite : public StrategySuite {
     ASSERT_GE(runs(up) + runs(down), 3) << "one was undone, and ran again";
   }
   // Many messages on both at once. Returns how many of their handlers ran at a time, at most.
-  int most_at_a_time(Strategy& one, Strategy& other) {
+  int most_at_a_time(strategies::Strategy& one, strategies::Strategy& other) {
     constexpr int kMany = 60;
     std::vector<std::thread> threads;
-    for (Strategy* const strategy : {&one, &other}) {
+    for (strategies::Strategy* const strategy : {&one, &other}) {
       threads.emplace_back([&, strategy, name = std::to_string(threads.size())] {
         for (int i = 0; i < kMany; ++i) {
           process(*strategy, batch({name + "-" + std::to_string(i)}));

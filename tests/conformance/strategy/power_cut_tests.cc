@@ -43,7 +43,7 @@ class OnAFailingDisk : public StrategyFixture, public testing::WithParamInterfac
     number_ = store_of_disk_->attach({"payments", "recipe", false, {}}).value();
   }
   Outcome handle(const std::string& key) {
-    std::vector<Delivery> one;
+    std::vector<core::TrackedDelivery> one;
     one.push_back(semel::test::make_delivery(number_, key, "{}"));
     return process(GetParam(), one).of(key);
   }

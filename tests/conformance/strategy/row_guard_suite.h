@@ -56,8 +56,8 @@ class RowGuardSuite : public StrategySuite {
     spec.params = guard_params();
     return handlers::make_version_guard(spec, locks()).value();
   }
-  std::unique_ptr<Strategy> guarded(Store& store, TransactionalHandler work,
-                                    core::VersionSpec::Missing missing = {}) const {
+  std::unique_ptr<strategies::Strategy> guarded(Store& store, TransactionalHandler work,
+                                                core::VersionSpec::Missing missing = {}) const {
     strategies::Context context;
     context.consumer = "payments";
     context.store = &store;
@@ -93,12 +93,12 @@ class RowGuardSuite : public StrategySuite {
     return std::string(payload.substr(payload.rfind(':') + 1, 1));
   }
 
-  Delivery about(const std::string& key, int version = 1, int id = 1) const {
+  core::TrackedDelivery about(const std::string& key, int version = 1, int id = 1) const {
     return test::make_delivery(consumer_, key,
                                fmt::format("{{\"id\":{},\"version\":{}}}", id, version));
   }
-  Outcomes one(Strategy& strategy, Delivery delivery) {
-    std::vector<Delivery> all;
+  Outcomes one(strategies::Strategy& strategy, core::TrackedDelivery delivery) {
+    std::vector<core::TrackedDelivery> all;
     all.push_back(std::move(delivery));
     return process(strategy, std::move(all));
   }

@@ -6,6 +6,7 @@
 
 #include <semel/reason.h>
 
+#include "core/verdict_details.h"
 #include "tests/conformance/strategy/row_guard_suite.h"
 
 namespace semel::conformance {
@@ -30,7 +31,7 @@ TEST_P(PessimisticLockSuite, ARowThatIsDoneMakesADuplicateOfAnyKey) {
 
 TEST_P(PessimisticLockSuite, ABatchAboutOneRowHasOneEffect) {
   const auto strategy = guarded(*store_, inserting());
-  std::vector<Delivery> batch;
+  std::vector<core::TrackedDelivery> batch;
   for (int i = 0; i < 20; ++i) batch.push_back(about("k" + std::to_string(i), 1, i % 4));
   const Outcomes outcomes = process(*strategy, std::move(batch));
   EXPECT_EQ(count(outcomes, Kind::kDone), 4U);
@@ -42,7 +43,7 @@ TEST_P(PessimisticLockSuite, ABatchAboutOneRowHasOneEffect) {
 TEST_P(PessimisticLockSuite, AStormOfDuplicates) {
   const auto strategy = guarded(*store_, inserting());
   const auto storm = [&](const std::string& prefix) {
-    std::vector<Delivery> batch;
+    std::vector<core::TrackedDelivery> batch;
     for (int i = 0; i < 100; ++i) batch.push_back(about(prefix + std::to_string(i), 1, i));
     return batch;
   };
@@ -110,7 +111,7 @@ TEST_P(PessimisticLockSuite, RaceMakesEachRowOnce) {
     threads.emplace_back([&, t] {
       const auto strategy = guarded(t == 0 ? *inner_ : *other_, inserting());
       for (int id = 0; id < kRows; id += 8) {
-        std::vector<Delivery> batch;
+        std::vector<core::TrackedDelivery> batch;
         for (int i = 0; i < 8; ++i) {
           const int at = t == 1 ? id + 7 - i : id + i;
           batch.push_back(about(fmt::format("{}-{}", t, at), 1, at));
@@ -142,7 +143,7 @@ TEST_P(OptimisticLockSuite, EachVersionOnceInWhateverOrderTheyCome) {
 TEST_P(OptimisticLockSuite, OneBatchMayHoldThemAll) {
   place_->sql("INSERT INTO orders VALUES (1, 'NEW', 1, 0)");
   const auto strategy = guarded(*store_, work());
-  std::vector<Delivery> batch;
+  std::vector<core::TrackedDelivery> batch;
   for (const int version : {1, 2, 1, 4, 3, 9}) {
     batch.push_back(about(fmt::format("k{}-{}", batch.size(), version), version));
   }
@@ -173,7 +174,7 @@ TEST_P(OptimisticLockSuite, TheVersionsOfARowComeInTheirOrderWhateverElseIsShare
     tx.exec("UPDATE account SET n = n + 1 WHERE id = ?", number * 7 % 3);
     return done();
   });
-  std::vector<Delivery> batch;
+  std::vector<core::TrackedDelivery> batch;
   for (int i = 0; i < kOrders * kVersions; ++i) {
     batch.push_back(about(std::to_string(i), 1 + i / kOrders, i % kOrders));
   }
@@ -190,12 +191,12 @@ TEST_P(OptimisticLockSuite, AVersionThatWaitsForOneBeforeItHasHadNoTry) {
       ++tries;
     } else if (tries < 3 * kAttempts) {
       Verdict again = retry("not yet", std::chrono::milliseconds(1));
-      again.counted = false;
+      core::set_counted(again, false);
       return again;
     }
     return change(message, tx);
   });
-  std::vector<Delivery> batch;
+  std::vector<core::TrackedDelivery> batch;
   batch.push_back(about("second", 2));
   batch.push_back(about("first", 1));
   Outcomes outcomes = process(*strategy, std::move(batch));

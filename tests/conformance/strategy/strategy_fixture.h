@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <semel/spi/strategy.h>
+#include "strategies/strategy.h"
 
 #include "core/sequencer.h"
 #include "strategies/strategies.h"
@@ -22,9 +22,9 @@
 
 namespace semel::strategies {
 
-class RememberingSink final : public EndingSink {
+class RememberingSink final : public strategies::EndingSink {
  public:
-  void ended(Delivery& delivery, Outcome outcome) noexcept override {
+  void ended(core::TrackedDelivery& delivery, Outcome outcome) noexcept override {
     order.push_back(delivery.message.key().text);
     EXPECT_TRUE(outcomes.emplace(order.back(), std::move(outcome)).second)
         << order.back() << " ended twice";
@@ -110,22 +110,22 @@ class StrategyFixture : public ::testing::Test {
     tx.exec("INSERT INTO effect VALUES (?)", message.key().text);
   }
 
-  static std::vector<Delivery> batch(const std::vector<std::string>& keys) {
-    std::vector<Delivery> all;
+  static std::vector<core::TrackedDelivery> batch(const std::vector<std::string>& keys) {
+    std::vector<core::TrackedDelivery> all;
     for (const std::string& key : keys) {
       all.push_back(semel::test::make_delivery(kConsumer, key, "{}"));
     }
     return all;
   }
   // A batch as an engine makes it, with followers. `line_of` names a message's ordering key.
-  static std::vector<Delivery> ordered_batch(
+  static std::vector<core::TrackedDelivery> ordered_batch(
       const std::vector<std::string>& keys,
       const std::function<std::string(const std::string&)>& line_of) {
     core::Sequencer sequencer;
     for (const std::string& key : keys) {
       auto parts = semel::test::make_parts(kConsumer, key);
       parts.ordering_key = line_of(key);
-      sequencer.add(Delivery(Message(std::move(parts)), Arrival{}));
+      sequencer.add(core::TrackedDelivery(Message(std::move(parts)), Arrival{}));
     }
     return sequencer.take(keys.size(), true);
   }
@@ -135,7 +135,7 @@ class StrategyFixture : public ::testing::Test {
     return all;
   }
 
-  RememberingSink process(core::StrategyKind kind, std::vector<Delivery>& deliveries) {
+  RememberingSink process(core::StrategyKind kind, std::vector<core::TrackedDelivery>& deliveries) {
     RememberingSink sink;
     make_strategy(kind, context_)->process(deliveries, sink);
     EXPECT_EQ(sink.outcomes.size(), deliveries.size());

@@ -30,7 +30,7 @@ TEST_P(StrategySuite, TheSameMessageTwice) {
 // As after a change of strategy: natural and query know nothing of a record that waits.
 TEST_P(StrategySuite, ARetryThatAnEarlierStrategyHasLeftIsHandledOnce) {
   const auto left = batch(keys(3));
-  for (const Delivery& delivery : left) {
+  for (const core::TrackedDelivery& delivery : left) {
     const Message* const message = &delivery.message;
     ClaimOptions options;
     options.lease = kLongLease;
@@ -361,7 +361,7 @@ TEST_P(RecordStrategySuite, AnAnswerThatWasLostIsResolvedByTheRecord) {
 
 TEST_P(LeaseStrategySuite, ALeaseLostUnderASlowHandlerIsAnothersToDecide) {
   std::atomic<int> nested{0};
-  std::unique_ptr<Strategy> other = strategy();
+  std::unique_ptr<strategies::Strategy> other = strategy();
   std::function<void(const Message&)> outlive = [&](const Message& message) {
     if (message.key().text != "slow" || nested++ > 0) return;
     // Nobody renews it: it ends, and another holder takes over while this one still works.

@@ -5,9 +5,9 @@
 // ending. It is called by several threads at a time, each with other keys. It never throws.
 //
 // Where it `takes_followers`, a batch may have several deliveries of one ordering key, in their
-// order; all but the first are marked (Arrival::follows). None of them takes effect before those
-// before it have come to their ends. Behind one that comes again they end with kKeep, and without a
-// delay, before that one does.
+// order; all but the first are marked (TrackedDelivery::follows). None of them takes effect before
+// those before it have come to their ends. Behind one that comes again they end with kKeep, and
+// without a delay, before that one does.
 //
 // Every strategy passes tests/conformance/strategy_suite.h and, with the engine, the crash matrix
 // (tests/chaos/crash_matrix_test.cc).
@@ -18,16 +18,17 @@
 #include <span>
 
 #include <semel/outcome.h>
-#include <semel/spi/delivery.h>
 #include <semel/spi/lease.h>
 
-namespace semel {
+#include "core/tracked_delivery.h"
+
+namespace semel::strategies {
 
 class EndingSink {
  public:
   virtual ~EndingSink() = default;
   // Once, and only once, for each delivery of the batch; the reference is one of the batch's.
-  virtual void ended(Delivery& delivery, Outcome outcome) noexcept = 0;
+  virtual void ended(core::TrackedDelivery& delivery, Outcome outcome) noexcept = 0;
   // Whether the batch, or a part of it, waits for other transactions now: that is no handler which
   // hangs. False follows each true; not after the last delivery has ended.
   virtual void waits(bool now) noexcept { (void)now; }
@@ -43,8 +44,8 @@ class Strategy {
   Strategy(const Strategy&) = delete;
   Strategy& operator=(const Strategy&) = delete;
 
-  virtual void process(std::span<Delivery> batch, EndingSink& sink) noexcept = 0;
+  virtual void process(std::span<core::TrackedDelivery> batch, EndingSink& sink) noexcept = 0;
   virtual bool takes_followers() const noexcept { return false; }
 };
 
-}  // namespace semel
+}  // namespace semel::strategies
