@@ -41,7 +41,8 @@ class ValueList {
 
 }  // namespace
 
-std::vector<std::string> values_of(const ConsumerSource& source, const std::string& path) {
+std::vector<std::string> values_of(const ConsumerSource& source, const std::string& path,
+                                   std::string_view own_name) {
   ValueList values(path);
   std::visit(Overloaded{[&](const FromQueue&) { values.add("queue", kNoMembers); },
                         [&](const FromStdin&) { values.add("stdin", kNoMembers); },
@@ -80,7 +81,8 @@ std::vector<std::string> values_of(const ConsumerSource& source, const std::stri
                           values.add("http", kNoMembers);
                           values.add("http.listen", http.listen);
                           values.add("http.path", http.path);
-                        }},
+                        },
+                        [&](const FromOwn&) { values.add("native", own_name); }},
              source);
   return values.take();
 }
@@ -89,7 +91,7 @@ std::vector<std::string> values_of(const ConsumerOptions& consumer, std::size_t 
   const std::string path = fmt::format("consumers[{}]", index);
   ValueList values(path);
   values.add("name", consumer.name);
-  values.append(values_of(consumer.source, path + ".source"));
+  values.append(values_of(consumer.source, path + ".source", consumer.name));
   std::vector<std::string> key = consumer.key;
   if (key.empty() && consumer.key_function) key.emplace_back("function");
   values.add("key.from", key);
@@ -114,6 +116,12 @@ bool is_there(const Handler& handler) {
 config::StoreConfig store_config_of(RunnerStore store) {
   config::StoreConfig made;
   std::visit([&](auto& options) { made.kind = std::move(options); }, store);
+  return made;
+}
+
+config::StoreConfig store_config_of(Store& store) {
+  config::StoreConfig made;
+  made.kind = config::OpenStore{&store};
   return made;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <semel/consumer.h>
@@ -10,8 +11,9 @@
 
 namespace semel::compose {
 
-// As PATH=VALUE, for config::load_values.
-std::vector<std::string> values_of(const ConsumerSource& source, const std::string& path);
+// As PATH=VALUE, for config::load_values. `own_name`: of a source of the program's own.
+std::vector<std::string> values_of(const ConsumerSource& source, const std::string& path,
+                                   std::string_view own_name);
 // `index`: of the consumer in the config.
 std::vector<std::string> values_of(const ConsumerOptions& consumer, std::size_t index);
 std::vector<std::string> values_of(const ConfigValues& settings, const std::string& path);
@@ -20,5 +22,7 @@ std::vector<std::string> values_of(const ConfigValues& settings, const std::stri
 bool is_there(const Handler& handler);
 
 config::StoreConfig store_config_of(RunnerStore store);
+// `store` is borrowed.
+config::StoreConfig store_config_of(Store& store);
 
 }  // namespace semel::compose

@@ -36,6 +36,7 @@ SourceTraits traits_of(const config::SourceConfig& source) {
                  [](const config::RedisStreamsSource&) { return redis_streams::kSourceTraits; },
                  [](const config::SqsSource&) { return sqs::kSourceTraits; },
                  [](const config::StdinSource&) { return sources::kStdinTraits; },
+                 [](const config::NativeSource& native) { return native.traits; },
                  [](const config::ClaimsSource&) { return kClaimsTraits; }},
       source);
 }

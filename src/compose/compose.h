@@ -98,6 +98,7 @@ struct NativeWork {
 struct ServiceOptions {
   std::map<std::string, NativeWork> natives;  // by the handler's name
   std::map<std::string, StepSpecs> steps;     // by the native handler's name
+  std::map<std::string, FromOwn> sources;     // by the native source's name
   std::map<std::string, KeyFunction> keys;    // by consumer
   std::vector<Observer*> observers;           // borrowed
   bool once = false;

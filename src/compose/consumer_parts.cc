@@ -14,6 +14,7 @@
 #include "compose/steps.h"
 #include "core/intake.h"
 #include "core/pace.h"
+#include "core/transaction_recorder.h"
 #include "handlers/exec/exec_handler.h"
 #include "handlers/http/http_handler.h"
 #include "handlers/kafka/make_kafka_publisher.h"
@@ -136,17 +137,18 @@ std::function<Result<bool>(const Message&)> look_of(const ConsumerBuild& build, 
   }
   TransactionalStore* store = build.store->facets().transactional;
   return [record = *std::move(record), store](const Message& message) -> Result<bool> {
-    struct NoQueries final : Transaction::Queries {
+    struct NoQueries final : core::TransactionRecorder::Queries {
       Rows query(const RecordedStatement&, StatementList&) override { return {}; }
     } none;
-    Transaction recording(none, Attempt{});
+    core::TransactionRecorder recorder(none);
+    Transaction recording(recorder, Attempt{});
     // Its verdict is the same always: it only records.
     (void)record(message, recording);
     UnitOptions options;
     options.only_looks = true;
     auto unit = store->begin(options);
     if (!unit) return failure(std::move(unit.error()));
-    auto rows = (*unit)->query(0, recording.recorded().front());
+    auto rows = (*unit)->query(0, recorder.statements().front());
     if (!rows) return failure(std::move(rows.error()));
     return !rows->rows.empty();
   };
@@ -281,7 +283,9 @@ strategies::Context context_of(const ConsumerBuild& build, Handler handler) {
   context.limits = limits_of(build);
   context.claim.lease = consumer.dedup.lease;
   // Its duplicates are given the stored answer.
-  context.claim.want_result = std::holds_alternative<config::HttpSource>(consumer.source);
+  const auto* const native = std::get_if<config::NativeSource>(&consumer.source);
+  context.claim.want_result = std::holds_alternative<config::HttpSource>(consumer.source) ||
+                              (native != nullptr && native->traits.answers);
   context.environment = build.options->environment;
   context.observer = build.observer;
   return context;

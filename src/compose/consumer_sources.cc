@@ -21,6 +21,12 @@ namespace {
 
 using MadeSource = Result<std::unique_ptr<Source>>;
 
+bool same_traits(const SourceTraits& one, const SourceTraits& other) {
+  return one.name == other.name && one.redelivers == other.redelivers &&
+         one.replays == other.replays && one.in_store == other.in_store &&
+         one.answers == other.answers && one.horizon == other.horizon;
+}
+
 // The source that a config names; null where it names none beside what the store holds.
 class SourceMaker {
  public:
@@ -57,6 +63,32 @@ class SourceMaker {
   MadeSource operator()(const config::NatsSource& source) const {
     return nats::make_nats_source({source.spec, follows(), consumer_.order.has_value()},
                                   environment());
+  }
+
+  MadeSource operator()(const config::NativeSource& source) const {
+    const auto found = options_.sources.find(source.name);
+    if (found == options_.sources.end()) {
+      return failure(
+          {ErrorKind::kRejected, "E060",
+           fmt::format(
+               "consumer \"{}\" wants the native source \"{}\", which this program does not have",
+               consumer_.name, source.name),
+           fmt::format("register it: runner.source(\"{}\", …), or name another source",
+                       source.name)});
+    }
+    const FromOwn& own = found->second;
+    auto made = own.make({follows()});
+    if (!made) return failure(std::move(made.error()));
+    if (*made == nullptr || !same_traits((*made)->traits(), own.traits)) {
+      return failure({ErrorKind::kRejected, "E068",
+                      fmt::format("consumer \"{}\": the factory of the native source \"{}\" {}",
+                                  consumer_.name, source.name,
+                                  *made == nullptr ? "returned no source"
+                                                   : "made a source with other traits than FromOwn "
+                                                     "declares"),
+                      "return one constant from Source::traits, and give the same to FromOwn"});
+    }
+    return made;
   }
 
   MadeSource operator()(const config::RabbitmqSource& source) const {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <variant>
 
-#include <semel/statement.h>
+#include <semel/spi/recorded_statement.h>
 
 #include "base/sql_lexer.h"
 #include "core/row_select.h"

@@ -85,6 +85,39 @@ Result<std::unique_ptr<Store>> open_with(MemoryOptions options, const OpenOption
   return make_memory_store(options);
 }
 
+// The program's own store for as long as it runs consumers, which does not end with them.
+class LentStore final : public Store {
+ public:
+  explicit LentStore(Store& store) : store_(store) {}
+
+  const StoreTraits& traits() const noexcept override { return store_.traits(); }
+  StoreFacets facets() noexcept override { return store_.facets(); }
+  Result<ConsumerNumber> attach(const ConsumerSpec& consumer) override {
+    return store_.attach(consumer);
+  }
+  Result<std::vector<Claim>> claim(std::span<const Message* const> messages,
+                                   const ClaimOptions& options) override {
+    return store_.claim(messages, options);
+  }
+  Result<std::vector<Applied>> renew(std::span<const Lease> leases,
+                                     std::chrono::milliseconds lease) override {
+    return store_.renew(leases, lease);
+  }
+  Result<std::vector<Applied>> finish(std::span<const Finish> batch) override {
+    return store_.finish(batch);
+  }
+  Result<PurgeReport> purge(std::chrono::milliseconds budget) override {
+    return store_.purge(budget);
+  }
+
+ private:
+  Store& store_;
+};
+
+Result<std::unique_ptr<Store>> open_with(const config::OpenStore& open, const OpenOptions&) {
+  return std::make_unique<LentStore>(*open.store);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_store(const config::StoreConfig& store,
@@ -157,6 +190,9 @@ std::string store_name(const config::StoreConfig& store) {
     return "sqlite " + sqlite->path;
   }
   const auto server = server_of(store);
+  if (const auto* open = std::get_if<config::OpenStore>(&store.kind)) {
+    return std::string(open->store->traits().name);
+  }
   if (!server) return "memory";
   if (server->database.empty()) return std::string(server->kind);
   std::string name =

@@ -47,6 +47,7 @@ SourceConfig build_source(const View& source, const std::string& folder, Report&
     return RedisStreamsSource{build_redis_streams(source.in("redis_streams"), report)};
   }
   if (source.written("sqs")) return SqsSource{build_sqs(source.in("sqs"), folder, report)};
+  if (source.find("native") != nullptr) return NativeSource{source.text("native")};
   return StdinSource{};
 }
 

@@ -178,18 +178,18 @@ constexpr CodePage kConsumerPages[] = {
      "run.",
      "Take mode accepted, or what the message names.",
      "source: { http: { listen: 127.0.0.1:8080, mode: accepted } }"},
-    {"E060", "the program has no such handler",
-     "The config asks for a C++ handler by name, and none was registered under it. The semel "
-     "program itself has none.",
-     "Register it with Runner::on, write the handler in SQL, or run a command.",
+    {"E060", "the program has no such handler or source",
+     "The config asks for a C++ handler or source by name, and none was registered under it. The "
+     "semel program itself has none.",
+     "Register it with Runner::on or Runner::source, write the handler in SQL, or run a command.",
      "runner.on(\"payments\", [](const semel::Message& m, semel::Transaction& tx) { … });"},
     {"E061", "the handler does not fit the consumer's strategy",
      "dedup_table, inbox, pessimistic_lock and optimistic_lock need a handler that takes a "
      "Transaction; the handler that was registered takes none, or the other way round.",
      "Name another strategy, or register another kind of handler.", ""},
     {"E062", "registered for no consumer",
-     "A handler or key function was given to the runner under a name that the config does not "
-     "have: most likely one of the two is misspelt.",
+     "A handler, source or key function was given to the runner under a name that the config does "
+     "not have: most likely one of the two is misspelt.",
      "Use the name that stands in the config.", "handler: { native: on_payment }"},
     {"E063", "steps that cannot be kept",
      "What a finished step came to is journalled in the store, under the lease of its message. The "
@@ -203,6 +203,18 @@ constexpr CodePage kConsumerPages[] = {
      "need not be there. The config, or a call, names one of those.",
      "Build it with the option that the message names, or with ./setup, which takes them all.",
      "cmake -B build -DSEMEL_TESTS=OFF -DSEMEL_WITH_KAFKA=ON"},
+    {"E067", "a call while the runner runs",
+     "A Runner is set up before its run, and not during it: a consumer or a handler that came in "
+     "between would be known to a part of the run only. Nothing was changed. Runner::stop is the "
+     "one call that may come at any time.",
+     "Make the call before run, or after it has returned; a second run needs a second Runner.",
+     "runner.add({…}).add({…});\nrunner.run();"},
+    {"E068", "a source that is not what it declares",
+     "FromOwn declares the traits of the sources that its factory makes, because guarantee and "
+     "retention are computed before there is one. A source that returns others, or none, or one "
+     "that claims to read the rows of the store (in_store), would make them wrong.",
+     "Return one constant from Source::traits, and give the same to FromOwn.",
+     ".source = semel::FromOwn{MySource::kTraits, make_my_source}"},
 };
 
 }  // namespace

@@ -193,7 +193,8 @@ void check_key_present(const Check& check) {
   const bool sqs = std::holds_alternative<SqsSource>(check.consumer.source);
   const bool nats = on_nats(check.consumer);
   const bool streams = on_redis_streams(check.consumer);
-  if (rabbitmq || nats || sqs || streams ||
+  const bool native = std::holds_alternative<NativeSource>(check.consumer.source);
+  if (rabbitmq || nats || sqs || streams || native ||
       std::holds_alternative<QueueSource>(check.consumer.source)) {
     auto* made = check.warn(
         "W034", place, path,
@@ -211,6 +212,8 @@ void check_key_present(const Check& check) {
                     "knowingly: key: auto"
         : streams ? "key: json:/your_id; or header:NAME, a field of the entry; or knowingly: key: "
                     "auto"
+        : native  ? "key: json:/your_id; or broker_key, where the source sets one; or knowingly: "
+                    "key: auto"
                   : "key: json:/your_id; or always: semel send --key; or knowingly: key: auto";
     return;
   }

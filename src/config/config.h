@@ -18,6 +18,7 @@
 #include <semel/postgres.h>
 #include <semel/redis.h>
 #include <semel/retry_policy.h>
+#include <semel/spi/source.h>
 #include <semel/spi/store.h>
 #include <semel/sqlite.h>
 
@@ -68,9 +69,15 @@ struct Diagnostic {
 };
 
 // How the store is opened, but for what only a process knows: environment, `create`, `stop_fd`.
+// A store that the program has opened; borrowed. Only a program's own config has it.
+struct OpenStore {
+  Store* store = nullptr;
+};
+
 struct StoreConfig {
   enum class OnUnavailable { kPause, kFail };
-  std::variant<SqliteOptions, PostgresOptions, MySqlOptions, RedisOptions, MemoryOptions> kind;
+  std::variant<SqliteOptions, PostgresOptions, MySqlOptions, RedisOptions, MemoryOptions, OpenStore>
+      kind;
   OnUnavailable on_unavailable = OnUnavailable::kPause;
 };
 
@@ -100,12 +107,18 @@ struct SqsSource {
   core::SqsSpec spec;
 };
 struct StdinSource {};
+// A source of the program's own.
+struct NativeSource {
+  std::string name;                       // registered in C++ under this name
+  SourceTraits traits{.name = "native"};  // as registered; before that, those of a careful one
+};
 // Brings nothing: clients claim keys of theirs through the API, and do the work.
 struct ClaimsSource {};
 using SourceConfig =
     std::variant<QueueSource, FileSource, HttpSource, KafkaSource, NatsSource, RabbitmqSource,
-                 RedisStreamsSource, SqsSource, StdinSource, ClaimsSource>;
-// "queue", "file", "http", "kafka", "nats", "rabbitmq", "redis_streams", "sqs", "stdin", "claims"
+                 RedisStreamsSource, SqsSource, StdinSource, NativeSource, ClaimsSource>;
+// "queue", "file", "http", "kafka", "nats", "rabbitmq", "redis_streams", "sqs", "stdin", "native",
+// "claims"
 std::string_view name_of(const SourceConfig& source) noexcept;
 
 struct SqlHandler {

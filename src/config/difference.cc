@@ -125,6 +125,9 @@ bool read_the_same(const SourceConfig& one, const SourceConfig& other) noexcept 
     const core::RedisStreamsSpec& theirs = std::get<RedisStreamsSource>(other).spec;
     return streams->spec.stream == theirs.stream && streams->spec.group == theirs.group;
   }
+  if (const auto* native = std::get_if<NativeSource>(&one)) {
+    return native->name == std::get<NativeSource>(other).name;
+  }
   if (const auto* file = std::get_if<FileSource>(&one)) {
     return file->spec.path == std::get<FileSource>(other).spec.path;
   }

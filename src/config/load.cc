@@ -178,6 +178,7 @@ StoreTraits traits_with(const SqliteOptions& /*options*/) noexcept { return kSql
 StoreTraits traits_with(const PostgresOptions& /*options*/) noexcept { return kPostgresTraits; }
 StoreTraits traits_with(const MySqlOptions& /*options*/) noexcept { return kMySqlTraits; }
 StoreTraits traits_with(const MemoryOptions& /*options*/) noexcept { return kMemoryTraits; }
+StoreTraits traits_with(const OpenStore& open) noexcept { return open.store->traits(); }
 StoreTraits traits_with(const RedisOptions& options) noexcept {
   StoreTraits traits = kRedisTraits;
   traits.forgets = options.accept_eviction;
@@ -255,8 +256,9 @@ milliseconds ttl_of(const FrontConfig& front) noexcept {
 }
 
 std::string_view name_of(const SourceConfig& source) noexcept {
-  constexpr std::string_view kNames[] = {"queue",    "file",          "http", "kafka", "nats",
-                                         "rabbitmq", "redis_streams", "sqs",  "stdin", "claims"};
+  constexpr std::string_view kNames[] = {"queue", "file",     "http",          "kafka",
+                                         "nats",  "rabbitmq", "redis_streams", "sqs",
+                                         "stdin", "native",   "claims"};
   static_assert(std::size(kNames) == std::variant_size_v<SourceConfig>);
   return kNames[source.index()];
 }
@@ -276,6 +278,10 @@ std::optional<milliseconds> effective_ttl(const ConsumerConfig& consumer) {
   switch (consumer.dedup.ttl) {
     case DedupConfig::Ttl::kAuto:
       if (std::holds_alternative<SqsSource>(consumer.source)) return DedupConfig::kAutoTtlOnSqs;
+      if (const auto* native = std::get_if<NativeSource>(&consumer.source)) {
+        const auto horizon = native->traits.horizon.value_or(milliseconds(0));
+        return std::max<milliseconds>(DedupConfig::kAutoTtl, 2 * horizon);
+      }
       return std::holds_alternative<KafkaSource>(consumer.source) ? DedupConfig::kAutoTtlOnKafka
                                                                   : DedupConfig::kAutoTtl;
     case DedupConfig::Ttl::kFor:

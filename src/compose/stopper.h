@@ -1,0 +1,60 @@
+// Stopper: passes the stops of a run on to its service. To ask for one never waits, whatever the
+// service does.
+#pragma once
+
+#include <atomic>
+#include <thread>
+
+#include "system/event_fd.h"
+#include "system/mutex.h"
+
+namespace semel::compose {
+
+class Service;
+
+class Stopper {
+ public:
+  Stopper() = default;
+  Stopper(const Stopper&) = delete;
+  Stopper& operator=(const Stopper&) = delete;
+
+  // Begins the drain, or, called again, hurries it. Thread-safe, and as safe in a call from the
+  // service as elsewhere. Stops before there is a service are kept for it.
+  void stop() noexcept SEMEL_EXCLUDES(mutex_);
+  bool was_asked() const noexcept SEMEL_EXCLUDES(mutex_) { return stops() > 0; }
+  // Readable once the run is to stop.
+  int stop_fd() const noexcept { return stopped_.get(); }
+  // Makes it readable at the end of a run too.
+  void break_off() noexcept { stopped_.signal(); }
+  // For the next run; nobody's service is being stopped.
+  void reset() noexcept SEMEL_EXCLUDES(mutex_);
+
+  // While it lives, stops reach the service, by a thread of its own.
+  class Stopping {
+   public:
+    Stopping(Stopper& stopper, Service& service);
+    ~Stopping();
+    Stopping(const Stopping&) = delete;
+    Stopping& operator=(const Stopping&) = delete;
+
+   private:
+    void serve(Service& service);
+
+    Stopper& stopper_;
+    std::atomic<bool> over_{false};
+    std::thread thread_;
+  };
+
+ private:
+  int stops() const noexcept SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
+    return stops_;
+  }
+
+  mutable system::Mutex mutex_;  // held over no call that waits
+  int stops_ SEMEL_GUARDED_BY(mutex_) = 0;
+  system::EventFd stopped_;
+  system::EventFd asked_;  // for the thread: a stop has come, or its end
+};
+
+}  // namespace semel::compose
