@@ -196,7 +196,7 @@ std::string overview_page(const Overview& overview) {
       page::navigation("overview"));
   page += "<main>\n" + troubles(overview) + throughput(overview);
   page += "<section aria-labelledby=\"consumers\"><h2 id=\"consumers\">Consumers</h2>\n";
-  page += fmt::format("<table><thead>{}</thead><tbody>\n", kColumns);
+  page += fmt::format("<table class=\"wide\"><thead>{}</thead><tbody>\n", kColumns);
   for (const ConsumerOverview& one : overview.consumers) page += row(one);
   page += "</tbody></table></section>\n";
   page += fmt::format("<p class=\"as-of\">As of <time>{}</time></p>\n</main>\n",

@@ -118,20 +118,28 @@ kbd { border: 1px solid var(--line); border-radius: .2rem; padding: 0 .3rem; fon
 progress { width: 100%; max-width: 30rem; accent-color: var(--done); }
 @media (max-width: 60rem) {
   body { padding: .75rem; }
-  thead { display: none; }
-  table, tbody, tr, th, td { display: block; width: auto; }
-  tbody tr { padding: .5rem 0; }
-  td { display: flex; justify-content: space-between; gap: 1rem; padding: .15rem .6rem; }
-  td::before { content: attr(data-label); flex: none; color: var(--soft); }
-  .number { text-align: left; }
   .refresh { margin-left: 0; }
   dl { gap: .25rem 1rem; }
   dt { overflow-wrap: anywhere; }
-  table.ages { display: table; width: 100%; }
-  .ages tbody { display: table-row-group; }
-  .ages tr { display: table-row; }
-  .ages th, .ages td { display: table-cell; }
-  .ages td::before { content: none; }
+  .ages thead { display: none; }
+}
+/* The table of consumers has the most columns: it is the first to become cards. */
+@media (max-width: 60rem) {
+  .wide thead { display: none; }
+  .wide, .wide tbody, .wide tr, .wide th, .wide td { display: block; width: auto; }
+  .wide tbody tr { padding: .5rem 0; }
+  .wide td { display: flex; justify-content: space-between; gap: 1rem; padding: .15rem .6rem; }
+  .wide td::before { content: attr(data-label); flex: none; color: var(--soft); }
+  .wide .number { text-align: left; }
+}
+@media (max-width: 44rem) {
+  .plain thead { display: none; }
+  .plain, .plain tbody, .plain tr, .plain th, .plain td { display: block; width: auto; }
+  .plain tbody tr { padding: .5rem 0; }
+  .plain td { display: flex; justify-content: space-between; gap: 1rem; padding: .15rem .6rem; }
+  .plain td::before { content: attr(data-label); flex: none; color: var(--soft); }
+  .plain .number { text-align: left; }
+  .plain .short { white-space: normal; overflow-wrap: anywhere; }
 }
 )css";
 

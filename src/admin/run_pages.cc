@@ -126,7 +126,7 @@ std::string audit_row(const AuditEntry& entry) {
   return fmt::format("<tr><th scope=\"row\">{}<span class=\"about\">{}</span></th>",
                      html(printable_text(entry.action)), page::shown(entry.target, kAuditText)) +
          page::labelled("At", page::time_cell(entry.at)) +
-         page::labelled("Who", html(printable_text(entry.who))) +
+         page::labelled("Who", html(printable_text(entry.who)), "short") +
          page::labelled("Why", entry.reason.empty() ? "–" : page::shown(entry.reason, kAuditText)) +
          page::labelled("Outcome", entry.outcome
                                        ? page::shown(*entry.outcome, kAuditText)
