@@ -10,6 +10,7 @@
 #include <semel/reason.h>
 
 #include "core/row_rules.h"
+#include "core/transaction_recorder.h"
 
 namespace semel::conformance {
 
@@ -22,17 +23,18 @@ constexpr std::chrono::seconds kPatience{30};
 // The business row of a key is its effect: there it is done, and its version is how often it is.
 void guard(StrategyKind kind, const Message& message, Transaction& transaction) {
   const Bytes& key = message.key().text;
+  auto& recorder = core::TransactionRecorder::of(transaction);
   if (kind == StrategyKind::kPessimisticLock) {
     transaction.exec("SELECT 1 FROM effect WHERE name = ?", key);
-    RecordedStatement& recorded = transaction.recorded().back();
+    RecordedStatement& recorded = recorder.statements().back();
     recorded.rule = core::done_rule();
     recorded.lock = LockName{};
     std::copy_n(key.begin(), std::min(key.size(), LockName::kSize), recorded.lock->bytes.begin());
   } else {
     transaction.exec("SELECT COUNT(*) FROM effect WHERE name = ?", key);
-    transaction.recorded().back().rule =
+    recorder.statements().back().rule =
         core::version_rule(0, core::VersionSpec::Missing::kDeadLetter);
-    transaction.judge_first_write("effect", core::written_rule());
+    recorder.judge_first_write("effect", core::written_rule());
   }
 }
 
@@ -140,7 +142,7 @@ Verdict StrategySuite::work(const Message& message, Transaction* tx, const Twist
   if (destinations_.empty()) return done("result of " + key);
   HeldMessage out;
   out.payload = "of " + key;
-  if (tx == nullptr) return done("result of " + key).publish("relay", std::move(out));
+  if (tx == nullptr) return done("result of " + key, {{"relay", std::move(out)}});
   tx->publish("relay", std::move(out));
   return done("result of " + key);
 }

@@ -20,7 +20,7 @@ class TestRule final : public RowsRule {
   std::optional<Otherwise> judge(std::int64_t count, const Rows& rows) const noexcept override {
     if (count == 0) return Otherwise{retry("nothing"), false};
     const bool is_bad = !rows.rows.empty() && rows.rows.front().front() == Value(bad_);
-    return is_bad ? std::optional(Otherwise{{}, true}) : std::nullopt;
+    return is_bad ? std::optional(Otherwise{done(), true}) : std::nullopt;
   }
 
  private:

@@ -68,8 +68,7 @@ TEST_F(GuardOutbox, WhatIsSentHasTheKeyOfTheWorkAndLeavesOnce) {
     });
     EXPECT_EQ(undone->kind, Kind::kRetry);
     // Under a lease, elsewhere than in a transaction.
-    const auto plain =
-        guard.run_once("p-3", body_, [] { return done().publish("mails", a_mail()); });
+    const auto plain = guard.run_once("p-3", body_, [] { return done({}, {{"mails", a_mail()}}); });
     EXPECT_EQ(plain->kind, Kind::kDone);
   }
   EXPECT_EQ(mailed(), (std::map<std::string, int>{{"p-1", 1}, {"p-3", 1}}));
