@@ -27,7 +27,7 @@ ACCOUNTS = 5
 COPIES = 4  # at most
 CHANGED = 3  # messages that come once more with another amount
 PREFETCH = 8  # unacknowledged at one consumer
-RESERVE = 15  # messages that no kill waits for
+RESERVE = 40  # messages that no kill waits for
 
 
 class Consumer:

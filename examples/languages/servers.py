@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -46,8 +47,12 @@ class Program:
         return False
 
     def stop(self):
-        self.process.send_signal(2)
-        self.process.wait(PATIENCE)
+        self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(PATIENCE)
 
 
 def folder_of_servers(stack):
