@@ -8,6 +8,7 @@
 #include <new>
 
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include <semel/version.h>
@@ -21,6 +22,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::system_clock;
 
+// Where libcurl cannot even wait.
+constexpr milliseconds kPauseOfFailure{100};
 constexpr long kLongestConnect = 10'000;  // milliseconds
 // A server that says more says nothing that is wanted.
 constexpr std::size_t kLongestBody = std::size_t{64} << 20U;
@@ -202,15 +205,33 @@ void Transfers::take_ended() {
   }
 }
 
+// Else its owner would wait for answers that never come, as fast as it can.
+void Transfers::fail_all(int code) {
+  const char* const why = curl_multi_strerror(static_cast<CURLMcode>(code));
+  if (under_way_.empty()) return std::this_thread::sleep_for(kPauseOfFailure);
+  // Not those that an end begins.
+  for (const Id last = last_; !under_way_.empty() && under_way_.begin()->first <= last;) {
+    const auto first = under_way_.begin();
+    const std::unique_ptr<Transfer> failed = std::move(first->second);
+    under_way_.erase(first);
+    curl_multi_remove_handle(multi_.get(), failed->easy.get());
+    failed->done(failure(Error{ErrorKind::kUnavailable, {}, why, {}}));
+  }
+}
+
 void Transfers::run(milliseconds patience) {
   int active = 0;
-  curl_multi_perform(multi_.get(), &active);
+  if (const CURLMcode code = curl_multi_perform(multi_.get(), &active); code != CURLM_OK) {
+    return fail_all(code);
+  }
   const std::size_t before = under_way_.size();
   take_ended();
   if (under_way_.size() < before) return;  // its owner may have more to begin
-  curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(patience.count()), nullptr);
-  curl_multi_perform(multi_.get(), &active);
+  const auto most = static_cast<int>(patience.count());
+  CURLMcode code = curl_multi_poll(multi_.get(), nullptr, 0, most, nullptr);
+  if (code == CURLM_OK) code = curl_multi_perform(multi_.get(), &active);
   take_ended();
+  if (code != CURLM_OK) fail_all(code);
 }
 
 void Transfers::wake() noexcept { curl_multi_wakeup(multi_.get()); }

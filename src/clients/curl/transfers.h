@@ -69,13 +69,15 @@ class Transfers {
   void give_up_all() noexcept;
   std::size_t running() const noexcept { return under_way_.size(); }
 
-  // Sends and reads what can be, and waits for more for up to `patience` or until wake().
+  // Sends and reads what can be, and waits for more for up to `patience` or until wake(). Where
+  // libcurl fails, everything under way ends with an error.
   void run(std::chrono::milliseconds patience);
   void wake() noexcept;  // from any thread
 
  private:
   struct Transfer;
   void take_ended();
+  void fail_all(int code);
 
   LibraryUse library_;
   Multi multi_;

@@ -92,6 +92,24 @@ TEST(CurlTransfers, ACertificateHasToBeTrusted) {
   EXPECT_EQ(trusted->status, 200);
 }
 
+// libcurl takes no patience below zero: one of the ways in which it fails as a whole.
+TEST(CurlTransfers, WhereLibcurlFailsWhatIsUnderWayEnds) {
+  test::HttpServer server;
+  server.on("/", test::raw("", test::HttpReply::Then::kHang));
+  Transfers transfers;
+  std::vector<Error> ended;
+  for (int i = 0; i < 2; ++i) {
+    transfers.begin(to(server), [&](const Answered& answer) {
+      if (!answer) ended.push_back(answer.error());
+    });
+  }
+  transfers.run(-1ms);
+  ASSERT_EQ(ended.size(), 2U);
+  EXPECT_EQ(ended[0].kind, ErrorKind::kUnavailable);
+  EXPECT_FALSE(ended[0].message.empty());
+  EXPECT_EQ(transfers.running(), 0U);
+}
+
 TEST(CurlTransfers, OneThatIsGivenUpSaysNothing) {
   test::HttpServer server;
   server.on("/never", test::raw("", test::HttpReply::Then::kHang));

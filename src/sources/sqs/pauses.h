@@ -1,0 +1,47 @@
+// Pauses: when each kind of call may be made again after it failed. Pure; not thread-safe.
+//
+// Kinds fail separately. A service that gives no messages may still take deletions, which are what
+// makes room for more; and renewals must not wait for either, or what is in hand shows to others.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace semel::sqs {
+
+enum class CallKind : std::uint8_t { kLook, kReceive, kDelete, kRenew };
+
+class Pauses {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  // `visibility`: renewals pause for a small part of it at most.
+  explicit Pauses(std::chrono::milliseconds visibility);
+
+  bool may_call(CallKind kind, TimePoint now) const { return now >= of(kind).until; }
+  TimePoint until(CallKind kind) const { return of(kind).until; }
+  // Failures of this kind since its last answer.
+  std::size_t failures(CallKind kind) const { return of(kind).failures; }
+
+  // Several calls of one kind that fail together count as one: false where this one did not.
+  bool failed(CallKind kind, TimePoint now, std::uint64_t random);
+  void answered(CallKind kind);
+  // Everything may be called at once, as if nothing had failed.
+  void forget();
+
+ private:
+  struct Kind {
+    std::size_t failures = 0;
+    TimePoint until{};
+  };
+  static constexpr std::size_t kKinds = 4;
+  Kind& of(CallKind kind) { return kinds_[static_cast<std::size_t>(kind)]; }
+  const Kind& of(CallKind kind) const { return kinds_[static_cast<std::size_t>(kind)]; }
+
+  const std::chrono::milliseconds longest_renewal_pause_;
+  std::array<Kind, kKinds> kinds_{};
+};
+
+}  // namespace semel::sqs
