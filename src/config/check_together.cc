@@ -10,6 +10,7 @@
 #include "config/node.h"
 #include "core/nats_spec.h"
 #include "core/rabbitmq_spec.h"
+#include "core/sqs_spec.h"
 
 namespace semel::config {
 namespace {
@@ -65,10 +66,21 @@ void check_queues(const View& source, QueueReaders& queues, Report& report) {
       "give each consumer a queue of its own, bound to the same exchange", report);
 }
 
+// One queue has several URLs: Amazon's hosts have old and new names, and those of a VPC.
+std::string place_of_queue(const std::string& url) {
+  const auto read = core::read_sqs_url(url);
+  if (!read) return url;
+  std::string_view path = std::string_view(url).substr(url.find("://") + 3);
+  path.remove_prefix(std::min(path.find('/'), path.size()));
+  while (path.ends_with('/')) path.remove_suffix(1);
+  return (read->region.empty() ? read->endpoint : read->region) + std::string(path);
+}
+
 void check_sqs_queues(const View& source, QueueReaders& queues, Report& report) {
   const auto* url = source.in("sqs").find("queue_url");
   if (!source.written("sqs") || url == nullptr) return;
-  const auto [other, fresh] = queues.try_emplace({"sqs", url->text}, source.path("sqs"));
+  const auto [other, fresh] =
+      queues.try_emplace({"sqs", place_of_queue(url->text)}, source.path("sqs"));
   if (fresh) return;
   refuse_shared(*url, fmt::format("the queue is read for {} already", other->second),
                 "give each consumer a queue of its own; SNS can fill both", report);

@@ -98,5 +98,24 @@ TEST(SqsBuild, TwoConsumersAtOneQueueAreRefused) {
   EXPECT_TRUE(says_code(loaded, "E028")) << all_of(loaded);
 }
 
+// Amazon's hosts have several names.
+TEST(SqsBuild, TwoUrlsOfOneQueueAreOneQueue) {
+  const auto load_both = [](const std::string& other) {
+    return load_text(std::string("consumers:\n") + "  - { name: a, source: { sqs: { queue_url: '" +
+                         kSqsQueue +
+                         "' } }, key: json:/id, handler: { exec: [./work] } }\n"
+                         "  - { name: b, source: { sqs: { queue_url: '" +
+                         other + "' } }, key: json:/id, handler: { exec: [./work] } }\n",
+                     "semel.yaml");
+  };
+  for (const char* same : {"https://eu-west-1.queue.amazonaws.com/123456789012/orders",
+                           "https://sqs.eu-west-1.amazonaws.com:443/123456789012/orders/"}) {
+    const Loaded loaded = load_both(same);
+    EXPECT_TRUE(says_code(loaded, "E028")) << same << all_of(loaded);
+  }
+  const Loaded other = load_both("https://sqs.eu-west-2.amazonaws.com/123456789012/orders");
+  EXPECT_FALSE(says_code(other, "E028")) << all_of(other);
+}
+
 }  // namespace
 }  // namespace semel::config
