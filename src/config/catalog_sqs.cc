@@ -28,7 +28,12 @@ constexpr CodePage kSqsPages[] = {
      "Mend the credentials; check source.sqs.region.",
      "source: { sqs: { queue_url: \"${SQS_URL}\", region: eu-west-1 } }", 78},
     {"R393", "a right is missing in SQS",
-     "A policy does not let these credentials read the queue, or use the key that encrypts it.",
+     "A policy does not let these credentials read the queue, or use the key that encrypts it. "
+     "Each "
+     "action has a right of its own. One that never worked ends the run; one that was taken away "
+     "is "
+     "waited for. Where messages are received and not deleted, or not renewed, that is a warning: "
+     "what is done comes again as a duplicate, or others receive what is in hand.",
      "Allow sqs:ReceiveMessage, sqs:DeleteMessage, sqs:ChangeMessageVisibility and, for the "
      "queue's retention and redrive policy, sqs:GetQueueAttributes; with KMS also kms:Decrypt.",
      "{ \"Effect\": \"Allow\", \"Resource\": \"arn:aws:sqs:eu-west-1:123456789012:orders\",\n"

@@ -1,36 +1,19 @@
 // SQS joins the source suite, on a real server of its API; and what only a source of its kind does.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <functional>
 #include <map>
 #include <set>
 #include <thread>
 
-#include "clients/sqs/json_walk.h"
 #include "sources/sqs/make_sqs_source.h"
-#include "tests/conformance/source_case.h"
+#include "tests/conformance/sqs_consumer.h"
 #include "tests/support/elasticmq_server.h"
-#include "tests/support/http_server.h"
 #include "tests/support/waiting.h"
 
 namespace semel::conformance {
 namespace {
 
 using test::ElasticmqServer;
-using test::HttpReply;
-using test::HttpRequest;
-using test::HttpServer;
-
-core::SqsSpec sqs_at(const std::string& url) {
-  core::SqsSpec spec;
-  spec.queue = core::read_sqs_url(url).value();
-  spec.region = "local";
-  spec.keys = {"AKIDEXAMPLE", "secret", {}};
-  spec.prefetch = 1'000;
-  spec.visibility = 5s;
-  return spec;
-}
 
 class SqsPlace final : public SourcePlace {
  public:
@@ -74,30 +57,6 @@ SourceCase sqs_case(bool fifo) {
 
 INSTANTIATE_TEST_SUITE_P(Sqs, SourceSuite, testing::Values(sqs_case(false), sqs_case(true)),
                          testing::PrintToStringParamName());
-
-class SqsConsumer : public Receiver {
- public:
-  explicit SqsConsumer(core::SqsSpec spec)
-      : Receiver(sqs::make_sqs_source({std::move(spec), true, 3}), 60s) {}
-
-  // The first thing that goes wrong.
-  Error failure_of() {
-    Error error;
-    test::comes_true([&] {
-      const auto received = source().receive({});
-      if (received) return false;
-      error = received.error();
-      return true;
-    });
-    return error;
-  }
-  std::int64_t figure(std::string_view name) {
-    for (const SourceFigure& figure : source().figures()) {
-      if (figure.name == name) return figure.value;
-    }
-    return 0;
-  }
-};
 
 std::string sqs_queue_of(std::size_t messages) {
   const auto& server = ElasticmqServer::shared();
@@ -227,6 +186,21 @@ TEST(SqsSource, AGroupIsNeverInFlightTwice) {
   }));
 }
 
+// Two events may have equal bodies: what the service makes of them is no key.
+TEST(SqsSource, AnIdThatTheServiceMakesOfTheBodyIsNoKey) {
+  const auto& server = ElasticmqServer::shared();
+  const std::string queue = ElasticmqServer::unused_name() + ".fifo";
+  server.make_queue(queue, {{"FifoQueue", "true"}, {"ContentBasedDeduplication", "true"}});
+  server.send(queue, {{.body = "by content", .group = "g"},
+                      {.body = "by its producer", .group = "g", .deduplication = "d-1"}});
+  SqsConsumer consumer(sqs_at(server.url(queue)));
+  std::map<std::string, std::optional<Bytes>> keys;
+  for (const Arrival& arrival : consumer.receive(2)) keys[arrival.payload] = arrival.broker_key;
+  ASSERT_EQ(keys.size(), 2U);
+  EXPECT_FALSE(keys["by content"].has_value());
+  EXPECT_EQ(keys["by its producer"], "d-1");
+}
+
 TEST(SqsSource, AQueueThatIsNotThereIsSaid) {
   const auto& server = ElasticmqServer::shared();
   const Error error = SqsConsumer(sqs_at(server.url(ElasticmqServer::unused_name()))).failure_of();
@@ -262,169 +236,6 @@ TEST(SqsSource, ALookTellsWhatTheQueueSaysOfItself) {
     return said.find("D122") != std::string::npos &&
            said.find("was received 3 times") != std::string::npos;
   })) << said;
-}
-
-// A service that answers as it is told, for what no server does when asked to.
-class PlayedSqs {
- public:
-  PlayedSqs() {
-    server_.on("/", [this](const HttpRequest& request, std::size_t) { return answer(request); });
-  }
-  std::string url() const { return server_.url("/000000000000/played"); }
-  HttpServer& server() { return server_; }
-  std::size_t asked(std::string_view action) const {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(server_.requests(), [&](const auto& each) {
-          return each.header("x-amz-target") == "AmazonSQS." + std::string(action);
-        }));
-  }
-  // Called on the server's thread, and before the consumer is there.
-  std::function<HttpReply(const HttpRequest&, std::size_t times)> on_receive, on_delete, on_any;
-
- private:
-  HttpReply answer(const HttpRequest& request) {
-    const std::string action = request.header("x-amz-target").substr(10);
-    const std::size_t times = times_[action]++;
-    if (on_any) {
-      HttpReply first = on_any(request, all_++);
-      if (!first.bytes.empty()) return first;
-    }
-    if (action == "ReceiveMessage" && on_receive) return on_receive(request, times);
-    if (action == "DeleteMessageBatch" && on_delete) return on_delete(request, times);
-    return test::reply(200, "{}");
-  }
-
-  std::map<std::string, std::size_t> times_;
-  std::size_t all_ = 0;
-  HttpServer server_;
-};
-
-HttpReply refusal(int status, const std::string& type, const std::string& headers = {}) {
-  return test::reply(
-      status, fmt::format(R"({{"__type":"com.amazonaws.sqs#{}","message":"no"}})", type), headers);
-}
-
-// So many messages at the first receive, and none later.
-auto messages_once(int count) {
-  return [count](const HttpRequest&, std::size_t times) {
-    std::string body = R"({"Messages":[)";
-    for (int i = 0; times == 0 && i < count; ++i) {
-      body += fmt::format(R"({}{{"Body":"b{}","MessageId":"m{}","ReceiptHandle":"r{}"}})",
-                          i == 0 ? "" : ",", i, i, i);
-    }
-    HttpReply reply = test::reply(200, body + "]}");
-    return reply;
-  };
-}
-
-std::vector<std::string> receipts_in(const std::string& request) {
-  std::vector<std::string> receipts;
-  sqs::each_item(sqs::member_of(request, "Entries"), [&](std::string_view entry) {
-    receipts.push_back(sqs::text_of(sqs::member_of(entry, "ReceiptHandle")));
-  });
-  return receipts;
-}
-
-TEST(SqsPlayed, OfABatchOnlyWhatFailedIsDeletedAgain) {
-  PlayedSqs played;
-  played.on_receive = messages_once(3);
-  played.on_delete = [](const HttpRequest&, std::size_t times) {
-    if (times > 0) return test::reply(200, R"({"Successful":[{"Id":"0"}]})");
-    return test::reply(200,
-                       R"({"Successful":[{"Id":"0"}],"Failed":[)"
-                       R"({"Id":"1","SenderFault":false,"Code":"InternalError","Message":"x"},)"
-                       R"({"Id":"2","SenderFault":true,"Code":"ReceiptHandleIsInvalid",)"
-                       R"("Message":"expired"}]})");
-  };
-  SqsConsumer consumer(sqs_at(played.url()));
-  consumer.settle(consumer.receive(3));
-  EXPECT_TRUE(test::comes_true([&] { return played.asked("DeleteMessageBatch") == 2; }));
-  EXPECT_TRUE(test::comes_true([&] { return consumer.figure("expired_receipts") == 1; }));
-  std::string said;
-  EXPECT_TRUE(test::comes_true([&] {
-    const auto received = consumer.source().receive({});
-    for (const std::string& notice : received->notices) said += notice;
-    return said.find("R395") != std::string::npos;
-  })) << said;
-  EXPECT_TRUE(consumer.source().close(60s).has_value());
-  std::vector<std::vector<std::string>> batches;
-  for (const HttpRequest& request : played.server().requests()) {
-    if (request.header("x-amz-target") == "AmazonSQS.DeleteMessageBatch") {
-      batches.push_back(receipts_in(request.body));
-    }
-  }
-  ASSERT_EQ(batches.size(), 2U);
-  EXPECT_EQ(batches[0], (std::vector<std::string>{"r0", "r1", "r2"}));
-  EXPECT_EQ(batches[1], std::vector<std::string>{"r1"});
-}
-
-TEST(SqsPlayed, AThrottledServiceIsAskedAgainAndSaidWhereItLasts) {
-  PlayedSqs played;
-  played.on_receive = [once = messages_once(1)](const HttpRequest& request, std::size_t times) {
-    if (times < 5) return refusal(400, "RequestThrottled");
-    return once(request, times - 5);
-  };
-  SqsConsumer consumer(sqs_at(played.url()));
-  const Error error = consumer.failure_of();
-  EXPECT_EQ(error.code, "R396");
-  EXPECT_EQ(error.kind, ErrorKind::kUnavailable);
-  EXPECT_TRUE(test::comes_true([&] {
-    const auto received = consumer.source().receive({});
-    return received && received->arrivals.size() == 1;
-  }));
-  EXPECT_EQ(consumer.figure("throttled"), 5);
-}
-
-TEST(SqsPlayed, RefusalsAreNamedAndFinal) {
-  const std::pair<const char*, const char*> cases[] = {{"InvalidClientTokenId", "R392"},
-                                                       {"AccessDeniedException", "R393"},
-                                                       {"QueueDoesNotExist", "R394"},
-                                                       {"UnsupportedOperation", "R398"}};
-  for (const auto& [type, code] : cases) {
-    PlayedSqs played;
-    played.on_any = [type = type](const HttpRequest&, std::size_t) { return refusal(400, type); };
-    const Error error = SqsConsumer(sqs_at(played.url())).failure_of();
-    EXPECT_EQ(error.code, code) << type;
-    EXPECT_EQ(error.kind, ErrorKind::kRejected) << type;
-  }
-}
-
-// The right to look at the queue is one that a reader can do without.
-TEST(SqsPlayed, WithoutTheRightToLookTheQueueIsReadAllTheSame) {
-  PlayedSqs played;
-  played.on_receive = messages_once(1);
-  played.on_any = [](const HttpRequest& request, std::size_t) {
-    return request.header("x-amz-target") == "AmazonSQS.GetQueueAttributes"
-               ? refusal(403, "AccessDenied")
-               : HttpReply{};
-  };
-  SqsConsumer consumer(sqs_at(played.url()));
-  EXPECT_EQ(consumer.receive(1).size(), 1U);
-}
-
-TEST(SqsPlayed, AWrongClockIsMadeUpFor) {
-  PlayedSqs played;
-  played.on_receive = messages_once(1);
-  played.on_any = [](const HttpRequest& request, std::size_t) {
-    return request.header("x-amz-date").starts_with("1994")
-               ? HttpReply{}
-               : refusal(403, "RequestTimeTooSkewed", "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
-  };
-  SqsConsumer consumer(sqs_at(played.url()));
-  EXPECT_EQ(consumer.receive(1).size(), 1U);
-}
-
-TEST(SqsPlayed, ACloseThatIsNotAnsweredSaysSo) {
-  PlayedSqs played;
-  played.on_receive = messages_once(2);
-  played.on_delete = [](const HttpRequest&, std::size_t) {
-    return test::raw("", HttpReply::Then::kHang);
-  };
-  SqsConsumer consumer(sqs_at(played.url()));
-  consumer.settle(consumer.receive(2));
-  const auto closed = consumer.source().close(300ms);
-  ASSERT_FALSE(closed);
-  EXPECT_EQ(closed.error().code, "R390");
 }
 
 }  // namespace

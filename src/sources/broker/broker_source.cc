@@ -23,6 +23,7 @@ BrokerSource::BrokerSource(BrokerSourceSetup setup, Environment& environment)
       name_(std::move(setup.name)),
       partition_(std::move(setup.partition)),
       follow_(setup.follow),
+      hands_out_while_away_(setup.hands_out_while_away),
       untold_(std::move(setup.untold)) {
   traits_.ends = !follow_;
 }
@@ -56,7 +57,7 @@ Result<Received> BrokerSource::receive(const ReceiveLimits& limits) {
   }
   if (!thread_.joinable()) begin_thread();
   if (final_) return failure(*final_);
-  if (away_) return failure(*away_);
+  if (away_ && !(hands_out_while_away_ && has_waiting())) return failure(*away_);
   Received received;
   std::size_t bytes = limits.bytes;
   const auto full = [&] { return received.arrivals.size() >= limits.messages || bytes == 0; };

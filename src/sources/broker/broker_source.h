@@ -34,7 +34,9 @@ struct BrokerSourceSetup {
   std::string partition;   // as in its arrivals
   bool follow = true;      // else at_end can become true
   core::AckPace ack_pace;  // of what is settled and not told
-  Error untold;            // of a close that could not tell all
+  // What waits goes on while the server is away: it may be what the server waits for.
+  bool hands_out_while_away = false;
+  Error untold;  // of a close that could not tell all
 };
 
 class BrokerSource : public Source {
@@ -112,6 +114,7 @@ class BrokerSource : public Source {
   const std::string name_;
   const std::string partition_;
   const bool follow_;
+  const bool hands_out_while_away_;
   const Error untold_;
   std::thread thread_;
   bool more_ = false;  // the receiving thread's

@@ -24,8 +24,8 @@ constexpr seconds kShortWait{1};
 // An answer takes so long at most, beyond what it waits for messages.
 constexpr milliseconds kAnswerPatience{10'000};
 constexpr milliseconds kLongestPatience{1'000};
-constexpr milliseconds kFirstPause{100};
-constexpr milliseconds kLongestPause{10'000};
+// At the end it is looked so often whether all is done.
+constexpr milliseconds kLeaveStep{100};
 // One failed call is no outage.
 constexpr std::size_t kTriesBeforeAway = 3;
 // A queue that was there is looked for so often before it is taken to be gone.
@@ -33,25 +33,35 @@ constexpr std::size_t kLooksForQueue = 4;
 // A poll that has its answer sooner is waited for at the end: what it brings is given back.
 constexpr milliseconds kPollGrace{1'500};
 
-// Longer each time, and never the same for all that lost one server.
-milliseconds pause_after(std::size_t tries, std::uint64_t random) {
-  const milliseconds grown = kFirstPause * (1U << std::min<std::size_t>(tries, 8));
-  const milliseconds half = std::min(kLongestPause, grown) / 2;
-  return half + milliseconds(random % static_cast<std::uint64_t>(half.count() + 1));
+// No call of any kind is answered: the service is away, or nobody may ask it.
+bool is_of_all(const Error& error) {
+  return error.code == "R390" || error.code == "R391" || error.code == "R392";
+}
+
+const char* meaning_of(CallKind kind) {
+  return kind == CallKind::kDelete
+             ? "what is done is not deleted, and comes again as a duplicate"
+             : "what takes longer than visibility_timeout is received by others as well";
+}
+
+Ledger::Renewed renewed_by(const Result<std::string>& answer, std::size_t batch) {
+  using Renewed = Ledger::Renewed;
+  if (answer) return Renewed::kYes;
+  if (answer.error().code != "R395") return Renewed::kNotNow;
+  return batch == 1 ? Renewed::kGone : Renewed::kAlone;
 }
 
 }  // namespace
 
 void SqsSource::run() {
-  while (!stopping()) {
-    if (now() >= again_at_) {
-      if (!looked_) {
-        look();
-      } else {
-        poll();
-        remove(false);
-        renew();
-      }
+  while (!is_stopped()) {
+    if (!looked_) {
+      look();
+    } else {
+      poll();
+      remove(false);
+      hand_back();
+      renew();
     }
     client_.run(patience());
   }
@@ -59,16 +69,18 @@ void SqsSource::run() {
 }
 
 void SqsSource::look() {
-  if (std::exchange(looking_, true)) return;
+  if (ended_ || !may_call(CallKind::kLook) || std::exchange(looking_, true)) return;
   client_.call("GetQueueAttributes", attributes_request(spec_), kAnswerPatience,
                [this](Result<std::string> answer) {
                  looking_ = false;
                  if (answer) {
-                   note_success();
+                   note_success(CallKind::kLook);
                    return take_facts(read_facts(*answer, spec_.queue.name));
                  }
                  // The one right that a reader can do without.
-                 if (answer.error().code != "R393") return note_failure(std::move(answer.error()));
+                 if (answer.error().code != "R393") {
+                   return note_failure(CallKind::kLook, std::move(answer.error()));
+                 }
                  take_facts(read_facts("{}", spec_.queue.name));
                });
 }
@@ -79,6 +91,12 @@ void SqsSource::take_facts(QueueFacts facts) {
   const system::MutexLock lock(mutex_);
   horizon_ = std::move(facts.horizon);
   event_.signal();
+  if (facts.deduplicates_content) {
+    notice(
+        fmt::format("queue {} makes deduplication ids of bodies (ContentBasedDeduplication): "
+                    "such an id is no broker_key, for two events may have equal bodies",
+                    spec_.queue.name));
+  }
   if (!redrive_ || options_.crashes == 0 || !core::redrives_first(*redrive_, options_.crashes)) {
     return;
   }
@@ -100,7 +118,7 @@ std::size_t SqsSource::room() const {
 }
 
 void SqsSource::poll() {
-  for (;;) {
+  while (!ended_ && may_call(CallKind::kReceive)) {
     std::size_t most = 0;
     std::uint64_t changes = 0;
     bool calm = false;
@@ -126,11 +144,12 @@ void SqsSource::poll() {
                  [this, most, changes, calm](Result<std::string> answer) {
                    --polls_;
                    asked_ -= most;
-                   if (!answer) return note_failure(std::move(answer.error()));
-                   note_success();
+                   if (!answer) {
+                     return note_failure(CallKind::kReceive, std::move(answer.error()));
+                   }
+                   note_success(CallKind::kReceive);
                    take_messages(*answer, changes, calm);
                  });
-    if (now() < again_at_) return;
   }
 }
 
@@ -169,7 +188,7 @@ void SqsSource::note_receives(std::int64_t receives, const std::string& message)
 }
 
 void SqsSource::remove(bool all) {
-  while (removals_ < kMostRemovals && now() >= again_at_) {
+  while (removals_ < kMostRemovals && may_call(CallKind::kDelete)) {
     std::vector<std::string> receipts;
     {
       const system::MutexLock lock(mutex_);
@@ -191,39 +210,78 @@ void SqsSource::remove(bool all) {
 void SqsSource::removed(std::vector<std::string> receipts, const Result<std::string>& answer) {
   --removals_;
   removing_ -= receipts.size();
-  if (!answer) {
-    {
-      const system::MutexLock lock(mutex_);
-      ledger_.put_back(std::move(receipts));
-    }
-    return note_failure(answer.error());
+  if (!answer) return not_removed(std::move(receipts), answer.error());
+  const std::vector<FailedEntry> failed = read_failed(*answer);
+  const auto comes_again = [](const FailedEntry& entry) { return !is_of_receipt(entry.code); };
+  if (std::ranges::any_of(failed, comes_again)) {
+    pauses_.failed(CallKind::kDelete, now(), environment_.random->next());
+  } else {
+    note_success(CallKind::kDelete);
   }
-  note_success();
   std::vector<std::string> again;
-  std::optional<FailedEntry> later;
+  bool throttled = false;
   const system::MutexLock lock(mutex_);
   ++changes_;
-  for (FailedEntry& entry : read_failed(*answer)) {
+  for (const FailedEntry& entry : failed) {
     if (entry.place >= receipts.size()) continue;
-    if (is_of_receipt(entry.code)) {
-      ++expired_;
-      if (std::exchange(told_of_expired_, true)) continue;
-      warn("R395", fmt::format("a message of queue {} was not deleted: {} ({}); it comes again, "
-                               "and is a duplicate then",
-                               spec_.queue.name, entry.said, entry.code));
+    if (!comes_again(entry)) {
+      note_expired(fmt::format("{} ({})", entry.said, entry.code));
+      continue;
+    }
+    again.push_back(std::move(receipts[entry.place]));
+    throttled = throttled || is_throttled(entry.code, 0);
+  }
+  ledger_.put_back(std::move(again));
+  if (throttled) ++throttled_;
+}
+
+// One receipt that the service does not take must not keep its neighbours from being deleted.
+void SqsSource::not_removed(std::vector<std::string> receipts, const Error& error) {
+  const bool of_request = error.code == "R395" || error.code == "R398";
+  const bool dropped = error.code == "R395" && receipts.size() == 1;
+  {
+    const system::MutexLock lock(mutex_);
+    ++changes_;
+    if (dropped) {
+      note_expired(error.message);
+    } else if (of_request) {
+      ledger_.put_back_alone(std::move(receipts));
     } else {
-      again.push_back(std::move(receipts[entry.place]));
-      later = std::move(entry);
+      ledger_.put_back(std::move(receipts));
     }
   }
-  if (!later) return;
-  ledger_.put_back(std::move(again));
-  if (is_throttled(later->code, 0)) ++throttled_;
-  again_at_ = now() + pause_after(++tries_, environment_.random->next());
+  // The next try is another request.
+  if (error.code != "R395") note_failure(CallKind::kDelete, error);
+}
+
+void SqsSource::note_expired(const std::string& said) {
+  ++expired_;
+  if (std::exchange(told_of_expired_, true)) return;
+  warn("R395", fmt::format("a message of queue {} was not deleted: {}; it comes again, and is a "
+                           "duplicate then",
+                           spec_.queue.name, said));
+}
+
+// One that fails is hidden for its time, and then comes.
+void SqsSource::hand_back() {
+  while (renewals_ < kMostRenewals && may_call(CallKind::kRenew)) {
+    std::vector<std::string> receipts;
+    {
+      const system::MutexLock lock(mutex_);
+      receipts = ledger_.take_forgotten();
+    }
+    if (receipts.empty()) return;
+    std::vector<Hiding> entries;
+    for (std::string& receipt : receipts) entries.push_back({std::move(receipt), seconds(0)});
+    ++renewals_;
+    client_.call("ChangeMessageVisibilityBatch", hide_request(spec_, entries), kAnswerPatience,
+                 [this](const Result<std::string>&) { --renewals_; });
+  }
 }
 
 void SqsSource::renew() {
-  while (renewals_ < kMostRenewals && renewal_due_ && now() >= *renewal_due_) {
+  while (renewals_ < kMostRenewals && renewal_due_ && now() >= *renewal_due_ &&
+         may_call(CallKind::kRenew)) {
     std::vector<Ledger::Renewal> batch;
     {
       const system::MutexLock lock(mutex_);
@@ -240,36 +298,40 @@ void SqsSource::renew() {
                  [this, kept = std::move(batch), begun = now()](Result<std::string> answer) {
                    --renewals_;
                    renewed(kept, begun, answer);
-                   if (answer) return note_success();
-                   note_failure(std::move(answer.error()));
+                   if (answer) return note_success(CallKind::kRenew);
+                   if (answer.error().code == "R395") return;  // the next try is another request
+                   note_failure(CallKind::kRenew, std::move(answer.error()));
                  });
-    if (now() < again_at_) return;
   }
 }
 
 void SqsSource::renewed(const std::vector<Ledger::Renewal>& batch, TimePoint begun,
                         const Result<std::string>& answer) {
   using Renewed = Ledger::Renewed;
-  std::vector<Renewed> how(batch.size(), answer ? Renewed::kYes : Renewed::kNotNow);
+  std::vector<Renewed> how(batch.size(), renewed_by(answer, batch.size()));
+  bool throttled = false;
   if (answer) {
     for (const FailedEntry& entry : read_failed(*answer)) {
       if (entry.place >= how.size()) continue;
       how[entry.place] = is_of_receipt(entry.code) ? Renewed::kGone : Renewed::kNotNow;
+      throttled = throttled || is_throttled(entry.code, 0);
     }
   }
   const system::MutexLock lock(mutex_);
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    ledger_.renewed(batch[i], how[i], begun, now());
-    if (how[i] == Renewed::kGone) ++expired_;
+    const bool open = ledger_.renewed(batch[i], how[i], begun, now());
+    if (open && how[i] == Renewed::kGone) ++expired_;
   }
+  if (throttled) ++throttled_;
   renewal_due_ = ledger_.renewal_due();
 }
 
-void SqsSource::note_success() {
-  tries_ = 0;
+void SqsSource::note_success(CallKind kind) {
+  pauses_.answered(kind);
   not_there_ = 0;
+  told_failing_.erase(kind);
   const system::MutexLock lock(mutex_);
-  if (away_) {
+  if (away_ && (kind == away_for_ || kind == CallKind::kReceive)) {
     away_.reset();
     event_.signal();
   }
@@ -281,33 +343,46 @@ void SqsSource::note_success() {
                    std::abs(told_skew_.count()), told_skew_.count() > 0 ? "behind" : "before"));
 }
 
-void SqsSource::note_failure(Error error) {
-  // Several calls that fail together are one try.
-  if (now() >= again_at_) {
-    again_at_ = now() + pause_after(++tries_, environment_.random->next());
-    if (error.code == "R394") ++not_there_;
-  }
+void SqsSource::note_failure(CallKind kind, Error error) {
+  const bool counts = pauses_.failed(kind, now(), environment_.random->next());
   const system::MutexLock lock(mutex_);
   if (error.code == "R396") ++throttled_;
   if (stop_) return;
   if (error.kind != ErrorKind::kUnavailable) {
     // The service forgets a queue that is made again just now.
-    const bool perhaps = client_.known() && error.code == "R394" && not_there_ < kLooksForQueue;
-    if (!perhaps) set_final(std::move(error));
-    return;
+    const bool perhaps =
+        client_.known() && error.code == "R394" && (!counts || ++not_there_ < kLooksForQueue);
+    if (perhaps) return;
+    ended_ = true;
+    return set_final(std::move(error));
   }
-  if (!away_ && tries_ >= kTriesBeforeAway) set_away(std::move(error));
+  if (pauses_.failures(kind) < kTriesBeforeAway) return;
+  const bool goes_on = kind == CallKind::kDelete || kind == CallKind::kRenew;
+  if (goes_on && !is_of_all(error)) {
+    // Messages are received all the same: no outage, but somebody must hear of it.
+    if (!told_failing_.insert(kind).second) return;
+    return warn(error.code.c_str(),
+                fmt::format("{}; while that lasts, {}", error.message, meaning_of(kind)));
+  }
+  if (away_) return;
+  away_for_ = kind;
+  set_away(std::move(error));
 }
 
 milliseconds SqsSource::patience() {
   const TimePoint time = now();
   TimePoint until = time + kLongestPatience;
-  if (time < again_at_) {
-    until = std::min(until, again_at_);
+  const auto wait_for = [&](TimePoint at, CallKind kind) {
+    until = std::min(until, std::max(at, pauses_.until(kind)));
+  };
+  if (!looked_) {
+    if (!looking_ && !ended_) wait_for(time, CallKind::kLook);
   } else {
-    if (renewal_due_ && renewals_ < kMostRenewals) until = std::min(until, *renewal_due_);
+    if (!ended_ && !may_call(CallKind::kReceive)) wait_for(time, CallKind::kReceive);
+    if (!may_call(CallKind::kDelete)) wait_for(time, CallKind::kDelete);
+    if (renewal_due_ && renewals_ < kMostRenewals) wait_for(*renewal_due_, CallKind::kRenew);
     const auto removal_due = ack_pace_.due();
-    if (removal_due && removals_ < kMostRemovals) until = std::min(until, *removal_due);
+    if (removal_due && removals_ < kMostRemovals) wait_for(*removal_due, CallKind::kDelete);
   }
   {
     const system::MutexLock lock(mutex_);
@@ -321,13 +396,11 @@ void SqsSource::leave() {
   {
     const system::MutexLock lock(mutex_);
     by = leave_by_.value_or(TimePoint{});
-    if (by == TimePoint{} || final_) {
-      all_told_ = ledger_.deletes() + removing_ == 0;
-      return client_.give_up_all();
-    }
+    if (by == TimePoint{}) return client_.give_up_all();
   }
   leaving_ = true;
-  again_at_ = {};
+  client_.look_no_more();
+  pauses_.forget();
   // What a poll brings that is given up stays hidden for its time.
   const TimePoint polls_by = std::min(by, now() + kPollGrace);
   const bool soon = polls_end_ - kAnswerPatience <= polls_by;
@@ -340,13 +413,10 @@ void SqsSource::leave() {
     }
     const bool polled = polls_ == 0 || !soon || now() >= polls_by;
     if (told && polled) break;
+    // What ended the run may have ended this too: one try is enough.
+    if (ended_ && pauses_.failures(CallKind::kDelete) > 0) break;
     client_.run(
-        std::clamp(std::chrono::ceil<milliseconds>(std::min(by, now() + kFirstPause) - now()),
-                   milliseconds(0), kFirstPause));
-  }
-  {
-    const system::MutexLock lock(mutex_);
-    all_told_ = ledger_.deletes() == 0 && removals_ == 0;
+        std::clamp(std::chrono::ceil<milliseconds>(by - now()), milliseconds(0), kLeaveStep));
   }
   client_.give_up_all();
   give_back(by);

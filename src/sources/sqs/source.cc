@@ -29,6 +29,7 @@ SqsSource::SqsSource(SqsOptions options, Environment& environment)
                     .partition = options.spec.queue.name,
                     .follow = options.follow,
                     .ack_pace = pace_of(options.spec),
+                    .hands_out_while_away = true,
                     .untold = {ErrorKind::kUnavailable,
                                "R390",
                                "the last deletions may not have reached SQS: what was done comes "
@@ -38,10 +39,12 @@ SqsSource::SqsSource(SqsOptions options, Environment& environment)
       options_(std::move(options)),
       spec_(options_.spec),
       client_(spec_),
+      pauses_(spec_.visibility),
       ledger_(spec_.visibility) {}
 
 bool SqsSource::hand_out(std::vector<Arrival>& into) {
   const Ledger::Taken taken = ledger_.take(now());
+  if (ledger_.has_forgotten()) wake();
   if (taken.arrival == nullptr) return false;
   Arrival& arrival = into.emplace_back(*taken.arrival);
   arrival.partition = spec_.queue.name;
@@ -63,6 +66,11 @@ std::vector<SourceFigure> SqsSource::figures() {
   if (expired_ > 0) made.push_back({"expired_receipts", {}, expired_, {}});
   if (throttled_ > 0) made.push_back({"throttled", {}, throttled_, {}});
   return made;
+}
+
+bool SqsSource::is_stopped() {
+  const system::MutexLock lock(mutex_);
+  return stop_;
 }
 
 void SqsSource::warn(const char* code, const std::string& text) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@
 #include "sources/broker/broker_source.h"
 #include "sources/sqs/ledger.h"
 #include "sources/sqs/make_sqs_source.h"
+#include "sources/sqs/pauses.h"
 #include "sources/sqs/requests.h"
 #include "system/event_fd.h"
 #include "system/mutex.h"
@@ -47,11 +49,15 @@ class SqsSource final : public broker::BrokerSource {
   void remove(bool all) SEMEL_EXCLUDES(mutex_);
   void removed(std::vector<std::string> receipts, const Result<std::string>& answer)
       SEMEL_EXCLUDES(mutex_);
+  void not_removed(std::vector<std::string> receipts, const Error& error) SEMEL_EXCLUDES(mutex_);
+  void note_expired(const std::string& said) SEMEL_REQUIRES(mutex_);
+  void hand_back() SEMEL_EXCLUDES(mutex_);
   void renew() SEMEL_EXCLUDES(mutex_);
   void renewed(const std::vector<Ledger::Renewal>& batch, TimePoint begun,
                const Result<std::string>& answer) SEMEL_EXCLUDES(mutex_);
-  void note_success() SEMEL_EXCLUDES(mutex_);
-  void note_failure(Error error) SEMEL_EXCLUDES(mutex_);
+  void note_success(CallKind kind) SEMEL_EXCLUDES(mutex_);
+  void note_failure(CallKind kind, Error error) SEMEL_EXCLUDES(mutex_);
+  bool may_call(CallKind kind) const { return pauses_.may_call(kind, now()); }
   std::chrono::milliseconds patience() SEMEL_EXCLUDES(mutex_);
   void leave() SEMEL_EXCLUDES(mutex_);
   void give_back(TimePoint by) SEMEL_EXCLUDES(mutex_);
@@ -68,6 +74,12 @@ class SqsSource final : public broker::BrokerSource {
   std::size_t open() const noexcept SEMEL_REQUIRES(mutex_) override { return ledger_.open(); }
   bool settle_one(const Settlement& settlement) SEMEL_REQUIRES(mutex_) override;
   std::size_t untold() const noexcept SEMEL_REQUIRES(mutex_) override { return ledger_.deletes(); }
+  // What was settled after an error had ended the run is among them.
+  bool is_all_told() const noexcept SEMEL_REQUIRES(mutex_) override {
+    return ledger_.deletes() + removing_ == 0;
+  }
+  // Unlike stopping(): what is done is deleted after an error that ends the run, too.
+  bool is_stopped() SEMEL_EXCLUDES(mutex_);
   void warn(const char* code, const std::string& text) SEMEL_REQUIRES(mutex_);
 
   const SqsOptions options_;
@@ -85,13 +97,15 @@ class SqsSource final : public broker::BrokerSource {
   std::size_t removing_ = 0;      // receipts in them
   std::optional<TimePoint> renewal_due_;
   std::size_t renewals_ = 0;  // under way
-  std::size_t tries_ = 0;     // in vain, since the last answer
-  TimePoint again_at_{};      // nothing is asked before
+  Pauses pauses_;
+  std::set<CallKind> told_failing_;
+  CallKind away_for_ = CallKind::kLook;  // whose failures `away_` is about
   std::size_t not_there_ = 0;
   std::chrono::seconds told_skew_{0};
   std::optional<core::SqsRedrive> redrive_;
   bool told_of_last_ = false;
   bool told_of_expired_ = false;
+  bool ended_ = false;  // by an error: nothing is received any more
   bool leaving_ = false;
 
   Ledger ledger_ SEMEL_GUARDED_BY(mutex_);
