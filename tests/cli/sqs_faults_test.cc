@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/cli/sqs_scene.h"
+#include "tests/support/tcp_proxy.h"
 
 namespace semel::test {
 namespace {
@@ -45,6 +46,66 @@ TEST(SqsQueue, ThatIsDeletedInMidRunEndsItWithOneError) {
   EXPECT_EQ(count_of(ran.err, "error[R394]"), 1U) << ran.err;
   EXPECT_EQ(count_of(ran.err, "error["), 1U) << ran.err;
   scene.expect_each_once();
+}
+
+// Its machine hangs for longer than its messages are hidden. A twin has them meanwhile; then it
+// goes on with what it had in hand.
+TEST(SqsZombie, AProcessThatStoodStillChangesNothingThatItsTwinHasDone) {
+  const auto& server = ElasticmqServer::shared();
+  SqsScene scene(server, {.ground = Ground::kPostgres});
+  scene.publish(1'500);
+  auto first = scene.start();
+  ASSERT_TRUE(comes_true([&] { return scene.last_effect() >= 20; })) << first->err();
+  first->signal(SIGSTOP);
+  ASSERT_GT(server.in_flight(scene.queue()), 0) << "it has messages in hand";
+  auto twin = scene.start();
+  EXPECT_TRUE(comes_true([&] { return scene.all_done() && scene.is_empty(); }, seconds(120)))
+      << twin->err();
+  const std::int64_t before = scene.last_effect();
+  first->signal(SIGCONT);
+  scene.publish(200);
+  EXPECT_TRUE(comes_true([&] { return scene.all_done() && scene.is_empty(); }, seconds(60)))
+      << first->err();
+  EXPECT_GT(scene.last_effect(), before);
+  first->signal(SIGTERM);
+  EXPECT_EQ(first->wait().code, 0) << first->err();
+  scene.finish(*twin);
+}
+
+// The requests go through, and nobody hears the answers: what they brought is in nobody's hands,
+// and what they deleted is deleted again.
+TEST(SqsNetwork, AnswersThatAreLostChangeNothing) {
+  const auto& server = ElasticmqServer::shared();
+  SqsScene scene(server);
+  TcpProxy proxy(server.port());
+  const auto lost = [&](const char* action) {
+    return proxy.inject({.text = action, .then = TcpProxy::Then::kWithhold, .times = 3});
+  };
+  const auto receives = lost("AmazonSQS.ReceiveMessage");
+  const auto deletions = lost("AmazonSQS.DeleteMessageBatch");
+  const auto runner = scene.start_through(proxy.port());
+  scene.publish(500);
+  EXPECT_TRUE(proxy.wait_fired(receives, 3)) << runner->err();
+  EXPECT_TRUE(proxy.wait_fired(deletions, 3)) << runner->err();
+  scene.finish(*runner);
+}
+
+// For longer than messages are hidden: nothing is renewed, and the server gives them out again.
+TEST(SqsNetwork, ThatStandsStillForLongerThanMessagesAreHiddenChangesNothing) {
+  const auto& server = ElasticmqServer::shared();
+  SqsScene scene(server);
+  TcpProxy proxy(server.port());
+  const auto runner = scene.start_through(proxy.port());
+  scene.publish(1'000);
+  ASSERT_TRUE(comes_true([&] { return scene.last_effect() >= 20; })) << runner->err();
+  const auto stall =
+      proxy.inject({.text = "AmazonSQS.", .then = TcpProxy::Then::kStall, .times = 100});
+  ASSERT_TRUE(proxy.wait_fired(stall)) << runner->err();
+  EXPECT_TRUE(comes_true([&] { return server.in_flight(scene.queue()) == 0; }))
+      << "their time is over";
+  proxy.clear();
+  proxy.cut_all();
+  scene.finish(*runner);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/cli/sqs_scene.h"
+#include "tests/support/tcp_proxy.h"
 
 namespace semel::test {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 constexpr int kMissingAccount = 4711;
 constexpr int kFifoRounds = 6;
 constexpr int kFifoAccounts = 5;
+constexpr std::chrono::seconds kLong{60};
 
 class SqsOrder : public ::testing::TestWithParam<Ground> {
  protected:
@@ -82,6 +84,42 @@ TEST_P(SqsOrder, AKillLeavesEachGroupInItsOrder) {
   second.signal(SIGTERM);
   EXPECT_EQ(second.wait().code, 0) << second.err();
   expect_all_in_order();
+}
+
+// The next message of a group comes to a process that has never heard of the one that waits.
+TEST_P(SqsOrder, WhatOneProcessHoldsIsNotOvertakenInAnother) {
+  const SqsScene scene(ElasticmqServer::shared(),
+                       {.ground = GetParam(),
+                        .fifo = true,
+                        .more = "    retry: { attempts: 1000, backoff: 1h..1h }\n"});
+  const std::string rows = GetParam() == Ground::kSqlite ? "semel_held" : "semel.semel_held";
+  const auto held = [&] { return scene.number("SELECT count(*) FROM " + rows); };
+  const auto send = [&](const std::string& id) {
+    scene.server().send(
+        scene.queue(),
+        {{.body = payment(id, kMissingAccount, 1), .group = "missing", .deduplication = id}});
+  };
+  TcpProxy proxy(scene.server().port());
+  proxy.refuse(true);
+  const auto started = scene.start_through(proxy.port());
+  Program& other = *started;
+  EXPECT_TRUE(tells(other, "R390"))
+      << "it knows what waits in the store, which is nothing: " << other.err();
+  send("first");
+  {
+    Program one({"run", scene.config(), "-q"});
+    EXPECT_TRUE(comes_true([&] { return held() == 1 && scene.is_empty(); })) << one.err();
+    one.signal(SIGTERM);
+    EXPECT_EQ(one.wait().code, 0) << one.err();
+  }
+  // Whoever did not ask the store would find an account for the second one alone.
+  scene.sql(fmt::format("INSERT INTO account (id, balance) VALUES ({}, 0)", kMissingAccount));
+  proxy.refuse(false);
+  send("second");
+  EXPECT_TRUE(comes_true([&] { return held() == 2 && scene.is_empty(); }, kLong)) << other.err();
+  EXPECT_EQ(scene.number("SELECT count(*) FROM effect"), 0) << "it waits behind the first one";
+  other.signal(SIGTERM);
+  EXPECT_EQ(other.wait().code, 0) << other.err();
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, SqsOrder, ::testing::Values(Ground::kSqlite, Ground::kPostgres),

@@ -36,6 +36,12 @@ SqsScene::SqsScene(const ElasticmqServer& server, const Options& options)
       queue_(queue_for(server, options)),
       ground_(options.ground, consumer_of_sqs(server.url(queue_), options)) {}
 
+std::unique_ptr<Program> SqsScene::start_through(int port) const {
+  const std::string url = fmt::format("http://127.0.0.1:{}/000000000000/{}", port, queue_);
+  return std::make_unique<Program>(
+      Words{"run", config(), "--set", "consumers[0].source.sqs.queue_url=" + url});
+}
+
 void SqsScene::finish(Program& runner) const {
   EXPECT_TRUE(comes_true([&] { return all_done() && is_empty(); }, std::chrono::seconds(60)))
       << sum() << " of " << sum_ << '\n'

@@ -35,6 +35,8 @@ class SqsScene {
   std::unique_ptr<Program> start() const {
     return std::make_unique<Program>(Words{"run", config()});
   }
+  // A run whose way to the server leads over this port of this machine.
+  std::unique_ptr<Program> start_through(int port) const;
   // Until all that was sent is done; then sends it home. Nothing was done twice, and nothing is
   // left at the server.
   void finish(Program& runner) const;
