@@ -103,14 +103,15 @@ Error refused(const Refusal& refusal, const core::SqsAccess& access, const Worke
   if (refusal.status >= kUnavailableFrom) {
     return {ErrorKind::kUnavailable, "R390",
             fmt::format("SQS at {} cannot answer: {}", access.queue.host, said),
-            "semel explain R390"};
+            "check host and port of source.sqs.queue_url, and the network; it is waited for"};
   }
   if (receipts && is_of_receipt(refusal.type)) {
-    return {ErrorKind::kUnavailable, "R395", said, "semel explain R395"};
+    return {ErrorKind::kUnavailable, "R395", said,
+            "a longer visibility_timeout, where it happens often"};
   }
   return {unless(worked.any), "R398",
           fmt::format("SQS refuses what is asked of queue {}: {}", queue, said),
-          "semel explain R398"};
+          "semel doctor; a server of your own has to speak the JSON protocol"};
 }
 
 Error unanswered(const Error& told, const core::SqsAccess& access) {
@@ -121,7 +122,7 @@ Error unanswered(const Error& told, const core::SqsAccess& access) {
   }
   return {ErrorKind::kUnavailable, "R390",
           fmt::format("no SQS answers at {}: {}", access.queue.host, told.message),
-          "semel explain R390"};
+          "check host and port of source.sqs.queue_url, and the network; it is waited for"};
 }
 
 }  // namespace semel::sqs
