@@ -122,13 +122,19 @@ BEGIN
   CALL semel_internal_leave(alone);
 END
 
--- The claim of one key among many: where another transaction has it, it alone is busy.
+-- The claim of one key among many: where another transaction has it, it alone is busy, and nothing
+-- of its claim stays.
 CREATE PROCEDURE semel_internal_claim_among(
   IN wanted VARBINARY(20), IN arrived VARBINARY(16), IN active BIGINT, IN drawn VARBINARY(16),
   OUT outcome {word}, OUT kept LONGBLOB, OUT wait DECIMAL(30, 6), OUT why {text})
 MODIFIES SQL DATA SQL SECURITY INVOKER
 BEGIN
-  DECLARE EXIT HANDLER FOR {wait_over} SET outcome = 'busy', wait = {longest_busy};
+  DECLARE EXIT HANDLER FOR {wait_over}
+  BEGIN
+    ROLLBACK TO SAVEPOINT semel_key;
+    SET outcome = 'busy', wait = {longest_busy};
+  END;
+  SAVEPOINT semel_key;
   CALL semel_internal_claim(wanted, arrived, active, drawn, outcome, kept, wait, why);
 END
 
@@ -213,9 +219,10 @@ BEGIN
         WHERE w.turn = 1 AND w.fault IS NULL ORDER BY w.id
       ON DUPLICATE KEY UPDATE semel_record.id = semel_record.id;
   END;
-  SET ended = FALSE;
   OPEN met;
   each_key: LOOP
+    -- What a call of the round before did not find is not the end.
+    SET ended = FALSE;
     FETCH met INTO place_is, wanted, arrived, why, first;
     IF ended THEN
       LEAVE each_key;
