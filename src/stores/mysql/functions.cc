@@ -19,7 +19,7 @@ namespace {
 
 using sql::FunctionName;
 
-// Where a nonce is not said, a lease not given, or one key among many waited for: in seconds.
+// A lease where none is given, and how long one key among many is waited for: in seconds.
 constexpr int kUsualLease = 60;
 constexpr int kPatienceAmong = 1;
 // A lock was waited for in vain.
@@ -48,8 +48,9 @@ constexpr std::string_view kKeyId = R"sql(UNHEX(CASE
                 LEFT(SHA2(CONCAT(x'0000000000000009', 'semel.key',
                                  UNHEX(LPAD(HEX(LENGTH({content})), 16, '0')), {content}), 256),
                      32)) END))sql";
+// By its length: to a server a text of blanks is as good as an empty one.
 constexpr std::string_view kKeyFault = R"sql(CASE
-    WHEN COALESCE({content}, '') = '' THEN 'an empty key identifies nothing'
+    WHEN COALESCE(LENGTH({content}), 0) = 0 THEN 'an empty key identifies nothing'
     WHEN LENGTH({content}) > {key_limit}
       THEN CONCAT('the key has ', LENGTH({content}), ' bytes, the limit is {key_limit}') END)sql";
 constexpr std::string_view kPrintFault = R"sql(CASE
@@ -192,6 +193,17 @@ void run_all(Wire& wire, const std::vector<std::string>& statements) {
   for (const std::string& statement : statements) execute(wire, statement);
 }
 
+// The marks of those that are there, sorted.
+std::vector<std::string> marks_of(Wire& wire) {
+  std::vector<std::string> marks;
+  sql::Answer found = execute(wire,
+                              "SELECT routine_comment FROM information_schema.routines WHERE "
+                              "routine_schema = DATABASE() AND definer = CURRENT_USER()");
+  while (found.next()) marks.push_back(found.bytes(0));
+  std::ranges::sort(marks);
+  return marks;
+}
+
 void need_random_bytes(Wire& wire) {
   wire.send("SELECT RANDOM_BYTES(1)");
   const Answers answers = wire.run(Loss::kNothingDone);
@@ -233,17 +245,6 @@ std::string drop_functions_sql() {
   std::string script;
   for (const std::string& statement : drop_function_statements()) script += statement + ";\n";
   return script;
-}
-
-// The marks of those that are there.
-std::vector<std::string> marks_of(Wire& wire) {
-  std::vector<std::string> marks;
-  sql::Answer found =
-      execute(wire,
-              "SELECT routine_comment FROM information_schema.routines WHERE "
-              "routine_schema = DATABASE() AND definer = CURRENT_USER() ORDER BY 1");
-  while (found.next()) marks.push_back(found.bytes(0));
-  return marks;
 }
 
 bool may_replace_functions(Wire& wire) {

@@ -167,11 +167,14 @@ TEST_P(ProcedureClaims, KeysHaveTheIdsOfTheStore) {
   // One by one as in a list.
   client_.ask(
       "CALL semel_claim_many('payments', '[\"01ARZ3NDEKTSV4RRFFQ69G5FAV\", "
-      "\"0190163d-8694-739b-aea5-966c26f8ad91\", \"Grüße 🙂\"]', NULL, NULL)");
+      "\"0190163d-8694-739b-aea5-966c26f8ad91\", \"Grüße 🙂\", \" \", \"blank \"]', NULL, "
+      "NULL)");
   for (const char* const one :
-       {"01ARZ3NDEKTSV4RRFFQ69G5FAV", "0190163d-8694-739b-aea5-966c26f8ad91", "Grüße 🙂"}) {
+       {"01ARZ3NDEKTSV4RRFFQ69G5FAV", "0190163d-8694-739b-aea5-966c26f8ad91", "Grüße 🙂", " ",
+        "blank "}) {
     EXPECT_EQ(claimed(client_, one), "conflict") << one << ": claimed without a fingerprint";
   }
+  EXPECT_EQ(claimed(client_, "blank"), "new") << "blanks are a part of a key";
 }
 
 TEST_P(ProcedureClaims, ManyAreAnsweredInTheOrderGiven) {

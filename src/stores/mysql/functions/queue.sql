@@ -21,7 +21,7 @@ BEGIN
     WHILE fits AND place < JSON_LENGTH(header_names) DO
       SET header_name = JSON_UNQUOTE(JSON_EXTRACT(header_names, CONCAT('$[', place, ']')));
       SET header_value = JSON_EXTRACT(headers_given, CONCAT('$.', JSON_QUOTE(header_name)));
-      SET fits = COALESCE(header_name <> '' AND JSON_TYPE(header_value) = 'STRING', FALSE);
+      SET fits = COALESCE(LENGTH(header_name) > 0 AND JSON_TYPE(header_value) = 'STRING', FALSE);
       SET header_value = JSON_UNQUOTE(header_value);
       SET made = CONCAT(made, LENGTH(header_name), ':', CAST(header_name AS BINARY), ',',
                         LENGTH(header_value), ':', CAST(header_value AS BINARY), ',');
