@@ -11,8 +11,21 @@
 namespace semel::test {
 namespace {
 
-std::string example(const std::string& name) {
-  return std::string(SEMEL_SOURCE) + "/tests/cli/postgres/" + name;
+std::string example(const std::string& name, const std::string& server = "postgres") {
+  return fmt::format("{}/tests/cli/{}/{}", SEMEL_SOURCE, server, name);
+}
+
+// The grants of a page, for another user than the one that stands there.
+std::string grants_of(const std::string& server, const std::string& user) {
+  std::ifstream file(example("any_language_grants.sql", server));
+  std::stringstream text;
+  text << file.rdbuf();
+  std::string grants = text.str();
+  for (auto at = grants.find("worker"); at != std::string::npos; at = grants.find("worker", at)) {
+    grants.replace(at, std::string("worker").size(), user);
+    at += user.size();
+  }
+  return grants;
 }
 
 class ServerFunctions : public ::testing::Test {
@@ -52,15 +65,7 @@ TEST_F(ServerFunctions, ARoleWithTheGrantsOfThePageClaims) {
   ASSERT_EQ(scene_.semel({"store", "init", "--functions", "--consumer", "mails"}).code, 0);
   const std::string user = "f_" + scene_.database();
   scene_.sql(fmt::format("CREATE USER {0}; GRANT ALL ON account TO {0}", user));
-  std::ifstream file(example("any_language_grants.sql"));
-  std::stringstream text;
-  text << file.rdbuf();
-  std::string grants = text.str();
-  for (auto at = grants.find("worker"); at != std::string::npos; at = grants.find("worker", at)) {
-    grants.replace(at, std::string("worker").size(), user);
-    at += user.size();
-  }
-  scene_.sql(grants);
+  scene_.sql(grants_of("postgres", user));
   EXPECT_EQ(psql(example("any_language.sql"), user), "new");
   EXPECT_EQ(psql(example("any_language_leases.sql"), user), "done");
   scene_.sql(fmt::format("DROP OWNED BY {0}; DROP USER {0}", user));
@@ -129,6 +134,97 @@ TEST_F(ServerFunctions, WrongWordsAreRefused) {
   EXPECT_EQ(refused({"store", "init", "--functions", "--consumer", "mails=soon"}), 2);
   EXPECT_EQ(refused({"store", "init", "--functions", "--consumer", "payments=7d"}), 2);
 }
+
+class ServerProcedures : public ::testing::TestWithParam<ServerKind> {
+ protected:
+  // The last line that the servers' client prints when it runs the file.
+  std::string client(const std::string& file, const std::string& user = "root") const {
+    ChildProcess client =
+        ChildProcess::run({"mariadb", "--no-defaults", "--host=127.0.0.1",
+                           fmt::format("--port={}", scene_.server().port()), "--user=" + user,
+                           "--batch", "--skip-column-names", "--default-character-set=utf8mb4",
+                           scene_.database(), "-e", "source " + file});
+    std::string last;
+    while (const auto line = client.line()) last = *line;
+    return last;
+  }
+  std::string page_example(const std::string& name) const { return example(name, "mysql"); }
+  std::int64_t procedures() const {
+    return scene_.number(
+        "SELECT COUNT(*) FROM information_schema.routines WHERE routine_schema = DATABASE()");
+  }
+
+  const ServerScene scene_{GetParam(), payments(kQueue)};
+};
+
+TEST_P(ServerProcedures, TheServersClientIsAConsumer) {
+  const Ran made =
+      scene_.semel({"store", "init", "--functions", "--consumer", "mails=7d", "-o", "json"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_EQ(json_at(made.out, "/functions"), "made");
+  EXPECT_EQ(client(page_example("any_language.sql")), "new");
+  EXPECT_EQ(client(page_example("any_language.sql")), "duplicate");
+  EXPECT_EQ(scene_.sum(), 5);
+  EXPECT_EQ(client(page_example("any_language_leases.sql")), "done");
+  EXPECT_EQ(client(page_example("any_language_leases.sql")), "lease_lost") << "it was done";
+  scene_.sql("CALL semel_claim('payments', 'p-2', '{}', NULL)");
+  const Ran shown = scene_.semel({"records", "show", "p-2", "-o", "json"});
+  EXPECT_EQ(json_at(shown.out, "/records/0/state"), "completed") << shown.out << shown.err;
+  const Ran verified = scene_.semel({"store", "verify", "--full"});
+  EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
+}
+
+TEST_P(ServerProcedures, AUserWithTheGrantsOfThePageClaims) {
+  ASSERT_EQ(scene_.semel({"store", "init", "--functions", "--consumer", "mails"}).code, 0);
+  const std::string user = "f_" + scene_.database();
+  scene_.sql(fmt::format("CREATE USER {0}; GRANT SELECT, UPDATE ON account TO {0}", user));
+  scene_.sql(grants_of("mysql", user));
+  EXPECT_EQ(client(page_example("any_language.sql"), user), "new");
+  EXPECT_EQ(client(page_example("any_language_leases.sql"), user), "done");
+  scene_.sql("DROP USER " + user);
+}
+
+TEST_P(ServerProcedures, ARunConsumesWhatAClientPublishes) {
+  ASSERT_EQ(scene_.semel({"store", "init", "--functions"}).code, 0);
+  client(page_example("any_language_queue.sql"));
+  client(page_example("any_language_queue.sql"));
+  const Ran ran = scene_.semel({"run", "--once", "-v"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("bonus-18  done"), std::string::npos) << ran.out << ran.err;
+  EXPECT_EQ(scene_.sum(), 9) << "twice one, and once the message";
+  EXPECT_EQ(scene_.number("SELECT COUNT(*) FROM semel_held"), 0);
+}
+
+TEST_P(ServerProcedures, AMigrationMakesAndDropsThem) {
+  ASSERT_EQ(scene_.semel({"store", "init"}).code, 0);
+  EXPECT_EQ(procedures(), 0);
+  const Ran plan = scene_.semel({"store", "migrate", "--functions", "--dry-run"});
+  EXPECT_EQ(plan.code, 0) << plan.err;
+  EXPECT_EQ(procedures(), 0) << "a dry run makes nothing";
+  const Ran made = scene_.semel({"store", "migrate", "--functions"});
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_NE(made.out.find("functions made"), std::string::npos) << made.out;
+  const std::int64_t all = procedures();
+  EXPECT_GT(all, 9);
+  const Ran dropped = scene_.semel({"store", "migrate", "--drop-functions", "-o", "json"});
+  EXPECT_EQ(json_at(dropped.out, "/functions"), "dropped") << dropped.err;
+  EXPECT_EQ(procedures(), 0);
+  // Whoever makes them by their own hand, and again.
+  write_file(scene_.file("plan.sql"), plan.out);
+  for (int times = 0; times < 2; ++times) {
+    client(scene_.file("plan.sql"));
+    EXPECT_EQ(procedures(), all);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, ServerProcedures, ::testing::ValuesIn([] {
+                           std::vector<ServerKind> kinds = server_kinds();
+                           std::erase_if(kinds, [](const ServerKind& kind) {
+                             return kind.page == kPostgres.page;
+                           });
+                           return kinds;
+                         }()),
+                         [](const auto& kind) { return name_of_kind(kind.param); });
 
 TEST(ServerWithoutFunctions, SaysWhoHasThem) {
   const Scene scene(payments(kQueue));
