@@ -142,7 +142,7 @@ const char* missing_text(core::VersionSpec::Missing missing) {
   return "is a dead letter";
 }
 
-// What becomes of a message that is published twice, where the broker has a say in it.
+// How a message that is published twice ends, where the broker has a say in it.
 std::string repeats_text(const config::ConsumerConfig& consumer) {
   const std::string retries = consumer.retry.max_elapsed.count() == 0
                                   ? "without end"

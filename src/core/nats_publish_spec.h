@@ -1,4 +1,4 @@
-// What a publisher to NATS JetStream is told: by its config, or in C++. Pure.
+// NatsPublishSpec: a publisher to NATS JetStream as its config or a program describes it. Pure.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,5 @@
-// What a publisher to a Redis stream is told: by its config, or in C++. Pure.
+// RedisStreamsPublishSpec: a publisher to a Redis stream as its config or a program describes it.
+// Pure.
 #pragma once
 
 #include <chrono>

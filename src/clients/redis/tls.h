@@ -28,7 +28,7 @@ class Tls {
   std::ptrdiff_t read(char* into, std::size_t size) noexcept;
   bool wait(bool write_too, Socket::Clock::time_point until) noexcept;
   bool quiet() const noexcept;
-  // What write() has taken is not all in the socket: write({}) goes on with it.
+  // Some of the bytes that write() took are not in the socket yet: write({}) goes on with them.
   bool has_unsent() const noexcept { return !encrypted_.empty(); }
   const std::string& error() const noexcept { return error_; }
 

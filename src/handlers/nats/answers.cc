@@ -20,7 +20,7 @@ namespace {
 
 using Servers = Judged::Broker;
 
-// What is wrong, and so who can mend it.
+// A refusal, and so who can mend it.
 struct Refusal {
   std::int64_t code;
   const char* word;

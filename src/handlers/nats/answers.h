@@ -1,4 +1,4 @@
-// What becomes of a message that was to be published, and what it says about the servers.
+// Answers of JetStream as verdicts, and as news about its servers.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ namespace semel::nats {
 
 using core::Judged;
 
-// What a stream answers to a message: a JSON document.
+// `answer`: a stream's to a message, a JSON document.
 Judged judge_stored(std::string_view answer, const std::string& subject);
 // Nobody listens to the subject.
 Judged no_stream_for(const std::string& subject);

@@ -36,7 +36,7 @@ class ConfirmedConnection {
   // After a failure it is good for nothing more. Waits for no more than some seconds.
   Result<void> open(const core::NatsNode& node);
 
-  // What is published next, as cnats will send it.
+  // The message that is published next.
   struct Outgoing {
     const std::string& subject;
     const std::string& id;
@@ -52,9 +52,9 @@ class ConfirmedConnection {
     bool over = false;  // the connection is
   };
   News take_news();
-  // What ended it.
+  // The error that ended it.
   Error ended() const;
-  // What this user may not do, as the server said it last; empty: nothing.
+  // The right that this user lacks, as the server said it last; empty: none.
   std::string denied() const;
   std::int64_t max_payload() const;
 

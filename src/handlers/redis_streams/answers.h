@@ -1,4 +1,4 @@
-// What becomes of a message that was to be added to a stream, and what it says about the server.
+// Answers of a Redis server as verdicts, and as news about it.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ namespace semel::redis_streams {
 
 using core::Judged;
 
-// What the server answers to XADD. A stream that is not there is the nil reply of NOMKSTREAM.
+// `reply`: to XADD. The nil reply of NOMKSTREAM is a stream that is not there.
 Judged judge_added(const redis::Reply& reply, const core::RedisStreamsPublishSpec& spec);
 // The server that answers so does nothing for the stream at the moment; another one may, or this
 // one a moment later: the entry is sent again.

@@ -48,7 +48,7 @@ StreamPublisher::~StreamPublisher() {
   wake_.signal();
   {
     const system::MutexLock lock(mutex_);
-    // What it waits for may be a server that lets nobody in.
+    // It may wait for a server that lets nobody in.
     (void)changed_.wait_for(mutex_, kFarewellAndOut,
                             [this]() SEMEL_REQUIRES(mutex_) { return left_; });
   }

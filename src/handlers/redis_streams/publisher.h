@@ -85,7 +85,7 @@ class StreamPublisher final {
   std::deque<Ticket> elsewhere_;   // refused by a server that does nothing for the stream
   std::optional<Error> left_for_;  // why this connection is left once all is answered
   std::string last_trouble_;       // since an entry was last added; may be empty
-  TimePoint heard_at_{};           // an answer came, or one became owed
+  TimePoint heard_at_{};           // an answer came or became owed, or the server read
   bool readable_ = false;          // something has come, or the connection is over
   std::size_t tries_ = 0;          // to connect, since an entry was last added
   TimePoint not_before_{};         // of the next try

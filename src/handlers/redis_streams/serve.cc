@@ -132,6 +132,8 @@ void StreamPublisher::wait_for_something(milliseconds most) {
   ::poll(watched.data(), watched.size(), static_cast<int>(std::max(most, milliseconds(0)).count()));
   wake_.drain();
   readable_ = watched[1].revents != 0;
+  // A server that reads is not silent, however long an entry takes.
+  if ((watched[1].revents & POLLOUT) != 0) heard_at_ = now();
 }
 
 milliseconds StreamPublisher::until_silent() const {
