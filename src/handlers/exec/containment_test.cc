@@ -232,7 +232,8 @@ TEST_F(Containment, SignalsAreAtTheirDefaults) {
 }
 
 TEST_F(Containment, EachLeadsAGroupOfItsOwn) {
-  EXPECT_EQ(run(shell("[ $(cut -d' ' -f5 /proc/$$/stat) = $$ ] && echo leads")).result(), "leads\n");
+  EXPECT_EQ(run(shell("[ $(cut -d' ' -f5 /proc/$$/stat) = $$ ] && echo leads")).result(),
+            "leads\n");
 }
 
 TEST_F(Containment, TheHandlersEndKillsWhatRuns) {
