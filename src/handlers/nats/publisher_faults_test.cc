@@ -36,10 +36,10 @@ void publish_surely(AsyncHandler& handler, Gate& gate, std::vector<std::string> 
     std::vector<std::string> again;
     for (std::size_t at = 0; at < calls.size(); ++at) {
       const Verdict verdict = calls[at]->verdict();
-      if (verdict.kind == Kind::kDone) continue;
-      ASSERT_EQ(verdict.kind, Kind::kRetry) << verdict.reason;
-      ASSERT_FALSE(verdict.counted) << verdict.reason;
-      said = verdict.reason;
+      if (verdict.kind() == Kind::kDone) continue;
+      ASSERT_EQ(verdict.kind(), Kind::kRetry) << verdict.reason();
+      ASSERT_FALSE(verdict.counted()) << verdict.reason();
+      said = verdict.reason();
       again.push_back(keys[at]);
     }
     keys = std::move(again);
@@ -61,13 +61,13 @@ TEST(NatsPublishFaults, AServerThatIsKilledLosesNothingAndDropsWhatRepeats) {
     for (; sent < first + 5'000; ++sent) {
       calls.push_back(publish(handler, gate, keyed_message(fmt::format("k-{}", sent))));
     }
-    EXPECT_EQ(calls.front()->verdict().kind, Kind::kDone);
+    EXPECT_EQ(calls.front()->verdict().kind(), Kind::kDone);
     server.kill();
     for (std::size_t i = 1; i < calls.size(); ++i) {
       const Verdict verdict = calls[i]->verdict();
-      if (verdict.kind == Kind::kDone) continue;
-      EXPECT_EQ(verdict.kind, Kind::kRetry) << verdict.reason;
-      EXPECT_FALSE(verdict.counted);
+      if (verdict.kind() == Kind::kDone) continue;
+      EXPECT_EQ(verdict.kind(), Kind::kRetry) << verdict.reason();
+      EXPECT_FALSE(verdict.counted());
       again.push_back(fmt::format("k-{}", first + i));
     }
     server.start();
@@ -88,9 +88,9 @@ TEST(NatsPublishFaults, WithoutAServerACallEndsSoon) {
   auto handler = publisher_of(server, stream);
   test::ToldGate gate;
   const Verdict verdict = publish(handler, gate, keyed_message("k"))->verdict();
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_EQ(verdict.code, "handler.nats.connect");
-  EXPECT_FALSE(verdict.unknown);
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_EQ(verdict.code(), "handler.nats.connect");
+  EXPECT_FALSE(verdict.unknown());
   EXPECT_EQ(gate.shuts().size(), 1U);
   server.start();
   publish_surely(handler, gate, {"k"});

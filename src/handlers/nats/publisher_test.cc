@@ -39,14 +39,15 @@ class NatsPublishing : public testing::Test {
   Verdict call(Message message) { return publish(handler(), gate_, std::move(message))->verdict(); }
   // Each failure costs no attempt.
   void publish_in_the_end(const std::string& key) {
-    Verdict verdict;
+    std::string said;
     for (int i = 0; i < 200; ++i) {
-      verdict = call(keyed_message(key));
-      if (verdict.kind == Kind::kDone) return;
-      ASSERT_EQ(verdict.kind, Kind::kRetry) << verdict.reason;
-      ASSERT_FALSE(verdict.counted) << verdict.reason;
+      const Verdict verdict = call(keyed_message(key));
+      if (verdict.kind() == Kind::kDone) return;
+      ASSERT_EQ(verdict.kind(), Kind::kRetry) << verdict.reason();
+      ASSERT_FALSE(verdict.counted()) << verdict.reason();
+      said = verdict.reason();
     }
-    ADD_FAILURE() << "it is never published: " << verdict.reason;
+    ADD_FAILURE() << "it is never published: " << said;
   }
 
   core::NatsPublishSpec spec_;
@@ -61,8 +62,8 @@ TEST_F(NatsPublishing, AMessageHasItsKeyAsIdAndItsHeaders) {
   parts.headers = {{"trace", "7"}, {"trace", "8"}, {"Nats-Msg-Id", "of another stream"}};
   parts.content_type = "application/json";
   const Verdict verdict = call(Message(std::move(parts)));
-  EXPECT_EQ(verdict.kind, Kind::kDone) << verdict.reason;
-  EXPECT_EQ(verdict.result, stream + "-1");
+  EXPECT_EQ(verdict.kind(), Kind::kDone) << verdict.reason();
+  EXPECT_EQ(verdict.result(), stream + "-1");
   const auto posts = server().stored(stream);
   ASSERT_EQ(posts.size(), 1U);
   EXPECT_EQ(posts[0].body, "{\"n\":1}");
@@ -83,7 +84,7 @@ TEST_F(NatsPublishing, ThousandsAreInFlightAndKeepTheirOrder) {
   for (int i = 0; i < 2'000; ++i) {
     calls.push_back(publish(handler(), gate_, keyed_message(fmt::format("k-{}", i))));
   }
-  for (auto& each : calls) EXPECT_EQ(each->verdict().kind, Kind::kDone);
+  for (auto& each : calls) EXPECT_EQ(each->verdict().kind(), Kind::kDone);
   const auto posts = server().stored(spec_.subject);
   ASSERT_EQ(posts.size(), calls.size());
   for (std::size_t i = 0; i < posts.size(); ++i) EXPECT_EQ(posts[i].id, fmt::format("k-{}", i));
@@ -93,18 +94,18 @@ TEST_F(NatsPublishing, WhatComesAgainWithinTheWindowIsDoneAndStoredOnce) {
   spec_.subject = server().new_stream();
   const Verdict first = call(keyed_message("k"));
   const Verdict second = call(keyed_message("k"));
-  EXPECT_EQ(second.kind, Kind::kDone) << second.reason;
-  EXPECT_EQ(second.result, first.result);
+  EXPECT_EQ(second.kind(), Kind::kDone) << second.reason();
+  EXPECT_EQ(second.result(), first.result());
   EXPECT_EQ(server().stored_count(spec_.subject), 1);
 }
 
 TEST_F(NatsPublishing, ASubjectThatNoStreamTakesShutsTheGate) {
   spec_.subject = NatsServer::unused_name();
   const Verdict verdict = call(keyed_message("k"));
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_EQ(verdict.code, "handler.nats.stream") << verdict.reason;
-  EXPECT_FALSE(verdict.counted);
-  EXPECT_FALSE(verdict.unknown);
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_EQ(verdict.code(), "handler.nats.stream") << verdict.reason();
+  EXPECT_FALSE(verdict.counted());
+  EXPECT_FALSE(verdict.unknown());
   EXPECT_EQ(gate_.shuts().size(), 1U);
   EXPECT_NE(gate_.shuts()[0].find(spec_.subject), std::string::npos) << gate_.shuts()[0];
 }
@@ -113,8 +114,8 @@ TEST_F(NatsPublishing, AFullStreamIsWaitedFor) {
   spec_.subject = server().new_stream(R"(,"max_msgs":1,"discard":"new")");
   EXPECT_EQ(call(keyed_message("k-1")).kind, Kind::kDone);
   const Verdict verdict = call(keyed_message("k-2"));
-  EXPECT_EQ(verdict.code, "handler.nats.full") << verdict.reason;
-  EXPECT_FALSE(verdict.counted);
+  EXPECT_EQ(verdict.code(), "handler.nats.full") << verdict.reason();
+  EXPECT_FALSE(verdict.counted());
   EXPECT_EQ(gate_.shuts().size(), 1U);
   server().purge_stream(spec_.subject);
   EXPECT_EQ(call(keyed_message("k-2")).kind, Kind::kDone);
@@ -132,8 +133,8 @@ TEST_F(NatsPublishing, WhatIsTooLargeIsDeadAndTheOthersAreNot) {
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const Verdict verdict = calls[i]->verdict();
     const bool large = i == 10 || i == 20;
-    EXPECT_EQ(verdict.kind, large ? Kind::kDead : Kind::kDone) << i << ": " << verdict.reason;
-    EXPECT_EQ(verdict.code, large ? "handler.nats.too_large" : "") << i;
+    EXPECT_EQ(verdict.kind(), large ? Kind::kDead : Kind::kDone) << i << ": " << verdict.reason();
+    EXPECT_EQ(verdict.code(), large ? "handler.nats.too_large" : "") << i;
   }
   EXPECT_TRUE(gate_.shuts().empty());
 }
@@ -142,16 +143,16 @@ TEST_F(NatsPublishing, HeadersCountTowardsTheSizeOfAMessage) {
   spec_.subject = server().new_stream();
   const Verdict verdict =
       call(keyed_message("k", "{}", {{"big", std::string((1 << 20) - 10, 'x')}}));
-  EXPECT_EQ(verdict.kind, Kind::kDead) << verdict.reason;
-  EXPECT_EQ(verdict.code, "handler.nats.too_large");
+  EXPECT_EQ(verdict.kind(), Kind::kDead) << verdict.reason();
+  EXPECT_EQ(verdict.code(), "handler.nats.too_large");
   EXPECT_EQ(call(keyed_message("k-2")).kind, Kind::kDone);
 }
 
 TEST_F(NatsPublishing, AHeaderThatWouldBecomeTwoIsDead) {
   spec_.subject = server().new_stream();
   const Verdict verdict = call(keyed_message("k", "{}", {{"a", "1\r\nNats-Rollup: all"}}));
-  EXPECT_EQ(verdict.kind, Kind::kDead);
-  EXPECT_EQ(verdict.code, "handler.nats.invalid");
+  EXPECT_EQ(verdict.kind(), Kind::kDead);
+  EXPECT_EQ(verdict.code(), "handler.nats.invalid");
   EXPECT_EQ(server().stored_count(spec_.subject), 0);
 }
 
@@ -160,9 +161,9 @@ TEST_F(NatsPublishing, WhoMayNotPublishWaitsForTheRight) {
   at(server().url("reader:right"));
   spec_.timeout = std::chrono::seconds(1);
   const Verdict verdict = call(keyed_message("k"));
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_EQ(verdict.code, "handler.nats.denied") << verdict.reason;
-  EXPECT_FALSE(verdict.counted);
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_EQ(verdict.code(), "handler.nats.denied") << verdict.reason();
+  EXPECT_FALSE(verdict.counted());
   EXPECT_EQ(gate_.shuts().size(), 1U);
 }
 
@@ -176,11 +177,11 @@ TEST_F(NatsPublishing, AWrongPasswordIsSaidWithoutIt) {
   spec_.subject = "orders";
   at(server().url("owner:wrong-hunter2"));
   const Verdict verdict = call(keyed_message("k"));
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_EQ(verdict.code, "handler.nats.connect");
-  EXPECT_NE(verdict.reason.find("refuses the login"), std::string::npos) << verdict.reason;
-  EXPECT_EQ(verdict.reason.find("hunter2"), std::string::npos);
-  EXPECT_FALSE(verdict.unknown);
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_EQ(verdict.code(), "handler.nats.connect");
+  EXPECT_NE(verdict.reason().find("refuses the login"), std::string::npos) << verdict.reason();
+  EXPECT_EQ(verdict.reason().find("hunter2"), std::string::npos);
+  EXPECT_FALSE(verdict.unknown());
 }
 
 TEST_F(NatsPublishing, AnAnswerThatIsLostLeavesTheOutcomeUnknownAndTheRepeatIsDropped) {
@@ -189,8 +190,8 @@ TEST_F(NatsPublishing, AnAnswerThatIsLostLeavesTheOutcomeUnknownAndTheRepeatIsDr
   at(fmt::format("nats://owner:right@127.0.0.1:{}", proxy.port()));
   const auto lost = proxy.inject({.text = "only one", .then = test::TcpProxy::Then::kWithhold});
   const Verdict verdict = call(keyed_message("k", "only one"));
-  EXPECT_EQ(verdict.code, "handler.nats.reset") << verdict.reason;
-  EXPECT_TRUE(verdict.unknown);
+  EXPECT_EQ(verdict.code(), "handler.nats.reset") << verdict.reason();
+  EXPECT_TRUE(verdict.unknown());
   EXPECT_EQ(proxy.fired(lost), 1U);
   publish_in_the_end("k");
   EXPECT_EQ(server().stored_count(spec_.subject), 1) << "within the stream's window";
@@ -204,8 +205,8 @@ TEST_F(NatsPublishing, AServerThatAnswersNothingIsLeftAndReachedAnew) {
   const auto stall = proxy.inject({.text = "first of all", .then = test::TcpProxy::Then::kStall});
   for (int i = 0; i < 3; ++i) {
     const Verdict verdict = call(keyed_message(fmt::format("k-{}", i), "first of all"));
-    EXPECT_EQ(verdict.code, "handler.nats.timeout") << verdict.reason;
-    EXPECT_TRUE(verdict.unknown);
+    EXPECT_EQ(verdict.code(), "handler.nats.timeout") << verdict.reason();
+    EXPECT_TRUE(verdict.unknown());
   }
   EXPECT_EQ(proxy.fired(stall), 1U);
   EXPECT_FALSE(gate_.shuts().empty());
@@ -221,8 +222,8 @@ TEST_F(NatsPublishing, AStoppedCallIsAnsweredAtOnce) {
   ASSERT_TRUE(proxy.wait_fired(stall));
   stopped->stop.request_stop();
   const Verdict verdict = stopped->verdict();
-  EXPECT_EQ(verdict.code, "handler.nats.timeout");
-  EXPECT_TRUE(verdict.unknown);
+  EXPECT_EQ(verdict.code(), "handler.nats.timeout");
+  EXPECT_TRUE(verdict.unknown());
   EXPECT_TRUE(gate_.shuts().empty()) << "a stop says nothing of the server";
 }
 

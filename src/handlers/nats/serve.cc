@@ -77,7 +77,7 @@ void NatsPublisher::take_answers(ConfirmedConnection::News news) {
     numbers_.erase(found);
     Judged judged =
         confirm.nobody ? no_stream_for(spec_.subject) : judge_stored(confirm.body, spec_.subject);
-    if (judged.verdict.kind == Verdict::Kind::kDone) tries_ = 0;
+    if (judged.verdict.kind() == Verdict::Kind::kDone) tries_ = 0;
     calls_.end(ticket, std::move(judged));
   }
 }

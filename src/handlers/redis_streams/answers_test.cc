@@ -26,8 +26,8 @@ TEST(RedisStreamsAnswers, AnEntryThatIsAddedIsDoneWithItsPosition) {
   added.kind = Reply::Kind::kBytes;
   added.bytes = "1526919030474-55";
   const Judged judged = judge_added(added, to_orders());
-  EXPECT_EQ(judged.verdict.kind, Kind::kDone);
-  EXPECT_EQ(judged.verdict.result, "orders-1526919030474-55");
+  EXPECT_EQ(judged.verdict.kind(), Kind::kDone);
+  EXPECT_EQ(judged.verdict.result(), "orders-1526919030474-55");
   EXPECT_EQ(judged.broker, Judged::Broker::kWorks);
 }
 
@@ -41,22 +41,22 @@ TEST(RedisStreamsAnswers, ARefusalIsNamedAndCostsNoAttempt) {
       {"ERR something new", "server"}};
   for (const auto& [said, word] : refusals) {
     const Judged judged = judge_added(refused_with(said), to_orders());
-    EXPECT_EQ(judged.verdict.kind, Kind::kRetry) << said;
-    EXPECT_EQ(judged.verdict.code, std::string("handler.redis_streams.") + word) << said;
-    EXPECT_FALSE(judged.verdict.counted) << said;
-    EXPECT_FALSE(judged.verdict.unknown) << said;
+    EXPECT_EQ(judged.verdict.kind(), Kind::kRetry) << said;
+    EXPECT_EQ(judged.verdict.code(), std::string("handler.redis_streams.") + word) << said;
+    EXPECT_FALSE(judged.verdict.counted()) << said;
+    EXPECT_FALSE(judged.verdict.unknown()) << said;
     EXPECT_EQ(judged.broker, Judged::Broker::kAtFault) << said;
   }
   const Judged missing = judge_added(Reply(), to_orders());
-  EXPECT_EQ(missing.verdict.code, "handler.redis_streams.stream");
+  EXPECT_EQ(missing.verdict.code(), "handler.redis_streams.stream");
   EXPECT_NE(missing.why.find("there is no stream orders"), std::string::npos) << missing.why;
 }
 
 TEST(RedisStreamsAnswers, AFieldThatIsTooLargeIsDeadAndSaysNothingOfTheServer) {
   const Judged judged =
       judge_added(refused_with("ERR Protocol error: invalid bulk length"), to_orders());
-  EXPECT_EQ(judged.verdict.kind, Kind::kDead);
-  EXPECT_EQ(judged.verdict.code, "handler.redis_streams.too_large");
+  EXPECT_EQ(judged.verdict.kind(), Kind::kDead);
+  EXPECT_EQ(judged.verdict.code(), "handler.redis_streams.too_large");
   EXPECT_EQ(judged.broker, Judged::Broker::kSilent);
 }
 
@@ -72,10 +72,10 @@ TEST(RedisStreamsAnswers, AnotherServerMayTakeWhatThisOneDoesNot) {
 
 TEST(RedisStreamsAnswers, WithoutAnAnswerItIsKnownWhetherItMayBeThere) {
   const Judged sent = no_answer_to({std::chrono::milliseconds(50), true, false, ""});
-  EXPECT_TRUE(sent.verdict.unknown);
+  EXPECT_TRUE(sent.verdict.unknown());
   EXPECT_EQ(sent.broker, Judged::Broker::kAtFault);
   const Judged kept = no_answer_to({std::chrono::milliseconds(50), false, false, "it moves"});
-  EXPECT_FALSE(kept.verdict.unknown);
+  EXPECT_FALSE(kept.verdict.unknown());
   EXPECT_EQ(kept.broker, Judged::Broker::kAtFault);
   EXPECT_NE(kept.why.find("it moves"), std::string::npos) << kept.why;
   const Judged stopped = no_answer_to({std::chrono::milliseconds(50), true, true, ""});

@@ -31,13 +31,13 @@ TEST(RedisStreamsPublishFaults, AServerThatIsKilledLosesNothingAndWhatRepeatsHas
     for (; sent < first + 5'000; ++sent) {
       calls.push_back(publish(handler, gate, keyed_message(fmt::format("k-{}", sent))));
     }
-    EXPECT_EQ(calls.front()->verdict().kind, Kind::kDone);
+    EXPECT_EQ(calls.front()->verdict().kind(), Kind::kDone);
     server.kill();
     for (std::size_t i = 1; i < calls.size(); ++i) {
       const Verdict verdict = calls[i]->verdict();
-      if (verdict.kind == Kind::kDone) continue;
-      EXPECT_EQ(verdict.kind, Kind::kRetry) << verdict.reason;
-      EXPECT_FALSE(verdict.counted);
+      if (verdict.kind() == Kind::kDone) continue;
+      EXPECT_EQ(verdict.kind(), Kind::kRetry) << verdict.reason();
+      EXPECT_FALSE(verdict.counted());
       again.push_back(fmt::format("k-{}", first + i));
     }
     server.start();
@@ -54,9 +54,9 @@ TEST(RedisStreamsPublishFaults, WithoutAServerACallEndsSoon) {
   auto handler = publisher_of(spec_at(server));
   ToldGate gate;
   const Verdict verdict = publish(handler, gate, keyed_message("k"))->verdict();
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_EQ(verdict.code, "handler.redis_streams.connect");
-  EXPECT_FALSE(verdict.unknown);
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_EQ(verdict.code(), "handler.redis_streams.connect");
+  EXPECT_FALSE(verdict.unknown());
   EXPECT_EQ(gate.shuts().size(), 1U);
   server.start();
   publish_all(handler, gate, {"k"});
@@ -69,9 +69,9 @@ TEST(RedisStreamsPublishFaults, AServerWithoutRoomIsWaitedFor) {
   publish_all(handler, gate, {"k-1"});
   server.run({"CONFIG", "SET", "maxmemory", "1"});
   const Verdict verdict = publish(handler, gate, keyed_message("k-2"))->verdict();
-  EXPECT_EQ(verdict.code, "handler.redis_streams.full") << verdict.reason;
-  EXPECT_FALSE(verdict.unknown);
-  EXPECT_FALSE(verdict.counted);
+  EXPECT_EQ(verdict.code(), "handler.redis_streams.full") << verdict.reason();
+  EXPECT_FALSE(verdict.unknown());
+  EXPECT_FALSE(verdict.counted());
   EXPECT_EQ(gate.shuts().size(), 1U);
   server.run({"CONFIG", "SET", "maxmemory", "0"});
   publish_all(handler, gate, {"k-2"});
@@ -90,14 +90,14 @@ TEST(RedisStreamsPublishFaults, OneThatIsTooLargeIsDeadAndTheOthersComeAgain) {
   }
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const Verdict verdict = calls[i]->verdict();
-    EXPECT_EQ(verdict.kind == Kind::kDead, i == 10) << i << ": " << verdict.reason;
+    EXPECT_EQ(verdict.kind() == Kind::kDead, i == 10) << i << ": " << verdict.reason();
     if (i == 10) {
-      EXPECT_EQ(verdict.code, "handler.redis_streams.too_large");
+      EXPECT_EQ(verdict.code(), "handler.redis_streams.too_large");
     }
     if (i < 10) {
-      EXPECT_EQ(verdict.kind, Kind::kDone) << i << ": " << verdict.reason;
+      EXPECT_EQ(verdict.kind(), Kind::kDone) << i << ": " << verdict.reason();
     }
-    if (verdict.kind == Kind::kRetry) others.push_back(fmt::format("k-{}", i));
+    if (verdict.kind() == Kind::kRetry) others.push_back(fmt::format("k-{}", i));
   }
   publish_all(handler, gate, others);
   EXPECT_EQ(keys_in(server.run({"XRANGE", "orders", "-", "+"})).size(), 19U);

@@ -43,10 +43,10 @@ TEST_F(RedisStreamsPublishing, AnEntryHasPayloadHeadersAndKey) {
   parts.headers = {{"trace", "7"}, {"trace", "8"}};
   parts.content_type = "application/json";
   const Verdict verdict = call(Message(std::move(parts)));
-  EXPECT_EQ(verdict.kind, Kind::kDone) << verdict.reason;
+  EXPECT_EQ(verdict.kind(), Kind::kDone) << verdict.reason();
   const auto lines = lines_of(range());
   ASSERT_FALSE(lines.empty());
-  EXPECT_EQ(verdict.result, fmt::format("{}-{}", spec_.stream, lines[0]));
+  EXPECT_EQ(verdict.result(), fmt::format("{}-{}", spec_.stream, lines[0]));
   const std::vector<std::string> fields(lines.begin() + 1, lines.end());
   EXPECT_EQ(fields, (std::vector<std::string>{"payload", "{\"n\":1}", "trace", "7", "trace", "8",
                                               "content-type", "application/json", "Idempotency-Key",
@@ -62,7 +62,7 @@ TEST_F(RedisStreamsPublishing, ThousandsAreInFlightAndKeepTheirOrder) {
     const std::string payload = i % 100 == 0 ? std::string(300'000, 'x') : "{}";
     calls.push_back(publish(handler(), gate_, keyed_message(fmt::format("k-{}", i), payload)));
   }
-  for (auto& each : calls) EXPECT_EQ(each->verdict().kind, Kind::kDone);
+  for (auto& each : calls) EXPECT_EQ(each->verdict().kind(), Kind::kDone);
   std::vector<std::string> keys;
   const auto lines = lines_of(range());
   for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
@@ -74,10 +74,10 @@ TEST_F(RedisStreamsPublishing, ThousandsAreInFlightAndKeepTheirOrder) {
 
 TEST_F(RedisStreamsPublishing, AStreamThatIsNotThereShutsTheGateUntilItIsMade) {
   const Verdict verdict = call(keyed_message("k"));
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_EQ(verdict.code, "handler.redis_streams.stream");
-  EXPECT_FALSE(verdict.counted);
-  EXPECT_FALSE(verdict.unknown);
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_EQ(verdict.code(), "handler.redis_streams.stream");
+  EXPECT_FALSE(verdict.counted());
+  EXPECT_FALSE(verdict.unknown());
   EXPECT_EQ(gate_.shuts().size(), 1U);
   EXPECT_EQ(server().run({"EXISTS", spec_.stream}), "0");
   make_stream();
@@ -91,7 +91,7 @@ TEST_F(RedisStreamsPublishing, AStreamIsMadeAndTrimmedWhereItIsAskedFor) {
   for (int i = 0; i < 2'000; ++i) {
     calls.push_back(publish(handler(), gate_, keyed_message(fmt::format("k-{}", i))));
   }
-  for (auto& each : calls) EXPECT_EQ(each->verdict().kind, Kind::kDone);
+  for (auto& each : calls) EXPECT_EQ(each->verdict().kind(), Kind::kDone);
   const int left = std::stoi(server().run({"XLEN", spec_.stream}));
   EXPECT_GE(left, 100);
   EXPECT_LT(left, 1'000) << "a node of a stream has a hundred entries";
@@ -100,15 +100,15 @@ TEST_F(RedisStreamsPublishing, AStreamIsMadeAndTrimmedWhereItIsAskedFor) {
 TEST_F(RedisStreamsPublishing, AnotherKindOfValueUnderTheNameIsNamed) {
   server().run({"SET", spec_.stream, "1"});
   const Verdict verdict = call(keyed_message("k"));
-  EXPECT_EQ(verdict.code, "handler.redis_streams.stream");
-  EXPECT_NE(verdict.reason.find("is no stream"), std::string::npos) << verdict.reason;
+  EXPECT_EQ(verdict.code(), "handler.redis_streams.stream");
+  EXPECT_NE(verdict.reason().find("is no stream"), std::string::npos) << verdict.reason();
 }
 
 TEST_F(RedisStreamsPublishing, AHeaderNamedAsThePayloadIsDead) {
   make_stream();
   const Verdict verdict = call(keyed_message("k", "{}", {{"payload", "x"}}));
-  EXPECT_EQ(verdict.kind, Kind::kDead);
-  EXPECT_EQ(verdict.code, "handler.redis_streams.invalid");
+  EXPECT_EQ(verdict.kind(), Kind::kDead);
+  EXPECT_EQ(verdict.code(), "handler.redis_streams.invalid");
   EXPECT_EQ(server().run({"XLEN", spec_.stream}), "0");
 }
 
@@ -128,11 +128,12 @@ TEST_F(RedisStreamsPublishing, WithoutTheRightItWaitsForIt) {
 TEST_F(RedisStreamsPublishing, AWrongPasswordIsSaidWithoutIt) {
   spec_.url = fmt::format("redis://nobody:hunter2@127.0.0.1:{}/0", server().port());
   const Verdict verdict = call(keyed_message("k"));
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_EQ(verdict.code, "handler.redis_streams.connect");
-  EXPECT_EQ(verdict.reason.find("hunter2"), std::string::npos) << verdict.reason;
-  EXPECT_NE(verdict.reason.find("handler.redis_streams.url"), std::string::npos) << verdict.reason;
-  EXPECT_FALSE(verdict.unknown);
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_EQ(verdict.code(), "handler.redis_streams.connect");
+  EXPECT_EQ(verdict.reason().find("hunter2"), std::string::npos) << verdict.reason();
+  EXPECT_NE(verdict.reason().find("handler.redis_streams.url"), std::string::npos)
+      << verdict.reason();
+  EXPECT_FALSE(verdict.unknown());
 }
 
 TEST_F(RedisStreamsPublishing, AServerThatAnswersNothingIsLeftAndReachedAnew) {
@@ -142,9 +143,9 @@ TEST_F(RedisStreamsPublishing, AServerThatAnswersNothingIsLeftAndReachedAnew) {
   spec_.timeout = std::chrono::seconds(2);
   const auto stall = proxy.inject({.text = "first of all", .then = test::TcpProxy::Then::kStall});
   const Verdict verdict = call(keyed_message("k", "first of all"));
-  EXPECT_EQ(verdict.kind, Kind::kRetry);
-  EXPECT_TRUE(verdict.unknown) << verdict.reason;
-  EXPECT_FALSE(verdict.counted);
+  EXPECT_EQ(verdict.kind(), Kind::kRetry);
+  EXPECT_TRUE(verdict.unknown()) << verdict.reason();
+  EXPECT_FALSE(verdict.counted());
   EXPECT_EQ(proxy.fired(stall), 1U);
   EXPECT_FALSE(gate_.shuts().empty());
   publish_all(handler(), gate_, {"k-2"});
@@ -156,8 +157,8 @@ TEST_F(RedisStreamsPublishing, AnAnswerThatIsLostLeavesTheOutcomeUnknown) {
   spec_.url = fmt::format("redis://127.0.0.1:{}/0", proxy.port());
   const auto lost = proxy.inject({.text = "only one", .then = test::TcpProxy::Then::kWithhold});
   const Verdict verdict = call(keyed_message("k", "only one"));
-  EXPECT_EQ(verdict.code, "handler.redis_streams.reset") << verdict.reason;
-  EXPECT_TRUE(verdict.unknown);
+  EXPECT_EQ(verdict.code(), "handler.redis_streams.reset") << verdict.reason();
+  EXPECT_TRUE(verdict.unknown());
   EXPECT_EQ(proxy.fired(lost), 1U);
   publish_all(handler(), gate_, {"k"});
   EXPECT_EQ(keys_in(range()), (std::map<std::string, int>{{"k", 2}})) << "twice, under one key";
@@ -182,8 +183,8 @@ TEST_F(RedisStreamsPublishing, AStoppedCallIsAnsweredAtOnce) {
   ASSERT_TRUE(proxy.wait_fired(stall));
   stopped->stop.request_stop();
   const Verdict verdict = stopped->verdict();
-  EXPECT_EQ(verdict.code, "handler.redis_streams.timeout");
-  EXPECT_TRUE(verdict.unknown);
+  EXPECT_EQ(verdict.code(), "handler.redis_streams.timeout");
+  EXPECT_TRUE(verdict.unknown());
   EXPECT_TRUE(gate_.shuts().empty()) << "a stop says nothing of the server";
 }
 
@@ -206,7 +207,7 @@ TEST(RedisStreamsPublishCluster, TheNodeThatHasTheStreamIsFoundAndFollowed) {
   // The old node has the slot and not the stream: it asks for patience until the move ends.
   auto waits = publish(handler, gate, keyed_message("k-3"));
   cluster.end_move("orders", to);
-  EXPECT_EQ(waits->verdict().kind, Kind::kDone);
+  EXPECT_EQ(waits->verdict().kind(), Kind::kDone);
   publish_all(handler, gate, {"k-4"});
   EXPECT_EQ(cluster.run_for("orders", {"XLEN", "orders"}), "4");
 }

@@ -53,10 +53,10 @@ inline void publish_all(AsyncHandler& handler, Gate& gate, std::vector<std::stri
     std::vector<std::string> again;
     for (std::size_t at = 0; at < calls.size(); ++at) {
       const Verdict verdict = calls[at]->verdict();
-      if (verdict.kind == Verdict::Kind::kDone) continue;
-      ASSERT_EQ(verdict.kind, Verdict::Kind::kRetry) << verdict.reason;
-      ASSERT_FALSE(verdict.counted) << verdict.reason;
-      said = verdict.reason;
+      if (verdict.kind() == Verdict::Kind::kDone) continue;
+      ASSERT_EQ(verdict.kind(), Verdict::Kind::kRetry) << verdict.reason();
+      ASSERT_FALSE(verdict.counted()) << verdict.reason();
+      said = verdict.reason();
       again.push_back(keys[at]);
     }
     keys = std::move(again);
