@@ -215,6 +215,24 @@ TEST(NatsSource, WhatIsReleasedIsNotCountedByTheServer) {
   EXPECT_EQ(redelivered->value, 1);
 }
 
+// The process that had it in hand may have died of it.
+TEST(NatsSource, ARedeliveredArrivalIsSuspectAndANewOneIsNot) {
+  const auto spec = nats_spec_for(stream_of(2));
+  {
+    NatsConsumer dies(spec);
+    ASSERT_EQ(dies.receive(2).size(), 2U);
+  }
+  NatsServer::shared().publish_bodies(spec.stream, {"{}", "{}"});
+  NatsConsumer next(spec);
+  const auto arrivals = next.receive(4);
+  ASSERT_EQ(arrivals.size(), 4U);
+  for (const Arrival& arrival : arrivals) {
+    const bool again =
+        arrival.position == spec.stream + "-1" || arrival.position == spec.stream + "-2";
+    EXPECT_EQ(arrival.suspect, again) << arrival.position;
+  }
+}
+
 TEST(NatsSource, AMessageBringsItsIdItsSubjectAndItsHeaders) {
   const auto& server = NatsServer::shared();
   const std::string stream = server.new_stream();

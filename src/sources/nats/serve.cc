@@ -269,6 +269,8 @@ void NatsSource::on_deliveries(std::vector<Fetched> deliveries) {
     if (one.count > 1) {
       ++redelivered_;
       warn_of_deliveries(one.count);
+      // Its process may have died of it, and new messages have used up the window of suspects.
+      one.arrival->suspect = true;
     }
     pending_ = static_cast<std::int64_t>(one.pending);
     ledger_.arrived(std::move(one.reply), std::move(one.arrival));

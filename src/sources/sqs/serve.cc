@@ -171,6 +171,7 @@ void SqsSource::take_messages(const std::string& answer, std::uint64_t changes, 
   const bool told = ledger_.has_waiting();
   for (ReceivedMessage& message : messages) {
     note_receives(message.receives, message.arrival->position);
+    message.arrival->suspect = message.receives > 1;
     ledger_.arrived(std::move(message.arrival), std::move(message.receipt), now());
     ++changes_;
   }
