@@ -174,14 +174,15 @@ Finding ttl_is_enough(const LiveHorizon& live) {
 // Whose dead letters a message that crashes its process ends in.
 Finding dead_letters_first(const LiveHorizon& live) {
   const core::SqsRedrive& redrive = *live.redrive;
-  const auto needed = core::receives_before_given_up(live.crashes);
+  const auto needed = core::deliveries_before_given_up(live.crashes);
   std::string text = fmt::format(
       "{}: SQS gives a message to {} after {} receives; the consumer gives one that "
       "crashes its process up after {}",
       live.consumer, redrive.target, redrive.most_receives, needed);
   if (!core::redrives_first(redrive, live.crashes)) return {"D122", true, std::move(text), {}};
   return {"D122", false, std::move(text),
-          fmt::format("maxReceiveCount {} or more, or a lower retry.crashes", needed)};
+          fmt::format("maxReceiveCount {} or more, better {}, or a lower retry.crashes", needed,
+                      core::generous_deliveries(live.crashes))};
 }
 
 void add_group(const LiveGroup& live, std::vector<Finding>& findings) {

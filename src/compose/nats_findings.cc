@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/retention.h"
+#include "core/suspect_group.h"
 #include "sources/nats/make_nats_source.h"
 
 namespace semel::compose {
@@ -32,12 +33,13 @@ Finding deliveries(const Looked& at) {
     return {
         "D122", true, at.durable() + " has no limit of deliveries: Semel gives messages up", {}};
   }
-  const int crashes = at.consumer.retry.crashes;
+  const std::int64_t needed = core::deliveries_before_given_up(at.consumer.retry.crashes);
   const std::string text = fmt::format(
-      "{} is never brought again what it has had {} times, without a dead letter; Semel makes one "
-      "after {} deaths of the process",
-      at.durable(), *limit, crashes);
-  if (*limit <= crashes) {
+      "{} is never brought again what it has had {} times, without a dead letter; of a message "
+      "that "
+      "crashes its process Semel makes one at delivery {}",
+      at.durable(), *limit, needed);
+  if (*limit < needed) {
     return {
         "D122", false, text + ", which is not before",
         fmt::format("nats consumer edit {} {} --max-deliver=-1", at.spec.stream, at.spec.durable)};

@@ -18,13 +18,15 @@ constexpr CodePage kNatsPages[] = {
      "maxReceiveCount times to its dead-letter queue. Retries use up none, for they wait in the "
      "store; processes that die with the message in hand do, and so does a connection that breaks. "
      "Semel counts those deaths as well, and makes a dead letter with the payload and the reason "
-     "after retry.crashes of them. Where the broker is quicker, no dead letter says so, and "
+     "after at most two deaths in groups and retry.crashes deaths alone, which is delivery "
+     "retry.crashes + 4. Where the broker is quicker, no dead letter says so, and "
      "innocent neighbours that were in the same hands each time are gone as well.",
      "Take NATS's limit away, or set it far above retry.crashes; raise maxReceiveCount of SQS to "
-     "retry.crashes and two more.",
+     "retry.crashes and four more at the least, and better to twice that: runs that end and "
+     "connections that break use some up as well.",
      "nats consumer edit orders billing --max-deliver=-1\n"
      "{ \"deadLetterTargetArn\": \"arn:aws:sqs:eu-west-1:123456789012:dead\", "
-     "\"maxReceiveCount\": 10 }",
+     "\"maxReceiveCount\": 14 }",
      1},
     {"D123", "a broker may forget what it has taken",
      "What a stream keeps in memory, or on one server only, is lost with it. A NATS server writes "

@@ -9,6 +9,8 @@
 
 #include <semel/result.h>
 
+#include "core/suspect_group.h"
+
 namespace semel::core {
 
 // Where a queue is, as its URL says.
@@ -72,14 +74,10 @@ struct SqsRedrive {
   std::string target;  // the ARN of the queue that they go to
 };
 
-// A message that crashes its process has been received so often before the consumer gives it up:
-// when the process first dies, once for each of the `crashes` that are counted then, and when it is
-// given up.
-constexpr std::int64_t receives_before_given_up(int crashes) noexcept { return crashes + 2; }
 // The service moves a message to its dead-letter queue before the consumer would make it a dead
 // letter.
 inline bool redrives_first(const SqsRedrive& redrive, int crashes) noexcept {
-  return redrive.most_receives < receives_before_given_up(crashes);
+  return redrive.most_receives < deliveries_before_given_up(crashes);
 }
 
 }  // namespace semel::core

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace semel::core {
@@ -20,6 +21,15 @@ int crashes_in_hand(int kept, std::size_t size) noexcept;
 
 // It was alone at as many deaths as `limit` allows: it is given up.
 bool to_give_up(int kept, int limit) noexcept;
+
+// How often a broker delivers a message that crashes its process each time, up to the delivery at
+// which it is given up: an ordinary one, one in each size of group, the deaths alone, and the last.
+// A broker that allows fewer is quicker, and then no dead letter says so. A run that ends in good
+// order and a connection that breaks may cost a delivery too, hence the generous figure.
+constexpr std::int64_t deliveries_before_given_up(int crashes) noexcept { return crashes + 4; }
+constexpr std::int64_t generous_deliveries(int crashes) noexcept {
+  return 2 * deliveries_before_given_up(crashes);
+}
 
 // A change of the number: to crashes_in_hand before the message is tried, then to zero, or back
 // where it was not tried after all.

@@ -52,6 +52,23 @@ TEST(SuspectGroup, DeathsInGroupsBlameNobody) {
   EXPECT_TRUE(to_give_up(3, 3));
 }
 
+// A message with many neighbours that kills its process each time, as a broker counts it.
+std::int64_t deliveries_until_given_up(int limit) {
+  std::int64_t deliveries = 1;  // the ordinary one
+  for (int kept = 0;;) {
+    ++deliveries;
+    if (to_give_up(kept, limit)) return deliveries;
+    kept = crashes_in_hand(kept, first_group(Kept(5'000, kept)));
+  }
+}
+
+TEST(SuspectGroup, ABrokerHasToDeliverOftenEnoughForADeadLetter) {
+  for (const int limit : {1, 2, 3, 10, 1'000}) {
+    EXPECT_EQ(deliveries_before_given_up(limit), deliveries_until_given_up(limit)) << limit;
+    EXPECT_GT(generous_deliveries(limit), deliveries_until_given_up(limit)) << limit;
+  }
+}
+
 TEST(CrashStep, CountsOnceHoweverOftenItIsAsked) {
   for (const int kept : {0, -1, -2, 1, 7}) {
     for (const std::size_t size : {1U, 2U}) {

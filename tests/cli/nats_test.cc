@@ -104,7 +104,7 @@ TEST(NatsProgram, DoctorComparesTheServersLimitsWithOurs) {
   EXPECT_NE(before.out.find("[note] D102"), std::string::npos) << before.out;
   EXPECT_NE(before.out.find("drops what repeats a Nats-Msg-Id within 2m;"), std::string::npos)
       << before.out;
-  server.make_consumer(scene.stream(), "payments", R"(,"ack_wait":1000000000,"max_deliver":3)");
+  server.make_consumer(scene.stream(), "payments", R"(,"ack_wait":1000000000,"max_deliver":6)");
   const Ran tight = scene.semel({"doctor"});
   EXPECT_EQ(tight.code, 1) << tight.out;
   EXPECT_NE(tight.out.find("[fail] D122"), std::string::npos) << tight.out;
@@ -116,6 +116,11 @@ TEST(NatsProgram, DoctorComparesTheServersLimitsWithOurs) {
   EXPECT_EQ(wide.code, 0) << wide.out;
   EXPECT_NE(wide.out.find("[note] D122"), std::string::npos) << wide.out;
   EXPECT_NE(wide.out.find("[ok  ] D121"), std::string::npos) << wide.out;
+  server.delete_consumer(scene.stream(), "payments");
+  server.make_consumer(scene.stream(), "payments", R"(,"ack_wait":30000000000,"max_deliver":7)");
+  const Ran least = scene.semel({"doctor"});
+  EXPECT_EQ(least.code, 0) << least.out;
+  EXPECT_NE(least.out.find("[note] D122"), std::string::npos) << least.out;
   const Ran away =
       scene.semel({"doctor", "--set", "consumers[0].source.nats.url=nats://127.0.0.1:1"});
   EXPECT_NE(away.out.find("R380"), std::string::npos) << away.out << away.err;

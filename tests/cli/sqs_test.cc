@@ -122,14 +122,14 @@ TEST(SqsDoctor, SaysWhoseDeadLettersComeFirst) {
                                        R"("maxReceiveCount":"{}"}})",
                                        dead, receives)}});
   };
-  const SqsScene quick(server, {.queue = queue_with("3")});
+  const SqsScene quick(server, {.queue = queue_with("6")});
   ASSERT_EQ(quick.semel({"store", "init"}).code, 0);
   const Ran told = quick.semel({"doctor"});
   EXPECT_EQ(told.code, 1) << told.out << told.err;
   EXPECT_NE(told.out.find("[fail] D122"), std::string::npos) << told.out;
-  EXPECT_NE(told.out.find("maxReceiveCount 5 or more"), std::string::npos) << told.out;
+  EXPECT_NE(told.out.find("maxReceiveCount 7 or more"), std::string::npos) << told.out;
   EXPECT_NE(told.out.find("[ok  ] D102"), std::string::npos) << told.out;
-  const SqsScene patient(server, {.queue = queue_with("5")});
+  const SqsScene patient(server, {.queue = queue_with("7")});
   ASSERT_EQ(patient.semel({"store", "init"}).code, 0);
   const Ran fine = patient.semel({"doctor"});
   EXPECT_EQ(fine.code, 0) << fine.out << fine.err;

@@ -103,9 +103,11 @@ void SqsSource::take_facts(QueueFacts facts) {
   warn(
       "D122",
       fmt::format("queue {} gives a message to its dead-letter queue after {} receives, before the "
-                  "consumer gives it up (retry.crashes: {}); fix: maxReceiveCount {} or more",
+                  "consumer gives it up (retry.crashes: {}); fix: maxReceiveCount {} or more, "
+                  "better {}",
                   spec_.queue.name, redrive_->most_receives, options_.crashes,
-                  core::receives_before_given_up(options_.crashes)));
+                  core::deliveries_before_given_up(options_.crashes),
+                  core::generous_deliveries(options_.crashes)));
 }
 
 std::size_t SqsSource::room() const {
