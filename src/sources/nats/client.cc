@@ -92,7 +92,7 @@ void Client::take_in() {
       status = natsSubscription_NextMsg(&message, subscription_.get(), 0);
     }
     if (!messages.empty()) hand_over(messages);
-    if (status == NATS_NO_RESPONDERS) watcher_.on_request_end({0, kNobodyAnswers, {}});
+    if (status == NATS_NO_RESPONDERS) watcher_.on_request_end({0, kNobodyAnswers, {}, {}});
     if (status == NATS_OK || status == NATS_TIMEOUT || status == NATS_NO_RESPONDERS) continue;
     watcher_.on_end(status);
     return;
@@ -129,6 +129,8 @@ void Client::note_end(natsMsg& message) {
   end.request = number_at_start<std::uint64_t>(subject.substr(inbox_.size()));
   end.status = number_at_start<int>(text_at(message, "Status"));
   end.said = text_at(message, "Description");
+  const std::string unfilled = text_at(message, "Nats-Pending-Messages");
+  if (!unfilled.empty()) end.unfilled = number_at_start<std::size_t>(unfilled);
   watcher_.on_request_end(end);
 }
 

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -36,6 +37,7 @@ struct RequestEnd {
   std::uint64_t request = 0;
   int status = 0;  // as in HTTP
   std::string said;
+  std::optional<std::size_t> unfilled;  // so many messages were not sent for it
 };
 
 class Client {

@@ -15,8 +15,37 @@ void Requests::filled() {
   if (--open_.front().messages == 0) open_.pop_front();
 }
 
-void Requests::ended(std::uint64_t number) {
-  std::erase_if(open_, [number](const Request& each) { return each.number == number; });
+void Requests::ended(std::uint64_t number, std::optional<std::size_t> unfilled) {
+  const auto found = std::ranges::find(open_, number, &Request::number);
+  const std::size_t guessed = found == open_.end() ? 0 : found->messages;
+  const std::size_t missing = unfilled.value_or(guessed);
+  if (found != open_.end()) {
+    if (guessed > missing && open_.size() == 1) {
+      // The rest belongs to others, which were taken for filled.
+      found->messages = guessed - missing;
+      found->number = 0;
+      return;
+    }
+    open_.erase(found);
+  }
+  if (guessed > missing) {
+    open_.back().messages += guessed - missing;
+  } else {
+    remove(missing - guessed);
+  }
+}
+
+void Requests::remove(std::size_t messages) {
+  while (messages > 0 && !open_.empty()) {
+    const std::size_t part = std::min(messages, open_.front().messages);
+    messages -= part;
+    open_.front().messages -= part;
+    if (open_.front().messages == 0) open_.pop_front();
+  }
+}
+
+void Requests::forget_overdue(TimePoint now) {
+  std::erase_if(open_, [now](const Request& each) { return now > each.until; });
 }
 
 std::size_t Requests::outstanding() const noexcept {

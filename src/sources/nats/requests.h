@@ -2,13 +2,16 @@
 //
 // A consumer that is pulled from sends what it was asked for and nothing else, and a request ends
 // when it is filled or too old. The server tells of the end of one that it has not filled; where it
-// cannot, because the consumer is gone or has moved to another server, nobody does.
+// cannot, because the consumer is gone or has moved to another server, nobody does. No message says
+// by which request it came, and servers differ in which of several they fill first: the sum of what
+// may still come is known, each request's part is a guess until its end corrects it.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 
 #include "core/ack_pace.h"
 
@@ -20,11 +23,14 @@ class Requests {
 
   // So many are asked for, by a request whose end the server tells until then. Yields its number.
   std::uint64_t add(std::size_t messages, TimePoint until);
-  // One has come. The server fills its oldest request first.
+  // One has come. It is taken for the oldest request's.
   void filled();
-  // The server says that this one is over. Whatever is unknown is ignored.
-  void ended(std::uint64_t number);
+  // The server says that this one is over, and how many it has not sent for it; none: what was
+  // guessed. Nothing happens where all that was asked for has come.
+  void ended(std::uint64_t number, std::optional<std::size_t> unfilled);
   void clear() noexcept { open_.clear(); }
+  // Those that should be over, of which nobody has said so.
+  void forget_overdue(TimePoint now);
 
   // How many may still come.
   std::size_t outstanding() const noexcept;
@@ -32,6 +38,8 @@ class Requests {
   bool overdue(TimePoint now) const noexcept { return !open_.empty() && now > open_.front().until; }
 
  private:
+  void remove(std::size_t messages);
+
   struct Request {
     std::uint64_t number = 0;
     std::size_t messages = 0;

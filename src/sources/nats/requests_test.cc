@@ -27,15 +27,49 @@ TEST(NatsRequests, OneThatEndsTakesWithItWhatHasNotCome) {
   const auto first = requests.add(10, kBegin + seconds(5));
   const auto second = requests.add(10, kBegin + seconds(6));
   requests.filled();
-  requests.ended(second);
+  requests.ended(second, {});
   EXPECT_EQ(requests.outstanding(), 9U);
-  requests.ended(first);
-  requests.ended(first);
-  requests.ended(99);
+  requests.ended(first, {});
+  requests.ended(first, {});
+  requests.ended(99, {});
   EXPECT_EQ(requests.outstanding(), 0U);
   requests.filled();
   EXPECT_EQ(requests.outstanding(), 0U) << "more than was asked for";
   EXPECT_FALSE(requests.overdue(kBegin + seconds(99)));
+}
+
+// Servers before 2.10 take turns: what came by the second request is taken for the first one's.
+TEST(NatsRequests, AnEndCorrectsWhatWasGuessed) {
+  Requests requests;
+  const auto first = requests.add(10, kBegin + seconds(5));
+  const auto second = requests.add(10, kBegin + seconds(6));
+  for (int i = 0; i < 12; ++i) requests.filled();
+  requests.ended(first, 4);
+  EXPECT_EQ(requests.outstanding(), 4U) << "six each";
+  requests.ended(second, 4);
+  EXPECT_EQ(requests.outstanding(), 0U);
+  EXPECT_FALSE(requests.overdue(kBegin + seconds(99)));
+}
+
+TEST(NatsRequests, AnEndLeavesToOthersWhatTheyMayStillBring) {
+  for (const bool filled : {false, true}) {
+    Requests requests;
+    requests.add(10, kBegin + seconds(5));
+    const auto second = requests.add(10, kBegin + seconds(6));
+    const std::size_t came = filled ? 10 : 9;
+    for (std::size_t i = 0; i < came; ++i) requests.filled();
+    requests.ended(second, 4);
+    EXPECT_EQ(requests.outstanding(), 20 - came - 4) << "of the first one";
+  }
+}
+
+TEST(NatsRequests, OneThatIsOverdueTakesNoOtherWithIt) {
+  Requests requests;
+  requests.add(3, kBegin + seconds(5));
+  requests.add(4, kBegin + seconds(9));
+  requests.forget_overdue(kBegin + seconds(6));
+  EXPECT_EQ(requests.outstanding(), 4U);
+  EXPECT_FALSE(requests.overdue(kBegin + seconds(6)));
 }
 
 TEST(NatsRequests, FewAreNotWorthOneWhileOthersMayCome) {

@@ -225,7 +225,7 @@ Result<void> NatsSource::look_again(bool question_of_end) {
   if (!state) return failure(std::move(state.error()));
   const system::MutexLock lock(mutex_);
   const auto time = now();
-  if (requests_.overdue(time)) requests_.clear();
+  requests_.forget_overdue(time);
   consumer_ = *state;
   pending_ = state->pending;
   if (!question_of_end) return {};
@@ -296,7 +296,7 @@ void NatsSource::warn_of_deliveries(std::uint64_t count) {
 
 void NatsSource::on_request_end(const RequestEnd& end) {
   const system::MutexLock lock(mutex_);
-  requests_.ended(end.request);
+  requests_.ended(end.request, end.unfilled);
   if (end.status == kNobodyThere) requests_.clear();
   if (end.status != kTimeIsOver) {
     // The consumer was deleted, or has another leader, or takes no such request.
