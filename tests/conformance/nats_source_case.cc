@@ -141,6 +141,23 @@ TEST(NatsSource, ThePrefetchIsTheMostThatIsOut) {
   EXPECT_TRUE(consumer.receive(1, 50ms).empty());
 }
 
+// It would only be given back at the close, and the server counts that.
+TEST(NatsSource, NothingIsAskedForWhileARunDrains) {
+  auto spec = nats_spec_for(stream_of(10));
+  spec.prefetch = 4;
+  NatsConsumer consumer(spec);
+  const auto taken = consumer.receive(4);
+  ASSERT_EQ(taken.size(), 4U);
+  consumer.source().end_intake();
+  consumer.settle(taken);
+  const auto& server = NatsServer::shared();
+  EXPECT_TRUE(
+      test::comes_true([&] { return server.counts(spec.stream, kDurable).ack_pending == 0; }));
+  EXPECT_TRUE(consumer.receive(1, 300ms).empty());
+  EXPECT_TRUE(consumer.source().close(60s).has_value());
+  EXPECT_EQ(server.counts(spec.stream, kDurable).pending, 6);
+}
+
 // Longer than the server waits for an acknowledgement: it would bring it again.
 TEST(NatsSource, WhatIsInHandIsRenewed) {
   auto spec = nats_spec_for(stream_of(2));

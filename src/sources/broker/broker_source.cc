@@ -82,6 +82,11 @@ Wakeup BrokerSource::wakeup() {
   return wakeup;
 }
 
+void BrokerSource::end_intake() noexcept {
+  const system::MutexLock lock(mutex_);
+  intake_ended_ = true;
+}
+
 Result<void> BrokerSource::settle(std::span<const Settlement> settlements) {
   const system::MutexLock lock(mutex_);
   const bool none = untold() == 0;

@@ -44,6 +44,7 @@ class BrokerSource : public Source {
   const SourceTraits& traits() const noexcept final { return traits_; }
   Result<Received> receive(const ReceiveLimits& limits) final;
   Wakeup wakeup() final;
+  void end_intake() noexcept final SEMEL_EXCLUDES(mutex_);
   Result<void> settle(std::span<const Settlement> settlements) final;
   // The thread renews all that is open.
   Result<void> extend(std::span<const Tag>, std::chrono::milliseconds) final { return {}; }
@@ -101,6 +102,8 @@ class BrokerSource : public Source {
   bool paused_ SEMEL_GUARDED_BY(mutex_) = false;
   std::uint64_t changes_ SEMEL_GUARDED_BY(mutex_) = 0;  // arrivals and settlements
   bool end_wanted_ SEMEL_GUARDED_BY(mutex_) = false;    // the end is asked for
+  // Nothing more is asked for: it would only be given back at the close, as one more delivery.
+  bool intake_ended_ SEMEL_GUARDED_BY(mutex_) = false;
   bool stop_ SEMEL_GUARDED_BY(mutex_) = false;
   // Until then the thread tells what is settled; none: it dies.
   std::optional<TimePoint> leave_by_ SEMEL_GUARDED_BY(mutex_);

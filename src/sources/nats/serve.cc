@@ -187,9 +187,10 @@ void NatsSource::add_request(Work& work, TimePoint now) {
 
 // A request for few messages waits for more room, as few acknowledgements do for others.
 std::size_t NatsSource::worth_asking_now(TimePoint now) {
-  const std::size_t worth = now < ask_from_ ? 0
-                                            : worth_asking(static_cast<std::size_t>(spec_.prefetch),
-                                                           ledger_.open(), requests_.outstanding());
+  const std::size_t worth = intake_ended_ || now < ask_from_
+                                ? 0
+                                : worth_asking(static_cast<std::size_t>(spec_.prefetch),
+                                               ledger_.open(), requests_.outstanding());
   return ask_pace_.are_due(worth, now) ? worth : 0;
 }
 

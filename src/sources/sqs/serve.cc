@@ -111,6 +111,7 @@ void SqsSource::take_facts(QueueFacts facts) {
 }
 
 std::size_t SqsSource::room() const {
+  if (intake_ended_) return 0;
   const auto most = static_cast<std::size_t>(spec_.prefetch);
   const std::size_t used = ledger_.open() + ledger_.deletes() + asked_;
   const std::size_t free = most - std::min(most, used);
