@@ -340,6 +340,31 @@ TEST(NatsSource, AConsumerThatIsDeletedIsNotMadeAgain) {
   EXPECT_EQ(server.counts(spec.stream, kDurable).pending, -1);
 }
 
+// All of the prefetch is in hand, so that no request says that the consumer is gone. Its messages
+// have the same places in the stream.
+TEST(NatsSource, AConsumerThatIsMadeAnewIsAnotherGeneration) {
+  const auto& server = NatsServer::shared();
+  auto spec = nats_spec_for(stream_of(3));
+  spec.prefetch = 3;
+  spec.ack_wait = 1s;
+  NatsConsumer consumer(spec);
+  const auto before = consumer.receive(3);
+  ASSERT_EQ(before.size(), 3U);
+  server.delete_consumer(spec.stream, kDurable);
+  server.make_consumer(spec.stream, kDurable);
+  const auto after = consumer.receive(3);
+  ASSERT_EQ(after.size(), 3U);
+  EXPECT_NE(after[0].tag.generation, before[0].tag.generation);
+  consumer.settle(before);
+  consumer.settle({after.begin(), after.begin() + 1});
+  EXPECT_TRUE(
+      test::comes_true([&] { return server.counts(spec.stream, kDurable).ack_pending <= 2; }));
+  EXPECT_EQ(server.counts(spec.stream, kDurable).ack_pending, 2);
+  consumer.settle({after.begin() + 1, after.end()});
+  EXPECT_TRUE(consumer.source().close(60s).has_value());
+  EXPECT_TRUE(server.counts(spec.stream, kDurable).all_done());
+}
+
 // What was settled after the connection was lost comes again, and is settled there.
 TEST(NatsSource, AConnectionThatIsCutIsAnotherGeneration) {
   test::TcpProxy proxy(NatsServer::shared().port());

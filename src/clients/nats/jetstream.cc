@@ -34,6 +34,7 @@ std::optional<milliseconds> span_at(const Answer& answer, const char* pointer) {
 
 ConsumerState consumer_in(const Answer& answer) {
   ConsumerState state;
+  state.created = answer.text("/created");
   state.ack_policy = answer.text("/config/ack_policy");
   state.pushes = !answer.text("/config/deliver_subject").empty();
   state.ack_wait = time_at(answer, "/config/ack_wait");

@@ -16,6 +16,7 @@
 namespace semel::nats {
 
 struct ConsumerState {
+  std::string created;     // another one has another, also under the same name
   std::string ack_policy;  // "explicit"
   bool pushes = false;     // the server sends by itself
   std::chrono::milliseconds ack_wait{0};

@@ -71,7 +71,7 @@ std::optional<DeliveryFacts> read_reply(std::string_view reply) {
   }
   const auto time = std::chrono::nanoseconds(static_cast<std::int64_t>(numbers[3]));
   using Clock = std::chrono::system_clock;
-  return DeliveryFacts{numbers[0], numbers[1],
+  return DeliveryFacts{numbers[0], numbers[1], numbers[2],
                        Clock::time_point(std::chrono::duration_cast<Clock::duration>(time)),
                        numbers[4]};
 }

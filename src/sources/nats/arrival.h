@@ -17,6 +17,7 @@ namespace semel::nats {
 struct DeliveryFacts {
   std::uint64_t count = 0;                       // which delivery of the message this is, from one
   std::uint64_t sequence = 0;                    // its place in the stream
+  std::uint64_t delivery = 0;                    // its place among the consumer's deliveries
   std::chrono::system_clock::time_point stored;  // when the stream took it
   std::uint64_t pending = 0;                     // what of the consumer had not been delivered then
 };

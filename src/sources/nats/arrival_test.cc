@@ -26,6 +26,7 @@ TEST(NatsArrival, AReplySaysWhichDeliveryOfWhichMessageItIs) {
   ASSERT_TRUE(facts);
   EXPECT_EQ(facts->count, 3U);
   EXPECT_EQ(facts->sequence, 17U);
+  EXPECT_EQ(facts->delivery, 42U);
   EXPECT_EQ(facts->pending, 7U);
   EXPECT_EQ(std::chrono::duration_cast<std::chrono::seconds>(facts->stored.time_since_epoch()),
             std::chrono::seconds(1'795'783'856));

@@ -117,7 +117,8 @@ void Client::hand_over(const std::vector<MessagePtr>& messages) {
     auto arrival = arrival_of(*message, *facts);
     arrival->partition = spec_.stream;
     arrival->position = fmt::format("{}-{}", spec_.stream, facts->sequence);
-    deliveries.push_back({reply, facts->count, facts->pending, std::move(arrival)});
+    deliveries.push_back(
+        {reply, facts->count, facts->pending, facts->delivery, std::move(arrival)});
   }
   flush();
 }

@@ -27,8 +27,9 @@ namespace semel::nats {
 // A delivery, and where it is acknowledged.
 struct Fetched {
   std::string reply;
-  std::uint64_t count = 0;    // which delivery of its message it is
-  std::uint64_t pending = 0;  // what of the consumer had not been delivered then
+  std::uint64_t count = 0;     // which delivery of its message it is
+  std::uint64_t pending = 0;   // what of the consumer had not been delivered then
+  std::uint64_t delivery = 0;  // its place among the consumer's deliveries
   std::unique_ptr<Arrival> arrival;
 };
 

@@ -27,6 +27,8 @@ constexpr milliseconds kTimeIsSeen{500};
 // A delivery is renewed so often within the time that it has.
 constexpr int kRenewals = 3;
 constexpr milliseconds kSoonestRenewal{20};
+// A consumer whose deliveries have less time is not looked at that often.
+constexpr milliseconds kSoonestLook{500};
 constexpr milliseconds kLongestWait{5'000};
 // A connection that ends sooner did not work, whatever was done on it.
 constexpr milliseconds kWorks{5'000};
@@ -118,6 +120,7 @@ void NatsSource::note_connected(const ConsumerState& state) {
   connected_ = true;
   in_vain_ = false;
   renew_at_ = ask_from_ = connected_at_;
+  look_due_ = connected_at_ + state.shortest_wait();
   // The server brings what comes again before what is new, and not before its time is over.
   if (options_.in_order && state.ack_pending > 0) ask_from_ += state.longest_wait() + kTimeIsSeen;
   event_.signal();
@@ -163,9 +166,15 @@ NatsSource::Work NatsSource::next_work() {
     work.lost = client_->lost(*ended_);
     return work;
   }
-  if (requests_.overdue(time)) to_look_ = true;
+  if (made_anew_) {
+    work.lost = another_consumer();
+    return work;
+  }
+  // Where nothing is asked for, nobody says that the consumer is another one.
+  if (requests_.overdue(time) || (ledger_.open() > 0 && time >= look_due_)) to_look_ = true;
   work.question_of_end = to_ask_for_end(time);
   work.look = std::exchange(to_look_, false) || work.question_of_end;
+  if (work.look) look_due_ = time + std::max(consumer_.shortest_wait(), kSoonestLook);
   if (work.look || ack_pace_.are_due(ledger_.acks(), time)) work.acks = ledger_.take_acks();
   if (time >= renew_at_) {
     work.renewals = ledger_.open_replies();
@@ -199,18 +208,29 @@ bool NatsSource::to_ask_for_end(TimePoint now) const {
 }
 
 Result<void> NatsSource::do_work(const Work& work) {
-  for (const std::string& reply : work.acks) {
-    if (auto told = client_->tell(reply, kAcknowledge); !told) return told;
-  }
   for (const std::string& reply : work.renewals) {
     if (auto told = client_->tell(reply, kInProgress); !told) return told;
+  }
+  // Another consumer would take the acknowledgements for its own messages.
+  if (work.look && !work.question_of_end) {
+    if (auto same = look_again(false); !same) return same;
+  }
+  for (const std::string& reply : work.acks) {
+    if (auto told = client_->tell(reply, kAcknowledge); !told) return told;
   }
   if (!work.acks.empty()) last_told_ = work.acks.back();
   if (work.messages > 0) {
     auto asked = client_->ask(work.request, work.messages, work.request_lasts);
     if (!asked) return asked;
   }
-  return work.look ? look_again(work.question_of_end) : Result<void>();
+  return work.question_of_end ? look_again(true) : Result<void>();
+}
+
+Error NatsSource::another_consumer() const {
+  return {ErrorKind::kUnavailable,
+          "R380",
+          fmt::format("the consumer {} of stream {} was made anew", spec_.durable, spec_.stream),
+          {}};
 }
 
 // Where a request has ended strangely, the consumer is still there or it is not. Where the end is
@@ -226,6 +246,7 @@ Result<void> NatsSource::look_again(bool question_of_end) {
   if (!state) return failure(std::move(state.error()));
   const system::MutexLock lock(mutex_);
   const auto time = now();
+  if (state->created != consumer_.created) return failure(another_consumer());
   requests_.forget_overdue(time);
   consumer_ = *state;
   pending_ = state->pending;
@@ -266,6 +287,9 @@ void NatsSource::on_deliveries(std::vector<Fetched> deliveries) {
   const system::MutexLock lock(mutex_);
   const bool told = ledger_.has_waiting();
   for (Fetched& one : deliveries) {
+    made_anew_ = made_anew_ || one.delivery <= last_delivery_;
+    if (made_anew_) break;
+    last_delivery_ = one.delivery;
     requests_.filled();
     if (one.count > 1) {
       ++redelivered_;
@@ -329,6 +353,8 @@ void NatsSource::lose(Error error) {
   ack_pace_.forget();
   ask_pace_.forget();
   ended_.reset();
+  last_delivery_ = 0;
+  made_anew_ = false;
   to_look_ = false;
   if (stop_) return;
   // A consumer that is gone is looked for first.

@@ -6,7 +6,8 @@
 // The server takes a late acknowledgement for the delivery that came after it, so it fences nobody:
 // an acknowledgement is sent for what has its record, and for nothing else. Each connection is a
 // generation, and a tag carries it: what is settled after the connection was lost finds nothing
-// here, comes again and meets its record.
+// here, comes again and meets its record. A consumer that was made anew under its name ends the
+// connection: its messages have the same places as others that are settled here.
 #pragma once
 
 #include <chrono>
@@ -64,6 +65,7 @@ class NatsSource final : public broker::BrokerSource, private Client::Watcher {
   Result<void> do_work(const Work& work) SEMEL_EXCLUDES(mutex_);
   Result<void> look_again(bool question_of_end) SEMEL_EXCLUDES(mutex_);
   void wait_for_something() SEMEL_EXCLUDES(mutex_);
+  Error another_consumer() const;
   void lose(Error error) SEMEL_EXCLUDES(mutex_);
   void leave() SEMEL_EXCLUDES(mutex_);
   bool give_back(TimePoint by) SEMEL_EXCLUDES(mutex_);
@@ -108,6 +110,9 @@ class NatsSource final : public broker::BrokerSource, private Client::Watcher {
   bool connected_ SEMEL_GUARDED_BY(mutex_) = false;
   bool known_ SEMEL_GUARDED_BY(mutex_) = false;  // it was, at least once
   bool told_of_limit_ SEMEL_GUARDED_BY(mutex_) = false;
+  // Of the last delivery; the numbers of one consumer grow.
+  std::uint64_t last_delivery_ SEMEL_GUARDED_BY(mutex_) = 0;
+  bool made_anew_ SEMEL_GUARDED_BY(mutex_) = false;  // another consumer has the same name
   // A request has ended in a way that only the consumer explains.
   bool to_look_ SEMEL_GUARDED_BY(mutex_) = false;
   std::optional<int> ended_ SEMEL_GUARDED_BY(mutex_);  // nothing more comes, by cnats' status
@@ -116,6 +121,7 @@ class NatsSource final : public broker::BrokerSource, private Client::Watcher {
   bool in_vain_ SEMEL_GUARDED_BY(mutex_) = false;
   TimePoint renew_at_ SEMEL_GUARDED_BY(mutex_){};
   TimePoint ask_from_ SEMEL_GUARDED_BY(mutex_){};
+  TimePoint look_due_ SEMEL_GUARDED_BY(mutex_){};
 
   // The end of the stream is asked for. The answer counts where nothing has happened meanwhile.
   TimePoint ask_end_from_ SEMEL_GUARDED_BY(mutex_){};
