@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "compose/compose.h"
 #include "core/retention.h"
 #include "core/suspect_group.h"
 #include "sources/nats/make_nats_source.h"
@@ -81,7 +82,8 @@ Finding keeping(const Looked& at) {
           true};
 }
 
-// Nothing that was acknowledged comes again, but to a consumer that is made anew.
+// What was done and not acknowledged comes again, and all of it to a consumer that is made anew.
+// A ttl that somebody wrote is refused by a run.
 Finding kept_for(const Looked& at) {
   const auto retention = core::duration_text(at.look.max_age.value_or(milliseconds(0)));
   const auto& ttl = config::effective_ttl(at.consumer);
@@ -94,13 +96,14 @@ Finding kept_for(const Looked& at) {
       ttl ? "for " + core::duration_text(*ttl) : "for ever");
   const bool outlived = ttl && (!at.look.max_age || *at.look.max_age > *ttl);
   if (!outlived || at.consumer.accept.contains("D102")) return {"D102", true, text, {}};
-  return {"D102",
-          true,
+  const bool refused = retention_of(at.consumer).written;
+  return {"D102", !refused,
           text +
-              "; a durable that is deleted and made anew brings all of them again, and what is "
-              "older than its record has its effect again",
-          {},
-          true};
+              "; what was done and not acknowledged comes again, and all of them to a durable that "
+              "is made anew, and what is older than its record has its effect again",
+          fmt::format("dedup: {{ ttl: {} }}; or knowingly: accept: [D102]",
+                      at.look.max_age ? retention : "keep"),
+          !refused};
 }
 
 }  // namespace

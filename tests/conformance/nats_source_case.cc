@@ -285,6 +285,22 @@ TEST(NatsSource, WhatIsMadeTakesItsSubjectAloneAndHasNoLimitOfDeliveries) {
   EXPECT_EQ(server.setting(stream, kDurable, "ack_policy"), "explicit");
 }
 
+TEST(NatsSource, ItTellsHowLateTheStreamCanBringAMessageAgain) {
+  for (const bool limited : {false, true}) {
+    const std::string stream = stream_of(1, limited ? R"(,"max_age":3600000000000)" : "");
+    NatsConsumer consumer(nats_spec_for(stream));
+    std::optional<Horizon> horizon;
+    ASSERT_TRUE(test::comes_true([&] {
+      auto received = consumer.source().receive({});
+      if (received && received->horizon) horizon = received->horizon;
+      return horizon.has_value();
+    }));
+    EXPECT_TRUE(horizon->known);
+    EXPECT_EQ(horizon->longest, limited ? std::optional<milliseconds>(1h) : std::nullopt);
+    EXPECT_NE(horizon->said.find(stream), std::string::npos) << horizon->said;
+  }
+}
+
 TEST(NatsSource, OneThatIsThereIsTakenAsItIs) {
   const auto& server = NatsServer::shared();
   const std::string stream = stream_of(1);

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <utility>
 
+#include "core/retention.h"
 #include "sources/nats/arrival.h"
 
 namespace semel::nats {
@@ -48,6 +49,12 @@ Number number_at_start(std::string_view text) {
 
 }  // namespace
 
+Horizon horizon_of(const StreamState& stream, const std::string& name) {
+  if (!stream.max_age) return {std::nullopt, fmt::format("stream {} has no max_age", name)};
+  return {stream.max_age,
+          fmt::format("stream {} has max_age {}", name, core::duration_text(*stream.max_age))};
+}
+
 Client::Client(const core::NatsSpec& spec, Watcher& watcher, bool known)
     : spec_(spec), watcher_(watcher), connection_(spec, known), inbox_(new_inbox()) {}
 
@@ -64,6 +71,17 @@ Result<ConsumerState> Client::find() {
   if (!found) return found;
   if (auto bad = unusable(*found, spec_)) return failure(*std::move(bad));
   return found;
+}
+
+Result<Horizon> Client::ask_horizon() {
+  const auto stream = ask_stream(connection_, spec_);
+  if (stream) return horizon_of(*stream, spec_.stream);
+  if (stream.error().code != "R385") return failure(stream.error());
+  return Horizon{std::nullopt,
+                 fmt::format("how long stream {} keeps its messages is not known: {}; so whether "
+                             "records are kept as long is not either",
+                             spec_.stream, stream.error().message),
+                 false};
 }
 
 Result<void> Client::begin() {

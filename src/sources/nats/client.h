@@ -17,6 +17,7 @@
 
 #include <semel/result.h>
 #include <semel/spi/delivery.h>
+#include <semel/spi/source.h>
 
 #include "clients/nats/connection.h"
 #include "clients/nats/jetstream.h"
@@ -41,6 +42,10 @@ struct RequestEnd {
   std::optional<std::size_t> unfilled;  // so many messages were not sent for it
 };
 
+// How late the stream can bring a message again: what was done, and was not acknowledged, comes
+// again as long as the stream has it.
+Horizon horizon_of(const StreamState& stream, const std::string& name);
+
 class Client {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
@@ -63,6 +68,8 @@ class Client {
   // One after the other. After a failure it is good for nothing more.
   Result<void> open(const core::NatsNode& node) { return connection_.open(node); }
   Result<ConsumerState> find();
+  // Not known where this user may not ask for it.
+  Result<Horizon> ask_horizon();
   Result<void> begin();
 
   // Asks for so many messages; the server tells of the end of `request` after `lasts`.

@@ -91,6 +91,13 @@ Result<ConsumerState> NatsSource::begin(Client& client, const core::NatsNode& no
   }
   auto found = client.find();
   if (!found) return found;
+  if (!horizon_asked_) {
+    auto horizon = client.ask_horizon();
+    if (!horizon) return failure(std::move(horizon.error()));
+    horizon_asked_ = true;
+    const system::MutexLock lock(mutex_);
+    horizon_ = *std::move(horizon);
+  }
   if (auto begun = client.begin(); !begun) return failure(std::move(begun.error()));
   return found;
 }

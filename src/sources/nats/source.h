@@ -96,6 +96,7 @@ class NatsSource final : public broker::BrokerSource, private Client::Watcher {
   std::unique_ptr<Client> client_;
   std::size_t tries_ = 0;  // to connect, since the last time it worked for some while
   TimePoint connected_at_{};
+  bool horizon_asked_ = false;
   std::size_t not_there_ = 0;  // tries that did not find a consumer which was there before
   std::string lost_;           // why the last connection ended
   std::string last_told_;      // where it last acknowledged something
