@@ -120,7 +120,7 @@ TEST_F(FlightInLines, AFreeLineRunsInTheOrderItCame) {
 TEST(FlightInSharedLines, WhatComesFromOutsideWaitsForTheStoresAnswer) {
   Flight f({100, 1 << 20}, BatchSize(100, 100, milliseconds(20)), 0, nullptr,
            Flight::OnFailure::kHoldKey, false, true);
-  std::vector<Delivery> deliveries;
+  std::vector<core::TrackedDelivery> deliveries;
   deliveries.push_back(in_line("a1", "a"));
   deliveries.push_back(in_line("b1", "b", RowTag{3}, f.ask()));
   f.add(std::move(deliveries));
