@@ -112,13 +112,13 @@ TEST_F(NatsPublishing, ASubjectThatNoStreamTakesShutsTheGate) {
 
 TEST_F(NatsPublishing, AFullStreamIsWaitedFor) {
   spec_.subject = server().new_stream(R"(,"max_msgs":1,"discard":"new")");
-  EXPECT_EQ(call(keyed_message("k-1")).kind, Kind::kDone);
+  EXPECT_EQ(call(keyed_message("k-1")).kind(), Kind::kDone);
   const Verdict verdict = call(keyed_message("k-2"));
   EXPECT_EQ(verdict.code(), "handler.nats.full") << verdict.reason();
   EXPECT_FALSE(verdict.counted());
   EXPECT_EQ(gate_.shuts().size(), 1U);
   server().purge_stream(spec_.subject);
-  EXPECT_EQ(call(keyed_message("k-2")).kind, Kind::kDone);
+  EXPECT_EQ(call(keyed_message("k-2")).kind(), Kind::kDone);
 }
 
 TEST_F(NatsPublishing, WhatIsTooLargeIsDeadAndTheOthersAreNot) {
@@ -145,7 +145,7 @@ TEST_F(NatsPublishing, HeadersCountTowardsTheSizeOfAMessage) {
       call(keyed_message("k", "{}", {{"big", std::string((1 << 20) - 10, 'x')}}));
   EXPECT_EQ(verdict.kind(), Kind::kDead) << verdict.reason();
   EXPECT_EQ(verdict.code(), "handler.nats.too_large");
-  EXPECT_EQ(call(keyed_message("k-2")).kind, Kind::kDone);
+  EXPECT_EQ(call(keyed_message("k-2")).kind(), Kind::kDone);
 }
 
 TEST_F(NatsPublishing, AHeaderThatWouldBecomeTwoIsDead) {
@@ -170,7 +170,7 @@ TEST_F(NatsPublishing, WhoMayNotPublishWaitsForTheRight) {
 TEST_F(NatsPublishing, AnAccountWithoutJetStreamHasNoStream) {
   spec_.subject = server().new_stream();
   at(server().url("bare:right"));
-  EXPECT_EQ(call(keyed_message("k")).code, "handler.nats.stream");
+  EXPECT_EQ(call(keyed_message("k")).code(), "handler.nats.stream");
 }
 
 TEST_F(NatsPublishing, AWrongPasswordIsSaidWithoutIt) {

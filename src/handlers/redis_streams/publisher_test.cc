@@ -81,7 +81,7 @@ TEST_F(RedisStreamsPublishing, AStreamThatIsNotThereShutsTheGateUntilItIsMade) {
   EXPECT_EQ(gate_.shuts().size(), 1U);
   EXPECT_EQ(server().run({"EXISTS", spec_.stream}), "0");
   make_stream();
-  EXPECT_EQ(call(keyed_message("k")).kind, Kind::kDone);
+  EXPECT_EQ(call(keyed_message("k")).kind(), Kind::kDone);
 }
 
 TEST_F(RedisStreamsPublishing, AStreamIsMadeAndTrimmedWhereItIsAskedFor) {
@@ -118,10 +118,10 @@ TEST_F(RedisStreamsPublishing, WithoutTheRightItWaitsForIt) {
   server().run({"ACL", "SETUSER", user, "on", ">hunter2", "~*", "+info", "+client|setname"});
   spec_.url = fmt::format("redis://{}:hunter2@127.0.0.1:{}/0", user, server().port());
   const Verdict denied = call(keyed_message("k"));
-  EXPECT_EQ(denied.code, "handler.redis_streams.denied") << denied.reason;
-  EXPECT_FALSE(denied.counted);
+  EXPECT_EQ(denied.code(), "handler.redis_streams.denied") << denied.reason();
+  EXPECT_FALSE(denied.counted());
   server().run({"ACL", "SETUSER", user, "+xadd"});
-  EXPECT_EQ(call(keyed_message("k")).kind, Kind::kDone);
+  EXPECT_EQ(call(keyed_message("k")).kind(), Kind::kDone);
   server().run({"ACL", "DELUSER", user});
 }
 
@@ -168,7 +168,7 @@ TEST_F(RedisStreamsPublishing, AConnectionThatEndedWhileItWasIdleCostsNothing) {
   make_stream();
   test::TcpProxy proxy(server().port());
   spec_.url = fmt::format("redis://127.0.0.1:{}/0", proxy.port());
-  EXPECT_EQ(call(keyed_message("k-1")).kind, Kind::kDone);
+  EXPECT_EQ(call(keyed_message("k-1")).kind(), Kind::kDone);
   proxy.cut_all();
   publish_all(handler(), gate_, {"k-2"});
   EXPECT_EQ(keys_in(range()).size(), 2U);
