@@ -345,6 +345,31 @@ TEST(NatsSource, WhatIsNotThereIsOneErrorWithItsFix) {
   EXPECT_EQ(as("reader:right"), "R385");
 }
 
+// The server refuses them without an answer.
+TEST(NatsSource, ARightThatIsMissingEndsItThoughNobodyAnswers) {
+  const auto& server = NatsServer::shared();
+  const auto spec_of = [&](const char* account) {
+    auto spec = nats_spec_for(stream_of(1));
+    server.make_consumer(spec.stream, kDurable);
+    spec.address = core::read_nats_url(server.url(account)).value();
+    return spec;
+  };
+  const Error no_messages = NatsConsumer(spec_of("finder:right")).failure_of();
+  EXPECT_EQ(no_messages.code, "R385");
+  EXPECT_NE(no_messages.message.find("MSG.NEXT"), std::string::npos) << no_messages.message;
+  NatsConsumer taker(spec_of("taker:right"));
+  taker.settle(taker.receive(1));
+  const Error no_acks = taker.failure_of();
+  EXPECT_EQ(no_acks.code, "R385");
+  EXPECT_NE(no_acks.message.find("$JS.ACK"), std::string::npos) << no_acks.message;
+  // How long the stream keeps messages is the one thing that a reader need not know.
+  NatsConsumer plain(spec_of("plain:right"));
+  const auto arrivals = plain.receive(1);
+  ASSERT_EQ(arrivals.size(), 1U);
+  plain.settle(arrivals);
+  EXPECT_TRUE(plain.source().close(60s).has_value());
+}
+
 // Made anew it would bring all of the stream again.
 TEST(NatsSource, AConsumerThatIsDeletedIsNotMadeAgain) {
   const auto& server = NatsServer::shared();

@@ -26,7 +26,13 @@ constexpr const char* kAccounts = R"(
 accounts {
   APP { jetstream: enabled, users: [
     { user: owner, password: right },
-    { user: reader, password: right, permissions: { publish: "nothing", subscribe: ">" } } ] }
+    { user: reader, password: right, permissions: { publish: "nothing", subscribe: ">" } },
+    { user: finder, password: right, permissions: {
+      publish: ["$JS.API.CONSUMER.INFO.>", "$JS.API.STREAM.INFO.>", "$JS.ACK.>"], subscribe: ">" } },
+    { user: taker, password: right, permissions: { publish: "$JS.API.>", subscribe: ">" } },
+    { user: plain, password: right, permissions: {
+      publish: ["$JS.API.CONSUMER.INFO.>", "$JS.API.CONSUMER.MSG.NEXT.>", "$JS.ACK.>"],
+      subscribe: "_INBOX.>" } } ] }
   BARE { users: [ { user: bare, password: right } ] }
   SYS { users: [ { user: system, password: right } ] }
 }

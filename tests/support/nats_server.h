@@ -27,8 +27,9 @@ class NatsServer final : public DatabaseServer {
   explicit NatsServer(Options options);
   ~NatsServer() override { end(); }
 
-  // As owner, who may do anything. Others: reader:right may publish nothing, bare:right has an
-  // account without JetStream.
+  // As owner, who may do anything. Others: reader:right may publish nothing, finder:right not ask
+  // for messages, taker:right not acknowledge, plain:right no more than reading takes; bare:right
+  // has an account without JetStream.
   std::string url(std::string_view account) const override;
   std::string url() const { return url("owner:right"); }
   std::string certificate_file() const { return folder() + "/ca.pem"; }

@@ -36,6 +36,14 @@ std::string last_words() {
                                                                   : words;
 }
 
+// cnats cuts the server's words off at some length.
+constexpr std::size_t kSubjectInWords = 100;
+
+Error missing_right(const std::string& words, ErrorKind kind) {
+  return {kind, "R385", fmt::format("this user may not do it: {}", words),
+          "allow it: publish on $JS.API.> and $JS.ACK.>, subscribe on _INBOX.>"};
+}
+
 }  // namespace
 
 Connection::Connection(const core::NatsAccess& access, bool known)
@@ -120,16 +128,31 @@ Result<std::string> Connection::ask(const std::string& subject, std::string_view
   }
   if (status == NATS_NO_RESPONDERS) return failure(no_jetstream(known_));
   if (status != NATS_TIMEOUT) return failure(lost(status));
-  // A server says nothing to a request that is forbidden; it says so beside it.
-  const char* said = nullptr;
-  if (natsConnection_GetLastError(handle(), &said) == NATS_NOT_PERMITTED) {
-    return failure({known_ ? ErrorKind::kUnavailable : ErrorKind::kRejected, "R385",
-                    fmt::format("this user may not do it: {}", said),
-                    "allow it: publish on $JS.API.> and $JS.ACK.>, subscribe on _INBOX.>"});
+  // A server says nothing to a request that is forbidden; it says so beside it. An answer is what
+  // may be forbidden as well. Words about another subject are old ones.
+  const std::string words = denied_words();
+  if (words.find(subject.substr(0, kSubjectInWords)) != std::string::npos ||
+      words.find("ubscription") != std::string::npos) {
+    return failure(missing_right(words, known_ ? ErrorKind::kUnavailable : ErrorKind::kRejected));
   }
   return failure({ErrorKind::kUnavailable, "R380",
                   fmt::format("JetStream does not answer at {}", place_),
                   "look at the server and its log"});
+}
+
+std::string Connection::denied_words() const {
+  const char* said = nullptr;
+  const bool denied =
+      connection_ != nullptr && natsConnection_GetLastError(handle(), &said) == NATS_NOT_PERMITTED;
+  return denied && said != nullptr ? said : "";
+}
+
+std::optional<Error> Connection::denied() const {
+  const std::string words = denied_words();
+  if (words.empty() || words.find("$JS.API.STREAM.INFO.") != std::string::npos) {
+    return std::nullopt;
+  }
+  return missing_right(words, ErrorKind::kRejected);
 }
 
 Result<void> Connection::send(const std::string& subject, std::string_view body,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,11 @@ class Connection {
   Result<void> send(const std::string& subject, std::string_view body,
                     const std::string& reply = {});
 
+  // The server refused something that was sent, for want of a right; it says so once, and beside
+  // what was asked. kRejected: waiting gives no right. None where it is one to ask how long a
+  // stream keeps its messages, which nobody needs who reads it.
+  std::optional<Error> denied() const;
+
   // From here on it does what it is for: see connect_error().
   void set_known() noexcept { known_ = true; }
   bool known() const noexcept { return known_; }
@@ -43,6 +49,9 @@ class Connection {
  private:
   Result<OptionsPtr> options(const core::NatsNode& node) const;
   Result<void> use_tls(__natsOptions& options, const core::NatsNode& node) const;
+
+  // What the server said last, where it was a right that is missing.
+  std::string denied_words() const;
 
   const core::NatsAccess& access_;
   bool known_;

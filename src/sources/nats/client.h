@@ -84,6 +84,7 @@ class Client {
   // Nothing more is on its way when it returns; what has come was handed over.
   void stop(Deadline deadline);
 
+  std::optional<Error> denied() const { return connection_.denied(); }
   Error lost(int status) const { return connection_.lost(status); }
   // Ends what waits on it. From any thread.
   void cut() const;

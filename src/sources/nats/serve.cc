@@ -168,6 +168,9 @@ void NatsSource::serve() {
 NatsSource::Work NatsSource::next_work() {
   Work work;
   const auto time = now();
+  // Nobody answers to what is only sent: a request for messages, an acknowledgement.
+  work.lost = client_->denied();
+  if (work.lost) return work;
   const system::MutexLock lock(mutex_);
   if (ended_) {
     work.lost = client_->lost(*ended_);
