@@ -527,6 +527,34 @@ TEST(NatsTls, MessagesComeWhereTheCertificateIsGoodAndNowhereElse) {
   EXPECT_TRUE(server.counts(stream, kDurable).all_done());
 }
 
+// A server that greets and then stands still: cnats waits for the rest of the handshake for ever.
+TEST(NatsTls, AHandshakeThatStandsStillHoldsUpNoClose) {
+  const test::TlsIdentity identity("DNS:localhost");
+  const NatsServer server({.certificate = identity.certificate(), .key = identity.private_key()});
+  const std::string stream = server.new_stream();
+  test::TcpProxy proxy(server.port());
+  const auto still = proxy.inject({.heard = test::TcpProxy::Side::kServer,
+                                   .text = "INFO",
+                                   .then = test::TcpProxy::Then::kStall,
+                                   .times = 100});
+  auto spec = nats_spec_for(stream);
+  spec.address =
+      core::read_nats_url(fmt::format("tls://owner:right@localhost:{}", proxy.port())).value();
+  spec.tls_ca = server.certificate_file();
+  for (const bool closes : {true, false}) {
+    NatsConsumer consumer(spec);
+    ASSERT_TRUE(consumer.source().receive({}).has_value());
+    ASSERT_TRUE(proxy.wait_fired(still, closes ? 1 : 2));
+    if (closes) {
+      EXPECT_TRUE(consumer.source().close(300ms).has_value());
+    }
+  }
+  // It is given up by itself as well.
+  const auto look = nats::look_at_consumer(spec);
+  ASSERT_FALSE(look);
+  EXPECT_EQ(look.error().code, "R380");
+}
+
 TEST(NatsLook, TellsWhatTheServerHas) {
   const auto& server = NatsServer::shared();
   const std::string stream = stream_of(3, R"(,"max_age":3600000000000)");

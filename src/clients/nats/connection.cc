@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <fstream>
+#include <thread>
+#include <utility>
 
 #include "clients/nats/errors.h"
 #include "system/descriptor_limit.h"
+#include "system/mutex.h"
 
 namespace semel::nats {
 
@@ -16,6 +19,8 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr milliseconds kConnectPatience{2'000};
+// All of it: the address, TCP, TLS and the login.
+constexpr milliseconds kOpenPatience{6'000};
 constexpr milliseconds kWritePatience{5'000};
 // A server that does not answer two of them is taken for gone.
 constexpr milliseconds kPingInterval{10'000};
@@ -46,8 +51,33 @@ Error missing_right(const std::string& words, ErrorKind kind) {
 
 }  // namespace
 
+struct Connection::Opening {
+  system::Mutex mutex;
+  system::CondVar changed;
+  bool given_up SEMEL_GUARDED_BY(mutex) = false;
+  bool done SEMEL_GUARDED_BY(mutex) = false;
+  natsStatus status SEMEL_GUARDED_BY(mutex) = NATS_OK;
+  std::string said SEMEL_GUARDED_BY(mutex);
+  ConnectionPtr made SEMEL_GUARDED_BY(mutex);
+  // The one that open() has taken; its owner closes it.
+  natsConnection* taken SEMEL_GUARDED_BY(mutex) = nullptr;
+
+  void connect(natsOptions& options) {
+    natsConnection* begun = nullptr;
+    const natsStatus how = natsConnection_Connect(&begun, &options);
+    ConnectionPtr held(begun);  // closed here where nobody waits for it any more
+    const std::string words = last_words();
+    const system::MutexLock lock(mutex);
+    status = how;
+    said = words;
+    if (!given_up) made = std::move(held);
+    done = true;
+    changed.notify_all();
+  }
+};
+
 Connection::Connection(const core::NatsAccess& access, bool known)
-    : access_(access), known_(known) {}
+    : access_(access), known_(known), opening_(std::make_shared<Opening>()) {}
 
 Result<void> Connection::use_tls(natsOptions& options, const core::NatsNode& node) const {
   if (natsOptions_SetSecure(&options, true) != NATS_OK ||
@@ -107,12 +137,34 @@ Result<void> Connection::open(const core::NatsNode& node) {
   place_ = fmt::format("{}:{}", node.host, node.port);
   auto ready = options(node);
   if (!ready) return failure(std::move(ready.error()));
-  natsConnection* made = nullptr;
-  const natsStatus status = natsConnection_Connect(&made, ready->get());
-  connection_.reset(made);
-  if (status == NATS_OK) return {};
+  std::thread([opening = opening_, options = *std::move(ready)] {
+    opening->connect(*options);
+  }).detach();
+  Opening& opening = *opening_;
+  const system::MutexLock lock(opening.mutex);
+  (void)opening.changed.wait_for(opening.mutex, kOpenPatience, [&]() SEMEL_REQUIRES(opening.mutex) {
+    return opening.done || opening.given_up;
+  });
+  if (!opening.done || opening.given_up) {
+    opening.given_up = true;
+    return failure(connect_error(NATS_TIMEOUT, {}, place_, known_));
+  }
+  connection_ = std::move(opening.made);
+  opening.taken = connection_.get();
+  if (opening.status == NATS_OK) return {};
   if (auto none = system::descriptor_limit_now(place_)) return failure(*std::move(none));
-  return failure(connect_error(status, last_words(), place_, known_));
+  return failure(connect_error(opening.status, opening.said, place_, known_));
+}
+
+void Connection::cut() const {
+  natsConnection* taken = nullptr;
+  {
+    const system::MutexLock lock(opening_->mutex);
+    opening_->given_up = true;
+    opening_->changed.notify_all();
+    taken = opening_->taken;
+  }
+  natsConnection_Close(taken);
 }
 
 Result<std::string> Connection::ask(const std::string& subject, std::string_view body,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,7 +22,9 @@ class Connection {
   // `known`: as connect_error() takes it. `access` outlives it.
   Connection(const core::NatsAccess& access, bool known);
 
-  // After a failure it is good for nothing more. Waits for no more than some seconds.
+  // After a failure it is good for nothing more. Waits for no more than some seconds: cnats bounds
+  // neither a handshake nor the search for an address, so a thread of its own makes the connection,
+  // and is left behind where it takes too long.
   Result<void> open(const core::NatsNode& node);
 
   // The body of the answer. kUnavailable: none came within `patience`; kRejected: there is nobody
@@ -43,10 +46,17 @@ class Connection {
   // What ended it, or a call on it.
   Error lost(int status) const;
 
+  // Ends what waits on it, open() too. From any thread, while it lives; it may wait for some
+  // seconds until what was to be sent is sent.
+  void cut() const;
+
   // For subscriptions. cnats' own threads and ours may use it side by side.
   __natsConnection* handle() const noexcept { return connection_.get(); }
 
  private:
+  // What open() and the thread that connects share.
+  struct Opening;
+
   Result<OptionsPtr> options(const core::NatsNode& node) const;
   Result<void> use_tls(__natsOptions& options, const core::NatsNode& node) const;
 
@@ -57,6 +67,7 @@ class Connection {
   bool known_;
   std::string place_;  // host:port
   ConnectionPtr connection_;
+  std::shared_ptr<Opening> opening_;
 };
 
 }  // namespace semel::nats

@@ -12,7 +12,7 @@ namespace semel::nats {
 
 struct NatsFreed {
   void operator()(__natsOptions* options) const noexcept;
-  // Closes it; the server is told nothing more.
+  // Closes it; what was to be sent before may still be sent.
   void operator()(__natsConnection* connection) const noexcept;
   void operator()(__natsSubscription* subscription) const noexcept;
   void operator()(__natsMsg* message) const noexcept;

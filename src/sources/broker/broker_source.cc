@@ -34,6 +34,7 @@ void BrokerSource::die() {
     stop_ = true;
     interrupt();
   }
+  cut();
   changed_.notify_all();
   wake();
   if (thread_.joinable()) thread_.join();
@@ -114,6 +115,7 @@ void BrokerSource::set_paused(std::string_view partition, bool paused) {
 }
 
 Result<void> BrokerSource::close(milliseconds deadline) {
+  bool too_late = false;
   {
     const system::MutexLock lock(mutex_);
     if (closed_) return {};
@@ -123,12 +125,12 @@ Result<void> BrokerSource::close(milliseconds deadline) {
     changed_.notify_all();
     wake();
     // The thread may wait for a server that does not answer.
-    if (thread_.joinable() &&
-        !changed_.wait_for(mutex_, deadline + kWayOut,
-                           [this]() SEMEL_REQUIRES(mutex_) { return left_; })) {
-      interrupt();
-    }
+    too_late =
+        thread_.joinable() && !changed_.wait_for(mutex_, deadline + kWayOut,
+                                                 [this]() SEMEL_REQUIRES(mutex_) { return left_; });
+    if (too_late) interrupt();
   }
+  if (too_late) cut();
   if (thread_.joinable()) thread_.join();
   const system::MutexLock lock(mutex_);
   if (is_all_told()) return {};

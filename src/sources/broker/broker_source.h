@@ -68,6 +68,9 @@ class BrokerSource : public Source {
   // Ends what the thread waits for, for nobody waits for its answer any more.
   virtual void interrupt() noexcept SEMEL_REQUIRES(mutex_) = 0;
 
+  // The same, after it, where it may wait itself.
+  virtual void cut() noexcept SEMEL_EXCLUDES(mutex_) {}
+
   // The ledger. The next delivery that waits is added to `into`, with its tag, and is out; false:
   // none waits.
   virtual bool hand_out(std::vector<Arrival>& into) SEMEL_REQUIRES(mutex_) = 0;

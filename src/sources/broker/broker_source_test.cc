@@ -63,6 +63,7 @@ class PlayedSource final : public BrokerSource {
   void hang(bool hangs) { hangs_ = hangs; }
   bool has_left() const { return has_left_; }
   int interrupted() const { return interrupted_; }
+  int cut_off() const { return cut_; }
   int wakes() const { return wakes_; }
 
  private:
@@ -75,6 +76,11 @@ class PlayedSource final : public BrokerSource {
   }
   void wake() noexcept override { ++wakes_; }
   void interrupt() noexcept override { ++interrupted_; }
+  // As a cut does that waits for somebody who settles.
+  void cut() noexcept override {
+    const system::MutexLock lock(mutex_);
+    ++cut_;
+  }
   bool hand_out(std::vector<Arrival>& into) SEMEL_REQUIRES(mutex_) override {
     const auto taken = ledger_.take();
     if (taken.value == nullptr) return false;
@@ -99,6 +105,7 @@ class PlayedSource final : public BrokerSource {
   std::atomic<bool> hangs_ = false;
   std::atomic<bool> has_left_ = false;
   std::atomic<int> interrupted_ = 0;
+  std::atomic<int> cut_ = 0;
   std::atomic<int> wakes_ = 0;
 };
 
@@ -218,6 +225,7 @@ TEST(BrokerSource, AThreadThatHangsIsInterruptedAndWhatItHadIsUntold) {
   ASSERT_FALSE(closed);
   EXPECT_EQ(closed.error().code, "R999");
   EXPECT_EQ(source.interrupted(), 1);
+  EXPECT_EQ(source.cut_off(), 1);
 }
 
 TEST(BrokerSource, OneThatWasNeverReceivedFromClosesAtOnce) {

@@ -59,7 +59,7 @@ Client::Client(const core::NatsSpec& spec, Watcher& watcher, bool known)
     : spec_(spec), watcher_(watcher), connection_(spec, known), inbox_(new_inbox()) {}
 
 Client::~Client() {
-  if (connection_.handle() != nullptr) cut();
+  cut();
   if (reader_.joinable()) reader_.join();
 }
 
@@ -96,8 +96,6 @@ Result<void> Client::begin() {
   reader_ = std::thread([this] { take_in(); });
   return {};
 }
-
-void Client::cut() const { natsConnection_Close(connection_.handle()); }
 
 void Client::take_in() {
   for (;;) {

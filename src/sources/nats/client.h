@@ -62,7 +62,7 @@ class Client {
 
   // `known`: as connect_error() takes it. Both outlive it.
   Client(const core::NatsSpec& spec, Watcher& watcher, bool known);
-  // Tells the server nothing. The watcher is not called from here on.
+  // Sends at most what was to be sent before. The watcher is not called from here on.
   ~Client();
 
   // One after the other. After a failure it is good for nothing more.
@@ -86,8 +86,8 @@ class Client {
 
   std::optional<Error> denied() const { return connection_.denied(); }
   Error lost(int status) const { return connection_.lost(status); }
-  // Ends what waits on it. From any thread.
-  void cut() const;
+  // Ends what waits on it. From any thread; it may wait for some seconds.
+  void cut() const { connection_.cut(); }
 
  private:
   void take_in();

@@ -67,9 +67,9 @@ void NatsSource::connect() {
   auto client = std::make_unique<Client>(spec_, watcher, known);
   auto begun = begin(*client, node);
   if (!begun) {
+    set_cuttable(nullptr);
     {
       const system::MutexLock lock(mutex_);
-      cuttable_ = nullptr;
       ended_.reset();
     }
     client.reset();
@@ -83,12 +83,9 @@ void NatsSource::connect() {
 }
 
 Result<ConsumerState> NatsSource::begin(Client& client, const core::NatsNode& node) {
+  set_cuttable(&client);
+  if (stopping()) client.cut();
   if (auto opened = client.open(node); !opened) return failure(std::move(opened.error()));
-  {
-    const system::MutexLock lock(mutex_);
-    cuttable_ = &client;
-    if (stop_) interrupt();
-  }
   auto found = client.find();
   if (!found) return found;
   if (!horizon_asked_) {
@@ -348,10 +345,7 @@ void NatsSource::on_end(int status) {
 }
 
 void NatsSource::lose(Error error) {
-  {
-    const system::MutexLock lock(mutex_);
-    cuttable_ = nullptr;
-  }
+  set_cuttable(nullptr);
   client_.reset();
   const system::MutexLock lock(mutex_);
   connected_ = false;
@@ -386,9 +380,9 @@ void NatsSource::leave() {
     all_told_ = !in_vain_ || final_;
   }
   const bool told = client_ && by != TimePoint{} && give_back(by);
+  set_cuttable(nullptr);
   {
     const system::MutexLock lock(mutex_);
-    cuttable_ = nullptr;
     if (client_) all_told_ = told && !in_vain_;
   }
   client_.reset();

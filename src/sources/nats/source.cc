@@ -45,7 +45,13 @@ std::vector<SourceFigure> NatsSource::figures() {
   return made;
 }
 
-void NatsSource::interrupt() noexcept {
+void NatsSource::set_cuttable(const Client* client) {
+  const system::MutexLock lock(cut_mutex_);
+  cuttable_ = client;
+}
+
+void NatsSource::cut() noexcept {
+  const system::MutexLock lock(cut_mutex_);
   if (cuttable_ != nullptr) cuttable_->cut();
 }
 

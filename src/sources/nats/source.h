@@ -76,7 +76,9 @@ class NatsSource final : public broker::BrokerSource, private Client::Watcher {
   void on_end(int status) SEMEL_EXCLUDES(mutex_) override;
 
   void wake() noexcept override { wake_.signal(); }
-  void interrupt() noexcept SEMEL_REQUIRES(mutex_) override;
+  void interrupt() noexcept SEMEL_REQUIRES(mutex_) override {}
+  void cut() noexcept SEMEL_EXCLUDES(mutex_, cut_mutex_) override;
+  void set_cuttable(const Client* client) SEMEL_EXCLUDES(mutex_, cut_mutex_);
   bool hand_out(std::vector<Arrival>& into) SEMEL_REQUIRES(mutex_) override;
   bool has_waiting() const noexcept SEMEL_REQUIRES(mutex_) override {
     return ledger_.has_waiting();
@@ -91,6 +93,10 @@ class NatsSource final : public broker::BrokerSource, private Client::Watcher {
   const NatsOptions options_;
   const core::NatsSpec& spec_;
   system::EventFd wake_;  // something is there for the thread
+
+  system::Mutex
+      cut_mutex_;  // held while a connection is cut, which may wait; nothing else waits for it
+  const Client* cuttable_ SEMEL_GUARDED_BY(cut_mutex_) = nullptr;  // whose connection may be cut
 
   // The serving thread's.
   std::unique_ptr<Client> client_;
@@ -117,7 +123,6 @@ class NatsSource final : public broker::BrokerSource, private Client::Watcher {
   // A request has ended in a way that only the consumer explains.
   bool to_look_ SEMEL_GUARDED_BY(mutex_) = false;
   std::optional<int> ended_ SEMEL_GUARDED_BY(mutex_);  // nothing more comes, by cnats' status
-  const Client* cuttable_ SEMEL_GUARDED_BY(mutex_) = nullptr;  // whose connection may be cut
   // something was settled that the server will never be told
   bool in_vain_ SEMEL_GUARDED_BY(mutex_) = false;
   TimePoint renew_at_ SEMEL_GUARDED_BY(mutex_){};
