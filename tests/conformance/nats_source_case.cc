@@ -462,6 +462,30 @@ TEST(NatsSource, InOrderWhatIsNewDoesNotOvertakeWhatComesAgain) {
   }
 }
 
+// The server knows nothing of it, and gives the next messages to the request that is left there.
+TEST(NatsSource, InOrderARequestOfAConnectionThatBrokeUnnoticedIsWaitedFor) {
+  const auto& server = NatsServer::shared();
+  auto spec = nats_spec_for(stream_of(0));
+  server.make_consumer(spec.stream, kDurable,
+                       R"(,"ack_wait":1000000000,"max_expires":3000000000,"max_batch":2)");
+  test::TcpProxy proxy(server.port());
+  auto broken = spec;
+  broken.address.nodes[0].port = static_cast<unsigned>(proxy.port());
+  auto dies = std::make_unique<NatsConsumer>(broken, true);
+  ASSERT_TRUE(dies->source().receive({}).has_value());
+  ASSERT_TRUE(test::comes_true([&] { return server.counts(spec.stream, kDurable).waiting == 1; }));
+  proxy.inject({.heard = test::TcpProxy::Side::kServer,
+                .text = "MSG ",
+                .then = test::TcpProxy::Then::kStall});
+  NatsConsumer next(spec, true);
+  ASSERT_TRUE(next.source().receive({}).has_value());
+  ASSERT_TRUE(test::comes_true([&] { return !next.source().figures().empty(); }));
+  server.publish_bodies(spec.stream, {"1", "2", "3", "4"});
+  const auto arrivals = next.receive(4);
+  ASSERT_EQ(arrivals.size(), 4U);
+  EXPECT_TRUE(std::ranges::is_sorted(arrivals, {}, &Arrival::payload));
+}
+
 TEST(NatsSource, TwoMembersShareWhatThereIs) {
   const auto spec = nats_spec_for(stream_of(1));
   NatsConsumer first(spec), second(spec);

@@ -49,6 +49,7 @@ ConsumerState consumer_in(const Answer& answer) {
   state.max_expires = span_at(answer, "/config/max_expires");
   state.pending = answer.number("/num_pending");
   state.ack_pending = answer.number("/num_ack_pending");
+  state.waiting = answer.number("/num_waiting");
   return state;
 }
 

@@ -28,6 +28,8 @@ struct ConsumerState {
   std::int64_t pending = 0;                              // never delivered
   std::int64_t ack_pending = 0;                          // delivered and not acknowledged
 
+  std::int64_t waiting = 0;  // requests for messages that are open
+
   // How soon a delivery that nobody renews may come again.
   std::chrono::milliseconds shortest_wait() const;
   // How late it comes again at the latest.

@@ -60,7 +60,7 @@ TEST(NatsArrival, HeadersHaveTheirPlaces) {
   natsMsgHeader_Add(message.get(), "many", "a");
   natsMsgHeader_Add(message.get(), "many", "b");
   const auto stored = std::chrono::system_clock::time_point(std::chrono::seconds(9));
-  const auto arrival = arrival_of(*message, {1, 2, stored, 0});
+  const auto arrival = arrival_of(*message, {1, 2, 3, stored, 0});
   EXPECT_EQ(arrival->payload, "{}");
   EXPECT_EQ(arrival->broker_key, "m-1");
   EXPECT_EQ(arrival->content_type, "application/json");

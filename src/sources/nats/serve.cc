@@ -125,9 +125,23 @@ void NatsSource::note_connected(const ConsumerState& state) {
   in_vain_ = false;
   renew_at_ = ask_from_ = connected_at_;
   look_due_ = connected_at_ + state.shortest_wait();
-  // The server brings what comes again before what is new, and not before its time is over.
-  if (options_.in_order && state.ack_pending > 0) ask_from_ += state.longest_wait() + kTimeIsSeen;
+  if (options_.in_order) {
+    others_until_ = connected_at_ + kRequestLasts + kTimeIsSeen;
+    wait_for_others(connected_at_);
+  }
   event_.signal();
+}
+
+// The server brings what comes again before what is new, and not before its time is over.
+void NatsSource::wait_for_others(TimePoint now) {
+  if (consumer_.waiting > 0 && now < *others_until_) {
+    ask_from_ = now + kAskAgainAfter;
+    return;
+  }
+  others_until_.reset();
+  if (consumer_.ack_pending > static_cast<std::int64_t>(ledger_.open())) {
+    ask_from_ = now + consumer_.longest_wait() + kTimeIsSeen;
+  }
 }
 
 void NatsSource::note_failure(Error error) {
@@ -179,6 +193,7 @@ NatsSource::Work NatsSource::next_work() {
   }
   // Where nothing is asked for, nobody says that the consumer is another one.
   if (requests_.overdue(time) || (ledger_.open() > 0 && time >= look_due_)) to_look_ = true;
+  if (others_until_ && time >= ask_from_) to_look_ = true;
   work.question_of_end = to_ask_for_end(time);
   work.look = std::exchange(to_look_, false) || work.question_of_end;
   if (work.look) look_due_ = time + std::max(consumer_.shortest_wait(), kSoonestLook);
@@ -203,7 +218,7 @@ void NatsSource::add_request(Work& work, TimePoint now) {
 
 // A request for few messages waits for more room, as few acknowledgements do for others.
 std::size_t NatsSource::worth_asking_now(TimePoint now) {
-  const std::size_t worth = intake_ended_ || now < ask_from_
+  const std::size_t worth = intake_ended_ || others_until_ || now < ask_from_
                                 ? 0
                                 : worth_asking(static_cast<std::size_t>(spec_.prefetch),
                                                ledger_.open(), requests_.outstanding());
@@ -257,6 +272,7 @@ Result<void> NatsSource::look_again(bool question_of_end) {
   requests_.forget_overdue(time);
   consumer_ = *state;
   pending_ = state->pending;
+  if (others_until_) wait_for_others(time);
   if (!question_of_end) return {};
   const auto open = static_cast<std::int64_t>(ledger_.open());
   const auto most =
@@ -334,6 +350,8 @@ void NatsSource::on_request_end(const RequestEnd& end) {
     // The consumer was deleted, or has another leader, or takes no such request.
     to_look_ = true;
     ask_from_ = std::max(ask_from_, now() + kAskAgainAfter);
+    // Deliveries may have been lost on their way.
+    if (options_.in_order && !others_until_) others_until_ = now();
   }
   wake_.signal();
 }
@@ -358,6 +376,7 @@ void NatsSource::lose(Error error) {
   ask_pace_.forget();
   ended_.reset();
   last_delivery_ = 0;
+  others_until_.reset();
   made_anew_ = false;
   to_look_ = false;
   if (stop_) return;

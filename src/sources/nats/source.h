@@ -86,6 +86,8 @@ class NatsSource final : public broker::BrokerSource, private Client::Watcher {
   std::size_t open() const noexcept SEMEL_REQUIRES(mutex_) override { return ledger_.open(); }
   bool settle_one(const Settlement& settlement) SEMEL_REQUIRES(mutex_) override;
   std::size_t untold() const noexcept SEMEL_REQUIRES(mutex_) override { return ledger_.acks(); }
+  // In order, after a look: from when on to ask.
+  void wait_for_others(TimePoint now) SEMEL_REQUIRES(mutex_);
   void warn_of_deliveries(std::uint64_t count) SEMEL_REQUIRES(mutex_);
   std::size_t worth_asking_now(TimePoint now) SEMEL_REQUIRES(mutex_);
   bool to_ask_for_end(TimePoint now) const SEMEL_REQUIRES(mutex_);
@@ -128,6 +130,9 @@ class NatsSource final : public broker::BrokerSource, private Client::Watcher {
   TimePoint renew_at_ SEMEL_GUARDED_BY(mutex_){};
   TimePoint ask_from_ SEMEL_GUARDED_BY(mutex_){};
   TimePoint look_due_ SEMEL_GUARDED_BY(mutex_){};
+  // In order: until a look has said what others may still be given, nothing is asked for; the
+  // requests of somebody whose connection broke unnoticed are over by then.
+  std::optional<TimePoint> others_until_ SEMEL_GUARDED_BY(mutex_);
 
   // The end of the stream is asked for. The answer counts where nothing has happened meanwhile.
   TimePoint ask_end_from_ SEMEL_GUARDED_BY(mutex_){};
