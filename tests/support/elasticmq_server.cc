@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "clients/curl/transfers.h"
 #include "clients/sqs/json_walk.h"
+#include "tests/support/waiting.h"
 
 namespace semel::test {
 
@@ -155,9 +156,14 @@ void ElasticmqServer::send_bodies(const std::string& queue,
 }
 
 std::int64_t ElasticmqServer::count(const std::string& queue, const std::string& attribute) const {
-  const std::string answer =
-      checked("GetQueueAttributes",
-              fmt::format(R"({{"QueueUrl":"{}","AttributeNames":["All"]}})", url(queue)));
+  const std::string body =
+      fmt::format(R"({{"QueueUrl":"{}","AttributeNames":["All"]}})", url(queue));
+  // A server that is busy may answer late; a question can be asked again.
+  std::string answer;
+  comes_true([&] { return (answer = call("GetQueueAttributes", body)) != kNoAnswer; });
+  if (sqs::member_of(answer, "Attributes").empty()) {
+    throw std::runtime_error("GetQueueAttributes: " + answer);
+  }
   return sqs::number_of(sqs::member_of(sqs::member_of(answer, "Attributes"), attribute)).value();
 }
 
