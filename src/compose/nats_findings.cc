@@ -82,7 +82,8 @@ Finding keeping(const Looked& at) {
           true};
 }
 
-// What was done and not acknowledged comes again, and all of it to a consumer that is made anew.
+// A message that was done and not acknowledged comes again, and all of them to a consumer that is
+// made anew.
 // A ttl that somebody wrote is refused by a run.
 Finding kept_for(const Looked& at) {
   const auto retention = core::duration_text(at.look.max_age.value_or(milliseconds(0)));

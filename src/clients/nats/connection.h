@@ -54,13 +54,13 @@ class Connection {
   __natsConnection* handle() const noexcept { return connection_.get(); }
 
  private:
-  // What open() and the thread that connects share.
+  // Shared by open() and the thread that connects.
   struct Opening;
 
   Result<OptionsPtr> options(const core::NatsNode& node) const;
   Result<void> use_tls(__natsOptions& options, const core::NatsNode& node) const;
 
-  // What the server said last, where it was a right that is missing.
+  // The server's last words, where a right is missing; else empty.
   std::string denied_words() const;
 
   const core::NatsAccess& access_;

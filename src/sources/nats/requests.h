@@ -29,7 +29,7 @@ class Requests {
   // guessed. Nothing happens where all that was asked for has come.
   void ended(std::uint64_t number, std::optional<std::size_t> unfilled);
   void clear() noexcept { open_.clear(); }
-  // Those that should be over, of which nobody has said so.
+  // Forgets requests that should be over, and whose end nobody has told.
   void forget_overdue(TimePoint now);
 
   // How many may still come.

@@ -96,8 +96,8 @@ class NatsSource final : public broker::BrokerSource, private Client::Watcher {
   const core::NatsSpec& spec_;
   system::EventFd wake_;  // something is there for the thread
 
-  system::Mutex
-      cut_mutex_;  // held while a connection is cut, which may wait; nothing else waits for it
+  // Held while a connection is cut, which may wait: nobody but the serving thread waits for it.
+  system::Mutex cut_mutex_;
   const Client* cuttable_ SEMEL_GUARDED_BY(cut_mutex_) = nullptr;  // whose connection may be cut
 
   // The serving thread's.
@@ -119,7 +119,7 @@ class NatsSource final : public broker::BrokerSource, private Client::Watcher {
   bool connected_ SEMEL_GUARDED_BY(mutex_) = false;
   bool known_ SEMEL_GUARDED_BY(mutex_) = false;  // it was, at least once
   bool told_of_limit_ SEMEL_GUARDED_BY(mutex_) = false;
-  // Of the last delivery; the numbers of one consumer grow.
+  // The last delivery's number; those of one consumer grow.
   std::uint64_t last_delivery_ SEMEL_GUARDED_BY(mutex_) = 0;
   bool made_anew_ SEMEL_GUARDED_BY(mutex_) = false;  // another consumer has the same name
   // A request has ended in a way that only the consumer explains.
