@@ -443,7 +443,7 @@ TEST(NatsSource, InOrderWhatIsNewDoesNotOvertakeWhatComesAgain) {
   for (const bool in_order : {false, true}) {
     auto spec = nats_spec_for(stream_of(12));
     spec.prefetch = 5;
-    // What is new has to come first without an order, however slowly the next one connects.
+    // Without an order new messages have to come first, however slowly the next one connects.
     if (!in_order) spec.ack_wait = 10s;
     {
       NatsConsumer dies(spec);
