@@ -245,8 +245,8 @@ void RunningEngine::leave_aside() {
 }
 
 // Rows of a batch whose handler hangs are not kept hidden: another process may have them.
-std::unordered_set<std::uint64_t> RunningEngine::rows_that_hang() {
-  std::unordered_set<std::uint64_t> rows;
+std::set<SourceTag> RunningEngine::rows_that_hang() {
+  std::set<SourceTag> rows;
   if (options_.handler_timeout.count() == 0) return rows;
   const TimePoint at = now();
   const TimePoint before = at - options_.handler_timeout - options_.grace;
@@ -256,7 +256,7 @@ std::unordered_set<std::uint64_t> RunningEngine::rows_that_hang() {
     if (running->sink.waits()) running->progress.store(at, std::memory_order_relaxed);
     if (running->progress.load(std::memory_order_relaxed) > before) continue;
     for (const core::TrackedDelivery& delivery : running->batch) {
-      rows.insert(delivery.arrival.tag.value);
+      rows.insert({delivery.arrival.source, delivery.arrival.tag});
     }
   }
   return rows;

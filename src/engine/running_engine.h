@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -131,7 +132,7 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   void land(std::vector<Landing>& landings);
   void tick();
   void flush_running() SEMEL_EXCLUDES(flush_mutex_, running_mutex_);
-  std::unordered_set<std::uint64_t> rows_that_hang() SEMEL_EXCLUDES(running_mutex_);
+  std::set<SourceTag> rows_that_hang() SEMEL_EXCLUDES(running_mutex_);
   // `began`: what it was asked; now, where nothing is said.
   void note_store(const Outcome& outcome, std::optional<TimePoint> began = std::nullopt);
   void drain();

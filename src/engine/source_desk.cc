@@ -82,7 +82,7 @@ Result<void> SourceDesk::receive_from(Desk& desk, std::uint32_t index, Flight::R
   room.messages -= std::min(room.messages, received->arrivals.size());
   if (desk.source->traits().redelivers) {
     const system::MutexLock lock(desk.mutex);
-    for (const Arrival& arrival : received->arrivals) desk.in_flight.insert(arrival.tag.value);
+    for (const Arrival& arrival : received->arrivals) desk.in_flight.insert(arrival.tag);
   }
   into.push_back({std::move(received->arrivals), &desk.source->traits(), {}, 0});
   return {};
@@ -173,7 +173,7 @@ void SourceDesk::settle(const std::vector<Landing>& landings) {
     const system::MutexLock lock(desk->mutex);
     for (const Landing& landing : landings) {
       if (desks_[landing.source] != desk || landing.keep != nullptr) continue;
-      desk->in_flight.erase(landing.settlement.tag.value);
+      desk->in_flight.erase(landing.settlement.tag);
       desk->open.push_back(landing.settlement);
     }
     // Told again later.
@@ -214,17 +214,18 @@ Result<void> SourceDesk::tell(Desk& desk) {
   return told;
 }
 
-void SourceDesk::extend(const std::unordered_set<std::uint64_t>& but) {
+void SourceDesk::extend(const std::set<SourceTag>& but) {
   const TimePoint now = environment_.clock->now();
-  for (const auto& desk : desks_) {
+  for (std::uint32_t index = 0; index < desks_.size(); ++index) {
+    const auto& desk = desks_[index];
     if (!desk->source->traits().redelivers) continue;
     std::vector<Tag> tags;
     {
       const system::MutexLock lock(desk->mutex);
       if (desk->closed || now - desk->extended < options_.hidden / 3) continue;
       desk->extended = now;
-      for (const std::uint64_t value : desk->in_flight) {
-        if (!but.contains(value)) tags.push_back({value, 0});
+      for (const Tag& tag : desk->in_flight) {
+        if (!but.contains({index, tag})) tags.push_back(tag);
       }
     }
     // A row that could not be extended may come a second time; its record then says so.

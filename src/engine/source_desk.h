@@ -5,11 +5,11 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include <semel/environment.h>
@@ -24,6 +24,13 @@
 #include "system/mutex.h"
 
 namespace semel::engine {
+
+// A delivery of one of an engine's sources, each of which has tags of its own.
+struct SourceTag {
+  std::uint32_t source = 0;
+  Tag tag{};
+  auto operator<=>(const SourceTag&) const = default;
+};
 
 // receive, wait and close belong to the receiving thread; the rest may come from any.
 class SourceDesk {
@@ -84,7 +91,7 @@ class SourceDesk {
   // Tells the sources in the store what is still to be told; an error where one could not take it.
   Result<void> settle_rows();
   // Keeps in-flight rows hidden, but for these.
-  void extend(const std::unordered_set<std::uint64_t>& but = {});
+  void extend(const std::set<SourceTag>& but = {});
   void close(std::chrono::milliseconds deadline);
   // Closes those that are not in the store, so that others may have their messages. What is settled
   // there afterwards is void. Not beside receive and wait.
@@ -111,7 +118,7 @@ class SourceDesk {
     system::Mutex mutex;
     std::vector<Settlement> open SEMEL_GUARDED_BY(mutex);  // to be told
     // tags to keep hidden; only where redelivers
-    std::unordered_set<std::uint64_t> in_flight SEMEL_GUARDED_BY(mutex);
+    std::set<Tag> in_flight SEMEL_GUARDED_BY(mutex);
     TimePoint extended SEMEL_GUARDED_BY(mutex){};
     bool closed SEMEL_GUARDED_BY(mutex) = false;
   };

@@ -204,7 +204,9 @@ Result<void> MemorySource::settle(std::span<const Settlement> settlements) {
 
 Result<void> MemorySource::extend(std::span<const Tag> tags, std::chrono::milliseconds) {
   const std::scoped_lock lock(topic_.mutex_);
-  extended_ += tags.size();
+  for (const Tag& tag : tags) {
+    if (tag.generation == generation_ && mine_.contains(tag.value)) ++extended_;
+  }
   return {};
 }
 
