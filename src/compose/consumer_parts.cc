@@ -14,6 +14,7 @@
 #include "compose/steps.h"
 #include "core/intake.h"
 #include "core/pace.h"
+#include "core/retention.h"
 #include "core/transaction_recorder.h"
 #include "handlers/exec/exec_handler.h"
 #include "handlers/http/http_handler.h"
@@ -413,6 +414,20 @@ Result<Work> work_of(const ConsumerBuild& build) {
               *std::move(guard),   std::move(look)};
 }
 
+// What a source of the program's own declares is known before there is one.
+Result<void> refuse_too_short_for_own(const config::ConsumerConfig& consumer) {
+  const auto* native = std::get_if<config::NativeSource>(&consumer.source);
+  if (native == nullptr || !native->traits.horizon) return {};
+  const core::Retention retention = retention_of(consumer);
+  if (retention.accepted) return {};
+  auto error = core::too_short(
+      retention, {native->traits.horizon,
+                  fmt::format("its source \"{}\" can bring a message again", native->name), true});
+  if (!error || error->kind != ErrorKind::kRejected) return {};
+  error->message = fmt::format("consumer \"{}\": {}", consumer.name, error->message);
+  return failure(*std::move(error));
+}
+
 }  // namespace
 
 Result<void> check_consumer_parts(const ConsumerBuild& build) {
@@ -421,6 +436,7 @@ Result<void> check_consumer_parts(const ConsumerBuild& build) {
   if (const auto* kafka = std::get_if<config::KafkaSource>(&build.consumer->source)) {
     if (auto known = kafka::check_properties(kafka->spec); !known) return known;
   }
+  if (auto kept = refuse_too_short_for_own(*build.consumer); !kept) return kept;
   const auto number = known_number(*build.store, *build.consumer);
   if (!number) return failure(number.error());
   return {};
@@ -432,6 +448,8 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
   if (!work) return failure(std::move(work.error()));
   const bool transactional = std::holds_alternative<TransactionalHandler>(work->handler);
   const core::StrategyKind strategy = work->strategy;
+  if (auto kept = refuse_too_short_for_own(consumer); !kept)
+    return failure(std::move(kept.error()));
   auto number = number_for_run(*build.store, consumer, build.options->dry_run);
   if (!number) return failure(std::move(number.error()));
   auto sources = sources_of(build, *number, line_of(build, *number));

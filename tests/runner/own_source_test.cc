@@ -84,6 +84,32 @@ class RunnerWithOwnSource : public ::testing::Test {
   sqlite::OtherProgram bank_{folder_.file("bank.db")};
 };
 
+// The same folder under traits of the test's.
+class SpoolUnder final : public Source {
+ public:
+  SpoolUnder(SourceTraits traits, std::string folder)
+      : spool_(std::move(folder), false), traits_(traits) {
+    traits_.ends = true;
+  }
+  const SourceTraits& traits() const noexcept override { return traits_; }
+  Result<Received> receive(const ReceiveLimits& limits) override { return spool_.receive(limits); }
+  Wakeup wakeup() override { return spool_.wakeup(); }
+  Result<void> settle(std::span<const Settlement> settlements) override {
+    return spool_.settle(settlements);
+  }
+  Result<void> extend(std::span<const Tag> tags, std::chrono::milliseconds by) override {
+    return spool_.extend(tags, by);
+  }
+  void set_paused(std::string_view partition, bool paused) override {
+    spool_.set_paused(partition, paused);
+  }
+  Result<void> close(std::chrono::milliseconds deadline) override { return spool_.close(deadline); }
+
+ private:
+  SpoolSource spool_;
+  SourceTraits traits_;
+};
+
 // Empty: it did not throw.
 std::string code_thrown(const std::function<void()>& call) {
   try {
@@ -200,6 +226,39 @@ TEST_F(RunnerWithOwnSource, ASourceIsWhatItDeclares) {
     ASSERT_TRUE(runner.error());
     EXPECT_EQ(runner.error()->code, "E068");
   }
+}
+
+TEST_F(RunnerWithOwnSource, RecordsThatEndBeforeItsRedeliveriesRefuseToRun) {
+  const auto store = open_bank();
+  ConsumerOptions late = payments();
+  std::get<FromOwn>(late.source).traits.horizon = std::chrono::hours(14 * 24);
+  const FromOwn own = std::get<FromOwn>(late.source);
+  std::get<FromOwn>(late.source).make = [traits = own.traits, folder = spool()](const auto&) {
+    return Result<std::unique_ptr<Source>>(std::make_unique<SpoolUnder>(traits, folder));
+  };
+  ConsumerOptions kept_for_long = late;
+  late.settings = {{"dedup.ttl", "1d"}};
+  {
+    Runner runner(*store);
+    runner.add(late).once().prints(false);
+    EXPECT_EQ(runner.run(), 78);
+    ASSERT_TRUE(runner.error());
+    EXPECT_EQ(runner.error()->code, "D102");
+    EXPECT_NE(runner.error()->message.find("1d"), std::string::npos);
+    EXPECT_NE(runner.error()->message.find("14d"), std::string::npos);
+    EXPECT_FALSE(spool_is_empty());
+  }
+  ConsumerOptions knowingly = late;
+  knowingly.settings.emplace_back("accept", "D102");
+  for (const ConsumerOptions& consumer : {knowingly, kept_for_long}) {
+    fill_spool();
+    RecordingObserver seen;
+    Runner runner(*store);
+    runner.add(consumer).observe(seen).once();
+    EXPECT_EQ(runner.run(), 0);
+    EXPECT_TRUE(spool_is_empty());
+  }
+  EXPECT_EQ(balance(), 100 + kSpooledAmount);
 }
 
 TEST_F(RunnerWithOwnSource, AFactoryThatFailsKeepsTheRunFromBeginning) {
