@@ -1,16 +1,19 @@
 // A source of your own: each file of a folder is a message, in the order of their names. A file is
-// removed once its record is durable; until then it comes again, also after a crash.
+// removed once its record is durable; until then it comes again, also after a crash. A file that is
+// being written would come in part: write it under a name that begins with a dot, then rename it.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include <semel/bytes.h>
 #include <semel/consumer.h>
 #include <semel/spi/source.h>
 
@@ -33,22 +37,24 @@ class SpoolSource final : public semel::Source {
   const semel::SourceTraits& traits() const noexcept override { return traits_; }
 
   semel::Result<semel::Received> receive(const semel::ReceiveLimits& limits) override {
+    semel::Received received;
+    if (is_paused()) return received;
     auto files = files_in_order();
     if (!files) return semel::failure(std::move(files.error()));
-    semel::Received received;
-    const std::lock_guard lock(mutex_);
+    const std::set<std::string> taken = files_in_hand();
+    std::size_t bytes = 0;
     for (const std::string& file : *files) {
-      if (received.arrivals.size() == limits.messages) return received;
-      if (is_in_hand(file)) continue;
-      semel::Arrival arrival;
-      std::ifstream stream(file, std::ios::binary);
-      if (!stream) continue;  // it was settled since the folder was read
-      arrival.payload.assign(std::istreambuf_iterator<char>(stream), {});
-      arrival.partition = folder_;
-      arrival.position = file;
-      arrival.tag.value = ++last_tag_;
-      in_hand_.emplace(arrival.tag.value, file);
-      received.arrivals.push_back(std::move(arrival));
+      if (received.arrivals.size() == limits.messages || bytes >= limits.bytes) return received;
+      if (taken.contains(file)) continue;
+      auto payload = read(file);
+      if (!payload) {
+        // What was read before it comes first.
+        if (!received.arrivals.empty()) return received;
+        return semel::failure(std::move(payload.error()));
+      }
+      if (!*payload) continue;  // it was settled since the folder was read
+      bytes += (*payload)->size();
+      received.arrivals.push_back(hand_out(file, **std::move(payload)));
     }
     received.at_end = traits_.ends && received.arrivals.empty();
     return received;
@@ -58,15 +64,13 @@ class SpoolSource final : public semel::Source {
   semel::Wakeup wakeup() override { return {-1, std::chrono::milliseconds(20)}; }
 
   semel::Result<void> settle(std::span<const semel::Settlement> settlements) override {
-    const std::lock_guard lock(mutex_);
     for (const semel::Settlement& one : settlements) {
-      const auto found = in_hand_.find(one.tag.value);
-      if (found == in_hand_.end()) continue;
+      const auto file = take_back(one.tag);
+      if (!file) continue;
       std::error_code ignored;  // a file that stays comes again, and meets its record
-      if (one.kind == semel::Settlement::Kind::kAck) {
-        std::filesystem::remove(found->second, ignored);
-      }
-      in_hand_.erase(found);
+      if (one.kind == semel::Settlement::Kind::kAck) std::filesystem::remove(*file, ignored);
+      const std::lock_guard lock(mutex_);
+      taken_.erase(*file);
     }
     return {};
   }
@@ -75,10 +79,15 @@ class SpoolSource final : public semel::Source {
   semel::Result<void> extend(std::span<const semel::Tag>, std::chrono::milliseconds) override {
     return {};
   }
-  void set_paused(std::string_view, bool) override {}
+  // The folder is its one partition.
+  void set_paused(std::string_view partition, bool paused) override {
+    const std::lock_guard lock(mutex_);
+    if (partition.empty() || partition == folder_) paused_ = paused;
+  }
   semel::Result<void> close(std::chrono::milliseconds) override {
     const std::lock_guard lock(mutex_);
     in_hand_.clear();
+    taken_.clear();
     return {};
   }
 
@@ -88,7 +97,11 @@ class SpoolSource final : public semel::Source {
     std::vector<std::string> files;
     for (std::filesystem::directory_iterator at(folder_, problem), end; !problem && at != end;
          at.increment(problem)) {
-      files.push_back(at->path().string());
+      std::error_code gone;
+      const bool is_file = at->is_regular_file(gone);
+      if (is_file && !at->path().filename().string().starts_with('.')) {
+        files.push_back(at->path().string());
+      }
     }
     if (problem) {
       return semel::failure({semel::ErrorKind::kUnavailable,
@@ -99,16 +112,61 @@ class SpoolSource final : public semel::Source {
     std::sort(files.begin(), files.end());
     return files;
   }
-  bool is_in_hand(const std::string& file) const {
-    return std::any_of(in_hand_.begin(), in_hand_.end(),
-                       [&](const auto& one) { return one.second == file; });
+  // The whole of it, or why not; nullopt: it is gone.
+  static semel::Result<std::optional<semel::Bytes>> read(const std::string& file) {
+    std::ifstream stream(file, std::ios::binary);
+    std::error_code ignored;
+    if (!stream && !std::filesystem::exists(file, ignored)) return std::nullopt;
+    semel::Bytes payload;
+    char part[1 << 14];
+    while (stream) {
+      stream.read(part, sizeof(part));
+      payload.append(part, static_cast<std::size_t>(stream.gcount()));
+    }
+    if (stream.eof() && !stream.bad()) return payload;
+    return semel::failure({semel::ErrorKind::kUnavailable,
+                           {},
+                           file + " cannot be read",
+                           "mend it, or take it out of the folder"});
+  }
+
+  semel::Arrival hand_out(const std::string& file, semel::Bytes payload) {
+    semel::Arrival arrival;
+    arrival.payload = std::move(payload);
+    arrival.partition = folder_;
+    arrival.position = file;
+    const std::lock_guard lock(mutex_);
+    arrival.tag.value = ++last_tag_;
+    in_hand_.emplace(arrival.tag, file);
+    taken_.insert(file);
+    return arrival;
+  }
+  // The file of a delivery that is settled now: the first settlement counts.
+  std::optional<std::string> take_back(const semel::Tag& tag) {
+    const std::lock_guard lock(mutex_);
+    const auto found = in_hand_.find(tag);
+    if (found == in_hand_.end()) return std::nullopt;
+    std::string file = std::move(found->second);
+    in_hand_.erase(found);
+    return file;
+  }
+  std::set<std::string> files_in_hand() const {
+    const std::lock_guard lock(mutex_);
+    return taken_;
+  }
+  bool is_paused() const {
+    const std::lock_guard lock(mutex_);
+    return paused_;
   }
 
   const std::string folder_;
   semel::SourceTraits traits_ = kTraits;
-  std::mutex mutex_;                              // settle comes from other threads than receive
-  std::map<std::uint64_t, std::string> in_hand_;  // by tag
+  // settle comes from other threads than receive. It is held over no work with files.
+  mutable std::mutex mutex_;
+  std::map<semel::Tag, std::string> in_hand_;
+  std::set<std::string> taken_;  // in hand, or being removed
   std::uint64_t last_tag_ = 0;
+  bool paused_ = false;
 };
 
 inline semel::FromOwn from_spool(std::string folder) {
