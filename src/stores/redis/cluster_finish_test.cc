@@ -402,6 +402,24 @@ TEST_F(ClusterRaces, WhatAnUnlockThatDiedHasLeftParkedIsUnlockedByTheNext) {
   expect_due();
 }
 
+// A row of a later try waits for its time.
+TEST_F(ClusterRaces, WhatAnUnlockHasLeftParkedIsUnlockedAsItWasSeenOnly) {
+  const Message m = message();
+  ASSERT_EQ(finish(first_, test::parked(acquire(first_, m), &m)), Applied::kYes);
+  const RecordView seen = second_.records().show(m.key().id).value().value();
+  ASSERT_EQ(seen.state, RecordState::kParked);
+  cluster_.run({"SETRANGE", Names(prefix_, true).record(m.key().id), "1", "R"});
+  const auto unlock_as = [&](RecordState state, std::uint64_t token) {
+    return second_.records().unlock_as(seen.id, state, token).value();
+  };
+  EXPECT_FALSE(unlock_as(RecordState::kParked, seen.token - 1)) << "another try has begun since";
+  EXPECT_FALSE(unlock_as(RecordState::kRetrying, seen.token)) << "what waits is not unlocked";
+  EXPECT_TRUE(take(first_).empty()) << "it is parked";
+  EXPECT_TRUE(unlock_as(RecordState::kParked, seen.token));
+  EXPECT_FALSE(unlock_as(RecordState::kParked, seen.token));
+  expect_due();
+}
+
 TEST_F(ClusterRaces, WhatIsDoneWithoutALeaseGoesWhateverItsRecordSays) {
   const Message m = message();
   for (const bool sends : {false, true}) {

@@ -136,9 +136,17 @@ bool reopen_dead(Core& core, const KeyId& id, const std::string& name, const Byt
   return true;
 }
 
+bool is_of_token(const Bytes& head, const SeenRecord& seen) {
+  return seen.token == head.substr(kTokenAt, kTokenLength);
+}
+
 bool is_seen(const Bytes& head, const SeenRecord& seen) {
-  return seen.state == Bytes(1, state_in(head)) &&
-         seen.token == head.substr(kTokenAt, kTokenLength);
+  return seen.state == Bytes(1, state_in(head)) && is_of_token(head, seen);
+}
+
+// It was seen closed, and no try has begun since.
+bool was_unlocked_as(const Bytes& head, const SeenRecord& seen) {
+  return seen.state != Bytes(1, state_in(head)) && is_of_token(head, seen);
 }
 
 // None where it changed meanwhile.
@@ -149,7 +157,10 @@ std::optional<bool> try_to_unlock(Core& core, const KeyId& id, const Bytes* note
   if (head.empty()) return false;
   const char state = state_in(head);
   // An earlier unlock may have ended between the record and its row.
-  if (state == 'R') return head[kFlags] >= kRowFlag && unpark(core, id);
+  if (state == 'R') {
+    if (seen != nullptr && !was_unlocked_as(head, *seen)) return false;
+    return head[kFlags] >= kRowFlag && unpark(core, id);
+  }
   if (state != 'P' && state != 'X') return false;
   if (seen != nullptr && !is_seen(head, *seen)) return false;
   const bool done = state == 'P' ? reopen_parked(core, id, name, head, note)

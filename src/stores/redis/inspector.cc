@@ -132,23 +132,24 @@ std::vector<RecordView> RedisInspector::listed(std::optional<ConsumerNumber> con
       if (states[i].is_error()) throw failure_of(states[i]);
       if (is_unfinished(states[i].bytes, state)) wanted.push_back(std::move(records[i]));
     }
+    if (wanted.empty()) return;
+    // Before they are read: a lease that has ended by then had ended.
+    const StoreTime now = time_in(read(*names_.id_of(wanted.front())));
     const std::vector<Reply> whole = beginnings(core_.router, wanted, -1);
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       if (whole[i].is_error()) throw failure_of(whole[i]);
       const KeyId id = *names_.id_of(wanted[i]);
       // It may have moved on in between.
-      if (is_unfinished(whole[i].bytes, state)) found.emplace(id, view_of(id, whole[i].bytes));
+      if (!is_unfinished(whole[i].bytes, state)) continue;
+      RecordView view = view_of(id, whole[i].bytes);
+      view.read_at = now;
+      found.insert_or_assign(id, std::move(view));
     }
     while (found.size() > limit) found.erase(std::prev(found.end()));
   });
   std::vector<RecordView> views;
-  if (found.empty()) return views;
-  const StoreTime now = time_in(read(found.begin()->first));
   views.reserve(found.size());
-  for (auto& [id, view] : found) {
-    view.read_at = now;
-    views.push_back(std::move(view));
-  }
+  for (auto& [id, view] : found) views.push_back(std::move(view));
   return views;
 }
 
