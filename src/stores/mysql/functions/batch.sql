@@ -1,5 +1,5 @@
 (SELECT v.place, v.id, v.arrived, v.fault,
-        ROW_NUMBER() OVER (PARTITION BY v.id ORDER BY v.place) AS turn
+        ROW_NUMBER() OVER (PARTITION BY v.id, v.fault IS NULL ORDER BY v.place) AS turn
    FROM (SELECT u.place, {each_key_id} AS id, {each_arrived} AS arrived, {each_fault} AS fault
            FROM (SELECT k.place, {key_content} AS content, {payload_content} AS payload,
                         {print_of_digits} AS print

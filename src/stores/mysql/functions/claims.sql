@@ -12,6 +12,9 @@ BEGIN
         r.next_at = NULL, r.first_seen = NULL, r.holder = NULL, r.message_key = NULL,
         r.reason = NULL, r.error = NULL
     WHERE r.id = wanted;
+  IF ROW_COUNT() <> 1 THEN
+    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'semel: a claimed key has no record';
+  END IF;
   DELETE FROM semel_open WHERE semel_open.id = wanted;
   IF inbox_is IS NOT NULL THEN
     UPDATE semel_inbox AS i SET i.processed_at = {clock}, i.error = NULL, i.result = NULL

@@ -173,7 +173,7 @@ END
 -- The answer of a key's record, which there is, to a claim: spi::decide_claim. 'made': this very
 -- call made it. 'again': it is the claim of that nonce. 'due': a claim may take it. A due record
 -- whose payload the store keeps is left to the run that reads the payload. The record is locked
--- then.
+-- then. Without a record there is no answer: it would be a claim that nothing keeps.
 CREATE PROCEDURE semel_internal_answer(
   IN wanted VARBINARY(20), IN arrived VARBINARY(16), IN drawn VARBINARY(16), IN token_drawn BIGINT,
   OUT outcome {word}, OUT kept LONGBLOB, OUT wait DECIMAL(30, 6), OUT why {text})
@@ -189,6 +189,9 @@ BEGIN
     INTO state_is, print_is, nonce_is, token_is, held_is, inbox_is, lease_is, next_is,
          reason_is, kept, now_is
     FROM semel_record AS r WHERE r.id = wanted FOR UPDATE;
+  IF state_is IS NULL OR print_is IS NULL THEN
+    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'semel: a claimed key has no record';
+  END IF;
   IF IF(token_drawn IS NULL, nonce_is = drawn AND state_is = 'completed', token_is = token_drawn) THEN
     SET outcome = 'made', kept = NULL;
   ELSEIF arrived <> print_is AND arrived <> {no_print} THEN

@@ -1,0 +1,60 @@
+// Lists of keys that are claimed by one call, with elements of every kind.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "core/key_encoding.h"
+#include "stores/mysql/test_functions.h"
+
+namespace semel::mysql {
+namespace {
+
+class ProcedureLists : public FunctionsTest {
+ protected:
+  // The outcomes, in the order given; the lists are JSON.
+  std::string outcomes(const std::string& keys, const std::string& payloads = "",
+                       const std::string& prints = "") {
+    return outcomes_of(client_, keys, payloads, prints);
+  }
+  static std::string outcomes_of(ClientSession& session, const std::string& keys,
+                                 const std::string& payloads = "", const std::string& prints = "") {
+    std::string all;
+    for (const auto& row : session.rows(fmt::format("CALL semel_claim_many('payments', {}, {}, {})",
+                                                    text(keys), given(payloads), given(prints)))) {
+      all += (all.empty() ? "" : " ") + row.at(2);
+    }
+    return all;
+  }
+  std::string records() const { return sql("SELECT COUNT(*) FROM semel_record"); }
+
+ private:
+  static std::string given(const std::string& list) { return list.empty() ? "NULL" : text(list); }
+};
+
+// Its first copy that can be claimed makes the record, wherever it stands.
+TEST_P(ProcedureLists, AnInvalidCopyOfAKeyTakesNothingFromTheOthers) {
+  EXPECT_EQ(outcomes(R"(["a", "a"])", "", R"(["zz", null])"), "invalid new");
+  EXPECT_EQ(records(), "1");
+  EXPECT_EQ(outcomes(R"(["a", "a"])", "", R"(["zz", null])"), "invalid duplicate");
+  const std::string print = "00112233445566778899aabbccddeeff";
+  EXPECT_EQ(outcomes(R"(["b", "c", "b", "b"])", R"(["1", "1", "1", "1"])",
+                     fmt::format(R"(["{}", null, null, null])", print)),
+            "invalid new new duplicate");
+  EXPECT_EQ(records(), "3");
+}
+
+TEST_P(ProcedureLists, AnInvalidCopyTakesNothingWhereAnotherKeyIsHeld) {
+  client_.ask("START TRANSACTION");
+  EXPECT_EQ(claimed(client_, "held"), "new");
+  ClientSession other(url());
+  other.ask("SET innodb_lock_wait_timeout = 1");
+  EXPECT_EQ(outcomes_of(other, R"(["a", "held", "a"])", "", R"(["zz", null, null])"),
+            "invalid busy new");
+  client_.ask("ROLLBACK");
+  EXPECT_EQ(outcomes(R"(["a", "held"])"), "duplicate new");
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, ProcedureLists, testing::ValuesIn(test::shared_mysql_servers()),
+                         name_of_server);
+
+}  // namespace
+}  // namespace semel::mysql
