@@ -53,6 +53,19 @@ TEST_P(ProcedureLists, AnInvalidCopyTakesNothingWhereAnotherKeyIsHeld) {
   EXPECT_EQ(outcomes(R"(["a", "held"])"), "duplicate new");
 }
 
+// The first was busy, and the transaction that had the key was rolled back meanwhile: a duplicate
+// would be acknowledged, and the copy that was left would be one as well.
+TEST_P(ProcedureLists, ALaterCopyOfABusyKeyMakesNoRecord) {
+  const std::string id = hex(core::encode_key(consumer_, "k").view());
+  EXPECT_EQ(client_.ask(fmt::format(
+                "START TRANSACTION; CALL semel_internal_claim_among({}, REPEAT('p', 16), 1, "
+                "RANDOM_BYTES(16), FALSE, @outcome, @kept, @wait, @why); COMMIT",
+                id)),
+            "");
+  EXPECT_EQ(client_.ask("SELECT @outcome"), "busy");
+  EXPECT_EQ(records(), "0");
+}
+
 INSTANTIATE_TEST_SUITE_P(Servers, ProcedureLists, testing::ValuesIn(test::shared_mysql_servers()),
                          name_of_server);
 

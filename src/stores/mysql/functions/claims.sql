@@ -126,19 +126,35 @@ BEGIN
 END
 
 -- The claim of one key among many: where another transaction has it, it alone is busy, and nothing
--- of its claim stays.
+-- of its claim stays. A later copy makes no record of its own.
 CREATE PROCEDURE semel_internal_claim_among(
   IN wanted VARBINARY(20), IN arrived VARBINARY(16), IN active BIGINT, IN drawn VARBINARY(16),
+  IN first BOOLEAN,
   OUT outcome {word}, OUT kept LONGBLOB, OUT wait DECIMAL(30, 6), OUT why {text})
 MODIFIES SQL DATA SQL SECURITY INVOKER
 BEGIN
+  DECLARE there BIGINT;
   DECLARE EXIT HANDLER FOR {wait_over}
   BEGIN
     ROLLBACK TO SAVEPOINT semel_key;
     SET outcome = 'busy', wait = {longest_busy};
   END;
   SAVEPOINT semel_key;
-  CALL semel_internal_claim(wanted, arrived, active, drawn, outcome, kept, wait, why);
+  IF first THEN
+    CALL semel_internal_claim(wanted, arrived, active, drawn, outcome, kept, wait, why);
+  ELSE
+    SELECT COUNT(*) INTO there FROM semel_record AS r WHERE r.id = wanted FOR UPDATE;
+    IF there = 0 THEN
+      -- Another transaction had it when the first copy was asked for, and has undone it since.
+      SET outcome = 'busy', wait = {shortest_busy};
+    ELSE
+      CALL semel_internal_answer(wanted, arrived, NULL, NULL, outcome, kept, wait, why);
+    END IF;
+    IF outcome = 'due' THEN
+      CALL semel_internal_take(wanted, drawn);
+      SET outcome = 'new';
+    END IF;
+  END IF;
 END
 
 -- Refuses lists of claim_many that do not fit each other, or are no UTF-8 and so NULL. One that is
@@ -234,8 +250,8 @@ BEGIN
     IF why IS NOT NULL THEN
       SET outcome = 'invalid';
     ELSEIF singly THEN
-      CALL semel_internal_claim_among(wanted, arrived, active, IF(first, drawn, NULL), outcome,
-                                      kept, wait, why);
+      CALL semel_internal_claim_among(wanted, arrived, active, drawn, first, outcome, kept, wait,
+                                      why);
     ELSE
       CALL semel_internal_answer(wanted, arrived, IF(first, drawn, NULL), NULL, outcome, kept,
                                  wait, why);
