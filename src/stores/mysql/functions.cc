@@ -60,12 +60,18 @@ constexpr std::string_view kPrintFault = R"sql(CASE
 constexpr std::string_view kArrived =
     "COALESCE({print}, UNHEX(LEFT(SHA2({payload}, 256), 32)), {no_print})";
 
-// A list in JSON as a table, and an element of it. Some servers make a text of a null.
+// A list in JSON as a table: each element as a text, and as the JSON that it is.
 constexpr std::string_view kList =
-    "JSON_TABLE({list}, '$[*]' COLUMNS (place FOR ORDINALITY, content {text} PATH '$'))";
-constexpr std::string_view kElement =
-    "IF({of}.content = 'null' AND JSON_TYPE(JSON_EXTRACT({list}, CONCAT('$[', {of}.place - 1, "
-    "']'))) = 'NULL', NULL, {of}.content)";
+    "JSON_TABLE({list}, '$[*]' COLUMNS (place FOR ORDINALITY, content {text} PATH '$', given JSON "
+    "PATH '$'))";
+// One that is no text is none: a server makes a number of it, or nothing.
+constexpr std::string_view kElement = "IF({of}.given LIKE '\"%', {of}.content, NULL)";
+constexpr std::string_view kNoText = "{of}.given NOT LIKE '\"%' AND {of}.given NOT LIKE 'null'";
+// A payload or fingerprint that was given, and cannot be compared, must not count as left out.
+constexpr std::string_view kListFault = R"sql(CASE
+    WHEN {no_key_text} THEN 'the key is no JSON text'
+    WHEN {no_payload_text} THEN 'the payload is no JSON text'
+    WHEN {no_print_text} THEN 'the fingerprint is no JSON text' END)sql";
 
 // A fingerprint in hexadecimal; one without bytes where it is none.
 constexpr std::string_view kPrintOfDigits = R"sql(CASE WHEN {digits} IS NULL THEN NULL
@@ -90,8 +96,13 @@ std::string key_id(const std::string& content) {
 
 std::string list_of(const std::string& list) { return filled_in(kList, {{"{list}", list}}); }
 
-std::string element_of(const std::string& list, const std::string& table) {
-  return filled_in(kElement, {{"{list}", list}, {"{of}", table}});
+std::string element_of(const std::string& table) { return filled_in(kElement, {{"{of}", table}}); }
+
+std::string list_fault() {
+  const auto no_text = [](const char* table) { return filled_in(kNoText, {{"{of}", table}}); };
+  return filled_in(kListFault, {{"{no_key_text}", no_text("k")},
+                                {"{no_payload_text}", no_text("p")},
+                                {"{no_print_text}", no_text("f")}});
 }
 
 std::string decimal_seconds(std::chrono::milliseconds length) {
@@ -110,15 +121,15 @@ std::string content_of(std::string text) {
       {"{arrived}", filled_in(kArrived, {{"{payload}", "payload"}, {"{print}", "print"}})},
       {"{each_arrived}", filled_in(kArrived, {{"{payload}", "u.payload"}, {"{print}", "u.print"}})},
       {"{each_fault}",
-       fmt::format("COALESCE({}, {})", filled_in(kKeyFault, {{"{content}", "u.content"}}),
+       fmt::format("COALESCE(u.fault, {}, {})", filled_in(kKeyFault, {{"{content}", "u.content"}}),
                    filled_in(kPrintFault, {{"{payload}", "u.payload"}, {"{print}", "u.print"}}))},
       {"{key_list}", list_of("keys_given")},
       {"{payload_list}", list_of("payloads_given")},
       {"{print_list}", list_of("prints_given")},
-      {"{key_content}", element_of("keys_given", "k")},
-      {"{payload_content}", element_of("payloads_given", "p")},
-      {"{print_of_digits}",
-       filled_in(kPrintOfDigits, {{"{digits}", element_of("prints_given", "f")}})},
+      {"{key_content}", element_of("k")},
+      {"{list_fault}", list_fault()},
+      {"{payload_content}", element_of("p")},
+      {"{print_of_digits}", filled_in(kPrintOfDigits, {{"{digits}", element_of("f")}})},
   };
   return sql::filled_functions(std::move(text), names);
 }

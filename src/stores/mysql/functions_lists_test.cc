@@ -66,6 +66,21 @@ TEST_P(ProcedureLists, ALaterCopyOfABusyKeyMakesNoRecord) {
   EXPECT_EQ(records(), "0");
 }
 
+// Payloads that cannot be compared would be duplicates of each other.
+TEST_P(ProcedureLists, WhatIsNoTextIsInvalidAndNotLeftOut) {
+  EXPECT_EQ(outcomes(R"(["a", "b", "c", "d", "e", "f"])",
+                     R"([{"amount": 5}, [5], 5, true, "{\"amount\": 5}", null])"),
+            "invalid invalid invalid invalid new new");
+  EXPECT_EQ(outcomes(R"(["e", "e", "e"])", R"([ {"amount":7} , "{\"amount\": 5}", "7" ])"),
+            "invalid duplicate conflict");
+  EXPECT_EQ(outcomes(R"(["g", "h", "i"])", "", R"([5, {"a": "b"}, null])"), "invalid invalid new");
+  EXPECT_EQ(outcomes(R"([ 123456789012345678901234567890, 123456789012345678901234567891, 1.0, 1e2,
+                         true, null, {"a": 1}, ["a"], "5", "true", "null", "\"q\"", " [5]" ])"),
+            "invalid invalid invalid invalid invalid invalid invalid invalid new new new new new");
+  EXPECT_EQ(records(), "8");
+  EXPECT_EQ(claimed(client_, "\"q\""), "conflict") << "the same key, claimed without a payload";
+}
+
 INSTANTIATE_TEST_SUITE_P(Servers, ProcedureLists, testing::ValuesIn(test::shared_mysql_servers()),
                          name_of_server);
 
