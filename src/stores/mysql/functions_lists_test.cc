@@ -81,6 +81,19 @@ TEST_P(ProcedureLists, WhatIsNoTextIsInvalidAndNotLeftOut) {
   EXPECT_EQ(claimed(client_, "\"q\""), "conflict") << "the same key, claimed without a payload";
 }
 
+TEST_P(ProcedureLists, AFingerprintHasNothingBesideItsDigits) {
+  const std::string print = "00112233445566778899aabbccddeeff";
+  for (const char* const more : {R"(\n)", R"(\r\n)", R"(\n\n)", " ", "0", "00", "zz"}) {
+    EXPECT_EQ(outcomes(R"(["k", "neighbour"])", "", fmt::format(R"(["{}{}", null])", print, more))
+                  .substr(0, 8),
+              "invalid ")
+        << more;
+    EXPECT_EQ(outcomes(R"(["k"])", "", fmt::format(R"(["{}{}"])", more, print)), "invalid") << more;
+  }
+  EXPECT_EQ(outcomes(R"(["k"])", "", fmt::format(R"(["{}"])", print)), "new");
+  EXPECT_EQ(records(), "2");
+}
+
 INSTANTIATE_TEST_SUITE_P(Servers, ProcedureLists, testing::ValuesIn(test::shared_mysql_servers()),
                          name_of_server);
 
