@@ -174,6 +174,7 @@ TEST_F(RunnerFromCode, OneOfAConfigTakesNoOthers) {
       "store: { memory: {} }\nconsumers: [{ name: other, source: { stdin: {} }, key: json:/id "
       "}]\n");
   EXPECT_NE(refusal_of_add(runner, payments()).find("has those of its config"), std::string::npos);
+  EXPECT_TRUE(refusal_of_add(runner, payments()).starts_with("E069"));
 }
 
 TEST_F(RunnerFromCode, WithoutAConsumerItDoesNotRun) {

@@ -31,7 +31,7 @@ const config::NativeHandler* native_handler(const config::ConsumerConfig& consum
 void RunnerSetup::add(ConsumerOptions consumer) {
   const auto refuse = [&](const char* why, const char* hint) {
     throw SemelError(
-        {ErrorKind::kRejected, {}, "consumer \"" + consumer.name + "\": " + why, hint});
+        {ErrorKind::kRejected, "E069", "consumer \"" + consumer.name + "\": " + why, hint});
   };
   if (!from_code) {
     refuse("this runner has those of its config",
@@ -132,10 +132,12 @@ void RunnerSetup::give_traits() {
 
 void RunnerSetup::set_key(std::string_view consumer, KeyFunction function) {
   if (config.find(consumer) == nullptr) {
-    throw SemelError({ErrorKind::kRejected,
-                      "E062",
-                      "the config has no consumer \"" + std::string(consumer) + "\"",
-                      {}});
+    std::vector<std::string_view> known;
+    for (const config::ConsumerConfig& one : config.consumers) known.emplace_back(one.name);
+    throw SemelError(
+        {ErrorKind::kRejected, "E062", fmt::format("the config has no consumer \"{}\"", consumer),
+         known.empty() ? "add the consumer before its key"
+                       : fmt::format("name one of its consumers: {}", fmt::join(known, ", "))});
   }
   options.keys.insert_or_assign(std::string(consumer), std::move(function));
 }

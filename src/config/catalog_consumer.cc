@@ -207,7 +207,8 @@ constexpr CodePage kConsumerPages[] = {
      "A Runner is set up before its run, and not during it: a consumer or a handler that came in "
      "between would be known to a part of the run only. Nothing was changed. Runner::stop is the "
      "one call that may come at any time.",
-     "Make the call before run, or after it has returned; a second run needs a second Runner.",
+     "Make the call before run, or after it has returned; a second run at the same time needs a "
+     "second Runner.",
      "runner.add({…}).add({…});\nrunner.run();"},
     {"E068", "a source that is not what it declares",
      "FromOwn declares the traits of the sources that its factory makes, because guarantee and "
@@ -215,6 +216,12 @@ constexpr CodePage kConsumerPages[] = {
      "that claims to read the rows of the store (in_store), would make them wrong.",
      "Return one constant from Source::traits, and give the same to FromOwn.",
      ".source = semel::FromOwn{MySource::kTraits, make_my_source}"},
+    {"E069", "something that a runner cannot take",
+     "What a Runner was given contradicts itself: a consumer in code where a config has them all, "
+     "an apply without the handler before it, a key_function beside a key that does not look "
+     "there, a store that is none. Nothing was changed.",
+     "Do what the message says.",
+     ".key = {\"function\", \"json:/id\"},\n.key_function = key_of_order"},
 };
 
 }  // namespace
