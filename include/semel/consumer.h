@@ -27,8 +27,8 @@
 namespace semel {
 
 // Finds a message's key where no recipe of a config can; nullopt: the message has none. Called from
-// a thread of the runner, one message at a time. A throw makes the message a dead letter
-// (key.invalid).
+// a thread of the runner, for each consumer one message at a time: consumers that share it call it
+// at the same time. A throw makes the message a dead letter (key.invalid).
 using KeyFunction = std::function<std::optional<Bytes>(const Arrival&)>;
 
 // Paths of a config with their values: {{"retry.attempts", "3"}, {"order.key", "json:/account"}}. A
@@ -84,15 +84,18 @@ struct SourceRequest {
   bool follow = true;
 };
 // Makes a source, which the runner owns: it is closed and destroyed before `run` returns. Called
-// from a thread of the runner, once when a run begins, and again when a drained consumer is
-// resumed, after the source before it is gone. An Error when a run begins keeps it from beginning;
-// later, the call is repeated until it succeeds. Must not throw.
+// from a thread of the runner, for each of its consumers: once when a run begins, and again when
+// that consumer was drained and is resumed, after the source before it is gone. Consumers that name
+// one source (Runner::source) call its factory one after the other; those that were each given a
+// copy may call theirs at the same time. What it refers to must outlive the run. An Error when a
+// run begins keeps it from beginning; later, the call is repeated until it succeeds. Must not
+// throw.
 using SourceFactory = std::function<Result<std::unique_ptr<Source>>(const SourceRequest&)>;
 
 // A source of your own, which implements semel/spi/source.h.
 struct FromOwn {
   // The same that Source::traits of each source returns, but for `ends`, which may differ with
-  // SourceRequest::follow. `in_store` must be false.
+  // SourceRequest::follow. `in_store` must be false. `name` is kept beyond the run: a literal.
   SourceTraits traits;
   SourceFactory make;
 };

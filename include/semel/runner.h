@@ -51,7 +51,11 @@ class Runner {
   // borrowed: it must outlive the runner, is not closed, and keeps its own environment and stop_fd.
   // A wait for a server is cut short by `stop` only where the store was given a stop_fd. A store
   // that keeps no messages (a borrowed connection) is refused when `run` begins (E061, R267).
+  // `*open_sqlite(…).value()` does not outlive it: give that to the constructor below.
   explicit Runner(Store& store, const ConfigValues& settings = {});
+  // The same on a store that the runner owns too: it stays open for as long as the runner lives, or
+  // for longer where the caller keeps it. Throws SemelError where there is none (E069).
+  explicit Runner(std::shared_ptr<Store> store, const ConfigValues& settings = {});
 
   // Must not be destroyed, nor moved, while it runs.
   ~Runner();
@@ -81,8 +85,9 @@ class Runner {
   // names another step parks its message. The handler must end when it returns, and take no
   // Transaction. Throws SemelError (E062, E063).
   Runner& steps(std::string_view name, StepSpecs steps);
-  // The source of the consumers whose config has `source: { native: NAME }`. Throws SemelError
-  // where no consumer asks for it (E062), or where its traits cannot be (E068).
+  // The source of the consumers whose config has `source: { native: NAME }`: each of them has one
+  // of its own, which the factory makes, one call at a time. Throws SemelError where no consumer
+  // asks for it (E062), or where its traits cannot be (E068).
   Runner& source(std::string_view name, FromOwn source);
   // The key of a consumer whose config has `key: { from: [function] }`. Throws SemelError (E062).
   Runner& key(std::string_view consumer, KeyFunction function);

@@ -57,7 +57,9 @@ int not_started(const std::vector<Observer*>& observers, std::string_view where,
 class Runner::Impl {
  public:
   explicit Impl(config::Config config) { setup_.config = std::move(config); }
-  Impl(config::StoreConfig store, const ConfigValues& settings) {
+  Impl(config::StoreConfig store, const ConfigValues& settings,
+       std::shared_ptr<Store> kept = nullptr)
+      : kept_(std::move(kept)) {
     setup_.config.store = std::move(store);
     setup_.values = compose::values_of(settings, {});
     setup_.from_code = true;
@@ -111,6 +113,7 @@ class Runner::Impl {
   }
   int run_with(compose::RunnerSetup setup) SEMEL_EXCLUDES(mutex_);
 
+  const std::shared_ptr<Store> kept_;  // null: the runner opens its store, or borrows it
   compose::Stopper stopper_;
   mutable system::Mutex mutex_;
   compose::RunnerSetup setup_ SEMEL_GUARDED_BY(mutex_);
@@ -132,6 +135,15 @@ Runner::Runner(RunnerStore store, const ConfigValues& settings)
 
 Runner::Runner(Store& store, const ConfigValues& settings)
     : impl_(std::make_unique<Impl>(compose::store_config_of(store), settings)) {}
+
+Runner::Runner(std::shared_ptr<Store> store, const ConfigValues& settings) {
+  if (store == nullptr) {
+    throw SemelError({ErrorKind::kRejected, "E069", "the runner was given no store",
+                      "open one, and look at the Result before it is given away"});
+  }
+  auto borrowed = compose::store_config_of(*store);
+  impl_ = std::make_unique<Impl>(std::move(borrowed), settings, std::move(store));
+}
 
 Runner::Runner(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Runner::~Runner() = default;

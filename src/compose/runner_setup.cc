@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <utility>
 #include <variant>
 
 #include "compose/code_config.h"
 #include "core/guarantee.h"
 #include "core/step_key.h"
+#include "system/mutex.h"
 
 namespace semel::compose {
 
@@ -20,6 +22,15 @@ namespace {
   throw SemelError({ErrorKind::kRejected, "E062",
                     fmt::format("no consumer of the config has the {} \"{}\"", what, name),
                     fmt::format("give one {}: {{ native: {} }}", what, name)});
+}
+
+// Consumers that name one source have theirs made on threads of their own.
+SourceFactory one_at_a_time(SourceFactory make) {
+  return [make = std::move(make),
+          mutex = std::make_shared<system::Mutex>()](const SourceRequest& request) {
+    const system::MutexLock lock(*mutex);
+    return make(request);
+  };
 }
 
 const config::NativeHandler* native_handler(const config::ConsumerConfig& consumer) {
@@ -117,6 +128,7 @@ void RunnerSetup::set_source(std::string_view name, FromOwn source) {
                                               : "has no factory"),
                       "give FromOwn::make, and leave SourceTraits::in_store false"});
   }
+  source.make = one_at_a_time(std::move(source.make));
   options.sources.insert_or_assign(std::string(name), std::move(source));
   give_traits();
 }

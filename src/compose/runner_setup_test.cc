@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
 namespace semel::compose {
 namespace {
 
@@ -14,6 +19,27 @@ RunnerSetup setup_of_two() {
   RunnerSetup setup;
   setup.config = loaded_or_throw(config::load_text(kTwoOfOneSource, "config"));
   return setup;
+}
+
+TEST(RunnerSetup, AFactoryIsCalledByOneConsumerAtATime) {
+  std::atomic<int> inside{0};
+  std::atomic<int> most{0};
+  RunnerSetup setup = setup_of_two();
+  setup.set_source("spool", {{.name = "spool"}, [&](const SourceRequest&) {
+                               most = std::max(most.load(), ++inside);
+                               for (int i = 0; i < 10; ++i) std::this_thread::yield();
+                               --inside;
+                               return Result<std::unique_ptr<Source>>(nullptr);
+                             }});
+  const FromOwn& own = setup.options.sources.at("spool");
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&own] {
+      for (int call = 0; call < 25; ++call) EXPECT_TRUE(own.make({}).has_value());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(most, 1);
 }
 
 TEST(RunnerSetup, AKeyForNoConsumerNamesThoseThereAre) {

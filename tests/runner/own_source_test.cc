@@ -139,6 +139,26 @@ TEST_F(RunnerWithOwnSource, HandlesEachMessageOnceOnTheStoreOfItsHost) {
   EXPECT_EQ(outcome->kind, Outcome::Kind::kDone);
 }
 
+TEST_F(RunnerWithOwnSource, AStoreThatIsGivenAwayLivesAsLongAsTheRunner) {
+  std::weak_ptr<Store> watched;
+  RecordingObserver seen;
+  {
+    const auto made = [&] {
+      const std::shared_ptr<Store> store = open_bank();
+      watched = store;
+      auto runner = std::make_unique<Runner>(store);
+      runner->add(payments()).observe(seen).once();
+      return runner;
+    }();
+    EXPECT_FALSE(watched.expired());
+    Runner runner = std::move(*made);
+    EXPECT_EQ(runner.run(), 0);
+  }
+  EXPECT_TRUE(watched.expired());
+  EXPECT_EQ(balance(), 100 + kSpooledAmount);
+  EXPECT_EQ(code_thrown([] { Runner runner(std::shared_ptr<Store>{}); }), "E069");
+}
+
 // Ends the process where a message passes `point` for the first time.
 int run_and_die(const std::string& bank, ConsumerOptions consumer, std::string_view point) {
   const auto failpoints = make_failpoints({.point = std::string(point)});
