@@ -31,7 +31,7 @@ RESERVE = 40  # messages that no kill waits for
 
 
 class Consumer:
-    """A process of the example; it is sent lines, and acknowledges each by a line with its outcome."""
+    """A process of the example; it is sent lines, and acknowledges or leaves each by a line with its outcome."""
 
     def __init__(self, words, url, name, errors):
         self.sent = collections.deque()
@@ -47,18 +47,18 @@ class Consumer:
             self.process.stdin.write(line.encode() + b"\n")
             self.process.stdin.flush()
 
-    def acknowledged(self):
-        """(line, outcome) of each that was said since the last call; None: it has ended."""
+    def told(self):
+        """(line, what it did with it, outcome) of each that was said since the last call; None: it has ended."""
         piece = os.read(self.process.stdout.fileno(), 65536)
         *said, self._read = (self._read + piece).split(b"\n")
         return [self._match(one.decode()) for one in said] if piece else None
 
     def _match(self, said):
-        key, outcome = said.split()
+        done, key, outcome = said.split()
         line = self.sent.popleft()
         if key_of(line) != key:
-            raise SystemExit(f"{key} was acknowledged out of turn: {line} was sent")
-        return line, outcome
+            raise SystemExit(f"{key} was answered out of turn: {line} was sent")
+        return line, done, outcome
 
     def kill(self):
         with contextlib.suppress(ProcessLookupError):
@@ -118,16 +118,19 @@ class Broker:
             self._take(ready.data)
 
     def _take(self, consumer):
-        told = consumer.acknowledged()
+        told = consumer.told()
         if told is None:
             raise SystemExit(f"a consumer ended with {consumer.process.wait(PATIENCE)}")
         self._settle(told)
 
     def _settle(self, told):
-        for line, outcome in told:
+        for line, done, outcome in told:
             self.answers[outcome] += 1
             self.acknowledged += 1
-            if outcome in ("new", "duplicate", "dead"):
+            ended = outcome in ("new", "duplicate", "dead")
+            if done != ("acknowledge" if ended else "leave"):
+                raise SystemExit(f"{line}: a consumer that is answered {outcome} must not {done} it")
+            if ended:
                 self.settled.add(key_of(line))
             elif outcome in ("busy", "retry", "parked"):
                 self._put_back(line)
@@ -144,7 +147,7 @@ class Broker:
             self._selector.unregister(consumer.process.stdout)
             consumer.kill()
             # Said before its death, and not yet read.
-            while (told := consumer.acknowledged()) is not None:
+            while (told := consumer.told()) is not None:
                 self._settle(told)
             for line in consumer.sent:
                 self._put_back(line)

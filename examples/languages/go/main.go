@@ -42,7 +42,12 @@ func main() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		// The acknowledgement, after the commit.
-		fmt.Println(payment, outcome)
+		// After the commit. A message that is left comes again.
+		switch outcome {
+		case "new", "duplicate", "dead":
+			fmt.Println("acknowledge", payment, outcome)
+		default:
+			fmt.Println("leave", payment, outcome)
+		}
 	}
 }

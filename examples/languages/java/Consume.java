@@ -33,8 +33,9 @@ public final class Consume {
           update.executeUpdate();
         }
         connection.commit();
-        // The acknowledgement, after the commit.
-        System.out.println(words[0] + " " + outcome);
+        // After the commit. A message that is left comes again.
+        boolean settled = outcome.equals("new") || outcome.equals("duplicate") || outcome.equals("dead");
+        System.out.println((settled ? "acknowledge " : "leave ") + words[0] + " " + outcome);
       }
     }
   }

@@ -18,8 +18,9 @@ async function main() {
       await client.query("UPDATE account SET balance = balance + $1 WHERE id = $2", [amount, account]);
     }
     await client.query("COMMIT");
-    // The acknowledgement, after the commit.
-    process.stdout.write(`${payment} ${outcome}\n`);
+    // After the commit. A message that is left comes again.
+    const settled = ["new", "duplicate", "dead"].includes(outcome);
+    process.stdout.write(`${settled ? "acknowledge" : "leave"} ${payment} ${outcome}\n`);
   }
   await client.end();
 }

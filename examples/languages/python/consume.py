@@ -18,5 +18,6 @@ with psycopg.connect(os.environ["DATABASE_URL"], prepare_threshold=None) as conn
                                    (payment, account, amount))
                 connection.execute("UPDATE account SET balance = balance + %s WHERE id = %s",
                                    (amount, account))
-        # The acknowledgement, after the commit.
-        print(payment, outcome, flush=True)
+        # After the commit. A message that is left comes again.
+        settled = outcome in ("new", "duplicate", "dead")
+        print("acknowledge" if settled else "leave", payment, outcome, flush=True)

@@ -13,4 +13,4 @@ with psycopg.connect(os.environ["DATABASE_URL"]) as connection:
                                (payment, account, amount))
             connection.execute("UPDATE account SET balance = balance + %s WHERE id = %s",
                                (amount, account))
-        print(payment, "new", flush=True)
+        print("acknowledge", payment, "new", flush=True)
