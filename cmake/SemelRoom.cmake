@@ -53,17 +53,21 @@ target_include_directories(semel_contract INTERFACE
 target_compile_features(semel_contract INTERFACE cxx_std_20)
 set_property(GLOBAL PROPERTY SEMEL_LIBRARIES semel_contract)
 
+# GCC reads a header again whose text is not that of the precompiled one, and comments are text: without
+# this, ccache would give back the one of other comments.
+function(semel_cache_by_text pch)
+  if(SEMEL_CCACHE)
+    set_target_properties(${pch} PROPERTIES CXX_COMPILER_LAUNCHER "env;CCACHE_COMMENTS=1;${CMAKE_CXX_COMPILER_LAUNCHER}")
+  endif()
+endfunction()
+
 function(semel_pch target)
   if(NOT TARGET semel_pch)
     file(WRITE ${CMAKE_BINARY_DIR}/semel_pch.cc "")
     add_library(semel_pch OBJECT ${CMAKE_BINARY_DIR}/semel_pch.cc)
     target_link_libraries(semel_pch PRIVATE semel_flags semel_contract tl::expected fmt::fmt)
     target_precompile_headers(semel_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch.h)
-    # GCC reads a header again whose text is not that of the precompiled one, and comments are text: without
-    # this, ccache would give back the one of other comments.
-    if(SEMEL_CCACHE)
-      set_target_properties(semel_pch PROPERTIES CXX_COMPILER_LAUNCHER "env;CCACHE_COMMENTS=1;${CMAKE_CXX_COMPILER_LAUNCHER}")
-    endif()
+    semel_cache_by_text(semel_pch)
   endif()
   target_precompile_headers(${target} REUSE_FROM semel_pch)
 endfunction()

@@ -41,6 +41,7 @@ function(semel_test_code target)
     target_link_libraries(semel_test_pch PRIVATE semel_flags semel_contract tl::expected fmt::fmt GTest::gtest)
     target_compile_options(semel_test_pch PRIVATE -O0)
     target_precompile_headers(semel_test_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch.h <gtest/gtest.h>)
+    semel_cache_by_text(semel_test_pch)
     # The compiler takes a precompiled header only where code is placed in the same way.
     set_target_properties(semel_test_pch PROPERTIES POSITION_INDEPENDENT_CODE OFF SEMEL_TEST_CODE ON)
   endif()
