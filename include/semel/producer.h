@@ -56,8 +56,8 @@ struct RedisStreamTarget {
   std::string payload{"payload"};  // the field that is the payload
 };
 
-// A message that a JetStream stream stores. The key is Nats-Msg-Id: the stream drops what comes
-// again under it within its duplicate window.
+// A message that a JetStream stream stores. The key is the header Idempotency-Key. The stream
+// drops what comes again with this subject, key and payload within its duplicate window.
 struct NatsSubject {
   std::string url;  // nats://user:password@host:port, tls:// with TLS; nodes of one cluster too
   std::string subject;

@@ -153,8 +153,8 @@ std::string repeats_text(const config::ConsumerConfig& consumer) {
                        core::duration_text(*rabbitmq->spec.deduplicated_for), retries);
   }
   if (std::holds_alternative<config::NatsHandler>(consumer.handler)) {
-    return "its stream drops what comes again under one Nats-Msg-Id within its duplicate window; a "
-           "message is retried " +
+    return "its stream drops what comes again under one Nats-Msg-Id, which names subject, key and "
+           "payload, within its duplicate window; a message is retried " +
            retries;
   }
   const auto* streams = std::get_if<config::RedisStreamsHandler>(&consumer.handler);

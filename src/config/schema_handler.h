@@ -310,7 +310,7 @@ inline constexpr Field kNatsHandlerFields[] = {
     named(kNatsFields, "tls"),
     {.name = "honours_key",
      .shape = Shape::kBoolean,
-     .meaning = "Declares that who reads it does nothing again under a Nats-Msg-Id it knows.",
+     .meaning = "Declares that who reads it does nothing again under an Idempotency-Key it knows.",
      .member = &kMember<&core::NatsPublishSpec::honours_key>},
 };
 

@@ -14,14 +14,17 @@ namespace semel::core {
 namespace {
 
 constexpr std::string_view kNatsDigest = "sha256:";
+constexpr std::string_view kNatsKeyHeader = "Idempotency-Key";
 constexpr std::string_view kNatsContentType = "Content-Type";
 // As long as a server's own names may be; what is longer would fill its memory of ids.
-constexpr std::size_t kLongestNatsId = 255;
+constexpr std::size_t kLongestNatsKey = 255;
+// A server hangs up at a longer line, and on one of these stand a reply's subject and two sizes.
+constexpr std::size_t kLongestNatsSubject = 2'048;
 
 // Readers drop the blanks around a value.
-bool arrives_as_it_is(std::string_view id) {
-  return !id.empty() && id.size() <= kLongestNatsId && is_utf8(id) &&
-         std::ranges::none_of(id, ascii::is_control) && id.front() != ' ' && id.back() != ' ';
+bool arrives_as_it_is(std::string_view key) {
+  return !key.empty() && key.size() <= kLongestNatsKey && is_utf8(key) &&
+         std::ranges::none_of(key, ascii::is_control) && key.front() != ' ' && key.back() != ' ';
 }
 
 // Each Nats-… tells a server to do something, or tells of the stream it came from.
@@ -37,15 +40,24 @@ bool is_nats_header_name(std::string_view name) {
 
 }  // namespace
 
-std::string nats_message_id_of(const Message& message) {
+std::string nats_key_of(const Message& message) {
   const Bytes& key = message.key().text;
   if (arrives_as_it_is(key) && !key.starts_with(kNatsDigest)) return key;
   return std::string(kNatsDigest) + digest::hex(digest::view(digest::sha256(key)));
 }
 
+// No subject holds a blank, and all digests are of one length.
+std::string nats_message_id_of(const Message& message, std::string_view subject) {
+  return fmt::format("{} {} {}", subject, nats_key_of(message),
+                     digest::hex(digest::view(digest::sha256(message.payload()))));
+}
+
 Headers nats_headers_of(const Message& message) {
   Headers made = outgoing_headers(message);
-  std::erase_if(made, [](const Header& header) { return is_the_servers(header.name); });
+  std::erase_if(made, [](const Header& header) {
+    return is_the_servers(header.name) || ascii::alike(header.name, kNatsKeyHeader);
+  });
+  made.push_back({std::string(kNatsKeyHeader), nats_key_of(message)});
   if (!message.content_type().empty() && !find_header(made, kNatsContentType)) {
     made.push_back({std::string(kNatsContentType), message.content_type()});
   }
@@ -78,6 +90,9 @@ bool nats_subject_takes(std::string_view pattern, std::string_view subject) {
 
 std::optional<std::string> nats_publish_subject_flaw(std::string_view subject) {
   if (const auto flaw = nats_subject_flaw(subject)) return flaw;
+  if (subject.size() > kLongestNatsSubject) {
+    return fmt::format("is longer than {} bytes", kLongestNatsSubject);
+  }
   if (subject.find_first_of("*>") != std::string_view::npos) {
     return "has a * or a >: a message is published to one subject";
   }

@@ -146,14 +146,14 @@ TEST(RedisStreamsPublishSpec, AHeaderUnderThePayloadsNameIsAFlaw) {
   EXPECT_NE(flaw->find("handler.redis_streams.payload"), std::string::npos) << *flaw;
 }
 
-TEST(NatsPublishSpec, TheIdIsTheKeyOrItsDigest) {
-  EXPECT_EQ(nats_message_id_of(published({}, "k-1")), "k-1");
-  EXPECT_EQ(nats_message_id_of(published({}, "k 1")), "k 1");
+TEST(NatsPublishSpec, TheKeyIsItselfOrItsDigest) {
+  EXPECT_EQ(nats_key_of(published({}, "k-1")), "k-1");
+  EXPECT_EQ(nats_key_of(published({}, "k 1")), "k 1");
   std::set<std::string> ids;
   for (const std::string& key :
        {std::string(" k"), std::string("k "), std::string("k\n"), std::string("\xff"),
         std::string(256, 'k'), std::string("sha256:k")}) {
-    const std::string id = nats_message_id_of(published({}, key));
+    const std::string id = nats_key_of(published({}, key));
     EXPECT_TRUE(id.starts_with("sha256:")) << key;
     EXPECT_EQ(id.size(), 71U);
     ids.insert(id);
@@ -161,15 +161,39 @@ TEST(NatsPublishSpec, TheIdIsTheKeyOrItsDigest) {
   EXPECT_EQ(ids.size(), 6U);
 }
 
+TEST(NatsPublishSpec, AnIdNamesDestinationKeyAndPayload) {
+  const auto with = [](std::string_view key, std::string_view payload) {
+    Message::Parts parts;
+    parts.key.text = key;
+    parts.payload = payload;
+    return Message(std::move(parts));
+  };
+  EXPECT_EQ(nats_message_id_of(with("k-1", ""), "orders.paid"),
+            "orders.paid k-1 e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(nats_message_id_of(with("k-1", "{}"), "orders.paid"),
+            nats_message_id_of(with("k-1", "{}"), "orders.paid"));
+  std::set<std::string> ids;
+  for (const char* subject : {"orders", "orders.paid"}) {
+    for (const char* key : {"k-1", "paid", "paid k-1"}) {
+      for (const char* payload : {"", "k-1", "{}"}) {
+        ids.insert(nats_message_id_of(with(key, payload), subject));
+      }
+    }
+  }
+  EXPECT_EQ(ids.size(), 18U);
+}
+
 TEST(NatsPublishSpec, WhatAServerActsUponStaysBehind) {
   const auto headers = nats_headers_of(published({{"trace", "7"},
                                                   {"Nats-Msg-Id", "other"},
                                                   {"nats-rollup", "all"},
                                                   {"Nats-Expected-Last-Sequence", "3"},
-                                                  {"nats-subject", "orders"}},
+                                                  {"nats-subject", "orders"},
+                                                  {"idempotency-key", "of who sent it"}},
                                                  "k-1", "text/plain"));
-  ASSERT_EQ(headers.size(), 2U);
+  ASSERT_EQ(headers.size(), 3U);
   EXPECT_EQ(find_header(headers, "trace"), "7");
+  EXPECT_EQ(find_header(headers, "Idempotency-Key"), "k-1");
   EXPECT_EQ(find_header(headers, "Content-Type"), "text/plain");
 }
 
@@ -191,6 +215,7 @@ TEST(NatsPublishSpec, ASubjectIsOne) {
   for (const char* subject : {"", "orders..paid", "orders.*", "orders.>", "or ders", "$JS.API.x"}) {
     EXPECT_TRUE(nats_publish_subject_flaw(subject)) << subject;
   }
+  EXPECT_TRUE(nats_publish_subject_flaw(std::string(3'000, 's')));
 }
 
 TEST(NatsPublishSpec, APatternTakesItsSubjects) {

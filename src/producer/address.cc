@@ -69,12 +69,12 @@ std::optional<std::string> message_id_flaw(BytesView key) {
 }
 
 std::optional<std::string> nats_id_flaw(BytesView key) {
+  if (auto flaw = header_key_flaw(key)) return flaw;
   Message::Parts parts;
   parts.key.text = key;
-  if (core::nats_message_id_of(Message(std::move(parts))) == key) return std::nullopt;
-  return "is no value of Nats-Msg-Id: UTF-8 without control characters or blanks at its ends, of "
-         "at "
-         "most 255 bytes";
+  if (core::nats_key_of(Message(std::move(parts))) == key) return std::nullopt;
+  return "is no value of a header in NATS: UTF-8 without control characters or blanks at its ends, "
+         "of at most 255 bytes";
 }
 
 tl::expected<HeldMessage, SendError> addressed(const HeldMessage& message, const KeyRules& rules) {

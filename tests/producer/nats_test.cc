@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -27,7 +28,7 @@ std::string nats_source(const NatsServer& server, const std::string& stream) {
                      server.url(), stream);
 }
 
-TEST(ProducerOnNats, WhatIsConfirmedStandsInTheStreamWithItsKeyAsId) {
+TEST(ProducerOnNats, WhatIsConfirmedStandsInTheStreamWithItsKey) {
   const NatsServer& server = NatsServer::shared();
   const std::string stream = server.new_stream();
   Producer producer(NatsSubject{.url = server.url(), .subject = stream});
@@ -38,10 +39,31 @@ TEST(ProducerOnNats, WhatIsConfirmedStandsInTheStreamWithItsKeyAsId) {
   ASSERT_EQ(posts.size(), clicks.size());
   for (std::size_t i = 0; i < posts.size(); ++i) {
     ASSERT_TRUE(results[i]) << results[i].error().message;
-    EXPECT_EQ(posts[i].id, results[i]->key) << "in the order of the batch";
+    const auto key = std::ranges::find(posts[i].headers, "Idempotency-Key",
+                                       &std::pair<std::string, std::string>::first);
+    ASSERT_NE(key, posts[i].headers.end());
+    EXPECT_EQ(key->second, results[i]->key) << "in the order of the batch";
     EXPECT_EQ(posts[i].body, clicks[i].payload);
     EXPECT_EQ(results[i]->answer, fmt::format("{}-{}", stream, i + 1));
   }
+}
+
+TEST(ProducerOnNats, TwoSubjectsOfOneStreamBothGetAMessageOfOneKeyAndItIsReadUnderIt) {
+  const NatsServer& server = NatsServer::shared();
+  const std::string stream = server.new_stream();
+  HeldMessage click = a_click(1);
+  click.key = "k";
+  for (const char* below : {".paid", ".packed"}) {
+    Producer producer(NatsSubject{.url = server.url(), .subject = stream + below});
+    for (int i = 0; i < 2; ++i) {
+      const SendResult sent = producer.send(click);
+      ASSERT_TRUE(sent) << sent.error().message;
+    }
+  }
+  EXPECT_EQ(server.stored_count(stream), 2);
+  const Consumption seen = consume(nats_source(server, stream));
+  ASSERT_EQ(seen.effects.size(), 1U) << seen.complaints;
+  EXPECT_EQ(seen.effects.begin()->first, "k");
 }
 
 TEST(ProducerOnNats, ASubjectThatNoStreamTakesIsAFinalError) {

@@ -36,7 +36,7 @@ NatsPublisher::~NatsPublisher() {
 
 void NatsPublisher::begin(const Message& message, const Attempt& attempt, Completion completion) {
   auto call = std::make_unique<Call>(message, attempt, std::move(completion), now());
-  call->id = core::nats_message_id_of(message);
+  call->id = core::nats_message_id_of(message, spec_.subject);
   call->headers = core::nats_headers_of(message);
   if (const auto flaw = core::nats_headers_flaw(call->headers)) {
     return calls_.answer(std::move(call), nats_cannot_carry(*flaw).verdict);

@@ -19,6 +19,13 @@ using test::publish;
 using test::PublishCall;
 using Kind = Verdict::Kind;
 
+std::string key_of(const NatsServer::Post& post) {
+  for (const auto& [name, value] : post.headers) {
+    if (name == "Idempotency-Key") return value;
+  }
+  return {};
+}
+
 class NatsPublishing : public testing::Test {
  protected:
   NatsPublishing() {
@@ -38,10 +45,10 @@ class NatsPublishing : public testing::Test {
   }
   Verdict call(Message message) { return publish(handler(), gate_, std::move(message))->verdict(); }
   // Each failure costs no attempt.
-  void publish_in_the_end(const std::string& key) {
+  void publish_in_the_end(const std::string& key, const std::string& payload = "{}") {
     std::string said;
     for (int i = 0; i < 200; ++i) {
-      const Verdict verdict = call(keyed_message(key));
+      const Verdict verdict = call(keyed_message(key, payload));
       if (verdict.kind() == Kind::kDone) return;
       ASSERT_EQ(verdict.kind(), Kind::kRetry) << verdict.reason();
       ASSERT_FALSE(verdict.counted()) << verdict.reason();
@@ -55,7 +62,7 @@ class NatsPublishing : public testing::Test {
   AsyncHandler handler_;
 };
 
-TEST_F(NatsPublishing, AMessageHasItsKeyAsIdAndItsHeaders) {
+TEST_F(NatsPublishing, AMessageHasItsKeyAndItsHeaders) {
   const std::string stream = server().new_stream();
   spec_.subject = stream + ".paid";
   auto parts = test::make_parts(ConsumerNumber{1}, "k-1", "{\"n\":1}");
@@ -68,12 +75,13 @@ TEST_F(NatsPublishing, AMessageHasItsKeyAsIdAndItsHeaders) {
   ASSERT_EQ(posts.size(), 1U);
   EXPECT_EQ(posts[0].body, "{\"n\":1}");
   EXPECT_EQ(posts[0].below, "paid");
-  EXPECT_EQ(posts[0].id, "k-1");
+  EXPECT_TRUE(posts[0].id.starts_with(spec_.subject + " k-1 ")) << posts[0].id;
   using NameAndValue = std::pair<std::string, std::string>;
   const std::set<NameAndValue> headers(posts[0].headers.begin(), posts[0].headers.end());
   EXPECT_EQ(headers, (std::set<NameAndValue>{{"trace", "7"},
                                              {"trace", "8"},
-                                             {"Nats-Msg-Id", "k-1"},
+                                             {"Nats-Msg-Id", posts[0].id},
+                                             {"Idempotency-Key", "k-1"},
                                              {"Content-Type", "application/json"}}));
   EXPECT_TRUE(gate_.shuts().empty());
 }
@@ -87,7 +95,8 @@ TEST_F(NatsPublishing, ThousandsAreInFlightAndKeepTheirOrder) {
   for (auto& each : calls) EXPECT_EQ(each->verdict().kind(), Kind::kDone);
   const auto posts = server().stored(spec_.subject);
   ASSERT_EQ(posts.size(), calls.size());
-  for (std::size_t i = 0; i < posts.size(); ++i) EXPECT_EQ(posts[i].id, fmt::format("k-{}", i));
+  for (std::size_t i = 0; i < posts.size(); ++i)
+    EXPECT_EQ(key_of(posts[i]), fmt::format("k-{}", i));
 }
 
 TEST_F(NatsPublishing, WhatComesAgainWithinTheWindowIsDoneAndStoredOnce) {
@@ -97,6 +106,41 @@ TEST_F(NatsPublishing, WhatComesAgainWithinTheWindowIsDoneAndStoredOnce) {
   EXPECT_EQ(second.kind(), Kind::kDone) << second.reason();
   EXPECT_EQ(second.result(), first.result());
   EXPECT_EQ(server().stored_count(spec_.subject), 1);
+}
+
+// A stream drops repeats of an id whatever their subjects are.
+TEST_F(NatsPublishing, TwoSubjectsOfOneStreamBothGetAMessageOfOneKey) {
+  const std::string stream = server().new_stream();
+  spec_.subject = stream + ".paid";
+  const Verdict paid = call(keyed_message("k"));
+  spec_.subject = stream + ".packed";
+  handler_ = nullptr;
+  const Verdict packed = call(keyed_message("k"));
+  EXPECT_EQ(paid.result(), stream + "-1") << paid.reason();
+  EXPECT_EQ(packed.result(), stream + "-2") << packed.reason();
+  const Verdict again = call(keyed_message("k"));
+  EXPECT_EQ(again.kind(), Kind::kDone) << again.reason();
+  EXPECT_EQ(again.result(), packed.result());
+  const auto posts = server().stored(stream);
+  ASSERT_EQ(posts.size(), 2U);
+  EXPECT_EQ(posts[0].below, "paid");
+  EXPECT_EQ(posts[1].below, "packed");
+}
+
+TEST_F(NatsPublishing, WhatAnotherStoredUnderTheKeyIsNotTakenForTheMessage) {
+  const std::string stream = server().new_stream();
+  spec_.subject = stream + ".paid";
+  // As a source's own message has it, and as another producer might make its ids.
+  server().publish(stream, {{.body = "new", .id = "k", .below = "new"},
+                            {.body = "other", .id = spec_.subject + " k", .below = "paid"}});
+  const Verdict first = call(keyed_message("k", "{\"n\":1}"));
+  EXPECT_EQ(first.result(), stream + "-3") << first.reason();
+  const Verdict second = call(keyed_message("k", "{\"n\":2}"));
+  EXPECT_EQ(second.result(), stream + "-4") << second.reason();
+  const auto posts = server().stored(stream);
+  ASSERT_EQ(posts.size(), 4U);
+  EXPECT_EQ(posts[2].body, "{\"n\":1}");
+  EXPECT_EQ(posts[3].body, "{\"n\":2}");
 }
 
 TEST_F(NatsPublishing, ASubjectThatNoStreamTakesShutsTheGate) {
@@ -193,7 +237,7 @@ TEST_F(NatsPublishing, AnAnswerThatIsLostLeavesTheOutcomeUnknownAndTheRepeatIsDr
   EXPECT_EQ(verdict.code(), "handler.nats.reset") << verdict.reason();
   EXPECT_TRUE(verdict.unknown());
   EXPECT_EQ(proxy.fired(lost), 1U);
-  publish_in_the_end("k");
+  publish_in_the_end("k", "only one");
   EXPECT_EQ(server().stored_count(spec_.subject), 1) << "within the stream's window";
 }
 
