@@ -1,4 +1,4 @@
-(SELECT v.place, v.id, v.arrived, v.fault,
+(SELECT v.place, v.id, IF(v.fault IS NULL, v.arrived, NULL) AS arrived, v.fault,
         ROW_NUMBER() OVER (PARTITION BY v.id, v.fault IS NULL ORDER BY v.place) AS turn
    FROM (SELECT u.place, {each_key_id} AS id, {each_arrived} AS arrived, {each_fault} AS fault
            FROM (SELECT k.place, {key_content} AS content, {payload_content} AS payload,
