@@ -96,6 +96,11 @@ function(semel_add_servers)
       set_tests_properties(${test}.${way} PROPERTIES LABELS servers TIMEOUT 120)
     endforeach()
     set_tests_properties(${test}.up PROPERTIES FIXTURES_SETUP "${fixtures}")
+    # A virtual machine that begins takes a processor for seconds, and each build has these servers: where all
+    # began at once, none would be up in its time.
+    if(server MATCHES "^(kafka|rabbitmq|elasticmq)$")
+      set_tests_properties(${test}.up PROPERTIES RESOURCE_LOCK server_starts)
+    endif()
     set_tests_properties(${test}.down PROPERTIES FIXTURES_CLEANUP "${fixtures}")
   endforeach()
 endfunction()
