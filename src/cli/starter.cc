@@ -312,10 +312,13 @@ Error unknown_word(std::string_view what, std::string_view word,
 
 }  // namespace
 
-// A consumer that is claimed has no handler to begin with.
+// A consumer that is claimed has no handler to begin with, and a native source no program to run
+// it.
 std::vector<StarterWord> starter_sources() {
   auto sources = alternatives("consumers[].source");
-  std::erase_if(sources, [](const StarterWord& word) { return word.name == "claims"; });
+  std::erase_if(sources, [](const StarterWord& word) {
+    return word.name == "claims" || word.name == "native";
+  });
   return sources;
 }
 // Without steps, which are calls of the others: docs/steps.md begins with a config of them.
