@@ -73,10 +73,12 @@ class [[nodiscard]] Verdict {
   };
   using Details = std::variant<Done, Retry, Dead, Discard>;  // in the order of Kind
 
+  // NOLINTBEGIN(google-explicit-constructor)
   Verdict(Done details) : details_(std::move(details)) {}
   Verdict(Retry details) : details_(std::move(details)) {}
   Verdict(Dead details) : details_(std::move(details)) {}
   Verdict(Discard details) : details_(std::move(details)) {}
+  // NOLINTEND(google-explicit-constructor)
   explicit Verdict(Details details) : details_(std::move(details)) {}
 
   Kind kind() const noexcept { return static_cast<Kind>(details_.index()); }

@@ -89,7 +89,7 @@ bool nats_subject_takes(std::string_view pattern, std::string_view subject) {
 }
 
 std::optional<std::string> nats_publish_subject_flaw(std::string_view subject) {
-  if (const auto flaw = nats_subject_flaw(subject)) return flaw;
+  if (auto flaw = nats_subject_flaw(subject)) return flaw;
   if (subject.size() > kLongestNatsSubject) {
     return fmt::format("is longer than {} bytes", kLongestNatsSubject);
   }

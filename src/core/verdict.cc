@@ -9,8 +9,8 @@ namespace semel {
 namespace {
 
 using Kind = Verdict::Kind;
-template <Kind kind>
-using DetailsOf = std::variant_alternative_t<static_cast<std::size_t>(kind), Verdict::Details>;
+template <Kind Of>
+using DetailsOf = std::variant_alternative_t<static_cast<std::size_t>(Of), Verdict::Details>;
 static_assert(std::is_same_v<DetailsOf<Kind::kDone>, Verdict::Done>);
 static_assert(std::is_same_v<DetailsOf<Kind::kRetry>, Verdict::Retry>);
 static_assert(std::is_same_v<DetailsOf<Kind::kDead>, Verdict::Dead>);
