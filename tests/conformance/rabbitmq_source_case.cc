@@ -29,20 +29,6 @@ core::RabbitmqSpec spec_for(const std::string& queue) {
   return spec;
 }
 
-// Connects, and waits until what is there has come.
-void wait_until_it_has_come(Source& source) {
-  const auto end = std::chrono::steady_clock::now() + 60s;
-  for (bool told = false; std::chrono::steady_clock::now() < end;) {
-    ASSERT_TRUE(source.receive({0, 1}).has_value());
-    pollfd entry{source.wakeup().fd, POLLIN, 0};
-    if (::poll(&entry, 1, told ? 150 : 1'000) > 0) {
-      told = true;
-    } else if (told) {
-      break;
-    }
-  }
-}
-
 class RabbitmqPlace final : public SourcePlace {
  public:
   explicit RabbitmqPlace(const std::string& type)
@@ -91,17 +77,6 @@ class Consumer : public Receiver {
       return refused || count > 0;
     });
     return count;
-  }
-  // The first thing that goes wrong for good.
-  Error failure_of() {
-    Error error;
-    test::comes_true([&] {
-      const auto received = source().receive({});
-      if (received || received.error().kind != ErrorKind::kRejected) return false;
-      error = received.error();
-      return true;
-    });
-    return error;
   }
 };
 

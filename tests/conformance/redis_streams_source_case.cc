@@ -102,17 +102,6 @@ class StreamMember : public Receiver {
   explicit StreamMember(core::RedisStreamsSpec spec)
       : Receiver(redis_streams::make_redis_streams_source({std::move(spec), true}).value(), 60s) {}
 
-  // The first thing that goes wrong for good.
-  Error failure_of() {
-    Error error;
-    test::comes_true([&] {
-      const auto received = source().receive({});
-      if (received || received.error().kind != ErrorKind::kRejected) return false;
-      error = received.error();
-      return true;
-    });
-    return error;
-  }
   // Receives nothing until a notice holds this text.
   bool says(const std::string& text) {
     return test::comes_true([&] {

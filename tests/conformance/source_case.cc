@@ -7,6 +7,8 @@
 #include <iterator>
 #include <thread>
 
+#include "tests/support/waiting.h"
+
 namespace semel::conformance {
 
 using std::chrono::steady_clock;
@@ -96,6 +98,30 @@ void Receiver::settle(const std::vector<Arrival>& arrivals, Settlement::Kind kin
   std::vector<Settlement> settlements;
   for (const Arrival& arrival : arrivals) settlements.push_back({arrival.tag, kind, 0ms});
   EXPECT_TRUE(source_->settle(settlements).has_value());
+}
+
+void wait_until_it_has_come(Source& source) {
+  const auto end = std::chrono::steady_clock::now() + 60s;
+  for (bool told = false; std::chrono::steady_clock::now() < end;) {
+    ASSERT_TRUE(source.receive({0, 1}).has_value());
+    pollfd entry{source.wakeup().fd, POLLIN, 0};
+    if (::poll(&entry, 1, told ? 150 : 1'000) > 0) {
+      told = true;
+    } else if (told) {
+      break;
+    }
+  }
+}
+
+Error Receiver::failure_of() {
+  Error error;
+  test::comes_true([&] {
+    const auto received = source_->receive({});
+    if (received || received.error().kind != ErrorKind::kRejected) return false;
+    error = received.error();
+    return true;
+  });
+  return error;
 }
 
 std::vector<Bytes> SourceSuite::payloads(const std::vector<Arrival>& arrivals) {

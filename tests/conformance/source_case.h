@@ -83,6 +83,9 @@ class SourceSuite : public testing::TestWithParam<SourceCase> {
 };
 
 // For an adapter's own tests: a source that is received from again and again.
+// Connects to a broker, and waits until what is there has come.
+void wait_until_it_has_come(Source& source);
+
 class Receiver {
  public:
   // `patience`: how long a receive waits where nothing else is said.
@@ -94,6 +97,8 @@ class Receiver {
   std::vector<Arrival> receive(std::size_t count) { return receive(count, patience_); }
   std::vector<Arrival> receive(std::size_t count, milliseconds patience);
   void settle(const std::vector<Arrival>& arrivals, Settlement::Kind kind = Settlement::Kind::kAck);
+  // The first thing that goes wrong for good.
+  Error failure_of();
 
  private:
   std::unique_ptr<Source> source_;

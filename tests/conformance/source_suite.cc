@@ -148,7 +148,7 @@ TEST_P(SourceSuite, WhatIsNotSettledComesAgainAfterADeath) {
   if (!traits().replays) GTEST_SKIP() << "trait: does not replay";
   settle({arrivals.begin(), arrivals.begin() + 8});
   die_and_reopen();
-  // What was settled and not told at the death may come as well, and before it.
+  // Deliveries settled and not told at the death may come as well, and before it.
   const auto open = payloads({arrivals.begin() + 8, arrivals.end()});
   std::set<Bytes> there;
   EXPECT_TRUE(test::comes_true([&] {

@@ -27,7 +27,7 @@ class SqsConsumer : public Receiver {
       : Receiver(sqs::make_sqs_source({std::move(spec), true, 3}), 60s) {}
 
   // The first thing that goes wrong.
-  Error failure_of() {
+  Error first_error() {
     Error error;
     test::comes_true([&] {
       const auto received = source().receive({});

@@ -1,4 +1,4 @@
-// What an SQS source does with answers that no server gives when asked to: refusals of single
+// An SQS source meets answers that no server gives when asked to: refusals of single
 // entries, throttling, missing rights, silence.
 #include <fmt/format.h>
 
@@ -121,7 +121,7 @@ TEST(SqsPlayed, AThrottledServiceIsAskedAgainAndSaidWhereItLasts) {
     return once(request, times - 5);
   };
   SqsConsumer consumer(sqs_at(played.url()));
-  const Error error = consumer.failure_of();
+  const Error error = consumer.first_error();
   EXPECT_EQ(error.code, "R396");
   EXPECT_EQ(error.kind, ErrorKind::kUnavailable);
   EXPECT_TRUE(test::comes_true([&] {
@@ -139,7 +139,7 @@ TEST(SqsPlayed, RefusalsAreNamedAndFinal) {
   for (const auto& [type, code] : cases) {
     PlayedSqs played;
     played.on_any = [type = type](const HttpRequest&, std::size_t) { return refusal(400, type); };
-    const Error error = SqsConsumer(sqs_at(played.url())).failure_of();
+    const Error error = SqsConsumer(sqs_at(played.url())).first_error();
     EXPECT_EQ(error.code, code) << type;
     EXPECT_EQ(error.kind, ErrorKind::kRejected) << type;
   }
@@ -213,7 +213,7 @@ TEST(SqsPlayed, WhatIsHereIsHandedOutWhileNothingMoreIsGiven) {
   EXPECT_EQ(rest.size(), 4U);
   consumer.settle(first);
   consumer.settle(rest);
-  EXPECT_EQ(consumer.failure_of().code, "R396");
+  EXPECT_EQ(consumer.first_error().code, "R396");
 }
 
 // Each request costs money.
@@ -250,7 +250,7 @@ TEST(SqsPlayed, ARightThatNeverWorkedEndsTheRunWhicheverItIs) {
     const auto arrivals = consumer.receive(1);
     ASSERT_EQ(arrivals.size(), 1U);
     if (std::string_view(action) == "DeleteMessageBatch") consumer.settle(arrivals);
-    const Error error = consumer.failure_of();
+    const Error error = consumer.first_error();
     EXPECT_EQ(error.code, "R393") << action;
     EXPECT_EQ(error.kind, ErrorKind::kRejected) << action;
   }
@@ -313,7 +313,7 @@ TEST(SqsPlayed, WhatWaitsBehindALostMessageOfItsGroupIsGivenBack) {
   }));
 }
 
-// What the engine settles while it drains is deleted all the same.
+// Messages that the engine settles while it drains are deleted all the same.
 TEST(SqsPlayed, ARunThatHasEndedWithAnErrorDeletesWhatIsDone) {
   PlayedSqs played;
   played.on_receive = [once = messages_once(2)](const HttpRequest& request, std::size_t times) {
@@ -321,7 +321,7 @@ TEST(SqsPlayed, ARunThatHasEndedWithAnErrorDeletesWhatIsDone) {
   };
   SqsConsumer consumer(sqs_at(played.url()));
   const auto arrivals = consumer.receive(2);
-  EXPECT_EQ(consumer.failure_of().code, "R394");
+  EXPECT_EQ(consumer.first_error().code, "R394");
   consumer.settle(arrivals);
   EXPECT_TRUE(consumer.source().close(60s).has_value());
   EXPECT_EQ(played.asked("DeleteMessageBatch"), 1U);
@@ -337,7 +337,7 @@ TEST(SqsPlayed, ARunThatHasEndedWithAnErrorSaysWhatIsNotDeleted) {
   };
   SqsConsumer consumer(sqs_at(played.url()));
   const auto arrivals = consumer.receive(2);
-  EXPECT_EQ(consumer.failure_of().code, "R394");
+  EXPECT_EQ(consumer.first_error().code, "R394");
   consumer.settle(arrivals);
   const auto closed = consumer.source().close(60s);
   ASSERT_FALSE(closed);

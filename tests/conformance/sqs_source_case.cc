@@ -180,7 +180,7 @@ TEST(SqsSource, AGroupIsNeverInFlightTwice) {
     one.settle(mine);
     other.settle(others);
     holder.clear();
-    // What is deleted is out of every hand before the next look.
+    // A deleted message is out of every hand before the next look.
     return test::comes_true([&] { return server.in_flight(queue) == 0 || seen < 40; }) &&
            seen == 40;
   }));
@@ -203,7 +203,7 @@ TEST(SqsSource, AnIdThatTheServiceMakesOfTheBodyIsNoKey) {
 
 TEST(SqsSource, AQueueThatIsNotThereIsSaid) {
   const auto& server = ElasticmqServer::shared();
-  const Error error = SqsConsumer(sqs_at(server.url(ElasticmqServer::unused_name()))).failure_of();
+  const Error error = SqsConsumer(sqs_at(server.url(ElasticmqServer::unused_name()))).first_error();
   EXPECT_EQ(error.code, "R394");
   EXPECT_EQ(error.kind, ErrorKind::kRejected);
 }

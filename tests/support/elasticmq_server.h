@@ -22,7 +22,7 @@ class ElasticmqServer final : public DatabaseServer {
   ElasticmqServer();
   ~ElasticmqServer() override { end(); }
 
-  // Of a queue.
+  // The address of a queue.
   std::string url(std::string_view queue) const override;
   // There is no SQL.
   std::string query(const std::string&, const std::string&) const override { return {}; }
@@ -54,7 +54,7 @@ class ElasticmqServer final : public DatabaseServer {
   // Receives one message, as another consumer would, and hides it for so long. Its body; empty
   // where there is none.
   std::string take_one(const std::string& queue, int visibility_seconds) const;
-  // What the server answers, whatever it is; "(no answer)" where it does not.
+  // The server's answer, whatever it is; "(no answer)" where it does not.
   std::string call(const std::string& action, const std::string& body) const;
 
  private:

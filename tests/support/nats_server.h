@@ -55,7 +55,7 @@ class NatsServer final : public DatabaseServer {
     bool all_done() const { return pending == 0 && ack_pending == 0; }
   };
   Counts counts(const std::string& stream, const std::string& durable) const;
-  // What it has as a member of its config: "ack_wait", "filter_subject".
+  // A member of its config: "ack_wait", "filter_subject".
   std::string setting(const std::string& stream, const std::string& durable,
                       const std::string& member) const;
 
