@@ -8,6 +8,18 @@
 
 namespace semel::core {
 
+// Longer each of `times`, from `first` up to `longest`, and never the same for all that lost one
+// server.
+inline std::chrono::milliseconds grown_pause(std::size_t times, std::chrono::milliseconds first,
+                                             std::chrono::milliseconds longest,
+                                             std::uint64_t random) noexcept {
+  using std::chrono::milliseconds;
+  constexpr std::size_t kDoublings = 8;
+  const milliseconds grown = first * (1U << std::min(times, kDoublings));
+  const milliseconds half = std::min(longest, grown) / 2;
+  return half + milliseconds(random % static_cast<std::uint64_t>(half.count() + 1));
+}
+
 // After `tries` in vain at a cluster of `nodes`: no time until each was tried, then longer each
 // round up to a bound, and never the same for all that lost one broker.
 inline std::chrono::milliseconds pause_before(std::size_t tries, std::size_t nodes,
@@ -15,12 +27,9 @@ inline std::chrono::milliseconds pause_before(std::size_t tries, std::size_t nod
   using std::chrono::milliseconds;
   constexpr milliseconds kFirstPause{100};
   constexpr milliseconds kLongestPause{2'000};
-  constexpr std::size_t kDoublings = 8;
   const std::size_t rounds = tries / nodes;
   if (rounds == 0) return milliseconds(0);
-  const milliseconds grown = kFirstPause * (1U << std::min(rounds, kDoublings));
-  const milliseconds half = std::min(kLongestPause, grown) / 2;
-  return half + milliseconds(random % static_cast<std::uint64_t>(half.count() + 1));
+  return grown_pause(rounds, kFirstPause, kLongestPause, random);
 }
 
 }  // namespace semel::core

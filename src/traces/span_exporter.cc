@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <csignal>
 #include <iterator>
 #include <numeric>
 #include <utility>
 
-#include <pthread.h>
-
 #include "base/printable.h"
+#include "system/block_signals.h"
 
 namespace semel::traces {
 
@@ -21,13 +19,6 @@ using std::chrono::steady_clock;
 
 // At the end, for a collector that was away: it may be back.
 constexpr milliseconds kLastTry{500};
-
-// Signals are for the threads that expect them.
-void block_signals() noexcept {
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, nullptr);
-}
 
 // A small queue is emptied before it is full.
 ExporterOptions fitting(ExporterOptions options) noexcept {
@@ -89,7 +80,7 @@ SpanExporter::Counts SpanExporter::counts() const noexcept {
 }
 
 void SpanExporter::work() noexcept {
-  block_signals();
+  system::block_signals();
   for (;;) {
     std::size_t taken_out = 0;
     try {

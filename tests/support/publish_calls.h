@@ -2,6 +2,7 @@
 // was told.
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -83,6 +84,57 @@ inline Message keyed_message(std::string_view key, std::string_view payload = "{
   parts.headers = std::move(headers);
   if (!ordering_key.empty()) parts.ordering_key = ordering_key;
   return Message(std::move(parts));
+}
+
+// Until all are done; each try that failed cost no attempt.
+inline void publish_surely(AsyncHandler& handler, Gate& gate, std::vector<std::string> keys) {
+  std::string said;
+  for (int i = 0; i < 200 && !keys.empty(); ++i) {
+    std::vector<std::unique_ptr<PublishCall>> calls;
+    for (const std::string& key : keys) calls.push_back(publish(handler, gate, keyed_message(key)));
+    std::vector<std::string> again;
+    for (std::size_t at = 0; at < calls.size(); ++at) {
+      const Verdict verdict = calls[at]->verdict();
+      if (verdict.kind() == Verdict::Kind::kDone) continue;
+      ASSERT_EQ(verdict.kind(), Verdict::Kind::kRetry) << verdict.reason();
+      ASSERT_FALSE(verdict.counted()) << verdict.reason();
+      said = verdict.reason();
+      again.push_back(keys[at]);
+    }
+    keys = std::move(again);
+  }
+  EXPECT_TRUE(keys.empty()) << keys.size() << " are never published: " << said;
+}
+
+// Publishes until a kill of the server came in time for some, and those again until they are done.
+// The keys are k-0 and on; how many there are.
+template <class Server>
+std::size_t publish_through_kills(AsyncHandler& handler, ToldGate& gate, Server& server,
+                                  std::size_t at_once) {
+  std::vector<std::string> again;
+  std::size_t sent = 0;
+  // A kill may come too late for all of them.
+  for (int tries = 0; tries < 10 && again.empty(); ++tries) {
+    std::vector<std::unique_ptr<PublishCall>> calls;
+    const std::size_t first = sent;
+    for (; sent < first + at_once; ++sent) {
+      calls.push_back(publish(handler, gate, keyed_message(fmt::format("k-{}", sent))));
+    }
+    EXPECT_EQ(calls.front()->verdict().kind(), Verdict::Kind::kDone);
+    server.kill();
+    for (std::size_t i = 1; i < calls.size(); ++i) {
+      const Verdict verdict = calls[i]->verdict();
+      if (verdict.kind() == Verdict::Kind::kDone) continue;
+      EXPECT_EQ(verdict.kind(), Verdict::Kind::kRetry) << verdict.reason();
+      EXPECT_FALSE(verdict.counted());
+      again.push_back(fmt::format("k-{}", first + i));
+    }
+    server.start();
+  }
+  EXPECT_FALSE(again.empty()) << "the faults came too late";
+  EXPECT_FALSE(gate.shuts().empty());
+  publish_surely(handler, gate, again);
+  return sent;
 }
 
 }  // namespace semel::test

@@ -104,7 +104,7 @@ void Transfers::Transfer::prepare_request() {
     set(handle, CURLOPT_POSTFIELDS, request.body.data());
   }
   set(handle, CURLOPT_HTTPHEADER, lines.get());
-  // Those are the server's, not a proxy's.
+  // The headers are the server's, not a proxy's.
   set(handle, CURLOPT_HEADEROPT, static_cast<long>(CURLHEADER_SEPARATE));
   if (!request.through_proxy) set(handle, CURLOPT_PROXY, "");
 }

@@ -15,7 +15,7 @@ namespace semel::nats {
 
 class Answer {
  public:
-  // What the server refused is an error: errors.h. `known`: as there. kUnavailable (R387): it is no
+  // A refusal of the server is an error: errors.h. `known`: as there. kUnavailable (R387): it is no
   // JSON.
   static Result<Answer> read(std::string_view text, bool known);
 

@@ -43,7 +43,7 @@ class Connection {
   // From here on it does what it is for: see connect_error().
   void set_known() noexcept { known_ = true; }
   bool known() const noexcept { return known_; }
-  // What ended it, or a call on it.
+  // The cause that ended it, or a call on it.
   Error lost(int status) const;
 
   // Ends what waits on it, open() too. From any thread, while it lives; it may wait for some

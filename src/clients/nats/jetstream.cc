@@ -22,7 +22,7 @@ milliseconds time_at(const Answer& answer, const char* pointer) {
   return std::chrono::duration_cast<milliseconds>(nanoseconds(answer.number(pointer)));
 }
 
-// What is not positive is no limit.
+// A number that is not positive is no limit.
 std::optional<std::int64_t> limit_at(const Answer& answer, const char* pointer) {
   const std::int64_t limit = answer.number(pointer, -1);
   return limit > 0 ? std::optional(limit) : std::nullopt;

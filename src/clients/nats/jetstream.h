@@ -1,4 +1,4 @@
-// What JetStream says of a consumer and of its stream, and how a consumer is made.
+// JetStream's answers about a consumer and its stream, and how a consumer is made.
 #pragma once
 
 #include <chrono>
@@ -46,7 +46,7 @@ struct StreamState {
 // As the server answers them.
 ConsumerState read_consumer(std::string_view answer);
 StreamState read_stream(std::string_view answer);
-// What is sent to make a consumer: a durable one that is pulled from, each message acknowledged.
+// The request that makes a consumer: a durable one that is pulled from, each message acknowledged.
 std::string consumer_request(const core::NatsSpec& spec);
 
 // kRejected (R384): the stream or the consumer is not there.

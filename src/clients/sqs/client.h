@@ -33,7 +33,6 @@ class Client {
             Done done);
   // The end is near: credentials are not asked for any more, for their services may hang.
   void look_no_more() noexcept { credentials_.look_no_more(); }
-  std::size_t running() const noexcept { return transfers_.running(); }
   void give_up_all() noexcept { transfers_.give_up_all(); }
   void run(std::chrono::milliseconds patience) { transfers_.run(patience); }
   void wake() noexcept { transfers_.wake(); }

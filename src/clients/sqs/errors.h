@@ -16,11 +16,11 @@ struct Refusal {
   std::string type;  // "QueueDoesNotExist"
   std::string said;
 };
-// What stands in an answer that is no success.
+// An answer that is no success, in its parts.
 Refusal refusal_in(int status, std::string_view body);
 
-// What has worked before. What never did is refused for good; else credentials or rights may be
-// changed right now, and are waited for.
+// Actions that have worked before. One that never did is refused for good; else credentials or
+// rights may be changed right now, and are waited for.
 struct Worked {
   bool any = false;     // some call
   bool action = false;  // a call of this action: rights are given for each

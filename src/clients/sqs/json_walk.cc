@@ -12,7 +12,7 @@ std::string meaning_of(const json::RawString& raw) {
   return raw.escaped ? json::unescape(raw.text) : std::string(raw.text);
 }
 
-// What a composite begins with, where it is one; the scan is then before its first part.
+// The bracket of a composite, where it is one; the scan is then before its first part.
 bool enters(json::Scan& scan, std::string_view text, char begin) {
   if (text.empty()) return false;
   scan.skip_space();

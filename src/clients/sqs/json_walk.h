@@ -18,7 +18,7 @@ void each_item(std::string_view list, const std::function<void(std::string_view 
 
 // The value of one member; empty where there is none.
 std::string_view member_of(std::string_view object, std::string_view name);
-// What a string means; any other scalar as it is written.
+// The meaning of a string; any other scalar as it is written.
 std::string text_of(std::string_view value);
 // A whole number, also where it is written as a string, as this service does.
 std::optional<std::int64_t> number_of(std::string_view value);

@@ -39,8 +39,7 @@ void read_profile(std::string_view text, const std::string& name, bool config_fi
     }
     // An indented line belongs to the setting above it, which is none that is read here.
     if (!inside || whole.front() == ' ' || whole.front() == '\t') continue;
-    std::string key(without_blanks(url_text::cut_before(line, '=')));
-    for (char& c : key) c = ascii::lower(c);
+    std::string key = ascii::lower(without_blanks(url_text::cut_before(line, '=')));
     profile.emplace(std::move(key), without_blanks(line));
   }
 }

@@ -7,7 +7,7 @@
 
 namespace semel::sqs {
 
-// What stands under one profile, the credentials file before the config file; names in lower case.
+// The settings of one profile, the credentials file before the config file; names in lower case.
 using Profile = std::map<std::string, std::string>;
 
 // `config_file`: there a profile's section is [profile NAME], but for the default one.

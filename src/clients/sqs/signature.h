@@ -15,7 +15,8 @@ namespace semel::sqs {
 // "20150830T123600Z", as the header X-Amz-Date has it.
 std::string amz_date(UtcTime time);
 
-// What is signed of a request. Its headers have Host and X-Amz-Date among them; each name once.
+// The parts of a request that are signed. Its headers have Host and X-Amz-Date among them; each
+// name once.
 struct Signable {
   std::string method;
   std::string path = "/";  // encoded already, as it is sent

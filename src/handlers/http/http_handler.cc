@@ -2,12 +2,10 @@
 
 #include <curl/curl.h>
 #include <fmt/format.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <functional>
 #include <memory>
 #include <string>
@@ -22,6 +20,7 @@
 #include "handlers/http/request.h"
 #include "handlers/http/transfer.h"
 #include "handlers/in_flight/in_flight_calls.h"
+#include "system/block_signals.h"
 
 namespace semel::handlers {
 
@@ -126,10 +125,7 @@ void Client::begin(const HttpRequest& request, const Attempt& attempt, Completio
 }
 
 void Client::work() noexcept {
-  // Signals are for the threads that expect them; a broken connection is an error, no SIGPIPE.
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  system::block_signals();
   for (;;) {
     int active = 0;
     curl_multi_perform(multi_.get(), &active);

@@ -2,15 +2,14 @@
 
 #include <fmt/format.h>
 #include <librdkafka/rdkafka.h>
-#include <pthread.h>
 
 #include <algorithm>
-#include <csignal>
 #include <exception>
 #include <utility>
 
 #include "clients/kafka/errors.h"
 #include "core/thrown.h"
+#include "system/block_signals.h"
 
 namespace semel::kafka {
 
@@ -113,10 +112,7 @@ void KafkaPublisher::wake() noexcept {
 }
 
 void KafkaPublisher::work() noexcept {
-  // Signals are for the threads that expect them.
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  system::block_signals();
   for (;;) {
     {
       const system::MutexLock lock(mutex_);

@@ -13,6 +13,7 @@
 #include <semel/reason.h>
 
 #include "base/json.h"
+#include "core/error_text.h"
 
 namespace semel::nats {
 
@@ -48,10 +49,6 @@ Judged once_more(std::string_view word, std::string why, Servers servers, bool u
 
 Judged never(std::string_view word, std::string why) {
   return core::judged_dead(reason::nats_reason(word), std::move(why), Servers::kSilent);
-}
-
-std::string text_of(const Error& error) {
-  return error.hint.empty() ? error.message : fmt::format("{}; {}", error.message, error.hint);
 }
 
 json::Scalar scalar_at(const json::Document& document, std::string_view pointer) {
@@ -122,11 +119,11 @@ Judged beyond_max_payload(std::size_t bytes, std::int64_t most) {
 }
 
 Judged not_reached(const Error& error) {
-  return once_more("connect", text_of(error), Servers::kAtFault, false);
+  return once_more("connect", core::text_with_hint(error), Servers::kAtFault, false);
 }
 
 Judged not_stored_for_sure(const Error& error) {
-  return once_more("reset", text_of(error), Servers::kAtFault, true);
+  return once_more("reset", core::text_with_hint(error), Servers::kAtFault, true);
 }
 
 Judged no_answer_to(const NotConfirmed& call) {

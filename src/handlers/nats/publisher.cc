@@ -1,12 +1,11 @@
 #include "handlers/nats/publisher.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 
 #include <algorithm>
-#include <csignal>
-#include <exception>
 #include <utility>
+
+#include "system/block_signals.h"
 
 namespace semel::nats {
 
@@ -53,10 +52,7 @@ milliseconds NatsPublisher::until(TimePoint then) const {
 }
 
 void NatsPublisher::work() noexcept {
-  // Signals are for the threads that expect them; a broken connection is an error, no SIGPIPE.
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  system::block_signals();
   while (take_begun()) {
     take_late();
     if (connection_) {

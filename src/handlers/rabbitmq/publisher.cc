@@ -1,15 +1,14 @@
 #include "handlers/rabbitmq/publisher.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <csignal>
 #include <exception>
 #include <utility>
 
 #include "core/thrown.h"
+#include "system/block_signals.h"
 
 namespace semel::rabbitmq {
 
@@ -75,10 +74,7 @@ void RabbitmqPublisher::cut() {
 }
 
 void RabbitmqPublisher::work() noexcept {
-  // Signals are for the threads that expect them; a broken connection is an error, no SIGPIPE.
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  system::block_signals();
   while (take_news()) {
     take_late();
     drop_silent();

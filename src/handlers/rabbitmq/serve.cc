@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/error_text.h"
 #include "core/reconnect_pause.h"
 #include "handlers/rabbitmq/publisher.h"
 #include "system/mutex.h"
@@ -79,8 +80,7 @@ void RabbitmqPublisher::connect() {
   }
   if (tries_ % nodes.size() != 0) return;
   const Error& error = begun.error();
-  const Judged judged = not_connected(
-      error.hint.empty() ? error.message : fmt::format("{}; {}", error.message, error.hint));
+  const Judged judged = not_connected(core::text_with_hint(error));
   for (const Ticket ticket : std::exchange(waiting_, {})) calls_.end(ticket, judged);
 }
 
@@ -226,8 +226,7 @@ void RabbitmqPublisher::lose(const Error& error) {
   not_before_ =
       now() + core::pause_before(tries_, spec_.address.nodes.size(), environment_.random->next());
   const std::size_t refused = closed ? size_refused(closed->said) : 0;
-  const std::string why =
-      error.hint.empty() ? error.message : fmt::format("{}; {}", error.message, error.hint);
+  const std::string why = core::text_with_hint(error);
   for (const Call* const call : calls_.all()) {
     if (call->number == 0) continue;
     const bool to_blame = refused != 0 && call->message.payload().size() == refused;

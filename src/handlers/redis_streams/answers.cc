@@ -9,6 +9,7 @@
 #include <semel/reason.h>
 
 #include "clients/redis/error_table.h"
+#include "core/error_text.h"
 
 namespace semel::redis_streams {
 
@@ -22,10 +23,6 @@ Judged try_again(std::string_view word, std::string why, Server server, bool unk
 
 Judged nobody_mends(std::string_view word, std::string why) {
   return core::judged_dead(reason::redis_streams_reason(word), std::move(why), Server::kSilent);
-}
-
-std::string whole_text(const Error& error) {
-  return error.hint.empty() ? error.message : fmt::format("{}; {}", error.message, error.hint);
 }
 
 // The server counts the bytes of one field against proto-max-bulk-len, and hangs up.
@@ -54,8 +51,10 @@ Judged judge_refusal(const redis::Reply& refused, const core::RedisStreamsPublis
                                  spec.stream),
                      Server::kAtFault, false);
   }
-  if (word == "NOAUTH") return try_again("denied", whole_text(error), Server::kAtFault, false);
-  return try_again(word == "OOM" ? "full" : "server", whole_text(error), Server::kAtFault, false);
+  if (word == "NOAUTH")
+    return try_again("denied", core::text_with_hint(error), Server::kAtFault, false);
+  return try_again(word == "OOM" ? "full" : "server", core::text_with_hint(error), Server::kAtFault,
+                   false);
 }
 
 }  // namespace
@@ -84,11 +83,11 @@ Judged cannot_be_an_entry(const std::string& flaw) {
 }
 
 Judged not_reached(const Error& error) {
-  return try_again("connect", whole_text(error), Server::kAtFault, false);
+  return try_again("connect", core::text_with_hint(error), Server::kAtFault, false);
 }
 
 Judged not_answered(const Error& error) {
-  return try_again("reset", whole_text(error), Server::kAtFault, true);
+  return try_again("reset", core::text_with_hint(error), Server::kAtFault, true);
 }
 
 Judged no_answer_to(const NoAnswer& call) {

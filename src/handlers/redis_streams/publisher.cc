@@ -1,12 +1,10 @@
 #include "handlers/redis_streams/publisher.h"
 
-#include <pthread.h>
-
 #include <algorithm>
-#include <csignal>
 #include <utility>
 
 #include "core/publish_headers.h"
+#include "system/block_signals.h"
 
 namespace semel::redis_streams {
 
@@ -68,10 +66,7 @@ void StreamPublisher::begin(const Message& message, const Attempt& attempt, Comp
 }
 
 void StreamPublisher::work() noexcept {
-  // Signals are for the threads that expect them.
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  system::block_signals();
   while (take_news()) {
     take_late();
     if (connection_) {

@@ -22,29 +22,7 @@ TEST(RedisStreamsPublishFaults, AServerThatIsKilledLosesNothingAndWhatRepeatsHas
   RedisServer server;
   auto handler = publisher_of(spec_at(server));
   ToldGate gate;
-  std::vector<std::string> again;
-  std::size_t sent = 0;
-  // A kill may come too late for all of them.
-  for (int tries = 0; tries < 10 && again.empty(); ++tries) {
-    std::vector<std::unique_ptr<PublishCall>> calls;
-    const std::size_t first = sent;
-    for (; sent < first + 5'000; ++sent) {
-      calls.push_back(publish(handler, gate, keyed_message(fmt::format("k-{}", sent))));
-    }
-    EXPECT_EQ(calls.front()->verdict().kind(), Kind::kDone);
-    server.kill();
-    for (std::size_t i = 1; i < calls.size(); ++i) {
-      const Verdict verdict = calls[i]->verdict();
-      if (verdict.kind() == Kind::kDone) continue;
-      EXPECT_EQ(verdict.kind(), Kind::kRetry) << verdict.reason();
-      EXPECT_FALSE(verdict.counted());
-      again.push_back(fmt::format("k-{}", first + i));
-    }
-    server.start();
-  }
-  EXPECT_FALSE(again.empty()) << "the faults came too late";
-  EXPECT_FALSE(gate.shuts().empty());
-  publish_all(handler, gate, again);
+  const std::size_t sent = publish_through_kills(handler, gate, server, 5'000);
   EXPECT_EQ(keys_in(server.run({"XRANGE", "orders", "-", "+"})).size(), sent);
 }
 
@@ -59,14 +37,14 @@ TEST(RedisStreamsPublishFaults, WithoutAServerACallEndsSoon) {
   EXPECT_FALSE(verdict.unknown());
   EXPECT_EQ(gate.shuts().size(), 1U);
   server.start();
-  publish_all(handler, gate, {"k"});
+  publish_surely(handler, gate, {"k"});
 }
 
 TEST(RedisStreamsPublishFaults, AServerWithoutRoomIsWaitedFor) {
   RedisServer server;
   auto handler = publisher_of(spec_at(server));
   ToldGate gate;
-  publish_all(handler, gate, {"k-1"});
+  publish_surely(handler, gate, {"k-1"});
   server.run({"CONFIG", "SET", "maxmemory", "1"});
   const Verdict verdict = publish(handler, gate, keyed_message("k-2"))->verdict();
   EXPECT_EQ(verdict.code(), "handler.redis_streams.full") << verdict.reason();
@@ -74,7 +52,7 @@ TEST(RedisStreamsPublishFaults, AServerWithoutRoomIsWaitedFor) {
   EXPECT_FALSE(verdict.counted());
   EXPECT_EQ(gate.shuts().size(), 1U);
   server.run({"CONFIG", "SET", "maxmemory", "0"});
-  publish_all(handler, gate, {"k-2"});
+  publish_surely(handler, gate, {"k-2"});
 }
 
 TEST(RedisStreamsPublishFaults, OneThatIsTooLargeIsDeadAndTheOthersComeAgain) {
@@ -99,7 +77,7 @@ TEST(RedisStreamsPublishFaults, OneThatIsTooLargeIsDeadAndTheOthersComeAgain) {
     }
     if (verdict.kind() == Kind::kRetry) others.push_back(fmt::format("k-{}", i));
   }
-  publish_all(handler, gate, others);
+  publish_surely(handler, gate, others);
   EXPECT_EQ(keys_in(server.run({"XRANGE", "orders", "-", "+"})).size(), 19U);
 }
 
@@ -107,7 +85,7 @@ TEST(RedisStreamsPublishFaults, WhatHasNoAnswerAtTheEndIsDropped) {
   RedisServer server;
   ToldGate gate;
   auto handler = publisher_of(spec_at(server));
-  publish_all(handler, gate, {"k-1"});
+  publish_surely(handler, gate, {"k-1"});
   server.run({"CLIENT", "PAUSE", "60000", "WRITE"});
   auto call = publish(handler, gate, keyed_message("k-2"));
   handler = nullptr;

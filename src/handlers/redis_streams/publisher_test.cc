@@ -148,7 +148,7 @@ TEST_F(RedisStreamsPublishing, AServerThatAnswersNothingIsLeftAndReachedAnew) {
   EXPECT_FALSE(verdict.counted());
   EXPECT_EQ(proxy.fired(stall), 1U);
   EXPECT_FALSE(gate_.shuts().empty());
-  publish_all(handler(), gate_, {"k-2"});
+  publish_surely(handler(), gate_, {"k-2"});
 }
 
 TEST_F(RedisStreamsPublishing, AnAnswerThatIsLostLeavesTheOutcomeUnknown) {
@@ -160,7 +160,7 @@ TEST_F(RedisStreamsPublishing, AnAnswerThatIsLostLeavesTheOutcomeUnknown) {
   EXPECT_EQ(verdict.code(), "handler.redis_streams.reset") << verdict.reason();
   EXPECT_TRUE(verdict.unknown());
   EXPECT_EQ(proxy.fired(lost), 1U);
-  publish_all(handler(), gate_, {"k"});
+  publish_surely(handler(), gate_, {"k"});
   EXPECT_EQ(keys_in(range()), (std::map<std::string, int>{{"k", 2}})) << "twice, under one key";
 }
 
@@ -170,7 +170,7 @@ TEST_F(RedisStreamsPublishing, AConnectionThatEndedWhileItWasIdleCostsNothing) {
   spec_.url = fmt::format("redis://127.0.0.1:{}/0", proxy.port());
   EXPECT_EQ(call(keyed_message("k-1")).kind(), Kind::kDone);
   proxy.cut_all();
-  publish_all(handler(), gate_, {"k-2"});
+  publish_surely(handler(), gate_, {"k-2"});
   EXPECT_EQ(keys_in(range()).size(), 2U);
 }
 
@@ -196,7 +196,7 @@ TEST(RedisStreamsPublishCluster, TheNodeThatHasTheStreamIsFoundAndFollowed) {
   spec.declare = true;
   ToldGate gate;
   auto handler = publisher_of(spec);
-  publish_all(handler, gate, {"k-1", "k-2"});
+  publish_surely(handler, gate, {"k-1", "k-2"});
   const int from = cluster.master_of("orders");
   int to = from;
   for (const int port : cluster.masters()) {
@@ -208,7 +208,7 @@ TEST(RedisStreamsPublishCluster, TheNodeThatHasTheStreamIsFoundAndFollowed) {
   auto waits = publish(handler, gate, keyed_message("k-3"));
   cluster.end_move("orders", to);
   EXPECT_EQ(waits->verdict().kind(), Kind::kDone);
-  publish_all(handler, gate, {"k-4"});
+  publish_surely(handler, gate, {"k-4"});
   EXPECT_EQ(cluster.run_for("orders", {"XLEN", "orders"}), "4");
 }
 

@@ -16,6 +16,8 @@ namespace semel::redis_streams {
 
 using test::keyed_message;
 using test::publish;
+using test::publish_surely;
+using test::publish_through_kills;
 using test::PublishCall;
 using test::RedisServer;
 using test::ToldGate;
@@ -42,26 +44,6 @@ inline std::map<std::string, int> keys_in(const std::string& range) {
     if (lines[i] == "Idempotency-Key") ++times[lines[i + 1]];
   }
   return times;
-}
-
-// Until all are done; each try that failed cost no attempt.
-inline void publish_all(AsyncHandler& handler, Gate& gate, std::vector<std::string> keys) {
-  std::string said;
-  for (int i = 0; i < 200 && !keys.empty(); ++i) {
-    std::vector<std::unique_ptr<PublishCall>> calls;
-    for (const std::string& key : keys) calls.push_back(publish(handler, gate, keyed_message(key)));
-    std::vector<std::string> again;
-    for (std::size_t at = 0; at < calls.size(); ++at) {
-      const Verdict verdict = calls[at]->verdict();
-      if (verdict.kind() == Verdict::Kind::kDone) continue;
-      ASSERT_EQ(verdict.kind(), Verdict::Kind::kRetry) << verdict.reason();
-      ASSERT_FALSE(verdict.counted()) << verdict.reason();
-      said = verdict.reason();
-      again.push_back(keys[at]);
-    }
-    keys = std::move(again);
-  }
-  EXPECT_TRUE(keys.empty()) << keys.size() << " are never published: " << said;
 }
 
 }  // namespace semel::redis_streams

@@ -34,7 +34,7 @@ struct BrokerSourceSetup {
   std::string partition;   // as in its arrivals
   bool follow = true;      // else at_end can become true
   core::AckPace ack_pace;  // of what is settled and not told
-  // What waits goes on while the server is away: it may be what the server waits for.
+  // Deliveries that wait go on while the server is away: it may be what the server waits for.
   bool hands_out_while_away = false;
   Error untold;  // of a close that could not tell all
 };

@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// What has come meanwhile is handed over together.
+// Deliveries that have come meanwhile are handed over together.
 constexpr std::size_t kHandedOverAtOnce = 256;
 constexpr std::int64_t kLookPatienceMs = 60'000;
 constexpr int kNobodyAnswers = 503;
@@ -89,7 +89,7 @@ Result<void> Client::begin() {
   natsStatus status =
       natsConnection_SubscribeSync(&made, connection_.handle(), (inbox_ + "*").c_str());
   subscription_.reset(made);
-  // What was asked for bounds it; anything that is dropped here would come again, and late.
+  // The requests bound it; anything that is dropped here would come again, and late.
   if (status == NATS_OK) status = natsSubscription_SetPendingLimits(made, -1, -1);
   if (status != NATS_OK) return failure(lost(status));
   connection_.set_known();
@@ -108,7 +108,7 @@ void Client::take_in() {
       status = natsSubscription_NextMsg(&message, subscription_.get(), 0);
     }
     if (!messages.empty()) hand_over(messages);
-    if (status == NATS_NO_RESPONDERS) watcher_.on_request_end({0, kNobodyAnswers, {}, {}});
+    if (status == NATS_NO_RESPONDERS) watcher_.on_request_end({0, kNobodyAnswers, {}});
     if (status == NATS_OK || status == NATS_TIMEOUT || status == NATS_NO_RESPONDERS) continue;
     watcher_.on_end(status);
     return;
@@ -145,7 +145,6 @@ void Client::note_end(natsMsg& message) {
   RequestEnd end;
   end.request = number_at_start<std::uint64_t>(subject.substr(inbox_.size()));
   end.status = number_at_start<int>(text_at(message, "Status"));
-  end.said = text_at(message, "Description");
   const std::string unfilled = text_at(message, "Nats-Pending-Messages");
   if (!unfilled.empty()) end.unfilled = number_at_start<std::size_t>(unfilled);
   watcher_.on_request_end(end);

@@ -37,8 +37,7 @@ struct Fetched {
 // The server is done with a request.
 struct RequestEnd {
   std::uint64_t request = 0;
-  int status = 0;  // as in HTTP
-  std::string said;
+  int status = 0;                       // as in HTTP
   std::optional<std::size_t> unfilled;  // so many messages were not sent for it
 };
 

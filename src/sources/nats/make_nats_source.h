@@ -23,7 +23,7 @@ struct NatsOptions {
   // that nobody has anything, or has brought as much as the prefetch allows and nothing of it is
   // settled.
   bool follow = true;
-  // What is new does not overtake what a connection that broke, or a process that died, had in
+  // New messages do not overtake what a connection that broke, or a process that died, had in
   // hand: nothing is asked for until the time of that is over.
   bool in_order = false;
 };
@@ -33,7 +33,7 @@ struct NatsOptions {
 std::unique_ptr<Source> make_nats_source(NatsOptions options,
                                          Environment& environment = system_environment());
 
-// What the server says of a consumer and of its stream.
+// The server's account of a consumer and of its stream.
 struct ConsumerLook {
   bool there = true;         // else it is yet to be made, and what follows is of the stream alone
   std::int64_t waiting = 0;  // for it, with what is delivered and not acknowledged

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "clients/nats/errors.h"
+#include "core/error_text.h"
 #include "core/reconnect_pause.h"
 #include "sources/nats/source.h"
 
@@ -382,9 +383,9 @@ void NatsSource::lose(Error error) {
   if (stop_) return;
   // A consumer that is gone is looked for first.
   if (is_final(error) && error.code != "R384") return set_final(std::move(error));
-  // What a person should know, whether or not it goes on at once.
+  // A person should know it, whether or not it goes on at once.
   if (error.code != "R380") {
-    notice(error.hint.empty() ? error.message : fmt::format("{}; {}", error.message, error.hint));
+    notice(core::text_with_hint(error));
   } else {
     lost_ = error.message;
   }

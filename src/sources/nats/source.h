@@ -40,7 +40,7 @@ class NatsSource final : public broker::BrokerSource, private Client::Watcher {
   std::vector<SourceFigure> figures() override;
 
  private:
-  // What there is to do by now.
+  // Does what there is to do by now.
   struct Work {
     std::vector<std::string> acks;
     std::vector<std::string> renewals;

@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "core/error_text.h"
 #include "core/reconnect_pause.h"
 #include "sources/rabbitmq/arrival.h"
 #include "sources/rabbitmq/source.h"
@@ -236,7 +237,7 @@ void RabbitmqSource::lose(Error error) {
   if (is_final(error) && error.code != "R314") return set_final(std::move(error));
   // What a person should know, whether or not it goes on at once.
   if (error.code != "R310") {
-    notice(error.hint.empty() ? error.message : fmt::format("{}; {}", error.message, error.hint));
+    notice(core::text_with_hint(error));
   } else {
     lost_ = error.message;
   }

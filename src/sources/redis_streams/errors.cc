@@ -6,6 +6,7 @@
 #include <string>
 
 #include "clients/redis/error_table.h"
+#include "core/reconnect_pause.h"
 
 namespace semel::redis_streams {
 
@@ -15,7 +16,6 @@ namespace {
 
 constexpr milliseconds kFirstWait{50};
 constexpr milliseconds kLongestWait{5'000};
-constexpr std::size_t kMostDoublings = 8;
 
 }  // namespace
 
@@ -51,9 +51,7 @@ Error as_of_source(Error error) {
 
 milliseconds pause_before(std::size_t tries, std::uint64_t random) noexcept {
   if (tries == 0) return milliseconds(0);
-  const milliseconds grown = kFirstWait * (1U << std::min(tries, kMostDoublings));
-  const milliseconds half = std::min(kLongestWait, grown) / 2;
-  return half + milliseconds(random % static_cast<std::uint64_t>(half.count() + 1));
+  return core::grown_pause(tries, kFirstWait, kLongestWait, random);
 }
 
 }  // namespace semel::redis_streams

@@ -1,6 +1,7 @@
 #include "sources/sqs/ledger.h"
 
 #include <algorithm>
+#include <deque>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -21,11 +22,19 @@ constexpr int kShareBeforeNextTry = 10;
 constexpr milliseconds kLongestBeforeNextTry{1'000};
 constexpr std::string_view kGroupHeader = "sqs-message-group-id";
 
+std::vector<std::string> taken_from(std::deque<std::string>& receipts, std::size_t most) {
+  const auto end = receipts.begin() + static_cast<std::ptrdiff_t>(std::min(most, receipts.size()));
+  std::vector<std::string> batch(std::make_move_iterator(receipts.begin()),
+                                 std::make_move_iterator(end));
+  receipts.erase(receipts.begin(), end);
+  return batch;
+}
+
 }  // namespace
 
 void Ledger::plan(Hidden& hidden, TimePoint from) const {
   hidden.until = std::min(from + visibility_, hidden.received + core::kSqsLongestHidden);
-  // What cannot be hidden for any longer is not asked for.
+  // Messages that cannot be hidden for any longer are not asked for.
   hidden.lost = hidden.until < from + visibility_;
   hidden.due = from + visibility_ / kShareBeforeRenewal;
 }
@@ -70,12 +79,7 @@ void Ledger::forget(AllHidden::iterator hidden, TimePoint now) {
 }
 
 std::vector<std::string> Ledger::take_forgotten() {
-  std::vector<std::string> batch;
-  while (!forgotten_.empty() && batch.size() < core::kSqsBatch) {
-    batch.push_back(std::move(forgotten_.front()));
-    forgotten_.pop_front();
-  }
-  return batch;
+  return taken_from(forgotten_, core::kSqsBatch);
 }
 
 bool Ledger::settle(std::uint64_t tag, Settlement::Kind kind) {
@@ -91,27 +95,15 @@ bool Ledger::settle(std::uint64_t tag, Settlement::Kind kind) {
 }
 
 std::vector<std::string> Ledger::take_deletes() {
-  std::vector<std::string> batch;
-  if (!alone_.empty()) {
-    batch.push_back(std::move(alone_.front()));
-    alone_.pop_front();
-    return batch;
-  }
-  while (!deletes_.empty() && batch.size() < core::kSqsBatch) {
-    batch.push_back(std::move(deletes_.front()));
-    deletes_.pop_front();
-  }
-  return batch;
+  return alone_.empty() ? taken_from(deletes_, core::kSqsBatch) : taken_from(alone_, 1);
 }
 
 void Ledger::put_back(std::vector<std::string> receipts) {
-  deletes_.insert(deletes_.end(), std::make_move_iterator(receipts.begin()),
-                  std::make_move_iterator(receipts.end()));
+  std::ranges::move(receipts, std::back_inserter(deletes_));
 }
 
 void Ledger::put_back_alone(std::vector<std::string> receipts) {
-  alone_.insert(alone_.end(), std::make_move_iterator(receipts.begin()),
-                std::make_move_iterator(receipts.end()));
+  std::ranges::move(receipts, std::back_inserter(alone_));
 }
 
 std::vector<Ledger::Renewal> Ledger::take_renewals(TimePoint now) {

@@ -31,7 +31,7 @@ struct SqsOptions {
 std::unique_ptr<Source> make_sqs_source(SqsOptions options,
                                         Environment& environment = system_environment());
 
-// What a queue says of itself. Counts are approximate, as the service says.
+// The account that a queue gives of itself. Counts are approximate, as the service says.
 struct QueueFacts {
   std::int64_t ready = 0;
   Horizon horizon;

@@ -1,4 +1,4 @@
-// What the source says to the service, and reads in its answers. Pure.
+// The requests of the source to the service, and its reading of the answers. Pure.
 #pragma once
 
 #include <chrono>

@@ -266,7 +266,6 @@ void SqsSource::note_expired(const std::string& said) {
                            spec_.queue.name, said));
 }
 
-// One that fails is hidden for its time, and then comes.
 void SqsSource::hand_back() {
   while (renewals_ < kMostRenewals && may_call(CallKind::kRenew)) {
     std::vector<std::string> receipts;
@@ -275,12 +274,16 @@ void SqsSource::hand_back() {
       receipts = ledger_.take_forgotten();
     }
     if (receipts.empty()) return;
-    std::vector<Hiding> entries;
-    for (std::string& receipt : receipts) entries.push_back({std::move(receipt), seconds(0)});
-    ++renewals_;
-    client_.call("ChangeMessageVisibilityBatch", hide_request(spec_, entries), kAnswerPatience,
-                 [this](const Result<std::string>&) { --renewals_; });
+    show_again(std::move(receipts), renewals_);
   }
+}
+
+void SqsSource::show_again(std::vector<std::string> receipts, std::size_t& under_way) {
+  std::vector<Hiding> entries;
+  for (std::string& receipt : receipts) entries.push_back({std::move(receipt), seconds(0)});
+  ++under_way;
+  client_.call("ChangeMessageVisibilityBatch", hide_request(spec_, entries), kAnswerPatience,
+               [&under_way](const Result<std::string>&) { --under_way; });
 }
 
 void SqsSource::renew() {
@@ -405,7 +408,7 @@ void SqsSource::leave() {
   leaving_ = true;
   client_.look_no_more();
   pauses_.forget();
-  // What a poll brings that is given up stays hidden for its time.
+  // Messages of a poll that is given up stay hidden for their time.
   const TimePoint polls_by = std::min(by, now() + kPollGrace);
   const bool soon = polls_end_ - kAnswerPatience <= polls_by;
   while (now() < by) {
@@ -417,7 +420,7 @@ void SqsSource::leave() {
     }
     const bool polled = polls_ == 0 || !soon || now() >= polls_by;
     if (told && polled) break;
-    // What ended the run may have ended this too: one try is enough.
+    // The cause that ended the run may have ended this too: one try is enough.
     if (ended_ && pauses_.failures(CallKind::kDelete) > 0) break;
     client_.run(
         std::clamp(std::chrono::ceil<milliseconds>(by - now()), milliseconds(0), kLeaveStep));
@@ -441,12 +444,7 @@ void SqsSource::give_back(TimePoint by) {
                              kLongestPatience));
       continue;
     }
-    std::vector<Hiding> entries;
-    for (std::string& receipt : receipts) entries.push_back({std::move(receipt), seconds(0)});
-    ++under_way;
-    // One that fails is hidden for its time, and then comes.
-    client_.call("ChangeMessageVisibilityBatch", hide_request(spec_, entries), kAnswerPatience,
-                 [&under_way](const Result<std::string>&) { --under_way; });
+    show_again(std::move(receipts), under_way);
   }
   client_.give_up_all();
 }

@@ -52,6 +52,9 @@ class SqsSource final : public broker::BrokerSource {
   void not_removed(std::vector<std::string> receipts, const Error& error) SEMEL_EXCLUDES(mutex_);
   void note_expired(const std::string& said) SEMEL_REQUIRES(mutex_);
   void hand_back() SEMEL_EXCLUDES(mutex_);
+  // Others may receive them now; one that fails is hidden for its time, and then comes. `under_way`
+  // counts the call, and outlives it.
+  void show_again(std::vector<std::string> receipts, std::size_t& under_way);
   void renew() SEMEL_EXCLUDES(mutex_);
   void renewed(const std::vector<Ledger::Renewal>& batch, TimePoint begun,
                const Result<std::string>& answer) SEMEL_EXCLUDES(mutex_);
@@ -74,7 +77,7 @@ class SqsSource final : public broker::BrokerSource {
   std::size_t open() const noexcept SEMEL_REQUIRES(mutex_) override { return ledger_.open(); }
   bool settle_one(const Settlement& settlement) SEMEL_REQUIRES(mutex_) override;
   std::size_t untold() const noexcept SEMEL_REQUIRES(mutex_) override { return ledger_.deletes(); }
-  // What was settled after an error had ended the run is among them.
+  // Deliveries that were settled after an error had ended the run are among them.
   bool is_all_told() const noexcept SEMEL_REQUIRES(mutex_) override {
     return ledger_.deletes() + removing_ == 0;
   }
