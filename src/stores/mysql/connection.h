@@ -78,7 +78,7 @@ class Connection final : public sql::Session {
 
   Wire& wire() noexcept { return wire_; }
   HandlerTexts& handler_texts() noexcept { return handler_texts_; }
-  // Of its part in its owner's transaction; empty: there is none.
+  // The mark of its part in its owner's transaction; empty: there is none.
   const std::string& mark() const noexcept { return mark_; }
 
  private:

@@ -112,7 +112,7 @@ std::string decimal_seconds(std::chrono::milliseconds length) {
   return fmt::format("{}.{:03}", length.count() / kMillis, length.count() % kMillis);
 }
 
-// Of one call, and of each key of claim_many.
+// Needed by one call, and by each key of claim_many.
 std::string content_of(std::string text) {
   const FunctionName names[] = {
       {"{batch}", functions::kBatch},
@@ -234,11 +234,9 @@ void need_random_bytes(Wire& wire) {
   sql::fail(std::move(error), failed.code());
 }
 
-}  // namespace
-
-std::vector<std::string> function_statements(const std::string& clock) {
+std::vector<std::string> function_statements() {
   std::vector<std::string> all;
-  for (const Procedure& one : procedures(clock)) {
+  for (const Procedure& one : procedures(kCallersClock)) {
     for (std::string& statement : statements_of(one)) all.push_back(std::move(statement));
   }
   return all;
@@ -251,6 +249,8 @@ std::vector<std::string> drop_function_statements() {
   }
   return all;
 }
+
+}  // namespace
 
 std::string functions_sql() { return script_of(function_statements()); }
 

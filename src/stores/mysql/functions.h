@@ -5,7 +5,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "stores/mysql/connection.h"
 
@@ -14,17 +13,14 @@ namespace semel::mysql {
 // The time of a statement, whatever time zone the session of its caller has.
 inline constexpr const char* kCallersClock = "UTC_TIMESTAMP(6)";
 
-// What makes or replaces them, statement by statement. MariaDB keeps the grants on procedures that
-// are there; MySQL drops them with the procedure.
-std::vector<std::string> function_statements(const std::string& clock = kCallersClock);
-std::vector<std::string> drop_function_statements();
-// The same as a script for the servers' own client.
+// The SQL that makes or replaces them, as a script for the servers' own client. MariaDB keeps the
+// grants on procedures that are there; MySQL drops them with the procedure.
 std::string functions_sql();
 std::string drop_functions_sql();
 
 // Whether the procedures are there, of whatever version, and this user owns them.
 bool may_replace_functions(Wire& wire);
-// Runs those of function_statements whose procedure is not there as it is to be: each commits by
+// Makes those that are not there as they are to be: each statement commits by
 // itself, the one that tells their version last. So grants on a procedure stay that did not change.
 void run_function_statements(Wire& wire, const std::string& clock = kCallersClock);
 

@@ -238,7 +238,7 @@ TEST_P(ProcedureClaims, AKeyThatIsHeldForTooLongIsBusyAndItAlone) {
   EXPECT_EQ(claimed(other, "y", "p"), "conflict") << "it was claimed without a fingerprint";
 }
 
-// What the caller did before the call is not the call's to undo.
+// Work of the caller before the call is not the call's to undo.
 TEST_P(ProcedureClaims, AFailedCallUndoesItselfAlone) {
   client_.ask("CREATE TABLE account (balance INT)");
   client_.ask("START TRANSACTION");

@@ -8,6 +8,7 @@
 
 #include "base/digest.h"
 #include "stores/mysql/test_functions.h"
+#include "tests/support/finish_one.h"
 #include "tests/support/waiting.h"
 
 namespace semel::mysql {
@@ -28,9 +29,7 @@ class ProcedureLeases : public FunctionsTest {
     return sql("SELECT state, attempt, reason, error FROM semel_records_open");
   }
   static Applied finish(Store& store, const Finish& finish) {
-    const auto applied = store.finish({&finish, 1});
-    EXPECT_TRUE(applied.has_value()) << applied.error().message;
-    return applied ? applied->front() : Applied::kLeaseLost;
+    return test::finish_one(store, finish);
   }
   static constexpr std::pair<const char*, const char*> kEndings[] = {
       {"renew", "60"}, {"complete", "'r'"}, {"retry", "0, NULL, NULL"}, {"dead", "NULL, NULL"}};

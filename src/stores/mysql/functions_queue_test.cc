@@ -17,7 +17,7 @@ constexpr std::size_t kManyBytes = 1 << 20;
 
 class ProcedureQueue : public FunctionsTest {
  protected:
-  // What a run of the consumer would have in hand.
+  // The rows that a run of the consumer would have in hand.
   std::vector<Arrival> taken() {
     auto rows = held().take(consumer_, kManyMessages, kManyBytes, 1h);
     EXPECT_TRUE(rows.has_value()) << rows.error().message;

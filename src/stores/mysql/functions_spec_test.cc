@@ -195,7 +195,8 @@ TEST_P(ProcedureSpec, LeasesEnd) {
 TEST_P(ProcedureSpec, HeadersAreWritten) {
   const SpecVectors vectors("headers.json");
   for (const std::string& at : vectors.each("/headers")) {
-    // Of an object in the procedures; MySQL has an order of its own for its members.
+    // The order of an object's members in the procedures; MySQL has an order of its own for its
+    // members.
     std::string members;
     if (at != "/headers/0") {
       for (const std::string& one : vectors.each(at + "/headers")) {

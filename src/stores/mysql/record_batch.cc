@@ -157,7 +157,7 @@ std::vector<bool> RecordBatch::make_completed(std::span<const New> records,
   const std::vector<Said> said = connection_.run();
   std::vector<bool> made;
   made.reserve(records.size());
-  // What was queued before stands before.
+  // Statements that were queued before stand before.
   for (std::size_t at = said.size() - records.size(); at < said.size(); ++at) {
     made.push_back(said[at].number == 0);
   }

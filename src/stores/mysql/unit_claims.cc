@@ -103,8 +103,8 @@ void UnitClaims::claim_inside(Request& request) {
   }
 }
 
-// What a look would see there may be old, or not committed: they are inserted first, and what that
-// met is read by its lock.
+// A look might see rows that are old or not committed: the keys are inserted first, and a row that
+// an insert met is read by its lock.
 void UnitClaims::make_inside(Request& request, std::span<const std::uint32_t> open) {
   request.claimed_at.resize(request.messages.size());
   std::vector<RecordBatch::New> records;

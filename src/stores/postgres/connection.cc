@@ -134,7 +134,7 @@ void Connection::begin(milliseconds patience) {
   for (Block& block : blocks_) block = {};
   mark_ = inside();
   if (mark_) {
-    // What was seen of its owner's tables may have been undone meanwhile.
+    // Knowledge of its owner's tables may have been undone meanwhile.
     handler_texts_.constraints() = {};
     pipe_.begin_unit();
     // Never by a name: if the server refused it, its owner's transaction would have failed.
@@ -193,7 +193,7 @@ void Connection::roll_back() noexcept {
   open_ = false;
   try {
     if (mark) {
-      // Whatever is prepared: this has to come through.
+      // It is never sent by a name: this has to come through.
       pipe_.send_once(texts_.back_to_mark);
       pipe_.send_once(texts_.release);
     } else {

@@ -80,7 +80,7 @@ class Connection final : public sql::Session {
   void lock_group(const LockName& group);
 
   bool borrowed() const noexcept override { return !pipe_.owned(); }
-  // What ends a unit that went well.
+  // The end of a unit that went well.
   const std::string& end_of_unit() const noexcept {
     return borrowed() ? texts_.release : texts_.commit;
   }

@@ -258,7 +258,7 @@ bool Pipe::note_lasting(const Sent& sent, const PGresult* result) {
     if (!outdated_) outdated_ = failure_of(result);
     return sent.kind != Kind::kRun;
   }
-  // What an error before it has skipped is as it was.
+  // A statement that an error before it has skipped is as it was.
   if (sent.kind == Kind::kForget) sent.lasting->outdated = true;
   if (sent.kind == Kind::kPrepare && !sent.lasting->outdated) lasting_->not_there(*sent.lasting);
   return false;

@@ -7,6 +7,7 @@
 
 #include "base/digest.h"
 #include "core/key_encoding.h"
+#include "stores/sql/test_functions_model.h"
 
 namespace semel::postgres {
 namespace {
@@ -14,10 +15,6 @@ namespace {
 std::string field_of(const PGresult* result, int code) {
   const char* const text = PQresultErrorField(result, code);
   return text == nullptr ? "" : text;
-}
-
-unsigned char digit_of(char c) {
-  return static_cast<unsigned char>(c <= '9' ? c - '0' : c - 'a' + 10);
 }
 
 }  // namespace
@@ -72,24 +69,9 @@ FunctionsTest::Begun FunctionsTest::begun(ClientSession& session, std::string_vi
       session.ask(fmt::format("SELECT outcome, encode(nonce, 'hex'), token, attempt, taken_over "
                               "FROM semel.begin('payments', '{}', '{}', '{}')",
                               key, payload, lease));
-  std::vector<std::string> fields(1);
-  for (const char c : answer) {
-    if (c == '|') {
-      fields.emplace_back();
-    } else {
-      fields.back() += c;
-    }
-  }
-  Begun begun{fields.at(0), {}, {}};
-  if (begun.outcome != "new") return begun;
-  begun.lease.key = core::encode_key(consumer_, key);
-  for (std::size_t i = 0; i < begun.lease.nonce.bytes.size(); ++i) {
-    begun.lease.nonce.bytes.at(i) = static_cast<unsigned char>(
-        digit_of(fields.at(1).at(2 * i)) * 16 + digit_of(fields.at(1).at(2 * i + 1)));
-  }
-  begun.lease.token = static_cast<Token>(std::stoll(fields.at(2)));
-  begun.rest = fields.at(3) + "|" + fields.at(4);
-  return begun;
+  const auto row = sql::FunctionsClient::begun_of(consumer_, std::string(key), answer);
+  if (row.outcome != "new") return {row.outcome, {}, {}};
+  return {row.outcome, row.lease, fmt::format("{}|{}", row.attempt, row.taken_over ? "t" : "f")};
 }
 
 std::string FunctionsTest::bytes(BytesView content) {

@@ -15,6 +15,7 @@
 #include "stores/postgres/pq.h"
 #include "stores/postgres/store.h"
 #include "tests/support/builders.h"
+#include "tests/support/finish_one.h"
 #include "tests/support/postgres_server.h"
 #include "tests/support/test_environment.h"
 
@@ -80,9 +81,7 @@ class LiveTest : public testing::Test {
     return claims ? std::move(claims->front()) : Claim(Busy{});
   }
   static Applied finish(Store& store, const Finish& finish) {
-    const auto applied = store.finish({&finish, 1});
-    EXPECT_TRUE(applied.has_value()) << applied.error().message;
-    return applied ? applied->front() : Applied::kLeaseLost;
+    return test::finish_one(store, finish);
   }
   // A unit that has claimed this one message.
   struct Held {

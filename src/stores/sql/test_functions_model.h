@@ -21,6 +21,7 @@
 
 #include "core/key_encoding.h"
 #include "tests/support/builders.h"
+#include "tests/support/finish_one.h"
 #include "tests/support/test_environment.h"
 
 namespace semel::sql {
@@ -49,8 +50,8 @@ class FunctionsClient {
     int attempt = 0;
     bool taken_over = false;
   };
-  // Of a row "outcome|nonce in hexadecimal|token|attempt|taken over", the last as "t" or "1" where
-  // it was.
+  // Read from a row "outcome|nonce in hexadecimal|token|attempt|taken over", the last as "t" or "1"
+  // where it was.
   static Begun begun_of(ConsumerNumber consumer, const std::string& key, const std::string& row);
   virtual Begun begin(const std::string& key, const std::string& payload, milliseconds lease,
                       const std::optional<Nonce>& own_nonce) = 0;
@@ -207,9 +208,7 @@ inline Claim FunctionsModel::claimed_at_once(std::optional<spi::Record>& record,
 }
 
 inline Applied FunctionsModel::finished(const Finish& finish) {
-  const auto applied = store_.finish({&finish, 1});
-  EXPECT_TRUE(applied.has_value()) << applied.error().message;
-  return applied ? applied->front() : Applied::kLeaseLost;
+  return test::finish_one(store_, finish);
 }
 
 inline void FunctionsModel::claim_in_unit(const std::string& key, const std::string& payload) {

@@ -240,7 +240,7 @@ BEGIN
   END;
   OPEN met;
   each_key: LOOP
-    -- What a call of the round before did not find is not the end.
+    -- A row that the round before did not find is not the end.
     SET ended = FALSE;
     FETCH met INTO place_is, wanted, arrived, why, first;
     IF ended THEN
