@@ -30,6 +30,10 @@ class LeaseLost(SemelError):
     """Somebody else has the key by now, or it is ended. What was said of it changed nothing."""
 
 
+def lease_lost(key: str) -> LeaseLost:
+    return LeaseLost(f"{key!r}: its lease was lost: somebody else decides")
+
+
 class NotDone(SemelError):
     """The effect of a key did not happen in this call, and is not known to have happened."""
 

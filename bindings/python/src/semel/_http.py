@@ -14,7 +14,7 @@ from typing import Any, Iterable, Optional, Sequence, Tuple
 from urllib.parse import quote
 
 from ._claim import Claim, Outcome, Payload, as_bytes, fingerprint_of
-from ._errors import LeaseLost, Refused, Unavailable
+from ._errors import Refused, Unavailable, lease_lost
 
 Item = Tuple[str, Optional[Payload]]
 
@@ -66,7 +66,7 @@ def _answers_of(body: bytes, asked: int) -> list[dict[str, Any]]:
     return answers
 
 
-def _text(said: str) -> str:
+def plain_text(said: str) -> str:
     """Without the halves of characters that a wrongly decoded error has: the run refuses them."""
     return said[:1000].encode(errors="replace").decode()
 
@@ -132,7 +132,7 @@ class HttpClaims:
             if end.after is not None:
                 item["after"] = _milliseconds(end.after)
             if end.error:
-                item["error"] = _text(end.error)
+                item["error"] = plain_text(end.error)
             items.append(item)
         answers = self._post("/finish", {"claims": items})
         for end, answer in zip(said, answers):
@@ -142,7 +142,7 @@ class HttpClaims:
     def end_claim(self, claim: Claim, how: str, result: Optional[bytes], after: Optional[float],
                   error: str) -> None:
         if not self.finish_many([End(claim, how, result, after, error)])[0]:
-            raise LeaseLost(f"{claim.key!r}: its lease was lost: somebody else decides")
+            raise lease_lost(claim.key)
 
     def renew_claim(self, claim: Claim, lease: Optional[float]) -> None:
         body: dict[str, Any] = {"claims": [{"key": claim.key, "nonce": claim.nonce}]}
@@ -152,7 +152,7 @@ class HttpClaims:
         # A caller that waits longer for one answer misses the end of the lease.
         third = (seconds or claim.lease or self._patience) / 3
         if self._post("/renew", body, third)[0]["outcome"] != "renewed":
-            raise LeaseLost(f"{claim.key!r}: its lease was lost: somebody else decides")
+            raise lease_lost(claim.key)
 
     def _claim_of(self, answer: dict[str, Any]) -> Claim:
         result = answer.get("result")

@@ -6,18 +6,15 @@ import os
 import threading
 import time
 from datetime import timedelta
-from typing import Any, Callable, Iterable, Optional, Sequence, TypeVar
+from typing import Any, Callable, Iterable, Optional, Sequence
 
 from ._claim import Claim, Outcome, Payload, as_bytes, fingerprint_of
-from ._errors import LeaseLost, Refused, Unavailable
-from ._http import End, Item
+from ._errors import Refused, Unavailable, lease_lost
+from ._http import End, Item, plain_text
 from ._sql import check_schema, refusal_of
-
-Answer = TypeVar("Answer")
 
 _FIRST_WAIT = 0.02
 _LONGEST_WAIT = 1.0
-_LONGEST_ERROR = 1000
 _LONGEST_KEY = 64 * 1024
 # As every driver of PEP 249 calls a connection that broke, and a server that asks for the same once more.
 _FAULTS = {"OperationalError", "InterfaceError"}
@@ -50,7 +47,7 @@ def _key_fault(key: str) -> Optional[str]:
 
 def _text(said: str) -> str:
     """An error as the database can keep it."""
-    return said[:_LONGEST_ERROR].encode(errors="replace").decode().replace("\0", "�")
+    return plain_text(said).replace("\0", "�")
 
 
 class SqlClaims:
@@ -120,7 +117,7 @@ class SqlClaims:
     def end_claim(self, claim: Claim, how: str, result: Optional[bytes], after: Optional[float],
                   error: str) -> None:
         if not self._end(claim, how, result, after, error):
-            raise LeaseLost(f"{claim.key!r}: its lease was lost: somebody else decides")
+            raise lease_lost(claim.key)
 
     def renew_claim(self, claim: Claim, lease: Optional[float]) -> None:
         seconds = lease if lease is not None else self.lease
@@ -128,7 +125,7 @@ class SqlClaims:
         answered = self._ask(self._call("renew", "%s::interval"), [*self._shown(claim), _interval(seconds)],
                              min(self._patience, seconds / 3))
         if answered[0] != "renewed":
-            raise LeaseLost(f"{claim.key!r}: its lease was lost: somebody else decides")
+            raise lease_lost(claim.key)
 
     def _begin(self, key: str, nonce: bytes, fingerprint: Optional[bytes]) -> Claim:
         (outcome, token, attempt, taken_over, result, retry_after, reason) = self._ask(

@@ -42,7 +42,7 @@ class Options:
     timeout: Optional[float] = LONGEST_WORK
 
     def renews(self, held: Claim) -> bool:
-        return held.first and bool(held.lease) and self.renew
+        return held.first and self.renew
 
     def pause(self, held: Claim, left: float) -> Optional[float]:
         """After how many seconds the key is asked for again; None: its answer stands."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Iterable, Optional, Sequence
 
 from ._claim import Claim, Outcome, Payload, as_bytes, fingerprint_of
-from ._errors import LeaseLost
+from ._errors import LeaseLost, lease_lost
 from ._http import End, Item
 
 _NO_FINGERPRINT = bytes(16)
@@ -117,7 +117,7 @@ class MemoryClaims:
     def _held(self, claim: Claim) -> _Record:
         record = self._records.get(claim.key)
         if record is None or record.state != "consuming" or record.nonce != claim.nonce:
-            raise LeaseLost(f"{claim.key!r}: its lease was lost: somebody else decides")
+            raise lease_lost(claim.key)
         return record
 
 
