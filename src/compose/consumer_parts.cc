@@ -14,7 +14,6 @@
 #include "compose/steps.h"
 #include "core/intake.h"
 #include "core/pace.h"
-#include "core/retention.h"
 #include "core/transaction_recorder.h"
 #include "handlers/exec/exec_handler.h"
 #include "handlers/http/http_handler.h"
@@ -25,7 +24,6 @@
 #include "handlers/sql/row_guards.h"
 #include "handlers/sql/sql_handler.h"
 #include "sources/sources.h"
-#include "sources/sqs/make_sqs_source.h"
 #include "strategies/strategies.h"
 #include "traces/traced_handler.h"
 
@@ -414,21 +412,26 @@ Result<Work> work_of(const ConsumerBuild& build) {
               *std::move(guard),   std::move(look)};
 }
 
-// What a source of the program's own declares is known before there is one.
+// The traits of a source of the program's own are known before there is one.
 Result<void> refuse_too_short_for_own(const config::ConsumerConfig& consumer) {
   const auto* native = std::get_if<config::NativeSource>(&consumer.source);
   if (native == nullptr || !native->traits.horizon) return {};
-  const core::Retention retention = retention_of(consumer);
-  if (retention.accepted) return {};
-  auto error = core::too_short(
-      retention, {native->traits.horizon,
-                  fmt::format("its source \"{}\" can bring a message again", native->name), true});
-  if (!error || error->kind != ErrorKind::kRejected) return {};
-  error->message = fmt::format("consumer \"{}\": {}", consumer.name, error->message);
-  return failure(*std::move(error));
+  return refuse_too_short(
+      consumer.name, retention_of(consumer),
+      {native->traits.horizon,
+       fmt::format("its source \"{}\" can bring a message again", native->name), true});
 }
 
 }  // namespace
+
+Result<void> refuse_too_short(std::string_view consumer, const core::Retention& retention,
+                              const Horizon& horizon) {
+  if (retention.accepted) return {};
+  auto error = core::too_short(retention, horizon);
+  if (!error || error->kind != ErrorKind::kRejected) return {};
+  error->message = fmt::format("consumer \"{}\": {}", consumer, error->message);
+  return failure(*std::move(error));
+}
 
 Result<void> check_consumer_parts(const ConsumerBuild& build) {
   const auto work = work_of(build);

@@ -1,7 +1,12 @@
 // From one consumer's config to the parts its engine is made of.
 #pragma once
 
+#include <string_view>
+
+#include <semel/spi/source.h>
+
 #include "compose/compose.h"
+#include "core/retention.h"
 #include "engine/engine.h"
 
 namespace semel::compose {
@@ -26,5 +31,10 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build);
 // Checks what can be known beside a consumer of the name that runs: opens no source, and changes
 // nothing in the store.
 Result<void> check_consumer_parts(const ConsumerBuild& build);
+
+// Kind kRejected where the consumer's records are kept for less than `horizon`, and its config does
+// not accept that.
+Result<void> refuse_too_short(std::string_view consumer, const core::Retention& retention,
+                              const Horizon& horizon);
 
 }  // namespace semel::compose

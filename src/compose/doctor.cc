@@ -171,7 +171,7 @@ Finding ttl_is_enough(const LiveHorizon& live) {
   return made;
 }
 
-// Whose dead letters a message that crashes its process ends in.
+// Says whose dead letters a message that crashes its process ends in.
 Finding dead_letters_first(const LiveHorizon& live) {
   const core::SqsRedrive& redrive = *live.redrive;
   const auto needed = core::deliveries_before_given_up(live.crashes);

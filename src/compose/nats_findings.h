@@ -1,4 +1,4 @@
-// What doctor finds at the NATS servers of a config.
+// The findings of doctor at the NATS servers of a config.
 #pragma once
 
 #include <vector>

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "compose/consumer_parts.h"
-#include "core/retention.h"
 #include "sources/http/make_http_source.h"
 
 namespace semel::compose {
@@ -22,13 +21,11 @@ config::Config only(const config::Config& config, const config::Difference& diff
   return part;
 }
 
-Result<void> refuse_too_short(const config::Config& config) {
+Result<void> refuse_short_records(const config::Config& config) {
   for (const LiveHorizon& one : look_horizons(config)) {
-    if (one.error || one.retention.accepted) continue;
-    auto error = core::too_short(one.retention, one.horizon);
-    if (!error || error->kind != ErrorKind::kRejected) continue;
-    error->message = fmt::format("consumer \"{}\": {}", one.consumer, error->message);
-    return failure(*std::move(error));
+    if (one.error) continue;
+    auto fine = refuse_too_short(one.consumer, one.retention, one.horizon);
+    if (!fine) return fine;
   }
   return {};
 }
@@ -79,7 +76,7 @@ Result<void> check_consumers(Store& store, const ServiceOptions& options,
   const auto live = look_live(store, part);
   if (!live) return failure(live.error());
   if (auto fine = refuse_missing(*live); !fine) return fine;
-  return refuse_too_short(part);
+  return refuse_short_records(part);
 }
 
 }  // namespace semel::compose
