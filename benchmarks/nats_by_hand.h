@@ -1,4 +1,4 @@
-// What people write by hand over a stream.
+// A consumer of a NATS stream as people write it by hand.
 #pragma once
 
 #include <cstddef>

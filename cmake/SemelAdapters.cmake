@@ -115,7 +115,7 @@ if(NOT SEMEL_HAS_ADMIN AND NOT SEMEL_HAS_HTTP_SOURCE)
   # The server's room stays: src/http_server/http_server_absent.cc listens nowhere.
   list(APPEND SEMEL_ABSENT PkgConfig::MICROHTTPD PkgConfig::GNUTLS)
 endif()
-# Whoever speaks HTTP as a client shares this room.
+# All clients of HTTP share this room.
 if(NOT SEMEL_HAS_SQS AND NOT SEMEL_HAS_HTTP AND NOT SEMEL_HAS_PROGRAM)
   list(APPEND SEMEL_ABSENT clients/curl curl)
 endif()

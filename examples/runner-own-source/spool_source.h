@@ -48,7 +48,7 @@ class SpoolSource final : public semel::Source {
       if (taken.contains(file)) continue;
       auto payload = read(file);
       if (!payload) {
-        // What was read before it comes first.
+        // Files that were read before it come first.
         if (!received.arrivals.empty()) return received;
         return semel::failure(std::move(payload.error()));
       }

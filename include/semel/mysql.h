@@ -77,7 +77,8 @@ struct MySqlBorrow {
 // outlive a call. One thread at a time, like the connection itself.
 Result<std::unique_ptr<Store>> borrow_mysql(st_mysql* connection, MySqlBorrow options = {});
 
-// What open_mysql would do to the tables; it only looks. For those who run such SQL themselves.
+// Tells what open_mysql would do to the tables, and only looks. For those who run such SQL
+// themselves.
 // Errors: as there, but for R207.
 Result<SchemaChange> mysql_schema_change(const MySqlOptions& options);
 

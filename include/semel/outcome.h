@@ -23,7 +23,7 @@ struct Outcome {
     kParked,     // its record waits for a decision of a person, and does not run again before
   };
 
-  // What is left to do at the source. kAck is never reported before the record is durable.
+  // The act that is left to do at the source. kAck is never reported before the record is durable.
   enum class Settle {
     kAck,      // the record, or the held message, is durable: acknowledge
     kAcked,    // the source's row was deleted by the record's own commit: nothing is left to do

@@ -47,7 +47,8 @@ inline constexpr StoreTraits kPostgresTraits{
 // R259 a URL that cannot be read.
 Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options);
 
-// What open_postgres would do to the schema; it only looks. For those who run such SQL themselves.
+// Tells what open_postgres would do to the schema, and only looks. For those who run such SQL
+// themselves.
 // Errors: as there, but for R207.
 Result<SchemaChange> postgres_schema_change(const PostgresOptions& options);
 

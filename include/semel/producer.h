@@ -89,7 +89,7 @@ struct ConsumerQueue {
 };
 
 struct ProducerOptions {
-  // Of one `send`, over all its attempts. An attempt that runs at that moment may take up to a
+  // The limit of one `send`, over all its attempts. An attempt that runs then may take up to a
   // second more.
   std::chrono::milliseconds time_limit{30'000};
   // Between two attempts: doubled each time, up to the longest, and spread by chance. An endpoint

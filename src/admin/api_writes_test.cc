@@ -206,8 +206,8 @@ class MeanwhileTest : public ApiWritesTest {
   BusyStore busy_{*store_};
 };
 
-// What was seen as a plain failure has an unknown outcome by then: tried again, its effect could
-// happen twice.
+// The record was seen as a plain failure and has an unknown outcome by then: tried again, its
+// effect could happen twice.
 TEST_F(MeanwhileTest, AnUnlockMeetsTheRecordThatWasSeenOrNone) {
   const std::string path = "/api/v1/consumers/payments/records/one";
   const auto id = config_.consumers[0].key.id_of(number_, "one");

@@ -146,7 +146,7 @@ class Masking : public ApiTest {
             "/live",
             "/job?id=" + job_};
   }
-  // Those that have none of them, whatever is shown.
+  // Pages and routes that have none of them, whatever is shown.
   static std::vector<std::string> silent_faces() {
     return {"/",
             "/consumer?name=payments",

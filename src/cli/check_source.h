@@ -1,4 +1,4 @@
-// What `check` says of a consumer's source. Pure.
+// Tells what `check` says of a consumer's source. Pure.
 #pragma once
 
 #include <string>

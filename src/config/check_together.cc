@@ -86,7 +86,7 @@ void check_sqs_queues(const View& source, QueueReaders& queues, Report& report) 
                 "give each consumer a queue of its own; SNS can fill both", report);
 }
 
-// Who pulls from a durable consumer of a stream.
+// Readers of a durable consumer of a stream.
 void check_durables(const View& source, QueueReaders& durables, Report& report) {
   const View nats = source.in("nats");
   const auto* durable = nats.find("durable");

@@ -68,12 +68,12 @@ struct Diagnostic {
   std::string help;                 // one concrete change
 };
 
-// How the store is opened, but for what only a process knows: environment, `create`, `stop_fd`.
 // A store that the program has opened; borrowed. Only a program's own config has it.
 struct OpenStore {
   Store* store = nullptr;
 };
 
+// How the store is opened, but for what only a process knows: environment, `create`, `stop_fd`.
 struct StoreConfig {
   enum class OnUnavailable { kPause, kFail };
   std::variant<SqliteOptions, PostgresOptions, MySqlOptions, RedisOptions, MemoryOptions, OpenStore>

@@ -1,4 +1,4 @@
-// What a config's NATS source becomes, what of it is refused, and what of it is shown.
+// A config's NATS source: what it becomes, what of it is refused, and what of it is shown.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

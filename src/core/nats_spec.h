@@ -1,4 +1,4 @@
-// What a NATS JetStream source is told by its config, and the rules that its parts must keep. Pure.
+// The config of a NATS JetStream source, and the rules that its parts must keep. Pure.
 #pragma once
 
 #include <chrono>

@@ -73,7 +73,7 @@ tl::expected<SqsQueueUrl, std::string> read_sqs_url(std::string_view url) {
   }
   const bool bracketed = server.host.find(':') != std::string_view::npos;
   made.host = bracketed ? fmt::format("[{}]", server.host) : std::string(server.host);
-  for (char& c : made.host) c = ascii::lower(c);
+  made.host = ascii::lower(made.host);
   made.region = region_in(made.host);
   if (port != usual) made.host += fmt::format(":{}", port);
   made.endpoint = fmt::format("{}://{}/", made.tls ? "https" : "http", made.host);

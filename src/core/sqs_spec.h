@@ -1,4 +1,4 @@
-// What an SQS source is told by its config, and the rules that its parts must keep. Pure.
+// The config of an SQS source, and the rules that its parts must keep. Pure.
 #pragma once
 
 #include <chrono>
@@ -59,7 +59,7 @@ struct SqsSpec : SqsAccess {
 // why it is none, in words that follow "the URL".
 tl::expected<SqsQueueUrl, std::string> read_sqs_url(std::string_view url);
 
-// What the service takes at once, in every kind of batch.
+// The most that the service takes at once, in every kind of batch.
 inline constexpr std::size_t kSqsBatch = 10;
 // No receipt keeps a message hidden for longer, however often it is renewed.
 inline constexpr std::chrono::hours kSqsLongestHidden{12};

@@ -95,7 +95,7 @@ Rows TransactionRecorder::query(std::string_view sql, std::vector<Value> values)
   const auto rule =
       is_first_write(*asked.statement) ? std::exchange(first_write_, nullptr) : nullptr;
   Rows rows = queries_.query(asked, statements_);
-  // What returns no rows does not say here what it changed.
+  // A statement that returns no rows does not say here what it changed.
   if (!rule || !asked.statement->returns_rows) return rows;
   const auto otherwise = rule->judge(static_cast<std::int64_t>(rows.rows.size()), rows);
   if (!otherwise) return rows;

@@ -29,8 +29,8 @@ struct KeyRules {
 // A consumer whose config names no key.
 core::KeyRecipe auto_recipe();
 
-// What keeps a key from being the value of Idempotency-Key in a record's header, a message-id, or a
-// Nats-Msg-Id.
+// The flaw that keeps a key from being the value of Idempotency-Key in a record's header, a
+// message-id, or a Nats-Msg-Id.
 std::optional<std::string> header_key_flaw(BytesView key);
 std::optional<std::string> message_id_flaw(BytesView key);
 std::optional<std::string> nats_id_flaw(BytesView key);

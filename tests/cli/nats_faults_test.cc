@@ -1,4 +1,4 @@
-// What goes wrong between a run and its NATS server: it is away, it is killed, it deletes the
+// Faults between a run and its NATS server: it is away, it is killed, it deletes the
 // consumer or the stream.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST(NatsServerFaults, AStreamThatIsDeletedEndsTheRunWithOneError) {
   EXPECT_NE(ran.err.find("the stream is not there"), std::string::npos) << ran.err;
 }
 
-// What it had not read is gone, and it goes on.
+// Messages that it had not read are gone, and it goes on.
 TEST(NatsServerFaults, AStreamThatIsPurgedIsReadOn) {
   const auto& server = NatsServer::shared();
   NatsScene scene(server);

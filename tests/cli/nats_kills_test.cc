@@ -50,8 +50,8 @@ TEST_P(NatsKills, TheRunIsKilledAgainAndAgain) {
 INSTANTIATE_TEST_SUITE_P(Stores, NatsKills, ::testing::Values(Ground::kSqlite, Ground::kPostgres),
                          [](const auto& info) { return name_of_ground(info.param); });
 
-// What a killed process had in hand comes again when its time is over, and what is new would come
-// before it.
+// All that a killed process had in hand comes again when its time is over, and what is new would
+// come before it.
 TEST(NatsOrder, WhatIsOrderedIsNotOvertakenByWhatIsNewThoughTheRunIsKilled) {
   NatsScene scene(NatsServer::shared(), {.more_of_source = "prefetch: 40",
                                          .more = "    order: { key: json:/account }\n"
@@ -78,7 +78,7 @@ TEST(NatsOrder, WhatIsOrderedIsNotOvertakenByWhatIsNewThoughTheRunIsKilled) {
       << "of one account";
 }
 
-// What docs/sources/nats.md promises, in one run: a config of some twenty lines, a stream of which
+// The promise of docs/sources/nats.md, in one run: a config of some twenty lines, a stream of which
 // each tenth message stands there twice, one process that is killed and started again, and a server
 // that is.
 TEST(NatsSoak, AStreamIsReadThoughProcessAndServerAreKilledAgainAndAgain) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kPublishedAtOnce = 4'000;
 
-// What a killed process had in hand comes again soon.
+// All that a killed process had in hand comes again soon.
 std::string nats_consumer(const std::string& url, const std::string& stream,
                           const NatsScene::Options& options) {
   return fmt::format(

@@ -209,7 +209,7 @@ TEST_P(ServerProcedures, AMigrationMakesAndDropsThem) {
   const Ran dropped = scene_.semel({"store", "migrate", "--drop-functions", "-o", "json"});
   EXPECT_EQ(json_at(dropped.out, "/functions"), "dropped") << dropped.err;
   EXPECT_EQ(procedures(), 0);
-  // Whoever makes them by their own hand, and again.
+  // An operator applies the plan by hand, and again.
   write_file(scene_.file("plan.sql"), plan.out);
   for (int times = 0; times < 2; ++times) {
     client(scene_.file("plan.sql"));

@@ -1,4 +1,4 @@
-// What goes wrong between a run and its SQS: it is away, killed, or deletes the queue.
+// Faults between a run and its SQS: it is away, killed, or deletes the queue.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Stores, SqsKills,
                                   (info.param.fifo ? "Fifo" : "Standard");
                          });
 
-// What docs/sources/sqs.md promises, in one run: a config of some twenty lines, a queue of which
+// The promise of docs/sources/sqs.md, in one run: a config of some twenty lines, a queue of which
 // each tenth message stands there twice, and one process that is killed and started again.
 TEST(SqsSoak, AQueueIsReadByAProcessThatIsKilledAgainAndAgain) {
   const std::size_t messages = soaks() ? 100'000 : 5'000;

@@ -112,7 +112,7 @@ TEST_P(SqsOrder, WhatOneProcessHoldsIsNotOvertakenInAnother) {
     one.signal(SIGTERM);
     EXPECT_EQ(one.wait().code, 0) << one.err();
   }
-  // Whoever did not ask the store would find an account for the second one alone.
+  // A process that did not ask the store would find an account for the second one alone.
   scene.sql(fmt::format("INSERT INTO account (id, balance) VALUES ({}, 0)", kMissingAccount));
   proxy.refuse(false);
   send("second");

@@ -37,7 +37,7 @@ constexpr const char* kBankTables =
     "CREATE TABLE account(id TEXT PRIMARY KEY, balance INTEGER NOT NULL);"
     "INSERT INTO account VALUES ('ada', 100);";
 constexpr int kSpooled = 5;
-// Of 1, 2, 4, …: a payment that is lost or doubled shows by name.
+// Amounts of 1, 2, 4, …: a payment that is lost or doubled shows by name.
 constexpr std::int64_t kSpooledAmount = (1 << kSpooled) - 1;
 
 Verdict pay_spooled(const Message& message, Transaction& tx) {

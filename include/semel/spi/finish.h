@@ -21,7 +21,7 @@ struct GivingUp {
   std::string error;
   int attempts = 0;    // of the handler
   int undo_tries = 0;  // failed attempts of the next undo
-  // Those of them that say nothing about the message: its service was away, or busy with it.
+  // Undo tries that say nothing about the message: its service was away, or busy with it.
   int uncounted_undo_tries = 0;
 };
 

@@ -95,7 +95,7 @@ struct RecordedStatement {
 };
 using StatementList = std::vector<RecordedStatement>;
 
-// What a statement that did `count` and `rows` has missed of what was declared for it.
+// The declared outcome that a statement with `count` and `rows` has missed; nullopt: none.
 [[nodiscard]] std::optional<Otherwise> miss_of(const RecordedStatement& recorded,
                                                std::int64_t count, const Rows& rows) noexcept;
 
