@@ -309,6 +309,11 @@ bool shares_lines(const config::SourceConfig& source) {
   return sqs != nullptr && sqs->spec.queue.fifo();
 }
 
+bool takes_over_lines(const config::SourceConfig& source) {
+  return std::holds_alternative<config::KafkaSource>(source) ||
+         std::holds_alternative<config::NativeSource>(source);
+}
+
 engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber number,
                                      const Handler& handler) {
   const config::ConsumerConfig& consumer = *build.consumer;
@@ -320,6 +325,7 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   options.empty = consumer.empty;
   options.order = consumer.order;
   options.shares_lines = shares_lines(consumer.source);
+  options.takes_over_lines = takes_over_lines(consumer.source);
   options.retention = retention_of(consumer);
   if (traces::Tracer* const tracer = build.options->tracer) {
     options.start_trace = tracer->start_of(consumer.name);

@@ -153,6 +153,17 @@ void RunningEngine::load_lines() {
   (void)ask_store([&] { return order_.load(); }, IfRejected::kEnd);
 }
 
+// Its partition goes to another process, which has it from then on: what has not begun does not
+// begin here, and nothing of it is kept behind others in the store.
+void RunningEngine::give_away() {
+  const auto rest = flight_.give_away(sources_.take_leaving());
+  if (rest.empty()) return;
+  const auto is_suspect = [](const core::TrackedDelivery& d) { return d.arrival.suspect; };
+  if (std::any_of(rest.begin(), rest.end(), is_suspect)) suspects_left_ = true;
+  sources_.give_back(rest);
+  order_.look_at_pauses();
+}
+
 bool RunningEngine::look_after_order() {
   auto looked = order_.look_after(now());
   if (!looked) note_store(store_away(looked.error()));
@@ -173,6 +184,7 @@ void RunningEngine::end_marker(bool suspects_left) {
 
 void RunningEngine::receive_until_stopped() {
   while (!stopping() && !has_ended()) {
+    give_away();
     bring_back_at_ = flight_.bring_back(now());
     look_at_gate();
     // Whoever landed last may have left a retry behind: the end is the end only if nothing was in
@@ -274,6 +286,9 @@ bool RunningEngine::receive(bool sure) {
     parts_.observer->on_trouble(options_.consumer, "source", batches.error(), false);
     finish_run(Ended::kFailed, std::move(batches.error()));
     return false;
+  }
+  if (sources_.take_assigned() && options_.takes_over_lines) {
+    if (auto loaded = order_.load_again(); !loaded) note_store(store_away(loaded.error()));
   }
   for (SourceDesk::Batch& batch : *batches) {
     parts_.observer->on_received(options_.consumer, batch.arrivals.size());

@@ -44,6 +44,9 @@ struct EngineOptions {
   std::optional<core::Order> order;  // keeping lines needs a store that holds messages
   // Several processes read its source, each may receive the next message of any ordering key.
   bool shares_lines = false;
+  // Its source gives each partition to one process, and others have had it before: a new generation
+  // of tags may bring what follows a message that another process left waiting in the store.
+  bool takes_over_lines = false;
   std::optional<ConsumerNumber> copies_to{};  // in whose queue each dead letter leaves a copy
   core::StartTrace start_trace{};             // empty: nothing is traced
   // What comes from outside is kept in the store, settled, and handled from there.

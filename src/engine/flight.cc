@@ -60,7 +60,8 @@ bool Flight::may_run_now(const core::TrackedDelivery& delivery) const {
 
 // The book has no line that another process has stopped since this one asked for all.
 bool Flight::asks_first(const Arrival& arrival) const {
-  return shares_lines_ && on_failure_ != OnFailure::kSkip && arrival.line && !arrival.row;
+  const bool may_be_stopped = shares_lines_ || forgotten_;
+  return may_be_stopped && on_failure_ != OnFailure::kSkip && arrival.line && !arrival.row;
 }
 
 void Flight::add_locked(core::TrackedDelivery&& delivery) {
@@ -215,6 +216,14 @@ bool Flight::land(std::vector<Landing>& landings, TimePoint now) {
   const bool in_lines = on_failure_ != OnFailure::kSkip;
   for (Landing& landing : landings) {
     if (landing.answered) --answered_;
+    if (landing.keep != nullptr && leaves(landing.keep->arrival)) {
+      kept = true;
+      --messages_;
+      bytes_ -= landing.bytes;
+      sequencer_.release(landing.ordering_key);
+      given_away_.push_back(std::move(*landing.keep));
+      continue;
+    }
     if (landing.left && landing.keep != nullptr) {
       take_back(landing);
       continue;
@@ -305,7 +314,7 @@ void Flight::keep_aside(std::vector<core::TrackedDelivery> followers) {
 Flight::Waiting Flight::waiting_aside() {
   const system::MutexLock lock(mutex_);
   return {!aside_.rows.empty(), !aside_.followers.empty(), aside_moved_,
-          book_.size() > 2 * lines_known_ + kManyLines};
+          forgotten_ || book_.size() > 2 * lines_known_ + kManyLines};
 }
 
 Flight::Question Flight::ask() {
@@ -324,6 +333,17 @@ void Flight::lines_held(const std::vector<Bytes>& lines, Question asked) {
   const system::MutexLock lock(mutex_);
   book_.only({lines.begin(), lines.end()}, asked);
   lines_known_ = book_.size();
+  if (forgotten_ && *forgotten_ < asked) forgotten_.reset();
+  // The store may have none of a line whose followers are aside. Those that come must not pass
+  // them.
+  for (const core::TrackedDelivery& delivery : aside_.followers) {
+    if (delivery.arrival.line) book_.held(*delivery.arrival.line);
+  }
+}
+
+void Flight::forget_lines() {
+  const system::MutexLock lock(mutex_);
+  forgotten_ = book_.ask();
 }
 
 std::vector<core::TrackedDelivery> Flight::line_free(BytesView line,
@@ -366,6 +386,47 @@ std::optional<TimePoint> Flight::bring_back(TimePoint now) {
       ->due;
 }
 
+bool Flight::leaves(const Arrival& arrival) const {
+  return !leaving_.empty() && leaving_.contains({arrival.source, arrival.tag.generation});
+}
+
+std::vector<core::TrackedDelivery> Flight::give_away(const std::vector<Generation>& leaving) {
+  const system::MutexLock lock(mutex_);
+  leaving_.insert(leaving.begin(), leaving.end());
+  if (!leaving.empty()) withdraw_leaving();
+  // Nothing of them comes back any more.
+  if (batches_ == 0) leaving_.clear();
+  return std::exchange(given_away_, {});
+}
+
+void Flight::withdraw_leaving() {
+  const auto goes = [&](const core::TrackedDelivery& delivery)
+                        SEMEL_REQUIRES(mutex_) { return leaves(delivery.arrival); };
+  // Others of its key go on.
+  const auto later = std::stable_partition(
+      later_.begin(), later_.end(),
+      [&](const Later& each) SEMEL_REQUIRES(mutex_) { return !leaves(each.delivery.arrival); });
+  for (auto it = later; it != later_.end(); ++it) {
+    if (it->delivery.arrival.suspect) ++suspects_;
+    sequencer_.reopen(std::move(it->delivery));
+  }
+  later_.erase(later, later_.end());
+  for (core::TrackedDelivery& delivery : sequencer_.withdraw_if(goes)) {
+    --messages_;
+    bytes_ -= weight(delivery);
+    if (delivery.arrival.suspect) --suspects_;
+    given_away_.push_back(std::move(delivery));
+  }
+  auto& followers = aside_.followers;
+  const auto aside =
+      std::stable_partition(followers.begin(), followers.end(),
+                            [&](const core::TrackedDelivery& delivery)
+                                SEMEL_REQUIRES(mutex_) { return !leaves(delivery.arrival); });
+  std::move(aside, followers.end(), std::back_inserter(given_away_));
+  followers.erase(aside, followers.end());
+  call_workers();
+}
+
 bool Flight::recall(std::uint64_t waited_for) {
   const system::MutexLock lock(mutex_);
   bool any = false;
@@ -386,7 +447,7 @@ std::vector<core::TrackedDelivery> Flight::close() {
   suspects_ = 0;
   messages_ -= rest.size();
   for (const core::TrackedDelivery& delivery : rest) bytes_ -= weight(delivery);
-  for (auto* aside : {&aside_.rows, &aside_.followers}) {
+  for (auto* aside : {&aside_.rows, &aside_.followers, &given_away_}) {
     std::move(aside->begin(), aside->end(), std::back_inserter(rest));
     aside->clear();
   }
@@ -408,7 +469,7 @@ bool Flight::empty() const { return size() == 0; }
 
 std::size_t Flight::size() const {
   const system::MutexLock lock(mutex_);
-  return messages_ + refused_ + aside_.rows.size() + aside_.followers.size();
+  return messages_ + refused_ + aside_.rows.size() + aside_.followers.size() + given_away_.size();
 }
 
 }  // namespace semel::engine

@@ -4,9 +4,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include <semel/environment.h>
@@ -66,6 +68,13 @@ class Flight {
     std::size_t bytes;
   };
 
+  // Of a source's deliveries, by their tags.
+  struct Generation {
+    std::uint32_t source;
+    std::uint64_t generation;
+    auto operator<=>(const Generation&) const = default;
+  };
+
   using OnFailure = core::Order::OnFailure;
   using Question = core::LineBook::Question;
 
@@ -122,6 +131,11 @@ class Flight {
   // Makes every delivery that waits for this due now. False if none does.
   bool recall(std::uint64_t waited_for) SEMEL_EXCLUDES(mutex_);
 
+  // These go to other processes. Returns what of them has not begun, and what has come back since
+  // the last call without having ended: none of it begins any more.
+  std::vector<core::TrackedDelivery> give_away(const std::vector<Generation>& leaving)
+      SEMEL_EXCLUDES(mutex_);
+
   // No batch is handed out any more; returns what had not been, suspects still marked.
   std::vector<core::TrackedDelivery> close() SEMEL_EXCLUDES(mutex_);
   // Waits until no batch runs; false at `deadline`.
@@ -149,6 +163,9 @@ class Flight {
   // the store takes them for those before what it would give.
   std::optional<Question> ask_for_more() SEMEL_EXCLUDES(mutex_);
   void lines_held(const std::vector<Bytes>& lines, Question asked) SEMEL_EXCLUDES(mutex_);
+  // Another process may have made a message of any line wait. Until lines_held answers a later
+  // question, a message of a line that comes from outside is put aside, as with `shares_lines`.
+  void forget_lines() SEMEL_EXCLUDES(mutex_);
   // These, all of one line, may run, and so may what was put aside of it since: the store has
   // nothing of it. What is returned must stay aside: the line has stopped since `asked`.
   std::vector<core::TrackedDelivery> line_free(BytesView line,
@@ -157,20 +174,23 @@ class Flight {
   struct Waiting {
     bool rows = false;
     bool followers = false;
-    bool moved = false;       // something of a follower's line has gone since it was last asked
-    bool many_lines = false;  // more are remembered than were known to wait: worth asking for all
+    bool moved = false;  // something of a follower's line has gone since it was last asked
+    // Worth asking for all: more are remembered than were known to wait, or they were forgotten.
+    bool ask_for_all = false;
   };
   Waiting waiting_aside() SEMEL_EXCLUDES(mutex_);
 
  private:
   bool may_run_now(const core::TrackedDelivery& delivery) const SEMEL_REQUIRES(mutex_);
-  bool asks_first(const Arrival& arrival) const;
+  bool asks_first(const Arrival& arrival) const SEMEL_REQUIRES(mutex_);
   void add_locked(core::TrackedDelivery&& delivery) SEMEL_REQUIRES(mutex_);
   void put_aside(std::vector<core::TrackedDelivery> deliveries) SEMEL_REQUIRES(mutex_);
   void put_back(std::vector<core::TrackedDelivery> followers) SEMEL_REQUIRES(mutex_);
   void sort_followers() SEMEL_REQUIRES(mutex_);
   void stop_line(const Landing& landing) SEMEL_REQUIRES(mutex_);
   void take_back(const Landing& landing) SEMEL_REQUIRES(mutex_);
+  bool leaves(const Arrival& arrival) const SEMEL_REQUIRES(mutex_);
+  void withdraw_leaving() SEMEL_REQUIRES(mutex_);
   ConsumerGate::Room gate_room() const;
   std::vector<core::TrackedDelivery> take_locked(ConsumerGate::Room room) SEMEL_REQUIRES(mutex_);
   bool crowded_locked() const SEMEL_REQUIRES(mutex_);
@@ -197,12 +217,15 @@ class Flight {
   Aside aside_ SEMEL_GUARDED_BY(mutex_);
   bool aside_moved_ SEMEL_GUARDED_BY(mutex_) = false;
   std::size_t lines_known_ SEMEL_GUARDED_BY(mutex_) = 0;
+  std::optional<Question> forgotten_ SEMEL_GUARDED_BY(mutex_);  // the last question before
   struct Later {
     TimePoint due;
     std::uint64_t waits_for;
     core::TrackedDelivery delivery;
   };
   std::deque<Later> later_ SEMEL_GUARDED_BY(mutex_);
+  std::set<Generation> leaving_ SEMEL_GUARDED_BY(mutex_);  // while a batch may have some of them
+  std::vector<core::TrackedDelivery> given_away_ SEMEL_GUARDED_BY(mutex_);
   std::size_t messages_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::size_t bytes_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::size_t refused_ SEMEL_GUARDED_BY(mutex_) = 0;

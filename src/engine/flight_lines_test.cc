@@ -136,6 +136,36 @@ TEST(FlightInSharedLines, WhatComesFromOutsideWaitsForTheStoresAnswer) {
   EXPECT_EQ(names(f.take(false)), Names{"a1"});
 }
 
+// Another process may have stopped any line since.
+TEST_F(FlightInLines, ForgottenLinesAreAskedForUntilALaterQuestionIsAnswered) {
+  const auto before = f.ask();
+  f.forget_lines();
+  f.lines_held({}, before);
+  EXPECT_TRUE(f.waiting_aside().ask_for_all) << "that answer is too old";
+  add(in_line("a1", "a"));
+  EXPECT_TRUE(f.take(false).empty());
+  EXPECT_EQ(names(f.take_aside().followers), Names{"a1"});
+  f.lines_held({"a"}, f.ask());
+  EXPECT_FALSE(f.waiting_aside().ask_for_all);
+  add(in_line("a2", "a"));
+  add(in_line("b1", "b"));
+  EXPECT_EQ(names(f.take(false)), Names{"b1"});
+  EXPECT_EQ(names(f.take_aside().followers), Names{"a2"});
+}
+
+// What its line waited for is gone, and nobody has told those that are aside.
+TEST_F(FlightInLines, NothingPassesWhatIsAsideThoughTheStoreHasNoneOfItsLine) {
+  f.forget_lines();
+  add(in_line("a1", "a"));
+  f.lines_held({}, f.ask());
+  add(in_line("a2", "a"));
+  EXPECT_TRUE(f.take(false).empty());
+  auto aside = f.take_aside();
+  EXPECT_EQ(names(aside.followers), Names({"a1", "a2"}));
+  EXPECT_TRUE(f.line_free("a", std::move(aside.followers), f.ask()).empty());
+  EXPECT_EQ(names(f.take(false)), Names{"a1"});
+}
+
 TEST_F(FlightInLines, AnAnswerThatIsTooOldFreesNothing) {
   f.lines_held({"a"}, f.ask());
   add(in_line("a0", "a", RowTag{1}, f.ask()));

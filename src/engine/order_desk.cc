@@ -57,11 +57,25 @@ Result<void> OrderDesk::load() {
   return {};
 }
 
+Result<void> OrderDesk::load_again() {
+  if (!keeps_lines_) return {};
+  flight_.forget_lines();
+  return load();
+}
+
+void OrderDesk::look_at_pauses() {
+  if (!paused_.empty() && !flight_.waiting_aside().followers) stay({}, std::nullopt);
+}
+
 Result<bool> OrderDesk::look_after(TimePoint now) {
   if (!keeps_lines_ && !options_.defers) return false;
   const Flight::Waiting waiting = flight_.waiting_aside();
-  if (waiting.many_lines) {
+  if (!waiting.ask_for_all) {
+    load_at_.reset();
+  } else if (!load_at_ || now >= *load_at_) {
+    load_at_ = now + kAskAgainWhenAway;
     if (auto loaded = load(); !loaded) return failure(std::move(loaded.error()));
+    load_at_.reset();
   }
   const bool ask = waiting.followers && (waiting.moved || !again_at_ || now >= *again_at_);
   if (!waiting.rows && !ask) return false;

@@ -5,6 +5,7 @@
 // partition is paused until it can run. A deferred consumer stores all messages from outside.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -43,15 +44,22 @@ class OrderDesk {
 
   // Finds out which lines wait in the store. To be done before anything is received.
   Result<void> load();
+  // The same before anything runs that has just been received: others may have made messages wait.
+  // After an error the store is asked about each line until look_after has found them all out.
+  Result<void> load_again();
   // Brings what is aside to its place. True where something changed. An error is the store's: the
   // rest stays aside.
   Result<bool> look_after(TimePoint now);
+  // What was given away may have been all that was aside: then no partition waits for it.
+  void look_at_pauses();
   // As Flight::ask_for_more; zero where no lines are kept.
   std::optional<Flight::Question> ask_for_more() {
     return keeps_lines_ ? flight_.ask_for_more() : Flight::Question{0};
   }
   // When to look again, at the latest.
-  std::optional<TimePoint> again_at() const noexcept { return again_at_; }
+  std::optional<TimePoint> again_at() const noexcept {
+    return again_at_ && load_at_ ? std::min(again_at_, load_at_) : again_at_ ? again_at_ : load_at_;
+  }
 
  private:
   struct Placed;
@@ -79,6 +87,7 @@ class OrderDesk {
   Environment& environment_;
   Observer& observer_;
   std::optional<TimePoint> again_at_;
+  std::optional<TimePoint> load_at_;  // the store did not say which lines wait
   std::set<std::pair<std::uint32_t, std::string>> paused_;  // source and partition
 };
 

@@ -101,6 +101,7 @@ class RunningEngine final : public Engine, private strategies::Recaller {
     return answer;
   }
   bool look_after_order();
+  void give_away();
   void end_marker(bool suspects_left);
   void receive_until_stopped();
   bool receive(bool sure);

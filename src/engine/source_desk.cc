@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace semel::engine {
 
@@ -21,9 +22,21 @@ SourceDesk::SourceDesk(Options options, std::vector<std::unique_ptr<Source>> sou
   for (auto& source : sources) {
     auto desk = std::make_unique<Desk>();
     desk->source = std::move(source);
+    desk->leaving = dynamic_cast<core::LeavingPartitions*>(desk->source.get());
     desk->extended = environment_.clock->now();
     desks_.push_back(std::move(desk));
   }
+}
+
+std::vector<Flight::Generation> SourceDesk::take_leaving() {
+  std::vector<Flight::Generation> all;
+  for (std::size_t i = 0; i < desks_.size(); ++i) {
+    if (desks_[i]->leaving == nullptr) continue;
+    for (const std::uint64_t generation : desks_[i]->leaving->take_leaving()) {
+      all.push_back({static_cast<std::uint32_t>(i), generation});
+    }
+  }
+  return all;
 }
 
 Result<std::vector<SourceDesk::Batch>> SourceDesk::receive(Flight::Room room, std::size_t most,
@@ -74,11 +87,15 @@ Result<void> SourceDesk::receive_from(Desk& desk, std::uint32_t index, Flight::R
   }
   desk.at_end = received->at_end && received->arrivals.empty();
   if (received->arrivals.empty()) return {};
+  std::uint64_t generation = desk.generation;
   for (Arrival& arrival : received->arrivals) {
     arrival.source = index;
     arrival.received = now;
+    generation = std::max(generation, arrival.tag.generation);
     room.bytes -= std::min(room.bytes, arrival.payload.size());
   }
+  const bool newer = std::exchange(desk.generation, generation) < generation;
+  assigned_ = assigned_ || (newer && !desk.source->traits().in_store);
   room.messages -= std::min(room.messages, received->arrivals.size());
   if (desk.source->traits().redelivers) {
     const system::MutexLock lock(desk.mutex);
@@ -153,6 +170,7 @@ void SourceDesk::wait(int event_fd, Listen listen, std::optional<TimePoint> unti
       if (!desk->open.empty()) at_latest(now + kAgainWhenAway);
     }
     if (desk->away()) at_latest(desk->again);
+    if (desk->leaving != nullptr) fds.push_back({desk->leaving->leaving_fd(), POLLIN, 0});
     if (listen == Listen::kNone || desk->away()) continue;
     if (listen == Listen::kInStore && !desk->source->traits().in_store) continue;
     const Wakeup wakeup = desk->source->wakeup();

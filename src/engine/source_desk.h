@@ -10,12 +10,14 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <semel/environment.h>
 #include <semel/observer.h>
 #include <semel/spi/source.h>
 
+#include "core/leaving_partitions.h"
 #include "core/retention.h"
 #include "core/tracked_delivery.h"
 #include "engine/engine.h"
@@ -57,6 +59,13 @@ class SourceDesk {
   // store, at most so many.
   Result<std::vector<Batch>> receive(Flight::Room room, std::size_t most, bool sure,
                                      Flight::Question question, std::size_t outside);
+
+  // Whether one that is not in the store has brought the first arrivals of a new generation since
+  // the last call: it was given partitions that another process may have read until then.
+  bool take_assigned() noexcept { return std::exchange(assigned_, false); }
+
+  // What of their deliveries goes to other processes, each once.
+  std::vector<Flight::Generation> take_leaving();
 
   bool at_end() const noexcept;  // all of them, at the last receive
   // The same without those whose messages stay in the store, and so come to no end in a dry run.
@@ -111,9 +120,11 @@ class SourceDesk {
  private:
   struct Desk {
     std::unique_ptr<Source> source;
+    core::LeavingPartitions* leaving = nullptr;  // of the source, where it gives partitions away
     bool at_end = false;
     std::set<std::string> away_for;  // codes of why, each told once
     bool away() const noexcept { return !away_for.empty(); }
+    std::uint64_t generation = 0;  // the newest of its arrivals' tags
     TimePoint again{};
     system::Mutex mutex;
     std::vector<Settlement> open SEMEL_GUARDED_BY(mutex);  // to be told
@@ -138,6 +149,7 @@ class SourceDesk {
   StoreWatch& store_;
   std::optional<TimePoint> away_since_;
   std::uint64_t arrivals_ = 0;
+  bool assigned_ = false;
 };
 
 }  // namespace semel::engine

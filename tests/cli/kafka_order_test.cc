@@ -127,6 +127,37 @@ TEST_P(KafkaOrder, SkipPassesByWhatFails) {
   EXPECT_EQ(scene.number("SELECT count(DISTINCT id) FROM effect"), kRounds * (kAccounts + 1));
 }
 
+// Of two members one has the partition. The other began when nothing waited in the store.
+TEST_P(KafkaOrder, AMemberThatIsGivenThePartitionInMidRunKnowsWhatWaits) {
+  constexpr int kAccounts = 2;
+  constexpr int kOfARound = kAccounts + 1;
+  for (const int end : {SIGKILL, SIGTERM}) {
+    SCOPED_TRACE(end);
+    KafkaScene::Options options = ordered("hold_key");
+    options.properties =
+        "session.timeout.ms: 1500, heartbeat.interval.ms: 300, "
+        "partition.assignment.strategy: cooperative-sticky";
+    KafkaScene scene(GetParam(), KafkaServer::shared(), options);
+    Program owner({"run", scene.config(), "-q"});
+    ASSERT_TRUE(comes_true([&] { return scene.figure("partitions", owner.pid()) == 1; }));
+    Program standby({"run", scene.config(), "-q"});
+    ASSERT_TRUE(comes_true([&] { return scene.server().members(scene.group()) == 2; }));
+    produce_rounds(scene, 1, kAccounts);
+    ASSERT_TRUE(comes_true([&] { return offset(scene) == kOfARound && retrying(scene) == 1; }));
+    ASSERT_EQ(scene.figure("partitions", owner.pid()), 1) << "the one that joined has it";
+    owner.signal(end);
+    const Ran ended = owner.wait();
+    EXPECT_EQ(end == SIGKILL ? ended.signal : ended.code, end == SIGKILL ? SIGKILL : 0);
+    produce_rounds(scene, 1, kAccounts, 1);
+    EXPECT_TRUE(comes_true([&] { return offset(scene) == 2 * kOfARound; })) << offset(scene);
+    EXPECT_EQ(retrying(scene), 1) << "what follows was not tried";
+    mend(scene);
+    EXPECT_TRUE(comes_true([&] { return scene.sum() == 2 * kOfARound; }));
+    stop(standby);
+    expect_in_order(scene, 2, kAccounts);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Stores, KafkaOrder, ::testing::Values(Ground::kSqlite, Ground::kPostgres),
                          [](const auto& info) { return name_of_ground(info.param); });
 

@@ -234,10 +234,15 @@ void KafkaSource::on_assigned(const std::vector<TopicPartition>& partitions) {
 
 void KafkaSource::on_revoked(const std::vector<TopicPartition>& partitions, bool lost) {
   system::RelockableLock lock(mutex_);
+  for (const TopicPartition& id : partitions) {
+    Partition* const partition = assignment_.find(id);
+    if (partition == nullptr) continue;
+    partition->leaving = true;
+    leaving_.push_back(partition->generation);
+  }
+  leaving_event_.signal();
   if (!lost) {
-    for (const TopicPartition& id : partitions) {
-      if (Partition* partition = assignment_.find(id)) partition->leaving = true;
-    }
+    // The engine gives back what has not begun. What runs is waited for.
     changed_.wait_for(mutex_, kDrainOnRevoke, [&]() SEMEL_REQUIRES(mutex_) {
       return stop_ || assignment_.out_of_leaving() == 0;
     });

@@ -171,6 +171,12 @@ Result<void> KafkaSource::settle(std::span<const Settlement> settlements) {
   return {};
 }
 
+std::vector<std::uint64_t> KafkaSource::take_leaving() noexcept {
+  leaving_event_.drain();
+  const system::MutexLock lock(mutex_);
+  return std::exchange(leaving_, {});
+}
+
 void KafkaSource::set_paused(std::string_view partition, bool paused) {
   const system::MutexLock lock(mutex_);
   pauses_.set(partition, paused);

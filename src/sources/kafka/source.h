@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
@@ -21,6 +22,7 @@
 #include <semel/spi/source.h>
 
 #include "core/kafka_spec.h"
+#include "core/leaving_partitions.h"
 #include "sources/kafka/arrival.h"
 #include "sources/kafka/assignment.h"
 #include "sources/kafka/client.h"
@@ -31,7 +33,7 @@
 
 namespace semel::kafka {
 
-class KafkaSource final : public Source, private Client::Watcher {
+class KafkaSource final : public Source, public core::LeavingPartitions, private Client::Watcher {
  public:
   KafkaSource(core::KafkaSpec spec, Environment& environment, Commits commits = Commits::kYes);
   // As a process that dies: commits nothing and tells nobody.
@@ -52,6 +54,8 @@ class KafkaSource final : public Source, private Client::Watcher {
   std::vector<SourceFigure> figures() override;
   std::optional<std::vector<std::string>> unread() override;
   Result<void> close(std::chrono::milliseconds deadline) override;
+  std::vector<std::uint64_t> take_leaving() noexcept override;
+  int leaving_fd() const noexcept override { return leaving_event_.get(); }
 
  private:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -106,6 +110,7 @@ class KafkaSource final : public Source, private Client::Watcher {
   const Commits commits_;
   Environment& environment_;
   system::EventFd event_;
+  system::EventFd leaving_event_;  // partitions are taken away, and the engine does not know it
   std::unique_ptr<Client> client_;
   std::thread thread_;
 
@@ -124,6 +129,7 @@ class KafkaSource final : public Source, private Client::Watcher {
   system::Mutex mutex_;
   system::CondVar changed_;
   Assignment assignment_ SEMEL_GUARDED_BY(mutex_);
+  std::vector<std::uint64_t> leaving_ SEMEL_GUARDED_BY(mutex_);  // generations, to be told
   Pauses pauses_ SEMEL_GUARDED_BY(mutex_);
   bool connected_ SEMEL_GUARDED_BY(mutex_) = false;  // a broker has answered
   // the group has given us partitions, perhaps none
