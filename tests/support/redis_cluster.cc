@@ -255,10 +255,20 @@ int RedisCluster::replica_of(int master) const {
   return replica;
 }
 
+// Nodes that know each other by TLS learn each other's plain ports a little later, with the first
+// ping. Until then a node tells us the TLS port, which resets those who ask it plainly.
+bool RedisCluster::knows_our_ports(int node) const {
+  return std::ranges::all_of(nodes_known_to(node), [&](const NodeLine& line) {
+    return line.flags.find("fail") != std::string::npos ||
+           std::ranges::any_of(nodes_, [&](const auto& own) { return own->port() == line.port; });
+  });
+}
+
 bool RedisCluster::is_whole() const {
   for (const auto& node : nodes_) {
     if (!node->running()) continue;
     if (field_of(node->run({"CLUSTER", "INFO"}), "cluster_state") != "ok") return false;
+    if (!knows_our_ports(node->port())) return false;
     const std::string info = node->run({"INFO", "replication"});
     if (field_of(info, "role") == "slave" && field_of(info, "master_link_status") != "up") {
       return false;

@@ -77,6 +77,7 @@ class RedisCluster {
   explicit RedisCluster(const ServerAddress& found) : address_(found) {}
   void join();
   bool is_whole() const;
+  bool knows_our_ports(int node) const;
 
   std::vector<std::unique_ptr<RedisServer>> nodes_;
   ServerAddress address_;
