@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "compose/compose.h"
+#include "core/nats_publish_spec.h"
 #include "core/retention.h"
 #include "core/suspect_group.h"
 #include "sources/nats/make_nats_source.h"
@@ -107,7 +109,49 @@ Finding kept_for(const Looked& at) {
           !refused};
 }
 
+bool same_account(const core::NatsAccess& a, const core::NatsAccess& b) {
+  return a.address.nodes == b.address.nodes && a.address.user == b.address.user &&
+         a.token == b.token && a.credentials == b.credentials;
+}
+
+bool brings(const nats::ConsumerLook& look, const std::string& subject) {
+  const auto takes = [&](const std::string& pattern) {
+    return core::nats_subject_takes(pattern, subject);
+  };
+  return std::ranges::any_of(look.subjects, takes) &&
+         (look.filters.empty() || std::ranges::any_of(look.filters, takes));
+}
+
+// The config alone does not say what a stream takes, nor what a consumer that is there is given.
+std::optional<Error> circle(const Looked& at) {
+  const auto* to = std::get_if<config::NatsHandler>(&at.consumer.handler);
+  if (to == nullptr || !same_account(to->spec, at.spec) || !brings(at.look, to->spec.subject)) {
+    return std::nullopt;
+  }
+  return Error{ErrorKind::kRejected, "E053",
+               fmt::format("{}: stream {} takes what it publishes to {}, and durable {} brings it: "
+                           "each message would come back to it, for ever",
+                           at.consumer.name, at.spec.stream, to->spec.subject, at.spec.durable),
+               fmt::format("publish it elsewhere; or give the durable other subjects alone: nats "
+                           "consumer edit {} {} --filter",
+                           at.spec.stream, at.spec.durable)};
+}
+
 }  // namespace
+
+Result<void> refuse_nats(const config::ConsumerConfig& consumer) {
+  const auto* source = std::get_if<config::NatsSource>(&consumer.source);
+  if (source == nullptr) return {};
+  const auto look = nats::look_at_consumer(source->spec);
+  if (look) {
+    auto found = circle({consumer, source->spec, *look});
+    return found ? failure(*std::move(found)) : Result<void>();
+  }
+  if (look.error().kind == ErrorKind::kUnavailable) return {};
+  Error error = look.error();
+  error.message = fmt::format("consumer \"{}\": {}", consumer.name, error.message);
+  return failure(std::move(error));
+}
 
 std::vector<Finding> look_at_nats(const config::Config& config) {
   std::vector<Finding> findings;
@@ -122,6 +166,9 @@ std::vector<Finding> look_at_nats(const config::Config& config) {
       continue;
     }
     const Looked at{consumer, source->spec, *look};
+    if (const auto found = circle(at)) {
+      findings.push_back({found->code, false, found->message, found->hint});
+    }
     if (look->there) {
       findings.push_back(renewal(at));
       findings.push_back(deliveries(at));

@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include <semel/result.h>
+
 #include "compose/doctor.h"
 #include "config/config.h"
 
@@ -10,6 +12,12 @@ namespace semel::compose {
 
 // Asks a server for each consumer that reads from one, within some seconds; consumes nothing. What
 // the consumer's limits and the stream's keeping mean for the promise: D102, D121, D122, D123.
+// And E053, where a consumer is given what it publishes.
 std::vector<Finding> look_at_nats(const config::Config& config);
+
+// Why a consumer that reads from NATS cannot run: what no waiting mends, as a run would refuse it,
+// or that its stream brings it what it publishes (E053). Asks as above; nothing of other consumers,
+// nor where no server answers.
+Result<void> refuse_nats(const config::ConsumerConfig& consumer);
 
 }  // namespace semel::compose

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "compose/consumer_parts.h"
+#include "compose/nats_findings.h"
 #include "sources/http/make_http_source.h"
 
 namespace semel::compose {
@@ -72,6 +73,7 @@ Result<void> check_consumers(Store& store, const ServiceOptions& options,
     build.options = &options;
     if (auto fine = check_consumer_parts(build); !fine) return fine;
     if (auto able = refuse_unable_to_listen(consumer, leaving); !able) return able;
+    if (auto fine = refuse_nats(consumer); !fine) return fine;
   }
   const auto live = look_live(store, part);
   if (!live) return failure(live.error());

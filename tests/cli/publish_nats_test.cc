@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "tests/cli/admin_run.h"
 #include "tests/cli/program.h"
 #include "tests/support/nats_server.h"
 
@@ -119,6 +120,47 @@ TEST(NatsPublishProgram, AWrongPasswordIsSaidWithoutItAndCostsNoAttempt) {
       {"run", "--once", "-q", "--set", "consumers[0].handler.nats.url=" + server.url()});
   EXPECT_EQ(mended.code, 0) << mended.err;
   EXPECT_EQ(stored_ids(server, stream).size(), 10U);
+}
+
+// Which subjects a stream takes stands at the server alone.
+TEST(NatsPublishProgram, AConsumerThatWouldReadWhatItPublishesIsRefusedByDoctorAndByAReload) {
+  const auto& server = NatsServer::shared();
+  const std::string stream = server.new_stream();
+  const std::string other = server.new_stream();
+  const auto reading = [&](const std::string& from) {
+    return fmt::format("stream: {}, durable: d, declare: true", from);
+  };
+  const Scene scene(
+      fmt::format("    source: {{ nats: {{ url: \"{0}\", {1} }} }}\n"
+                  "    key: json:/id\n"
+                  "    handler: {{ nats: {{ url: \"{0}\", subject: {2}.out }} }}\n",
+                  server.url(), reading(other), stream));
+  ASSERT_EQ(scene.semel({"store", "init", "-q"}).code, 0);
+  const Ran apart = scene.semel({"doctor"});
+  EXPECT_EQ(apart.code, 0) << apart.out;
+  const std::string config = contents_of(scene.config());
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = config;
+    text.replace(text.find(from), from.size(), to);
+    write_file(scene.config(), text);
+  };
+  Program runner({"run", scene.config()});
+  ASSERT_TRUE(comes_true([&] { return server.counts(other, "d").waiting > 0; })) << runner.err();
+  with(reading(other), reading(stream));
+  EXPECT_NE(scene.semel({"doctor"}).out.find("[fail] E053"), std::string::npos);
+  runner.signal(SIGHUP);
+  EXPECT_TRUE(tells(runner, "E053")) << runner.err();
+  with(reading(other), "stream: " + other + ", durable: nobody");
+  runner.signal(SIGHUP);
+  EXPECT_TRUE(tells(runner, "R384")) << runner.err();
+  // The durable that is there is given other subjects alone.
+  server.make_consumer(stream, "d", fmt::format(R"(,"filter_subject":"{}.in")", stream));
+  with(reading(other), reading(stream));
+  EXPECT_EQ(scene.semel({"doctor"}).out.find("E053"), std::string::npos);
+  runner.signal(SIGHUP);
+  EXPECT_TRUE(tells(runner, "reload: the config is in effect")) << runner.err();
+  runner.signal(SIGTERM);
+  EXPECT_EQ(runner.wait().code, 0) << runner.err();
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <memory>
 #include <stdexcept>
@@ -30,6 +31,7 @@ accounts {
     { user: finder, password: right, permissions: {
       publish: ["$JS.API.CONSUMER.INFO.>", "$JS.API.STREAM.INFO.>", "$JS.ACK.>"], subscribe: ">" } },
     { user: taker, password: right, permissions: { publish: "$JS.API.>", subscribe: ">" } },
+    { user: deaf, password: right, permissions: { publish: ">", subscribe: "@heard@" } },
     { user: plain, password: right, permissions: {
       publish: ["$JS.API.CONSUMER.INFO.>", "$JS.API.CONSUMER.MSG.NEXT.>", "$JS.ACK.>"],
       subscribe: "_INBOX.>" } } ] }
@@ -186,17 +188,30 @@ std::string NatsServer::url(std::string_view account) const {
 // Nobody else's server at this port is called so.
 std::string NatsServer::call_name() const { return fmt::format("test-{}-{}", port(), ::getpid()); }
 
-std::vector<std::string> NatsServer::server() const {
+void NatsServer::write_config() const {
   std::string config = fmt::format(
       "listen: \"127.0.0.1:{}\"\nserver_name: {}\n"
       "jetstream {{ store_dir: \"{}\", max_file_store: 4G, max_memory_store: 256M }}\n",
       port(), call_name(), data());
-  config += kAccounts;
+  constexpr std::string_view kHeard = "@heard@";
+  std::string accounts = kAccounts;
+  accounts.replace(accounts.find(kHeard), kHeard.size(), deaf_hears_ ? ">" : "nothing");
+  config += accounts;
   if (!options_.certificate.empty()) {
     config +=
         fmt::format("tls {{ cert_file: \"{0}/ca.pem\", key_file: \"{0}/key.pem\" }}\n", folder());
   }
   write_file(folder() + "/nats.conf", config);
+}
+
+void NatsServer::let_deaf_hear() {
+  deaf_hears_ = true;
+  write_config();
+  ::kill(pid(), SIGHUP);
+}
+
+std::vector<std::string> NatsServer::server() const {
+  write_config();
   return {"/usr/sbin/nats-server", "-c", folder() + "/nats.conf"};
 }
 

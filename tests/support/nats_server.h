@@ -27,7 +27,10 @@ class NatsServer final : public DatabaseServer {
   explicit NatsServer(Options options);
   ~NatsServer() override { end(); }
 
-  // As owner, who may do anything. Others: reader:right may publish nothing, finder:right not ask
+  // A right that deaf:right lacks is given, and the server reads its config anew. For one's own.
+  void let_deaf_hear();
+
+  // As owner, who may do anything. Others: deaf:right may not subscribe, reader:right may publish nothing, finder:right not ask
   // for messages, taker:right not acknowledge, plain:right no more than reading takes; bare:right
   // has an account without JetStream.
   std::string url(std::string_view account) const override;
@@ -76,6 +79,7 @@ class NatsServer final : public DatabaseServer {
   explicit NatsServer(const std::optional<ServerAddress>& found);
   std::string api(const std::string& subject, const std::string& body) const;
   std::string call_name() const;
+  void write_config() const;
 
   std::vector<std::string> maker() const override { return {"/bin/mkdir", "-p", data()}; }
   std::vector<std::string> server() const override;
@@ -85,6 +89,7 @@ class NatsServer final : public DatabaseServer {
   std::string drop_statement(const std::string&) const override { return {}; }
 
   Options options_;
+  bool deaf_hears_ = false;
 };
 
 }  // namespace semel::test

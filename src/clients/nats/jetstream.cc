@@ -32,6 +32,15 @@ std::optional<milliseconds> span_at(const Answer& answer, const char* pointer) {
   return answer.number(pointer) > 0 ? std::optional(time_at(answer, pointer)) : std::nullopt;
 }
 
+std::vector<std::string> texts_at(const Answer& answer, const char* array) {
+  std::vector<std::string> texts;
+  for (std::size_t i = 0;; ++i) {
+    const std::string pointer = fmt::format("{}/{}", array, i);
+    if (!answer.has(pointer.c_str())) return texts;
+    texts.push_back(answer.text(pointer.c_str()));
+  }
+}
+
 ConsumerState consumer_in(const Answer& answer) {
   ConsumerState state;
   state.created = answer.text("/created");
@@ -50,6 +59,9 @@ ConsumerState consumer_in(const Answer& answer) {
   state.pending = answer.number("/num_pending");
   state.ack_pending = answer.number("/num_ack_pending");
   state.waiting = answer.number("/num_waiting");
+  state.filters = texts_at(answer, "/config/filter_subjects");
+  std::string filter = answer.text("/config/filter_subject");
+  if (!filter.empty()) state.filters.push_back(std::move(filter));
   return state;
 }
 
@@ -59,6 +71,7 @@ StreamState stream_in(const Answer& answer) {
   state.replicas = answer.number("/config/num_replicas", 1);
   state.max_age = span_at(answer, "/config/max_age");
   state.duplicates = span_at(answer, "/config/duplicate_window");
+  state.subjects = texts_at(answer, "/config/subjects");
   return state;
 }
 

@@ -28,7 +28,8 @@ struct ConsumerState {
   std::int64_t pending = 0;                              // never delivered
   std::int64_t ack_pending = 0;                          // delivered and not acknowledged
 
-  std::int64_t waiting = 0;  // requests for messages that are open
+  std::int64_t waiting = 0;          // requests for messages that are open
+  std::vector<std::string> filters;  // subjects it is given messages of; empty: all of the stream
 
   // How soon a delivery that nobody renews may come again.
   std::chrono::milliseconds shortest_wait() const;
@@ -41,6 +42,7 @@ struct StreamState {
   std::int64_t replicas = 1;
   std::optional<std::chrono::milliseconds> max_age;     // none: messages are kept without end
   std::optional<std::chrono::milliseconds> duplicates;  // its window for Nats-Msg-Id
+  std::vector<std::string> subjects;                    // that it takes, * and > among them
 };
 
 // As the server answers them.

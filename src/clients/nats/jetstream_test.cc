@@ -18,7 +18,8 @@ TEST(NatsJetStream, AConsumerIsReadFromItsAnswer) {
   const auto state =
       read_consumer(R"({"config":{"ack_policy":"explicit","ack_wait":30000000000,"max_deliver":5,)"
                     R"("max_ack_pending":1000,"backoff":[5000000000,1000000000],"max_batch":50,)"
-                    R"("max_expires":2000000000},"num_pending":7,"num_ack_pending":2})");
+                    R"("max_expires":2000000000,"filter_subject":"orders.*"},"num_pending":7,)"
+                    R"("num_ack_pending":2})");
   EXPECT_EQ(state.ack_policy, "explicit");
   EXPECT_FALSE(state.pushes);
   EXPECT_EQ(state.ack_wait, milliseconds(30'000));
@@ -31,6 +32,9 @@ TEST(NatsJetStream, AConsumerIsReadFromItsAnswer) {
   EXPECT_EQ(state.max_expires, milliseconds(2'000));
   EXPECT_EQ(state.pending, 7);
   EXPECT_EQ(state.ack_pending, 2);
+  EXPECT_EQ(state.filters, std::vector<std::string>{"orders.*"});
+  EXPECT_EQ(read_consumer(R"({"config":{"filter_subjects":["a","b.>"]}})").filters,
+            (std::vector<std::string>{"a", "b.>"}));
   EXPECT_FALSE(unusable(state, orders()));
 }
 
@@ -47,7 +51,8 @@ TEST(NatsJetStream, WhatIsNotPositiveIsNoLimit) {
 TEST(NatsJetStream, AStreamIsReadFromItsAnswer) {
   const auto kept =
       read_stream(R"({"config":{"storage":"file","num_replicas":3,"max_age":3600000000000,)"
-                  R"("duplicate_window":120000000000}})");
+                  R"("duplicate_window":120000000000,"subjects":["orders","orders.>"]}})");
+  EXPECT_EQ(kept.subjects, (std::vector<std::string>{"orders", "orders.>"}));
   EXPECT_FALSE(kept.in_memory);
   EXPECT_EQ(kept.replicas, 3);
   EXPECT_EQ(kept.max_age, milliseconds(3'600'000));

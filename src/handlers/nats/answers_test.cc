@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
+#include <nats/nats.h>
+
+#include "handlers/nats/confirmed_connection.h"
 
 namespace semel::nats {
 namespace {
@@ -67,6 +70,20 @@ TEST(NatsAnswers, WithoutAnAnswerItIsKnownWhetherItMayBeThere) {
   EXPECT_EQ(stopped.broker, Judged::Broker::kSilent);
   const Judged denied = no_answer_to({milliseconds(50), true, false, "Permissions", "orders"});
   EXPECT_EQ(denied.verdict.code(), "handler.nats.denied");
+}
+
+TEST(NatsAnswers, AMessageThatTheClientRefusesEndsNoConnection) {
+  using Sent = ConfirmedConnection::Sent;
+  EXPECT_EQ(sent_of(NATS_OK), Sent::kYes);
+  EXPECT_EQ(sent_of(NATS_MAX_PAYLOAD), Sent::kTooLarge);
+  for (const natsStatus status :
+       {NATS_INVALID_SUBJECT, NATS_INVALID_ARG, NATS_INSUFFICIENT_BUFFER}) {
+    EXPECT_EQ(sent_of(status), Sent::kInvalid) << natsStatus_GetText(status);
+  }
+  for (const natsStatus status : {NATS_CONNECTION_CLOSED, NATS_IO_ERROR, NATS_NO_SERVER_SUPPORT}) {
+    EXPECT_EQ(sent_of(status), std::nullopt) << natsStatus_GetText(status);
+  }
+  EXPECT_EQ(nats_cannot_carry("is such").verdict.kind(), Kind::kDead);
 }
 
 }  // namespace

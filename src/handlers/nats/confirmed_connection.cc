@@ -117,9 +117,23 @@ Result<ConfirmedConnection::Sent> ConfirmedConnection::publish(std::uint64_t num
     }
   }
   if (status == NATS_OK) status = natsConnection_PublishMsg(connection_.handle(), made);
-  if (status == NATS_MAX_PAYLOAD) return Sent::kTooLarge;
-  if (status != NATS_OK) return failure(connection_.lost(status));
-  return Sent::kYes;
+  if (const auto sent = sent_of(status)) return *sent;
+  return failure(connection_.lost(status));
+}
+
+std::optional<ConfirmedConnection::Sent> sent_of(int status) {
+  switch (status) {
+    case NATS_OK:
+      return ConfirmedConnection::Sent::kYes;
+    case NATS_MAX_PAYLOAD:
+      return ConfirmedConnection::Sent::kTooLarge;
+    case NATS_INVALID_SUBJECT:
+    case NATS_INVALID_ARG:
+    case NATS_INSUFFICIENT_BUFFER:
+      return ConfirmedConnection::Sent::kInvalid;
+    default:
+      return std::nullopt;
+  }
 }
 
 ConfirmedConnection::News ConfirmedConnection::take_news() { return answers_->take(); }

@@ -43,7 +43,8 @@ class ConfirmedConnection {
     const Headers& headers;
     BytesView payload;
   };
-  enum class Sent { kYes, kTooLarge };
+  // kInvalid: the client library does not send such a message.
+  enum class Sent { kYes, kTooLarge, kInvalid };
   // A failure: the connection is over, and some of it may have gone.
   Result<Sent> publish(std::uint64_t number, const Outgoing& outgoing);
 
@@ -67,5 +68,8 @@ class ConfirmedConnection {
   std::shared_ptr<Inbox> answers_;
   SubscriptionPtr subscription_;
 };
+
+// What cnats' status of a message says of it; nullopt: it says that the connection is over.
+std::optional<ConfirmedConnection::Sent> sent_of(int status);
 
 }  // namespace semel::nats

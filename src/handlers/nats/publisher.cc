@@ -18,6 +18,15 @@ namespace {
 constexpr std::size_t kMostUnanswered = 3;
 constexpr core::Breaker::Options kPatience{1, milliseconds(1'000), milliseconds(10'000)};
 
+Error no_right(const std::string& said) {
+  return {ErrorKind::kUnavailable,
+          "R385",
+          fmt::format("this user may not do it: {}; the connection is made anew, for the right may "
+                      "have been given since",
+                      said),
+          {}};
+}
+
 }  // namespace
 
 NatsPublisher::NatsPublisher(core::NatsPublishSpec spec, Environment& environment)
@@ -79,6 +88,10 @@ void NatsPublisher::take_late() {
   for (const Ticket ticket : calls_.take_late(now())) give_up(ticket, false);
   // A call that is late while nothing can be sent is never sent.
   while (!waiting_.empty() && calls_.find(waiting_.front()) == nullptr) waiting_.pop_front();
+  // A server never tries a refused subscription again, nor says that a right was given since.
+  if (const std::string denied = std::exchange(denied_, {}); !denied.empty() && connection_) {
+    return lose(no_right(denied));
+  }
   if (silent_ < kMostUnanswered || !connection_) return;
   lose({ErrorKind::kUnavailable,
         "R380",
@@ -98,6 +111,7 @@ void NatsPublisher::give_up(Ticket ticket, bool stopped) {
   // An answer that comes later is nobody's.
   numbers_.erase(call->number);
   if (sent && !stopped && denied.empty()) ++silent_;
+  if (!stopped && !denied.empty()) denied_ = denied;
   calls_.end(ticket, no_answer_to({call->took(now()), sent, stopped, denied, spec_.subject}));
 }
 

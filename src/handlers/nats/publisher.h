@@ -73,6 +73,7 @@ class NatsPublisher final {
   std::uint64_t published_ = 0;              // on this connection
   bool known_ = false;                       // it was connected, at least once
   std::size_t silent_ = 0;                   // calls that were late since anything was answered
+  std::string denied_;                       // the right that a late call lacked; empty: none
   std::size_t tries_ = 0;                    // to connect, since a message was last stored
   TimePoint not_before_{};                   // of the next try
 

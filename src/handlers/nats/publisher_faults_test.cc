@@ -56,5 +56,22 @@ TEST(NatsPublishFaults, WithoutAServerACallEndsSoon) {
   publish_surely(handler, gate, {"k"});
 }
 
+// The subscription that answers come to was refused on the connection that it has.
+TEST(NatsPublishFaults, ARightThatIsGivenLaterIsUsedWithoutARestart) {
+  NatsServer server;
+  core::NatsPublishSpec spec;
+  spec.address = core::read_nats_url(server.url("deaf:right")).value();
+  spec.subject = server.new_stream();
+  spec.timeout = std::chrono::seconds(1);
+  auto handler = make_nats_publisher(spec).value();
+  test::ToldGate gate;
+  const Verdict verdict = publish(handler, gate, keyed_message("k"))->verdict();
+  EXPECT_EQ(verdict.code(), "handler.nats.denied") << verdict.reason();
+  EXPECT_TRUE(verdict.unknown()) << "it is stored, and nobody hears of it";
+  server.let_deaf_hear();
+  publish_surely(handler, gate, {"k"});
+  EXPECT_EQ(server.stored_count(spec.subject), 1);
+}
+
 }  // namespace
 }  // namespace semel::nats

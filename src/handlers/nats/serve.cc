@@ -63,6 +63,10 @@ bool NatsPublisher::publish_waiting() {
                  beyond_max_payload(call->message.payload().size(), connection_->max_payload()));
       continue;
     }
+    if (*sent == ConfirmedConnection::Sent::kInvalid) {
+      calls_.end(call->ticket(), nats_cannot_carry("is one that the client library refuses"));
+      continue;
+    }
     numbers_.emplace(call->number, call->ticket());
   }
   return true;

@@ -20,10 +20,12 @@ Result<ConsumerLook> look_at(const core::NatsSpec& spec, const core::NatsNode& n
   look.replicas = stream->replicas;
   look.max_age = stream->max_age;
   look.duplicates = stream->duplicates;
+  look.subjects = stream->subjects;
   const auto consumer = ask_consumer(connection, spec);
   if (!consumer) {
     if (!spec.declare || consumer.error().code != "R384") return failure(consumer.error());
     look.there = false;
+    if (!spec.subject.empty()) look.filters.push_back(spec.subject);
     return look;
   }
   if (auto bad = unusable(*consumer, spec)) return failure(*std::move(bad));
@@ -31,6 +33,7 @@ Result<ConsumerLook> look_at(const core::NatsSpec& spec, const core::NatsNode& n
   look.max_deliver = consumer->max_deliver;
   look.shortest_wait = consumer->shortest_wait();
   look.max_ack_pending = consumer->max_ack_pending;
+  look.filters = consumer->filters;
   return look;
 }
 

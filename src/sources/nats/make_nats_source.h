@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <semel/environment.h>
 #include <semel/result.h>
@@ -44,6 +46,8 @@ struct ConsumerLook {
   std::int64_t replicas = 1;
   std::optional<std::chrono::milliseconds> max_age;     // none: kept without end
   std::optional<std::chrono::milliseconds> duplicates;  // its window for Nats-Msg-Id
+  std::vector<std::string> subjects;                    // that the stream takes, as patterns
+  std::vector<std::string> filters;  // the consumer's part of them; empty: all of the stream
 };
 // Asks the first server that answers, within some seconds for each; consumes and makes nothing.
 Result<ConsumerLook> look_at_consumer(const core::NatsSpec& spec);
