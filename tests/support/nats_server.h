@@ -30,9 +30,9 @@ class NatsServer final : public DatabaseServer {
   // A right that deaf:right lacks is given, and the server reads its config anew. For one's own.
   void let_deaf_hear();
 
-  // As owner, who may do anything. Others: deaf:right may not subscribe, reader:right may publish nothing, finder:right not ask
-  // for messages, taker:right not acknowledge, plain:right no more than reading takes; bare:right
-  // has an account without JetStream.
+  // As owner, who may do anything. Others: deaf:right may not subscribe, reader:right may publish
+  // nothing, finder:right not ask for messages, taker:right not acknowledge, plain:right no more
+  // than reading takes; bare:right has an account without JetStream.
   std::string url(std::string_view account) const override;
   std::string url() const { return url("owner:right"); }
   std::string certificate_file() const { return folder() + "/ca.pem"; }
