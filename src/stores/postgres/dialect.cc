@@ -13,7 +13,7 @@ bool in_a_name(char c) noexcept {
 
 }  // namespace
 
-std::string quoted(std::string_view name) {
+std::string quoted_name(std::string_view name) {
   std::string out = "\"";
   for (const char c : name) {
     if (c == '"') out += '"';

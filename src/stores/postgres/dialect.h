@@ -9,14 +9,14 @@
 namespace semel::postgres {
 
 // `name` as PostgreSQL takes any name: in double quotes.
-std::string quoted(std::string_view name);
+std::string quoted_name(std::string_view name);
 // `text` as a constant of SQL.
 std::string literal(std::string_view text);
 void replace_all(std::string& text, std::string_view what, std::string_view by);
 
 class Dialect final : public sql::Dialect {
  public:
-  explicit Dialect(std::string_view schema) : prefix_(quoted(schema) + ".") {}
+  explicit Dialect(std::string_view schema) : prefix_(quoted_name(schema) + ".") {}
 
   // ?1 becomes $1, and every semel_… name one of our schema's.
   std::string translated(std::string_view shared) const override;

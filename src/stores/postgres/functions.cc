@@ -110,7 +110,7 @@ END $semel$;
 std::string drop_sql(const std::string& schema, std::span<const char* const> signatures) {
   std::string sql;
   for (const char* const signature : signatures) {
-    sql += fmt::format("DROP FUNCTION IF EXISTS {}.{};\n", quoted(schema), signature);
+    sql += fmt::format("DROP FUNCTION IF EXISTS {}.{};\n", quoted_name(schema), signature);
   }
   return sql;
 }
@@ -147,7 +147,7 @@ void in_one_transaction(PGconn* connection, const std::string& schema, const std
 std::string functions_sql(const std::string& schema, const std::string& clock) {
   need_plain_name(schema);
   const sql::FunctionName names[] = {
-      {"{schema}", quoted(schema)},
+      {"{schema}", quoted_name(schema)},
       {"{tables}", std::to_string(newest_version())},
       {"{clock}", clock},
       {"{due}", due(clock)},
@@ -167,7 +167,8 @@ std::string functions_sql(const std::string& schema, const std::string& clock) {
   }
   std::string sql = sql::filled_functions(std::move(text), names);
   for (const char* const signature : kSignatures) {
-    sql += fmt::format("REVOKE ALL ON FUNCTION {}.{} FROM PUBLIC;\n", quoted(schema), signature);
+    sql +=
+        fmt::format("REVOKE ALL ON FUNCTION {}.{} FROM PUBLIC;\n", quoted_name(schema), signature);
   }
   sql += kGrantAgain;
   return sql;

@@ -130,7 +130,7 @@ void Presence::open() {
     connection_ = connect(place_);
     need_own_session(connection_, place_);
     if (options_.listens) {
-      execute("LISTEN " + quoted(channel_));
+      execute("LISTEN " + quoted_name(channel_));
       // Notifications sent before LISTEN are lost.
       ring_all();
     }

@@ -34,7 +34,7 @@ std::string ask(PGconn* connection, const std::string& sql) {
 }  // namespace
 
 int schema_version(PGconn* connection, const std::string& schema) {
-  const std::string table = quoted(schema) + ".semel_schema";
+  const std::string table = quoted_name(schema) + ".semel_schema";
   // Asked of the catalog: to_regclass() answers from what this session remembers, and in a
   // transaction that waited for another it goes on remembering that there was nothing.
   const std::string there = ask(
@@ -62,17 +62,17 @@ void refuse_newer(int version, const std::string& schema) {
 
 std::string migration_sql(int version, const std::string& schema) {
   std::string sql;
-  if (version == 0) sql = fmt::format("CREATE SCHEMA IF NOT EXISTS {};\n", quoted(schema));
+  if (version == 0) sql = fmt::format("CREATE SCHEMA IF NOT EXISTS {};\n", quoted_name(schema));
   for (int next = version; next < kSchemaVersion; ++next) {
     std::string step = kMigrations[next];
-    replace_all(step, "{schema}", quoted(schema));
+    replace_all(step, "{schema}", quoted_name(schema));
     sql += step;
   }
   if (sql.empty()) return sql;
   sql += fmt::format(
       "DELETE FROM {0}.semel_schema;\nINSERT INTO {0}.semel_schema VALUES ({1}, "
       "clock_timestamp(), {2});\n",
-      quoted(schema), kSchemaVersion, literal(fmt::format("semel {}", ::semel::version())));
+      quoted_name(schema), kSchemaVersion, literal(fmt::format("semel {}", ::semel::version())));
   return sql;
 }
 
