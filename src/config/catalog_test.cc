@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -22,22 +23,34 @@ std::string read(const fs::path& file) {
   return text.str();
 }
 
-// Codes that the sources say: literals in src/, words in the public headers' comments.
+// Codes that the sources say: literals in src/, words in the public headers' comments. No
+// std::regex: under a sanitizer it takes seconds for all of them.
 std::map<std::string, std::string> used_codes() {
   std::map<std::string, std::string> used;
-  const auto collect = [&](const fs::path& folder, const std::regex& pattern) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto is_quote = [](char c) { return c == '"' || c == '\''; };
+  const auto is_no_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_';
+  };
+  const auto collect = [&](const fs::path& folder, const auto& is_border) {
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
       const auto name = entry.path().filename().string();
       const bool source = name.ends_with(".cc") || name.ends_with(".h") || name.ends_with(".sql");
       if (!source || name.ends_with("_test.cc") || name.starts_with("catalog")) continue;
-      const auto text = read(entry.path());
-      for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at) {
-        used.emplace((*at)[1], entry.path().string());
+      const auto text = ' ' + read(entry.path()) + ' ';
+      constexpr std::size_t kSize = 4;
+      for (auto at = text.find_first_of("EWDLR");
+           at != std::string::npos && at + kSize < text.size();
+           at = text.find_first_of("EWDLR", at + 1)) {
+        if (is_digit(text[at + 1]) && is_digit(text[at + 2]) && is_digit(text[at + 3]) &&
+            is_border(text[at - 1]) && is_border(text[at + kSize])) {
+          used.emplace(text.substr(at, kSize), entry.path().string());
+        }
       }
     }
   };
-  collect(source_root() / "src", std::regex("[\"']([EWDLR][0-9]{3})[\"']"));
-  collect(source_root() / "include", std::regex("\\b([EWDLR][0-9]{3})\\b"));
+  collect(source_root() / "src", is_quote);
+  collect(source_root() / "include", is_no_word);
   return used;
 }
 
@@ -99,7 +112,7 @@ TEST(Catalog, NoTextNamesAFileThatIsNotInstalled) {
       ++seen;
       std::istringstream lines(read(entry.path()));
       for (std::string line; std::getline(lines, line);) {
-        if (line.find("//") < line.find('"')) continue;
+        if (line.find(".md") == std::string::npos || line.find("//") < line.find('"')) continue;
         EXPECT_FALSE(std::regex_search(line, text)) << entry.path() << ": " << line;
       }
     }
