@@ -1,5 +1,5 @@
 // Annotations for Clang's -Wthread-safety: they name the mutex that guards a field, and the locks
-// that a function needs. Other compilers ignore them. tests/tidy/thread_safety.py runs the check.
+// that a function needs. Other compilers ignore them. tests/tidy/lint.py runs the check.
 #pragma once
 
 #if defined(__clang__)

@@ -54,6 +54,7 @@ def _group(tree, command, is_broken, excused, passed, paths, whole):
         passed.add_unless_found(paths, findings)
     if not broken or len(paths) == 1:
         return findings
+    print(f"{len(paths)} files are read again: {', '.join(sorted(broken))} does not compile behind the others")
     good = [p for p in paths if p not in broken]
     apart = [p for p in paths if p in broken]
     groups = [good, apart] if good and apart else [[p] for p in paths]
