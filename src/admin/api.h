@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include <semel/admin/records.h>
 #include <semel/guarantee.h>
 #include <semel/result.h>
 #include <semel/spi/store.h>
@@ -53,6 +54,8 @@ struct ApiSources {
   const telemetry::RecentDeliveries* recent = nullptr;
   // Ages of the duplicates of a consumer; empty: nobody counts them.
   std::function<DuplicateAges(const std::string& consumer)> duplicate_ages;
+  // Told what a replay of one letter came to; empty: nobody is.
+  std::function<void(const std::string& consumer, ReplayReport::Result)> replayed;
   // Examines store and brokers; a JSON document.
   std::function<Result<std::string>(Store&)> doctor;
   // Takes up the config as its file has it now, or, with `dry_run`, says what that would change.

@@ -176,16 +176,21 @@ Result<bool> forget(const operate::StoreAccess& access, const RecordView& seen) 
   return true;
 }
 
-ActEnd replay_letter(const operate::StoreAccess& access, std::int64_t id) {
-  const auto report = access.facets.dead_letters->replay({&id, 1});
+ActEnd replay_letter(const operate::StoreAccess& access, const ApiSources& sources,
+                     const DeadLetter& letter) {
+  const auto report = access.facets.dead_letters->replay({&letter.id, 1});
   if (!report) return failed_act(report.error());
+  if (sources.replayed) {
+    for (const auto& [id, result] : report->letters) sources.replayed(letter.consumer, result);
+  }
   json::Writer writer = operate::document("replay");
   writer.member("replayed", report->replayed);
   writer.member("skipped_completed", report->skipped_completed);
   writer.member("skipped_conflict", report->skipped_conflict);
   writer.member("gone", report->missing).end_object();
   if (report->missing > 0) {
-    return {not_found(fmt::format("there is no dead letter {}", id)), "nothing done: it is gone"};
+    return {not_found(fmt::format("there is no dead letter {}", letter.id)),
+            "nothing done: it is gone"};
   }
   return {json_answer(writer.text()), report->replayed > 0 ? "replayed"
                                       : report->skipped_completed > 0
@@ -193,11 +198,13 @@ ActEnd replay_letter(const operate::StoreAccess& access, std::int64_t id) {
                                           : "skipped: the key belongs to another payload"};
 }
 
-ActEnd discard_letter(const operate::StoreAccess& access, std::int64_t id) {
-  const auto gone = access.facets.dead_letters->discard({&id, 1});
+ActEnd discard_letter(const operate::StoreAccess& access, const ApiSources&,
+                      const DeadLetter& letter) {
+  const auto gone = access.facets.dead_letters->discard({&letter.id, 1});
   if (!gone) return failed_act(gone.error());
   if (*gone == 0) {
-    return {not_found(fmt::format("there is no dead letter {}", id)), "nothing done: it is gone"};
+    return {not_found(fmt::format("there is no dead letter {}", letter.id)),
+            "nothing done: it is gone"};
   }
   json::Writer writer = operate::document("discard");
   writer.member("discarded", *gone).end_object();
@@ -205,7 +212,8 @@ ActEnd discard_letter(const operate::StoreAccess& access, std::int64_t id) {
 }
 
 HttpResponse with_letter(const ApiCall& call, const ApiSources& sources, const char* action,
-                         ActEnd (*work)(const operate::StoreAccess&, std::int64_t)) {
+                         ActEnd (*work)(const operate::StoreAccess&, const ApiSources&,
+                                        const DeadLetter&)) {
   const auto id = whole_number(call.path[0]);
   if (!id) {
     return bad_request(fmt::format("\"{}\" is no id of a dead letter",
@@ -223,7 +231,8 @@ HttpResponse with_letter(const ApiCall& call, const ApiSources& sources, const c
     }
     std::string target = fmt::format("{} {}", (*letter)->consumer, *id);
     if (!(*letter)->key.empty()) target += " " + operate::printable((*letter)->key);
-    return audited(call, access, {action, target, body->reason}, [&] { return work(access, *id); });
+    return audited(call, access, {action, target, body->reason},
+                   [&] { return work(access, sources, **letter); });
   });
 }
 

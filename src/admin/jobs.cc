@@ -59,12 +59,15 @@ Jobs::Jobs(const config::Config& config, WithStore with_store,
                                                            &config)] { return shared; },
            std::move(with_store), between_tries) {}
 
-Jobs::Jobs(CurrentConfig config, WithStore with_store, std::chrono::milliseconds between_tries)
+Jobs::Jobs(CurrentConfig config, WithStore with_store, std::chrono::milliseconds between_tries,
+           Replayed replayed)
     : config_(std::move(config)),
       with_store_(std::move(with_store)),
-      between_tries_(between_tries) {}
+      between_tries_(between_tries),
+      replayed_(std::move(replayed)) {}
 
 Result<JobView> Jobs::begin(operate::LetterWork work, JobView about) {
+  work.replayed = replayed_;
   about.act = work.act;
   about.rate = work.rate ? operate::rate_text(*work.rate) : std::string();
   about.began_at = system::utc_now();

@@ -68,8 +68,10 @@ class Jobs {
 
   // Each part of a job sees the config that is the newest then.
   using CurrentConfig = std::function<std::shared_ptr<const config::Config>()>;
+  // `replayed`: see LetterWork; called by the thread of the jobs.
+  using Replayed = decltype(operate::LetterWork::replayed);
   Jobs(CurrentConfig config, WithStore with_store,
-       std::chrono::milliseconds between_tries = kBetweenTries);
+       std::chrono::milliseconds between_tries = kBetweenTries, Replayed replayed = {});
   // Borrows the config.
   Jobs(const config::Config& config, WithStore with_store,
        std::chrono::milliseconds between_tries = kBetweenTries);
@@ -122,6 +124,7 @@ class Jobs {
   const CurrentConfig config_;
   const WithStore with_store_;
   const std::chrono::milliseconds between_tries_;
+  const Replayed replayed_;
   mutable system::Mutex mutex_;
   system::CondVar changed_;
   std::list<std::unique_ptr<Job>> jobs_ SEMEL_GUARDED_BY(mutex_);  // oldest first

@@ -27,6 +27,7 @@
 #include "telemetry/delivery_metrics.h"
 #include "telemetry/exposition.h"
 #include "telemetry/recent_deliveries.h"
+#include "telemetry/replay_counters.h"
 
 namespace semel::compose {
 
@@ -104,9 +105,8 @@ admin::DrainState drain_state(const Service& service, const std::string& consume
 
 std::vector<admin::AdminOptions::Token> tokens_of(const config::AdminConfig& config) {
   std::vector<admin::AdminOptions::Token> tokens;
-  for (const config::AdminToken& token : config.tokens) {
+  for (const config::AdminToken& token : config.tokens)
     tokens.push_back({token.name, token.secret, token.role, token.claims});
-  }
   return tokens;
 }
 
@@ -118,7 +118,9 @@ class RunAdmin final : public Admin {
         began_(system::utc_now()),
         health_(consumer_names(config)),
         current_(std::make_shared<const config::Config>(config)),
-        about_(about(config)) {}
+        about_(about(config)) {
+    replays_.add(consumer_names(config));
+  }
   ~RunAdmin() override {
     sampler_.reset();
     server_.reset();
@@ -172,6 +174,7 @@ class RunAdmin final : public Admin {
   MetricsObserver metrics_;
   telemetry::RecentDeliveries recent_;
   telemetry::StoreMetrics store_metrics_;
+  telemetry::ReplayCounters replays_;
   std::atomic<const Traces*> traces_{nullptr};
   telemetry::DeliveryHistory history_{telemetry::deliveries_of(metrics_)};
   mutable system::Mutex mutex_;
@@ -189,7 +192,8 @@ class RunAdmin final : public Admin {
   std::optional<admin::CertificateTrouble> certificate_ SEMEL_GUARDED_BY(certificate_mutex_);
   admin::ClaimMemory claims_;
   admin::Jobs jobs_{[this] { return current(); },
-                    [this](const auto& use) { return with_store(use); }};
+                    [this](const auto& use) { return with_store(use); }, admin::Jobs::kBetweenTries,
+                    [this](const auto& consumer, auto result) { replays_.note(consumer, result); }};
   std::unique_ptr<admin::AdminServer> server_;
   std::unique_ptr<system::Periodic> sampler_;
 };
@@ -225,6 +229,7 @@ admin::ApiSources RunAdmin::api_sources() {
   sources.jobs = &jobs_;
   sources.claims = &claims_;
   sources.recent = &recent_;
+  sources.replayed = [this](const auto& consumer, auto result) { replays_.note(consumer, result); };
   sources.duplicate_ages = [this](const std::string& consumer) {
     const auto totals = telemetry::deliveries_of(metrics_).of(consumer).totals();
     return admin::DuplicateAges{totals.duplicate_age, totals.duplicates_near_ttl};
@@ -318,6 +323,7 @@ Result<admin::DrainState> RunAdmin::change_drain(const std::string& consumer, bo
 }
 
 void RunAdmin::take(SharedConfig config) {
+  replays_.add(consumer_names(*config));
   if (server_ != nullptr && config->admin) server_->set_tokens(tokens_of(*config->admin));
   const system::MutexLock lock(mutex_);
   about_ = about(*config);
@@ -340,9 +346,7 @@ void RunAdmin::note_certificate(const Error* error) {
     const system::MutexLock lock(certificate_mutex_);
     told = told_;
     before = std::exchange(certificate_, std::nullopt);
-    if (error != nullptr) {
-      certificate_ = {*error, before ? before->since : system::utc_now()};
-    }
+    if (error != nullptr) certificate_ = {*error, before ? before->since : system::utc_now()};
   }
   const Error about = error != nullptr ? *error : before ? before->error : Error();
   for (Observer* const observer : told) {
@@ -423,6 +427,7 @@ GaugeInput RunAdmin::look() {
 std::string RunAdmin::metrics(MetricsFormat format) {
   std::vector<telemetry::MetricFamily> families = telemetry::deliveries_of(metrics_).families();
   std::ranges::move(store_metrics_.families(store_), std::back_inserter(families));
+  families.push_back(replays_.family());
   std::ranges::move(reload_families(reload_state()), std::back_inserter(families));
   if (const Traces* const traces = traces_.load()) {
     std::ranges::move(traces->families(), std::back_inserter(families));

@@ -7,6 +7,7 @@
 
 #include <semel/version.h>
 
+#include "core/oldest_figure.h"
 #include "engine/engine.h"
 #include "system/utc_clock.h"
 
@@ -70,8 +71,11 @@ void add_in_flight(GaugeList& gauges, const GaugeInput& input) {
 void add_sources(GaugeList& gauges, const GaugeInput& input) {
   for (const Service::Figures& source : input.sources) {
     for (const SourceFigure& figure : source.figures) {
-      if (!is_lag(figure)) continue;
-      gauges.add("semel_source_lag_messages", "Messages at the source that are not settled.",
+      const bool lag = is_lag(figure);
+      if (!lag && figure.name != core::kOldestFigure) continue;
+      gauges.add(lag ? "semel_source_lag_messages" : "semel_source_oldest_seconds",
+                 lag ? "Messages at the source that are not settled."
+                     : "Age, by its timestamp, of the oldest message received and not settled.",
                  {{"consumer", source.consumer}, {"source", source.source}},
                  static_cast<double>(figure.value));
     }
@@ -87,6 +91,9 @@ void add_records(GaugeList& gauges, const StoreStats::Consumer& consumer) {
   records("retrying", consumer.retrying);
   records("parked", consumer.parked);
   records("dead", consumer.dead);
+  gauges.add("semel_leases_stuck",
+             "Records whose lease ended without a recorded end of their work.",
+             {{"consumer", consumer.name}}, static_cast<double>(consumer.stuck));
 }
 
 void add_store(GaugeList& gauges, const GaugeInput& input) {

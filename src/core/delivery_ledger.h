@@ -93,6 +93,13 @@ class DeliveryLedger {
   }
   std::size_t given_back() const noexcept { return given_back_.size(); }
 
+  // The values of all that is open, in the order of their positions, until `visit` answers false.
+  template <class Visit>
+  void each_open(Visit&& visit) const {
+    for (std::size_t place = 0; place < values_.size(); ++place) {
+      if (tracker_.open_at(place) && !visit(values_[place])) return;
+    }
+  }
   // REQUIRES: something is open.
   Position first_open() const { return tracker_.position_at(0); }
   // How many deliveries the prefix has passed since the ledger began; those behind it have the

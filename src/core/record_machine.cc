@@ -36,6 +36,13 @@ Acquired acquire(Record& record, const ClaimRequest& request, StoreTime now) {
   return acquired_by(request.key, record, now);
 }
 
+Acquired take_over(Record& record, const ClaimRequest& request, StoreTime now) {
+  record.outcome_unknown = true;
+  Acquired acquired = acquire(record, request, now);
+  acquired.lease_ended = true;
+  return acquired;
+}
+
 Record new_record(const ClaimRequest& request, StoreTime now) {
   Record record;
   record.fingerprint = request.fingerprint;
@@ -119,8 +126,7 @@ Claim decide_claim(std::optional<Record>& record, const ClaimRequest& request, S
   switch (record->state) {
     case RecordState::kConsuming:
       if (now < record->lease_until) return Busy{busy_for(record->lease_until, now)};
-      record->outcome_unknown = true;
-      return acquire(*record, request, now);
+      return take_over(*record, request, now);
     case RecordState::kRetrying:
       if (now >= record->next_at) return acquire(*record, request, now);
       // Without a payload in the store, this delivery is what the retry comes back with.

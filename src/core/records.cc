@@ -18,4 +18,22 @@ const char* to_string(RecordState state) noexcept {
   return "unknown";
 }
 
+void ReplayReport::note(std::int64_t id, Result result) {
+  letters.emplace_back(id, result);
+  switch (result) {
+    case Result::kReplayed:
+      ++replayed;
+      break;
+    case Result::kSkippedCompleted:
+      ++skipped_completed;
+      break;
+    case Result::kSkippedConflict:
+      ++skipped_conflict;
+      break;
+    case Result::kMissing:
+      ++missing;
+      break;
+  }
+}
+
 }  // namespace semel

@@ -68,13 +68,17 @@ Result<bool> LetterJob::act(const StoreAccess& access) {
   query.until = std::chrono::steady_clock::now() + kWalkOfPart;
   std::vector<Met> part;
   const auto walk = walk_letters(access, query, [&](const DeadLetter& one) {
-    part.push_back({one.id, one.replayed});
+    part.push_back({one.id, one.replayed, one.consumer});
   });
   if (!walk) return failure(walk.error());
   settle_doubt(part, walk->next);
   if (!part.empty()) {
     std::vector<std::int64_t> ids;
-    for (const Met& one : part) ids.push_back(one.id);
+    consumers_.clear();
+    for (const Met& one : part) {
+      ids.push_back(one.id);
+      consumers_.emplace(one.id, one.consumer);
+    }
     const auto begun = std::chrono::steady_clock::now();
     const std::size_t before = progress_.taken();
     const auto taken = take(access, ids);
@@ -101,6 +105,7 @@ void LetterJob::settle_doubt(std::vector<Met>& part, std::optional<std::int64_t>
     const bool met = now != part.end();
     const bool done = !met || now->replayed > before.replayed;
     if (done) ++progress_.done;
+    if (done) tell(before.consumer, ReplayReport::Result::kReplayed);
     if (done && met) part.erase(now);
     return true;
   });
@@ -152,7 +157,12 @@ Result<void> LetterJob::take_together(const StoreAccess& access,
   progress_.skipped_completed += report->skipped_completed;
   progress_.skipped_conflict += report->skipped_conflict;
   progress_.gone += report->missing;
+  for (const auto& [id, result] : report->letters) tell(consumers_[id], result);
   return {};
+}
+
+void LetterJob::tell(const std::string& consumer, ReplayReport::Result result) const {
+  if (work_.act == LetterAct::kReplay && work_.replayed) work_.replayed(consumer, result);
 }
 
 std::string progress_text(LetterAct act, const LetterProgress& progress) {

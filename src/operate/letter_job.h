@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,6 +26,8 @@ struct LetterWork {
   LetterAct act = LetterAct::kReplay;
   LetterQuery query;  // `limit`: of letters in all
   std::optional<Rate> rate;
+  // Told what each replayed letter came to, once the store has said it. Empty: nobody is.
+  std::function<void(const std::string& consumer, ReplayReport::Result)> replayed;
 };
 
 struct LetterProgress {
@@ -65,12 +69,14 @@ class LetterJob {
   struct Met {
     std::int64_t id = 0;
     int replayed = 0;  // times
+    std::string consumer;
   };
 
   Result<void> take(const StoreAccess& access, std::span<const std::int64_t> ids);
   Result<void> take_together(const StoreAccess& access, std::span<const std::int64_t> ids);
   void settle_doubt(std::vector<Met>& part, std::optional<std::int64_t> next);
   bool finish();
+  void tell(const std::string& consumer, ReplayReport::Result result) const;
 
   const LetterWork work_;
   Throttle throttle_;
@@ -82,6 +88,7 @@ class LetterJob {
   // those that were replayed once more by then.
   std::vector<Met> doubtful_;
   std::size_t failed_in_a_row_ = 0;
+  std::map<std::int64_t, std::string> consumers_;  // of the letters of this part
 };
 
 // The counts in a few words: "480 replayed, 20 skipped".

@@ -150,6 +150,26 @@ TEST_F(LetterJobTest, ReplaysEachLetterOnce) {
   EXPECT_EQ(progress_text(LetterAct::kReplay, job.progress()), "1234 replayed");
 }
 
+TEST_F(LetterJobTest, TellsWhatEachReplayCameTo) {
+  using Result = ReplayReport::Result;
+  add_with_keys(3);
+  std::map<Result, int> told;
+  LetterWork counted = work(LetterAct::kReplay);
+  counted.replayed = [&](const std::string& consumer, Result result) {
+    EXPECT_EQ(consumer, "payments");
+    ++told[result];
+  };
+  LetterJob job(counted);
+  ASSERT_TRUE(job.step(access()).value()) << "counted";
+  // The answer of the first replay is lost: the next walk finds that they are on their way.
+  letters_.after = connection_cut();
+  EXPECT_FALSE(job.step(access()));
+  EXPECT_TRUE(told.empty());
+  run(job);
+  EXPECT_EQ(job.progress().done, 3U);
+  EXPECT_EQ(told, (std::map<Result, int>{{Result::kReplayed, 3}}));
+}
+
 TEST_F(LetterJobTest, LettersThatComeMeanwhileAreLeft) {
   add(3);
   LetterJob job(work(LetterAct::kDiscard));

@@ -22,7 +22,9 @@ class TimedUnit final : public UnitOfWork {
       : unit_(std::move(unit)), metrics_(metrics) {}
 
   Result<std::vector<Claim>> claim(std::span<const Message* const> messages) override {
-    return measured(metrics_, Operation::kClaim, [&] { return unit_->claim(messages); });
+    auto claims = measured(metrics_, Operation::kClaim, [&] { return unit_->claim(messages); });
+    if (claims) metrics_.claimed(*claims);
+    return claims;
   }
   Result<std::vector<Applied>> confirm(std::span<const Lease> leases) override {
     return measured(metrics_, Operation::kClaim, [&] { return unit_->confirm(leases); });
@@ -64,11 +66,16 @@ class TimedStore final : public Store, private TransactionalStore {
     return facets;
   }
   Result<ConsumerNumber> attach(const ConsumerSpec& consumer) override {
-    return store_->attach(consumer);
+    const auto number = store_->attach(consumer);
+    if (number) metrics_.attached(consumer.name, *number);
+    return number;
   }
   Result<std::vector<Claim>> claim(std::span<const Message* const> messages,
                                    const ClaimOptions& options) override {
-    return measured(metrics_, Operation::kClaim, [&] { return store_->claim(messages, options); });
+    auto claims =
+        measured(metrics_, Operation::kClaim, [&] { return store_->claim(messages, options); });
+    if (claims) metrics_.claimed(*claims);
+    return claims;
   }
   Result<std::vector<Applied>> renew(std::span<const Lease> leases,
                                      std::chrono::milliseconds lease) override {
@@ -78,7 +85,9 @@ class TimedStore final : public Store, private TransactionalStore {
     return measured(metrics_, Operation::kFinish, [&] { return store_->finish(batch); });
   }
   Result<PurgeReport> purge(std::chrono::milliseconds budget) override {
-    return store_->purge(budget);
+    const auto report = store_->purge(budget);
+    if (report) metrics_.swept(report->records);
+    return report;
   }
 
  private:
@@ -102,6 +111,25 @@ void StoreMetrics::observe(Operation operation, std::chrono::steady_clock::durat
   if (failed) calls.failed.fetch_add(1, std::memory_order_relaxed);
 }
 
+void StoreMetrics::attached(const std::string& consumer, ConsumerNumber number) {
+  const system::MutexLock lock(mutex_);
+  consumers_[number].name = consumer;
+}
+
+void StoreMetrics::claimed(std::span<const Claim> claims) noexcept {
+  for (const Claim& claim : claims) {
+    const auto* const acquired = std::get_if<Acquired>(&claim);
+    if (acquired != nullptr && acquired->lease_ended) took_over(acquired->lease.key.consumer());
+  }
+}
+
+// One that was never attached has no name to be counted under.
+void StoreMetrics::took_over(ConsumerNumber consumer) noexcept {
+  const system::MutexLock lock(mutex_);
+  const auto found = consumers_.find(consumer);
+  if (found != consumers_.end()) ++found->second.takeovers;
+}
+
 std::vector<MetricFamily> StoreMetrics::families(const std::string& store) const {
   MetricFamily durations{"semel_store_operation_duration_seconds",
                          "Calls of the store, a batch each.",
@@ -116,7 +144,25 @@ std::vector<MetricFamily> StoreMetrics::families(const std::string& store) const
     errors.samples.push_back(
         {labels, static_cast<double>(calls_[i].failed.load(std::memory_order_relaxed)), {}});
   }
-  return {std::move(durations), std::move(errors)};
+  MetricFamily swept{
+      "semel_swept",
+      "Finished records that this process removed because they were past their ttl.",
+      MetricType::kCounter,
+      {{{{"store", store}}, static_cast<double>(swept_.load(std::memory_order_relaxed)), {}}}};
+  return {std::move(durations), std::move(errors), std::move(swept), takeovers()};
+}
+
+MetricFamily StoreMetrics::takeovers() const {
+  MetricFamily made{"semel_lease_takeovers",
+                    "Claims that took a key from a holder whose lease had run out.",
+                    MetricType::kCounter,
+                    {}};
+  const system::MutexLock lock(mutex_);
+  for (const auto& [number, consumer] : consumers_) {
+    made.samples.push_back(
+        {{{"consumer", consumer.name}}, static_cast<double>(consumer.takeovers), {}});
+  }
+  return made;
 }
 
 std::unique_ptr<Store> timed(std::unique_ptr<Store> store, StoreMetrics& metrics) {

@@ -11,6 +11,7 @@
 #include "telemetry/exposition.h"
 #include "tests/support/builders.h"
 #include "tests/support/fault_store.h"
+#include "tests/support/test_environment.h"
 
 namespace semel::telemetry {
 namespace {
@@ -59,6 +60,41 @@ TEST(TimedStoreTest, CountsCallsAndAnswersAsItsStore) {
   const auto again = store->claim({&one, 1}, {});
   ASSERT_TRUE(again);
   EXPECT_TRUE(std::holds_alternative<Completed>(again->front()));
+}
+
+TEST(TimedStoreTest, CountsLeasesThatWereTakenOverAndRecordsThatWereSwept) {
+  test::TestEnvironment environment;
+  StoreMetrics metrics;
+  MemoryOptions options;
+  options.environment = &environment.get();
+  const auto store = timed(make_memory_store(options), metrics);
+  const auto number = store->attach({"payments", "recipe", false, std::chrono::hours(1)});
+  ASSERT_TRUE(number);
+  const std::string takeovers = "semel_lease_takeovers_total{consumer=\"payments\"}";
+  const std::string swept = "semel_swept_total{store=\"memory\"}";
+  EXPECT_EQ(value_of(metrics, takeovers), "0");
+  EXPECT_EQ(value_of(metrics, swept), "0");
+  const Message left = std::move(test::make_delivery(*number, "left").message);
+  const Message kept = std::move(test::make_delivery(*number, "kept").message);
+  const auto claimed = [&](const Message& message) {
+    const Message* const one = &message;
+    return std::get<Acquired>(store->claim({&one, 1}, {}).value().front()).lease;
+  };
+  const auto finished = [&](const Finish& finish) {
+    EXPECT_EQ(store->finish({&finish, 1}).value().front(), Applied::kYes);
+  };
+  claimed(left);
+  finished(test::completed(claimed(kept)));
+  environment.clock.advance(std::chrono::minutes(2));
+  finished(test::retrying(claimed(left), std::chrono::seconds(1), nullptr));
+  EXPECT_EQ(value_of(metrics, takeovers), "1");
+  environment.clock.advance(std::chrono::minutes(2));
+  claimed(left);
+  EXPECT_EQ(value_of(metrics, takeovers), "1") << "a retry takes nothing over";
+  EXPECT_EQ(store->purge(std::chrono::seconds(1)).value().records, 0U);
+  environment.clock.advance(std::chrono::hours(3));
+  EXPECT_EQ(store->purge(std::chrono::seconds(1)).value().records, 1U);
+  EXPECT_EQ(value_of(metrics, swept), "1");
 }
 
 TEST(TimedStoreTest, CountsWhatFails) {

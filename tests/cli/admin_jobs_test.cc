@@ -51,6 +51,25 @@ class AdminJobs : public ::testing::Test {
   const Scene scene_;
 };
 
+TEST_F(AdminJobs, ReplaysAreCountedByWhatTheyCameTo) {
+  AdminRun run(scene_, kOperated);
+  const auto counted = [&](const char* result) {
+    const auto metrics =
+        run.get("/metrics", {fmt::format("Authorization: Bearer {}", kSecret)}).body;
+    return series_in(
+        metrics,
+        fmt::format("semel_replayed_total{{consumer=\"payments\",result=\"{}\"}}", result));
+  };
+  EXPECT_EQ(counted("replayed"), "0");
+  job_at(run, "1000/s", kLetters);
+  EXPECT_TRUE(comes_true([&] { return counted("replayed") == std::to_string(kLetters); }));
+  const std::string id = std::to_string(scene_.number("SELECT min(id) FROM semel_dead_letter"));
+  EXPECT_EQ(run.post("/api/v1/dead-letters/" + id + "/replay", "{}", kSecret).status, 200);
+  EXPECT_EQ(counted("replayed"), std::to_string(kLetters + 1));
+  EXPECT_EQ(counted("skipped_completed"), "0");
+  EXPECT_EQ(counted("gone"), "0");
+}
+
 TEST_F(AdminJobs, OneThatIsBegunAgainAfterACrashReplaysNoneTwice) {
   {
     AdminRun run(scene_, kOperated);

@@ -24,6 +24,15 @@ inline std::string contents_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+// The value of a series of such a text, as it is written; "(none)".
+inline std::string series_in(const std::string& metrics, const std::string& series) {
+  const std::string text = "\n" + metrics;
+  const auto at = text.find("\n" + series + " ");
+  if (at == std::string::npos) return "(none)";
+  const auto from = at + series.size() + 2;
+  return text.substr(from, text.find('\n', from) - from);
+}
+
 // A run whose config has an admin listener, and the port that it told.
 class AdminRun {
  public:
@@ -49,13 +58,8 @@ class AdminRun {
                                     "Content-Length: {}\r\n\r\n{}",
                                     path, secret, body.size(), body)));
   }
-  // The value of a series of /metrics, as it is written; "(none)".
   std::string metric(const std::string& series) const {
-    const std::string text = "\n" + get("/metrics").body;
-    const auto at = text.find("\n" + series + " ");
-    if (at == std::string::npos) return "(none)";
-    const auto from = at + series.size() + 2;
-    return text.substr(from, text.find('\n', from) - from);
+    return series_in(get("/metrics").body, series);
   }
   bool is_ready(int status) const {
     return comes_true([&] { return get("/readyz").status == status; });

@@ -98,9 +98,12 @@ TEST(AdminMetrics, AreThoseOfThePage) {
     EXPECT_NE(page.find("`" + name + "`"), std::string::npos) << name << " is not on the page";
   }
   // There only while a source has a lag, a person waits, something fails, or a run is traced.
-  const std::set<std::string> sometimes{"semel_source_lag_messages", "semel_outages_total",
+  const std::set<std::string> sometimes{"semel_source_lag_messages",
+                                        "semel_outages_total",
                                         "semel_last_delivery_timestamp_seconds",
-                                        "semel_spans_exported_total", "semel_spans_dropped_total"};
+                                        "semel_source_oldest_seconds",
+                                        "semel_spans_exported_total",
+                                        "semel_spans_dropped_total"};
   const std::regex name("\\b(semel_[a-z_]+|process_start_time_seconds)\\b");
   const std::regex suffix("_(bucket|sum|count)$");
   for (const char* file : {"/docs/monitoring.md", "/monitoring/prometheus/alerts.yml",

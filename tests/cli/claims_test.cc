@@ -67,6 +67,33 @@ TEST(Claims, AClaimOutlivesTheRunThatGaveIt) {
   EXPECT_EQ(run.program().wait().code, 0) << run.program().err();
 }
 
+TEST(Claims, ThoseThatNobodyEndedAreCountedAndSoAreTheirTakeovers) {
+  const Scene scene(kClaimed);
+  AdminRun run(scene, admin_at(0));
+  ASSERT_TRUE(run.is_ready(200));
+  const auto metric = [&](const char* name) {
+    const std::string token = fmt::format("Authorization: Bearer {}", kWorkersSecret);
+    return series_in(run.get("/metrics", {token}).body,
+                     fmt::format("{}{{consumer=\"payments\"}}", name));
+  };
+  const auto claimed = [&](std::string_view key) {
+    const auto given = run.post(kPath, key_body(key, R"("lease":"100ms",)"), kWorkersSecret);
+    EXPECT_EQ(answered(given.body, 0, "outcome"), "new") << given.body;
+    return answered(given.body, 0, "nonce");
+  };
+  claimed("p-1");
+  claimed("p-2");
+  ASSERT_TRUE(comes_true([&] { return metric("semel_leases_stuck") == "2"; }));
+  EXPECT_EQ(metric("semel_lease_takeovers_total"), "0");
+  const std::string nonce = claimed("p-1");
+  EXPECT_EQ(metric("semel_lease_takeovers_total"), "1");
+  const auto done =
+      run.post(std::string(kPath) + "/finish", done_body("p-1", nonce), kWorkersSecret);
+  EXPECT_EQ(answered(done.body, 0, "outcome"), "done") << done.body;
+  ASSERT_TRUE(comes_true([&] { return metric("semel_leases_stuck") == "1"; })) << "p-2";
+  EXPECT_EQ(metric("semel_lease_takeovers_total"), "1");
+}
+
 TEST(Claims, CheckSaysWhoDoesTheWork) {
   const Scene scene(kClaimed);
   const Ran refused = scene.semel({"check"});

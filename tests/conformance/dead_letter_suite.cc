@@ -187,13 +187,25 @@ TEST_P(DeadLetterSuite, AReplayUnderAnothersKeyIsSkipped) {
   EXPECT_EQ(report.missing, 1U);
   EXPECT_EQ(report.replayed, 0U);
   EXPECT_TRUE(take().empty());
+  using Result = ReplayReport::Result;
+  auto letters = report.letters;
+  std::ranges::sort(letters);
+  std::vector<std::pair<std::int64_t, Result>> expected = {{987'654, Result::kMissing},
+                                                           {ids[1], Result::kSkippedConflict},
+                                                           {ids[2], Result::kSkippedConflict}};
+  std::ranges::sort(expected);
+  EXPECT_EQ(letters, expected);
 }
 
 TEST_P(DeadLetterSuite, ALetterWithoutRecordIsReplayedAsNew) {
   const Message m = message("k", "payload");
   ASSERT_EQ(finish(letter_for(m, "handler.native")), Applied::kYes);
   const std::int64_t id = all_dead_letters().at(0).id;
-  EXPECT_EQ(dead_letters().replay({&id, 1}).value().replayed, 1U);
+  const auto report = dead_letters().replay({&id, 1}).value();
+  EXPECT_EQ(report.replayed, 1U);
+  const std::vector<std::pair<std::int64_t, ReplayReport::Result>> each = {
+      {id, ReplayReport::Result::kReplayed}};
+  EXPECT_EQ(report.letters, each);
   EXPECT_EQ(take().size(), 1U);
   EXPECT_EQ(acquire(m).attempt, 1);
 }

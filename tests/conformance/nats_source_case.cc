@@ -160,6 +160,20 @@ TEST(NatsSource, WhatIsReleasedIsNotCountedByTheServer) {
   EXPECT_EQ(redelivered->value, 1);
 }
 
+TEST(NatsSource, TheAgeOfTheOldestInHandIsTold) {
+  NatsConsumer consumer(nats_spec_for(nats_stream_of(2)));
+  const auto told = [&] {
+    return std::ranges::any_of(consumer.source().figures(), [](const SourceFigure& figure) {
+      return figure.name == "oldest_seconds";
+    });
+  };
+  const auto taken = consumer.receive(2);
+  ASSERT_EQ(taken.size(), 2U);
+  EXPECT_TRUE(told());
+  consumer.settle(taken);
+  EXPECT_FALSE(told()) << "nothing waits";
+}
+
 // The process that had it in hand may have died of it.
 TEST(NatsSource, ARedeliveredArrivalIsSuspectAndANewOneIsNot) {
   const auto spec = nats_spec_for(nats_stream_of(2));

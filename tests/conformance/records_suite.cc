@@ -213,6 +213,27 @@ TEST_P(RecordsSuite, OnlyWhatNobodyWorksOnIsSeized) {
   EXPECT_TRUE(std::get<Acquired>(after).taken_over) << "as dark as before";
 }
 
+TEST_P(RecordsSuite, LeasesThatEndedWithoutAnOutcomeAreCounted) {
+  const auto stuck = [&]() -> std::optional<std::size_t> {
+    const auto backlog = records().backlog().value();
+    if (!backlog.records_counted) return std::nullopt;
+    const auto mine = std::ranges::find(backlog.consumers, "payments", &StoreStats::Consumer::name);
+    return mine->stuck;
+  };
+  const Message left = message("left"), taken = message("taken"), retried = message("retried");
+  acquire(left);
+  acquire(taken);
+  ASSERT_EQ(finish(test::retrying(acquire(retried).lease, 1s, nullptr)), Applied::kYes);
+  if (!stuck()) GTEST_SKIP() << "it would have to read all of its names";
+  EXPECT_EQ(stuck(), 0U) << "both are being worked on";
+  advance(kPastLease);
+  EXPECT_EQ(stuck(), 2U);
+  acquire(taken);
+  EXPECT_EQ(stuck(), 1U) << "somebody works on it again";
+  ASSERT_EQ(finish(test::completed(acquire(left).lease)), Applied::kYes);
+  EXPECT_EQ(stuck(), 0U);
+}
+
 TEST_P(RecordsSuite, StatsCount) {
   const ConsumerNumber other = attach("refunds", 1h);
   int number = 0;

@@ -233,6 +233,21 @@ TEST_P(StoreSuite, AnEndedLeaseIsTakenOver) {
   EXPECT_TRUE(is<Busy>(claim(m)));
 }
 
+TEST_P(StoreSuite, OnlyTheClaimThatEndsALeaseSaysSo) {
+  const Message m = message("m-1");
+  EXPECT_FALSE(acquire(m).lease_ended);
+  advance(kPastLease);
+  const Acquired second = acquire(m);
+  EXPECT_TRUE(second.lease_ended);
+  ASSERT_EQ(finish(test::retrying(second.lease, 1s, nullptr)), Applied::kYes);
+  advance(2s);
+  const Acquired third = acquire(m);
+  EXPECT_TRUE(third.taken_over);
+  EXPECT_FALSE(third.lease_ended) << "the second one did, and said how it went";
+  advance(kPastLease);
+  EXPECT_TRUE(acquire(m).lease_ended);
+}
+
 TEST_P(StoreSuite, TokensGrowAndNeverRepeat) {
   const ConsumerNumber brief = attach("brief", 1h);
   const Message m = make_message(brief, "m-1");

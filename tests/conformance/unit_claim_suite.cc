@@ -111,6 +111,8 @@ TEST_P(UnitSuite, ADueRetryAndAnEndedLeaseAreAcquired) {
   ASSERT_TRUE(is<Acquired>(batch.claims[1])) << describe(batch.claims[1]);
   EXPECT_EQ(std::get<Acquired>(batch.claims[1]).attempt, 2);
   EXPECT_TRUE(std::get<Acquired>(batch.claims[1]).taken_over);
+  EXPECT_FALSE(std::get<Acquired>(batch.claims[0]).lease_ended);
+  EXPECT_TRUE(std::get<Acquired>(batch.claims[1]).lease_ended);
   finish_all(batch);
   commit(batch);
   EXPECT_TRUE(is<Completed>(claim(retried)));

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <semel/message.h>
@@ -51,6 +52,9 @@ struct StoreStats {
     std::string name;
     ConsumerNumber number{};
     std::size_t consuming = 0, retrying = 0, parked = 0, dead = 0, held = 0, dead_letters = 0;
+    // Of those consuming: their lease is over by the store's clock, and nobody has recorded how
+    // their work ended.
+    std::size_t stuck = 0;
     std::vector<std::int64_t> running_pids;  // processes that run it now
     // When the oldest record or message that is consuming, retrying or held was first met.
     std::optional<StoreTime> oldest_waiting;
@@ -161,6 +165,13 @@ struct ReplayReport {
   std::size_t skipped_completed = 0;  // the key is completed meanwhile under the same fingerprint
   std::size_t skipped_conflict = 0;   // the key belongs to another payload: discard or edit it
   std::size_t missing = 0;            // no such id
+
+  enum class Result { kReplayed, kSkippedCompleted, kSkippedConflict, kMissing };
+  // Each id once, in any order, with what the counts say of it.
+  std::vector<std::pair<std::int64_t, Result>> letters;
+
+  // Adds one letter to `letters` and to its count. May throw std::bad_alloc.
+  void note(std::int64_t id, Result result);
 };
 
 // Another payload for a dead letter that the caller saw under the fingerprint `before`.

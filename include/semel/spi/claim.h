@@ -20,6 +20,9 @@ struct Acquired {
   int attempt = 1;
   bool taken_over = false;  // from a holder whose lease ended: its effect may exist
   std::chrono::milliseconds since_first{0};  // since the key was first met, by the store's clock
+  // This very claim found that lease ended. `taken_over` stays true in later attempts, this does
+  // not; nor is it told again where the first answer of the claim was lost.
+  bool lease_ended = false;
 };
 
 // The effect happened before. Acknowledge.

@@ -82,4 +82,11 @@ void fill(Arrival& arrival, const rd_kafka_message_s& record, const Partition& p
   arrival.tag = {static_cast<std::uint64_t>(record.offset), partition.generation};
 }
 
+std::optional<std::chrono::system_clock::time_point> sent_at(const rd_kafka_message_s& record) {
+  rd_kafka_timestamp_type_t kind = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE;
+  const auto time = rd_kafka_message_timestamp(&record, &kind);
+  if (kind == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE || time < 0) return std::nullopt;
+  return std::chrono::system_clock::time_point(std::chrono::milliseconds(time));
+}
+
 }  // namespace semel::kafka

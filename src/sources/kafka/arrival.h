@@ -1,6 +1,7 @@
 // What stands in a partition's queue, and a record of it as an arrival.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,5 +28,8 @@ Taken take(const Partition& partition);
 // A record. Without a value its payload is empty. Its tag is the partition's. Only a time that the
 // broker gave is its time.
 void fill(Arrival& arrival, const rd_kafka_message_s& record, const Partition& partition);
+
+// Its timestamp, whoever gave it.
+std::optional<std::chrono::system_clock::time_point> sent_at(const rd_kafka_message_s& record);
 
 }  // namespace semel::kafka

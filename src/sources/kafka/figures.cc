@@ -1,8 +1,10 @@
 // What a person sees of the Kafka source while it works.
 #include <algorithm>
 
+#include "core/oldest_figure.h"
 #include "sources/kafka/source.h"
 #include "system/mutex.h"
+#include "system/utc_clock.h"
 
 namespace semel::kafka {
 
@@ -11,14 +13,17 @@ std::vector<SourceFigure> KafkaSource::figures() {
   std::vector<SourceFigure> made;
   if (closed_ || !client_) return made;
   std::optional<std::int64_t> sum = 0;
+  std::optional<std::chrono::system_clock::time_point> oldest;
   for (const auto& partition : assignment_.all()) {
     const auto lag = lag_of(*partition);
+    oldest = core::earlier(oldest, partition->ledger.oldest_sent());
     if (lag) made.push_back({"lag", partition->name, *lag, {}});
     sum = lag && sum ? std::optional(*sum + *lag) : std::nullopt;
     const auto committed = partition->committed();
     if (committed >= 0) made.push_back({"committed", partition->name, committed, {}});
   }
   if (sum) made.push_back({"lag", {}, *sum, {}});
+  core::add_oldest(made, oldest, system::utc_now());
   made.push_back({"partitions", {}, static_cast<std::int64_t>(assignment_.all().size()), {}});
   made.push_back({"rebalances", {}, rebalances_, {}});
   if (skipped_ > 0) made.push_back({"skipped", {}, skipped_, {}});

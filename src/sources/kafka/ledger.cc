@@ -28,6 +28,15 @@ Kept* Ledger::left_behind() {
   return nullptr;
 }
 
+std::optional<std::chrono::system_clock::time_point> Ledger::oldest_sent() const {
+  std::optional<std::chrono::system_clock::time_point> sent;
+  deliveries_.each_open([&](const Part& part) {
+    sent = part.kept.sent;
+    return false;
+  });
+  return sent;
+}
+
 bool Ledger::met_end(std::int64_t offset) noexcept {
   if (offset <= last_ || offset < end_) return false;
   end_ = offset;

@@ -5,6 +5,7 @@
 // fetched with it; so what is left far behind is kept as a copy instead (left_behind).
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,6 +23,8 @@ namespace semel::kafka {
 struct Kept {
   RecordPtr message;
   std::unique_ptr<Arrival> copy;
+  // The record's timestamp, whoever gave it; none: it has none. For people, and no decision.
+  std::optional<std::chrono::system_clock::time_point> sent{};
 };
 
 class Ledger {
@@ -62,6 +65,8 @@ class Ledger {
   // read, so that what a crash brings again, and what is kept of it, has a bound.
   static constexpr std::int64_t kMostBehindOpen = 100'000;
   bool full() const noexcept { return span() >= kMostBehindOpen; }
+  // The timestamp of the first that is not settled; none: there is none, or it has none.
+  std::optional<std::chrono::system_clock::time_point> oldest_sent() const;
   // Offsets from the first that is not settled to the last that came.
   std::int64_t span() const noexcept {
     return all_settled() ? 0 : last_ - static_cast<std::int64_t>(deliveries_.first_open());

@@ -32,6 +32,26 @@ TEST(KafkaLedger, CommitsTheContiguousPrefixAndNothingPastIt) {
   EXPECT_FALSE(ledger.take_commit().has_value()) << "asked for already";
 }
 
+TEST(KafkaLedger, TheOldestIsTheFirstThatIsNotSettled) {
+  const auto at = [](int seconds) {
+    return std::chrono::system_clock::time_point(std::chrono::seconds(seconds));
+  };
+  Ledger ledger;
+  EXPECT_FALSE(ledger.oldest_sent());
+  ledger.handed_out(10, {nullptr, nullptr, at(5)}, 1);
+  ledger.handed_out(11, {nullptr, nullptr, at(7)}, 1);
+  ledger.handed_out(12, {nullptr, nullptr, at(9)}, 1);
+  ledger.settle(11, Kind::kAck);
+  EXPECT_EQ(ledger.oldest_sent(), at(5));
+  ledger.settle(10, Kind::kLater);
+  EXPECT_EQ(ledger.oldest_sent(), at(5)) << "it is given back, and comes again";
+  ASSERT_NE(ledger.take_given_back(), nullptr);
+  ledger.settle(10, Kind::kAck);
+  EXPECT_EQ(ledger.oldest_sent(), at(9));
+  ledger.settle(12, Kind::kAck);
+  EXPECT_FALSE(ledger.oldest_sent());
+}
+
 TEST(KafkaLedger, GapsOfCompactionAndTransactionsCountForNothing) {
   Ledger ledger = with({3, 7, 20});
   ledger.settle(3, Kind::kAck);

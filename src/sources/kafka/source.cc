@@ -140,7 +140,8 @@ void KafkaSource::hand_out(Partition& partition, RecordPtr record, Received& int
   bytes -= std::min(bytes, record->len);
   ++partition.messages_read;
   partition.bytes_read += record->len;
-  partition.ledger.handed_out(offset, {std::move(record), nullptr},
+  const auto sent = sent_at(*record);
+  partition.ledger.handed_out(offset, {std::move(record), nullptr, sent},
                               into.arrivals.back().payload.size());
   while (Kept* const behind = partition.ledger.left_behind()) {
     behind->copy = std::make_unique<Arrival>();

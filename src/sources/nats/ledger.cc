@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/oldest_figure.h"
+
 namespace semel::nats {
 
 void Ledger::arrived(std::string reply, std::unique_ptr<Arrival> arrival) {
@@ -34,6 +36,15 @@ std::vector<std::string> Ledger::open_replies() const {
     if (!reply.empty()) open.push_back(reply);
   }
   return open;
+}
+
+std::optional<std::chrono::system_clock::time_point> Ledger::oldest_sent() const {
+  std::optional<std::chrono::system_clock::time_point> sent;
+  deliveries_.each_open([&](const std::unique_ptr<Arrival>& arrival) {
+    if (arrival != nullptr) sent = core::earlier(sent, arrival->broker_time);
+    return true;
+  });
+  return sent;
 }
 
 }  // namespace semel::nats

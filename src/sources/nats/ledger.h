@@ -6,10 +6,12 @@
 // delivery, and a consumer with a limit of those gives up what it has delivered too often.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +38,8 @@ class Ledger {
 
   // False where `tag` is not out: settled before, or never received.
   bool settle(std::uint64_t tag, Settlement::Kind kind);
+  // When the oldest of those that are not settled was sent, by its broker; none: nothing is open.
+  std::optional<std::chrono::system_clock::time_point> oldest_sent() const;
 
   // Where to acknowledge now; it is taken to be told.
   std::vector<std::string> take_acks();

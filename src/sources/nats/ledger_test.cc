@@ -27,6 +27,27 @@ Ledger ledger_with(std::uint64_t count) {
   return ledger;
 }
 
+TEST(NatsLedger, TheOldestIsThatOfAllThatAreNotSettled) {
+  const auto at = [](int seconds) {
+    return std::chrono::system_clock::time_point(std::chrono::seconds(seconds));
+  };
+  Ledger ledger;
+  EXPECT_FALSE(ledger.oldest_sent());
+  for (const int seconds : {9, 5, 7}) {
+    auto arrival = std::make_unique<Arrival>();
+    arrival->broker_time = at(seconds);
+    ledger.arrived(reply_of(static_cast<std::uint64_t>(seconds)), std::move(arrival));
+  }
+  EXPECT_EQ(ledger.oldest_sent(), at(5)) << "a redelivery comes behind younger ones";
+  while (ledger.take().arrival != nullptr) {
+  }
+  EXPECT_TRUE(ledger.settle(2, Kind::kAck));
+  EXPECT_EQ(ledger.oldest_sent(), at(7));
+  EXPECT_TRUE(ledger.settle(3, Kind::kAck));
+  EXPECT_TRUE(ledger.settle(1, Kind::kAck));
+  EXPECT_FALSE(ledger.oldest_sent());
+}
+
 TEST(NatsLedger, EachIsToldOnceWhereItsDeliverySaidSo) {
   Ledger ledger = ledger_with(4);
   EXPECT_TRUE(ledger.settle(3, Kind::kAck));

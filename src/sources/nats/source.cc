@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "core/oldest_figure.h"
+#include "system/utc_clock.h"
+
 namespace semel::nats {
 
 NatsSource::NatsSource(NatsOptions options, Environment& environment)
@@ -41,6 +44,7 @@ std::vector<SourceFigure> NatsSource::figures() {
   if (closed_ || !connected_) return {};
   const auto open = static_cast<std::int64_t>(ledger_.open());
   std::vector<SourceFigure> made = {{"lag", {}, pending_ + open, {}}};
+  core::add_oldest(made, ledger_.oldest_sent(), system::utc_now());
   if (redelivered_ > 0) made.push_back({"redelivered", {}, redelivered_, {}});
   return made;
 }

@@ -8,6 +8,8 @@
 
 #include <semel/message.h>
 
+#include "core/oldest_figure.h"
+
 namespace semel::sqs {
 
 using std::chrono::milliseconds;
@@ -168,6 +170,15 @@ std::vector<std::string> Ledger::take_open() {
     hidden_.erase(hidden_.begin());
   }
   return batch;
+}
+
+std::optional<std::chrono::system_clock::time_point> Ledger::oldest_sent() const {
+  std::optional<std::chrono::system_clock::time_point> sent;
+  deliveries_.each_open([&](const std::unique_ptr<Arrival>& arrival) {
+    if (arrival != nullptr) sent = core::earlier(sent, arrival->broker_time);
+    return true;
+  });
+  return sent;
 }
 
 }  // namespace semel::sqs

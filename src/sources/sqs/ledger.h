@@ -51,6 +51,8 @@ class Ledger {
 
   // False where `tag` is not out: settled before, or never received.
   bool settle(std::uint64_t tag, Settlement::Kind kind);
+  // When the oldest of those that are not settled was sent, by its broker; none: nothing is open.
+  std::optional<std::chrono::system_clock::time_point> oldest_sent() const;
   std::size_t open() const noexcept { return deliveries_.open(); }
 
   // Up to a batch of receipts to delete now; they are taken to be deleted.

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/oldest_figure.h"
+#include "system/utc_clock.h"
+
 namespace semel::sqs {
 
 using std::chrono::milliseconds;
@@ -63,6 +66,7 @@ std::vector<SourceFigure> SqsSource::figures() {
   std::vector<SourceFigure> made = {
       {"in_hand", {}, static_cast<std::int64_t>(ledger_.open()), {}},
       {"to_delete", {}, static_cast<std::int64_t>(ledger_.deletes()), {}}};
+  core::add_oldest(made, ledger_.oldest_sent(), system::utc_now());
   if (expired_ > 0) made.push_back({"expired_receipts", {}, expired_, {}});
   if (throttled_ > 0) made.push_back({"throttled", {}, throttled_, {}});
   return made;

@@ -184,6 +184,7 @@ class Inspector final : public RecordInspector {
 
 Result<StoreStats> Inspector::stats() {
   const system::MutexLock lock(state_.mutex);
+  const StoreTime now = state_.now();
   StoreStats stats;
   stats.epoch = state_.epoch;
   stats.bytes = state_.live.bytes() + state_.finished.bytes();
@@ -212,7 +213,10 @@ Result<StoreStats> Inspector::stats() {
     const bool waits = live.record->state == RecordState::kConsuming ||
                        live.record->state == RecordState::kRetrying;
     if (waits) core::note_waiting(*told, live.record->first_seen);
-    if (live.record->state == RecordState::kConsuming) ++told->consuming;
+    if (live.record->state == RecordState::kConsuming) {
+      ++told->consuming;
+      if (live.record->lease_until <= now) ++told->stuck;
+    }
     if (live.record->state == RecordState::kRetrying) ++told->retrying;
     if (live.record->state == RecordState::kParked) ++told->parked;
   });
@@ -259,10 +263,8 @@ class DeadLetterBox final : public DeadLetters {
   void replay_one(std::int64_t id, StoreTime now, ReplayReport& report)
       SEMEL_REQUIRES(state_.mutex) {
     DeadLetterRow* dead = state_.dead_letters.find(id);
-    if (dead == nullptr) {
-      ++report.missing;
-      return;
-    }
+    using enum ReplayReport::Result;
+    if (dead == nullptr) return report.note(id, kMissing);
     const KeyId& key = dead->key_id;
     const LiveRecord* live = state_.live.find(key);
     std::optional<spi::Record> record;
@@ -272,16 +274,16 @@ class DeadLetterBox final : public DeadLetters {
       record = state_.finished.find(key, false);
     }
     if (record && !spi::same_fingerprint(record->fingerprint, dead->letter.fingerprint)) {
-      ++report.skipped_conflict;
+      report.note(id, kSkippedConflict);
     } else if (record && record->state == RecordState::kCompleted) {
-      ++report.skipped_completed;
+      report.note(id, kSkippedCompleted);
     } else if (record && reopen_record(state_, key, now)) {
-      ++report.replayed;
+      report.note(id, kReplayed);
     } else {
       // No record, or one on its way: a copy of its own passes through the record like any other.
       ++dead->letter.replayed;
       state_.held.add(row_of(*dead, now));
-      ++report.replayed;
+      report.note(id, kReplayed);
     }
   }
 

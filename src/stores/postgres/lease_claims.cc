@@ -149,11 +149,12 @@ void LeaseClaims::look(Connection& connection, Request& request, milliseconds pa
   connection.queue_planned(want_result ? records_.find_with_result : records_.find, finding);
   const auto results = connection.run();
   std::vector<bool> done(request.messages.size());
-  FoundRows taken = found_in(results[results.size() - 2].get());
+  FoundRows taken = taken_in(results[results.size() - 2].get());
   for (Found& found : taken.rows) {
     const std::uint32_t at = request.at(found.id);
     if (auto taken_now =
             spi::acquired_before(found.id, found.row.record, request.nonces[at], taken.now)) {
+      taken_now->lease_ended = found.lease_ended;
       request.answers[at] = *taken_now;
       done[at] = true;
     }

@@ -39,20 +39,21 @@ BatchTexts::BatchTexts(const Dialect& dialect, const std::string& clock)
       take_over(
           dialect,
           fmt::format(
-              "WITH due AS (SELECT r.id, r.generation FROM semel_record AS r "
+              "WITH due AS (SELECT r.id, r.generation, r.state = 'consuming' AS lease_ended "
+              "FROM semel_record AS r "
               "JOIN unnest(?1, ?2) AS w(id, fingerprint) ON w.id = r.id "
               "WHERE {0} AND (w.fingerprint = r.fingerprint OR "
               "w.fingerprint = '\\x00000000000000000000000000000000') ORDER BY r.id FOR UPDATE OF "
               "r), "
-              "wanted AS (SELECT u.id, u.nonce, d.generation FROM unnest(?1, ?3) AS u(id, nonce) "
-              "JOIN due AS d ON d.id = u.id) "
+              "wanted AS (SELECT u.id, u.nonce, d.generation, d.lease_ended "
+              "FROM unnest(?1, ?3) AS u(id, nonce) JOIN due AS d ON d.id = u.id) "
               "UPDATE semel_record AS r SET state = 'consuming', nonce = wanted.nonce, "
               "token = (SELECT epoch FROM semel_meta) * 4294967296 + nextval('{2}semel_token'), "
               "lease_until = {1} + ?4 * interval '1 millisecond', attempt = r.attempt + 1, "
               "outcome_unknown = r.outcome_unknown OR r.state = 'consuming', next_at = NULL, "
               "changed_at = {1}, holder = ?5 "
               "FROM wanted WHERE r.id = wanted.id AND r.generation = wanted.generation "
-              "RETURNING {3}, {1}",
+              "RETURNING {3}, {1}, wanted.lease_ended",
               due(clock), clock, dialect.prefix(), columns())),
       renew(dialect, fmt::format("UPDATE semel_record AS r SET lease_until = {} + ?3 * interval '1 "
                                  "millisecond' FROM unnest(?1, ?2) AS w(id, nonce) "
@@ -91,12 +92,23 @@ FoundRows found_in(const PGresult* result) {
   FoundRows found;
   sql::Answer answer = answer_of(result);
   while (answer.next()) {
-    found.rows.push_back({answer.key_id(0), sql::record_at(answer)});
+    found.rows.push_back({answer.key_id(0), sql::record_at(answer), false});
     found.now = answer.time(sql::kRecordColumns);
     const bool with_inbox = answer.columns() > sql::kRecordColumns + 1;
     if (with_inbox && !answer.null(sql::kRecordColumns + 1)) {
       found.rows.back().row.record.result = answer.bytes(sql::kRecordColumns + 1);
     }
+  }
+  return found;
+}
+
+FoundRows taken_in(const PGresult* result) {
+  FoundRows found;
+  sql::Answer answer = answer_of(result);
+  while (answer.next()) {
+    const bool lease_ended = answer.boolean(sql::kRecordColumns + 1);
+    found.rows.push_back({answer.key_id(0), sql::record_at(answer), lease_ended});
+    found.now = answer.time(sql::kRecordColumns);
   }
   return found;
 }

@@ -17,6 +17,7 @@ namespace semel::postgres {
 struct Found {
   KeyId id;
   sql::RecordRow row;
+  bool lease_ended = false;  // of those taken over: it was consuming
 };
 
 // The rules of spi::decide_claim as conditions on a record `r`: that it may be claimed by now, and
@@ -45,6 +46,8 @@ struct FoundRows {
   StoreTime now{};
 };
 FoundRows found_in(const PGresult* result);
+// The same, of take_over.
+FoundRows taken_in(const PGresult* result);
 
 // Of those leases whose records hold them, the ids in order, as `text` (renew or confirm) answers
 // with them: of ids and nonces, and `more` after them.

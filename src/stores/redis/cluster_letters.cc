@@ -234,24 +234,25 @@ bool unlock_on_cluster(Core& core, const KeyId& id, const std::optional<Bytes>& 
   return unlock_with(core, id, note ? &*note : nullptr, nullptr, seen);
 }
 
-Replayed replay_on_cluster(Core& core, std::int64_t letter) {
+ReplayReport::Result replay_on_cluster(Core& core, std::int64_t letter) {
+  using enum ReplayReport::Result;
   const Bytes number = std::to_string(letter);
   const auto kept = read_letter(core, number);
-  if (!kept) return Replayed::kMissing;
+  if (!kept) return kMissing;
   const Letter told = letter_of(kept->head, kept->origin, {});
   if (told.record) {
     const Bytes head = head_of_record(core, core.names.record(*told.record));
     const Fingerprint& print = told.told.fingerprint;
     if (!head.empty()) {
-      if (print != Fingerprint{} && print.view() != print_in(head)) return Replayed::kConflict;
-      if (state_in(head) == 'D') return Replayed::kCompleted;
-      if (unlock_with(core, *told.record, nullptr, &*kept)) return Replayed::kYes;
+      if (print != Fingerprint{} && print.view() != print_in(head)) return kSkippedConflict;
+      if (state_in(head) == 'D') return kSkippedCompleted;
+      if (unlock_with(core, *told.record, nullptr, &*kept)) return kReplayed;
     }
   }
   // No record, or one on its way: a copy of its own passes through the record like any other.
   hold_copy(core, *kept, "0", {});
   count_replay(core, number);
-  return Replayed::kYes;
+  return kReplayed;
 }
 
 Edited edit_on_cluster(Core& core, const LetterEdit& edit) {

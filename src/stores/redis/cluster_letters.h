@@ -24,8 +24,7 @@ struct SeenRecord {
 bool unlock_on_cluster(Core& core, const KeyId& id, const std::optional<Bytes>& note = {},
                        const SeenRecord* seen = nullptr);
 
-enum class Replayed { kYes, kCompleted, kConflict, kMissing };
-Replayed replay_on_cluster(Core& core, std::int64_t letter);
+ReplayReport::Result replay_on_cluster(Core& core, std::int64_t letter);
 
 Edited edit_on_cluster(Core& core, const LetterEdit& edit);
 

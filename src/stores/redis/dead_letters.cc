@@ -78,12 +78,6 @@ class Letters final : public DeadLetters {
 
  private:
   void replay_each_on_cluster(std::span<const std::int64_t> ids, ReplayReport& report);
-  static void count(Replayed how, ReplayReport& report) {
-    report.replayed += how == Replayed::kYes ? 1 : 0;
-    report.skipped_completed += how == Replayed::kCompleted ? 1 : 0;
-    report.skipped_conflict += how == Replayed::kConflict ? 1 : 0;
-    report.missing += how == Replayed::kMissing ? 1 : 0;
-  }
   Call about_none() const {
     Call call;
     call.keys = {core_.names.letters};
@@ -175,10 +169,10 @@ std::vector<std::int64_t> Letters::replay_now(std::span<const std::int64_t> ids,
   std::size_t at = 0;
   for (const Reply& reply : core_.run(core_.scripts.replay, calls, Loss::kInDoubt)) {
     for (const char said : reply.bytes) {
-      if (said == 'Y') ++report.replayed;
-      if (said == 'D') ++report.skipped_completed;
-      if (said == 'C') ++report.skipped_conflict;
-      if (said == 'M') ++report.missing;
+      if (said == 'Y') report.note(ids[at], ReplayReport::Result::kReplayed);
+      if (said == 'D') report.note(ids[at], ReplayReport::Result::kSkippedCompleted);
+      if (said == 'C') report.note(ids[at], ReplayReport::Result::kSkippedConflict);
+      if (said == 'M') report.note(ids[at], ReplayReport::Result::kMissing);
       if (said == 'A') again.push_back(ids[at]);
       ++at;
     }
@@ -190,7 +184,7 @@ std::vector<std::int64_t> Letters::replay_now(std::span<const std::int64_t> ids,
 void Letters::replay_each_on_cluster(std::span<const std::int64_t> ids, ReplayReport& report) {
   for (const std::int64_t id : ids) {
     try {
-      count(replay_on_cluster(core_, id), report);
+      report.note(id, replay_on_cluster(core_, id));
     } catch (const core::Failure& failed) {
       if (report.replayed == 0) throw;
       Error error = failed.error();

@@ -232,11 +232,21 @@ Acquired newly_acquired(const KeyId& id, const Nonce& nonce, std::int64_t token)
   return acquired;
 }
 
+// In the answer to a claim alone, beside the record's own flags.
+bool says_lease_ended(BytesView answer) {
+  constexpr std::size_t kFlags = 2;
+  constexpr unsigned kLeaseEnded = 128;
+  return (static_cast<unsigned char>(answer[kFlags]) & kLeaseEnded) != 0;
+}
+
 Claim answer_for(const Message& message, const Nonce& nonce, const Reply& said, StoreTime now) {
   const KeyId& id = message.key().id;
   if (said.kind == Reply::Kind::kNumber) return newly_acquired(id, nonce, said.number);
   std::optional<spi::Record> record = decoded(said.bytes);
-  if (auto before = spi::acquired_before(id, *record, nonce, now)) return *before;
+  if (auto before = spi::acquired_before(id, *record, nonce, now)) {
+    before->lease_ended = says_lease_ended(said.bytes);
+    return *before;
+  }
   Claim claim = spi::decide_claim(record, {id, message.fingerprint(), {}, nonce, {}}, now);
   if (std::holds_alternative<Acquired>(claim)) {
     core::fail(

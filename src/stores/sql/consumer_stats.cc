@@ -13,6 +13,7 @@ void add_count(StoreStats::Consumer& told, const RecordCount& count) {
   switch (count.state) {
     case RecordState::kConsuming:
       told.consuming += count.rows;
+      told.stuck += count.stuck;
       break;
     case RecordState::kRetrying:
       told.retrying += count.rows;

@@ -22,6 +22,7 @@ struct RecordCount {
   std::size_t rows = 0;
   std::optional<StoreTime> oldest;  // first met
   std::optional<StoreTime> newest;  // changed
+  std::size_t stuck = 0;            // consuming, with their lease over
 };
 
 // These need the consumers first, and leave out whatever names another one.

@@ -37,8 +37,9 @@ class RecordLooks {
   // given.
   virtual std::vector<RecordView> list(std::optional<ConsumerNumber> consumer,
                                        std::optional<RecordState> state, std::size_t limit) = 0;
-  // Counts those that are not completed. A consumer may have several of one state.
-  virtual std::vector<RecordCount> counts() = 0;
+  // Counts those that are not completed. A consumer may have several of one state. `now`: of the
+  // store's clock.
+  virtual std::vector<RecordCount> counts(StoreTime now) = 0;
   struct Held {
     std::size_t rows = 0;
     std::optional<StoreTime> oldest;  // first met

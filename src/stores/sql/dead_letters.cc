@@ -31,28 +31,26 @@ DeadLetter named(DeadLetterRow row, const Names& names) {
   return std::move(row.letter);
 }
 
-// Counts what is skipped.
-bool may_replay(const std::optional<Records::Known>& known, const Fingerprint& arrived,
-                ReplayReport& report) {
-  if (!known) return true;
-  const bool same = spi::same_fingerprint(known->record.fingerprint, arrived);
-  if (known->record.state != RecordState::kCompleted && same) return true;
-  ++(same ? report.skipped_completed : report.skipped_conflict);
-  return false;
+// What a replay of the letter comes to, by its record.
+ReplayReport::Result replay_beside(const Records::Known& known, const Fingerprint& arrived) {
+  using enum ReplayReport::Result;
+  if (!spi::same_fingerprint(known.record.fingerprint, arrived)) return kSkippedConflict;
+  return known.record.state == RecordState::kCompleted ? kSkippedCompleted : kReplayed;
 }
 
 void replay_one(TransactionAccess& access, std::int64_t id, StoreTime now, ReplayReport& report) {
   DeadLetterRows& letters = access.tables().dead_letters;
   const auto letter = letters.find(id, Lock::kForUpdate);
   if (!letter) {
-    ++report.missing;
-    return;
+    return report.note(id, ReplayReport::Result::kMissing);
   }
   if (letter->record) {
     const auto known = access.records().find(*letter->record);
-    if (!may_replay(known, letter->letter.fingerprint, report)) return;
+    const auto result =
+        known ? replay_beside(*known, letter->letter.fingerprint) : ReplayReport::Result::kReplayed;
+    if (result != ReplayReport::Result::kReplayed) return report.note(id, result);
   }
-  ++report.replayed;
+  report.note(id, ReplayReport::Result::kReplayed);
   if (letter->record && access.records().reopen(*letter->record, now)) return;
   // No record, or one on its way: a copy of its own passes through the record like any other.
   letters.note_replay(id);

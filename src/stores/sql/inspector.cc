@@ -139,7 +139,7 @@ class TableInspector final : public RecordInspector {
         StoreStats stats;
         facts_.describe(access, stats);
         add_consumers(access, stats);
-        note_counts(access.looks().counts(), stats);
+        note_counts(access.looks().counts(access.now()), stats);
         if (generations) facts_.count_generations(access, stats);
         note_running(access.gone(), access.tables().runs.running(), stats);
         return stats;

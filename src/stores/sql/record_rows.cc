@@ -116,10 +116,10 @@ RecordTexts::RecordTexts(const Dialect& dialect)
                                        dialect.open_records())),
       counts(
           dialect,
-          fmt::format(
-              "SELECT substr(id, 1, 4), state, count(*), min(first_seen), "
-              "max(changed_at) FROM {} WHERE state <> 'completed' GROUP BY substr(id, 1, 4), state",
-              dialect.open_records())) {
+          fmt::format("SELECT substr(id, 1, 4), state, count(*), min(first_seen), max(changed_at), "
+                      "count(CASE WHEN state = 'consuming' AND lease_until <= ?1 THEN 1 END) "
+                      "FROM {} WHERE state <> 'completed' GROUP BY substr(id, 1, 4), state",
+                      dialect.open_records())) {
   if (!dialect.list_open().empty()) list_open.emplace(dialect, dialect.list_open());
   if (!dialect.unlist_open().empty()) unlist_open.emplace(dialect, dialect.unlist_open());
 }
@@ -211,15 +211,15 @@ std::vector<std::pair<KeyId, RecordRow>> RecordRows::list(std::optional<Consumer
   return rows;
 }
 
-std::vector<RecordCount> RecordRows::counts() {
+std::vector<RecordCount> RecordRows::counts(StoreTime now) {
   std::vector<RecordCount> counts;
-  Answer answer = session_.ask(texts_.counts, {});
+  Answer answer = session_.ask(texts_.counts, {now});
   while (answer.next()) {
     KeyId head;
     answer.bytes(0).copy(reinterpret_cast<char*>(head.bytes.data()), head.bytes.size());
     counts.push_back({head.consumer(), state_of(answer.bytes(1)),
                       static_cast<std::size_t>(answer.integer(2)), answer.maybe_time(3),
-                      answer.maybe_time(4)});
+                      answer.maybe_time(4), static_cast<std::size_t>(answer.integer(5))});
   }
   return counts;
 }

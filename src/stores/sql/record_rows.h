@@ -62,7 +62,7 @@ class RecordRows {
                                                 std::optional<RecordState> state,
                                                 std::size_t limit);
   // Of what is not completed. A consumer may have several of one state.
-  std::vector<RecordCount> counts();
+  std::vector<RecordCount> counts(StoreTime now);
 
  private:
   // Where a list of those that are not completed is kept.

@@ -29,7 +29,7 @@ class ServerLooks final : public RecordLooks {
     }
     return views;
   }
-  std::vector<RecordCount> counts() override { return tables_.records.counts(); }
+  std::vector<RecordCount> counts(StoreTime now) override { return tables_.records.counts(now); }
   Held held(ConsumerNumber consumer) override {
     const HeldRows::Ages ages = tables_.held.ages(consumer);
     return {tables_.held.count(consumer), ages.oldest, ages.newest};

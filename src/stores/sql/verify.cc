@@ -32,7 +32,7 @@ class StoreLook {
 
   void consumers() {
     // Counted first: a consumer that comes meanwhile has a name, and none goes.
-    const auto counts = access_.looks().counts();
+    const auto counts = access_.looks().counts(access_.now());
     std::set<ConsumerNumber> known;
     for (const ConsumerRow& row : access_.tables().consumers.all()) known.insert(row.number);
     for (const RecordCount& count : counts) {

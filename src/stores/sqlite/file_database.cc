@@ -32,7 +32,7 @@ class FileLooks final : public sql::RecordLooks {
     }
     return views;
   }
-  std::vector<sql::RecordCount> counts() override { return tables_.live.counts(); }
+  std::vector<sql::RecordCount> counts(StoreTime now) override { return tables_.live.counts(now); }
   Held held(ConsumerNumber consumer) override {
     const HeldRows::Ages ages = tables_.held.ages(consumer);
     return {tables_.held.count(consumer), ages.oldest, ages.newest};

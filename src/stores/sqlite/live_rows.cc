@@ -96,8 +96,9 @@ LiveRows::LiveRows(Connection& connection)
           "WHERE id BETWEEN ?1 AND ?2 AND (?3 IS NULL OR state = ?3) "
           "ORDER BY first_seen, id LIMIT ?4"),
       counts_(connection,
-              "SELECT id, state, count(*), min(first_seen), max(changed_at) FROM semel_live "
-              "GROUP BY substr(id, 1, 4), state") {}
+              "SELECT id, state, count(*), min(first_seen), max(changed_at), "
+              "count(CASE WHEN state = 'consuming' AND lease_until <= ?1 THEN 1 END) "
+              "FROM semel_live GROUP BY substr(id, 1, 4), state") {}
 
 bool LiveRows::any() {
   const Reading reading(any_);
@@ -179,13 +180,14 @@ std::vector<std::pair<KeyId, LiveRow>> LiveRows::list(std::optional<ConsumerNumb
   return rows;
 }
 
-std::vector<sql::RecordCount> LiveRows::counts() {
+std::vector<sql::RecordCount> LiveRows::counts(StoreTime now) {
   std::vector<sql::RecordCount> counts;
+  counts_.bind(1, now);
   const Reading reading(counts_);
   while (counts_.next()) {
     counts.push_back({counts_.key_id(0).consumer(), state_of(counts_.bytes(1)),
                       static_cast<std::size_t>(counts_.integer(2)), counts_.maybe_time(3),
-                      counts_.maybe_time(4)});
+                      counts_.maybe_time(4), static_cast<std::size_t>(counts_.integer(5))});
   }
   return counts;
 }

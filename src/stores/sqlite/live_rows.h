@@ -50,7 +50,7 @@ class LiveRows {
   // Oldest first; of `consumer` and in `state` where they are given.
   std::vector<std::pair<KeyId, LiveRow>> list(std::optional<ConsumerNumber> consumer,
                                               std::optional<RecordState> state, std::size_t limit);
-  std::vector<sql::RecordCount> counts();
+  std::vector<sql::RecordCount> counts(StoreTime now);
 
  private:
   Prepared any_;

@@ -49,13 +49,14 @@ else
   -- A record that is there already is looked at, and written when all of it could be read.
   local none, want_result, gone = string.rep('\000', 16), ARGV[2] == '1', ARGV[5]
 
-  local function acquire(key, format, flags, attempt, token, seen, print, nonce, tail)
+  -- The answer says more than the record: whether a lease ended by it.
+  local function acquire(key, ended, format, flags, attempt, token, seen, print, nonce, tail)
     last = math.max(last, token) + 1
-    local value = pack('>Bc1BI4I7I6I6', format, 'C', flags, attempt + 1, last, seen, now + lease) ..
-                  print .. nonce
+    local head = pack('>Bc1', format, 'C')
+    local value = pack('>I4I7I6I6', attempt + 1, last, seen, now + lease) .. print .. nonce
     local at = #names + 1
-    names[at], values[at] = key, value .. tail
-    return value
+    names[at], values[at] = key, head .. string.char(flags) .. value .. tail
+    return head .. string.char(ended and flags + 128 or flags) .. value
   end
 
   -- A nonce begins with the name of the instance that drew it.
@@ -81,7 +82,7 @@ else
     if same and till <= now and (state == 'C' or state == 'R') then
       if state == 'C' then flags = flags - flags % 2 + 1 end
       local tail = sub(call('GET', key), state == 'C' and 59 or 43)
-      return acquire(key, format, flags, attempt, token, seen, recorded, nonce, tail)
+      return acquire(key, state == 'C', format, flags, attempt, token, seen, recorded, nonce, tail)
     end
     if state == 'C' then return old end
     if not same or state == 'R' or (state == 'D' and not want_result) then

@@ -1,0 +1,57 @@
+#include "compose/admin_gauges.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+namespace semel::compose {
+namespace {
+
+GaugeInput input_of(std::vector<SourceFigure> figures) {
+  GaugeInput input{"sqlite", {}, true, {}, {}, {}, {}, {}};
+  input.health.push_back({"payments", {}, std::nullopt});
+  input.sources.push_back({"payments", "kafka", std::move(figures)});
+  return input;
+}
+
+// The value of a gauge of the consumer; none: it has no sample.
+std::optional<double> value_of(const GaugeInput& input, const std::string& name) {
+  for (const telemetry::MetricFamily& family : gauges_of(input)) {
+    if (family.name != name) continue;
+    for (const telemetry::Sample& sample : family.samples) {
+      if (sample.labels.front().second == "payments") return sample.value;
+    }
+  }
+  return std::nullopt;
+}
+
+TEST(AdminGauges, ASourceTellsItsLagAndItsOldestMessage) {
+  const GaugeInput input =
+      input_of({{"lag", "orders-0", 3, {}}, {"lag", {}, 12, {}}, {"oldest_seconds", {}, 90, {}}});
+  EXPECT_EQ(value_of(input, "semel_source_lag_messages"), 12);
+  EXPECT_EQ(value_of(input, "semel_source_oldest_seconds"), 90);
+}
+
+TEST(AdminGauges, WhatASourceDoesNotTellIsAbsent) {
+  const GaugeInput input = input_of({{"pending", {}, 3, {}}});
+  EXPECT_EQ(value_of(input, "semel_source_lag_messages"), std::nullopt);
+  EXPECT_EQ(value_of(input, "semel_source_oldest_seconds"), std::nullopt);
+}
+
+TEST(AdminGauges, LeasesAreStuckWhereTheStoreCountsThem) {
+  GaugeInput input = input_of({});
+  StoreSnapshot snapshot;
+  StoreStats::Consumer consumer;
+  consumer.name = "payments";
+  consumer.consuming = 5;
+  consumer.stuck = 2;
+  snapshot.stats.consumers.push_back(consumer);
+  input.seen.snapshot = snapshot;
+  EXPECT_EQ(value_of(input, "semel_leases_stuck"), 2);
+  input.seen.snapshot->stats.records_counted = false;
+  EXPECT_EQ(value_of(input, "semel_leases_stuck"), std::nullopt) << "0 would be a promise";
+}
+
+}  // namespace
+}  // namespace semel::compose
