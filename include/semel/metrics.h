@@ -4,8 +4,10 @@
 //   runner.observe(metrics);
 //   … answer GET /metrics with metrics.text(semel::MetricsFormat::kPrometheus)
 //
-// docs/monitoring.md lists the metrics. No label grows with the data: labels are consumers,
-// sources, outcomes and reasons.
+// docs/monitoring.md lists the metrics, and which of them an observer cannot see: those of the
+// store (takeovers, swept records, stuck leases, replays), of the sources and of the process are
+// served by a run with `admin:` alone. No label grows with the data: labels are consumers, sources,
+// outcomes and reasons.
 #pragma once
 
 #include <chrono>
