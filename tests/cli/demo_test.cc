@@ -1,10 +1,17 @@
 // semel demo: the proof, and the villain that must be caught every time.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "tests/cli/program.h"
 #include "tests/support/http_get.h"
@@ -148,6 +155,89 @@ TEST(Demo, ItsDashboardStaysUntilItIsStopped) {
   EXPECT_EQ(json_at(ran.out, "/kills"), "3");
   EXPECT_EQ(http_get(port, "/livez").status, 0) << "nothing listens after the demo";
   EXPECT_EQ(run({"demo", "--strategy", "fence", "--ui=" + address}).code, 2);
+}
+
+// The demo as somebody has it who sits before it: both of its outputs are one terminal.
+class AtATerminal {
+ public:
+  explicit AtATerminal(Words words) {
+    words.insert(words.begin(), program_path());
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    pid_ = ::forkpty(&terminal_, nullptr, nullptr, nullptr);
+    if (pid_ == 0) {
+      ::execv(arguments[0], arguments.data());
+      std::_Exit(127);
+    }
+  }
+  ~AtATerminal() {
+    if (pid_ > 0) ::kill(pid_, SIGKILL);
+    (void)code();
+    ::close(terminal_);
+  }
+  AtATerminal(const AtATerminal&) = delete;
+  AtATerminal& operator=(const AtATerminal&) = delete;
+
+  // Reads what it says until `text` stands in it; false: it ended without.
+  bool says(std::string_view text) {
+    while (said_.find(text) == std::string::npos) {
+      char part[4096];
+      const auto count = ::read(terminal_, part, sizeof part);
+      if (count <= 0) return false;
+      said_.append(part, static_cast<std::size_t>(count));
+    }
+    return true;
+  }
+  const std::string& said_so_far() const noexcept { return said_; }
+  // All that it said, to its end.
+  const std::string& said() {
+    while (says("\x01there is no such text")) {
+    }
+    return said_;
+  }
+  int code() {
+    if (pid_ <= 0) return code_;
+    int status = 0;
+    if (::waitpid(std::exchange(pid_, 0), &status, 0) > 0 && WIFEXITED(status)) {
+      code_ = WEXITSTATUS(status);
+    }
+    return code_;
+  }
+
+ private:
+  int terminal_ = -1;
+  pid_t pid_ = 0;
+  int code_ = -1;
+  std::string said_;
+};
+
+TEST(Demo, OnATerminalADashboardIsServedWhileItRuns) {
+  AtATerminal demo({"demo", "--messages", "3000"});
+  ASSERT_TRUE(demo.says("while this runs;")) << demo.said();
+  const std::string told = "dashboard: http://127.0.0.1:";
+  const std::string so_far = demo.said_so_far();
+  const auto at = so_far.find(told);
+  ASSERT_NE(at, std::string::npos) << so_far;
+  const auto port = static_cast<std::uint16_t>(std::atoi(so_far.c_str() + at + told.size()));
+  EXPECT_GE(port, 8585);
+  // It is killed like the others, and there again.
+  EXPECT_TRUE(comes_true([&] { return http_get(port, "/livez").status == 200; }));
+  const std::string all = demo.said();
+  EXPECT_NE(all.find("lost 0"), std::string::npos) << all;
+  EXPECT_EQ(all.find("Ctrl-C"), std::string::npos) << "it waits for nobody: " << all;
+  EXPECT_EQ(demo.code(), 0);
+  EXPECT_EQ(http_get(port, "/livez").status, 0) << "nothing listens after the demo";
+}
+
+TEST(Demo, NobodyIsServedWhoDoesNotWantIt) {
+  AtATerminal demo({"demo", "--messages", "300", "--kills", "3", "--no-ui"});
+  EXPECT_EQ(demo.said().find("dashboard"), std::string::npos) << demo.said();
+  EXPECT_EQ(demo.code(), 0);
+  EXPECT_EQ(run({"demo", "--no-ui", "--ui"}).code, 2);
+  const Ran script = run({"demo", "--messages", "300", "--kills", "3"});
+  EXPECT_EQ(script.code, 0);
+  EXPECT_EQ((script.out + script.err).find("dashboard"), std::string::npos) << "no terminal";
 }
 
 TEST(Demo, SaysWhatIsInItsWay) {

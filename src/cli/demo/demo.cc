@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -15,11 +16,13 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/demo/free_address.h"
 #include "cli/demo/own_work.h"
 #include "cli/demo/redis.h"
 #include "cli/demo/trial.h"
 #include "cli/text.h"
 #include "compose/signals.h"
+#include "config/adapters.h"
 
 namespace semel::cli {
 
@@ -42,6 +45,7 @@ struct DemoFlags {
   bool compare = false;
   bool keep = false;
   std::string ui;
+  bool no_ui = false;
   std::uint64_t messages = 10'000;
   std::uint64_t kills = 5;
   // As a worker of its own: the trial's folder, and where it counts.
@@ -150,8 +154,9 @@ class Demo {
   bool stopped() const { return stopped_; }
 
  private:
-  TrialResult trial(const Contender& contender,
+  TrialResult trial(const Contender& contender, const std::string& ui = {},
                     const std::function<void(const TrialResult&)>& ended = {});
+  std::string page_of(const Contender& contender) const;
   void tell_result(const Contender& contender, const TrialResult& result);
   void stay() const;
   void tell_storm(const std::string& title);
@@ -166,7 +171,7 @@ class Demo {
   compose::SignalDrain signals_;
 };
 
-TrialResult Demo::trial(const Contender& contender,
+TrialResult Demo::trial(const Contender& contender, const std::string& ui,
                         const std::function<void(const TrialResult&)>& ended) {
   const std::string name = contender.name;
   demo::TrialOptions options;
@@ -176,8 +181,20 @@ TrialResult Demo::trial(const Contender& contender,
   options.kills = flags_.kills;
   options.progress = [&](const std::string& line) { console_.progress(name + ": " + line); };
   options.stopped = [this] { return stopped_.load(); };
-  options.ui = flags_.ui;
+  options.ui = ui;
   return demo::run_trial(storm_, options, ended);
+}
+
+// The address of a page that is served meanwhile; empty: none is. Nobody has to ask for one who
+// sits at a terminal; a script is not to be surprised by a listener.
+std::string Demo::page_of(const Contender& contender) const {
+  if (!flags_.ui.empty() || flags_.no_ui) return flags_.ui;
+  const bool watched = console_.text() && console_.out_is_terminal() &&
+                       console_.err_is_terminal() && console_.settings().quiet == 0;
+  const auto missing = config::missing_adapters();
+  const bool built = std::ranges::find(missing, "ADMIN") == missing.end();
+  if (!watched || !built || contender.own_work) return {};
+  return demo::free_address().value_or("");
 }
 
 // A signal is heard within the pause.
@@ -226,10 +243,15 @@ int Demo::one(const Contender& contender) {
         "its workers are no semel run: take one of the other strategies, as dedup_table");
   }
   tell_storm(contender.name);
-  if (!flags_.ui.empty()) console_.note(fmt::format("dashboard: http://{}", flags_.ui));
-  const TrialResult result = trial(contender, [&](const TrialResult& made) {
+  const std::string page = page_of(contender);
+  const bool stays = !flags_.ui.empty();
+  if (!page.empty()) {
+    console_.note(fmt::format("dashboard: http://{}{}", page,
+                              stays ? "" : " while this runs; --ui keeps it, --no-ui serves none"));
+  }
+  const TrialResult result = trial(contender, page, [&](const TrialResult& made) {
     tell_result(contender, made);
-    if (!flags_.ui.empty()) stay();
+    if (stays) stay();
   });
   const bool well = as_promised(contender, result);
   tell_place();
@@ -334,8 +356,9 @@ void add_demo(Program& program) {
   command
       .add_flag("--ui{127.0.0.1:8585}", flags->ui,
                 "Serve the dashboard meanwhile, and until Ctrl-C; --ui=ADDRESS:PORT elsewhere than "
-                "at 127.0.0.1:8585")
+                "at 127.0.0.1:8585. On a terminal it is served meanwhile in any case")
       ->excludes("--compare");
+  command.add_flag("--no-ui", flags->no_ui, "Serve none, also on a terminal")->excludes("--ui");
   command.add_option("--own-work", flags->own_work)->group("");
   command.add_flag("--own-stdin", flags->own_stdin)->group("");
   command.add_option("--tally", flags->tally)->group("");
