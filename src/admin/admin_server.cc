@@ -2,274 +2,56 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
-#include <string_view>
 #include <utility>
-#include <variant>
 
-#include "admin/page_parts.h"
-#include "admin/pages.h"
-#include "admin/pinned_sources.h"
-#include "admin/problem.h"
-#include "base/ascii.h"
-#include "base/same_bytes.h"
-#include "base/text_encoding.h"
+#include "admin/admin_routes.h"
 #include "config/adapters.h"
 #include "core/not_built.h"
 #include "http_server/http_server.h"
-#include "system/mutex.h"
 
 namespace semel::admin {
 
 namespace {
 
-constexpr const char* kText = "text/plain; charset=utf-8";
-constexpr const char* kJson = "application/json";
-constexpr const char* kHtml = "text/html; charset=utf-8";
-constexpr const char* kCss = "text/css; charset=utf-8";
-constexpr const char* kJavaScript = "text/javascript; charset=utf-8";
-constexpr const char* kPaths =
-    "not found; there are /, /record, /dead-letters, /stuck, /live, /doctor, /audit, /metrics, "
-    "/livez, /readyz, /startupz and "
-    "/api/openapi.json\n";
-constexpr const char* kOtherHost =
-    "the Host header must be localhost or an address of this machine";
-constexpr const char* kBearer = "Bearer";
-constexpr const char* kBasic = "Basic realm=\"Semel\"";
-
-// A page of another site may name this server by a host name of its own (DNS rebinding): an address
-// it cannot have.
-bool names_this_machine(std::string_view host) {
-  if (host.starts_with('[')) return host.find(']') != std::string_view::npos;
-  host = host.substr(0, host.find(':'));
-  return ascii::alike(host, "localhost") ||
-         host.find_first_not_of("0123456789.") == std::string_view::npos;
-}
-
-HttpResponse text_response(int status, std::string body) {
-  return {status, kText, std::move(body), {}};
-}
-
-// The scheme's name may be written in any case (RFC 9110, 11.1).
-std::optional<std::string_view> after_scheme(std::string_view header, std::string_view scheme) {
-  if (!ascii::alike(header.substr(0, scheme.size()), scheme)) return std::nullopt;
-  return header.substr(scheme.size());
-}
-
-// A program sends it as a bearer token, a browser as the password of any user (RFC 7617).
-std::optional<std::string> token_of(std::string_view header) {
-  if (const auto token = after_scheme(header, "Bearer ")) return std::string(*token);
-  const auto encoded = after_scheme(header, "Basic ");
-  const auto credentials = encoded ? text::from_base64(*encoded) : std::nullopt;
-  if (!credentials || credentials->find(':') == std::string::npos) return std::nullopt;
-  return credentials->substr(credentials->find(':') + 1);
-}
-
-HttpResponse unauthorized(const char* scheme) {
-  HttpResponse refused = text_response(401, "a token of admin.auth.tokens is needed\n");
-  refused.headers.emplace_back("WWW-Authenticate", scheme);
-  return refused;
-}
-
-constexpr const char* kPolicies[] = {
-    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
-    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
-    "img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"};
-
-// It loads nothing from elsewhere, sends a form nowhere but here, and stands in no frame.
-HttpResponse as_page(HttpResponse page, bool has_form = false) {
-  page.headers.emplace_back("Content-Security-Policy", kPolicies[has_form ? 1 : 0]);
-  page.headers.emplace_back("Referrer-Policy", "no-referrer");
-  return page;
-}
-
-HttpReply as_page(HttpReply reply, bool has_form) {
-  if (auto* response = std::get_if<HttpResponse>(&reply)) {
-    return as_page(std::move(*response), has_form);
-  }
-  auto& task = std::get<HttpTask>(reply);
-  task.refused = as_page(std::move(task.refused), has_form);
-  task.late = as_page(std::move(task.late), has_form);
-  task.run = [run = std::move(task.run), has_form] { return as_page(run(), has_form); };
-  return reply;
-}
-
-using Tokens = std::vector<AdminOptions::Token>;
-
-std::optional<Caller> caller_of(const HttpRequest& request, const Tokens& tokens) {
-  if (tokens.empty()) return Caller{};
-  const auto secret = token_of(request.header("Authorization").value_or(""));
-  if (!secret) return std::nullopt;
-  const auto found = std::ranges::find_if(tokens, [&](const AdminOptions::Token& token) {
-    return !token.secret.empty() && same_bytes(*secret, token.secret);
-  });
-  if (found == tokens.end()) return std::nullopt;
-  return Caller{found->name, found->role, found->claims};
-}
-
-bool names_another_host(const HttpRequest& request, const Tokens& tokens) {
-  return tokens.empty() && !names_this_machine(request.header("Host").value_or("localhost"));
-}
-
 class MonitoringServer final : public AdminServer {
  public:
-  MonitoringServer(AdminOptions options, AdminSources sources)
-      : listen_(std::move(options.listen)),
-        tls_(std::move(options.tls)),
-        on_certificate_(std::move(options.on_certificate)),
-        tokens_(std::make_shared<const Tokens>(std::move(options.tokens))),
-        sources_(std::move(sources)),
-        api_(Api::create(sources_.api)) {}
+  MonitoringServer(std::vector<AdminOptions::Token> tokens, AdminSources sources)
+      : routes_(AdminRoutes::create(std::move(tokens), std::move(sources))) {}
 
-  Result<void> start() {
+  Result<void> start(http::HttpServerOptions options) {
     // A build may have the server for its sources alone.
     const auto missing = config::missing_adapters();
     if (std::ranges::find(missing, "ADMIN") != missing.end()) {
       return failure(core::not_built("the HTTP listener", "ADMIN"));
     }
-    http::HttpServerOptions server_options;
-    server_options.listen = listen_;
-    server_options.tls = tls_;
-    server_options.on_certificate = on_certificate_;
-    auto server = http::HttpServer::open(
-        std::move(server_options), [this](const HttpRequest& request) { return answer(request); });
+    auto server = http::HttpServer::open(std::move(options), [this](const HttpRequest& request) {
+      return routes_->answer(request);
+    });
     if (!server) return failure(std::move(server.error()));
     server_ = std::move(*server);
     return {};
   }
   std::uint16_t port() const noexcept override { return server_->port(); }
-  void set_tokens(Tokens tokens) override SEMEL_EXCLUDES(tokens_mutex_) {
-    auto next = std::make_shared<const Tokens>(std::move(tokens));
-    const system::MutexLock lock(tokens_mutex_);
-    tokens_ = std::move(next);
+  void set_tokens(std::vector<AdminOptions::Token> tokens) override {
+    routes_->set_tokens(std::move(tokens));
   }
 
  private:
-  std::shared_ptr<const Tokens> tokens() const SEMEL_EXCLUDES(tokens_mutex_) {
-    const system::MutexLock lock(tokens_mutex_);
-    return tokens_;
-  }
-  // A request is judged by one set of tokens, also where a reload brings another meanwhile.
-  HttpReply answer(const HttpRequest& request) {
-    const auto tokens = this->tokens();
-    if (Api::owns(request.path)) return to_api(request, *tokens);
-    if (auto page = to_page(request, *tokens)) return *std::move(page);
-    return guarded(route(request, *tokens));
-  }
-  // Nothing of it is kept by a browser, or taken for what it is not.
-  static HttpResponse guarded(HttpResponse response) {
-    response.headers.emplace_back("Cache-Control", "no-store");
-    response.headers.emplace_back("X-Content-Type-Options", "nosniff");
-    return response;
-  }
-  static HttpReply guarded(HttpReply reply);
-  HttpReply to_api(const HttpRequest& request, const Tokens& tokens);
-  std::optional<HttpReply> to_page(const HttpRequest& request, const Tokens& tokens);
-  HttpResponse route(const HttpRequest& request, const Tokens& tokens) const;
-  HttpResponse metrics(const HttpRequest& request) const;
-  HttpResponse health(const HttpRequest& request, bool is_authorized) const;
-
-  const ListenAddress listen_;
-  const std::optional<HttpTls> tls_;
-  const std::function<void(const Error*)> on_certificate_;
-  mutable system::Mutex tokens_mutex_;
-  std::shared_ptr<const Tokens> tokens_ SEMEL_GUARDED_BY(tokens_mutex_);
-  const AdminSources sources_;
-  std::unique_ptr<Api> api_;
+  const std::unique_ptr<AdminRoutes> routes_;
   std::unique_ptr<http::HttpServer> server_;
 };
-
-HttpReply MonitoringServer::to_api(const HttpRequest& request, const Tokens& tokens) {
-  if (names_another_host(request, tokens)) {
-    return guarded(problem(403, {ErrorKind::kRejected, "R346", kOtherHost, {}}));
-  }
-  return guarded(api_->answer(request, caller_of(request, tokens)));
-}
-
-HttpReply MonitoringServer::guarded(HttpReply reply) {
-  if (auto* response = std::get_if<HttpResponse>(&reply)) return guarded(std::move(*response));
-  auto& task = std::get<HttpTask>(reply);
-  task.refused = guarded(std::move(task.refused));
-  task.late = guarded(std::move(task.late));
-  task.run = [run = std::move(task.run)] { return guarded(run()); };
-  return reply;
-}
-
-// Pages that ask the store; nullopt: another path, or a request that route() refuses.
-std::optional<HttpReply> MonitoringServer::to_page(const HttpRequest& request,
-                                                   const Tokens& tokens) {
-  if (request.method != "GET" && request.method != "HEAD") return std::nullopt;
-  if (names_another_host(request, tokens)) return std::nullopt;
-  const Page* const found = find_page(request.path);
-  if (found == nullptr) return std::nullopt;
-  const auto caller = caller_of(request, tokens);
-  if (!caller) return guarded(unauthorized(kBasic));
-  // A link of another site may be followed; an image of one asks nothing.
-  const std::string_view site = request.header("Sec-Fetch-Site").value_or("none");
-  const bool is_ours = site == "none" || site == "same-origin";
-  const bool follows = request.header("Sec-Fetch-Dest").value_or("") == "document";
-  if (found->acts ? request.method != "GET" || !is_ours : site == "cross-site" && !follows) {
-    return guarded(text_response(403, "a page of another site asks\n"));
-  }
-  if (auto refused = api_->refusal_of_rate(*caller)) {
-    return guarded(as_page(page::readable(*std::move(refused))));
-  }
-  const auto sources = pinned(sources_.api);
-  auto reply = page_reply(*found, request, *caller, sources->sources);
-  return holding(guarded(as_page(std::move(reply), found->has_form)), sources);
-}
-
-HttpResponse MonitoringServer::route(const HttpRequest& request, const Tokens& tokens) const {
-  if (request.method != "GET" && request.method != "HEAD") {
-    HttpResponse refused = text_response(405, "only GET and HEAD\n");
-    refused.headers.emplace_back("Allow", "GET, HEAD");
-    return refused;
-  }
-  if (names_another_host(request, tokens)) {
-    return text_response(403, std::string(kOtherHost) + "\n");
-  }
-  const bool is_authorized = caller_of(request, tokens).has_value();
-  if (request.path == "/") {
-    if (!is_authorized) return unauthorized(kBasic);
-    return as_page({200, kHtml, overview_page(sources_.api.overview()), {}});
-  }
-  if (request.path == "/style.css") return {200, kCss, std::string(page_style()), {}};
-  if (request.path == "/page.js") return {200, kJavaScript, std::string(page_script()), {}};
-  if (request.path == "/act.js") return {200, kJavaScript, std::string(page::act_script()), {}};
-  if (request.path == "/keys.js") return {200, kJavaScript, std::string(page::keys_script()), {}};
-  if (request.path == "/metrics") {
-    return is_authorized ? metrics(request) : unauthorized(kBearer);
-  }
-  if (request.path == "/livez") return text_response(200, "alive\n");
-  if (request.path == "/readyz" || request.path == "/startupz") {
-    return health(request, is_authorized);
-  }
-  return text_response(404, kPaths);
-}
-
-HttpResponse MonitoringServer::metrics(const HttpRequest& request) const {
-  const std::string_view accept = request.header("Accept").value_or("");
-  const auto format = accept.find("application/openmetrics-text") != std::string_view::npos
-                          ? MetricsFormat::kOpenMetrics
-                          : MetricsFormat::kPrometheus;
-  return {200, std::string(content_type(format)), sources_.metrics(format), {}};
-}
-
-HttpResponse MonitoringServer::health(const HttpRequest& request, bool is_authorized) const {
-  const Readiness now = sources_.api.readiness();
-  const bool well =
-      request.path == "/startupz" ? now.phase != Readiness::Phase::kStarting : now.ready();
-  const int status = well ? 200 : 503;
-  if (!is_authorized) return text_response(status, std::string(now.word()) + "\n");
-  return {status, kJson, now.json(), {}};
-}
 
 }  // namespace
 
 Result<std::unique_ptr<AdminServer>> AdminServer::open(AdminOptions options, AdminSources sources) {
-  auto server = std::make_unique<MonitoringServer>(std::move(options), std::move(sources));
-  if (auto started = server->start(); !started) return failure(std::move(started.error()));
+  auto server = std::make_unique<MonitoringServer>(std::move(options.tokens), std::move(sources));
+  http::HttpServerOptions server_options;
+  server_options.listen = std::move(options.listen);
+  server_options.tls = std::move(options.tls);
+  server_options.on_certificate = std::move(options.on_certificate);
+  if (auto started = server->start(std::move(server_options)); !started) {
+    return failure(std::move(started.error()));
+  }
   return server;
 }
 
