@@ -298,8 +298,10 @@ constexpr CodePage kRuntimePages[] = {
     {"R271", "a SQL function was called wrongly",
      "A claim needs a key that is not empty, a nonce that begin answered with, a lease with a "
      "length; done needs a claim of the same transaction (MariaDB and MySQL: its nonce), and "
-     "publish a message with headers that are texts. Text has to be UTF-8. Nothing was changed. In "
-     "SQL the error has SQLSTATE SM271.",
+     "publish a message with headers that are texts. Text has to be UTF-8. On MariaDB and MySQL "
+     "the "
+     "session must not have set its time (SET timestamp): leases would end by it. Nothing was "
+     "changed. In SQL the error has SQLSTATE SM271.",
      "The error says what is wrong, and on PostgreSQL its hint what to give.",
      "SELECT * FROM semel.claim('payments', 'order-17', '{\"amount\": 5}')", 1},
     {"R272", "the consumer is not registered for SQL functions",

@@ -127,6 +127,8 @@ Ended ended_by(const SpecVectors& endings, const std::string& at) {
   Finish finish = test::completed(lease);
   if (call == "complete") {
     finish.result = endings.text(at + "/end/result");
+  } else if (call == "release") {
+    finish.to = Finish::To::kNotStarted;
   } else {
     finish.to = call == "retry" ? Finish::To::kRetrying : Finish::To::kDead;
     finish.reason = endings.text(at + "/end/reason");
@@ -136,8 +138,8 @@ Ended ended_by(const SpecVectors& endings, const std::string& at) {
     }
   }
   const Applied applied = spi::decide_finish(ended.record, finish, kSpecNow);
-  ended.answer =
-      applied == Applied::kLeaseLost ? "lease_lost" : (call == "complete" ? "done" : call);
+  ended.answer = call == "complete" ? "done" : call == "release" ? "released" : call;
+  if (applied == Applied::kLeaseLost) ended.answer = "lease_lost";
   return ended;
 }
 

@@ -93,7 +93,7 @@ def claim(record, request):
 
 
 def end(record, ending):
-    """(answer, record behind it) of renew, complete, retry and dead."""
+    """(answer, record behind it) of renew, complete, retry, dead and release."""
     if record is None or record["state"] != "consuming" or record["nonce"] != ending["nonce"]:
         return "lease_lost", record
     record = dict(record)
@@ -104,6 +104,12 @@ def end(record, ending):
         return "done", {"state": "completed", "fingerprint": record["fingerprint"],
                         "result": ending["result"]}
     del record["nonce"], record["lease_until"]
+    if ending["call"] == "release":
+        record["attempt"] = max(record["attempt"] - 1, 0)
+        if not (record["attempt"] or record["outcome_unknown"] or record["reason"] or record["error"]):
+            return "released", None
+        record.update(state="retrying", next_at=0)
+        return "released", record
     record.update(reason=ending["reason"], error=ending["error"])
     if ending["call"] == "dead":
         record["state"] = "dead"

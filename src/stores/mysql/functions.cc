@@ -22,6 +22,8 @@ using sql::FunctionName;
 // A lease where none is given, and how long one key among many is waited for: in seconds.
 constexpr int kUsualLease = 60;
 constexpr int kPatienceAmong = 1;
+// A session's time differs from the server's by so many seconds: it was set.
+constexpr int kSessionTimeDiffers = 60;
 // A lock was waited for in vain.
 constexpr int kWaitOver = 1205;
 constexpr unsigned kNoSuchFunction = 1305;
@@ -116,6 +118,7 @@ std::string decimal_seconds(std::chrono::milliseconds length) {
 std::string content_of(std::string text) {
   const FunctionName names[] = {
       {"{batch}", functions::kBatch},
+      {"{answers}", functions::kAnswers},
       {"{key_id}", key_id("content")},
       {"{each_key_id}", key_id("u.content")},
       {"{key_fault}", filled_in(kKeyFault, {{"{content}", "content"}})},
@@ -152,6 +155,7 @@ std::string filled_texts(const std::string& clock) {
       {"{numbers}", std::to_string(Connection::kNumbers)},
       {"{usual_lease}", std::to_string(kUsualLease)},
       {"{brief_patience}", std::to_string(kPatienceAmong)},
+      {"{session_time_differs}", std::to_string(kSessionTimeDiffers)},
       {"{wait_over}", std::to_string(kWaitOver)},
       {"{shortest_busy}", decimal_seconds(spi::kShortestBusy)},
       {"{longest_busy}", decimal_seconds(spi::kLongestBusy)},

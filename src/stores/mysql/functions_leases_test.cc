@@ -24,6 +24,9 @@ class ProcedureLeases : public FunctionsTest {
     return called(client_,
                   fmt::format("{}('payments', 'k', {}, {})", function, hex_of(nonce), more));
   }
+  std::string released(const Nonce& nonce) {
+    return called(client_, fmt::format("release('payments', 'k', {})", hex_of(nonce)));
+  }
   static std::string hex_of(const Nonce& nonce) { return hex(sql::Param(nonce).bytes()); }
   std::string state() const {
     return sql("SELECT state, attempt, reason, error FROM semel_records_open");
@@ -62,6 +65,7 @@ TEST_P(ProcedureLeases, ALateHolderChangesNothing) {
   for (const auto& [function, more] : kEndings) {
     EXPECT_EQ(ended(function, late.lease.nonce, more), "lease_lost") << function;
   }
+  EXPECT_EQ(released(late.lease.nonce), "lease_lost");
   EXPECT_EQ(state(), "consuming|2||");
   EXPECT_EQ(ended("complete", next.lease.nonce, "NULL"), "done");
 }
@@ -74,6 +78,22 @@ TEST_P(ProcedureLeases, ARenewedLeaseIsNotTakenOver) {
   EXPECT_EQ(begun(client_, "k").outcome, "busy");
   advance(2min);
   EXPECT_EQ(ended("renew", holder.lease.nonce, "NULL"), "renewed") << "nobody took it meanwhile";
+}
+
+TEST_P(ProcedureLeases, WhatIsGivenBackWasNotBegun) {
+  const Begun first = begun(client_, "k");
+  EXPECT_EQ(released(first.lease.nonce), "released");
+  EXPECT_EQ(sql("SELECT COUNT(*) FROM semel_record"), "0") << "as if it had not been claimed";
+  EXPECT_EQ(released(first.lease.nonce), "lease_lost") << "it is given back";
+  const Begun failed = begun(client_, "k");
+  EXPECT_EQ(failed.rest, "1|0");
+  EXPECT_EQ(ended("retry", failed.lease.nonce, "0, NULL, 'no answer'"), "retry");
+  const Begun second = begun(client_, "k");
+  ASSERT_EQ(second.outcome, "new");
+  EXPECT_EQ(second.rest, "2|0");
+  EXPECT_EQ(released(second.lease.nonce), "released");
+  EXPECT_EQ(state(), "retrying|1|handler.native|no answer") << "what an earlier try left stands";
+  EXPECT_EQ(begun(client_, "k").rest, "2|0") << "at once, and the attempt was not counted";
 }
 
 TEST_P(ProcedureLeases, ARetryWaitsUntilItIsDue) {
@@ -241,7 +261,8 @@ TEST_P(ProcedureLeases, BadInputIsRefusedWithOurCode) {
         "begin('payments', 'k', NULL, NULL, NULL, 'short')",
         "begin('payments', 'k', NULL, NULL, NULL, x'00000000000000000000000000000000')",
         "retry('payments', 'k', 'short', 0, NULL, NULL)",
-        "dead('payments', NULL, NULL, NULL, NULL)"}) {
+        "dead('payments', NULL, NULL, NULL, NULL)", "release('payments', 'k', 'short')",
+        "release('payments', '', REPEAT('n', 16))"}) {
     const auto refusal = client_.refused(fmt::format("CALL semel_{}", call));
     EXPECT_EQ(refusal.state, "SM271") << call << refusal.message;
   }

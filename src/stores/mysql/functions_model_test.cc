@@ -48,6 +48,9 @@ class ModelClient final : public sql::FunctionsClient {
   std::string dead(const std::string& key, const Nonce& nonce, const std::string& reason) override {
     return called("dead", key, nonce, fmt::format("'{}', NULL", reason));
   }
+  std::string release(const std::string& key, const Nonce& nonce) override {
+    return session_.ask(fmt::format("CALL semel_release('payments', '{}', {})", key, bytes(nonce)));
+  }
   void forget(const KeyId& id) override {
     session_.ask(
         fmt::format("DELETE FROM semel_open WHERE id = {0}; DELETE FROM semel_record "

@@ -90,15 +90,15 @@ std::string ProcedureSpec::call_of(const SpecVectors& endings, const std::string
   const std::string end = at + "/end", call = endings.text(end + "/call");
   std::string rest;
   if (call == "renew") {
-    rest = seconds(endings.number(end + "/lease"));
+    rest = ", " + seconds(endings.number(end + "/lease"));
   } else if (call == "complete") {
-    rest = text(endings.text(end + "/result"));
-  } else {
-    rest = fmt::format("{}, {}", text(endings.text(end + "/reason")),
+    rest = ", " + text(endings.text(end + "/result"));
+  } else if (call != "release") {
+    rest = fmt::format(", {}, {}", text(endings.text(end + "/reason")),
                        text(endings.text(end + "/error")));
-    if (call == "retry") rest = seconds(endings.number(end + "/after")) + ", " + rest;
+    if (call == "retry") rest = ", " + seconds(endings.number(end + "/after")) + rest;
   }
-  return fmt::format("{}('payments', 'k', {}, {})", call, hex_of(endings.nonce(end + "/nonce")),
+  return fmt::format("{}('payments', 'k', {}{})", call, hex_of(endings.nonce(end + "/nonce")),
                      rest);
 }
 

@@ -19,7 +19,9 @@ extern const char* const kShared;
 extern const char* const kClaims;
 // The keys of claim_many with their ids, as a table of a query.
 extern const char* const kBatch;
-// begin, renew, complete, retry, dead.
+// The end of claim_many: what each key is answered.
+extern const char* const kAnswers;
+// begin, renew, complete, retry, dead, release.
 extern const char* const kLeases;
 // publish.
 extern const char* const kQueue;

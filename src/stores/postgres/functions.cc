@@ -66,6 +66,7 @@ constexpr const char* kSignatures[] = {
     "semel_end(bytea, bytea, text, timestamptz, text, text)",
     "retry(text, text, bytea, interval, text, text)",
     "dead(text, text, bytea, text, text)",
+    "release(text, text, bytea)",
     "semel_headers(jsonb)",
     "semel_receiver(text)",
     "publish(text, bytea, text, jsonb, text, text, interval)",
@@ -78,8 +79,9 @@ constexpr const char* kOutdatedSignatures[] = {
     "begin(text, text, text, interval)",
 };
 
-// What keeps the grants of functions that have another form now, or one more, and grants them
-// again: for the transaction, in a setting that any role may make.
+// What keeps the grants of functions that have another form now, or one more beside them that can
+// do nothing which they cannot, and grants them again: for the transaction, in a setting that any
+// role may make.
 constexpr std::string_view kKeepGrants = R"sql(
 SELECT pg_catalog.set_config('semel.grants', COALESCE((
   SELECT pg_catalog.string_agg(pg_catalog.format('GRANT EXECUTE ON FUNCTION {schema}.%s TO %s%s',
@@ -90,6 +92,7 @@ SELECT pg_catalog.set_config('semel.grants', COALESCE((
        'begin(text, text, bytea, interval, bytea, bytea)'),
       ('begin(text, text, text, interval)',
        'begin(text, text, text, interval, bytea, bytea)'),
+      ('retry(text, text, bytea, interval, text, text)', 'release(text, text, bytea)'),
       ('fingerprint(bytea)', 'fingerprint(text)')) AS moved(former, form)
     JOIN pg_catalog.pg_proc AS p
       ON p.oid = pg_catalog.to_regprocedure('{schema}.' || moved.former)

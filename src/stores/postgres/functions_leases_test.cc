@@ -46,7 +46,7 @@ TEST_F(FunctionsLeases, ALateHolderChangesNothing) {
   ASSERT_EQ(next.outcome, "new");
   EXPECT_EQ(next.rest, "2|t") << "taken over";
   EXPECT_GT(next.lease.token, late.lease.token);
-  for (const char* const function : {"renew", "complete", "retry", "dead"}) {
+  for (const char* const function : {"renew", "complete", "retry", "dead", "release"}) {
     EXPECT_EQ(ended(function, late.lease.nonce), "lease_lost") << function;
   }
   EXPECT_EQ(state(), "consuming|2||");
@@ -61,6 +61,22 @@ TEST_F(FunctionsLeases, ARenewedLeaseIsNotTakenOver) {
   EXPECT_EQ(begun(client_, "k").outcome, "busy");
   advance(2min);
   EXPECT_EQ(ended("renew", holder.lease.nonce), "renewed") << "nobody took it meanwhile";
+}
+
+TEST_F(FunctionsLeases, WhatIsGivenBackWasNotBegun) {
+  const Begun first = begun(client_, "k");
+  EXPECT_EQ(ended("release", first.lease.nonce), "released");
+  EXPECT_EQ(sql("SELECT COUNT(*) FROM semel.semel_record"), "0") << "as if it had not been claimed";
+  EXPECT_EQ(ended("release", first.lease.nonce), "lease_lost") << "it is given back";
+  const Begun failed = begun(client_, "k");
+  EXPECT_EQ(failed.rest, "1|f");
+  EXPECT_EQ(ended("retry", failed.lease.nonce, ", '0', 'handler.native', 'no answer'"), "retry");
+  const Begun second = begun(client_, "k");
+  ASSERT_EQ(second.outcome, "new");
+  EXPECT_EQ(second.rest, "2|f");
+  EXPECT_EQ(ended("release", second.lease.nonce), "released");
+  EXPECT_EQ(state(), "retrying|1|handler.native|no answer") << "what an earlier try left stands";
+  EXPECT_EQ(begun(client_, "k").rest, "2|f") << "at once, and the attempt was not counted";
 }
 
 TEST_F(FunctionsLeases, ARetryWaitsUntilItIsDue) {

@@ -50,6 +50,10 @@ class ModelClient final : public sql::FunctionsClient {
   std::string dead(const std::string& key, const Nonce& nonce, const std::string& reason) override {
     return called("dead", key, nonce, fmt::format("'{}'", reason));
   }
+  std::string release(const std::string& key, const Nonce& nonce) override {
+    return session_.ask(
+        fmt::format("SELECT semel.release('payments', '{}', {})", key, bytes(nonce)));
+  }
   void forget(const KeyId& id) override {
     session_.ask(fmt::format("DELETE FROM semel.semel_record WHERE id = {}", bytes(id.view())));
   }

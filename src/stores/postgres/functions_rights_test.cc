@@ -5,6 +5,7 @@
 
 #include "stores/postgres/schema.h"
 #include "stores/postgres/test_functions.h"
+#include "stores/sql/function_texts.h"
 
 namespace semel::postgres {
 namespace {
@@ -13,6 +14,7 @@ class FunctionsRights : public FunctionsTest {
  protected:
   FunctionsRights() { sql(fmt::format("CREATE ROLE {} LOGIN", role_)); }
   ~FunctionsRights() override { sql(fmt::format("DROP OWNED BY {0}; DROP ROLE {0}", role_)); }
+  static std::string newest() { return std::to_string(sql::kFunctionsVersion); }
   void become_the_role() { client_.ask("SET ROLE " + role_); }
 
   // Roles belong to the server, which others use too.
@@ -89,16 +91,19 @@ TEST_F(FunctionsRights, GrantsStayWhereAFunctionHasAnotherFormNow) {
   sql("DROP FUNCTION semel.begin(text, text, text, interval, bytea, bytea)");
   sql("DROP FUNCTION semel.begin(text, text, bytea, interval, bytea, bytea)");
   sql("DROP FUNCTION semel.fingerprint(text)");
+  sql("DROP FUNCTION semel.release(text, text, bytea)");
   sql("CREATE FUNCTION semel.begin(consumer text, key text, payload text, lease interval DEFAULT "
       "'1 minute') RETURNS text LANGUAGE sql AS 'SELECT NULL::text'");
   sql(
       fmt::format("GRANT USAGE ON SCHEMA semel TO {0}; GRANT EXECUTE ON FUNCTION semel.begin(text, "
-                  "text, text, interval), semel.fingerprint(bytea) TO {0}",
+                  "text, text, interval), semel.fingerprint(bytea), "
+                  "semel.retry(text, text, bytea, interval, text, text) TO {0}",
                   role_));
   make_functions(client_.connection(), "semel");
   become_the_role();
   EXPECT_EQ(client_.ask("SELECT outcome FROM semel.begin('payments', 'k', '{}')"), "new");
   EXPECT_EQ(client_.refused("SELECT semel.fingerprint('{}')").state, "");
+  EXPECT_EQ(client_.ask("SELECT semel.release('payments', 'k', 'nnnnnnnnnnnnnnnn')"), "lease_lost");
   EXPECT_EQ(client_.refused("SELECT semel.begin('payments', 'k', '{}'::bytea)").state, "42501")
       << "it had no grant before";
 }
@@ -138,7 +143,7 @@ TEST_F(FunctionsRights, AMigrationOfTheTablesReplacesTheFunctionsToo) {
   ASSERT_TRUE(change.has_value());
   EXPECT_NE(change->sql.find("FUNCTION \"semel\".functions_version()"), std::string::npos);
   ASSERT_TRUE(open_postgres(options).has_value());
-  EXPECT_EQ(called(client_, "functions_version()"), "2");
+  EXPECT_EQ(called(client_, "functions_version()"), newest());
   EXPECT_EQ(client_.ask(fmt::format("SELECT has_function_privilege('{}', "
                                     "'semel.claim(text, text, text)', 'EXECUTE')",
                                     role_)),
@@ -181,7 +186,7 @@ TEST_F(FunctionsRights, ASchemaOfAnyPlainNameHasThem) {
   options.url = url();
   options.schema = "Other \"schema\"";
   ASSERT_TRUE(make_postgres_functions(options).has_value());
-  EXPECT_EQ(client_.ask(R"(SELECT "Other ""schema""".functions_version())"), "2");
+  EXPECT_EQ(client_.ask(R"(SELECT "Other ""schema""".functions_version())"), newest());
   const auto refusal = client_.refused(R"(SELECT "Other ""schema""".claim('payments', 'k'))");
   EXPECT_EQ(refusal.state, "SM272") << refusal.message;
   options.schema = "it's";

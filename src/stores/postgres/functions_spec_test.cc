@@ -77,17 +77,17 @@ std::string FunctionsSpec::call_of(const SpecVectors& endings, const std::string
   const std::string end = at + "/end", call = endings.text(end + "/call");
   std::string rest;
   if (call == "renew") {
-    rest = fmt::format("interval '{} milliseconds'", endings.number(end + "/lease"));
+    rest = fmt::format(", interval '{} milliseconds'", endings.number(end + "/lease"));
   } else if (call == "complete") {
-    rest = fmt::format("'{}'", endings.text(end + "/result"));
-  } else {
-    rest = fmt::format("reason => '{}', error => '{}'", endings.text(end + "/reason"),
+    rest = fmt::format(", '{}'", endings.text(end + "/result"));
+  } else if (call != "release") {
+    rest = fmt::format(", reason => '{}', error => '{}'", endings.text(end + "/reason"),
                        endings.text(end + "/error"));
     if (call == "retry") {
-      rest = fmt::format("'{} milliseconds', ", endings.number(end + "/after")) + rest;
+      rest = fmt::format(", '{} milliseconds'", endings.number(end + "/after")) + rest;
     }
   }
-  return fmt::format("{}('payments', 'k', {}, {})", call,
+  return fmt::format("{}('payments', 'k', {}{})", call,
                      bytes(sql::Param(endings.nonce(end + "/nonce")).bytes()), rest);
 }
 

@@ -10,7 +10,7 @@
 namespace semel::sql {
 
 // Grows with every change of a function, on whichever server.
-inline constexpr int kFunctionsVersion = 2;
+inline constexpr int kFunctionsVersion = 3;
 
 // A name in braces, as it stands in the text, and its value.
 using FunctionName = std::pair<std::string_view, std::string>;

@@ -63,6 +63,7 @@ class FunctionsClient {
                             const std::string& reason) = 0;
   virtual std::string dead(const std::string& key, const Nonce& nonce,
                            const std::string& reason) = 0;
+  virtual std::string release(const std::string& key, const Nonce& nonce) = 0;
   // Beside the functions.
   virtual void forget(const KeyId& id) = 0;
   // state|attempt|outcome_unknown|result|reason|its fingerprint is this|next_at is NULL|lease_until
@@ -99,7 +100,8 @@ class FunctionsModel {
                                              "begin dead",    "begin conflict",
                                              "done",          "retry",
                                              "dead",          "lease_lost",
-                                             "renewed",       "not renewed"};
+                                             "renewed",       "not renewed",
+                                             "released",      "released and gone"};
 
   struct Modelled {
     std::optional<spi::Record> record;
@@ -351,7 +353,7 @@ inline void FunctionsModel::finish_any() {
   if (modelled.leases.empty()) return;
   // An earlier holder's too.
   const Lease lease = below(3) == 0 ? any_lease(modelled) : modelled.leases.back();
-  const std::uint64_t which = below(4);
+  const std::uint64_t which = below(5);
   const milliseconds delay = below(2) == 0 ? milliseconds(0) : any_length();
   Finish finish;
   std::string ended;
@@ -361,6 +363,10 @@ inline void FunctionsModel::finish_any() {
   } else if (which < 3) {
     finish = test::retrying(lease, delay, nullptr, "handler.timeout");
     ended = "retry";
+  } else if (which == 4) {
+    finish.to = Finish::To::kNotStarted;
+    finish.lease = lease;
+    ended = "released";
   } else {
     finish = test::dead(lease, nullptr, "payload.invalid");
     ended = "dead";
@@ -373,10 +379,12 @@ inline void FunctionsModel::finish_any() {
   std::string answered;
   if (ended == "done") answered = client_.complete(key, lease.nonce, finish.result);
   if (ended == "retry") answered = client_.retry(key, lease.nonce, delay, finish.reason);
+  if (ended == "released") answered = client_.release(key, lease.nonce);
   if (ended == "dead") answered = client_.dead(key, lease.nonce, finish.reason);
   const std::string word = expected == Applied::kLeaseLost ? "lease_lost" : ended;
   ASSERT_EQ(answered, word);
   ++seen_[word];
+  if (word == "released" && !modelled.record) ++seen_["released and gone"];
 }
 
 inline void FunctionsModel::renew_any() {

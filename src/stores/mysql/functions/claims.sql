@@ -193,7 +193,7 @@ BEGIN
   DECLARE alone BOOLEAN;
   DECLARE singly, ended BOOLEAN DEFAULT FALSE;
   DECLARE number, active, place_is BIGINT;
-  DECLARE patience BIGINT DEFAULT @@innodb_lock_wait_timeout;
+  DECLARE patience BIGINT DEFAULT COALESCE(@semel_patience, @@innodb_lock_wait_timeout);
   DECLARE drawn VARBINARY(16) DEFAULT RANDOM_BYTES(16);
   DECLARE keys_given, payloads_given, prints_given {text};
   DECLARE answers {text} DEFAULT '';
@@ -213,6 +213,7 @@ BEGIN
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
   BEGIN
     SET SESSION innodb_lock_wait_timeout = patience;
+    SET @semel_patience = NULL;
     CALL semel_internal_undo(alone);
     RESIGNAL;
   END;
@@ -231,6 +232,7 @@ BEGIN
       END IF;
       -- Others wait for what is claimed meanwhile, so a key among many is waited for briefly.
       SET singly = TRUE;
+      SET @semel_patience = patience;
       SET SESSION innodb_lock_wait_timeout = LEAST(patience, {brief_patience});
     END;
     INSERT INTO semel_record (id, generation, fingerprint, changed_at, nonce)
@@ -261,20 +263,18 @@ BEGIN
       END IF;
     END IF;
     SET answers = CONCAT(answers, IF(answers = '', '', ','),
-      JSON_OBJECT('p', place_is, 'o', outcome, 'k', COALESCE(HEX(kept), ''),
+      JSON_OBJECT('p', place_is, 'o', outcome, 'k', IF(kept IS NULL, '', HEX(wanted)),
                   'w', COALESCE(CAST(wait AS CHAR), ''), 'y', COALESCE(CONCAT('=', why), '')));
   END LOOP;
   CLOSE met;
   SET SESSION innodb_lock_wait_timeout = patience;
+  SET @semel_patience = NULL;
   CALL semel_internal_leave(alone);
-  SELECT k.place AS ordinality, {key_content} AS `key`, COALESCE(a.outcome, 'new') AS outcome,
-         IF(COALESCE(a.outcome, 'new') = 'new', drawn, NULL) AS nonce,
-         UNHEX(NULLIF(a.kept, '')) AS result,
-         CAST(NULLIF(a.wait, '') AS DECIMAL(30, 6)) AS retry_after,
-         SUBSTR(NULLIF(a.why, ''), 2) AS reason
-    FROM {key_list} AS k
-    LEFT JOIN JSON_TABLE(CONCAT('[', answers, ']'), '$[*]' COLUMNS (
-      place BIGINT PATH '$.p', outcome {word} PATH '$.o', kept LONGTEXT PATH '$.k',
-      wait VARCHAR(40) PATH '$.w', why {text} PATH '$.y')) AS a ON a.place = k.place
-    ORDER BY k.place;
+  -- Results are read from the records, for all of them may be more than a text can hold. Those of a
+  -- caller's transaction are its own by their locks, and its snapshot may be older than they are.
+  IF alone THEN
+    {answers};
+  ELSE
+    {answers} LOCK IN SHARE MODE;
+  END IF;
 END

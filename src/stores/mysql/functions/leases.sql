@@ -246,3 +246,36 @@ BEGIN
   CALL semel_internal_leave(alone);
   SELECT IF(held, 'dead', 'lease_lost') AS outcome;
 END
+
+-- 'released', or 'lease_lost': nothing is changed then. The claim is undone, as if it had not been,
+-- and its attempt is not counted: spi::decide_finish. A record that tells of nothing earlier goes.
+CREATE PROCEDURE semel_release(IN consumer_name LONGBLOB, IN key_text LONGBLOB, IN shown LONGBLOB)
+MODIFIES SQL DATA SQL SECURITY DEFINER
+BEGIN
+  DECLARE alone, held, payload_kept BOOLEAN;
+  DECLARE wanted VARBINARY(20);
+  DECLARE inbox_is BIGINT;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION
+  BEGIN
+    CALL semel_internal_undo(alone);
+    RESIGNAL;
+  END;
+  CALL semel_internal_enter(alone);
+  CALL semel_internal_leased(consumer_name, key_text, shown, wanted, held, inbox_is, payload_kept);
+  SET held = held AND NOT payload_kept;
+  IF held THEN
+    -- It is locked: what the statement does not meet tells of nothing earlier.
+    UPDATE semel_record AS r
+      SET r.state = 'retrying', r.changed_at = {clock}, r.next_at = {clock},
+          r.attempt = GREATEST(r.attempt - 1, 0), r.nonce = NULL, r.lease_until = NULL,
+          r.holder = NULL
+      WHERE r.id = wanted
+        AND (r.attempt > 1 OR r.outcome_unknown OR LENGTH(r.reason) > 0 OR LENGTH(r.error) > 0);
+    IF ROW_COUNT() = 0 THEN
+      DELETE FROM semel_open WHERE semel_open.id = wanted;
+      DELETE FROM semel_record WHERE semel_record.id = wanted;
+    END IF;
+  END IF;
+  CALL semel_internal_leave(alone);
+  SELECT IF(held, 'released', 'lease_lost') AS outcome;
+END

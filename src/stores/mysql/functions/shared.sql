@@ -18,21 +18,60 @@ BEGIN
   END CASE;
 END
 
+-- Refuses a session that set its time (SET timestamp): leases would begin and end by it. The time in
+-- a UUID is the server's whatever the session says, in UTC, and in the microseconds that it has
+-- counted since 1582. Between the two looks a process may be stopped for a while.
+CREATE PROCEDURE semel_internal_session_time()
+NO SQL SQL SECURITY INVOKER
+BEGIN
+  DECLARE said DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
+  DECLARE drawn CHAR(36) CHARACTER SET utf8mb4 DEFAULT UUID();
+  DECLARE since_1970 BIGINT DEFAULT
+    CAST(CONV(CONCAT(SUBSTR(drawn, 16, 3), SUBSTR(drawn, 10, 4), LEFT(drawn, 8)), 16, 10)
+         AS UNSIGNED) DIV 10000000 - 12219292800;
+  IF ABS(TIMESTAMPDIFF(SECOND, '1970-01-01', said) - since_1970) > {session_time_differs} THEN
+    CALL semel_internal_refuse('R271', 'the session has a time of its own: SET timestamp = DEFAULT');
+  END IF;
+END
+
 -- A transaction of the call's own where its caller has none open: each of its statements would be
 -- committed by itself. Else a mark in the caller's. A server remembers a mark only in a transaction.
+-- One with the mark of such a call is what a call left open that was killed: MySQL runs no handler
+-- then. It is undone, and the caller told so, in the words of a deadlock.
 CREATE PROCEDURE semel_internal_enter(OUT alone BOOLEAN)
 MODIFIES SQL DATA SQL SECURITY INVOKER
 BEGIN
-  DECLARE CONTINUE HANDLER FOR 1305 SET alone = TRUE;
-  SET alone = FALSE;
-  SAVEPOINT semel_call;
-  RELEASE SAVEPOINT semel_call;
-  IF alone THEN
+  DECLARE alone_is, left_open BOOLEAN;
+  CALL semel_internal_session_time();
+  IF @semel_patience IS NOT NULL THEN
+    -- A claim_many that was killed has left its own.
+    SET SESSION innodb_lock_wait_timeout = @semel_patience;
+    SET @semel_patience = NULL;
+  END IF;
+  BEGIN
+    DECLARE CONTINUE HANDLER FOR 1305 SET alone_is = TRUE;
+    SET alone_is = FALSE;
+    SAVEPOINT semel_call;
+    RELEASE SAVEPOINT semel_call;
+  END;
+  IF NOT alone_is THEN
+    BEGIN
+      DECLARE CONTINUE HANDLER FOR 1305 SET left_open = FALSE;
+      SET left_open = TRUE;
+      RELEASE SAVEPOINT semel_own;
+    END;
+    IF left_open THEN
+      ROLLBACK AND NO CHAIN NO RELEASE;
+      SIGNAL SQLSTATE '40001' SET MESSAGE_TEXT =
+        'semel: a call that was killed had left its transaction open; it is undone: call again';
+    END IF;
+    SAVEPOINT semel_call;
+  ELSE
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     START TRANSACTION READ WRITE;
-  ELSE
-    SAVEPOINT semel_call;
+    SAVEPOINT semel_own;
   END IF;
+  SET alone = alone_is;
 END
 
 CREATE PROCEDURE semel_internal_leave(IN alone BOOLEAN)

@@ -277,3 +277,31 @@ BEGIN
   END IF;
   RETURN 'lease_lost';
 END $semel$;
+
+-- 'released', or 'lease_lost': nothing is changed then. The claim is undone, as if it had not been,
+-- and its attempt is not counted: spi::decide_finish. A record that tells of nothing earlier goes.
+CREATE OR REPLACE FUNCTION {schema}.release(consumer text, key text, nonce bytea) RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER {settings} AS $semel$
+#variable_conflict use_column
+DECLARE
+  wanted bytea := {schema}.semel_leased_id(release.consumer, release.key, release.nonce);
+BEGIN
+  FOR looks IN 1..2 LOOP
+    UPDATE {schema}.semel_record AS r
+      SET state = 'retrying', changed_at = {clock}, next_at = {clock},
+          attempt = GREATEST(r.attempt - 1, 0), nonce = NULL, lease_until = NULL, holder = NULL
+      WHERE r.id = wanted AND r.nonce = release.nonce AND r.held IS NULL AND {consuming}
+        AND (r.attempt > 1 OR r.outcome_unknown OR octet_length(r.reason) > 0
+             OR octet_length(r.error) > 0);
+    IF FOUND THEN
+      RETURN 'released';
+    END IF;
+    -- The same lease, and nothing of these.
+    DELETE FROM {schema}.semel_record AS r
+      WHERE r.id = wanted AND r.nonce = release.nonce AND r.held IS NULL AND {consuming};
+    IF FOUND THEN
+      RETURN 'released';
+    END IF;
+  END LOOP;
+  RETURN 'lease_lost';
+END $semel$;

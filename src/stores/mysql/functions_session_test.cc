@@ -1,0 +1,159 @@
+// Procedures and the state of the session that calls them: its clock, calls that were killed in it,
+// and answers that are larger than one of its packets.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+
+#include "stores/mysql/test_functions.h"
+#include "tests/support/waiting.h"
+
+namespace semel::mysql {
+namespace {
+
+constexpr unsigned kQueryWasKilled = 1317;
+
+class ProcedureSession : public FunctionsTest {
+ protected:
+  // Kills the call while it waits for a row that another session has; what it ended with.
+  unsigned killed(ClientSession& session, const std::string& call) {
+    const std::string id = session.ask("SELECT CONNECTION_ID()");
+    unsigned code = 0;
+    std::thread waits([&] { code = session.refused(call).code; });
+    EXPECT_TRUE(test::comes_true([&] {
+      return sql(fmt::format("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE "
+                             "trx_mysql_thread_id = {} AND trx_state = 'LOCK WAIT'",
+                             id)) == "1";
+    }));
+    sql("KILL QUERY " + id);
+    waits.join();
+    return code;
+  }
+  // Answers the call, which may first be told that an earlier one is undone.
+  static std::string answered(ClientSession& session, const std::string& call) {
+    const auto refusal = session.refused(call);
+    if (refusal.code == 0) return "at once";
+    EXPECT_EQ(refusal.state, "40001") << refusal.message;
+    const auto again = session.refused(call);
+    EXPECT_EQ(again.code, 0U) << again.message;
+    return "at the second call";
+  }
+};
+
+TEST_P(ProcedureSession, ATimeOfItsOwnIsRefused) {
+  const Begun held = begun(client_, "held", "60");
+  for (const char* const time : {"1000000000", "UNIX_TIMESTAMP() + 3600"}) {
+    client_.ask(fmt::format("SET timestamp = {}", time));
+    for (const std::string& call :
+         {std::string("begin('payments', 'k', '{}', NULL, 60, NULL)"),
+          std::string("begin('payments', 'held', '{}', NULL, 60, NULL)"),
+          std::string("claim('payments', 'k', '{}', NULL)"),
+          std::string("claim_many('payments', '[\"k\"]', NULL, NULL)"),
+          fmt::format("renew('payments', 'held', {}, 60)",
+                      hex(sql::Param(held.lease.nonce).bytes())),
+          fmt::format("retry('payments', 'held', {}, 60, NULL, NULL)",
+                      hex(sql::Param(held.lease.nonce).bytes())),
+          std::string("publish('payments', 'm', NULL, NULL, NULL, NULL, NULL)")}) {
+      const auto refusal = client_.refused("CALL semel_" + call);
+      EXPECT_EQ(refusal.state, "SM271") << call << refusal.message;
+      EXPECT_NE(refusal.message.find("SET timestamp = DEFAULT"), std::string::npos);
+    }
+    client_.ask("SET timestamp = DEFAULT");
+    EXPECT_EQ(begun(client_, "held").outcome, "busy") << "nobody took it over meanwhile";
+  }
+  EXPECT_EQ(sql("SELECT COUNT(*) FROM semel_record"), "1");
+}
+
+TEST_P(ProcedureSession, ATimeZoneOfItsOwnIsAsGoodAsAnother) {
+  for (const char* const zone : {"+13:00", "-11:30", "SYSTEM"}) {
+    client_.ask(fmt::format("SET time_zone = '{}'", zone));
+    EXPECT_EQ(begun(client_, zone).outcome, "new");
+  }
+}
+
+// MySQL runs no handler of a procedure whose statement was killed, and MariaDB may not.
+TEST_P(ProcedureSession, WhatAKilledCallLeftOpenHoldsNothingBack) {
+  ClientSession other(url());
+  other.ask("START TRANSACTION");
+  EXPECT_EQ(claimed(other, "k"), "new");
+  ClientSession session(url());
+  EXPECT_EQ(killed(session, "CALL semel_begin('payments', 'k', '{}', NULL, NULL, NULL)"),
+            kQueryWasKilled);
+  other.ask("ROLLBACK");
+  RecordProperty("answered",
+                 answered(session, "CALL semel_begin('payments', 'j', '{}', NULL, NULL, NULL)"));
+  EXPECT_EQ(sql("SELECT COUNT(*) FROM semel_record"), "1") << "it is committed";
+  EXPECT_EQ(begun(client_, "j").outcome, "busy");
+  EXPECT_EQ(begun(client_, "k").outcome, "new");
+}
+
+// As MySQL leaves it: the mark of the call's own transaction is what shows it.
+TEST_P(ProcedureSession, ATransactionThatACallLeftIsUndoneAndTold) {
+  client_.ask("CREATE TABLE effect (name VARCHAR(20))");
+  client_.ask("CALL semel_internal_enter(@alone)");
+  client_.ask("INSERT INTO effect VALUES ('in the dark')");
+  const auto refusal = client_.refused("CALL semel_begin('payments', 'k', '{}', NULL, NULL, NULL)");
+  EXPECT_EQ(refusal.state, "40001") << refusal.message;
+  EXPECT_EQ(begun(client_, "k").outcome, "new");
+  EXPECT_EQ(sql("SELECT COUNT(*) FROM semel_record"), "1");
+  EXPECT_EQ(sql("SELECT COUNT(*) FROM effect"), "0");
+  // The caller's own transaction has no such mark.
+  client_.ask("START TRANSACTION");
+  client_.ask("INSERT INTO effect VALUES ('mine')");
+  EXPECT_EQ(claimed(client_, "mine"), "new");
+  client_.ask("COMMIT");
+  EXPECT_EQ(sql("SELECT name FROM effect"), "mine");
+}
+
+TEST_P(ProcedureSession, AKilledListLeavesTheSessionsPatience) {
+  ClientSession other(url());
+  other.ask("START TRANSACTION");
+  EXPECT_EQ(claimed(other, "k"), "new");
+  ClientSession session(url());
+  session.ask("SET innodb_lock_wait_timeout = 70");
+  // As a call that was killed behind its first wait leaves it.
+  session.ask("SET @semel_patience = 70, SESSION innodb_lock_wait_timeout = 1");
+  EXPECT_EQ(begun(session, "j").outcome, "new");
+  EXPECT_EQ(session.ask("SELECT @@innodb_lock_wait_timeout, @semel_patience IS NULL"), "70|1");
+  EXPECT_EQ(killed(session, "CALL semel_claim_many('payments', '[\"a\", \"k\"]', NULL, NULL)"),
+            kQueryWasKilled);
+  other.ask("ROLLBACK");
+  answered(session, "CALL semel_claim_many('payments', '[\"a\", \"k\"]', NULL, NULL)");
+  EXPECT_EQ(session.ask("SELECT @@innodb_lock_wait_timeout"), "70");
+}
+
+// Together they are more than a text of the server's can hold.
+TEST_P(ProcedureSession, ResultsOfAListAreAsLargeAsTheyAre) {
+  constexpr std::size_t kResult = 1 << 20;
+  const std::size_t packet = std::stoul(sql("SELECT @@max_allowed_packet"));
+  const std::size_t count = std::min<std::size_t>(packet / kResult + 2, 70);
+  std::string keys;
+  for (std::size_t i = 0; i < count; ++i) {
+    client_.ask("START TRANSACTION");
+    client_.ask(fmt::format(
+        "CALL semel_claim_into('payments', 'k{}', '{{}}', NULL, @outcome, @nonce, @r, @a, @w); "
+        "CALL semel_done('payments', 'k{}', @nonce, CONCAT('{}', REPEAT('x', {})))",
+        i, i, 1000 + i, kResult - 4));
+    client_.ask("COMMIT");
+    keys += fmt::format("{}\"k{}\"", i == 0 ? "" : ", ", i);
+  }
+  for (const char* const first : {"", "START TRANSACTION"}) {
+    if (*first != '\0') client_.ask(first);
+    const auto rows =
+        client_.rows(fmt::format("CALL semel_claim_many('payments', '[{}]', NULL, NULL)", keys));
+    ASSERT_EQ(rows.size(), count);
+    for (std::size_t i = 0; i < count; ++i) {
+      ASSERT_EQ(rows[i].at(2), "duplicate");
+      ASSERT_EQ(rows[i].at(4).size(), kResult);
+      ASSERT_EQ(rows[i].at(4).substr(0, 4), std::to_string(1000 + i));
+    }
+  }
+  client_.ask("ROLLBACK");
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, ProcedureSession, testing::ValuesIn(test::shared_mysql_servers()),
+                         name_of_server);
+
+}  // namespace
+}  // namespace semel::mysql
