@@ -8,8 +8,11 @@ import subprocess
 import time
 import uuid
 
+import django
+import django.db
 import psycopg
 import pytest
+from django.conf import settings
 
 import scripted
 import semel
@@ -20,6 +23,7 @@ version: 1
 store: {{ sqlite: {{ path: mails.db }} }}
 admin:
   listen: 127.0.0.1:{port}
+  socket: {{ path: admin.sock, claims: [mails] }}
   auth: {{ tokens: [{{ name: worker, secret: {token}, claims: [mails] }}] }}
 consumers:
   - {{ name: mails, source: {{ claims: {{}} }}, limits: {{ result: 8KiB }} }}
@@ -64,6 +68,10 @@ class Run:
         self.process.terminate()
         self.process.wait(PATIENCE)
 
+    @property
+    def socket_url(self) -> str:
+        return f"unix:{self.folder}/admin.sock"
+
     def claims(self, **options) -> semel.HttpClaims:
         options.setdefault("patience", PATIENCE)
         return semel.HttpClaims(self.url, token=TOKEN, consumer="mails", **options)
@@ -100,6 +108,21 @@ def mails_database(tmp_path_factory):
             connection.execute("CREATE TABLE effect (name text NOT NULL)")
         yield url
         server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="module")
+def django_database(mails_database):
+    """Django's default connection, to that database."""
+    told = psycopg.conninfo.conninfo_to_dict(mails_database)
+    database = {"ENGINE": "django.db.backends.postgresql", "NAME": told["dbname"], "USER": told["user"],
+                "HOST": told["host"], "PORT": told["port"]}
+    if not settings.configured:
+        settings.configure(DATABASES={"default": database})
+        django.setup()
+    connection = django.db.connections["default"]
+    connection.settings_dict.update(database)
+    yield connection
+    connection.close()
 
 
 @pytest.fixture

@@ -1,10 +1,11 @@
-"""A proxy before a server, that cuts one connection: before a message of the client's, or behind its answer."""
+"""A proxy before a server, that cuts one connection: before a message of the client's, or behind its answer; or
+that lets it hang, with nothing said."""
 
 import contextlib
 import socket
 import threading
 
-BEFORE, LOST_ANSWER = "before it", "its answer"
+BEFORE, LOST_ANSWER, HANGS = "before it", "its answer", "it hangs"
 
 
 class Cutting:
@@ -51,6 +52,10 @@ class Cutting:
             while piece := client.recv(1 << 16):
                 how = self._found(piece)
                 if how == BEFORE:
+                    break
+                if how == HANGS:
+                    while client.recv(1 << 16):  # until the client gives it up
+                        pass
                     break
                 if how == LOST_ANSWER:
                     answers.clear()

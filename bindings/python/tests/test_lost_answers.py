@@ -10,7 +10,7 @@ import pytest
 
 import semel
 import semel.aio
-from cutting import BEFORE, LOST_ANSWER, Cutting
+from cutting import BEFORE, HANGS, LOST_ANSWER, Cutting
 
 TIMES = 5
 
@@ -86,6 +86,7 @@ def test_a_claim_whose_answer_is_lost_is_the_same_claim(claims, proxy, key, how)
 
 
 ENDS = {
+    "release": (lambda held: held.release(), semel.Outcome.NEW),
     "complete": (lambda held: held.done("r"), semel.Outcome.DUPLICATE),
     "dead": (lambda held: held.dead("never"), semel.Outcome.DEAD),
     "retry": (lambda held: held.retry(after=3600), semel.Outcome.RETRY),
@@ -124,6 +125,61 @@ def test_a_lost_answer_does_not_hide_a_lost_lease(claims, proxy, mails_database,
             assert proxy.cuts == 1
             held.result = "in time"
     assert claims.claim(key).result == b"in time"
+
+
+@pytest.mark.parametrize("function", ["complete", "dead", "retry"])
+def test_an_end_of_another_holder_is_not_taken_for_an_own_one(claims, proxy, mails_database, key, function):
+    end, outcome = ENDS[function]
+    with semel.SqlClaims(lambda: psycopg.connect(mails_database), consumer="mails", lease=0.05) as brief:
+        late = brief.claim(key)
+        with semel.claim(claims, key, wait=60) as held:
+            assert held.taken_over
+            end(held)
+        late._ending = claims
+        proxy.cut(f"semel.{function}".encode(), LOST_ANSWER)
+        with pytest.raises(semel.LeaseLost):
+            end(late)
+        assert proxy.cuts == 1 and late.ended
+    assert claims.claim(key).outcome is outcome
+
+
+def test_a_call_that_hangs_is_asked_again(driver, proxy, key):
+    with semel.SqlClaims(lambda: driver.connect(proxy.url), consumer="mails", timeout=0.3) as claims:
+        proxy.cut(b"semel.begin", HANGS)
+        held = claims.claim(key)
+        assert held.first and held.attempt == 1 and proxy.cuts == 1
+        proxy.cut(b"semel.complete", HANGS)
+        held.done("r")
+        assert proxy.cuts == 2 and claims.claim(key).result == b"r"
+
+
+def test_a_connection_that_hangs_holds_up_no_renewal(driver, proxy, key):
+    with semel.SqlClaims(lambda: driver.connect(proxy.url), consumer="mails", lease=6.0) as claims:
+        renew, renewed = claims.renew_claim, threading.Event()
+
+        def seen(held, lease):
+            renew(held, lease)
+            renewed.set()
+
+        claims.renew_claim = seen
+        proxy.cut(b"semel.renew", HANGS)
+        with semel.claim(claims, key) as held:
+            assert renewed.wait(60), "the renewal goes on by another connection"
+            assert proxy.cuts == 1 and not held.lost
+        assert claims.claim(key).outcome is semel.Outcome.DUPLICATE
+
+
+def test_a_server_that_takes_no_connection_holds_up_nobody(mails_database, key):
+    free = threading.Event()
+
+    def never():
+        free.wait(60)
+        return psycopg.connect(mails_database)
+
+    with semel.SqlClaims(never, consumer="mails", timeout=0.1, patience=0) as claims:
+        with pytest.raises(semel.Unavailable, match="no connection was made"):
+            claims.claim(key)
+    free.set()
 
 
 def test_a_renewal_whose_answer_is_lost_is_made_again(claims, proxy, key):

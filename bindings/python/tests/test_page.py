@@ -4,6 +4,9 @@ import json
 
 import psycopg
 import pytest
+from django.db import connections, models, transaction
+from sqlalchemy import Column, MetaData, String, Table, create_engine, insert
+from sqlalchemy.orm import Session
 
 import semel
 
@@ -63,6 +66,46 @@ def test_a_transaction():
             connection.commit()
     with psycopg.connect(URL) as connection:
         assert connection.execute("SELECT count(*) FROM effect").fetchone() == (1,)
+
+
+def test_a_session_of_sqlalchemy():
+    order = {"id": "o-3", "text": "Dear Eve"}
+    effect = Table("effect", MetaData(), Column("name", String))
+    engine = create_engine(URL.replace("postgresql://", "postgresql+psycopg2://", 1))
+    for _ in range(2):
+        session_once(engine, effect, order)
+    engine.dispose()
+    with psycopg.connect(URL) as connection:
+        assert connection.execute("SELECT count(*) FROM effect WHERE name = 'o-3'").fetchone() == (1,)
+
+
+def session_once(engine, effect, order):
+    with Session(engine) as session, session.begin():
+        mails = semel.Transaction(session, "mails")
+        with semel.claim(mails, order["id"], order["text"]) as held:
+            if held.first:
+                session.execute(insert(effect).values(name=order["id"]))
+
+
+def test_a_transaction_of_django(django_database):
+    class Effect(models.Model):
+        name = models.TextField(primary_key=True)
+
+        class Meta:
+            app_label, db_table, managed = "semel_page", "effect", False
+
+    order = {"id": "o-4", "text": "Dear Bob"}
+    for _ in range(2):
+        atomic_once(connections["default"], Effect, order)
+    assert Effect.objects.filter(name="o-4").count() == 1
+
+
+def atomic_once(django_connection, Effect, order):
+    with transaction.atomic():
+        mails = semel.Transaction(django_connection, "mails")
+        with semel.claim(mails, order["id"], order["text"]) as held:
+            if held.first:
+                Effect.objects.create(name=order["id"])
 
 
 def test_a_lease_by_sql():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from enum import Enum
 from typing import Optional, Protocol, Union
 
@@ -38,6 +39,11 @@ def as_bytes(content: Payload) -> bytes:
 def fingerprint_of(payload: Payload) -> bytes:
     """The digest that stands for a payload when its key is met again."""
     return hashlib.sha256(as_bytes(payload)).digest()[:16]
+
+
+def lease_clock() -> float:
+    """Seconds by a clock that goes on while the machine sleeps, as the store's does."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.time()
 
 
 class Ending(Protocol):
@@ -77,6 +83,8 @@ class Claim:
         self.taken_over = taken_over
         #: How long the claim is good without renewal, in seconds.
         self.lease = lease
+        #: Until then nobody else can have the key: by lease_clock(), counted from before the store was asked.
+        self.good_until = 0.0
         self.ended = False
         #: Somebody else has the key, or may have it: its lease ended under the block. Stop the work.
         self.lost = False

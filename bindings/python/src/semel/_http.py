@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import time
 import urllib.error
 import urllib.request
@@ -71,20 +72,72 @@ def plain_text(said: str) -> str:
     return said[:1000].encode(errors="replace").decode()
 
 
+class _SocketConnection(http.client.HTTPConnection):
+    """A connection to a Unix socket of this machine."""
+
+    def __init__(self, path: str, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self.sock.settimeout(self.timeout)
+            self.sock.connect(self._path)
+        except BaseException:
+            self.sock.close()
+            raise
+
+
+class _SocketHandler(urllib.request.AbstractHTTPHandler):
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self._path = path
+
+    def http_open(self, request: urllib.request.Request) -> Any:
+        def connection(host: str, timeout: float, **options: Any) -> _SocketConnection:
+            return _SocketConnection(self._path, timeout)
+
+        return self.do_open(connection, request)  # type: ignore[arg-type]
+
+    http_request = urllib.request.AbstractHTTPHandler.do_request_
+
+
+def _opener_of(url: str) -> Tuple[str, Any]:
+    """What paths are added to, and the opener of ``unix:/run/semel/admin.sock``; None: urlopen, for ``http://…``."""
+    if not url.startswith("unix:"):
+        return url.rstrip("/"), None
+    path = url[len("unix:"):]
+    path = path[2:] if path.startswith("///") else path
+    if not path.startswith("/") or path.startswith("//"):
+        raise ValueError(f"{url!r} has no absolute path of a socket: unix:/run/semel/admin.sock")
+    opener = urllib.request.OpenerDirector()
+    for handler in (_SocketHandler(path), urllib.request.HTTPErrorProcessor(),
+                    urllib.request.HTTPDefaultErrorHandler()):
+        opener.add_handler(handler)
+    return "http://localhost", opener
+
+
 class HttpClaims:
     """Claims keys of a consumer whose source is ``claims``. Thread-safe.
 
+    ``url``: of the run, as ``http://127.0.0.1:8585``, or ``unix:`` and the path of its socket.
+    ``token``: None where the socket gives the claims to whoever may connect.
     ``lease``: seconds that a claim is good without renewal; None: as the consumer's config says.
     ``patience``: for how many seconds a call is asked again while the run or its store does not answer.
     ``timeout``: of one request, in seconds.
     """
 
-    def __init__(self, url: str, *, token: str, consumer: str, lease: Optional[float] = None,
-                 patience: float = 30.0, timeout: float = 15.0) -> None:
+    def __init__(self, url: str, *, token: Optional[str] = None, consumer: str,
+                 lease: Optional[float] = None, patience: float = 30.0, timeout: float = 15.0) -> None:
         self.consumer = consumer
         self.lease = lease
-        self._claims = f"{url.rstrip('/')}/api/v1/consumers/{quote(consumer, safe='')}/claims"
-        self._token = token
+        base, self._opener = _opener_of(url)
+        self._url = url
+        self._claims = f"{base}/api/v1/consumers/{quote(consumer, safe='')}/claims"
+        self._headers = {"Content-Type": "application/json"}
+        if token is not None:
+            self._headers["Authorization"] = "Bearer " + token
         self._patience = patience
         self._timeout = timeout
 
@@ -172,14 +225,14 @@ class HttpClaims:
         patience, timeout = self._patience, self._timeout
         if at_most is not None:
             patience, timeout = min(patience, at_most), min(timeout, max(at_most, _SHORTEST_TIMEOUT))
-        request = urllib.request.Request(
-            self._claims + path, data=json.dumps(body).encode(), method="POST",
-            headers={"Authorization": "Bearer " + self._token, "Content-Type": "application/json"})
+        request = urllib.request.Request(self._claims + path, data=json.dumps(body).encode(),
+                                         method="POST", headers=self._headers)
+        opened = urllib.request.urlopen if self._opener is None else self._opener.open
         last = time.monotonic() + patience
         wait = _FIRST_WAIT
         while True:
             try:
-                with urllib.request.urlopen(request, timeout=timeout) as answer:
+                with opened(request, timeout=timeout) as answer:
                     return _answers_of(answer.read(), len(body["claims"]))
             except urllib.error.HTTPError as error:
                 said = _error_of(error)
@@ -189,6 +242,6 @@ class HttpClaims:
             except _FAULTS as error:
                 why = str(error) or type(error).__name__
             if time.monotonic() + wait > last:
-                raise Unavailable(f"{self._claims}{path}: {why}")
+                raise Unavailable(f"{self._url}: {self.consumer}{path}: {why}")
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)

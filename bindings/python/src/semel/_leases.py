@@ -8,18 +8,20 @@ import time
 from datetime import timedelta
 from typing import Any, Callable, Iterable, Optional, Sequence
 
-from ._claim import Claim, Outcome, Payload, as_bytes, fingerprint_of
+from ._claim import Claim, Outcome, Payload, as_bytes, fingerprint_of, lease_clock
+from ._deadlines import Deadlines, connected
 from ._errors import Refused, Unavailable, lease_lost
 from ._http import End, Item, plain_text
 from ._sql import check_schema, refusal_of
 
 _FIRST_WAIT = 0.02
 _LONGEST_WAIT = 1.0
+_SHORTEST_TIMEOUT = 1.0
 _LONGEST_KEY = 64 * 1024
 # As every driver of PEP 249 calls a connection that broke, and a server that asks for the same once more.
-_FAULTS = {"OperationalError", "InterfaceError"}
+_FAULTS = {"OperationalError", "InterfaceError", "TimeoutError"}
 # How the function of an end answers where it was taken.
-_TAKEN = {"done": "done", "retry": "retry", "release": "retry", "dead": "dead"}
+_TAKEN = {"done": "done", "retry": "retry", "release": "released", "dead": "dead"}
 # How a later claim of the key is answered where that end was taken.
 _MET_AFTER = {"done": Outcome.DUPLICATE, "retry": Outcome.RETRY, "release": Outcome.RETRY, "dead": Outcome.DEAD}
 
@@ -57,14 +59,17 @@ class SqlClaims:
     another where none is. They are in autocommit, keep no state in the session, and close by ``close()``.
     ``lease``: seconds that a claim is good without renewal.
     ``patience``: for how many seconds a call is asked again while the database does not answer.
+    ``timeout``: of one call, in seconds; its connection is ended then. A renewal has a third of the lease.
     """
 
     def __init__(self, connect: Callable[[], Any], *, consumer: str, lease: float = 60.0,
-                 patience: float = 30.0, schema: str = "semel") -> None:
+                 patience: float = 30.0, timeout: float = 15.0, schema: str = "semel") -> None:
         self.consumer = consumer
         self.lease = lease
         self._connect = connect
         self._patience = patience
+        self._timeout = timeout
+        self._deadlines = Deadlines()
         self._schema = check_schema(schema)
         self._free: list[Any] = []
         self._lock = threading.Lock()
@@ -121,22 +126,27 @@ class SqlClaims:
 
     def renew_claim(self, claim: Claim, lease: Optional[float]) -> None:
         seconds = lease if lease is not None else self.lease
+        asked = lease_clock()
         # A caller that waits longer for one answer misses the end of the lease.
         answered = self._ask(self._call("renew", "%s::interval"), [*self._shown(claim), _interval(seconds)],
-                             min(self._patience, seconds / 3))
+                             seconds / 3)
         if answered[0] != "renewed":
             raise lease_lost(claim.key)
+        claim.good_until = asked + seconds
 
     def _begin(self, key: str, nonce: bytes, fingerprint: Optional[bytes]) -> Claim:
+        asked = lease_clock()
         (outcome, token, attempt, taken_over, result, retry_after, reason) = self._ask(
             f"SELECT outcome, token, attempt, taken_over, result, retry_after, reason FROM {self._schema}.begin("
             "consumer => %s::text, key => %s::text, lease => %s::interval, fingerprint => %s::bytea,"
             " own_nonce => %s::bytea)", [self.consumer, key, _interval(self.lease), fingerprint, nonce])
         new = outcome == Outcome.NEW.value
-        return Claim(self, key, Outcome(outcome), result=None if result is None else bytes(result),
+        made = Claim(self, key, Outcome(outcome), result=None if result is None else bytes(result),
                      retry_after=None if retry_after is None else retry_after.total_seconds(), reason=reason,
                      nonce=nonce.hex() if new else None, token=token, attempt=attempt if new else 1,
                      taken_over=bool(taken_over), lease=self.lease if new else None)
+        made.good_until = asked + self.lease
+        return made
 
     def _finish(self, end: End) -> bool:
         kept = None if end.result is None else as_bytes(end.result)
@@ -151,6 +161,7 @@ class SqlClaims:
         calls: dict[str, tuple[str, list[Any]]] = {
             "done": (self._call("complete", "%s::bytea"), [result]),
             "dead": (self._call("dead", "error => %s::text"), [_text(error)]),
+            "release": (self._call("release"), []),
         }
         sql, more = calls.get(how, (self._call("retry", "after => %s::interval, error => %s::text"),
                                     [_interval(after), _text(error)]))
@@ -162,30 +173,38 @@ class SqlClaims:
         return lost_answers[0] > 0 and self._was_taken(claim, how, sql, parameters)
 
     def _was_taken(self, claim: Claim, how: str, sql: str, parameters: list[Any]) -> bool:
-        """The answer to an end was lost, and now the lease is: perhaps by that very end. The record tells."""
+        """The answer to an end was lost, and now the lease is: perhaps by that very end. The record tells.
+
+        A record does not say who ended it. While the lease lasted nobody else could; where it is over now another
+        holder may have, and its end is never taken for this one.
+        """
         nonce = bytes.fromhex(claim.nonce or "")
         met = self._begin(claim.key, nonce, None)
         if met.outcome is Outcome.NEW:
             # Nobody has it, as after a retry that is due: it is ended anew.
             return bool(self._ask(sql, parameters)[0] == _TAKEN[how])
-        return met.outcome is _MET_AFTER[how]
+        return met.outcome is _MET_AFTER[how] and lease_clock() < claim.good_until
 
     def _shown(self, claim: Claim) -> list[Any]:
         return [self.consumer, claim.key, bytes.fromhex(claim.nonce or "")]
 
-    def _call(self, function: str, more: str) -> str:
-        return f"SELECT {self._schema}.{function}(%s::text, %s::text, %s::bytea, {more})"
+    def _call(self, function: str, more: str = "") -> str:
+        return f"SELECT {self._schema}.{function}(%s::text, %s::text, %s::bytea{', ' if more else ''}{more})"
 
-    def _ask(self, sql: str, parameters: list[Any], patience: Optional[float] = None,
+    def _ask(self, sql: str, parameters: list[Any], at_most: Optional[float] = None,
              lost: Optional[list[int]] = None) -> Sequence[Any]:
         """The row that is answered. ``lost`` counts the calls whose answer may have been lost."""
-        last = time.monotonic() + (self._patience if patience is None else patience)
+        patience, timeout = self._patience, self._timeout
+        if at_most is not None:
+            patience, timeout = min(patience, at_most), min(timeout, max(at_most, _SHORTEST_TIMEOUT))
+        last = time.monotonic() + patience
         wait = _FIRST_WAIT
         while True:
             connection = None
             try:
-                connection = self._taken()
-                row = self._row(connection, sql, parameters)
+                connection = self._taken(timeout)
+                with self._deadlines.of(connection, timeout):
+                    row = self._row(connection, sql, parameters)
                 with self._lock:
                     self._free.append(connection)
                 return row
@@ -204,12 +223,12 @@ class SqlClaims:
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
 
-    def _taken(self) -> Any:
+    def _taken(self, timeout: float) -> Any:
         """A connection for one call."""
         with self._lock:
             if self._free:
                 return self._free.pop()
-        connection = self._connect()
+        connection = connected(self._connect, timeout)
         connection.autocommit = True
         # Behind a pooler that gives each transaction another session a prepared statement is not found again.
         if hasattr(connection, "prepare_threshold"):

@@ -22,14 +22,48 @@ def check_schema(schema: str) -> str:
 
 def refuse_without_transaction(connection: Any) -> None:
     """In autocommit the record would be committed before the effect."""
+    if _is_django(connection):
+        if connection.get_autocommit() and not connection.in_atomic_block:
+            raise NotInTransaction("the connection is in no transaction: transaction.atomic() for claim and effect")
+        return
+    if _is_sqlalchemy(connection):
+        if not connection.in_transaction():
+            raise NotInTransaction("the connection is in no transaction: engine.begin() or Session.begin()")
+        connection = getattr(connection.connection, "dbapi_connection", connection.connection)
     info = getattr(connection, "info", None)
     status = getattr(info, "transaction_status", None)
     if getattr(connection, "autocommit", False) is True and (status is None or int(status) == _IDLE):
         raise NotInTransaction("the connection is in no transaction: begin one for claim and effect")
 
 
+def _is_sqlalchemy(connection: Any) -> bool:
+    """A Connection of SQLAlchemy, without that package."""
+    return hasattr(connection, "exec_driver_sql") and hasattr(connection, "in_transaction")
+
+
+def _is_django(connection: Any) -> bool:
+    """A connection of Django, without that package."""
+    return hasattr(connection, "in_atomic_block") and hasattr(connection, "get_autocommit")
+
+
+def rows_of(connection: Any, sql: str, parameters: list[Any]) -> list[Sequence[Any]]:
+    """By the connection's own cursor, or as SQLAlchemy runs a statement of its driver."""
+    if _is_sqlalchemy(connection):
+        return [tuple(row) for row in connection.exec_driver_sql(sql, tuple(parameters))]
+    cursor = connection.cursor()
+    try:
+        cursor.execute(sql, parameters)
+        return list(cursor.fetchall())
+    finally:
+        cursor.close()
+
+
 def refusal_of(error: BaseException) -> Optional[Refused]:
     """An error of the functions, by its SQLSTATE; None: another one."""
+    # SQLAlchemy and Django raise errors of their own around that of the driver.
+    error = getattr(error, "orig", None) or error
+    if not hasattr(error, "pgcode") and not hasattr(error, "sqlstate") and error.__cause__ is not None:
+        error = error.__cause__
     state = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None) or ""
     if not state.startswith("SM"):
         return None
@@ -75,11 +109,14 @@ def refuse_other_end(how: str) -> None:
 
 class Transaction:
     """Claims keys by the SQL functions of ``semel store init --functions``, in the transaction that the
-    connection is in. ``connection``: any of psycopg 3 or psycopg2, or what has its ``cursor()``.
+    connection is in. ``connection``: any of psycopg 3 or psycopg2, or what has its ``cursor()``; a
+    Connection or Session of SQLAlchemy, over one of these drivers; a connection of Django.
     """
 
     def __init__(self, connection: Any, consumer: str, *, schema: str = "semel") -> None:
         self.consumer = consumer
+        # A session of SQLAlchemy has a connection for its transaction.
+        self._session = connection if callable(getattr(connection, "connection", None)) else None
         self._connection = connection
         self._schema = check_schema(schema)
 
@@ -103,15 +140,12 @@ class Transaction:
         """The transaction holds it, and nothing has to be renewed."""
 
     def _ask(self, sql: str, parameters: list[Any]) -> list[Sequence[Any]]:
-        refuse_without_transaction(self._connection)
-        cursor = self._connection.cursor()
+        connection = self._connection if self._session is None else self._session.connection()
+        refuse_without_transaction(connection)
         try:
-            cursor.execute(sql, parameters)
-            return list(cursor.fetchall())
+            return rows_of(connection, sql, parameters)
         except Exception as error:
             refused = refusal_of(error)
             if refused is None:
                 raise
             raise refused from error
-        finally:
-            cursor.close()

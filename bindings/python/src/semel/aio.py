@@ -132,8 +132,8 @@ class _OnThreads:
 class HttpClaims(_OnThreads):
     """As semel.HttpClaims."""
 
-    def __init__(self, url: str, *, token: str, consumer: str, lease: Optional[float] = None,
-                 patience: float = 30.0, timeout: float = 15.0) -> None:
+    def __init__(self, url: str, *, token: Optional[str] = None, consumer: str,
+                 lease: Optional[float] = None, patience: float = 30.0, timeout: float = 15.0) -> None:
         super().__init__(_http.HttpClaims(url, token=token, consumer=consumer, lease=lease,
                                           patience=patience, timeout=timeout))
 
@@ -142,9 +142,9 @@ class SqlClaims(_OnThreads):
     """As semel.SqlClaims: ``connect`` makes a connection as without asyncio, for each thread that asks."""
 
     def __init__(self, connect: Callable[[], Any], *, consumer: str, lease: float = 60.0,
-                 patience: float = 30.0, schema: str = "semel") -> None:
+                 patience: float = 30.0, timeout: float = 15.0, schema: str = "semel") -> None:
         super().__init__(_leases.SqlClaims(connect, consumer=consumer, lease=lease, patience=patience,
-                                           schema=schema))
+                                           timeout=timeout, schema=schema))
 
     def close(self) -> None:
         """Closes the connections that no call uses."""

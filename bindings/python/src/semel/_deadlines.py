@@ -1,0 +1,90 @@
+"""Ends calls of a database that does not answer: its driver waits for ever by itself."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+import time
+from typing import Any, Iterator, Optional
+
+
+def _cut(connection: Any) -> None:
+    """Ends the connection under the call that waits on it, which then raises as where the server closes it."""
+    try:
+        # A descriptor of our own: the driver may close its one meanwhile.
+        with socket.socket(fileno=os.dup(connection.fileno())) as own:
+            own.shutdown(socket.SHUT_RDWR)
+    except Exception:
+        pass  # it is closed already
+
+
+class Deadlines:
+    """One thread that ends connections whose calls take too long. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._due: dict[int, tuple[float, Any]] = {}
+        self._thread: Optional[threading.Thread] = None
+        self._process = os.getpid()
+
+    @contextlib.contextmanager
+    def of(self, connection: Any, seconds: float) -> Iterator[None]:
+        """The block is a call on the connection, which is ended after so many seconds."""
+        mark = id(connection)
+        with self._changed:
+            if self._thread is None or self._process != os.getpid():
+                self._process = os.getpid()
+                self._thread = threading.Thread(target=self._run, name="semel deadlines", daemon=True)
+                self._thread.start()
+            self._due[mark] = (time.monotonic() + seconds, connection)
+            self._changed.notify()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._due.pop(mark, None)
+
+    def _run(self) -> None:
+        with self._changed:
+            while True:
+                now = time.monotonic()
+                for mark, (due, connection) in list(self._due.items()):
+                    if due <= now:
+                        del self._due[mark]
+                        _cut(connection)
+                first = min((due for due, _ in self._due.values()), default=None)
+                self._changed.wait(None if first is None else first - now)
+
+
+def connected(connect: Any, seconds: float) -> Any:
+    """A connection, made within so many seconds; one that comes later is closed. Raises OSError."""
+    done = threading.Event()
+    lock = threading.Lock()
+    made: list[Any] = []
+    failed: list[BaseException] = []
+    given_up = False
+
+    def make() -> None:
+        try:
+            one = connect()
+        except BaseException as error:  # it is the caller's
+            failed.append(error)
+        else:
+            with lock:
+                late = given_up
+                made.append(one)
+            if late:
+                one.close()
+        done.set()
+
+    threading.Thread(target=make, name="semel connects", daemon=True).start()
+    done.wait(seconds)
+    with lock:
+        given_up = not made and not failed
+    if failed:
+        raise failed[0]
+    if given_up:
+        raise TimeoutError(f"no connection was made in {seconds:.1f} seconds")
+    return made[0]
