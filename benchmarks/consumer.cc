@@ -170,7 +170,7 @@ class EndTimes final : public Observer {
   }
 
  private:
-  const Stopwatch watch_;
+  const Stopwatch watch_{};
   system::Mutex mutex_;
   std::vector<double> times_ SEMEL_GUARDED_BY(mutex_);
 };

@@ -201,9 +201,12 @@ class MySqlPlace final : public Place {
   std::unique_ptr<ByHand> by_hand(Work work) const override {
     return std::make_unique<MySqlByHand>(socket_, database_.name(), work);
   }
+  std::string url() const override {
+    return fmt::format("mysql://root@localhost/{}?socket={}", database_.name(), socket_);
+  }
   std::unique_ptr<Store> open() const override {
     MySqlOptions options;
-    options.url = fmt::format("mysql://root@localhost/{}?socket={}", database_.name(), socket_);
+    options.url = url();
     auto store = open_mysql(std::move(options));
     if (!store) give_up(store.error().message);
     return std::move(*store);
