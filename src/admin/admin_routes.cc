@@ -7,6 +7,8 @@
 #include <utility>
 #include <variant>
 
+#include <fmt/format.h>
+
 #include "admin/page_parts.h"
 #include "admin/pages.h"
 #include "admin/pinned_sources.h"
@@ -94,9 +96,33 @@ HttpReply as_page(HttpReply reply, bool has_form) {
 
 using Tokens = AdminRoutes::Tokens;
 
-std::optional<Caller> caller_of(const HttpRequest& request, const Tokens& tokens) {
-  if (tokens.empty()) return Caller{};
-  const auto secret = token_of(request.header("Authorization").value_or(""));
+// The listener that a request came through.
+struct Entrance {
+  const Tokens& tokens;
+  const AdminOptions::Socket* socket = nullptr;  // null: TCP
+};
+
+// The name of a user of the socket, for the audit log and the limits of callers.
+std::string name_of_user(const HttpRequest& request) {
+  return request.user ? fmt::format("uid {}", *request.user) : std::string();
+}
+
+// A caller that shows no token: the listener that it came through says what it may.
+std::optional<Caller> caller_without_token(const HttpRequest& request, const Entrance& entrance) {
+  const AdminOptions::Socket* const socket = entrance.socket;
+  const bool is_trusted = socket != nullptr && socket->trusts();
+  if (!is_trusted && !entrance.tokens.empty()) return std::nullopt;
+  if (socket == nullptr) return Caller{};
+  return Caller{name_of_user(request), socket->role.value_or(core::Role::kRead), socket->claims,
+                true};
+}
+
+std::optional<Caller> caller_of(const HttpRequest& request, const Entrance& entrance) {
+  const Tokens& tokens = entrance.tokens;
+  const auto shown = request.header("Authorization");
+  // A token that is wrong is never taken for none.
+  if (!shown || tokens.empty()) return caller_without_token(request, entrance);
+  const auto secret = token_of(*shown);
   if (!secret) return std::nullopt;
   const auto found = std::ranges::find_if(tokens, [&](const AdminOptions::Token& token) {
     return !token.secret.empty() && same_bytes(*secret, token.secret);
@@ -105,8 +131,13 @@ std::optional<Caller> caller_of(const HttpRequest& request, const Tokens& tokens
   return Caller{found->name, found->role, found->claims};
 }
 
-bool names_another_host(const HttpRequest& request, const Tokens& tokens) {
-  return tokens.empty() && !names_this_machine(request.header("Host").value_or("localhost"));
+// Where a token is needed a page of another site has none. A browser comes to a socket only by a
+// proxy, whose Host is then that of the proxy's own address.
+bool names_another_host(const HttpRequest& request, const Entrance& entrance) {
+  const bool by_socket = entrance.socket != nullptr && entrance.socket->trusts();
+  const bool needs_none =
+      entrance.tokens.empty() || (by_socket && !request.header("Authorization"));
+  return needs_none && !names_this_machine(request.header("Host").value_or("localhost"));
 }
 
 class RoutedAdmin final : public AdminRoutes {
@@ -122,11 +153,14 @@ class RoutedAdmin final : public AdminRoutes {
     tokens_ = std::move(next);
   }
   // A request is judged by one set of tokens, also where a reload brings another meanwhile.
-  HttpReply answer(const HttpRequest& request) override {
+  HttpReply answer(const HttpRequest& request, const AdminOptions::Socket* socket) override
+      SEMEL_EXCLUDES(answer_mutex_) {
     const auto tokens = this->tokens();
-    if (Api::owns(request.path)) return to_api(request, *tokens);
-    if (auto page = to_page(request, *tokens)) return *std::move(page);
-    return guarded(route(request, *tokens));
+    const Entrance entrance{*tokens, socket};
+    const system::MutexLock lock(answer_mutex_);
+    if (Api::owns(request.path)) return to_api(request, entrance);
+    if (auto page = to_page(request, entrance)) return *std::move(page);
+    return guarded(route(request, entrance));
   }
 
  private:
@@ -141,23 +175,26 @@ class RoutedAdmin final : public AdminRoutes {
     return response;
   }
   static HttpReply guarded(HttpReply reply);
-  HttpReply to_api(const HttpRequest& request, const Tokens& tokens);
-  std::optional<HttpReply> to_page(const HttpRequest& request, const Tokens& tokens);
-  HttpResponse route(const HttpRequest& request, const Tokens& tokens) const;
+  HttpReply to_api(const HttpRequest& request, const Entrance& entrance)
+      SEMEL_REQUIRES(answer_mutex_);
+  std::optional<HttpReply> to_page(const HttpRequest& request, const Entrance& entrance)
+      SEMEL_REQUIRES(answer_mutex_);
+  HttpResponse route(const HttpRequest& request, const Entrance& entrance) const;
   HttpResponse metrics(const HttpRequest& request) const;
   HttpResponse health(const HttpRequest& request, bool is_authorized) const;
 
   mutable system::Mutex tokens_mutex_;
   std::shared_ptr<const Tokens> tokens_ SEMEL_GUARDED_BY(tokens_mutex_);
   const AdminSources sources_;
-  std::unique_ptr<Api> api_;
+  system::Mutex answer_mutex_;
+  const std::unique_ptr<Api> api_;
 };
 
-HttpReply RoutedAdmin::to_api(const HttpRequest& request, const Tokens& tokens) {
-  if (names_another_host(request, tokens)) {
+HttpReply RoutedAdmin::to_api(const HttpRequest& request, const Entrance& entrance) {
+  if (names_another_host(request, entrance)) {
     return guarded(problem(403, {ErrorKind::kRejected, "R346", kOtherHost, {}}));
   }
-  return guarded(api_->answer(request, caller_of(request, tokens)));
+  return guarded(api_->answer(request, caller_of(request, entrance)));
 }
 
 HttpReply RoutedAdmin::guarded(HttpReply reply) {
@@ -170,12 +207,13 @@ HttpReply RoutedAdmin::guarded(HttpReply reply) {
 }
 
 // Pages that ask the store; nullopt: another path, or a request that route() refuses.
-std::optional<HttpReply> RoutedAdmin::to_page(const HttpRequest& request, const Tokens& tokens) {
+std::optional<HttpReply> RoutedAdmin::to_page(const HttpRequest& request,
+                                              const Entrance& entrance) {
   if (request.method != "GET" && request.method != "HEAD") return std::nullopt;
-  if (names_another_host(request, tokens)) return std::nullopt;
+  if (names_another_host(request, entrance)) return std::nullopt;
   const Page* const found = find_page(request.path);
   if (found == nullptr) return std::nullopt;
-  const auto caller = caller_of(request, tokens);
+  const auto caller = caller_of(request, entrance);
   if (!caller) return guarded(unauthorized(kBasic));
   // A link of another site may be followed; an image of one asks nothing.
   const std::string_view site = request.header("Sec-Fetch-Site").value_or("none");
@@ -192,16 +230,16 @@ std::optional<HttpReply> RoutedAdmin::to_page(const HttpRequest& request, const 
   return holding(guarded(as_page(std::move(reply), found->has_form)), sources);
 }
 
-HttpResponse RoutedAdmin::route(const HttpRequest& request, const Tokens& tokens) const {
+HttpResponse RoutedAdmin::route(const HttpRequest& request, const Entrance& entrance) const {
   if (request.method != "GET" && request.method != "HEAD") {
     HttpResponse refused = text_response(405, "only GET and HEAD\n");
     refused.headers.emplace_back("Allow", "GET, HEAD");
     return refused;
   }
-  if (names_another_host(request, tokens)) {
+  if (names_another_host(request, entrance)) {
     return text_response(403, std::string(kOtherHost) + "\n");
   }
-  const bool is_authorized = caller_of(request, tokens).has_value();
+  const bool is_authorized = caller_of(request, entrance).has_value();
   if (request.path == "/") {
     if (!is_authorized) return unauthorized(kBasic);
     return as_page({200, kHtml, overview_page(sources_.api.overview()), {}});

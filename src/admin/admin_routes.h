@@ -16,9 +16,10 @@ class AdminRoutes {
   static std::unique_ptr<AdminRoutes> create(Tokens tokens, AdminSources sources);
   virtual ~AdminRoutes() = default;
 
-  // One request at a time. Its tasks may run on other threads; they use this object, and end before
-  // it.
-  virtual HttpReply answer(const HttpRequest& request) = 0;
+  // `socket`: the Unix socket that the request came through; null: TCP. Thread-safe; the threads of
+  // two listeners take turns, and nothing here waits. Tasks of the answer may run on other threads;
+  // they use this object, and end before it.
+  virtual HttpReply answer(const HttpRequest& request, const AdminOptions::Socket* socket) = 0;
   // Of every request that comes after it. Thread-safe.
   virtual void set_tokens(Tokens tokens) = 0;
 };

@@ -20,7 +20,18 @@
 namespace semel::admin {
 
 struct AdminOptions {
-  ListenAddress listen;
+  std::optional<ListenAddress> listen{};  // none: the socket alone
+  // The rights of the file say which users may connect. A caller without a token has `role`, and
+  // may claim from `claims`; where neither is given it needs a token as every other, or, where
+  // there are no tokens, may only read.
+  struct Socket {
+    std::string path;
+    bool group = false;  // users of its group may connect too
+    std::optional<core::Role> role{};
+    std::vector<std::string> claims{};
+    bool trusts() const noexcept { return role || !claims.empty(); }
+  };
+  std::optional<Socket> socket{};
   // Where there is one, /metrics, the API and the details of the health endpoints need it. Where
   // there is none, requests must name this machine as their host, and may only read.
   struct Token {
@@ -49,6 +60,7 @@ class AdminServer {
   // Nothing is called any more after it.
   virtual ~AdminServer() = default;
 
+  // 0: it listens on a Unix socket alone.
   virtual std::uint16_t port() const noexcept = 0;
   // The tokens of every request that comes after it. From any thread.
   virtual void set_tokens(std::vector<AdminOptions::Token> tokens) = 0;

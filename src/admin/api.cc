@@ -27,10 +27,12 @@ HttpResponse no_caller() {
 }
 
 HttpResponse role_too_small(const ApiRoute& route, const Caller& caller) {
-  const std::string who =
-      caller.name.empty()
-          ? "without tokens in the config everybody has the role read"
-          : fmt::format("the token {} has the role {}", caller.name, core::to_string(caller.role));
+  std::string who = "without tokens in the config everybody has the role read";
+  if (caller.by_socket) {
+    who = fmt::format("without a token the socket gives the role {}", core::to_string(caller.role));
+  } else if (!caller.name.empty()) {
+    who = fmt::format("the token {} has the role {}", caller.name, core::to_string(caller.role));
+  }
   return problem(403, {ErrorKind::kRejected, "R342",
                        fmt::format("{} needs the role {}: {}", route.operation,
                                    core::to_string(route.role), who),
@@ -45,7 +47,8 @@ HttpResponse may_not_claim(const ApiRoute& route, const std::string& consumer) {
   return problem(403, {ErrorKind::kRejected, "R342",
                        fmt::format("{} needs a token that may claim from {}", route.operation,
                                    printable_text(consumer)),
-                       "a token of admin.auth.tokens whose claims name the consumer"});
+                       "a token of admin.auth.tokens whose claims name the consumer, or "
+                       "admin.socket.claims"});
 }
 
 // True of the path /api/v1/consumers/NAME/claims, and of those below it.

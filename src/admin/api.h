@@ -68,9 +68,10 @@ struct ApiSources {
 
 // The one who asks.
 struct Caller {
-  std::string name;  // of the token; empty: nobody needs one
+  std::string name;  // of the token, or the user of a socket; empty: nobody needs one
   core::Role role = core::Role::kRead;
   std::span<const std::string> claims = {};  // consumers that it may claim from; borrowed
+  bool by_socket = false;                    // without a token, as the config of the socket says
 };
 
 class Api {

@@ -136,7 +136,8 @@ Settings settings_so_far(const Words& words) {
 void add_url(CLI::App& command, const std::string& group, Words& words) {
   command
       .add_option("--url", words.url,
-                  "Ask a run by its API, in place of opening the store: http://127.0.0.1:8585 "
+                  "Ask a run by its API, in place of opening the store: http://127.0.0.1:8585, "
+                  "unix:/run/semel/admin.sock "
                   "[SEMEL_URL]")
       ->type_name("URL")
       ->group(group);

@@ -58,11 +58,11 @@ OrEnded<Remote> Remote::open(Console& console) {
   if (!token->empty() && !url->encrypted && !url->loopback) {
     console.note("semel: the token goes to " + url->base + " in clear text: https:// hides it");
   }
-  const std::string base = url->base;
+  const std::string shown = url->text();
   auto client =
       api_client::RunClient::create({*std::move(url), *std::move(token), settings.ca_file});
   if (!client) return ended(console.fail(client.error()));
-  return Remote(*std::move(client), base);
+  return Remote(*std::move(client), shown);
 }
 
 Result<JsonView> Remote::get(std::string_view path) {

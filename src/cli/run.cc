@@ -193,6 +193,10 @@ Result<std::unique_ptr<compose::Admin>> open_admin(Console& console, const confi
   if (admin && (*admin)->port() != 0 && console.settings().quiet == 0) {
     console.note(fmt::format("semel: dashboard, metrics and health on port {}", (*admin)->port()));
   }
+  if (admin && config.admin && config.admin->socket && !console.settings().dry_run &&
+      console.settings().quiet == 0) {
+    console.note(fmt::format("semel: API on unix:{}", config.admin->socket->path));
+  }
   return admin;
 }
 

@@ -201,6 +201,10 @@ class RunAdmin final : public Admin {
 Result<void> RunAdmin::listen(const config::AdminConfig& config) {
   admin::AdminOptions options;
   options.listen = config.listen;
+  if (config.socket) {
+    options.socket = admin::AdminOptions::Socket{config.socket->path, config.socket->group,
+                                                 config.socket->role, config.socket->claims};
+  }
   if (config.tls) options.tls = admin::HttpTls{config.tls->certificate, config.tls->key};
   options.on_certificate = [this](const Error* error) { note_certificate(error); };
   options.tokens = tokens_of(config);

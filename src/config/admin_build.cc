@@ -11,16 +11,52 @@
 #include "config/member.h"
 #include "config/node.h"
 #include "config/secrets.h"
+#include "config/store_build.h"
 
 namespace semel::config {
 namespace {
 
 constexpr std::size_t kShortestSecret = 16;
 
-// False where it cannot be read.
+// The longest path of a Unix socket that clients can connect to.
+constexpr std::size_t kLongestSocketPath = 107;
+
+bool is_written(const View& admin, std::string_view name) {
+  const auto* setting = admin.find(name);
+  return setting != nullptr && setting->from != Setting::From::kDefault;
+}
+
+// The names of consumers in the list.
+std::vector<std::string> claims_of(const View& holder) {
+  std::vector<std::string> claims;
+  for (std::size_t k = 0; k < holder.size("claims"); ++k) {
+    const auto* consumer = holder.settings().find(join_path(holder.path("claims"), k));
+    if (consumer != nullptr) claims.push_back(consumer->text);
+  }
+  return claims;
+}
+
+void build_socket(const View& admin, const std::string& folder, AdminConfig& made, Report& report) {
+  if (!admin.written("socket")) return;
+  const View socket = admin.in("socket");
+  AdminSocket built{resolve_path(folder, socket.text("path")), false,
+                    core::role_from(socket.text("role")), claims_of(socket)};
+  if (const auto* mode = socket.find("mode")) built.group = index_of_word(*mode) == 1;
+  const auto* path = socket.find("path");
+  if (path != nullptr && built.path.size() > kLongestSocketPath) {
+    report
+        .error("E014", path->place, path->path,
+               fmt::format("{}: it has {} bytes, and the path of a Unix socket {} at most",
+                           path->path, built.path.size(), kLongestSocketPath))
+        .help = "write a short one, as /run/semel/admin.sock";
+  }
+  made.socket = std::move(built);
+}
+
+// False where there is none, or it cannot be read.
 bool build_listen(const View& admin, AdminConfig& made, Report& report) {
   const auto* setting = admin.find("listen");
-  if (setting == nullptr) return false;
+  if (setting == nullptr || (made.socket && !is_written(admin, "listen"))) return false;
   auto address = ListenAddress::parse(setting->text);
   if (address) {
     made.listen = *std::move(address);
@@ -52,16 +88,21 @@ void build_tokens(const View& admin, AdminConfig& made, Report& report) {
     }
     const auto role = core::role_from(token.text("role"));
     made.tokens.push_back({token.text("name"), secret->text, role.value_or(core::Role::kRead), {}});
-    for (std::size_t k = 0; k < token.size("claims"); ++k) {
-      const auto* consumer = settings.find(join_path(token.path("claims"), k));
-      if (consumer != nullptr) made.tokens.back().claims.push_back(consumer->text);
-    }
+    made.tokens.back().claims = claims_of(token);
   }
 }
 
 void build_admin_tls(const View& admin, AdminConfig& made, Report& report) {
   if (!admin.written("tls")) return;
   const View tls = admin.in("tls");
+  if (!made.listen && made.socket) {
+    report
+        .error("E038", tls.place("certificate"), admin.path("tls"),
+               fmt::format("{} encrypts {}, which is not there: a Unix socket has no TLS",
+                           admin.path("tls"), admin.path("listen")))
+        .help = "admin.listen: 127.0.0.1:8585, or no admin.tls";
+    return;
+  }
   made.tls = AdminTls{tls.text("certificate"), tls.text("key")};
   if (const auto* key = tls.find("key")) warn_of_open_key(*key, key->text, report);
 }
@@ -70,7 +111,7 @@ void warn_of_clear_text(const View& admin, const AdminConfig& made, Report& repo
   const auto* listen = admin.find("listen");
   auto& warning = report.warning(
       "W036", listen->place, listen->path,
-      fmt::format("{}: tokens come to {} in clear text", listen->path, made.listen.text()));
+      fmt::format("{}: tokens come to {} in clear text", listen->path, made.listen->text()));
   warning.help =
       "admin.tls: { certificate: …, key: … }; or listen: 127.0.0.1:8585 behind a proxy with TLS";
 }
@@ -167,22 +208,24 @@ void check_masked_keys(const Config& config, const ConsumerConfig& consumer, con
   }
 }
 
-std::optional<AdminConfig> build_admin(const View& root, Report& report) {
+std::optional<AdminConfig> build_admin(const View& root, const std::string& folder,
+                                       Report& report) {
   if (!root.written("admin")) return std::nullopt;
   const View admin = root.in("admin");
   AdminConfig made;
+  build_socket(admin, folder, made, report);
   const bool readable = build_listen(admin, made, report);
   build_admin_tls(admin, made, report);
   build_tokens(admin, made, report);
-  if (readable && !made.tokens.empty() && !made.listen.is_loopback() && !made.tls) {
+  if (readable && !made.tokens.empty() && !made.listen->is_loopback() && !made.tls) {
     warn_of_clear_text(admin, made, report);
   }
   build_shown(admin, made.shows, report);
-  if (readable && made.tokens.empty() && !made.listen.is_loopback()) {
+  if (readable && made.tokens.empty() && !made.listen->is_loopback()) {
     const auto* listen = admin.find("listen");
     auto& error = report.error("E055", listen->place, listen->path,
                                fmt::format("{}: other machines reach {}, and nobody needs a token",
-                                           listen->path, made.listen.text()));
+                                           listen->path, made.listen->text()));
     error.help = "admin.auth.tokens, or listen: 127.0.0.1:8585";
   }
   return made;

@@ -38,7 +38,9 @@ TEST(AdminBuild, ListensOnThisMachineByDefault) {
   const Loaded loaded = load_admin("admin: {}\n");
   ASSERT_TRUE(loaded.config);
   ASSERT_TRUE(loaded.config->admin);
-  EXPECT_EQ(loaded.config->admin->listen.text(), "127.0.0.1:8585");
+  ASSERT_TRUE(loaded.config->admin->listen);
+  EXPECT_EQ(loaded.config->admin->listen->text(), "127.0.0.1:8585");
+  EXPECT_FALSE(loaded.config->admin->socket);
   EXPECT_TRUE(loaded.config->admin->tokens.empty());
 }
 
@@ -47,11 +49,65 @@ TEST(AdminBuild, ReadsAddressAndTokens) {
       "admin: { listen: ':9000', auth: { tokens: [{ name: prometheus, secret: 0123456789abcdef "
       "}] } }\n");
   ASSERT_TRUE(loaded.config);
-  EXPECT_EQ(loaded.config->admin->listen.port, 9'000);
+  ASSERT_TRUE(loaded.config->admin->listen);
+  EXPECT_EQ(loaded.config->admin->listen->port, 9'000);
   ASSERT_EQ(loaded.config->admin->tokens.size(), 1U);
   EXPECT_EQ(loaded.config->admin->tokens[0].name, "prometheus");
   EXPECT_EQ(loaded.config->admin->tokens[0].secret, "0123456789abcdef");
   EXPECT_EQ(loaded.config->admin->tokens[0].role, core::Role::kRead);
+}
+
+TEST(AdminBuild, ASocketStandsInPlaceOfTheAddress) {
+  const Loaded loaded = load_admin("admin: { socket: run/admin.sock }\n");
+  ASSERT_TRUE(loaded.config);
+  const AdminConfig& admin = *loaded.config->admin;
+  EXPECT_FALSE(admin.listen) << "no port is opened that nobody asked for";
+  ASSERT_TRUE(admin.socket);
+  EXPECT_EQ(admin.socket->path, "run/admin.sock");
+  EXPECT_FALSE(admin.socket->group);
+  EXPECT_FALSE(admin.socket->role);
+  for (const EffectiveValue& one : loaded.config->effective) {
+    EXPECT_NE(one.path, "admin.listen") << "config show says what is in effect";
+  }
+  const Loaded both = load_admin(
+      "admin: { listen: 127.0.0.1:8586, socket: { path: /run/a.sock, mode: 0660, role: operator } "
+      "}\n");
+  ASSERT_TRUE(both.config);
+  EXPECT_EQ(both.config->admin->listen->port, 8'586);
+  EXPECT_EQ(both.config->admin->socket->path, "/run/a.sock");
+  EXPECT_TRUE(both.config->admin->socket->group);
+  EXPECT_EQ(both.config->admin->socket->role, core::Role::kOperator);
+}
+
+TEST(AdminBuild, ARelativeSocketIsBesideTheFile) {
+  const test::TempDir folder;
+  const std::string file = folder.file("semel.yaml");
+  test::write_file(file, "version: 1\nadmin: { socket: admin.sock }\n" + std::string(kPayments));
+  const Loaded loaded = load_file(file, with_env({}));
+  ASSERT_TRUE(loaded.config);
+  EXPECT_EQ(loaded.config->admin->socket->path, folder.file("admin.sock"));
+}
+
+TEST(AdminBuild, RefusesASocketThatCannotBe) {
+  EXPECT_TRUE(load_admin("admin: { socket: /" + std::string(106, 'a') + " }\n").config);
+  EXPECT_TRUE(has_code(load_admin("admin: { socket: /" + std::string(107, 'a') + " }\n"), "E014"));
+  EXPECT_FALSE(load_admin("admin: { socket: { path: /a, mode: 0666 } }\n").config);
+  EXPECT_FALSE(load_admin("admin: { socket: { mode: 0660 } }\n").config) << "it has no path";
+  EXPECT_TRUE(has_code(
+      load_admin("admin: { socket: /run/a.sock, tls: { certificate: a, key: b } }\n"), "E038"));
+  EXPECT_TRUE(has_code(load_admin("admin: { socket: { path: /a, claims: [payments] } }\n"), "E057"))
+      << "nobody claims from it";
+}
+
+TEST(AdminBuild, ASocketMayGiveClaims) {
+  constexpr const char* kMails = "consumers: [{ name: mails, source: { claims: {} } }]\n";
+  const auto load = [&](const std::string& admin) {
+    return load_text("version: 1\n" + admin + kMails, "semel.yaml", with_env({}));
+  };
+  EXPECT_TRUE(has_code(load("admin: { socket: /run/a.sock }\n"), "E057")) << "nobody may claim";
+  const Loaded loaded = load("admin: { socket: { path: /run/a.sock, claims: [mails] } }\n");
+  ASSERT_TRUE(loaded.config);
+  EXPECT_EQ(loaded.config->admin->socket->claims, std::vector<std::string>{"mails"});
 }
 
 TEST(AdminBuild, ATokenHasARole) {

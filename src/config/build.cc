@@ -195,7 +195,7 @@ Config build(const Settings& settings, const std::string& folder, Report& report
   root.fill(made);
   made.store = build_store(root.in("store"), folder, report);
   if (store != nullptr) made.store.kind = store->kind;
-  made.admin = build_admin(root, report);
+  made.admin = build_admin(root, folder, report);
   made.traces = build_traces(root, folder, report);
   for (std::size_t i = 0; i < settings.size("consumers"); ++i) {
     const View view(settings, join_path("consumers", i));

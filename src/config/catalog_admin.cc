@@ -8,8 +8,11 @@ namespace {
 constexpr CodePage kAdminPages[] = {
     {"R340", "the admin listener cannot listen",
      "The address of admin.listen is in use by another program, is not one of this machine, or "
-     "this user may not use its port. No message was received.",
-     "Give another address or port, or stop the program that has it.",
+     "this user may not use its port. Or the folder of admin.socket is not there or cannot be "
+     "written, a live process listens at its path, or something that is no socket is there. No "
+     "message was received.",
+     "Give another address, port or path, or stop the program that has it. The folder of a socket "
+     "must be there before: RuntimeDirectory=semel in a unit of systemd.",
      "admin: { listen: 127.0.0.1:8586 }\nss -ltnp 'sport = :8585'", 69},
     {"R341", "the API needs a token",
      "The config has tokens, and the request came without one of them: none, a wrong one, or in "
@@ -86,7 +89,8 @@ constexpr CodePage kAdminPages[] = {
      "where admin.tls is set; --ca-file for a certificate that the system does not trust.",
      "semel status --url http://127.0.0.1:8585\ncurl http://127.0.0.1:8585/livez", 69},
     {"R361", "the URL of a run, or what goes with it, is wrong",
-     "The URL is none of http:// or https:// with a host, or the file of the token or of the "
+     "The URL is none of http:// or https:// with a host, nor unix: with an absolute path, or the "
+     "file of the token or of the "
      "certificates cannot be read. Nothing was asked.",
      "Mend the flag or the variable.",
      "semel status --url https://semel.example.com:8585 --token-file token --ca-file ca.pem", 2},
@@ -94,7 +98,8 @@ constexpr CodePage kAdminPages[] = {
      "The URL leads to a server whose answers are not those of Semel's API: another program, a "
      "proxy, or a prefix that is missing. If the command changes something, the log of that server "
      "says what became of it.",
-     "Give the URL of admin.listen, with the prefix of a proxy where there is one.",
+     "Give the URL of admin.listen, with the prefix of a proxy where there is one, or unix: and "
+     "admin.socket.",
      "semel status --url https://ops.example.com/semel", 69},
     {"R363", "the certificate of the admin listener cannot be used",
      "A file of admin.tls cannot be read or is not PEM, or the key is not that of the certificate. "

@@ -96,7 +96,7 @@ constexpr CodePage kConsumerPages[] = {
      "query belongs to strategy query, which looks a row up before it acts and needs to know how; "
      "lock to pessimistic_lock, which needs to know the row, and version to optimistic_lock, which "
      "needs to know both versions; otherwise belongs to expect_rows; admin.mask, which names what "
-     "is hidden, to admin.payloads: masked.",
+     "is hidden, to admin.payloads: masked, and admin.tls to admin.listen.",
      "Write both, or neither.",
      "strategy: query\nunsafe: true\nquery: { exists: \"SELECT 1 FROM order_log WHERE id = :id\" "
      "}"},

@@ -36,30 +36,39 @@ std::string claimed_names(const Config& config) {
   return names.empty() ? "add a consumer with source: { claims: {} }" : "one of: " + names;
 }
 
-void check_token_claims(const Config& config, const Settings& settings, Report& report) {
-  const std::string tokens = "admin.auth.tokens";
-  for (std::size_t i = 0; i < settings.size(tokens); ++i) {
-    const View token(settings, join_path(tokens, i));
-    for (std::size_t k = 0; k < token.size("claims"); ++k) {
-      const auto* name = settings.find(join_path(token.path("claims"), k));
-      if (name == nullptr) continue;
-      const ConsumerConfig* const consumer = config.find(name->text);
-      if (consumer != nullptr && consumer->is_claimed()) continue;
-      auto& made = report.error(
-          "E057", name->place, name->path,
-          consumer == nullptr
-              ? fmt::format("{}: {} is no consumer of this file", name->path, in_quotes(name->text))
-              : fmt::format("{}: {} has its messages from {}, and nobody claims them", name->path,
-                            in_quotes(name->text), name_of(consumer->source)));
-      made.help = claimed_names(config);
-    }
+// `holder`: a token, or the socket.
+void check_claimed_names(const Config& config, const View& holder, Report& report) {
+  for (std::size_t k = 0; k < holder.size("claims"); ++k) {
+    const auto* name = holder.settings().find(join_path(holder.path("claims"), k));
+    if (name == nullptr) continue;
+    const ConsumerConfig* const consumer = config.find(name->text);
+    if (consumer != nullptr && consumer->is_claimed()) continue;
+    auto& made = report.error(
+        "E057", name->place, name->path,
+        consumer == nullptr
+            ? fmt::format("{}: {} is no consumer of this file", name->path, in_quotes(name->text))
+            : fmt::format("{}: {} has its messages from {}, and nobody claims them", name->path,
+                          in_quotes(name->text), name_of(consumer->source)));
+    made.help = claimed_names(config);
   }
 }
 
+void check_named_claims(const Config& config, const Settings& settings, Report& report) {
+  const std::string tokens = "admin.auth.tokens";
+  for (std::size_t i = 0; i < settings.size(tokens); ++i) {
+    check_claimed_names(config, View(settings, join_path(tokens, i)), report);
+  }
+  check_claimed_names(config, View(settings, "admin.socket"), report);
+}
+
 bool may_be_claimed(const Config& config, const std::string& consumer) {
-  return config.admin && std::ranges::any_of(config.admin->tokens, [&](const AdminToken& token) {
-           return std::ranges::find(token.claims, consumer) != token.claims.end();
-         });
+  if (!config.admin) return false;
+  const auto names_it = [&](const std::vector<std::string>& claims) {
+    return std::ranges::find(claims, consumer) != claims.end();
+  };
+  if (config.admin->socket && names_it(config.admin->socket->claims)) return true;
+  return std::ranges::any_of(config.admin->tokens,
+                             [&](const AdminToken& token) { return names_it(token.claims); });
 }
 
 }  // namespace
@@ -82,7 +91,7 @@ void check_claimed(const Check& check) {
 
 void check_claims(const Config& config, const Settings& settings, Report& report) {
   if (report.failed()) return;
-  check_token_claims(config, settings, report);
+  check_named_claims(config, settings, report);
   if (report.failed()) return;
   for (std::size_t i = 0; i < config.consumers.size(); ++i) {
     const ConsumerConfig& consumer = config.consumers[i];
@@ -92,7 +101,9 @@ void check_claims(const Config& config, const Settings& settings, Report& report
         "E057", view.place("source"), view.path("source"),
         fmt::format("{}: nobody may claim from {}", view.path("source"), in_quotes(consumer.name)));
     made.help = fmt::format(
-        "admin: {{ auth: {{ tokens: [{{ name: …, secret: …, claims: [{}] }}] }} }}", consumer.name);
+        "admin: {{ auth: {{ tokens: [{{ name: …, secret: …, claims: [{}] }}] }} }}, or claims in "
+        "admin.socket",
+        consumer.name);
   }
 }
 

@@ -242,8 +242,16 @@ struct AdminTls {
   std::string certificate;
   std::string key;
 };
+// A Unix socket, and what its callers may do without a token.
+struct AdminSocket {
+  std::string path;
+  bool group = false;              // mode 0660 in place of 0600
+  std::optional<core::Role> role;  // none: no more than on TCP
+  std::vector<std::string> claims;
+};
 struct AdminConfig {
-  ListenAddress listen;
+  std::optional<ListenAddress> listen;  // none: the socket alone
+  std::optional<AdminSocket> socket;
   std::optional<AdminTls> tls;  // none: plain HTTP
   std::vector<AdminToken> tokens;
   core::Disclosure shows;

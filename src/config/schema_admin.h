@@ -42,12 +42,43 @@ inline constexpr Field kAdminAuthFields[] = {
 
 inline constexpr Field kAdminMaskField[] = {{.name = "", .shape = Shape::kText, .meaning = ""}};
 
+inline constexpr Field kAdminSocketFields[] = {
+    {.name = "path",
+     .shape = Shape::kPath,
+     .meaning = "Of its file, of 107 bytes at most. The folder must be there. The file of a "
+                "process that was killed is replaced, and a clean end removes it.",
+     .required = true},
+    {.name = "mode",
+     .shape = Shape::kWord,
+     .meaning = "The users that may connect: the run's own, or with `0660` its group too.",
+     .fallback = "0600",
+     .words = "0600|0660"},
+    {.name = "role",
+     .shape = Shape::kWord,
+     .meaning = "What those users may do without a token, as a token's `role`. Without it a token "
+                "is needed here too, where there is one; else the socket only reads.",
+     .words = "read|operator|admin"},
+    {.name = "claims",
+     .shape = Shape::kList,
+     .meaning = "Consumers whose source is `claims`, and whose keys those users may claim without "
+                "a token.",
+     .fields = kAdminClaimsField,
+     .comma = true},
+};
+
 inline constexpr Field kAdminFields[] = {
     {.name = "listen",
      .shape = Shape::kText,
      .meaning = "Address and port, as `127.0.0.1:8585`, `[::1]:8585` or `:8585` for every "
                 "interface.",
      .fallback = "127.0.0.1:8585"},
+    {.name = "socket",
+     .shape = Shape::kMap,
+     .meaning = "A Unix socket with the same dashboard and API, or its path. With it there is a "
+                "TCP port only where `listen` is written.",
+     .fields = kAdminSocketFields,
+     .short_form = "path",
+     .optional = true},
     {.name = "tls",
      .shape = Shape::kMap,
      .meaning = "HTTPS in place of HTTP. Without it tokens cross the network in clear text.",

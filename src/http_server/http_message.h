@@ -1,6 +1,8 @@
 // A request of HTTP and its answer, as handlers of HttpServer see them.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -24,6 +26,8 @@ struct HttpRequest {
   std::string_view body;
   // All of its headers, in their order.
   std::function<std::vector<std::pair<std::string_view, std::string_view>>()> headers;
+  // The user of the process at the other end of a Unix socket; nullopt on every other one.
+  std::optional<uid_t> user{};
 };
 
 struct HttpResponse {

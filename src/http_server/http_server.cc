@@ -75,6 +75,15 @@ int socket_of(MHD_Connection* connection) {
   return info == nullptr ? -1 : info->connect_fd;
 }
 
+// The user who connected: what the kernel says, at the other end of a Unix socket.
+std::optional<uid_t> user_of(MHD_Connection* connection) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  const int socket = socket_of(connection);
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::nullopt;
+  return peer.uid;
+}
+
 // An answer as bytes, for a connection that the library cannot answer any more.
 std::string written(const HttpResponse& response) {
   return fmt::format(
@@ -148,6 +157,7 @@ class MicroHttpServer final : public HttpServer {
     // stopped, more of them may come.
     if (tasks_ != nullptr) tasks_->stop();
     pending_->end();
+    if (socket_file_ != nullptr) socket_file_->remove();
     if (daemon_ != nullptr) ::MHD_stop_daemon(daemon_);
   }
 
@@ -174,13 +184,15 @@ class MicroHttpServer final : public HttpServer {
   static void connected(void* self, MHD_Connection* connection, void** context,
                         MHD_ConnectionNotificationCode code);
   static void* first_line(void* self, const char* url, MHD_Connection* connection);
+  Result<system::Descriptor> listen();
+  tl::unexpected<Error> not_started(const std::string& why) const;
   Result<void> start_watch();
   Result<void> start_daemon(int socket);
   MHD_Result begin(MHD_Connection* connection, const char* url, const char* method, void** state);
   MHD_Result take_body(MHD_Connection* connection, Exchange& exchange, const char* upload,
                        std::size_t* size) const;
-  static HttpRequest request_of(MHD_Connection* connection, const char* url, const char* method,
-                                std::string_view body);
+  HttpRequest request_of(MHD_Connection* connection, const char* url, const char* method,
+                         std::string_view body) const;
   MHD_Result run_aside(MHD_Connection* connection, Exchange& exchange, HttpTask task);
   MHD_Result put_aside(MHD_Connection* connection, Exchange& exchange, const HttpPending& pending);
   static MHD_Result send(MHD_Connection* connection, const HttpResponse& response);
@@ -192,6 +204,7 @@ class MicroHttpServer final : public HttpServer {
   std::unique_ptr<TaskPool> tasks_;
   std::unique_ptr<Certificate> certificate_;  // of TLS
   std::unique_ptr<ConnectionWatch> watch_;
+  std::unique_ptr<SocketFile> socket_file_;  // of a Unix socket
   const std::shared_ptr<PendingAnswers> pending_ = std::make_shared<PendingAnswers>();
   // The server's thread's.
   std::uint64_t last_pending_ = 0;
@@ -199,8 +212,27 @@ class MicroHttpServer final : public HttpServer {
   std::size_t bytes_ = 0;     // reserved for their bodies
 };
 
+Result<system::Descriptor> MicroHttpServer::listen() {
+  if (!options_.socket) return listen_on(options_.listen, options_.listen_queue, options_.names);
+  auto file = SocketFile::listen(*options_.socket, options_.listen_queue, options_.names);
+  if (!file) return failure(std::move(file.error()));
+  socket_file_ = std::move(*file);
+  return socket_file_->take_socket();
+}
+
+tl::unexpected<Error> MicroHttpServer::not_started(const std::string& why) const {
+  if (!options_.socket) {
+    return cannot_listen(options_.names, options_.listen, why, ErrorKind::kUnavailable);
+  }
+  return failure({ErrorKind::kUnavailable,
+                  options_.names.code,
+                  fmt::format("{}: cannot listen on {}: {}", options_.names.socket_field,
+                              options_.socket->path, why),
+                  {}});
+}
+
 Result<void> MicroHttpServer::start() {
-  auto socket = listen_on(options_.listen, options_.listen_queue, options_.names);
+  auto socket = listen();
   if (!socket) return failure(std::move(socket.error()));
   if (options_.tls) {
     auto certificate = Certificate::open(*options_.tls, options_.names, options_.on_certificate);
@@ -211,6 +243,7 @@ Result<void> MicroHttpServer::start() {
   if (auto started = start_daemon(socket->get()); !started) return started;
   // The daemon closes it.
   (void)socket->release();
+  if (options_.socket) return {};
   const auto* const info = ::MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_BIND_PORT);
   port_ = info != nullptr ? info->port : options_.listen.port;
   return {};
@@ -229,9 +262,7 @@ Result<void> MicroHttpServer::start_watch() {
     }
     watch_ = std::make_unique<ConnectionWatch>(std::move(watch));
   } catch (const std::system_error& error) {
-    return cannot_listen(options_.names, options_.listen,
-                         fmt::format("no thread for its tasks: {}", error.what()),
-                         ErrorKind::kUnavailable);
+    return not_started(fmt::format("no thread for its tasks: {}", error.what()));
   }
   return {};
 }
@@ -255,11 +286,11 @@ Result<void> MicroHttpServer::start_daemon(int socket) {
       &MicroHttpServer::connected, this, MHD_OPTION_URI_LOG_CALLBACK, &MicroHttpServer::first_line,
       this, MHD_OPTION_ARRAY, encrypted.data(), MHD_OPTION_END);
   if (daemon_ != nullptr) return {};
-  return cannot_listen(options_.names, options_.listen, "the HTTP server did not start",
-                       ErrorKind::kUnavailable);
+  return not_started("the HTTP server did not start");
 }
 
 void MicroHttpServer::close(std::chrono::milliseconds deadline) {
+  if (socket_file_ != nullptr) socket_file_->remove();
   const MHD_socket socket = ::MHD_quiesce_daemon(daemon_);
   const system::Descriptor closed(socket == MHD_INVALID_SOCKET ? -1 : socket);
   watch_->wait_answered(deadline);
@@ -351,7 +382,7 @@ MHD_Result MicroHttpServer::serve(void* self, MHD_Connection* connection, const 
     if (*upload_size > 0) return server->take_body(connection, exchange, upload, upload_size);
     if (exchange.answer) return send(connection, *exchange.answer);
     server->watch_->request_came(connection);
-    HttpReply reply = server->handler_(request_of(connection, url, method, exchange.body));
+    HttpReply reply = server->handler_(server->request_of(connection, url, method, exchange.body));
     if (auto* task = std::get_if<HttpTask>(&reply)) {
       return server->run_aside(connection, exchange, std::move(*task));
     }
@@ -406,7 +437,7 @@ MHD_Result MicroHttpServer::put_aside(MHD_Connection* connection, Exchange& exch
 }
 
 HttpRequest MicroHttpServer::request_of(MHD_Connection* connection, const char* url,
-                                        const char* method, std::string_view body) {
+                                        const char* method, std::string_view body) const {
   HttpRequest request;
   request.method = method;
   request.path = url;
@@ -418,6 +449,7 @@ HttpRequest MicroHttpServer::request_of(MHD_Connection* connection, const char* 
   };
   request.query = [connection] { return query_of(connection); };
   request.headers = [connection] { return headers_of(connection); };
+  if (options_.socket) request.user = user_of(connection);
   return request;
 }
 

@@ -19,12 +19,14 @@
 #include "http_server/http_message.h"
 #include "http_server/http_tls.h"
 #include "http_server/listen_socket.h"
+#include "http_server/socket_file.h"
 
 namespace semel::http {
 
 struct HttpServerOptions {
   ListenAddress listen;
-  std::optional<HttpTls> tls{};  // none: plain HTTP
+  std::optional<SocketPath> socket{};  // in place of `listen`: a Unix socket, without TLS
+  std::optional<HttpTls> tls{};        // none: plain HTTP
   ListenerNames names{};
   int listen_queue = 128;  // connections that wait to be taken
   std::size_t most_connections = 300;
@@ -60,7 +62,7 @@ class HttpServer {
   // Closes all connections, after the tasks that run; nothing is called after it.
   virtual ~HttpServer() = default;
 
-  // The port, also where any free one was asked for.
+  // The port, also where any free one was asked for; 0 of a Unix socket.
   virtual std::uint16_t port() const noexcept = 0;
   virtual std::size_t connections() const = 0;
   // Takes no more connections, and waits until each request that came whole is answered, or for

@@ -13,6 +13,7 @@ namespace semel::http {
 // How a config names the listener, for its errors.
 struct ListenerNames {
   std::string field = "admin.listen";
+  std::string socket_field = "admin.socket.path";
   std::string code = "R340";  // it cannot listen
   std::string tls_field = "admin.tls";
   std::string tls_code = "R363";  // the certificate cannot be used

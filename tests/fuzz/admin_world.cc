@@ -108,7 +108,7 @@ admin::AdminSources AdminWorld::sources() {
 }
 
 http::HttpResponse AdminWorld::answer(const http::HttpRequest& request) {
-  http::HttpReply reply = routes_->answer(request);
+  http::HttpReply reply = routes_->answer(request, nullptr);
   if (auto* const task = std::get_if<http::HttpTask>(&reply)) return task->run();
   return std::get<http::HttpResponse>(std::move(reply));
 }

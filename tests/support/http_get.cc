@@ -4,9 +4,12 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -26,6 +29,29 @@ system::Descriptor connected(std::uint16_t port) {
   const auto* const to = reinterpret_cast<const sockaddr*>(&address);
   return ::connect(socket.get(), to, sizeof address) == 0 ? std::move(socket)
                                                           : system::Descriptor();
+}
+
+system::Descriptor connected_at(const std::string& path) {
+  system::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &kReadPatience, sizeof kReadPatience);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), std::min(path.size(), sizeof address.sun_path - 1));
+  const auto* const to = reinterpret_cast<const sockaddr*>(&address);
+  return ::connect(socket.get(), to, sizeof address) == 0 ? std::move(socket)
+                                                          : system::Descriptor();
+}
+
+std::string request_text(std::string_view path, const std::vector<std::string>& headers,
+                         std::string_view method) {
+  std::string request = fmt::format("{} {} HTTP/1.1\r\nConnection: close\r\n", method, path);
+  bool host = false;
+  for (const std::string& line : headers) {
+    request += line + "\r\n";
+    host |= line.starts_with("Host:");
+  }
+  if (!host) request += "Host: localhost\r\n";
+  return request + "\r\n";
 }
 
 bool sent(int socket, std::string_view bytes) {
@@ -73,14 +99,19 @@ std::string http_raw(std::uint16_t port, std::string_view bytes) {
 
 HttpAnswer http_get(std::uint16_t port, std::string_view path,
                     const std::vector<std::string>& headers, std::string_view method) {
-  std::string request = fmt::format("{} {} HTTP/1.1\r\nConnection: close\r\n", method, path);
-  bool host = false;
-  for (const std::string& line : headers) {
-    request += line + "\r\n";
-    host |= line.starts_with("Host:");
-  }
-  if (!host) request += "Host: localhost\r\n";
-  return http_answer(http_raw(port, request + "\r\n"));
+  return http_answer(http_raw(port, request_text(path, headers, method)));
+}
+
+std::string http_raw_at(const std::string& path, std::string_view bytes) {
+  const auto socket = connected_at(path);
+  if (!socket.valid()) return {};
+  (void)sent(socket.get(), bytes);
+  return http_rest(socket);
+}
+
+HttpAnswer http_get_at(const std::string& path, std::string_view target,
+                       const std::vector<std::string>& headers, std::string_view method) {
+  return http_answer(http_raw_at(path, request_text(target, headers, method)));
 }
 
 HttpAnswer http_answer(const std::string& answer) {

@@ -29,6 +29,12 @@ HttpAnswer http_answer(const std::string& read);
 // Sends the bytes as they are and reads to the end of the connection.
 std::string http_raw(std::uint16_t port, std::string_view bytes);
 
+// The same at a Unix socket; empty: nobody listens.
+std::string http_raw_at(const std::string& path, std::string_view bytes);
+HttpAnswer http_get_at(const std::string& path, std::string_view target,
+                       const std::vector<std::string>& headers = {},
+                       std::string_view method = "GET");
+
 // The two halves of it. A socket that is not valid: nobody listens, or not all could be sent.
 system::Descriptor http_sent(std::uint16_t port, std::string_view bytes);
 std::string http_rest(const system::Descriptor& socket);

@@ -86,6 +86,7 @@ Result<void> CurlClient::prepare() {
   // A proxy reads what is not encrypted, and the token with it; and its 127.0.0.1 is another one.
   // An encrypted request passes through a tunnel, whose opening does not carry the token.
   if (!options_.url.encrypted) set(CURLOPT_PROXY, "");
+  if (!options_.url.socket.empty()) set(CURLOPT_UNIX_SOCKET_PATH, options_.url.socket.c_str());
   set(CURLOPT_HEADEROPT, static_cast<long>(CURLHEADER_SEPARATE));
   for (curl::HeaderLines* headers : {&reading_, &writing_}) {
     headers->add("Accept: application/json");
@@ -114,10 +115,13 @@ int CurlClient::sends(void* client, char*, char*, int, int) {
 }
 
 Error CurlClient::error_of(CURLcode code, bool writes) const {
-  const std::string& url = options_.url.base;
+  const std::string url = options_.url.text();
   const char* const why = said_[0] == '\0' ? curl_easy_strerror(code) : said_;
   Error error{ErrorKind::kUnavailable, "R360", fmt::format("cannot ask {}: {}", url, why),
-              "is the run up, and does its config have admin:?"};
+              options_.url.socket.empty()
+                  ? "is the run up, and does its config have admin:?"
+                  : "is the run up, does its config have admin.socket, and may this user "
+                    "connect (ls -l)?"};
   switch (code) {
     case CURLE_PEER_FAILED_VERIFICATION:
       error.hint = "--ca-file FILE: the certificate authority that signed the run's certificate";
@@ -184,7 +188,7 @@ Result<std::string> CurlClient::ask(std::string_view path, const std::string* bo
     if (!answer) return failure(std::move(answer.error()));
     // Nothing was done.
     if (answer->status != kTooManyRequests || tries == kTriesOfRate) {
-      return document_of(*std::move(answer), options_.url.base);
+      return document_of(*std::move(answer), options_.url.text());
     }
     std::this_thread::sleep_for(kBetweenTries);
   }

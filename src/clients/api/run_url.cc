@@ -15,14 +15,34 @@ namespace {
 
 constexpr std::string_view kPlain = "http://";
 constexpr std::string_view kEncrypted = "https://";
+constexpr std::string_view kSocket = "unix:";
+constexpr std::size_t kLongestSocketPath = 107;
 
 tl::unexpected<Error> wrong_url(std::string why) {
   return failure({ErrorKind::kRejected, "R361", "the URL of the run " + std::move(why),
-                  "such as http://127.0.0.1:8585 or https://semel.example.com:8585"});
+                  "such as http://127.0.0.1:8585, https://semel.example.com:8585 or "
+                  "unix:/run/semel/admin.sock"});
 }
 
 bool begins_alike(std::string_view text, std::string_view scheme) {
   return text.size() >= scheme.size() && ascii::alike(text.substr(0, scheme.size()), scheme);
+}
+
+// unix:/run/x, or unix:///run/x as URLs with an empty host are written.
+Result<RunUrl> socket_url(std::string_view path) {
+  if (path.starts_with("///")) path.remove_prefix(2);
+  if (!path.starts_with('/') || path.starts_with("//") || path.ends_with('/')) {
+    return wrong_url(fmt::format("has no absolute path of a socket: \"unix:{}\"", path));
+  }
+  if (path.size() > kLongestSocketPath) {
+    return wrong_url(fmt::format("has a path of {} bytes: that of a socket has {} at most",
+                                 path.size(), kLongestSocketPath));
+  }
+  RunUrl made;
+  made.base = "http://localhost";
+  made.socket = path;
+  made.loopback = true;
+  return made;
 }
 
 bool is_printable_byte(char c) noexcept { return c > ' ' && c < '\x7f'; }
@@ -33,11 +53,12 @@ Result<RunUrl> RunUrl::parse(std::string_view text) {
   if (!std::ranges::all_of(text, is_printable_byte)) {
     return wrong_url("has a blank or a byte that is no ASCII");
   }
+  if (begins_alike(text, kSocket)) return socket_url(text.substr(kSocket.size()));
   RunUrl made;
   made.encrypted = begins_alike(text, kEncrypted);
   if (!made.encrypted && !begins_alike(text, kPlain)) {
-    return wrong_url(
-        fmt::format("begins with neither http:// nor https://: \"{}\"", printable_text(text)));
+    return wrong_url(fmt::format("begins with none of http://, https:// and unix: \"{}\"",
+                                 printable_text(text)));
   }
   const std::string_view scheme = made.encrypted ? kEncrypted : kPlain;
   std::string_view rest = text.substr(scheme.size());

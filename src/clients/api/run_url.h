@@ -9,12 +9,15 @@
 namespace semel::api_client {
 
 struct RunUrl {
-  std::string base;  // without a slash at the end: paths of the API follow it
+  std::string base;         // without a slash at the end: paths of the API follow it
+  std::string socket = {};  // the path of a Unix socket that is asked in place of the host
   bool encrypted = false;
   bool loopback = false;  // only this machine is asked
 
-  // R361: neither http:// nor https://, no host, or something that does not belong into one: a
-  // user, a query, a fragment.
+  // As a person wrote it, for messages.
+  std::string text() const { return socket.empty() ? base : "unix:" + socket; }
+  // R361: neither http:// nor https:// nor unix: with an absolute path, no host, or something that
+  // does not belong into one: a user, a query, a fragment.
   static Result<RunUrl> parse(std::string_view text);
 };
 

@@ -21,6 +21,27 @@ TEST(RunUrl, IsWhatPathsAreAddedTo) {
   EXPECT_TRUE(six->loopback);
 }
 
+TEST(RunUrl, ASocketIsAPathOfThisMachine) {
+  for (const char* text : {"unix:/run/semel/admin.sock", "unix:///run/semel/admin.sock",
+                           "UNIX:/run/semel/admin.sock"}) {
+    const auto url = RunUrl::parse(text);
+    ASSERT_TRUE(url) << text;
+    EXPECT_EQ(url->socket, "/run/semel/admin.sock");
+    EXPECT_EQ(url->text(), "unix:/run/semel/admin.sock");
+    EXPECT_EQ(url->base, "http://localhost");
+    EXPECT_TRUE(url->loopback);
+  }
+  EXPECT_TRUE(RunUrl::parse("unix:/" + std::string(106, 'a')));
+  for (const std::string& text :
+       {std::string("unix:"), std::string("unix:/"), std::string("unix:admin.sock"),
+        std::string("unix://host/admin.sock"), std::string("unix:/run/"),
+        "unix:/" + std::string(107, 'a')}) {
+    const auto url = RunUrl::parse(text);
+    ASSERT_FALSE(url) << text;
+    EXPECT_EQ(url.error().code, "R361") << text;
+  }
+}
+
 TEST(RunUrl, RefusesWhatIsNone) {
   for (const char* text : {"", "127.0.0.1:8585", "ftp://host", "http://", "http:///path",
                            "http://host:0", "http://host:99999", "http://host:x",
