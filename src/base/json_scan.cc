@@ -375,4 +375,24 @@ bool is_integer(std::string_view number) noexcept {
   return number.find_first_of(".eE") == std::string_view::npos;
 }
 
+Result<std::vector<std::string_view>> array_elements(std::string_view text, std::size_t most) {
+  if (Result<void> valid = validate(text); !valid) return failure(std::move(valid.error()));
+  Scan scan(text);
+  if (scan.peek() != '[') return failure({ErrorKind::kRejected, "", "no JSON array", ""});
+  scan.step();
+  scan.skip_space();
+  std::vector<std::string_view> elements;
+  while (scan.peek() != ']') {
+    if (elements.size() == most) {
+      return failure(
+          {ErrorKind::kLimit, "", fmt::format("an array of more than {} elements", most), ""});
+    }
+    elements.push_back(scan.skip_value());
+    scan.skip_space();
+    if (scan.peek() == ',') scan.step();
+    scan.skip_space();
+  }
+  return elements;
+}
+
 }  // namespace semel::json

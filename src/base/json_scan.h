@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <semel/result.h>
 
@@ -47,6 +48,10 @@ class Scan {
   const char* at_;
   const char* end_;
 };
+
+// The elements of an array, each as it is written in `text`, which they borrow. kRejected: `text`
+// is not JSON, or no array. kLimit: it has more than `most`.
+Result<std::vector<std::string_view>> array_elements(std::string_view text, std::size_t most);
 
 // What an escaped string of validated text means.
 std::string unescape(std::string_view raw);

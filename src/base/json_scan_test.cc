@@ -234,5 +234,21 @@ TEST(JsonScan, FindsWhatAnotherParserFinds) {
   EXPECT_GT(compared, 500);
 }
 
+TEST(ArrayElements, AreAsTheyAreWritten) {
+  using Elements = std::vector<std::string_view>;
+  const auto of = [](std::string_view text) { return array_elements(text, 3).value(); };
+  EXPECT_EQ(of(" [ ] "), Elements());
+  EXPECT_EQ(of("[1]\n"), Elements({"1"}));
+  EXPECT_EQ(of(R"([ {"a": [1, 2]} ,"]," , null ])"),
+            Elements({R"({"a": [1, 2]})", R"("],")", "null"}));
+}
+
+TEST(ArrayElements, OtherTextIsRefused) {
+  EXPECT_EQ(array_elements("{}", 3).error().message, "no JSON array");
+  EXPECT_EQ(array_elements("[1,]", 3).error().kind, ErrorKind::kRejected);
+  EXPECT_EQ(array_elements("[1,2,3,4]", 3).error().kind, ErrorKind::kLimit);
+  EXPECT_EQ(array_elements("[1,2,3]", 3)->size(), 3U);
+}
+
 }  // namespace
 }  // namespace semel::json

@@ -39,9 +39,10 @@ constexpr CodePage kHttpPages[] = {
      "POST to source.http.path, with the key that the answer names.",
      "curl -H 'Idempotency-Key: p-1' -d '{}' http://127.0.0.1:8080/", 0},
     {"R325", "a request is too large",
-     "Its body has more bytes than the consumer takes as a payload. It was answered 413; nothing "
-     "was stored.",
-     "Send less, or raise limits.payload.", "limits: { payload: 32MiB }", 0},
+     "Its body has more bytes than the consumer takes as a payload, or a batch of CloudEvents has "
+     "more events than max_batch or max_requests allow. It was answered 413; nothing was stored.",
+     "Send less, or raise limits.payload, source.http.max_batch or max_requests.",
+     "limits: { payload: 32MiB }", 0},
     {"R326", "no request can be taken now",
      "The store is away, or the run ends, or as many requests are in hand as it takes, or the "
      "message waited for its turn in vain, or its handler said that it is to be tried again. It "

@@ -37,14 +37,18 @@ void build_listener(const View& http, core::HttpSourceSpec& spec, Report& report
           .help = "write " + address.error().hint;
     }
   }
-  const auto* path = http.find("path");
-  if (path == nullptr) return;
-  if (const auto flaw = core::http_path_flaw(path->text)) {
+  const auto check = [&](const char* name, auto flaw_of, const char* help) {
+    const auto* path = http.find(name);
+    if (path == nullptr) return;
+    const auto flaw = flaw_of(path->text);
+    if (!flaw) return;
     report
         .error("E014", path->place, path->path,
                fmt::format("{}: {} {}", path->path, in_quotes(path->text), *flaw))
-        .help = "path: /hooks/orders";
-  }
+        .help = help;
+  };
+  check("path", core::http_path_flaw, "path: /hooks/orders");
+  check("path_prefix", core::http_prefix_flaw, "path_prefix: /hooks");
 }
 
 void add_secret(const Setting& secret, core::HttpSignature& made, Report& report) {
@@ -90,6 +94,17 @@ std::vector<std::string> key_headers(const core::KeyRecipe& recipe) {
     }
   }
   return names;
+}
+
+// Each event has a key of its own where something looks into it.
+bool key_is_in_the_body(const core::KeyRecipe& recipe) {
+  using Part = core::KeyPart;
+  return std::ranges::any_of(recipe.parts, [](const Part& part) {
+    return std::holds_alternative<Part::JsonPart>(part.what) ||
+           std::holds_alternative<Part::CloudEventPart>(part.what) ||
+           std::holds_alternative<Part::AutoPart>(part.what) ||
+           std::holds_alternative<Part::FunctionPart>(part.what);
+  });
 }
 
 void refuse_request_position(const View& view, Report& report) {
@@ -228,6 +243,7 @@ void complete_http_source(ConsumerConfig& consumer, const View& view) {
     }
   }
   spec.key_headers = key_headers(consumer.key);
+  spec.splits_batches = key_is_in_the_body(consumer.key);
 }
 
 void check_http_source(const Check& check) {

@@ -46,12 +46,15 @@ core::HttpSourceSpec spec_of(const std::string& text) {
 
 TEST(HttpSourceConfig, BecomesItsSpec) {
   const auto spec = spec_of(consumer_with(
-      "{ listen: \"127.0.0.1:8081\", path: /hooks, mode: accepted, timeout: 5s, idle_timeout: 9s, "
+      "{ listen: \"127.0.0.1:8081\", path: /hooks, path_prefix: /in, max_batch: 5, mode: accepted, "
+      "timeout: 5s, idle_timeout: 9s, "
       "receive_timeout: 4s, max_connections: 7, max_requests: 6, max_bytes: 2KiB, signature: { "
       "stripe: \"a,b\", tolerance: 1m }, tls: { certificate: tls.pem, key: /k.pem } }",
       "    key: [json:/id, header:X-Id]\n    limits: { payload: 1KiB }\n"));
   EXPECT_EQ(spec.listen.text(), "127.0.0.1:8081");
   EXPECT_EQ(spec.path, "/hooks");
+  EXPECT_EQ(spec.path_prefix, "/in");
+  EXPECT_EQ(spec.max_batch, 5U);
   EXPECT_EQ(spec.mode, Mode::kAccepted);
   EXPECT_EQ(spec.timeout, seconds(5));
   EXPECT_EQ(spec.idle_timeout, seconds(9));
@@ -68,6 +71,21 @@ TEST(HttpSourceConfig, BecomesItsSpec) {
   EXPECT_EQ(spec.tls->certificate, "/etc/semel/tls.pem");
   EXPECT_EQ(spec.tls->key, "/k.pem");
   EXPECT_EQ(std::ranges::count(spec.key_headers, "X-Id"), 1);
+}
+
+// A key that is a header's names the whole batch.
+TEST(HttpSourceConfig, ABatchIsSplitWhereItsEventsHaveKeys) {
+  const auto splits = [](const std::string& key, const std::string& more = "") {
+    return spec_of(consumer_with("{ listen: \"127.0.0.1:8081\"" + more + " }", key)).splits_batches;
+  };
+  const std::string standard =
+      ", signature: { standard_webhooks: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw }";
+  EXPECT_TRUE(splits(""));
+  EXPECT_TRUE(splits("    key: json:/id\n"));
+  EXPECT_TRUE(splits("    key: [header:X-Tenant, json:/id]\n"));
+  EXPECT_TRUE(splits("    key: cloudevents\n", standard)) << "the body is signed too";
+  EXPECT_FALSE(splits("", standard)) << "webhook-id is its key";
+  EXPECT_FALSE(splits("    key: header:X-Id\n"));
 }
 
 TEST(HttpSourceConfig, TheModeFollowsTheConsumer) {
@@ -118,6 +136,8 @@ TEST(HttpSourceConfig, AnAnswerThatCannotBeGivenIsRefused) {
 TEST(HttpSourceConfig, WhatCannotBeReadIsRefused) {
   EXPECT_EQ(codes_of(load_http(consumer_with("{ listen: here }"))), "E014 ");
   EXPECT_EQ(codes_of(load_http(consumer_with("{ listen: 127.0.0.1:8081, path: in }"))), "E014 ");
+  EXPECT_EQ(codes_of(load_http(consumer_with("{ listen: 127.0.0.1:8081, path_prefix: /in/ }"))),
+            "E014 ");
   EXPECT_EQ(codes_of(load_http(consumer_with("{ path: /in }"))), "E017 ");
   EXPECT_EQ(codes_of(load_http(consumer_with("127.0.0.1:8081", "    key: position\n"))), "E029 ");
   const auto wrong = load_http(

@@ -235,6 +235,12 @@ inline constexpr Field kHttpSourceFields[] = {
      .shape = Shape::kText,
      .meaning = "Where requests are taken; any other path is answered 404.",
      .member = &kMember<&core::HttpSourceSpec::path>},
+    {.name = "path_prefix",
+     .shape = Shape::kText,
+     .meaning =
+         "What a reverse proxy passes on before `path`, as `/hooks`: requests are taken with "
+         "and without it.",
+     .member = &kMember<&core::HttpSourceSpec::path_prefix>},
     {.name = "mode",
      .shape = Shape::kWord,
      .meaning = "What an answer waits for. `completed`: the record, so that 200 means done. "
@@ -281,9 +287,16 @@ inline constexpr Field kHttpSourceFields[] = {
      .high = 100'000},
     {.name = "max_requests",
      .shape = Shape::kInteger,
-     .meaning = "Requests in hand at the most, from their headers to the end of their answers; "
-                "further ones are answered 503.",
+     .meaning = "Requests in hand at the most, from their headers to the end of their answers, and "
+                "each event of a batch as one; further ones are answered 503.",
      .member = &kMember<&core::HttpSourceSpec::max_requests>,
+     .low = 1,
+     .high = 100'000},
+    {.name = "max_batch",
+     .shape = Shape::kInteger,
+     .meaning = "Events of one batch of CloudEvents at the most, and never more than "
+                "`max_requests`; a larger batch is answered 413.",
+     .member = &kMember<&core::HttpSourceSpec::max_batch>,
      .low = 1,
      .high = 100'000},
     {.name = "max_bytes",

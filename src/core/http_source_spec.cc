@@ -18,4 +18,9 @@ std::optional<std::string> http_path_flaw(std::string_view path) {
   return std::nullopt;
 }
 
+std::optional<std::string> http_prefix_flaw(std::string_view prefix) {
+  if (prefix.ends_with('/')) return "ends with /";
+  return http_path_flaw(prefix);
+}
+
 }  // namespace semel::core

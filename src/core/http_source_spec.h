@@ -34,6 +34,7 @@ struct HttpSourceSpec {
 
   ListenAddress listen;
   std::string path = "/";
+  std::string path_prefix;  // of a proxy that may pass it on before the path; empty: none
   Mode mode = Mode::kCompleted;
   std::optional<HttpSignature> signature;
   std::optional<HttpSourceTls> tls;                                      // none: plain HTTP
@@ -42,13 +43,18 @@ struct HttpSourceSpec {
   std::chrono::milliseconds idle_timeout = std::chrono::seconds(75);
   std::size_t max_connections = 8192;
   std::size_t max_requests = 4096;
+  std::size_t max_batch = 1000;  // events of one batch; all of them are in hand together
   std::size_t max_bytes = std::size_t{256} << 20;
   std::size_t max_body = 0;  // the largest payload that the consumer takes
   // Headers that make the key: twice in a request they name none.
   std::vector<std::string> key_headers;
+  // A batch of CloudEvents is as many messages. False: the key is a header's, and it is one.
+  bool splits_batches = true;
 };
 
 // Why no request has this path, in words that follow it.
 std::optional<std::string> http_path_flaw(std::string_view path);
+// The same for what stands before a path: "/hooks", without a slash at its end.
+std::optional<std::string> http_prefix_flaw(std::string_view prefix);
 
 }  // namespace semel::core

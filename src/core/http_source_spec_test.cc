@@ -16,5 +16,13 @@ TEST(HttpSourceSpec, APathIsThatOfAUrl) {
   }
 }
 
+TEST(HttpSourceSpec, APrefixIsAPathWithoutAnEnd) {
+  EXPECT_EQ(http_prefix_flaw("/hooks"), std::nullopt);
+  EXPECT_EQ(http_prefix_flaw("/a/b"), std::nullopt);
+  EXPECT_EQ(http_prefix_flaw("/"), "ends with /");
+  EXPECT_EQ(http_prefix_flaw("/hooks/"), "ends with /");
+  EXPECT_EQ(http_prefix_flaw("hooks"), "does not begin with /");
+}
+
 }  // namespace
 }  // namespace semel::core

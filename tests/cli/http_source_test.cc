@@ -14,6 +14,7 @@
 
 #include "base/digest.h"
 #include "base/text_encoding.h"
+#include "tests/cli/http_run.h"
 #include "tests/cli/program.h"
 #include "tests/cli/write_lock.h"
 #include "tests/support/http_get.h"
@@ -21,52 +22,6 @@
 
 namespace semel::test {
 namespace {
-
-// A run that takes requests, and the port that it told.
-class HttpRun {
- public:
-  explicit HttpRun(const Scene& scene, const StartOptions& options = {}, const Words& more = {})
-      : program_(words(scene, more), options) {
-    EXPECT_TRUE(tells(program_, kTold)) << program_.err();
-    const std::string said = program_.err();
-    const auto at = said.find(kTold);
-    if (at != std::string::npos) {
-      port_ = static_cast<std::uint16_t>(std::atoi(said.c_str() + at + kTold.size()));
-    }
-  }
-
-  static std::string request(std::string_view body, std::string_view lines) {
-    return fmt::format(
-        "POST /pay HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{}"
-        "Content-Length: {}\r\n\r\n{}",
-        lines, body.size(), body);
-  }
-  HttpAnswer post(std::string_view body, std::string_view lines = {}) const {
-    return http_answer(http_raw(port_, request(body, lines)));
-  }
-  std::future<HttpAnswer> post_aside(std::string body, std::string lines = {}) const {
-    return std::async(std::launch::async, [port = port_, bytes = request(body, lines)] {
-      return http_answer(http_raw(port, bytes));
-    });
-  }
-  Program& program() { return program_; }
-  std::uint16_t port() const noexcept { return port_; }
-
- private:
-  static Words words(const Scene& scene, const Words& more) {
-    Words all = {"run", scene.config(), "--set", "consumers[0].source.http.listen=127.0.0.1:0"};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
-  }
-
-  static constexpr std::string_view kTold = "takes requests to /pay on port ";
-  Program program_;
-  std::uint16_t port_ = 0;
-};
-
-std::string takes(std::string_view more = "") {
-  return fmt::format("{{ http: {{ listen: \"127.0.0.1:0\", path: /pay{} }} }}", more);
-}
 
 // Its handler is the script handler.sh beside the config.
 std::string with_command(std::string_view more = "") {
@@ -80,10 +35,6 @@ void write_script(const Scene& scene, std::string_view text) {
   write_file(script, fmt::format("#!/bin/sh\ncd '{}'\n{}", scene.file(""), text));
   std::filesystem::permissions(script, std::filesystem::perms::owner_all);
 }
-
-std::int64_t sum_of(const Scene& scene) { return scene.number("SELECT sum(balance) FROM account"); }
-
-const std::string kPayment = R"({"id":"p-1","account":1,"amount":5})";
 
 TEST(HttpSourceProgram, ADuplicateIsAnsweredAndDoesNothing) {
   const Scene scene(payments(takes()));

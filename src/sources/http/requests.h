@@ -9,10 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include <semel/result.h>
 #include <semel/spi/delivery.h>
 
 #include "core/http_source_spec.h"
 #include "http_server/http_message.h"
+#include "sources/http/answers.h"
 #include "sources/http/signature.h"
 
 namespace semel::sources {
@@ -31,14 +33,27 @@ class RequestRules {
   // All that the message keeps of its request's headers: not what belongs to the connection, and no
   // credentials, which would be stored with it.
   static Headers headers_of(const http::HttpRequest& request);
-  // Without tag and position.
-  Arrival arrival_of(const http::HttpRequest& request, Headers headers) const;
+  // The messages of a request that is taken: one, or the events of a batch. Those of a batch come
+  // as CloudEvents of their own, each with the request's headers. A body that is no batch, though
+  // it is called one, is one message that nobody can read.
+  struct Messages {
+    std::vector<Arrival> arrivals{};  // without tag and position
+    bool batch = false;
+  };
+  // The answer instead where a batch has too many events.
+  tl::expected<Messages, MessageAnswer> messages_of(const http::HttpRequest& request,
+                                                    Headers headers) const;
 
  private:
+  bool is_path(std::string_view path) const noexcept;
   std::optional<std::string> ambiguous(const http::HttpRequest& request) const;
+  tl::expected<Messages, MessageAnswer> events_of(Arrival whole) const;
 
   const std::string path_;
+  const std::string path_prefix_;
   const std::size_t max_body_;
+  const std::size_t max_batch_;
+  const bool splits_batches_;
   std::optional<SignatureCheck> signature_;
   std::vector<std::string> single_;  // headers that may stand in a request once
 };

@@ -77,7 +77,11 @@ TEST(RequestRules, AnArrivalKeepsNoCredentials) {
   http::HttpRequest request = request_with(lines);
   request.body = "hello";
   const RequestRules rules(spec_at("/in"));
-  const Arrival arrival = rules.arrival_of(request, RequestRules::headers_of(request));
+  const auto messages = rules.messages_of(request, RequestRules::headers_of(request));
+  ASSERT_TRUE(messages);
+  EXPECT_FALSE(messages->batch);
+  ASSERT_EQ(messages->arrivals.size(), 1U);
+  const Arrival& arrival = messages->arrivals[0];
   EXPECT_EQ(arrival.payload, "hello");
   EXPECT_EQ(arrival.content_type, "text/plain");
   EXPECT_EQ(arrival.partition, "/in");
@@ -93,6 +97,90 @@ TEST(RequestRules, WithoutASignatureNoneIsAsked) {
   const auto refused = RequestRules(is_signed).refuses_signature({}, "body", 0);
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->status, 403);
+}
+
+// A proxy passes its prefix on, or takes it off.
+TEST(RequestRules, APrefixMayStandBeforeThePath) {
+  const auto takes = [](const core::HttpSourceSpec& spec, std::string_view path) {
+    return !RequestRules(spec).refuses(request_with({}, "POST", path));
+  };
+  core::HttpSourceSpec spec = spec_at("/in");
+  EXPECT_FALSE(takes(spec, "/hooks/in"));
+  spec.path_prefix = "/hooks";
+  EXPECT_TRUE(takes(spec, "/hooks/in"));
+  EXPECT_TRUE(takes(spec, "/in"));
+  for (const char* other : {"/hooks", "/hooks/", "/hooksin", "/hooks/in/", "/hooks/hooks/in"}) {
+    EXPECT_FALSE(takes(spec, other)) << other;
+  }
+  const auto refused = RequestRules(spec).refuses(request_with({}, "POST", "/other"));
+  EXPECT_NE(refused->body.find("POST to /hooks/in"), std::string::npos) << refused->body;
+  spec.path = "/";
+  for (const char* path : {"/", "/hooks", "/hooks/"}) EXPECT_TRUE(takes(spec, path)) << path;
+  EXPECT_FALSE(takes(spec, "/hookss"));
+}
+
+constexpr const char* kBatchType = "application/cloudevents-batch+json; charset=UTF-8";
+
+tl::expected<RequestRules::Messages, MessageAnswer> taken(const core::HttpSourceSpec& spec,
+                                                          std::string_view body,
+                                                          const Lines& more = {}) {
+  Lines lines = {{"Content-Type", kBatchType}};
+  lines.insert(lines.end(), more.begin(), more.end());
+  http::HttpRequest request = request_with(lines);
+  request.body = body;
+  return RequestRules(spec).messages_of(request, RequestRules::headers_of(request));
+}
+
+TEST(RequestRules, ABatchIsAsManyMessages) {
+  const auto messages = taken(spec_at("/in"), R"([ {"id":"a"}, 5 ])",
+                              {{"ce-id", "x"}, {"CE-Source", "y"}, {"X-Tag", "1"}});
+  ASSERT_TRUE(messages);
+  EXPECT_TRUE(messages->batch);
+  ASSERT_EQ(messages->arrivals.size(), 2U);
+  EXPECT_EQ(messages->arrivals[0].payload, R"({"id":"a"})");
+  EXPECT_EQ(messages->arrivals[1].payload, "5");
+  for (const Arrival& arrival : messages->arrivals) {
+    EXPECT_EQ(arrival.content_type, "application/cloudevents+json");
+    EXPECT_EQ(find_header(arrival.headers, "content-type"), "application/cloudevents+json");
+    EXPECT_EQ(find_header(arrival.headers, "x-tag"), "1");
+    EXPECT_FALSE(find_header(arrival.headers, "ce-id")) << "they would be the key of all of them";
+    EXPECT_FALSE(find_header(arrival.headers, "ce-source"));
+    EXPECT_FALSE(arrival.refused);
+  }
+  const auto none = taken(spec_at("/in"), "[]");
+  EXPECT_TRUE(none->batch);
+  EXPECT_TRUE(none->arrivals.empty());
+}
+
+TEST(RequestRules, WhatIsNoBatchIsKeptWhole) {
+  for (const char* body : {"", "{}", "[{}", "[]]"}) {
+    const auto messages = taken(spec_at("/in"), body);
+    ASSERT_TRUE(messages);
+    EXPECT_FALSE(messages->batch);
+    ASSERT_EQ(messages->arrivals.size(), 1U);
+    EXPECT_EQ(messages->arrivals[0].payload, body);
+    EXPECT_EQ(messages->arrivals[0].refused, "payload.invalid");
+  }
+}
+
+TEST(RequestRules, ABatchHasSoManyEvents) {
+  core::HttpSourceSpec spec = spec_at("/in");
+  spec.max_batch = 2;
+  EXPECT_EQ(taken(spec, "[1,2]")->arrivals.size(), 2U);
+  ASSERT_FALSE(taken(spec, "[1,2,3]"));
+  EXPECT_EQ(taken(spec, "[1,2,3]").error().status, 413);
+  spec.max_requests = 1;
+  EXPECT_EQ(taken(spec, "[1,2]").error().status, 413) << "they would never fit";
+}
+
+TEST(RequestRules, ABatchWithAKeyOfItsOwnIsOneMessage) {
+  core::HttpSourceSpec spec = spec_at("/in");
+  spec.splits_batches = false;
+  const auto messages = taken(spec, "[1,2]");
+  EXPECT_FALSE(messages->batch);
+  ASSERT_EQ(messages->arrivals.size(), 1U);
+  EXPECT_EQ(messages->arrivals[0].payload, "[1,2]");
+  EXPECT_EQ(messages->arrivals[0].content_type, kBatchType);
 }
 
 }  // namespace

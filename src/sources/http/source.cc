@@ -39,7 +39,11 @@ std::optional<http::HttpTls> tls_of(const core::HttpSourceSpec& spec) {
   return http::HttpTls{spec.tls->certificate, spec.tls->key};
 }
 
-HttpResponse ending() { return not_now("its consumer is being stopped", kFullAgain); }
+MessageAnswer ending() { return not_now("its consumer is being stopped", kFullAgain); }
+
+MessageAnswer full() {
+  return not_now("as many requests are in hand as this source takes", kFullAgain);
+}
 
 }  // namespace
 
@@ -64,9 +68,9 @@ Result<void> HttpSource::listen() {
   options.idle = std::chrono::ceil<std::chrono::seconds>(spec_.idle_timeout);
   options.receive = std::chrono::ceil<std::chrono::seconds>(spec_.receive_timeout);
   options.task_threads = 0;
-  options.too_large = too_large(spec_.max_body);
-  options.too_slow = too_slow();
-  options.full = not_now("as many requests are in hand as this source takes", kFullAgain);
+  options.too_large = response_of(too_large(spec_.max_body));
+  options.too_slow = response_of(too_slow());
+  options.full = response_of(full());
   options.admit = [this](const HttpRequest& request) { return admit(request); };
   options.on_certificate = [this](const Error* error) { note_certificate(error); };
   options.tick = [this] { look_at_deadlines(); };
@@ -80,7 +84,7 @@ Result<void> HttpSource::listen() {
 std::optional<HttpResponse> HttpSource::admit(const HttpRequest& request) {
   {
     const system::MutexLock lock(mutex_);
-    if (takes_no_more_) return ending();
+    if (takes_no_more_) return response_of(ending());
   }
   auto refused = rules_.refuses(request);
   if (refused) count_refusal();
@@ -93,30 +97,50 @@ HttpReply HttpSource::handle(const HttpRequest& request) {
     count_refusal();
     return *std::move(refused);
   }
+  auto messages = rules_.messages_of(request, std::move(headers));
+  if (!messages) {
+    count_refusal();
+    return response_of(std::move(messages.error()));
+  }
+  if (messages->arrivals.empty()) return response_of_batch({});
   // Copied by std::function, and so held by something that can be.
-  auto arrival = std::make_shared<std::unique_ptr<Arrival>>(
-      std::make_unique<Arrival>(rules_.arrival_of(request, std::move(headers))));
-  return http::HttpPending{[this, arrival](Responder responder) {
-    wait_for_answer(std::move(*arrival), std::move(responder));
+  auto held = std::make_shared<RequestRules::Messages>(*std::move(messages));
+  return http::HttpPending{[this, held](Responder responder) {
+    wait_for_answer(std::move(*held), std::move(responder));
   }};
 }
 
-void HttpSource::wait_for_answer(std::unique_ptr<Arrival> arrival, Responder responder) {
+// A single message has its place among the server's requests.
+std::optional<MessageAnswer> HttpSource::no_room_for(std::size_t messages) const {
+  if (takes_no_more_) return ending();
+  if (messages > 1 && ledger_.open() + messages > spec_.max_requests) return full();
+  return std::nullopt;
+}
+
+void HttpSource::wait_for_answer(RequestRules::Messages messages, Responder responder) {
+  std::optional<MessageAnswer> refused;
   {
+    const std::size_t count = messages.arrivals.size();
     const system::MutexLock lock(mutex_);
-    if (!takes_no_more_) {
-      const std::uint64_t number = last_ + 1;
+    refused = no_room_for(count);
+    if (!refused) {
+      const auto request =
+          std::make_shared<PendingRequest>(std::move(responder), count, messages.batch);
+      const TimePoint deadline = environment_.clock->now() + spec_.timeout;
       const bool wakes = !ledger_.has_waiting();
-      arrival->position = positions_ + std::to_string(number);
-      arrival->tag = {number, generation_};
-      ledger_.arrived(number, {std::move(arrival), std::move(responder), std::nullopt,
-                               environment_.clock->now() + spec_.timeout});
-      last_ = number;
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::uint64_t number = last_ + 1;
+        auto arrival = std::make_unique<Arrival>(std::move(messages.arrivals[i]));
+        arrival->position = positions_ + std::to_string(number);
+        arrival->tag = {number, generation_};
+        ledger_.arrived(number, {std::move(arrival), request, i, std::nullopt, deadline});
+        last_ = number;
+      }
       if (wakes) event_.signal();
       return;
     }
   }
-  responder->answer(ending());
+  responder->answer(response_of(*std::move(refused)));
 }
 
 // A notice that finds no memory is lost, and the certificate in use stays.
@@ -136,8 +160,14 @@ void HttpSource::count_refusal() {
   ++refused_;
 }
 
-void HttpSource::give(Answers& answers) noexcept {
-  for (auto& [responder, response] : answers) responder->answer(std::move(response));
+void HttpSource::give(Answered& answered) noexcept {
+  for (const auto& request : answered) request->give();
+}
+
+// What needs memory comes first: an answer that was set and is not given would be lost.
+void HttpSource::conclude(const Waiting& waiting, MessageAnswer answer, Answered& answered) {
+  answered.push_back(waiting.request);
+  if (!waiting.request->set(waiting.message, std::move(answer))) answered.pop_back();
 }
 
 Result<Received> HttpSource::receive(const ReceiveLimits& limits) {
@@ -170,8 +200,8 @@ Wakeup HttpSource::wakeup() {
   return wakeup;
 }
 
-// Numbers begin with one and have no gaps, so that a request's number is its place too.
-HttpSource::Request* HttpSource::find(const Tag& tag) {
+// Numbers begin with one and have no gaps, so that a message's number is its place too.
+HttpSource::Waiting* HttpSource::find(const Tag& tag) {
   const bool ours = tag.generation == generation_;
   if (!ours || tag.value <= ledger_.passed() || tag.value > last_) return nullptr;
   return ledger_.open_value(tag.value - 1);
@@ -179,78 +209,75 @@ HttpSource::Request* HttpSource::find(const Tag& tag) {
 
 void HttpSource::ended(const Tag& tag, const Outcome& outcome) noexcept {
   try {
-    HttpResponse answer = answer_of(outcome);
+    MessageAnswer answer = answer_of(outcome);
     const system::MutexLock lock(mutex_);
-    if (Request* const request = find(tag)) request->answer = std::move(answer);
+    if (Waiting* const waiting = find(tag)) waiting->answer = std::move(answer);
   } catch (...) {
-    // Without memory for its answer the request is answered by its settlement alone.
+    // Without memory for its answer the message is answered by its settlement alone.
   }
 }
 
 Result<void> HttpSource::settle(std::span<const Settlement> settlements) {
-  Answers answers;
+  Answered answered;
   {
     const system::MutexLock lock(mutex_);
     for (const Settlement& settlement : settlements) {
-      Request* const request = find(settlement.tag);
+      Waiting* const waiting = find(settlement.tag);
       // One that was not handed out has nothing to be settled.
-      if (request == nullptr || request->arrival != nullptr) continue;
-      if (request->responder != nullptr) {
-        const bool kept = settlement.kind == Settlement::Kind::kAck;
-        HttpResponse unsaid = kept ? accepted() : not_now("it was not begun", settlement.delay);
-        answers.emplace_back(std::move(request->responder),
-                             std::move(request->answer).value_or(std::move(unsaid)));
-      }
+      if (waiting == nullptr || waiting->arrival != nullptr) continue;
+      const bool kept = settlement.kind == Settlement::Kind::kAck;
+      MessageAnswer unsaid = kept ? accepted() : not_now("it was not begun", settlement.delay);
+      conclude(*waiting, std::move(waiting->answer).value_or(std::move(unsaid)), answered);
       // Its sender brings it again: here it has come to its end.
       ledger_.settle(settlement.tag.value, Settlement::Kind::kAck);
     }
   }
-  give(answers);
+  give(answered);
   return {};
 }
 
-void HttpSource::refuse_next(HttpResponse response, Answers& answers) {
+void HttpSource::refuse_next(MessageAnswer answer, Answered& answered) {
   const Ledger::Taken next = ledger_.take();
   ++handed_out_;
-  answers.emplace_back(std::move(next.value->responder), std::move(response));
+  conclude(*next.value, std::move(answer), answered);
   ledger_.settle(next.position, Settlement::Kind::kAck);
 }
 
 // The listener stays open: a connection that nobody takes would wait, and this one is told at once.
 void HttpSource::end_intake() noexcept {
-  Answers answers;
+  Answered answered;
   try {
     const system::MutexLock lock(mutex_);
     takes_no_more_ = true;
-    while (ledger_.has_waiting()) refuse_next(ending(), answers);
+    while (ledger_.has_waiting()) refuse_next(ending(), answered);
   } catch (...) {
     // Without memory for their answers they are given at the next call, or by the close.
   }
-  give(answers);
+  give(answered);
 }
 
-// Deadlines are in the order of the requests, so that all before the first that is not over are.
+// Deadlines are in the order of the messages, so that all before the first that is not over are.
 void HttpSource::look_at_deadlines() noexcept {
-  Answers answers;
+  Answered answered;
   try {
     const TimePoint now = environment_.clock->now();
     const system::MutexLock lock(mutex_);
     for (; overdue_to_ < last_; ++overdue_to_) {
       // The ones that have passed are settled.
       if (overdue_to_ < ledger_.passed()) continue;
-      Request* const request = ledger_.open_value(overdue_to_);
-      if (request == nullptr) continue;
-      if (request->deadline > now) break;
-      if (request->arrival != nullptr) {
-        refuse_next(not_now("its turn did not come in time", kFullAgain), answers);
-      } else if (request->responder != nullptr) {
-        answers.emplace_back(std::move(request->responder), not_in_time());
+      const Waiting* const waiting = ledger_.open_value(overdue_to_);
+      if (waiting == nullptr) continue;
+      if (waiting->deadline > now) break;
+      if (waiting->arrival != nullptr) {
+        refuse_next(not_now("its turn did not come in time", kFullAgain), answered);
+      } else {
+        conclude(*waiting, not_in_time(), answered);
       }
     }
   } catch (...) {
     // Without memory for the answers they are tried again at the next look.
   }
-  give(answers);
+  give(answered);
 }
 
 void HttpSource::set_paused(std::string_view partition, bool paused) {
@@ -275,20 +302,18 @@ std::vector<SourceFigure> HttpSource::figures() {
 }
 
 Result<void> HttpSource::close(milliseconds deadline) {
-  Answers answers;
+  Answered answered;
   {
     const system::MutexLock lock(mutex_);
     if (std::exchange(closed_, true)) return {};
     takes_no_more_ = true;
-    while (ledger_.has_waiting()) refuse_next(ending(), answers);
+    while (ledger_.has_waiting()) refuse_next(ending(), answered);
     for (std::size_t number = ledger_.passed(); number < last_; ++number) {
-      Request* const request = ledger_.open_value(number);
-      if (request != nullptr && request->responder != nullptr) {
-        answers.emplace_back(std::move(request->responder), ending());
-      }
+      const Waiting* const waiting = ledger_.open_value(number);
+      if (waiting != nullptr) conclude(*waiting, ending(), answered);
     }
   }
-  give(answers);
+  give(answered);
   server_->close(deadline);
   return {};
 }

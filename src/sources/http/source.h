@@ -1,9 +1,10 @@
-// HttpSource: each request is a message, and waits for its answer.
+// HttpSource: each request is a message, or a batch of them, and waits for its answer.
 //
 // The HTTP server's thread has all connections: it refuses what is no message, puts the others
 // aside, and lets them wait in the ledger for `receive`. When a delivery is settled its request is
-// answered, by what `ended` said of it. A request that waits for too long is answered without: its
-// delivery goes on, and the sender asks again under the same key.
+// answered, by what `ended` said of it; a batch of CloudEvents when all of its events are. A
+// request that waits for too long is answered without: its delivery goes on, and the sender asks
+// again under the same key.
 #pragma once
 
 #include <chrono>
@@ -21,6 +22,7 @@
 #include "core/delivery_ledger.h"
 #include "http_server/http_server.h"
 #include "sources/http/make_http_source.h"
+#include "sources/http/pending_request.h"
 #include "sources/http/requests.h"
 #include "system/event_fd.h"
 #include "system/mutex.h"
@@ -51,28 +53,32 @@ class HttpSource final : public Source {
   using TimePoint = std::chrono::steady_clock::time_point;
   using Responder = std::shared_ptr<http::HttpResponder>;
 
-  // A request that is not settled.
-  struct Request {
-    std::unique_ptr<Arrival> arrival;  // until it is handed out
-    Responder responder;               // until it is answered
-    std::optional<http::HttpResponse> answer;
+  // A message that is not settled.
+  struct Waiting {
+    std::unique_ptr<Arrival> arrival;         // until it is handed out
+    std::shared_ptr<PendingRequest> request;  // the one that it came with
+    std::size_t message = 0;                  // its place there
+    std::optional<MessageAnswer> answer;
     TimePoint deadline{};
   };
-  using Ledger = core::DeliveryLedger<Request>;
-  // Answers are given with nothing locked.
-  using Answers = std::vector<std::pair<Responder, http::HttpResponse>>;
-  static void give(Answers& answers) noexcept;
+  using Ledger = core::DeliveryLedger<Waiting>;
+  // Requests whose answers are whole: they are given with nothing locked.
+  using Answered = std::vector<std::shared_ptr<PendingRequest>>;
+  static void give(Answered& answered) noexcept;
+  // The first answer of a message counts.
+  static void conclude(const Waiting& waiting, MessageAnswer answer, Answered& answered);
 
   // The HTTP server's thread's.
   std::optional<http::HttpResponse> admit(const http::HttpRequest& request) SEMEL_EXCLUDES(mutex_);
   http::HttpReply handle(const http::HttpRequest& request);
-  void wait_for_answer(std::unique_ptr<Arrival> arrival, Responder responder)
-      SEMEL_EXCLUDES(mutex_);
+  void wait_for_answer(RequestRules::Messages messages, Responder responder) SEMEL_EXCLUDES(mutex_);
+  // The answer where so many more messages cannot be taken now.
+  std::optional<MessageAnswer> no_room_for(std::size_t messages) const SEMEL_REQUIRES(mutex_);
   void look_at_deadlines() noexcept SEMEL_EXCLUDES(mutex_);
 
-  Request* find(const Tag& tag) SEMEL_REQUIRES(mutex_);
+  Waiting* find(const Tag& tag) SEMEL_REQUIRES(mutex_);
   // REQUIRES: one waits to be handed out.
-  void refuse_next(http::HttpResponse response, Answers& answers) SEMEL_REQUIRES(mutex_);
+  void refuse_next(MessageAnswer answer, Answered& answered) SEMEL_REQUIRES(mutex_);
   void count_refusal() SEMEL_EXCLUDES(mutex_);
   void note_certificate(const Error* error) SEMEL_EXCLUDES(mutex_);
 
@@ -90,7 +96,7 @@ class HttpSource final : public Source {
   mutable system::Mutex mutex_;
   std::vector<std::string> notices_ SEMEL_GUARDED_BY(mutex_);  // to be told by receive()
   Ledger ledger_ SEMEL_GUARDED_BY(mutex_);
-  std::uint64_t last_ SEMEL_GUARDED_BY(mutex_) = 0;        // the number of the newest request
+  std::uint64_t last_ SEMEL_GUARDED_BY(mutex_) = 0;        // the number of the newest message
   std::uint64_t handed_out_ SEMEL_GUARDED_BY(mutex_) = 0;  // and of the newest that waits no more
   std::size_t overdue_to_ SEMEL_GUARDED_BY(mutex_) = 0;    // so many are past their deadlines
   std::size_t refused_ SEMEL_GUARDED_BY(mutex_) = 0;

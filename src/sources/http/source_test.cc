@@ -53,6 +53,9 @@ class HttpSourceTest : public testing::Test {
     return std::async(std::launch::async,
                       [this, bytes = request(body, lines)] { return raw(bytes); });
   }
+  std::future<HttpAnswer> post_batch(const std::string& events) {
+    return post(events, "Content-Type: application/cloudevents-batch+json\r\n");
+  }
   // Waits until so many have come.
   std::vector<Arrival> receive(std::size_t count) {
     std::vector<Arrival> arrivals;
@@ -297,6 +300,105 @@ TEST_F(HttpSourceTest, TheBytesOfAllBodiesHaveALimit) {
   EXPECT_EQ(fits.get().status, 202);
   settle(arrivals[0]);
   EXPECT_EQ(large.get().status, 202);
+}
+
+// Each event is a message, and its sender is told of all of them together.
+TEST_F(HttpSourceTest, ABatchIsAnsweredWhenAllOfItIsSettled) {
+  open();
+  auto answer = post_batch(R"([{"id":"a"}, {"id":"b"}, {"id":"c"}])");
+  const auto arrivals = receive(3);
+  EXPECT_EQ(arrivals[1].payload, R"({"id":"b"})");
+  EXPECT_EQ(arrivals[1].content_type, "application/cloudevents+json");
+  EXPECT_NE(arrivals[1].position, arrivals[0].position);
+  source_->ended(arrivals[1].tag, Outcome());
+  settle(arrivals[1]);
+  Outcome again;
+  again.kind = Outcome::Kind::kDuplicate;
+  source_->ended(arrivals[0].tag, again);
+  settle(arrivals[0]);
+  EXPECT_EQ(answer.wait_for(milliseconds(0)), std::future_status::timeout) << "one is not settled";
+  EXPECT_EQ(figure("handled"), 1);
+  source_->ended(arrivals[2].tag, Outcome());
+  settle(arrivals[2]);
+  const HttpAnswer got = answer.get();
+  EXPECT_EQ(got.status, 200);
+  EXPECT_EQ(got.body,
+            R"({"events":[{"index":0,"status":200,"replayed":true},{"index":1,"status":200},)"
+            R"({"index":2,"status":200}]})"
+            "\n");
+}
+
+TEST_F(HttpSourceTest, AnEmptyBatchIsDone) {
+  open();
+  const HttpAnswer got = post_batch("[]").get();
+  EXPECT_EQ(got.status, 200);
+  EXPECT_EQ(got.body, "{\"events\":[]}\n");
+  EXPECT_EQ(figure("received"), 0);
+}
+
+TEST_F(HttpSourceTest, OneEventThatIsNotDoneIsToldWithItsPlace) {
+  open();
+  auto answer = post_batch("[1, 2]");
+  const auto arrivals = receive(2);
+  source_->ended(arrivals[0].tag, Outcome());
+  settle(arrivals[0]);
+  settle(arrivals[1], SettleKind::kRelease, milliseconds(3'000));
+  const HttpAnswer got = answer.get();
+  EXPECT_EQ(got.status, 503);
+  EXPECT_EQ(got.header("Retry-After"), "3");
+  EXPECT_NE(got.body.find("that at index 1"), std::string::npos) << got.body;
+}
+
+// What is handed out goes on; the rest is nobody's any more.
+TEST_F(HttpSourceTest, ABatchThatWaitsForTooLongIsAnswered) {
+  open();
+  auto answer = post_batch("[1, 2, 3]");
+  const auto arrivals = receive(2);
+  source_->ended(arrivals[0].tag, Outcome());
+  settle(arrivals[0]);
+  ASSERT_EQ(figure("lag"), 1);
+  clock_.advance(spec_.timeout);
+  const HttpAnswer got = answer.get();
+  EXPECT_EQ(got.status, 503);
+  EXPECT_NE(got.body.find(R"({"index":0,"status":200},{"index":1,"status":504)"), std::string::npos)
+      << got.body;
+  EXPECT_EQ(figure("lag"), 0);
+  EXPECT_EQ(figure("handled"), 1);
+  settle(arrivals[1]);
+  EXPECT_EQ(figure("handled"), 0);
+}
+
+TEST_F(HttpSourceTest, ADrainAnswersABatchOnceItsHandledEventsAreSettled) {
+  open();
+  auto answer = post_batch("[1, 2]");
+  const auto arrivals = receive(1);
+  source_->end_intake();
+  EXPECT_EQ(answer.wait_for(milliseconds(0)), std::future_status::timeout);
+  source_->ended(arrivals[0].tag, Outcome());
+  settle(arrivals[0]);
+  const HttpAnswer got = answer.get();
+  EXPECT_EQ(got.status, 503);
+  EXPECT_NE(got.body.find(R"({"index":0,"status":200},{"index":1,"status":503)"), std::string::npos)
+      << got.body;
+}
+
+// Its events are in hand together, as so many requests would be.
+TEST_F(HttpSourceTest, ABatchThatDoesNotFitIsRefusedWhole) {
+  spec_.max_requests = 3;
+  open();
+  EXPECT_EQ(post_batch("[1, 2, 3, 4]").get().status, 413) << "it never would";
+  EXPECT_EQ(figure("refused"), 1);
+  auto one = post("a");
+  const auto first = receive(1);
+  const HttpAnswer full = post_batch("[1, 2, 3]").get();
+  EXPECT_EQ(full.status, 503);
+  EXPECT_EQ(full.header("Retry-After"), "1");
+  EXPECT_EQ(figure("received"), 1) << "none of it was taken";
+  auto fits = post_batch("[1, 2]");
+  for (const Arrival& arrival : receive(2)) settle(arrival);
+  EXPECT_EQ(fits.get().status, 202);
+  settle(first[0]);
+  EXPECT_EQ(one.get().status, 202);
 }
 
 TEST_F(HttpSourceTest, AnAddressInUseIsNamed) {
