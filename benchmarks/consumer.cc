@@ -92,6 +92,7 @@ std::pair<double, engine::Ended> run_engine(Store& store, const ConsumerRun& run
     context.store = &store;
     context.handler = run.handler;
     if (run.retry) context.retry = *run.retry;
+    context.claim.want_result = run.want_result;
     context.environment = &system_environment();
     context.observer = &observer;
     context.services = services;

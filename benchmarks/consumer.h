@@ -35,6 +35,7 @@ struct ConsumerRun {
   std::size_t at_a_time = 0;
   std::size_t most_running = 0;  // of an asynchronous handler
   std::optional<core::Order> order;
+  bool want_result = false;      // claims bring the stored results of duplicates
   Observer* observer = nullptr;  // null: nobody looks
   std::chrono::milliseconds ttl = std::chrono::hours(7 * 24);
   std::optional<RetryPolicy> retry;
