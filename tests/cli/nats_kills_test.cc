@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <cstdio>
 #include <random>
 #include <string>
 #include <thread>
 
 #include "tests/cli/nats_scene.h"
+#include "tests/cli/soak.h"
 
 namespace semel::test {
 namespace {
@@ -82,43 +82,14 @@ TEST(NatsOrder, WhatIsOrderedIsNotOvertakenByWhatIsNewThoughTheRunIsKilled) {
 // each tenth message stands there twice, one process that is killed and started again, and a server
 // that is.
 TEST(NatsSoak, AStreamIsReadThoughProcessAndServerAreKilledAgainAndAgain) {
-  const std::size_t messages = soaks() ? 1'000'000 : 20'000;
-  const std::size_t kills = soaks() ? 20 : 4;
   NatsServer server;
   NatsScene scene(server, {.copied = 10});
   EXPECT_LE(scene.config_lines(), 20U);
-  const std::size_t share = messages * 10 / 11 / kills;
-  std::size_t in_mid_work = 0, of_server = 0;
-  // A kill that comes late finds no more done than its own share, and is made up for.
-  std::size_t killed = 0;
-  for (; in_mid_work < kills && killed < 5 * kills; ++killed) {
-    scene.publish(share);
-    const auto next = static_cast<std::int64_t>(scene.published() - share / 2);
-    auto runner = scene.start();
-    ASSERT_TRUE(comes_true([&] { return scene.last_effect() >= next; }, seconds(60)))
-        << "kill " << killed << '\n'
-        << runner->err();
-    if (killed % 2 == 1) {
-      server.kill();
-      ++of_server;
-      server.start();
-    }
-    runner->signal(SIGKILL);
-    EXPECT_EQ(runner->wait().signal, SIGKILL);
-    if (scene.last_effect() < static_cast<std::int64_t>(scene.published())) ++in_mid_work;
-  }
-  EXPECT_EQ(in_mid_work, kills) << "the kills come too late";
-  EXPECT_GT(of_server, 0U);
-  auto last = scene.start();
-  scene.finish(*last);
-  scene.expect_nothing_happens_again();
-  std::printf(
-      "%zu messages, %zu of them copies, %zu kills, %zu of them in mid-work, %zu of the server: "
-      "sum "
-      "%lld of %lld, %lld effects; all sent again: the same\n",
-      scene.deliveries(), scene.deliveries() - scene.published(), killed, in_mid_work, of_server,
-      static_cast<long long>(scene.sum()), static_cast<long long>(scene.published_sum()),
-      static_cast<long long>(scene.last_effect()));
+  const auto restart = [&] {
+    server.kill();
+    server.start();
+  };
+  soak(scene, "nats", soak_size({20'000, 4, 2}, {100'000, 10, 3}, {1'000'000, 20, 10}), restart);
 }
 
 }  // namespace

@@ -5,11 +5,11 @@
 
 #include <array>
 #include <csignal>
-#include <cstdio>
 #include <random>
 #include <thread>
 
 #include "tests/cli/redis_streams_scene.h"
+#include "tests/cli/soak.h"
 
 namespace semel::test {
 namespace {
@@ -106,37 +106,18 @@ TEST(RedisStreamsServer, IsKilledAgainAndAgain) {
 }
 
 // The promise of docs/sources/redis-streams.md in one run: a config of some twenty lines, a stream
-// of which each tenth entry stands there twice, and one process that is killed and started again.
-TEST(RedisStreamsSoak, AStreamIsReadByAProcessThatIsKilledAgainAndAgain) {
-  const std::size_t messages = soaks() ? 1'000'000 : 20'000;
-  const std::size_t kills = soaks() ? 20 : 4;
-  RedisStreamsScene scene(RedisServer::shared(), {.consumer = "one", .copied = 10});
+// of which each tenth entry stands there twice, one process that is killed and started again, and a
+// server that is.
+TEST(RedisStreamsSoak, AStreamIsReadThoughProcessAndServerAreKilledAgainAndAgain) {
+  RedisServer server(RedisServer::fast());
+  RedisStreamsScene scene(server, {.consumer = "one", .copied = 10});
   EXPECT_LE(scene.config_lines(), 20U);
-  const std::size_t share = messages * 10 / 11 / kills;
-  std::size_t in_mid_work = 0;
-  // A kill that comes late finds no more done than its own share, and is made up for.
-  std::size_t killed = 0;
-  for (; in_mid_work < kills && killed < 5 * kills; ++killed) {
-    scene.publish(share);
-    const auto next = static_cast<std::int64_t>(scene.published() - share / 2);
-    auto runner = scene.start();
-    ASSERT_TRUE(comes_true([&] { return scene.last_effect() >= next; }))
-        << "kill " << killed << '\n'
-        << runner->err();
-    runner->signal(SIGKILL);
-    EXPECT_EQ(runner->wait().signal, SIGKILL);
-    if (scene.last_effect() < static_cast<std::int64_t>(scene.published())) ++in_mid_work;
-  }
-  EXPECT_EQ(in_mid_work, kills) << "the kills come too late";
-  auto last = scene.start();
-  scene.finish(*last);
-  scene.expect_nothing_happens_again();
-  std::printf(
-      "%zu messages, %zu of them copies, %zu kills, %zu of them in mid-work: sum %lld of %lld, "
-      "%lld effects; all sent again: the same\n",
-      scene.deliveries(), scene.deliveries() - scene.published(), killed, in_mid_work,
-      static_cast<long long>(scene.sum()), static_cast<long long>(scene.published_sum()),
-      static_cast<long long>(scene.last_effect()));
+  const auto restart = [&] {
+    server.kill();
+    server.start();
+  };
+  soak(scene, "redis_streams", soak_size({20'000, 4, 1}, {100'000, 10, 3}, {1'000'000, 20, 6}),
+       restart);
 }
 
 // Each account's payments, one after the other, though the run is killed in their midst.
