@@ -245,8 +245,8 @@ class AnyRequest : public ApiTest {
     return request;
   }
 
-  // A caller of its own for each: nobody asks too often.
-  Caller caller(Role role) { return {fmt::format("caller {}", ++callers_), role}; }
+  // A caller of its own for each: nobody asks too often. Its number is no secret number either.
+  Caller caller(Role role) { return {fmt::format("caller {:b}", ++callers_), role}; }
 
   void check(const HttpResponse& answer, Role role, const std::string& what) {
     static constexpr std::array kKnown{200, 202, 400, 403, 404, 405, 409, 415, 422, 503};

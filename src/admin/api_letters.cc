@@ -14,6 +14,7 @@
 #include "admin/shown.h"
 #include "base/iso_time.h"
 #include "base/json.h"
+#include "operate/letter_edit.h"
 #include "operate/letters.h"
 #include "operate/records.h"
 #include "operate/views.h"
@@ -155,6 +156,9 @@ HttpResponse show_dead_letter(const ApiCall& call, const ApiSources& sources) {
     json::Writer writer = operate::document("dead_letter");
     writer.name("dead_letter");
     operate::add_dead_letter(writer, time_of, **letter, true, shown_to(call, sources));
+    if (call.has(core::Role::kOperator)) {
+      writer.member("revision", operate::revision_of(**letter));
+    }
     writer.end_object();
     return json_answer(writer.text());
   });

@@ -60,8 +60,8 @@ const RoleRow kRoleRows[] = {
      {"pauseConsumer", "resumeConsumer", "drainConsumer", "unlockRecord", "replayDeadLetter",
       "replayDeadLetters", "pauseJob", "cancelJob", "resumeJob"}},
     {"config, audit log, reload", {"showConfig", "listAudit", "reload"}},
-    {"forget, discard, one or many, unlock with `as`; resume a job that discards",
-     {"forgetRecord", "discardDeadLetter", "discardDeadLetters"}}};
+    {"forget, discard, one or many, edit, unlock with `as`; resume a job that discards",
+     {"forgetRecord", "discardDeadLetter", "discardDeadLetters", "editDeadLetter"}}};
 
 const RoleRow kClaimsRow = {"claim, renew, finish", {"claimKeys", "renewClaims", "finishClaims"}};
 

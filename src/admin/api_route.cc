@@ -63,6 +63,18 @@ constexpr QueryParameter kBulkMembers[] = {
     {"up_to", "integer",
      "No letter with an id above this one: the `up_to` of a plan, so that letters that died since "
      "are left alone."}};
+constexpr QueryParameter kEditMembers[] = {
+    kReasonMember,
+    {"payload", "string", "The whole new payload; without it and `payload_base64` it stays."},
+    {"payload_base64", "string", "The same, in base64."},
+    {"set_headers", "array",
+     "Objects with `name`, and `value` or `value_base64`: each in place of all headers of its "
+     "name."},
+    {"remove_headers", "array", "Names of headers."},
+    {"revision", "string",
+     "The letter's `revision` as it was seen: where it is another, nothing is done."},
+    {"replay", "boolean", "Try it again then."},
+    {"dry_run", "boolean", "Only say whether it can be done."}};
 constexpr QueryParameter kAuditParameters[] = {
     {"limit", "integer", "At most so many."},
     {"before", "string", "The member `next` of the page before this one."}};
@@ -200,6 +212,10 @@ constexpr ApiRoute kRoutes[] = {
     writing("/api/v1/dead-letters/{id}/replay", "replayDeadLetter",
             "Try a dead letter again; where its key is completed meanwhile it is skipped.",
             "replay", api::replay_dead_letter, Role::kOperator),
+    limited(writing("/api/v1/dead-letters/{id}/edit", "editDeadLetter",
+                    "Give a dead letter another payload, or other headers; its key stays.",
+                    "dlq_edit", api::edit_dead_letter, Role::kAdmin, kEditMembers),
+            "The edited message would have another key, or be a dead letter at once."),
     writing("/api/v1/dead-letters/{id}/discard", "discardDeadLetter",
             "Remove a dead letter; its record stays closed.", "discard", api::discard_dead_letter,
             Role::kAdmin),

@@ -94,6 +94,7 @@ HttpResponse resume_consumer(const ApiCall& call, const ApiSources& sources);
 HttpResponse unlock_record(const ApiCall& call, const ApiSources& sources);
 HttpResponse forget_record(const ApiCall& call, const ApiSources& sources);
 HttpResponse replay_dead_letter(const ApiCall& call, const ApiSources& sources);
+HttpResponse edit_dead_letter(const ApiCall& call, const ApiSources& sources);
 HttpResponse discard_dead_letter(const ApiCall& call, const ApiSources& sources);
 HttpResponse replay_dead_letters(const ApiCall& call, const ApiSources& sources);
 HttpResponse discard_dead_letters(const ApiCall& call, const ApiSources& sources);

@@ -221,6 +221,7 @@ const std::map<std::string_view, Role> kNeeded = {{"openapi", Role::kRead},
                                                   {"groupDeadLetters", Role::kRead},
                                                   {"showDeadLetter", Role::kRead},
                                                   {"replayDeadLetter", Role::kOperator},
+                                                  {"editDeadLetter", Role::kAdmin},
                                                   {"discardDeadLetter", Role::kAdmin},
                                                   {"replayDeadLetters", Role::kOperator},
                                                   {"discardDeadLetters", Role::kAdmin},
@@ -291,11 +292,19 @@ class ApiRolesTest : public ApiTest {
   test::HttpAnswer ask(const ApiRoute& route, const std::string& path,
                        std::vector<std::string> headers) const {
     const std::string method(route.method);
+    // It wants to know why.
+    const std::string body = route.operation == "editDeadLetter" ? R"({"reason":"a test"})" : "";
     if (method != "GET") {
       headers.push_back("Content-Type: application/json");
-      headers.push_back("Content-Length: 0");
+      headers.push_back(fmt::format("Content-Length: {}", body.size()));
     }
-    return get(path, std::move(headers), method.c_str());
+    if (body.empty()) return get(path, std::move(headers), method.c_str());
+    const bool host = std::ranges::any_of(
+        headers, [](const std::string& line) { return line.starts_with("Host:"); });
+    if (!host) headers.push_back("Host: localhost");
+    return test::http_answer(test::http_raw(
+        server_->port(), fmt::format("{} {} HTTP/1.1\r\nConnection: close\r\n{}\r\n\r\n{}", method,
+                                     path, fmt::join(headers, "\r\n"), body)));
   }
   static std::string bearer(Role role) { return "Authorization: Bearer " + secret_of(role); }
 

@@ -305,6 +305,11 @@ TEST_F(UnauditedTest, NothingIsDoneWithoutAnEntry) {
     const auto answer = post_as(Role::kAdmin, path);
     EXPECT_EQ(answer.status, 503) << path << answer.body;
   }
+  const auto edit =
+      post_as(Role::kAdmin, dead + "/edit", R"({"payload":"{\"id\":\"one\"}","reason":"t"})");
+  EXPECT_EQ(edit.status, 503) << edit.body;
+  EXPECT_EQ(store_->facets().dead_letters->show(std::stoll(letter())).value()->payload,
+            R"({"secret":1})");
   EXPECT_EQ(state_of("one"), "dead");
   EXPECT_EQ(store_->facets().dead_letters->list({})->size(), 1U);
   EXPECT_FALSE(store_->facets().gates->state(number_).value());

@@ -11,6 +11,7 @@
 
 #include <semel/guard.h>
 
+#include "admin/json_members.h"
 #include "admin/problem.h"
 #include "base/json_scan.h"
 #include "base/text_encoding.h"
@@ -31,9 +32,6 @@ constexpr std::string_view kClaimTop[] = {"request", "lease", "claims"};
 constexpr std::string_view kRenewTop[] = {"lease", "claims"};
 constexpr std::string_view kFinishTop[] = {"claims"};
 
-// A fault, in words; empty: there is none.
-using Wrong = std::string;
-
 struct EndWord {
   std::string_view as;
   Finish::To to;
@@ -53,46 +51,6 @@ std::span<const std::string_view> top_members(ClaimCall asked) {
   if (asked == ClaimCall::kClaim) return kClaimTop;
   return asked == ClaimCall::kRenew ? std::span<const std::string_view>(kRenewTop)
                                     : std::span<const std::string_view>(kFinishTop);
-}
-
-// The string that stands there; nullopt: something else does.
-std::optional<std::string> string_in(std::string_view value) {
-  if (!value.starts_with('"')) return std::nullopt;
-  json::Scan scan(value);
-  const json::RawString raw = scan.raw_string();
-  return raw.escaped ? json::unescape(raw.text) : std::string(raw.text);
-}
-
-// Calls `use` with each member of an object in text that was found good, each of which is one of
-// `known` and stands there once.
-Wrong each_member(std::string_view object, std::span<const std::string_view> known,
-                  const std::function<Wrong(std::string_view name, std::string_view value)>& use) {
-  json::Scan scan(object);
-  if (scan.peek() != '{') return "it is no JSON object";
-  scan.step();
-  scan.skip_space();
-  std::uint32_t seen = 0;
-  while (scan.peek() != '}') {
-    const json::RawString raw = scan.raw_string();
-    const std::string name = raw.escaped ? json::unescape(raw.text) : std::string(raw.text);
-    scan.skip_space();
-    scan.step();
-    scan.skip_space();
-    const auto found = std::ranges::find(known, name);
-    if (found == known.end()) {
-      return fmt::format("unknown member \"{}\": there are {}",
-                         operate::printable(name, kWrongShown), fmt::join(known, ", "));
-    }
-    const std::uint32_t bit = std::uint32_t{1} << (found - known.begin());
-    if ((seen & bit) != 0) return fmt::format("\"{}\" stands there twice", name);
-    seen |= bit;
-    if (Wrong wrong = use(*found, scan.skip_value()); !wrong.empty()) return wrong;
-    scan.skip_space();
-    if (scan.peek() != ',') break;
-    scan.step();
-    scan.skip_space();
-  }
-  return {};
 }
 
 int hex_digit(char c) noexcept {
@@ -202,22 +160,9 @@ Wrong read_item(std::string_view object, ClaimCall asked, ClaimItem& item) {
 }
 
 Wrong read_items(std::string_view array, ClaimCall asked, std::vector<ClaimItem>& items) {
-  json::Scan scan(array);
-  if (scan.peek() != '[') return "\"claims\" must be an array";
-  scan.step();
-  scan.skip_space();
-  while (scan.peek() != ']') {
-    if (items.size() == ClaimsBody::kMostKeys) {
-      return fmt::format("there are more than {} claims", ClaimsBody::kMostKeys);
-    }
-    const Wrong wrong = read_item(scan.skip_value(), asked, items.emplace_back());
-    if (!wrong.empty()) return fmt::format("claims[{}]: {}", items.size() - 1, wrong);
-    scan.skip_space();
-    if (scan.peek() != ',') break;
-    scan.step();
-    scan.skip_space();
-  }
-  return {};
+  return each_element("claims", array, ClaimsBody::kMostKeys, [&](std::string_view object) {
+    return read_item(object, asked, items.emplace_back());
+  });
 }
 
 Wrong take_lease(std::string_view text, ClaimsBody& body) {

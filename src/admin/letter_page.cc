@@ -1,9 +1,12 @@
 // The page about one dead letter: why it died, its headers and its payload as far as they may be
 // shown, and replay and discard of it alone.
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
+#include <semel/admin/audit.h>
 
 #include "admin/api_number.h"
 #include "admin/api_store.h"
@@ -13,7 +16,10 @@
 #include "admin/problem.h"
 #include "admin/shown.h"
 #include "base/printable.h"
+#include "base/text_encoding.h"
+#include "base/utf8.h"
 #include "operate/cause.h"
+#include "operate/letter_edit.h"
 #include "operate/views.h"
 #include "operate/words.h"
 
@@ -27,6 +33,9 @@ constexpr std::size_t kWholeHeader = 500;
 // Longer ones are for the API: a page of megabytes helps nobody.
 constexpr std::size_t kWholePayload = 16'000;
 constexpr std::size_t kKeyOfQuestion = 80;
+// How far back the audit log is looked through for an edit.
+constexpr std::size_t kEntriesAtOnce = 500;
+constexpr std::size_t kMostEntries = 10 * kEntriesAtOnce;
 
 std::string row_of(const char* name, const std::string& value) {
   return value.empty() ? std::string() : fmt::format("<dt>{}</dt><dd>{}</dd>\n", name, value);
@@ -37,7 +46,8 @@ std::string not_shown(BytesView bytes) {
                      page::count_of(bytes.size()));
 }
 
-std::string about_letter(const DeadLetter& letter, const core::Disclosure& shows) {
+std::string about_letter(const DeadLetter& letter, const core::Disclosure& shows,
+                         const std::string& edited) {
   const std::string key = letter.key.empty()
                               ? std::string("none")
                               : fmt::format("<a href=\"{}\">{}</a>",
@@ -57,7 +67,7 @@ std::string about_letter(const DeadLetter& letter, const core::Disclosure& shows
          row_of("Attempts", std::to_string(letter.attempts)) +
          row_of("Replayed",
                 letter.replayed == 0 ? "never" : fmt::format("{} times", letter.replayed)) +
-         row_of("First seen", page::time_cell(letter.first_seen)) +
+         edited + row_of("First seen", page::time_cell(letter.first_seen)) +
          row_of("Died", page::time_cell(letter.dead_at)) + row_of("From", html(from)) +
          row_of("Type", html(printable_text(letter.type))) +
          row_of("Content type", html(printable_text(letter.content_type))) + "</dl>\n";
@@ -97,6 +107,98 @@ std::string payload_of(const ApiCall& call, const DeadLetter& letter,
     made += "<p class=\"about\">The places of <code>admin.mask</code> are hidden.</p>\n";
   }
   return made + "</section>\n";
+}
+
+// By whom it was edited last, and when; empty: nobody has, or the log does not reach back so far.
+std::string edited_by(const operate::StoreAccess& access, const DeadLetter& letter) {
+  if (access.facets.audit == nullptr) return {};
+  const std::string target = fmt::format("{} {}", letter.consumer, letter.id);
+  std::optional<std::int64_t> before;
+  for (std::size_t looked = 0; looked < kMostEntries; looked += kEntriesAtOnce) {
+    const auto entries = access.facets.audit->list(before, kEntriesAtOnce);
+    if (!entries) return {};
+    for (const AuditEntry& entry : *entries) {
+      const bool its = entry.target.starts_with(target) && entry.target.size() > target.size() &&
+                       (entry.target[target.size()] == ' ' || entry.target[target.size()] == ':');
+      if (!its || entry.action != "dead_letters.edit" || !entry.outcome ||
+          !entry.outcome->starts_with("edited")) {
+        continue;
+      }
+      return fmt::format("{} by {}", page::time_cell(entry.at), html(printable_text(entry.who)));
+    }
+    if (entries->size() < kEntriesAtOnce) return {};
+    before = entries->back().id;
+  }
+  return {};
+}
+
+std::string edited_row(const operate::StoreAccess& access, const DeadLetter& letter) {
+  const auto mark = find_header(letter.headers, operate::kEditedHeader);
+  if (!mark) return {};
+  const std::string by = edited_by(access, letter);
+  // A command leaves no entry; the header begins with the time.
+  const std::string_view at = mark->substr(0, mark->find(';'));
+  return row_of("Edited", by.empty() ? page::shown(at, kWholeHeader) + " by a command" : by);
+}
+
+constexpr const char* kEditHead =
+    "<section aria-labelledby=\"edit\"><h2 id=\"edit\">Edit and replay</h2>\n";
+
+// What stands in the form; nothing where it is to be written anew.
+std::string payload_field(const DeadLetter& letter, const core::Disclosure& shows) {
+  const bool full = shows.contents == core::Disclosure::Contents::kFull;
+  const bool fits = letter.payload.size() <= kWholePayload;
+  const bool plain = is_utf8(letter.payload) && letter.payload.find('\r') == Bytes::npos &&
+                     letter.payload.find('\0') == Bytes::npos;
+  std::string text;
+  if (full && fits) text = plain ? letter.payload : text::base64(letter.payload);
+  const bool coded = full && fits && !plain;
+  std::string made = fmt::format(
+      "<p><label>payload <select id=\"edit-form\"><option value=\"payload\"{}>as text</option>"
+      "<option value=\"payload_base64\"{}>in base64</option></select></label></p>\n"
+      "<p><label for=\"edit-payload\">the whole payload</label>"
+      "<textarea id=\"edit-payload\" rows=\"8\" spellcheck=\"false\">\n{}</textarea></p>\n",
+      coded ? "" : " selected", coded ? " selected" : "", html(text));
+  if (!full) {
+    made +=
+        "<p class=\"about\">Its places or all of it are hidden (<code>admin.mask</code>, "
+        "<code>admin.payloads</code>): write the whole new payload, or leave this empty and the "
+        "payload stays as it is.</p>\n";
+  } else if (!fits) {
+    made += "<p class=\"about\">It is too long for a page: leave this empty and it stays.</p>\n";
+  }
+  return made;
+}
+
+std::string edit_form(const ApiCall& call, const ApiSources& sources, const DeadLetter& letter,
+                      const core::Disclosure& shows) {
+  if (sources.config->find(letter.consumer) == nullptr) return {};
+  if (!call.has(core::Role::kAdmin)) {
+    return std::string(kEditHead) +
+           "<p class=\"empty\">To edit it needs a token of <code>admin.auth.tokens</code> with the "
+           "role <code>admin</code>.</p></section>\n";
+  }
+  const std::string path = fmt::format("api/v1/dead-letters/{}/edit", letter.id);
+  const std::string revision = operate::revision_of(letter);
+  return std::string(kEditHead) + "<div class=\"with-script edit\" hidden>\n" +
+         payload_field(letter, shows) +
+         "<p><label for=\"edit-set\">headers to set, each <code>name: value</code> on a line of "
+         "its own</label><textarea id=\"edit-set\" rows=\"2\" "
+         "spellcheck=\"false\"></textarea></p>\n"
+         "<p><label for=\"edit-remove\">headers to remove, each name on a line of its own</label>"
+         "<textarea id=\"edit-remove\" rows=\"2\" spellcheck=\"false\"></textarea></p>\n"
+         "<p><label for=\"edit-reason\">reason, for the audit log: needed</label><input "
+         "id=\"edit-reason\" maxlength=\"1000\" required></p>\n<p>" +
+         page::edit_button(path, "Edit", "Give it this payload? Only an export keeps the old one.",
+                           revision, false) +
+         page::edit_button(path, "Edit and replay",
+                           "Give it this payload and try it again? Only an export keeps the old "
+                           "one.",
+                           revision, true) +
+         "</p></div>\n<p class=\"about\">Its key stays: a payload that has another one is refused, "
+         "and so is one that would be a dead letter at once.</p>\n"
+         "<noscript><p>Without JavaScript: <code>semel dlq edit</code>, or the API with a "
+         "token.</p></noscript></section>\n";
 }
 
 std::string letter_actions(const ApiCall& call, const ApiSources& sources,
@@ -146,12 +248,13 @@ HttpResponse letter_page(const ApiCall& call, const ApiSources& sources) {
     }
     const DeadLetter& letter = **found;
     const core::Disclosure shows = shown_to(call, sources);
-    const std::string main = fmt::format(
-                                 "<section aria-labelledby=\"letter\"><h2 id=\"letter\">Dead "
-                                 "letter {}</h2>\n{}</section>\n",
-                                 letter.id, about_letter(letter, shows)) +
-                             payload_of(call, letter, shows) + headers_of(letter, shows) +
-                             letter_actions(call, sources, letter);
+    const std::string main =
+        fmt::format(
+            "<section aria-labelledby=\"letter\"><h2 id=\"letter\">Dead "
+            "letter {}</h2>\n{}</section>\n",
+            letter.id, about_letter(letter, shows, edited_row(access, letter))) +
+        payload_of(call, letter, shows) + headers_of(letter, shows) +
+        letter_actions(call, sources, letter) + edit_form(call, sources, letter, shows);
     return page::html_answer(200, page::frame("dead letter", main, page::Refreshes::kNever));
   });
 }

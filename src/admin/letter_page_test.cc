@@ -79,6 +79,46 @@ TEST_F(LetterPageTest, OnlyWhatTheRoleMayDoIsOffered) {
   EXPECT_TRUE(shows(page(Role::kAdmin, id), "there is no dead letter"));
 }
 
+TEST_F(LetterPageTest, AFormToEditIsForAdmins) {
+  open(true);
+  const std::int64_t id = dead("one");
+  const std::string path = fmt::format("data-post=\"api/v1/dead-letters/{}/edit\"", id);
+  const std::string seen = page(Role::kAdmin, id);
+  EXPECT_TRUE(shows(seen, path)) << seen;
+  EXPECT_TRUE(shows(seen, "data-replay=\"true\">Edit and replay</button>"));
+  EXPECT_TRUE(shows(seen, ">\n{&quot;secret&quot;:1}</textarea>"));
+  EXPECT_TRUE(shows(seen, "<option value=\"payload\" selected>"));
+  EXPECT_FALSE(shows(seen, "<dt>Edited</dt>"));
+  EXPECT_FALSE(shows(page(Role::kOperator, id), "<textarea"));
+  EXPECT_TRUE(shows(page(Role::kOperator, id), "To edit it needs a token"));
+  EXPECT_FALSE(shows(page(Role::kRead, id), "<textarea"));
+}
+
+TEST_F(LetterPageTest, AFormHasNothingOfWhatIsHidden) {
+  open_with("mask: [json:/secret]");
+  const std::string seen = page(Role::kAdmin, dead("one"));
+  EXPECT_TRUE(shows(seen, ">\n</textarea>")) << seen;
+  EXPECT_TRUE(shows(seen, "write the whole new payload"));
+}
+
+TEST_F(LetterPageTest, SaysWhoEditedItAndWhen) {
+  open(true);
+  const std::int64_t id = dead("one");
+  const std::string path = fmt::format("/api/v1/dead-letters/{}/edit", id);
+  EXPECT_EQ(post_as(Role::kAdmin, path, R"({"remove_headers":["semel-x"],"reason":"t"})").status,
+            422);
+  EXPECT_FALSE(shows(page(Role::kRead, id), "<dt>Edited</dt>"));
+  const auto edited =
+      post_as(Role::kAdmin, path, R"({"payload_base64":"eyJpZCI6Im9uZSJ9DQo=","reason":"t"})");
+  ASSERT_EQ(edited.status, 200) << edited.body;
+  const std::string seen = page(Role::kAdmin, id);
+  EXPECT_TRUE(shows(seen, "<dt>Edited</dt><dd><time ")) << seen;
+  EXPECT_TRUE(shows(seen, "</time> by admin</dd>"));
+  EXPECT_TRUE(shows(page(Role::kRead, id), "</time> by admin</dd>"));
+  EXPECT_TRUE(shows(seen, ">\neyJpZCI6Im9uZSJ9DQo=</textarea>")) << "a form would lose the CR";
+  EXPECT_TRUE(shows(seen, "<option value=\"payload_base64\" selected>"));
+}
+
 TEST_F(LetterPageTest, NothingFromOutsideBecomesMarkup) {
   open(true);
   error_ = "<script>alert(2)</script>";

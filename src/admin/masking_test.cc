@@ -40,6 +40,10 @@ class QuotingLetters final : public DeadLetters {
     return letters_.discard(ids);
   }
   Result<Edited> edit(const LetterEdit& edit) override { return letters_.edit(edit); }
+  Result<bool> replaces(const KeyId& record, BytesView key, const Fingerprint& now,
+                        const Fingerprint& original) override {
+    return letters_.replaces(record, key, now, original);
+  }
   Result<AddReport> add(std::span<const ForeignLetter> letters) override {
     return letters_.add(letters);
   }
@@ -249,6 +253,38 @@ TEST_F(Masking, WhatIsNoJsonIsNotShown) {
   EXPECT_EQ(text_at(body, "/dead_letter/payload"), "(absent)");
   EXPECT_EQ(text_at(body, "/dead_letter/payload_bytes"), "21");
   EXPECT_FALSE(tells(body));
+}
+
+TEST_F(Masking, AnEditNeitherTellsNorPutsBackWhatIsHidden) {
+  use("mask: [json:/card/number, 'header:x-card']");
+  give_up("one", std::string("{\"id\":\"one\",\"card\":{\"number\":\"") + kCard + "\"}}",
+          {{"X-Card", kCard}, {"x-kind", "test"}});
+  const std::string shown =
+      text_at(get_as(Role::kAdmin, letter_path()).body, "/dead_letter/payload");
+  const auto edit = [&](const std::string& payload) {
+    json::Writer body;
+    body.begin_object().member("payload", payload).member("reason", "t").end_object();
+    return post_as(Role::kAdmin, letter_path() + "/edit", body.text());
+  };
+  const auto put_back = edit(shown);
+  EXPECT_EQ(put_back.status, 422) << put_back.body;
+  EXPECT_EQ(text_at(put_back.body, "/code"), "R349");
+  const auto wrong = edit("{\"id\":\"two\"}");
+  EXPECT_EQ(wrong.status, 422);
+  const auto headers = post_as(Role::kAdmin, letter_path() + "/edit",
+                               R"({"remove_headers":["x-kind"],"reason":"t"})");
+  EXPECT_EQ(headers.status, 200) << headers.body;
+  const auto whole = edit("{\"id\":\"one\",\"card\":{\"number\":\"4000\"}}");
+  EXPECT_EQ(whole.status, 200) << whole.body;
+  const auto id = letter();
+  EXPECT_EQ(find_header(store_->facets().dead_letters->show(id).value()->headers, "x-card"), kCard)
+      << "a header that nobody touched stays";
+  for (const auto& answer : {put_back, wrong, headers, whole}) EXPECT_FALSE(tells(answer.body));
+  const auto entries = store_->facets().audit->list(std::nullopt, 10).value();
+  for (const AuditEntry& entry : entries) {
+    EXPECT_FALSE(tells(entry.target)) << entry.target;
+    EXPECT_FALSE(tells(entry.outcome.value_or(""))) << *entry.outcome;
+  }
 }
 
 TEST_F(Masking, NoneShowsNothingToAnybody) {

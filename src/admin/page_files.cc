@@ -82,6 +82,12 @@ input {
   font: inherit; color: inherit; padding: .2rem .4rem; width: 22rem; max-width: 100%;
   background: var(--ground); border: 1px solid var(--line); border-radius: .3rem;
 }
+textarea {
+  font: .9rem/1.4 ui-monospace, monospace; color: inherit; padding: .3rem .4rem; width: 100%;
+  max-width: 60rem; display: block; background: var(--ground); border: 1px solid var(--line);
+  border-radius: .3rem;
+}
+.edit label { display: block; }
 label { max-width: 100%; }
 .key-title { font-size: 1.25rem; overflow-wrap: anywhere; }
 .story { font-size: 1.05rem; max-width: 48rem; }

@@ -165,4 +165,11 @@ std::string job_button(const std::string& path, const char* word, const std::str
   return button_with(path, word, question, fmt::format(" data-up-to=\"{}\"", up_to));
 }
 
+std::string edit_button(const std::string& path, const char* word, const std::string& question,
+                        std::string_view revision, bool replay) {
+  return button_with(
+      path, word, question,
+      fmt::format(" data-revision=\"{}\"{}", revision, replay ? " data-replay=\"true\"" : ""));
+}
+
 }  // namespace semel::admin::page

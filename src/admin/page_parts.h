@@ -59,6 +59,10 @@ std::string button(const std::string& path, const char* word, const std::string&
 std::string job_button(const std::string& path, const char* word, const std::string& question,
                        std::int64_t up_to);
 
+// One that sends what stands in the form of a letter that was drawn at `revision`.
+std::string edit_button(const std::string& path, const char* word, const std::string& question,
+                        std::string_view revision, bool replay);
+
 // The scripts of the buttons and of the keyboard, at act.js and keys.js.
 std::string_view act_script() noexcept;
 std::string_view keys_script() noexcept;

@@ -21,14 +21,39 @@ function body_of(one) {
   if (one.dataset.upTo) body.up_to = Number(one.dataset.upTo);
   return body;
 }
+// Each line that has something in it.
+function lines_of(id) {
+  return document.getElementById(id).value.split('\n').map((line) => line.trim())
+                 .filter((line) => line !== '');
+}
+// What stands in the form of a letter; a payload that nobody touched stays as it is.
+function edit_of(one) {
+  const payload = document.getElementById('edit-payload');
+  const form = document.getElementById('edit-form');
+  const reason = document.getElementById('edit-reason').value;
+  if (reason === '') throw new Error('an edit needs a reason');
+  const body = { reason, revision: one.dataset.revision };
+  if (payload.value !== payload.defaultValue) body[form.value] = payload.value;
+  const set = lines_of('edit-set').map((line) => {
+    const at = line.indexOf(':');
+    if (at < 1) throw new Error('"' + line + '" is no header: name: value');
+    return { name: line.slice(0, at).trim(), value: line.slice(at + 1).trim() };
+  });
+  if (set.length > 0) body.set_headers = set;
+  const remove = lines_of('edit-remove');
+  if (remove.length > 0) body.remove_headers = remove;
+  if (one.dataset.replay) body.replay = true;
+  return body;
+}
 async function act(one) {
-  if (one.dataset.question && !confirm(one.dataset.question)) return;
-  one.disabled = true;
   const here = location.origin + location.pathname;
   try {
+    const body = one.dataset.revision ? edit_of(one) : body_of(one);
+    if (one.dataset.question && !confirm(one.dataset.question)) return;
+    one.disabled = true;
     const answer = await fetch(new URL(one.dataset.post, here),
                                { method: 'POST', headers: { 'Content-Type': 'application/json' },
-                                 body: JSON.stringify(body_of(one)) });
+                                 body: JSON.stringify(body) });
     const said = await answer.json();
     if (!answer.ok) throw new Error(said.detail + (said.fix ? ': ' + said.fix : ''));
     if (said.job) location.assign(new URL('job?id=' + said.job.id, here));

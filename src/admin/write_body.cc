@@ -19,7 +19,6 @@ namespace semel::admin {
 namespace {
 
 constexpr std::size_t kMemberShown = 80;
-constexpr std::size_t kLongestReason = 1'000;
 
 tl::expected<json::Scalar, HttpResponse> member_of(json::Document& document,
                                                    std::string_view name) {

@@ -1,6 +1,7 @@
 // The body of a write: a JSON object with the members that its route has, and no others.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,6 +9,9 @@
 #include "admin/api_route.h"
 
 namespace semel::admin {
+
+// In bytes.
+inline constexpr std::size_t kLongestReason = 1'000;
 
 struct WriteBody {
   std::string reason;

@@ -12,6 +12,7 @@
 #include "cli/session.h"
 #include "cli/text.h"
 #include "cli/views.h"
+#include "operate/letter_edit.h"
 
 namespace semel::cli {
 
@@ -106,7 +107,7 @@ int show_letter(Console& console, const DeadLetter& letter) {
   } else {
     json::Writer writer = document("dead_letter").name("dead_letter");
     add_dead_letter(writer, console, letter, true);
-    console.out(writer.end_object());
+    console.out(writer.member("revision", operate::revision_of(letter)).end_object());
   }
   return kOk;
 }

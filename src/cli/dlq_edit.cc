@@ -16,24 +16,23 @@
 #include <string>
 #include <utility>
 
-#include <semel/guard.h>
-#include <semel/spi/record_machine.h>
-
 #include "base/digest.h"
+#include "base/text_encoding.h"
 #include "cli/dlq.h"
+#include "cli/remote.h"
+#include "cli/remote_read.h"
 #include "cli/text.h"
-#include "core/intake.h"
+#include "operate/letter_edit.h"
 #include "system/utc_clock.h"
 
 namespace semel::cli {
 
 namespace {
 
-constexpr std::string_view kMark = "semel-edited";
-
 struct EditFlags {
   std::int64_t id = 0;
   std::optional<std::string> payload;
+  BulkFlags bulk;  // why
 };
 
 Error cannot(std::string what, const std::string& path) {
@@ -141,197 +140,59 @@ Result<Bytes> edited_by_hand(const Bytes& payload) {
   return without_added_end(std::move(*read), payload);
 }
 
-Arrival arrival_of(const DeadLetter& letter, Bytes payload) {
-  Arrival arrival;
-  arrival.payload = std::move(payload);
-  arrival.headers = letter.headers;
-  arrival.content_type = letter.content_type;
-  arrival.type = letter.type;
-  arrival.partition = letter.partition;
-  arrival.position = letter.position;
-  return arrival;
-}
-
-// What the consumer's recipe makes of a payload.
-class Recipe {
- public:
-  Recipe(const config::ConsumerConfig& consumer, ConsumerNumber number)
-      : consumer_(consumer), intake_(number, consumer.key, consumer.limits) {}
-
-  tl::expected<Message, core::Refusal> read(const DeadLetter& letter, Bytes payload) {
-    Arrival arrival = arrival_of(letter, std::move(payload));
-    return intake_.make(arrival);
-  }
-  // The message under the key the letter has, whatever the payload says.
-  tl::expected<Message, core::Refusal> under_its_key(const DeadLetter& letter, Bytes payload) {
-    Arrival arrival = arrival_of(letter, std::move(payload));
-    arrival.key = letter.key;
-    return intake_.make(arrival);
-  }
-  // False where a part of the key is known only while the message is handled.
-  bool finds_keys_here() const {
-    return std::ranges::none_of(consumer_.key.parts, [](const core::KeyPart& part) {
-      using Part = core::KeyPart;
-      return std::holds_alternative<Part::FunctionPart>(part.what) ||
-             std::holds_alternative<Part::BrokerKeyPart>(part.what) ||
-             std::holds_alternative<Part::AutoPart>(part.what);
-    });
-  }
-
- private:
-  const config::ConsumerConfig& consumer_;
-  core::Intake intake_;
+// How an edit is told; its key may be empty.
+struct Told {
+  std::int64_t id = 0;
+  std::string key;
+  std::string before;  // fingerprints
+  std::string now;
+  bool changes = false;
 };
 
-Error refused(const core::Refusal& why) {
-  return {ErrorKind::kRejected, "",
-          fmt::format("the new payload would be refused: {}: {}", why.reason, why.error),
-          "mend the payload; nothing was changed"};
-}
-
-// The fingerprint of the new payload; an error where replaying it would not be what it seems.
-Result<Fingerprint> fingerprint_of_edit(Recipe& recipe, const DeadLetter& letter,
-                                        const Bytes& payload) {
-  if (letter.key.empty()) {
-    const auto read = recipe.read(letter, payload);
-    if (!read && recipe.finds_keys_here()) return failure(refused(read.error()));
-    return fingerprint_of(payload);
-  }
-  const auto kept = recipe.under_its_key(letter, payload);
-  if (!kept) return failure(refused(kept.error()));
-  const auto before = recipe.read(letter, letter.payload);
-  if (!before || before->key().text != letter.key) return kept->fingerprint();
-  const auto after = recipe.read(letter, payload);
-  if (!after) return failure(refused(after.error()));
-  if (after->key().text != letter.key) {
-    return failure(
-        {ErrorKind::kRejected, "",
-         fmt::format("the new payload has another key: \"{}\", and the letter's is \"{}\"",
-                     printable(after->key().text, 60), printable(letter.key, 60)),
-         "keep the key; or send it as a message of its own: semel send"});
-  }
-  return kept->fingerprint();
-}
-
-// What an answer of the store means to whoever asked; nothing for kYes.
-std::optional<Error> refusal_of(Edited edited, const DeadLetter& letter) {
-  const auto said = [&](std::string_view why, std::string fix) {
-    return std::optional(Error{ErrorKind::kRejected, "",
-                               fmt::format("dead letter {} was not changed: {}", letter.id, why),
-                               std::move(fix)});
-  };
-  switch (edited) {
-    case Edited::kYes:
-      return std::nullopt;
-    case Edited::kMissing:
-      return said("it is not there any more", "semel dlq list");
-    case Edited::kMoved:
-      return said("somebody else edited it meanwhile", fmt::format("semel dlq show {}", letter.id));
-    case Edited::kTwin:
-      return said("another dead letter has this key and this payload already", "semel dlq list");
-    case Edited::kCompleted:
-      return said("its key is completed, and another payload under it would never be handled",
-                  "send the message under a key of its own: semel send --key");
-    case Edited::kBusy:
-      return said("its record is being tried, or waits for a retry or for a person",
-                  "wait until it is dead again, and edit it then");
-    case Edited::kConflict:
-      return said("its key belongs to a record of another payload",
-                  "send the message under a key of its own: semel send --key");
-    case Edited::kUnknownOutcome:
-      return said("the old payload may have had its effect under this key",
-                  "look whether it has; if not: semel records forget KEY, and edit it then");
-  }
-  return std::nullopt;
-}
-
-Headers marked(const DeadLetter& letter) {
-  Headers headers;
-  for (const Header& header : letter.headers) {
-    if (header.name != kMark) headers.push_back(header);
-  }
-  const auto now = system::utc_now();
-  headers.push_back(
-      {std::string(kMark), fmt::format("{}; was {}", time_text(now, TimeStyle::kIso, now),
-                                       digest::hex(letter.fingerprint.view()))});
-  return headers;
-}
-
-int report_edit(Console& console, const DeadLetter& letter, const LetterEdit& edit, bool changed) {
+int report_edit(Console& console, const Told& told) {
   const bool dry_run = console.settings().dry_run;
   if (console.text()) {
-    const char* done = letter.key.empty() ? "edited" : "edited; its key stays";
-    console.out(fmt::format("dead letter {}: {}\n", letter.id,
-                            !changed  ? "the payload is the same, nothing to do"
-                            : dry_run ? "would be edited"
-                                      : done));
-    if (changed && !dry_run) console.next(fmt::format("semel dlq replay {} --yes", letter.id));
+    const char* done = told.key.empty() ? "edited" : "edited; its key stays";
+    console.out(fmt::format("dead letter {}: {}\n", told.id,
+                            !told.changes ? "the payload is the same, nothing to do"
+                            : dry_run     ? "would be edited"
+                                          : done));
+    if (told.changes && !dry_run) {
+      console.next(fmt::format("semel dlq replay {} --yes", told.id));
+    }
     return kOk;
   }
   console.out(document("dlq_edit")
-                  .member("id", letter.id)
+                  .member("id", told.id)
                   .member("dry_run", dry_run)
-                  .member("edited", changed && !dry_run)
-                  .member("fingerprint_before", digest::hex(edit.before.view()))
-                  .member("fingerprint", digest::hex(edit.fingerprint.view()))
+                  .member("edited", told.changes && !dry_run)
+                  .member("fingerprint_before", told.before)
+                  .member("fingerprint", told.now)
                   .end_object());
   return kOk;
 }
 
-Result<bool> has_twin(DeadLetters& letters, const DeadLetter& letter, const LetterEdit& edit) {
-  DeadLetterFilter filter;
-  filter.consumer = letter.consumer;
-  for (;;) {
-    auto page = letters.list(filter);
-    if (!page) return failure(std::move(page.error()));
-    for (const DeadLetter& other : *page) {
-      const bool alike = other.key == letter.key && other.fingerprint == edit.fingerprint;
-      if (alike && other.id != letter.id && !letter.key.empty()) return true;
-    }
-    if (page->size() < filter.limit) return false;
-    filter.after = page->back().id;
-  }
-}
-
-// Returns what the store would answer, and changes nothing.
-Result<Edited> foreseen(const Session& session, const DeadLetter& letter,
-                        const std::optional<KeyId>& key, const LetterEdit& edit) {
-  if (key) {
-    const auto record = session.facets.records->show(*key);
-    if (!record) return failure(record.error());
-    if (*record) {
-      spi::Record as_stored;
-      as_stored.state = (*record)->state;
-      as_stored.fingerprint = (*record)->fingerprint;
-      as_stored.outcome_unknown = (*record)->outcome_unknown;
-      const Edited answer = spi::decide_edit(as_stored, edit.before);
-      if (answer != Edited::kYes) return answer;
-    }
-  }
-  const auto twin = has_twin(*session.facets.dead_letters, letter, edit);
-  if (!twin) return failure(twin.error());
-  return *twin ? Edited::kTwin : Edited::kYes;
-}
-
-// Asks, and does it.
-int change(Console& console, const Session& session, const DeadLetter& letter,
-           const std::optional<KeyId>& key, const LetterEdit& edit) {
-  const bool dry_run = console.settings().dry_run;
+// Shows what would be changed, and asks. Nothing: it is agreed to.
+std::optional<int> agree_to_edit(Console& console, const DeadLetter& letter, std::size_t bytes) {
   console.note(fmt::format("dead letter {}  {}  {}  {}: {} bytes become {}", letter.id,
                            letter.consumer, letter.key.empty() ? "-" : printable(letter.key, 40),
-                           letter.reason, letter.payload.size(), edit.payload.size()));
-  if (!dry_run) {
-    const auto refused = console.confirm("Replace its payload? Only an export keeps the old one.");
-    if (refused) return *refused;
-  }
-  const auto edited =
-      dry_run ? foreseen(session, letter, key, edit) : session.facets.dead_letters->edit(edit);
-  if (!edited) return console.fail(edited.error());
-  if (const auto error = refusal_of(*edited, letter)) {
-    console.fail(*error);
-    return *edited == Edited::kMissing ? kNothing : kBad;
-  }
-  return report_edit(console, letter, edit, true);
+                           letter.reason, letter.payload.size(), bytes));
+  if (console.settings().dry_run) return std::nullopt;
+  return console.confirm("Replace its payload? Only an export keeps the old one.");
+}
+
+// A letter that moved on is no letter that is missing.
+int refused_edit(Console& console, const Error& error) {
+  const int code = console.fail(error);
+  return error.code == "R348" ? kBad : code;
+}
+
+// The new payload; an end where there is none. `old`: what an editor opens.
+OrEnded<Bytes> new_payload(Console& console, const EditFlags& flags, const Bytes& old) {
+  auto payload = flags.payload ? read_whole(*flags.payload) : edited_by_hand(old);
+  if (payload) return *std::move(payload);
+  console.fail(payload.error());
+  return ended(flags.payload || editor().empty() ? kUsage : kBad);
 }
 
 int edit(Console& console, const EditFlags& flags) {
@@ -347,29 +208,63 @@ int edit(Console& console, const EditFlags& flags) {
   // Its recipe says what the new payload's key and fingerprint are.
   const auto consumer = find_consumer(console, session->config, (*letter)->consumer);
   if (!consumer) return consumer.error().code;
-  const auto number = session->facets.records->consumer((*letter)->consumer);
-  if (!number) return console.fail(number.error());
-  auto payload = flags.payload ? read_whole(*flags.payload) : edited_by_hand((*letter)->payload);
-  if (!payload) {
-    console.fail(payload.error());
-    return flags.payload || editor().empty() ? kUsage : kBad;
+  auto payload = new_payload(console, flags, (*letter)->payload);
+  if (!payload) return payload.error().code;
+  operate::LetterChange change;
+  change.payload = *std::move(payload);
+  const auto planned = operate::plan_edit(session->access(), **letter, change, system::utc_now());
+  if (!planned) return console.fail(planned.error());
+  const LetterEdit& wanted = planned->edit;
+  const Told told{flags.id, (*letter)->key, digest::hex(wanted.before.view()),
+                  digest::hex(wanted.fingerprint.view()), planned->changes};
+  if (!planned->changes) return report_edit(console, told);
+  if (const auto code = agree_to_edit(console, **letter, wanted.payload.size())) return *code;
+  const auto edited = console.settings().dry_run
+                          ? operate::foresee_edit(session->access(), **letter, *planned)
+                          : letters.edit(wanted);
+  if (!edited) return console.fail(edited.error());
+  if (const auto error = operate::refusal_of(*edited, flags.id)) {
+    return refused_edit(console, *error);
   }
-  LetterEdit wanted;
-  wanted.id = flags.id;
-  wanted.before = (*letter)->fingerprint;
-  wanted.fingerprint = wanted.before;
-  if (*payload == (*letter)->payload) return report_edit(console, **letter, wanted, false);
-  Recipe recipe(**consumer, number->value_or(ConsumerNumber{}));
-  const auto fingerprint = fingerprint_of_edit(recipe, **letter, *payload);
-  if (!fingerprint) return console.fail(fingerprint.error());
-  wanted.fingerprint = *fingerprint;
-  wanted.payload = std::move(*payload);
-  wanted.headers = marked(**letter);
-  std::optional<KeyId> key;
-  if (!(*letter)->key.empty()) {
-    if (const auto kept = recipe.under_its_key(**letter, wanted.payload)) key = kept->key().id;
+  return report_edit(console, told);
+}
+
+// An editor opens the payload only where the run shows all of it.
+int remote_edit(Console& console, const EditFlags& flags) {
+  auto run = Remote::open(console);
+  if (!run) return run.error().code;
+  const std::string path = fmt::format("dead-letters/{}", flags.id);
+  const auto shown = run->get(path);
+  if (!shown) return refused_edit(console, shown.error());
+  const JsonView document = shown->object("dead_letter");
+  const DeadLetter letter = letter_from(document);
+  const bool whole = !document.flag("masked") && !document.number("payload_bytes");
+  if (!flags.payload && !whole) {
+    return console.fail(kUsage, "the run does not show all of the payload",
+                        "--payload FILE, with all of the new one");
   }
-  return change(console, *session, **letter, key, wanted);
+  const auto payload = new_payload(console, flags, letter.payload);
+  if (!payload) return payload.error().code;
+  if (const auto code = agree_to_edit(console, letter, payload->size())) return *code;
+  json::Writer body = body_with_reason(flags.bulk);
+  body.member("payload_base64", text::base64(*payload));
+  body.member("revision", shown->text("revision"));
+  if (console.settings().dry_run) body.member("dry_run", true);
+  const auto done = run->post(path + "/edit", body.end_object());
+  if (!done) return refused_edit(console, done.error());
+  const std::string before = done->text("fingerprint_before");
+  const std::string now = done->text("fingerprint");
+  const bool changes = console.settings().dry_run || done->flag("edited");
+  return report_edit(console, {flags.id, letter.key, before, now, changes});
+}
+
+int edit_anywhere(Console& console, const EditFlags& flags) {
+  if (const auto code = refuse_why(console, flags.bulk)) return *code;
+  if (!console.settings().url) return edit(console, flags);
+  if (flags.bulk.why.empty()) {
+    return console.fail(kUsage, "the audit log of a run wants to know why", "--why 'ticket 7'");
+  }
+  return remote_edit(console, flags);
 }
 
 }  // namespace
@@ -379,9 +274,9 @@ void add_dlq_edit(Program& program, CLI::App& family) {
   auto& command = program.command(
       {.name = "edit",
        .description = "Give a dead letter another payload; its key stays, and it is marked",
-       .flags = kConfigFlag | kOutput | kQuiet | kYes | kDryRun,
+       .flags = kConfigFlag | kOutput | kQuiet | kYes | kDryRun | kUrlFlag,
        .parent = &family},
-      [flags](Console& console) { return edit(console, *flags); });
+      [flags](Console& console) { return edit_anywhere(console, *flags); });
   command.add_option("ID", flags->id, "Its number, from semel dlq list")
       ->type_name("N")
       ->required();
@@ -390,6 +285,7 @@ void add_dlq_edit(Program& program, CLI::App& family) {
                   "The new payload; -: standard input. Default: $VISUAL or $EDITOR opens the old "
                   "one")
       ->type_name("FILE|-");
+  why_option(command, flags->bulk);
 }
 
 }  // namespace semel::cli

@@ -56,6 +56,15 @@ constexpr CodePage kAdminPages[] = {
      "job that is over is neither paused nor cancelled. Or it moved on since it was looked at. "
      "Nothing was done.",
      "Look at it again.", "", 4},
+    {"R349", "a dead letter cannot be edited so",
+     "An edited message keeps its key and is handled under it at most once. So the consumer's "
+     "recipe must find the same key in it, it must keep the limits, headers of Semel are not "
+     "changed, a masked place is not put back, and the record of the key must be dead and speak "
+     "for "
+     "this letter, with nothing that may have had its effect. Nothing was changed.",
+     "Keep the key, write the whole payload, or send the message under a key of its own with semel "
+     "send.",
+     "", 1},
     {"R350", "the collector does not take spans",
      "Nobody answers at traces.otlp, or the answer says that the spans are not wanted there. They "
      "wait in the queue and are sent again; what finds no room in it, or has waited for too long, "

@@ -52,6 +52,10 @@ class FaultyLetters final : public DeadLetters {
     return discarded;
   }
   Result<Edited> edit(const LetterEdit& edit) override { return letters_.edit(edit); }
+  Result<bool> replaces(const KeyId& record, BytesView key, const Fingerprint& now,
+                        const Fingerprint& original) override {
+    return letters_.replaces(record, key, now, original);
+  }
   Result<AddReport> add(std::span<const ForeignLetter> letters) override {
     return letters_.add(letters);
   }

@@ -11,6 +11,7 @@
 #include "core/dead_letter_copy.h"
 #include "core/retry_decision.h"
 #include "core/trace_context.h"
+#include "strategies/edited_letter.h"
 #include "strategies/step_run.h"
 
 namespace semel::strategies {
@@ -165,7 +166,10 @@ Ending Endings::of_claim(const Claim& claim, const core::TrackedDelivery& delive
             return ending;
           },
           [&](const Closed& closed) { return of_closed(closed, delivery); },
-          [&](const Conflict&) {
+          [&](const Conflict& conflict) {
+            if (const auto answer = answer_to_original(context_, conflict, delivery.message)) {
+              return of_claim(*answer, delivery, unkept);
+            }
             Ending ending{for_person(Outcome::Kind::kConflict, delivery), std::nullopt};
             ending.outcome.error = "the key was used before, with another payload";
             if (!unkept.empty()) ending.outcome.error += fmt::format("; {}", unkept);

@@ -10,6 +10,7 @@ PAGES = [
     ("letters-none", "/letters?reason=none", "None matches"),
     ("letters-wrong", "/letters?where=nonsense", "column"),
     ("letter", "/letter?id={letter}", "Payload"),
+    ("letter-edited", "/letter?id={edited}", "by browser"),
     ("record", "/record?consumer=payments&key=bad-30", "Timeline"),
     ("record-search", "/record", "Look up a key"),
     ("record-none", "/record?consumer=payments&key=nobody", "No record of"),
@@ -73,6 +74,33 @@ def open_a_letter(page, found):
     found["letter"] = page.parameter("id")
 
 
+def edit_and_replay(page, found):
+    """A letter that cannot be replayed as it is gets another payload; one with another key is refused."""
+    page.open("/letters?reason=handler.exec.65&where=key=bad-129")
+    page.click("main table a[href*='letter?']")
+    page.shows("Edit and replay")
+    found["edited"] = page.parameter("id")
+    page.click("button:has-text(Edit)", leaves=False)
+    page.shows("header p", "needs a reason")
+    page.choose("#edit-reason", "ticket 7")
+    page.choose("#edit-payload", '{"id": "another"}')
+    page.allowed = {422}
+    page.click("button:has-text(Edit and replay)", dialog=True, leaves=False)
+    page.shows("header p", "another key")
+    page.allowed = set()
+    page.choose("#edit-payload", '{"id": "bad-129", "is": "good"}')
+    page.choose("#edit-set", "x-mended: yes")
+    page.click("button:has-text(Edit and replay)", dialog=True)
+    page.shows("by browser")
+    page.shows('"is": "good"')
+    page.shows("x-mended")
+    page.shows("1 times")
+    page.open("/record?consumer=payments&key=bad-129")
+    page.shows("retrying")
+    page.open(f"/letter?id={found['edited']}")
+    page.shows("Edit and replay")
+
+
 def refresh_by_itself(page, found):
     """The page draws itself anew, and remembers how often."""
     page.open("/")
@@ -83,4 +111,4 @@ def refresh_by_itself(page, found):
     page.comes_true("the setting that was made", "document.getElementById('every').value === '2'")
 
 
-ACTS = [replay_pause_resume_cancel, discard, leave_a_job_paused, open_a_letter, refresh_by_itself]
+ACTS = [replay_pause_resume_cancel, discard, leave_a_job_paused, open_a_letter, edit_and_replay, refresh_by_itself]

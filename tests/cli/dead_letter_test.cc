@@ -132,8 +132,11 @@ TEST_F(DeadLetterTest, AnEditedLetterIsHandledOnceUnderItsKey) {
   EXPECT_EQ(sum(), 45);
   send(scene_, broken(0) + mended + "\n");
   work(scene_);
-  EXPECT_EQ(sum(), 45) << "the mended one is a duplicate, the old one a conflict";
-  EXPECT_EQ(count("key=b-0 and reason=key.conflict"), "1");
+  EXPECT_EQ(sum(), 45) << "both are duplicates: the mended one, and the one that was edited";
+  EXPECT_EQ(count("key=b-0 and reason=key.conflict"), "0");
+  send(scene_, payment("b-0", 1, 7));
+  work(scene_);
+  EXPECT_EQ(count("key=b-0 and reason=key.conflict"), "1") << "any other payload is a conflict";
 }
 
 TEST_F(DeadLetterTest, AnEditThatWouldLieIsRefused) {

@@ -116,6 +116,34 @@ TEST_F(RemoteTest, ReplaysAndDiscardsByIds) {
   EXPECT_EQ(ask({"dlq", "discard", second, "--yes"}).code, 4);
 }
 
+TEST_F(RemoteTest, EditsALetter) {
+  const std::string id = id_of(0);
+  const std::string key = json_at(ask({"dlq", "show", id, "-o", "json"}).out, "/dead_letter/key");
+  const std::string mended =
+      fmt::format(R"({{"id":"{}","account":1,"amount":2,"mended":true}})", key);
+  const auto edit = [&](Words more, const std::string& payload, const std::string& role = "admin") {
+    Words words = {"dlq", "edit", id, "--payload", scene_.file("payload")};
+    write_file(scene_.file("payload"), payload);
+    words.insert(words.end(), more.begin(), more.end());
+    return ask(words, role);
+  };
+  EXPECT_EQ(edit({"--yes"}, mended).code, 2) << "the log wants to know why";
+  EXPECT_EQ(edit({"--yes", "--why", "t"}, mended, "operator").code, 77);
+  const Ran dry = edit({"--dry-run", "--why", "t"}, mended);
+  EXPECT_EQ(dry.out, fmt::format("dead letter {}: would be edited\n", id)) << dry.err;
+  const Ran other = edit({"--yes", "--why", "t"}, R"({"id":"another"})");
+  EXPECT_EQ(other.code, 1) << other.out;
+  EXPECT_NE(other.err.find("error[R349]"), std::string::npos) << other.err;
+  EXPECT_NE(json_at(ask({"dlq", "show", id, "-o", "json"}).out, "/dead_letter/payload"), mended);
+  const Ran ran = edit({"--yes", "--why", "ticket 9", "-o", "json"}, mended);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(json_at(ran.out, "/edited"), "true");
+  EXPECT_EQ(json_at(ask({"dlq", "show", id, "-o", "json"}).out, "/dead_letter/payload"), mended);
+  EXPECT_EQ(scene_.number("SELECT count(*) FROM semel_audit WHERE action = 'dead_letters.edit' AND "
+                          "reason = 'ticket 9' AND outcome = 'edited'"),
+            1);
+}
+
 TEST_F(RemoteTest, ARoleThatIsTooSmallIsNotPermitted) {
   EXPECT_EQ(ask({"status"}, "read").code, 0);
   for (const Words& words :

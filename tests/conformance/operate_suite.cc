@@ -19,6 +19,8 @@ LetterEdit edit_of(const DeadLetter& letter, const Message& to) {
   LetterEdit edit;
   edit.id = letter.id;
   edit.before = letter.fingerprint;
+  edit.payload_before = letter.payload;
+  edit.headers_before = letter.headers;
   edit.payload = to.payload();
   edit.headers = {{"semel-edited", "now"}};
   edit.fingerprint = to.fingerprint();
@@ -102,6 +104,57 @@ TEST_P(DeadLetterSuite, ALetterDoesNotBecomeItsTwin) {
   EXPECT_EQ(all_dead_letters().at(0).payload, "one");
   EXPECT_EQ(dead_letters().edit(edit_of(one, message("k", "one"))).value(), Edited::kYes)
       << "the same payload again is no twin";
+}
+
+// Each edit is of what its caller saw, whatever of it changed.
+TEST_P(DeadLetterSuite, ALetterThatChangedSinceItWasSeenIsNotEdited) {
+  const Message old = message("k", "old");
+  bring_to(old, RecordState::kDead);
+  const DeadLetter seen = all_dead_letters().at(0);
+  LetterEdit headers = edit_of(seen, old);
+  headers.headers = {{"a", Bytes("\0b", 2)}};
+  ASSERT_EQ(dead_letters().edit(headers).value(), Edited::kYes);
+  EXPECT_EQ(dead_letters().edit(edit_of(seen, message("k", "mended"))).value(), Edited::kMoved)
+      << "its headers are others, and its fingerprint is not";
+  LetterEdit payload = edit_of(all_dead_letters().at(0), old);
+  payload.payload = "other bytes of one fingerprint";
+  ASSERT_EQ(dead_letters().edit(payload).value(), Edited::kYes);
+  EXPECT_EQ(dead_letters().edit(headers).value(), Edited::kMoved);
+  payload.headers_before = payload.headers;
+  EXPECT_EQ(dead_letters().edit(payload).value(), Edited::kMoved) << "its payload is another";
+  EXPECT_EQ(all_dead_letters().at(0).payload, "other bytes of one fingerprint");
+}
+
+// A delivery of the old payload is the one that was edited, until the letter is gone.
+TEST_P(DeadLetterSuite, AnEditedLetterKnowsItsFirstFingerprint) {
+  const Message old = message("k", "old"), once = message("k", "once"), mended = message("k", "m");
+  bring_to(old, RecordState::kDead);
+  bring_to(message("k2", "m"), RecordState::kDead);
+  const auto replaces = [&](const Message& now, const Message& original) {
+    return dead_letters()
+        .replaces(now.key().id, now.key().text, now.fingerprint(), original.fingerprint())
+        .value();
+  };
+  EXPECT_FALSE(replaces(old, old)) << "nobody has edited it";
+  ASSERT_EQ(dead_letters().edit(edit_of(all_dead_letters().at(0), once)).value(), Edited::kYes);
+  EXPECT_TRUE(replaces(once, old));
+  ASSERT_EQ(dead_letters().edit(edit_of(all_dead_letters().at(0), mended)).value(), Edited::kYes);
+  reopen();
+  EXPECT_TRUE(replaces(mended, old));
+  EXPECT_FALSE(replaces(mended, once)) << "nobody has delivered that one";
+  EXPECT_FALSE(replaces(once, old)) << "the letter is another by now";
+  EXPECT_FALSE(replaces(message("k2", "m"), old)) << "another key's";
+  const std::int64_t id = all_dead_letters().at(0).id;
+  ASSERT_EQ(dead_letters().replay({&id, 1}).value().replayed, 1U);
+  const auto taken = take();
+  ASSERT_EQ(taken.size(), 1U);
+  auto dead_again = test::dead(acquire(mended).lease, &mended);
+  dead_again.ack = taken[0].row;
+  ASSERT_EQ(finish(dead_again), Applied::kYes);
+  EXPECT_TRUE(replaces(mended, old)) << "given up again, it is the same letter";
+  EXPECT_EQ(all_dead_letters().at(0).payload, "m");
+  ASSERT_EQ(dead_letters().discard({&id, 1}).value(), 1U);
+  EXPECT_FALSE(replaces(mended, old));
 }
 
 TEST_P(DeadLetterSuite, AnEditedLetterWithoutKeyIsReadByTheRecipeAgain) {

@@ -174,13 +174,16 @@ struct ReplayReport {
   void note(std::int64_t id, Result result);
 };
 
-// Another payload for a dead letter that the caller saw under the fingerprint `before`.
+// Another payload and other headers for a dead letter, which the caller saw with those before.
 struct LetterEdit {
   std::int64_t id = 0;
   Fingerprint before;
+  Bytes payload_before;
+  Headers headers_before;
   Bytes payload;
   Headers headers;
-  Fingerprint fingerprint;  // of the new payload, by the consumer's recipe
+  // Of the new message, by the consumer's recipe; of a letter without a key `before`.
+  Fingerprint fingerprint;
 };
 
 enum class Edited {
@@ -225,9 +228,14 @@ class DeadLetters {
   // Removes dead letters; the records stay closed. Returns how many there were.
   virtual Result<std::size_t> discard(std::span<const std::int64_t> ids) = 0;
   // Replaces payload, headers and fingerprint. A dead record of that letter speaks for the new
-  // payload from then on: a replay passes through it under the same key, and the old payload, when
-  // it is delivered again, is a conflict. Nothing changes unless the answer is kYes.
+  // payload from then on: a replay passes through it under the same key, and a claim with the old
+  // payload is a conflict, so that it is never handled. Nothing changes unless the answer is kYes.
   virtual Result<Edited> edit(const LetterEdit& edit) = 0;
+  // Whether `record` has a letter with the fingerprint `now` that had `original` when it was first
+  // edited. A delivery of `original` is then the one that was edited, and no other message under
+  // its key. `key`: the record's. Reads alone.
+  virtual Result<bool> replaces(const KeyId& record, BytesView key, const Fingerprint& now,
+                                const Fingerprint& original) = 0;
   // Keeps letters under new ids, with all they say. One that is there already, by consumer, key (or
   // position where it has none) and fingerprint, stays as it is. No record is made or changed.
   // kRejected where a letter's consumer is not known here: then none is added.

@@ -102,4 +102,8 @@ inline constexpr StoreTime kLatestDue{
 // dead, speaks for that letter, and nothing says that the old payload may have had its effect.
 [[nodiscard]] Edited decide_edit(const Record& record, const Fingerprint& letter) noexcept;
 
+// Whether the letter still has the fingerprint, the payload and the headers that the caller of
+// DeadLetters::edit saw.
+[[nodiscard]] bool is_as_seen(const DeadLetter& letter, const LetterEdit& edit) noexcept;
+
 }  // namespace semel::spi

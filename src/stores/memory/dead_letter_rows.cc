@@ -35,6 +35,7 @@ bool DeadLetterRows::edit(const LetterEdit& edit) {
   const auto [at, made] = by_key_.try_emplace({row.key_id, edit.fingerprint}, edit.id);
   if (!made && at->second != edit.id) return false;
   if (made) by_key_.erase({row.key_id, row.letter.fingerprint});
+  if (!row.original) row.original = row.letter.fingerprint;
   row.letter.fingerprint = edit.fingerprint;
   row.letter.payload = edit.payload;
   row.letter.headers = edit.headers;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct DeadLetterRow {
   ConsumerNumber consumer{};
   KeyId key_id;
   DeadLetter letter;
+  std::optional<Fingerprint> original{};  // before it was first edited
 };
 
 class DeadLetterRows {

@@ -255,6 +255,8 @@ class DeadLetterBox final : public DeadLetters {
   }
 
   Result<Edited> edit(const LetterEdit& edit) override;
+  Result<bool> replaces(const KeyId& record, BytesView key, const Fingerprint& now,
+                        const Fingerprint& original) override;
   Result<AddReport> add(std::span<const ForeignLetter> letters) override;
   Result<ExpiryReport> expire(std::span<const LetterLife> lives, std::int64_t after,
                               std::size_t most) override;
@@ -294,7 +296,7 @@ Result<Edited> DeadLetterBox::edit(const LetterEdit& edit) {
   const system::MutexLock lock(state_.mutex);
   const DeadLetterRow* dead = state_.dead_letters.find(edit.id);
   if (dead == nullptr) return Edited::kMissing;
-  if (dead->letter.fingerprint != edit.before) return Edited::kMoved;
+  if (!spi::is_as_seen(dead->letter, edit)) return Edited::kMoved;
   const KeyId key = dead->key_id;
   const LiveRecord* live = state_.live.find(key);
   const auto record = live != nullptr ? live->record : state_.finished.find(key, false);
@@ -305,6 +307,13 @@ Result<Edited> DeadLetterBox::edit(const LetterEdit& edit) {
   if (!state_.dead_letters.edit(edit)) return Edited::kTwin;
   if (record) state_.finished.set_fingerprint(key, edit.fingerprint);
   return Edited::kYes;
+}
+
+Result<bool> DeadLetterBox::replaces(const KeyId& record, BytesView, const Fingerprint& now,
+                                     const Fingerprint& original) {
+  const system::MutexLock lock(state_.mutex);
+  const DeadLetterRow* dead = state_.dead_letters.find(record, now);
+  return dead != nullptr && dead->original == original;
 }
 
 Result<AddReport> DeadLetterBox::add(std::span<const ForeignLetter> letters) {

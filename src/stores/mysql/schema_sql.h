@@ -278,6 +278,18 @@ CREATE TABLE IF NOT EXISTS semel_audit (
   outcome LONGBLOB
 ) COMMENT 'what people did through the admin API, and why; without outcome: it has begun'
 )sql",
+    R"sql(
+SET @semel_step = IF((SELECT COUNT(*) FROM information_schema.columns
+  WHERE table_schema = DATABASE() AND table_name = 'semel_dead_letter'
+  AND column_name = 'original') > 0, 'DO 0',
+  'ALTER TABLE semel_dead_letter ADD COLUMN original VARBINARY(16) COMMENT ''its fingerprint before a person first edited it''')
+
+PREPARE semel_step FROM @semel_step
+
+EXECUTE semel_step
+
+DEALLOCATE PREPARE semel_step
+)sql",
 };
 // No older process may work on these tables.
 inline constexpr int kListsOpenRecords = 2;

@@ -85,13 +85,15 @@ TEST_F(PostgresOperatorTest, ReplaysInAnyOrderDoNotWaitForEachOther) {
 
 TEST_F(PostgresOperatorTest, ALetterIsEditedOnce) {
   bury(1);
-  const DeadLetter letter = letters().list({}).value().at(0);
+  const DeadLetter letter = letters().show(ids().at(0)).value().value();
   std::atomic<int> edited = 0, moved = 0;
   together(kAtOnce, [&](int i) {
     const Message to = test::make_message(consumer_, "k-0", "edit " + std::to_string(i));
     LetterEdit edit;
     edit.id = letter.id;
     edit.before = letter.fingerprint;
+    edit.payload_before = letter.payload;
+    edit.headers_before = letter.headers;
     edit.payload = to.payload();
     edit.fingerprint = to.fingerprint();
     const auto answer = letters().edit(edit);

@@ -255,6 +255,10 @@ CREATE TABLE {schema}.semel_audit (
 );
 COMMENT ON TABLE {schema}.semel_audit IS 'what people did through the admin API, and why; without outcome: it has begun';
 )sql",
+    R"sql(
+ALTER TABLE {schema}.semel_dead_letter ADD COLUMN IF NOT EXISTS original bytea;
+COMMENT ON COLUMN {schema}.semel_dead_letter.original IS 'its fingerprint before a person first edited it; NULL: nobody has';
+)sql",
 };
 inline constexpr int kSchemaVersion = static_cast<int>(std::size(kMigrations));
 

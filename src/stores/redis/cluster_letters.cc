@@ -201,7 +201,7 @@ std::optional<Edited> try_to_edit(Core& core, const LetterEdit& edit) {
   Call call;
   call.keys = {core.names.letters};
   call.arguments = {core.names.prefix, std::to_string(edit.id), edit.before.view(),
-                    edit.fingerprint.view()};
+                    edit.fingerprint.view(), content_of(edit.headers_before, edit.payload_before)};
   const Loss look = Loss::kNothingDone;
   const Edited would = edited_of(core.run_one(core.on_cluster->edit, call, look).bytes);
   const auto kept = read_letter(core, call.arguments[1]);
@@ -221,6 +221,11 @@ std::optional<Edited> try_to_edit(Core& core, const LetterEdit& edit) {
   call.arguments.push_back(content_of(edit.headers, edit.payload));
   const Edited done = edited_of(core.run_one(core.on_cluster->edit, call, Loss::kInDoubt).bytes);
   if (done == Edited::kYes || head.empty()) return done;
+  // Somebody has made the same edit meanwhile: the record speaks for the letter.
+  const auto now = read_letter(core, call.arguments[1]);
+  if (now && letter_of(now->head, now->origin, {}).told.fingerprint == edit.fingerprint) {
+    return done;
+  }
   Bytes changed = head;
   changed.replace(26, 16, edit.fingerprint.view());
   set_print(core, record, changed, print_in(head));

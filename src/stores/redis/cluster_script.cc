@@ -31,6 +31,6 @@ ClusterScripts::ClusterScripts(const std::string& clock)
       bury(of_rows(clock, lua::kClusterBury)),
       unbury(of_rows(clock, lua::kClusterUnbury)),
       count_replay(of_rows(clock, lua::kClusterCountReplay)),
-      edit(of_rows(clock, lua::kClusterEdit)) {}
+      edit(of_rows(clock, std::string(lua::kEditParts) + lua::kClusterEdit)) {}
 
 }  // namespace semel::redis

@@ -59,7 +59,8 @@ struct ClusterScripts {
   Script unbury;
   // Number.
   Script count_replay;
-  // Number, fingerprints before and after, headers and payload; nothing of those: would it do?
+  // Number, fingerprints before and after, headers and payload before, and after; nothing of those:
+  // would it do?
   // Answer: as Scripts::edit.
   Script edit;
 };

@@ -68,6 +68,16 @@ class Letters final : public DeadLetters {
       return core_.names.cluster ? edit_on_cluster(core_, edit) : edit_now(edit);
     });
   }
+  Result<bool> replaces(const KeyId& record, BytesView, const Fingerprint& now,
+                        const Fingerprint& original) override {
+    return core::contained([&] {
+      Call call = about_none();
+      for (const BytesView part : {record.view(), now.view(), original.view()}) {
+        call.arguments.push_back(part);
+      }
+      return core_.run_one(core_.scripts.replaces, call, Loss::kNothingDone).number == 1;
+    });
+  }
   Result<AddReport> add(std::span<const ForeignLetter> letters) override {
     return core::contained([&] { return add_now(letters); });
   }
@@ -202,6 +212,7 @@ Edited Letters::edit_now(const LetterEdit& edit) {
     call.arguments.push_back(std::to_string(edit.id));
     call.arguments.push_back(edit.before.view());
     call.arguments.push_back(edit.fingerprint.view());
+    call.arguments.push_back(content_of(edit.headers_before, edit.payload_before));
     call.arguments.push_back(content_of(edit.headers, edit.payload));
     const Reply reply = core_.run_one(core_.scripts.edit, call, Loss::kInDoubt);
     if (reply.bytes != "again") return edited_of(reply.bytes);

@@ -1,6 +1,7 @@
 // A dead letter as the bytes that stand under its name: semel:{store}letter:17, a hash of a head
 // (m), which changes, how often that was written (t), the origin (o) of what it keeps, and headers
-// and payload (b), both as in a row's body (held_rows.h). All numbers are big-endian.
+// and payload (b), both as in a row's body (held_rows.h), and the fingerprint that it had before it
+// was first edited (e). All numbers are big-endian.
 //
 //   head: 1 version · 4 consumer · 4 replayed · 4 attempts · 6 first seen · 6 dead at · 16
 //   fingerprint · 20 id of its record · identity, key, reason, each behind 4 bytes of its size ·

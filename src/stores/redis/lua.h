@@ -73,7 +73,10 @@ extern const char* const kLetterHeads;
 extern const char* const kListLetters;
 extern const char* const kDiscard;
 extern const char* const kExpire;
+// Behind it kEdit and kClusterEdit.
+extern const char* const kEditParts;
 extern const char* const kEdit;
+extern const char* const kReplaces;
 extern const char* const kAdd;
 // Lets a closed record go on, behind kLetters and kJournal; the others are behind it.
 extern const char* const kReopen;

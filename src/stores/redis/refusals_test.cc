@@ -206,8 +206,11 @@ TEST_F(RedisRights, AreEnoughForDeadLettersAndRuns) {
   LetterEdit edit;
   edit.id = id;
   edit.before = m.fingerprint();
+  edit.payload_before = m.payload();
+  edit.headers_before = m.headers();
   edit.payload = "other";
   EXPECT_EQ(letters.edit(edit).value(), Edited::kYes);
+  EXPECT_TRUE(letters.replaces(m.key().id, "k", edit.fingerprint, edit.before).value());
   EXPECT_EQ(letters.replay({&id, 1}).value().replayed, 1U);
   ForeignLetter foreign;
   foreign.letter = *letters.show(id).value();

@@ -87,9 +87,12 @@ struct Scripts {
   // without. "1" to remove, else "0"; then of each: number, ms that it is kept for. Answer: a digit
   // for each, 1 where it is past its time, and removed where that was asked for.
   Script expire;
-  // Key: the record. Number, fingerprints before and after, headers and payload. Answer: a word, as
-  // Edited, or again.
+  // Key: the record. Number, fingerprints before and after, headers and payload before, and after.
+  // Answer: a word, as Edited, or again.
   Script edit;
+  // A record's id, a fingerprint of now, one of before its letter was edited. Answer: 1 where there
+  // is such a letter.
+  Script replaces;
   // Of each: head, and the body of a row. Answer: how many were added.
   Script add;
   // Key: a record. Perhaps a note of giving up. It goes from parked or dead to retrying, and what

@@ -109,8 +109,11 @@ DeadLetterTexts::DeadLetterTexts(const Dialect& dialect)
            "ON other.consumer = it.consumer AND other.identity = it.identity "
            "AND other.fingerprint = ?2 AND other.id <> it.id WHERE it.id = ?1"),
       edit(dialect,
-           "UPDATE semel_dead_letter SET fingerprint = ?2, headers = ?3, payload = ?4 "
-           "WHERE id = ?1"),
+           "UPDATE semel_dead_letter SET fingerprint = ?2, headers = ?3, payload = ?4, "
+           "original = COALESCE(original, ?5) WHERE id = ?1"),
+      replaces(dialect,
+               "SELECT 1 FROM semel_dead_letter WHERE consumer = ?1 AND identity = ?2 "
+               "AND fingerprint = ?3 AND record = ?4 AND original = ?5"),
       lock_adding(dialect, "SELECT version FROM semel_schema ORDER BY version FOR UPDATE"),
       add(dialect, insert_or("NOTHING")),
       same_unnamed(dialect,
@@ -174,8 +177,17 @@ bool DeadLetterRows::has_twin(std::int64_t id, const Fingerprint& fingerprint) {
 }
 
 void DeadLetterRows::edit(const LetterEdit& edit) {
-  statements_.queue(texts_.edit,
-                    {edit.id, edit.fingerprint, core::text_of(edit.headers), edit.payload});
+  statements_.queue(texts_.edit, {edit.id, edit.fingerprint, core::text_of(edit.headers),
+                                  edit.payload, edit.before});
+}
+
+bool DeadLetterRows::replaces(const KeyId& record, BytesView key, const Fingerprint& now,
+                              const Fingerprint& original) {
+  HeldContent named;
+  named.key = key;
+  return statements_
+      .ask(texts_.replaces, {record.consumer(), binary(identity_of(named)), now, record, original})
+      .next();
 }
 
 void DeadLetterRows::lock_adding() { statements_.ask(texts_.lock_adding, {}); }

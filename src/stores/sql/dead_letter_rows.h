@@ -21,7 +21,7 @@ struct DeadLetterRow {
 struct DeadLetterTexts {
   explicit DeadLetterTexts(const Dialect& dialect);
   Text keep, find, find_locked, find_named, find_record, record, list, list_whole, note, twin, edit,
-      lock_adding, add, same_unnamed, discard, count, times;
+      replaces, lock_adding, add, same_unnamed, discard, count, times;
 };
 
 class DeadLetterRows {
@@ -44,6 +44,9 @@ class DeadLetterRows {
   // Another letter has the identity of `id` under `fingerprint`.
   bool has_twin(std::int64_t id, const Fingerprint& fingerprint);
   void edit(const LetterEdit& edit);
+  // As DeadLetters::replaces.
+  bool replaces(const KeyId& record, BytesView key, const Fingerprint& now,
+                const Fingerprint& original);
   // Before the first of several that are added in one transaction. Two who add the same letters in
   // different orders would wait for each other; nobody else waits for this lock.
   void lock_adding();

@@ -71,7 +71,7 @@ Edited edit_in(TransactionAccess& access, const LetterEdit& edit, StoreTime now)
   DeadLetterRows& letters = access.tables().dead_letters;
   const auto letter = letters.find(edit.id, Lock::kForUpdate);
   if (!letter) return Edited::kMissing;
-  if (letter->letter.fingerprint != edit.before) return Edited::kMoved;
+  if (!spi::is_as_seen(letter->letter, edit)) return Edited::kMoved;
   const auto known = letter->record ? access.records().find(*letter->record) : std::nullopt;
   if (known) {
     const Edited answer = spi::decide_edit(known->record, edit.before);
@@ -202,6 +202,15 @@ class TableLetters final : public DeadLetters {
     return contained([&] {
       return database_.transact(Sync::kPowerLoss, [&](TransactionAccess& access) {
         return edit_in(access, edit, access.now());
+      });
+    });
+  }
+
+  Result<bool> replaces(const KeyId& record, BytesView key, const Fingerprint& now,
+                        const Fingerprint& original) override {
+    return contained([&] {
+      return database_.look([&](Access& access) {
+        return access.tables().dead_letters.replaces(record, key, now, original);
       });
     });
   }

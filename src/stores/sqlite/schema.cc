@@ -212,6 +212,10 @@ CREATE TABLE semel_audit (
   outcome TEXT                     -- NULL: it has begun
 );
 )sql",
+    R"sql(
+-- The fingerprint of a dead letter before a person first edited it.
+ALTER TABLE semel_dead_letter ADD COLUMN original BLOB;  -- NULL: nobody has
+)sql",
 };
 static_assert(std::size(kMigrations) == kSchemaVersion);
 

@@ -46,6 +46,47 @@ TEST_P(StrategySuite, ARetryThatAnEarlierStrategyHasLeftIsHandledOnce) {
   for (const auto& key : keys(3)) EXPECT_EQ(runs(key), 1) << key;
 }
 
+// A person mends a dead letter: its first delivery, when it comes again, is the same message. It is
+// neither handled as it was nor given up once more.
+TEST_P(StrategySuite, TheOriginalOfAnEditedLetterIsADuplicateOfIt) {
+  if (!GetParam().has_records()) return;
+  std::set<Bytes> handled;
+  std::mutex mutex;
+  const auto one = strategy([&](const Message& message, Transaction*) -> std::optional<Verdict> {
+    const std::scoped_lock lock(mutex);
+    handled.insert(Bytes(message.payload()));
+    if (message.payload() == "old") return dead("it cannot be read");
+    return std::nullopt;
+  });
+  ASSERT_EQ(last(deliver(*one, batch({"k"}, "old")), "k").kind, Kind::kDead);
+  handled.clear();
+  const DeadLetter letter = dead_letters().at(0);
+  LetterEdit edit;
+  edit.id = letter.id;
+  edit.before = letter.fingerprint;
+  edit.payload_before = inner_->facets().dead_letters->show(letter.id).value()->payload;
+  edit.payload = "mended";
+  edit.fingerprint = test::fingerprint_for("mended");
+  ASSERT_EQ(inner_->facets().dead_letters->edit(edit).value(), Edited::kYes);
+
+  const auto while_dead = process(*one, batch({"k"}, "old"));
+  EXPECT_EQ(last(while_dead, "k").kind, Kind::kDead);
+  EXPECT_TRUE(last(while_dead, "k").closed_before);
+  ASSERT_EQ(inner_->facets().dead_letters->replay({&letter.id, 1})->replayed, 1U);
+  const auto while_due = process(*one, batch({"k"}, "old"));
+  EXPECT_EQ(last(while_due, "k").kind, Kind::kRetry);
+  EXPECT_EQ(last(while_due, "k").settle, Settle::kAck) << "the store holds what is handled";
+  EXPECT_TRUE(handled.empty());
+  EXPECT_EQ(last(deliver_held(*one), "k").kind, Kind::kDone);
+  EXPECT_EQ(last(process(*one, batch({"k"}, "old")), "k").kind, Kind::kDuplicate);
+  EXPECT_EQ(effects("k"), 1);
+  EXPECT_EQ(handled, std::set<Bytes>{"mended"});
+  EXPECT_EQ(dead_letters().size(), 1U);
+  EXPECT_EQ(last(process(*one, batch({"k"}, "another")), "k").kind, Kind::kConflict)
+      << "no other payload is the original";
+  EXPECT_EQ(dead_letters().size(), 2U);
+}
+
 TEST_P(StrategySuite, OneThatThrowsAmong99CostsNobodyElse) {
   const auto one = strategy([](const Message& message, Transaction*) -> std::optional<Verdict> {
     if (message.key().text == "k042") throw std::runtime_error("no");

@@ -1,7 +1,8 @@
-local key, id, before, print, content = KEYS[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local key, id, before, print, seen, content =
+  KEYS[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local letter = read_letter(id)
 if not letter then return 'missing' end
-if letter.print ~= before then return 'moved' end
+if not is_as_seen(id, letter, before, seen) then return 'moved' end
 local old = ''
 if letter.record ~= no_record then
   if string.sub(key, -20) ~= letter.record then return 'again' end
@@ -16,10 +17,6 @@ if old ~= '' then
 end
 local twin = letter.identity ~= '' and redis.call('HGET', letter_ids, index_field(letter, print))
 if twin and twin ~= id then return 'twin' end
-redis.call('HSET', letter_ids, index_field(letter, print), id)
-if print ~= before then redis.call('HDEL', letter_ids, index_field(letter, before)) end
-letter.print = print
-save_letter(id, letter)
-redis.call('HSET', letter_at(id), 'b', content)
+save_edit(id, letter, print, content)
 if old ~= '' then redis.call('SETRANGE', key, 26, print) end
 return 'yes'
