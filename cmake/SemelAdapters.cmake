@@ -14,7 +14,7 @@ set(SEMEL_ADAPTERS
   "POSTGRES|the PostgreSQL store|postgres" "MYSQL|the MariaDB and MySQL store|mysql"
   "REDIS|the Redis store, front window, Redis Streams source and handler|redis" "YAML|the runner, the producer and the config|yaml"
   "KAFKA|the Kafka source and handler|kafka" "NATS|the NATS source and handler|nats"
-  "RABBITMQ|the RabbitMQ source and handler|rabbitmq" "SQS|the SQS source|http"
+  "RABBITMQ|the RabbitMQ source and handler|rabbitmq" "SQS|the SQS source, the SQS and SNS handlers|http"
   "HTTP|the HTTP handler and traces|http" "HTTP_SOURCE|the HTTP source|admin" "ADMIN|the HTTP listener of a run|admin"
   "PROGRAM|the program semel|program")
 # Only a runner can use these, and it needs a config.
@@ -99,7 +99,7 @@ set(SEMEL_BRINGS_KAFKA clients/kafka sources/kafka handlers/kafka kafka_client k
 set(SEMEL_BRINGS_RABBITMQ clients/rabbitmq sources/rabbitmq handlers/rabbitmq rabbitmq_client rabbitmq
                           rabbitmq_handler)
 set(SEMEL_BRINGS_NATS clients/nats sources/nats handlers/nats nats_client nats nats_handler)
-set(SEMEL_BRINGS_SQS clients/sqs sources/sqs sqs_client sqs)
+set(SEMEL_BRINGS_SQS clients/sqs sources/sqs handlers/sqs sqs_client sqs sqs_handler)
 # The room of traces stays: src/traces/http_post_absent.cc sends nowhere.
 set(SEMEL_BRINGS_HTTP handlers/http http_handler)
 set(SEMEL_BRINGS_HTTP_SOURCE sources/http http_source)

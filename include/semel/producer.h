@@ -66,6 +66,31 @@ struct NatsSubject {
   std::string tls_ca{}, tls_cert{}, tls_key{};  // PEM files; without a CA the system's count
 };
 
+// A message of a queue of SQS. The key is the message attribute Idempotency-Key. A FIFO queue drops
+// what comes again with this key and payload within its deduplication interval.
+struct SqsQueue {
+  std::string url;       // https://sqs.eu-west-1.amazonaws.com/123456789012/orders
+  std::string region{};  // empty: what the URL's host names
+  // An access key; without an id credentials are looked for where Amazon's own tools look.
+  std::string access_key_id{}, secret_access_key{}, session_token{};
+  std::string profile{};  // of the shared files
+  std::string ca_file{};  // PEM: trusted in place of the system's
+  // FIFO: the group that a message keeps its order in. Nothing, or no function: a group of its own.
+  // Called from the thread that sends; what it throws is a final error.
+  std::function<std::optional<Bytes>(const Message&)> group_of{};
+};
+
+// A message of a topic of SNS, for all of its subscribers. The key is the message attribute
+// Idempotency-Key. A FIFO topic drops as a FIFO queue does.
+struct SnsTopic {
+  std::string arn;         // arn:aws:sns:eu-west-1:123456789012:orders
+  std::string endpoint{};  // empty: Amazon's own, in the topic's region
+  std::string access_key_id{}, secret_access_key{}, session_token{};  // as of SqsQueue
+  std::string profile{};
+  std::string ca_file{};
+  std::function<std::optional<Bytes>(const Message&)> group_of{};  // as of SqsQueue
+};
+
 // A call of an endpoint, as the HTTP handler makes it. The key is the header Idempotency-Key.
 struct HttpEndpoint {
   std::string url;
@@ -101,8 +126,8 @@ struct ProducerOptions {
 // Confirmed: the destination has it, as durably as it keeps anything.
 struct Sent {
   Bytes key;
-  // Kafka: topic-partition-offset; Redis: stream-id; NATS: stream-sequence; HTTP: the answer's
-  // body; else empty.
+  // Kafka: topic-partition-offset; Redis: stream-id; NATS: stream-sequence; SQS and SNS: their
+  // id of the message; HTTP: the answer's body; else empty.
   Bytes answer;
 };
 
@@ -128,6 +153,8 @@ class Producer {
   explicit Producer(RabbitmqRoute to, ProducerOptions options = {});
   explicit Producer(RedisStreamTarget to, ProducerOptions options = {});
   explicit Producer(NatsSubject to, ProducerOptions options = {});
+  explicit Producer(SqsQueue to, ProducerOptions options = {});
+  explicit Producer(SnsTopic to, ProducerOptions options = {});
   explicit Producer(HttpEndpoint to, ProducerOptions options = {});
   explicit Producer(const ConsumerQueue& to, ProducerOptions options = {});
   ~Producer();

@@ -2,8 +2,8 @@
 //
 // A reason is one of these names, or of a family that carries a part of its own
 // (`handler.sql.<class>`, `handler.http.<status>`, `handler.exec.<code>`, `handler.kafka.<word>`,
-// `handler.nats.<word>`, `handler.rabbitmq.<word>`, `handler.redis_streams.<word>`). Free text goes
-// beside it, as the error.
+// `handler.nats.<word>`, `handler.rabbitmq.<word>`, `handler.redis_streams.<word>`,
+// `handler.sns.<word>`, `handler.sqs.<word>`). Free text goes beside it, as the error.
 #pragma once
 
 #include <string>
@@ -81,5 +81,13 @@ inline std::string redis_streams_reason(std::string_view word) {
 inline std::string nats_reason(std::string_view word) {
   return "handler.nats." + std::string(word);
 }
+
+// handler.sqs.<word>: connect, reset, timeout, queue, denied, credentials, throttled, too_large,
+// invalid, server.
+inline std::string sqs_reason(std::string_view word) { return "handler.sqs." + std::string(word); }
+
+// handler.sns.<word>: connect, reset, timeout, topic, denied, credentials, throttled, too_large,
+// invalid, server.
+inline std::string sns_reason(std::string_view word) { return "handler.sns." + std::string(word); }
 
 }  // namespace semel::reason

@@ -104,6 +104,12 @@ std::string handler_text(const config::ConsumerConfig& consumer) {
   if (const auto* streams = std::get_if<config::RedisStreamsHandler>(&consumer.handler)) {
     return "redis_streams " + printable(streams->spec.stream, 60);
   }
+  if (const auto* sns = std::get_if<config::SnsHandler>(&consumer.handler)) {
+    return "sns " + printable(sns->spec.queue.name, 60);
+  }
+  if (const auto* sqs = std::get_if<config::SqsHandler>(&consumer.handler)) {
+    return "sqs " + printable(sqs->spec.queue.name, 60);
+  }
   if (const auto* rabbitmq = std::get_if<config::RabbitmqHandler>(&consumer.handler)) {
     const auto& route = rabbitmq->spec.route;
     return "rabbitmq " + printable(route.exchange.empty() ? route.routing_key : route.exchange, 60);
@@ -142,6 +148,19 @@ const char* missing_text(core::VersionSpec::Missing missing) {
   return "is a dead letter";
 }
 
+// `service`: "SQS"; `keeps`: what it does where it drops nothing.
+std::string repeats_on_sqs(const core::SqsSendSpec& spec, const char* service, const char* keeps,
+                           const std::string& retries) {
+  if (!spec.queue.fifo()) {
+    return fmt::format("{} {} what comes again as one more message; a message is retried {}",
+                       service, keeps, retries);
+  }
+  const bool payload = spec.fifo.deduplication == core::SqsFifo::Deduplication::kKeyAndPayload;
+  return fmt::format("{} drops what comes again with this {} within {}; a message is retried {}",
+                     service, payload ? "key and payload" : "key, whatever its payload is,",
+                     core::duration_text(core::kSqsDeduplicates), retries);
+}
+
 // How a message that is published twice ends, where the broker has a say in it.
 std::string repeats_text(const config::ConsumerConfig& consumer) {
   const std::string retries = consumer.retry.max_elapsed.count() == 0
@@ -156,6 +175,12 @@ std::string repeats_text(const config::ConsumerConfig& consumer) {
     return "its stream drops what comes again under one Nats-Msg-Id, which names subject, key and "
            "payload, within its duplicate window; a message is retried " +
            retries;
+  }
+  if (const auto* sqs = std::get_if<config::SqsHandler>(&consumer.handler)) {
+    return repeats_on_sqs(sqs->spec, "SQS", "keeps", retries);
+  }
+  if (const auto* sns = std::get_if<config::SnsHandler>(&consumer.handler)) {
+    return repeats_on_sqs(sns->spec, "SNS", "delivers", retries);
   }
   const auto* streams = std::get_if<config::RedisStreamsHandler>(&consumer.handler);
   if (streams == nullptr) return {};

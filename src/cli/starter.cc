@@ -187,12 +187,16 @@ struct StarterTarget {
   std::string_view handler;
   const char* server;  // its lines
   const char* to;      // the field that says where
+  const char* there = "payments-out";
 };
 constexpr StarterTarget kTargets[] = {
     {"kafka", "        brokers: ${KAFKA_BROKERS:-localhost:9092}\n", "topic"},
     {"nats", "        url: ${NATS_URL:-nats://localhost:4222}\n", "subject"},
     {"rabbitmq", "        url: ${AMQP_URL:-amqp://localhost:5672}\n", "queue"},
     {"redis_streams", "        url: ${REDIS_URL:-redis://localhost:6379/0}\n", "stream"},
+    {"sns", "", "topic_arn", "${SNS_TOPIC:-arn:aws:sns:eu-west-1:123456789012:payments-out}"},
+    {"sqs", "", "queue_url",
+     "${SQS_OUT_URL:-https://sqs.eu-west-1.amazonaws.com/123456789012/payments-out}"},
 };
 
 // Empty: another handler.
@@ -201,12 +205,16 @@ std::string publisher_lines(const StarterParts& parts, bool small) {
   if (target == std::end(kTargets)) return {};
   const std::string text =
       fmt::format("    handler:\n      {}:\n{}", target->handler, target->server);
-  if (small) return text + fmt::format("        {}: payments-out\n", target->to);
+  const std::string to = fmt::format("{}: {}", target->to, target->there);
+  if (small) return text + fmt::format("        {}\n", to);
+  constexpr std::size_t kBeforeComment = 24;
+  const std::string there =
+      to.size() < kBeforeComment ? fmt::format("{:<24}# has to be there", to) : to;
   return text + fmt::format(
-                    "        {:<24}# has to be there\n"
+                    "        {}\n"
                     "        honours_key: false      # true: who reads it does nothing again under "
                     "an id it knows\n",
-                    fmt::format("{}: payments-out", target->to));
+                    there);
 }
 
 std::string handler_lines(const StarterParts& parts, bool small) {

@@ -40,7 +40,7 @@ TEST(Starter, EveryCombinationIsAcceptedOrRefusedWithAReason) {
       }
     }
   }
-  EXPECT_EQ(accepted, 670);
+  EXPECT_EQ(accepted, 846);
   EXPECT_EQ(refused, (std::set<std::string>{"queue/sql/memory",
                                             "queue/exec/memory",
                                             "queue/http/memory",
@@ -49,6 +49,8 @@ TEST(Starter, EveryCombinationIsAcceptedOrRefusedWithAReason) {
                                             "queue/rabbitmq/memory",
                                             "queue/nats/memory",
                                             "queue/redis_streams/memory",
+                                            "queue/sns/memory",
+                                            "queue/sqs/memory",
                                             "file/sql/memory",
                                             "queue/sql/redis",
                                             "file/sql/redis",
@@ -101,10 +103,10 @@ TEST(Starter, AnEndpointAsHandler) {
 }
 
 TEST(Starter, ColumnsOfCommentsStandInOneLine) {
-  for (const auto* parts :
-       {"queue/sql", "file/sql", "stdin/sql", "queue/exec", "queue/http", "queue/native",
-        "queue/sql/postgres", "http/sql", "kafka/sql", "rabbitmq/sql", "redis_streams/sql",
-        "queue/kafka", "queue/nats", "queue/rabbitmq", "queue/redis_streams"}) {
+  for (const auto* parts : {"queue/sql", "file/sql", "stdin/sql", "queue/exec", "queue/http",
+                            "queue/native", "queue/sql/postgres", "http/sql", "kafka/sql",
+                            "rabbitmq/sql", "redis_streams/sql", "queue/kafka", "queue/nats",
+                            "queue/rabbitmq", "queue/redis_streams", "queue/sns", "queue/sqs"}) {
     const auto text = starter_text(*parse_starter(parts), false);
     ASSERT_TRUE(text);
     std::set<std::size_t> columns;

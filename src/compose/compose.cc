@@ -114,6 +114,12 @@ Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfi
   if (const auto* streams = std::get_if<config::RedisStreamsHandler>(&consumer.handler)) {
     facts.honours_key = streams->spec.honours_key;
   }
+  if (const auto* topic = std::get_if<config::SnsHandler>(&consumer.handler)) {
+    facts.honours_key = topic->spec.honours_key;
+  }
+  if (const auto* queue = std::get_if<config::SqsHandler>(&consumer.handler)) {
+    facts.honours_key = queue->spec.honours_key;
+  }
   if (const auto* nats = std::get_if<config::NatsHandler>(&consumer.handler)) {
     facts.honours_key = nats->spec.honours_key;
   }

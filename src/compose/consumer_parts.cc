@@ -23,6 +23,8 @@
 #include "handlers/redis_streams/make_redis_streams_publisher.h"
 #include "handlers/sql/row_guards.h"
 #include "handlers/sql/sql_handler.h"
+#include "handlers/sqs/make_sns_publisher.h"
+#include "handlers/sqs/make_sqs_publisher.h"
 #include "sources/sources.h"
 #include "strategies/strategies.h"
 #include "traces/traced_handler.h"
@@ -64,6 +66,12 @@ Result<AsyncHandler> publisher_for(const config::HandlerConfig& handler, Environ
   }
   if (const auto* streams = std::get_if<config::RedisStreamsHandler>(&handler)) {
     return redis_streams::make_redis_streams_publisher(streams->spec, environment);
+  }
+  if (const auto* topic = std::get_if<config::SnsHandler>(&handler)) {
+    return sqs::make_sns_publisher(topic->spec, environment);
+  }
+  if (const auto* queue = std::get_if<config::SqsHandler>(&handler)) {
+    return sqs::make_sqs_publisher(queue->spec, environment);
   }
   return rabbitmq::make_rabbitmq_publisher(std::get<config::RabbitmqHandler>(handler).spec,
                                            environment);

@@ -15,6 +15,8 @@
 #include "handlers/nats/make_nats_publisher.h"
 #include "handlers/rabbitmq/make_rabbitmq_publisher.h"
 #include "handlers/redis_streams/make_redis_streams_publisher.h"
+#include "handlers/sqs/make_sns_publisher.h"
+#include "handlers/sqs/make_sqs_publisher.h"
 #include "producer/sender.h"
 
 namespace semel {
@@ -100,6 +102,43 @@ core::NatsPublishSpec spec_of(NatsSubject to, const ProducerOptions& options) {
   spec.tls_key = std::move(to.tls_key);
   spec.subject = std::move(to.subject);
   spec.timeout = options.time_limit;
+  return spec;
+}
+
+template <class To>
+void take_sqs_access(To& to, const ProducerOptions& options, core::SqsSendSpec& spec) {
+  spec.keys = {std::move(to.access_key_id), std::move(to.secret_access_key),
+               std::move(to.session_token)};
+  spec.profile = std::move(to.profile);
+  spec.ca_file = std::move(to.ca_file);
+  spec.group_of = std::move(to.group_of);
+  spec.timeout = options.time_limit;
+}
+
+core::SqsPublishSpec spec_of(SqsQueue to, const ProducerOptions& options) {
+  auto queue = core::read_sqs_url(to.url);
+  if (!queue) {
+    throw SemelError(no_place("the URL " + queue.error(),
+                              "url: https://sqs.eu-west-1.amazonaws.com/123456789012/orders"));
+  }
+  core::SqsPublishSpec spec;
+  spec.region = to.region.empty() ? queue->region : std::move(to.region);
+  spec.queue = *std::move(queue);
+  take_sqs_access(to, options, spec);
+  return spec;
+}
+
+core::SnsPublishSpec spec_of(SnsTopic to, const ProducerOptions& options) {
+  auto topic = core::read_sns_topic(to.arn, to.endpoint);
+  if (!topic) {
+    throw SemelError(no_place(
+        (topic.error().of_the_endpoint ? "the endpoint " : "the topic ") + topic.error().why,
+        "arn: arn:aws:sns:eu-west-1:123456789012:orders"));
+  }
+  core::SnsPublishSpec spec;
+  spec.region = topic->region;
+  spec.queue = *std::move(topic);
+  take_sqs_access(to, options, spec);
   return spec;
 }
 
@@ -205,6 +244,26 @@ Producer::Producer(NatsSubject to, ProducerOptions options) {
   rules.id_header = "Nats-Msg-Id";
   rules.flaw = &producer::nats_id_flaw;
   auto handler = taken(nats::make_nats_publisher(spec_of(std::move(to), options)));
+  impl_ = std::make_unique<Impl>(producer::try_by(std::move(handler), kConfirmsAtATime),
+                                 std::move(rules), options);
+}
+
+Producer::Producer(SqsQueue to, ProducerOptions options) {
+  check_options(options);
+  KeyRules rules;
+  rules.recipe = producer::auto_recipe();
+  rules.flaw = &producer::header_key_flaw;
+  auto handler = taken(sqs::make_sqs_publisher(spec_of(std::move(to), options)));
+  impl_ = std::make_unique<Impl>(producer::try_by(std::move(handler), kConfirmsAtATime),
+                                 std::move(rules), options);
+}
+
+Producer::Producer(SnsTopic to, ProducerOptions options) {
+  check_options(options);
+  KeyRules rules;
+  rules.recipe = producer::auto_recipe();
+  rules.flaw = &producer::header_key_flaw;
+  auto handler = taken(sqs::make_sns_publisher(spec_of(std::move(to), options)));
   impl_ = std::make_unique<Impl>(producer::try_by(std::move(handler), kConfirmsAtATime),
                                  std::move(rules), options);
 }

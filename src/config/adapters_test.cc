@@ -71,25 +71,33 @@ TEST(ConfigAdapters, EachPlaceThatNamesOneIsRefusedWithTheOption) {
   const std::string to_nats = handlers("{ nats: { url: 'nats://localhost', subject: a } }");
   const std::string to_stream =
       handlers("{ redis_streams: { url: 'redis://localhost/0', stream: a } }");
+  const std::string to_sns = handlers("{ sns: { topic_arn: 'arn:aws:sns:eu-west-1:1:a' } }");
+  const std::string to_sqs =
+      handlers("{ sqs: { queue_url: 'https://sqs.eu-west-1.amazonaws.com/1/a' } }");
   const std::string steps = handlers(
       "{ steps: [ { name: s, http: { url: 'http://localhost/a' }, "
       "undo: { http: { url: 'http://localhost/b' } } } ] }");
-  for (const Case& each :
-       {Case{"POSTGRES", "store.postgres", postgres}, Case{"MYSQL", "store.mysql", mysql},
-        Case{"REDIS", "store.redis", redis}, Case{"ADMIN", "admin", admin},
-        Case{"HTTP", "traces", traces}, Case{"HTTP", "traces", short_traces},
-        Case{"KAFKA", "consumers[0].source.kafka", kafka},
-        Case{"RABBITMQ", "consumers[0].source.rabbitmq", rabbitmq},
-        Case{"NATS", "consumers[0].source.nats", nats}, Case{"SQS", "consumers[0].source.sqs", sqs},
-        Case{"REDIS", "consumers[0].front.redis", front},
-        Case{"REDIS", "consumers[0].source.redis_streams", stream},
-        Case{"HTTP", "consumers[0].handler.http", http},
-        Case{"KAFKA", "consumers[0].handler.kafka", to_kafka},
-        Case{"RABBITMQ", "consumers[0].handler.rabbitmq", to_rabbitmq},
-        Case{"NATS", "consumers[0].handler.nats", to_nats},
-        Case{"REDIS", "consumers[0].handler.redis_streams", to_stream},
-        Case{"HTTP", "consumers[0].handler.steps[0].http", steps},
-        Case{"HTTP", "consumers[0].handler.steps[0].undo.http", steps}}) {
+  for (const Case& each : {Case{"POSTGRES", "store.postgres", postgres},
+                           Case{"MYSQL", "store.mysql", mysql},
+                           Case{"REDIS", "store.redis", redis},
+                           Case{"ADMIN", "admin", admin},
+                           Case{"HTTP", "traces", traces},
+                           Case{"HTTP", "traces", short_traces},
+                           Case{"KAFKA", "consumers[0].source.kafka", kafka},
+                           Case{"RABBITMQ", "consumers[0].source.rabbitmq", rabbitmq},
+                           Case{"NATS", "consumers[0].source.nats", nats},
+                           Case{"SQS", "consumers[0].source.sqs", sqs},
+                           Case{"REDIS", "consumers[0].front.redis", front},
+                           Case{"REDIS", "consumers[0].source.redis_streams", stream},
+                           Case{"HTTP", "consumers[0].handler.http", http},
+                           Case{"KAFKA", "consumers[0].handler.kafka", to_kafka},
+                           Case{"RABBITMQ", "consumers[0].handler.rabbitmq", to_rabbitmq},
+                           Case{"NATS", "consumers[0].handler.nats", to_nats},
+                           Case{"REDIS", "consumers[0].handler.redis_streams", to_stream},
+                           Case{"SQS", "consumers[0].handler.sns", to_sns},
+                           Case{"SQS", "consumers[0].handler.sqs", to_sqs},
+                           Case{"HTTP", "consumers[0].handler.steps[0].http", steps},
+                           Case{"HTTP", "consumers[0].handler.steps[0].undo.http", steps}}) {
     expect_missing(each.adapter, each.path, each.yaml);
   }
 }

@@ -104,6 +104,12 @@ HandlerConfig build_handler(const View& view, const std::string& folder, const S
   if (handler.written("redis_streams")) {
     return RedisStreamsHandler{build_redis_streams_publish(handler.in("redis_streams"), report)};
   }
+  if (handler.written("sns")) {
+    return SnsHandler{build_sns_publish(handler.in("sns"), folder, report)};
+  }
+  if (handler.written("sqs")) {
+    return SqsHandler{build_sqs_publish(handler.in("sqs"), folder, report)};
+  }
   if (handler.written("nats")) {
     return NatsHandler{build_nats_publish(handler.in("nats"), folder, report)};
   }

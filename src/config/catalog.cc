@@ -100,8 +100,9 @@ bool is_reason(std::string_view word) {
   const std::string text = "\n" + std::string(topic->text);
   if (text.find(fmt::format("\n{} ", word)) != std::string::npos) return true;
   constexpr std::string_view kFamilies[] = {
-      "handler.sql.",  "handler.exec.",     "handler.http.",         "handler.kafka.",
-      "handler.nats.", "handler.rabbitmq.", "handler.redis_streams."};
+      "handler.sql.",           "handler.exec.", "handler.http.",
+      "handler.kafka.",         "handler.nats.", "handler.rabbitmq.",
+      "handler.redis_streams.", "handler.sns.",  "handler.sqs."};
   return std::any_of(std::begin(kFamilies), std::end(kFamilies),
                      [&](std::string_view family) { return word.starts_with(family); });
 }

@@ -80,7 +80,7 @@ constexpr CodePage kFilePages[] = {
     {"E018", "one of several must be chosen, and one only",
      "A store, a source and a handler are each of one kind: sqlite, postgres, mysql, redis or "
      "memory; queue, file, http, kafka, nats, rabbitmq, redis_streams, sqs, stdin or claims; sql, "
-     "http, exec, kafka, nats, rabbitmq, redis_streams or native.",
+     "http, exec, kafka, nats, rabbitmq, redis_streams, sns, sqs or native.",
      "Keep exactly one of the names.", "source: { file: { path: payments.jsonl } }"},
     {"E020", "environment variables are not set",
      "The config asks for them with ${NAME}. All that are missing are named at once.",

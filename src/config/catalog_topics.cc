@@ -129,6 +129,10 @@ handler.nats.WORD    likewise: too_large, invalid; of tries: connect, reset, tim
                      stream, denied, full, server
 handler.redis_streams.WORD  likewise: too_large, invalid; of tries: connect, reset,
                      timeout, stream, denied, full, server
+handler.sns.WORD     likewise: too_large, invalid; of tries: connect, reset, timeout,
+                     topic, denied, credentials, throttled, server
+handler.sqs.WORD     likewise: too_large, invalid; of tries: connect, reset, timeout,
+                     queue, denied, credentials, throttled, server
 handler.native       the C++ handler failed, or said dead
 handler.timeout      the handler took too long
 attempts.exhausted   retry.attempts tries have failed; cause says why the last one did

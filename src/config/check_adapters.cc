@@ -35,6 +35,8 @@ constexpr NamedBy kByAConsumer[] = {{"HTTP_SOURCE", "the HTTP source", "source.h
                                     {"REDIS", "Redis", "handler.redis_streams"},
                                     {"REDIS", "Redis", "front.redis"},
                                     {"REDIS", "Redis", "source.redis_streams"},
+                                    {"SQS", "SNS", "handler.sns"},
+                                    {"SQS", "SQS", "handler.sqs"},
                                     {"SQS", "SQS", "source.sqs"}};
 constexpr NamedBy kByAStep[] = {{"HTTP", "the HTTP handler", "http"},
                                 {"HTTP", "the HTTP handler", "undo.http"}};

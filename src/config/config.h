@@ -43,6 +43,7 @@
 #include "core/redis_streams_spec.h"
 #include "core/role.h"
 #include "core/sql_spec.h"
+#include "core/sqs_publish_spec.h"
 #include "core/sqs_spec.h"
 #include "core/traces_spec.h"
 
@@ -139,6 +140,12 @@ struct RabbitmqHandler {
 struct RedisStreamsHandler {
   core::RedisStreamsPublishSpec spec;
 };
+struct SqsHandler {
+  core::SqsPublishSpec spec;
+};
+struct SnsHandler {
+  core::SnsPublishSpec spec;
+};
 struct NatsHandler {
   core::NatsPublishSpec spec;
 };
@@ -159,8 +166,9 @@ struct StepsHandler {
 };
 using HandlerConfig =
     std::variant<SqlHandler, ExecHandler, HttpHandler, KafkaHandler, NatsHandler, RabbitmqHandler,
-                 RedisStreamsHandler, NativeHandler, StepsHandler>;
-// "sql", "exec", "http", "kafka", "nats", "rabbitmq", "redis_streams", "native", "steps"
+                 RedisStreamsHandler, SnsHandler, SqsHandler, NativeHandler, StepsHandler>;
+// "sql", "exec", "http", "kafka", "nats", "rabbitmq", "redis_streams", "sns", "sqs", "native",
+// "steps"
 std::string_view name_of(const HandlerConfig& handler) noexcept;
 // Its effect is never in the store's database.
 inline bool acts_outside(const HandlerConfig& handler) {
@@ -172,7 +180,8 @@ inline bool publishes(const HandlerConfig& handler) {
   return std::holds_alternative<KafkaHandler>(handler) ||
          std::holds_alternative<NatsHandler>(handler) ||
          std::holds_alternative<RabbitmqHandler>(handler) ||
-         std::holds_alternative<RedisStreamsHandler>(handler);
+         std::holds_alternative<RedisStreamsHandler>(handler) ||
+         std::holds_alternative<SnsHandler>(handler) || std::holds_alternative<SqsHandler>(handler);
 }
 
 struct DedupConfig {

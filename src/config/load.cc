@@ -266,8 +266,9 @@ std::string_view name_of(const SourceConfig& source) noexcept {
 }
 
 std::string_view name_of(const HandlerConfig& handler) noexcept {
-  constexpr std::string_view kNames[] = {"sql",      "exec",          "http",   "kafka", "nats",
-                                         "rabbitmq", "redis_streams", "native", "steps"};
+  constexpr std::string_view kNames[] = {"sql",  "exec",     "http",          "kafka",
+                                         "nats", "rabbitmq", "redis_streams", "sns",
+                                         "sqs",  "native",   "steps"};
   static_assert(std::size(kNames) == std::variant_size_v<HandlerConfig>);
   return kNames[handler.index()];
 }

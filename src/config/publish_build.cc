@@ -11,6 +11,7 @@
 #include "config/rabbitmq_build.h"
 #include "config/redis_streams_build.h"
 #include "config/secrets.h"
+#include "config/sqs_build.h"
 #include "config/store_build.h"
 
 namespace semel::config {
@@ -108,6 +109,41 @@ void check_redis_streams_circle(const ConsumerConfig& consumer, const View& hand
   refuse_circle(handler.in("redis_streams"), "stream", report);
 }
 
+void check_sqs_circle(const ConsumerConfig& consumer, const View& handler, Report& report) {
+  const auto* to = std::get_if<SqsHandler>(&consumer.handler);
+  const auto* from = std::get_if<SqsSource>(&consumer.source);
+  if (to == nullptr || from == nullptr || !core::same_sqs_queue(to->spec.queue, from->spec.queue)) {
+    return;
+  }
+  refuse_circle(handler.in("sqs"), "queue_url", report);
+}
+
+// A setting that only the other kind of queue has.
+void refuse_of_other_queue(const View& sqs, const char* name, const char* whose, Report& report) {
+  if (sqs.find(name) == nullptr) return;
+  report
+      .error("E038", sqs.place(name), sqs.path(name),
+             fmt::format("{}: only {} has one", sqs.path(name), whose))
+      .help = "leave it out";
+}
+
+// `whose`: "a FIFO queue".
+void build_fifo(const View& sqs, const char* whose, core::SqsSendSpec& spec, Report& report) {
+  sqs.fill(spec.fifo);
+  if (!spec.queue.name.empty() && !spec.queue.fifo()) {
+    refuse_of_other_queue(sqs, "group", whose, report);
+    refuse_of_other_queue(sqs, "deduplication", whose, report);
+  }
+  const auto* group = sqs.find("group");
+  if (group == nullptr) return;
+  if (const auto flaw = core::sqs_group_flaw(group->text)) {
+    report
+        .error("E014", group->place, group->path,
+               fmt::format("{}: {} {}", group->path, in_quotes(group->text), *flaw))
+        .help = "group: orders";
+  }
+}
+
 // Which subjects a stream takes stands at the server, but for those that `declare` names.
 void check_nats_circle(const ConsumerConfig& consumer, const View& handler, Report& report) {
   const auto* to = std::get_if<NatsHandler>(&consumer.handler);
@@ -149,6 +185,42 @@ core::RedisStreamsPublishSpec build_redis_streams_publish(const View& streams, R
   return made;
 }
 
+core::SqsPublishSpec build_sqs_publish(const View& sqs, const std::string& folder, Report& report) {
+  core::SqsPublishSpec made;
+  build_sqs_access(sqs, folder, made, report);
+  sqs.fill(static_cast<core::SqsSendSpec&>(made));
+  sqs.fill(made);
+  if (made.queue.fifo()) refuse_of_other_queue(sqs, "delay", "a standard queue", report);
+  build_fifo(sqs, "a FIFO queue", made, report);
+  return made;
+}
+
+core::SnsPublishSpec build_sns_publish(const View& sns, const std::string& folder, Report& report) {
+  core::SnsPublishSpec made;
+  sns.fill(static_cast<core::SqsAccess&>(made));
+  sns.fill(static_cast<core::SqsSendSpec&>(made));
+  if (!made.ca_file.empty()) made.ca_file = resolve_path(folder, made.ca_file);
+  build_sqs_keys(sns, made, report);
+  const auto* arn = sns.find("topic_arn");
+  if (arn == nullptr) return made;
+  const auto* endpoint = sns.find("endpoint");
+  auto read = core::read_sns_topic(arn->text, endpoint == nullptr ? "" : endpoint->text);
+  if (read) {
+    made.queue = *std::move(read);
+    made.region = made.queue.region;
+  } else {
+    const auto& setting = read.error().of_the_endpoint && endpoint != nullptr ? *endpoint : *arn;
+    report
+        .error("E014", setting.place, setting.path,
+               fmt::format("{}: {} {}", setting.path, in_quotes(setting.text), read.error().why))
+        .help = read.error().of_the_endpoint
+                    ? "endpoint: https://sns.eu-west-1.amazonaws.com"
+                    : "topic_arn: arn:aws:sns:eu-west-1:123456789012:orders";
+  }
+  build_fifo(sns, "a FIFO topic", made, report);
+  return made;
+}
+
 core::NatsPublishSpec build_nats_publish(const View& nats, const std::string& folder,
                                          Report& report) {
   core::NatsPublishSpec made;
@@ -175,6 +247,12 @@ void complete_publish(ConsumerConfig& consumer) {
   if (auto* streams = std::get_if<RedisStreamsHandler>(&consumer.handler)) {
     streams->spec.timeout = consumer.timeout;
   }
+  if (auto* sqs = std::get_if<SqsHandler>(&consumer.handler)) {
+    sqs->spec.timeout = consumer.timeout;
+  }
+  if (auto* sns = std::get_if<SnsHandler>(&consumer.handler)) {
+    sns->spec.timeout = consumer.timeout;
+  }
   if (auto* nats = std::get_if<NatsHandler>(&consumer.handler)) {
     nats->spec.timeout = consumer.timeout;
   }
@@ -186,9 +264,12 @@ void check_publish(const ConsumerConfig& consumer, const View& view, Report& rep
   check_rabbitmq_circle(consumer, handler, report);
   check_redis_streams_circle(consumer, handler, report);
   check_nats_circle(consumer, handler, report);
+  check_sqs_circle(consumer, handler, report);
   if (!publishes(consumer.handler) || consumer.accept.contains("W031")) return;
   warn_of_kafka_secrets(handler.in("kafka"), report);
   warn_of_rabbitmq_password(handler.in("rabbitmq"), report);
+  warn_of_sqs_secrets(handler.in("sqs"), report);
+  warn_of_sqs_secrets(handler.in("sns"), report);
   if (const auto* nats = std::get_if<NatsHandler>(&consumer.handler)) {
     warn_of_nats_secrets(handler.in("nats"), nats->spec, report);
   }

@@ -12,6 +12,8 @@ core::RabbitmqPublishSpec build_rabbitmq_publish(const View& rabbitmq, const std
                                                  Report& report);
 
 core::RedisStreamsPublishSpec build_redis_streams_publish(const View& streams, Report& report);
+core::SqsPublishSpec build_sqs_publish(const View& sqs, const std::string& folder, Report& report);
+core::SnsPublishSpec build_sns_publish(const View& sns, const std::string& folder, Report& report);
 core::NatsPublishSpec build_nats_publish(const View& nats, const std::string& folder,
                                          Report& report);
 

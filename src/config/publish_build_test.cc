@@ -86,6 +86,51 @@ TEST(PublishBuild, ARedisStreamsHandlerIsRead) {
   EXPECT_FALSE(plain.max_length);
 }
 
+TEST(PublishBuild, AnSqsHandlerIsRead) {
+  const auto loaded = load_handler(
+      "sqs: { queue_url: \"https://sqs.eu-west-1.amazonaws.com/1/out\", delay: 30s, "
+      "credentials: { access_key_id: AKID, secret_access_key: hunter2 }, honours_key: true }",
+      kFile, "    timeout: 7s\n");
+  ASSERT_TRUE(loaded.config) << first_error(loaded);
+  const auto& spec = std::get<SqsHandler>(only_consumer(loaded).handler).spec;
+  EXPECT_EQ(spec.queue.name, "out");
+  EXPECT_EQ(spec.region, "eu-west-1");
+  EXPECT_EQ(spec.keys.access_key_id, "AKID");
+  EXPECT_EQ(spec.delay, std::chrono::seconds(30));
+  EXPECT_TRUE(spec.honours_key);
+  EXPECT_EQ(spec.timeout, std::chrono::seconds(7));
+  EXPECT_TRUE(publishes(only_consumer(loaded).handler));
+  EXPECT_EQ(name_of(only_consumer(loaded).handler), "sqs");
+  EXPECT_EQ(
+      effective(loaded, "consumers[0].handler.sqs.credentials.secret_access_key").substr(0, 3),
+      "***");
+  const auto fifo = load_handler(
+      "sqs: { queue_url: \"http://localhost:9324/1/out.fifo\", region: local, group: all, "
+      "deduplication: key }",
+      kFile);
+  ASSERT_TRUE(fifo.config) << first_error(fifo);
+  const auto& ordered = std::get<SqsHandler>(only_consumer(fifo).handler).spec.fifo;
+  EXPECT_EQ(ordered.group, "all");
+  EXPECT_EQ(ordered.deduplication, core::SqsFifo::Deduplication::kKey);
+}
+
+TEST(PublishBuild, AnSnsHandlerIsRead) {
+  const auto loaded = load_handler(
+      "sns: { topic_arn: \"arn:aws:sns:eu-west-1:1:out.fifo\", endpoint: \"http://h:5000\", "
+      "group: all, honours_key: true }",
+      kFile, "    timeout: 7s\n");
+  ASSERT_TRUE(loaded.config) << first_error(loaded);
+  const auto& spec = std::get<SnsHandler>(only_consumer(loaded).handler).spec;
+  EXPECT_EQ(spec.queue.name, "out.fifo");
+  EXPECT_EQ(spec.queue.endpoint, "http://h:5000/");
+  EXPECT_EQ(spec.region, "eu-west-1");
+  EXPECT_EQ(spec.fifo.group, "all");
+  EXPECT_TRUE(spec.honours_key);
+  EXPECT_EQ(spec.timeout, std::chrono::seconds(7));
+  EXPECT_EQ(name_of(only_consumer(loaded).handler), "sns");
+  EXPECT_TRUE(publishes(only_consumer(loaded).handler));
+}
+
 TEST(PublishBuild, ANatsHandlerIsRead) {
   const auto loaded = load_handler(
       "nats: { url: \"tls://h:4333,i\", subject: orders.paid, token: t, tls: { ca: ca.pem }, "
@@ -119,6 +164,18 @@ TEST(PublishBuild, WhatCannotBeIsSaidWithItsPlaceAndFix) {
       {"nats: { url: \"nats://h\", subject: out, tls: { ca: ca.pem } }", "E038"},
       {"nats: { url: \"tls://h\", subject: out, tls: { cert: c.pem } }", "E038"},
       {"nats: { url: \"nats://h\" }", "E017"},
+      {"sqs: { queue_url: \"ftp://h/1/a\", region: r }", "E014"},
+      {"sqs: { queue_url: \"http://h/1/a\" }", "E038"},
+      {"sqs: { queue_url: \"http://h/1/a\", region: r, group: all }", "E038"},
+      {"sqs: { queue_url: \"http://h/1/a\", region: r, deduplication: key }", "E038"},
+      {"sqs: { queue_url: \"http://h/1/a.fifo\", region: r, delay: 5s }", "E038"},
+      {"sqs: { queue_url: \"http://h/1/a.fifo\", region: r, group: \"a b\" }", "E014"},
+      {"sqs: { queue_url: \"http://h/1/a\", region: r, delay: 16m }", "E015"},
+      {"sqs: { region: r }", "E017"},
+      {"sns: { topic_arn: orders }", "E014"},
+      {"sns: { topic_arn: \"arn:aws:sns:r:1:a\", endpoint: \"ftp://h\" }", "E014"},
+      {"sns: { topic_arn: \"arn:aws:sns:r:1:a\", group: all }", "E038"},
+      {"sns: {}", "E017"},
       {"rabbitmq: { url: \"http://h\", queue: out }", "E014"},
       {"rabbitmq: { url: \"amqp://h\" }", "E038"},
       {"rabbitmq: { url: \"amqp://h\", queue: out, exchange: events }", "E038"},
@@ -151,6 +208,9 @@ TEST(PublishBuild, NobodyPublishesToWhereItReads) {
   EXPECT_EQ(subject.diagnostics.front().code, "E053") << first_error(subject);
   const auto elsewhere = load_handler("nats: { url: \"nats://h\", subject: checked }", durable);
   EXPECT_TRUE(elsewhere.config) << first_error(elsewhere);
+  const std::string queue = "sqs: { queue_url: \"http://h/1/orders\", region: r }";
+  const auto sqs = load_handler(queue, "{ " + queue + " }");
+  EXPECT_EQ(sqs.diagnostics.front().code, "E053") << first_error(sqs);
   const auto other = load_handler("kafka: { brokers: \"a:1\", topic: checked }",
                                   "{ kafka: { brokers: \"a:1\", group: g, topics: [orders] } }");
   EXPECT_TRUE(other.config) << first_error(other);

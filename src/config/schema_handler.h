@@ -314,6 +314,69 @@ inline constexpr Field kNatsHandlerFields[] = {
      .member = &kMember<&core::NatsPublishSpec::honours_key>},
 };
 
+inline constexpr Field kSqsHandlerFields[] = {
+    {.name = "queue_url",
+     .shape = Shape::kText,
+     .meaning = "Where each message is sent: the queue's URL, "
+                "`https://sqs.eu-west-1.amazonaws.com/123456789012/orders`, or that of a server "
+                "that speaks SQS's JSON protocol. A name that ends in `.fifo` is a FIFO queue's.",
+     .required = true},
+    named(kSqsFields, "region"),
+    named(kSqsFields, "credentials"),
+    named(kSqsFields, "profile"),
+    named(kSqsFields, "ca_file"),
+    {.name = "group",
+     .shape = Shape::kText,
+     .meaning = "FIFO: the message group of all messages. Without it each message is in the group "
+                "of its ordering key (`order.key`), without one in that of its key.",
+     .member = &kMember<&core::SqsFifo::group>},
+    {.name = "deduplication",
+     .shape = Shape::kWord,
+     .meaning = "FIFO: what the deduplication id is made of. With `key` SQS drops a second message "
+                "under a key within five minutes, whatever its payload is.",
+     .member = &kMember<&core::SqsFifo::deduplication>,
+     .words = "key_and_payload|key"},
+    {.name = "delay",
+     .shape = Shape::kDuration,
+     .meaning = "How long SQS hides each message before anybody receives it, in whole seconds. Not "
+                "on a FIFO queue, which has a delay of its own.",
+     .member = &kMember<&core::SqsPublishSpec::delay>,
+     .high = 900'000},
+    {.name = "honours_key",
+     .shape = Shape::kBoolean,
+     .meaning = "Declares that who receives it does nothing again under an Idempotency-Key it "
+                "knows.",
+     .member = &kMember<&core::SqsSendSpec::honours_key>},
+};
+
+inline constexpr Field kSnsHandlerFields[] = {
+    {.name = "topic_arn",
+     .shape = Shape::kText,
+     .meaning = "Where each message is published: the topic's ARN, "
+                "`arn:aws:sns:eu-west-1:123456789012:orders`. Requests go to its region. A name "
+                "that ends in `.fifo` is a FIFO topic's.",
+     .required = true},
+    {.name = "endpoint",
+     .shape = Shape::kText,
+     .meaning = "The URL of a server that speaks SNS's query protocol, or of an interface of a "
+                "VPC. Without it Amazon's own, in the topic's region."},
+    named(kSqsFields, "credentials"),
+    named(kSqsFields, "profile"),
+    named(kSqsFields, "ca_file"),
+    named(kSqsHandlerFields, "group"),
+    {.name = "deduplication",
+     .shape = Shape::kWord,
+     .meaning = "FIFO: what the deduplication id is made of. With `key` SNS drops a second message "
+                "under a key within five minutes, whatever its payload is.",
+     .member = &kMember<&core::SqsFifo::deduplication>,
+     .words = "key_and_payload|key"},
+    {.name = "honours_key",
+     .shape = Shape::kBoolean,
+     .meaning = "Declares that all subscribers do nothing again under an Idempotency-Key they "
+                "know.",
+     .member = &kMember<&core::SqsSendSpec::honours_key>},
+};
+
 // How a step, or its undo, is called.
 inline constexpr Field kStepHttp = {.name = "http",
                                     .shape = Shape::kMap,
@@ -401,6 +464,16 @@ inline constexpr Field kHandlerFields[] = {
      .shape = Shape::kMap,
      .meaning = "A stream of a Redis server or Cluster that each message is added to.",
      .fields = kRedisStreamsHandlerFields,
+     .alternative = true},
+    {.name = "sns",
+     .shape = Shape::kMap,
+     .meaning = "A topic of Amazon SNS, standard or FIFO, that each message is published to.",
+     .fields = kSnsHandlerFields,
+     .alternative = true},
+    {.name = "sqs",
+     .shape = Shape::kMap,
+     .meaning = "A queue of Amazon SQS, standard or FIFO, that each message is sent to.",
+     .fields = kSqsHandlerFields,
      .alternative = true},
     {.name = "steps",
      .shape = Shape::kList,

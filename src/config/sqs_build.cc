@@ -10,7 +10,7 @@
 namespace semel::config {
 namespace {
 
-void build_queue_url(const View& sqs, core::SqsSpec& spec, Report& report) {
+void build_queue_url(const View& sqs, core::SqsAccess& spec, Report& report) {
   const auto* url = sqs.find("queue_url");
   if (url == nullptr) return;
   auto read = core::read_sqs_url(url->text);
@@ -30,7 +30,9 @@ void build_queue_url(const View& sqs, core::SqsSpec& spec, Report& report) {
       .help = "region: eu-west-1; a server of your own takes any";
 }
 
-void build_keys(const View& sqs, core::SqsSpec& spec, Report& report) {
+}  // namespace
+
+void build_sqs_keys(const View& sqs, core::SqsAccess& spec, Report& report) {
   const View keys = sqs.in("credentials");
   keys.fill(spec.keys);
   if (!sqs.written("credentials")) return;
@@ -48,15 +50,18 @@ void build_keys(const View& sqs, core::SqsSpec& spec, Report& report) {
   }
 }
 
-}  // namespace
+void build_sqs_access(const View& sqs, const std::string& folder, core::SqsAccess& access,
+                      Report& report) {
+  sqs.fill(access);
+  if (!access.ca_file.empty()) access.ca_file = resolve_path(folder, access.ca_file);
+  build_queue_url(sqs, access, report);
+  build_sqs_keys(sqs, access, report);
+}
 
 core::SqsSpec build_sqs(const View& sqs, const std::string& folder, Report& report) {
   core::SqsSpec made;
-  sqs.fill(static_cast<core::SqsAccess&>(made));
+  build_sqs_access(sqs, folder, made, report);
   sqs.fill(made);
-  if (!made.ca_file.empty()) made.ca_file = resolve_path(folder, made.ca_file);
-  build_queue_url(sqs, made, report);
-  build_keys(sqs, made, report);
   return made;
 }
 
@@ -72,7 +77,11 @@ void check_sqs(const ConsumerConfig& consumer, const View& view, Report& report)
   if (!std::holds_alternative<SqsSource>(consumer.source) || consumer.accept.contains("W031")) {
     return;
   }
-  const auto* secret = view.in("source").in("sqs").in("credentials").find("secret_access_key");
+  warn_of_sqs_secrets(view.in("source").in("sqs"), report);
+}
+
+void warn_of_sqs_secrets(const View& sqs, Report& report) {
+  const auto* secret = sqs.in("credentials").find("secret_access_key");
   if (secret == nullptr || secret->place.source != 0 || !is_literal(*secret) ||
       !others_may_read(report.name(0))) {
     return;

@@ -101,10 +101,12 @@ TEST(Sender, TriesUnderOneKeyUntilItIsConfirmed) {
 
 TEST(Sender, WhatAPersonHasToMendIsFinal) {
   const char* const words[] = {
-      "handler.kafka.topic",         "handler.kafka.denied", "handler.rabbitmq.unroutable",
-      "handler.rabbitmq.exchange",   "handler.http.404",     "handler.http.301",
-      "handler.nats.stream",         "handler.nats.denied",  "handler.redis_streams.stream",
-      "handler.redis_streams.denied"};
+      "handler.kafka.topic",          "handler.kafka.denied", "handler.rabbitmq.unroutable",
+      "handler.rabbitmq.exchange",    "handler.http.404",     "handler.http.301",
+      "handler.nats.stream",          "handler.nats.denied",  "handler.redis_streams.stream",
+      "handler.redis_streams.denied", "handler.sqs.queue",    "handler.sqs.denied",
+      "handler.sqs.credentials",      "handler.sns.topic",    "handler.sns.denied",
+      "handler.sns.credentials"};
   for (const char* word : words) {
     Receiver receiver([&](const Message&, int) { return again(word); });
     const SendResult sent = send_one(sender_to(receiver), "{}");

@@ -18,11 +18,21 @@ constexpr std::string_view kHttp = "handler.http.";
 
 bool needs_a_person(std::string_view reason) {
   static const std::array kOfBrokers = {
-      reason::kafka_reason("topic"),          reason::kafka_reason("denied"),
-      reason::rabbitmq_reason("unroutable"),  reason::rabbitmq_reason("exchange"),
-      reason::rabbitmq_reason("denied"),      reason::nats_reason("stream"),
-      reason::nats_reason("denied"),          reason::redis_streams_reason("stream"),
+      reason::kafka_reason("topic"),
+      reason::kafka_reason("denied"),
+      reason::rabbitmq_reason("unroutable"),
+      reason::rabbitmq_reason("exchange"),
+      reason::rabbitmq_reason("denied"),
+      reason::nats_reason("stream"),
+      reason::nats_reason("denied"),
+      reason::redis_streams_reason("stream"),
       reason::redis_streams_reason("denied"),
+      reason::sqs_reason("queue"),
+      reason::sqs_reason("denied"),
+      reason::sqs_reason("credentials"),
+      reason::sns_reason("topic"),
+      reason::sns_reason("denied"),
+      reason::sns_reason("credentials"),
   };
   // An endpoint that is at fault, gone or moved.
   constexpr std::array<std::string_view, 6> kStatuses = {"401", "403", "404", "405", "407", "410"};

@@ -35,6 +35,22 @@ void add_attributes(json::Writer& writer,
   writer.end_object();
 }
 
+// As it was sent.
+ElasticmqServer::Post sqs_post_of(std::string_view message) {
+  ElasticmqServer::Post made;
+  made.body = sqs::text_of(sqs::member_of(message, "Body"));
+  sqs::each_member(sqs::member_of(message, "MessageAttributes"), [&](const std::string& name,
+                                                                     std::string_view value) {
+    const std::string_view binary = sqs::member_of(value, "BinaryValue");
+    made.headers.emplace_back(
+        name, sqs::text_of(binary.empty() ? sqs::member_of(value, "StringValue") : binary));
+  });
+  const std::string_view own = sqs::member_of(message, "Attributes");
+  made.group = sqs::text_of(sqs::member_of(own, "MessageGroupId"));
+  made.deduplication = sqs::text_of(sqs::member_of(own, "MessageDeduplicationId"));
+  return made;
+}
+
 }  // namespace
 
 std::optional<std::string> ElasticmqServer::why_absent() {
@@ -185,6 +201,36 @@ std::string ElasticmqServer::take_one(const std::string& queue, int visibility_s
     body = sqs::text_of(sqs::member_of(message, "Body"));
   });
   return body;
+}
+
+std::vector<ElasticmqServer::Post> ElasticmqServer::take_all(const std::string& queue) const {
+  return take_all_at(url(queue), [this](const std::string& action, const std::string& body) {
+    return checked(action, body);
+  });
+}
+
+std::vector<ElasticmqServer::Post> ElasticmqServer::take_all_at(const std::string& queue_url,
+                                                                const Caller& call) {
+  std::vector<Post> made;
+  for (std::size_t before = 1; before != 0;) {
+    const std::string answer =
+        call("ReceiveMessage",
+             fmt::format(R"({{"QueueUrl":"{}","MaxNumberOfMessages":10,"VisibilityTimeout":600,)"
+                         R"("MessageAttributeNames":["All"],"AttributeNames":["All"]}})",
+                         queue_url));
+    json::Writer writer;
+    writer.begin_object().member("QueueUrl", queue_url).name("Entries").begin_array();
+    before = 0;
+    sqs::each_item(sqs::member_of(answer, "Messages"), [&](std::string_view message) {
+      made.push_back(sqs_post_of(message));
+      writer.begin_object()
+          .member("Id", std::to_string(before++))
+          .member("ReceiptHandle", sqs::text_of(sqs::member_of(message, "ReceiptHandle")))
+          .end_object();
+    });
+    if (before > 0) call("DeleteMessageBatch", writer.end_array().end_object().text());
+  }
+  return made;
 }
 
 }  // namespace semel::test

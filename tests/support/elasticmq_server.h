@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -54,6 +55,11 @@ class ElasticmqServer final : public DatabaseServer {
   // Receives one message, as another consumer would, and hides it for so long. Its body; empty
   // where there is none.
   std::string take_one(const std::string& queue, int visibility_seconds) const;
+  // Receives and deletes what is there. Those of a FIFO queue come in the order of each group.
+  std::vector<Post> take_all(const std::string& queue) const;
+  // The same at any server of this API: `call` makes a call of it, and returns its good answer.
+  using Caller = std::function<std::string(const std::string& action, const std::string& body)>;
+  static std::vector<Post> take_all_at(const std::string& queue_url, const Caller& call);
   // The server's answer, whatever it is; "(no answer)" where it does not.
   std::string call(const std::string& action, const std::string& body) const;
 

@@ -46,6 +46,7 @@ KNOWS = {
     "handlers/kafka": {"base", "core", "system", "clients/kafka", "handlers/in_flight"},
     "handlers/nats": {"base", "core", "system", "clients/nats", "handlers/in_flight"},
     "handlers/redis_streams": {"base", "core", "system", "clients/redis", "handlers/in_flight"},
+    "handlers/sqs": {"base", "core", "system", "clients/curl", "clients/sqs", "handlers/in_flight"},
     "handlers/rabbitmq": {"base", "core", "system", "clients/rabbitmq", "handlers/in_flight"},
     "producer": {"base", "core", "system"},
     "testing": {"base", "core", "system", "strategies", "guard", "stores/memory", "stores/sqlite", "stores/sql"},
@@ -53,7 +54,7 @@ KNOWS = {
     "tap": {"base", "core", "system"},
     "compose": {"base", "core", "system", "strategies", "guard", "clients/redis", "stores/memory",
                 "stores/sqlite", "stores/postgres", "stores/mysql", "stores/redis", "sources", "sources/http", "sources/kafka", "sources/nats", "sources/rabbitmq", "sources/redis_streams", "sources/sqs", "handlers/sql", "handlers/exec", "handlers/http",
-                "handlers/kafka", "handlers/nats", "handlers/rabbitmq", "handlers/redis_streams", "producer", "engine", "config",
+                "handlers/kafka", "handlers/nats", "handlers/rabbitmq", "handlers/redis_streams", "handlers/sqs", "producer", "engine", "config",
                 "telemetry", "traces", "admin", "operate"},
 }
 KNOWS["cli"] = set(KNOWS) | {"cli"}

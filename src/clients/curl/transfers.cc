@@ -75,6 +75,7 @@ struct Transfers::Transfer {
   void prepare();
   void prepare_request();
   Answered ended(CURLcode code);
+  bool begun() const;  // some of it was sent
 
   Id id = 0;
   Request request;
@@ -154,9 +155,15 @@ Answered Transfers::Transfer::ended(CURLcode code) {
       error.kind = ErrorKind::kRejected;
       break;
     default:
+      if (begun()) error.kind = ErrorKind::kInDoubt;
       break;
   }
   return failure(std::move(error));
+}
+
+bool Transfers::Transfer::begun() const {
+  long sent = 0;
+  return curl_easy_getinfo(easy.get(), CURLINFO_REQUEST_SIZE, &sent) == CURLE_OK && sent > 0;
 }
 
 Transfers::Transfers() {
@@ -215,7 +222,8 @@ void Transfers::fail_all(int code) {
     const std::unique_ptr<Transfer> failed = std::move(first->second);
     under_way_.erase(first);
     curl_multi_remove_handle(multi_.get(), failed->easy.get());
-    failed->done(failure(Error{ErrorKind::kUnavailable, {}, why, {}}));
+    failed->done(failure(
+        Error{failed->begun() ? ErrorKind::kInDoubt : ErrorKind::kUnavailable, {}, why, {}}));
   }
 }
 

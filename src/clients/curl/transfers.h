@@ -43,8 +43,9 @@ struct Response {
   std::optional<std::chrono::system_clock::time_point> date;
 };
 
-// kUnavailable: no whole answer. kRejected: the request cannot be made (a URL that is none), or the
-// server's certificate is not trusted. The message is libcurl's; there is no code.
+// kUnavailable: the request was not sent. kInDoubt: it was, at least in part, and there is no whole
+// answer. kRejected: the request cannot be made (a URL that is none), or the server's certificate
+// is not trusted. The message is libcurl's; there is no code.
 using Answered = Result<Response>;
 
 // One request, waited for.

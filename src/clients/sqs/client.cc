@@ -1,5 +1,7 @@
 #include "clients/sqs/client.h"
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <utility>
 
@@ -17,55 +19,86 @@ using std::chrono::system_clock;
 // The service takes signatures that are a little older than this.
 constexpr std::chrono::minutes kLargestSkew{4};
 constexpr int kGood = 200;
+constexpr const char* kSnsVersion = "2010-03-31";
+constexpr int kServerFailed = 500;  // and above
 
 }  // namespace
 
-Client::Client(const core::SqsAccess& access) : access_(access), credentials_(access) {}
+Client::Client(const core::SqsAccess& access, ServiceNames names, Protocol protocol)
+    : access_(access), names_(std::move(names)), protocol_(protocol), credentials_(access) {}
 
 void Client::call(const std::string& action, const std::string& body,
                   std::chrono::milliseconds patience, Done done) {
+  call(action, body, patience,
+       DoneWithAnswer([done = std::move(done)](Answer answer) { done(std::move(answer.body)); }));
+}
+
+void Client::call(const std::string& action, const std::string& body,
+                  std::chrono::milliseconds patience, DoneWithAnswer done) {
   make({action, body, patience, std::move(done)});
 }
 
 void Client::make(Call call) {
   const auto keys = credentials_.keys(system_clock::now());
-  if (!keys) return call.done(failure(keys.error()));
-  curl::Request request;
-  request.url = access_.queue.endpoint;
-  request.timeout = call.patience;
-  request.ca_file = access_.ca_file;
-  request.body = call.body;
-  const std::string date = amz_date(system::utc_now() + skew_);
-  Signable to_sign{.method = "POST", .headers = {}, .body = request.body};
-  to_sign.headers = {{"Host", access_.queue.host},
-                     {"Content-Type", "application/x-amz-json-1.0"},
-                     {"X-Amz-Date", date},
-                     {"X-Amz-Target", "AmazonSQS." + call.action}};
-  if (!keys->session_token.empty()) {
-    to_sign.headers.push_back({"X-Amz-Security-Token", keys->session_token});
-  }
-  request.headers = to_sign.headers;
-  request.headers.push_back(
-      {"Authorization", authorization(*keys, {access_.region, "sqs"}, date, to_sign)});
+  if (!keys) return call.done({failure(keys.error())});
+  curl::Request request = signed_request(call, *keys);
   transfers_.begin(std::move(request),
                    [this, kept = std::move(call)](curl::Answered answered) mutable {
                      take(std::move(kept), std::move(answered));
                    });
 }
 
-void Client::take(Call call, curl::Answered answered) {
-  if (!answered) return call.done(failure(unanswered(answered.error(), access_)));
-  if (answered->status == kGood && json::validate(answered->body)) {
-    worked_.insert(call.action);
-    return call.done(std::move(answered->body));
+curl::Request Client::signed_request(const Call& call, const core::SqsKeys& keys) const {
+  const bool json = protocol_ == Protocol::kJson;
+  curl::Request request;
+  request.url = access_.queue.endpoint;
+  request.timeout = call.patience;
+  request.ca_file = access_.ca_file;
+  request.body = json ? call.body
+                      : fmt::format("Action={}&Version={}&{}", call.action, kSnsVersion, call.body);
+  const std::string date = amz_date(system::utc_now() + skew_);
+  Signable to_sign{.method = "POST", .headers = {}, .body = request.body};
+  to_sign.headers = {
+      {"Host", access_.queue.host},
+      {"Content-Type", json ? "application/x-amz-json-1.0" : "application/x-www-form-urlencoded"},
+      {"X-Amz-Date", date}};
+  if (json) to_sign.headers.push_back({"X-Amz-Target", "AmazonSQS." + call.action});
+  if (!keys.session_token.empty()) {
+    to_sign.headers.push_back({"X-Amz-Security-Token", keys.session_token});
   }
-  const Refusal refusal = refusal_in(answered->status, answered->body);
+  request.headers = to_sign.headers;
+  const SigningScope scope{access_.region, json ? "sqs" : "sns"};
+  request.headers.push_back({"Authorization", authorization(keys, scope, date, to_sign)});
+  return request;
+}
+
+bool Client::is_good(const Call& call, const curl::Response& response) const {
+  if (response.status != kGood) return false;
+  if (protocol_ == Protocol::kJson) return json::validate(response.body).has_value();
+  return response.body.find(fmt::format("</{}Response>", call.action)) != std::string::npos;
+}
+
+void Client::take(Call call, curl::Answered answered) {
+  if (!answered) {
+    const bool unknown = answered.error().kind == ErrorKind::kInDoubt;
+    return call.done({failure(unanswered(answered.error(), access_, names_)), {}, unknown});
+  }
+  if (is_good(call, *answered)) {
+    worked_.insert(call.action);
+    return call.done({std::move(answered->body)});
+  }
+  Refusal refusal = protocol_ == Protocol::kJson
+                        ? refusal_in(answered->status, answered->body)
+                        : query_refusal_in(answered->status, answered->body);
   if (!call.again && mended(refusal, *answered)) {
     call.again = true;
     return make(std::move(call));
   }
   const bool receipts = call.action.ends_with("Batch");
-  call.done(failure(refused(refusal, access_, {known(), worked_.contains(call.action)}, receipts)));
+  Error error =
+      refused(refusal, access_, {known(), worked_.contains(call.action)}, receipts, names_);
+  const bool unknown = refusal.status == kGood || refusal.status >= kServerFailed;
+  call.done({failure(std::move(error)), std::move(refusal), unknown});
 }
 
 bool Client::mended(const Refusal& refusal, const curl::Response& response) {

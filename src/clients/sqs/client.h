@@ -1,4 +1,5 @@
-// Client: calls of one queue's service over HTTPS, in the JSON protocol, signed.
+// Client: calls of the service of one queue or topic over HTTPS, signed; of SQS in the JSON
+// protocol, of SNS in the query protocol.
 //
 // One thread at a time, but for wake(). Credentials that expire are asked for again, and a clock
 // that is wrong is made up for, before a call is given up.
@@ -6,6 +7,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <set>
 #include <string>
@@ -21,16 +23,29 @@ namespace semel::sqs {
 
 class Client {
  public:
-  // A whole answer: JSON that was found good.
+  enum class Protocol : std::uint8_t { kJson, kQuery };
+
+  // A whole answer: JSON that was found good, or the answer to the action in XML.
   using Done = std::function<void(Result<std::string>)>;
+  // The same, for calls that must not be taken to have done nothing.
+  struct Answer {
+    Result<std::string> body;
+    Refusal refusal{};     // the service's words; no status where it said none
+    bool unknown = false;  // it failed, and the service may have done what was asked
+  };
+  using DoneWithAnswer = std::function<void(Answer)>;
 
   // `access` outlives it.
-  explicit Client(const core::SqsAccess& access);
+  explicit Client(const core::SqsAccess& access, ServiceNames names = {},
+                  Protocol protocol = Protocol::kJson);
 
-  // `action`: "ReceiveMessage". `done` is called once, from within call() or run(), and may make
+  // `action`: "ReceiveMessage". `body`: a JSON object, or the parameters of a form without action
+  // and version. `done` is called once, from within call() or run(), and may make
   // calls; not after give_up_all().
   void call(const std::string& action, const std::string& body, std::chrono::milliseconds patience,
             Done done);
+  void call(const std::string& action, const std::string& body, std::chrono::milliseconds patience,
+            DoneWithAnswer done);
   // The end is near: credentials are not asked for any more, for their services may hang.
   void look_no_more() noexcept { credentials_.look_no_more(); }
   void give_up_all() noexcept { transfers_.give_up_all(); }
@@ -48,14 +63,18 @@ class Client {
     std::string action;
     std::string body;
     std::chrono::milliseconds patience;
-    Done done;
+    DoneWithAnswer done;
     bool again = false;  // it was mended and made again before
   };
   void make(Call call);
+  curl::Request signed_request(const Call& call, const core::SqsKeys& keys) const;
+  bool is_good(const Call& call, const curl::Response& response) const;
   void take(Call call, curl::Answered answered);
   bool mended(const Refusal& refusal, const curl::Response& response);
 
   const core::SqsAccess& access_;
+  const ServiceNames names_;
+  const Protocol protocol_;
   CredentialChain credentials_;
   std::chrono::seconds skew_{0};
   std::set<std::string> worked_;  // actions that were answered well

@@ -12,6 +12,7 @@
 #include "base/url_text.h"
 #include "clients/curl/transfers.h"
 #include "clients/sqs/json_walk.h"
+#include "clients/sqs/query_protocol.h"
 #include "clients/sqs/shared_files.h"
 
 namespace semel::sqs {
@@ -78,25 +79,6 @@ Result<std::optional<SessionKeys>> keys_in(const std::string& body, const std::s
     return failure(not_given(whose, "there are none in its answer", ErrorKind::kUnavailable));
   }
   return std::optional(std::move(made));
-}
-
-std::string between_tags(const std::string& xml, const std::string& name) {
-  const std::string open = "<" + name + ">";
-  const auto begin = xml.find(open);
-  if (begin == std::string::npos) return {};
-  const auto end = xml.find("</" + name + ">", begin);
-  if (end == std::string::npos) return {};
-  return xml.substr(begin + open.size(), end - begin - open.size());
-}
-
-std::string form_encoded(std::string_view text) {
-  std::string made;
-  for (const char c : text) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                       c == '-' || c == '_' || c == '.' || c == '~';
-    made += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return made;
 }
 
 // A token goes to nobody but this machine, the container's own service, or over TLS.
@@ -257,9 +239,10 @@ CredentialChain::Found CredentialChain::from_web_identity(const std::string& fil
   auto body = body_from(request, "STS");
   if (!body) return failure(std::move(body.error()));
   SessionKeys made;
-  made.keys = {between_tags(*body, "AccessKeyId"), between_tags(*body, "SecretAccessKey"),
-               between_tags(*body, "SessionToken")};
-  made.expires = read_utc(between_tags(*body, "Expiration"));
+  made.keys = {xml_text(between_tags(*body, "AccessKeyId")),
+               xml_text(between_tags(*body, "SecretAccessKey")),
+               xml_text(between_tags(*body, "SessionToken"))};
+  made.expires = read_utc(xml_text(between_tags(*body, "Expiration")));
   if (made.keys.access_key_id.empty() || made.keys.secret_access_key.empty()) {
     return failure(not_given("STS", "there are none in its answer", ErrorKind::kUnavailable));
   }

@@ -18,6 +18,19 @@ struct Refusal {
 };
 // An answer that is no success, in its parts.
 Refusal refusal_in(int status, std::string_view body);
+// Likewise of the query protocol.
+Refusal query_refusal_in(int status, std::string_view body);
+
+// What errors name: the service, what is there, and the settings that say so.
+struct ServiceNames {
+  std::string service = "SQS";
+  std::string thing = "queue";
+  std::string settings = "source.sqs";
+  std::string address = "queue_url";  // one of the settings
+  std::string rights =
+      "sqs:ReceiveMessage, sqs:DeleteMessage, sqs:ChangeMessageVisibility and "
+      "sqs:GetQueueAttributes";
+};
 
 // Actions that have worked before. One that never did is refused for good; else credentials or
 // rights may be changed right now, and are waited for.
@@ -27,12 +40,16 @@ struct Worked {
 };
 // `receipts`: receipts were shown, and may be why.
 Error refused(const Refusal& refusal, const core::SqsAccess& access, const Worked& worked,
-              bool receipts);
+              bool receipts, const ServiceNames& names = {});
 // There was no whole answer: `told` is the transfer's error.
-Error unanswered(const Error& told, const core::SqsAccess& access);
+Error unanswered(const Error& told, const core::SqsAccess& access, const ServiceNames& names = {});
 
 // Too many requests, or messages in flight, for now.
 bool is_throttled(std::string_view type, int status) noexcept;
+// The one who asks may not do it, also because of the key that a queue is encrypted with.
+bool is_of_rights(std::string_view type) noexcept;
+// There is no such queue or topic.
+bool is_of_queue(std::string_view type) noexcept;
 // The credentials are not, or no longer, ones that the service knows.
 bool is_of_credentials(std::string_view type) noexcept;
 // It may be that the clock of one side is wrong.

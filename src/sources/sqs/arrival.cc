@@ -7,8 +7,10 @@
 
 #include "base/ascii.h"
 #include "base/digest.h"
+#include "base/json_scan.h"
 #include "base/text_encoding.h"
 #include "clients/sqs/json_walk.h"
+#include "core/sqs_publish_spec.h"
 
 namespace semel::sqs {
 namespace {
@@ -46,11 +48,27 @@ std::string header_of(const std::string& attribute) {
   return reserved ? "attribute-" + attribute : attribute;
 }
 
+// The headers that are no attributes of their own: a JSON list, as the SQS handler writes it. False
+// where it is none.
+bool take_more_headers(const Bytes& list, Arrival& arrival) {
+  if (!json::validate(list) || list.front() != '[') return false;
+  const auto read = [](std::string_view header, const std::string& part) {
+    const std::string_view base64 = member_of(header, part + "_base64");
+    if (base64.empty()) return text_of(member_of(header, part));
+    return text::from_base64(text_of(base64)).value_or(Bytes());
+  };
+  each_item(list, [&](std::string_view header) {
+    arrival.headers.push_back({header_of(read(header, "name")), read(header, "value")});
+  });
+  return true;
+}
+
 void take_producer_attributes(std::string_view attributes, Arrival& arrival) {
   each_member(attributes, [&](const std::string& name, std::string_view value) {
     const std::string_view binary = member_of(value, "BinaryValue");
     const std::string written = text_of(binary.empty() ? member_of(value, "StringValue") : binary);
     Bytes bytes = binary.empty() ? written : text::from_base64(written).value_or(written);
+    if (name == core::kSqsMoreHeaders && take_more_headers(bytes, arrival)) return;
     if (name == "content-type" || name == "Content-Type") arrival.content_type = bytes;
     arrival.headers.push_back({header_of(name), std::move(bytes)});
   });

@@ -55,6 +55,22 @@ TEST(SqsArrival, AnAttributeOfTheProducerPassesForNoneOfTheService) {
   EXPECT_EQ(find_header(made.arrival->headers, "attribute-SQS-Message-Group-Id"), "forged");
 }
 
+TEST(SqsArrival, HeadersThatStoodTogetherAreHeadersAgain) {
+  const ReceivedMessage made = message_of(R"({"Body":"x","MessageAttributes":{
+      "a":{"DataType":"String","StringValue":"1"},
+      "semel-headers":{"DataType":"String","StringValue":"[{\"name\":\"odd name\",\"value\":\"\"},
+        {\"name\":\"a\",\"value_base64\":\"/w==\"},{\"name\":\"sqs-message-id\",\"value\":\"f\"}]"}}})");
+  const Headers& headers = made.arrival->headers;
+  ASSERT_EQ(headers.size(), 4U);
+  EXPECT_EQ(headers[1].name, "odd name");
+  EXPECT_EQ(headers[1].value, "");
+  EXPECT_EQ(headers[2].value, "\xff");
+  EXPECT_EQ(headers[3].name, "attribute-sqs-message-id");
+  const ReceivedMessage other = message_of(R"({"Body":"x","MessageAttributes":{
+      "semel-headers":{"DataType":"String","StringValue":"of somebody else"}}})");
+  EXPECT_EQ(find_header(other.arrival->headers, "semel-headers"), "of somebody else");
+}
+
 // Its MessageId is the service's: another one each time the producer sends.
 TEST(SqsArrival, OfAStandardQueueHasNoKeyOfTheBroker) {
   const ReceivedMessage made =

@@ -1,0 +1,82 @@
+// Messages published to a topic of SNS by the real program, and read from a queue that subscribes.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <string>
+
+#include "tests/cli/program.h"
+#include "tests/support/moto_server.h"
+
+namespace semel::test {
+namespace {
+
+constexpr const char* kSnsKeys = "credentials: { access_key_id: AKID, secret_access_key: hunter2 }";
+
+class SnsPublishProgram : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto why = MotoServer::why_absent()) GTEST_SKIP() << *why;
+  }
+};
+
+std::string to_sns(const MotoServer& server, const std::string& arn, const std::string& more = {}) {
+  return fmt::format(
+      "    source: {{ queue: {{}} }}\n"
+      "    key: json:/id\n"
+      "    dedup: {{ lease: 1s }}\n"
+      "    retry: {{ backoff: 50ms..500ms }}\n"
+      "    handler: {{ sns: {{ topic_arn: \"{}\", endpoint: \"{}\", {}{} }} }}\n",
+      arn, server.url({}), kSnsKeys, more);
+}
+
+void send_notices(const Scene& scene, std::size_t count) {
+  std::string lines;
+  for (std::size_t i = 0; i < count; ++i) lines += fmt::format("{{\"id\":\"k-{}\"}}\n", i);
+  const Ran sent = scene.semel({"send", "payments", "-"}, {.input = lines});
+  ASSERT_EQ(sent.code, 0) << sent.err;
+}
+
+TEST_F(SnsPublishProgram, AKilledProgramPublishesTheRestAndWhoReadsItDoesEachOnce) {
+  const MotoServer& server = MotoServer::shared();
+  const std::string topic = server.new_topic();
+  const std::string queue = server.new_subscriber(topic);
+  const Scene scene(to_sns(server, topic, ", honours_key: true"));
+  const Ran checked = scene.semel({"check"});
+  EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+  EXPECT_NE(checked.out.find("keyed_retry"), std::string::npos) << checked.out;
+  EXPECT_NE(checked.out.find("SNS delivers what comes again"), std::string::npos) << checked.out;
+  send_notices(scene, 500);
+  const Scene reader(fmt::format(
+      "    source: {{ sqs: {{ queue_url: \"{}\", region: eu-west-1, {}, wait: 1s }} }}\n"
+      "    handler: {{ exec: [/bin/true] }}\n",
+      queue, kSnsKeys));
+  Program runner({"run", scene.config(), "-q"});
+  ASSERT_TRUE(comes_true([&] {
+    return json_at(scene.semel({"status", "-o", "json"}).out, "/store/completed") != "0";
+  })) << runner.err();
+  runner.signal(SIGKILL);
+  EXPECT_EQ(runner.wait().signal, SIGKILL);
+  const Ran rest = scene.semel({"run", "--once", "-q"});
+  EXPECT_EQ(rest.code, 0) << rest.err;
+  const Ran read = reader.semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_EQ(json_at(read.out, "/effects"), "500") << read.out << read.err;
+}
+
+TEST_F(SnsPublishProgram, ATopicThatIsNotThereIsWaitedFor) {
+  const MotoServer& server = MotoServer::shared();
+  const std::string name = ElasticmqServer::unused_name();
+  const Scene scene(to_sns(server, MotoServer::arn_of(name)));
+  send_notices(scene, 20);
+  Program runner({"run", scene.config()});
+  EXPECT_TRUE(tells(runner, "there is no topic " + name)) << runner.err();
+  server.make_topic(name);
+  EXPECT_TRUE(comes_true([&] {
+    return json_at(scene.semel({"status", "-o", "json"}).out, "/store/completed") == "20";
+  })) << runner.err();
+  runner.signal(SIGTERM);
+  EXPECT_EQ(runner.wait().code, 0);
+}
+
+}  // namespace
+}  // namespace semel::test

@@ -1,0 +1,71 @@
+// A producer and a topic of SNS, with a queue that subscribes to it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include <semel/producer.h>
+
+#include "tests/producer/consumption.h"
+#include "tests/support/moto_server.h"
+
+namespace semel::test {
+namespace {
+
+SnsTopic topic_at(const MotoServer& server, const std::string& arn) {
+  SnsTopic made;
+  made.arn = arn;
+  made.endpoint = server.url({});
+  made.access_key_id = "AKID";
+  made.secret_access_key = "hunter2";
+  return made;
+}
+
+HeldMessage a_notice(int number) {
+  HeldMessage notice;
+  notice.payload = fmt::format(R"({{"notice":{}}})", number);
+  return notice;
+}
+
+TEST(ProducerOnSns, EachSubscriberGetsWhatIsConfirmedUnderItsKey) {
+  const MotoServer& server = MotoServer::shared();
+  const std::string topic = server.new_topic();
+  const std::string queues[] = {server.new_subscriber(topic), server.new_subscriber(topic)};
+  Producer producer(topic_at(server, topic));
+  std::vector<HeldMessage> notices;
+  for (int i = 0; i < 40; ++i) notices.push_back(a_notice(i));
+  const auto results = producer.send(notices);
+  for (const SendResult& sent : results) ASSERT_TRUE(sent) << sent.error().message;
+  for (const std::string& queue : queues) {
+    const Consumption seen =
+        consume(fmt::format(R"({{ sqs: {{ queue_url: "{}", region: eu-west-1, wait: 1s, )"
+                            R"(credentials: {{ access_key_id: AKID, secret_access_key: x }} }} }})",
+                            queue));
+    EXPECT_EQ(seen.effects.size(), notices.size()) << seen.complaints;
+    for (const SendResult& sent : results) EXPECT_EQ(seen.effects.count(sent->key), 1U);
+  }
+}
+
+TEST(ProducerOnSns, ATopicThatIsNotThereIsAFinalError) {
+  const MotoServer& server = MotoServer::shared();
+  Producer producer(topic_at(server, MotoServer::arn_of("none")),
+                    {.time_limit = std::chrono::seconds(60)});
+  const SendResult sent = producer.send(a_notice(1));
+  ASSERT_FALSE(sent);
+  EXPECT_EQ(sent.error().kind, ErrorKind::kRejected);
+  EXPECT_EQ(sent.error().reason, "handler.sns.topic") << sent.error().message;
+}
+
+TEST(ProducerOnSns, AnArnThatIsNoneIsSaid) {
+  try {
+    SnsTopic to;
+    to.arn = "orders";
+    Producer producer(std::move(to));
+    FAIL();
+  } catch (const SemelError& error) {
+    EXPECT_EQ(error.error().code, "R255");
+  }
+}
+
+}  // namespace
+}  // namespace semel::test
