@@ -120,10 +120,11 @@ void check_sqs_circle(const ConsumerConfig& consumer, const View& handler, Repor
 
 // A setting that only the other kind of queue has.
 void refuse_of_other_queue(const View& sqs, const char* name, const char* whose, Report& report) {
-  if (sqs.find(name) == nullptr) return;
+  const auto* setting = sqs.find(name);
+  if (setting == nullptr || setting->from == Setting::From::kDefault) return;
   report
-      .error("E038", sqs.place(name), sqs.path(name),
-             fmt::format("{}: only {} has one", sqs.path(name), whose))
+      .error("E038", setting->place, setting->path,
+             fmt::format("{}: only {} has one", setting->path, whose))
       .help = "leave it out";
 }
 
