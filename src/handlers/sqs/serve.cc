@@ -81,10 +81,11 @@ void SqsPublisher::send(Batch batch) {
   const std::string body = service_.request(entries);
   const auto left = std::chrono::ceil<milliseconds>(batch.deadline - now());
   ++requests_;
-  client_.call(service_.action, body, std::max(left, kLeastPatience),
-               Client::DoneWithAnswer([this, sent = std::move(batch)](Client::Answer answer) {
-                 answered(sent, answer);
-               }));
+  client_.call(
+      service_.action, body, std::max(left, kLeastPatience),
+      Client::DoneWithAnswer([this, sent = std::move(batch)](const Client::Answer& answer) {
+        answered(sent, answer);
+      }));
 }
 
 void SqsPublisher::answered(const Batch& batch, const Client::Answer& answer) {
