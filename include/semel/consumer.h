@@ -85,17 +85,17 @@ struct SourceRequest {
 };
 // Makes a source, which the runner owns: it is closed and destroyed before `run` returns. Called
 // from a thread of the runner, for each of its consumers: once when a run begins, and again when
-// that consumer was drained and is resumed, after the source before it is gone. Consumers that name
+// that consumer was drained and is resumed, after the previous source is gone. Consumers that name
 // one source (Runner::source) call its factory one after the other; those that were each given a
-// copy may call theirs at the same time. What it refers to must outlive the run. An Error when a
-// run begins keeps it from beginning; later, the call is repeated until it succeeds. Must not
-// throw.
+// copy may call theirs at the same time. Objects it refers to must outlive the run. An Error at the
+// start of a run prevents the run; later, the call is repeated until it succeeds. Must not throw.
 using SourceFactory = std::function<Result<std::unique_ptr<Source>>(const SourceRequest&)>;
 
 // A source of your own, which implements semel/spi/source.h.
 struct FromOwn {
-  // The same that Source::traits of each source returns, but for `ends`, which may differ with
-  // SourceRequest::follow. `in_store` must be false. `name` is kept beyond the run: a literal.
+  // Equal to Source::traits of each source, except `ends`, which may differ with
+  // SourceRequest::follow. `in_store` must be false. `name` is used after the run too: use a
+  // literal.
   SourceTraits traits;
   SourceFactory make;
 };
@@ -113,7 +113,7 @@ struct ConsumerOptions {
   // The work. A callable of (Message) alone needs make_handler. Empty: `settings` names a handler,
   // as {"handler.http.url", "https://…"}.
   Handler handler{};
-  ApplyHandler apply{};              // the second part of work in two
+  ApplyHandler apply{};              // the second part of a two-part handler
   std::optional<StepSpecs> steps{};  // the steps that the handler has
   ConfigValues settings{};           // every other option, by its path in the consumer
 };

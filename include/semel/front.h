@@ -41,11 +41,11 @@ class FrontWindow {
   FrontWindow& operator=(const FrontWindow&) = delete;
 
   // The value under each name, in their order; empty where there is none. Must return soon. After
-  // an error the window counts as away, and is not asked again until `check` succeeds.
+  // an error the window counts as unavailable, and is not asked again until `check` succeeds.
   virtual Result<std::vector<Bytes>> look(std::span<const FrontName> names) = 0;
   // Keeps the entries for a time, or drops them. Must not wait.
   virtual void keep(std::span<const FrontEntry> entries) noexcept = 0;
-  // Whether it can be asked, and accepts entries. Called repeatedly while it is away.
+  // Whether it can be asked, and accepts entries. Called repeatedly while it is unavailable.
   virtual Result<void> check() = 0;
 };
 
@@ -64,10 +64,10 @@ struct MemoryFrontOptions {
 // For how long a process trusts the secret that it last read from the store.
 inline constexpr std::chrono::milliseconds kFrontTrusted{3'000};
 
-// Draws another secret: once kFrontTrusted has passed since the return, nothing counts that the
-// windows of this consumer hold, in any process. Call it after a record was forgotten
-// (RecordInspector::forget), or the store was restored from a backup. False: the consumer never had
-// a window. Errors as of the store's other calls.
+// Draws a new secret: kFrontTrusted after this returns, no process trusts an entry that this
+// consumer's windows held before. Call it after a record was forgotten (RecordInspector::forget),
+// or the store was restored from a backup. False: the consumer never had a window. Errors: as the
+// store's other calls.
 Result<bool> reseal_fronts(Store& store, ConsumerNumber consumer, Environment& environment);
 
 }  // namespace semel

@@ -8,12 +8,14 @@
 //
 // With a transactional store, work that takes a Transaction commits with its record. On a borrowed
 // connection (semel/sqlite.h) so does all work, by the caller's own COMMIT. Other work is guarded
+// With a transactional store, work that takes a Transaction commits with its record. On a borrowed
+// connection (semel/sqlite.h) so does all work, by the caller's own COMMIT. Other work is guarded
 // by a lease, renewed while it runs, up to a timeout: after a crash it may run again.
 //
-// `run_batch` is the same for many messages in one transaction; `begin` is for an effect that ends
-// elsewhere than where it began (guard_claim.h).
+// `run_batch` is the same for many messages in one transaction; `begin` is for an effect that
+// begins in one place and ends in another (guard_claim.h).
 //
-// Safe for several threads as far as its store is.
+// As thread-safe as its store.
 #pragma once
 
 #include <chrono>
@@ -42,7 +44,7 @@
 
 namespace semel {
 
-// The digest that stands for `content` when a key is met again.
+// The digest of `content`, compared when a key is met again.
 [[nodiscard]] Fingerprint fingerprint_of(BytesView content) noexcept;
 
 struct GuardOptions {
@@ -147,13 +149,13 @@ class Guard {
   //                                            not pass through. kParked where at_most_once says so
   //   a key that is not allowed                an Error for this message alone
   //
-  // A message that does not succeed leaves no effect in the transaction, and the others succeed
-  // beside it: what was undone with it runs again without it. So `work` may be called several times
-  // for a message, before its one outcome; it must keep its effects to the transaction. On a store
-  // of Semel's own each good message is committed when this returns, in as few transactions as the
-  // faults allow. On a borrowed connection whatever failed is rolled back to where it began, and
-  // the caller commits the rest, or rolls all of it back. Where an answer is an Error the caller
-  // must roll back: the connection may be of no use.
+  // A message that does not succeed leaves no effect in the transaction, and the others still
+  // succeed: work that was undone together with it runs again without it. So `work` may be called
+  // several times for a message, before its one outcome; it must keep its effects to the
+  // transaction. On a store of Semel's own each good message is committed when this returns, in as
+  // few transactions as the faults allow. On a borrowed connection failed work is rolled back to
+  // where it began, and the caller commits the rest, or rolls all of it back. Where an answer is an
+  // Error the caller must roll back: the connection may be unusable.
   //
   // An Error for a message means that the store could not answer for it: its work had no effect,
   // or (kInDoubt) that is unknown, and a second call returns it. An exception of `work` does not
@@ -177,7 +179,7 @@ class Guard {
   }
 
   // Claims the key for an effect outside of any transaction; the GuardClaim ends it. Where there is
-  // no claim, the outcome is the reason, as of run_once. Not on a borrowed connection, nor with
+  // no claim, the outcome says why, as from run_once. Not on a borrowed connection, nor with
   // GuardOptions::steps (kRejected). An Error means that the store could not answer: nothing is
   // held, or (kInDoubt) a lease that ends by itself.
   [[nodiscard]] Result<Begun> begin(BytesView key, const Fingerprint& fingerprint);

@@ -6,9 +6,9 @@
 //     auto outcome = begun->claim->complete("receipt 17");
 //   }
 //
-// Its lease is renewed by a thread of the guard until the claim is over, but no longer than
-// GuardOptions::timeout and grace say: a claim that is forgotten, and a process that dies, leave
-// the key to whoever asks for it after the lease.
+// Its lease is renewed by a thread of the guard until the claim is over, but not past
+// GuardOptions::timeout plus grace: after a claim that is forgotten, or the death of the process,
+// the key can be claimed again when the lease ends.
 #pragma once
 
 #include <chrono>
@@ -24,10 +24,10 @@
 
 namespace semel {
 
-// One thread at a time; which one may change. The guard and its store must outlive the claim.
-// Destroyed, or assigned to, before it is over, it is given back at once as by `give_back`, in one
-// try: where the store does not answer then, the lease ends by itself. A claim that was moved from
-// is over. Throws nothing but std::bad_alloc.
+// One thread at a time; which one may change. The guard and its store must outlive the claim. A
+// claim that is destroyed or assigned to before it is over is given back as by `give_back`, in one
+// attempt: where the store does not answer then, the lease ends by itself. A claim that was moved
+// from is over. Throws only std::bad_alloc.
 class GuardClaim {
  public:
   ~GuardClaim();
@@ -35,15 +35,15 @@ class GuardClaim {
   GuardClaim& operator=(GuardClaim&& other) noexcept;
 
   // The number of this attempt, the token that fences the outside, and a stop token that fires when
-  // the timeout has passed or the lease is lost. It has no position, no gate and no steps. Good
-  // until the claim is destroyed or assigned to, wherever it is moved before. That of a claim that
-  // was moved from has no token, and its stop token has fired.
+  // the timeout has passed or the lease is lost. It has no position, no gate and no steps. Valid
+  // until the claim is destroyed or assigned to, wherever it is moved before. The attempt of a
+  // claim that was moved from has no token, and its stop token has fired.
   [[nodiscard]] const Attempt& attempt() const noexcept;
 
   // Extends the lease to its full length from now. The guard does so by itself up to the timeout;
   // call this before an act that cannot be undone, to know that the key is still held, or to hold
-  // it past the timeout, which does not move. False: the lease is lost, to another holder or to a
-  // person. An Error: the store could not answer, or (kRejected) the claim is over.
+  // it past the timeout, which itself does not move. False: the lease is lost, to another holder or
+  // to a person. An Error: the store could not answer, or (kRejected) the claim is over.
   [[nodiscard]] Result<bool> renew();
 
   // Each of these calls ends the claim, whatever it returns; a second one is kRejected. It retries
@@ -57,8 +57,8 @@ class GuardClaim {
   // An Error (kInDoubt): the effect happened, and whether it is recorded is unknown; `begin`
   // returns it.
   [[nodiscard]] Result<Outcome> complete(Bytes result = {});
-  // The key is free at once. `reason` is for people; `after` comes back as Outcome::delay. Under
-  // GuardOptions::at_most_once it must mean that nothing happened.
+  // The key can be claimed again immediately. `reason` is for people; `after` is returned as
+  // Outcome::delay. Under GuardOptions::at_most_once it must mean that nothing happened.
   [[nodiscard]] Result<Outcome> give_back(
       std::string reason, std::optional<std::chrono::milliseconds> after = std::nullopt);
   // With any verdict: dead, discard, an unknown effect, messages to send.
@@ -75,7 +75,7 @@ class GuardClaim {
 // The answer of `begin`.
 struct Begun {
   std::optional<GuardClaim> claim;  // the key is yours: act, then end the claim
-  Outcome outcome;                  // where there is no claim: the reason, as of run_once
+  Outcome outcome;                  // where there is no claim: why, as from run_once
 };
 
 }  // namespace semel

@@ -1,8 +1,8 @@
 // Handler: the user's work.
 //
 // A handler may throw. An exception is a failed attempt: the message is retried by the policy and
-// in the end becomes a dead letter; PayloadInvalid makes it one at once. Handlers are called from
-// several threads at a time, each with another key.
+// in the end becomes a dead letter; PayloadInvalid makes it one without a retry. Handlers are
+// called from several threads at a time, each with another key.
 #pragma once
 
 #include <functional>
@@ -25,8 +25,8 @@ using PlainHandler = std::function<Verdict(const Message&, const Attempt&)>;
 // Its effect is the statements that it gives the transaction.
 using TransactionalHandler = std::function<Verdict(const Message&, Transaction&)>;
 
-// Answers a call that is not over when the handler returns. It is called once, from any thread,
-// also before the handler has returned; Message and Attempt live until then. A completion that is
+// Answers a call that is not over when the handler returns. Call it once, from any thread, also
+// before the handler has returned; Message and Attempt live until then. A completion that is
 // destroyed unanswered answers retry, with the outcome unknown. Move-only; one thread at a time.
 class Completion {
  public:
@@ -46,8 +46,8 @@ class Completion {
   Tell tell_;
 };
 
-// Begins the work and returns; hundreds of messages are in flight at a time. An exception is the
-// answer where none was given. Its effect is outside of the store's transaction.
+// Begins the work and returns; hundreds of messages may be in flight. An exception counts as the
+// answer if none was given. The effect is outside of the store's transaction.
 using AsyncHandler = std::function<void(const Message&, const Attempt&, Completion)>;
 
 // Many messages in one call, and a verdict for each, in the same order. An exception, or another
@@ -58,10 +58,10 @@ using BatchHandler =
 
 using Handler = std::variant<PlainHandler, TransactionalHandler, AsyncHandler, BatchHandler>;
 
-// The second part of work in two: a handler of another kind calls outside first, and the result
-// that it returned with done() is `answer` here. These statements commit together with the record,
-// so they happen once. The call happens at least once: after a crash between the two, or where this
-// returns retry, it is made again, under the same key.
+// The second part of a two-part handler: a handler of another kind calls outside first, and the
+// result that it returned with done() is `answer` here. These statements commit together with the
+// record, so they happen once. The call happens at least once: after a crash between the two, or
+// where this returns retry, it is made again, under the same key.
 using ApplyHandler = std::function<Verdict(const Message&, const Bytes& answer, Transaction&)>;
 
 // Makes a Handler of any callable taking (Message), (Message, Attempt), (Message, Transaction),

@@ -39,8 +39,8 @@ struct Key {
 
   // The text of a new key, for a message that nothing else names: a UUID of version 7 (RFC 9562) in
   // lower case. Each is greater than those that this process made before it, as text and as id; a
-  // child of fork() repeats none of its parent's. It tells when it was made, and is no secret. Safe
-  // from any thread.
+  // child of fork() repeats none of its parent's. It reveals when it was made, and is no secret.
+  // Thread-safe.
   [[nodiscard]] static Bytes random();
 };
 

@@ -28,8 +28,8 @@ using Headers = std::vector<Header>;
                                                    std::string_view name) noexcept;
 
 // Thrown by Message's JSON accessors: the payload lacks the member or it has another type. Uncaught
-// in a handler it makes the message a dead letter with reason `payload.invalid`, at once: the same
-// bytes would fail again.
+// in a handler it makes the message a dead letter with reason `payload.invalid` without a retry:
+// the same bytes would fail again.
 class PayloadInvalid : public SemelError {
  public:
   using SemelError::SemelError;

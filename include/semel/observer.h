@@ -23,7 +23,7 @@ struct ConsumerInfo {
   std::optional<std::chrono::milliseconds> ttl;  // of finished records; nullopt: kept for ever
 };
 
-// Components that on_trouble names, beside the names of sources.
+// Components that on_trouble names, in addition to the names of sources.
 inline constexpr std::string_view kStoreComponent = "store";
 inline constexpr std::string_view kFrontComponent = "front window";  // consumers work without it
 
@@ -54,7 +54,7 @@ class Observer {
   virtual void on_held(std::string_view consumer, const Delivery& delivery) noexcept {
     (void)consumer, (void)delivery;
   }
-  // The handler ran on while its lease ended or was taken over; its result is refused.
+  // The handler continued after its lease had ended or was taken over; its result is refused.
   virtual void on_lease_lost(std::string_view consumer, const Delivery& delivery) noexcept {
     (void)consumer, (void)delivery;
   }

@@ -51,12 +51,12 @@ struct Outcome {
   [[nodiscard]] bool effect_exists() const noexcept {
     return kind == Kind::kDone || kind == Kind::kDuplicate;
   }
-  // The same message may have its effect later, after `delay`: nobody has to decide anything.
+  // The same message may have its effect later, after `delay`, without anyone's decision.
   [[nodiscard]] bool try_again() const noexcept {
     return kind == Kind::kBusy || kind == Kind::kRetry;
   }
-  // Nothing handles the message again unless a person decides so. kDead is acknowledged (settle is
-  // kAck); where nobody else keeps what is in conflict or parked, settle is kLater.
+  // The message is not handled again unless a person decides so. kDead is acknowledged (settle is
+  // kAck); a conflict or a parked message that only the source keeps has settle kLater.
   [[nodiscard]] bool given_up() const noexcept {
     return kind == Kind::kDead || kind == Kind::kConflict || kind == Kind::kParked;
   }

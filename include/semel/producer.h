@@ -7,7 +7,7 @@
 //   if (!sent && sent.error().kind == semel::ErrorKind::kInDoubt) order.key = sent.error().key;
 //
 // Each message keeps one key in all its attempts, so that a consumer with a record has its effect
-// once, however often it arrives. It is the key that the message was given, or that stands where
+// once, however often it arrives. It is the key given with the message, or else the one found where
 // the consumer's `key: auto` looks (a CloudEvent, Idempotency-Key, webhook-id), or else a new one
 // (Key::random).
 #pragma once
@@ -29,23 +29,23 @@
 
 namespace semel {
 
-// By an idempotent producer, with acks=all. The key is the header Idempotency-Key, and the record's
-// own where `record_key` is not there.
+// Sent by an idempotent producer with acks=all. The key is the header Idempotency-Key, and also the
+// record's own key where `record_key` is empty.
 struct KafkaTopic {
   std::string brokers;  // host:port,host:port
   std::string topic;
   std::map<std::string, std::string> properties{};  // librdkafka's own names, passed through
-  // Records with one key are in one partition. Nothing: a record without a key. Called from the
-  // thread that sends; what it throws is a final error.
+  // Returns the record's own key: records with one key are in one partition. nullopt: the record
+  // has none. Called from the thread that sends; an exception it throws is a final error.
   std::function<std::optional<Bytes>(const Message&)> record_key{};
 };
 
 // Persistent and mandatory, with publisher confirms. The key is the message-id.
 struct RabbitmqRoute {
   std::string url;         // amqp://user:password@host:port/vhost, amqps:// with TLS
-  std::string exchange{};  // empty: the default one, where a routing key is a queue's name
+  std::string exchange{};  // empty: the default one, whose routing keys are names of queues
   std::string routing_key;
-  std::string tls_ca{}, tls_cert{}, tls_key{};  // PEM files; without a CA the system's count
+  std::string tls_ca{}, tls_cert{}, tls_key{};  // PEM files; no CA: the system's are trusted
 };
 
 // An entry of a stream, whose fields are the message's headers and its payload. The key is the
@@ -56,14 +56,14 @@ struct RedisStreamTarget {
   std::string payload{"payload"};  // the field that is the payload
 };
 
-// A message that a JetStream stream stores. The key is the header Idempotency-Key. The stream
-// drops what comes again with this subject, key and payload within its duplicate window.
+// A message that a JetStream stream stores. The key is the header Idempotency-Key. The stream drops
+// a second message with the same subject, key and payload within its duplicate window.
 struct NatsSubject {
   std::string url;  // nats://user:password@host:port, tls:// with TLS; nodes of one cluster too
   std::string subject;
   std::string token{};                          // in place of user and password
   std::string credentials{};                    // a file with a user's JWT and its seed
-  std::string tls_ca{}, tls_cert{}, tls_key{};  // PEM files; without a CA the system's count
+  std::string tls_ca{}, tls_cert{}, tls_key{};  // PEM files; no CA: the system's are trusted
 };
 
 // A message of a queue of SQS. The key is the message attribute Idempotency-Key. A FIFO queue drops
@@ -143,12 +143,12 @@ struct SendError : Error {
 
 using SendResult = tl::expected<Sent, SendError>;
 
-// Safe for several threads. Its threads end with it: it is not to be destroyed while it sends. A
-// child of fork() needs a producer of its own.
+// Thread-safe. Its threads end with it: do not destroy it while it sends. A child of fork() needs a
+// producer of its own.
 class Producer {
  public:
-  // Nothing is asked of a broker or an endpoint here. Throws SemelError for what cannot be used
-  // (R255, R259, R308), and for a queue whose config or store cannot be opened.
+  // Contacts no broker or endpoint. Throws SemelError for settings that cannot be used (R255, R259,
+  // R308), and for a queue whose config or store cannot be opened.
   explicit Producer(KafkaTopic to, ProducerOptions options = {});
   explicit Producer(RabbitmqRoute to, ProducerOptions options = {});
   explicit Producer(RedisStreamTarget to, ProducerOptions options = {});

@@ -14,9 +14,9 @@ namespace semel {
 // By the consumer's name.
 using Queues = std::map<std::string, ConsumerNumber, std::less<>>;
 
-// The consumers of the config whose source is the queue. `store` is the config's own, opened or
-// borrowed by the caller: one that is borrowed is asked as Store::attach says. The config's errors,
-// and those of Store::attach.
+// The consumers of the config whose source is the queue. `store` is the config's own store, opened
+// or borrowed by the caller; a borrowed one must be in a state in which Store::attach may be
+// called. Errors: those of the config, and of Store::attach.
 Result<Queues> queues_of(Store& store, const std::string& config_file);
 
 }  // namespace semel

@@ -26,20 +26,20 @@ inline constexpr std::string_view kHandlerNative = "handler.native";
 inline constexpr std::string_view kHandlerTimeout = "handler.timeout";
 inline constexpr std::string_view kAttemptsExhausted = "attempts.exhausted";
 inline constexpr std::string_view kElapsedExhausted = "elapsed.exhausted";
-// By strategy at_most_once: an attempt was begun and never ended; or it ended with an unknown
+// From strategy at_most_once: an attempt began and never ended; an attempt ended with an unknown
 // outcome.
 inline constexpr std::string_view kLeaseParked = "lease.parked";
 inline constexpr std::string_view kOutcomeUnknown = "outcome.unknown";
 // From a Guard: another holder, or a person, has the record; the late holder's result is refused.
 inline constexpr std::string_view kLeaseLost = "lease.lost";
-// Journal and code disagree about the steps of a message; and an undo that would not go through.
+// Journal and code disagree about the steps of a message; an undo did not succeed.
 inline constexpr std::string_view kStepsChanged = "steps.changed";
 inline constexpr std::string_view kStepsUndo = "steps.undo";
 inline constexpr std::string_view kOperator = "operator";
 inline constexpr std::string_view kStoreUnavailable = "store.unavailable";
-// Of a duplicate: the window in front of the records knew it.
+// For a duplicate: the window in front of the records knew it.
 inline constexpr std::string_view kFront = "front";
-// Of strategy optimistic_lock.
+// From strategy optimistic_lock.
 inline constexpr std::string_view kVersionEarly = "version.early";
 inline constexpr std::string_view kVersionLost = "version.lost";
 inline constexpr std::string_view kVersionMissing = "version.missing";

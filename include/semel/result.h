@@ -1,4 +1,4 @@
-// Result<T>: a value, or the Error that kept it from being made. Ports return it and never throw.
+// Result<T>: a value, or the Error that prevented it. Ports return it and never throw.
 #pragma once
 
 #include <utility>
@@ -6,8 +6,8 @@
 #include <semel/error.h>
 
 // An alias cannot be [[nodiscard]], and the class behind it is not: it is declared so here, before
-// its own header defines it. A discarded Result is then a warning of the compiler wherever it comes
-// from: a function, a lambda, a std::function. In a file that includes <tl/expected.hpp> before any
+// its own header defines it. The compiler then warns of a discarded Result wherever it is returned:
+// by a function, a lambda, a std::function. In a file that includes <tl/expected.hpp> before any
 // header of Semel it is too late for the attribute, and the compiler says nothing.
 #ifndef TL_EXPECTED_HPP
 namespace tl {

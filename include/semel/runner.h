@@ -14,9 +14,9 @@
 //               .handler = [](const semel::Message& m, semel::Transaction& tx) { … }});
 //   return runner.run();
 //
-// One thread sets a runner up and runs it; `stop` may be called from any thread. While `run` goes
-// on, every other call, and a second `run`, throws SemelError (E067) and changes nothing. A call of
-// a handler, an observer, a source or a callback must not wait for `run` to return.
+// One thread sets a runner up and runs it; `stop` may be called from any thread. During `run`,
+// every other call, and a second `run`, throws SemelError (E067) and changes nothing. A call of a
+// handler, an observer, a source or a callback must not wait for `run` to return.
 #pragma once
 
 #include <functional>
@@ -43,15 +43,15 @@ class Runner {
   [[nodiscard]] static Runner from_text(std::string_view yaml);
 
   // A runner without consumers, on a store that it opens: `add` adds them. `settings`: the options
-  // of a config beside store and consumers, as {"drain_timeout", "10s"} or {"admin.listen",
-  // "127.0.0.1:8585"}; of the store alone `store.on_unavailable`. The runner sets `create`,
+  // of a config other than store and consumers, as {"drain_timeout", "10s"} or {"admin.listen",
+  // "127.0.0.1:8585"}; of the store only `store.on_unavailable`. The runner sets `create`,
   // `environment` and `stop_fd` of `store`. Throws SemelError for settings that cannot be used.
   explicit Runner(RunnerStore store, const ConfigValues& settings = {});
   // The same on a store that the caller has opened, and may use meanwhile, as for a Guard. It is
   // borrowed: it must outlive the runner, is not closed, and keeps its own environment and stop_fd.
-  // A wait for a server is cut short by `stop` only where the store was given a stop_fd. A store
-  // that keeps no messages (a borrowed connection) is refused when `run` begins (E061, R267).
-  // `*open_sqlite(…).value()` does not outlive it: give that to the constructor below.
+  // `stop` cuts a wait for the server short only where the store was given a stop_fd. A store that
+  // keeps no messages (a borrowed connection) is refused when `run` begins (E061, R267).
+  // `*open_sqlite(…).value()` does not outlive the runner: pass that to the constructor below.
   explicit Runner(Store& store, const ConfigValues& settings = {});
   // The same on a store that the runner owns too: it stays open for as long as the runner lives, or
   // for longer where the caller keeps it. Throws SemelError where there is none (E069).
@@ -67,34 +67,35 @@ class Runner {
   // that is wrong with it, in the words of a config; the runner is then as it was.
   Runner& add(ConsumerOptions consumer);
 
-  // The handler of the consumer whose config has `handler: { native: NAME }`, or has no handler and
-  // this name. Throws SemelError where no consumer asks for it (E062), or where its strategy cannot
-  // have a handler of this kind (E061).
+  // Sets the handler of the consumer whose config has `handler: { native: NAME }`, or has no
+  // handler and this name. Throws SemelError where no consumer asks for it (E062), or where its
+  // strategy cannot have a handler of this kind (E061).
   template <class F>
   Runner& on(std::string_view name, F handler) {
     return on_handler(name, make_handler(std::move(handler)));
   }
-  // Work in two parts: `call` outside, then `apply` in the transaction that completes the record.
-  // The strategy must be state_machine and the store have transactions.
+  // A two-part handler: `call` outside, then `apply` in the transaction that completes the record.
+  // The strategy must be state_machine, and the store must have transactions.
   template <class F, class G>
   Runner& on(std::string_view name, F call, G apply) {
     return on_handler(name, make_handler(std::move(call)), ApplyHandler(std::move(apply)));
   }
   Runner& on_handler(std::string_view name, Handler handler, ApplyHandler apply = nullptr);
-  // All steps of that handler, and how each is undone when a message is given up. A journal that
-  // names another step parks its message. The handler must end when it returns, and take no
-  // Transaction. Throws SemelError (E062, E063).
+  // Declares all steps of that handler, and how each is undone when a message is given up. A
+  // message whose journal names another step is parked. The handler must end when it returns, and
+  // take no Transaction. Throws SemelError (E062, E063).
   Runner& steps(std::string_view name, StepSpecs steps);
-  // The source of the consumers whose config has `source: { native: NAME }`: each of them has one
-  // of its own, which the factory makes, one call at a time. Throws SemelError where no consumer
-  // asks for it (E062), or where its traits cannot be (E068).
+  // Sets the source of the consumers whose config has `source: { native: NAME }`: each has its own,
+  // which the factory makes, one call at a time. Throws SemelError where no consumer asks for it
+  // (E062), or where its traits are not allowed (E068).
   Runner& source(std::string_view name, FromOwn source);
-  // The key of a consumer whose config has `key: { from: [function] }`. Throws SemelError (E062).
+  // Sets the key of a consumer whose config has `key: { from: [function] }`. Throws SemelError
+  // (E062).
   Runner& key(std::string_view consumer, KeyFunction function);
-  // Sees everything that happens; borrowed until `run` returns.
+  // Reports everything that happens to `observer`, borrowed until `run` returns.
   Runner& observe(Observer& observer);
   // Sends the spans of deliveries to `sink` instead of where `traces:` of the config sends them;
-  // borrowed until `run` returns. A message with a traceparent is traced where that says so;
+  // borrowed until `run` returns. A message with a traceparent is traced if that is sampled;
   // `sample` is the fraction of the others that is traced, from 0 to 1.
   Runner& trace(SpanSink& sink, double sample = 1.0);
 
@@ -110,10 +111,10 @@ class Runner {
   Runner& prints(bool on);
   // Called once in a run when a handler holds the store's transaction past its timeout and grace,
   // or does not end in a drain; without it the process ends then, with exit code 70. Such a handler
-  // cannot be stopped, may hold the store's only write lock, and keeps its messages from everybody
-  // else: the host should save its own state and end the process. Until it does, or the handler
-  // ends after all, `run` does not return. Called from a thread of the runner, which must get it
-  // back soon. Must not throw.
+  // cannot be stopped, may hold the store's only write lock, and keeps its messages from every
+  // other process: the host should save its own state and end the process. Until it does, or the
+  // handler ends after all, `run` does not return. Called from a thread of the runner: it must
+  // return soon. Must not throw.
   Runner& on_hung(std::function<void(std::string_view consumer, const Error& error)> hung);
 
   // Runs until `stop`, SIGTERM or SIGINT, drains, and returns an exit code: 0; 69: the store or a
@@ -123,9 +124,9 @@ class Runner {
   [[nodiscard]] int run();
   // Why the last run did not begin; nullopt where it did.
   [[nodiscard]] const std::optional<Error>& error() const;
-  // Begins the drain of the run, or of the next run where none goes on; a second call hurries it.
-  // Returns at once, and never waits for the run: it may be called from any thread, also by a
-  // handler, an observer, a source or a callback of this runner. Not from a signal handler.
+  // Begins the drain of the run, or of the next run where none is running; a second call hurries
+  // it. Returns immediately, and never waits for the run: it may be called from any thread, also by
+  // a handler, an observer, a source or a callback of this runner. Not from a signal handler.
   void stop() noexcept;
 
  private:

@@ -8,9 +8,9 @@
 namespace semel {
 
 struct SchemaChange {
-  int from = 0;     // the version of the tables that are there; 0: none
+  int from = 0;     // the version of the existing tables; 0: none
   int to = 0;       // the version this library works on
-  std::string sql;  // what opening with `create` would run; empty where they are the same
+  std::string sql;  // SQL that opening with `create` would run; empty where the versions agree
 };
 
 }  // namespace semel

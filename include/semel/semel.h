@@ -1,5 +1,5 @@
-// Everything that a user's program includes. Adapters include what they implement from semel/spi,
-// operators' tools from semel/admin, tests of handlers from semel/testing.
+// Everything that a user's program includes. Adapters include the ports they implement from
+// semel/spi, operators' tools from semel/admin, tests of handlers from semel/testing.
 #pragma once
 
 #include <semel/consumer.h>

@@ -27,10 +27,10 @@ struct SqliteOptions {
   std::chrono::milliseconds busy{5'000};
   // How many bytes of database pages each connection may cache.
   std::size_t cache_bytes = 32 << 20;
-  // Have SQLite enforce the foreign keys of your tables, which it does not by itself. A row whose
-  // parent is missing is refused, and ON DELETE acts. False: neither.
+  // Have SQLite enforce the foreign keys of your tables, which it does not do by default: a row
+  // whose parent is missing is refused, and ON DELETE acts. False: neither.
   bool foreign_keys = true;
-  // Run checkpoints on a thread of the store, off the commit path. A process that only looks needs
+  // Run checkpoints on a thread of the store, off the commit path. A process that only reads needs
   // none.
   bool checkpoints = true;
   // Name of an SQLite VFS; empty: the default. For fault injection.
@@ -43,23 +43,23 @@ inline constexpr StoreTraits kSqliteTraits{
 
 // Opens `path`. All facets are there. Errors: R201 cannot open, R202 not a database or damaged,
 // R203 read-only, R204 on a network file system, R205 disk full, R206 locked by another program
-// (names its pid where known), R207 tables missing and `create` is off, R210 schema newer than this
-// library. R209 where the file has several names (hard links); links to it are followed.
+// (names its pid where known), R207 tables missing and `create` is off, R209 the file has several
+// names (hard links; symbolic links are followed), R210 schema newer than this library.
 Result<std::unique_ptr<Store>> open_sqlite(SqliteOptions options);
 
-// What open_sqlite would do to the tables; it only looks, and a file that is missing stays missing.
-// Errors: as there, but for R207.
+// Returns what open_sqlite would change in the tables. It changes nothing, and does not create a
+// missing file. Errors: as open_sqlite, except R207.
 Result<SchemaChange> sqlite_schema_change(const SqliteOptions& options);
 
-// Rows that break a foreign key of their table already: they were written where none is enforced.
-// SQLite leaves them until something touches them.
+// Rows that violate a foreign key of their table: they were written while foreign keys were not
+// enforced. SQLite leaves them until something touches them.
 struct SqliteFlaw {
   std::string text;
   std::string fix;
 };
 
-// Reads all rows that have a foreign key, and only looks. None where `options.foreign_keys` is off,
-// or the file is not there. Errors: as open_sqlite.
+// Reads all rows that have a foreign key, and changes nothing. None where `options.foreign_keys` is
+// off, or the file is missing. Errors: as open_sqlite.
 Result<std::vector<SqliteFlaw>> sqlite_flaws(const SqliteOptions& options);
 
 struct SqliteBorrow {

@@ -19,9 +19,9 @@ struct Blob {
   Bytes bytes;
   bool operator==(const Blob&) const = default;
 };
-// A number with all its digits, as `-12.50` or `1e3`: NUMERIC or DECIMAL to a server. A parameter
-// only: such a column comes back as text. SQLite has no such type: there it is an integer or a
-// double where that is the same number, and is refused where it would be rounded.
+// A number with all its digits, as `-12.50` or `1e3`: NUMERIC or DECIMAL to a server. For
+// parameters only: such a column is returned as text. SQLite has no such type: there the number
+// becomes an integer or a double if that is exact, and is refused if it would be rounded.
 struct Decimal {
   std::string text;
   bool operator==(const Decimal&) const = default;

@@ -20,8 +20,8 @@ namespace semel {
 // The steps of the message that a handler is running. One thread at a time.
 //
 // Both calls may throw an exception that is no std::exception and must pass through the handler:
-// the lease was lost, the handler was told to stop, or the journal and the code disagree. A handler
-// that swallows it ends in the same way.
+// the lease was lost, the handler was asked to stop, or the journal and the code disagree. A
+// handler that swallows it ends in the same way.
 class Steps {
  public:
   virtual ~Steps() = default;
@@ -30,10 +30,11 @@ class Steps {
     Bytes key;                    // of this step, for the service: the same at each attempt
     std::optional<Bytes> result;  // it finished before: do not call it again
   };
-  // `input`: what the step's call is made from beside the message, if anything. Where the step
+  // `input`: what the step's call is made from apart from the message, if anything. Where the step
   // finished before with another input, the message is parked.
   virtual Begun begin(std::string_view name, BytesView id, BytesView input) = 0;
-  // Durable against power loss on return. Throws SemelError where the store is away for long.
+  // Durable against power loss on return. Throws SemelError if the store stays unavailable for
+  // long.
   virtual void finish(std::string_view name, BytesView id, BytesView input, BytesView result) = 0;
 };
 

@@ -22,7 +22,7 @@
 
 namespace semel {
 
-// As W3C Trace Context has them; never all zero.
+// As in W3C Trace Context; never all zero.
 using TraceId = std::array<std::uint8_t, 16>;
 using SpanId = std::array<std::uint8_t, 8>;
 
@@ -62,7 +62,7 @@ struct Span {
 };
 
 // Takes finished spans, children before their parents. Called from the threads that do the work:
-// return fast, do not throw, be safe for several threads.
+// must return fast, must not throw, must be thread-safe.
 class SpanSink {
  public:
   virtual ~SpanSink() = default;

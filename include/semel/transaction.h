@@ -3,7 +3,7 @@
 // Its statements commit together with the message's record, or not at all. There is no commit and
 // no rollback here: returning a Verdict ends the message's part.
 //
-// `exec` records and returns at once: errors and row counts arrive when the batch is flushed.
+// `exec` records and returns immediately: errors and row counts arrive when the batch is flushed.
 // `query` sends what was recorded before it, for this message and those before it in the batch, and
 // waits: on a server it costs a round trip, and the handler runs again if the batch must be
 // repeated.
@@ -55,7 +55,7 @@ class TransactionRecorder;
 
 class Transaction {
  public:
-  // A statement that was recorded by `exec`: declares what it must have done. Good for the call.
+  // A statement recorded by `exec`, on which its required result is declared. Valid for the call.
   class Recorded {
    public:
     // It must change exactly `rows` rows; if not, all statements of the message are undone, and the
@@ -74,7 +74,7 @@ class Transaction {
     std::size_t index_;
   };
 
-  // Made by what runs handlers.
+  // Constructed by the code that runs handlers.
   Transaction(core::TransactionRecorder& recorder, Attempt attempt)
       : recorder_(recorder), attempt_(std::move(attempt)) {}
   Transaction(const Transaction&) = delete;

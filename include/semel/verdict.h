@@ -46,7 +46,7 @@ class [[nodiscard]] Verdict {
   // The four kinds with all their details; a handler rarely needs more than done(), retry(), dead()
   // and discard() below.
   struct Done {
-    Bytes result{};  // kept with the record, and given to whoever sends the key again
+    Bytes result{};  // kept with the record, and returned when the key is sent again
     std::vector<Publication> publications{};  // sent once this is recorded, and not before
   };
   struct Retry {
@@ -58,9 +58,9 @@ class [[nodiscard]] Verdict {
     // happen and its answer cannot be kept. The record remembers this until the key is completed.
     bool unknown = false;
     std::string code{};  // from semel::reason, for metrics and filters; empty: the handler's own
-    // `after` comes from the other end. The retry policy's own delay applies where it is longer,
-    // and max_elapsed limits it: an answer of a receiver neither uses up the attempts at once nor
-    // keeps the message for longer than the policy does.
+    // `after` was asked for by the receiver. The retry policy's own delay applies where it is
+    // longer, and max_elapsed limits it: a receiver's answer can neither use up the attempts
+    // quickly nor keep the message longer than the policy allows.
     bool asked = false;
   };
   struct Dead {

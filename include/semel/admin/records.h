@@ -42,8 +42,8 @@ struct RecordView {
   std::optional<StoreTime> next_at;       // retrying
   std::optional<StoreTime> completed_at;  // completed
   Bytes result;
-  // When this was read, by the store's clock: says whether a lease is over. None: the store does
-  // not tell.
+  // When this was read, by the store's clock: shows whether a lease is over. nullopt: the store
+  // does not report it.
   std::optional<StoreTime> read_at;
 };
 
@@ -58,11 +58,11 @@ struct StoreStats {
     std::vector<std::int64_t> running_pids;  // processes that run it now
     // When the oldest record or message that is consuming, retrying or held was first met.
     std::optional<StoreTime> oldest_waiting;
-    // When a message, a record or a dead letter of it last came or changed; none: never, or there
-    // are more records than a look can read.
+    // When a message, a record or a dead letter of it was last added or changed; nullopt: never, or
+    // there are more records than one read allows.
     std::optional<StoreTime> last_change;
-    // When the oldest of its dead letters died; none: there is none, or a store would have to read
-    // them all (Redis).
+    // When the oldest of its dead letters died; nullopt: there is none, or the store would have to
+    // read them all (Redis).
     std::optional<StoreTime> oldest_dead_letter;
   };
   struct Generation {
@@ -102,23 +102,22 @@ class RecordInspector {
                                                std::size_t limit) = 0;
   virtual Result<std::optional<RecordView>> show(const KeyId& id) = 0;
   // Removes the record and what is held for it; true where there was one. Refused (kBlocked) while
-  // a live lease holds it. The next delivery of the key is handled as new.
-  // Where there may be a dedup cache in front of the records, call reseal_fronts (front.h) after
-  // it.
+  // a live lease holds it. The next delivery of the key is handled as new. Where there may be a
+  // dedup cache in front of the records, call reseal_fronts (front.h) after it.
   virtual Result<bool> forget(const KeyId& id) = 0;
   // The same, but only while the record is still in `state` under `token` (zero: completed); false
-  // where it has moved on. So nothing goes that the operator did not see.
+  // where it has moved on. So nothing is removed that the operator did not see.
   virtual Result<bool> forget_as(const KeyId& id, RecordState state, std::uint64_t token) = 0;
   // parked or dead → retrying, due now. False where the record is in no such state.
   virtual Result<bool> unlock(const KeyId& id) = 0;
-  // The same, where the record still stands in `state` under `token`; false where it moved on. An
+  // The same, where the record is still in `state` under `token`; false where it moved on. An
   // operator who saw a failure unlocks no outcome that became unknown since.
   virtual Result<bool> unlock_as(const KeyId& id, RecordState state, std::uint64_t token) = 0;
   // parked, or consuming with its lease over → consuming, held for `lease` by the caller: a person
   // knows how it ended, and records that by Store::finish under this lease. nullopt where the
-  // record is in no such state. Without a finish in time it is as after a crash.
+  // record is in neither state. Without a finish in time the record is as after a crash.
   virtual Result<std::optional<Lease>> seize(const KeyId& id, std::chrono::milliseconds lease) = 0;
-  // The same, where the record still stands in `state` under `token`; nullopt where it moved on.
+  // The same, where the record is still in `state` under `token`; nullopt where it moved on.
   virtual Result<std::optional<Lease>> seize_as(const KeyId& id, RecordState state,
                                                 std::uint64_t token,
                                                 std::chrono::milliseconds lease) = 0;
@@ -127,9 +126,9 @@ class RecordInspector {
   // store.
   virtual Result<std::vector<StoreFinding>> verify(bool full) = 0;
   virtual Result<StoreStats> stats() = 0;
-  // The part of it whose cost grows with what is unfinished, not with what is done: no generations.
-  // Where a store finds records only by reading all names (Redis), no records by state either, nor
-  // bytes.
+  // The part of stats() whose cost grows with unfinished records, not with finished ones: no
+  // generations. Where a store finds records only by reading all names (Redis), no records by state
+  // either, nor bytes.
   virtual Result<StoreStats> backlog() = 0;
 };
 
@@ -216,7 +215,7 @@ struct LetterLife {
 
 struct ExpiryReport {
   std::vector<std::size_t> removed;  // of each life
-  std::int64_t next = 0;             // the walk goes on behind this id; 0: it is at its end
+  std::int64_t next = 0;             // to continue with as `after`; 0: all letters have been seen
 };
 
 class DeadLetters {
@@ -242,8 +241,8 @@ class DeadLetters {
   virtual Result<AddReport> add(std::span<const ForeignLetter> letters) = 0;
   // Looks at the next `most` letters with ids above `after`, and removes those that died, by the
   // store's clock, longer ago than their consumer keeps them; their records stay closed. A letter
-  // stays while its record is consuming, retrying or parked for its payload: a replay has it in
-  // hand. What a replay holds without a record is a copy with a payload of its own.
+  // stays while its record is consuming, retrying or parked for its payload: a replay is using it.
+  // A letter replayed without a record was copied with its payload, and needs no letter.
   virtual Result<ExpiryReport> expire(std::span<const LetterLife> lives, std::int64_t after,
                                       std::size_t most) = 0;
 };

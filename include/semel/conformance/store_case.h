@@ -34,11 +34,11 @@ class StorePlace {
   virtual void advance(std::chrono::milliseconds by) = 0;
 
   // For RunMarkers. A process that had it open was killed: returns when the database has noticed.
-  // On one machine that is at once; a server hears of it a moment later.
+  // One machine notices immediately, a server a moment later.
   virtual void notice_death(pid_t pid) { static_cast<void>(pid); }
 
-  // For a TransactionalStore, and for a database that other programs use too.
-  // Whether a session waits for what another has locked. True at once where nobody can tell.
+  // For a TransactionalStore, and for a database that other programs use too. Whether a session
+  // waits for a lock of another. True where that cannot be observed.
   virtual bool somebody_waits() { return true; }
   // Runs SQL outside of every store, as another program would. Empty where there is no SQL.
   virtual std::function<Rows(const std::string& sql)> other_program() { return {}; }

@@ -12,11 +12,11 @@
 
 namespace semel {
 
-// The row of the store's held-messages table that a delivery came from. It travels in Finish, so
-// that the row goes in the same commit that makes the record.
+// The row of the store's held-messages table that a delivery came from. A Finish carries it, so
+// that the row is removed in the commit that makes the record.
 enum class RowTag : std::int64_t {};
 
-// Identifies a delivery to its source, which settles it by this; nobody else reads it.
+// Identifies a delivery to its source, which settles it by this; only the source reads it.
 struct Tag {
   std::uint64_t value = 0;
   std::uint64_t generation =
@@ -24,8 +24,8 @@ struct Tag {
   auto operator<=>(const Tag&) const = default;
 };
 
-// A message as its source receives it: bytes, and where they came from. Moved, not copied, but in
-// tests.
+// A message as its source receives it: bytes, and where they came from. Moved, not copied, except
+// in tests.
 struct Arrival {
   Bytes payload;
   Headers headers;
@@ -49,7 +49,8 @@ struct Arrival {
   // nullopt: it has none. Set for held messages by the store, for all others by the runner.
   std::optional<Bytes> line;
   Tag tag;
-  // It was in flight when a process died: counted before it runs again, beside suspects only.
+  // It was in flight when a process died: a crash attempt is counted before it runs again, and it
+  // runs only together with other suspects.
   bool suspect = false;
   // Set by the runner when it receives the arrival.
   std::uint32_t source = 0;  // index in ConsumerInfo::sources (observer.h)

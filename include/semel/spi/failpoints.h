@@ -1,8 +1,8 @@
 // Failpoints: named points of a store at which a test may stop, delay or kill the process.
 //
 // A store calls `failpoint::hit` where a call begins, before and after each commit, and between the
-// steps of a commit that has several. The names below are those that its users count on; it may
-// have others of its own. Without failpoints in its Environment a hit costs one comparison.
+// steps of a commit that has several. Tests rely on the names below; a store may have others of its
+// own. Without failpoints in its Environment a hit costs one comparison.
 #pragma once
 
 #include <string_view>

@@ -26,9 +26,9 @@ struct GivingUp {
 };
 
 // With a lease the record is changed, compare-and-set on the nonce. Without one no record is
-// touched: that is how a store keeps what has no record of its own (a conflicting payload, a
-// message without a key), how a queue's row goes although the key was completed long ago, and how
-// the row of a message goes that was handled without a record (kCompleted).
+// touched: a store uses that to keep a message that has no record of its own (a conflicting
+// payload, a message without a key), to remove a queue's row whose key was completed long ago, and
+// to remove the row of a message that was handled without a record (kCompleted).
 struct Finish {
   enum class To {
     kCompleted,  // record completed, with `result`
@@ -37,8 +37,8 @@ struct Finish {
     kParked,     // record waits for a person; `keep` is stored
     kDead,       // record closed; `keep` becomes a dead letter. Without lease: only the dead letter
     kNotStarted,  // the claim is undone as if it had not been, its attempt not counted
-    // Never with a lease: the message met its record, and only the row named by `ack` goes. It
-    // stays where it is held for a record that waits: it is the only copy of that message.
+    // Never with a lease: the message met its record, and only the row named by `ack` is removed. A
+    // row held for a record that waits stays: it is the only copy of that message.
     kAckOnly,
   };
 

@@ -1,8 +1,8 @@
 // The plan of a finish: all that a Finish changes in a store, decided in one place.
 //
-// Pure: a store finds the record, asks for the plan and carries it out in one commit. A store that
-// decides in statements or scripts of its own must come to the same state: the conformance suites
-// compare them (semel/conformance/store_case.h). Any thread.
+// Pure and thread-safe: a store finds the record, asks for the plan and carries it out in one
+// commit. A store that decides in statements or scripts of its own must come to the same state: the
+// conformance suites compare them (semel/conformance/store_case.h).
 #pragma once
 
 #include <cstdint>
@@ -37,14 +37,14 @@ struct FinishPlan {
     kNone,
     kHold,        // a held row, due at `due`
     kPark,        // a held row that is due when a person says so
-    kDeadLetter,  // a new letter, or the one that is there is brought up to date
+    kDeadLetter,  // a new letter, or the existing one is brought up to date
   };
   enum class RowAct : std::uint8_t {
     kNone,
-    kRelease,  // it shows again where it stood: it was not tried
+    kRelease,  // visible again at its old place: it was not tried
     kRemove,
-    kWait,  // it stays what it is, under its number, and shows at `due`
-    kPark,  // likewise, and is due when a person says so
+    kWait,  // unchanged, under its number; visible at `due`
+    kPark,  // likewise, and due when a person says so
   };
 
   Applied applied = Applied::kYes;  // kLeaseLost: nothing else is done
@@ -52,19 +52,20 @@ struct FinishPlan {
   JournalAct journal = JournalAct::kNone;
   InboxAct inbox = InboxAct::kNone;
 
-  // The payload is kept from the first of `from` that is there. A held row becomes the row that
-  // waits: under a new number, since a late ack of the old one must not end it, with its place in
-  // its line, its payload and the time at which it was first seen. From then on it is the record's
-  // row, under the record's key and fingerprint. A message becomes a row or a letter of its own.
+  // The payload is taken from the first of `from` that exists. A held row becomes the row that
+  // waits. It gets a new number, since a late ack of the old one must not end it, and keeps its
+  // place in its line, its payload and the time at which it was first seen. From then on it is the
+  // record's row, under the record's key and fingerprint. A message becomes a row or a letter of
+  // its own.
   KeepAct keep = KeepAct::kNone;
   std::span<const PayloadFrom> from;
   StoreTime due{};
-  StoreTime first_seen{};  // where the row does not know better
+  StoreTime first_seen{};  // used where the row has none
 
   RowAct arrival_row = RowAct::kNone;
   RowAct record_row = RowAct::kNone;  // kRemove: unless it is the row that waits from now on
-  // The inbox row that the removed arrival row names goes with it, unless the Finish keeps an
-  // inbox: the message was received, and turned out to be a duplicate or is a dead letter.
+  // Also remove the inbox row that the removed arrival row names, unless the Finish keeps an inbox:
+  // the message was received, and turned out to be a duplicate or is a dead letter.
   bool forgets_received = false;
 };
 
@@ -73,21 +74,21 @@ struct FinishPlan {
   return finish.lease && finish.to != Finish::To::kAckOnly;
 }
 
-// Whether the Finish keeps, settles or sends a message beside what it does to its record. A store
-// without HeldMessages refuses such a one (kRejected) before it changes anything: what it dropped
-// would be lost. A caller that knows the store gives it none, as Guard does.
+// Whether the Finish keeps, settles or sends a message in addition to changing its record. A store
+// without HeldMessages refuses such a Finish (kRejected) before it changes anything: a message that
+// it dropped would be lost. A caller that knows the store passes none, as Guard does.
 [[nodiscard]] inline bool touches_messages(const Finish& finish) noexcept {
   return !has_lease(finish) || finish.keep != nullptr || finish.ack || !finish.outgoing.empty();
 }
 
-// The delivery met its record and nothing was done: its row stays while that record waits with it,
-// or is tried.
-// A message handled without a record is kCompleted without a lease, and its row goes.
+// True where the delivery only met its record and nothing was done: its row stays while that record
+// is tried, or waits with this row. A message handled without a record is kCompleted without a
+// lease, and its row is removed.
 [[nodiscard]] inline bool met_only(const Finish& finish) noexcept {
   return finish.to == Finish::To::kAckOnly && finish.outgoing.empty();
 }
 
-// The plan of a Finish that has a lease. `record`: as found, none where there is none; it is
+// The plan of a Finish that has a lease. `record`: as found, nullopt where there is none; it is
 // changed as decide_finish changes it.
 [[nodiscard]] FinishPlan plan_finish(std::optional<Record>& record, const Finish& finish,
                                      StoreTime now);
@@ -95,7 +96,8 @@ struct FinishPlan {
 // row named by Finish::ack as its own; null where there is none.
 [[nodiscard]] FinishPlan plan_without_record(const Finish& finish, const Record* held_for,
                                              StoreTime now);
-// The plan of a completion whose record says so already: of a key that its own transaction claimed.
+// The plan of a completion whose record is completed already, by the transaction that claimed the
+// key.
 [[nodiscard]] FinishPlan plan_completion() noexcept;
 
 }  // namespace semel::spi

@@ -1,14 +1,14 @@
 // HeldMessages: payloads the store keeps until they are due.
 //
-// One mechanism under the embedded queue, delayed retries and replayed dead letters: what must wait
-// is stored, settled at its source, and comes back from here (docs/contract.md, rule 17). Rows are
-// written by append, by Finish (kRetrying) and by DeadLetters::replay; a row goes when its tag is
-// in a Finish.
+// One mechanism for the embedded queue, delayed retries and replayed dead letters: a message that
+// must wait is stored, settled at its source, and comes back from here (docs/contract.md, rule 17).
+// Rows are written by append, by Finish (kRetrying) and by DeadLetters::replay; a row is removed
+// when a Finish has its tag.
 //
-// Rows of one ordering group (Arrival::line) keep their order. A row with others of its group
-// before it does not show: only a process that has all of those in hand takes it, or anybody once
-// they are gone. A row that is held again (kRetrying, release) keeps its place; after a release the
-// caller has nothing behind that row in hand.
+// Rows of one ordering group (Arrival::line) keep their order. A row behind others of its group is
+// not visible: only a process that holds all of those takes it, or any process once they are gone.
+// A row that is held again (kRetrying, release) keeps its place; after a release the caller holds
+// no row behind it.
 #pragma once
 
 #include <chrono>
@@ -43,11 +43,11 @@ class HeldMessages {
   virtual Result<void> append(ConsumerNumber consumer, std::span<const HeldMessage> messages) = 0;
 
   // Takes due rows, oldest due first, and hides them from every process for `hidden`. Rows hidden
-  // by a process that is proven gone come back at once, marked suspect. `line_of`: appended rows
-  // are put at the end of their line when they are first met, oldest due first; empty: they are in
-  // none. A row that another session has locked is not waited for, nor is what follows it in its
-  // line given. A call looks at a limited number of rows: where all of those wait in their lines it
-  // returns none, and a later call goes on behind them.
+  // by a process that is proven gone are visible again immediately, marked suspect. `line_of`:
+  // appended rows are put at the end of their line when they are first met, oldest due first;
+  // empty: they are in none. A row that another session has locked is not waited for, and later
+  // rows of its line are not returned. A call looks at a limited number of rows: where all of those
+  // wait in their lines it returns none, and a later call continues behind them.
   virtual Result<std::vector<Arrival>> take(ConsumerNumber consumer, std::size_t max_messages,
                                             std::size_t max_bytes, std::chrono::milliseconds hidden,
                                             const LineOf& line_of = {}) = 0;
@@ -57,19 +57,19 @@ class HeldMessages {
     kFree,  // nothing of its group is held: not kept
     kFull,  // its group has too much: not kept
   };
-  // Answers for each in turn; for one group in the order given, and all of a call kFree or none.
-  // `most_bytes`: of payloads in one group.
+  // Answers for each in turn: within one group in the order given, and either all of a group's
+  // messages in a call are kFree, or none. `most_bytes`: of payloads in one group.
   virtual Result<std::vector<Place>> hold_behind(ConsumerNumber consumer,
                                                  std::span<const Follower> followers,
                                                  std::size_t most_bytes) = 0;
   // The groups that have rows.
   virtual Result<std::vector<Bytes>> lines(ConsumerNumber consumer) = 0;
 
-  // Shows rows again after `delay`. Without a delay a row stands where it stood, suspect if it was:
-  // it was not tried. Unknown tags are ignored.
+  // Shows rows again after `delay`. Without a delay a row returns to its old place, suspect if it
+  // was: it was not tried. Unknown tags are ignored.
   virtual Result<void> release(std::span<const RowTag> rows, std::chrono::milliseconds delay) = 0;
 
-  // Hides rows for `hidden` from now; those that are not hidden any more stay as they are.
+  // Hides rows for `hidden` from now; rows that are visible already stay as they are.
   virtual Result<void> extend(std::span<const RowTag> rows, std::chrono::milliseconds hidden) = 0;
 
   virtual Result<void> remove(std::span<const RowTag> rows) = 0;
@@ -93,7 +93,7 @@ class HeldMessages {
   }
 
   // A descriptor that becomes readable when any process may have added a row; drained by take.
-  // Owned by the store. -1 where the store cannot tell.
+  // Owned by the store. -1 where the store has none.
   virtual int wake_fd() noexcept = 0;
   // The same for one consumer: only its own takes drain it, so that several consumers of one
   // process miss nothing. By default the one for all.

@@ -1,7 +1,7 @@
 // LiveChecks: settings and statements of a live store that bear on a consumer's guarantee.
 //
 // A guarantee is computed from the config; the server may be configured to keep less. All calls
-// only look. Thread-safe; errors as of the store's other calls.
+// only read. Thread-safe. Errors: as the store's other calls.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@
 
 namespace semel {
 
-// A setting as a session of Semel's has it: by the server, the database or the user.
+// A setting as Semel's sessions have it: set for the server, the database or the user.
 struct LiveSetting {
   std::string name;   // "synchronous_commit"
   std::string value;  // "off"
@@ -35,7 +35,7 @@ struct LiveStatement {
   State state = State::kFine;
   std::string table = {};  // kNotTransactional: the table
   std::string kind = {};   // kNotTransactional: its kind, as "MyISAM"
-  std::string said = {};   // the server's words for everything else that is not fine
+  std::string said = {};   // the server's message for every other state but kFine
 };
 
 class LiveChecks {

@@ -20,8 +20,8 @@ namespace semel::spi {
 
 using std::chrono::milliseconds;
 
-// Everything that a store keeps of a record for these rules. A completed one needs its fingerprint,
-// result and completed_at alone.
+// Everything that a store keeps of a record for these rules. A completed one needs only its
+// fingerprint, result and completed_at.
 struct Record {
   RecordState state = RecordState::kConsuming;
   Fingerprint fingerprint;
@@ -37,7 +37,8 @@ struct Record {
   std::string error;
   Bytes result;
   // The store keeps the payload, in a row of this record. The rules read it and never change it: a
-  // store says so of what it found, before each claim. One that keeps no messages leaves it false.
+  // store sets it from what it found, before each claim. A store that keeps no messages leaves it
+  // false.
   bool held = false;
 };
 
@@ -52,7 +53,7 @@ struct ClaimRequest {
 // The record as an operator sees it; the store adds the text of its key.
 [[nodiscard]] RecordView view_of(const KeyId& id, Record record);
 
-// How soon a busy key is worth another look: what is left of its lease, or until its retry is due,
+// How soon to look at a busy key again: the rest of its lease, or the time until its retry is due,
 // within these bounds. Most holders end long before their lease does.
 inline constexpr milliseconds kShortestBusy{10};
 inline constexpr milliseconds kLongestBusy{5'000};
@@ -61,14 +62,16 @@ inline constexpr milliseconds kLongestBusy{5'000};
 // `delay` from `now`, without overflow: a message due in the far future is due nevertheless. Not
 // before `now`.
 [[nodiscard]] StoreTime due_after(StoreTime now, milliseconds delay) noexcept;
-// Due at the latest. Every database has this time, and later ones for rows that are due never.
+// The latest due time. Every database can store this time, and later ones for rows that are never
+// due.
 inline constexpr StoreTime kLatestDue{
     std::chrono::sys_days(std::chrono::year(9999) / std::chrono::December / 30) - milliseconds(1)};
 
 // Drawn for each claim.
 [[nodiscard]] Nonce draw_nonce(Random& random);
 
-// Whether two payloads count as the same. All zero arrives where the consumer keeps no fingerprint.
+// Whether two payloads count as the same. An all-zero fingerprint means that the consumer keeps
+// none.
 [[nodiscard]] bool same_fingerprint(const Fingerprint& recorded,
                                     const Fingerprint& arrived) noexcept;
 
@@ -86,7 +89,7 @@ inline constexpr StoreTime kLatestDue{
                                 StoreTime now);
 
 // Applies `finish`, which has a lease, where its nonce holds the record. kNotStarted gives the
-// attempt back: of a first one it empties `record`, any other is claimable at once.
+// attempt back: a first one empties `record`, after any other it can be claimed immediately.
 [[nodiscard]] Applied decide_finish(std::optional<Record>& record, const Finish& finish,
                                     StoreTime now);
 

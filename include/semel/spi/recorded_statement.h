@@ -53,9 +53,9 @@ struct Statement {
 // (docs/contract.md, rule 21).
 Result<std::shared_ptr<const Statement>> admit_statement(std::string_view sql);
 
-// Says of a statement that ran whether it did what it should, where a number of rows says too
-// little: a declared miss in more words (docs/contract.md, rule 9). Immutable and shared between
-// recordings; called by any thread, in the transaction. Never throws.
+// Judges whether a statement did what it should, where a number of rows says too little: a declared
+// miss in more words (docs/contract.md, rule 9). Immutable and shared between recordings; called by
+// any thread, in the transaction. Never throws.
 class RowsRule {
  public:
   virtual ~RowsRule() = default;
@@ -63,11 +63,11 @@ class RowsRule {
   RowsRule(const RowsRule&) = delete;
   RowsRule& operator=(const RowsRule&) = delete;
 
-  // `count`: rows changed, or returned, which are `rows` then. Nothing: it did what it should.
+  // `count`: rows changed, or returned, which are `rows` then. nullopt: it did what it should.
   virtual std::optional<Otherwise> judge(std::int64_t count, const Rows& rows) const noexcept = 0;
 };
 
-// Names what no two transactions may have at a time: a digest, equal for equal things.
+// Names a thing that only one transaction may hold at a time: a digest, equal for equal things.
 struct LockName {
   static constexpr std::size_t kSize = 16;
   std::array<unsigned char, kSize> bytes{};
@@ -87,8 +87,9 @@ struct RecordedStatement {
   Otherwise otherwise;                      // else this
   std::shared_ptr<const std::vector<UniqueRule>> unique_rules;  // may be null
   std::shared_ptr<const RowsRule> rule = {};  // may be null; asked where `expect_rows` is none
-  // Taken before the statement runs, waited for as a row is, and held until the transaction ends:
-  // what a row lock does, for a row that may not be there. A store with one writer has it already.
+  // Taken before the statement runs, waited for as a row lock is, and held until the transaction
+  // ends: it does the work of a row lock for a row that may not exist. A store with one writer
+  // needs none.
   std::optional<LockName> lock = {};
   // Messages about one row run in the order of these versions.
   std::optional<RowVersion> version = {};

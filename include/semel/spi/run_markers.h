@@ -14,8 +14,8 @@
 
 namespace semel {
 
-// How far a source without acks of its own (a file) has been settled. A position may be older than
-// the truth after a crash: what is delivered again meets its record.
+// How far a source without acks of its own (a file) has been settled. After a crash a position may
+// lag behind: messages that are delivered again meet their records.
 class Positions {
  public:
   // Held for as long as the object lives; freed by the kernel when the process dies.
@@ -59,19 +59,19 @@ class RunMarkers {
   virtual Result<Begun> begin(ConsumerNumber consumer, std::size_t window) = 0;
   // A clean drain: nothing is left in flight.
   virtual Result<void> end(ConsumerNumber consumer) = 0;
-  // Frees what processes that died since held; true when there was any. Cheap; call about once a
-  // second.
+  // Frees what processes that died meanwhile held; true when there was any. Cheap; call about once
+  // a second.
   virtual Result<bool> sweep() = 0;
 
   // The number kept for each key, in their order; zero where there is none. Negative: how often it
-  // was in flight beside others when a process died; positive: how often alone. nullopt: the key is
-  // completed already, and a claim will return that.
+  // was in flight together with others when a process died; positive: how often alone. nullopt: the
+  // key is completed already, and a claim will return that.
   virtual Result<std::vector<std::optional<int>>> crashes(std::span<const KeyId> keys) = 0;
-  // Counts before suspect messages are handled, and takes back after it. The number of each key
-  // becomes `to` if it is at least `from` and at most `highest`, durable against the process's
-  // death; to keep zero is to keep nothing. The keys differ. Returns the numbers as they are then:
-  // asked again, because an answer was lost, it changes no more. Where it fails, some may have
-  // changed.
+  // Counts before suspect messages are handled, and takes the count back afterwards. The number of
+  // each key becomes `to` if it is at least `from` and at most `highest`, durable against the
+  // process's death; zero is not stored. The keys differ. Returns the resulting numbers: a call
+  // that is repeated because its answer was lost changes nothing more. Where it fails, some may
+  // have changed.
   virtual Result<std::vector<int>> change_crashes(std::span<const CrashChange> changes) = 0;
 };
 

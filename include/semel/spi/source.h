@@ -39,8 +39,7 @@ struct SourceTraits {
   std::optional<std::chrono::milliseconds> horizon{};
 };
 
-// How late a source can deliver a message again, where only its broker knows, and only while it
-// runs.
+// How late a source can deliver a message again, where only its broker knows that, at run time.
 struct Horizon {
   std::optional<std::chrono::milliseconds> longest;  // nullopt: for ever
   std::string said;   // the setting behind it: "topic orders has retention.ms=604800000"
@@ -64,7 +63,7 @@ struct ReceiveLimits {
 struct Received {
   std::vector<Arrival> arrivals;
   bool at_end = false;  // there is no more, and none will come unless somebody adds it
-  // Where it has just become known: it is judged before the arrivals that came with it.
+  // Set when it has just become known: it is judged before the arrivals returned with it.
   std::optional<Horizon> horizon;
   // Events that a person should know of: a file that was rotated, replaced, truncated.
   std::vector<std::string> notices;
@@ -97,8 +96,8 @@ class Source {
 
   virtual const SourceTraits& traits() const noexcept = 0;
 
-  // Returns what is there now, and never waits. kUnavailable: the source is away and reconnects by
-  // itself; it is called again. Any other error ends the consumer's run.
+  // Returns what is there now, and never waits. kUnavailable: the source is not reachable and
+  // reconnects by itself; it is called again. Any other error ends the consumer's run.
   virtual Result<Received> receive(const ReceiveLimits& limits) = 0;
   virtual Wakeup wakeup() = 0;
   // A drain begins: `receive` is not called any more, and what was handed out is settled before
@@ -108,7 +107,7 @@ class Source {
 
   // Tags that are unknown, settled before or of an older generation are ignored.
   virtual Result<void> settle(std::span<const Settlement> settlements) = 0;
-  // The outcome of a delivery that is settled next; the last call counts. Only where
+  // Gives the outcome of a delivery that is settled next; the last call counts. Called only where
   // traits().answers. A delivery that is acknowledged without this call is kept in the store, and
   // comes again from there.
   virtual void ended(const Tag& tag, const Outcome& outcome) noexcept { (void)tag, (void)outcome; }
@@ -119,11 +118,11 @@ class Source {
   // Numbers for the dashboard and the metrics; none by default. Must not wait, nor call the runner.
   // Empty once the source is closed.
   virtual std::vector<SourceFigure> figures() { return {}; }
-  // The partitions that it has not read to their ends since it got them, named as in its arrivals.
-  // nullopt by default: it has one partition, or does not know.
+  // The partitions that it has not read to their ends since they were assigned to it, named as in
+  // its arrivals. nullopt by default: it has one partition, or does not know.
   virtual std::optional<std::vector<std::string>> unread() { return std::nullopt; }
-  // Reports what is settled, and gives back the rest. Returns within about `deadline`. Called once,
-  // and only `figures` after it.
+  // Settles what is still to settle, and gives back the rest. Returns within about `deadline`.
+  // Called once; only `figures` may be called after it.
   virtual Result<void> close(std::chrono::milliseconds deadline) = 0;
 };
 

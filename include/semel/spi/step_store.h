@@ -45,8 +45,8 @@ class StepStore {
   // Adds the entry, or replaces the one of its name and id and moves it to the end. Durable against
   // power loss on return. Compare-and-set on the lease's nonce: a late holder changes nothing.
   virtual Result<Applied> keep(const Lease& lease, const StepEntry& entry) = 0;
-  // By an operator: dead or parked → retrying, due now, with the note, so that the consumer
-  // undoes the steps. False where the record is in no such state.
+  // By an operator: dead or parked → retrying, due now, with the note, so that the consumer undoes
+  // the steps. False where the record is in neither state.
   virtual Result<bool> give_up(const KeyId& record, const GivingUp& note) = 0;
 };
 

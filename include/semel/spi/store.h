@@ -45,7 +45,7 @@ struct StoreTraits {
   bool single_writer = false;    // one write transaction at a time in the whole database
   std::size_t best_batch = 100;  // messages a transaction where throughput is flat
   bool decimals = false;         // its columns can keep a decimal number digit by digit
-  // Bytes of the largest message that it keeps, with its headers; all ones: nobody said.
+  // The largest message that it keeps, in bytes with its headers; all ones: unknown.
   std::size_t largest_message = static_cast<std::size_t>(-1);
   bool borrowed = false;  // the caller's own connection: all work belongs in its open transaction
   bool transactions = false;  // statements of a handler commit with the record
@@ -54,9 +54,9 @@ struct StoreTraits {
 
 // What only some stores can do. Null where this one cannot; never a method that fails.
 //
-// held and dead_letters come together, and with records: a message goes from one to the other in
-// the commit of its record. transactional and runs come with held, steps with records. A store
-// without held refuses a Finish that touches messages (semel/spi/finish_plan.h).
+// held and dead_letters require each other, and records: a message moves between them in the commit
+// of its record. transactional and runs require held, steps requires records. A store without held
+// refuses a Finish that touches messages (semel/spi/finish_plan.h).
 struct StoreFacets {
   TransactionalStore* transactional = nullptr;
   HeldMessages* held = nullptr;
@@ -85,8 +85,8 @@ struct ClaimOptions {
   std::chrono::milliseconds lease{60'000};
   Durability durability = Durability::kProcessCrash;
   bool want_result = false;  // fill Completed::result, at the cost of one look-up each
-  // For a claimer elsewhere: that this process is gone says nothing about its work, so the claim
-  // ends by its time alone.
+  // For a claimer in another process: the end of this process says nothing about its work, so only
+  // the lease's time ends the claim.
   bool outlives_process = false;
 };
 
@@ -114,12 +114,12 @@ class Store {
                                            const ClaimOptions& options) = 0;
 
   // Moves the end of each lease to `lease` from now. Refused (kLeaseLost) where the nonce is no
-  // longer the record's, also for the nonce's own former holder.
+  // longer the record's, even if it once was.
   virtual Result<std::vector<Applied>> renew(std::span<const Lease> leases,
                                              std::chrono::milliseconds lease) = 0;
 
-  // Ends a mixed batch in one commit, durable against power loss when it returns. Each entry stands
-  // alone: one whose lease is lost changes nothing and holds up no other.
+  // Ends a mixed batch in one commit, durable against power loss when it returns. Entries are
+  // independent: one whose lease is lost changes nothing and delays no other.
   virtual Result<std::vector<Applied>> finish(std::span<const Finish> batch) = 0;
 
   // Forgets finished records past their ttl, for at most about `budget`; never one in progress.

@@ -32,18 +32,18 @@ struct UnitOptions {
   std::chrono::milliseconds patience{5'000};
   bool inbox = false;        // finish will keep every message in the inbox table
   bool want_result = false;  // as ClaimOptions::want_result
-  // Transactions of one group are known to each other: while one that is `alone` runs, no other of
-  // its group does, in any process. Where a store has no lock that can be shared, that holds for
-  // those that are `alone` too; where it has none, for nobody. Where another one does not end,
-  // claim and confirm return kBlocked to one that is to be `alone`; the others run beside it.
+  // Units of one group exclude each other: while one that is `alone` runs, no other of its group
+  // does, in any process. A store without shared locks keeps only those that are `alone` apart; a
+  // store without locks keeps none apart. Where another unit does not end, claim and confirm return
+  // kBlocked to one that is to be `alone`; the others run next to it.
   std::optional<LockName> group = {};
   bool alone = false;
-  // How long a statement waits for what another transaction has locked, before kBlocked; nullopt:
-  // as long as claim. A store that counts in seconds waits for one at least.
+  // How long a statement waits for a lock of another transaction, before kBlocked; nullopt: as long
+  // as claim. A store that counts in seconds waits for at least one.
   std::optional<std::chrono::milliseconds> row_patience = {};
-  // The unit names a message that waited too long for what another transaction has locked: as
+  // The unit names a message that waited too long for a lock of another transaction: as
   // FlushReport::Failed with kBlocked, and all_undone; for a query, by an error of kBlocked with
-  // the code kQueryBlocked. Else the error names nobody.
+  // the code kQueryBlocked. Otherwise the error names no message.
   bool names_blocked = false;
   // The unit has one message, whose transaction has failed before. A store that checks constraints
   // at the commit checks them in flush, where it reports what they refuse as that message's own.
@@ -53,7 +53,7 @@ struct UnitOptions {
   bool only_looks = false;
 };
 
-// The code of the error of a query that was blocked, itself.
+// The error code of a query that was blocked itself.
 inline constexpr std::string_view kQueryBlocked = "handler.sql.busy";
 
 struct FlushReport {
@@ -63,7 +63,7 @@ struct FlushReport {
     std::size_t message;    // the caller's number: its index in the batch
     std::string sql_class;  // constraint, refused, syntax, busy, other: last part of the reason
     Error error;
-    std::optional<RecordedStatement> blocked = {};  // the statement, where it was that
+    std::optional<RecordedStatement> blocked = {};  // the statement that was blocked, if one was
   };
   // A declared miss: expect_rows, a rule, or a named unique violation. Its message's statements are
   // undone.
@@ -75,7 +75,7 @@ struct FlushReport {
   std::vector<Failed> failed;
   std::vector<Missed> missed;
   bool all_undone = false;
-  bool committed = false;  // flush_and_commit went to its end
+  bool committed = false;  // flush_and_commit has committed
 };
 
 class UnitOfWork {
@@ -96,15 +96,15 @@ class UnitOfWork {
   // Adds a message's statements; they run at the next flush, in the order of the calls.
   virtual void run(std::size_t message, const StatementList& statements) = 0;
 
-  // Flushes, then runs `statement` and returns its rows. An error of it is answered as Failed would
-  // be (kRejected, kBlocked where that is named); an error met in the flush of earlier messages is
+  // Flushes, then runs `statement` and returns its rows. Its own error is returned as Failed would
+  // be (kRejected, kBlocked where that is named); an error in the flush of earlier messages is
   // kRetryTransaction, and `flush` called next reports it.
   virtual Result<Rows> query(std::size_t message, const RecordedStatement& statement) = 0;
 
-  // Runs what was added. Misses are reported all at once. After an Error the transaction is gone.
+  // Runs what was added. Misses are reported together. After an Error the transaction is gone.
   virtual Result<FlushReport> flush() = 0;
 
-  // Undoes what `message`, the newest one, has run by way of query.
+  // Undoes what `message`, the newest one, has run by `query`.
   virtual Result<void> undo(std::size_t message) = 0;
 
   // As Store::finish, inside this transaction. Leases claimed here always apply.
@@ -115,9 +115,10 @@ class UnitOfWork {
   virtual Result<void> commit() = 0;
 
   // flush, and, where no message failed or missed, finish and commit: a store on a server does it
-  // in one trip where no answer decides anything. Not `committed`: as after flush(), and finish is
-  // still to come; where it had to be found out by trying, the whole transaction is undone, and the
-  // report may name nobody. Errors as of all three; kRetryTransaction where a lease was lost.
+  // in one round trip where no answer decides anything. Without `committed` the result is as after
+  // flush(), and finish is still to be called; a store that could find that out only by trying has
+  // undone the whole transaction, and the report may name no message. Errors as of all three;
+  // kRetryTransaction where a lease was lost.
   virtual Result<FlushReport> flush_and_commit(std::span<const Finish> batch);
 };
 

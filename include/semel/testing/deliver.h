@@ -13,10 +13,10 @@
 //   EXPECT_TRUE(report) << report;  // GoogleTest
 //   REQUIRE(report);                // Catch2, which prints it by itself
 //
-// The messages are delivered once each, in their order and without a fault: what the handler has
-// left then is what every other run must leave. The runs that follow deliver them more than once,
-// in other orders and in batches, and end or pause the consumer at each named point of its way
-// (docs/testing.md), those of the handler's own among them (outside.h).
+// The messages are delivered once each, in their order and without a fault: the state that the
+// handler has left then is the one that every other run must leave. The runs that follow deliver
+// them more than once, in other orders and in batches, and end or pause the consumer at each named
+// point of its way (docs/testing.md), including the handler's own points (outside.h).
 //
 // The source, the crashes and the time are simulated. The strategy, or the Guard, the handler and
 // the store are those of production. A crash ends the consumer within this process: its transaction
@@ -78,15 +78,15 @@ struct DeliverOptions {
   RetryPolicy retry{};
   std::chrono::milliseconds lease{60'000};
 
-  // Or by a Guard with these options: run_once for a message that comes alone, run_batch for
-  // several. Strategy, apply, steps, retry and lease above are not looked at then; consumer,
-  // environment and receivers are the kit's. No thread renews its leases: a pause outlasts them.
+  // Or by a Guard with these options: run_once for a single message, run_batch for several.
+  // Strategy, apply, steps, retry and lease above are then ignored; consumer, environment and
+  // receivers are the kit's. No thread renews its leases: a pause outlasts them.
   std::optional<GuardOptions> guard{};
 
-  // Compared are the rows of all tables of `store`, or, where given, of these queries (leave out a
-  // column that may differ: a time, a number that the database gives); the effects in `outside`;
-  // and what `state` counts. `reset` comes before each run, and puts back what the kit does not
-  // know.
+  // The runs are compared by the rows of all tables of `store`, or, where given, of these queries
+  // (leave out a column that may differ: a time, a number that the database gives); the effects in
+  // `outside`; and the counts of `state`. `reset` is called before each run, and restores state
+  // that the kit does not know.
   std::vector<std::string> rows{};
   std::vector<Outside*> outside{};
   std::function<Counts()> state{};
@@ -94,17 +94,17 @@ struct DeliverOptions {
   // For a handler whose guarantee says so: at_least_once doubles, at_most_once loses.
   bool may_double = false;
   bool may_lose = false;
-  // A message is meant to be given up: a dead letter, or one that is parked for a person. Where it
-  // is not, a handler that never works would pass.
+  // A message is meant to be given up: a dead letter, or one that is parked for a person. Without
+  // this, that is a finding: a handler that never works would pass otherwise.
   bool may_give_up = false;
 
-  // The faults that there are.
+  // The faults to inject.
   bool duplicates = true;
   bool reorderings = true;
   bool batches = true;
   bool crashes = true;
   bool pauses = true;
-  // After each point had its crash and its pause: so many runs of several faults, by `seed`.
+  // Random runs of several faults, by `seed`, after each point had its crash and its pause.
   std::size_t random_runs = 100;
   std::uint64_t seed = 1;
   // One run alone: Report::replay of an earlier report, with the same messages and options.
@@ -118,7 +118,7 @@ struct Finding {
     kDiffers,   // it is not what it is in the run without a fault
     kUnsteady,  // two runs of one schedule differ: the handler keeps something between runs
     kGivenUp,   // a dead or parked message, without any fault
-    kStuck,     // the messages never came to an end
+    kStuck,     // the messages were never all settled
   };
   Kind kind = Kind::kDoubled;
   std::string what;  // "account: ('ada', 110)"
@@ -135,7 +135,7 @@ struct Report {
   std::size_t runs = 0;
   std::size_t crashes = 0;       // in all runs
   std::size_t pauses = 0;        // likewise
-  std::set<std::string> points;  // that were passed
+  std::set<std::string> points;  // points that were passed
 
   // Nothing was found.
   explicit operator bool() const noexcept { return findings.empty(); }

@@ -5,8 +5,8 @@
 //   semel::Guard guard(*store, {.consumer = "payments", .environment = &environment.get()});
 //   environment.clock.advance(std::chrono::minutes(2));  // every lease is over
 //
-// The kit lies in the namespace `testkit`: a `semel::testing` would be ambiguous beside
-// GoogleTest's namespace after `using namespace semel`.
+// The kit is in the namespace `testkit`: a `semel::testing` would be ambiguous with GoogleTest's
+// namespace after `using namespace semel`.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 
 namespace semel::testkit {
 
-// Stands still until it is moved. Thread-safe.
+// Does not move until `advance` is called. Thread-safe.
 class FakeClock final : public Clock {
  public:
   std::chrono::steady_clock::time_point now() noexcept override {

@@ -1,5 +1,5 @@
-// Outside: stands for a system outside of the store, in a test of a handler: a mail server, a
-// payment gateway, another database.
+// Outside: replaces a system outside of the store in a test of a handler: a mail server, a payment
+// gateway, another database.
 //
 //   semel::testkit::Outside mails;
 //   auto handler = [&](const semel::Message& m) {
@@ -8,9 +8,9 @@
 //   };
 //
 // `deliver` (deliver.h) may end the simulated process before and after each call, or pause it
-// there. It ends by an exception: no call may stand in a function that is noexcept, as destructors
-// are, but for a destructor that runs while another exception passes. There the process ends
-// without one, and what is called after it has no effect.
+// there. It ends the process by an exception, so no call may be in a noexcept function, such as a
+// destructor, except a destructor that runs while another exception passes. There the process ends
+// without an exception, and later calls have no effect.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@
 namespace semel::testkit {
 
 // Names a point of a handler's own code at which `deliver` may end the simulated process, by an
-// exception that is no std::exception, or pause it. Nothing happens elsewhere.
+// exception that is no std::exception, or pause it. Does nothing elsewhere.
 void point(std::string_view name);
 
 // One thread at a time.
@@ -35,9 +35,9 @@ class Outside {
 
   // An effect, once more.
   void add(const std::string& effect);
-  // As a receiver that honours keys: nothing where it has the effect already. True: it is new.
+  // Like a receiver that honours keys: does nothing where the effect exists. True: it is new.
   bool add_once(const std::string& effect);
-  // True where the effect was made before. A handler that asks and then adds is too late at times.
+  // True where the effect was made before. A handler that asks and then adds is sometimes too late.
   bool has(const std::string& effect) const;
 
   std::size_t count(const std::string& effect) const;

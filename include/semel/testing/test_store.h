@@ -36,8 +36,8 @@ class TestStore {
   // The store's own: its clock decides what expires.
   FakeEnvironment& environment() noexcept;
 
-  // Runs statements one after the other, as another program would, on a connection of its own: any
-  // SQL will do. The rows of the last one.
+  // Runs statements one after the other, as another program would, on a connection of its own; any
+  // SQL is allowed. Returns the rows of the last one.
   Rows sql(std::string_view statements);
   // The first column of the first row. Throws where there is no row, or where it is no integer.
   std::int64_t number(std::string_view query);
