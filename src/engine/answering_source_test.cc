@@ -1,4 +1,4 @@
-// A source whose senders wait for an answer is told how each delivery ended, before it is settled.
+// A source whose senders wait for an answer is given each delivery's outcome before it is settled.
 #include <map>
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 namespace semel::engine {
 namespace {
 
-// Notes all that it is told of each tag, in order.
+// Records every outcome and settlement of each tag, in order.
 class AnsweringSource final : public Source {
  public:
   using Told = std::map<std::uint64_t, std::vector<std::string>>;
@@ -71,7 +71,7 @@ TEST_F(EngineTest, ASourceThatAnswersIsToldTheEndBeforeTheSettlement) {
   EXPECT_EQ(one->second, (Said{"dead payload.invalid", "ack"})) << "it became no delivery";
 }
 
-// It is kept in the store and comes again from there: nothing has ended.
+// The message is stored and comes again from the store: it has not ended.
 TEST_F(EngineTest, WhatIsKeptForLaterIsSettledWithoutAnEnd) {
   options_.defers = true;
   send("a");

@@ -28,7 +28,7 @@ using test::MemoryTopic;
 using test::payload_with_id;
 using Kind = Outcome::Kind;
 
-// An outside service: threads of its own answer, in any order.
+// An outside service: its own threads answer, in any order.
 class Service {
  public:
   using Answer = std::function<Verdict(const std::string& key)>;
@@ -52,7 +52,7 @@ class Service {
       wake_.notify_one();
     };
   }
-  // Calls that are open, and none answered before there are as many.
+  // Answers no call before this many are open.
   void hold_until(std::size_t open) {
     const std::scoped_lock lock(mutex_);
     hold_ = open;
@@ -110,7 +110,7 @@ class AsyncEngineTest : public testing::Test {
       context.store = store_.get();
       context.handler = handler;
       context.retry = retry_;
-      context.hold = false;  // what fails is brought again by its source
+      context.hold = false;  // the source redelivers what fails
       context.environment = &system_environment();
       context.observer = &seen_;
       context.services = services;
@@ -193,7 +193,7 @@ TEST_P(AsyncEngines, TheDrainWaitsForWhatIsOpen) {
   std::thread runs([&] { ended = running->run(); });
   waiting.wait(0);
   running->stop();
-  // It drains: what has not begun is given back.
+  // The engine drains: messages that have not begun are given back.
   EXPECT_TRUE(test::comes_true([&] { return topic_.in_flight() <= options_.most_running; }));
   EXPECT_EQ(seen_.count(Kind::kDone), 0U);
   go.set_value();

@@ -1,4 +1,4 @@
-// BatchSink: turns a batch's endings into settlements, as they come.
+// BatchSink: turns a batch's endings into settlements, as deliveries end.
 #pragma once
 
 #include <algorithm>
@@ -15,14 +15,15 @@
 
 namespace semel::engine {
 
-// Endings are collected for a moment and settled together: one call to the source for many. The
-// engine takes what waits behind a slow handler. Endings of deliveries that must be kept land only
-// at the batch's end: until then the strategy may still refer to them. Those of followers that were
-// left land with the others, for they must not land later than what they follow.
+// Endings are collected for a moment and settled together, in one call to the source. The engine
+// collects those that wait behind a slow handler. The ending of a delivery that must be kept lands
+// only at the batch's end: until then the strategy may still refer to the delivery. Followers that
+// did not run land at the same time, because they must not land later than the delivery they
+// follow.
 class BatchSink final : public strategies::EndingSink {
  public:
   using Make = std::function<Landing(core::TrackedDelivery&, Outcome&)>;
-  // Called after each ending, with nothing locked; may end the sink's life.
+  // Called after each ending, without a lock held; may end the sink's life.
   using Told = std::function<void()>;
 
   BatchSink(Make make, Told told) : make_(std::move(make)), told_(std::move(told)) {}
@@ -37,7 +38,7 @@ class BatchSink final : public strategies::EndingSink {
   }
 
   void waits(bool now) noexcept override { waits_.store(now, std::memory_order_relaxed); }
-  // Any thread.
+  // Thread-safe.
   bool waits() const noexcept { return waits_.load(std::memory_order_relaxed); }
 
   void waited(std::optional<std::chrono::nanoseconds> time) noexcept override {
@@ -48,7 +49,7 @@ class BatchSink final : public strategies::EndingSink {
       *waited_ += *time;
     }
   }
-  // `took` without the time for which the batch waited for others; nullopt: not known.
+  // `took` minus the time for which the batch waited for others; nullopt: unknown.
   std::optional<std::chrono::nanoseconds> own_time(std::chrono::nanoseconds took) const
       SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
@@ -56,12 +57,12 @@ class BatchSink final : public strategies::EndingSink {
     return std::max(took - *waited_, std::chrono::nanoseconds{0});
   }
 
-  // Adds to `landings` what has ended since.
+  // Appends to `landings` the deliveries that have ended since the last call.
   void collect(std::vector<Landing>& landings) SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
     move_to(landings, landings_);
   }
-  // The same at the batch's end.
+  // The same at the batch's end, with the kept ones.
   void collect_all(std::vector<Landing>& landings) SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
     move_to(landings, landings_);

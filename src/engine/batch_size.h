@@ -1,4 +1,4 @@
-// BatchSize: how many messages the next batch takes. Pure arithmetic; one thread at a time.
+// BatchSize: how many messages the next batch takes. Pure; one thread at a time.
 #pragma once
 
 #include <chrono>
@@ -6,10 +6,10 @@
 
 namespace semel::engine {
 
-// Halved when a batch takes longer than the target, grown slowly while full batches stay well under
-// it: a batch is one transaction, and other programs wait for its end. Where even one message takes
-// that long, as on a distant or busy server, smaller batches would only be more of them: then they
-// grow until they take one and a half times what one message does.
+// Halved when a batch takes longer than the target, and grown slowly while full batches stay well
+// under it: a batch is one transaction, and other programs wait for its end. If a single message
+// takes that long, as on a distant or busy server, smaller batches would only be more numerous:
+// then batches grow until they take one and a half times the time of one message.
 class BatchSize {
  public:
   BatchSize(std::size_t first, std::size_t max, std::chrono::milliseconds target) noexcept
@@ -17,7 +17,7 @@ class BatchSize {
 
   std::size_t limit() const noexcept { return limit_; }
   std::size_t largest() const noexcept { return max_; }
-  // The longest that a batch is meant to take.
+  // The longest time that a batch should take.
   std::chrono::nanoseconds target() const noexcept { return target_; }
   void ran(std::size_t messages, std::chrono::nanoseconds took) noexcept;
 
@@ -27,7 +27,7 @@ class BatchSize {
   std::size_t limit_;
   std::size_t max_;
   std::chrono::nanoseconds target_;
-  std::chrono::nanoseconds floor_{};  // what one message takes; zero: not known
+  std::chrono::nanoseconds floor_{};  // the time of a single message; zero: unknown
 };
 
 }  // namespace semel::engine

@@ -28,7 +28,7 @@ TEST(BatchSize, HalvesWhatWasSlow) {
   EXPECT_EQ(size.limit(), 4u);
 }
 
-// After many batches that take a time of their own and one for each message.
+// The size after many batches with a fixed cost each and a cost for each message.
 BatchSize after_many(milliseconds own, microseconds each) {
   BatchSize size(100, 100, milliseconds(20));
   for (int i = 0; i < 200; ++i) size.ran(size.limit(), own + each * size.limit());

@@ -5,8 +5,8 @@
 namespace semel::engine {
 
 void ThreadCompleter::post(std::function<void()> work) {
-  // Told with the lock held: once it is free the work may be done, and all of this gone, before a
-  // thread of the user's comes back from here.
+  // Signalled with the lock held: once it is free, the work may be done and this object destroyed
+  // before the calling user's thread returns from here.
   const system::MutexLock lock(mutex_);
   work_.push_back(std::move(work));
   if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });

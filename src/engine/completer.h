@@ -1,5 +1,5 @@
-// ThreadCompleter: the thread that records what asynchronous handlers came to, and runs second
-// parts beside handlers.
+// ThreadCompleter: the thread that records the answers of asynchronous handlers, and runs the
+// second parts of two-part handlers.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,8 @@ namespace semel::engine {
 
 class ThreadCompleter final : public strategies::Completer {
  public:
-  // `answered`: called as each call ends, by whoever ends it. `begins` and `recorded`: called
-  // before and after each round, by the thread that runs it.
+  // `answered`: called as each call ends, on the thread that ends it. `begins` and `recorded`:
+  // called before and after each round, on the completer's thread.
   ThreadCompleter(std::function<void()> answered, std::function<void()> begins,
                   std::function<void()> recorded)
       : answered_(std::move(answered)),
@@ -23,10 +23,10 @@ class ThreadCompleter final : public strategies::Completer {
         recorded_(std::move(recorded)) {}
   ~ThreadCompleter() override { end(); }
 
-  // The thread begins with the first of them.
+  // The thread starts with the first call.
   void post(std::function<void()> work) override;
   void answered() noexcept override { answered_(); }
-  // Returns when all that was posted has run; nothing may be posted after.
+  // Returns when all posted work has run; nothing may be posted after.
   void end() noexcept SEMEL_EXCLUDES(mutex_);
 
  private:

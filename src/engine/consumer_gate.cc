@@ -22,7 +22,7 @@ void ConsumerGate::notice(const std::string& text) const {
 void ConsumerGate::change(Mode mode, News news) {
   mode_ = mode;
   ++changes_;
-  // A pause that the store does not have yet outranks what is said after it.
+  // A pause that the store does not have yet outranks later news.
   if (!news_ || news_->mode != Mode::kPaused) news_ = std::move(news);
 }
 
@@ -85,7 +85,7 @@ void ConsumerGate::tried(std::uint64_t trial) {
 std::optional<ConsumerGate::TimePoint> ConsumerGate::until() const {
   const system::MutexLock lock(mutex_);
   if (mode_ == Mode::kShut) return until_;
-  // Somebody else resumes it: only the store tells.
+  // Another process resumes it: only the store shows that.
   if (mode_ == Mode::kPaused && looked_) return *looked_ + kLookEvery;
   return std::nullopt;
 }
@@ -114,7 +114,7 @@ void ConsumerGate::keep() {
     news.swap(news_);
   }
   if (!news || write(*news) || news->mode != Mode::kPaused) return;
-  // A break that others do not see does no harm; a pause must not be forgotten.
+  // A break that others do not see is harmless; a pause must not be lost.
   const system::MutexLock lock(mutex_);
   news_ = std::move(news);
 }
@@ -135,7 +135,8 @@ void ConsumerGate::look() {
   {
     const system::MutexLock lock(mutex_);
     looked_ = now;
-    // A store that cannot say changes nothing, nor does what it said before a handler said more.
+    // A store that cannot answer changes nothing; nor does an answer older than a handler's last
+    // call.
     if (!state || changes != changes_ || news_) return;
     const bool pause = *state && !(*state)->until;
     paused = pause && mode_ != Mode::kPaused;

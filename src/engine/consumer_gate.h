@@ -1,5 +1,4 @@
-// ConsumerGate: whether a consumer may begin messages, by what its handlers say of the other end
-// and by what is kept in the store.
+// ConsumerGate: whether a consumer may begin messages, according to its handlers and to the store.
 #pragma once
 
 #include <chrono>
@@ -18,18 +17,18 @@
 
 namespace semel::engine {
 
-// open → shut (for a time) → trying (one message alone) → open, or shut again; paused from any,
-// until a person resumes it. Safe for several threads.
+// open → shut (for a time) → trying (a single message) → open, or shut again; paused from any
+// state, until a person resumes it. Thread-safe.
 class ConsumerGate final : public Gate {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
   struct Options {
     std::string consumer;
     ConsumerNumber number{};
-    Gates* gates = nullptr;  // null: nothing is kept
+    Gates* gates = nullptr;  // null: the state is not stored
     Clock* clock = nullptr;
     Observer* observer = nullptr;
-    std::function<void()> changed;  // called with nothing locked
+    std::function<void()> changed;  // called without a lock held
   };
   explicit ConsumerGate(Options options) : options_(std::move(options)) {}
 
@@ -37,26 +36,26 @@ class ConsumerGate final : public Gate {
   void open() noexcept override;
   void pause(std::string_view why) noexcept override;
 
-  // How many messages may begin now: none, one alone, or as many as there are.
+  // How many messages may begin now: none, a single one, or any number.
   enum class Room { kNone, kOne, kAll };
   Room room() const SEMEL_EXCLUDES(mutex_);
-  // The one begins; the number of its trial.
+  // The single message begins; returns the number of its trial.
   std::uint64_t tries() SEMEL_EXCLUDES(mutex_);
-  // It has ended; where nobody opened or shut the gate meanwhile, the next one tries.
+  // The trial has ended; if nothing opened or shut the gate meanwhile, the next message tries.
   void tried(std::uint64_t trial) SEMEL_EXCLUDES(mutex_);
-  // When room may change by itself.
+  // When the result of room() may change by itself.
   std::optional<TimePoint> until() const SEMEL_EXCLUDES(mutex_);
   bool paused() const SEMEL_EXCLUDES(mutex_);
 
-  // For the receiving thread: handlers only note what they say, for they may hold the store's own
-  // transaction. `keep` writes it to the store; `look` does too, and then sees, about once a
-  // second, whether another process or a person paused or resumed the consumer.
+  // Called by the receiving thread. Handlers only note their news, because they may hold the
+  // store's own transaction. `keep` writes the news to the store; `look` does too, and about once a
+  // second reads whether another process or a person paused or resumed the consumer.
   void keep() SEMEL_EXCLUDES(mutex_);
   void look() SEMEL_EXCLUDES(mutex_);
 
  private:
   enum class Mode { kOpen, kShut, kTrying, kPaused };
-  // To be told to the store.
+  // News that the store does not have yet.
   struct News {
     Mode mode;
     std::string why;
@@ -64,7 +63,7 @@ class ConsumerGate final : public Gate {
   };
   void notice(const std::string& text) const;
   void change(Mode mode, News news) SEMEL_REQUIRES(mutex_);
-  // False where the store failed: whether it has the news is not known then.
+  // False where the store failed: whether it has the news is then unknown.
   bool write(const News& news) const;
 
   const Options options_;

@@ -30,7 +30,7 @@ class ConsumerGateTest : public testing::Test {
     options.changed = [this] { ++changes_; };
     return options;
   }
-  // What others see, once the receiving thread has been round.
+  // The stored state, after the receiving thread has written it.
   std::optional<ShutGate> kept() {
     gate_.keep();
     return store_->facets().gates->state(number_).value();
@@ -80,7 +80,7 @@ TEST_F(ConsumerGateTest, ALateTrialDoesNotEndTheNext) {
   gate_.shut(seconds(1), "refused");
   clock_.advance(seconds(1));
   const auto late = gate_.tries();
-  gate_.shut(seconds(2), "Retry-After: 2");  // said by one that began before
+  gate_.shut(seconds(2), "Retry-After: 2");  // from a call that began earlier
   clock_.advance(seconds(2));
   const auto next = gate_.tries();
   gate_.tried(late);

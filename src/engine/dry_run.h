@@ -1,4 +1,4 @@
-// What a delivery would become, by its record alone: nothing is claimed, handled or settled.
+// How a delivery would end, by its record alone: nothing is claimed, handled or settled.
 #pragma once
 
 #include <semel/outcome.h>

@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How long a store may be away before a run that ends by itself gives up.
+// How long the store may be unavailable before a run with `once` gives up.
 constexpr milliseconds kPatienceOfOnce{10'000};
 constexpr milliseconds kAskStoreAgain{1'000};
 constexpr milliseconds kStep{20};
@@ -37,7 +37,7 @@ strategies::LeaseRenewerOptions renewer_options(const EngineOptions& options,
   return made;
 }
 
-// A dry run settles nothing, so that nothing can wait behind it.
+// A dry run settles nothing, so no message can wait behind another.
 core::Order::OnFailure lines_of(const EngineOptions& options) {
   const bool none = options.dry_run || !options.order;
   return none ? core::Order::OnFailure::kSkip : options.order->on_failure;
@@ -77,7 +77,7 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
                  options_.defers && !options_.dry_run ? options_.pace.max_held : 0),
       renewer_(renewer_options(
           options_, parts_, [this] { tick(); }, [this] { return stopping(); })),
-      // A call's place is free once it is recorded, not when the last of its batch is.
+      // A call's slot is free once it is recorded, not only when its whole batch is.
       completer_([this] { flight_.answered(); }, [this] { flight_.look_again(); },
                  [this] { flush_running(); }),
       strategy_(behind_front()),
@@ -112,15 +112,15 @@ Ended RunningEngine::run() {
   begin_marker();
   load_lines();
   std::vector<std::thread> workers;
-  // Without workers of its own a consumer has one for crowded times: then this thread receives the
-  // next messages while that one handles these.
+  // A consumer without workers has one for crowded times: while that one handles messages, this
+  // thread receives the next ones.
   const int threads = std::max(options_.workers, 1);
   workers.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i) workers.emplace_back([this] { work(); });
   receive_until_stopped();
   drain();
   for (std::thread& worker : workers) worker.join();
-  // It may still be on its way out of the strategy.
+  // The thread may still be returning from the strategy.
   completer_.end();
   gate_.keep();
   return has_ended() ? static_cast<Ended>(ended_.load()) : Ended::kDrained;
@@ -129,7 +129,7 @@ Ended RunningEngine::run() {
 void RunningEngine::begin_marker() {
   RunMarkers* runs = parts_.store->facets().runs;
   if (runs == nullptr || options_.dry_run) return;
-  // Unless the store answers, they are left to the next engine, as they were to this one.
+  // Unless the store answers, the suspects are left to the next engine, as they were to this one.
   suspect_window_ = options_.suspects_first;
   suspects_left_ = suspect_window_ > 0;
   const std::size_t window = std::max(options_.pace.max_in_flight, suspect_window_);
@@ -147,9 +147,9 @@ void RunningEngine::begin_marker() {
       "the last run ended uncleanly: what was in flight is counted, and handled first");
 }
 
-// What waits in the store must be known before anything that stands behind it is received.
+// The lines that wait in the store must be known before anything behind them is received.
 void RunningEngine::load_lines() {
-  // Where it was not answered the run has ended, and receives nothing.
+  // If it fails, the run has ended and receives nothing.
   (void)ask_store([&] { return order_.load(); }, IfRejected::kEnd);
 }
 
@@ -170,7 +170,7 @@ bool RunningEngine::look_after_order() {
   return looked.value_or(false);
 }
 
-// Suspects that were not tried keep the end unclean: the next run must know them.
+// Suspects that were not tried keep the end unclean, so that the next run knows of them.
 void RunningEngine::end_marker(bool suspects_left) {
   RunMarkers* runs = parts_.store->facets().runs;
   if (runs == nullptr || options_.dry_run) return;
@@ -178,7 +178,7 @@ void RunningEngine::end_marker(bool suspects_left) {
     left_to_next_ = std::max(options_.pace.max_in_flight, suspect_window_);
     return;
   }
-  // A marker that stays makes the next run careful, and nothing else.
+  // A marker that stays only makes the next run careful.
   (void)runs->end(options_.number);
 }
 
@@ -187,7 +187,7 @@ void RunningEngine::receive_until_stopped() {
     give_away();
     bring_back_at_ = flight_.bring_back(now());
     look_at_gate();
-    // Whoever landed last may have left a retry behind: the end is the end only if nothing was in
+    // The last landing may have left a retry behind: the run is at its end only if nothing was in
     // flight before the sources were asked.
     const bool was_empty = flight_.empty();
     bool progress = look_after_order();
@@ -242,13 +242,13 @@ bool RunningEngine::nothing_left() {
   if (!flight_.empty() || flight_.gate_is_shut()) return false;
   if (options_.dry_run) return sources_.looked_through();
   if (!options_.once || !sources_.at_end()) return false;
-  // Asked before the last look: what is sent until then is seen.
+  // Asked before the last receive, so that a message sent before then is still seen.
   if (parts_.fed && parts_.fed()) return false;
   return !receive(true) && flight_.empty() && sources_.at_end();
 }
 
 void RunningEngine::look_after_sources() {
-  // Where nothing runs the renewer's thread sleeps.
+  // While nothing runs, the renewer's thread sleeps.
   if (options_.dry_run || flight_.gate_is_shut()) sources_.extend();
   const auto since = sources_.away_since();
   if (!since) return;
@@ -257,7 +257,7 @@ void RunningEngine::look_after_sources() {
   if (options_.fail_on_unavailable || too_long) finish_run(Ended::kUnavailable);
 }
 
-// Of what is not in the store yet.
+// The room for messages that are not in the store yet.
 std::size_t RunningEngine::room_outside() {
   auto left = held_room_.look(now());
   if (!left) {
@@ -363,8 +363,8 @@ void RunningEngine::note_store(const Outcome& outcome, std::optional<TimePoint> 
   }
 }
 
-// A handler hangs, and is waited for: nothing of the consumer begins meanwhile in this process.
-// Others may have what it holds, for nobody knows for how long.
+// A handler hangs, and the engine waits for it: meanwhile the consumer begins nothing in this
+// process. Its other messages are released to other processes, since the wait has no known end.
 void RunningEngine::leave_to_others() {
   if (told_of_hung_.exchange(true)) return;
   parts_.observer->on_trouble(options_.consumer, kHandlerComponent,
@@ -387,7 +387,7 @@ void RunningEngine::land_all() {
     if (flight_.wait_landed(options_.grace)) break;
     if (!process_goes_on()) {
       parts_.hung(kHandlerHangs);
-      // The host was told, and has not ended the process: the handler still uses what would go.
+      // The host was informed and has not ended the process: the handler still uses these objects.
       while (!flight_.wait_landed(step)) {
       }
       break;
@@ -410,13 +410,13 @@ void RunningEngine::note_suspects() {
   if (intake_.suspecting(sources_.unread_outside())) suspects_left_ = true;
 }
 
-// The next engine of this process would take rows that stand in this one's hand for its own, and go
-// on with what is behind them.
+// The next engine of this process would take rows that this one still holds for its own, and
+// continue with the rows behind them.
 void RunningEngine::settle_rows() {
   while (process_goes_on()) {
     const auto told = sources_.settle_rows();
     note_store(told ? Outcome() : store_away(told.error()));
-    // One that is not to wait for the store has no next engine.
+    // An engine that must not wait for the store has no next engine.
     if (told || ended_.load() == static_cast<int>(Ended::kUnavailable)) return;
     const TimePoint until = now() + kAskStoreAgain;
     while (process_goes_on() && now() < until) std::this_thread::sleep_for(kStep);
@@ -425,7 +425,7 @@ void RunningEngine::settle_rows() {
 
 void RunningEngine::drain() {
   sources_.end_intake();
-  // It has nothing left to do: the receiving thread is out of its batch.
+  // It has nothing left to do: the receiving thread has left its batch.
   std::thread leaving;
   {
     const system::MutexLock lock(receiver_mutex_);

@@ -1,10 +1,11 @@
-// Engine: one consumer, running. It owns every thread and decides nothing about records.
+// Engine: runs one consumer. It owns every thread and decides nothing about records.
 //
-// One thread receives. Without workers it also runs the batches, so that a message that comes alone
-// is handled without a hop between threads; when more waits than one batch takes, another thread
-// runs them, still one at a time, and this one receives meanwhile. Batches of an asynchronous
-// handler end later, recorded by the completer's thread. Everything in flight is in one of four
-// places: the sequencer, a running batch, the list of those to bring back later, the refused ones
+// One thread receives. Without workers it also runs the batches, so that a single message is
+// handled without a hop between threads; when more messages wait than one batch takes, another
+// thread runs the batches, still one at a time, and this one only receives. Batches of an
+// asynchronous handler end later, recorded by the completer's thread. Everything in flight is in
+// one of four places: the sequencer, a running batch, the list of deliveries to bring back later,
+// the refused arrivals that are not stored yet.
 // not yet kept.
 #pragma once
 
@@ -42,18 +43,18 @@ struct EngineOptions {
   core::EmptyPayload empty = core::EmptyPayload::kHandle;
   core::Retention retention;         // of finished records
   std::optional<core::Order> order;  // keeping lines needs a store that holds messages
-  // Several processes read its source, each may receive the next message of any ordering key.
+  // Several processes read its source, and each may receive the next message of any ordering key.
   bool shares_lines = false;
   // Its source gives each partition to one process, and others have had it before: a new generation
   // of tags may bring what follows a message that another process left waiting in the store.
   bool takes_over_lines = false;
   std::optional<ConsumerNumber> copies_to{};  // in whose queue each dead letter leaves a copy
   core::StartTrace start_trace{};             // empty: nothing is traced
-  // What comes from outside is kept in the store, settled, and handled from there.
+  // Messages from outside are stored, settled, and handled from the store.
   bool defers = false;
-  bool inbox = false;  // and stands in its inbox meanwhile
-  int workers = 0;     // 0: one batch at a time; see above
-  // Asynchronous handlers: messages begun and not ended, at most; 0: as many as are received.
+  bool inbox = false;  // and are in its inbox meanwhile
+  int workers = 0;     // 0: one batch at a time, see above
+  // Asynchronous handlers: the most messages begun and not ended; 0: as many as are received.
   std::size_t most_running = 0;
   std::size_t batch_first = 1;
   core::Pace pace;
@@ -62,7 +63,7 @@ struct EngineOptions {
   std::chrono::milliseconds grace = core::kUsualGrace;
   std::chrono::milliseconds drain_timeout = core::kUsualDrainTimeout;
   int crashes = RetryPolicy().crashes;
-  // So many messages of each partition are suspects: an engine of this process left some untried.
+  // The number of suspects in each partition: an engine of this process left some untried.
   std::size_t suspects_first = 0;
   bool once = false;
   bool dry_run = false;
@@ -72,24 +73,24 @@ struct EngineOptions {
 struct EngineParts {
   Store* store = nullptr;                        // borrowed
   std::vector<std::unique_ptr<Source>> sources;  // the consumer's own first
-  std::unique_ptr<strategies::Front> front;      // before its records; null: there is none
+  std::unique_ptr<strategies::Front> front;      // in front of its records; null: none
   // Made with the engine's services. `condemned` is the same strategy with a handler that gives up:
   // it ends a message that has crashed the process too often.
   std::function<std::unique_ptr<strategies::Strategy>(const strategies::Services&)> strategy;
   std::function<std::unique_ptr<strategies::Strategy>(const strategies::Services&)> condemned;
   Environment* environment = nullptr;
   Observer* observer = nullptr;
-  // Shared by the engines of a process: while suspects of one run, those of no other may, or
-  // a crash would be counted against both.
+  // Shared by the engines of a process: suspects of only one run at a time, or a crash would be
+  // counted against both.
   system::Mutex* suspect_gate = nullptr;
-  // With `once`: whether something of this process may still put messages into its queue; empty:
-  // nothing does. Whoever makes it false nudges the engine then.
+  // With `once`: whether something in this process may still add messages to its queue; empty:
+  // nothing does. The code that makes it false then nudges the engine.
   std::function<bool()> fed;
-  // A handler hangs and cannot be stopped: ends the process, or tells a host that will. Where it
-  // returns, the engine waits for the handler; it may be called again.
+  // Called when a handler hangs and cannot be stopped: ends the process, or informs a host that
+  // will. If it returns, the engine waits for the handler; it may be called again.
   std::function<void(const std::string&)> hung;
-  // Whether the process goes on after a drain. Then a handler that hangs is waited for, in place of
-  // ending the process, and the drain ends only once the store has its rows back. Empty: it does
+  // Whether the process continues after a drain. Then the drain waits for a handler that hangs
+  // instead of ending the process, and ends only once the store has its rows back. Empty: it does
   // not. Thread-safe.
   std::function<bool()> process_goes_on;
 };
@@ -98,11 +99,11 @@ struct EngineParts {
 enum class Ended {
   kDrained,      // stopped, and nothing is left in flight
   kFinished,     // `once`: nothing is left to do
-  kUnavailable,  // the store or a source is away, and the options say not to wait
+  kUnavailable,  // the store or a source is unavailable, and the options say not to wait
   kFailed,       // a source's final error, or a message without a key under `missing: fail`
 };
 
-// Whose figures are those of the window before the records. No source is called so.
+// Names the figures of the front window. No source has this name.
 inline constexpr std::string_view kFrontFigures = "front";
 
 class Engine {
@@ -110,26 +111,26 @@ class Engine {
   static std::unique_ptr<Engine> create(EngineOptions options, EngineParts parts);
   virtual ~Engine() = default;
 
-  // Runs on the caller's thread until it ends. Once.
+  // Runs on the caller's thread until it ends. Call once.
   virtual Ended run() = 0;
-  // The error that no waiting mends and that ended the run; nothing where it ended otherwise. After
-  // run.
+  // The error that ended the run and that no waiting mends; nullopt where it ended otherwise. Call
+  // after run.
   [[nodiscard]] virtual std::optional<Error> final_error() const = 0;
-  // The suspects_first of the next engine of this process; zero where none is left untried.
-  // After run.
+  // The suspects_first of the next engine of this process; zero where none is left untried. Call
+  // after run.
   [[nodiscard]] virtual std::size_t suspects_left() const = 0;
-  // Begins the drain; a second call hurries it. Async-signal-safe, from any thread.
+  // Begins the drain; a second call hurries it. Async-signal-safe and thread-safe.
   virtual void stop() noexcept = 0;
-  // Look at the sources again: something may have come free. From any thread.
+  // Makes it look at the sources again: a place may be free. Thread-safe.
   virtual void nudge() noexcept = 0;
 
   struct Figures {
     std::string_view source;  // "kafka"; or kFrontFigures
     std::vector<SourceFigure> figures;
   };
-  // Of each source that has some, and of the window. From any thread.
+  // The figures of every source that has some, and of the front window. Thread-safe.
   virtual std::vector<Figures> figures() = 0;
-  // Deliveries received and not settled. From any thread.
+  // Deliveries received and not settled. Thread-safe.
   virtual std::size_t in_flight() const = 0;
 };
 

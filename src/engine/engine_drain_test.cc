@@ -1,4 +1,5 @@
-// How a run ends: what runs is finished, what waits is given back, what hangs is told.
+// The end of a run: running messages finish, waiting ones are given back, hanging ones are
+// reported.
 #include <thread>
 
 #include <semel/admin/records.h>
@@ -52,14 +53,15 @@ TEST_P(HangingEngine, AHandlerThatNeverEndsIsReportedAtTheDrainsEnd) {
   begun.wait(false);
   e->stop();
   EXPECT_TRUE(test::comes_true([&] { return hung_.load(); }));
-  // Told of it, the engine takes nothing from the handler, which ends after all.
+  // Informed, the engine still waits for the handler, which ends after all.
   release = true;
   release.notify_all();
   running.join();
   EXPECT_EQ(topic_.acked(), 1u);
 }
 
-// Where others in the process go on, it waits, and says so; once they stop too, it does not.
+// While others in the process continue, the engine waits, and reports it; once they stop too, it
+// does not.
 TEST_P(HangingEngine, WhereOthersGoOnItIsWaitedForUntilTheyStopToo) {
   options_.once = false;
   options_.workers = GetParam();
@@ -94,7 +96,7 @@ TEST_P(HangingEngine, WhereOthersGoOnItIsWaitedForUntilTheyStopToo) {
   running.join();
 }
 
-// Nobody knows for how long it hangs: the source has all of it back meanwhile.
+// The handler may hang for ever: meanwhile the source has its other messages back.
 TEST_P(HangingEngine, WhileItIsWaitedForOthersMayHaveItsMessages) {
   options_.once = false;
   options_.workers = GetParam();
@@ -128,7 +130,7 @@ TEST_P(HangingEngine, WhileItIsWaitedForOthersMayHaveItsMessages) {
   EXPECT_EQ(topic_.in_flight(), 3U) << "the others have them";
 }
 
-// A source that notes when its intake ends, and whose close waits until the test lets it go on.
+// A source that notes when its intake ends, and whose close waits until the test releases it.
 class ObservedSource final : public Source {
  public:
   struct Seen {
@@ -161,7 +163,7 @@ class ObservedSource final : public Source {
   Seen& seen_;
 };
 
-// Its senders are told at once, however long the handlers still take.
+// Its senders are refused immediately, however long the handlers still take.
 TEST_P(HangingEngine, ASourceLearnsOfTheDrainBeforeTheHandlersEnd) {
   options_.once = false;
   options_.workers = GetParam();
@@ -188,7 +190,7 @@ TEST_P(HangingEngine, ASourceLearnsOfTheDrainBeforeTheHandlersEnd) {
   EXPECT_EQ(topic_.acked(), 1U);
 }
 
-// Hangs, and notes how often the thread that renews leases comes by.
+// Hangs, and notes how often the thread that renews leases calls it.
 class TickedStrategy final : public strategies::Strategy {
  public:
   struct Seen {
@@ -212,7 +214,7 @@ class TickedStrategy final : public strategies::Strategy {
   strategies::Keeper& keeper_;
 };
 
-// A broker that does not answer holds up the close, and other calls of the consumer go on.
+// A broker that does not answer delays the close, and the consumer's other calls continue.
 TEST_P(HangingEngine, WhileItsSourceIsClosedLeasesAreRenewed) {
   options_.once = false;
   options_.workers = GetParam();
@@ -275,7 +277,7 @@ TEST_F(EngineTest, AHandlerThatIsWaitedForEndsItsDrainAsUsual) {
 
 INSTANTIATE_TEST_SUITE_P(Workers, HangingEngine, testing::Values(0, 1));
 
-// The rows of a store that may be away.
+// The rows of a store that may be unavailable.
 class RowsOfAStore final : public Source {
  public:
   RowsOfAStore(MemoryTopic& topic, std::atomic<bool>& away, std::atomic<int>& refused)
@@ -310,7 +312,7 @@ class RowsOfAStore final : public Source {
 
 class DrainWithoutItsStore : public EngineTest {
  protected:
-  // Runs "a" when the store goes, and has "b" in hand.
+  // Runs "a" when the store goes away, and holds "b".
   void begin_drain() {
     options_.once = false;
     for (const char* const key : {"a", "b"}) send(key);
@@ -351,7 +353,7 @@ class DrainWithoutItsStore : public EngineTest {
   Ended ended_ = Ended::kFailed;
 };
 
-// Its next engine would take rows that stand in this process's hand for its own.
+// Its next engine would take rows that this process still holds for its own.
 TEST_F(DrainWithoutItsStore, InAProcessThatGoesOnEndsOnceTheStoreHasItsRows) {
   begin_drain();
   EXPECT_TRUE(test::comes_true([this] { return !seen_.troubles().empty(); }));
@@ -380,7 +382,7 @@ TEST_F(DrainWithoutItsStore, EndsWhereTheRunIsNotToWaitForIt) {
   EXPECT_EQ(ended_, Ended::kUnavailable);
 }
 
-// A strategy as they are: what has not begun when the drain has is given back.
+// Like real strategies, it gives back messages that have not begun when the drain begins.
 class WaitingStrategy final : public strategies::Strategy {
  public:
   WaitingStrategy(std::atomic<int>& begun, strategies::Keeper& keeper)

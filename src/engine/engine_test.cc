@@ -106,7 +106,7 @@ TEST_F(EngineTest, ABatchThatWaitsForOthersDoesNotHang) {
   EngineParts parts = parts_over(std::move(source));
   bool kept = false;
   parts.strategy = [&](const strategies::Services& services) {
-    // So many times take longer than a handler may.
+    // This many renewals take longer than a handler may.
     return std::make_unique<HeldUpStrategy>(
         *services.keeper, [&] { kept = test::comes_true([&] { return asked.extended() >= 10; }); });
   };
@@ -324,7 +324,7 @@ TEST_F(EngineTest, AnEmptyPayloadBecomesWhatTheConfigSays) {
   }
 }
 
-// Its source fails so, one call after the other, and then gives what the topic has.
+// Its source fails in this way, call after call, and then returns the topic's messages.
 class AwayEngineTest : public EngineTest {
  protected:
   Ended run_after(const std::vector<std::string>& codes) {

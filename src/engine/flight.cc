@@ -9,11 +9,11 @@ namespace semel::engine {
 
 namespace {
 
-// Below it a hop to another thread costs more than it gains.
+// Below this a hop to another thread costs more than it gains.
 constexpr std::size_t kCrowd = 16;
 constexpr std::size_t kManyLines = 1024;
-// Of all places: fewer that come free are not worth a wake-up each, for who is woken at once takes
-// one place and sleeps again.
+// A fraction of all slots: fewer free slots are not worth a wake-up each, because a thread that is
+// woken immediately takes one slot and sleeps again.
 constexpr std::size_t kShare = 32;
 
 std::size_t weight(const core::TrackedDelivery& delivery) {
@@ -31,7 +31,7 @@ Flight::Room Flight::room() const {
   const system::MutexLock lock(mutex_);
   const std::size_t have = messages_ + refused_;
   if (have >= limits_.messages || bytes_ >= limits_.bytes) return {0, 0};
-  // To ask a store or a broker for a few costs as much as for many.
+  // Asking a store or a broker for a few costs as much as asking for many.
   const std::size_t batch = batch_size_.limit();
   if (limits_.messages - have < batch && sequencer_.waiting() >= 2 * batch) return {0, 0};
   return {limits_.messages - have, limits_.bytes - bytes_};
@@ -58,7 +58,8 @@ bool Flight::may_run_now(const core::TrackedDelivery& delivery) const {
                      : !book_.may_wait(*arrival.line);
 }
 
-// The book has no line that another process has stopped since this one asked for all.
+// Another process may have stopped a line that the book does not have, since this one asked for
+// all.
 bool Flight::asks_first(const Arrival& arrival) const {
   const bool may_be_stopped = shares_lines_ || forgotten_;
   return may_be_stopped && on_failure_ != OnFailure::kSkip && arrival.line && !arrival.row;
@@ -90,8 +91,8 @@ bool Flight::crowded() const {
   return crowded_locked();
 }
 
-// A wake-up for every batch would cost more than the batch's settling does. What is no crowd is the
-// receiver's own to take.
+// Waking a worker for every batch would cost more than settling the batch does. What is no crowd is
+// left to the receiver.
 bool Flight::thin() const {
   return sequencer_.waiting() <= limits_.messages / 2 || (workers_ == 0 && !crowded_locked());
 }
@@ -123,10 +124,10 @@ bool Flight::may_take(ConsumerGate::Room room) const {
   return suspects_ == 0 || batches_ == 0;
 }
 
-// Few keys with long lines that come free one by one would each make a batch, and never meet again.
-// So a free key waits for the keys that a running batch is about to free, at most for the target
-// time of a batch: a slow message delays no other key longer. Strategies that give each message a
-// transaction of its own would gain nothing.
+// A few keys with long lines that become free one by one would each make a batch of their own. So a
+// free key waits for the keys that a running batch is about to free, but at most for the target
+// time of a batch: a slow message delays no other key longer. Strategies that use a transaction for
+// each message would gain nothing.
 bool Flight::more_comes_soon() const {
   const std::size_t ready = sequencer_.ready_keys();
   return followers_ && in_strategy_ > 0 && sequencer_.waiting() > 2 * ready &&
@@ -134,18 +135,18 @@ bool Flight::more_comes_soon() const {
 }
 
 std::vector<core::TrackedDelivery> Flight::take_locked(ConsumerGate::Room room) {
-  // How many suspects meet is for the strategy of groups to say, and for no batch before them.
+  // The rules for groups of suspects decide how many run together, not this batch's size.
   const std::size_t size = suspects_ > 0 ? batch_size_.largest() : batch_size_.limit();
   std::size_t most = std::min(size, may_run());
   const bool tries = room == ConsumerGate::Room::kOne;
   if (tries) {
     most = 1;
   } else if (workers_ > 1 && suspects_ == 0) {
-    // Not with those that have a batch: by the time they are back there is more, and a commit for
-    // each part of what waits now would cost as much as one for all of it.
+    // The share counts only idle workers: when the busy ones return, more messages wait, and a
+    // commit for each part of what waits now would cost as much as one for all of it.
     const auto free = static_cast<std::size_t>(std::max(workers_ - in_strategy_, 1));
     const std::size_t share = (sequencer_.waiting() + free - 1) / free;
-    // A batch that takes every free key leaves the others nothing, however short it is.
+    // A batch that takes every free key leaves none to the others, however few messages it has.
     if (!followers_ || sequencer_.ready_keys() > share) most = std::min(most, share);
   }
   free_since_ = 0;
@@ -166,7 +167,7 @@ std::vector<core::TrackedDelivery> Flight::take(bool wait) {
   const system::MutexLock lock(mutex_);
   for (;;) {
     if (wait) waited_for_ = true;
-    // The gate is not under this lock: what it said is asked for once.
+    // The gate has its own lock: ask it once, and use that answer.
     const ConsumerGate::Room room = gate_room();
     const bool mine = !wait || workers_ > 0 || crowded_locked();
     const bool may = mine && may_take(room);
@@ -262,7 +263,7 @@ void Flight::take_back(const Landing& landing) {
   put_aside(std::move(one));
 }
 
-// The store has it and brings it again: what follows must not pass it.
+// The store has it and brings it again: later messages of its line must not overtake it.
 void Flight::stop_line(const Landing& landing) {
   if (!landing.line) return;
   book_.stopped(*landing.line);
@@ -285,7 +286,7 @@ void Flight::put_aside(std::vector<core::TrackedDelivery> deliveries) {
   sort_followers();
 }
 
-// What was kept in memory for another try may be older than what is aside already.
+// A message that was kept in memory for another attempt may be older than followers that are aside.
 void Flight::sort_followers() {
   const auto older = [](const core::TrackedDelivery& a, const core::TrackedDelivery& b) {
     return a.number < b.number;
@@ -322,7 +323,8 @@ Flight::Question Flight::ask() {
   return book_.ask();
 }
 
-// Both at once: a line that stops in between would not make this question an old one.
+// Both under one lock: otherwise a line could stop in between, and this question would not be too
+// old for it.
 std::optional<Flight::Question> Flight::ask_for_more() {
   const system::MutexLock lock(mutex_);
   if (!aside_.rows.empty()) return std::nullopt;

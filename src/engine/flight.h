@@ -1,4 +1,4 @@
-// Flight: what the engine has received and not yet settled, under one mutex.
+// Flight: the deliveries that the engine has received and not yet settled, under one mutex.
 #pragma once
 
 #include <atomic>
@@ -26,22 +26,22 @@ namespace semel::engine {
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
-// What a batch's end means for one delivery, once its record is durable.
+// The result of a batch for one delivery, once its record is durable.
 struct Landing {
   std::uint32_t source = 0;
   Settlement settlement;
   BytesView ordering_key;  // of the delivery, which outlives the landing
   std::size_t bytes = 0;
-  std::uint64_t waits_for = 0;  // that is kept: what may end its delay sooner
+  std::uint64_t waits_for = 0;  // of the kept delivery: what may end its delay sooner
   core::TrackedDelivery* keep =
-      nullptr;                    // bring it again after settlement.delay: its source will not
-  bool again = false;             // it comes again, from wherever
-  bool still_suspect = false;     // it was not tried, and comes again as what it was
-  bool answered = false;          // told before: its call was over
-  bool left = false;              // `keep` is a follower that did not run, and comes at once
-  std::optional<BytesView> line;  // likewise of the delivery
+      nullptr;                 // bring it again after settlement.delay: its source will not
+  bool again = false;          // it comes again, from the source, the store or memory
+  bool still_suspect = false;  // it was not tried, and comes again as a suspect
+  bool answered = false;       // its slot was freed before, when its call ended
+  bool left = false;  // `keep` is a follower that did not run: it comes again without a delay
+  std::optional<BytesView> line;  // of the delivery, which outlives the landing
 
-  // All that its source has to know.
+  // All that its source needs to know.
   static Landing told(std::uint32_t source, Tag tag, Settlement::Kind kind) {
     Landing landing;
     landing.source = source;
@@ -78,9 +78,9 @@ class Flight {
   using OnFailure = core::Order::OnFailure;
   using Question = core::LineBook::Question;
 
-  // `gate`: whether messages may begin; borrowed, null: always. `defers`: what comes from outside
-  // is put aside, all of it. `shares_lines`: another process may have made a message of any line
-  // wait, so that all of a line that comes from outside is put aside until the store was asked.
+  // `gate`: whether messages may begin; borrowed, null: always. `defers`: all messages from outside
+  // are put aside. `shares_lines`: another process may have stopped any line, so messages of a line
+  // that come from outside are put aside until the store was asked.
   Flight(Limits limits, BatchSize batch_size, int workers, ConsumerGate* gate = nullptr,
          OnFailure on_failure = OnFailure::kSkip, bool defers = false, bool shares_lines = false)
       : limits_(limits),
@@ -91,44 +91,46 @@ class Flight {
         defers_(defers),
         shares_lines_(shares_lines) {}
 
-  // Whether batches may have followers (Strategy::takes_followers). To be said before any is taken.
+  // Whether batches may have followers (Strategy::takes_followers). Call it before the first take.
   void allow_followers(bool allowed) SEMEL_EXCLUDES(mutex_);
 
-  // How much more may be received now. Nothing where that is less than a batch, and two wait.
+  // How much more may be received now. Nothing where that is less than a batch and two batches
+  // wait.
   Room room() const SEMEL_EXCLUDES(mutex_);
-  // Takes deliveries in; what they weigh counts until they land.
+  // Adds deliveries; their messages and bytes count until they land.
   void add(std::vector<core::TrackedDelivery> deliveries) SEMEL_EXCLUDES(mutex_);
-  // A refused arrival counts too, until it is kept.
+  // A refused arrival counts too, until it is stored.
   void add_refused() SEMEL_EXCLUDES(mutex_);
   void drop_refused(std::size_t count) SEMEL_EXCLUDES(mutex_);
 
-  // The next batch, or nothing: none is ready, or suspects must run first, or there will be
-  // more in a moment. With `wait`, blocks until there is one or the flight is closed; without
+  // The next batch; empty where none is ready, suspects must run first, or more messages are
+  // expected in a moment. With `wait`, blocks until there is one or the flight is closed; without
   // workers, until it is crowded.
   std::vector<core::TrackedDelivery> take(bool wait) SEMEL_EXCLUDES(mutex_);
-  // More waits than one batch takes: worth a thread of its own.
+  // More messages wait than one batch takes: worth a second thread.
   bool crowded() const SEMEL_EXCLUDES(mutex_);
-  // The call of a delivery, which is marked, is over: another may begin while it is recorded.
-  // Called once for each call, by threads of the user's: it costs next to nothing. Who waits is
-  // called when several places have come free; look_again calls for fewer.
+  // The call of a delivery, which is marked, is over: another may begin while this one is recorded.
+  // Called once for each call, on the user's threads, so it is cheap: it wakes a waiting thread
+  // only when several slots are free; look_again wakes it for fewer.
   void answered() SEMEL_EXCLUDES(mutex_);
-  // The strategy has returned from a batch, whose deliveries may end later. True: worth waking who
-  // receives.
+  // The strategy has returned from a batch, whose deliveries may end later. True: the receiving
+  // thread should be woken.
   bool returned() SEMEL_EXCLUDES(mutex_);
-  // A batch has ended whole; its landings were given before. True: worth waking who receives.
-  // `trial`: of the gate, where it was one. `took`: what its own work took; nullopt: not known.
+  // A batch has ended completely, and all its landings were passed. True: the receiving thread
+  // should be woken. `trial`: of the gate, if the batch was one. `took`: the time of its own work;
+  // nullopt: unknown.
   bool ran(std::size_t messages, bool suspect, std::uint64_t trial,
            std::optional<std::chrono::nanoseconds> took) SEMEL_EXCLUDES(mutex_);
-  // Frees keys and room. True: worth waking who receives.
+  // Frees keys and room. True: the receiving thread should be woken.
   bool land(std::vector<Landing>& landings, TimePoint now) SEMEL_EXCLUDES(mutex_);
 
-  // The gate may have changed.
+  // Wakes waiting threads: the gate may have changed.
   void look_again() SEMEL_EXCLUDES(mutex_);
   bool gate_is_shut() const;
 
-  // Moves what is due again to the sequencer; says when the next will be.
+  // Moves deliveries that are due again to the sequencer; returns when the next will be due.
   std::optional<TimePoint> bring_back(TimePoint now) SEMEL_EXCLUDES(mutex_);
-  // Makes every delivery that waits for this due now. False if none does.
+  // Makes every delivery that waits for `waited_for` due now. False if none does.
   bool recall(std::uint64_t waited_for) SEMEL_EXCLUDES(mutex_);
 
   // These go to other processes. Returns what of them has not begun, and what has come back since
@@ -146,8 +148,8 @@ class Flight {
   // Deliveries and refused arrivals that were received and have not landed.
   std::size_t size() const SEMEL_EXCLUDES(mutex_);
 
-  // Where lines are kept, these are not handed out though they were received: what is of a line
-  // that has stopped. They do not count as room taken.
+  // Where lines are kept, these deliveries of stopped lines are not handed out although they were
+  // received. They do not count as room taken.
   struct Aside {
     std::vector<core::TrackedDelivery> rows;  // the store's own: it is to have them back before it
                                               // is asked for more
@@ -155,12 +157,12 @@ class Flight {
         followers;  // from outside: to go behind what the store holds of their line
   };
   Aside take_aside() SEMEL_EXCLUDES(mutex_);
-  // Followers that could go nowhere, before any that came meanwhile.
+  // Puts back followers that could be placed nowhere, before later ones.
   void keep_aside(std::vector<core::TrackedDelivery> followers) SEMEL_EXCLUDES(mutex_);
-  // A question about lines begins; see LineBook.
+  // Begins a question about lines; see LineBook.
   Question ask() SEMEL_EXCLUDES(mutex_);
-  // A question for more messages begins. None while rows are aside: they must go back first, for
-  // the store takes them for those before what it would give.
+  // Begins a question for more messages. nullopt while rows are aside: they must go back first,
+  // because the store counts them as held by this process, and would return the rows behind them.
   std::optional<Question> ask_for_more() SEMEL_EXCLUDES(mutex_);
   void lines_held(const std::vector<Bytes>& lines, Question asked) SEMEL_EXCLUDES(mutex_);
   // Another process may have made a message of any line wait. Until lines_held answers a later
@@ -209,7 +211,7 @@ class Flight {
   std::optional<TimePoint> gathers_until_ SEMEL_GUARDED_BY(mutex_);
   bool followers_ SEMEL_GUARDED_BY(mutex_) = false;
   ConsumerGate* const gate_;
-  const int workers_;  // 0: one batch at a time, by whoever takes it
+  const int workers_;  // 0: one batch at a time, on any thread that takes it
   const OnFailure on_failure_;
   const bool defers_;
   const bool shares_lines_;
@@ -234,11 +236,11 @@ class Flight {
   int in_strategy_ SEMEL_GUARDED_BY(mutex_) = 0;       // taken and not returned
   bool alone_ SEMEL_GUARDED_BY(mutex_) = false;        // suspects run
   bool closed_ SEMEL_GUARDED_BY(mutex_) = false;
-  // Running in the sequencer, though their calls are over. Grows without the lock.
+  // Still running for the sequencer, though their calls are over. Grows without the lock.
   std::atomic<std::size_t> answered_{0};
   std::atomic<std::size_t> free_since_{0};  // answered since a batch was taken
-  // Someone waits for a batch and was not called since. Set before what there is to take is looked
-  // at, as `answered_` grows before this is: one of both sees the other.
+  // A thread waits for a batch and was not woken since. Set before that thread looks for a batch,
+  // while `answered_` grows before this is read: so one of the two always sees the other.
   std::atomic<bool> waited_for_{false};
 };
 

@@ -1,4 +1,4 @@
-// Messages of a line, which go in their order: what is put aside, and what comes back.
+// Messages of a line keep their order: which are put aside, and which return.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Deliveries are told by their payload.
+// The payload identifies a delivery.
 core::TrackedDelivery in_line(std::string_view name, std::string_view line,
                               std::optional<RowTag> row = {}, std::uint64_t question = 0) {
   static std::uint64_t number = 0;

@@ -68,7 +68,8 @@ TEST(Flight, WithoutWorkersOneBatchIsInHandAtATime) {
   EXPECT_EQ(f.take(false).size(), 1u) << "its deliveries may end later";
 }
 
-// Who receives takes what is no crowd itself, so it must be woken for it, however full the house.
+// The receiver handles small amounts itself, so it must be woken for them even when the flight is
+// full.
 TEST(Flight, WhatIsNoCrowdIsTheReceiversOwn) {
   constexpr std::size_t kRoom = 40;
   Flight f({kRoom, 1 << 20}, BatchSize(100, 100, milliseconds(20)), 0);
@@ -253,7 +254,7 @@ TEST(Flight, AnAnsweredCallGivesItsPlaceToAnotherBeforeItLands) {
   EXPECT_EQ(f.take(false).size(), 1u);
 }
 
-// Nothing lands and nothing is added: the answer alone says that there is a place.
+// Nothing lands and nothing is added: only the answer shows that a slot is free.
 TEST(Flight, WhoWaitsForAPlaceIsCalledByAnAnswer) {
   Flight f({100, 1 << 20, 1}, BatchSize(1, 1, milliseconds(20)), 1);
   for (int i = 0; i < 50; ++i) f.add(one("k" + std::to_string(i)));
@@ -274,7 +275,7 @@ TEST(Flight, WhoWaitsForAPlaceIsCalledByAnAnswer) {
   worker.join();
 }
 
-// Ten keys with much behind them are one batch again and again, not ten of one.
+// Ten keys with long lines are again and again one batch, not ten batches of one.
 TEST(Flight, KeysThatAreManyEnoughWaitForNobody) {
   Flight f({100, 1 << 20}, BatchSize(100, 100, milliseconds(20)), 8);
   add_eight_of_each(f, {"a", "b"});

@@ -7,7 +7,7 @@ namespace semel::engine {
 
 namespace {
 
-// To count the rows costs more, the more there are.
+// Counting the rows costs more the more there are.
 constexpr std::chrono::milliseconds kLookAgain{500};
 
 }  // namespace

@@ -1,8 +1,8 @@
-// HeldRoom: how much more of what comes from outside the store may keep for a consumer.
+// HeldRoom: how many more messages from outside the store may keep for a consumer.
 //
-// Messages that are kept before they are handled (`defer`, strategy `fence`) are settled at their
-// source: nothing there holds them back while the handler is slow or its receiver is away. With
-// this they wait in the broker once the store has enough of them.
+// Messages that are stored before they are handled (`defer`, strategy `fence`) are settled at their
+// source: nothing there slows them while the handler is slow or its receiver is unavailable. With
+// this limit they wait in the broker once the store has enough of them.
 #pragma once
 
 #include <chrono>
@@ -13,8 +13,8 @@
 
 namespace semel::engine {
 
-// The receiving thread's. Others that receive for the same consumer count on their own between two
-// looks at the store: together they may keep as many more.
+// Used by the receiving thread only. Other processes that receive for the same consumer count
+// separately between two looks at the store: each may store as many more.
 class HeldRoom {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -23,10 +23,10 @@ class HeldRoom {
   HeldRoom(HeldMessages* held, ConsumerNumber consumer, std::size_t most)
       : held_(most == 0 ? nullptr : held), consumer_(consumer), most_(most) {}
 
-  // Messages that may be received now. Looks at the store if none are left, but not again and again
-  // (kLookAgain). An error is the store's; nothing may be received then.
+  // Messages that may be received now. Looks at the store if none are left, at most once per
+  // kLookAgain. An error is the store's; nothing may be received then.
   Result<std::size_t> look(TimePoint now);
-  // What was received of it.
+  // Subtracts received messages.
   void take(std::size_t messages) noexcept;
   // When to look again, where there is no room.
   std::optional<TimePoint> again_at() const noexcept { return again_at_; }

@@ -81,7 +81,7 @@ bool IntakeDesk::suspecting(std::span<const std::string> unread) {
 
 std::size_t IntakeDesk::tell_refused() { return tell_all().size(); }
 
-// A message that was tried before has a record, which must come to its own end.
+// A message that was tried before has a record, which must be completed normally.
 std::optional<core::Refusal> IntakeDesk::refuses_empty(const Arrival& arrival) const {
   const bool refuses = options_.empty != core::EmptyPayload::kHandle;
   if (!refuses || !arrival.payload.empty() || arrival.since_first) return std::nullopt;
@@ -97,7 +97,7 @@ Finish IntakeDesk::finish_of(const Refused& refused) const {
   Finish finish;
   finish.ack = refused.arrival.row;
   if (refused.discarded) {
-    // Its end, also where a record waits with its row: else it comes back again and again.
+    // Ends the row even where a record waits with it: otherwise it would come back again and again.
     finish.to = Finish::To::kCompleted;
     return finish;
   }
@@ -127,7 +127,7 @@ Result<void> IntakeDesk::write_refused() {
   auto applied = store_.finish(finishes);
   if (applied) return {};
   if (applied.error().kind != ErrorKind::kLimit) return failure(std::move(applied.error()));
-  // The store does not take one of them as it is. To write one twice makes one dead letter.
+  // The store refuses one of them. Writing a dead letter twice makes one.
   for (Refused& refused : refused_) {
     if (!leaves_something(refused)) continue;
     const Finish whole = finish_of(refused);

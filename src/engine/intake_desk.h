@@ -1,5 +1,5 @@
-// IntakeDesk: from a source's arrivals to deliveries; what cannot become one goes to the dead
-// letters, or is discarded where the config says so of empty payloads.
+// IntakeDesk: turns a source's arrivals into deliveries. Arrivals that cannot become one go to the
+// dead letters, or are discarded where the config asks for that (empty payloads).
 #pragma once
 
 #include <cstddef>
@@ -30,27 +30,27 @@ class IntakeDesk {
     core::Limits limits;
     core::EmptyPayload empty = core::EmptyPayload::kHandle;
     std::optional<core::Order> order;
-    // In whose queue each dead letter leaves a copy; nobody's.
+    // Each dead letter leaves a copy in this consumer's queue; nullopt: in none.
     std::optional<ConsumerNumber> copies_to{};
     core::StartTrace start_trace{};
   };
 
   IntakeDesk(Options options, Store& store, Observer& observer);
 
-  // After an unclean end: of each partition of a source that replays, the first `window` arrivals
+  // After an unclean end, for each partition of a source that replays: the first `window` arrivals
   // whose effect has not happened may have been in flight then.
   void suspect_first(std::size_t window) noexcept { window_ = window; }
-  // A suspect of this partition turned out to have happened: the position that was kept lagged
-  // behind, and the window reaches further. From any thread.
+  // A suspect of this partition was completed already: the stored position lagged behind, so the
+  // window is longer by one. Thread-safe.
   void suspect_one_more(const std::string& partition) SEMEL_EXCLUDES(mutex_);
-  // The window of some partition has not been gone through, or none has brought anything yet, or
-  // one of `unread` has not.
+  // True while the window of some partition has not been passed, no partition has brought anything
+  // yet, or one of `unread` has not.
   bool suspecting(std::span<const std::string> unread) SEMEL_EXCLUDES(mutex_);
 
-  // Makes deliveries of arrivals, in order. What is refused waits for keep_refused.
+  // Makes deliveries of arrivals, in order. Refused ones wait for keep_refused.
   std::vector<core::TrackedDelivery> take_in(SourceDesk::Batch batch);
 
-  // For a dry run: they are told and forgotten. How many there were.
+  // For a dry run: reports the refused ones and forgets them. Returns how many there were.
   std::size_t tell_refused();
 
   // Why the consumer must stop: a message without a key under `missing: fail`.
@@ -59,14 +59,14 @@ class IntakeDesk {
   struct Kept {
     std::uint32_t source;
     Tag tag;
-    bool in_store;  // it was a row of the store, and went with the dead letter
+    bool in_store;  // it was a row of the store, and was removed with the dead letter
     Outcome outcome;
   };
   std::size_t refused() const noexcept { return refused_.size(); }
-  // Writes the refused ones as dead letters, but for those that are discarded; on an error they
-  // stay and the call is made again later.
+  // Writes the refused ones as dead letters, except those that are discarded; after an error they
+  // stay, and the call is repeated later.
   Result<std::vector<Kept>> keep_refused();
-  // Gives them back: neither kept nor settled.
+  // Returns them neither stored nor settled.
   std::vector<Kept> give_back();
 
  private:
@@ -79,9 +79,9 @@ class IntakeDesk {
   // The refusal of an empty payload, if the config does not want it handled.
   std::optional<core::Refusal> refuses_empty(const Arrival& arrival) const;
   void refuse(Arrival arrival, core::Refusal why, bool discarded = false);
-  // Borrows it.
+  // The Finish borrows `refused`.
   Finish finish_of(const Refused& refused) const;
-  // False: it is discarded, and the store knows nothing of it.
+  // False: it is discarded, and leaves nothing in the store.
   static bool leaves_something(const Refused& refused);
   Result<void> write_refused();
   static void leave_out_payload(Refused& refused, const std::string& why);

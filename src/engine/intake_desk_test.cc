@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Else a row that comes back with its record would be discarded for ever.
+// Otherwise a row that comes back with its record would be discarded for ever.
 TEST(IntakeDeskTest, ADiscardedRowGoesAlthoughARecordWaitsWithIt) {
   const auto store = make_memory_store();
   const ConsumerNumber number = store->attach({"orders", "recipe", false, {}}).value();
@@ -25,7 +25,7 @@ TEST(IntakeDeskTest, ADiscardedRowGoesAlthoughARecordWaitsWithIt) {
   HeldMessages& held = *store->facets().held;
   auto arrivals = held.take(number, 1, 1, std::chrono::seconds(60)).value();
   ASSERT_EQ(arrivals.size(), 1u);
-  // As of a letter from elsewhere, which says nothing of when it was first seen.
+  // Like a letter from elsewhere, which does not say when it was first seen.
   arrivals[0].since_first.reset();
 
   IntakeDesk::Options options;

@@ -18,16 +18,16 @@ namespace {
 using std::chrono::milliseconds;
 using Place = HeldMessages::Place;
 
-// Another process may have ended what a line waits for.
+// Another process may have ended the message that a line waits for.
 constexpr milliseconds kAskAgain{200};
 constexpr milliseconds kAskAgainWhenAway{1'000};
 
 }  // namespace
 
-// Where each follower has its place.
+// The place of each follower.
 struct OrderDesk::Placed {
   std::vector<Place> places;
-  std::map<std::size_t, Outcome> dead;  // by their number: the store did not take them
+  std::map<std::size_t, Outcome> dead;  // by index: the store refused them
 };
 
 struct OrderDesk::Sorted {
@@ -167,7 +167,8 @@ Result<OrderDesk::Placed> OrderDesk::keep(const std::vector<core::TrackedDeliver
   });
 }
 
-// Where partitions are blocked nothing goes behind another: what cannot run stays aside.
+// Where partitions are blocked no message is stored behind another: those that cannot run stay
+// aside.
 Result<OrderDesk::Placed> OrderDesk::look(const std::vector<core::TrackedDelivery>& followers) {
   auto held = store_.facets().held->lines(options_.number);
   if (!held) return failure(std::move(held.error()));
@@ -180,7 +181,7 @@ Result<OrderDesk::Placed> OrderDesk::look(const std::vector<core::TrackedDeliver
   return placed;
 }
 
-// Whatever its line holds: it is due, and in line it has its place.
+// Stores all of them, whatever their lines hold: each is due, and has its place in its line.
 Result<OrderDesk::Placed> OrderDesk::keep_all(const std::vector<core::TrackedDelivery>& followers) {
   std::vector<Finish> finishes;
   finishes.reserve(followers.size());
@@ -200,7 +201,7 @@ Result<OrderDesk::Placed> OrderDesk::keep_all(const std::vector<core::TrackedDel
   });
 }
 
-// After the store refused all of them for the size of one. To keep a message twice keeps it once.
+// After the store refused all of them for the size of one. Storing a message twice keeps it once.
 template <class PlaceOne>
 Result<OrderDesk::Placed> OrderDesk::each_alone(const std::vector<core::TrackedDelivery>& followers,
                                                 Error met, PlaceOne place_one) {
@@ -220,7 +221,7 @@ Result<OrderDesk::Placed> OrderDesk::each_alone(const std::vector<core::TrackedD
   return placed;
 }
 
-// The store does not take the message as it is: a dead letter without its payload says what it was.
+// The store refuses the message: a dead letter without its payload records what it was.
 Result<Outcome> OrderDesk::leave_letter(const core::TrackedDelivery& delivery,
                                         const Error& refusal) {
   const Message bare = core::without_payload(delivery.message);
@@ -269,7 +270,7 @@ OrderDesk::Sorted OrderDesk::sort(std::vector<core::TrackedDelivery> followers,
   return sorted;
 }
 
-// What stays is not to grow: its partitions bring no more until it has gone.
+// The number that stays must not grow: its partitions are paused until it is gone.
 void OrderDesk::stay(std::vector<core::TrackedDelivery> followers,
                      std::optional<TimePoint> again_at) {
   std::set<std::pair<std::uint32_t, std::string>> full;

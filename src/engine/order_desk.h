@@ -1,4 +1,4 @@
-// OrderDesk: where what was put aside goes, because its line has stopped.
+// OrderDesk: places the deliveries that were put aside because their line has stopped.
 //
 // Rows of the store go back to it. A message from outside is stored behind the rows of its line and
 // settled (docs/contract.md, rule 17). If it must not be (`block`, or the line is full), its
@@ -27,22 +27,22 @@
 
 namespace semel::engine {
 
-// The receiving thread's.
+// Used by the receiving thread only.
 class OrderDesk {
  public:
   struct Options {
     std::string consumer;
     ConsumerNumber number{};
     std::optional<core::Order> order;
-    bool defers = false;  // all that comes from outside goes to the store first
-    bool inbox = false;   // and stands in its inbox from then on
-    std::optional<ConsumerNumber> copies_to{};  // in whose queue each dead letter leaves a copy
+    bool defers = false;                        // all messages from outside are stored first
+    bool inbox = false;                         // and are in its inbox from then on
+    std::optional<ConsumerNumber> copies_to{};  // each dead letter leaves a copy in its queue
   };
-  // The store holds messages, where lines are kept. `front` may be null.
+  // Where lines are kept, the store must hold messages. `front` may be null.
   OrderDesk(Options options, Store& store, strategies::Front* front, Flight& flight,
             SourceDesk& sources, Environment& environment, Observer& observer);
 
-  // Finds out which lines wait in the store. To be done before anything is received.
+  // Finds out which lines wait in the store. Call it before anything is received.
   Result<void> load();
   // The same before anything runs that has just been received: others may have made messages wait.
   // After an error the store is asked about each line until look_after has found them all out.
@@ -65,7 +65,7 @@ class OrderDesk {
   struct Placed;
   struct Sorted;
   Result<void> place(std::vector<core::TrackedDelivery> followers, TimePoint now);
-  // Those that are completed end here, unless they must be asked about in the store.
+  // Ends those that are completed, unless the store must be asked about them.
   std::vector<core::TrackedDelivery> answer(std::vector<core::TrackedDelivery> followers,
                                             TimePoint now);
   Result<Placed> keep(const std::vector<core::TrackedDelivery>& followers);

@@ -1,4 +1,4 @@
-// Messages that the store does not take as they are, where they would have to wait in it.
+// Messages that the store refuses, where they would have to wait in it.
 #include <gtest/gtest.h>
 
 #include "engine/test_engine.h"

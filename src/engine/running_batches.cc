@@ -18,8 +18,8 @@ namespace {
 
 constexpr milliseconds kDrainSaysItFirst{200};
 
-// Whether its handler ran and ended, so that it is known not to kill. The process that died with a
-// message may hold its key still; without the store nothing begins.
+// Whether its handler ran and ended, which shows that the message does not kill. With kBusy the
+// process that died may still hold the key; with an unavailable store nothing begins.
 bool tried(const Outcome& outcome) {
   return outcome.kind != Outcome::Kind::kBusy && outcome.reason != reason::kStoreUnavailable &&
          outcome.settle != Outcome::Settle::kRelease && outcome.settle != Outcome::Settle::kKeep;
@@ -92,8 +92,8 @@ void RunningEngine::process(std::vector<core::TrackedDelivery> batch) {
 void RunningEngine::one_less(Running& running) {
   std::size_t before = 0;
   if (running.suspect) {
-    // The thread that handles suspects waits for their deliveries. Told with the lock held: free,
-    // the batch may be gone.
+    // The thread that handles suspects waits for their deliveries. Signalled with the lock held:
+    // once it is free, the batch may be destroyed.
     const system::MutexLock lock(running_mutex_);
     before = running.open.fetch_sub(1, std::memory_order_acq_rel);
     suspect_ended_.notify_all();
@@ -111,7 +111,8 @@ void RunningEngine::land_rest(Running& running) {
 
 void RunningEngine::end_batch(Running& running) {
   if (running.left.load(std::memory_order_relaxed)) {
-    // A flush may still hold left followers: the message ahead of them must land after them.
+    // A flush may still hold followers that were left: the message ahead of them must land after
+    // them.
     const system::MutexLock flushing(flush_mutex_);
     land_rest(running);
   } else {
@@ -119,7 +120,7 @@ void RunningEngine::end_batch(Running& running) {
   }
   std::unique_ptr<Running> ended;
   {
-    // Who flushes may have landings of it in hand.
+    // A flushing thread may hold landings of this batch.
     const system::MutexLock flushing(flush_mutex_);
     const system::MutexLock lock(running_mutex_);
     const auto at = std::find_if(running_.begin(), running_.end(),
@@ -150,26 +151,27 @@ void RunningEngine::would_process(std::vector<core::TrackedDelivery> batch) {
 
 Landing RunningEngine::landing_of(core::TrackedDelivery& delivery, Outcome& outcome,
                                   TimePoint began, TimePoint ended) {
-  // A kept delivery has not ended: nobody tried it.
+  // A kept delivery has not ended: it was not tried.
   const bool kept = outcome.settle == Outcome::Settle::kKeep;
   if (!kept) {
     parts_.observer->on_ended(options_.consumer, delivery, outcome,
                               ended - delivery.arrival.received);
     sources_.ended(delivery.arrival.source, delivery.arrival.tag, outcome);
   }
-  // What the window answered says nothing about the store.
+  // An answer of the front window says nothing about the store.
   if (!kept && outcome.reason != reason::kFront) note_store(outcome, began);
   Landing landing = Landing::of(delivery, Settlement::Kind::kAck);
   landing.settlement.delay = outcome.delay;
   landing.again = core::comes_again(outcome);
   landing.answered = delivery.answered;
   landing.still_suspect = delivery.arrival.suspect && !tried(outcome);
-  // The next run must know it.
+  // The next run must know of it.
   if (landing.still_suspect && (stopping() || has_ended())) suspects_left_ = true;
   if (delivery.arrival.line) landing.line = *delivery.arrival.line;
   // Its source would bring it again behind others of its line.
   const bool in_line = delivery.arrival.line && !delivery.arrival.row;
-  // And as no suspect: only a row that is shown again at once is one still.
+  // Its source would also bring it without the mark; only a row that is shown again without delay
+  // keeps it.
   const bool still_here = landing.still_suspect && !delivery.arrival.row;
   switch (outcome.settle) {
     case Outcome::Settle::kAck:
@@ -209,7 +211,7 @@ void RunningEngine::tick() {
   flush_running();
   sources_.extend(rows_that_hang());
   if (!stopping()) return;
-  // A handler on the receiving thread keeps it from draining.
+  // A handler on the receiving thread prevents that thread from draining.
   sources_.end_intake();
   const TimePoint at = now();
   if (!stopping_since_) stopping_since_ = at;
@@ -218,11 +220,11 @@ void RunningEngine::tick() {
   }
   if (!hurried_since_) return;
   renewer_.stop_all();
-  // A handler on the receiving thread keeps it from draining, and so from saying so itself.
+  // A handler on the receiving thread prevents that thread from draining, and so from reporting it.
   if (at - *hurried_since_ < options_.grace + kDrainSaysItFirst) return;
   if (!process_goes_on()) return parts_.hung(kHandlerHangs);
   if (!leaves_aside_) leave_aside();
-  // Its time begins anew once it is not waited for.
+  // Its time begins anew once the engine no longer waits for it.
   stopping_since_ = at;
   hurried_since_.reset();
 }
@@ -233,18 +235,18 @@ void RunningEngine::leave_aside() {
   if (!receiver_in_batch_) return;
   try {
     leaving_ = std::thread([this] {
-      // Held, so that the receiving thread does not come back meanwhile. Once it is out of its
-      // batch it drains, and sees for itself.
+      // Holding this keeps the receiving thread from returning meanwhile. Once it has left its
+      // batch it drains, and finds out by itself.
       const system::MutexLock in_batch(receiver_mutex_);
       if (receiver_in_batch_) leave_to_others();
     });
     leaves_aside_ = true;
   } catch (const std::system_error&) {
-    // Without a thread for it, it is tried again once its time is over anew.
+    // If no thread can be started, this is tried again after another full wait.
   }
 }
 
-// Rows of a batch whose handler hangs are not kept hidden: another process may have them.
+// Rows of a batch whose handler hangs are no longer kept hidden: another process may take them.
 std::set<SourceTag> RunningEngine::rows_that_hang() {
   std::set<SourceTag> rows;
   if (options_.handler_timeout.count() == 0) return rows;
@@ -252,7 +254,7 @@ std::set<SourceTag> RunningEngine::rows_that_hang() {
   const TimePoint before = at - options_.handler_timeout - options_.grace;
   const system::MutexLock lock(running_mutex_);
   for (const auto& running : running_) {
-    // Its handlers' time begins when others let it go on.
+    // The time of its handlers begins when the wait for others ends.
     if (running->sink.waits()) running->progress.store(at, std::memory_order_relaxed);
     if (running->progress.load(std::memory_order_relaxed) > before) continue;
     for (const core::TrackedDelivery& delivery : running->batch) {
@@ -262,7 +264,7 @@ std::set<SourceTag> RunningEngine::rows_that_hang() {
   return rows;
 }
 
-// All together: calls that end at about the same time are of many batches.
+// Flushes all batches together: calls that end at about the same time belong to many batches.
 void RunningEngine::flush_running() {
   const system::MutexLock flushing(flush_mutex_);
   std::vector<Landing> landings;

@@ -1,5 +1,6 @@
-// RunningEngine: the engine's state, and what its threads do with it. engine.cc receives and
-// drains, running_batches.cc runs batches and lands what ended, suspects.cc runs those of suspects.
+// RunningEngine: the engine's state, and the code of its threads. engine.cc receives and drains,
+// running_batches.cc runs batches and lands deliveries that ended, suspects.cc runs those of
+// suspects.
 #pragma once
 
 #include <algorithm>
@@ -36,10 +37,10 @@ inline constexpr char kHandlerHangs[] =
     "a handler does not end, though its time is over and it was asked to stop";
 inline constexpr char kHandlerHangsFix[] =
     "look at what it waits for; to end the run, stop it: exit code 70";
-// The component whose outage a drain that waits for a handler is.
+// The component whose outage is reported while a drain waits for a handler.
 inline constexpr std::string_view kHandlerComponent = "handler";
 
-// What a store that cannot answer makes of a delivery, for whoever watches the store.
+// The outcome of a delivery whose store cannot answer, for StoreWatch.
 Outcome store_away(const Error& error);
 
 class RunningEngine final : public Engine, private strategies::Recaller {
@@ -58,20 +59,20 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   std::vector<Figures> figures() override;
 
  private:
-  // One batch on its way. It lives until each of its deliveries has ended and the strategy has
-  // returned; whoever is last of these lands it.
+  // A batch in progress. It lives until each of its deliveries has ended and the strategy has
+  // returned; the last of these lands it.
   struct Running {
     Running(RunningEngine& engine, std::vector<core::TrackedDelivery> deliveries);
     RunningEngine& engine;
     std::vector<core::TrackedDelivery> batch;
     const bool suspect;
-    const std::uint64_t trial;  // of the gate
+    const std::uint64_t trial;  // of the gate; zero: none
     const TimePoint began;
     std::atomic<TimePoint> progress;  // its beginning, or the newest ending or wait for others
-    std::optional<std::chrono::nanoseconds> took;  // in the strategy; none: not known
+    std::optional<std::chrono::nanoseconds> took;  // in the strategy; nullopt: unknown
     std::atomic<std::size_t> open;  // deliveries that have not ended, and the strategy
     std::atomic<bool> left{false};  // a follower did not run
-    // Suspects whose handlers did not run, or not to their ends.
+    // Suspects whose handlers did not run, or not to the end.
     system::Mutex untried_mutex;
     std::unordered_set<KeyId> untried SEMEL_GUARDED_BY(untried_mutex);
     BatchSink sink;
@@ -85,7 +86,7 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   void begin_marker();
   void load_lines();
   enum class IfRejected { kEnd, kAskAgain };
-  // Until the store answers, or the run has ended: then the error stands.
+  // Repeats `ask` until the store answers or the run has ended; then the error is returned.
   template <class Ask>
   std::invoke_result_t<Ask> ask_store(Ask ask, IfRejected then) {
     std::invoke_result_t<Ask> answer = failure({ErrorKind::kUnavailable, {}, {}, {}});
@@ -134,11 +135,11 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   void tick();
   void flush_running() SEMEL_EXCLUDES(flush_mutex_, running_mutex_);
   std::set<SourceTag> rows_that_hang() SEMEL_EXCLUDES(running_mutex_);
-  // `began`: what it was asked; now, where nothing is said.
+  // `began`: when the store was asked; nullopt: now.
   void note_store(const Outcome& outcome, std::optional<TimePoint> began = std::nullopt);
   void drain();
   void give_back_unbegun();
-  // Before the sources are closed.
+  // Called before the sources are closed.
   void note_suspects();
   void settle_rows();
   void land_all();
@@ -149,17 +150,17 @@ class RunningEngine final : public Engine, private strategies::Recaller {
     int running = kRunning;
     ended_.compare_exchange_strong(running, static_cast<int>(ended));
   }
-  // On the receiving thread only.
+  // Called on the receiving thread only.
   void finish_run(Ended ended, Error error) {
     if (!final_error_) final_error_ = std::move(error);
     finish_run(ended);
   }
   bool has_ended() const noexcept { return ended_.load() != kRunning; }
-  // The receiving thread may be waiting for what others land.
+  // Wakes the receiving thread, which may be waiting for landings of others.
   void wake_receiver() noexcept {
     if (std::this_thread::get_id() != receiver_) event_.signal();
   }
-  // Between two questions to a store that is away; a stop ends it.
+  // Waits between two questions to a store that is unavailable; a stop ends it.
   void pause() const;
   bool stopping() const noexcept { return stops_.load(std::memory_order_relaxed) > 0; }
   TimePoint now() const { return parts_.environment->clock->now(); }
@@ -175,8 +176,8 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   IntakeDesk intake_;
   OrderDesk order_;
   HeldRoom held_room_;
-  bool told_of_held_ = false;  // that it has none left
-  // No batch goes while it is held.
+  bool told_of_held_ = false;  // that the held room is empty was reported
+  // No batch is destroyed while this is held.
   system::Mutex flush_mutex_ SEMEL_ACQUIRED_BEFORE(running_mutex_);
   system::Mutex running_mutex_;
   system::CondVar suspect_ended_;
@@ -191,15 +192,15 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   std::unique_ptr<strategies::Strategy> condemned_;
   static constexpr int kRunning = -1;
   std::atomic<int> ended_{kRunning};
-  std::optional<Error> final_error_;  // of the receiving thread
+  std::optional<Error> final_error_;  // used by the receiving thread only
   std::optional<TimePoint> bring_back_at_;
   std::optional<TimePoint> gate_at_;  // when the gate's time is over
   std::optional<TimePoint> keep_refused_at_;
-  std::atomic<bool> suspects_left_{false};  // one was given back untried, or may still come
-  std::size_t suspect_window_ = 0;          // of this run's beginning
+  std::atomic<bool> suspects_left_{false};  // a suspect was given back untried, or may still come
+  std::size_t suspect_window_ = 0;          // at this run's beginning
   std::size_t left_to_next_ = 0;
   std::atomic<bool> told_of_hung_{false};
-  // The renewer's thread's.
+  // Used by the renewer's thread only.
   std::optional<TimePoint> stopping_since_;
   std::optional<TimePoint> hurried_since_;
   bool leaves_aside_ = false;

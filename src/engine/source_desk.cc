@@ -105,14 +105,14 @@ Result<void> SourceDesk::receive_from(Desk& desk, std::uint32_t index, Flight::R
   return {};
 }
 
-// Rows that are to be given back stand in this process's hand until the store was told: it would go
-// on giving what is behind them.
+// Until the store has heard of rows to give back, it counts them as held by this process, and would
+// return the rows behind them.
 bool SourceDesk::told_all(Desk& desk) {
   const system::MutexLock lock(desk.mutex);
   return tell(desk).has_value();
 }
 
-// A ttl that somebody wrote stands in the way of a run; that `auto` is too short is said.
+// A ttl set in the config that is too short prevents the run; for `auto` it is only reported.
 Result<void> SourceDesk::judge(const Horizon& horizon) {
   const core::Retention& retention = options_.retention;
   if (!retention.ttl || retention.accepted) return {};
@@ -130,7 +130,8 @@ Result<void> SourceDesk::judge(const Horizon& horizon) {
 void SourceDesk::note_away(Desk& desk, const Error& error, TimePoint now) {
   desk.at_end = false;
   desk.again = now + kAgainWhenAway;
-  // Another reason is news, once: a broker that is up again may refuse, and two of them take turns.
+  // Each reason is reported once: a broker that is reachable again may refuse, and two errors may
+  // alternate.
   if (!desk.away_for.insert(error.code).second) return;
   if (!away_since_) away_since_ = now;
   const SourceTraits& traits = desk.source->traits();
@@ -179,7 +180,7 @@ void SourceDesk::wait(int event_fd, Listen listen, std::optional<TimePoint> unti
   }
   int timeout = -1;
   if (until) {
-    // Rounded up: waking a moment early would only turn in a circle until the moment has passed.
+    // Rounded up: waking a moment early would only loop until that moment has passed.
     const auto left = std::chrono::ceil<milliseconds>(*until - now).count();
     timeout = static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000));
   }
@@ -194,7 +195,7 @@ void SourceDesk::settle(const std::vector<Landing>& landings) {
       desk->in_flight.erase(landing.settlement.tag);
       desk->open.push_back(landing.settlement);
     }
-    // Told again later.
+    // A settlement that failed is sent again later.
     (void)tell(*desk);
   }
 }
@@ -246,7 +247,7 @@ void SourceDesk::extend(const std::set<SourceTag>& but) {
         if (!but.contains({index, tag})) tags.push_back(tag);
       }
     }
-    // A row that could not be extended may come a second time; its record then says so.
+    // A row that could not be extended may come a second time; its record then shows that.
     if (!tags.empty()) (void)desk->source->extend(tags, options_.hidden);
   }
 }

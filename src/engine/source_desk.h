@@ -1,4 +1,4 @@
-// SourceDesk: the engine's sources as one, and every settlement on its way to them.
+// SourceDesk: the engine's sources as one, with every settlement that is to be sent to them.
 #pragma once
 
 #include <poll.h>
@@ -27,14 +27,14 @@
 
 namespace semel::engine {
 
-// A delivery of one of an engine's sources, each of which has tags of its own.
+// Identifies a delivery among all sources of an engine; tags are unique within one source only.
 struct SourceTag {
   std::uint32_t source = 0;
   Tag tag{};
   auto operator<=>(const SourceTag&) const = default;
 };
 
-// receive, wait and close belong to the receiving thread; the rest may come from any.
+// receive, wait and close belong to the receiving thread; the rest is thread-safe.
 class SourceDesk {
  public:
   struct Options {
@@ -50,13 +50,13 @@ class SourceDesk {
   struct Batch {
     std::vector<Arrival> arrivals;
     const SourceTraits* traits = nullptr;
-    Flight::Question question{};     // that the arrivals answer
-    std::uint64_t first_number = 0;  // of its first arrival; the others follow it
+    Flight::Question question{};     // the question that the arrivals answer
+    std::uint64_t first_number = 0;  // of its first arrival; the others count on from it
   };
-  // What the sources have now, within `room`. An Error is final; a source that is away is told of
-  // and asked again later. `sure`: as ReceiveLimits.
-  // `question` is what the arrivals are an answer to; `outside`: of sources that are not in the
-  // store, at most so many.
+  // Returns what the sources have now, within `room`. An Error is final; a source that is
+  // unavailable is reported and asked again later. `sure`: as ReceiveLimits. `question`: the
+  // question that the arrivals answer. `outside`: the most messages from sources that are not in
+  // the store.
   Result<std::vector<Batch>> receive(Flight::Room room, std::size_t most, bool sure,
                                      Flight::Question question, std::size_t outside);
 
@@ -68,49 +68,50 @@ class SourceDesk {
   std::vector<Flight::Generation> take_leaving();
 
   bool at_end() const noexcept;  // all of them, at the last receive
-  // The same without those whose messages stay in the store, and so come to no end in a dry run.
+  // The same without sources in the store: in a dry run their messages stay there, and so have no
+  // end.
   bool looked_through() const noexcept;
-  // Since when one of them has been away.
+  // Since when one of them has been unavailable.
   std::optional<TimePoint> away_since() const noexcept { return away_since_; }
 
-  // A partition brings nothing until it is resumed. The receiving thread's.
+  // A paused partition returns nothing until it is resumed. Receiving thread only.
   void set_paused(std::uint32_t source, const std::string& partition, bool paused) {
     desks_[source]->source->set_paused(partition, paused);
   }
 
-  enum class Listen { kAll, kInStore, kNone };  // to which sources
+  enum class Listen { kAll, kInStore, kNone };  // which sources to wait for
   // Waits for a source, `event_fd`, or `until`.
   void wait(int event_fd, Listen listen, std::optional<TimePoint> until);
 
-  // A drain begins: senders that would wait in vain are told. From any thread.
+  // A drain begins: waiting senders are refused. Thread-safe.
   void end_intake() noexcept {
     for (const auto& desk : desks_) desk->source->end_intake();
   }
 
-  // How a delivery ended that is settled next, for a source that answers its sender.
+  // Gives the outcome of a delivery that is settled next to a source that answers its sender.
   void ended(std::uint32_t source, const Tag& tag, const Outcome& outcome) {
     Source& to = *desks_[source]->source;
     if (to.traits().answers) to.ended(tag, outcome);
   }
-  // Tells the sources; what cannot be told now is told again at the next call.
+  // Sends settlements to the sources; those that fail are sent again by the next call.
   void settle(const std::vector<Landing>& landings);
-  // Tells them of what was not handled.
+  // Releases deliveries that were not handled.
   void give_back(const std::vector<core::TrackedDelivery>& rest);
   void settle_open();
-  // Tells the sources in the store what is still to be told; an error where one could not take it.
+  // Sends the open settlements to the sources in the store; an error where one could not be sent.
   Result<void> settle_rows();
-  // Keeps in-flight rows hidden, but for these.
+  // Keeps the rows that are in flight hidden, except `but`.
   void extend(const std::set<SourceTag>& but = {});
   void close(std::chrono::milliseconds deadline);
-  // Closes those that are not in the store, so that others may have their messages. What is settled
-  // there afterwards is void. Not beside receive and wait.
+  // Closes the sources that are not in the store, so that other processes may have their messages.
+  // Settlements sent to them afterwards are void. Not concurrently with receive and wait.
   void close_outside(std::chrono::milliseconds deadline);
-  // Partitions of those that are not in the store, as Source::unread.
+  // The unread partitions of sources that are not in the store, as Source::unread.
   std::vector<std::string> unread_outside();
-  // Some source that is not in the store brings again what was not settled.
+  // Whether some source that is not in the store replays unsettled messages.
   bool replays_from_outside() const noexcept;
 
-  // From any thread.
+  // Thread-safe.
   std::vector<Engine::Figures> figures();
 
   const SourceTraits& traits(std::uint32_t source) const {
@@ -122,12 +123,12 @@ class SourceDesk {
     std::unique_ptr<Source> source;
     core::LeavingPartitions* leaving = nullptr;  // of the source, where it gives partitions away
     bool at_end = false;
-    std::set<std::string> away_for;  // codes of why, each told once
+    std::set<std::string> away_for;  // error codes, each reported once
     bool away() const noexcept { return !away_for.empty(); }
     std::uint64_t generation = 0;  // the newest of its arrivals' tags
     TimePoint again{};
     system::Mutex mutex;
-    std::vector<Settlement> open SEMEL_GUARDED_BY(mutex);  // to be told
+    std::vector<Settlement> open SEMEL_GUARDED_BY(mutex);  // not sent yet
     // tags to keep hidden; only where redelivers
     std::set<Tag> in_flight SEMEL_GUARDED_BY(mutex);
     TimePoint extended SEMEL_GUARDED_BY(mutex){};

@@ -19,7 +19,7 @@ constexpr std::size_t kAll = 100;
 
 class SourceDeskTest : public ::testing::Test {
  protected:
-  // The source has lost its messages and got them back before.
+  // The source was unavailable before and has recovered.
   SourceDeskTest() {
     auto source = std::make_unique<test::MemorySource>(topic_);
     source_ = source.get();
@@ -38,7 +38,7 @@ class SourceDeskTest : public ::testing::Test {
     }
     return std::move(batches->front().arrivals);
   }
-  // How many are kept hidden now.
+  // How many deliveries are kept hidden now.
   std::size_t extended_now(const std::set<SourceTag>& but = {}) {
     const std::size_t before = source_->extended();
     desk_->extend(but);

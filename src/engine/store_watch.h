@@ -1,4 +1,5 @@
-// StoreWatch: notices when the store goes away and when it is back, and tells it once each.
+// StoreWatch: notices when the store becomes unavailable and when it is back, and reports each
+// once.
 #pragma once
 
 #include <atomic>
@@ -14,8 +15,8 @@
 
 namespace semel::engine {
 
-// It is away for as long as deliveries end for its sake, or the source in it does not answer. Safe
-// for several threads.
+// The store counts as unavailable while deliveries end because of it, or the source in it fails.
+// Thread-safe.
 class StoreWatch {
  public:
   StoreWatch(std::string consumer, Observer& observer, Clock& clock)
@@ -23,11 +24,13 @@ class StoreWatch {
 
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  // Looks at how a delivery ended whose batch began then: one that began before the store was away
+  // Notes how a delivery ended whose batch began at `began`: a success that began before the outage
+  // does not prove that the store is back. Returns since when the store is unavailable, if this
+  // delivery shows that it is.
   // does not say that it is back. Since when they end so, where this one says that it is away.
   std::optional<TimePoint> note(const Outcome& outcome, TimePoint began) SEMEL_EXCLUDES(mutex_);
 
-  // Of a source that is in the store.
+  // For a source that is in the store.
   void source_away(const Error& error) SEMEL_EXCLUDES(mutex_);
   void source_back() SEMEL_EXCLUDES(mutex_);
 

@@ -16,7 +16,7 @@ class StoreWatchTest : public ::testing::Test {
   void well_since(StoreWatch::TimePoint began) { EXPECT_FALSE(watch_.note(outcome({}), began)); }
   static StoreWatch::TimePoint now() { return system_environment().clock->now(); }
   void source_away() { watch_.source_away({ErrorKind::kUnavailable, "R250", "it is away", ""}); }
-  // What was told so far: "-" that it is away, "+" that it is back.
+  // The reports so far: "-" for an outage, "+" for its end.
   std::string told() const {
     std::string text;
     for (const auto& trouble : seen_.troubles()) {

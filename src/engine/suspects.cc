@@ -1,5 +1,5 @@
-// How what was in hand when a process died is handled: in groups, each counted durably before it is
-// tried. How large they are is decided in core/suspect_group.h.
+// Handles messages that were in flight when a process died: in groups, each counted durably before
+// it is tried. core/suspect_group.h decides how large the groups are.
 #include <algorithm>
 #include <span>
 #include <utility>
@@ -18,7 +18,7 @@ CrashChange change_of(const KeyId& key, core::CrashStep step) {
   return {key, step.from, core::highest_from(step), step.to};
 }
 
-// A completed one kills nobody: it is in any group, and nothing is kept for it.
+// A completed message kills no process: it fits in any group, and no number is stored for it.
 std::vector<int> numbers_of(std::span<const std::optional<int>> kept) {
   std::vector<int> numbers;
   numbers.reserve(kept.size());
@@ -28,7 +28,8 @@ std::vector<int> numbers_of(std::span<const std::optional<int>> kept) {
 
 }  // namespace
 
-// The first of a batch that are handled together, and what is kept for each when they begin.
+// The first deliveries of a batch, which are handled together, and their stored numbers at the
+// start.
 struct RunningEngine::SuspectGroup {
   std::span<core::TrackedDelivery> deliveries;
   std::span<const KeyId> keys;
@@ -46,7 +47,7 @@ struct RunningEngine::SuspectGroup {
     }
     return changes;
   }
-  // To zero, but for those that were not tried: to what was kept before.
+  // Sets the numbers to zero, but those of untried deliveries back to what was stored before.
   std::vector<CrashChange> ending(Running& running) const {
     const system::MutexLock lock(running.untried_mutex);
     std::vector<CrashChange> changes;
@@ -70,7 +71,7 @@ void RunningEngine::process_suspects(Running& running) {
   const system::MutexLock gate(*parts_.suspect_gate);
   running.sink.waits(false);
   const std::span<core::TrackedDelivery> all(running.batch);
-  // Kept before processing: a delivery that ends may be moved away with its message.
+  // Copied before processing: a delivery that ends may be moved away with its message.
   std::vector<KeyId> keys;
   for (const core::TrackedDelivery& delivery : all) keys.push_back(delivery.message.key().id);
   std::optional<std::vector<std::optional<int>>> kept;
@@ -100,9 +101,8 @@ void RunningEngine::process_suspects(Running& running) {
   give_back_untried(running, all.subspan(done));
 }
 
-// kNoAnswer: the drain began before they could be counted, or the gate was shut, and uncounted they
-// must not run.
-// kOtherwise: another process has counted one of them meanwhile.
+// kNoAnswer: the drain began, or the gate was shut, before they could be counted; uncounted they
+// must not run. kOtherwise: another process has counted one of them meanwhile.
 RunningEngine::Counted RunningEngine::count_group(RunMarkers& runs, const SuspectGroup& group) {
   if (stopping() || has_ended() || flight_.gate_is_shut()) return Counted::kNoAnswer;
   const std::vector<CrashChange> changes = group.counting();
@@ -111,7 +111,7 @@ RunningEngine::Counted RunningEngine::count_group(RunMarkers& runs, const Suspec
       ask_store([&] { return runs.change_crashes(changes); }, IfRejected::kAskAgain);
   const bool all = counted && std::ranges::equal(*counted, changes, {}, {}, &CrashChange::to);
   if (all) return Counted::kYes;
-  // Some may be counted all the same; what stands for the others is another's.
+  // Some may be counted all the same; the numbers of the others belong to another process.
   std::vector<CrashChange> back;
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const CrashChange& change = changes[i];
@@ -139,8 +139,8 @@ void RunningEngine::process_group(Running& running, const SuspectGroup& group) {
   if (whole) running.took = now() - began;
 }
 
-// Until the store answers; a drain asks once. What stays behind then does no harm but to a message
-// that is suspect again.
+// Repeats until the store answers; a drain asks once. A count left behind only matters for a
+// message that becomes a suspect again.
 void RunningEngine::take_back(RunMarkers& runs, const std::vector<CrashChange>& changes) {
   if (changes.empty() || runs.change_crashes(changes)) return;
   (void)ask_store([&] { return runs.change_crashes(changes); }, IfRejected::kAskAgain);

@@ -1,5 +1,5 @@
-// Messages that were in hand when a process died: counted first, handled in groups, and given up
-// only where they died alone.
+// Messages that were in flight when a process died: counted first, handled in groups, and given up
+// only if they were alone at a death.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -17,7 +17,7 @@
 namespace semel::engine {
 namespace {
 
-// Run markers as a store would keep them, but in the test's hand. One thread at a time.
+// Run markers as a store would keep them, controlled by the test. One thread at a time.
 class FakeMarkers final : public RunMarkers {
  public:
   Result<Begun> begin(ConsumerNumber, std::size_t window) override {
@@ -107,7 +107,8 @@ class SuspectsTest : public EngineTest {
     for (int i = 0; i < count; ++i) send("k" + std::to_string(i));
     topic_.finish();
   }
-  // Notes in which batch, and with what kept for it, each message ran; `script` says how it ends.
+  // Notes in which batch, and with which stored number, each message ran; `script` sets its
+  // outcome.
   std::unique_ptr<Engine> noting(ScriptedStrategy::Script script, bool redelivers = true) {
     return engine(
         [this, script](core::TrackedDelivery& delivery, std::size_t batch) {
@@ -205,7 +206,7 @@ struct Untried {
 
 class UntriedSuspects : public SuspectsTest, public testing::WithParamInterface<Untried> {};
 
-// Nobody knows yet whether it kills: it is a suspect with what was kept for it before.
+// It is not known yet whether it kills: it stays a suspect with its previous number.
 TEST_P(UntriedSuspects, AreAsTheyWere) {
   markers_.kept = {{id("k2"), 2}};
   send_many(4);
@@ -266,7 +267,7 @@ TEST_F(SuspectsTest, ADrainThatCutsAGroupLeavesTheMarker) {
   EXPECT_EQ(topic_.in_flight(), 0u);
 }
 
-// A reload begins another engine, and nobody has died meanwhile.
+// A reload begins another engine, and no process has died meanwhile.
 TEST_F(SuspectsTest, TheNextEngineOfTheProcessKnowsThoseThatWereLeft) {
   options_.once = false;
   markers_.kept = {{id("k1"), 1}};
@@ -297,7 +298,7 @@ TEST_F(SuspectsTest, TheNextEngineOfTheProcessKnowsThoseThatWereLeft) {
   EXPECT_TRUE(markers_.ended);
 }
 
-// An engine of a process, to which the one before it has left suspects.
+// An engine of a process in which the previous engine left suspects.
 class LeftSuspects : public SuspectsTest {
  protected:
   LeftSuspects() {
@@ -306,7 +307,7 @@ class LeftSuspects : public SuspectsTest {
     options_.pace.max_in_flight = 4;
     markers_.begun = {};
   }
-  // Stopped once it has asked the store.
+  // The engine is stopped once it has asked the store.
   std::size_t left_by_one_that_is_stopped() {
     auto e = noting(is_done);
     std::thread running([&] { EXPECT_EQ(e->run(), Ended::kDrained); });
@@ -337,7 +338,7 @@ TEST_F(LeftSuspects, AreNoneWhereTheSourceIsAtItsEnd) {
   EXPECT_TRUE(markers_.ended);
 }
 
-// A source with two partitions, of which one brings nothing yet.
+// A source with two partitions, of which one returns nothing yet.
 class HalfReadSource final : public Source {
  public:
   HalfReadSource(MemoryTopic& topic, std::vector<std::string> unread)
@@ -371,7 +372,7 @@ class HalfReadSource final : public Source {
   bool closed_ = false;
 };
 
-// An engine after an unclean end: p0 brings its whole window, and p1 nothing.
+// An engine after an unclean end: p0 returns its whole window, and p1 nothing.
 class LateSuspects : public SuspectsTest {
  protected:
   LateSuspects() {
@@ -406,7 +407,7 @@ TEST_F(LateSuspects, AreNoneInAPartitionThatWasReadToItsEnd) {
   EXPECT_TRUE(markers_.ended);
 }
 
-// A process that died now would leave so many, though this engine has fewer in hand at a time.
+// A process that died now would leave this many, though this engine has fewer in flight at a time.
 TEST_F(LeftSuspects, AreWithinTheWindowOfTheMarker) {
   options_.once = true;
   send_many(10);
@@ -430,8 +431,8 @@ TEST_F(SuspectsTest, WhoeverIsStoppedWithinAGroupIsKnownToTheNextRun) {
   EXPECT_TRUE(nothing_kept());
 }
 
-// The first batch of a handler outside the store has one message, which would be alone at each
-// kill from outside.
+// The first batch of a handler outside the store has one message, which would be alone at each kill
+// from outside.
 TEST_F(SuspectsTest, AreTogetherHoweverSmallTheFirstBatchIs) {
   options_.batch_first = 1;
   send_many(10);

@@ -1,5 +1,4 @@
-// What the engine's tests share: a store in memory, a topic, and a strategy that does what a test
-// says.
+// Shared by the engine's tests: a store in memory, a topic, and a strategy that a test scripts.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +29,7 @@ using test::MemorySource;
 using test::MemoryTopic;
 using test::payload_with_id;
 
-// What a test says each delivery ends as; the engine does not know that no record stands behind it.
+// Ends each delivery as the test says; the engine does not know that there is no record.
 class ScriptedStrategy final : public strategies::Strategy {
  public:
   using Script = std::function<Outcome(core::TrackedDelivery&, std::size_t batch)>;
@@ -86,7 +85,7 @@ class EngineTest : public testing::Test {
     };
     return Engine::create(options_, std::move(parts));
   }
-  // All but a strategy.
+  // All parts except a strategy.
   EngineParts parts_over(std::unique_ptr<Source> source) {
     EngineParts parts;
     parts.store = store_.get();
@@ -106,7 +105,7 @@ class EngineTest : public testing::Test {
     parts.hung = [this](const std::string&) { hung_ = true; };
     return parts;
   }
-  // All that comes from there is done.
+  // Handles every message of the source.
   Ended run_over(std::unique_ptr<Source> source) {
     return engine_over(std::move(source), [](core::TrackedDelivery&,
                                              std::size_t) { return ended(Outcome::Kind::kDone); })

@@ -1,4 +1,4 @@
-// The tests of Flight share a consumer and how a delivery lands.
+// Shared by the tests of Flight: a consumer, and how a delivery lands.
 #pragma once
 
 #include "core/tracked_delivery.h"
