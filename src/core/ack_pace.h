@@ -1,5 +1,5 @@
-// AckPace: acknowledgements wait for company, a moment and no longer. Pure: the caller gives the
-// time.
+// AckPace: delays acknowledgements for a moment so that they can be sent together. Pure: the caller
+// passes the time.
 #pragma once
 
 #include <algorithm>
@@ -9,25 +9,25 @@
 
 namespace semel::core {
 
-// `are_many` from any thread; all else from one.
+// `are_many` is thread-safe; all else belongs to one thread.
 class AckPace {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // `prefetch`: the most messages that are out at a time. Acknowledgements that wait must not keep
-  // a small one from being used.
+  // `prefetch`: the most messages that are unacknowledged at a time. A small one must not be used
+  // up by delayed acknowledgements.
   explicit AckPace(std::size_t prefetch) noexcept;
-  // `many` wait for no others, fewer for `wait` at most.
+  // `many` are sent without delay, fewer are delayed by `wait` at most.
   AckPace(std::size_t many, std::chrono::milliseconds wait) noexcept
       : many_(std::max<std::size_t>(many, 1)), wait_(wait) {}
 
-  // So many wait for no others.
+  // Whether so many are sent without delay.
   bool are_many(std::size_t waiting) const noexcept { return waiting >= many_; }
-  // True where `waiting` are to be sent now. Those that are too few begin to wait.
+  // True where `waiting` acknowledgements are to be sent now. Fewer begin to wait.
   bool are_due(std::size_t waiting, Time now) noexcept;
-  // The time until which too few wait; none: nothing waits.
+  // When the delayed ones are due; nullopt: none waits.
   std::optional<Time> due() const noexcept { return due_; }
-  // They went with their connection.
+  // They were lost with their connection.
   void forget() noexcept { due_.reset(); }
 
  private:

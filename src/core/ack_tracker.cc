@@ -10,7 +10,7 @@ void AckTracker::received(std::uint64_t position) {
   const bool grows =
       entries_.empty() ? !prefix_ || position > *prefix_ : position > entries_.back().position;
   if (!grows) {
-    // Passing over it silently would commit what was never settled.
+    // Ignoring this silently would commit messages that were never settled.
     std::fputs("semel: a source counted its positions backwards\n", stderr);
     std::abort();
   }
@@ -20,7 +20,7 @@ void AckTracker::received(std::uint64_t position) {
 
 std::optional<std::size_t> AckTracker::place_of(std::uint64_t position) const noexcept {
   if (entries_.empty() || position < entries_.front().position) return std::nullopt;
-  // Mostly no position is missing, and this is the place.
+  // Usually no position is missing, and this guess is right.
   const std::uint64_t guess = position - entries_.front().position;
   auto found = entries_.begin();
   if (guess < entries_.size() && entries_[guess].position == position) {

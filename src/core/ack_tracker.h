@@ -19,10 +19,10 @@ class AckTracker {
   std::optional<std::uint64_t> prefix() const noexcept { return prefix_; }
   std::size_t open() const noexcept { return open_; }  // received and not settled
 
-  // The positions behind the prefix, settled or not, have places that count from zero. The first
-  // one is always open.
+  // Positions after the prefix, settled or not, have places, counted from zero. The first one is
+  // always open.
   std::size_t behind() const noexcept { return entries_.size(); }
-  // None where `position` is not open.
+  // nullopt where `position` is not open.
   std::optional<std::size_t> place_of(std::uint64_t position) const noexcept;
   std::uint64_t position_at(std::size_t place) const { return entries_[place].position; }
   bool open_at(std::size_t place) const { return !entries_[place].settled; }

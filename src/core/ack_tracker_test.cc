@@ -63,7 +63,7 @@ TEST(AckTrackerDeathTest, PositionsThatDoNotGrowAbort) {
   EXPECT_DEATH(tracker.received(5), "backwards");
 }
 
-// Against a model that looks at every position every time.
+// Compared with a model that looks at every position every time.
 TEST(AckTracker, AgreesWithANaiveModel) {
   const std::uint64_t seed = std::random_device{}();
   std::cout << "seed " << seed << '\n';

@@ -9,7 +9,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// Messages that have lost a try. Where they are forgotten each may be evidence once more.
+// Messages that have lost an attempt. Once forgotten, each may count as evidence once more.
 constexpr std::size_t kRemembered = 4096;
 constexpr int kLongestHistory = 64;
 
@@ -54,7 +54,7 @@ Breaker::Failure Breaker::failed(Ticket call, MessageId message, bool counts) {
 
 std::optional<milliseconds> Breaker::at_fault(Ticket call) noexcept {
   if (stale(call)) return std::nullopt;
-  // The next call is a trial: where it fails, in whatever way, the gate is shut again.
+  // The next call is a trial: if it fails in any way, the gate is shut again.
   in_row_ = options_.failures;
   return shut();
 }

@@ -1,11 +1,11 @@
-// Breaker: from the answers of an endpoint, when its gate is shut, for how long, and when it opens;
-// and whether a failure says anything about its message.
+// Breaker: decides from an endpoint's answers when its gate is shut, for how long, and when it
+// opens; and whether a failure says anything about its message.
 //
-// Pure, and knows no time: it counts calls. An answer to a call that was begun before the gate was
-// last shut tells nothing new, so hundreds of calls that fail together shut it once.
+// Pure, and independent of time: it counts calls. The answer to a call that began before the gate
+// was last shut is no news, so hundreds of calls that fail together shut it once.
 //
-// A message that uses up its tries is evidence against the endpoint once, until it goes well: a few
-// that the endpoint can never take do not shut the gate, and come to their end.
+// A message that uses up its attempts is evidence against the endpoint once, until it succeeds: a
+// few messages that the endpoint can never take do not shut the gate, and become dead letters.
 #pragma once
 
 #include <chrono>
@@ -18,28 +18,28 @@ namespace semel::core {
 
 class Breaker {
  public:
-  // The number of a call, in the order they begin.
+  // The number of a call, in the order in which calls begin.
   using Ticket = std::uint64_t;
   // Tells messages apart: a digest of the key.
   using MessageId = std::uint64_t;
 
   struct Options {
-    // In a row, that shut the gate, as do three quarters of twice as many of the last answers. So
-    // many that an endpoint which fails now and then, under many calls at a time, is not left alone
-    // for it.
+    // So many failures in a row shut the gate, as do three quarters failures among twice as many
+    // last answers. The number is large enough that an endpoint with occasional failures under many
+    // parallel calls is not shut off.
     int failures = 10;
     std::chrono::milliseconds first{1'000};
-    std::chrono::milliseconds longest{300'000};  // each shutting is twice the last, up to this
+    std::chrono::milliseconds longest{300'000};  // each shut doubles the last, up to this
   };
 
   // The consequences of a failed call.
   struct Failure {
-    std::optional<std::chrono::milliseconds> shut;  // for how long the gate is to be shut
-    // Most messages fail, so that this failure says nothing about its own; it is to come again
-    // after those that wait at the gate.
+    std::optional<std::chrono::milliseconds> shut;  // for how long to shut the gate
+    // Most messages fail, so this failure says nothing about its own message, which should come
+    // again after those that wait at the gate.
     bool shared = false;
     std::chrono::milliseconds again_after{0};
-    bool late = false;  // the call was begun before the gate was last shut
+    bool late = false;  // the call began before the gate was last shut
   };
 
   Breaker() = default;
@@ -47,15 +47,15 @@ class Breaker {
 
   Ticket begin() noexcept { return next_++; }
 
-  // The endpoint failed, which one call may meet by chance. `counts`: it uses up a try of
-  // `message`, unless it is shared.
+  // The endpoint failed, perhaps by chance. `counts`: the failure uses up an attempt of `message`,
+  // unless it is shared.
   Failure failed(Ticket call, MessageId message, bool counts);
-  // The endpoint itself is at fault, so that every call would fail. How long to shut the gate, or
-  // nothing.
+  // The endpoint itself is at fault, so every call would fail. Returns for how long to shut the
+  // gate; nullopt: not.
   std::optional<std::chrono::milliseconds> at_fault(Ticket call) noexcept;
-  // It asked to be left alone for a while: that long, within bounds.
+  // The endpoint asked for a pause: returns that time, within bounds.
   std::chrono::milliseconds asked_to_wait(std::chrono::milliseconds wait) noexcept;
-  // It works. Whether to open the gate.
+  // The endpoint works. Returns whether to open the gate.
   bool answered(Ticket call, MessageId message = 0) noexcept;
 
  private:
@@ -68,10 +68,10 @@ class Breaker {
   Options options_;
   Ticket next_ = 1;
   Ticket news_from_ = 0;
-  int in_row_ = 0;             // failures since a call went well
-  int messages_ = 0;           // whose first failure came since an answer said that it works
-  std::uint64_t history_ = 0;  // a bit for each of the last answers: it failed
-  std::unordered_set<MessageId> spent_;  // have lost a try and not gone well since
+  int in_row_ = 0;                       // failures since the last success
+  int messages_ = 0;                     // with their first failure since the last success
+  std::uint64_t history_ = 0;            // a bit for each of the last answers: it failed
+  std::unordered_set<MessageId> spent_;  // have lost an attempt and not succeeded since
   std::chrono::milliseconds length_{0};
 };
 

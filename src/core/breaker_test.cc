@@ -12,12 +12,12 @@ using std::chrono::milliseconds;
 
 constexpr Breaker::Options kOptions = {3, milliseconds(100), milliseconds(500)};
 
-// Failures of a message each, which use up no try: calls that are refused.
+// Failures of one message each, which use up no attempt: calls that are refused.
 std::optional<milliseconds> refused(Breaker& breaker, Breaker::Ticket call) {
   return breaker.failed(call, 1, false).shut;
 }
 std::optional<milliseconds> refused(Breaker& breaker) { return refused(breaker, breaker.begin()); }
-// An answer of 5xx to a message.
+// A 5xx answer to a message.
 Breaker::Failure broken(Breaker& breaker, Breaker::MessageId message) {
   return breaker.failed(breaker.begin(), message, true);
 }

@@ -1,4 +1,4 @@
-// comes_again: whether a delivery's outcome leaves its message to be tried again.
+// comes_again: whether a message will be tried again after this outcome.
 #pragma once
 
 #include <semel/outcome.h>

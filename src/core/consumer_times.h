@@ -1,4 +1,4 @@
-// The times in a consumer's part of StoreStats, gathered from what a store looks at. Pure.
+// The times in a consumer's part of StoreStats, collected while a store reads its rows. Pure.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace semel::core {
 
-// Both keep what is known where `time` is none.
+// Both leave the known value where `time` is nullopt.
 inline void note_waiting(StoreStats::Consumer& told, const std::optional<StoreTime>& time) {
   if (time) told.oldest_waiting = std::min(*time, told.oldest_waiting.value_or(*time));
 }

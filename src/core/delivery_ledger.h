@@ -1,12 +1,12 @@
-// DeliveryLedger: the deliveries of one partition or connection that are not settled, each with
-// what its source keeps of it. Pure; not thread-safe.
+// DeliveryLedger: the unsettled deliveries of one partition or connection, each with a value that
+// its source keeps for it. Pure; not thread-safe.
 //
 // A delivery waits until it is taken, is out until it is settled, and waits again when it is given
-// back: the lowest position that waits is always taken first. A source whose broker brings messages
-// by itself lets them arrive and wait; one that asks for them hands each out as it comes.
+// back: the lowest waiting position is always taken first. A source to which the broker pushes
+// messages calls `arrived`; one that asks for them calls `handed_out`.
 //
-// A ledger belongs to one generation: where positions begin anew, as on a new connection, a new
-// ledger takes its place, and Tag::generation tells the two apart.
+// A ledger belongs to one generation: when positions begin anew, as on a new connection, a new
+// ledger replaces it, and Tag::generation distinguishes the two.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@
 
 namespace semel::core {
 
-// For how long a value is kept: until its own delivery is settled, or until all before it are too.
+// How long a value is kept: until its own delivery is settled, or until all before it are too.
 enum class Keeps { kUntilSettled, kUntilPassed };
 
 template <class Value, Keeps Until = Keeps::kUntilSettled>
@@ -31,19 +31,19 @@ class DeliveryLedger {
  public:
   using Position = std::uint64_t;
 
-  // Both: positions must grow; gaps are fine.
+  // Both: positions must grow; gaps are allowed.
   void arrived(Position position, Value value) {
     tracker_.received(position);
     values_.push_back(std::move(value));
   }
-  // REQUIRES: nothing waits but what was given back.
+  // REQUIRES: only given-back deliveries wait.
   void handed_out(Position position, Value value) {
     arrived(position, std::move(value));
     ++taken_;
   }
 
-  // The lowest position that waits, which is out from here on. Its value is good until something
-  // else is called. Null: nothing waits.
+  // Takes the lowest position that waits; it is out from then on. Its value is valid until the next
+  // call. Null: nothing waits.
   struct Taken {
     Position position = 0;
     Value* value = nullptr;
@@ -60,7 +60,7 @@ class DeliveryLedger {
   }
   bool has_waiting() const noexcept { return taken_ < values_.size() || !given_back_.empty(); }
 
-  // False where `position` is not out: it was never taken, is given back, or was settled before.
+  // False where `position` is not out: it was never taken, was given back, or was settled before.
   bool settle(Position position, Settlement::Kind kind) {
     const auto place = tracker_.place_of(position);
     if (!place || *place >= taken_) return false;
@@ -87,7 +87,7 @@ class DeliveryLedger {
   }
 
   std::size_t open() const noexcept { return tracker_.open(); }  // not settled
-  // Taken and not settled; what was given back is not out.
+  // Taken and not settled; given-back deliveries do not count.
   std::size_t out() const noexcept {
     return open() - (values_.size() - taken_) - given_back_.size();
   }
@@ -102,11 +102,11 @@ class DeliveryLedger {
   }
   // REQUIRES: something is open.
   Position first_open() const { return tracker_.position_at(0); }
-  // How many deliveries the prefix has passed since the ledger began; those behind it have the
-  // numbers from here on.
+  // How many deliveries the prefix has passed since the ledger began; those after it are numbered
+  // from here.
   std::size_t passed() const noexcept { return passed_; }
   std::size_t end() const noexcept { return passed_ + values_.size(); }
-  // The value of a delivery behind the prefix. Null: it is settled.
+  // The value of a delivery after the prefix. Null: it is settled.
   Value* open_value(std::size_t number) {
     return tracker_.open_at(number - passed_) ? &values_[number - passed_] : nullptr;
   }
@@ -120,7 +120,7 @@ class DeliveryLedger {
   }
 
   AckTracker tracker_;
-  std::deque<Value> values_;  // of what is behind the prefix, in the tracker's places
+  std::deque<Value> values_;  // of the deliveries after the prefix, by the tracker's places
   std::size_t taken_ = 0;     // values from this place on were never taken
   std::size_t passed_ = 0;
   std::set<Position> given_back_;

@@ -53,7 +53,7 @@ TEST(DeliveryLedger, WhatIsGivenBackComesFirstAndTheLowestOfIt) {
   EXPECT_EQ(ledger.first_open(), 1U);
 }
 
-// Keeps what it has when it is assigned, as a string keeps its memory.
+// Keeps its content when it is assigned, as a string keeps its memory.
 struct Keeping {
   std::shared_ptr<int> held{};
 
@@ -103,7 +103,7 @@ TEST(DeliveryLedger, NumbersStayWhereTheyAreWhileThePrefixMoves) {
   EXPECT_EQ(*ledger.open_value(2), "8");
 }
 
-// Against a model that keeps the state of every position by name.
+// Compared with a model that keeps the state of every position by name.
 TEST(DeliveryLedger, AgreesWithANaiveModel) {
   enum class State { kWaits, kOut, kSettled };
   std::mt19937_64 random(20'261'126);

@@ -7,7 +7,7 @@
 
 namespace semel::core {
 
-// Its message, and its hint where it has one. Pure.
+// The error's message, and its hint if it has one. Pure.
 std::string text_with_hint(const Error& error);
 
 }  // namespace semel::core

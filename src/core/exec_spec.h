@@ -1,4 +1,4 @@
-// What an exec handler is told by its config: plain values, checked before any process is started.
+// The config of an exec handler: plain values, checked before any process is started.
 #pragma once
 
 #include <chrono>
@@ -12,10 +12,10 @@ struct ExecSpec {
   // The program and its arguments; no shell reads them. A program without a slash is looked up in
   // PATH, one with a slash is a path.
   std::vector<std::string> command;
-  std::chrono::milliseconds timeout{0};    // of one call; past it the command is told to end
-  std::chrono::milliseconds grace{5'000};  // from being told to end until it is killed
+  std::chrono::milliseconds timeout{0};    // of one call; past it the command is asked to end
+  std::chrono::milliseconds grace{5'000};  // after that request, until it is killed
   bool honours_key = false;  // declared: it does not repeat its effect for a SEMEL_KEY
-  // An exit code that has no meaning here leaves open whether the effect was made (strategy
+  // An exit code without a meaning here leaves it open whether the effect was made (strategy
   // at_most_once).
   bool failure_is_doubt = false;
   std::size_t result_limit = 0;  // bytes of stdout that may become the result

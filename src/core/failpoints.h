@@ -1,4 +1,4 @@
-// The points on a message's way at which a test may stop, delay or kill the process: those of
+// The points in a message's handling at which a test may stop, delay or kill the process: those of
 // stores (semel/spi/failpoints.h) and the library's own.
 #pragma once
 
@@ -14,7 +14,7 @@ inline constexpr std::string_view kHandlerBefore = "handler.before";
 inline constexpr std::string_view kStepBefore = "step.before";
 inline constexpr std::string_view kStepAfter = "step.after";
 inline constexpr std::string_view kHandlerAfter = "handler.after";
-// Between the steps of a finish whose parts are on several nodes of a Redis Cluster.
+// Between the steps of a finish that spans several nodes of a Redis Cluster.
 inline constexpr std::string_view kMarked = "cluster.marked";
 inline constexpr std::string_view kKept = "cluster.kept";
 inline constexpr std::string_view kRecorded = "cluster.recorded";
@@ -22,7 +22,7 @@ inline constexpr std::string_view kSettleBefore = "settle.before";
 inline constexpr std::string_view kSettleAfter = "settle.after";
 inline constexpr std::string_view kDrained = "drained";
 
-// In the order in which a message meets them. The crash matrix runs through all of them.
+// In the order in which a message passes them. The crash matrix covers all of them.
 inline constexpr std::string_view kAll[] = {
     kReceived,     kBegun,    kClaimed,     kHandlerBefore, kStepBefore,   kStepAfter,
     kHandlerAfter, kFlushed,  kConfirmed,   kFinished,      kCommitBefore, kMarked,

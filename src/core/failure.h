@@ -1,4 +1,4 @@
-// Failure: how an error travels inside a store, and the one place where it becomes a Result.
+// Failure: an error as an exception inside a store, and the one place that makes a Result of it.
 #pragma once
 
 #include <exception>
@@ -12,7 +12,7 @@ namespace semel::core {
 
 class Failure : public std::exception {
  public:
-  // `code`: what the database calls it, as a number of its own; zero where the error is ours.
+  // `code`: the database's own error number; zero where the error is ours.
   Failure(Error error, int code) : error_(std::move(error)), code_(code) {}
   const char* what() const noexcept override { return error_.message.c_str(); }
   const Error& error() const noexcept { return error_; }
@@ -25,7 +25,7 @@ class Failure : public std::exception {
 
 [[noreturn]] inline void fail(Error error, int code = 0) { throw Failure(std::move(error), code); }
 
-// Runs `work`; what it throws becomes the Result's error. Every port's method is one of these.
+// Runs `work`, and turns its exceptions into the Result's error. Every port's method uses it.
 template <class Work>
 auto contained(Work&& work) noexcept -> Result<std::invoke_result_t<Work&>> {
   try {

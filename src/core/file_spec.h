@@ -7,7 +7,7 @@ namespace semel::core {
 
 struct FileSpec {
   enum class From {
-    kKept,   // where this consumer got to before
+    kKept,   // the position that this consumer has stored
     kStart,  // the first line
   };
   std::string path;

@@ -7,13 +7,13 @@ namespace {
 
 using To = Finish::To;
 
-// A message that is held again goes on as the row it is. An earlier row of its record serves where
-// it has the same payload, so that a record has one row.
+// A message that is held again stays in its row. An earlier row of its record is used where it has
+// the same payload, so that a record has one row.
 constexpr std::array kRowsThenMessage = {PayloadFrom::kArrivalRow, PayloadFrom::kRecordRow,
                                          PayloadFrom::kMessage};
-// The record was claimed with a payload that nobody can compare with the earlier row's.
+// The record's payload cannot be compared with that of the earlier row.
 constexpr std::array kArrivalRowThenMessage = {PayloadFrom::kArrivalRow, PayloadFrom::kMessage};
-// Without the message the rows have all that can be kept of it.
+// Without the message, the rows hold all that can be kept of it.
 constexpr std::array kMessageThenRows = {PayloadFrom::kMessage, PayloadFrom::kArrivalRow,
                                          PayloadFrom::kRecordRow};
 constexpr std::array kMessageAlone = {PayloadFrom::kMessage};
@@ -34,14 +34,15 @@ void hold(FinishPlan& plan, FinishPlan::KeepAct how, const Record& record, const
   const bool same = finish.keep == nullptr || finish.keep->fingerprint() == record.fingerprint;
   plan.keep = how;
   plan.from = same ? std::span<const PayloadFrom>(kRowsThenMessage) : kArrivalRowThenMessage;
-  // The same payload is not held twice for one record: a parked row would be nobody's.
+  // The same payload is not held twice for one record: a parked second row would belong to no
+  // record.
   if (same) plan.record_row = FinishPlan::RowAct::kRemove;
   plan.due = record.next_at;
   plan.first_seen = record.first_seen;
 }
 
-// The row that a record waits with is the only copy of its message. So is that of a try that goes
-// on: it may die before it records its end.
+// A row that its record waits with is the only copy of its message. So is the row of an attempt
+// that still runs: it may die before it records its end.
 FinishPlan::RowAct row_of(const Record& held_for) noexcept {
   switch (held_for.state) {
     case RecordState::kRetrying:
@@ -74,7 +75,7 @@ FinishPlan plan_completion() noexcept {
   plan.journal = FinishPlan::JournalAct::kForget;
   plan.inbox = FinishPlan::InboxAct::kNoteProcessed;
   plan.arrival_row = FinishPlan::RowAct::kRemove;
-  // Its retry has nothing left to do when it comes.
+  // When its retry is due, nothing is left to do.
   plan.record_row = FinishPlan::RowAct::kRemove;
   return plan;
 }
@@ -118,7 +119,7 @@ FinishPlan plan_without_record(const Finish& finish, const Record* held_for, Sto
     case To::kParked:
     case To::kDead:
       plan.inbox = FinishPlan::InboxAct::kNoteOutcome;
-      // No record says whose a row is.
+      // No record says which rows belong to it.
       bury(plan, kMessageAlone, first_seen_of(finish, now));
       break;
     case To::kCompleted:

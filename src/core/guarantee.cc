@@ -77,7 +77,7 @@ constexpr std::array<std::pair<StrategyKind, const char*>, 9> kStrategies = {{
     {StrategyKind::kAtMostOnce, "at_most_once"},
 }};
 
-// One promise in the making. Facts lower it; nothing raises it.
+// A promise under construction. Facts lower it; nothing raises it.
 class Promise {
  public:
   explicit Promise(const GuaranteeFacts& facts) : facts_(facts) { begin(); }
@@ -103,9 +103,9 @@ class Promise {
   }
   void because(std::string reason) { promise_.reasons.push_back(std::move(reason)); }
   void lose(Guarantee::Loss loss) { promise_.loss = std::max(promise_.loss, loss); }
-  // The record may be gone before the message has come for the last time.
+  // The record may be gone before the message was delivered for the last time.
   void may_repeat() {
-    // A receiver that honours keys is called again with the same one, record or none.
+    // A receiver that honours keys gets the same key again, with or without a record.
     if (!keeps_records() || promise_.name == Guarantee::Name::kKeyedRetry) return;
     promise_.name = Guarantee::Name::kAtLeastOnce;
     promise_.effect = Guarantee::Effect::kAtLeastOnce;

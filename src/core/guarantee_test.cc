@@ -66,12 +66,12 @@ TEST(Guarantee, OfAReceiverThatHonoursKeys) {
   EXPECT_EQ(g.loss, Guarantee::Loss::kNone);
   EXPECT_TRUE(says(g, "as declared"));
   EXPECT_NE(g.faults.find("while it remembers"), std::string::npos);
-  // Its record forgotten, a message is sent again under the same key.
+  // Once its record is forgotten, a message is sent again under the same key.
   f.ttl = hours(1);
   f.source.horizon = hours(7 * 24);
   EXPECT_EQ(compute_guarantee(f).name, Guarantee::Name::kKeyedRetry);
   EXPECT_TRUE(says(compute_guarantee(f), "kept for 1h"));
-  // No other strategy is changed by it.
+  // It changes no other strategy.
   f.strategy = StrategyKind::kNatural;
   EXPECT_EQ(compute_guarantee(f).name, Guarantee::Name::kIdempotent);
   f = facts(StrategyKind::kStateMachine);

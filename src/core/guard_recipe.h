@@ -5,8 +5,8 @@
 
 namespace semel::core {
 
-// Stored as its recipe hash, and the hash of no recipe: a run's consumer of the same name has
-// another one.
+// Stored as the recipe hash. It is the hash of no recipe, so a runner's consumer of the same name
+// differs.
 inline constexpr std::string_view kGuardRecipe = "guard";
 
 }  // namespace semel::core

@@ -1,7 +1,7 @@
 // Headers as one value of a row.
 //
-// Written as `4:name,5:value,` for each header: any bytes come back as they were, and a person can
-// read them in a shell of the database.
+// Written as `4:name,5:value,` for each header: any bytes are preserved, and people can read them
+// in a database shell.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace semel::core {
 
 std::string text_of(const Headers& headers);
-// What cannot be read ends the list.
+// Ends the list at the first header that cannot be read.
 Headers headers_of(BytesView text);
 
 }  // namespace semel::core

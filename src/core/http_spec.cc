@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kOwnHeaders[] = {"idempotency-key",   "webhook-id",  "webhook-timestamp",
                                             "webhook-signature", "traceparent", "tracestate"};
 constexpr std::string_view kOwnPrefixes[] = {"semel-", "ce-"};
-// They say how the spans are written.
+// They describe how the spans are written.
 constexpr std::string_view kOfTheExport[] = {"content-type", "content-encoding"};
 constexpr std::string_view kOfTheConnection[] = {
     "host",    "content-length", "transfer-encoding", "connection",       "expect",        "te",

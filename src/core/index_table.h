@@ -1,5 +1,5 @@
-// IndexTable: from a hash to small numbers that stand for what was hashed. Open addressing; erasing
-// leaves no trace, so a table that is filled and emptied for ever stays as fast as a new one.
+// IndexTable: maps a hash to small indexes of the hashed things. Open addressing without
+// tombstones, so a table that is filled and emptied for ever stays as fast as a new one.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ class IndexTable {
   using Index = std::uint32_t;
   static constexpr Index kNone = ~Index{0};
 
-  // The index put in under `hash` for which `same(index)` holds, or kNone.
+  // The index inserted under `hash` for which `same(index)` holds, or kNone.
   template <class Same>
   Index find(std::uint64_t hash, Same&& same) const {
     for (std::size_t at = home(hash); slots_[at].index != kNone; at = next(at)) {
@@ -31,7 +31,7 @@ class IndexTable {
   void erase(std::uint64_t hash, Index index) {
     std::size_t hole = home(hash);
     while (slots_[hole].index != index || slots_[hole].hash != mixed(hash)) hole = next(hole);
-    // What was pushed past the hole comes back to it.
+    // Entries that were pushed past the hole move back into it.
     for (std::size_t at = next(hole); slots_[at].index != kNone; at = next(at)) {
       const std::size_t wanted = slots_[at].hash & (slots_.size() - 1);
       if (distance(wanted, at) >= distance(hole, at)) {

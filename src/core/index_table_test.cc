@@ -9,7 +9,7 @@
 namespace semel::core {
 namespace {
 
-// Few distinct hashes, so that most entries stand away from their own place.
+// Few distinct hashes, so that most entries are away from their own slots.
 TEST(IndexTable, AgreesWithAMap) {
   const std::uint64_t seed = std::random_device{}();
   std::cout << "seed " << seed << '\n';

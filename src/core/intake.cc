@@ -24,7 +24,7 @@ tl::unexpected<Refusal> refuse(string_view reason, std::string error) {
   return tl::unexpected<Refusal>(refusal(reason, std::move(error)));
 }
 
-// Names the copy: partitions of one source may count alike.
+// Names the copy: partitions of one source may use the same positions.
 Bytes position_text(const Arrival& arrival) {
   constexpr char kSeparator = '@';
   Bytes text;
@@ -34,7 +34,7 @@ Bytes position_text(const Arrival& arrival) {
   return text;
 }
 
-// A field as a fingerprint sees it: its kind and what was written.
+// A field's contribution to a fingerprint: its kind and its text.
 Bytes field_text(const json::Scalar& scalar) {
   struct Text {
     Bytes operator()(const json::Absent&) const { return "absent"; }
@@ -59,7 +59,7 @@ Refusal past_limit(string_view what, std::size_t size, std::size_t limit) {
                  fmt::format("the {} has {} bytes, and {} is the limit", what, size, limit));
 }
 
-// A header that cannot be a key, as what it does to the message.
+// Turns a header that cannot be a key into a refusal of the message.
 tl::expected<std::optional<Bytes>, Refusal> invalid_at(const KeyPart& part, FoundKey found) {
   if (found) return std::move(*found);
   return refuse(reason::kKeyInvalid, fmt::format("the key at {}: {}", part.text, found.error()));
@@ -70,10 +70,10 @@ std::string missing_at(string_view places, const Arrival& arrival) {
                      arrival.payload.empty() ? ": the payload is empty" : "");
 }
 
-// What was held without a key, because it had none, is read anew.
+// The key of a message that was held without one is looked up anew.
 bool held_key(const Arrival& arrival) noexcept { return arrival.key && !arrival.key->empty(); }
 
-// As the source said it, else as a CloudEvent's headers do.
+// The type that the source reported, else the one in a CloudEvent's headers.
 std::string type_of(const Arrival& arrival) {
   return arrival.type.empty() ? event_type(arrival.headers) : arrival.type;
 }
@@ -136,7 +136,7 @@ std::optional<Bytes> Intake::line_of(const Arrival& arrival) {
   return line_with(arrival, ordering_key->value_or(Bytes()));
 }
 
-// Where nothing is ordered by, a key's own twins are all that could stand behind it.
+// Without an ordering key, only twins of the same key can be behind it.
 std::optional<Bytes> Intake::line_with(const Arrival& arrival, BytesView ordering_key) const {
   if (!keeps_lines(order_)) return std::nullopt;
   if (order_->on_failure == Order::OnFailure::kBlock) return Bytes(arrival.partition);
@@ -161,7 +161,7 @@ Intake::KeyText Intake::usable_key_of(const Arrival& arrival) {
   return key;
 }
 
-// A key that looks like a body's digest would meet a message that has none.
+// A key that looks like a body's digest could equal that of a message without a key.
 Intake::KeyText Intake::key_or_digest_of(const Arrival& arrival) {
   KeyText key = key_of(arrival);
   if (recipe_.missing != KeyRecipe::Missing::kHashBody) return key;
@@ -289,7 +289,8 @@ Intake::PartText Intake::event_text_of(const Arrival& arrival) {
   return std::optional<Bytes>();
 }
 
-// `declared`: its content type says so. Else it is one where it has the three members.
+// `declared`: its content type says that it is an event. Otherwise it is one if it has the three
+// members.
 Intake::PartText Intake::structured_event_of(const Arrival& arrival, bool declared) {
   if (arrival.payload.empty()) return std::optional<Bytes>();
   if (std::optional<Refusal> bad = parse(arrival)) {
@@ -318,7 +319,7 @@ Intake::PartText Intake::structured_event_of(const Arrival& arrival, bool declar
   return std::optional(event_key(**source, **id));
 }
 
-// A member of the document that is a string; none where it is absent.
+// A string member of the document; nullopt where it is absent.
 Intake::PartText Intake::event_member(string_view name) {
   Result<json::Scalar> found = document_.at(json::Pointer::parse(name).value());
   if (!found) return refuse(reason::kKeyInvalid, std::move(found.error().message));
@@ -327,7 +328,7 @@ Intake::PartText Intake::event_member(string_view name) {
   return refuse(reason::kKeyInvalid, fmt::format("{} of the CloudEvent is not a string", name));
 }
 
-// The user's code: whatever it throws says that this message has no usable key.
+// The user's code: any exception means that this message has no usable key.
 Intake::PartText Intake::function_text_of(const KeyPart& part, const Arrival& arrival) {
   if (!recipe_.function) {
     return refuse(reason::kKeyInvalid, "no function was given that finds the key");

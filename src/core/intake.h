@@ -1,4 +1,4 @@
-// Intake: from what arrived to a message: its key, fingerprint and place in the order.
+// Intake: makes a message of an arrival: finds its key, fingerprint and place in the order.
 #pragma once
 
 #include <optional>
@@ -23,23 +23,23 @@ struct Refusal {
 };
 
 // Makes the Message of an arrival, moving payload and headers out of it. On refusal the arrival is
-// left whole. A string key is taken unescaped, an integer as written; floats, null, empty, objects
-// and arrays are refused (key.invalid), and so is a header that stands twice with two values;
-// nothing at any part is key.missing; a payload that is not JSON where a part looks into it is
-// payload.invalid. An empty payload has nothing at any pointer. A CloudEvent's `type` is the
-// message's where the source said none. One thread at a time.
+// left whole. A string key is taken unescaped, an integer as written. key.invalid: floats, null,
+// empty strings, objects and arrays, and a header that is given twice with two values. key.missing:
+// nothing at any part. payload.invalid: a payload that is not JSON where a part looks into it. An
+// empty payload has nothing at any pointer. The `type` of a CloudEvent is used where the source
+// reported none. One thread at a time.
 //
-// With an order the message has its ordering key, and the arrival the line it stands in, where it
-// brings none from the store. With `start_trace` the message has its span.
+// With an order, the message gets its ordering key, and the arrival its line, unless it brings one
+// from the store. With `start_trace` the message gets its span.
 class Intake {
  public:
   Intake(ConsumerNumber consumer, KeyRecipe recipe, Limits limits,
          std::optional<Order> order = std::nullopt, StartTrace start_trace = nullptr);
   tl::expected<Message, Refusal> make(Arrival& arrival);
-  // The key alone, or why there is none; the arrival stays whole.
+  // Only the key, or why there is none; the arrival stays whole.
   tl::expected<Bytes, Refusal> key(const Arrival& arrival);
-  // The line in which an arrival is to stand. The key is not looked at: this may be called within a
-  // store's transaction, and what finds a key may be the user's code.
+  // The line of an arrival. Does not look at the key, because this may be called within a store's
+  // transaction, and a key function may be the user's code.
   std::optional<Bytes> line_of(const Arrival& arrival);
 
  private:
@@ -69,13 +69,13 @@ class Intake {
   std::optional<Order> order_;
   StartTrace start_trace_;
   json::Document document_;
-  bool parsed_ = false;     // document_ holds the payload of the arrival at hand
-  std::string event_type_;  // of the structured CloudEvent at hand
+  bool parsed_ = false;     // document_ holds the payload of the current arrival
+  std::string event_type_;  // of the current structured CloudEvent
 };
 
-// The message of an arrival that was refused, for its dead letter. Its key has no text; the id is a
-// digest of what is there (partition, position and payload), so that the same arrival makes the
-// same dead letter. The arrival stays whole: observers are told of it.
+// The message of a refused arrival, for its dead letter. Its key has no text; the id is a digest of
+// partition, position and payload, so that the same arrival makes the same dead letter. The arrival
+// stays whole: it is passed to observers.
 Message refused_message(ConsumerNumber consumer, const Arrival& arrival);
 
 }  // namespace semel::core

@@ -1,5 +1,4 @@
-// Judged: what becomes of a message that was to be published, and what that says of the broker.
-// Pure.
+// Judged: the outcome of a publish for its message, and what it says of the broker. Pure.
 #pragma once
 
 #include <chrono>
@@ -18,25 +17,25 @@ struct Judged {
   enum class Broker {
     kWorks,
     kAtFault,  // every message would fail
-    kSilent,   // it says nothing about that
+    kSilent,   // says nothing about the broker
   };
   Verdict verdict = done();
   Broker broker = Broker::kWorks;
-  std::string why;  // for people, where it does not work
+  std::string why;  // for people, where the broker does not work
 };
 
-// A try that says nothing about the message itself. `unknown`: it may have been published.
+// An attempt that says nothing about the message itself. `unknown`: it may have been published.
 Judged judged_again(std::string code, std::string why, Judged::Broker broker, bool unknown);
-// Nobody mends it.
+// A failure that no retry mends.
 Judged judged_dead(std::string code, std::string why, Judged::Broker broker);
 
-// What an answer changes at the gate.
+// How an answer changes the gate.
 struct GateNews {
   bool open = false;
   std::optional<std::chrono::milliseconds> shut;
 
   static GateNews of(Breaker& breaker, Breaker::Ticket call, Judged::Broker broker) noexcept;
-  // A gate that is not there hears nothing.
+  // Does nothing where `gate` is null.
   void tell(Gate* gate, std::string_view why) const noexcept;
 };
 

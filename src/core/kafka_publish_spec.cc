@@ -22,7 +22,7 @@ std::optional<int> number_of(std::string_view text) {
   return number;
 }
 
-// As many as a broker keeps apart.
+// As many as a broker tracks for each producer.
 bool keeps_order(std::string_view value) {
   constexpr int kMost = 5;
   const auto number = number_of(value);

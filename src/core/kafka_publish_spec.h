@@ -1,4 +1,4 @@
-// What a publisher to Kafka is told: by its config, or in C++. Pure.
+// The settings of a publisher to Kafka, from its config or from C++. Pure.
 #pragma once
 
 #include <chrono>
@@ -17,26 +17,25 @@ namespace semel::core {
 
 struct KafkaPublishSpec {
   std::string brokers;                            // host:port,host:port
-  std::string topic;                              // may be empty where topic_of is there
+  std::string topic;                              // may be empty where topic_of is set
   std::map<std::string, std::string> properties;  // librdkafka's own names, passed through
-  // From the call until the broker's report: what has none by then is answered retry.
+  // From the call until the broker's report; without a report by then, the answer is retry.
   std::chrono::milliseconds timeout = kUsualTimeout;
-  bool honours_key =
-      false;  // declared: who reads the topic does nothing again under a key it knows
+  bool honours_key = false;  // declared: the topic's readers do nothing for a key they have seen
 
-  // What each is for a message; where one is not there: `topic`, kafka_key_of, kafka_headers_of.
-  // Called on the thread of the call, from several at a time. What one throws is the answer.
+  // Compute these for a message; the defaults are `topic`, kafka_key_of and kafka_headers_of.
+  // Called on the thread of the call, by several at a time. An exception is the answer.
   std::function<std::string(const Message&)> topic_of;
-  std::function<std::optional<Bytes>(const Message&)> key_of;  // nothing: a record without a key
+  std::function<std::optional<Bytes>(const Message&)> key_of;  // nullopt: a record without a key
   std::function<Headers(const Message&)> headers_of;
 };
 
-// The message's ordering key: messages with one key are in one partition, in their order.
+// The message's ordering key: messages with the same one go to one partition, in their order.
 std::optional<Bytes> kafka_key_of(const Message& message);
 // As headers_with_key() makes them.
 Headers kafka_headers_of(const Message& message);
 
-// Why a config may not set this property of a producer: it breaks what is promised, or has a field
+// Why a config may not set this property of a producer: it breaks a promise, or has a config field
 // of its own.
 std::optional<KafkaPropertyFlaw> kafka_producer_property_flaw(std::string_view name,
                                                               std::string_view value);

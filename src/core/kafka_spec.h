@@ -1,5 +1,4 @@
-// What a Kafka source is told by its config, and which of librdkafka's settings it may be told.
-// Pure.
+// The config of a Kafka source, and the librdkafka settings that it may have. Pure.
 #pragma once
 
 #include <map>
@@ -27,11 +26,11 @@ struct KafkaPropertyFlaw {
   std::string why;   // in words that follow its name
   std::string help;  // what to write instead
 };
-// Why a config may not set this property: it breaks what is promised, or has a field of its own.
+// Why a config may not set this property: it breaks a promise, or has a config field of its own.
 std::optional<KafkaPropertyFlaw> kafka_property_flaw(std::string_view name, std::string_view value);
-// One whose value is a secret.
+// Whether the property's value is a secret.
 bool is_kafka_secret(std::string_view name) noexcept;
-// A name that a topic can have; patterns are none.
+// Whether a topic can have this name; patterns cannot.
 bool is_kafka_topic(std::string_view name) noexcept;
 
 }  // namespace semel::core

@@ -32,8 +32,8 @@ KeyId make_id(ConsumerNumber consumer, KeyClass key_class, const Tail& tail) noe
 
 constexpr unsigned char kNoDigit = 0xFF;
 
-// The digits of an alphabet to their values, all else to kNoDigit. A table: digits and letters of a
-// random key in turn are nothing that a branch could foresee.
+// The value of each digit of an alphabet, and kNoDigit for all other bytes. A table, because a
+// processor cannot predict branches on the mixed digits and letters of a random key.
 constexpr std::array<unsigned char, 256> values_of(std::string_view alphabet) {
   std::array<unsigned char, 256> values{};
   values.fill(kNoDigit);
@@ -68,7 +68,7 @@ std::optional<Tail> canonical_uuid(BytesView text) noexcept {
 constexpr std::array<unsigned char, 256> kUlidValues =
     values_of("0123456789ABCDEFGHJKMNPQRSTVWXYZ");
 
-// All digits of five bits together are two bits more than fit: the first digit ends at 7.
+// 26 digits of five bits are two bits more than fit: so the first digit is 7 at most.
 std::optional<Tail> canonical_ulid(BytesView text) noexcept {
   constexpr std::size_t kLength = 26;
   if (text.size() != kLength || text[0] > '7') return std::nullopt;

@@ -114,7 +114,7 @@ std::string random_ulid(std::mt19937_64& random) {
   text[0] = static_cast<char>('0' + random() % 8);
   return text;
 }
-// Near the classes' borders: an id with one byte changed, or any bytes at all.
+// Texts near the classes' borders: an id with one byte changed, or any bytes.
 std::string random_text(std::mt19937_64& random) {
   std::string text = random() % 2 == 0 ? random_uuid(random) : random_ulid(random);
   switch (random() % 4) {

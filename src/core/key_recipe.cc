@@ -30,7 +30,7 @@ const Word kWords[] = {{"broker_key", KeyPart::BrokerKeyPart{}},
                        {"webhook-id", KeyPart::WebhookIdPart{}},
                        {"auto", KeyPart::AutoPart{}}};
 
-// What a part means, however it is written: header names have no case.
+// A part's meaning without its spelling: header names ignore case.
 std::string meaning(const KeyPart& part) {
   if (const auto* header = std::get_if<KeyPart::HeaderPart>(&part.what)) {
     return "header:" + ascii::lower(header->name);
@@ -38,7 +38,7 @@ std::string meaning(const KeyPart& part) {
   return part.text;
 }
 
-// The number a position ends with, in its only spelling, and where it begins.
+// The number at the end of a position, in its only spelling, and where it begins.
 struct Trailing {
   std::size_t begin;
   std::uint64_t number;

@@ -69,7 +69,7 @@ TEST(KeyRecipeHash, StaysWithWhatDoesNot) {
   EXPECT_EQ(fail.hash(), recipe({"header:idempotency-KEY"}).hash());
 }
 
-// What stores of earlier versions remember. Another value here would make all their keys new.
+// The value that stores of earlier versions remember. Another value would make all their keys new.
 TEST(KeyRecipeHash, IsThatOfEarlierVersions) {
   const auto hex = [](const KeyRecipe& r) { return digest::hex(r.hash()); };
   EXPECT_EQ(hex(recipe({})), "0121c53be2f92f0e67182ed05fa72808");

@@ -1,4 +1,4 @@
-// Decisions of all stores on dead letters that are past their time. Pure.
+// The decisions that all stores share about dead letters that are past their time. Pure.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace semel::core {
 
-// The place of the consumer's life in `lives` where a letter that died then is past it.
+// The index in `lives` of the consumer, if a letter that died at `dead_at` is past its time.
 inline std::optional<std::size_t> outlived(std::span<const LetterLife> lives,
                                            ConsumerNumber consumer, StoreTime dead_at,
                                            StoreTime now) {
@@ -20,7 +20,7 @@ inline std::optional<std::size_t> outlived(std::span<const LetterLife> lives,
   return static_cast<std::size_t>(life - lives.begin());
 }
 
-// Whether a replay has the letter's message in hand, by its record.
+// Whether a replay is handling the letter's message, judging by its record.
 inline bool in_hand(RecordState state, const Fingerprint& record, const Fingerprint& letter) {
   return state != RecordState::kDead && state != RecordState::kCompleted &&
          spi::same_fingerprint(record, letter);

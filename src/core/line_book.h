@@ -1,9 +1,9 @@
 // LineBook: what this process knows of the lines that wait in the store.
 //
-// What a source or the store says of a line was true when it was asked. If a message of the line
-// came to wait meanwhile, the answer is too old: what was received with it would overtake. So each
-// question has a number, and each line the last question that was open when it stopped. Pure; not
-// thread-safe.
+// The answer of a source or the store about a line was true when it was asked. If a message of the
+// line had to wait meanwhile, the answer is too old: messages received with it would overtake. So
+// each question has a number, and each line remembers the last question that was open when it
+// stopped. Pure; not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -20,21 +20,21 @@ class LineBook {
  public:
   using Question = std::uint64_t;
 
-  // A question begins. The first one is 1.
+  // Begins a question. The first one is 1.
   Question ask() noexcept { return ++asked_; }
 
-  // A message of the line comes again: the store has it, and all that follows waits behind it.
+  // A message of the line comes again: the store has it, and all later ones wait behind it.
   void stopped(BytesView line) { lines_[Bytes(line)] = asked_; }
-  // The store was found to have rows of it.
+  // The store was found to have rows of the line.
   void held(BytesView line) { lines_.try_emplace(Bytes(line), 0); }
-  // The answer to `asked` was that the store has none; false where that is too old.
+  // The answer to `asked`: the store has none of the line. False where that answer is too old.
   bool free(BytesView line, Question asked);
-  // The answer to `asked` was that these are all lines that the store has.
+  // The answer to `asked`: these are all lines that the store has.
   void only(const std::set<Bytes>& lines, Question asked);
 
-  // What comes from outside may have to go behind others.
+  // Whether a message from outside may have to wait behind others.
   bool may_wait(BytesView line) const { return find(line) != lines_.end(); }
-  // What the answer to `asked` gave of the line may run.
+  // Whether a message of the line, received with the answer to `asked`, may run.
   bool fresh(BytesView line, Question asked) const;
 
   std::size_t size() const noexcept { return lines_.size(); }
@@ -50,7 +50,7 @@ class LineBook {
   Lines::const_iterator find(BytesView line) const { return lines_.find(line); }
 
   Question asked_ = 0;
-  Lines lines_;  // to the last question asked before it stopped
+  Lines lines_;  // to the last question asked before the line stopped
 };
 
 }  // namespace semel::core

@@ -32,7 +32,7 @@ const char* kind_of(const json::Scalar& scalar) noexcept {
       fmt::format("{} of the payload is {}, and {} is wanted", pointer, kind_of(scalar), wanted));
 }
 
-// What it yields borrows from a document of the thread, until the next call.
+// The result borrows from a document of the thread, until the next call.
 json::Scalar scalar_at(const Message& message, std::string_view pointer) {
   thread_local json::Document document;
   Result<json::Pointer> parsed = json::Pointer::parse(pointer);

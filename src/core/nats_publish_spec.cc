@@ -16,9 +16,9 @@ namespace {
 constexpr std::string_view kNatsDigest = "sha256:";
 constexpr std::string_view kNatsKeyHeader = "Idempotency-Key";
 constexpr std::string_view kNatsContentType = "Content-Type";
-// As long as a server's own names may be; what is longer would fill its memory of ids.
+// As long as a server's own names may be; longer ones would fill its memory of ids.
 constexpr std::size_t kLongestNatsKey = 255;
-// A server hangs up at a longer line, and on one of these stand a reply's subject and two sizes.
+// A server disconnects at a longer line, which also contains a reply's subject and two sizes.
 constexpr std::size_t kLongestNatsSubject = 2'048;
 
 // Readers drop the blanks around a value.
@@ -27,7 +27,7 @@ bool arrives_as_it_is(std::string_view key) {
          std::ranges::none_of(key, ascii::is_control) && key.front() != ' ' && key.back() != ' ';
 }
 
-// Each Nats-… tells a server to do something, or tells of the stream it came from.
+// Each header Nats-… asks a server to do something, or tells of the stream it came from.
 bool is_the_servers(std::string_view name) {
   constexpr std::string_view kOfTheServer = "nats-";
   return ascii::alike(name.substr(0, kOfTheServer.size()), kOfTheServer);
@@ -46,7 +46,7 @@ std::string nats_key_of(const Message& message) {
   return std::string(kNatsDigest) + digest::hex(digest::view(digest::sha256(key)));
 }
 
-// No subject holds a blank, and all digests are of one length.
+// No subject contains a blank, and all digests have one length.
 std::string nats_message_id_of(const Message& message, std::string_view subject) {
   return fmt::format("{} {} {}", subject, nats_key_of(message),
                      digest::hex(digest::view(digest::sha256(message.payload()))));

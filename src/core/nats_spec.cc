@@ -18,7 +18,7 @@ using NoNatsUrl = tl::unexpected<std::string>;
 constexpr unsigned kNatsPort = 4222;
 constexpr unsigned kLastPort = 65'535;
 constexpr const char* kBadNatsEscape = "has a % that says nothing";
-constexpr std::size_t kLongestNatsName = 255;  // a file of the server is called so
+constexpr std::size_t kLongestNatsName = 255;  // the name of a file of the server
 
 std::optional<std::string> read_servers(std::string_view text, NatsAddress& into) {
   do {
@@ -73,7 +73,7 @@ tl::expected<NatsAddress, std::string> read_nats_url(std::string_view url) {
     return NoNatsUrl("has options behind a ?: credentials and tls are fields beside it");
   }
   std::optional<std::string> flaw;
-  // An @ in a password may not have been encoded.
+  // A password may contain an @ that was not encoded.
   if (const auto at = url.rfind('@'); at != std::string_view::npos) {
     flaw = read_login(url.substr(0, at), made);
     url.remove_prefix(at + 1);

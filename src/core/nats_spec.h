@@ -17,51 +17,50 @@ struct NatsNode {
   auto operator<=>(const NatsNode&) const = default;
 };
 
-// Where the servers are, and as which user they are asked.
+// The servers' addresses and the user.
 struct NatsAddress {
   std::vector<NatsNode> nodes;  // servers of one cluster, never empty; tried one after the other
   std::string user;
   std::string password;
   bool tls = false;
 
-  // For messages: the nodes, without user and password.
+  // The nodes without user and password, for messages to people.
   std::string place() const;
 };
 
-// How a connection to them is made.
+// How to connect to them.
 struct NatsAccess {
   NatsAddress address;
-  std::string token;                      // in place of user and password
+  std::string token;                      // instead of user and password
   std::string credentials;                // a file with a user's JWT and its seed
-  std::string tls_ca, tls_cert, tls_key;  // files in PEM format; without a CA the system's count
+  std::string tls_ca, tls_cert, tls_key;  // PEM files; no CA: the system's are trusted
 };
 
 struct NatsSpec : NatsAccess {
   std::string stream;
   std::string durable;  // the consumer's name
-  std::string subject;  // with `declare`: only what was published there; empty: the whole stream
-  // The most messages that are delivered and not acknowledged: received and waiting, or handled.
+  std::string subject;  // with `declare`: only this subject; empty: the whole stream
+  // The most unacknowledged deliveries: received and waiting, or being handled.
   int prefetch = kUsualPrefetch;
-  // The consumer is made where it is not there; else it has to be there.
+  // Create the consumer where it is missing; otherwise it must exist.
   bool declare = false;
-  // With `declare`: when a delivery that nobody has renewed comes again.
+  // With `declare`: when a delivery that was not renewed comes again.
   std::chrono::milliseconds ack_wait = kUsualAckWait;
 
   static constexpr int kUsualPrefetch = 500;
   static constexpr std::chrono::seconds kUsualAckWait{30};
 };
 
-// So long a stream drops what is published under a Nats-Msg-Id that it knows, unless it was made
-// with another window.
+// How long a stream drops repeats of a Nats-Msg-Id, unless it was created with another window.
 inline constexpr std::chrono::minutes kNatsDeduplicates{2};
 
-// nats://user:password@host:port, tls:// with TLS; several hosts with commas between. Else why it
-// is none, in words that follow "the URL", without a word of the password.
+// Parses nats://user:password@host:port, or tls:// with TLS; several hosts with commas between. On
+// failure: why it is none, in words that follow "the URL", without any part of the password.
 tl::expected<NatsAddress, std::string> read_nats_url(std::string_view url);
 
-// Why no stream and no consumer has this name, in words that follow it.
+// Why no stream or consumer can have this name, in words that follow it.
 std::optional<std::string> nats_name_flaw(std::string_view name);
-// Why nothing is published to this subject, where * and > may stand for parts of it.
+// Why nothing is published to this subject; * and > are allowed as wildcards.
 std::optional<std::string> nats_subject_flaw(std::string_view subject);
 
 }  // namespace semel::core

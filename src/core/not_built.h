@@ -1,4 +1,4 @@
-// The answer of an adapter that this build lacks.
+// The error for an adapter that this build lacks.
 #pragma once
 
 #include <string>

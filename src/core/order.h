@@ -1,4 +1,4 @@
-// Order: which messages come one after the other, and what it means for them that one must wait.
+// Order: which messages are handled one after the other, and what happens when one must wait.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,16 @@ namespace semel::core {
 
 struct Order {
   enum class OnFailure {
-    kHoldKey,  // what has its ordering key waits behind it, in the store
-    kBlock,    // what has not begun of its partition waits behind it, at the source
-    kSkip,     // nothing waits: it is passed by
+    kHoldKey,  // messages with its ordering key wait behind it, in the store
+    kBlock,    // the rest of its partition waits behind it, at the source
+    kSkip,     // nothing waits: later messages pass it
   };
   std::optional<KeyPart> key;  // the ordering key; where a message has none: its idempotency key
   OnFailure on_failure = OnFailure::kHoldKey;
   std::size_t most_held = 64 << 20;  // payload bytes that wait behind one key
 };
 
-// Whether what comes after a message that must wait is kept from passing it.
+// Whether later messages of a line must not overtake one that waits.
 inline bool keeps_lines(const std::optional<Order>& order) noexcept {
   return order && order->on_failure != Order::OnFailure::kSkip;
 }

@@ -1,11 +1,12 @@
-// The code of an error that only says that a statement was prepared before its tables changed.
+// The error code for a statement that was prepared before its tables changed.
 #pragma once
 
 #include <string_view>
 
 namespace semel::core {
 
-// Its kind is kRetryTransaction. No other transaction is met: to run alone would not help.
+// Its kind is kRetryTransaction. There is no conflict with another transaction, so running alone
+// would not help.
 inline constexpr std::string_view kOutdatedStatement = "R215";
 
 }  // namespace semel::core

@@ -1,4 +1,4 @@
-// Pace: how much of a consumer is in hand at a time, and for how long.
+// Pace: how many messages of a consumer are handled at a time, and for how long.
 #pragma once
 
 #include <chrono>
@@ -11,10 +11,10 @@ struct Pace {
   std::chrono::milliseconds batch_target{20};  // batches shrink when a transaction takes longer
   std::size_t max_in_flight = 1000;            // messages received and not settled
   std::size_t max_in_flight_bytes = 32 << 20;  // bytes of their payloads
-  std::size_t max_held = 10'000;  // rows that the store keeps of what is deferred; 0: no limit
+  std::size_t max_held = 10'000;               // the most deferred rows in the store; 0: no limit
 };
 
-// Batches of a consumer that are handled at a time, unless its store takes one writer alone.
+// Batches of a consumer handled at a time, unless its store allows a single writer.
 inline constexpr int kUsualWorkers = 8;
 inline constexpr std::chrono::milliseconds kUsualTimeout{30'000};       // for one call of a handler
 inline constexpr std::chrono::milliseconds kUsualGrace{10'000};         // past that timeout

@@ -20,9 +20,9 @@ bool is_plain(std::string_view text) {
   return is_utf8(text) && std::ranges::none_of(text, ascii::is_control);
 }
 
-// By their exact names, as the broker takes them.
+// By their exact names, as the broker compares them.
 bool is_the_brokers(std::string_view name) {
-  // CC and BCC send copies elsewhere; the others tell what befell the message in another queue.
+  // CC and BCC send copies elsewhere; the others tell of the message's past in another queue.
   constexpr std::array<std::string_view, 5> kNames = {"CC", "BCC", "x-death", "x-delivery-count",
                                                       "x-stream-offset"};
   return std::ranges::find(kNames, name) != kNames.end() || name.starts_with("x-first-death-") ||

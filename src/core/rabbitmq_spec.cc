@@ -37,7 +37,7 @@ std::optional<std::string> read_nodes(std::string_view text, RabbitmqAddress& in
   return std::nullopt;
 }
 
-// Without any, the broker's usual ones, which it takes from its own machine alone.
+// Without an account, the broker's default one, which it accepts from its own machine only.
 std::optional<std::string> read_account(std::string_view text, RabbitmqAddress& into) {
   const auto user = url_text::unescaped(cut_before(text, ':'));
   const auto password = url_text::unescaped(text);
@@ -83,7 +83,7 @@ tl::expected<RabbitmqAddress, std::string> read_amqp_url(std::string_view url) {
     return Flawed("has options behind a ?: heartbeat and tls are fields beside it");
   }
   std::optional<std::string> flaw;
-  // An @ in a password may not have been encoded.
+  // A password may contain an @ that was not encoded.
   if (const auto at = url.rfind('@'); at != std::string_view::npos) {
     flaw = read_account(url.substr(0, at), made);
     url.remove_prefix(at + 1);

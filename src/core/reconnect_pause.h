@@ -8,8 +8,8 @@
 
 namespace semel::core {
 
-// Longer each of `times`, from `first` up to `longest`, and never the same for all that lost one
-// server.
+// Grows with `times`, from `first` up to `longest`, and is randomised, so that clients that lost
+// the same server do not return together.
 inline std::chrono::milliseconds grown_pause(std::size_t times, std::chrono::milliseconds first,
                                              std::chrono::milliseconds longest,
                                              std::uint64_t random) noexcept {
@@ -20,8 +20,9 @@ inline std::chrono::milliseconds grown_pause(std::size_t times, std::chrono::mil
   return half + milliseconds(random % static_cast<std::uint64_t>(half.count() + 1));
 }
 
-// After `tries` in vain at a cluster of `nodes`: no time until each was tried, then longer each
-// round up to a bound, and never the same for all that lost one broker.
+// After `tries` failed attempts at a cluster of `nodes`: zero until each node was tried, then
+// longer each round up to a bound, and randomised, so that clients that lost one broker do not
+// return together.
 inline std::chrono::milliseconds pause_before(std::size_t tries, std::size_t nodes,
                                               std::uint64_t random) noexcept {
   using std::chrono::milliseconds;

@@ -20,7 +20,8 @@ Acquired acquired_by(const KeyId& id, const Record& record, StoreTime now) {
   Acquired acquired;
   acquired.lease = {id, record.token, record.nonce};
   acquired.attempt = record.attempt;
-  // Also after a failure that was caught: the try that ended in the dark is as dark as before.
+  // Also after a failure that was caught: an earlier attempt with an unknown outcome is still
+  // unknown.
   acquired.taken_over = record.outcome_unknown;
   acquired.since_first = since(record.first_seen, now);
   return acquired;
@@ -50,8 +51,8 @@ Record new_record(const ClaimRequest& request, StoreTime now) {
   return record;
 }
 
-// The claim is undone. A first one leaves nothing behind; any other is claimable at once, whatever
-// it waited for before it was claimed.
+// Undoes the claim. A first one leaves nothing behind; after any other the record can be claimed
+// immediately, whatever it waited for before.
 void undo_claim(std::optional<Record>& record, StoreTime now) {
   record->attempt = std::max(record->attempt - 1, 0);
   const bool tells_of_earlier = record->attempt > 0 || record->outcome_unknown ||
@@ -129,7 +130,7 @@ Claim decide_claim(std::optional<Record>& record, const ClaimRequest& request, S
       return take_over(*record, request, now);
     case RecordState::kRetrying:
       if (now >= record->next_at) return acquire(*record, request, now);
-      // Without a payload in the store, this delivery is what the retry comes back with.
+      // Without a payload in the store, this delivery is the one that the retry will use.
       if (!record->held) return Busy{busy_for(record->next_at, now)};
       return Waiting{record->next_at - now};
     case RecordState::kCompleted:
@@ -160,7 +161,7 @@ Applied decide_finish(std::optional<Record>& record, const Finish& finish, Store
     std::abort();
   }
   if (!record || !held_by(*record, finish.lease->nonce)) return Applied::kLeaseLost;
-  // What is finished has no holder: not even the nonce that finished it may write again.
+  // A finished record has no holder: not even the nonce that finished it may write again.
   record->nonce = Nonce{};
   record->lease_until = StoreTime{};
   record->outcome_unknown = record->outcome_unknown || finish.unknown;

@@ -1,4 +1,4 @@
-// Random interleavings of several holders against what must hold whatever they do.
+// Random interleavings of several holders, checked against invariants.
 #include <semel/spi/record_machine.h>
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace semel::spi {
 namespace {
 
 struct Holder {
-  std::optional<Lease> lease;  // as it believes; it is not told when it loses it
+  std::optional<Lease> lease;  // as it believes; it does not learn when it loses it
 };
 
 class RecordWorld {
@@ -74,7 +74,7 @@ class RecordWorld {
     if (!same) ++conflicts;
     const auto* acquired = std::get_if<Acquired>(&answer);
     if (acquired == nullptr) return expect_unchanged();
-    // Nobody is given what another holds, nor what is finished.
+    // No claim is granted for a record that another holds, or that is finished.
     ASSERT_TRUE(!before_ || before_->state == RecordState::kRetrying ||
                 (before_->state == RecordState::kConsuming && before_->lease_until <= now_))
         << "seed " << seed_;
@@ -126,7 +126,7 @@ class RecordWorld {
     ASSERT_LE(record_->attempt, before_->attempt) << "seed " << seed_;
     if (record_->state == RecordState::kCompleted) {
       ++completed;
-      // What is completed stays: from here on every step must change nothing.
+      // A completed record stays: from here on every step must change nothing.
     } else if (record_->state != RecordState::kRetrying && random_() % 2 == 0) {
       ASSERT_TRUE(decide_unlock(*record_, now_)) << "seed " << seed_;
     }
@@ -156,7 +156,7 @@ TEST(RecordMachineProperty, WhateverSeveralHoldersDo) {
     vanished += world.vanished;
     ASSERT_LE(world.completed, 1) << "completed twice; seed " << seed + run;
   }
-  // The runs must have met what they are about.
+  // The runs must have met these cases.
   EXPECT_GT(completed, 20);
   EXPECT_GT(taken_over, 500);
   EXPECT_GT(lost, 500);

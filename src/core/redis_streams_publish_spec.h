@@ -1,5 +1,5 @@
-// RedisStreamsPublishSpec: a publisher to a Redis stream as its config or a program describes it.
-// Pure.
+// RedisStreamsPublishSpec: the settings of a publisher to a Redis stream, from its config or from
+// C++. Pure.
 #pragma once
 
 #include <chrono>
@@ -18,21 +18,20 @@ namespace semel::core {
 struct RedisStreamsPublishSpec {
   std::string url;  // as of the Redis store
   std::string stream;
-  // The field of an entry that is the message's payload; the other fields are its headers.
+  // The entry's field for the message's payload; the other fields are its headers.
   std::string payload = RedisStreamsSpec().payload;
-  // The stream is made where it is not there; else it has to be there.
+  // Create the stream where it is missing; otherwise it must exist.
   bool declare = false;
-  // With each entry the server may remove the oldest ones, so that about so many are left. None:
-  // the stream grows without end.
+  // The server may remove the oldest entries with each new one, so that about this many are left.
+  // nullopt: the stream grows without end.
   std::optional<std::int64_t> max_length;
-  // From the call until the server's answer: what has none by then is answered retry.
+  // From the call until the server's answer; without an answer by then, the answer is retry.
   std::chrono::milliseconds timeout = kUsualTimeout;
-  bool honours_key =
-      false;  // declared: readers do nothing again under an Idempotency-Key they know
+  bool honours_key = false;  // declared: readers do nothing for an Idempotency-Key they have seen
 };
 
-// Why an entry with these headers and this name for its payload would be read as another message,
-// in words that follow "the message".
+// Why an entry with these headers and this payload field would be read as another message, in words
+// that follow "the message".
 std::optional<std::string> redis_entry_flaw(const Headers& headers, std::string_view payload);
 
 }  // namespace semel::core

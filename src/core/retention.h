@@ -1,4 +1,4 @@
-// What a consumer's ttl promises, against how late its source can bring a message again. Pure.
+// Checks a consumer's ttl against how late its source can deliver a message again. Pure.
 #pragma once
 
 #include <chrono>
@@ -11,18 +11,18 @@
 namespace semel::core {
 
 struct Retention {
-  std::optional<std::chrono::milliseconds> ttl;  // of a finished record; none: for ever
-  bool written = false;                          // the config says how long, in place of `auto`
-  bool accepted = false;                         // knowingly: `accept: [D102]`
+  std::optional<std::chrono::milliseconds> ttl;  // of a finished record; nullopt: for ever
+  bool written = false;                          // the config sets the ttl, instead of `auto`
+  bool accepted = false;                         // the user accepts it: `accept: [D102]`
 };
 
-// "14d", in the largest unit that tells it whole.
+// "14d": in the largest unit that expresses it exactly.
 std::string duration_text(std::chrono::milliseconds duration);
 
-// Records that are forgotten before the source has forgotten their messages: D102, with both
-// times. kRejected where the config asked for it, which a run refuses (docs/contract.md, rule 13);
-// kBlocked where `auto` did not know better. Where not all of a horizon is known, what is
-// known of it counts. Accepted or not is the caller's to look at.
+// D102, with both times, where records are forgotten before the source has forgotten their
+// messages. kRejected where the config set the ttl, which a run refuses (docs/contract.md, rule
+// 13); kBlocked where `auto` chose it. Of a horizon that is only partly known, the known part
+// counts. The caller must look at `accepted`.
 std::optional<Error> too_short(const Retention& retention, const Horizon& horizon);
 
 }  // namespace semel::core

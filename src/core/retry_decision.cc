@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Doubled for each failure before this one, up to the longest.
+// Doubled for each earlier failure, up to the longest.
 milliseconds backoff(const RetryPolicy& policy, int attempt) noexcept {
   milliseconds delay = std::min(policy.first, policy.longest);
   for (int i = 1; i < attempt && delay.count() > 0 && delay < policy.longest; ++i) {
@@ -19,8 +19,8 @@ milliseconds backoff(const RetryPolicy& policy, int attempt) noexcept {
   return std::max(delay, milliseconds(0));
 }
 
-// A failure that uses up no attempt would be met again at the same pace for as long as it lasts: it
-// is tried the less often the longer its message has waited.
+// A failure that uses up no attempt would be retried at the same pace for as long as it lasts: so
+// the delay grows with the time that its message has waited.
 constexpr int kPartOfTheWait = 8;
 
 milliseconds own_delay(const RetryPolicy& policy, bool counted, int attempt,
@@ -35,7 +35,7 @@ milliseconds spread(milliseconds delay, double jitter, std::uint64_t random) noe
   constexpr double kSteps = 0x1p53;
   const double uniform = static_cast<double>(random >> 11) / kSteps;  // from 0, below 1
   const double factor = 1 + part * (2 * uniform - 1);
-  constexpr double kMost = 0x1p62;  // still a number of milliseconds
+  constexpr double kMost = 0x1p62;  // the largest, still a number of milliseconds
   return milliseconds(std::llround(std::min(static_cast<double>(delay.count()) * factor, kMost)));
 }
 

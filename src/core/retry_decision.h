@@ -1,4 +1,4 @@
-// What becomes of a failed attempt: another one later, or the dead letters.
+// Decides after a failed attempt: another one later, or a dead letter.
 #pragma once
 
 #include <chrono>
@@ -18,9 +18,10 @@ struct GiveUp {
   std::string_view reason;  // attempts.exhausted, elapsed.exhausted
 };
 
-// A delay that the handler itself wants is kept; one that the other end asked for stands between
-// the policy's own delay and what is left of its time. The policy's delay of a failure that is not
-// counted grows with `since_first`, for its attempts do not.
+// A delay that the handler itself wants is kept; a delay that the receiver asked for is at least
+// the policy's own delay and at most what is left of max_elapsed. After a failure that is not
+// counted, the policy's delay grows with `since_first`, because the number of attempts does not
+// grow.
 //
 // `attempt`: the one that failed, from 1. `random`: 64 uniform bits for the jitter.
 std::variant<RetryAfter, GiveUp> decide_retry(const RetryPolicy& policy,

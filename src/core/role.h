@@ -11,7 +11,7 @@ namespace semel::core {
 enum class Role {
   kRead,      // look, but at no payload
   kOperator,  // see payloads; pause, resume, unlock, replay: nothing that loses or doubles
-  kAdmin,     // forget, discard, say what became of an effect; see config and audit log
+  kAdmin,     // forget, discard, decide an effect's outcome; see config and audit log
 };
 
 constexpr std::string_view kRoleWords[] = {"read", "operator", "admin"};

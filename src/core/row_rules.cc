@@ -25,7 +25,7 @@ Otherwise coded(Verdict verdict, std::string_view code) {
   return {std::move(verdict), false};
 }
 
-// Numbers that no 64-bit integer of the database's own holds come as texts.
+// Numbers that fit no 64-bit integer of the database arrive as texts.
 std::optional<std::int64_t> integer_of(const Value& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return *integer;
   const auto* text = std::get_if<std::string>(&value);

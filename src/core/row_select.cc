@@ -17,7 +17,7 @@ tl::unexpected<Error> refuse_select(std::string message, std::string hint) {
   return failure({ErrorKind::kRejected, {}, std::move(message), std::move(hint)});
 }
 
-// A SELECT that only reads, in its words.
+// A SELECT that only reads, split into tokens.
 class Select {
  public:
   static Result<Select> read(std::string_view text) {
@@ -41,14 +41,14 @@ class Select {
     return made;
   }
 
-  // Where its FROM begins; that of IS DISTINCT FROM is another.
+  // Where its FROM begins; that of IS DISTINCT FROM does not count.
   std::optional<std::size_t> from() const {
     for (std::size_t i = 1; i < tokens().size(); ++i) {
       if (top(i, "FROM") && !tokens()[i - 1].is_word("DISTINCT")) return i;
     }
     return std::nullopt;
   }
-  // Of the clause that locks rows; a FOR of another meaning is none.
+  // The position of the clause that locks rows; FOR with another meaning does not count.
   std::optional<std::size_t> locking() const {
     for (std::size_t i = 0; i + 1 < tokens().size(); ++i) {
       if (!top(i, "FOR")) continue;
@@ -58,7 +58,7 @@ class Select {
     }
     return std::nullopt;
   }
-  // FOR [NO KEY] UPDATE [OF name, …], and nothing behind it.
+  // FOR [NO KEY] UPDATE [OF name, …], and nothing after it.
   bool locks_to_its_end(std::size_t at) const {
     ++at;
     if (word(at, "NO") && word(at + 1, "KEY")) at += 2;
@@ -73,7 +73,7 @@ class Select {
                                 (token.is_name() || token.is_symbol(',') || token.is_symbol('.'));
                        });
   }
-  // The table behind FROM; empty where a subquery or a function stands there.
+  // The table after FROM; empty where there is a subquery or a function.
   std::string table() const {
     std::size_t i = *from() + 1;
     if (word(i, "ONLY")) ++i;
@@ -81,7 +81,7 @@ class Select {
     return i < tokens().size() && tokens()[i].is_symbol('(') ? "" : name;
   }
 
-  // Its words from `begin` to `end`, its params with their names again.
+  // Its text from token `begin` to `end`, with the params by their names again.
   std::string text(std::size_t begin, std::size_t end) const {
     std::string out;
     std::size_t param = 0;
@@ -121,7 +121,7 @@ class Select {
   sql::Tokens all_;
 };
 
-// Where what runs there ends.
+// Where the part that runs in the database ends.
 Result<std::size_t> end_of(const Select& select, RowLocks locks, bool must_lock) {
   const auto locking = select.locking();
   if (locking && !select.locks_to_its_end(*locking)) {
@@ -145,7 +145,7 @@ Result<std::string> lock_select(std::string_view select, std::string_view done_w
   if (!read) return failure(std::move(read.error()));
   const auto end = end_of(*read, locks, true);
   if (!end) return failure(end.error());
-  // Whole in itself: it goes between parentheses.
+  // Complete by itself: it goes between parentheses.
   if (auto condition = sql::tokenize(done_when); !condition) {
     return failure(std::move(condition.error()));
   } else if (condition->tokens.empty()) {
@@ -154,7 +154,7 @@ Result<std::string> lock_select(std::string_view select, std::string_view done_w
   const std::size_t from = *read->from();
   std::string made = read->text(0, from);
   made.erase(made.find_last_not_of(" \n\r\t") + 1);
-  // A comment in it must not swallow what comes behind.
+  // The newline: a comment in it must not swallow what follows.
   made += fmt::format(", CASE WHEN ({}\n) THEN 1 ELSE 0 END AS semel_done ", done_when);
   return made + read->text(from, *end);
 }

@@ -1,5 +1,5 @@
-// The SELECTs of pessimistic_lock and optimistic_lock: what they must be, and what is made of them.
-// Pure. All take a statement with `:name` params and refuse (kRejected) what they cannot do, saying
+// The SELECTs of pessimistic_lock and optimistic_lock: their rules, and how they are rewritten.
+// Pure. All take a statement with `:name` params and refuse (kRejected) unsupported ones, saying
 // what to write.
 #pragma once
 
@@ -10,18 +10,18 @@
 
 namespace semel::core {
 
-// How the store's database keeps two transactions from one row.
+// How the store's database keeps two transactions from changing one row.
 enum class RowLocks {
-  kForUpdate,  // a SELECT … FOR UPDATE takes them
-  kOneWriter,  // who writes has the whole database, and FOR UPDATE is not known there
+  kForUpdate,  // a SELECT … FOR UPDATE locks it
+  kOneWriter,  // a writer has the whole database, and FOR UPDATE does not exist
 };
 
 // `select` with 1 or 0 as its last column: whether `done_when`, a condition over its row, holds.
-// NULL is no. FOR UPDATE must end it; with kOneWriter it may, and is left out.
+// NULL is no. FOR UPDATE must end it; with kOneWriter it is optional, and is left out.
 Result<std::string> lock_select(std::string_view select, std::string_view done_when,
                                 RowLocks locks);
 
-// `select` as it runs there, and the table it reads first. FOR UPDATE may end it.
+// `select` in the database's form, and the table it reads first. FOR UPDATE may end it.
 struct VersionSelect {
   std::string sql;
   std::string table;  // without its schema

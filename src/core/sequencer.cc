@@ -56,7 +56,7 @@ Sequencer::Index Sequencer::lane_of(BytesView ordering_key) {
 void Sequencer::free_lane(Index index) {
   Lane& lane = lanes_[index];
   by_ordering_key_.erase(lane.hash, index);
-  Bytes kept = std::move(lane.ordering_key);  // its buffer serves the next lane
+  Bytes kept = std::move(lane.ordering_key);  // the next lane reuses its buffer
   lane = Lane{};
   lane.ordering_key = std::move(kept);
   free_lanes_.push_back(index);
@@ -85,7 +85,7 @@ void Sequencer::add(TrackedDelivery&& delivery) {
   if (!lane.taken()) line_up(lane_index, true);
 }
 
-// Gives the lane a turn for its first item, or sends it behind the lane that has this key id.
+// Gives the lane a turn for its first item, or queues it behind the lane that has this key id.
 void Sequencer::line_up(Index index, bool fresh) {
   Lane& lane = lanes_[index];
   const Item& item = items_[lane.first];
@@ -108,7 +108,7 @@ void Sequencer::line_up(Index index, bool fresh) {
   std::push_heap(heap.begin(), heap.end(), std::greater<>{});
 }
 
-// The lane is done with its ids: who waited for one of them lines up again.
+// The lane no longer needs its ids: lanes that waited for one of them line up again.
 void Sequencer::give_up_id(Index index) {
   Lane& lane = lanes_[index];
   by_id_.erase(hash_of(lane.id), index);
@@ -143,7 +143,7 @@ Sequencer::Index Sequencer::pop_turn() {
   return lane;
 }
 
-// The lane's first item.
+// Hands out the lane's first item.
 void Sequencer::hand_out(Index lane_index, std::vector<TrackedDelivery>& batch) {
   Lane& lane = lanes_[lane_index];
   const Index index = lane.first;
@@ -162,7 +162,7 @@ void Sequencer::hand_out(Index lane_index, std::vector<TrackedDelivery>& batch) 
   ++running_;
 }
 
-// False where the lane has none that may go with those before it.
+// False where the lane has no item that may go with those before it.
 bool Sequencer::hand_out_follower(Index lane_index, std::vector<TrackedDelivery>& batch) {
   Lane& lane = lanes_[lane_index];
   if (lane.first == kNone) return false;
@@ -202,7 +202,7 @@ std::vector<TrackedDelivery> Sequencer::take(std::size_t max, bool followers) {
   return batch;
 }
 
-// One that was handed out under this key runs no more; kNone where none does.
+// Counts down what runs under this key; kNone where nothing does.
 Sequencer::Index Sequencer::stop_running(BytesView ordering_key) {
   const Index index = find_lane(ordering_key, hash_of(ordering_key));
   if (index == kNone || lanes_[index].out == 0) return kNone;
@@ -214,7 +214,7 @@ Sequencer::Index Sequencer::stop_running(BytesView ordering_key) {
   return index;
 }
 
-// Unless somebody has it still.
+// Frees the lane, unless it is still taken.
 void Sequencer::go_on(Index index) {
   if (lanes_[index].taken()) return;
   if (lanes_[index].first != kNone) {
@@ -293,7 +293,7 @@ std::vector<TrackedDelivery> Sequencer::withdraw_if(
   return withdrawn;
 }
 
-// Oldest first.
+// Empties `items`, oldest first.
 std::vector<TrackedDelivery> Sequencer::empty_out(std::vector<Index>& items) {
   std::sort(items.begin(), items.end(),
             [&](Index a, Index b) { return items_[a].number < items_[b].number; });

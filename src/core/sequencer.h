@@ -1,9 +1,9 @@
-// Sequencer: which deliveries may run now, in what order, and who must wait for whom.
+// Sequencer: which deliveries may run now, in which order, and which must wait for others.
 //
-// Messages line up by ordering key, dynamically: no static lanes, so a slow key delays only itself.
-// A key handed out is nobody else's until released; one batch may have several messages of it, in
-// their order. Twins (same key id) are never out together, whatever their ordering keys: the later
-// one waits behind the first. Pure; not thread-safe: the engine owns it.
+// Messages wait in one queue for each ordering key, so a slow key delays only itself. A key that
+// was handed out is not handed out again until it is released; one batch may have several messages
+// of it, in their order. Twins (same key id) are never out together, whatever their ordering keys:
+// the later one waits for the first. Pure; not thread-safe: the engine owns it.
 #pragma once
 
 #include <cstddef>
@@ -24,39 +24,39 @@ class Sequencer {
  public:
   void add(TrackedDelivery&& delivery);
 
-  // Up to `max` deliveries whose ordering keys nobody has, one for each key, oldest first; their
-  // keys are then taken. Where these are fewer, `followers` adds what waits behind them: marked,
-  // and in the order of its key. Suspect deliveries go before others, in a batch of their own, and
-  // nothing more is handed out until all of them are released.
+  // Up to `max` deliveries whose ordering keys are free, one for each key, oldest first; their keys
+  // are then taken. If these are fewer than `max`, `followers` adds deliveries that wait behind
+  // them: marked, and in the order of their key. Suspect deliveries go before others, in a batch of
+  // their own, and nothing more is handed out until all of them are released.
   std::vector<TrackedDelivery> take(std::size_t max, bool followers = false);
 
-  // One that was handed out under this key has ended: when all have, who waited behind them may go.
-  // Ignored where nobody has the key.
+  // A delivery that was handed out under this key has ended: when all have, the next ones may go.
+  // Ignored where the key is not taken.
   void release(BytesView ordering_key);
 
-  // What was handed out under this key comes back: until then nobody else may go.
+  // A delivery handed out under this key comes back: until then no other may go.
   void close(BytesView ordering_key);
-  // One that was handed out did not run, and others of its key may still: it stands again where it
-  // stood.
+  // A delivery was handed out and did not run, and others of its key may still run: it returns to
+  // its old place.
   void put_back(TrackedDelivery&& delivery);
-  // It is back, and first. Like add where its key is not closed.
+  // The delivery is back, and first. Like add where its key is not closed.
   void reopen(TrackedDelivery&& delivery);
 
-  // What waits behind who has this key, in order: it is not in the sequencer any more.
+  // Removes and returns what waits behind the holder of this key, in order.
   std::vector<TrackedDelivery> withdraw(BytesView ordering_key);
-  // All that waits and that `which` holds for, oldest first.
+  // Removes and returns all waiting deliveries for which `which` holds, oldest first.
   std::vector<TrackedDelivery> withdraw_if(
       const std::function<bool(const TrackedDelivery&)>& which);
 
-  // What was added and not handed out, oldest first; the sequencer is then empty of it.
+  // Removes and returns what was added and not handed out, oldest first.
   std::vector<TrackedDelivery> drain();
 
   std::size_t waiting() const noexcept { return waiting_; }  // added, not handed out
   std::size_t running() const noexcept { return running_; }  // handed out, and not ended
   bool ready() const noexcept;                               // take(1) would yield something
-  // Keys that nobody has and something waits under.
+  // Free keys under which something waits.
   std::size_t ready_keys() const noexcept { return fresh_.size() + returned_.size(); }
-  std::size_t keys_out() const noexcept { return keys_out_; }  // under which some are handed out
+  std::size_t keys_out() const noexcept { return keys_out_; }  // keys of deliveries that are out
 
  private:
   using Index = IndexTable::Index;
@@ -76,10 +76,10 @@ class Sequencer {
     std::uint64_t hash = 0;
     KeyId id;                         // of its first item, or of the first that was handed out
     std::uint64_t number = 0;         // of the first that was handed out
-    std::vector<Follower> followers;  // that were handed out with it
+    std::vector<Follower> followers;  // the ones that were handed out with it
     Index first = kNone, last = kNone;
     std::size_t out = 0;  // handed out, and not ended
-    bool closed = false;  // something that was handed out comes back
+    bool closed = false;  // a delivery that was handed out comes back
     bool leads = false;   // the one lane that may run `id`; the others wait in `twins`
     bool suspect = false;
     Index twins = kNone, next_twin = kNone;
@@ -115,8 +115,8 @@ class Sequencer {
   IndexTable by_ordering_key_;
   IndexTable by_id_;  // of the lanes that lead
 
-  // Turns come in the order of arrival, but for those of lanes that were released: two queues spare
-  // the many the cost of sorting the few.
+  // Turns are in the order of arrival, except those of lanes that were released. With two queues
+  // only the few released ones need sorting.
   std::deque<Turn> fresh_;
   std::vector<Turn> returned_;  // a heap
   std::vector<Turn> suspects_;  // a heap

@@ -1,5 +1,5 @@
 // Random adds, takes with and without followers, releases, closings, withdrawals and drains,
-// against a list that looks at everything every time.
+// compared with a list that looks at everything every time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -150,7 +150,7 @@ class SequencerWorld {
     }
   }
 
-  // Behind those of a batch there is nothing either, but what may not go beside others.
+  // Nor did it leave a follower, except those that may not run with others.
   void expect_no_follower_left(const std::set<std::string>& lanes) {
     const std::set<std::string> keys = keys_out();
     std::set<std::string> seen;
@@ -168,14 +168,15 @@ class SequencerWorld {
     std::advance(one, static_cast<long>(random_() % out_.size()));
     return one;
   }
-  // Until the last of its batch has ended, none of a lane's keys is free.
+  // Until the last delivery of its batch has ended, none of a lane's keys is free.
   void no_more_out(Out::iterator one) {
     const std::string lane = one->first;
     out_.erase(one);
     if (!out_.contains(lane)) keys_of_.erase(lane);
   }
 
-  // The first of a key waits for its next try: nobody else gets the key, and it comes back first.
+  // The first delivery of a key waits for its next attempt: the key stays closed, and it returns
+  // first.
   void close() {
     if (out_.empty()) return;
     const auto one = out_.find(any_out()->first);
@@ -186,7 +187,7 @@ class SequencerWorld {
     ++closings;
   }
 
-  // The last of a key did not run.
+  // The last delivery of a key did not run.
   void put_back() {
     if (out_.empty()) return;
     const auto one = std::prev(out_.upper_bound(any_out()->first));
@@ -273,7 +274,8 @@ class SequencerWorld {
     ASSERT_EQ(sequencer_.running(), out_.size()) << "seed " << seed_;
   }
 
-  // Nothing is lost: all that was added comes, once what is out is released again and again.
+  // Nothing is lost: everything that was added comes out, once all that is out is released
+  // repeatedly.
   void finish() {
     for (int round = 0; round < 10'000 && !testing::Test::HasFatalFailure(); ++round) {
       while (!closed_.empty()) reopen();
@@ -289,8 +291,8 @@ class SequencerWorld {
   bool own_order_, suspects_;
   Sequencer sequencer_;
   std::list<WaitingMessage> waiting_;
-  Out out_;                              // of each lane in the order of its messages
-  std::map<std::string, int> first_of_;  // that was handed out
+  Out out_;                              // for each lane in the order of its messages
+  std::map<std::string, int> first_of_;  // of those handed out
   std::map<std::string, std::set<std::string>> keys_of_;
   std::map<std::string, WaitingMessage> closed_;
   std::set<int> of_batch_;

@@ -12,7 +12,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// `name` is told by the payload; `key` is the idempotency key.
+// `name` is the payload and identifies it; `key` is the idempotency key.
 TrackedDelivery delivery(std::string name, std::string ordering_key, std::string key = "",
                          bool suspect = false) {
   Message::Parts parts;

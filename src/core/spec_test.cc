@@ -57,7 +57,7 @@ TEST(Spec, PayloadsHaveTheirFingerprints) {
   }
 }
 
-// In the words of the vectors. A run that meets a retry without a payload asks again sooner than
+// In the words of the vectors. A runner that finds a retry without a payload asks again sooner than
 // that is due.
 std::string spec_answer(const Claim& claim, const std::optional<spi::Record>& met) {
   const bool retries = met && met->state == RecordState::kRetrying;
@@ -83,7 +83,7 @@ TEST(Spec, ClaimsAreAnswered) {
   const SpecVectors claims("claims.json");
   for (const std::string& at : claims.each("/claims")) {
     SCOPED_TRACE(claims.text(at + "/name"));
-    // A retry as one whose payload the store keeps: then its time is answered as it is.
+    // As a retry whose payload the store keeps: then its time is answered exactly.
     for (const bool held : {false, true}) {
       auto record = claims.record(at + "/record", kSpecNow);
       if (record) record->held = held;

@@ -1,4 +1,4 @@
-// What a SQL handler is told by its config: plain values, checked before any database is met.
+// The config of a SQL handler: plain values, checked before any database is used.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ namespace semel::core {
 // How the store's database represents a decimal number.
 enum class Decimals {
   kKept,     // NUMERIC, DECIMAL: every digit
-  kDoubles,  // floating point: a number that it would round is refused
+  kDoubles,  // floating point: a number that would be rounded is refused
 };
 
 struct SqlParam {
   enum class Type { kAsWritten, kInteger, kReal, kDecimal, kText, kBoolean, kJson };
   json::Pointer pointer;
-  Type type = Type::kAsWritten;  // kAsWritten: what the JSON says
-  bool optional = false;         // a missing one is NULL, not payload.invalid
-  bool of_answer = false;        // of the call's answer, in the second part of work in two
+  Type type = Type::kAsWritten;  // kAsWritten: the type in the JSON
+  bool optional = false;         // a missing value is NULL, not payload.invalid
+  bool of_answer = false;        // of the call's answer, in the second part of a two-part handler
 };
 
 struct SqlStatementSpec {
@@ -39,14 +39,14 @@ struct SqlSpec {
   std::vector<UniqueRule> on_unique_violation;
 };
 
-// Strategy pessimistic_lock: which business row is locked, and when it is done.
+// Strategy pessimistic_lock: which business row to lock, and when it is done.
 struct LockSpec {
   std::string select;  // … FOR UPDATE
   std::string done_when;
   std::map<std::string, SqlParam> params;
 };
 
-// Strategy optimistic_lock: which version a message's change is based on, and which the row has.
+// Strategy optimistic_lock: the version a message's change is based on, and that of the row.
 struct VersionSpec {
   enum class Missing { kRetry, kHandle, kDuplicate, kDeadLetter };
   SqlParam from;

@@ -43,7 +43,7 @@ FoundKey fit(Bytes text) {
   return std::optional(std::move(text));
 }
 
-// A string of RFC 8941: "…" with \" and \\ in it. What follows it, parameters, means nothing here.
+// A string of RFC 8941: "…" with \" and \\ in it. Parameters after it are ignored.
 FoundKey unquoted(BytesView text) {
   Bytes key;
   std::size_t at = 1;

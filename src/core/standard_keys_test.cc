@@ -1,4 +1,4 @@
-// The keys that standards name, as an intake finds them.
+// The keys that standards define, as an intake finds them.
 #include "core/standard_keys.h"
 
 #include <gtest/gtest.h>

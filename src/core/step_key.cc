@@ -15,7 +15,7 @@ bool name_character(char c) noexcept {
          c == '-' || c == '.';
 }
 
-// The message's key stays as it is but for what parts are told by.
+// The message's key stays as it is, except for the characters that separate parts.
 Bytes escaped_key_part(BytesView text, bool all) {
   Bytes safe;
   safe.reserve(text.size());

@@ -6,8 +6,8 @@
 namespace semel::core {
 namespace {
 
-// A death costs a restart, so there are few sizes: all that were in hand, then so few that each of
-// them can be handled alone in a moment.
+// A death costs a restart, so there are few sizes: first all that were in flight, then so few that
+// each of them can soon be handled alone.
 constexpr std::size_t kFew = 32;
 constexpr int kOnceInGroup = -1;
 constexpr int kTwiceInGroup = -2;

@@ -52,7 +52,8 @@ TEST(SuspectGroup, DeathsInGroupsBlameNobody) {
   EXPECT_TRUE(to_give_up(3, 3));
 }
 
-// A message with many neighbours that kills its process each time, as a broker counts it.
+// A message with many neighbours that kills its process each time, as a broker counts its
+// deliveries.
 std::int64_t deliveries_until_given_up(int limit) {
   std::int64_t deliveries = 1;  // the ordinary one
   for (int kept = 0;;) {

@@ -1,6 +1,7 @@
-// Processes that die, of their messages or from outside, and what is kept of those messages: random
-// runs of the steps that the engine makes (engine/suspects.cc), in any order among processes, with
-// a store that is away, answers that are lost, drains, and copies of one message in two hands.
+// Processes that die, because of their messages or not, and the numbers stored for those messages:
+// random runs of the steps that the engine makes (engine/suspects.cc), in any order among
+// processes, with a store that is unavailable, answers that are lost, drains, and copies of one
+// message in two processes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,13 +26,13 @@ struct SuspectRow {
   int holder = -1;  // process
 };
 
-// The true story of a key, beside what is kept of it.
+// The truth about a key, next to the number stored for it.
 struct SuspectTruth {
   SuspectNature nature = SuspectNature::kInnocent;
   int killed = 0;           // processes, while it was a suspect
   int killed_unknown = 0;   // while it was none
   int alone_at_deaths = 0;  // deaths while it alone was in hand as a suspect
-  int behind = 0;           // counts that a drain left behind, for the store was away
+  int behind = 0;           // counts that a drain left behind, because the store was unavailable
   int not_yet = 0;          // counts looked at while another process lived that had it alone
   bool done = false, dead = false;
 };
@@ -44,10 +45,10 @@ struct SuspectProcess {
   enum class At { kIdle, kLooked, kCounted, kEnding };
   At at = At::kIdle;
   bool draining = false;
-  std::vector<std::size_t> batch;  // rows, of which the first go first
-  std::vector<int> kept;           // as it knows, of the batch
+  std::vector<std::size_t> batch;  // rows, of which the first run first
+  std::vector<int> kept;           // as the process knows them, for the batch
   std::size_t size = 0;            // the group's
-  std::size_t next = 0;            // to be handled in it
+  std::size_t next = 0;            // the next to handle in it
   bool gives_up = false;
   std::vector<CrashStep> ends;  // the group's
 };
@@ -115,18 +116,19 @@ class SuspectWorld {
     return found == kept_.end() ? 0 : found->second;
   }
 
-  // Asked once for each call, whatever it changes. A call without an answer may have been done.
+  // Asked once for each call, whatever it changes. A call without an answer may have been carried
+  // out.
   bool reaches_store() { return !away_ || (options_.outages && !one_in(2)); }
   bool is_answered() { return !away_ && !(options_.outages && one_in(10)); }
   void change(std::size_t row, CrashStep step) {
     kept_[rows_[row].key] = crashes_after(kept_of(row), step);
   }
 
-  // All that it had in hand comes again, and whoever has it knows what it is.
+  // Everything that it had in flight comes again, and the next holder knows that it is suspect.
   void die(std::size_t number) {
     SuspectProcess& process = processes_[number];
     ++deaths;
-    // Its count stands for whatever ended the process, from the first question to the last answer.
+    // Its count holds whatever ended the process, from the first question to the last answer.
     if (process.size == 1) ++truth_of(process.batch.front()).alone_at_deaths;
     for (SuspectRow& row : rows_) {
       if (row.holder != static_cast<int>(number)) continue;
@@ -160,7 +162,7 @@ class SuspectWorld {
     }
   }
 
-  // Its suspects first; what is none runs beside others of its kind, at once.
+  // Its suspects first; others run together.
   void take(std::size_t number) {
     SuspectProcess& process = processes_[number];
     if (process.draining || away_) {
@@ -234,7 +236,7 @@ class SuspectWorld {
     process.at = process.batch.empty() ? SuspectProcess::At::kIdle : SuspectProcess::At::kLooked;
   }
 
-  // Again and again until the store has answered for each of the group.
+  // Repeats until the store has answered for each message of the group.
   void count(std::size_t number) {
     SuspectProcess& process = processes_[number];
     if (process.draining) {
@@ -354,7 +356,7 @@ constexpr int kSuspectRuns = 1'500;
 int most_kills(int limit) { return limit + 2; }
 
 std::uint64_t suspect_seed() {
-  // The same runs each time: a change of the rules shows, and nothing by chance.
+  // A fixed seed: a change of the rules shows, and nothing differs by chance.
   const std::uint64_t seed = 1;
   std::cout << "seed " << seed << '\n';
   return seed;

@@ -1,4 +1,4 @@
-// What a function of the user's throws, as the answer that a handler gives for it.
+// Turns an exception of the user's function into the answer of a handler.
 #pragma once
 
 #include <exception>

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kLength = 55;  // of version 00: 2-32-16-2 digits
 constexpr std::string_view kTracestate = "tracestate";
-constexpr std::size_t kLongestState = 512;  // bytes that the specification has all pass on
+constexpr std::size_t kLongestState = 512;  // bytes that the specification asks everyone to pass on
 constexpr std::uint8_t kForbiddenVersion = 0xFF;
 constexpr std::uint8_t kSampledFlag = 0x01;
 
@@ -31,7 +31,7 @@ int lower_hex_digit(char c) noexcept {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-// The bytes that the field's digits say; false where one is no digit.
+// The bytes that the field's digits encode; false where one is no digit.
 template <std::size_t N>
 bool read_field(std::string_view text, std::size_t at, std::array<std::uint8_t, N>& out) noexcept {
   for (std::size_t i = 0; i < N; ++i) {
@@ -48,7 +48,7 @@ bool is_zero(const std::array<std::uint8_t, N>& bytes) noexcept {
   return std::ranges::all_of(bytes, [](std::uint8_t byte) { return byte == 0; });
 }
 
-// It says nothing without the traceparent that it came with, and anybody may have written it.
+// A tracestate means nothing without the traceparent that it came with, and may be forged.
 bool goes_on(const Message& message, std::string_view state) noexcept {
   return message.span()->parent && state.size() <= kLongestState &&
          std::ranges::all_of(state, [](char c) { return c >= ' ' && c <= '~'; });

@@ -1,5 +1,5 @@
-// TraceContext: where a message stands in a trace, as the traceparent header of W3C Trace Context
-// says it (https://www.w3.org/TR/trace-context/). Pure.
+// TraceContext: a message's place in a trace, from the traceparent header of W3C Trace Context
+// (https://www.w3.org/TR/trace-context/). Pure.
 #pragma once
 
 #include <array>
@@ -27,19 +27,19 @@ struct TraceContext {
   std::string trace_id_text() const;
 };
 
-// Read strictly: version 00 has exactly its four fields, a later one may be followed by more,
-// digits are lower-case. Anything else is none, as the specification asks: a new trace begins.
+// Parses strictly: version 00 has exactly its four fields, a later version may have more, digits
+// are lower-case. Anything else gives nullopt, as the specification asks: a new trace begins.
 std::optional<TraceContext> parse_traceparent(std::string_view text) noexcept;
 
-// That of the message's headers; none where there is none, or where two say different things.
+// The context in a message's headers; nullopt where there is none, or two different ones.
 std::optional<TraceContext> trace_context_of(const Headers& headers) noexcept;
 
-// The span of the delivery of a message with this key and these headers; null: it is not traced.
-// May throw std::bad_alloc.
+// Starts the span for the delivery of a message with this key and these headers; null: it is not
+// traced. May throw std::bad_alloc.
 using StartTrace =
     std::function<std::shared_ptr<const DeliverySpan>(const Key& key, const Headers& headers)>;
 
-// The traceparent of all that is done on behalf of a message: its span's where it is traced, else
+// The traceparent for everything done on behalf of a message: its span's where it is traced, else
 // the one that it came with, unchecked.
 std::optional<Bytes> outgoing_traceparent(const Message& message);
 // The message's headers, with that traceparent.

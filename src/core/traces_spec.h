@@ -10,7 +10,7 @@
 namespace semel::core {
 
 struct TracesSpec {
-  std::string url;                            // of a collector's OTLP endpoint over HTTP, whole
+  std::string url;                            // full URL of a collector's OTLP endpoint over HTTP
   Headers headers;                            // sent with every request
   std::string service = "semel";              // service.name
   double sample = 1.0;                        // of the messages that came without a traceparent

@@ -1,4 +1,4 @@
-// TrackedDelivery: a delivery in flight, with what the engine and the strategies note about it.
+// TrackedDelivery: a delivery in flight, with notes of the engine and the strategies about it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct TrackedDelivery : Delivery {
 
   std::uint64_t number = 0;     // grows with each arrival of the consumer
   std::uint64_t question = 0;   // the question to sources and store that it answers
-  std::uint64_t trial = 0;      // it tries whether a gate that was shut may open; zero: it does not
+  std::uint64_t trial = 0;      // the gate's trial that it is; zero: none
   std::uint64_t waits_for = 0;  // with kKeep: what may end the delay sooner; zero: nothing
   bool answered = false;        // its asynchronous call is over, and it is not yet recorded
   bool follows = false;         // it is ordered behind an earlier delivery of its batch

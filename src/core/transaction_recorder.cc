@@ -12,7 +12,7 @@
 namespace semel::core {
 namespace {
 
-// A handler gives the same few texts again and again; admitting one costs far more than finding it.
+// A handler uses the same few texts again and again; admitting one costs far more than finding it.
 class StatementCache {
  public:
   static StatementCache& of_thread() {
@@ -25,7 +25,7 @@ class StatementCache {
     if (const auto known = statements_.find(sql); known != statements_.end()) return known->second;
     Result<std::shared_ptr<const Statement>> statement = admit_statement(sql);
     if (!statement) throw StatementRefused(std::move(statement.error()));
-    // Only texts put together from values come in such numbers.
+    // Only texts that are put together from values come in such numbers.
     if (statements_.size() == kMost) statements_.clear();
     return statements_.emplace(sql, std::move(*statement)).first->second;
   }
@@ -95,7 +95,7 @@ Rows TransactionRecorder::query(std::string_view sql, std::vector<Value> values)
   const auto rule =
       is_first_write(*asked.statement) ? std::exchange(first_write_, nullptr) : nullptr;
   Rows rows = queries_.query(asked, statements_);
-  // A statement that returns no rows does not say here what it changed.
+  // A statement that returns no rows does not show here what it changed.
   if (!rule || !asked.statement->returns_rows) return rows;
   const auto otherwise = rule->judge(static_cast<std::int64_t>(rows.rows.size()), rows);
   if (!otherwise) return rows;

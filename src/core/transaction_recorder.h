@@ -1,4 +1,4 @@
-// TransactionRecorder: what a handler gives its Transaction, kept for the strategy that runs it.
+// TransactionRecorder: records a handler's Transaction calls for the strategy that runs it.
 //
 // One for each call of a handler; outlives its Transaction. One thread at a time.
 #pragma once
@@ -18,7 +18,7 @@ namespace semel::core {
 
 class TransactionRecorder {
  public:
-  // Where Transaction::query goes: `recorded` is what comes before it.
+  // Executes Transaction::query: `recorded` are the statements before it.
   class Queries {
    public:
     virtual ~Queries() = default;
@@ -44,7 +44,7 @@ class TransactionRecorder {
 
   // Judges the next statement that writes `table`, whether it is recorded or queried.
   void judge_first_write(std::string table, std::shared_ptr<const RowsRule> rule);
-  // That statement is still to come.
+  // Whether that statement is still to come.
   bool awaits_write() const noexcept { return first_write_ != nullptr; }
 
  private:

@@ -52,7 +52,7 @@ TEST_F(TransactionTest, OneTextIsOneStatement) {
   tx.exec("SELECT ?", 1);
   tx.exec(copy, 2);
   EXPECT_EQ(recorder.statements()[0].statement, recorder.statements()[1].statement);
-  // Many texts made of values must not be kept for ever; the statements live on.
+  // Many texts with values in them must not be kept for ever; the statements stay valid.
   for (int i = 0; i < 5000; ++i) tx.exec("SELECT " + std::to_string(i));
   EXPECT_EQ(recorder.statements()[1].statement->sql, "SELECT ?");
   EXPECT_EQ(recorder.statements().back().statement->sql, "SELECT 4999");

@@ -22,7 +22,7 @@ bool in_type_name(char c) {
   return letter || digit || c == '_' || c == '.';
 }
 
-// lower((email)::text) and lower(email) become one.
+// Makes lower((email)::text) and lower(email) equal.
 std::string without_casts(std::string_view text) {
   std::string bare;
   for (const char c : text) {

@@ -1,4 +1,4 @@
-// Which rule of a handler a violated unique constraint falls under.
+// Finds the rule of a handler that a violated unique constraint matches.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace semel::core {
 
-// A unique constraint as the store's catalog has it. What is not known is empty.
+// A unique constraint as in the store's catalog. Unknown parts are empty.
 struct UniqueName {
   std::string schema;
   std::string table;
@@ -17,12 +17,12 @@ struct UniqueName {
   std::string columns;  // "a,b"; expressions as the store writes them
 };
 
-// The first rule that means one of `names`: by its constraint's name, or by table and columns, each
+// The first rule that names one of `names`: by its constraint's name, or by table and columns, each
 // with its schema or without. Names are compared without quotes, spaces and case; expressions also
 // without the parentheses and casts that a store adds. Null: none does.
 const UniqueRule* rule_for(const std::vector<UniqueRule>& rules, std::span<const UniqueName> names);
 
-// The rules that mean none of `names`.
+// The rules that match none of `names`.
 std::vector<UniqueRule> idle_rules(const std::vector<UniqueRule>& rules,
                                    std::span<const UniqueName> names);
 

@@ -11,12 +11,12 @@
 namespace semel::core {
 namespace {
 
-// The URL may be a secret: nothing of it stands in the words.
+// The URL may be a secret: the words contain nothing of it.
 tl::unexpected<Error> flaw(const char* words) {
   return failure({ErrorKind::kRejected, {}, words, {}});
 }
 
-// What stands between the braces.
+// Parses the text between the braces.
 std::optional<UrlPlace> read_place(std::string_view text) {
   UrlPlace place;
   place.written = fmt::format("{{{}}}", text);
@@ -112,7 +112,7 @@ Result<UrlTemplate> UrlTemplate::parse(std::string_view url) {
       return flaw(
           "has braces around what is none of json:/pointer, header:NAME, answer:STEP/pointer");
     }
-    // Whom a message goes to, and with whose password, is not for a message to say.
+    // A message must not choose the host, nor the password that is sent to it.
     const std::string_view before = made.texts_.front();
     const auto scheme = before.find("://");
     if (scheme == std::string_view::npos ||

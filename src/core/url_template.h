@@ -1,4 +1,4 @@
-// UrlTemplate: an endpoint's URL with places for what differs from message to message.
+// UrlTemplate: an endpoint's URL with places for values that differ from message to message.
 //
 //   https://bank/charges/{answer:charge/id}/refund?order={json:/order}
 #pragma once
@@ -18,9 +18,9 @@ namespace semel::core {
 
 struct UrlPlace {
   enum class Of {
-    kMessage,  // {json:/pointer}, of its payload
+    kMessage,  // {json:/pointer}, in its payload
     kHeader,   // {header:NAME}
-    kAnswer,   // {answer:STEP/pointer}, of what a step answered
+    kAnswer,   // {answer:STEP/pointer}, in the answer of a step
   };
   Of of = Of::kMessage;
   std::string name;       // of the header, or the step
@@ -28,23 +28,23 @@ struct UrlPlace {
   std::string written;    // with its braces
 };
 
-// What steps answered, by their names.
+// The answers of steps, by their names.
 using StepAnswers = std::vector<std::pair<std::string, Bytes>>;
 
-// Pure. Safe for several threads.
+// Pure. Thread-safe.
 class UrlTemplate {
  public:
   // kRejected, with words that follow the URL's name.
   static Result<UrlTemplate> parse(std::string_view url);
 
   const std::vector<UrlPlace>& places() const noexcept { return places_; }
-  // One lies in the path: each message asks for something else.
+  // A place is in the path: each message asks for another resource.
   bool has_place_in_path() const noexcept;
-  // What every URL that it makes is like.
+  // An example of the URLs that it makes.
   std::string sample() const;
-  // Each value escaped (RFC 3986), so that it stays within its place. Throws PayloadInvalid, naming
-  // the place, where there is no single value, or one that would make another path: none at all, a
-  // dot or two.
+  // Fills in each value, escaped (RFC 3986) so that it stays within its place. Throws
+  // PayloadInvalid, naming the place, where there is no single value, or one that would change the
+  // path: an empty one, "." or "..".
   std::string url(const Message& message, const StepAnswers& answers) const;
 
  private:

@@ -1,5 +1,5 @@
-// Changes of a verdict's details, for the code that makes verdicts in several steps. A kind without
-// such a detail stays as it is.
+// Changes a verdict's details, for code that makes a verdict in several steps. A kind that lacks
+// the detail is unchanged.
 #pragma once
 
 #include <string>

@@ -69,7 +69,7 @@ TEST(VerdictTest, AChangeOfDetailsLeavesOtherKindsAsTheyAre) {
   EXPECT_FALSE(verdict.counted());
 }
 
-// A handler that forgets to decide does not say done by it.
+// A handler that forgets to decide cannot return done by accident.
 static_assert(!std::is_default_constructible_v<Verdict>);
 
 }  // namespace

@@ -68,7 +68,7 @@ class RunningEngine final : public Engine, private strategies::Recaller {
     const bool suspect;
     const std::uint64_t trial;  // of the gate; zero: none
     const TimePoint began;
-    std::atomic<TimePoint> progress;  // its beginning, or the newest ending or wait for others
+    std::atomic<TimePoint> progress;  // the latest of its beginning, endings and waits for others
     std::optional<std::chrono::nanoseconds> took;  // in the strategy; nullopt: unknown
     std::atomic<std::size_t> open;  // deliveries that have not ended, and the strategy
     std::atomic<bool> left{false};  // a follower did not run
