@@ -49,7 +49,7 @@ struct GuaranteeFacts {
   bool positions_return = false;       // a position may later name another message of the source
   bool key_may_be_body = false;        // where a message has no key, its body's digest is the key
   bool fingerprint_none = false;
-  std::optional<std::chrono::milliseconds> remote_keeps;  // it: so long; none: not said
+  std::optional<std::chrono::milliseconds> remote_keeps;  // the time; nullopt: not declared
   std::optional<StepFacts> steps{};
   bool two_parts = false;  // a two-part handler: the second is in the store's database
   std::optional<std::chrono::milliseconds> ttl;  // nullopt: for ever

@@ -9,7 +9,7 @@ namespace semel::core {
 
 // Each may do what those before it may.
 enum class Role {
-  kRead,      // look, but at no payload
+  kRead,      // look, but see no payload
   kOperator,  // see payloads; pause, resume, unlock, replay: nothing that loses or doubles
   kAdmin,     // forget, discard, decide an effect's outcome; see config and audit log
 };

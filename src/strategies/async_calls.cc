@@ -19,15 +19,15 @@ struct AsyncCalls::Batch {
   EndingSink* sink = nullptr;
 };
 
-// One call from its beginning to its answer, wherever that comes from: its completion, what the
-// handler threw, or a completion that was dropped. The first one counts.
+// One call from its beginning to its answer, which comes from its completion, from the handler's
+// exception, or from a dropped completion. The first of them counts.
 class AsyncCalls::Begun {
  public:
   Begun(AsyncCalls& calls, std::shared_ptr<Batch> batch, std::size_t index)
       : calls_(calls), batch_(std::move(batch)), index_(index) {}
 
-  // Unwinding drops the completion before what was thrown is caught: so as long as the handler has
-  // not returned, a drop is only remembered.
+  // Stack unwinding drops the completion before the exception is caught: so until the handler has
+  // returned, a drop is only remembered.
   void told(std::optional<Verdict> verdict) SEMEL_EXCLUDES(mutex_) {
     {
       const system::MutexLock lock(mutex_);
@@ -107,7 +107,7 @@ void AsyncCalls::begin_one(const std::shared_ptr<Batch>& batch, std::size_t inde
 }
 
 void AsyncCalls::take_down(Answered answered) {
-  // Before it can be recorded: its delivery may be gone then, and with it all of this.
+  // Before the answer can be recorded: after that the delivery, and all of this, may be gone.
   answered.batch->calls[answered.index].delivery->answered = true;
   context_.services.completer->answered();
   {
@@ -118,7 +118,7 @@ void AsyncCalls::take_down(Answered answered) {
   context_.services.completer->post([this] { record_all(); });
 }
 
-// One round: what is answered meanwhile is the next one's, which is another piece of work.
+// One round: later answers belong to the next round, which is posted separately.
 void AsyncCalls::record_all() {
   std::vector<Answered> answered;
   {

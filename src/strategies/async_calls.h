@@ -1,8 +1,7 @@
-// AsyncCalls: asynchronous handlers of many batches in flight, and the recording of what they came
-// to.
+// AsyncCalls: asynchronous handlers of many batches in flight, and the recording of their answers.
 //
-// An answer may come on any thread and at any time. It is taken down there, and recorded by the
-// context's completer together with all that came meanwhile: one call to the store for many.
+// An answer may arrive on any thread at any time. It is noted there, and recorded by the context's
+// completer together with others that arrived meanwhile, in one call to the store.
 #pragma once
 
 #include <memory>
@@ -15,10 +14,10 @@ namespace semel::strategies {
 
 class AsyncCalls {
  public:
-  // Borrowed; its handler is asynchronous and it has a completer.
+  // `context` is borrowed; its handler is asynchronous and it has a completer.
   explicit AsyncCalls(const Context& context) : context_(context) {}
 
-  // Begins the calls and returns. The deliveries and `sink` live until each has ended there.
+  // Begins the calls and returns. The deliveries and `sink` must live until each has ended there.
   void begin(std::vector<Call> calls, EndingSink& sink);
 
  private:
@@ -27,7 +26,7 @@ class AsyncCalls {
   struct Answered {
     std::shared_ptr<Batch> batch;
     std::size_t index;
-    std::optional<Decision> decision;  // none: it was not begun
+    std::optional<Decision> decision;  // nullopt: it was not begun
   };
 
   void begin_one(const std::shared_ptr<Batch>& batch, std::size_t index);

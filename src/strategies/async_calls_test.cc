@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 using Kind = Outcome::Kind;
 using Settle = Outcome::Settle;
 
-// Runs what was posted when the test says so.
+// Runs posted work when the test asks for it.
 class HandCompleter final : public Completer {
  public:
   void post(std::function<void()> work) override { posted.push_back(std::move(work)); }
@@ -39,7 +39,7 @@ class AsyncCallsTest : public StrategyFixture {
  protected:
   AsyncCallsTest() {
     context_.services.completer = &completer_;
-    // As an outside service: answers when the test says so.
+    // Like an outside service: answers when the test asks for it.
     context_.handler =
         AsyncHandler([this](const Message& message, const Attempt& attempt, Completion completion) {
           attempts_.push_back(attempt);
@@ -171,7 +171,7 @@ TEST_F(AsyncCallsTest, WhatIsThrownIsTheAnswerWhereNoneWasGiven) {
   });
   auto deliveries = batch({"answered", "kept", "plain"});
   begin(StrategyKind::kStateMachine, deliveries);
-  answer("kept", done());  // too late: what was thrown counts
+  answer("kept", done());  // too late: the exception counts
   completer_.run();
   EXPECT_EQ(sink_.of("answered").kind, Kind::kDone);
   EXPECT_EQ(sink_.of("kept").kind, Kind::kRetry);

@@ -1,8 +1,8 @@
-// at_most_once: an effect that may have happened is never tried again; a person says what became of
-// it.
+// at_most_once: an effect that may have happened is never tried again; a person decides its
+// outcome.
 //
-// Each message is claimed by the worker that starts it, one at a time, so that a crash leaves in
-// the dark what had begun and nothing else.
+// Each message is claimed by the worker that starts it, one at a time, so that a crash leaves only
+// the begun message with an unknown outcome.
 #include <memory>
 #include <utility>
 #include <variant>

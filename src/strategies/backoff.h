@@ -1,4 +1,4 @@
-// Backoff: the waits between tries of something that met another, or a store that is away.
+// Backoff: waits between attempts after a conflict, or while the store is unavailable.
 #pragma once
 
 #include <chrono>
@@ -12,10 +12,10 @@ class Backoff {
   Backoff(Random& random, std::chrono::milliseconds first, std::chrono::milliseconds longest)
       : random_(random), next_(first), longest_(longest) {}
 
-  // Sleeps; each time about twice as long as before, spread by chance so that two who met do not
-  // meet again.
+  // Sleeps, each time about twice as long as before, randomised so that two conflicting callers do
+  // not collide again.
   void wait();
-  // All waits so far.
+  // The sum of all waits so far.
   std::chrono::milliseconds waited() const noexcept { return waited_; }
 
  private:

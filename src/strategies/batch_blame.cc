@@ -1,9 +1,9 @@
-// BatchRun's part with errors that name no message: whether the store is at fault or a message is.
+// The part of BatchRun for errors that name no message: is the store at fault, or a message?
 //
-// A transaction that came past its claims found the store working. Where it fails again and again,
-// the window is halved until one message is alone in it. Then a transaction that runs none of its
-// statements records it as failed. Where that one commits, the store works and the error was the
-// message's own; where it fails too, the message is given back as before.
+// A transaction that got past its claims proves that the store works. If it fails again and again,
+// the window is halved until it holds a single message. Then a transaction that runs none of its
+// statements records it as failed. If that one commits, the store works and the error was the
+// message's own; if it fails too, the message is given back as before.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace semel::strategies {
 
 namespace {
 
-// Errors of the machine below the store: its files, its data, its disk.
+// Errors of the machine: its files, its data, its disk.
 constexpr std::array<std::string_view, 4> kOfTheMachine = {"R201", "R202", "R203", "R205"};
 
 std::string_view class_of_culprit(const Error& error, bool at_commit) {
@@ -47,7 +47,7 @@ bool BatchRun::may_be_a_messages_own() const {
   // A retry on a borrowed connection would undo its owner's transaction.
   if (reached_ == Reached::kNothing || context_.store->traits().borrowed) return false;
   if (error_.kind == ErrorKind::kRejected || error_.kind == ErrorKind::kLimit) return true;
-  // In a database of one process nothing but the machine makes the others.
+  // In a database of one process only the machine causes the other errors.
   if (context_.store->traits().single_writer) return false;
   return std::ranges::find(kOfTheMachine, error_.code) == kOfTheMachine.end();
 }
@@ -70,7 +70,7 @@ bool BatchRun::blame(Slot& slot) {
     tries_ = kMostTransactionTries - 1;
     return true;
   }
-  // Without a place for it whoever brought the message is told the error itself.
+  // Without a place to keep the message, the caller gets the error itself.
   if (!context_.hold) return false;
   const bool in_keeping = too_large && reached_ == Reached::kFlushed;
   if (!slot.blamed && (!in_keeping || slot.decision->has_effect())) {
@@ -82,7 +82,7 @@ bool BatchRun::blame(Slot& slot) {
   } else {
     return false;
   }
-  // Without a record nothing tells later whether a commit without an answer had happened.
+  // Without a record nothing shows later whether a commit without an answer had happened.
   if (error_.kind == ErrorKind::kInDoubt && !entry_.has_records()) slot.decision->unknown = true;
   slot.blamed = true;
   slot.failed = true;
@@ -91,7 +91,7 @@ bool BatchRun::blame(Slot& slot) {
   return true;
 }
 
-// The store will never take it as it is: a dead letter says what it was.
+// The store will never accept it as it is: a dead letter records what it was.
 void BatchRun::leave_out_payload(Slot& slot) {
   const std::string reason = slot.blamed ? slot.decision->reason : std::string(reason::kTooLarge);
   keep_without_payload(slot);
@@ -101,7 +101,7 @@ void BatchRun::leave_out_payload(Slot& slot) {
                            : fmt::format("{}; {}", slot.decision->error, slot.why_unkept));
 }
 
-// A conflict has no claim: the dead letter is all that is written of its message.
+// A conflict has no claim: only its dead letter is written.
 bool BatchRun::shrink_letter(Slot& slot) {
   if (slot.unkept || !context_.hold) return false;
   if (!std::holds_alternative<Conflict>(claims_.front())) return false;
@@ -122,9 +122,9 @@ bool BatchRun::is_hopeless(const Slot& slot) {
          slot.decision->remedy == Remedy::kStatement;
 }
 
-// A missing column, table or right fails every message. After a few in a row, none of them done,
-// the consumer pauses, so that a source does not turn into dead letters. A second part is not
-// withheld: its call was made.
+// A missing column, table or right fails every message. After a few such failures in a row, without
+// a success, the consumer pauses, so that a source is not turned into dead letters. A second part
+// is not withheld: its call was made.
 void BatchRun::withhold_if_hopeless() {
   forget_hopeless();
   if (context_.services.gate == nullptr || options_.second_part) return;
@@ -146,7 +146,7 @@ void BatchRun::withhold_if_hopeless() {
 
 void BatchRun::forget_hopeless() { habits_.hopeless.give_back(std::exchange(hopeless_, 0)); }
 
-// In the order of the messages.
+// Call it in the order of the messages.
 void BatchRun::count_hopeless(const Slot& slot) {
   if (slot.outcome.kind == Outcome::Kind::kDone) return habits_.hopeless.end();
   if (!is_hopeless(slot)) return;
@@ -165,7 +165,7 @@ void BatchRun::pause(const Slot& slot) {
       HopelessRun::kMost, slot.decision->error));
 }
 
-// Its claim is given back in the same transaction.
+// Gives the claim back in the same transaction.
 void BatchRun::release(Slot& slot) {
   slot.acquired = false;
   slot.returned = true;

@@ -28,7 +28,7 @@ class PausedGate final : public Gate {
 
 class BlameTest : public StrategyFixture {
  protected:
-  // Messages whose key begins with "bad" run `statement` behind an effect.
+  // Messages whose keys begin with "bad" run `statement` after an effect.
   void bad_ones_run(const std::string& statement) {
     context_.handler = TransactionalHandler([statement](const Message& message, Transaction& tx) {
       make_effect(message, tx);

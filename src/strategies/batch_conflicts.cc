@@ -1,4 +1,4 @@
-// BatchRun's part with conflicts: how many of the consumer's transactions run beside this one.
+// The part of BatchRun for conflicts: how many of the consumer's transactions run concurrently.
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -13,14 +13,14 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// While somebody is known to keep rows locked, a message that is alone waits for no longer: still
-// for longer than a deadlock lasts.
+// While some program is known to keep rows locked, a single message waits no longer than this,
+// which is still longer than a deadlock lasts.
 constexpr milliseconds kSinglePatience{1'000};
 
 }  // namespace
 
-// A store with one writer keeps transactions apart by itself. A borrowed connection is in its
-// owner's transaction, whose end is not known here.
+// A store with one writer separates transactions by itself. A borrowed connection is in its owner's
+// transaction, whose end is not known here.
 bool BatchRun::in_turn() const {
   return !stranger_ && !options_.always_rerun && !context_.store->traits().single_writer;
 }
@@ -57,7 +57,7 @@ BatchRun::Went BatchRun::transact_in_turn() {
   return went;
 }
 
-// A window has ended: the next one has met nobody yet.
+// A window has ended: the next one has had no conflict yet.
 void BatchRun::forget_meetings() { held_back_ = waited_in_vain_ = false; }
 
 void BatchRun::choose_company(UnitOptions& options) {
@@ -70,11 +70,11 @@ void BatchRun::choose_company(UnitOptions& options) {
     return;
   }
   const bool single = window_.size() == 1;
-  // A caller without a place for the message has a person waiting, perhaps.
+  // A caller without a place to keep the message may have a person waiting.
   const bool near =
       context_.hold && habits_.blocked.any_of_late(context_.environment->clock->now());
-  // A window of one message waits as it always does: its deadlock is the server's to find. The call
-  // of a second part was made: it waits as long as it may, and is not given back.
+  // A window of one message waits as usual: the server finds its deadlock. A second part, whose
+  // call was made, waits as long as it may, and is not given back.
   patient_ = place_ == nullptr ? options_.second_part : single && !options.alone;
   names_blocked_ = !options_.second_part && (single || stranger_ || options.alone || near);
   options.names_blocked = names_blocked_;
@@ -85,7 +85,7 @@ void BatchRun::choose_company(UnitOptions& options) {
   }
 }
 
-// Else it may have waited for one of the consumer's own, which wait for somebody.
+// Otherwise it may have waited for one of the consumer's own transactions, which waits for others.
 bool BatchRun::is_strangers(const Slot& slot) const {
   return stranger_ || patient_ || !slot.looks.empty() || (place_ != nullptr && place_->alone());
 }
@@ -94,7 +94,7 @@ Error BatchRun::row_is_locked() {
   return {ErrorKind::kBlocked, {}, "another transaction has had a row of it locked for long", {}};
 }
 
-// Somebody else has what the message needs. The transaction is over for it.
+// Another program has the row that the message needs: in this transaction the message is over.
 void BatchRun::meet_stranger(Slot& slot, const Error& error, const RecordedStatement& blocked,
                              const StatementList& statements) {
   in_vain_ = waited_in_vain_ = true;
@@ -106,7 +106,8 @@ void BatchRun::meet_stranger(Slot& slot, const Error& error, const RecordedState
   hold_back(slot, error, habits_.blocked.add(blocked, statements, now));
 }
 
-// It is given back in the batch's transaction, uncounted, and the others go on without it.
+// The message is given back in the batch's transaction, uncounted, and the others continue without
+// it.
 void BatchRun::hold_back(Slot& slot, const Error& error, milliseconds wait) {
   held_back_ = true;
   slot.blocked = error;
@@ -118,7 +119,7 @@ void BatchRun::hold_back(Slot& slot, const Error& error, milliseconds wait) {
   release(slot);
 }
 
-// Where all of a window is held back there is nothing to commit.
+// If the whole window is held back, there is nothing to commit.
 bool BatchRun::ends_untried() {
   const bool all =
       std::ranges::all_of(window_, [](const Slot& slot) { return slot.blocked && !slot.doubt; });
@@ -128,7 +129,7 @@ bool BatchRun::ends_untried() {
   return true;
 }
 
-// Undoes what the message did in this transaction by asking.
+// Undoes the effects of the message's queries in this transaction.
 BatchRun::Went BatchRun::hold_reader(UnitOfWork& unit, std::size_t at, milliseconds wait) {
   hold_back(window_[at], row_is_locked(), wait);
   auto undone = unit.undo(at);
@@ -148,9 +149,9 @@ BlockedRows::Answer BatchRun::ask_for_blocked(Slot& slot, const StatementList& s
   return habits_.blocked.ask(statements, question, slot.looks, now);
 }
 
-// Holds back messages of rows that are known to be blocked. One that looks again does it first of
-// all, so that nobody waits for what it has locked; where versions have an order, the first of them
-// looks.
+// Holds back messages whose rows are known to be blocked. A message that looks again does so before
+// all others, so that none waits for rows that it has locked; where versions have an order, the
+// first of them looks.
 void BatchRun::look_out() {
   if (!names_blocked_) return;
   std::vector<std::size_t> first;
@@ -170,7 +171,7 @@ void BatchRun::look_out() {
   waiting_.insert(waiting_.end(), rest.begin(), rest.end());
 }
 
-// A message that is done, here or before, has found its rows free.
+// A message that is done, now or before, has found its rows free.
 void BatchRun::note_free_rows() {
   for (const Slot& slot : window_) {
     const bool ran =
@@ -196,7 +197,7 @@ bool BatchRun::goes_alone() {
     stranger_ = true;
     return false;
   }
-  // Before its statements it had locked nothing that others need; and who was patient has waited
+  // Before its statements it had locked nothing that others need; and a patient one has waited
   // longer than a deadlock lasts.
   if (!sent_ || (blocked && patient_)) return false;
   using Conflict = TransactionLimit::Conflict;
@@ -204,7 +205,7 @@ bool BatchRun::goes_alone() {
   return !std::exchange(conflicted_, true);
 }
 
-// Before the window's messages end: the sink may be gone with the last of them.
+// Call it before the window's messages end: the sink may be gone with the last of them.
 void BatchRun::leave_window() {
   conflicted_ = false;
   const bool disturbed = waited_in_vain_ || (place_ != nullptr && place_->disturbed());

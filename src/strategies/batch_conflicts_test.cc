@@ -1,4 +1,4 @@
-// Rows that somebody else has locked.
+// Rows that another program has locked.
 #include <gtest/gtest.h>
 
 #include "tests/conformance/strategy/strategy_fixture.h"
@@ -12,7 +12,7 @@ using semel::test::When;
 using std::chrono::milliseconds;
 using Kind = Outcome::Kind;
 
-// A message's key is the row that it changes, and a digit.
+// A message's key is the row that it changes, followed by a digit.
 class LockedRow : public StrategyFixture {
  protected:
   LockedRow() {

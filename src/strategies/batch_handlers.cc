@@ -1,5 +1,5 @@
-// BatchRun's part with the handlers: their calls, their statements and queries, and whose fault an
-// error is.
+// The part of BatchRun for handlers: their calls, statements and queries, and which message an
+// error belongs to.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -14,7 +14,7 @@ namespace semel::strategies {
 
 namespace {
 
-// The last part of a reason, from the code of an error that a query met.
+// The last part of a reason, from the code of a query's error.
 std::string sql_class_of(const Error& error) {
   constexpr std::string_view kFamily = "handler.sql.";
   const std::string_view code = error.code;
@@ -28,7 +28,7 @@ bool expects_rows(const StatementList& list) {
 
 }  // namespace
 
-// Takes a handler's queries to its unit, with what it recorded before each.
+// Passes a handler's queries to its unit, with the statements recorded before each.
 class BatchRun::Reading final : public core::TransactionRecorder::Queries {
  public:
   Reading(BatchRun& run, UnitOfWork& unit, std::size_t at) : run_(run), unit_(unit), at_(at) {}
@@ -54,7 +54,7 @@ class BatchRun::Reading final : public core::TransactionRecorder::Queries {
     throw BatchBroken{};
   }
 
-  // The unit may refer to what it was given until its flush, and the handler to what it recorded.
+  // The unit may refer to these lists until its flush, and the handler to its recorded statements.
   void send(const StatementList& recorded) {
     if (recorded.size() <= sent_) return;
     run_.parts_.emplace_back(recorded.begin() + static_cast<std::ptrdiff_t>(sent_), recorded.end());
@@ -63,9 +63,9 @@ class BatchRun::Reading final : public core::TransactionRecorder::Queries {
   }
 
   bool asked() const noexcept { return asked_; }
-  // An error that is not known to be this handler's.
+  // An error that may belong to another message.
   std::optional<Error>& met() noexcept { return met_; }
-  // It asks for a row that is known to be blocked: so long.
+  // For how long to wait, if it queried a row that is known to be blocked.
   std::optional<std::chrono::milliseconds> blocked_for() const noexcept { return blocked_for_; }
 
  private:
@@ -151,7 +151,7 @@ BatchRun::Went BatchRun::call(UnitOfWork& unit, std::size_t at) {
       slot.list = std::move(recorder.statements());
       return send_rest(unit, at, reading);
     }
-    // Whatever it decided, it decided over a broken transaction.
+    // Its decision is void: it was made within a broken transaction.
     const Went went = mend(unit, at, *std::move(reading.met()));
     if (went != Went::kWell) return went;
     if (slot.failed || slot.missed) return Went::kWell;
@@ -164,7 +164,7 @@ BatchRun::Went BatchRun::send_rest(UnitOfWork& unit, std::size_t at, Reading& re
     slot.list.clear();
     const bool commits = slot.decision->kind != Decision::Kind::kFailed || window_.size() > 1;
     if (options_.always_rerun && commits) {
-      // What it did on the connection itself goes with the transaction; its decision does not.
+      // Its changes on the connection itself are undone with the transaction; its decision remains.
       slot.reads = false;
       return Went::kUndone;
     }
@@ -184,12 +184,12 @@ BatchRun::Went BatchRun::send_rest(UnitOfWork& unit, std::size_t at, Reading& re
   return Went::kWell;
 }
 
-// A query met an error of the flush before it. Where only the culprit was undone, the handler that
-// asked runs again in the same transaction.
+// A query failed because of the flush before it. If only the culprit was undone, the handler that
+// called the query runs again in the same transaction.
 BatchRun::Went BatchRun::mend(UnitOfWork& unit, std::size_t at, Error met) {
   if (met.kind != ErrorKind::kRetryTransaction) return fail(std::move(met));
   auto report = unit.flush();
-  // Where the query's error ended the unit, that error is the cause.
+  // If the query's error ended the unit, that error is the cause.
   if (!report) return fail(std::move(met));
   const bool told = note(*report);
   if (contended_) return fail(*std::exchange(contended_, std::nullopt));
@@ -201,7 +201,7 @@ BatchRun::Went BatchRun::mend(UnitOfWork& unit, std::size_t at, Error met) {
   return undone ? Went::kWell : fail(std::move(undone.error()));
 }
 
-// True where it names a message that was not known to fail, or to miss.
+// True where the report names a message that was not known to fail, or to miss.
 bool BatchRun::note(const FlushReport& report) {
   bool told = false;
   for (const FlushReport::Failed& one : report.failed) {
@@ -236,9 +236,9 @@ bool BatchRun::note(const FlushReport& report) {
   return told;
 }
 
-// After messages failed or missed what they declared. The unit has undone their statements, and not
-// what they did on a borrowed connection beside those: that goes with the transaction, which is run
-// again with what they came to. True where it must be.
+// Called after messages failed or missed what they declared. The unit has undone their statements,
+// but not their other changes on a borrowed connection: those are undone with the transaction,
+// which is run again with these decisions. True where it must be.
 bool BatchRun::undoes_beside() {
   if (!options_.always_rerun) return false;
   bool commits = window_.size() > 1;

@@ -1,7 +1,7 @@
-// BatchRun's part with followers: messages behind others of their ordering key in the same batch.
+// The part of BatchRun for followers: messages behind others of their ordering key in one batch.
 //
-// The whole batch goes into one transaction first. It commits only if no message takes effect
-// behind one of its key that does not. Otherwise the transaction is undone and the batch goes in
+// The whole batch is tried in one transaction first. It commits only if no message takes effect
+// behind one of its key that does not. Otherwise the transaction is undone and the batch runs in
 // rounds: the first message of each key, then the second. A message that comes again leaves those
 // behind it untried, and they come again after it.
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace semel::strategies {
 
 namespace {
 
-// The store keeps nothing of the message except that it is over, or has not begun.
+// The store keeps nothing of the message, except that it is over or has not begun.
 bool is_plain(const Finish& finish) {
   return finish.to == Finish::To::kCompleted || finish.to == Finish::To::kAckOnly ||
          finish.to == Finish::To::kNotStarted;
@@ -40,7 +40,7 @@ bool BatchRun::ends_in_order() const {
   return true;
 }
 
-// Sorting gave each key some places; its messages take them in their own order.
+// Sorting gave each key some places; its messages fill them in their own order.
 void BatchRun::keep_in_order(std::vector<std::size_t>& places) const {
   if (!followers_) return;
   std::unordered_map<BytesView, std::vector<std::size_t>> lines;
@@ -67,7 +67,7 @@ void BatchRun::go_in_rounds() {
   size_ = std::min(size_, slots_.size());
 }
 
-// False at the end of the last one.
+// False after the last round.
 bool BatchRun::begin_next_round() {
   while (first_ == slots_.size()) {
     if (later_.empty()) return false;
@@ -79,7 +79,7 @@ bool BatchRun::begin_next_round() {
   return true;
 }
 
-// Messages behind a slot that comes again end before it: the engine then puts its whole line aside.
+// Messages behind one that comes again end before it: the engine then puts the whole line aside.
 void BatchRun::end(const Slot& slot, Outcome outcome) {
   if (!later_.empty() && core::comes_again(outcome)) leave_behind(key_of(slot));
   sink_.ended(*slot.delivery, std::move(outcome));

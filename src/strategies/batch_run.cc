@@ -11,10 +11,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Transactions undone by one message's error, in one batch, after which each message gets a mark of
-// its own.
+// After this many transactions of one batch were undone by a message's error, each message gets a
+// savepoint.
 constexpr int kMarkEachAfter = 2;
-// Batches behind one that broke as a whole.
+// The number of batches that are careful after one broke as a whole.
 constexpr int kCareful = 16;
 constexpr milliseconds kFirstTransactionWait{1};
 constexpr milliseconds kLongestTransactionWait{100};
@@ -54,7 +54,7 @@ Ran BatchRun::run() {
     if (went != Went::kWell && followers_) {
       if (went == Went::kFailed && goes_alone()) continue;
       go_in_rounds();
-      // To wait as long again would be no use.
+      // Waiting as long again would be useless.
       if (went == Went::kFailed && at_begin_ && error_.kind == ErrorKind::kBlocked) {
         give_back_rest();
       }
@@ -126,7 +126,7 @@ BatchRun::Went BatchRun::enter(UnitOfWork& unit) {
     }
     slot.right = Right::of(*acquired);
     if (!entry_.has_records()) slot.right.lease.reset();
-    // The retry that a doubtful commit was to record was recorded, and is due by now.
+    // The doubtful commit was to record a retry: it was recorded, and is due by now.
     if (slot.doubt && slot.doubt->to == Finish::To::kRetrying &&
         acquired->attempt > slot.doubt->outcome.attempt) {
       slot.returned = true;
@@ -140,7 +140,7 @@ BatchRun::Went BatchRun::enter(UnitOfWork& unit) {
   return Went::kWell;
 }
 
-// What follows a flush.
+// Handles the result of a flush.
 BatchRun::Went BatchRun::take_in(Result<FlushReport> report) {
   if (!report) {
     if (report.error().kind == ErrorKind::kInDoubt) note_doubt();
@@ -158,7 +158,7 @@ BatchRun::Went BatchRun::take_in(Result<FlushReport> report) {
   return fail({ErrorKind::kRetryTransaction, {}, "the store undid the whole transaction", {}});
 }
 
-// As far as it is known.
+// As far as is known.
 bool BatchRun::ends_all_well() const {
   return at_once_ && sent_ && marks_ == Savepoints::kSparse &&
          std::ranges::all_of(
@@ -172,7 +172,7 @@ BatchRun::Went BatchRun::finish_at_once(std::unique_ptr<UnitOfWork> unit) {
     end_window();
     return Went::kWell;
   }
-  // Who is to blame is told where one goes step by step.
+  // Going step by step shows which message is to blame.
   at_once_ = false;
   if (report && report->all_undone && report->failed.empty()) {
     habits_.careful.store(kCareful, std::memory_order_relaxed);
@@ -211,20 +211,20 @@ Ending BatchRun::ending_of(const Slot& slot, const Claim& claim) const {
   Ending ending = endings_.of_claim(claim, slot.recorded(), slot.why_unkept);
   if (!doubt_came_true(slot, claim)) return ending;
   ending.outcome = slot.doubt->outcome;
-  // The row is what the retry is kept in now.
+  // The retry is now kept in its row.
   if (slot.doubt->to == Finish::To::kRetrying) ending.finish.reset();
   return ending;
 }
 
 bool BatchRun::nothing_to_commit() const {
   if (finishes_.empty()) return !sent_;
-  // Claims made here are undone with the transaction.
+  // Claims made in this transaction are undone with it.
   if (!entry_.leases().empty()) return false;
   return std::all_of(finishes_.begin(), finishes_.end(),
                      [](const Finish& f) { return f.to == Finish::To::kNotStarted; });
 }
 
-// How each is to end, as far as it is known.
+// Plans how each message is to end, as far as is known.
 void BatchRun::plan() {
   finishes_.clear();
   withhold_if_hopeless();
@@ -281,7 +281,7 @@ void BatchRun::look_again(Slot& slot) {
     }
     return;
   }
-  // What did not come true is another holder's, and told when the message comes again.
+  // Otherwise another holder has it, which shows when the message comes again.
   const auto claim = entry_.look_again(slot.delivery->message);
   if (claim && doubt_came_true(slot, *claim)) slot.outcome = slot.doubt->outcome;
 }
@@ -314,7 +314,7 @@ void BatchRun::after_error() {
   switch (error_.kind) {
     case ErrorKind::kRejected:
     case ErrorKind::kLimit:
-      // Perhaps for the sake of one message: find out which.
+      // Perhaps because of one message: find out which.
       if (at_begin_) return give_back_rest();
       if (count == 1) {
         if (!find_culprit()) give_back(1);
@@ -330,8 +330,8 @@ void BatchRun::after_error() {
       return;
     case ErrorKind::kRetryTransaction:
       if (count == 1) break;
-      // The fewer rows it locks, the fewer others it meets: a conflict counts as a try once no
-      // smaller transaction is left.
+      // With fewer rows locked there are fewer conflicts: a conflict counts as an attempt only once
+      // no smaller transaction is left.
       size_ = count / 2;
       return backoff_.wait();
     case ErrorKind::kUnavailable:

@@ -1,4 +1,4 @@
-// BatchRun: one batch through as many transactions as it takes.
+// BatchRun: runs one batch in as many transactions as it needs.
 #pragma once
 
 #include <chrono>
@@ -24,15 +24,15 @@ class BatchRun {
   Ran run();
 
  private:
-  // Transactions of one window that may fail before its messages are given back.
+  // The most transactions of one window that may fail before its messages are given back.
   static constexpr int kMostTransactionTries = 6;
-  // Transactions undone by one message's error, in one batch, after which each message gets a
-  // transaction of its own.
+  // After this many transactions of one batch were undone by a message's error, each message gets a
+  // transaction.
   static constexpr int kSinglyAfter = 4;
   enum class Went {
     kWell,
-    kUndone,  // by an error of one message, which is known now: send the others again
-    kFailed,  // by error_
+    kUndone,  // by an error of one message, now known: send the others again
+    kFailed,  // because of error_
   };
   class Reading;
 
@@ -64,7 +64,7 @@ class BatchRun {
   void send_later(std::size_t at);
   void send_waiting(UnitOfWork& unit);
   Went take_in(Result<FlushReport> report);
-  // Whether it tells of a message what was not known.
+  // Whether the report names a message that was not known to fail.
   bool note(const FlushReport& report);
   bool undoes_beside();
   void forgive_early(Slot& slot, const Otherwise& otherwise);
@@ -76,13 +76,13 @@ class BatchRun {
   void look_again(Slot& slot);
   void note_doubt();
 
-  // Beside the consumer's other transactions.
+  // Concurrency with the consumer's other transactions.
   Went transact_in_turn();
   bool in_turn() const;
   void choose_company(UnitOptions& options);
   bool goes_alone();
 
-  // Rows that somebody else has locked.
+  // Rows that another program has locked.
   static Error row_is_locked();
   void meet_stranger(Slot& slot, const Error& error, const RecordedStatement& blocked,
                      const StatementList& statements);
@@ -98,7 +98,7 @@ class BatchRun {
   void note_free_rows();
   void leave_window();
 
-  // What follows a transaction that did not go well.
+  // After a transaction that did not commit.
   void after_undone();
   void after_error();
   bool find_culprit();
@@ -126,43 +126,43 @@ class BatchRun {
   std::unique_ptr<Keeper::Watch> watch_;
 
   std::vector<Slot> slots_;
-  std::size_t first_ = 0;  // of the window: what is before it has ended
-  std::size_t size_;       // of the window, at most
+  std::size_t first_ = 0;  // of the window: everything before it has ended
+  std::size_t size_;       // of the window, the maximum
   Savepoints marks_ = Savepoints::kSparse;
-  bool at_once_;  // a transaction is tried to be ended in one step
-  // There are messages behind others of their key in the window.
+  bool at_once_;  // try to end the transaction in one call
+  // The window has messages behind others of their key.
   bool followers_ = false;
   std::deque<std::vector<Slot>> later_;  // rounds
-  int undone_ = 0;                       // transactions, by an error of one message
+  int undone_ = 0;                       // transactions undone by an error of one message
   int tries_ = 0;                        // transactions of this window that the store failed
   int hopeless_ = 0;                     // messages of this window that habits_ counts
   Backoff backoff_;
-  TransactionLimit::Place* place_ = nullptr;  // of the transaction that runs
-  bool was_alone_ = false;                    // the last transaction
+  TransactionLimit::Place* place_ = nullptr;  // of the running transaction
+  bool was_alone_ = false;                    // the last transaction was
   bool names_blocked_ = false;                // UnitOptions::names_blocked of the last transaction
   bool patient_ = false;                      // it waits for rows as long as for claims
-  bool held_back_ = false;                    // a message of this window, for a row that is blocked
-  bool in_vain_ = false;                      // the last transaction waited for a stranger
-  bool waited_in_vain_ = false;               // one of this window has
-  std::optional<Error> contended_;            // a message was blocked; by whom is not known
-  bool conflicted_ = false;                   // this window has, with the consumer's others
-  bool stranger_ = false;                     // has what the batch needs
-  std::chrono::nanoseconds waited_{0};        // and not told yet
+  bool held_back_ = false;              // a message of this window was, because its row is blocked
+  bool in_vain_ = false;                // the last transaction waited in vain for a stranger
+  bool waited_in_vain_ = false;         // one transaction of this window did
+  std::optional<Error> contended_;      // a message was blocked by an unknown holder
+  bool conflicted_ = false;             // this window had a conflict with the consumer's others
+  bool stranger_ = false;               // another program has a row that the batch needs
+  std::chrono::nanoseconds waited_{0};  // not reported yet
   Error error_;
   bool at_begin_ = false;
-  // How far the newest transaction came.
+  // How far the newest transaction got.
   enum class Reached { kNothing, kEntered, kFlushed, kFinished };
   Reached reached_ = Reached::kNothing;
   Ran ran_;
 
-  // Of the current transaction.
+  // The current transaction's.
   std::span<Slot> window_;
   std::vector<const Message*> messages_;
   std::vector<Claim> claims_;
   std::vector<Finish> finishes_;
-  std::deque<StatementList> parts_;   // of lists that were sent in parts, between queries
+  std::deque<StatementList> parts_;   // the parts of lists that were sent in parts, between queries
   bool sent_ = false;                 // the unit was given statements
-  std::vector<std::size_t> waiting_;  // messages whose lists the unit is still to be given
+  std::vector<std::size_t> waiting_;  // messages whose lists the unit does not have yet
 };
 
 }  // namespace semel::strategies

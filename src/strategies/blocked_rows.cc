@@ -17,13 +17,13 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kShortestRest{500};
-// A message that waits learns no later than that that its row is free.
+// The longest time until a waiting message finds out that its row is free.
 constexpr milliseconds kLongestRest{5'000};
 // While one message looks, which takes as long as a store waits for a row, the others do not.
 constexpr milliseconds kLook{1'500};
 // A program that keeps a row locked while a person looks at it does so for seconds or minutes.
 constexpr std::chrono::seconds kOfLate{30};
-// Beyond so many none is remembered.
+// Rows beyond this number are not remembered.
 constexpr std::size_t kMostRows = 10'000;
 
 std::string value_text(const Value& value) {

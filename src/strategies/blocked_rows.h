@@ -1,8 +1,8 @@
-// BlockedRows: what a consumer's statements waited for in vain, because somebody else has it
-// locked.
+// BlockedRows: the rows for which a consumer's statements waited in vain, because another program
+// has them locked.
 //
-// Each wait costs a batch its time, and those that need what the batch has locked meanwhile. So
-// messages of such a row go back untried, and from time to time one of them looks.
+// Each such wait costs its batch time, and delays those that need what the batch has locked. So
+// messages of such a row are given back untried, and from time to time one of them looks.
 #pragma once
 
 #include <atomic>
@@ -24,27 +24,27 @@ class BlockedRows {
 
   enum class Known {
     kNothing,
-    kBlocked,    // it is to wait
-    kLooksAgain  // it is this message's turn to look
+    kBlocked,    // it must wait
+    kLooksAgain  // this message may look now
   };
   struct Answer {
     Known known = Known::kNothing;
-    std::chrono::milliseconds wait{0};  // where it is blocked
+    std::chrono::milliseconds wait{0};  // if it is blocked
   };
-  // Asks for a message with these statements, and perhaps a question behind them. `looks`: rows
-  // that it was this message's turn to look at before; those of kLooksAgain are added.
+  // Asks whether a message with these statements, and perhaps a query after them, may run. `looks`:
+  // the rows at which this message was allowed to look before; those of kLooksAgain are added.
   Answer ask(const StatementList& statements, const RecordedStatement* question,
              std::set<LockName>& looks, TimePoint now) SEMEL_EXCLUDES(mutex_);
 
-  // This statement, of a message with these, waited in vain. Returns how long its row is left
-  // alone: longer each time. So is the row whose versions the message's belongs to, for those
-  // behind it cannot go first.
+  // Statement `blocked`, of a message with `statements`, waited in vain. Returns for how long its
+  // row is left alone: longer each time. If the message's change is based on a row's version, that
+  // row is left alone too, because later versions cannot go first.
   std::chrono::milliseconds add(const RecordedStatement& blocked, const StatementList& statements,
                                 TimePoint now) SEMEL_EXCLUDES(mutex_);
-  // Their statements ran.
+  // The statements on these rows ran.
   void forget(const std::set<LockName>& rows) SEMEL_EXCLUDES(mutex_);
 
-  // That happened a short while ago, and may again.
+  // Whether a wait in vain happened a short while ago, and may again.
   bool any_of_late(TimePoint now) const noexcept;
 
  private:

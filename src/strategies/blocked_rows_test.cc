@@ -25,7 +25,7 @@ RecordedStatement booked(std::int64_t amount, std::int64_t account) {
 
 class BlockedRowsTest : public ::testing::Test {
  protected:
-  // As a message would that has not looked before.
+  // The answer for a message that has not looked before.
   BlockedRows::Answer answer(const StatementList& statements) {
     std::set<LockName> looks;
     return rows_.ask(statements, nullptr, looks, now_);
@@ -56,7 +56,7 @@ TEST_F(BlockedRowsTest, OneMessageLooksAgainAtATime) {
   now_ += block(booked(5, 1));
   EXPECT_EQ(ask({booked(5, 1)}), Known::kLooksAgain);
   EXPECT_EQ(ask({booked(5, 1)}), Known::kBlocked);
-  // It never told what it saw.
+  // It never reported its result.
   now_ += seconds(2);
   EXPECT_EQ(ask({booked(6, 1)}), Known::kLooksAgain);
 }

@@ -22,10 +22,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How long answers wait for each other's transaction while calls are fast.
+// How long answers wait for a shared transaction while calls are fast.
 constexpr milliseconds kApplyAfter{3};
 
-// To each delivery's own sink.
+// Passes each ending to its delivery's own sink.
 class Routes final : public EndingSink {
  public:
   explicit Routes(std::span<const Made> made) : made_(made) {
@@ -49,8 +49,8 @@ class Routes final : public EndingSink {
 
  private:
   const std::span<const Made> made_;
-  std::size_t next_ = 0;  // they end about in their order
-  // How many have not ended. A sink whose batch has ended may be gone.
+  std::size_t next_ = 0;  // they end roughly in their order
+  // The number of deliveries that have not ended. A sink whose batch has ended may be gone.
   std::map<EndingSink*, std::size_t> open_;
 };
 
@@ -85,7 +85,7 @@ Ending ending_of(const Context& context, const Call& call, const Decision& decis
     ending.finish->ack.reset();
     ending.outcome.settle = Outcome::Settle::kAck;
   }
-  // Without a record nothing is gained by deleting the row in a commit of its own.
+  // Without a record there is no point in deleting the row in a commit of its own.
   if (!call.right.lease && completes && ending.finish->outgoing.empty()) {
     ending.finish.reset();
     ending.outcome.settle = Outcome::Settle::kAck;
@@ -117,7 +117,7 @@ void apply_all(const Context& context, std::span<const Made> made) {
   second.handler = TransactionalHandler([&](const Message& message, Transaction& transaction) {
     const Made& call = *calls.at(&message);
     Verdict verdict = context.apply(message, call.answer, transaction);
-    // What duplicates are given is the call's answer, unless the second part has one of its own.
+    // Duplicates get the call's answer, unless the second part returned a result of its own.
     core::change_details<Verdict::Done>(verdict, [&](Verdict::Done& done) {
       if (done.result.empty()) done.result = call.answer;
       std::ranges::copy(call.publications, std::back_inserter(done.publications));
@@ -131,7 +131,7 @@ void apply_all(const Context& context, std::span<const Made> made) {
   Pipeline(second, options).run(deliveries, entry, routes);
 }
 
-// A batch's calls on their way, and where each of them goes when it has ended.
+// A batch's calls in progress, and where each goes when it has ended.
 class CallRun::Running {
  public:
   Running(const Context& context, std::span<const Call> calls, Finisher& finisher, EndingSink& sink,
@@ -143,7 +143,7 @@ class CallRun::Running {
         watch_(watch),
         applied_at_(context.environment->clock->now()) {}
 
-  // Nothing where it may not begin: then it is given back.
+  // nullopt where it may not begin: then it is given back.
   std::optional<Attempt> begin(std::size_t i) {
     Attempt attempt = attempt_of(context_, calls_[i]);
     if (watch_ != nullptr) attempt.stop = watch_->handler_begins(i);
@@ -170,9 +170,9 @@ class CallRun::Running {
     finisher_.flush_if_due();
     apply_if_due();
   }
-  // The same from the keeper's thread, while a handler runs: a slow one holds back nobody's ending.
-  // That thread renews all leases and sees handlers that hang, so the second parts, which may hang
-  // themselves, are another one's.
+  // The same on the keeper's thread, while a handler runs: a slow one must not delay other endings.
+  // That thread renews all leases and watches for handlers that hang, so second parts, which may
+  // hang themselves, run on another thread.
   void flush_beside_handler() SEMEL_EXCLUDES(mutex_) {
     finisher_.flush_beside_handler();
     Completer* const completer = context_.services.completer;
@@ -183,7 +183,7 @@ class CallRun::Running {
     }
     completer->post([handle = handle_] { handle->apply_if_due(); });
   }
-  // Ends with all of them told, by whichever thread.
+  // Returns when all of them have been reported, by whichever thread.
   void apply() SEMEL_EXCLUDES(mutex_) {
     std::vector<Made> made;
     {
@@ -193,11 +193,11 @@ class CallRun::Running {
     }
     apply_taken(made);
   }
-  // No other thread has or gets anything of this to do.
+  // After this, no other thread uses this object.
   void detach() noexcept { handle_->detach(); }
 
  private:
-  // Posted work may come to run when all is over. It is locked as long as it runs: detach() waits.
+  // Posted work may run after all is over. The handle is locked while work runs: detach() waits.
   class Handle {
    public:
     explicit Handle(Running& running) : running_(&running) {}
@@ -236,9 +236,9 @@ class CallRun::Running {
     }
     apply_if_due();
   }
-  // One thread has some at a time; the handlers go on meanwhile.
+  // One thread takes some at a time; the handlers continue meanwhile.
   std::vector<Made> take() SEMEL_REQUIRES(mutex_) {
-    // The transaction watches over the leases of those it completes.
+    // The transaction watches the leases of the messages it completes.
     for (const std::size_t i : numbers_) {
       if (watch_ != nullptr) watch_->finished(i);
     }
@@ -268,7 +268,7 @@ class CallRun::Running {
   std::vector<Made> made_ SEMEL_GUARDED_BY(mutex_);
   std::vector<std::size_t> numbers_ SEMEL_GUARDED_BY(mutex_);  // of the made ones
   bool applying_ SEMEL_GUARDED_BY(mutex_) = false;             // some thread has taken them
-  bool posted_ SEMEL_GUARDED_BY(mutex_) = false;               // the completer is to look
+  bool posted_ SEMEL_GUARDED_BY(mutex_) = false;               // the completer will look
   std::chrono::steady_clock::time_point applied_at_ SEMEL_GUARDED_BY(mutex_);
 };
 

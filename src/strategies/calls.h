@@ -1,4 +1,4 @@
-// Calls: the handlers of a batch that run outside of a transaction, and what each came to.
+// Calls: the handlers of a batch that run outside of a transaction, and their results.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace semel::strategies {
 
-// One message and by what right its handler runs.
+// One message, and the claim under which its handler runs.
 struct Call {
   core::TrackedDelivery* delivery;
   Right right;
@@ -31,12 +31,13 @@ struct Made {
   EndingSink* sink;
 };
 
-// The second parts, each in the transaction that completes its record. Ends with all of them told.
+// Runs the second parts, each in the transaction that completes its record. Returns when all have
+// been reported.
 void apply_all(const Context& context, std::span<const Made> made);
 
-// Runs a plain handler one after the other, a batch handler once, watched over by the context's
-// keeper; each ending goes to `finisher` as it comes. What its lease left, or the drain kept, from
-// beginning is given back. Ends with all of them told.
+// Runs a plain handler message by message, or a batch handler once, watched by the context's
+// keeper; each ending goes to `finisher` immediately. Messages whose lease was lost, or that the
+// drain kept from beginning, are given back. Returns when all have been reported.
 void run_calls(const Context& context, std::span<const Call> calls, Finisher& finisher,
                EndingSink& sink);
 
@@ -50,7 +51,7 @@ class CallRun {
   CallRun(const CallRun&) = delete;
   CallRun& operator=(const CallRun&) = delete;
 
-  // These, by their numbers. Ends with all of them told.
+  // Runs these calls, given by number. Returns when all have been reported.
   void run(std::span<const std::size_t> which);
 
  private:
@@ -62,10 +63,10 @@ class CallRun {
   const std::span<const Call> calls_;
   Finisher& finisher_;
   std::unique_ptr<Running> running_;
-  std::unique_ptr<Keeper::Watch> watch_;  // ends before what its ticks call
+  std::unique_ptr<Keeper::Watch> watch_;  // destroyed before the objects that its ticks use
 };
 
-// The parts of it, for those who begin calls and end them elsewhere.
+// The parts of it, for callers that begin calls and end them elsewhere.
 std::unique_ptr<Keeper::Watch> watch_over(const Context& context, std::span<const Call> calls,
                                           Keeper::Handlers handlers);
 Attempt attempt_of(const Context& context, const Call& call);

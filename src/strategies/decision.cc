@@ -21,7 +21,7 @@ namespace semel::strategies {
 
 namespace {
 
-// What people read beside a reason; a handler's text may be of any length.
+// Shown to people next to a reason; a handler's text may be of any length.
 constexpr std::size_t kLongestError = 2'000;
 
 std::string shown(std::string_view text) {
@@ -102,7 +102,7 @@ const char* text_of(const std::exception& thrown) noexcept {
   return text == nullptr ? "an exception without a text" : text;
 }
 
-// A failure after the stop token fired is put down to what fired it.
+// A failure after the stop token fired is attributed to the cause of the stop.
 std::string_view native_reason(const Attempt& attempt) {
   return attempt.stop.stop_requested() ? reason::kHandlerTimeout : reason::kHandlerNative;
 }
@@ -135,7 +135,7 @@ Decision decide_caught(const Attempt& attempt) {
   } catch (const StatementFailed& thrown) {
     return failed_statement(reason::sql_reason(thrown.sql_class()), thrown.error());
   } catch (const BatchBroken&) {
-    // The pipeline knows: what is decided here is not looked at.
+    // The pipeline knows the cause: this decision is not used.
     return failed(std::string(reason::kStoreUnavailable), {});
   } catch (const std::exception& thrown) {
     return failed(std::string(native_reason(attempt)), shown(text_of(thrown)));

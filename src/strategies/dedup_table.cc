@@ -1,5 +1,4 @@
-// dedup_table: the key is inserted under a unique constraint, and the work is done, in one
-// transaction.
+// dedup_table: inserts the key under a unique constraint and does the work, in one transaction.
 #include <utility>
 
 #include "strategies/entries.h"

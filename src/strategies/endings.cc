@@ -27,7 +27,7 @@ struct Overload : Fs... {
 template <class... Fs>
 Overload(Fs...) -> Overload<Fs...>;
 
-// The message is settled: by the commit that takes its row, or by telling its source.
+// Settles the message: by the commit that removes its row, or by acknowledging it at its source.
 void settle(Outcome::Kind kind, const core::TrackedDelivery& delivery, Outcome& outcome) {
   outcome.kind = kind;
   outcome.settle = delivery.arrival.row ? Outcome::Settle::kAcked : Outcome::Settle::kAck;
@@ -77,7 +77,7 @@ bool came_true(Finish::To to, bool held, const Claim& claim) {
       return std::holds_alternative<Closed>(claim);
     case Finish::To::kRetrying:
       if (const auto* acquired = std::get_if<Acquired>(&claim)) return !acquired->taken_over;
-      // Another holder is answered the same; in both cases the source brings the message again.
+      // Another holder gives the same answer; in both cases the source brings the message again.
       if (!held && std::holds_alternative<Busy>(claim)) return true;
       return std::holds_alternative<Waiting>(claim);
     default:
@@ -132,7 +132,7 @@ Ending Endings::of_closed(const Closed& closed, const core::TrackedDelivery& del
   Ending ending{settled(Outcome::Kind::kDead, delivery), row_only(delivery)};
   if (closed.parked) ending.outcome = for_person(Outcome::Kind::kParked, delivery);
   if (closed.parked && !closed.held) {
-    // Once a person has said that it is tried again, this delivery is what it is tried with.
+    // If a person lets it run again, this delivery is the one that runs.
     ending.outcome.settle = Outcome::Settle::kLater;
     ending.outcome.delay = kAskPersonAgain;
     ending.finish.reset();
@@ -248,7 +248,7 @@ Ending Endings::of_success(const Right& right, const Decision& decision,
   settle(success_of(decision), delivery, ending.outcome);
   ending.outcome.result = decision.result;
   ending.outcome.error = decision.error;
-  // It was handled: a record that an earlier strategy has left does not hold its row back.
+  // It was handled: a record that an earlier strategy has left must not keep its row.
   ending.finish = row_only(delivery, Finish::To::kCompleted);
   if (!sends(decision)) return ending;
   if (!ending.finish) ending.finish.emplace().to = Finish::To::kCompleted;
@@ -260,8 +260,8 @@ bool Endings::sends(const Decision& decision) const noexcept {
   return decision.has_effect() && !(decision.publications.empty() && context_.forward_to.empty());
 }
 
-// Under a key that is the same whenever the message is handled again: whoever receives it twice can
-// tell.
+// Sends under a key that is the same whenever the message is handled again, so that receivers can
+// recognise a repeat.
 void Endings::send(const Decision& decision, const core::TrackedDelivery& delivery,
                    Finish& finish) const {
   const Message& message = delivery.message;
@@ -293,7 +293,7 @@ Ending Endings::of_failure(const Right& right, const Decision& decision,
   wanted.after = decision.after;
   wanted.asked = decision.asked;
   wanted.counted = decision.counted;
-  // A stop says nothing about how long what was met will last, nor that it has lasted too long.
+  // A stop says nothing about how long the failure will last, nor that it has lasted too long.
   const auto since_first = decision.cancelled ? std::chrono::milliseconds(0) : right.since_first;
   const auto next = core::decide_retry(context_.retry, wanted, right.attempt, since_first,
                                        context_.environment->random->next());
@@ -313,7 +313,7 @@ Ending Endings::of_failure(const Right& right, const Decision& decision,
       Finish& finish = ending.finish.emplace();
       start(Finish::To::kNotStarted, right, delivery, finish);
       finish.unknown = decision.unknown;
-      if (decision.stepped) {  // what its steps did stays known
+      if (decision.stepped) {  // the results of its steps stay known
         finish.to = Finish::To::kRetrying;
         finish.counted = decision.counted;
         finish.reason = decision.reason;
@@ -328,7 +328,7 @@ Ending Endings::of_failure(const Right& right, const Decision& decision,
   finish.error = decision.error;
   finish.counted = decision.counted;
   finish.unknown = decision.unknown || context_.called;
-  // Without a record the held row is all that remembers the tries.
+  // Without a record only the held row remembers the attempts.
   if (!decision.counted && !right.lease) --finish.attempts;
   finish.delay = ending.outcome.delay;
   finish.keep = &delivery.message;
@@ -345,7 +345,7 @@ Ending Endings::of_death(const Right& right, const Decision& decision,
   if (!right.lease || !undoes(context_)) {
     return given_up(right, decision, delivery);
   }
-  // It comes again at once, and whoever claims it then sees to that.
+  // The message comes again immediately, and its next claim runs the undo.
   Decision undo = decision;
   undo.after.reset();
   undo.giving_up = GivingUp{decision.reason, decision.error, right.attempt, 0};

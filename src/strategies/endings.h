@@ -1,4 +1,4 @@
-// From a claim's answer or a handler's decision to what the store is told and how a delivery ends.
+// Maps a claim's answer or a handler's decision to a Finish for the store and an outcome.
 #pragma once
 
 #include <chrono>
@@ -18,9 +18,9 @@
 
 namespace semel::strategies {
 
-// Under what right a handler runs: what its claim said.
+// The claim under which a handler runs.
 struct Right {
-  std::optional<Lease> lease;  // none: there is no record
+  std::optional<Lease> lease;  // nullopt: there is no record
   int attempt = 1;
   bool taken_over = false;
   std::chrono::milliseconds since_first{0};
@@ -28,22 +28,22 @@ struct Right {
   static Right of(const Acquired& acquired) noexcept {
     return {acquired.lease, acquired.attempt, acquired.taken_over, acquired.since_first};
   }
-  // For strategies without a record: what the held row remembers.
+  // For strategies without a record: from what the held row remembers.
   static Right without_record(const Arrival& arrival) noexcept {
     return {std::nullopt, arrival.attempts + 1, false,
             arrival.since_first.value_or(std::chrono::milliseconds{0})};
   }
 };
 
-// An outcome, and what the store must do before it is true. No Finish: nothing.
+// An outcome, and the Finish that must be durable before it is true. No Finish: nothing to write.
 struct Ending {
   Outcome outcome;
   std::optional<Finish> finish;
 };
 
-// How often a store that is away is asked again.
+// How often a store that is unavailable is asked again.
 inline constexpr std::chrono::milliseconds kAskStoreAgain{1'000};
-// When a message whose lease was lost comes again, to learn what the other holder made of it.
+// When a message whose lease was lost comes again, to learn how the other holder ended it.
 inline constexpr std::chrono::milliseconds kAskHolderAgain{1'000};
 // When a message that waits for a person comes again, where only its source keeps it.
 inline constexpr std::chrono::milliseconds kAskPersonAgain{60'000};
@@ -53,21 +53,21 @@ class Endings {
   Endings(const Context& context, bool inbox) : context_(context), inbox_(inbox) {}
 
   // For a claim that lets nothing run: anything but Acquired. The Finish borrows the delivery.
-  // `unkept`: why its payload is missing, where it is.
+  // `unkept`: why its payload is missing, if it is.
   Ending of_claim(const Claim& claim, const core::TrackedDelivery& delivery,
                   std::string_view unkept = {}) const;
   // For a handler that ran. The Finish borrows the delivery.
   Ending of_decision(const Right& right, const Decision& decision,
                      const core::TrackedDelivery& delivery) const;
-  // The same for a success under a lease, written in place: what most messages come to.
+  // The same for a success under a lease, the most frequent case, written in place.
   void complete(const Right& right, const Decision& decision, const core::TrackedDelivery& delivery,
                 Outcome& outcome, Finish& finish) const;
-  // For a claim after a try that ended in the dark, which is to be the last one: parked.
+  // For a claim after an attempt with an unknown outcome, where that must be the last: parked.
   Ending of_dark_try(const Right& right, const core::TrackedDelivery& delivery) const;
 
  private:
-  // For what comes again, or waits for a person: settled where the store keeps the message, and
-  // otherwise left with its source.
+  // For messages that come again, or wait for a person: settled where the store keeps the message,
+  // and otherwise left with the source.
   Outcome not_over(Outcome::Kind kind, const core::TrackedDelivery& delivery) const;
   Outcome for_person(Outcome::Kind kind, const core::TrackedDelivery& delivery) const;
   Ending of_closed(const Closed& closed, const core::TrackedDelivery& delivery) const;
@@ -83,7 +83,7 @@ class Endings {
                   const core::TrackedDelivery& delivery) const;
   Ending in_the_dark(const Right& right, std::string_view reason, std::string error,
                      const core::TrackedDelivery& delivery) const;
-  // With its message, for a time or for a person.
+  // Stored with its message, for a time or for a person.
   Ending kept(Outcome outcome, Finish::To to, const Right& right, const Decision& decision,
               const core::TrackedDelivery& delivery) const;
   Ending later(const Right& right, const Decision& decision,
@@ -98,15 +98,15 @@ class Endings {
   const bool inbox_;
 };
 
-// Gives a claim back that nothing was done under.
+// Gives back a claim under which nothing was done.
 Finish not_started(const Lease& lease);
-// Whether a record shows what a Finish whose answer was lost was to make of it. `held`: the Finish
-// gave the store the payload.
+// Whether a claim shows that a Finish whose answer was lost was applied. `held`: the Finish gave
+// the store the payload.
 bool came_true(Finish::To to, bool held, const Claim& claim);
 
 // Nothing is recorded, and the source brings the message again.
 Outcome store_away(const Error& error, std::chrono::milliseconds delay = kAskStoreAgain);
-// Another holder decides.
+// Another holder decides how the message ends.
 Outcome lease_lost(int attempt);
 
 }  // namespace semel::strategies

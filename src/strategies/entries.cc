@@ -48,7 +48,7 @@ Result<void> ConfirmEntry::enter(UnitOfWork& unit, std::size_t first,
 }
 
 void ConfirmEntry::given_back(std::size_t index) noexcept {
-  // Where this fails too the lease ends by itself.
+  // If this fails too, the lease ends by itself.
   Finish finish = not_started(leases_[index]);
   finish.unknown = called_;
   (void)context_.store->finish({&finish, 1});
@@ -60,7 +60,7 @@ std::optional<Claim> ConfirmEntry::look_again(const Message& message) noexcept {
   if (!claims || claims->size() != 1) return std::nullopt;
   if (const auto* acquired = std::get_if<Acquired>(&claims->front())) {
     const Finish finish = not_started(acquired->lease);
-    // Where this fails the lease ends by itself.
+    // If this fails, the lease ends by itself.
     (void)context_.store->finish({&finish, 1});
   }
   return std::move(claims->front());

@@ -1,4 +1,4 @@
-// The ways a batch enters its transaction.
+// The ways in which a batch claims its messages in its transaction.
 #pragma once
 
 #include <span>
@@ -10,18 +10,19 @@
 namespace semel::strategies {
 
 // The claim is the record: inserted in the transaction that does the work. For dedup_table and
-// inbox, and for the strategies that lock or compare a business row behind their claim.
+// inbox, and for the strategies that lock or compare a business row after their claim.
 class ClaimEntry final : public Entry {
  public:
   Result<void> enter(UnitOfWork& unit, std::size_t first, std::span<const Message* const> messages,
                      std::vector<Claim>& answers) override;
 };
 
-// The claims were committed before, with leases: each nonce is compared and set first, so that
-// nobody can take over what this transaction works on.
+// The claims were committed before, with leases: each nonce is compared and set first, so that no
+// other process can take over the messages of this transaction.
 class ConfirmEntry final : public Entry {
  public:
-  // `called`: the work has called outside, so what is given back may have had its effect.
+  // `called`: the work has called outside, so messages that are given back may have had their
+  // effect.
   ConfirmEntry(const Context& context, std::span<const Acquired> claims, bool called = false);
 
   Result<void> enter(UnitOfWork& unit, std::size_t first, std::span<const Message* const> messages,

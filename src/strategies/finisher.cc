@@ -19,11 +19,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// For how long endings are collected. Counted from the last telling, so that the ending of a
-// handler that took as long by itself does not wait for the next one's.
+// How long endings are collected, counted from the last report, so that the ending of a handler
+// that took as long by itself does not wait for the next one's.
 constexpr milliseconds kLinger{3};
-// How long a finish is tried again while its store is away, at most: the effect has happened, and
-// only a finish within the lease keeps it from happening again.
+// How long a finish is retried while its store is unavailable: the effect has happened, and only a
+// finish within the lease prevents a second one.
 constexpr milliseconds kPatience{10'000};
 constexpr milliseconds kFirstFinishWait{2};
 constexpr milliseconds kLongestFinishWait{500};
@@ -97,7 +97,7 @@ void Finisher::tell(bool patient) {
   Backoff backoff(*context_.environment->random, kFirstFinishWait, kLongestFinishWait);
   while (!try_tell(0, items_.size())) {
     if (is_final(error_)) {
-      // One of them is refused: each for itself, so that no other suffers for it.
+      // One of them is refused: finish each by itself, so that the others are not affected.
       for (std::size_t i = 0; i < items_.size(); ++i) {
         if (try_tell(i, 1)) continue;
         const bool smaller = error_.kind == ErrorKind::kLimit && leave_out_payload(i);
@@ -134,7 +134,7 @@ void Finisher::end(std::size_t at, Applied applied) {
     if (context_.observer != nullptr) {
       context_.observer->on_lease_lost(context_.consumer, *item.delivery);
     }
-    // What was not started is anyone's already.
+    // A message that was not started is free for others anyway.
     if (finishes_[at].to != Finish::To::kNotStarted) {
       item.outcome = lease_lost(item.outcome.attempt);
     }
@@ -150,11 +150,11 @@ void Finisher::resolve(std::size_t at) {
   bool ours = claims && came_true(finish.to, finish.keep != nullptr, claims->front());
   const auto* const acquired = claims ? std::get_if<Acquired>(&claims->front()) : nullptr;
   if (acquired != nullptr && ours) {
-    // The retry that was recorded is due by now: it is its own message's to take.
+    // The recorded retry is due by now: leave it to that retry's own delivery.
     const Finish untouched = not_started(acquired->lease);
     (void)context_.store->finish({&untouched, 1});
   } else if (acquired != nullptr) {
-    // Nobody else has it: what this holder did is recorded under the new lease.
+    // No other holder has it: record this holder's result under the new lease.
     finish.lease = acquired->lease;
     const auto applied = context_.store->finish({&finish, 1});
     ours = applied && applied->front() == Applied::kYes;
@@ -163,8 +163,8 @@ void Finisher::resolve(std::size_t at) {
   item.sink->ended(*item.delivery, std::move(item.outcome));
 }
 
-// The store will never take it as it is: a dead letter says what it was. False where nothing was to
-// be kept.
+// The store will never accept it as it is: a dead letter records what it was. False where nothing
+// was to be kept.
 bool Finisher::leave_out_payload(std::size_t at) {
   Item& item = items_[at];
   Finish& finish = finishes_[at];

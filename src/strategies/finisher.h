@@ -1,7 +1,7 @@
-// Finisher: collects how deliveries end, tells the store many at a time, then the sink.
+// Finisher: collects how deliveries end, records many in one finish, then reports them to the sink.
 //
-// For what runs outside of a transaction. A finish costs a sync: so endings are collected while
-// handlers are fast, and told when they have waited long enough.
+// For work outside of a transaction. A finish costs a sync: so endings are collected while handlers
+// are fast, and recorded when they have waited long enough.
 #pragma once
 
 #include <chrono>
@@ -25,13 +25,13 @@ class Finisher {
   Finisher(const Context& context, EndingSink& sink)
       : context_(context), sink_(sink), told_at_(context.environment->clock->now()) {}
 
-  // Whose leases are ended with it; null where there is none.
+  // The watch whose leases are ended with it; null: none.
   void watch(Keeper::Watch* watch) SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
     watch_ = watch;
   }
 
-  // The delivery ends so once the store has applied its Finish; at once where there is none.
+  // Ends the delivery once the store has applied its Finish, and immediately where there is none.
   // `lease`: its number in the watch.
   void add(core::TrackedDelivery& delivery, Ending ending,
            std::optional<std::size_t> lease = std::nullopt) SEMEL_EXCLUDES(mutex_);
@@ -39,18 +39,19 @@ class Finisher {
   void add(core::TrackedDelivery& delivery, Ending ending, EndingSink& sink, Keeper::Watch* watch,
            std::size_t lease);
 
-  // From here on endings are collected: the time that the claim took is nobody's wait, and would
-  // have the first ending told by itself.
+  // Starts the collecting: the time of the claim must not count as waiting, or the first ending
+  // would be recorded alone.
   void handlers_begin() SEMEL_EXCLUDES(mutex_);
-  // Tells the store when what was collected has waited long enough.
+  // Records the collected endings if they have waited long enough.
   void flush_if_due() SEMEL_EXCLUDES(mutex_);
-  // The same, from the keeper's thread while a handler runs: tries once.
+  // The same on the keeper's thread while a handler runs: tries once.
   void flush_beside_handler() noexcept;
-  // Tells the store; what it will not take in bounded time is given back.
+  // Records them; those that the store does not accept in bounded time are given back.
   void flush() SEMEL_EXCLUDES(mutex_);
-  // For a store that was away a moment ago: tries once, and gives back what it does not take.
+  // For a store that was unavailable a moment ago: tries once, and gives back what it does not
+  // accept.
   void flush_or_give_back() SEMEL_EXCLUDES(mutex_);
-  // For which error deliveries were given back, if any were.
+  // The error for which deliveries were given back, if any were.
   std::optional<Error> given_back_for() const SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
     return given_back_for_;
@@ -63,7 +64,7 @@ class Finisher {
     EndingSink* sink;
     Keeper::Watch* watch;  // null: no lease
     std::size_t lease;
-    std::unique_ptr<Message> unkept = nullptr;  // what is kept of it without its payload
+    std::unique_ptr<Message> unkept = nullptr;  // the message to keep, without its payload
     void lease_ended() const {
       if (watch != nullptr) watch->finished(lease);
     }
@@ -72,10 +73,10 @@ class Finisher {
 
   bool due() const SEMEL_REQUIRES(mutex_);
   void tell(bool patient) SEMEL_REQUIRES(mutex_);
-  // False where the store could not say.
+  // False where the store could not answer.
   bool try_tell(std::size_t first, std::size_t count) SEMEL_REQUIRES(mutex_);
   void end(std::size_t at, Applied applied) SEMEL_REQUIRES(mutex_);
-  // A finish whose answer was lost was applied, or the lease is gone: the record knows.
+  // After a lost answer, or a lost lease: asks the record whether the finish was applied.
   void resolve(std::size_t at) SEMEL_REQUIRES(mutex_);
   bool leave_out_payload(std::size_t at) SEMEL_REQUIRES(mutex_);
   void give_back(std::size_t first, std::size_t count) SEMEL_REQUIRES(mutex_);
@@ -86,7 +87,7 @@ class Finisher {
   mutable system::Mutex mutex_;
   Keeper::Watch* watch_ SEMEL_GUARDED_BY(mutex_) = nullptr;
   std::vector<Finish> finishes_ SEMEL_GUARDED_BY(mutex_);
-  std::vector<Item> items_ SEMEL_GUARDED_BY(mutex_);  // beside finishes_
+  std::vector<Item> items_ SEMEL_GUARDED_BY(mutex_);  // parallel to finishes_
   std::chrono::steady_clock::time_point told_at_ SEMEL_GUARDED_BY(mutex_);
   bool in_doubt_ SEMEL_GUARDED_BY(mutex_) = false;
   Error error_ SEMEL_GUARDED_BY(mutex_);

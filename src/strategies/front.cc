@@ -14,13 +14,13 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kTurnEvery{1'000};
-// Beside the positions of files, whose paths are normal ones.
+// Stored among the positions of files; no normal path looks like this.
 constexpr std::string_view kSecretPlace = "//semel.front";
 
 constexpr std::size_t kSecretWords = 4;
 constexpr std::size_t kSecretSize = 2 * kSecretWords * sizeof(std::uint64_t);
 
-// 256 random bits, as text: positions are that in some stores.
+// 256 random bits, as text: some stores keep positions as text.
 Bytes draw_secret(Random& random) {
   std::array<unsigned char, kSecretWords * sizeof(std::uint64_t)> bits{};
   for (std::size_t at = 0; at < bits.size(); at += sizeof(std::uint64_t)) {
@@ -38,7 +38,7 @@ Result<void> save_secret(Positions& positions, ConsumerNumber consumer, Random& 
 
 Front::Front(FrontOptions options) : options_(std::move(options)) {
   look_at_secret();
-  // So that no message has to find out.
+  // Checked now, so that no message has to find out.
   if (auto well = options_.window->check(); !well) away(well.error());
   if (options_.own_thread) thread_ = std::thread([this] { loop(); });
 }
@@ -78,7 +78,7 @@ void Front::look_at_secret() {
   Bytes found;
   if (well) {
     auto loaded = options_.positions->load(options_.number, kSecretPlace);
-    // Where it is not there any more other things have gone too.
+    // If the secret is missing, other data is missing too.
     well = loaded && *loaded && (*loaded)->size() == kSecretSize;
     if (well) found = **std::move(loaded);
   }

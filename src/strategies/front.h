@@ -1,11 +1,11 @@
-// Front: a window in front of a consumer's records, and by what right its answers are believed.
+// Front: a window in front of a consumer's records, and the secret that proves its answers.
 //
-// The secret stands in the store. Each process puts a new one there when it begins and when the
-// store was away, for then it may be another than it was (a backup, a replica that took over);
-// forgetting a record does too. A process reads it again and again (kTurnEvery), and believes it
-// for kFrontTrusted from before that look. The window's entries are made with the secret that was
-// known before the record was asked: so nothing under the present secret is older than the secret
-// is.
+// The secret is in the store. Each process writes a new one when it begins and after the store was
+// unavailable, since the store may then be an older copy (a backup, a replica that took over);
+// forgetting a record writes a new one too. A process reads it every kTurnEvery, and trusts it
+// until kFrontTrusted after the beginning of that read. The window's entries are made with the
+// secret that was known before the record was asked: so no entry under the present secret is older
+// than the secret.
 #pragma once
 
 #include <atomic>
@@ -33,15 +33,15 @@ namespace semel::strategies {
 struct FrontOptions {
   std::string consumer;
   ConsumerNumber number{};
-  Positions* positions = nullptr;       // where the secret stands; borrowed
+  Positions* positions = nullptr;       // where the secret is stored; borrowed
   std::shared_ptr<FrontWindow> window;  // never null
   Environment* environment = nullptr;
-  Observer* observer = nullptr;  // told once when the window is away, and once when it is back
-  // Tests take turns themselves; else a thread does, each kTurnEvery.
+  Observer* observer = nullptr;  // is called once when the window fails, and once when it is back
+  // Tests call turn() themselves; otherwise a thread does, every kTurnEvery.
   bool own_thread = true;
 };
 
-// Any thread.
+// Thread-safe.
 class Front {
  public:
   explicit Front(FrontOptions options);
@@ -51,24 +51,23 @@ class Front {
 
   struct Glance {
     std::vector<bool> completed;  // of each message, in their order
-    Bytes secret;  // what becomes of the others is to be kept under this one; or empty
+    Bytes secret;                 // for keep() of the other messages; empty: do not keep them
   };
   Glance look(std::span<const Message* const> messages);
-  // The same of deliveries. What comes from the store itself is never answered, nor what is
-  // suspect.
+  // The same for deliveries. A delivery from the store, and a suspect one, is never answered.
   Glance look(std::span<const core::TrackedDelivery> deliveries);
-  // After the record was found, or made, completed: by what was asked of it after that glance.
+  // Call it after the record was found or made completed, with the secret of the look before it.
   void keep(BytesView secret, const Message& message) noexcept;
-  // The store was away.
+  // The store was unavailable.
   void doubt() noexcept SEMEL_EXCLUDES(mutex_);
 
-  // What the thread does each time: the secret, and a window that is away.
+  // One round of the thread: reads the secret, and checks a window that failed.
   void turn();
 
-  // Since it was made.
+  // Since the front was made.
   struct Counts {
     std::uint64_t asked = 0;     // how often the window was asked about a delivery
-    std::uint64_t answered = 0;  // and how often it was believed to know it as completed
+    std::uint64_t answered = 0;  // how often its answer was trusted
   };
   Counts counts() const noexcept;
 
@@ -86,23 +85,23 @@ class Front {
   std::atomic<bool> away_{false};
   std::atomic<std::uint64_t> asked_{0};
   std::atomic<std::uint64_t> answered_{0};
-  system::Mutex telling_;  // orders what is told of the window
+  system::Mutex telling_;  // orders the reports about the window
   system::Mutex mutex_;
   system::CondVar wake_;
-  Bytes secret_ SEMEL_GUARDED_BY(mutex_);  // empty: none was seen yet
+  Bytes secret_ SEMEL_GUARDED_BY(mutex_);  // empty: none was read yet
   TimePoint trusted_until_ SEMEL_GUARDED_BY(mutex_){};
   bool reseal_ SEMEL_GUARDED_BY(mutex_) = true;
   bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 
-// The record says completed, and is durable: a window may have it.
+// Whether the record is completed and durable, so that a window may have it.
 bool shows_completed(const Outcome& outcome) noexcept;
 
-// How a delivery ends whose key is completed, as the window knows.
+// The outcome of a delivery whose key the window knows to be completed.
 Outcome answered_by_front();
 
-// `inner` with the front before it, which is borrowed.
+// `inner` behind the front, which is borrowed.
 std::unique_ptr<Strategy> make_fronted(std::unique_ptr<Strategy> inner, Front& front);
 
 }  // namespace semel::strategies

@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Kind = Outcome::Kind;
 
-// What a test does to it: everything that a window may do, and everything that it may not.
+// A window that a test controls: it does everything that a window may do, and that it may not.
 class OpenWindow final : public FrontWindow {
  public:
   Result<std::vector<Bytes>> look(std::span<const FrontName> names) override {
@@ -171,7 +171,7 @@ TEST_F(FrontTest, WhatComesFromTheStoreIsNotAnswered) {
   EXPECT_EQ(through(deliveries).of("a").reason, "");
 }
 
-// Every value but the one that the completion made.
+// Every value except the one that the completion made.
 TEST_F(FrontTest, NothingThatLiesThereIsBelieved) {
   const std::size_t none = window_->kept.size();
   through({"known"});
@@ -214,7 +214,7 @@ TEST_F(FrontTest, AProcessThatBeginsMakesAllWindowsForget) {
   EXPECT_TRUE(knows("a")) << "it has not looked yet";
   front_->turn();
   EXPECT_FALSE(knows("a"));
-  // From here on they share one.
+  // From here on they share one window.
   through({"b"});
   window->kept = window_->kept;
   EXPECT_TRUE(knows(*second, "b"));
@@ -233,7 +233,8 @@ TEST_F(FrontTest, ForgettingARecordMakesItForgetInBoundedTime) {
   EXPECT_FALSE(reseal_fronts(*records_, ConsumerNumber{9}, environment_.get()).value());
 }
 
-// Asked before the record was forgotten and told after: what it heard is not to be kept anew.
+// The record was asked before it was forgotten, and answered afterwards: that answer must not be
+// kept.
 TEST_F(FrontTest, WhatWasHeardBeforeTheForgettingIsNotKeptAfter) {
   through({"a"});
   auto deliveries = batch({"a"});
@@ -296,8 +297,8 @@ TEST_F(FrontTest, ATimeWithoutALookAtTheSecretEndsTheBelief) {
   EXPECT_TRUE(knows("a")) << "it is the same secret";
 }
 
-// The same deliveries with the window and without, in a store that loses transactions and a window
-// that loses, garbles and hides what it has: the effects are the same.
+// The same deliveries with the window and without, in a store that loses transactions, with a
+// window that loses, garbles and hides its entries: the effects are the same.
 TEST_F(FrontTest, RandomDeliveriesHaveTheSameEffectsWithItAndWithout) {
   const std::uint64_t seed = semel::test::test_seed();
   SCOPED_TRACE(seed);

@@ -1,5 +1,5 @@
-// A strategy behind a window: what the window knows to be completed is a duplicate at once, and
-// what its record says or becomes is put there.
+// A strategy behind a window: a key that the window knows to be completed is a duplicate without a
+// claim, and completed records are put into the window.
 #include <atomic>
 #include <memory>
 #include <utility>
@@ -13,8 +13,8 @@ namespace semel::strategies {
 
 namespace {
 
-// Between a strategy and the engine's sink. Lives until its last delivery has ended, which may be
-// long after the strategy has returned.
+// Sits between a strategy and the engine's sink. Lives until its last delivery has ended, which may
+// be long after the strategy has returned.
 class KeepingSink final : public EndingSink {
  public:
   static EndingSink& over(EndingSink& sink, Front& front, Bytes secret, std::size_t open) {
@@ -63,7 +63,8 @@ class Fronted final : public Strategy {
   bool takes_followers() const noexcept override { return inner_->takes_followers(); }
 
  private:
-  // What is answered goes behind the others, whose order stays. Returns how many those are.
+  // Moves answered deliveries behind the others, whose order stays. Returns the number of the
+  // others.
   static std::size_t move_back(std::span<core::TrackedDelivery> batch,
                                const std::vector<bool>& answered) {
     std::vector<core::TrackedDelivery> aside;

@@ -1,4 +1,4 @@
-// Habits: what the batches of a consumer tell those that come, in one process.
+// Habits: what batches of a consumer leave for later ones, within one process.
 #pragma once
 
 #include <atomic>
@@ -13,17 +13,18 @@
 
 namespace semel::strategies {
 
-// Messages in a row for which a statement failed that no message can make succeed. Thread-safe.
+// Counts messages in a row that failed by a statement that no message can make succeed.
+// Thread-safe.
 class HopelessRun {
  public:
   // Dead letters of one cause before the consumer pauses.
   static constexpr int kMost = 3;
 
-  // Counts one that may become a dead letter. False: there were enough.
+  // Counts a message that may become a dead letter. False: there were enough.
   bool take() noexcept;
   // Uncounts messages whose transaction was undone.
   void give_back(int count) noexcept;
-  // Counts one that is a dead letter already. Returns how many there are.
+  // Counts a message that is a dead letter already. Returns the new count.
   int add() noexcept { return ++count_; }
   // A message succeeded.
   void end() noexcept;
@@ -36,11 +37,12 @@ class HopelessRun {
 struct Habits {
   explicit Habits(LockName the_group) : group(the_group) {}
 
-  const LockName group;  // of the consumer's transactions, in whichever process
+  const LockName group;  // of the consumer's transactions, in every process
   LockOrder lock_order;
   TransactionLimit limit;
   BlockedRows blocked;
-  // Batches that go step by step, for one before them broke where nothing told who had broken it.
+  // Batches to run step by step, because an earlier one broke and nothing showed which message
+  // broke it.
   std::atomic<int> careful{0};
   HopelessRun hopeless;
 };

@@ -1,5 +1,4 @@
-// inbox: as dedup_table, and the message with its type, times, error and result is stored with the
-// record.
+// inbox: as dedup_table, and stores the message with its type, times, error and result too.
 #include <utility>
 
 #include "strategies/entries.h"

@@ -1,5 +1,5 @@
-// One constructor for each strategy; `make_strategy` chooses. A new strategy is a file of its own
-// here and a line there.
+// One factory for each strategy; `make_strategy` chooses. A new strategy is a file of its own here
+// and a line there.
 #pragma once
 
 #include <memory>

@@ -11,14 +11,14 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// A lease is renewed after this part of its length; looking more often finds it in time.
+// A lease is renewed after this fraction of its length; the more frequent looks keep that punctual.
 constexpr int kRenewAt = 3;
 constexpr int kLooksPerLease = 12;
 constexpr int kLooksPerTimeout = 4;
 constexpr milliseconds kShortestPause{5};
 
-// With nothing locked: code that hangs on a stop token is the user's, and may answer its call
-// there.
+// Call it without a lock held: callbacks on a stop token are the user's code, and may answer their
+// call there.
 void fire_all(std::vector<std::stop_source>& stops) {
   for (std::stop_source& stop : stops) stop.request_stop();
 }
@@ -37,7 +37,7 @@ struct LeaseRenewer::Watched {
     std::optional<Lease> lease;
     TimePoint renewed{};
     std::optional<TimePoint> begun;
-    std::stop_source stop{std::nostopstate};  // until its handler begins
+    std::stop_source stop{std::nostopstate};  // without a state until its handler begins
     bool lost = false;
   };
 
@@ -53,7 +53,7 @@ struct LeaseRenewer::Watched {
   bool in_transaction() const noexcept {
     return handlers == Handlers::kInTransaction || handlers == Handlers::kSecondPart;
   }
-  // Handlers of a transaction run one after the other: without leases they share the one entry.
+  // Handlers of a transaction run one after the other: without leases they share one entry.
   Entry& entry_of(std::size_t lease) SEMEL_REQUIRES(mutex) {
     return entries[lease < entries.size() ? lease : 0];
   }
@@ -61,7 +61,7 @@ struct LeaseRenewer::Watched {
   const Handlers handlers;
   mutable system::Mutex mutex;
   system::CondVar ticked;
-  std::vector<Entry> entries SEMEL_GUARDED_BY(mutex);  // none: the watch has ended
+  std::vector<Entry> entries SEMEL_GUARDED_BY(mutex);  // empty: the watch has ended
   std::function<void()> on_tick SEMEL_GUARDED_BY(mutex);
   bool ticking SEMEL_GUARDED_BY(mutex) = false;  // the thread is inside on_tick
   bool stopped SEMEL_GUARDED_BY(mutex) = false;
@@ -83,7 +83,7 @@ class LeaseRenewer::BatchWatch final : public Watch {
   }
 
   std::stop_token handler_begins(std::size_t lease) override {
-    // A message whose call was made has begun: its second part is done in a drain too.
+    // A message whose call was made has begun: its second part runs in a drain too.
     const bool second = watched_->handlers == Handlers::kSecondPart;
     if (!second && renewer_.options_.draining && renewer_.options_.draining()) {
       std::stop_source begins_no_more;
@@ -93,8 +93,8 @@ class LeaseRenewer::BatchWatch final : public Watch {
     const system::MutexLock lock(watched_->mutex);
     Watched::Entry& entry = watched_->entry_of(lease);
     const TimePoint now = renewer_.options_.clock->now();
-    // After a long stop of the process this thread may come before the one that would renew, and
-    // be refused.
+    // After a long stop of the process this thread may run before the one that would renew, and be
+    // refused.
     if (entry.lease && now - entry.renewed >= renewer_.options_.lease) entry.lost = true;
     entry.begun = now;
     // Handlers of one transaction share a source until it has fired: making one costs an
@@ -187,7 +187,7 @@ void LeaseRenewer::loop() {
     }
     wake_.wait_for(mutex_, pause_, [this]() SEMEL_REQUIRES(mutex_) { return ending_; });
     if (ending_) return;
-    // Work on a copy: a watch may end, and another begin, while one is looked after.
+    // Works on a copy: a watch may end, and another begin, during this round.
     const auto now_watched = watched_;
     lock.unlock();
     for (const auto& watched : now_watched) look_after(*watched, options_.clock->now());
@@ -223,7 +223,7 @@ void LeaseRenewer::look_after(Watched& watched, TimePoint now) {
     on_tick = watched.on_tick;
     watched.ticking = true;
   }
-  // Without the watch's lock: it may end leases.
+  // Without the watch's lock: the callback may end leases.
   on_tick();
   {
     const system::MutexLock lock(watched.mutex);
@@ -240,7 +240,8 @@ void LeaseRenewer::renew(Watched& watched, TimePoint now) {
     const auto hangs = [&](const Watched::Entry& entry) {
       return entry.begun && past(*entry.begun, now, options_.grace);
     };
-    // A handler that hangs keeps those behind it from running: all of them lapse, to run elsewhere.
+    // A handler that hangs keeps those behind it from running: all their leases lapse, to run
+    // elsewhere.
     const bool together = watched.handlers == Handlers::kTogether;
     if (!together && std::any_of(watched.entries.begin(), watched.entries.end(), hangs)) return;
     for (std::size_t i = 0; i < watched.entries.size(); ++i) {
@@ -253,8 +254,8 @@ void LeaseRenewer::renew(Watched& watched, TimePoint now) {
   }
   if (due.empty()) return;
   auto applied = options_.store->renew(due, options_.lease);
-  // A store that is away is no reason to stop the handler: the lease may well outlive the trouble,
-  // and finish will tell.
+  // An unavailable store is no reason to stop the handler: the lease may well outlive the outage,
+  // and finish will show that.
   if (!applied) return;
   std::vector<std::stop_source> stops;
   {

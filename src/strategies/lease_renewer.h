@@ -1,9 +1,9 @@
-// LeaseRenewer: one thread that watches over running handlers, for the engine and for a Guard.
+// LeaseRenewer: one thread that watches running handlers, for the engine and for a Guard.
 //
 // It renews each lease well before its end, fires stop tokens at the timeout, at lease loss and at
 // a hurried drain, and calls `hung` when a transactional handler passes timeout and grace: such a
-// handler may hold the only write lock, which only the end of the process frees
-// (docs/contract.md, rule 6).
+// handler may hold the only write lock, which only the end of the process frees (docs/contract.md,
+// rule 6).
 #pragma once
 
 #include <chrono>
@@ -38,18 +38,19 @@ struct LeaseRenewerOptions {
   std::function<void()> tick{};
 };
 
-// While nothing is watched its thread sleeps; a batch that ends before the first look at it costs
-// no more than a lock, or one wake-up after such a sleep.
+// While nothing is watched its thread sleeps; a batch that ends before the first look costs only a
+// lock, or one wake-up after such a sleep.
 class LeaseRenewer final : public Keeper {
  public:
   explicit LeaseRenewer(LeaseRenewerOptions options);
   ~LeaseRenewer() override;
 
-  // The end of a watch waits for its action of on_tick, and not for a store that renews its leases.
+  // The end of a watch waits for its running on_tick action, and not for a store that renews its
+  // leases.
   std::unique_ptr<Watch> watch(std::span<const Lease> leases, Handlers handlers,
                                std::size_t calls = 1) override;
 
-  // Fires every stop token, those of handlers yet to begin too.
+  // Fires every stop token, including those of handlers that begin later.
   void stop_all() noexcept SEMEL_EXCLUDES(mutex_);
 
  private:

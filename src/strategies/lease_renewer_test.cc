@@ -23,7 +23,7 @@ using Handlers = Keeper::Handlers;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Only renew is ever called; what it answers is the test's choice.
+// Only renew is ever called; the test chooses its answer.
 class RenewingStore final : public Store {
  public:
   const StoreTraits& traits() const noexcept override { return traits_; }
@@ -66,7 +66,7 @@ class RenewingStore final : public Store {
   }
   std::atomic<bool> lost{false};
   std::atomic<bool> away{false};
-  std::function<void()> during;  // to be set before anything is watched
+  std::function<void()> during;  // set it before anything is watched
 
  private:
   StoreTraits traits_;
@@ -104,7 +104,7 @@ class LeaseRenewerTest : public testing::Test {
     };
     return o;
   }
-  // Time passes by clock_.advance() alone.
+  // Time passes only by clock_.advance().
   LeaseRenewerOptions manual_options(milliseconds lease, milliseconds timeout) {
     LeaseRenewerOptions o = options(lease, timeout);
     o.clock = &clock_;
@@ -186,7 +186,7 @@ TEST_F(LeaseRenewerTest, AHungHandlersLeaseLapses) {
   clock_.advance(o.timeout + o.grace);
   ASSERT_TRUE(wait_stopped(hung));
   const std::size_t before = store_.renewed_of(leases_[0]);
-  // Renewals of another lease show that the renewer's thread goes round.
+  // Renewals of another lease show that the renewer's thread runs.
   auto alive = renewer.watch(std::span(leases_).last(1), Handlers::kInTurn);
   for (std::size_t round = 1; round <= 4; ++round) {
     clock_.advance(o.lease);
@@ -238,7 +238,7 @@ TEST_F(LeaseRenewerTest, AWatchEndsWhileItsLeasesAreBeingRenewed) {
   auto watch = renewer.watch(leases_, Handlers::kInTurn);
   const std::stop_token ended = watch->handler_begins(0);
   asked.wait();
-  watch.reset();  // it would wait for ever, were it for the store
+  watch.reset();  // would wait for ever if it waited for the store
   const Lease marks[] = {lease_of(3)};
   auto other = renewer.watch(marks, Handlers::kInTurn);
   answers.count_down();
@@ -246,7 +246,7 @@ TEST_F(LeaseRenewerTest, AWatchEndsWhileItsLeasesAreBeingRenewed) {
   EXPECT_FALSE(ended.stop_requested()) << "the batch had ended before the store answered";
 }
 
-// As a user's handler does that cancels its call and answers at once.
+// Like a user's handler that cancels its call and answers immediately.
 TEST_F(LeaseRenewerTest, WhatHangsOnAStopTokenMayEndItsHandlerThere) {
   LeaseRenewer renewer(options(seconds(60), milliseconds(20)));
   auto watch = renewer.watch(leases_, Handlers::kTogether);

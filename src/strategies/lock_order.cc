@@ -70,7 +70,7 @@ void LockOrder::sort(std::vector<std::size_t>& places,
                      std::span<const StatementList* const> lists) {
   std::size_t statements = 0;
   for (const std::size_t place : places) statements = std::max(statements, lists[place]->size());
-  // Of one statement there is nothing to choose.
+  // A single statement leaves nothing to choose.
   if (statements > 1) learn(places, lists);
   const std::size_t first = most_shared(statements);
   std::ranges::stable_sort(places, [&](std::size_t a, std::size_t b) {
@@ -102,7 +102,7 @@ void LockOrder::learn(const std::vector<std::size_t>& places,
     for (std::size_t i = 1; i < same.size(); ++i) {
       if (order_of_rows(*same[i - 1], *same[i]) == 0) ++again;
     }
-    // Two threads at once may lose a little of each other's.
+    // Two concurrent threads may lose a few of each other's counts.
     const std::uint32_t sum = shared_[at].load(std::memory_order_relaxed) + again;
     shared_[at].store(sum, std::memory_order_relaxed);
     if (sum > kMany) {
@@ -111,7 +111,7 @@ void LockOrder::learn(const std::vector<std::size_t>& places,
   }
 }
 
-// Where nothing tells, the last: what is the message's own usually stands first.
+// Without evidence, the last: a message's own row usually comes first.
 std::size_t LockOrder::most_shared(std::size_t statements) const noexcept {
   std::size_t most = 0;
   for (std::size_t at = 1; at < std::min(statements, kLooked); ++at) {

@@ -21,8 +21,7 @@ std::unique_ptr<Strategy> make_strategy(core::StrategyKind kind, Context context
       return make_dedup_table(std::move(context));
     case core::StrategyKind::kInbox:
       return make_inbox(std::move(context));
-    // A fence is a state machine whose messages are in the store before their calls: the engine
-    // sees to that.
+    // A fence is a state machine whose messages the engine stores before their calls.
     case core::StrategyKind::kFence:
     case core::StrategyKind::kStateMachine:
       return make_state_machine(std::move(context));

@@ -1,10 +1,10 @@
 // The transactional pipeline: a batch's claims, its handlers' statements and its endings in one
-// transaction, and what is done when that transaction fails.
+// transaction, and the reaction when that transaction fails.
 //
 // begin → enter (claim or confirm, one call) → handlers, each recording its list → one flush → one
-// finish for the mixed batch → commit → endings; flush, finish and commit as one call where all is
-// to end well. A strategy differs from another in its Entry: how
-// a batch enters its transaction, and by what right its handlers run.
+// finish for the mixed batch → commit → endings; flush, finish and commit are one call where all is
+// expected to succeed. Strategies differ in their Entry: how a batch enters its transaction, and
+// under which claim its handlers run.
 #pragma once
 
 #include <memory>
@@ -30,19 +30,20 @@ class Entry {
  public:
   virtual ~Entry() = default;
 
-  // The unit's first act, for the batch's deliveries from `first` on; `answers` gets one for each.
-  // An Acquired that is answered lets the handler run.
+  // The unit's first act, for the batch's deliveries from `first` on; `answers` gets one answer for
+  // each. An Acquired lets the handler run.
   virtual Result<void> enter(UnitOfWork& unit, std::size_t first,
                              std::span<const Message* const> messages,
                              std::vector<Claim>& answers) = 0;
 
-  // Who may run although there is no record: then Acquired's lease is not looked at.
+  // False where messages run without a record: then Acquired's lease is ignored.
   virtual bool has_records() const noexcept { return true; }
-  // The claims were committed before: what does not run must be given back, and the keeper renews.
+  // The claims were committed before: messages that do not run must be given back, and the keeper
+  // renews the leases.
   virtual std::span<const Lease> leases() const noexcept { return {}; }
-  // This delivery was given back without a word in the record.
+  // This delivery was given back without a change of its record.
   virtual void given_back(std::size_t index) noexcept { (void)index; }
-  // After a commit in doubt `enter` said Busy: asks the record again, outside of any unit.
+  // If `enter` returned Busy after a commit in doubt: asks the record again, outside of any unit.
   virtual std::optional<Claim> look_again(const Message& message) noexcept {
     (void)message;
     return std::nullopt;
@@ -51,33 +52,32 @@ class Entry {
 
 struct PipelineOptions {
   bool inbox = false;
-  // A handler may have touched the store's connection beside its Transaction (borrowed ones): after
-  // an undo it must run again although it read nothing, and only the end of the transaction undoes
-  // what it did.
+  // A handler may have used the store's connection outside of its Transaction (borrowed ones):
+  // after an undo it must run again although it read nothing, and only the end of the transaction
+  // undoes its work.
   bool always_rerun = false;
-  // Of work in two: the call was made, and must not be made again for the sake of a drain.
+  // For a two-part handler: the call was made, and must not be repeated because of a drain.
   bool second_part = false;
-  // Says whether a message that is early for its row's version has had a try; borrowed, may be
-  // null.
+  // Decides whether an early message's attempt counts; borrowed, may be null.
   RowVersions* versions = nullptr;
 };
 
-// What a run came to beside its endings.
+// The results of a run, other than its endings.
 struct Ran {
   struct GivenBack {
     const core::TrackedDelivery* delivery;
     Error error;  // kInDoubt: its transaction may have committed
   };
-  std::vector<GivenBack> given_back;          // what the store could not answer for
-  std::optional<FlushReport::Failed> failed;  // the newest statement of a handler's that failed
+  std::vector<GivenBack> given_back;          // for which the store could not answer
+  std::optional<FlushReport::Failed> failed;  // the newest failed statement of a handler
 };
 
 class Pipeline {
  public:
-  // `context` is borrowed; its store is transactional and its handler too.
+  // `context` is borrowed; its store and its handler are transactional.
   Pipeline(const Context& context, PipelineOptions options);
 
-  // Ends every delivery of `batch` at `sink`. Several threads may call it.
+  // Ends every delivery of `batch` at `sink`. Thread-safe.
   Ran run(std::span<core::TrackedDelivery* const> batch, Entry& entry, EndingSink& sink);
 
  private:
@@ -86,7 +86,7 @@ class Pipeline {
   const std::shared_ptr<Habits> habits_;
 };
 
-// The pointers of a batch, for those who process parts of it.
+// The pointers of a batch, for code that processes parts of it.
 std::vector<core::TrackedDelivery*> pointers(std::span<core::TrackedDelivery> batch);
 
 }  // namespace semel::strategies

@@ -1,4 +1,4 @@
-// The pipeline over a store that fails at every call, in every way, in doubt or not.
+// The pipeline on a store that fails at every call, in every way, in doubt or not.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -43,7 +43,7 @@ TEST_P(FaultTest, AFaultThatPassesCostsNoEffectAndDoublesNone) {
                      ? static_cast<int>(sink.count(Kind::kDone))
                      : 8)
       << "recorded lists are sent again, handlers are not run again";
-  // What was not done was given back, and is done when it comes again.
+  // Messages that were not done were given back, and are done when they come again.
   for (const auto& [key, outcome] : sink.outcomes) {
     EXPECT_EQ(effects(key), outcome.kind == Kind::kDone ? 1 : 0);
     if (outcome.kind == Kind::kDone) continue;
@@ -204,7 +204,7 @@ TEST_F(PlainFaultsTest, ATransactionThatWaitsForAStrangersRowComesAgainSmallerUn
 
 TEST_F(PlainFaultsTest,
        ATransactionThatMeetsOthersAllTheTimeIsMadeAsSmallAsCanBeBeforeItIsGivenBack) {
-  // Twice as 16, from there to one, and four times more.
+  // Twice as 16, then halving down to one, and four times more.
   for (std::size_t n = 1; n < 10; ++n) {
     faults_.fail(StoreCall::kUnitFlush, n, ErrorKind::kRetryTransaction, When::kBefore);
   }

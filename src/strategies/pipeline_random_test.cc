@@ -1,6 +1,6 @@
 // Random handlers on a store that fails at random: whatever happens, each message ends as its
-// handler would have it, and has its effect, its held copy or its dead letter once, and none before
-// one that it is ordered behind.
+// handler decides, and has its effect, its held copy or its dead letter once, and none before a
+// message that it is ordered behind.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -95,7 +95,7 @@ class RandomTest : public StrategyFixture, public ::testing::WithParamInterface<
     context_.retry.attempts = 50;
   }
 
-  // Once it is settled for good: as planned, or, after a doubt that was left, as a duplicate.
+  // Once it is settled finally: as planned, or, after an unresolved doubt, as a duplicate.
   static bool fits(Plan plan, const Outcome& outcome) {
     return outcome.kind == end_of(plan) ||
            (outcome.kind == Kind::kDuplicate &&
@@ -157,7 +157,7 @@ class RandomTest : public StrategyFixture, public ::testing::WithParamInterface<
     for (const auto& [key, plan] : plans) check(key, plan);
   }
 
-  // The batches are as an engine makes them: a message that failed stops its line.
+  // Batches are as the engine makes them: a message that failed stops its line.
   void run_lines(SeededRandom& random, int number) {
     store_.sparse_undoes_all = random.below(2) == 0;
     store_.always_undoes_all = random.below(8) == 0;
@@ -191,7 +191,7 @@ class RandomTest : public StrategyFixture, public ::testing::WithParamInterface<
     }
   }
 
-  // Returns what is to come again, and adds the lines that stop.
+  // Returns the deliveries that come again, and adds the lines that stop.
   std::set<Bytes> check_order(const RememberingSink& sink,
                               const std::vector<core::TrackedDelivery>& batch,
                               const std::map<Bytes, Bytes>& line_of, std::set<Bytes>& stopped) {
@@ -217,7 +217,7 @@ class RandomTest : public StrategyFixture, public ::testing::WithParamInterface<
     return again;
   }
 
-  // Asks the store: nobody reports a commit in doubt that did happen.
+  // Asks the store, since a commit in doubt that did happen was not reported.
   bool has_ended(const KeyId& id) const {
     const auto at = store_.state.records.find(id);
     if (at == store_.state.records.end() || !at->second) return false;

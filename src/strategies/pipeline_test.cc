@@ -263,7 +263,7 @@ TEST_F(PipelineTest, AQuerysOwnErrorIsItsHandlers) {
   EXPECT_EQ(sink.count(Kind::kDone), 2U);
 }
 
-// With and without a transaction that survives: what an innocent handler makes of the neighbour's
+// With and without a transaction that survives: an innocent handler's reaction to its neighbour's
 // error must not count.
 class PoisonTest : public PipelineTest, public ::testing::WithParamInterface<bool> {};
 

@@ -1,5 +1,5 @@
-// query: look whether the effect is there, then make it. Wrong as soon as two look at a time: kept
-// because people start there.
+// query: look whether the effect exists, then make it. Wrong under concurrency: kept because people
+// start there.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -56,8 +56,8 @@ class Query final : public Strategy {
   }
 
  private:
-  // The look has a transaction of its own: nothing but its message can make it fail again and again
-  // while the store answers.
+  // The look has a transaction of its own: while the store answers, only its message can make it
+  // fail again and again.
   static bool is_its_own(const Error& error) noexcept {
     return error.kind == ErrorKind::kRejected || error.kind == ErrorKind::kLimit ||
            error.kind == ErrorKind::kRetryTransaction;
@@ -99,7 +99,7 @@ class Query final : public Strategy {
     try {
       return context_.already_done(message);
     } catch (...) {
-      // A message that cannot be asked about is one its handler will refuse, with a reason.
+      // If the look cannot be made for a message, its handler refuses it too, with a reason.
       return false;
     }
   }

@@ -1,5 +1,5 @@
-// Running without a record: for natural, whose operation gives the same result each time, and for
-// query, which only looked.
+// Runs messages without a record: for natural, whose operation gives the same result each time, and
+// for query, which only looked.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@ namespace semel::strategies {
 
 class Recordless {
  public:
-  // Borrowed.
+  // `context` is borrowed.
   explicit Recordless(const Context& context)
       : context_(context), pipeline_(context, PipelineOptions{}), async_(context) {}
 

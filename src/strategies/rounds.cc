@@ -24,7 +24,7 @@ Outcome left_behind() {
   return outcome;
 }
 
-// The sink of all that is told on the way. Endings come from the keeper's thread too.
+// The sink for everything reported during the rounds, on the keeper's thread too.
 class Rounds final : public EndingSink {
  public:
   Rounds(const Context& context, std::span<core::TrackedDelivery> batch, EndingSink& sink)
@@ -106,7 +106,7 @@ class Rounds final : public EndingSink {
     return static_cast<std::size_t>(&delivery - batch_.data());
   }
 
-  // Gives back all that stands behind a message that comes again, then ends that message.
+  // Gives back all messages behind one that comes again, then ends that one.
   void leave_those_behind(std::span<const Call> calls, Finisher& finisher) SEMEL_EXCLUDES(mutex_) {
     std::vector<Stopped> stopped;
     {
@@ -146,7 +146,7 @@ class Rounds final : public EndingSink {
   const Context& context_;
   const std::span<core::TrackedDelivery> batch_;
   EndingSink& sink_;
-  // Changed between rounds alone, when nothing is left to be told.
+  // Changed only between rounds, when everything has been reported.
   std::vector<Member> members_;
   std::vector<std::size_t> round_;
   system::Mutex mutex_;

@@ -1,8 +1,8 @@
 // Rounds: a batch that has messages behind others of their ordering key, for state_machine.
 //
-// All are claimed at once. Then the first message of each key runs, and its end is recorded; then
-// the second. Where one comes again, what stands behind it is given back before that one is told:
-// untried, and not counted. Where the store is away then, their leases end by themselves.
+// All are claimed together. Then the first message of each key runs, and its end is recorded; then
+// the second. Where one comes again, those behind it are given back before it is reported: untried,
+// and not counted. If the store is unavailable then, their leases end by themselves.
 #pragma once
 
 #include <span>
@@ -14,8 +14,8 @@
 
 namespace semel::strategies {
 
-// Whether such batches may be taken: its handler is called outside of a transaction, and has
-// returned when it is over.
+// Whether such batches may be taken: the handler is called outside of a transaction, and is over
+// when it returns.
 bool runs_in_rounds(const Context& context) noexcept;
 bool needs_rounds(std::span<const core::TrackedDelivery> batch) noexcept;
 

@@ -27,7 +27,7 @@ class RoundsTest : public StrategyFixture {
     context_.claim.lease = milliseconds(200);
     handle([](const Message&) { return done(); });
   }
-  // Notes whom it is called for, and who stands completed in the store by then.
+  // Notes the messages it is called for, and which ones the store has completed by then.
   void handle(const std::function<Verdict(const Message&)>& handler) {
     context_.handler = PlainHandler([this, handler](const Message& message, const Attempt&) {
       const std::string key = message.key().text;
@@ -59,7 +59,7 @@ class RoundsTest : public StrategyFixture {
       EXPECT_EQ(sink.of(key).delay.count(), 0) << key;
     }
   }
-  // Their claims are undone, as if they had not been.
+  // Their claims are undone, as if they had never been made.
   void expect_untried(const Names& keys) {
     for (const std::string& key : keys) {
       const auto found =
@@ -129,7 +129,7 @@ TEST_F(RoundsTest, ADuplicateAmongThemHoldsNobodyAndEndsInItsTurn) {
   EXPECT_EQ(sink.order, Names({"a1", "a2", "a3"}));
 }
 
-// All of a batch then go by one call, of their source.
+// The rows of a whole batch are then removed in one call of their source.
 TEST_F(RoundsTest, RowsOfWhatIsDoneGoWhenTheyAreSettled) {
   auto batch = lines({"a1", "a2", "a3", "b1"});
   std::int64_t row = 0;
@@ -199,7 +199,7 @@ TEST_F(RoundsTest, AStopBetweenRoundsGivesBackWhatHasNotBegun) {
 TEST_F(RoundsTest, ALeaseThatIsLostBetweenRoundsHoldsUpWhatIsBehind) {
   handle([this](const Message& m) {
     if (m.key().text != "a1") return done();
-    // Another process takes a2 over while this one stands still.
+    // Another process takes a2 over while this one is stopped.
     store_.now += std::chrono::seconds(10);
     const Message other = message("a2");
     const Message* const one = &other;

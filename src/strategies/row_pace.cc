@@ -8,16 +8,16 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// One transaction may raise a version several times: what is measured over less says little.
+// One transaction may raise a version several times: a measurement over a shorter time says little.
 constexpr nanoseconds kWindow = std::chrono::milliseconds(100);
-// A row that nobody had a message for is not slow.
+// A row that no message was about is not slow.
 constexpr nanoseconds kLongestWindow = std::chrono::seconds(2);
 constexpr nanoseconds kLongest = std::chrono::hours(1);
-// A row that does not rise for so long, and for so many of its steps, rests.
+// A row rests if it did not rise for this long, and for this many of its steps.
 constexpr nanoseconds kRest = std::chrono::seconds(3);
 constexpr int kStepsOfRest = 4;
 
-// As numbers: the difference of two versions may be no version.
+// As floating-point numbers: the difference of two versions may overflow.
 double between(std::int64_t older, std::int64_t newer) {
   return static_cast<double>(newer) - static_cast<double>(older);
 }

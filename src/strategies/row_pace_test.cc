@@ -11,7 +11,7 @@ using std::chrono::seconds;
 class RowPaceTest : public ::testing::Test {
  protected:
   RowPace::TimePoint at(milliseconds time) const { return RowPace::TimePoint{} + time; }
-  // It has risen from 0 to 10 in a second.
+  // The row rises from 0 to 10 in a second.
   void rise(std::int64_t step = 1) {
     for (int i = 0; i <= 10; ++i) pace_.saw(i * step, at(milliseconds(100) * i));
   }

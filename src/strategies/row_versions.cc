@@ -11,23 +11,23 @@ using std::chrono::milliseconds;
 
 // An early message is tried again soon at first: most predecessors are done within a batch's time.
 constexpr milliseconds kFirstWait{50};
-// A row that moves may be about to be faster, and one that does not move may be about to. Half of
-// the grace at most: else a row's next message lets the grace of those behind it pass.
+// A row that moves may become faster, and one that rests may begin to move. At most half of the
+// grace: otherwise a row's next message could let the grace of later ones pass.
 constexpr milliseconds kLongestSoon{500};
 // A predecessor in this process brings a kept message back, so a longer wait costs little.
 constexpr milliseconds kLongestKept{2'000};
-// Divides the time that the row needs: if every message waited for all of it, none would ever be
+// Divides the time that the row needs: if every message waited for all of it, none could ever be
 // faster than the pace that they measure.
 constexpr int kPartOfPace = 2;
-// A look at a row is fresh for so long: then the message that may be the next one looks again, and
-// after the longer time any message does.
+// After the first time a look at a row is too old for the message that may be next, which looks
+// again; after the longer time for every message.
 constexpr milliseconds kFresh{250};
 constexpr milliseconds kOld{1'000};
-// A message that comes again so long after it was due has ended elsewhere.
+// A message that was due this long ago and did not come has ended elsewhere.
 constexpr std::chrono::minutes kOverdue{1};
-// A delay is whatever a handler says.
+// A handler may ask for any delay.
 constexpr milliseconds kLongestDelay = std::chrono::hours(24);
-// Beyond so many none is remembered, and an early version counts as a try.
+// Messages beyond this number are not remembered, and an early version counts as an attempt.
 constexpr std::size_t kMostKnown = 100'000;
 // Between two looks at all of them.
 constexpr milliseconds kForgetPause{1'000};
@@ -36,7 +36,7 @@ bool is_settled(const Outcome& outcome) {
   return outcome.kind != Outcome::Kind::kRetry && outcome.kind != Outcome::Kind::kBusy;
 }
 
-// Then the row has a newer version than the message is based on.
+// Whether the row has a newer version than the message is based on.
 bool is_past(const Outcome& outcome) {
   return outcome.kind == Outcome::Kind::kDone || outcome.kind == Outcome::Kind::kDuplicate;
 }
@@ -125,7 +125,7 @@ milliseconds RowVersions::by_pace(const Known& known, milliseconds longest) {
   return std::min(std::max(part, kFirstWait), longest);
 }
 
-// No message before it is in hand or kept here: those elsewhere are nobody's to wait for.
+// No earlier message of the row is in flight or kept here: messages elsewhere cannot be waited for.
 bool RowVersions::is_next_here(const Known& known) {
   const Row& row = rows_.find(known.based_on.row)->second;
   for (const auto& [version, key] : row.messages) {
@@ -162,9 +162,9 @@ bool RowVersions::is_behind(const KeyId& key) const {
   return rows_.find(based_on.row)->second.pace.is_behind(based_on.version);
 }
 
-// The longest wait for a row that does not move; nullopt: this try counts. A predecessor that is
-// early itself is no reason to wait: it waits for another one. The next one was early when it was
-// tried last, and is not since the row has its version.
+// The longest wait for a row that does not move; nullopt: this attempt counts. A predecessor that
+// is early itself is no reason to wait, since it waits for another one. The next message was early
+// when it was last tried, but is not once the row has its version.
 std::optional<milliseconds> RowVersions::longest_wait_for(const Known& known,
                                                           std::int64_t version) {
   const TimePoint now = clock_.now();
@@ -174,7 +174,7 @@ std::optional<milliseconds> RowVersions::longest_wait_for(const Known& known,
     const Known& other = known_.find(at->second)->second;
     const bool early = other.early && at->first > version;
     if (early || other.until < now) continue;
-    // One in hand may end at any time; one that waits for its next try may do so for hours.
+    // One in flight may end at any time; one that waits for its next attempt may do so for hours.
     const bool in_hand = other.until == TimePoint::max();
     return in_hand ? soon_ : longest_wait_;
   }

@@ -1,8 +1,8 @@
-// RowVersions: what a process knows of the versions that its messages are based on
+// RowVersions: what a process knows of the row versions that its messages are based on
 // (optimistic_lock).
 //
-// A message is early where its business row still has an older version. That is no failure of the
-// message while a message that raises the version is in hand, or waits for its next try.
+// A message is early if its business row still has an older version. That is no failure of the
+// message while a message that raises the version is in flight, or waits for its next attempt.
 #pragma once
 
 #include <algorithm>
@@ -36,12 +36,12 @@ struct VersionedMessage {
 // Thread-safe.
 class RowVersions {
  public:
-  // `grace`: how long a row may keep its version before an early message's tries count.
-  // `longest_wait`: between two tries that do not, at most. `clock` is borrowed.
+  // `grace`: how long a row may keep its version before an early message's attempts count.
+  // `longest_wait`: the longest time between two attempts that do not count. `clock` is borrowed.
   RowVersions(Clock& clock, std::chrono::milliseconds grace,
               std::chrono::milliseconds longest_wait);
 
-  // A batch's turn with the rows of its messages. Its end lets the next batch go on.
+  // A batch's turn with the rows of its messages. Its end lets the next batch run.
   class [[nodiscard]] Turn {
    public:
     Turn(RowVersions& versions, std::uint64_t ticket, std::vector<LockName> rows)
@@ -56,31 +56,31 @@ class RowVersions {
     const std::vector<LockName> rows_;
   };
 
-  // Waits for the batches that came before with one of these rows: two batches about one row run
-  // one after the other, so that the versions of the second are not early.
+  // Waits for earlier batches that have one of these rows: two batches about one row run one after
+  // the other, so that the versions of the second are not early.
   Turn take_turn(std::span<const VersionedMessage> messages) SEMEL_EXCLUDES(mutex_);
 
   // The message of this key is early for a row that has `version`. Returns how long to wait before
-  // the next try where this one does not count: the row got that version within the grace, or
-  // another message that may raise it is not settled yet. What this process has not seen before
-  // counts as got now. The wait is as long as the row's pace says, or longer than the one before
-  // where the row does not move.
+  // the next attempt if this one does not count: the row got that version within the grace, or
+  // another message that may raise it is not settled yet. A row that this process sees for the
+  // first time counts as changed now. The wait follows the row's pace, or is longer than the
+  // previous one if the row does not move.
   std::optional<std::chrono::milliseconds> forgive(const KeyId& key, std::int64_t version)
       SEMEL_EXCLUDES(mutex_);
 
-  // The message of this key need not be tried: the row was looked at a moment ago, and either a
-  // message before it waits here too, or the row does not move so fast. Returns how long to wait.
-  // This is no try, and changes nothing in what tries count.
+  // Returns how long to wait where an attempt at this message would be useless: the row was looked
+  // at a moment ago, and either an earlier message waits here too, or the row does not move that
+  // fast. This is no attempt, and does not change which attempts count.
   std::optional<std::chrono::milliseconds> foresee(const KeyId& key) SEMEL_EXCLUDES(mutex_);
 
-  // The row of this message had an older version when it was seen last.
+  // Whether the row of this message had an older version when it was last seen.
   bool is_behind(const KeyId& key) const SEMEL_EXCLUDES(mutex_);
 
-  // How a message of a turn ended. Returns its row where that has moved and messages that are kept
-  // here wait for it.
+  // Notes how a message of a turn ended. Returns its row if that has moved and messages kept here
+  // wait for it.
   std::optional<LockName> ended(const KeyId& key, const Outcome& outcome) SEMEL_EXCLUDES(mutex_);
 
-  // Batches that wait for their turn, and messages that are remembered.
+  // The batches that wait for their turn, and the messages that are remembered.
   std::size_t waiting() const SEMEL_EXCLUDES(mutex_);
   std::size_t known() const SEMEL_EXCLUDES(mutex_);
 
@@ -88,17 +88,17 @@ class RowVersions {
   using TimePoint = std::chrono::steady_clock::time_point;
   struct Known {
     RowVersion based_on;
-    bool early = false;                 // at its last try, or foreseen to be
-    bool kept = false;                  // by this process, since it was foreseen
-    std::optional<std::int64_t> met;    // the row's version then
+    bool early = false;                 // at its last attempt, or foreseen to be
+    bool kept = false;                  // in this process, since it was foreseen
+    std::optional<std::int64_t> met;    // the row's version at that time
     TimePoint since;                    // when it was first met
     std::chrono::milliseconds wait{0};  // the last one, since then
     TimePoint until = TimePoint::max();
   };
   struct Row {
-    std::deque<std::uint64_t> tickets;                  // the first has its turn
+    std::deque<std::uint64_t> tickets;                  // the first has the turn
     std::set<std::pair<std::int64_t, KeyId>> messages;  // by version
-    std::size_t kept = 0;                               // of them
+    std::size_t kept = 0;                               // number of kept ones
     RowPace pace;
   };
 
@@ -117,17 +117,17 @@ class RowVersions {
   Clock& clock_;
   const std::chrono::milliseconds grace_;
   const std::chrono::milliseconds longest_wait_;
-  const std::chrono::milliseconds soon_;  // the longest wait for what may happen at any time
+  const std::chrono::milliseconds soon_;  // the longest wait for events that may happen at any time
   mutable system::Mutex mutex_;
   system::CondVar turned_;
   std::uint64_t next_ticket_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::size_t waiting_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::map<LockName, Row> rows_ SEMEL_GUARDED_BY(mutex_);
   std::map<KeyId, Known> known_ SEMEL_GUARDED_BY(mutex_);
-  TimePoint expires_ SEMEL_GUARDED_BY(mutex_) = TimePoint::min();  // none of them does before
+  TimePoint expires_ SEMEL_GUARDED_BY(mutex_) = TimePoint::min();  // no message expires before this
 };
 
-// Items about one row keep their places as a group, and stand there in the order of their versions.
+// Items about one row keep their places as a group, and are ordered within it by their versions.
 // `version_of` returns a pointer to an item's RowVersion, or null.
 template <class Item, class VersionOf>
 void sort_by_version(std::vector<Item>& items, VersionOf version_of) {

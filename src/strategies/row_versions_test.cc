@@ -30,11 +30,11 @@ class RowVersionsTest : public ::testing::Test {
     outcome.kind = kind;
     (void)versions_.ended(message.key, outcome);
   }
-  // Takes a turn that is over at once.
+  // Takes a turn and ends it immediately.
   void handle(const std::vector<VersionedMessage>& messages) {
     const auto turn = versions_.take_turn(messages);
   }
-  // One try that finds the row at `version`, a while after the one before.
+  // One attempt that finds the row at `version`, a while after the previous one.
   bool is_forgiven(const VersionedMessage& message, std::int64_t version) {
     clock_.advance(kGrace);
     handle({message});
@@ -171,7 +171,7 @@ TEST_F(RowVersionsTest, AWaitIsAsLongAsTheRowsPaceSays) {
     EXPECT_TRUE(versions_.forgive(far.key, version));
     clock_.advance(milliseconds(100));
   }
-  // Two versions are left, which take 200 ms: a part of that.
+  // Two versions are left, which take 200 ms: the wait is a part of that.
   const auto wait = versions_.forgive(far.key, 3);
   ASSERT_TRUE(wait);
   EXPECT_GT(*wait, milliseconds(50));

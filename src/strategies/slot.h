@@ -1,4 +1,4 @@
-// Slot: one message on its way through the pipeline's transactions.
+// Slot: one message in the pipeline's transactions.
 #pragma once
 
 #include <chrono>
@@ -21,40 +21,40 @@ namespace semel::strategies {
 struct Slot {
   core::TrackedDelivery* delivery = nullptr;
 
-  // What outlives a transaction that was undone.
+  // Survives a transaction that was undone.
   StatementList list;
-  std::optional<Decision> decision;  // none: the handler has not run, or must run again
-  bool reads = false;                // its decision dies with the transaction it was made in
-  bool failed = false;               // by an error of its own statements: nothing of it is sent
-  // Given back: its consumer is paused, for no message can succeed, or it waited too long for what
-  // somebody else has locked.
+  std::optional<Decision> decision;  // nullopt: the handler has not run, or must run again
+  bool reads = false;                // its decision is void when its transaction is undone
+  bool failed = false;               // by an error of its own statements: none of them is sent
+  // Given back: its consumer is paused because no message can succeed, or it waited too long for a
+  // row that another program has locked.
   bool withheld = false;
-  std::optional<Error> blocked;       // of the latter
-  std::chrono::milliseconds wait{0};  // before it comes again, then
-  std::set<LockName> looks;           // rows that were blocked, and are looked at by it
-  // Of a commit whose answer was lost: what it would have made true.
+  std::optional<Error> blocked;       // the reason in the second case
+  std::chrono::milliseconds wait{0};  // how long before it comes again
+  std::set<LockName> looks;           // blocked rows that this message looks at
+  // A commit whose answer was lost: what it would have recorded.
   struct Doubt {
     Finish::To to;
     Outcome outcome;
   };
   std::optional<Doubt> doubt;
-  // Its transaction failed with nobody else in it: constraints are checked before the commit.
+  // Its transaction failed with no other message in it: constraints are checked before the commit.
   bool checked = false;
-  // It is recorded as failed for an error that named no statement of it.
+  // It is recorded as failed for an error that named none of its statements.
   bool blamed = false;
-  // The message without the payload that the store does not take; what is recorded instead of it.
+  // The message without the payload that the store refuses; recorded in its place.
   std::unique_ptr<core::TrackedDelivery> unkept;
   std::string why_unkept;
 
   const core::TrackedDelivery& recorded() const noexcept { return unkept ? *unkept : *delivery; }
 
-  // Of the current transaction.
+  // Valid for the current transaction.
   bool acquired = false;
   bool returned = false;  // its claim is given back in the same transaction; `outcome` is set
-  bool lost = false;      // its claim was committed before, and is no longer its own
+  bool lost = false;      // its claim was committed before, and another holder has it now
   bool left = false;      // behind one of its key that is given back, and has ended
   Right right;
-  std::optional<Decision> missed;  // a declared miss: it ends so instead
+  std::optional<Decision> missed;  // a declared miss, which replaces the decision
   Outcome outcome;
   Finish::To planned = Finish::To::kAckOnly;
 

@@ -1,7 +1,7 @@
-// state_machine: claimed with a lease, worked, then completed. Any store, any effect.
+// state_machine: claimed with a lease, handled, then completed. Any store, any effect.
 //
 // A transactional handler is an `apply`: its statements commit together with `completed`. So does
-// the second part of work in two, after a handler of any other kind has called outside.
+// the second part of a two-part handler, after the first part has called outside.
 #include <memory>
 #include <utility>
 #include <variant>
@@ -46,7 +46,7 @@ class StateMachine final : public Strategy {
   bool takes_followers() const noexcept override { return runs_in_rounds(context_); }
 
  private:
-  // What was begun by a handler with steps is not this one's to go on with.
+  // A message that was begun by a handler with steps cannot be continued by this one.
   void park_journalled(Claimed& claimed, Finisher& finisher) const {
     Claimed kept;
     for (std::size_t i = 0; i < claimed.deliveries.size(); ++i) {

@@ -22,17 +22,17 @@ namespace {
 using std::chrono::milliseconds;
 using State = StepEntry::State;
 
-// How long a finished step is journalled again while the store is away, at most: the call was made,
-// and only the journal keeps it from being made again.
+// How long writing a finished step is retried while the store is unavailable: the call was made,
+// and only the journal prevents a second one.
 constexpr milliseconds kJournalPatience{10'000};
 constexpr milliseconds kJournalFirstWait{2};
 constexpr milliseconds kJournalLongestWait{500};
-// An undo's failures that say nothing about its message end it too, so many for each try that it
-// has: its service may be away for hours, and not for ever.
+// An undo also ends after failures that say nothing about its message, this many for each attempt:
+// its service may be unavailable for hours, but not for ever.
 constexpr int kUncountedForEachTry = 10;
-// However few tries it has: then a service that is away for minutes parks nothing.
+// The minimum of attempts: so a service that is unavailable for minutes parks nothing.
 constexpr int kFewestTries = 8;
-// The journal of every store counts so far.
+// The largest number that the journal of every store can hold.
 constexpr int kMostUndoTries = 30'000;
 
 Decision parked_for(std::string_view reason, std::string error) {
@@ -68,8 +68,8 @@ StepStore* journal_of(const Context& context, const Right& right) {
   return right.lease ? context.store->facets().steps : nullptr;
 }
 
-// A message that was given up has been tried before, or its consumer has undos: the others need not
-// look.
+// A message that was given up has been tried before, or its consumer has undos: for others the
+// journal need not be read.
 bool StepRun::may_be_giving_up() const {
   return call_.right.attempt > 1 || call_.right.taken_over || undoes(context_);
 }
@@ -128,7 +128,7 @@ void StepRun::check_name(std::string_view name, BytesView id) const {
   }
 }
 
-// By default what its message says: that stands for the input of all its steps.
+// By default the message's fingerprint, which represents the input of all its steps.
 Fingerprint StepRun::input_of(BytesView input) const {
   return input.empty() ? call_.delivery->message.fingerprint() : core::input_fingerprint(input);
 }
@@ -198,7 +198,7 @@ std::optional<Decision> StepRun::keep(const StepEntry& entry) {
     const auto kept = store_.keep(*call_.right.lease, entry);
     if (kept && *kept == Applied::kYes) break;
     if (kept) {
-      // What is said here is refused with the lease.
+      // This decision is refused with the lease.
       Decision lost = failed(std::string(reason::kHandlerTimeout),
                              fmt::format("the lease was lost in step {}", shown_name(entry)));
       lost.counted = false;
@@ -216,7 +216,7 @@ std::optional<Decision> StepRun::keep(const StepEntry& entry) {
   return std::nullopt;
 }
 
-// Before anything is done: what stands in the journal must be known to the code.
+// Before anything is done: the code must know every step in the journal.
 std::optional<Decision> StepRun::names_without_code() const {
   if (!context_.steps) {
     if (!journal_->giving_up) return std::nullopt;
@@ -271,7 +271,7 @@ Decision StepRun::undo_all() {
     if (entry->state == State::kUndone) continue;
     const StepSpec* const spec = spec_of(entry->name);
     if (spec == nullptr || !spec->undo) continue;
-    // Each undo has the handler's time to itself.
+    // Each undo has the handler's whole timeout.
     if (!std::exchange(first, false) && watch_ != nullptr) {
       watch_->handler_ended(lease_);
       attempt_.stop = watch_->handler_begins(lease_);
@@ -334,7 +334,7 @@ Decision StepRun::undo_failed(const StepEntry& entry, const Verdict& verdict) {
   again.after = verdict.after();
   again.asked = verdict.asked();
   again.counted = counts;
-  // How long ago the message was first met says nothing about its undo: tries alone end it.
+  // How long ago the message was first met says nothing about its undo: only the attempts end it.
   const int tries = counts ? note.undo_tries : std::max(note.undo_tries, note.uncounted_undo_tries);
   RetryPolicy policy = context_.retry;
   policy.attempts = std::min(policy.attempts, kMostUndoTries);
@@ -352,7 +352,7 @@ Decision StepRun::undo_failed(const StepEntry& entry, const Verdict& verdict) {
     decision.kind = Decision::Kind::kLater;
     decision.after = wait->delay;
   } else {
-    // A person who lets it try again gives it all of them.
+    // If a person lets it try again, it has all attempts again.
     note.undo_tries = 0;
     note.uncounted_undo_tries = 0;
   }

@@ -1,8 +1,7 @@
-// StepRun: one try of a message whose store keeps a journal of steps.
+// StepRun: one attempt at a message whose store keeps a journal of steps.
 //
-// Its handler is called, with the journal at hand; or, where the message was given up before, the
-// undos of what its steps did, in reverse. Each undo is journalled, so that whoever takes over goes
-// on where this one was.
+// Calls its handler with the journal; or, if the message was given up before, undoes its finished
+// steps in reverse. Each undo is journalled, so that another process can continue from there.
 #pragma once
 
 #include <optional>
@@ -18,9 +17,9 @@
 
 namespace semel::strategies {
 
-// Some step of the consumer has an undo.
+// Whether some step of the consumer has an undo.
 bool undoes(const Context& context) noexcept;
-// Where the journal of a call is; null: it has none.
+// The journal's store for a call; null: it has none.
 StepStore* journal_of(const Context& context, const Right& right);
 
 class StepRun final : public Steps {
@@ -30,7 +29,7 @@ class StepRun final : public Steps {
           std::size_t lease)
       : context_(context), store_(store), call_(call), watch_(watch), lease_(lease) {}
 
-  // Its handler has begun by the watch's count; its end is the caller's to tell.
+  // The caller has begun the handler at the watch, and must end it there.
   Decision run(Attempt attempt);
 
   Begun begin(std::string_view name, BytesView id, BytesView input) override;
@@ -39,7 +38,7 @@ class StepRun final : public Steps {
  private:
   [[noreturn]] void over(Decision decision);
   bool may_be_giving_up() const;
-  // Nothing: it is there.
+  // nullopt: the journal is loaded.
   std::optional<Decision> load();
   StepEntry* find(std::string_view name, BytesView id);
   const StepSpec* spec_of(std::string_view name) const;
@@ -51,7 +50,7 @@ class StepRun final : public Steps {
   std::optional<Decision> steps_without_call() const;
 
   Decision undo_all();
-  // Nothing: it is undone.
+  // nullopt: the step is undone.
   std::optional<Decision> undo(StepEntry& entry, const UndoHandler& handler);
   Verdict call_undo(const StepEntry& entry, const UndoHandler& handler) const;
   Decision undo_failed(const StepEntry& entry, const Verdict& verdict);
@@ -64,12 +63,12 @@ class StepRun final : public Steps {
   const std::size_t lease_;
   Attempt attempt_;
   std::optional<StepJournal> journal_;
-  std::vector<std::string> met_;  // names of steps, as people read them, that this try came to
+  std::vector<std::string> met_;  // names of the steps that this attempt reached, for people
   std::optional<Decision> over_;
 };
 
-// For a handler that cannot have steps: a journal says that its message was begun by one that had.
-// Such a message is parked; nothing: it may be handled.
+// For a handler that cannot have steps: parks a message whose journal shows that a handler with
+// steps began it. nullopt: it may be handled.
 std::optional<Decision> refuse_journalled(const Context& context, const Call& call);
 
 }  // namespace semel::strategies

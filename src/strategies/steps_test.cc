@@ -1,4 +1,4 @@
-// Steps: each finished one remembered, and undone in reverse when the message is given up.
+// Steps: each finished one is remembered, and undone in reverse when the message is given up.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -18,8 +18,8 @@ using std::chrono::milliseconds;
 using Kind = Outcome::Kind;
 using Calls = std::vector<std::string>;
 
-// A handler of steps "lock", "charge" and "mail"; the last has no undo. What the services see is in
-// `calls`, by the keys they were called with.
+// A handler of steps "lock", "charge" and "mail"; the last has no undo. `calls` records the
+// services' calls by their keys.
 class StepsTest : public StrategyFixture {
  protected:
   StepsTest() {
@@ -70,7 +70,7 @@ class StepsTest : public StrategyFixture {
 
   Calls calls_;
   int tries_ = 0;
-  std::map<std::string, int> failing_;  // a step fails so often
+  std::map<std::string, int> failing_;  // how often a step fails
   Verdict last_ = done("all");
   std::function<Verdict(const Message&, const Attempt&)> handler_ =
       [this](const Message& m, const Attempt& attempt) { return all(m, attempt); };
@@ -102,7 +102,7 @@ TEST_F(StepsTest, AHandlerThatSwallowsTheEndOfAStepEndsAllTheSame) {
   handler_ = [&](const Message& m, const Attempt& attempt) {
     try {
       attempt.step("lock", "", [&] {
-        store_.state.records.at(m.key().id)->nonce = Nonce{{9}};  // somebody took over
+        store_.state.records.at(m.key().id)->nonce = Nonce{{9}};  // another holder took over
         calls_.emplace_back("lock");
       });
     } catch (...) {
@@ -231,7 +231,7 @@ TEST_F(StepsTest, AnUndoWhoseFailuresDoNotCountBacksOffAndIsGivenUpToo) {
   EXPECT_EQ(longest, context_.retry.longest) << "less and less often";
   EXPECT_EQ(record_error(),
             "the undo of step charge failed: nobody listens; still done: lock, charge, mail");
-  // None of them has spent a try that counts.
+  // None of them has used up an attempt.
   ASSERT_TRUE(spi::decide_unlock(*store_.state.records.at(id()), store_.now));
   once();
   undo_ = [](const StepUndo&) { return retry("503"); };
@@ -239,7 +239,7 @@ TEST_F(StepsTest, AnUndoWhoseFailuresDoNotCountBacksOffAndIsGivenUpToo) {
   EXPECT_EQ(record_of("o"), RecordState::kRetrying);
 }
 
-// With one try alone a service that is away for a minute would have a person called.
+// With a single attempt, a service that is unavailable for a minute would require a person.
 TEST_F(StepsTest, AnUndoHasManyTriesThatDoNotCountHoweverFewItHas) {
   context_.retry.attempts = 1;
   last_ = dead("no");
@@ -278,7 +278,7 @@ TEST_F(StepsTest, AnOperatorHasTheStepsOfADeadLetterUndone) {
   last_ = dead("no");
   declare({}, {"lock", "charge", "mail"});
   EXPECT_EQ(once().kind, Kind::kDead) << "there is no undo";
-  declare({"lock"}, {"charge", "mail"});  // now there is
+  declare({"lock"}, {"charge", "mail"});  // now it has them
   ASSERT_TRUE(store_.facets().steps->give_up(id(), {"operator", "by hand", 1, 0}).value());
   const Outcome outcome = once();
   EXPECT_EQ(outcome.kind, Kind::kDead);

@@ -1,5 +1,5 @@
-// Makes the strategies. One file each in this folder; what they share is in `pipeline.h`, for those
-// whose record commits with the work, and in `two_phase.h`, for those who claim first.
+// Makes the strategies. Each is a file in this folder; shared parts are in `pipeline.h`, for those
+// whose record commits with the work, and in `two_phase.h`, for those that claim first.
 #pragma once
 
 #include <chrono>
@@ -27,53 +27,53 @@
 
 namespace semel::strategies {
 
-// Watches over handlers while they run: renews leases, fires stop tokens at timeouts. LeaseRenewer
-// implements it; strategies only tell it what begins and ends. Thread-safe.
+// Watches running handlers: renews leases, fires stop tokens at timeouts. LeaseRenewer implements
+// it; strategies only report what begins and ends. Thread-safe.
 class Keeper {
  public:
   // One running batch. Destroying it ends the watch.
   class Watch {
    public:
     virtual ~Watch() = default;
-    // A handler begins, or ended. The token fires at its timeout, at lease loss, at a hurried
-    // drain.
+    // A handler begins, or has ended. The token fires at its timeout, at lease loss, and at a
+    // hurried drain.
     virtual std::stop_token handler_begins(std::size_t lease) = 0;
     virtual void handler_ended(std::size_t lease) = 0;
-    // Its record was finished or given up: renew it no longer.
+    // Its record was finished or given up: stop renewing it.
     virtual void finished(std::size_t lease) = 0;
-    // Handlers were told to stop because the process ends: what they fail at says nothing about
-    // their messages (docs/contract.md, rule 19).
+    // Whether handlers were asked to stop because the process ends: their failures then say nothing
+    // about their messages (docs/contract.md, rule 19).
     virtual bool cancelled() const { return false; }
-    // `action` is called now and then by the keeper's thread, until the watch ends: a slow handler
-    // holds back nobody else's ending. It must return soon.
+    // The keeper's thread calls `action` now and then until the watch ends, so that a slow handler
+    // does not delay other endings. It must return soon.
     virtual void on_tick(std::function<void()> action) = 0;
   };
   enum class Handlers {
     kInTransaction,  // one that passes timeout and grace holds the store's transaction: the process
                      // must end itself
-    kSecondPart,  // the same, of work whose call was made: a drain does not keep it from beginning
-    kInTurn,      // one that hangs keeps those behind it from running: all leases lapse
-    kTogether,    // each for itself
+    kSecondPart,     // the same after a call was made: a drain does not keep it from beginning
+    kInTurn,         // one that hangs keeps those behind it from running: all leases lapse
+    kTogether,       // each is independent
   };
   virtual ~Keeper() = default;
-  // `leases` are renewed well before their end until finished, at most up to the handler's timeout
-  // plus grace. `calls`: how many handlers run, where they have no leases.
+  // Renews `leases` well before their end until they are finished, at most up to the handler's
+  // timeout plus grace. `calls`: the number of handlers, where there are no leases.
   virtual std::unique_ptr<Watch> watch(std::span<const Lease> leases, Handlers handlers,
                                        std::size_t calls = 1) = 0;
 };
 
-// Runs what follows the end of a call beside the thread that ended it, and second parts beside
-// handlers that still run. The engine's completer thread implements it. Thread-safe.
+// Runs the work after a call's end on a thread other than the one that ended it, and second parts
+// while handlers still run. The engine's completer thread implements it. Thread-safe.
 class Completer {
  public:
   virtual ~Completer() = default;
   virtual void post(std::function<void()> work) = 0;
   // The call of a delivery, which is marked, is over and about to be recorded: another may begin.
-  // Called by the thread that ended it.
+  // Called on the thread that ended it.
   virtual void answered() noexcept {}
 };
 
-// Brings back what a strategy let be kept. The engine implements it. Thread-safe.
+// Brings back deliveries that a strategy had kept (kKeep). The engine implements it. Thread-safe.
 class Recaller {
  public:
   virtual ~Recaller() = default;
@@ -81,11 +81,11 @@ class Recaller {
   virtual void recall(std::uint64_t waited_for) noexcept = 0;
 };
 
-// What the engine gives a strategy; borrowed.
+// The engine's services for a strategy; borrowed.
 struct Services {
   Keeper* keeper = nullptr;
-  Completer* completer = nullptr;  // asynchronous handlers need it; null: second parts run later
-  Gate* gate = nullptr;            // for handlers; null: there is none
+  Completer* completer = nullptr;  // for asynchronous handlers; null: second parts run later
+  Gate* gate = nullptr;            // for handlers; null: none
   Recaller* recaller = nullptr;    // null: nothing may be kept
 };
 
@@ -95,13 +95,12 @@ struct Context {
   std::string consumer;
   Store* store = nullptr;  // borrowed
   Handler handler;
-  // The second part of work in two; empty: there is none. The store has transactions then, and the
-  // handler is not a transactional one.
+  // The second part of a two-part handler; empty: none. The store then has transactions, and the
+  // first part is no transactional handler.
   ApplyHandler apply;
-  // This is that second part: the call has been made, so what does not complete may have had its
-  // effect.
+  // The first part has been called, so a message that is not completed may have had its effect.
   bool called = false;
-  // A try whose effect may have happened is the last one: parked, for a person to decide.
+  // An attempt whose effect may have happened is the last one: parked, for a person to decide.
   bool parks_doubt = false;
   RetryPolicy retry;
   core::Limits limits;
@@ -111,23 +110,23 @@ struct Context {
   Services services;
   // The reason of a message whose handler says dead; empty: handler.native.
   std::string dead_reason;
-  // pessimistic_lock and optimistic_lock only: records, before a handler does, what looks at the
-  // business row and says whether the handler's statements may stand. Throws PayloadInvalid. Empty:
-  // there is none, and the record alone decides.
+  // pessimistic_lock and optimistic_lock only: records, before the handler does, a query of the
+  // business row that decides whether the handler's statements may run. Throws PayloadInvalid.
+  // Empty: the record alone decides.
   std::function<void(const Message&, Transaction&)> row_guard;
-  // query only: a statement or function that says whether the effect is there already.
+  // query only: a statement or function that checks whether the effect exists already.
   std::function<Result<bool>(const Message&)> already_done;
-  // False: the store keeps no payloads for later (Guard); a retry is told, not held.
+  // False: the store keeps no payloads for later (Guard); a retry is reported, not held.
   bool hold = true;
-  // Whose queue a publication to each destination goes into.
+  // The consumer whose queue gets the publications to each destination.
   std::map<std::string, ConsumerNumber, std::less<>> destinations{};
-  // Who is sent each message that is done, as it is.
+  // Consumers that are sent each message that is done, unchanged.
   std::vector<ConsumerNumber> forward_to{};
-  // The steps the handler is declared to have; nothing: nobody said which.
+  // The declared steps of the handler; nullopt: not declared.
   std::optional<StepSpecs> steps{};
-  // The handler only gives up, for it was the message that ended the process: no undo of it is run.
+  // The handler only gives up, because the message ended the process: its undos are not run.
   bool condemned = false;
-  // In whose queue each dead letter leaves a copy; nobody's.
+  // Each dead letter leaves a copy in this consumer's queue; nullopt: in none.
   std::optional<ConsumerNumber> copies_to{};
   // Shared by all that runs for the consumer. Null: each pipeline has its own.
   std::shared_ptr<Habits> habits{};

@@ -1,13 +1,14 @@
-// Strategy: in what way a consumer's effects happen once. One method.
+// Strategy: the way in which a consumer's effects happen once. One method.
 //
-// `process` takes deliveries whose keys all differ and which nobody else in this process has, and
-// gives an ending for each of them, always, as it comes: a slow message holds back no other's
-// ending. It is called by several threads at a time, each with other keys. It never throws.
+// `process` takes deliveries whose keys all differ and that are in no other batch of this process,
+// and gives an ending for each of them, always, as soon as it is known: a slow message does not
+// delay other endings. Several threads call it at the same time, with different keys. It never
+// throws.
 //
-// Where it `takes_followers`, a batch may have several deliveries of one ordering key, in their
-// order; all but the first are marked (TrackedDelivery::follows). None of them takes effect before
-// those before it have come to their ends. Behind one that comes again they end with kKeep, and
-// without a delay, before that one does.
+// If it `takes_followers`, a batch may have several deliveries of one ordering key, in their order;
+// all but the first are marked (TrackedDelivery::follows). None of them takes effect before those
+// before it have ended. Behind one that comes again they end with kKeep, without a delay, and
+// before that one does.
 //
 // Every strategy passes tests/conformance/strategy_suite.h and, with the engine, the crash matrix
 // (tests/chaos/crash_matrix_test.cc).
@@ -27,13 +28,13 @@ namespace semel::strategies {
 class EndingSink {
  public:
   virtual ~EndingSink() = default;
-  // Once, and only once, for each delivery of the batch; the reference is one of the batch's.
+  // Called exactly once for each delivery of the batch; the reference is one of the batch's.
   virtual void ended(core::TrackedDelivery& delivery, Outcome outcome) noexcept = 0;
-  // Whether the batch, or a part of it, waits for other transactions now: that is no handler which
-  // hangs. False follows each true; not after the last delivery has ended.
+  // Whether the batch, or a part of it, waits for other transactions now: such a wait is no handler
+  // that hangs. false follows each true; not called after the last delivery has ended.
   virtual void waits(bool now) noexcept { (void)now; }
-  // The batch has waited so long for other transactions; nullopt: it has, and nobody knows how
-  // long. That time says nothing about its messages. Not after the last delivery has ended.
+  // How long the batch has waited for other transactions; nullopt: it has, for an unknown time.
+  // That time says nothing about its messages. Not called after the last delivery has ended.
   virtual void waited(std::optional<std::chrono::nanoseconds> time) noexcept { (void)time; }
 };
 

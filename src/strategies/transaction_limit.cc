@@ -10,14 +10,15 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
 constexpr std::size_t kLongestCalm = 16'384;
-// Beyond so many at a time the limit is lifted.
+// Above this number of concurrent transactions the limit is lifted.
 constexpr std::size_t kWidest = 16;
-// Without a deadlock for so many times what is needed to widen the limit, the past is forgotten.
+// After this many times the successes needed for widening, without a deadlock, the past is
+// forgotten.
 constexpr std::size_t kForgetAfter = 4;
 constexpr milliseconds kShortestPatience{100};
 constexpr milliseconds kLongestPatience{500};
 constexpr int kTypicalTimes = 16;
-// The weight of the newest in what is typical.
+// The typical time is averaged with a weight of 1 / kNewest for the newest.
 constexpr int kNewest = 8;
 
 }  // namespace
@@ -43,14 +44,14 @@ void TransactionLimit::leave(bool confirmed, bool well) {
       well_ = 0;
     }
   }
-  // Also those who waited when it was lifted.
+  // Also those that waited when the limit was lifted.
   if (before != kNoLimit) left_.notify_all();
 }
 
 void TransactionLimit::met(Conflict conflict) {
   const system::MutexLock lock(mutex_);
   ++deadlocks_;
-  alone_works_ = true;  // else two processes that cannot be alone once would meet for ever
+  alone_works_ = true;  // else two processes that failed to be alone once would conflict for ever
   if (limit_ == 1) {
     if (conflict == Conflict::kDeadlock) before_wait_ = 0;
     well_ = 0;

@@ -17,7 +17,7 @@ using Met = TransactionLimit::Conflict;
 
 constexpr std::size_t kNoLimit = TransactionLimit::kNoLimit;
 
-// Returns how many transactions in turn go well before more may run at a time.
+// Returns how many successive transactions succeed before more may run at a time.
 std::size_t calm_until_wider(TransactionLimit& limit) {
   const std::size_t before = limit.limit();
   std::size_t well = 0;
@@ -112,7 +112,7 @@ TEST(TransactionLimit, WhatGoesWellForAnotherConfirmsNoDeadlock) {
   EXPECT_EQ(limit.limit(), kNoLimit);
 }
 
-// Nobody else leaves meanwhile, so nobody else would wake it.
+// No other transaction leaves meanwhile, so none would wake it.
 TEST(TransactionLimit, ATransactionThatWaitsGoesOnWhenTheLimitIsLifted) {
   struct Held {
     TransactionLimit::Place place;

@@ -1,4 +1,4 @@
-// Claims committed before the work, and the work under their leases; Finisher ends what they began.
+// Claims that are committed before the work, and the work under their leases; Finisher ends them.
 //
 // For state_machine and fence, and for at_most_once one at a time.
 #pragma once
@@ -19,29 +19,29 @@
 
 namespace semel::strategies {
 
-// What this worker may run. Both lists have the same order.
+// The deliveries that this worker may run. Both lists have the same order.
 struct Claimed {
   std::vector<core::TrackedDelivery*> deliveries;
   std::vector<Acquired> rights;
-  // For which error deliveries were given back, if any were.
+  // The error for which deliveries were given back, if any were.
   std::optional<Error> given_back_for;
 };
 
-// Claims a batch. What is not acquired ends at `finisher`, and where doubt is parked what a try
-// before left in the dark; or, where the store cannot say, at `sink`: failure of the store is never
-// "no record".
+// Claims a batch. Messages that are not acquired end at `finisher`, as do, where doubt is parked,
+// those whose earlier attempt has an unknown outcome. Where the store cannot answer they end at
+// `sink`: failure of the store is never "no record".
 Claimed claim_batch(const Context& context, std::span<core::TrackedDelivery> batch,
                     Finisher& finisher, EndingSink& sink);
-// Calls `refused` for each message that is not acquired, with how it ends.
+// Calls `refused` for each message that is not acquired, with its ending.
 using OnRefused = std::function<void(core::TrackedDelivery& delivery, Ending ending)>;
 Claimed claim_batch(const Context& context, std::span<core::TrackedDelivery> batch,
                     const OnRefused& refused);
 
-// Of whom nothing that may have had its effect is tried again. A claim outlives a power cut: one
-// that was forgotten would let the message begin a second time.
+// At-most-once: never retries an attempt whose outcome is unknown. Its claims survive a power cut:
+// a forgotten one would let the message begin a second time.
 Context for_one_try(Context context);
 
-// The handlers' calls for what was claimed.
+// The handlers' calls for the claimed deliveries.
 std::vector<Call> calls_of(const Claimed& claimed);
 
 }  // namespace semel::strategies

@@ -23,7 +23,7 @@ class TwoPhaseTest : public StrategyFixture {
     context_.claim.lease = milliseconds(200);
     handle([](const Message&, const Attempt&) { return done("r"); });
   }
-  // Counts what the world outside would see.
+  // Counts the effects outside.
   void handle(PlainHandler handler) {
     context_.handler = PlainHandler([this, handler](const Message& m, const Attempt& a) {
       ++ran[m.key().text];
@@ -259,7 +259,7 @@ TEST_F(TwoPhaseTest, AnApplyWhoseLeaseWasLostDoesNothing) {
   apply(effect);
   environment_.failpoints.on("none", [] {});
   faults_.fail(StoreCall::kUnitConfirm, 1, ErrorKind::kRetryTransaction, When::kBefore);
-  // While the first transaction failed, another holder took over.
+  // Lets another holder take over while the first transaction fails.
   class Taking final : public Random {
    public:
     explicit Taking(std::function<void()> action) : action_(std::move(action)) {}
