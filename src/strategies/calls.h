@@ -19,7 +19,7 @@ namespace semel::strategies {
 struct Call {
   core::TrackedDelivery* delivery;
   Right right;
-  // Once it is done, its row goes when it is settled, with others, and not with its record.
+  // Its row is removed when the message is settled, together with others, and not with its record.
   bool row_later = false;
 };
 

@@ -1,4 +1,4 @@
-// Answer: what the database answered to one statement.
+// Answer: the database's answer to one statement.
 #pragma once
 
 #include <cstddef>
@@ -28,13 +28,13 @@ class Answer {
   Answer(std::vector<Cell> cells, std::size_t columns, std::size_t changed)
       : cells_(std::move(cells)), columns_(columns), changed_(changed) {}
 
-  // The next row is there.
+  // Moves to the next row; false where there is none.
   bool next() noexcept {
     at_ = begun_ ? at_ + columns_ : 0;
     begun_ = true;
     return at_ < cells_.size();
   }
-  // Rows the statement changed, or, of a SELECT, found.
+  // Rows that the statement changed, or that a SELECT returned.
   std::size_t changed() const noexcept { return changed_; }
 
   std::size_t columns() const noexcept { return columns_; }

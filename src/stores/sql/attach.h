@@ -1,4 +1,4 @@
-// Attaching a consumer, on every server.
+// Attaches a consumer, on every server.
 #pragma once
 
 #include <semel/spi/store.h>
@@ -8,9 +8,9 @@
 
 namespace semel::sql {
 
-// Store::attach. `core.generations.lock` keeps all others from what decides how long records are
-// kept, and `change_ttl` keeps what is there as long as the longer of the two, both in the
-// transaction of their session. Throws Failure: R220 as Store::attach.
+// Implements Store::attach. `core.generations.lock` excludes others from the decision how long
+// records are kept, and `change_ttl` keeps existing records for the longer of the two times, both
+// in their session's transaction. Throws Failure: R220 as Store::attach.
 template <class ServerCore>
 ConsumerNumber attach_to(ServerCore& core, const ConsumerSpec& spec) {
   using Connection = typename ServerCore::Session;
@@ -23,7 +23,7 @@ ConsumerNumber attach_to(ServerCore& core, const ConsumerSpec& spec) {
     if (row->recipe_hash == spec.recipe_hash && row->ttl == spec.ttl) return row->number;
     auto& connection = static_cast<Connection&>(work.session());
     generations.lock(connection);
-    // As it is now: another may have changed it meanwhile.
+    // Read again: another may have changed it meanwhile.
     row = tables.consumers.find(spec.name);
     Consumers::check_recipe(*row, spec);
     if (row->ttl != spec.ttl) generations.change_ttl(connection, row->ttl, spec.ttl);
@@ -32,7 +32,7 @@ ConsumerNumber attach_to(ServerCore& core, const ConsumerSpec& spec) {
   });
   generations.forget();
   Lent lent(core.pool);
-  // A missing generation is made now, by a user that may: a consumer that only works needs no right
+  // Makes a missing generation now, as a user that may: a consumer that only works needs no right
   // to make tables.
   generations.active(static_cast<Connection&>(*lent), number);
   return number;

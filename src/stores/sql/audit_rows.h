@@ -1,4 +1,4 @@
-// AuditRows: what people did through the admin API.
+// AuditRows: the table of people's acts through the admin API.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ class AuditRows {
   AuditRows(Statements& statements, const AuditTexts& texts)
       : statements_(statements), texts_(texts) {}
 
-  // The id of the row; of the one that is there, where the request has one.
+  // Returns the id of the new row, or of the existing one with that request.
   std::int64_t add(const Nonce& request, const AuditEntry& entry, StoreTime now);
   // A row that has an outcome keeps it.
   void end(std::int64_t id, std::string_view outcome);

@@ -9,7 +9,7 @@ namespace {
 
 using To = Finish::To;
 
-// Needs nothing but its record's row.
+// It changes only its record's row.
 bool only_completes(const Finish& finish) noexcept {
   return finish.lease && finish.to == To::kCompleted && !finish.inbox;
 }
@@ -36,7 +36,7 @@ StoreTime BatchFinish::now() {
   return *now_;
 }
 
-// All of a unit's claims are made at one time.
+// All claims of a unit are made at one time.
 StoreTime BatchFinish::claimed_at(const Claimed& claimed) {
   if (claimed.at != StoreTime{}) return claimed.at;
   if (!claimed_at_) {
@@ -46,8 +46,8 @@ StoreTime BatchFinish::claimed_at(const Claimed& claimed) {
   return *claimed_at_;
 }
 
-// All ways but kByItself write, for many at a time, what spi::plan_completion and
-// spi::plan_without_record say of such a Finish.
+// All ways but kByItself carry out, for many at a time, what spi::plan_completion and
+// spi::plan_without_record plan for such a Finish.
 BatchFinish::One::Way BatchFinish::way_of(const One& one) const {
   using Way = One::Way;
   const Finish& finish = *one.finish;
@@ -84,7 +84,7 @@ std::vector<Applied> BatchFinish::run(std::span<const Finish> batch) {
   return std::move(applied_);
 }
 
-// What leaves with those that were applied.
+// Sends the outgoing messages of those that were applied.
 void BatchFinish::send() {
   for (std::size_t i = 0; i < all_.size(); ++i) {
     const Finish& finish = *all_[i].finish;
@@ -94,7 +94,7 @@ void BatchFinish::send() {
   }
 }
 
-// A unit has its records since its claim.
+// A unit has had its records locked since its claim.
 void BatchFinish::lock_leased() {
   if (claims_ != nullptr) return;
   std::vector<KeyId> records;
@@ -119,7 +119,7 @@ void BatchFinish::complete_leased() {
   std::ranges::sort(done);
   for (One& one : all_) {
     if (one.way != One::Way::kLeased) continue;
-    // Another's by now, or with something kept beside it.
+    // Another holder has it by now, or something is kept with it.
     if (!std::ranges::binary_search(done, one.finish->lease->key)) one.way = One::Way::kByItself;
   }
 }
@@ -129,7 +129,7 @@ void BatchFinish::lock_others() {
   for (const One& one : all_) {
     if (one.way == One::Way::kByItself) others.push_back(&one);
   }
-  // The rest has its rows locked together, where they are removed.
+  // The rows of the others are locked together when they are removed.
   if (others.empty()) return;
   std::ranges::stable_sort(others, {}, [](const One* one) {
     return spi::has_lease(*one->finish) ? one->finish->lease->key : KeyId{};
@@ -149,7 +149,7 @@ void BatchFinish::lock_others() {
   tables_.held.lock(rows, std::move(lines));
 }
 
-// The row that is held for it.
+// Returns the row that is held for it.
 std::optional<std::int64_t> BatchFinish::lock_record(const One& one) {
   if (one.claimed != nullptr) return one.claimed->live ? one.claimed->live->held : std::nullopt;
   if (!spi::has_lease(*one.finish)) return std::nullopt;
@@ -174,7 +174,7 @@ void BatchFinish::remove_rows() {
   }
   for (const One& one : all_) {
     if (one.way != One::Way::kAck || !one.finish->ack) continue;
-    // It was received, and turned out to be a duplicate, or was handled.
+    // The message was received, and turned out to be a duplicate, or was handled.
     const auto gone = gone_.find(static_cast<std::int64_t>(*one.finish->ack));
     if (gone != gone_.end() && gone->second) tables_.inbox.remove(*gone->second);
   }
@@ -198,7 +198,7 @@ std::set<RowTag> BatchFinish::rows_that_wait() {
   return waiting;
 }
 
-// The record says so since its claim.
+// The records are completed since their claim.
 void BatchFinish::end_claimed() {
   std::vector<ManyRecords::WithResult> with_results;
   std::vector<ManyRecords::Kept> kept;
@@ -243,7 +243,7 @@ void BatchFinish::end_others() {
 Applied BatchFinish::end_leased(const Finish& finish) {
   auto found =
       spi::has_lease(finish) ? found_.extract(finish.lease->key) : decltype(found_)::node_type();
-  // Without a record, or an earlier one of the batch has changed it.
+  // The record is missing, or an earlier Finish of the batch has changed it.
   if (found.empty()) return finisher_.apply(finish, now());
   if (!found.mapped()) return Applied::kLeaseLost;
   return finisher_.apply(*found.mapped(), std::nullopt, finish, now());
@@ -252,7 +252,7 @@ Applied BatchFinish::end_leased(const Finish& finish) {
 Applied BatchFinish::end_claimed_otherwise(Claimed& claimed, const Finish& finish) {
   RecordRow row = claimed.live.value_or(RecordRow{});
   if (finish.to == To::kNotStarted) {
-    // What an earlier try left stands as it stood before the claim.
+    // The record of an earlier attempt stays as it was before the claim.
     if (!claimed.live) tables_.records.erase(claimed.id);
     finisher_.acts().release(finish, now());
     return Applied::kYes;
@@ -263,7 +263,7 @@ Applied BatchFinish::end_claimed_otherwise(Claimed& claimed, const Finish& finis
     row.record.attempt = 1;
     row.key = claimed.key;
   }
-  // The transaction is the fence: this record is the unit's, whatever nonce the caller carries.
+  // The transaction is the fence: this record is the unit's, whatever nonce the caller passes.
   row.record.state = RecordState::kConsuming;
   row.record.nonce = finish.lease->nonce;
   return finisher_.apply(row, claimed.inbox, finish, now());

@@ -1,5 +1,5 @@
-// BatchFinish: what a batch of Finish writes, in an open transaction. Completions and acks, of
-// which there are many, are written together; all else one by one.
+// BatchFinish: the writes for a batch of Finish, in an open transaction. Completions and acks,
+// which are frequent, are written together; all else one by one.
 #pragma once
 
 #include <cstdint>
@@ -17,38 +17,38 @@
 
 namespace semel::sql {
 
-// What each server writes in a way of its own, for many records at a time, in an open transaction.
+// The writes for many records at a time, different on each server, in an open transaction.
 class ManyRecords {
  public:
   virtual ~ManyRecords() = default;
   // Locks them, before the next statement; `records` are sorted.
   virtual void lock(std::span<const KeyId> records) = 0;
-  // Of `finishes`, which have leases and complete, the ids that were completed: those that their
-  // leases hold and that have nothing kept beside them.
+  // Applies those of `finishes`, completions with leases, whose leases hold their records and for
+  // which nothing is kept in other tables. Returns the ids of the completed records.
   virtual std::vector<KeyId> complete(std::span<const Finish* const> finishes) = 0;
   struct WithResult {
     KeyId id;
     BytesView result;
   };
-  // Of completed records that the transaction holds.
+  // For completed records that the transaction has locked.
   virtual void set_results(std::span<const WithResult> records) = 0;
   struct Kept {
-    std::int64_t row = 0;  // of the inbox, where there is none of this number
+    std::int64_t row = 0;  // of the inbox; used where that number does not exist
     const Message* message = nullptr;
     BytesView result;
   };
-  // Keeps messages that came just now and are done.
+  // Adds messages that arrived just now and are done.
   virtual void keep(std::span<const Kept> messages) = 0;
 };
 
-// Whether all of `batch` completes keys that the unit has claimed just now, whose records say so
-// since then: what is `kept` is all that is left to write.
+// Whether all of `batch` completes keys that this unit has just claimed, whose records are
+// completed since then: then only `kept` is left to write.
 bool stands_since_claim(std::span<const Finish> batch, ClaimedKeys& claims,
                         std::vector<ManyRecords::Kept>& kept);
 
 class BatchFinish {
  public:
-  // `claims`: of the unit whose transaction it is; null: of none.
+  // `claims`: of the unit whose transaction it is; null: there is no unit.
   BatchFinish(Session& session, Tables& tables, ManyRecords& records, ClaimedKeys* claims)
       : session_(session), tables_(tables), records_(records), claims_(claims), finisher_(tables) {}
 
@@ -62,14 +62,14 @@ class BatchFinish {
   };
 
   One::Way way_of(const One& one) const;
-  // The records of a batch of which not all are changed by one statement.
+  // The records of a batch where one statement does not change all of them.
   void lock_leased();
   void complete_leased();
-  // All that is changed one by one, in the order of stores/sql/lock.h.
+  // Everything that is changed one by one, in the order of stores/sql/lock.h.
   void lock_others();
   std::optional<std::int64_t> lock_record(const One& one);
   void remove_rows();
-  // The rows of deliveries that only met records which wait with them.
+  // The rows of deliveries that only met records which wait with those rows.
   std::set<RowTag> rows_that_wait();
   void end_claimed();
   void end_others();
@@ -88,7 +88,7 @@ class BatchFinish {
   std::vector<One> all_;
   std::vector<Applied> applied_;
   std::unordered_map<std::int64_t, std::optional<std::int64_t>> gone_;  // held rows; their inbox
-  // Records that are locked, as they were found; each until it is first ended.
+  // Locked records, as they were found; each until it is first ended.
   std::map<KeyId, std::optional<RecordRow>> found_;
   std::optional<StoreTime> now_;
   std::optional<StoreTime> claimed_at_;

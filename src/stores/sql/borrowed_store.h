@@ -1,5 +1,5 @@
 // BorrowedStore: a store over a connection that the caller lends, inside the caller's own
-// transaction. What each database does in a way of its own is left to who inherits.
+// transaction. Derived classes do what differs between databases.
 #pragma once
 
 #include <semel/spi/store.h>
@@ -35,7 +35,7 @@ class BorrowedStore : public Store, public TransactionalStore {
   Result<PurgeReport> purge(std::chrono::milliseconds) override { return failure(refusal()); }
 
  protected:
-  // The answer to all that needs a transaction of its own.
+  // The error for every call that needs a transaction of its own.
   Error refusal() const {
     return {ErrorKind::kRejected, "R208",
             "a borrowed connection guards work inside the caller's transaction only",

@@ -1,4 +1,4 @@
-// What the claims of all servers share.
+// Shared by the claims of all servers.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@
 
 namespace semel::sql {
 
-// In the order of the bytes, which is the order of the index: whoever locks several keys locks them
-// in this order.
+// Sorts by the bytes of the ids, as the index does: code that locks several keys locks them in this
+// order.
 std::vector<std::uint32_t> in_order(std::span<const Message* const> messages);
 
 std::vector<Nonce> draw(Random& random, std::size_t count);
 
-// A claim whose answer was lost is said again, under its own nonces: what it had claimed is found
-// to be ours, and else nobody could have it before its lease ends.
+// Repeats a claim whose answer was lost, under its own nonces: keys that it had claimed are found
+// to be ours, since no other could claim them before the lease ends.
 template <class Claiming>
 std::vector<Claim> said_again_in_doubt(Claiming&& claiming) {
   try {
@@ -34,7 +34,7 @@ std::vector<Claim> said_again_in_doubt(Claiming&& claiming) {
   }
 }
 
-// Of each lease, whether its key is among `held`, which are in order.
+// For each lease, whether its key is among `held`, which are sorted.
 std::vector<Applied> applied(std::span<const Lease> leases, std::span<const KeyId> held);
 
 // A key that a unit has claimed.
@@ -42,27 +42,26 @@ struct Claimed {
   KeyId id;
   Fingerprint fingerprint;
   Bytes key;
-  std::optional<RecordRow> live;  // of an earlier try, as this claim leaves it; its row is locked
+  std::optional<RecordRow> live;  // an earlier attempt's, as this claim leaves it; row locked
   std::optional<std::int64_t> inbox;
-  StoreTime at{};  // zero: as the record's row says
+  StoreTime at{};  // zero: the time in the record's row
   bool finished = false;
 };
 
-// Of one unit.
+// The claims of one unit.
 class ClaimedKeys {
  public:
   void clear() noexcept;
   void reserve(std::size_t more) { all_.reserve(all_.size() + more); }
   Claimed& add(Claimed claimed) { return all_.emplace_back(std::move(claimed)); }
-  // Null where the unit has not claimed it. Fast where keys are asked for in the order of the
-  // claim.
+  // Null where the unit has not claimed it. Fast if keys are asked for in the order of the claim.
   Claimed* find(const KeyId& id) noexcept;
   bool unfinished() const noexcept;
   std::size_t size() const noexcept { return all_.size(); }
 
  private:
   std::vector<Claimed> all_;
-  std::size_t next_ = 0;  // where the next one asked for is likely to be
+  std::size_t next_ = 0;  // the likely index of the next lookup
 };
 
 }  // namespace semel::sql

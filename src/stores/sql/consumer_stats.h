@@ -25,10 +25,10 @@ struct RecordCount {
   std::size_t stuck = 0;            // consuming, with their lease over
 };
 
-// These need the consumers first, and leave out whatever names another one.
+// These need the consumers in `stats` first, and ignore rows of other consumers.
 StoreStats::Consumer* consumer_in(StoreStats& stats, ConsumerNumber number) noexcept;
 void note_counts(std::span<const RecordCount> counts, StoreStats& stats);
-// `rows` as RunRows::running has them; instances in `gone` run no more.
+// `rows` as returned by RunRows::running; instances in `gone` do not run any more.
 void note_running(const std::vector<std::int64_t>& gone, const std::vector<RunRow>& rows,
                   StoreStats& stats);
 

@@ -1,4 +1,4 @@
-// Consumers: names, the numbers they were given, and how long their completed records are kept.
+// Consumers: their names, numbers, and how long their completed records are kept.
 #pragma once
 
 #include <cstdint>
@@ -32,16 +32,16 @@ class Consumers {
       : statements_(statements), texts_(texts) {}
 
   std::optional<ConsumerRow> find(const std::string& name);
-  // By number.
+  // Ordered by number.
   std::vector<ConsumerRow> all();
-  // The row that stands under the name then: another process may have added it at the same time,
-  // from another spec. Throws kLimit where no numbers are left. `number`: none where the table
-  // gives it.
+  // Returns the row with that name: another process may have added it at the same time, from
+  // another spec. Throws kLimit where no numbers are left. `number`: nullopt where the table
+  // assigns it.
   ConsumerRow add(const ConsumerSpec& spec, std::optional<std::int64_t> number);
   void change(ConsumerNumber number, const ConsumerSpec& spec);
   // Throws R220 where `spec` has another key recipe than `row` and the change is not accepted.
   static void check_recipe(const ConsumerRow& row, const ConsumerSpec& spec);
-  // Throws for a number that nobody attached.
+  // Throws for a number that was never attached.
   Ttl ttl(ConsumerNumber number);
 
  private:

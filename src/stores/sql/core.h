@@ -1,4 +1,4 @@
-// Core: what the ports of one store share.
+// Core: shared by the ports of one store.
 #pragma once
 
 #include "stores/sql/instances.h"

@@ -1,5 +1,5 @@
-// Database: where the ports that all SQL stores share run their statements. A server lends a
-// session to each call; SQLite has one connection that writes and another that looks.
+// Database: runs the statements of the ports that all SQL stores share. A server lends a session to
+// each call; SQLite has one connection that writes and another that reads.
 #pragma once
 
 #include <chrono>
@@ -20,21 +20,20 @@
 
 namespace semel::sql {
 
-// How far a commit must reach before it returns. A server's own settings decide for it.
+// How far a commit must reach before it returns. Servers ignore it: their own settings decide.
 enum class Sync { kProcessCrash, kPowerLoss };
 
-// Looks at records, as the shared ports need them; each database keeps them, and what is held, in
-// tables of its own.
+// Reads records for the shared ports; each database keeps records and held rows in tables of its
+// own.
 class RecordLooks {
  public:
   RecordLooks() = default;
   RecordLooks(const RecordLooks&) = delete;
   RecordLooks& operator=(const RecordLooks&) = delete;
 
-  // As it stands now, with its result where it is completed.
+  // The record as it is now, with its result if it is completed.
   virtual std::optional<RecordView> show(const KeyId& record) = 0;
-  // Records that are not completed, oldest first; of `consumer` and in `state` where they are
-  // given.
+  // Records that are not completed, oldest first; only of `consumer` and in `state` where given.
   virtual std::vector<RecordView> list(std::optional<ConsumerNumber> consumer,
                                        std::optional<RecordState> state, std::size_t limit) = 0;
   // Counts those that are not completed. A consumer may have several of one state. `now`: of the
@@ -43,7 +42,7 @@ class RecordLooks {
   struct Held {
     std::size_t rows = 0;
     std::optional<StoreTime> oldest;  // first met
-    std::optional<StoreTime> newest;  // put there
+    std::optional<StoreTime> newest;  // added
   };
   // Counts the rows that wait for a consumer.
   virtual Held held(ConsumerNumber consumer) = 0;
@@ -52,7 +51,7 @@ class RecordLooks {
   ~RecordLooks() = default;
 };
 
-// The same inside a transaction that changes them.
+// The same inside a transaction that changes records.
 class Records {
  public:
   Records() = default;
@@ -63,38 +62,39 @@ class Records {
     spi::Record record;
     bool held = false;  // its payload is kept, and comes back
   };
-  // As it stands until the transaction ends, completed or not.
+  // Locks and returns the record, completed or not.
   virtual std::optional<Known> find(const KeyId& record) = 0;
-  // The records among them that are completed now.
+  // Returns those of `records` that are completed now.
   virtual std::unordered_set<KeyId> completed(std::span<const KeyId> records) = 0;
-  // Parked or dead → retrying, due now, and what is kept for it is held again. False in any other
+  // Parked or dead → retrying, due now, and its kept payload is held again. False in any other
   // state.
   virtual bool reopen(const KeyId& record, StoreTime now) = 0;
-  // Parked, or consuming with its lease over → consuming, under that nonce. None in any other
+  // Parked, or consuming with its lease over → consuming, under that nonce. nullopt in any other
   // state.
   virtual std::optional<Lease> seize(const KeyId& record, const Nonce& nonce,
                                      std::chrono::milliseconds lease, StoreTime now) = 0;
-  // With all that is kept beside it; false where there is none. Throws R241 where it is in hand.
+  // Removes the record and everything kept for it; false where there is none. Throws R241 where a
+  // live lease holds it.
   virtual bool forget(const KeyId& record, StoreTime now) = 0;
-  // It has steps from now on.
+  // Marks the record as one with steps.
   virtual void note_steps(const KeyId& record) = 0;
-  // It has another payload from now on. The record is there, and not completed.
+  // Sets the fingerprint of a new payload. The record exists, and is not completed.
   virtual void set_fingerprint(const KeyId& record, const Fingerprint& fingerprint,
                                StoreTime now) = 0;
   virtual void hold(const HeldContent& content, StoreTime now) = 0;
-  // Ends the leases of an instance that is gone, and shows again what it had in hand; how many.
+  // Ends the leases of an instance that is gone, and shows its taken rows again; returns how many.
   virtual std::size_t free_from(std::int64_t instance, StoreTime now) = 0;
-  // Keeps the records of these dead letters from all others until the transaction ends. It locks
-  // nothing where a transaction has the whole store.
+  // Locks the records of these dead letters until the transaction ends. Locks nothing where a
+  // transaction has the whole store.
   virtual void lock_letters(std::span<const std::int64_t> letters) = 0;
-  // The same for those who add letters; see DeadLetterRows::lock_adding.
+  // The same for code that adds letters; see DeadLetterRows::lock_adding.
   virtual void lock_adding() = 0;
 
  protected:
   ~Records() = default;
 };
 
-// One connection, while a call has it.
+// One connection, for the duration of a call.
 class Access {
  public:
   Access() = default;
@@ -104,9 +104,9 @@ class Access {
   virtual Statements& statements() noexcept = 0;
   virtual SharedTables& tables() noexcept = 0;
   virtual RecordLooks& looks() noexcept = 0;
-  // The store's clock; a transaction may read it once.
+  // The store's clock; a transaction may read it once and reuse the time.
   virtual StoreTime now() = 0;
-  // Instances registered whose process, or connection, is proven gone.
+  // The registered instances whose process, or connection, is proven gone.
   virtual std::vector<std::int64_t> gone() = 0;
 
  protected:
@@ -124,14 +124,14 @@ class TransactionAccess : public Access {
   ~TransactionAccess() = default;
 };
 
-// Any thread. Throws Failure. A look or a change runs `work(access)` and returns its answer.
+// Thread-safe. Throws Failure. Each method runs `work(access)` and returns its result.
 class Database {
  public:
   virtual ~Database() = default;
 
-  // The number of this process; registered when first asked for.
+  // The number of this process; registered by the first call.
   virtual std::int64_t instance() = 0;
-  // A transaction has the whole store to itself: a long one locks nothing more than a short one.
+  // Whether a transaction has the whole store: then a long one locks no more than a short one.
   virtual bool locks_all() const noexcept { return false; }
 
   // One statement that changes nothing.
@@ -139,7 +139,7 @@ class Database {
   auto glance(Work&& work) {
     return answer_of<Access>(work, [this](const Job& job) { run_glance(job); });
   }
-  // Several of them. A file shows them one state of the store.
+  // Several such statements. A file shows them one state of the store.
   template <class Work>
   auto look(Work&& work) {
     return answer_of<Access>(work, [this](const Job& job) { run_look(job); });
@@ -149,9 +149,9 @@ class Database {
   auto change(Sync sync, Work&& work) {
     return answer_of<Access>(work, [&](const Job& job) { run_change(sync, job); });
   }
-  // A whole transaction; `work` is given a TransactionAccess. A server may undo it for another
-  // one's sake: then it is run again, a few times, and so `work` must not add to what it changes
-  // outside of the database. A file runs it once.
+  // A whole transaction; `work` gets a TransactionAccess. A server may undo it because of another
+  // one: then it runs again, a few times, so `work` must not accumulate changes outside of the
+  // database. A file runs it once.
   template <class Work>
   auto transact(Sync sync, Work&& work) {
     return answer_of<TransactionAccess>(

@@ -149,7 +149,7 @@ std::optional<DeadLetterRow> DeadLetterRows::find(const KeyId& record, BytesView
   Answer answer = statements_.ask(
       texts_.find_named, {record.consumer(), binary(identity_of(named)), fingerprint, record});
   if (answer.next()) return whole_at(answer);
-  // One that was held without its key is named by its position.
+  // A letter that was held without its key is identified by its position.
   Answer other = statements_.ask(texts_.find_record, {record.consumer(), record, fingerprint});
   if (other.next()) return whole_at(other);
   return std::nullopt;
@@ -192,7 +192,7 @@ bool DeadLetterRows::replaces(const KeyId& record, BytesView key, const Fingerpr
 
 void DeadLetterRows::lock_adding() { statements_.ask(texts_.lock_adding, {}); }
 
-// A letter without key and position has no identity: its times tell it from another one.
+// A letter without key and position has no identity: its times distinguish it from another one.
 bool DeadLetterRows::add(const DeadLetter& letter, ConsumerNumber consumer,
                          const std::optional<KeyId>& record) {
   const HeldContent content = identity_in(letter);
@@ -230,7 +230,7 @@ HeldContent content_of(const DeadLetterRow& row, StoreTime due) {
   HeldContent content;
   content.consumer = row.consumer;
   content.due = due;
-  // Without a key of its own the consumer's recipe looks again.
+  // Without a key of its own the consumer's recipe looks for one again.
   if (row.record && !letter.key.empty()) {
     content.key = letter.key;
     content.fingerprint = letter.fingerprint;

@@ -1,4 +1,4 @@
-// DeadLetterRows: the table of what was given up, one row per (consumer, identity, fingerprint).
+// DeadLetterRows: the table of dead letters, one row per (consumer, identity, fingerprint).
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace semel::sql {
 struct DeadLetterRow {
   DeadLetter letter;  // without its consumer's name
   ConsumerNumber consumer{};
-  std::optional<KeyId> record;  // the record it belongs to; none: it had no key
+  std::optional<KeyId> record;  // the record it belongs to; nullopt: it had no key
 };
 
 struct DeadLetterTexts {
@@ -29,19 +29,19 @@ class DeadLetterRows {
   DeadLetterRows(Statements& statements, const DeadLetterTexts& texts)
       : statements_(statements), texts_(texts) {}
 
-  // Makes the row, or brings the one that is there up to date. `record`: none where it has no key.
+  // Adds the row, or brings the existing one up to date. `record`: nullopt where it has no key.
   void keep(const HeldContent& content, const std::optional<KeyId>& record, const Finish& finish,
             StoreTime first_seen, StoreTime now);
   std::optional<DeadLetterRow> find(std::int64_t id, Lock lock);
-  // `key`: the record's, as it was given; it finds most letters at once.
+  // `key`: the record's text, which finds most letters directly.
   std::optional<DeadLetterRow> find(const KeyId& record, BytesView key,
                                     const Fingerprint& fingerprint);
-  // The record of a letter; none where it has none, or is not there.
+  // The record of a letter; nullopt where it has none, or does not exist.
   std::optional<KeyId> record_of(std::int64_t id);
   std::vector<DeadLetterRow> list(const DeadLetterFilter& filter,
                                   std::optional<ConsumerNumber> consumer);
   void note_replay(std::int64_t id);
-  // Another letter has the identity of `id` under `fingerprint`.
+  // Whether another letter has the identity of `id` under `fingerprint`.
   bool has_twin(std::int64_t id, const Fingerprint& fingerprint);
   void edit(const LetterEdit& edit);
   // As DeadLetters::replaces.
@@ -50,7 +50,7 @@ class DeadLetterRows {
   // Before the first of several that are added in one transaction. Two who add the same letters in
   // different orders would wait for each other; nobody else waits for this lock.
   void lock_adding();
-  // False where it is there already.
+  // False where the letter exists already.
   bool add(const DeadLetter& letter, ConsumerNumber consumer, const std::optional<KeyId>& record);
   bool discard(std::int64_t id);
   std::size_t count(ConsumerNumber consumer);
@@ -65,7 +65,7 @@ class DeadLetterRows {
   const DeadLetterTexts& texts_;
 };
 
-// What is held again when `row` is replayed. Borrows the row.
+// The content to hold again when `row` is replayed. Borrows the row.
 HeldContent content_of(const DeadLetterRow& row, StoreTime due);
 
 }  // namespace semel::sql

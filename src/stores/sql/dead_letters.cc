@@ -52,14 +52,14 @@ void replay_one(TransactionAccess& access, std::int64_t id, StoreTime now, Repla
   }
   report.note(id, ReplayReport::Result::kReplayed);
   if (letter->record && access.records().reopen(*letter->record, now)) return;
-  // No record, or one on its way: a copy of its own passes through the record like any other.
+  // No record, or one in progress: a separate copy is handled like any other message.
   letters.note_replay(id);
   HeldContent content = content_of(*letter, now);
   content.first_seen = letter->letter.first_seen;
   access.records().hold(content, now);
 }
 
-// All who change several letters lock them in this order: else two may wait for each other's.
+// Code that changes several letters locks them in this order, to avoid deadlocks.
 std::vector<std::int64_t> sorted(std::span<const std::int64_t> ids) {
   std::vector<std::int64_t> sorted(ids.begin(), ids.end());
   std::ranges::sort(sorted);
@@ -101,7 +101,7 @@ AddReport add_in(TransactionAccess& access, std::span<const ForeignLetter> lette
   return report;
 }
 
-// The letters past their time among the next ones, and the id to go on behind.
+// The expired letters among the next ones, and the id to continue after.
 std::pair<std::vector<std::int64_t>, std::int64_t> look_for_past(Access& access,
                                                                  std::span<const LetterLife> lives,
                                                                  std::int64_t after,
@@ -118,7 +118,7 @@ std::pair<std::vector<std::int64_t>, std::int64_t> look_for_past(Access& access,
   return {std::move(past), rows.size() == most ? rows.back().letter.id : 0};
 }
 
-// They may have changed since they were found.
+// The letters may have changed since they were found.
 std::vector<std::size_t> remove_past(TransactionAccess& access, std::span<const LetterLife> lives,
                                      std::span<const std::int64_t> ids) {
   std::vector<std::size_t> removed(lives.size());

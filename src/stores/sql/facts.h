@@ -1,4 +1,4 @@
-// Facts: what each database tells of a store in a way of its own.
+// Facts: what each database reports about a store in its own way.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace semel::sql {
 
-// As LiveChecks has them. Any thread. Throws Failure.
+// As LiveChecks has them. Thread-safe. Throws Failure.
 class LiveFacts {
  public:
   virtual ~LiveFacts() = default;
@@ -26,15 +26,15 @@ class LiveFacts {
                                                      std::span<const Statement> handled) = 0;
 };
 
-// A server tells this besides. Any thread. Throws Failure.
+// Reported by servers only. Thread-safe. Throws Failure.
 class Facts : public LiveFacts {
  public:
-  // What the tables and their indexes take on the server's disk.
+  // The size of the tables and their indexes on the server's disk.
   virtual std::size_t bytes(Session& session) = 0;
-  // About how many records a generation has, told without counting; none where it cannot be told.
+  // The estimated number of records of a generation, without counting; nullopt where unknown.
   virtual std::optional<std::size_t> about_records(Session& session, std::int64_t generation) = 0;
-  // What is wrong with the tables themselves: one that is missing, one that no generation names, a
-  // damaged index.
+  // Faults of the tables themselves: a missing table, a table without a generation, a damaged
+  // index.
   virtual std::vector<StoreFinding> verify(Session& session, bool full) = 0;
 };
 

@@ -1,4 +1,4 @@
-// FailedConnect: what became of the last try to connect, for those who waited for it meanwhile.
+// FailedConnect: the result of the last attempt to connect, for threads that waited for it.
 #pragma once
 
 #include <chrono>
@@ -9,15 +9,15 @@
 
 namespace semel::sql {
 
-// A connect that ends at its deadline is not tried again at once: else everyone who waits for the
-// connection would wait as long, one behind the other.
+// A connect that ends at its deadline is not repeated immediately: otherwise all threads that wait
+// for the connection would wait as long, one after the other.
 class FailedConnect {
  public:
-  // Throws what was noted, while it is fresh.
+  // Throws the noted failure while it is fresh.
   void check() const {
     if (failure_ && Clock::now() < until_) throw Failure(*failure_);
   }
-  // Connects; notes what fails slowly.
+  // Connects; notes a failure that took long.
   template <class Connect>
   void watch(Connect&& connect) SEMEL_NO_THREAD_SAFETY_ANALYSIS {
     const auto began = Clock::now();

@@ -1,4 +1,4 @@
-// Findings: all that a look at a whole store has found.
+// Findings: the results of a check of a whole store.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,13 @@ namespace semel::sql {
 
 class Findings {
  public:
-  // Rows in one answer, at most: a text asks for no more.
+  // The most rows in one answer: a statement asks for no more.
   static constexpr std::size_t kAsked = 1000;
 
   void add(bool wrong, std::string what, std::string where, std::string detail);
   void append(std::vector<StoreFinding> others);
 
-  // Each row is a finding: its first column says where. Past a few they are counted.
+  // Each row is a finding: its first column says where. Beyond a few they are only counted.
   template <class Rows>
   void add_each(const std::string& what, std::string_view table, Rows&& rows,
                 const std::string& detail) {
@@ -34,7 +34,7 @@ class Findings {
   std::vector<StoreFinding> take() { return std::move(all_); }
 
  private:
-  // Rows told of each kind of finding; the rest is counted.
+  // Rows reported of each kind of finding; the rest is counted.
   static constexpr std::size_t kTold = 10;
 
   // "semel_record k-1", or the row's id where it has no key, or its number.

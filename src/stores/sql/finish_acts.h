@@ -1,4 +1,4 @@
-// FinishActs: carries out what a plan says of all that is kept beside a record, inside an open
+// FinishActs: carries out a plan for everything outside of the record's own row, inside an open
 // transaction that may write. Each database keeps records and held rows in tables of its own:
 // `Tables` has held, inbox, dead_letters and steps, and a row of its records has `record`, `key`,
 // `held` and `inbox`.
@@ -20,7 +20,7 @@ namespace semel::sql {
 // The inbox row of a message.
 struct InboxRow {
   std::optional<std::int64_t> number;
-  bool there = false;  // else the number is only put aside for it
+  bool there = false;  // else the number is only reserved for it
 };
 
 template <class Tables>
@@ -28,8 +28,8 @@ class FinishActs {
  public:
   explicit FinishActs(Tables& tables) noexcept : tables_(tables) {}
 
-  // Brings `row` up to date; whoever has it saves it. `reserved`: the inbox row that its claim has
-  // put aside.
+  // Brings `row` up to date; the caller saves it. `reserved`: the inbox row that its claim has
+  // reserved.
   template <class Row>
   void run(const spi::FinishPlan& plan, const Finish& finish, Row& row,
            std::optional<std::int64_t> reserved, StoreTime now) {
@@ -51,8 +51,8 @@ class FinishActs {
     run(plan, finish, row, std::nullopt, now);
   }
 
-  // The acts on the rows that the message came from and that is held for its record, and on its
-  // inbox row; the inbox row that it has after that. `held`: null where no record says so.
+  // Carries out the acts on the row that the message came from, the row held for its record, and
+  // its inbox row; returns its inbox row after that. `held`: null where no record names one.
   std::optional<std::int64_t> end_rows(const spi::FinishPlan& plan, const Finish& finish,
                                        const std::optional<std::int64_t>* held, InboxRow inbox,
                                        StoreTime now) {
@@ -75,8 +75,8 @@ class FinishActs {
     return note_in_inbox(plan, finish, inbox, now);
   }
 
-  // As spi/finish_plan.h says, with the record that has the arrival's row as its own. That row is
-  // locked first: then nobody ends such a record before this transaction ends, so that the record
+  // The plan of spi/finish_plan.h, with the record that has the arrival's row as its own. That row
+  // is locked first: then no one can end such a record before this transaction ends. So the record
   // itself needs no lock, which would come too late in the order of stores/sql/lock.h.
   spi::FinishPlan plan_without_record(const Finish& finish, StoreTime now) {
     std::optional<spi::Record> record;
@@ -93,7 +93,7 @@ class FinishActs {
     return std::nullopt;
   }
 
-  // The row waits on, where the plan says so.
+  // Whether the row waits on, by the plan.
   bool waits_on(const spi::FinishPlan& plan, RowTag row) {
     using RowAct = spi::FinishPlan::RowAct;
     if (plan.arrival_row != RowAct::kWait && plan.arrival_row != RowAct::kPark) return false;
@@ -101,7 +101,7 @@ class FinishActs {
     return true;
   }
 
-  // Shows the row again that the message came from: it was not tried.
+  // Shows the row that the message came from again: it was not tried.
   void release(const Finish& finish, StoreTime now) {
     if (finish.ack) tables_.held.release(*finish.ack, std::chrono::milliseconds(0), now);
   }
@@ -138,7 +138,7 @@ class FinishActs {
     const bool processed = plan.inbox == InboxAct::kNoteProcessed;
     if (row.there && tables_.inbox.end(*row.number, finish, processed, now)) return row.number;
     if (!finish.inbox || finish.keep == nullptr) return std::nullopt;
-    // The number of a row that went may have been given again.
+    // The number of a removed row may have been used again.
     const std::int64_t number = row.number && !row.there ? *row.number : tables_.inbox.next();
     tables_.inbox.put(number, *finish.keep, finish, processed, now);
     return number;

@@ -18,7 +18,7 @@ std::optional<RecordRow> Finisher::find(const KeyId& id) {
   return tables_.records.find(id, Lock::kForUpdate);
 }
 
-// The journal of a completed record is not read any more, and goes with the next purge.
+// The journal of a completed record is not read any more; the next purge removes it.
 Applied Finisher::apply(RecordRow& row, std::optional<std::int64_t> reserved, const Finish& finish,
                         StoreTime now) {
   const KeyId& id = finish.lease->key;
@@ -33,7 +33,7 @@ Applied Finisher::apply(RecordRow& row, std::optional<std::int64_t> reserved, co
   row.holder.reset();
   row.record = *std::move(record);
   acts_.run(plan, finish, row, reserved, now);
-  // A result stands in the inbox where there is one.
+  // The result is in the inbox where there is one.
   if (row.record.state == RecordState::kCompleted && row.inbox) row.record.result.clear();
   tables_.records.save(id, row, now);
   return Applied::kYes;

@@ -1,4 +1,4 @@
-// Finisher: what a Finish writes, one at a time, inside an open transaction.
+// Finisher: the writes for one Finish, inside an open transaction.
 #pragma once
 
 #include <optional>
@@ -18,8 +18,8 @@ class Finisher {
   [[nodiscard]] std::optional<RecordRow> find(const KeyId& id);
   // Compare-and-set on the lease's nonce; without a lease no record is touched.
   [[nodiscard]] Applied apply(const Finish& finish, StoreTime now);
-  // The same for a record that this transaction holds, which `row` says and is used up for.
-  // `reserved`: the inbox row that its claim has put aside.
+  // The same for a record that this transaction has locked; `row` is its row, and is consumed.
+  // `reserved`: the inbox row that its claim has reserved.
   [[nodiscard]] Applied apply(RecordRow& row, std::optional<std::int64_t> reserved,
                               const Finish& finish, StoreTime now);
   FinishActs<Tables>& acts() noexcept { return acts_; }

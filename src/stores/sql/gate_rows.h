@@ -1,4 +1,4 @@
-// GateRows: consumers that begin nothing for now.
+// GateRows: the table of shut gates.
 #pragma once
 
 #include <optional>
@@ -20,9 +20,9 @@ class GateRows {
   GateRows(Statements& statements, const GateTexts& texts)
       : statements_(statements), texts_(texts) {}
 
-  // Also one whose time has passed.
+  // Also a gate whose time has passed.
   std::optional<ShutGate> find(ConsumerNumber consumer);
-  // A pause that is there stays as it is.
+  // An existing pause stays as it is.
   void shut(ConsumerNumber consumer, std::string_view why, StoreTime now,
             std::optional<StoreTime> until);
   void open(ConsumerNumber consumer);

@@ -15,7 +15,7 @@ class TableGates final : public Gates {
     return contained([&] {
       return database_.glance([&](Access& access) {
         auto gate = access.tables().gates.find(consumer);
-        // Most are open, and cost no look at the clock.
+        // Most gates are open: then the clock is not read.
         if (gate && gate->until && *gate->until <= access.now()) gate.reset();
         return gate;
       });

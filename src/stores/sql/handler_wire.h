@@ -1,4 +1,4 @@
-// HandlerWire: how one server is sent a handler's statements, and what it answers to them.
+// HandlerWire: sends a handler's statements to one server, and reads its answers.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace semel::sql {
 
-// So many texts of handlers are known to a connection at a time: only texts put together from
-// values come in larger numbers.
+// The number of handler texts that a connection knows at a time: only texts put together from
+// values are more numerous.
 inline constexpr std::size_t kMostTexts = 512;
 
 struct Ran {
@@ -23,20 +23,20 @@ struct Ran {
 struct Broke {
   std::string sql_class;
   Error error;
-  const UniqueRule* rule = nullptr;  // the violation was named
+  const UniqueRule* rule = nullptr;  // the rule that names the violated constraint
 };
-// By what another transaction has locked, for longer than its unit waits.
+// Blocked by a lock of another transaction, for longer than its unit waits.
 inline Broke blocked(Error error) {
   error.code = kQueryBlocked;
   return {"busy", std::move(error), nullptr};
 }
 struct Told {
   std::variant<Ran, Broke> how;
-  Rows rows;  // where they were asked for
+  Rows rows;  // if they were requested
 };
 
-// Marks in a transaction: of a flush, of a message that asks, of one question, and its end; and the
-// check of its constraints.
+// Savepoints in a transaction: of a flush, of a message that queries, of one query, and their end;
+// and the check of its constraints.
 enum class Mark {
   kFlush,
   kBackToFlush,
@@ -47,21 +47,21 @@ enum class Mark {
   kBackToQuestion,
   kReleaseQuestion,
   kCommit,
-  kCheck  // constraints that would be checked at the commit are checked now
+  kCheck  // check constraints now that would be checked at the commit
 };
-// As a statement; it stays where it is.
+// The mark as a statement; the reference stays valid.
 const std::string& text_of(Mark mark) noexcept;
 
-// What is sent runs in its order, and no later than `run`. What is sent is borrowed until then.
+// Sent statements run in their order, at the latest in `run`. They are borrowed until then.
 class HandlerWire {
  public:
   virtual ~HandlerWire() = default;
   virtual void send(Mark mark) = 0;
-  // Whether Mark::kCheck means anything there. What it refuses is one more Told of `run`.
+  // Whether Mark::kCheck has an effect. A refusal of it is one more Told of `run`.
   virtual bool checks_deferred() const noexcept { return false; }
-  // Nothing is sent, and why is returned, where that cannot be done.
+  // Where the statement cannot be sent, sends nothing and returns why.
   virtual std::optional<Broke> send(const RecordedStatement& statement, bool with_rows) = 0;
-  // What became of each statement sent, up to the first that broke: behind it nothing ran, and no
+  // The result of each statement sent, up to the first that broke: nothing after it ran, and no
   // commit. Throws Failure where the store, or another transaction, is at fault.
   virtual std::vector<Told> run() = 0;
 };

@@ -16,11 +16,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Where all rows looked at wait in their lines, a take goes on for as long, in a transaction each
-// time: others have their turns in between.
+// Where all rows looked at wait in their lines, a take continues for this long, in a transaction
+// each time, so that others have their turns in between.
 constexpr milliseconds kLongestTake{250};
 
-// Holding back what comes to lines that have rows, within its transaction.
+// Holds back messages for lines that have rows, within its transaction.
 class Behind {
  public:
   Behind(HeldRows& held, ConsumerNumber consumer, std::span<const Follower> followers)
@@ -35,7 +35,7 @@ class Behind {
     const auto line = lines_.find(*follower.arrival->line);
     if (line == lines_.end()) return HeldMessages::Place::kFree;
     const std::size_t size = follower.message->payload().size();
-    // What has found no room lets none of its line by.
+    // Once a message does not fit, later messages of its line must not overtake it.
     if (full_.contains(line->first) || line->second.bytes() + size > most_bytes) {
       full_.insert(line->first);
       return HeldMessages::Place::kFull;
@@ -57,8 +57,8 @@ class Behind {
   std::set<BytesView> full_;
 };
 
-// Takes that may have been committed although their answer was lost. Nobody knows of their rows, so
-// they would wait until they are due again. Any thread.
+// Takes that may have been committed although their answer was lost. Their rows are in no one's
+// hands, so they would wait until they are due again. Thread-safe.
 class LostTakes {
  public:
   void add(ConsumerNumber consumer, StoreTime until) SEMEL_EXCLUDES(mutex_) {
@@ -105,7 +105,7 @@ class Held final : public HeldMessages {
                                     std::size_t max_bytes, milliseconds hidden,
                                     const LineOf& line_of) override {
     return contained([&] {
-      // Before the look: what comes during it wakes again.
+      // Before the look: a row that arrives during it wakes again.
       core_.wake_ups.drain(consumer);
       if (max_messages == 0) return std::vector<Arrival>();
       HeldTake::Wanted wanted;
@@ -213,12 +213,12 @@ class Held final : public HeldMessages {
     if (!all.empty()) held.release(all, milliseconds(0), work.now());
   }
 
-  // None where it can only be said with the lines locked.
+  // nullopt where the lines must be locked first.
   std::optional<HeldTake::Taken> take(Work& work, HeldTake::Wanted& wanted, milliseconds hidden,
                                       const LineOf& line_of, bool lined) {
     HeldRows held = rows(work.session());
     if (lined) {
-      // No turn is waited for where nothing is due.
+      // Where nothing is due, the lock is not waited for.
       if (!held.any_due(wanted.consumer, work.session().now())) return HeldTake::Taken();
       held.lines().lock(wanted.consumer);
     }
@@ -227,7 +227,7 @@ class Held final : public HeldMessages {
     return HeldTake(held, wanted).run(line_of);
   }
 
-  // In one order, whoever changes them: else two may wait for each other's rows.
+  // All code changes rows in one order, to avoid deadlocks.
   template <class Change>
   Result<void> change(std::span<const RowTag> rows, Change&& change) {
     return contained([&] {

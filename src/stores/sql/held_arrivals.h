@@ -1,4 +1,4 @@
-// Held rows as the arrivals they are read into.
+// Reads held rows as arrivals.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace semel::sql {
 
-// What a statement selects for `arrival_at`. Payloads that are not
-// small are left out: they are read one by one, and only if they are wanted.
+// The columns that a SELECT needs for `arrival_at`. Larger payloads are left out: they are read one
+// by one, and only if they are wanted.
 std::string arrival_columns();
 // The first column after them.
 inline constexpr std::size_t kAfterArrival = 16;

@@ -6,7 +6,7 @@
 
 namespace semel::sql {
 
-// A row that is due at the latest still shows before rows that wait for others.
+// A row with the latest due time is still due before rows that wait for others.
 static_assert(spi::kLatestDue < kBehind);
 
 HeldContent HeldContent::of(const Message& message, const Arrival* arrival) {

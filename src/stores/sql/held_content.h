@@ -31,12 +31,12 @@ struct HeldContent {
   std::optional<std::int64_t> inbox;
 
   static HeldContent of(const Message& message, const Arrival* arrival);
-  // The payload of a row that was found, to be kept elsewhere.
+  // The payload of a found row, to be kept elsewhere.
   static HeldContent of(const Arrival& arrival, ConsumerNumber consumer);
   static HeldContent of(ConsumerNumber consumer, const HeldMessage& message, StoreTime now);
 };
 
-// A held row that was tried, so that it may be held for a record; and its key.
+// A held row that was tried, so it may be held for a record; and its key.
 struct TriedRow {
   RowTag row{};
   ConsumerNumber consumer{};
@@ -47,10 +47,10 @@ struct TriedRow {
 struct HeldMove {
   StoreTime due{};
   int attempts = 0;
-  StoreTime first_seen{};  // where the row does not know better
+  StoreTime first_seen{};  // used where the row has none
   std::optional<BytesView> key;
   std::optional<Fingerprint> fingerprint;
-  bool keep_inbox = false;  // else a record knows the inbox row
+  bool keep_inbox = false;  // else a record has the inbox row
 };
 
 }  // namespace semel::sql

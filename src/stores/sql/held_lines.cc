@@ -12,7 +12,7 @@ namespace {
 // After the consumer in the parameters.
 constexpr std::size_t kFirstName = 2;
 
-// A union of the ends of each: an index finds them, however long a line is.
+// A union of the ends of each line: an index finds them, however long a line is.
 std::string text_of_ends() {
   std::string text;
   for (std::size_t i = 0; i < kLinesAtOnce; ++i) {
@@ -36,8 +36,8 @@ std::string text_of_before(const std::string& order) {
 
 std::string number_of(std::size_t parameter) { return "?" + std::to_string(parameter); }
 
-// In the parameters of `join` the rows come first, then their lines, places and bytes, kMany of
-// each, and at last what all of the rows get.
+// The parameters of `join`: the rows first, then their lines, places and bytes, kMany of each, and
+// last the values that all rows get.
 std::string value_for_each_row(std::size_t first_value) {
   std::string text = "CASE row_id";
   for (std::size_t i = 0; i < kMany; ++i) {
@@ -77,7 +77,7 @@ Answer ask_ends(Session& session, const Text& text, ConsumerNumber consumer,
 }  // namespace
 
 std::size_t Line::bytes() const noexcept {
-  // Each row knows the bytes of its line up to itself.
+  // Each row stores the bytes of its line up to itself.
   const std::int64_t bytes = last.seat.bytes - first.seat.bytes + first.size;
   return static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0));
 }
@@ -125,7 +125,7 @@ void HeldLines::find(ConsumerNumber consumer, std::span<const Bytes> names, Line
       end.size = answer.integer(4);
       end.taken_by = answer.maybe_integer(5);
       end.due = answer.time(6);
-      // The rows of a union come in no order.
+      // The rows of a union have no order.
       const auto [line, fresh] = found.try_emplace(answer.bytes(0), Line{end, end});
       if (end.seat.place < line->second.first.seat.place) line->second.first = end;
       if (end.seat.place > line->second.last.seat.place) line->second.last = end;
@@ -140,8 +140,9 @@ void HeldLines::join(std::span<const Joining> rows, std::optional<std::int64_t> 
   });
 }
 
-// What is between the first and the one right before it was in this hand when that was taken, and
-// goes from it only together with all behind it: the two ends tell.
+// Looking at two rows is enough: rows between the first one and the direct predecessor were held by
+// this process when the predecessor was taken, and leave its hands only together with all rows
+// behind them.
 bool HeldLines::waits(RowTag row, ConsumerNumber consumer, BytesView line, std::int64_t instance,
                       StoreTime now) {
   Answer answer = session_.ask(texts_.waits, {consumer, line, row});

@@ -1,7 +1,7 @@
 // HeldLines: the order of held rows within their lines.
 //
-// Only the first row of a line is due; those behind it show when it goes. What is taken by one
-// process may be followed by what stands behind it, taken by the same one.
+// Only the first row of a line is due; the next ones become visible when it is removed. After a
+// process takes a row, the same process may take the rows behind it.
 #pragma once
 
 #include <chrono>
@@ -20,17 +20,17 @@
 
 namespace semel::sql {
 
-// Due never: kept for a person, counted nowhere as waiting. Each database has such a time, and who
-// reads the table sees what it means.
+// Never due: kept for a person, and not counted as waiting. Each database can store this time, and
+// readers of the table recognise it.
 inline constexpr StoreTime kNever{
     std::chrono::sys_days(std::chrono::year(9999) / std::chrono::December / 31)};
-// Due when what stands before it in its line has gone.
+// Due when the rows before it in its line are gone.
 inline constexpr StoreTime kBehind{kNever - std::chrono::days(1)};
 
-// Where a row stands in its line.
+// A row's place in its line.
 struct Seat {
   std::int64_t place = 0;
-  std::int64_t bytes = 0;  // payloads of the line up to this one
+  std::int64_t bytes = 0;  // payloads of the line up to and with this one
 };
 
 // A row at an end of its line.
@@ -52,14 +52,14 @@ struct Line {
   LineEnd last;
 
   std::size_t bytes() const noexcept;
-  // A row of it was taken, or put behind, where it stood.
+  // Notes that a row of the line was taken, or put behind, at its place.
   void note(RowTag row, std::optional<std::int64_t> taken_by, StoreTime due);
 };
 
-// Names in one statement that asks for the ends of lines.
+// The most lines in one statement that asks for their ends.
 inline constexpr std::size_t kLinesAtOnce = 16;
 
-// Lines by name, as they stand while their consumer is locked.
+// Lines by name, valid while their consumer is locked.
 using Lines = std::map<Bytes, Line, std::less<>>;
 
 // The end of `line`, for a row of that many bytes.
@@ -82,19 +82,19 @@ class HeldLines {
  public:
   HeldLines(Session& session, const LineTexts& texts) : session_(session), texts_(texts) {}
 
-  // Until the transaction ends, no row of the consumer's lines comes, goes or changes but by this
-  // session. To be had before any of these is decided: else one process puts a row behind the last
-  // of its line while another lets that last one go, and nobody shows it again. And before any lock
-  // on a row that is in a line, in the order of stores/sql/lock.h: else two may wait for each
-  // other.
+  // Until the transaction ends, only this session adds, removes or changes rows of the consumer's
+  // lines. Call it before any of these is decided: otherwise one process puts a row behind the last
+  // of its line while another removes that last one, and the new row never becomes visible. Call it
+  // also before any lock on a row that is in a line, in the order of stores/sql/lock.h: otherwise
+  // two may deadlock.
   void lock(ConsumerNumber consumer);
   bool locked(ConsumerNumber consumer) const { return locked_.contains(consumer); }
 
-  // Those of `names` that have rows.
+  // Adds to `found` those of `names` that have rows.
   void find(ConsumerNumber consumer, std::span<const Bytes> names, Lines& found);
-  // Seats rows that are in no line. All of them are taken, or all are behind.
+  // Gives seats to rows that are in no line. Either all of them are taken, or all are behind.
   void join(std::span<const Joining> rows, std::optional<std::int64_t> taken_by, StoreTime due);
-  // True where the row may not be had yet by this process: not all before it is in its hand.
+  // True where this process may not have the row yet: it does not hold all rows before it.
   bool waits(RowTag row, ConsumerNumber consumer, BytesView line, std::int64_t instance,
              StoreTime now);
   void put_behind(std::span<const RowTag> rows);

@@ -39,7 +39,7 @@ TEST(Seat, IsBehindTheLastAndNeverBeforeAnOlderRow) {
   line.last = {RowTag{3}, older, 50, std::nullopt, kBehind};
   EXPECT_EQ(line.bytes(), 150U);
   EXPECT_EQ(seat_behind(&line, RowTag{20}, 1).place, 20);
-  // Once the first has gone the bytes count from what is first then.
+  // Once the first row is gone, the bytes count from the new first row.
   line.first = line.last;
   EXPECT_EQ(line.bytes(), 50U);
 }

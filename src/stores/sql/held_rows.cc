@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// What a broker says need not be a time that every database can have.
+// A broker's time may be outside of the range of some database.
 std::optional<StoreTime> sane(std::optional<std::chrono::system_clock::time_point> time) {
   if (!time) return std::nullopt;
   return std::clamp(std::chrono::floor<milliseconds>(*time), StoreTime{}, kNever);
@@ -24,15 +24,15 @@ std::optional<StoreTime> sane(std::optional<std::chrono::system_clock::time_poin
 
 }  // namespace
 
-// A row that is locked, and how its line stands.
+// A locked row, and its neighbours in its line.
 struct HeldRows::Standing {
   RowTag row{};
   ConsumerNumber consumer{};
   std::optional<std::int64_t> inbox;
-  std::optional<Bytes> key;  // where it was tried
+  std::optional<Bytes> key;  // if it was tried
   bool behind_others = false;
   std::optional<RowTag> next;   // in its line
-  bool next_is_behind = false;  // it waits for this row, or for what is before this row
+  bool next_is_behind = false;  // it waits for this row, or for one before this row
 };
 
 void HeldRows::ring(ConsumerNumber consumer) {
@@ -154,7 +154,7 @@ std::vector<RowTag> HeldRows::taken(ConsumerNumber consumer, std::int64_t instan
   return rows;
 }
 
-// Rows in no line need no consumer's lock: most have none, and are found and locked at once.
+// Rows in no line need no consumer's lock: most are such rows, and are found and locked together.
 void HeldRows::lock(std::span<const RowTag> rows, std::set<ConsumerNumber> lines) {
   std::vector<RowTag> unknown;
   std::ranges::copy_if(rows, std::back_inserter(unknown),
@@ -234,7 +234,7 @@ void HeldRows::release(std::span<const RowTag> rows, milliseconds delay, StoreTi
       session_.queue(texts_.release_later, {row, spi::due_after(now, delay)});
     return;
   }
-  // What goes back without delay stands again where it stood: its order is kept.
+  // A row that is released without delay returns to its old place, and keeps its order.
   std::vector<RowTag> behind;
   for (const Standing& row : standing(rows)) {
     if (row.behind_others) {
@@ -344,8 +344,8 @@ std::vector<RowTag> HeldRows::taken_from(ConsumerNumber consumer, std::int64_t i
   return rows;
 }
 
-// The rows are found without a lock, then changed by their numbers. A statement that looked for
-// them would lock each row it passes for a moment, and takes would pass that row by.
+// The rows are found without a lock, then changed by their numbers. A statement that searched for
+// them would lock each row it passes for a moment, and takes would skip that row.
 std::int64_t HeldRows::show_again(std::int64_t instance, StoreTime now) {
   std::vector<RowTag> rows;
   Answer consumers = session_.ask(texts_.consumers, {});

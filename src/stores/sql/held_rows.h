@@ -1,6 +1,6 @@
 // HeldRows: the table of payloads that wait.
 //
-// A row shows when its due time has come. Taking it moves the due time on and notes who has it.
+// A row is visible from its due time on. Taking it moves the due time forward and notes the taker.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@
 
 namespace semel::sql {
 
-// Rows in one look, at most.
+// The most rows in one look.
 inline constexpr std::size_t kLook = 256;
 
 struct HeldTexts {
@@ -30,7 +30,7 @@ struct HeldTexts {
       depth, count, ages;
 };
 
-// For one transaction. Who waits for rows hears with its commit of those that came.
+// For one transaction. Waiting processes are woken about new rows by its commit.
 class HeldRows {
  public:
   static constexpr StoreTime kNeverDue = kNever;
@@ -38,61 +38,61 @@ class HeldRows {
   HeldRows(Session& session, const HeldTexts& texts, WakeUps& wake_ups)
       : session_(session), texts_(texts), wake_ups_(wake_ups), lines_(session, texts.lines) {}
 
-  // With a line it stands at its end.
+  // A row with a line is added at the line's end.
   std::int64_t add(const HeldContent& content, StoreTime now);
-  // A number for a row: for one whose seat is looked for before it is added.
+  // A new row's number, for a row whose seat is looked for before it is added.
   RowTag next() { return RowTag{session_.next_number(Counter::kHeld)}; }
-  // At a seat of its line, behind others.
+  // Adds a row at a seat of its line, behind others.
   void add_behind(const HeldContent& content, RowTag row, const Seat& seat, StoreTime now);
 
   struct Due {
     std::vector<Arrival> rows;
     bool all = true;  // nothing else was due
   };
-  // Due rows, oldest due first, locked; rows that others have locked are passed by.
+  // Due rows, oldest due first, locked; rows that others have locked are skipped.
   Due due(ConsumerNumber consumer, std::size_t max_messages, std::size_t max_bytes, StoreTime now);
-  // The first due rows in the same order, those that others have locked among them. Locks nothing.
+  // The first due rows in the same order, including those that others have locked. Locks nothing.
   std::vector<RowTag> due_numbers(ConsumerNumber consumer, std::size_t most, StoreTime now);
   bool any_due(ConsumerNumber consumer, StoreTime now);
-  // Rows right behind this one that wait for nothing else, in order.
+  // Rows directly behind this one that wait for nothing else, in order.
   std::vector<Arrival> behind(RowTag row, ConsumerNumber consumer, BytesView line,
                               std::size_t max_messages, std::size_t max_bytes, StoreTime now);
   void take(std::span<const RowTag> rows, std::int64_t instance, StoreTime until);
-  // What was taken so. Locks nothing.
+  // The rows that were taken in this way. Locks nothing.
   std::vector<RowTag> taken(ConsumerNumber consumer, std::int64_t instance, StoreTime until);
   HeldLines& lines() noexcept { return lines_; }
 
   // Locks held rows, and the consumers of those in lines, in the order of stores/sql/lock.h; and
-  // the consumers that get new rows in their lines. Each change does it for the rows that it is
-  // given; a transaction with several changes does it for all of them before the first.
+  // the consumers that get new rows in their lines. Each change does it for its own rows; a
+  // transaction with several changes does it for all of them before the first.
   void lock(std::span<const RowTag> rows, std::set<ConsumerNumber> lines = {});
 
   void release(std::span<const RowTag> rows, std::chrono::milliseconds delay, StoreTime now);
   void release(RowTag row, std::chrono::milliseconds delay, StoreTime now) {
     release({&row, 1}, delay, now);
   }
-  // Goes on hiding taken rows; one that shows again is anyone's.
+  // Continues to hide taken rows; a row that is visible again is free for all.
   void hide(std::span<const RowTag> rows, StoreTime until, StoreTime now);
   struct Gone {
     RowTag row{};
     std::optional<std::int64_t> inbox;
   };
-  // Those of `rows` that were there.
+  // Removes and returns those of `rows` that exist.
   std::vector<Gone> take_out(std::span<const RowTag> rows);
   std::optional<Gone> take_out(RowTag row);
   // The tried ones among `rows`.
   std::vector<TriedRow> tried(std::span<const RowTag> rows);
   std::optional<TriedRow> tried(RowTag row);
-  // Shows it at `due`, and nobody has it in hand. It keeps its number.
+  // Makes it visible at `due`, taken by no process. It keeps its number.
   void wait(RowTag row, StoreTime due);
   std::optional<std::int64_t> inbox_of(RowTag row);
   std::optional<Arrival> find(RowTag row, StoreTime now);
 
   using Move = HeldMove;
-  // Makes a row wait again, under a new number: a late ack of the old one must not meet it. None
+  // Makes a row wait again, under a new number: a late ack of the old one must not end it. nullopt
   // where there is no such row.
   std::optional<std::int64_t> move(RowTag row, const Move& move);
-  // Shows what a process that died had in hand, marked suspect; how many.
+  // Shows the rows that a dead process had taken, marked suspect; returns how many.
   std::int64_t show_again(std::int64_t instance, StoreTime now);
 
   HeldMessages::Peek peek(ConsumerNumber consumer, StoreTime now);
@@ -100,7 +100,7 @@ class HeldRows {
   std::size_t count(ConsumerNumber consumer);
   struct Ages {
     std::optional<StoreTime> oldest;  // first met
-    std::optional<StoreTime> newest;  // put there
+    std::optional<StoreTime> newest;  // added
   };
   Ages ages(ConsumerNumber consumer);
 
@@ -111,10 +111,10 @@ class HeldRows {
   Arrival whole(FoundArrival found);
   std::vector<Standing> standing(std::span<const RowTag> rows);
   void add_lined(std::span<const RowTag> rows, std::vector<Standing>& found);
-  // The consumer of a row; none where it is not there.
+  // The consumer of a row; nullopt where it does not exist.
   std::optional<ConsumerNumber> consumer_of(RowTag row);
   void forget(RowTag row);
-  // Shows what is first in the lines that these rows have left.
+  // Shows the first rows of the lines that these rows have left.
   void move_up(std::span<const Standing> gone);
   std::vector<RowTag> taken_from(ConsumerNumber consumer, std::int64_t instance);
   void ring(ConsumerNumber consumer);
@@ -123,13 +123,12 @@ class HeldRows {
   const HeldTexts& texts_;
   WakeUps& wake_ups_;
   HeldLines lines_;
-  // Rows that lock() was given: those that it found in no line are locked, and there until they are
-  // removed here. Those that it found in lines have their consumer locked, and may have gone
-  // before.
+  // Rows given to lock(): those found in no line are locked, and exist until they are removed here.
+  // For those found in lines their consumer is locked, and they may have been removed before.
   struct Free {
     ConsumerNumber consumer{};
     std::optional<std::int64_t> inbox;
-    std::optional<Bytes> key;  // where it was tried
+    std::optional<Bytes> key;  // if it was tried
   };
   std::set<RowTag> asked_;
   std::map<RowTag, Free> free_;

@@ -9,19 +9,19 @@
 namespace semel::sql {
 namespace {
 
-// How many rows behind one that shows are taken with it, at most: a long line is not all of a take.
+// The most rows taken together with the visible row before them: a long line must not fill a take.
 constexpr std::size_t kWithTheFirst = 32;
-// Rows that one transaction looks at: it has the consumer's lock, and others wait for it.
+// Rows that one transaction looks at: it holds the consumer's lock, and others wait for it.
 constexpr std::size_t kMostLookedAt = 16 * kLook;
-// Payloads that one look reads where less is wanted: most of the rows may have to wait.
+// Payload bytes that one look reads where less is wanted: most of the rows may have to wait.
 constexpr std::size_t kLookBytes = 1 << 20;
-// Rows locked by others that one look asks for, one by one.
+// The most rows locked by others that one look queries, one by one.
 constexpr std::size_t kMostLockedByOthers = 16;
 
 }  // namespace
 
-// Each row looked at is due no more after it, taken or put behind, unless it follows one that
-// another session has locked.
+// After it, no row looked at is due: it was taken or put behind, unless it follows one that another
+// session has locked.
 std::optional<HeldTake::Taken> HeldTake::run(const LineOf& line_of) {
   const bool in_lines = static_cast<bool>(line_of);
   std::size_t most = look_size(in_lines);
@@ -38,7 +38,7 @@ std::optional<HeldTake::Taken> HeldTake::run(const LineOf& line_of) {
       if (full()) break;
       look_at(std::move(row));
     }
-    // Due rows that were left come first in the next look too, so it must be a larger one.
+    // Due rows that were left come first in the next look too, so that must be larger.
     const bool left = left_ || found->rows.empty();
     if (found->all || (left && most == kLook)) break;
     looked += most;
@@ -47,14 +47,14 @@ std::optional<HeldTake::Taken> HeldTake::run(const LineOf& line_of) {
   return Taken{std::move(taken_), more};
 }
 
-// In lines, a row looked at may have to wait: the places left say little of how many to look at.
+// With lines, a row looked at may have to wait: the places left do not determine the look's size.
 std::size_t HeldTake::look_size(bool in_lines) const {
   const std::size_t left = wanted_.max_messages - taken_.size();
   return in_lines ? std::clamp(left, kMany, kLook) : std::min(left, kLook);
 }
 
 std::optional<HeldTake::Look> HeldTake::look(std::size_t most, bool in_lines) {
-  // The numbers first: of all that is due by then, what the second look lacks is locked by others.
+  // The numbers first: of those, the rows missing from the second query are locked by others.
   std::vector<RowTag> numbers;
   if (in_lines) numbers = held_.due_numbers(wanted_.consumer, most, wanted_.now);
   const std::size_t bytes = wanted_.max_bytes - bytes_;
@@ -74,12 +74,12 @@ std::optional<HeldTake::Look> HeldTake::look(std::size_t most, bool in_lines) {
   return found;
 }
 
-// A row that is locked by others stands among the rest: what follows it in its line waits for it.
-// One that was not due when the numbers were asked for is left for the next look.
+// A row locked by others is put among the rest: later rows of its line wait for it. A row that was
+// not due when the numbers were queried is left for the next look.
 HeldTake::Look HeldTake::in_order(std::span<const RowTag> numbers, std::vector<Arrival> locked) {
   std::map<RowTag, Arrival*> by_number;
   for (Arrival& arrival : locked) by_number.emplace(*arrival.row, &arrival);
-  // Nothing of this look follows those behind its last row.
+  // No row of this look is known to follow those after its last row.
   while (!numbers.empty() && !by_number.contains(numbers.back())) {
     numbers = numbers.first(numbers.size() - 1);
   }
@@ -92,7 +92,7 @@ HeldTake::Look HeldTake::in_order(std::span<const RowTag> numbers, std::vector<A
       continue;
     }
     if (by_others == kMostLockedByOthers) {
-      // All that follows may be of its line.
+      // All later rows may be of its line.
       left_ = true;
       found.all = false;
       break;
@@ -104,7 +104,7 @@ HeldTake::Look HeldTake::in_order(std::span<const RowTag> numbers, std::vector<A
   return found;
 }
 
-// What stands in the lines of all rows of a look is asked at once.
+// The lines of all rows of a look are queried together.
 void HeldTake::find_lines(std::vector<Looked>& rows, const LineOf& line_of) {
   std::set<Bytes> names;
   for (Looked& row : rows) {
@@ -119,7 +119,7 @@ void HeldTake::find_lines(std::vector<Looked>& rows, const LineOf& line_of) {
 
 void HeldTake::look_at(Looked row) {
   if (row.by_others) {
-    // One that has a seat keeps it, whoever has locked it.
+    // A row that has a seat keeps it, whichever session has locked it.
     if (row.fresh && row.arrival.line) stopped_.insert(*std::move(row.arrival.line));
     return;
   }

@@ -22,11 +22,11 @@ class HeldTake {
   };
   struct Taken {
     std::vector<Arrival> rows;
-    bool more = false;  // it looked at as many rows as one transaction may, and others are due
+    bool more = false;  // it looked at the most rows that one transaction may, and others are due
   };
   HeldTake(HeldRows& held, const Wanted& wanted) : held_(held), wanted_(wanted) {}
 
-  // None where a row stands in a line and the consumer is not locked: to be begun again with it.
+  // nullopt where a row is in a line and the consumer is not locked: begin again with that lock.
   std::optional<Taken> run(const LineOf& line_of);
 
  private:
@@ -50,14 +50,14 @@ class HeldTake {
   void join(Arrival arrival);
   void take(Arrival arrival, Line* line);
   void add(Arrival arrival);
-  // Queues what was decided: each kind of change in as few statements as it takes.
+  // Queues the decided changes: each kind in as few statements as possible.
   void write();
 
   HeldRows& held_;
   const Wanted wanted_;
-  Lines lines_;                           // of what was looked at
+  Lines lines_;                           // of the rows looked at
   std::set<Bytes, std::less<>> stopped_;  // lines with a row that another session has locked
-  bool left_ = false;                     // the last look left rows due
+  bool left_ = false;                     // the last look left due rows
   std::vector<Arrival> taken_;
   std::size_t bytes_ = 0;
   // Not written yet.

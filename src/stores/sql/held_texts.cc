@@ -5,8 +5,8 @@
 namespace semel::sql {
 namespace {
 
-// A column of the first row of the line of `this` that `which` is true of. It is ordered by all
-// columns of the index, whatever of them is given: else MySQL reads the whole line and sorts it.
+// A column of the first row of the line of `this` that satisfies `which`. Ordered by all columns of
+// the index, even fixed ones: otherwise MySQL reads the whole line and sorts it.
 std::string in_line(const std::string& column, const std::string& which = {}) {
   return "(SELECT other." + column +
          " FROM semel_held AS other WHERE other.consumer = this.consumer "
@@ -34,7 +34,7 @@ HeldTexts::HeldTexts(const Dialect& dialect)
       due_numbers(dialect,
                   "SELECT row_id FROM semel_held WHERE consumer = ?1 AND due_at <= ?2 "
                   "ORDER BY due_at, row_id LIMIT ?3"),
-      // In order: the index has it.
+      // Ordered, so that the index is used.
       any_due(dialect,
               "SELECT 1 FROM semel_held WHERE consumer = ?1 AND due_at <= ?2 "
               "ORDER BY due_at LIMIT 1"),
@@ -58,8 +58,8 @@ HeldTexts::HeldTexts(const Dialect& dialect)
       free(dialect, "SELECT row_id, consumer, inbox, " + std::string(kTriedKey) +
                         " FROM semel_held WHERE row_id IN " + list() +
                         " AND line IS NULL ORDER BY row_id FOR UPDATE"),
-      // Asked of rows that stand in lines. To say so would lead PostgreSQL to read the index of all
-      // that do.
+      // For rows that are in lines. A condition for that would make PostgreSQL read the index of
+      // all such rows.
       whose(dialect, "SELECT row_id, consumer FROM semel_held WHERE row_id IN " + list()),
       lined(dialect, "SELECT row_id, consumer, inbox, " + in_line("row_id") + ", " +
                          in_line("row_id", kBehindThis) + ", " + in_line("due_at", kBehindThis) +
@@ -79,11 +79,11 @@ HeldTexts::HeldTexts(const Dialect& dialect)
            "place, line_bytes, CASE WHEN ?8 THEN inbox END FROM semel_held WHERE row_id = ?1"),
       there(dialect, "SELECT consumer FROM semel_held WHERE row_id = ?1 FOR UPDATE"),
       consumers(dialect, "SELECT number FROM semel_consumer ORDER BY number"),
-      // Each row that is taken will show again, so it is due before those that are behind others.
+      // Every taken row becomes visible again, so it is due before rows that are behind others.
       taken_from(dialect,
                  "SELECT row_id FROM semel_held WHERE consumer = ?1 AND due_at < ?2 "
                  "AND taken_by = ?3"),
-      // Where it stood: a younger copy of it, of which nothing is suspected, does not pass it.
+      // At its old place: a younger copy of it that is not suspect must not pass it.
       show(dialect, "UPDATE semel_held SET due_at = least(ready_at, " +
                         std::string(kSecondAfterMany) +
                         "), taken_by = NULL, suspect = TRUE WHERE row_id IN " + list() +

@@ -6,7 +6,7 @@ namespace {
 struct Ending {
   Ending(const Finish& finish, bool processed, StoreTime now) {
     if (processed) at = now;
-    // An error that a later try overcame is no error of the message.
+    // An error that a later attempt overcame is no error of the message.
     const std::string& why = finish.error.empty() ? finish.reason : finish.error;
     if (!processed && !why.empty()) error = why;
     if (!finish.result.empty()) result = finish.result;

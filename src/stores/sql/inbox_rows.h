@@ -1,4 +1,4 @@
-// InboxRows: the messages that were received, and what became of them.
+// InboxRows: the table of received messages and their outcomes.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ class InboxRows {
   InboxRows(Statements& statements, Numbers& numbers, const InboxTexts& texts)
       : statements_(statements), numbers_(numbers), texts_(texts) {}
 
-  // A number for a row: for a record that is written before it.
+  // A new row's number, for a record that is written before its row.
   std::int64_t next() { return numbers_.next_number(Counter::kInbox); }
-  // The message as it came; `processed`: it is done. Of a row that is there only what became of it
+  // Writes the message as it came; `processed`: it is done. Of an existing row only the outcome
   // changes.
   void put(std::int64_t row, const Message& message, const Finish& finish, bool processed,
            StoreTime now);
-  // What became of it since; false where there is no such row.
+  // Writes the outcome; false where there is no such row.
   bool end(std::int64_t row, const Finish& finish, bool processed, StoreTime now);
   // Empty where it has none.
   Bytes result_of(std::int64_t row);

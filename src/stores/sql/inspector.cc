@@ -8,7 +8,7 @@
 namespace semel::sql {
 namespace {
 
-// Each consumer, with what is held for it and its dead letters.
+// Adds each consumer, with the counts of its held rows and dead letters.
 void add_consumers(Access& access, StoreStats& stats) {
   SharedTables& tables = access.tables();
   for (auto& row : tables.consumers.all()) {
@@ -27,7 +27,7 @@ void add_consumers(Access& access, StoreStats& stats) {
   }
 }
 
-// Whether the record is as an operator saw it, until the transaction ends.
+// Whether the record is still as an operator saw it; locks it.
 bool stands(Records& records, const KeyId& id, RecordState state, std::uint64_t token) {
   const auto known = records.find(id);
   return known && known->record.state == state &&
@@ -123,7 +123,7 @@ class TableInspector final : public RecordInspector {
   Result<StoreStats> backlog() override { return stats_with(false); }
 
  private:
-  // `work` is given the records and the time, in a transaction.
+  // `work` gets the records and the time, in a transaction.
   template <class Work>
   auto change(Work&& work) -> Result<std::invoke_result_t<Work&, Records&, StoreTime>> {
     return contained([&] {

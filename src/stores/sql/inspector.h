@@ -11,7 +11,7 @@
 
 namespace semel::sql {
 
-// A database's own way to describe a whole store. Throws Failure.
+// Describes a whole store in the database's own way. Throws Failure.
 class StoreFacts {
  public:
   virtual ~StoreFacts() = default;

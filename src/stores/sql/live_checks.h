@@ -1,4 +1,4 @@
-// LiveChecks over what a database tells.
+// LiveChecks over a database's LiveFacts.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// One statement about several values, whose number a statement's text has to know.
+// One statement about several values, whose number is fixed in its text.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace semel::sql {
 
-// Values in one statement. Fewer are told by repeating the last: one text serves, and is prepared
-// once.
+// Values in one statement. Fewer are filled up by repeating the last: so one text serves, and is
+// prepared once.
 inline constexpr std::size_t kMany = 32;
 // The next parameters.
 inline constexpr std::string_view kAfterMany = "?33";
@@ -29,7 +29,7 @@ inline std::string list() {
   return list + ')';
 }
 
-// Calls `each` with the parts of `values` that one statement takes.
+// Calls `each` with parts of `values` that fit one statement.
 template <class T, class Each>
 void in_parts(std::span<const T> values, Each&& each) {
   for (; !values.empty(); values = values.subspan(std::min(kMany, values.size()))) {
@@ -37,7 +37,7 @@ void in_parts(std::span<const T> values, Each&& each) {
   }
 }
 
-// `text` says list(), and has `more` after them. At most kMany values, and not none.
+// `text` contains list(), with `more` after it. One to kMany values.
 template <class T, class... More>
 Answer ask_many(Statements& statements, const Text& text, std::span<const T> values,
                 const More&... more) {

@@ -1,4 +1,4 @@
-// Numbers: where the numbers of new rows come from.
+// Numbers: assigns the numbers of new rows.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@ namespace semel::sql {
 
 enum class Counter { kConsumer, kInstance, kHeld, kInbox };
 
-// A server gives a number once, whatever is rolled back. A file gives one once in a transaction,
-// and not below those of rows that are there.
+// A server assigns a number once, even after a rollback. A file assigns one once in a transaction,
+// above those of existing rows.
 class Numbers {
  public:
   virtual ~Numbers() = default;

@@ -1,6 +1,5 @@
-// An operator's word about a record, inside an open transaction that may write. Each
-// database keeps records and held rows in tables of its own: `tables` has open_records(), held and
-// dead_letters.
+// An operator's changes of a record, inside an open transaction that may write. Each database keeps
+// records and held rows in tables of its own: `tables` has open_records(), held and dead_letters.
 #pragma once
 
 #include <chrono>
@@ -15,8 +14,7 @@
 
 namespace semel::sql {
 
-// Parked or dead → retrying, due now, and what is kept for it is held again. False in any other
-// state.
+// Parked or dead → retrying, due now, and its kept payload is held again. False in any other state.
 template <class Tables>
 bool reopen_record(Tables& tables, const KeyId& id, StoreTime now) {
   auto& records = tables.open_records();
@@ -41,7 +39,7 @@ bool reopen_record(Tables& tables, const KeyId& id, StoreTime now) {
   return true;
 }
 
-// Throws R241 where a consumer has the record in hand.
+// Throws R241 where a live lease holds the record.
 inline void check_forget(const spi::Record& record, StoreTime now) {
   if (record.state != RecordState::kConsuming || record.lease_until <= now) return;
   fail({ErrorKind::kBlocked, "R241",
@@ -49,7 +47,7 @@ inline void check_forget(const spi::Record& record, StoreTime now) {
         "stop the consumer, or wait for its lease to end"});
 }
 
-// A record that is there, without its result.
+// An existing record, without its result.
 template <class Row>
 RecordView view_of_row(const KeyId& id, Row row) {
   RecordView view = spi::view_of(id, std::move(row.record));
@@ -57,7 +55,8 @@ RecordView view_of_row(const KeyId& id, Row row) {
   return view;
 }
 
-// Parked, or consuming with its lease over → consuming, under that nonce. None in any other state.
+// Parked, or consuming with its lease over → consuming, under that nonce. nullopt in any other
+// state.
 template <class Tables>
 std::optional<Lease> seize_record(Tables& tables, const KeyId& id, const Nonce& nonce,
                                   std::chrono::milliseconds lease, StoreTime now) {

@@ -1,4 +1,4 @@
-// Param: a value for one placeholder. It borrows its bytes for the call it is given to.
+// Param: a value for one placeholder. It borrows its bytes for the call.
 #pragma once
 
 #include <chrono>
@@ -15,13 +15,13 @@
 
 namespace semel::sql {
 
-// A name or a word of ours: the database takes it as text. All that comes from outside are bytes.
+// A name or word of our own, stored as text. Everything from outside is stored as bytes.
 struct Word {
   std::string_view text;
 };
 
-// Bytes that are never meant to be read as text. SQLite compares a blob with a text as different,
-// and keeps as text what a person may want to read.
+// Bytes that are never read as text. SQLite compares a blob and a text as different, and stores as
+// text what a person may want to read.
 struct Binary {
   BytesView bytes;
 };
@@ -30,7 +30,7 @@ class Param {
  public:
   enum class Type { kInteger, kBoolean, kBytes, kBinary, kWord, kTime };
 
-  // A list of values is written as it is: {id, now, payload}.
+  // Implicit, so that a list of values can be written {id, now, payload}.
   // NOLINTBEGIN(google-explicit-constructor)
   template <std::integral T>
   requires(!std::same_as<T, bool>) Param(T value)
@@ -48,7 +48,7 @@ class Param {
   Param(const Fingerprint& print) : Param(Binary{print.view()}) {}
   Param(const Nonce& nonce)
       : Param(Binary{{reinterpret_cast<const char*>(nonce.bytes.data()), nonce.bytes.size()}}) {}
-  // NULL of the type it would have had.
+  // NULL of the value's type.
   template <class T>
   Param(const std::optional<T>& value) : Param(value ? Param(*value) : null_like<T>()) {}
   // NOLINTEND(google-explicit-constructor)

@@ -8,9 +8,9 @@ namespace semel::sql {
 namespace {
 
 constexpr std::string_view kNoMoreSessions = "R254";
-// Short: whoever waits hears of no stop.
+// Short: a stop does not interrupt this wait.
 constexpr std::chrono::milliseconds kLongestWait{900};
-// How long no other session is asked for after that.
+// For this long after that, no other session is requested.
 constexpr std::chrono::milliseconds kShortage{5'000};
 
 }  // namespace
@@ -33,9 +33,9 @@ std::unique_ptr<Session> Pool::lend() {
     if (must_wait()) throw Failure(*shortage_);
     ++lent_;
   }
-  // Without the lock: an end of its own may be slow.
+  // Without the lock: closing a session may be slow.
   while (auto session = take_idle()) {
-    // The server, or what is between, may have ended it meanwhile.
+    // The server, or a proxy, may have ended it meanwhile.
     if (session->whole()) return session;
   }
   return connect();
@@ -78,7 +78,7 @@ void Pool::give_back(std::unique_ptr<Session> session) noexcept {
   {
     const system::MutexLock lock(mutex_);
     --lent_;
-    // The place of one that was closed is free.
+    // A closed session leaves a free place.
     if (!whole) shortage_.reset();
     if (whole && idle_.size() < kept_) idle_.push_back(std::move(session));
   }

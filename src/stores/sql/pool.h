@@ -1,4 +1,4 @@
-// Pool and Work: who uses which session, and one transaction on it.
+// Pool and Work: lends sessions, and one transaction on a session.
 #pragma once
 
 #include <chrono>
@@ -13,23 +13,22 @@
 
 namespace semel::sql {
 
-// R254, with the number of sessions that this process wants and, where it is known, has.
+// R254, with the number of sessions that this process wants and, where known, has.
 Failure with_wanted(const Failure& failed, std::size_t wanted,
                     std::optional<std::size_t> open = std::nullopt);
 
-// Sessions that are open, lent to one user at a time. Any thread. No lock is held while one is
-// opened.
+// Open sessions, lent to one user at a time. Thread-safe. Opens sessions without a lock held.
 class Pool {
  public:
   using Connect = std::function<std::unique_ptr<Session>()>;  // throws Failure
-  // `kept`: idle sessions that stay open. `patience`: with locks, where nothing else is said.
+  // `kept`: idle sessions that stay open. `patience`: the default lock wait.
   Pool(Connect connect, std::size_t kept, std::chrono::milliseconds patience)
       : connect_(std::move(connect)), kept_(kept), patience_(patience) {}
 
-  // Where the server gives no more of them (R254) it fails; for a while after that the sessions
-  // there are have to do, and are waited for.
+  // Where the server gives no more of them (R254) it fails; for a while after that it lends only
+  // the open ones, and waits for them.
   std::unique_ptr<Session> lend() SEMEL_EXCLUDES(mutex_);
-  // One that is not whole is closed.
+  // A session that is not whole is closed.
   void give_back(std::unique_ptr<Session> session) noexcept SEMEL_EXCLUDES(mutex_);
   std::chrono::milliseconds patience() const noexcept { return patience_; }
 
@@ -82,7 +81,7 @@ class Work {
   Work& operator=(const Work&) = delete;
 
   Session& session() noexcept { return *lent_; }
-  // The server's clock, read once, when it is first asked for.
+  // The server's clock, read once, by the first call.
   StoreTime now() {
     if (!now_) now_ = lent_->now();
     return *now_;

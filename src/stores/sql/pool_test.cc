@@ -10,7 +10,7 @@
 namespace semel::sql {
 namespace {
 
-// Says nothing to a server, and is whole for as long as a test likes.
+// Talks to no server, and is whole for as long as a test wants.
 class ToldSession final : public Session {
  public:
   ToldSession(int number, std::set<int>& ended) : number(number), ended_(ended) {}

@@ -1,4 +1,4 @@
-// Ports: those of an opened store that are the same on every server.
+// Ports: the ports of an opened store that are the same on every server.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ class Ports {
   Ports(const Core& core, const Dialect& dialect, Facts& facts, Reservations& reservations,
         Random& random);
 
-  // With the transactional one, which each server has of its own.
+  // Together with the transactional one, which differs between servers.
   StoreFacets facets(TransactionalStore& units) const noexcept;
 
  private:
@@ -46,7 +46,7 @@ class Ports {
   const std::unique_ptr<AuditLog> audit_;
 };
 
-// Store::finish: the batch in one transaction of its own. Throws Failure.
+// Store::finish: the batch in a transaction of its own. Throws Failure.
 using MakeManyRecords = std::function<std::unique_ptr<ManyRecords>(Session&)>;
 std::vector<Applied> finish_in_one(const Core& core, Environment& environment,
                                    const MakeManyRecords& make_records,

@@ -1,4 +1,4 @@
-// PositionRows: how far a source has been read.
+// PositionRows: the table of source positions.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Positions over their table, and over locks that end with whoever holds them.
+// Positions over their table, and over locks that end with their holder.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace semel::sql {
 
-// Locks that end with their holder's connection, or its process. Any thread.
+// Locks that end with their holder's connection, or its process. Thread-safe.
 class Reservations {
  public:
   virtual ~Reservations() = default;
-  // `name`: a digest's bits. Null where it is taken, also by this process. Throws Failure.
+  // `name`: a digest's bits. Null where it is taken, even by this process. Throws Failure.
   virtual std::unique_ptr<Positions::Reservation> try_take(std::uint64_t name) = 0;
-  // True where this process has it no more: its lock went with a connection, and another process
-  // was quicker to take it.
+  // True once this process has lost it: its lock went with a connection, and another process took
+  // it first.
   virtual bool lost(std::uint64_t /*name*/) { return false; }
 };
 

@@ -5,15 +5,15 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Clocks of one machine drift and are set by seconds; nobody means a jump by more.
+// Clocks of one machine drift and are set by seconds; a larger jump is a mistake.
 constexpr milliseconds kTolerance = std::chrono::minutes(5);
-// A store that nobody used for longer than this may as well be met by a wrong clock.
+// After a longer time without use, a clock that differs by that much may be wrong as well.
 constexpr milliseconds kLongAway = std::chrono::hours(24 * 90);
-// After a jump: time for the clock to be set right.
+// Time for the clock to be set right after a jump.
 constexpr milliseconds kDoubt = std::chrono::minutes(10);
-// How many rows one transaction takes away.
+// How many rows one transaction removes.
 constexpr int kPart = 500;
-// A crash count nobody asked for since is of a message that went another way.
+// A crash count that was not read for this long belongs to a message that ended otherwise.
 constexpr milliseconds kCrashMemory = std::chrono::hours(24 * 30);
 
 }  // namespace
@@ -59,7 +59,7 @@ std::size_t forget_dead(Session& session, Tables& tables, StoreTime now, millise
       const auto ids = tables.records.dead_before(consumer.number, now - *consumer.ttl, kPart);
       if (ids.empty()) break;
       session.begin(patience);
-      // Kept for longer by now, perhaps.
+      // Its ttl may be longer by now.
       if (tables.consumers.ttl(consumer.number) != consumer.ttl) {
         session.roll_back();
         break;

@@ -1,4 +1,4 @@
-// What the purges of all servers share.
+// Shared by the purges of all servers.
 #pragma once
 
 #include <chrono>
@@ -33,7 +33,7 @@ class PurgeClock {
  public:
   PurgeClock(const Dialect& dialect, Clock& clock);
 
-  // As it is; throws R211 where it jumped. In a transaction of its own.
+  // The current time; throws R211 where the clock jumped. In a transaction of its own.
   StoreTime check(Session& session, std::chrono::milliseconds patience);
 
  private:
@@ -44,16 +44,16 @@ class PurgeClock {
   std::chrono::steady_clock::time_point last_steady_;
 };
 
-// Journals of records that are completed or gone, in transactions of its own. Before any record is
-// forgotten: a journal that outlives its record would speak for the next one of that key. Where the
-// budget ends first nothing else may be forgotten with it.
+// Removes the journals of records that are completed or gone, in transactions of its own. Call it
+// before any record is forgotten: a journal that outlives its record would apply to the next one of
+// that key. If the budget ends first, no record may be forgotten.
 void forget_steps(Session& session, Tables& tables, std::chrono::milliseconds patience,
                   PurgeBudget& budget);
 
-// Forgets dead records past their consumers' ttl, in transactions of their own; how many.
+// Forgets dead records past their consumers' ttl, in transactions of their own; returns how many.
 std::size_t forget_dead(Session& session, Tables& tables, StoreTime now,
                         std::chrono::milliseconds patience, PurgeBudget& budget);
-// Queues the forgetting of counts that nobody asked for since long.
+// Queues the removal of crash counts that were not read for long.
 void forget_crashes(Tables& tables, StoreTime now);
 
 }  // namespace semel::sql

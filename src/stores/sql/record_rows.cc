@@ -34,7 +34,7 @@ RecordState state_of(BytesView word) {
 
 Word word_of(RecordState state) { return Word{to_string(state)}; }
 
-// NULL reads as zero, and zero is written as NULL: a person sees what is not there.
+// NULL reads as zero, and zero is written as NULL, so that people see what is absent.
 std::optional<StoreTime> unless_zero(StoreTime time) {
   return time == StoreTime{} ? std::nullopt : std::optional(time);
 }
@@ -98,7 +98,7 @@ RecordTexts::RecordTexts(const Dialect& dialect)
            "message_key = ?15, reason = ?16, error = ?17, result = ?18 WHERE id = ?1"),
       set_inbox(dialect, "UPDATE semel_record SET inbox = ?2 WHERE id = ?1"),
       erase(dialect, "DELETE FROM semel_record WHERE id = ?1"),
-      // Locked in the order in which claims and endings lock them.
+      // Locked in the order in which claims and finishes lock them.
       holders(dialect, fmt::format("SELECT id FROM {} WHERE holder = ?1 AND state = 'consuming' "
                                    "AND lease_until > ?2 ORDER BY id",
                                    dialect.open_records())),
@@ -130,8 +130,8 @@ std::optional<RecordRow> RecordRows::find(const KeyId& id, Lock lock) {
   Answer answer = session_.ask(text, {id});
   if (answer.next()) return record_at(answer);
   if (!locks) return std::nullopt;
-  // A purge may have moved it to another generation while the look waited for it: such a look finds
-  // neither.
+  // While the query waited for it, a purge may have moved it to another generation: such a query
+  // finds neither row.
   answer = session_.ask(text, {id});
   if (!answer.next()) return std::nullopt;
   return record_at(answer);
@@ -179,8 +179,8 @@ bool RecordRows::erase(const KeyId& id) {
 }
 
 std::size_t RecordRows::end_leases(std::int64_t holder, StoreTime now) {
-  // One by one, in the order in which claims and endings lock them; a server that locks whatever it
-  // reads would wait for what others have in work.
+  // One by one, in the order in which claims and finishes lock them: a server that locks whatever
+  // it reads would wait for rows that others are changing.
   std::vector<KeyId> ids;
   Answer answer = session_.ask(texts_.holders, {holder, now});
   while (answer.next()) ids.push_back(answer.key_id(0));

@@ -24,13 +24,13 @@ struct RecordRow {
   std::optional<std::int64_t> holder;  // semel_instance
   std::optional<std::int64_t> held;    // semel_held row with its payload
   std::optional<std::int64_t> inbox;   // semel_inbox row
-  std::int64_t generation = 0;         // where it stands
+  std::int64_t generation = 0;         // the generation it is in
 };
 
-// The columns of a RecordRow and of its id, for a SELECT, each behind `prefix`; and how many.
+// The columns of a RecordRow and of its id, for a SELECT, each after `prefix`; and their number.
 std::string record_columns(std::string_view prefix = {});
 inline constexpr std::size_t kRecordColumns = 19;
-// What a row that begins with them says.
+// The record of an answer's row that begins with them.
 RecordRow record_at(const Answer& answer);
 
 struct RecordTexts {
@@ -47,17 +47,17 @@ class RecordRows {
   std::optional<RecordRow> find(const KeyId& id, Lock lock);
   // The ids among them whose records are completed now.
   std::unordered_set<KeyId> completed(std::span<const KeyId> ids);
-  // Of a row that is there, all but its generation. A completed one keeps only what says so.
+  // Writes an existing row, except its generation. A completed one keeps only the columns it needs.
   void save(const KeyId& id, const RecordRow& row, StoreTime now);
   bool erase(const KeyId& id);
-  // Of a row that is there.
+  // The row must exist.
   void set_inbox(const KeyId& id, std::optional<std::int64_t> inbox);
-  // Ends the leases of a process that died; how many.
+  // Ends the leases of a process that died; returns how many.
   std::size_t end_leases(std::int64_t holder, StoreTime now);
-  // Dead records that changed last before `before`, at most `limit`, of one consumer.
+  // Dead records of one consumer that changed last before `before`, at most `limit`.
   std::vector<KeyId> dead_before(ConsumerNumber consumer, StoreTime before, std::size_t limit);
 
-  // What is not completed, oldest first; of `consumer` and in `state` where they are given.
+  // Records that are not completed, oldest first; only of `consumer` and in `state` where given.
   std::vector<std::pair<KeyId, RecordRow>> list(std::optional<ConsumerNumber> consumer,
                                                 std::optional<RecordState> state,
                                                 std::size_t limit);
@@ -65,14 +65,14 @@ class RecordRows {
   std::vector<RecordCount> counts(StoreTime now);
 
  private:
-  // Where a list of those that are not completed is kept.
+  // Updates the list of records that are not completed, if there is one.
   void queue_listing(const KeyId& id, bool open);
 
   Session& session_;
   const RecordTexts& texts_;
 };
 
-// What a LIMIT takes.
+// `count` as a value for LIMIT.
 std::int64_t limit_of(std::size_t count) noexcept;
 
 }  // namespace semel::sql

@@ -13,10 +13,10 @@
 namespace semel::sql {
 namespace {
 
-// Where one transaction may free several: others wait for its end.
+// The most to free in one transaction: others wait for its end.
 constexpr std::size_t kMostTogether = 16;
 
-// Whether an instance that another transaction has in work is waited for.
+// Whether to wait for an instance that another transaction is freeing.
 enum class IfBusy { kSkip, kWait };
 
 class TableRuns final : public RunMarkers {
@@ -28,7 +28,8 @@ class TableRuns final : public RunMarkers {
       Run& run = run_of(consumer);
       const system::MutexLock lock(run.mutex);
       const std::int64_t instance = database_.instance();
-      // The dead that another thread or process frees just now count too, and none may be missed.
+      // Dead processes that another thread or process is freeing now count too, and none may be
+      // missed.
       const Swept swept = sweep_gone(IfBusy::kWait);
       if (swept.failed) std::rethrow_exception(swept.failed);
       const auto died = database_.transact(Sync::kPowerLoss, [&](Access& access) {
@@ -58,7 +59,7 @@ class TableRuns final : public RunMarkers {
     return contained([&] {
       mark_again();
       const Swept swept = sweep_gone(IfBusy::kSkip);
-      // An error would hide that something was freed; the next sweep meets it again.
+      // An error would hide that something was freed; the next sweep meets the error again.
       if (swept.failed && swept.freed == 0) std::rethrow_exception(swept.failed);
       return swept.freed > 0;
     });
@@ -67,7 +68,7 @@ class TableRuns final : public RunMarkers {
   Result<std::vector<std::optional<int>>> crashes(std::span<const KeyId> keys) override {
     return contained([&] {
       return database_.transact(Sync::kProcessCrash, [&](TransactionAccess& access) {
-        // Not locked: a number says nothing about what becomes of the record meanwhile.
+        // Not locked: a number says nothing about later changes of the record.
         const std::unordered_set<KeyId> completed = access.records().completed(keys);
         const std::vector<int> kept = access.tables().runs.crashes(keys);
         std::vector<std::optional<int>> crashes;
@@ -82,7 +83,7 @@ class TableRuns final : public RunMarkers {
 
   Result<std::vector<int>> change_crashes(std::span<const CrashChange> changes) override {
     return contained([&] {
-      // All lock their rows in one order.
+      // All code locks these rows in one order.
       std::vector<CrashChange> sorted(changes.begin(), changes.end());
       std::ranges::sort(sorted, {}, &CrashChange::key);
       std::vector<KeyId> keys;
@@ -103,7 +104,7 @@ class TableRuns final : public RunMarkers {
     std::size_t window = 0;
   };
 
-  // One consumer's. Its mutex is held while its mark is written, and so never by two consumers.
+  // A consumer's run. Its mutex is held while its mark is written, and so never for two consumers.
   struct Run {
     system::Mutex mutex;
     std::optional<Marked> marked SEMEL_GUARDED_BY(mutex);
@@ -111,7 +112,7 @@ class TableRuns final : public RunMarkers {
 
   struct Swept {
     std::size_t freed = 0;
-    std::exception_ptr failed;  // ended the sweep before its end
+    std::exception_ptr failed;  // ended the sweep early
   };
 
   Run& run_of(ConsumerNumber consumer) SEMEL_EXCLUDES(mutex_) {
@@ -126,8 +127,8 @@ class TableRuns final : public RunMarkers {
     return runs;
   }
 
-  // A process that lost its connection counts as gone under its old number, and goes on under
-  // another: what it runs must not be missed when it dies, nor count as dead while it lives.
+  // A process that lost its connection counts as gone under its old number, and continues under
+  // another: its runs must not be missed when it dies, nor count as dead while it lives.
   void mark_again() {
     for (const auto& [consumer, run] : all_runs()) {
       // It begins or ends just now; the next sweep looks at it.
@@ -168,12 +169,13 @@ class TableRuns final : public RunMarkers {
     return swept;
   }
 
-  // Whoever has the instance's row frees all that it had.
+  // The transaction that has the instance's row frees all that the instance had.
   static std::size_t free_in(TransactionAccess& access, std::int64_t instance, IfBusy if_busy) {
     RunRows& runs = access.tables().runs;
     const bool mine =
         if_busy == IfBusy::kWait ? runs.await_instance(instance) : runs.claim_instance(instance);
-    // Whoever lost its connection may have taken its lock again since; then it looks for this row.
+    // A process that lost its connection may have taken its lock again since; then it looks for
+    // this row.
     if (!mine || !access.is_gone(instance)) return 0;
     std::size_t freed = access.records().free_from(instance, access.now());
     freed += runs.mark_died(instance);
@@ -183,7 +185,7 @@ class TableRuns final : public RunMarkers {
 
   Database& database_;
   system::Mutex mutex_;
-  // None is taken out: its address is kept.
+  // None is removed: addresses of elements stay in use.
   std::map<ConsumerNumber, Run> runs_ SEMEL_GUARDED_BY(mutex_);
 };
 

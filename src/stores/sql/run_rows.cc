@@ -70,7 +70,7 @@ std::size_t RunRows::mark_died(std::int64_t instance) {
   return statements_.ask(texts_.mark_died, {instance, true}).changed();
 }
 
-// One row at a time: what is marked meanwhile was not read, and waits for the next.
+// One row at a time: rows that are marked meanwhile were not read, and wait for the next call.
 RunRows::Died RunRows::take_died(ConsumerNumber consumer) {
   Died died;
   Answer answer = statements_.ask(texts_.died, {consumer});

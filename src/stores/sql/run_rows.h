@@ -1,4 +1,4 @@
-// RunRows: who runs, which consumers, and what crashed with them.
+// RunRows: the tables of instances, of the consumers they run, and of crash counts.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ class RunRows {
 
   void add_run(std::int64_t instance, ConsumerNumber consumer, std::size_t window, StoreTime now);
   void remove_run(std::int64_t instance, ConsumerNumber consumer);
-  // The runs of a process that died wait for whoever begins to run their consumer next.
+  // Marks the runs of a process that died, for the next process that runs their consumer.
   std::size_t mark_died(std::int64_t instance);
   struct Died {
     bool any = false;
@@ -49,7 +49,7 @@ class RunRows {
   };
   Died take_died(ConsumerNumber consumer);
 
-  // As RunMarkers says.
+  // As RunMarkers::crashes.
   std::vector<int> crashes(std::span<const KeyId> ids);
   void change_crashes(const CrashChange& change, StoreTime now);
   void forget_crashes_before(StoreTime time);

@@ -68,7 +68,7 @@ class ServerRecords final : public Records {
     if (row->inbox) tables_.inbox.remove(*row->inbox);
     return true;
   }
-  // The rows of the steps say so.
+  // The rows of the steps show it.
   void note_steps(const KeyId&) override {}
   void set_fingerprint(const KeyId& record, const Fingerprint& fingerprint,
                        StoreTime now) override {
@@ -81,7 +81,7 @@ class ServerRecords final : public Records {
     const auto leases = tables_.records.end_leases(instance, now);
     return leases + static_cast<std::size_t>(tables_.held.show_again(instance, now));
   }
-  // And what is held for them: all of it before the letters, in the order of stores/sql/lock.h.
+  // Locks also what is held for them, all before the letters, in the order of stores/sql/lock.h.
   void lock_letters(std::span<const std::int64_t> letters) override {
     std::vector<KeyId> records;
     for (const std::int64_t letter : letters) {

@@ -1,4 +1,4 @@
-// ServerDatabase: a pool's sessions as a Database.
+// ServerDatabase: the sessions of a pool as a Database.
 #pragma once
 
 #include "stores/sql/core.h"

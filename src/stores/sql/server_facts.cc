@@ -11,7 +11,7 @@
 namespace semel::sql {
 namespace {
 
-// A generation with more records is not counted but told as the server knows it.
+// A generation with more records is not counted: the server's estimate is reported.
 constexpr std::size_t kCounted = 1'000'000;
 
 std::string asked(std::string_view sql) {
@@ -71,7 +71,7 @@ void ServerFacts::count_generations(Access& access, StoreStats& stats) {
     told.records = facts_.about_records(session, told.number).value_or(0);
     const bool counted = told.records <= kCounted;
     if (counted) told.records = count_completed(session, told.number, stats);
-    // A record that is not read may be newer than one that is.
+    // A record that is not read may be newer than those that are.
     unread = unread || (!counted && told.active);
     stats.generations.push_back(told);
   }

@@ -1,4 +1,4 @@
-// ServerFacts: what all servers tell of a whole store, beside what each tells in its own way.
+// ServerFacts: the part of the description of a store that all servers share.
 #pragma once
 
 #include <vector>

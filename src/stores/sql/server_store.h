@@ -116,7 +116,7 @@ class BorrowedServerStore : public BorrowedStore {
   }
 
  protected:
-  // Whether a unit may begin on the connection as it is.
+  // Whether a unit may begin on the connection in its present state.
   virtual Result<void> may_begin(const UnitOptions& options) = 0;
   ServerCore& core() noexcept { return core_; }
 

@@ -10,20 +10,20 @@ namespace semel::sql {
 
 class Session : public Statements, public Numbers {
  public:
-  // The server's clock, read anew. What expires is decided by it alone.
+  // The server's clock, read anew. Only it decides what expires.
   virtual StoreTime now() = 0;
 
-  // A transaction at READ COMMITTED. Its locks are waited for as long as `patience`, then kBlocked.
+  // Begins a transaction at READ COMMITTED. Waits for locks for up to `patience`, then kBlocked.
   virtual void begin(std::chrono::milliseconds patience) = 0;
   // kInDoubt where the answer was lost.
   virtual void commit() = 0;
-  // The transaction is another's, who goes on in it behind commit.
+  // The transaction belongs to the caller, who continues it after commit.
   virtual bool borrowed() const noexcept = 0;
-  // A commit that was sent beside this session ended the transaction.
+  // A commit sent outside of this session's methods ended the transaction.
   virtual void note_commit() noexcept = 0;
-  // Ends a transaction, if one is open. Never throws: a session that cannot is no longer whole.
+  // Ends a transaction, if one is open. Never throws: if it fails, the session is no longer whole.
   virtual void roll_back() noexcept = 0;
-  // Fit for another use.
+  // Whether it can be used again.
   virtual bool whole() const noexcept = 0;
 
   // The instance whose lock it shares (Instances::number_for); zero: none.

@@ -72,8 +72,8 @@ FlushReport StatementRun::flush_and_commit(bool tells) {
   return std::exchange(report_, {});
 }
 
-// As one, at first. Whatever must be undone, a part of it goes again with it: so the parts become
-// smaller where that happens often, and grow again.
+// At first in one part. When something must be undone, the part that contains it is sent again: so
+// parts become smaller if that happens often, and grow again.
 void StatementRun::run_all(Batch batch) {
   std::size_t most = batch.size();
   while (!report_.all_undone) {
@@ -83,7 +83,8 @@ void StatementRun::run_all(Batch batch) {
     const auto bad = run_once(part);
     if (report_.all_undone) return;
     if (bad) {
-      // Of one that has asked, what it did then goes too. It is the first of all.
+      // For a message that has queried, the effects of its query are undone too. It is the first of
+      // all.
       wire_.send(bad == asked_ ? Mark::kBackToMessage : Mark::kBackToFlush);
       most = std::max<std::size_t>(part.size() / 2, 1);
     } else {
@@ -101,7 +102,7 @@ StatementRun::Batch StatementRun::whole_messages(const Batch& batch, std::size_t
 }
 
 std::optional<std::size_t> StatementRun::run_once(const Batch& batch) {
-  // Not released: the commit does that, and until then the way back is open.
+  // Not released here: the commit does that, and until then rolling back to it stays possible.
   wire_.send(Mark::kFlush);
   const std::size_t sent = send_batch(batch);
   std::vector<Told> told = wire_.run();
@@ -143,7 +144,8 @@ std::optional<std::size_t> StatementRun::read_batch(const Batch& batch, std::vec
     if (!miss) continue;
     misses.push_back({message, *std::move(miss)});
     if (!changed) continue;
-    // It is undone for what it did. What ran behind it ran over that, so its answers mean nothing.
+    // It is undone although it ran. Later statements ran on top of it, so their answers mean
+    // nothing.
     report_.missed.push_back(std::move(misses.back()));
     return message;
   }
@@ -155,7 +157,7 @@ void StatementRun::note(const Pending& pending, Broke broke) {
   const bool blocked = broke.error.kind == ErrorKind::kBlocked && !told_of(pending.message);
   note(pending.message, std::move(broke));
   if (!blocked) return;
-  // To go on would be to wait again, with all that is locked so far.
+  // Continuing would mean waiting again, with everything that is locked so far.
   report_.failed.back().blocked = pending.statement;
   report_.all_undone = true;
 }

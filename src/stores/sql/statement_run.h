@@ -1,7 +1,8 @@
-// StatementRun: the deferred statements of a batch, sent together, and the marks that let one
+// StatementRun: the deferred statements of a batch, sent together, with savepoints that let one
 // message fail alone.
 //
-// Where one broke, what came behind the mark is undone and sent again without its message.
+// If one statement breaks, everything after the savepoint is undone and sent again without its
+// message.
 #pragma once
 
 #include <optional>
@@ -16,7 +17,7 @@ namespace semel::sql {
 
 class StatementRun {
  public:
-  // `check`: constraints are checked at the end of a flush. It has one message then.
+  // `check`: constraints are checked at the end of a flush, which then has one message.
   StatementRun(HandlerWire& wire, Savepoints savepoints, bool check)
       : wire_(wire), savepoints_(savepoints), check_(check && wire.checks_deferred()) {}
 
@@ -24,13 +25,13 @@ class StatementRun {
   bool pending() const noexcept { return !pending_.empty(); }
 
   FlushReport flush();
-  // Whether no answer to what is pending decides anything, unless one is an error.
+  // Whether only an error among the pending answers could change anything.
   bool needs_no_answers() const noexcept;
-  // Flushes and commits in one trip. Where a statement broke nothing is committed. Told is only one
-  // that was blocked, or, with `tells`, whichever broke and has no rules for that.
+  // Flushes and commits in one round trip. If a statement broke, nothing is committed. Reports only
+  // one that was blocked, or, with `tells`, any that broke without a rule for it.
   FlushReport flush_and_commit(bool tells);
-  // Throws Failure: kRejected for an error of `statement`, kRetryTransaction where what came before
-  // it failed.
+  // Throws Failure: kRejected for an error of `statement`, kRetryTransaction where an earlier
+  // statement failed.
   Rows query(std::size_t message, const RecordedStatement& statement);
   void undo(std::size_t message);
 
@@ -44,11 +45,11 @@ class StatementRun {
   void run_all(Batch batch);
   void check_constraints();
   static Batch whole_messages(const Batch& batch, std::size_t most);
-  // The message that must be left out, where what was sent must be undone for its sake.
+  // The message to leave out, where sent statements must be undone because of it.
   std::optional<std::size_t> run_once(const Batch& batch);
-  // How many were sent: what cannot be sent ends it, and is noted.
+  // Returns how many were sent: the first that cannot be sent ends it, and is noted.
   std::size_t send_batch(const Batch& batch);
-  // Of as many as were told of.
+  // Reads as many answers as `told` has.
   std::optional<std::size_t> read_batch(const Batch& batch, std::vector<Told>& told);
   Told run_own(std::size_t message, const Batch& own, const RecordedStatement& question);
   void note(const Pending& pending, Broke broke);
@@ -59,7 +60,7 @@ class StatementRun {
   const Savepoints savepoints_;
   const bool check_;
   std::vector<Pending> pending_;
-  std::optional<std::size_t> asked_;  // the message whose mark is open: it has asked
+  std::optional<std::size_t> asked_;  // the message that has queried, whose savepoint is open
   FlushReport report_;
 };
 

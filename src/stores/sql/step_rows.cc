@@ -11,7 +11,7 @@ namespace {
 constexpr BytesView kDone = "done";
 constexpr BytesView kUndone = "undone";
 constexpr BytesView kGivingUp = "giving_up";
-// The note has no name of a step.
+// The note has no step name.
 constexpr BytesView kNote = "";
 
 }  // namespace

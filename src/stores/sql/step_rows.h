@@ -1,4 +1,4 @@
-// StepRows: the journal of steps, and the notes of what is being given up.
+// StepRows: the journal of steps, and the notes of giving up.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,11 @@ class StepRows {
   StepRows(Statements& statements, const StepTexts& texts)
       : statements_(statements), texts_(texts) {}
 
-  // Of a record that is not completed; else what is there is only waiting for its purge.
+  // For a record that is not completed; otherwise its rows only wait for the purge.
   StepJournal read(const KeyId& record);
   void keep(const KeyId& record, const StepEntry& entry, StoreTime now);
   void give_up(const KeyId& record, const GivingUp& note, StoreTime now);
-  // Forgets that note, and all of it.
+  // given_up forgets that note; forget forgets the whole journal.
   void given_up(const KeyId& record);
   void forget(const KeyId& record);
   // Records that are completed or gone, at most `limit`.

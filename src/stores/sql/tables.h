@@ -1,4 +1,4 @@
-// Tables: what one session does with the store's tables; and their statements, made once per store.
+// Tables: one session's access to the store's tables; and their statements, made once per store.
 #pragma once
 
 #include "stores/sql/held_rows.h"
@@ -25,7 +25,7 @@ struct Tables : SharedTables {
         held(session, texts.held, wake_ups),
         inbox(session, session, texts.inbox) {}
 
-  // Where those that are not completed are found.
+  // The table in which records that are not completed are found.
   RecordRows& open_records() noexcept { return records; }
 
   RecordRows records;

@@ -1,5 +1,5 @@
-// FunctionsModel: SQL functions and the C++ store drive one database at random, side by side with
-// the record machine, and what is answered and stored is compared. For tests.
+// FunctionsModel: SQL functions and the C++ store use one database at random, in parallel with the
+// record machine, and answers and stored rows are compared. For tests.
 //
 //   FunctionsModel model(*store, consumer, client);
 //   model.run();
@@ -26,8 +26,8 @@
 
 namespace semel::sql {
 
-// How the functions of one server are called, by a client that has no library of ours. All calls
-// are for one consumer. Nonces and rows are bytes; what a call answers is as the functions say it.
+// Calls the functions of one server as a client without our library. All calls are for one
+// consumer. Nonces and rows are bytes; answers are in the words of the functions.
 class FunctionsClient {
  public:
   using milliseconds = std::chrono::milliseconds;
@@ -41,7 +41,7 @@ class FunctionsClient {
   virtual void end_transaction(bool commits) = 0;
   // "outcome|reason".
   virtual std::string claim(const std::string& key, const std::string& payload) = 0;
-  // The same of each, with a "\n" between two.
+  // The same for each, separated by "\n".
   virtual std::string claim_many(const std::vector<std::string>& keys,
                                  const std::vector<std::string>& payloads) = 0;
   struct Begun {
@@ -50,12 +50,15 @@ class FunctionsClient {
     int attempt = 0;
     bool taken_over = false;
   };
-  // Read from a row "outcome|nonce in hexadecimal|token|attempt|taken over", the last as "t" or "1"
-  // where it was.
+  // Parsed from a row "outcome
+  // nonce in hexadecimal
+  // token
+  // attempt
+  // taken over", the last as "t" or "1" where true.
   static Begun begun_of(ConsumerNumber consumer, const std::string& key, const std::string& row);
   virtual Begun begin(const std::string& key, const std::string& payload, milliseconds lease,
                       const std::optional<Nonce>& own_nonce) = 0;
-  // The word that they answer.
+  // These return the functions' word.
   virtual std::string renew(const std::string& key, const Nonce& nonce, milliseconds lease) = 0;
   virtual std::string complete(const std::string& key, const Nonce& nonce,
                                const std::string& result) = 0;
@@ -66,8 +69,14 @@ class FunctionsClient {
   virtual std::string release(const std::string& key, const Nonce& nonce) = 0;
   // Beside the functions.
   virtual void forget(const KeyId& id) = 0;
-  // state|attempt|outcome_unknown|result|reason|its fingerprint is this|next_at is NULL|lease_until
-  // is NULL: truth as "t" and "f", NULL as nothing; empty where there is no record.
+  // state
+  // attempt
+  // outcome_unknown
+  // result
+  // reason
+  // its fingerprint is this
+  // next_at is NULL
+  // lease_until is NULL: truth as "t" and "f", NULL as nothing; empty where there is no record.
   virtual std::string stored(const KeyId& id, const Fingerprint& fingerprint) = 0;
   virtual void advance(milliseconds by) = 0;
 };
@@ -77,7 +86,7 @@ class FunctionsModel {
   FunctionsModel(Store& store, ConsumerNumber consumer, FunctionsClient& client)
       : store_(store), consumer_(consumer), client_(client) {}
 
-  // Fails the test where an answer, or what is stored, is not the record machine's.
+  // Fails the test where an answer, or a stored row, differs from the record machine's.
   void run();
 
  private:
@@ -85,11 +94,11 @@ class FunctionsModel {
 
   static constexpr int kSteps = 400;
   static constexpr std::uint64_t kKeys = 4;
-  // The clock passes by as much as no lease and no delay is long, so that the server's own time,
-  // which goes on meanwhile, decides nothing.
+  // The clock moves by a length that no lease and no delay has, so that the server's own time,
+  // which passes meanwhile, decides nothing.
   static constexpr milliseconds kPasses = std::chrono::minutes(20);
   static constexpr milliseconds kLengths[] = {std::chrono::minutes(10), std::chrono::minutes(30)};
-  // All of what clients are answered; the run goes on until each has come.
+  // All answers of clients; the run continues until each has occurred.
   static constexpr const char* kAnswers[] = {"client new",    "client duplicate",
                                              "client busy",   "client retry",
                                              "client dead",   "client conflict",
@@ -136,8 +145,8 @@ class FunctionsModel {
     nonce.bytes.fill(7);
     return nonce;
   }
-  // The word that the SQL functions have for a claim of `record`. Their callers settle nothing for
-  // a retry, so that they answer the same for one without a payload, which is Busy to a run.
+  // The word of the SQL functions for a claim of `record`. Their callers settle nothing for a
+  // retry, so the functions answer the same for one without a payload, which is Busy for a runner.
   static std::string word_of(const Claim& claim,
                              const std::optional<spi::Record>& record = std::nullopt);
   static const char* truth_of(bool truth) { return truth ? "t" : "f"; }
@@ -298,7 +307,7 @@ inline void FunctionsModel::claim_with_lease() {
   modelled.leases.push_back(lease);
 }
 
-// A client that draws the nonce itself, and was not answered: under the last of the key, or under
+// A client that draws the nonce itself and got no answer: under the last nonce of the key, or under
 // that of an earlier holder.
 inline void FunctionsModel::ask_again() {
   const std::string key = any_key(), payload = any_payload();
@@ -330,7 +339,7 @@ inline void FunctionsModel::ask_again() {
   ++seen_[before ? "again new" : "again " + word];
 }
 
-// Clients know no parking, and are answered that it is so.
+// Clients cannot park, but are told of a parked record.
 inline void FunctionsModel::park_any() {
   Modelled& modelled = model_[any_key()];
   if (modelled.leases.empty()) return;
@@ -351,7 +360,7 @@ inline void FunctionsModel::finish_any() {
   const std::string key = any_key();
   Modelled& modelled = model_[key];
   if (modelled.leases.empty()) return;
-  // An earlier holder's too.
+  // An earlier holder's lease too.
   const Lease lease = below(3) == 0 ? any_lease(modelled) : modelled.leases.back();
   const std::uint64_t which = below(5);
   const milliseconds delay = below(2) == 0 ? milliseconds(0) : any_length();
@@ -403,7 +412,7 @@ inline void FunctionsModel::renew_any() {
   ASSERT_EQ(renewed.front() == Applied::kYes, expected);
 }
 
-// As an operator's command would: else all keys are closed before long.
+// As an operator's command would: otherwise all keys are closed before long.
 inline void FunctionsModel::forget_any() {
   const std::string key = any_key();
   client_.forget(id(key));

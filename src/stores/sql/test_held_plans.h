@@ -1,4 +1,4 @@
-// HeldPlans: how a server would run each statement about held rows. For tests.
+// HeldPlans: a server's query plans for all statements about held rows. For tests.
 //
 //   HeldPlans plans(session, dialect, "EXPLAIN ");
 //   plans.fill(texts);
@@ -22,11 +22,11 @@ namespace semel::sql {
 
 class HeldPlans {
  public:
-  // `words` stand before a statement to ask for its plan.
+  // `words` are put before a statement to ask for its plan.
   HeldPlans(Session& session, const Dialect& dialect, std::string words)
       : session_(session), dialect_(dialect), words_(std::move(words)) {}
 
-  // Rows of two consumers: most in no line, some in a few lines, some in hand.
+  // Rows of two consumers: most in no line, some in a few lines, some taken.
   void fill(const HeldTexts& texts) {
     NoWakeUps wake_ups;
     session_.begin(std::chrono::seconds(5));
@@ -149,7 +149,7 @@ class HeldPlans {
   void one(const char* name, const Text& text, const Value&... values) {
     keep(name, session_.ask(asking(text), {Param(values)...}));
   }
-  // About all rows at once.
+  // For a statement about all rows together.
   template <class... More>
   void many(const char* name, const Text& text, const More&... more) {
     keep(name, ask_many(session_, asking(text), std::span<const RowTag>(rows_), more...));

@@ -1,5 +1,5 @@
-// LockOrder: one session stops in the midst of a change of held rows or dead letters, while another
-// changes the same ones. For tests.
+// LockOrder: one session stops in the middle of a change of held rows or dead letters, while
+// another changes the same ones. For tests.
 //
 //   LockOrder order({first, second}, texts, [] { return server.lock_waiters(database); });
 //   order.fill();
@@ -28,7 +28,7 @@
 
 namespace semel::sql {
 
-// Calls back before it asks one statement, having asked it `times` before.
+// Calls back before one statement, after `times` earlier calls of it.
 class StoppedSession final : public Session {
  public:
   StoppedSession(Session& session, const Text& before, std::function<void()> stopped, int times = 0)
@@ -74,7 +74,7 @@ class LockOrder {
         texts_(texts),
         waiters_(std::move(waiters)) {}
 
-  // A row in each of two lines, and one in no line. The latter has the number between theirs.
+  // A row in each of two lines, and one in no line, whose number is between theirs.
   void fill() {
     first_.begin(kPatience);
     Consumers(first_, texts_.consumers)
@@ -150,7 +150,7 @@ class LockOrder {
     });
   }
 
-  // Each returns what the server refused, or undid for the other's sake.
+  // Each returns what the server refused, or undid because of the other.
   std::string letters_are_discarded_in_either_order() {
     return operators_meet(texts_.dead_letters.discard, [](DeadLetters& letters, const Ids& ids) {
       return letters.discard(ids).map([](std::size_t) {});
@@ -163,7 +163,7 @@ class LockOrder {
                           });
   }
 
-  // How many rows are there for another session while this one has a row of a line.
+  // How many rows another session sees while this one has locked a row of a line.
   std::size_t rows_left_by_a_lock_in_a_line() {
     first_.begin(kPatience);
     HeldRows(first_, texts_.held, wake_ups_).lock(two_rows().first(1));
@@ -237,7 +237,7 @@ class LockOrder {
     const std::unique_ptr<DeadLetters> letters_;
   };
 
-  // Two letters without a record, which nobody has locked before them.
+  // Two letters without a record, which no one has locked before them.
   Ids add_letters() {
     first_.begin(kPatience);
     DeadLetterRows letters(first_, texts_.dead_letters);
@@ -254,7 +254,7 @@ class LockOrder {
     return ids;
   }
 
-  // One stops when it has its first letter.
+  // One operator stops when it has its first letter.
   std::string operators_meet(const Text& at, const Operation& operation) {
     const Ids ids = add_letters();
     EXPECT_EQ(ids.size(), 2U);
@@ -293,8 +293,8 @@ class LockOrder {
                 texts_.held.lined, other);
   }
 
-  // The other change begins before the first one asks `at`, which goes on once the other waits for
-  // it or is done.
+  // The other change begins before the first one sends `at`, which continues once the other waits
+  // for it or is done.
   std::string meet(const Change& change, const Text& at, const OtherChange& other) {
     std::string refused;
     std::string refused_to_other;

@@ -1,4 +1,4 @@
-// transacted: a whole transaction, done again where the server undid it.
+// transacted: a whole transaction, repeated where the server undid it.
 #pragma once
 
 #include <type_traits>
@@ -7,9 +7,9 @@
 
 namespace semel::sql {
 
-// Runs `done(work)` in a transaction and commits it. Where the server ended it for another one's
-// sake (a deadlock), it is run again, a few times: what `done` changes outside of the database it
-// must not add to.
+// Runs `done(work)` in a transaction and commits it. If the server ended it because of another one
+// (a deadlock), it runs again, a few times: so `done` must not accumulate changes outside of the
+// database.
 template <class Done>
 auto transacted(Pool& pool, Done&& done) -> std::invoke_result_t<Done&, Work&> {
   constexpr int kMostTries = 5;

@@ -1,6 +1,7 @@
 // Turn: serializes the threads that share one session.
 //
-// A mutex whose holder may wait for a server: whoever waits for it has a deadline, and hears that
+// A mutex whose holder may wait for a server: threads that wait for it have a deadline, and are
+// interrupted when the process is to stop.
 // the process is to stop.
 #pragma once
 
@@ -22,10 +23,10 @@ class SEMEL_CAPABILITY("turn") Turn {
   void give_back() noexcept SEMEL_RELEASE();
 
  private:
-  int free_;  // an eventfd that holds one while nobody has the turn
+  int free_;  // an eventfd that holds one while the turn is free
 };
 
-// Has the turn from here to the end of the block.
+// Has the turn until the end of the block.
 class SEMEL_SCOPED_CAPABILITY [[nodiscard]] TurnLock {
  public:
   TurnLock(Turn& turn, const system::Deadline& deadline) SEMEL_ACQUIRE(turn) : turn_(turn) {

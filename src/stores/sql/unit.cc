@@ -23,7 +23,7 @@ class Unit final : public UnitOfWork {
         session_(work_->session()),
         tables_(core.tables(session_)),
         statements_(work_->wire(), options.savepoints,
-                    // A borrowed transaction's constraints are its owner's to set.
+                    // The owner of a borrowed transaction decides about its constraints.
                     options.check_deferred && !session_.borrowed()) {
     failpoint::hit(environment_, failpoint::kBegun);
   }
@@ -63,7 +63,7 @@ class Unit final : public UnitOfWork {
       try {
         return statements_.query(message, statement);
       } catch (const Failure& failed) {
-        // An error of a statement leaves the transaction whole; one of the store does not.
+        // An error of a statement leaves the transaction intact; one of the store does not.
         if (failed.code() != 0) {
           end();
         } else {
@@ -91,7 +91,7 @@ class Unit final : public UnitOfWork {
       if (!kept.empty()) work_->records().keep(kept);
       if (!batch.empty()) failpoint::hit(environment_, failpoint::kFinished);
       failpoint::hit(environment_, failpoint::kCommitBefore);
-      // On a borrowed connection work that ran in vain must run again, so the culprit is told now.
+      // On a borrowed connection undone work must run again, so the culprit is reported now.
       FlushReport report = statements_.flush_and_commit(session_.borrowed());
       stage_ = Stage::kOver;
       if (!report.committed) {
@@ -127,7 +127,7 @@ class Unit final : public UnitOfWork {
     return guarded([&] {
       if (stage_ != Stage::kClaimed && stage_ != Stage::kFinished) misuse("nothing to commit");
       if (statements_.pending()) misuse("statements were not flushed before commit");
-      // Else the claim itself would be the record of what nobody says was done.
+      // Otherwise the claim itself would record work that was never reported as done.
       if (work_->claimed().unfinished()) misuse("a claim was not finished");
       failpoint::hit(environment_, failpoint::kCommitBefore);
       session_.commit();
@@ -146,7 +146,7 @@ class Unit final : public UnitOfWork {
   bool commits_at_once(std::span<const Finish> batch, std::vector<ManyRecords::Kept>& kept) {
     if (stage_ != Stage::kClaimed) return false;
     if (!statements_.pending() || !statements_.needs_no_answers()) return false;
-    // Each key once: all that was claimed is finished then.
+    // Each key once: then everything that was claimed is finished.
     return batch.size() == work_->claimed().size() &&
            stands_since_claim(batch, work_->claimed(), kept);
   }
@@ -156,7 +156,7 @@ class Unit final : public UnitOfWork {
     session_.roll_back();
   }
 
-  // What the store could not do leaves nothing that may be committed.
+  // After a failure of the store, nothing may be committed.
   template <class Work>
   auto guarded(Work&& work) noexcept -> Result<std::invoke_result_t<Work&>> {
     return contained([&] {
@@ -227,7 +227,7 @@ class LookUnit final : public UnitOfWork {
 
  private:
   std::unique_ptr<LookWork> work_;
-  bool refused_ = false;  // something was to be written
+  bool refused_ = false;  // there was something to write
 };
 
 }  // namespace

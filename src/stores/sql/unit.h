@@ -1,4 +1,4 @@
-// A unit of work on a server: the order of its calls, and what ends it.
+// A unit of work on a server: the order of its calls, and its end.
 #pragma once
 
 #include <memory>
@@ -12,16 +12,16 @@
 
 namespace semel::sql {
 
-// What each server does in a way of its own, on one session. Throws Failure.
+// The parts of a unit that differ between servers, on one session. Throws Failure.
 class UnitWork {
  public:
   virtual ~UnitWork() = default;
   virtual Session& session() = 0;
   virtual HandlerWire& wire() = 0;
   virtual ManyRecords& records() = 0;
-  // What `claim` has claimed.
+  // The keys that `claim` has claimed.
   virtual ClaimedKeys& claimed() = 0;
-  // Behind each call, where the transaction goes on.
+  // Called after each call that leaves the transaction open.
   virtual void hand_back() {}
   // Each begins the transaction. `messages` are not empty.
   virtual std::vector<Claim> claim(std::span<const Message* const> messages) = 0;
@@ -32,18 +32,17 @@ class UnitWork {
 std::unique_ptr<UnitOfWork> make_unit(std::unique_ptr<UnitWork> work, const Core& core,
                                       const UnitOptions& options, Environment& environment);
 
-// What each server does for a unit that only looks. Throws Failure.
+// The part of a read-only unit that differs between servers. Throws Failure.
 class LookWork {
  public:
   virtual ~LookWork() = default;
-  // In a transaction of its own that may only look, and is over behind it. None where `statement`
-  // would write.
+  // Runs `statement` in a read-only transaction of its own. nullopt where it would write.
   virtual std::optional<Rows> look(const RecordedStatement& statement) = 0;
 };
 std::unique_ptr<UnitOfWork> make_look_unit(std::unique_ptr<LookWork> work);
 
-// The transactions of a store, made of the UnitWork and the LookWork of its server, which have the
-// store's context for their first argument.
+// The transactions of a store, made of the UnitWork and the LookWork of its server, which take the
+// store's context as their first argument.
 template <class ServerCore, class ServerUnitWork, class ServerLookWork>
 class Units final : public TransactionalStore {
  public:

@@ -1,4 +1,4 @@
-// What a look at the whole store finds.
+// Checks a whole store.
 #pragma once
 
 #include <string_view>
@@ -12,22 +12,21 @@ namespace semel::sql {
 
 // Names and times that differ between databases.
 struct VerifyWords {
-  std::string_view records;  // where those that are not completed stand
-  // When rows are due that are kept for a person, and those that wait for another.
+  std::string_view records;  // the table of those that are not completed
+  // The due times of rows kept for a person, and of rows that wait for another.
   StoreTime never;
   StoreTime behind;
 };
 
-// Each reads one state of the store, beside whatever runs: what belongs together was committed
-// together.
+// Each reads one state of the store, while others work: related rows were committed together.
 struct VerifyTexts {
   explicit VerifyTexts(const Dialect& dialect);
-  Text held_rows, dead_letters, inbox;                                 // of nobody
+  Text held_rows, dead_letters, inbox;                                 // of no consumer
   Text held_missing, held_shared, held_lost, held_stuck, place_twice;  // payloads that wait
   Text open_inbox_missing, held_inbox_missing;
 };
 
-// Whether records that are not completed, and all that is kept beside them, agree.
+// Whether records that are not completed agree with everything kept for them.
 std::vector<StoreFinding> verify_in(Access& access, const VerifyTexts& texts,
                                     const VerifyWords& words);
 

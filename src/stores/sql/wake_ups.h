@@ -1,4 +1,4 @@
-// WakeUps: who waits for held messages hears of new ones.
+// WakeUps: wakes waiting processes when new held messages arrive.
 #pragma once
 
 #include <optional>
@@ -9,15 +9,16 @@
 
 namespace semel::sql {
 
-// Any thread.
+// Thread-safe.
 class WakeUps {
  public:
   virtual ~WakeUps() = default;
-  // One for all that name no consumer, and one for each consumer; -1 where the store cannot tell.
+  // One descriptor for calls that name no consumer, and one for each consumer; -1 where the store
+  // has none.
   virtual int fd(std::optional<ConsumerNumber> consumer) noexcept = 0;
-  // What was told until now is known.
+  // Earlier wake-ups are consumed.
   virtual void drain(ConsumerNumber consumer) = 0;
-  // Queues a word to all processes that goes with the commit.
+  // Queues a notification to all processes that is sent by the commit.
   virtual void ring(Session& session, ConsumerNumber consumer) = 0;
 };
 
