@@ -16,8 +16,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// However much stands in a generation, none is sealed here for it: the caller's transaction is no
-// place for that.
+// However full a generation is, none is sealed here: that does not belong in the caller's
+// transaction.
 constexpr std::size_t kNeverRolls = std::size_t{1} << 62U;
 
 struct Borrowed {
@@ -46,7 +46,7 @@ class BorrowedSession final : public UnitSession {
   explicit BorrowedSession(Borrowed& lent) : lent_(lent) {
     lent_.connection.execute("SAVEPOINT semel_unit");
     try {
-      // Whether the caller committed what was seen last is not told: it is read again.
+      // It is unknown whether the caller committed what was read last, so it is read again.
       lent_.tables.generations.distrust();
       lent_.tables.ttls.forget();
       lent_.tables.begin();
@@ -150,7 +150,7 @@ class BorrowedStore final : public sql::BorrowedStore {
     if (!row) row = consumers.add(spec, {});
     Consumers::check_recipe(*row, spec);
     if (!as_wanted(*row, spec)) {
-      // The caller's transaction may have moved the list since it was read.
+      // The caller's transaction may have changed the list since it was read.
       lent_.tables.generations.distrust();
       lent_.tables.begin();
       lent_.tables.change_consumer(*row, spec, lent_.clock->now());
@@ -169,7 +169,7 @@ class BorrowedStore final : public sql::BorrowedStore {
     attached_.push_back(std::move(row));
   }
 
-  // With the number it had; false where that is another's now.
+  // Adds the consumer with its former number; false where another consumer has that now.
   bool add_as(const ConsumerRow& row) {
     lent_.add_consumer.bind(1, row.number)
         .bind_text(2, row.name)
@@ -179,7 +179,7 @@ class BorrowedStore final : public sql::BorrowedStore {
   }
 
   // A consumer may have been attached in a transaction that the caller rolled back. Its number is
-  // given again to the same name, or else refused.
+  // given to the same name again, or else refused.
   void keep_numbers() {
     for (const ConsumerRow& known : attached_) {
       const auto row = lent_.tables.consumers.find(known.name);

@@ -27,7 +27,7 @@ class BorrowedTest : public SqliteTest {
         << text << ": " << sqlite3_errmsg(handle_);
   }
   Message message(const std::string& key) const { return test::make_message(consumer_, key); }
-  // Claims, makes its effect, finishes, releases. What the claim said.
+  // Claims, makes its effect, finishes, releases. Returns the claim's answer.
   Claim handle(const Message& m, const char* effect = "INSERT INTO effect VALUES ('made')") {
     auto unit = store_->facets().transactional->begin({}).value();
     const Message* const one = &m;
@@ -44,7 +44,7 @@ class BorrowedTest : public SqliteTest {
     return claimed;
   }
 
-  // Another process's, when an attach found no such consumer and is about to write.
+  // Another process adds this row after an attach found no such consumer, before it writes.
   void add_meanwhile(const char* row) {
     meanwhile_ = row;
     sqlite3_trace_v2(

@@ -32,7 +32,7 @@ std::vector<Claim> LeaseClaims::claim(std::span<const Message* const> messages,
                                       StoreTime now) {
   std::vector<Claim> answers(messages.size());
   sort_by_id(messages, order_);
-  // Tokens are given in the order of the request; what is not used is used by nobody.
+  // Tokens are assigned in the order of the request; unused ones are never used.
   const auto first =
       static_cast<std::uint64_t>(tables_.meta.take_tokens(tables_.facts, messages.size()));
   for (const std::uint32_t at : order_) {
@@ -49,7 +49,7 @@ Claim LeaseClaims::claim_one(const Message& message, const ClaimOptions& options
   }
   const spi::ClaimRequest request{id, message.fingerprint(), token,
                                   spi::draw_nonce(*environment_.random), options.lease};
-  // Most are new: they cost one statement.
+  // Most keys are new: they cost one statement.
   std::optional<spi::Record> record;
   Claim fresh = spi::decide_claim(record, request, now);
   if (tables_.live.add_claimed(id, *record, message.key().text, instance, now)) return fresh;
@@ -167,7 +167,7 @@ Applied UnitClaims::finish_one(const Finish& finish, StoreTime now) {
   }
   claimed->generation->erase(claimed->id);
   if (finish.to == Finish::To::kNotStarted) {
-    // What an earlier try left stands as it stood before the claim.
+    // The record of an earlier attempt stays as it was before the claim.
     finisher_.acts().release(finish, now);
     return Applied::kYes;
   }
@@ -178,7 +178,7 @@ Applied UnitClaims::finish_one(const Finish& finish, StoreTime now) {
     row.record.attempt = 1;
     row.key = claimed->key;
   }
-  // The transaction is the fence: this record is the unit's, whatever nonce the caller carries.
+  // The transaction is the fence: this record is the unit's, whatever nonce the caller passes.
   row.record.state = RecordState::kConsuming;
   row.record.nonce = finish.lease->nonce;
   return finisher_.apply(row, claimed->inbox, finish, now);

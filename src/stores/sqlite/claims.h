@@ -13,10 +13,10 @@
 
 namespace semel::sqlite {
 
-// The messages' places in ascending order of their ids: that is the order of the tables.
+// Sorts the messages' indexes by their ids, which is the order of the tables.
 void sort_by_id(std::span<const Message* const> messages, std::vector<std::uint32_t>& order);
 
-// What a completed record answers.
+// The answer for a completed record.
 Claim answer_of(Tables& tables, const Finished& found, const Message& message, bool want_result);
 
 // Two phases: the claim commits before the work begins.
@@ -41,7 +41,7 @@ class UnitClaims {
  public:
   explicit UnitClaims(Tables& tables) noexcept : tables_(tables), finisher_(tables) {}
 
-  // A new unit: nothing is claimed.
+  // Begins a new unit: nothing is claimed.
   void begin() noexcept { used_ = 0; }
   std::vector<Claim> claim(std::span<const Message* const> messages, const UnitOptions& options,
                            StoreTime now);
@@ -54,7 +54,7 @@ class UnitClaims {
     Fingerprint fingerprint;
     Bytes key;
     Generation* generation = nullptr;
-    std::optional<LiveRow> live;  // of an earlier try, as this claim leaves it
+    std::optional<LiveRow> live;  // of an earlier attempt, as this claim leaves it
     std::optional<std::int64_t> inbox;
     StoreTime at{};
     bool finished = false;
@@ -67,10 +67,10 @@ class UnitClaims {
 
   Tables& tables_;
   Finisher finisher_;
-  // In the order of the request; kept from unit to unit, for the memory they hold.
+  // In the order of the request; reused by later units, to avoid allocations.
   std::vector<Claimed> claimed_;
   std::size_t used_ = 0;
-  std::size_t next_ = 0;  // where the next finish is likely to be found
+  std::size_t next_ = 0;  // the likely index of the next finish
   std::vector<std::uint32_t> order_;
   std::int64_t next_inbox_ = 0;
 };

@@ -21,11 +21,11 @@ bool ours(const char* table) noexcept {
   return table != nullptr && ::strncasecmp(table, kOurTables, std::strlen(kOurTables)) == 0;
 }
 
-// A database is as big as its rows; what a log grew to in one bad hour is given back.
+// The log shrinks again after a time in which it grew large.
 constexpr const char* kSettings[] = {
     "PRAGMA temp_store = MEMORY",
     "PRAGMA journal_size_limit = 134217728",
-    // The zeroes a distribution may ask for would make the drop of a generation write all of it.
+    // Overwriting with zeroes, which a distribution may enable, would rewrite a dropped generation.
     "PRAGMA secure_delete = FAST",
 };
 
@@ -61,7 +61,7 @@ Connection::Connection(sqlite3* borrowed) : handle_(borrowed), borrowed_(true) {
 
 Connection::~Connection() {
   shared_.clear();
-  // Statements of ours still alive are a defect of ours; the caller's connection is left alone.
+  // A statement of ours that is still alive is a bug of ours; the caller's connection stays open.
   if (!borrowed_) sqlite3_close_v2(handle_);
 }
 
@@ -73,7 +73,7 @@ void Connection::configure(const ConnectionOptions& options) {
   execute(fmt::format("PRAGMA cache_size = -{}", options.cache_bytes / 1024).c_str());
   if (!options.own_checkpoints) execute("PRAGMA wal_autocheckpoint = 0");
   execute("PRAGMA synchronous = FULL");
-  // Said either way: SQLite may be built with another default.
+  // Set in both cases: SQLite may be built with another default.
   execute(options.foreign_keys ? "PRAGMA foreign_keys = ON" : "PRAGMA foreign_keys = OFF");
   if (options.only_look) execute("PRAGMA query_only = ON");
 }
@@ -161,7 +161,7 @@ Failure Connection::failure_now(int code) const {
     if (auto none = system::descriptor_limit_now(path_)) return {*std::move(none), code};
   }
   const int extended = sqlite3_extended_errcode(handle_);
-  // After a call that failed before it reached the connection the code alone is right.
+  // After a call that failed before it reached the connection, only the code is right.
   const bool fits = (extended & 0xff) == primary;
   const char* const said = fits ? sqlite3_errmsg(handle_) : sqlite3_errstr(code);
   return {error_of(fits ? extended : code, path_, said), fits ? extended : code};

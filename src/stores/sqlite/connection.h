@@ -1,4 +1,4 @@
-// Connection: an SQLite connection of ours, or one that a caller lends.
+// Connection: an SQLite connection of our own, or one that a caller lends.
 #pragma once
 
 #include <chrono>
@@ -24,11 +24,11 @@ struct ConnectionOptions {
   std::string path;
   std::string vfs;
   std::size_t cache_bytes = 0;
-  bool make = false;       // the file, where it is missing
-  bool only_look = false;  // a write is refused
+  bool make = false;       // create the file where it is missing
+  bool only_look = false;  // refuse writes
   bool own_checkpoints = false;
   bool foreign_keys = true;  // enforced
-  // For the opening itself: a process that closes the file just now holds all of it for a moment.
+  // For the opening itself: a process that is closing the file locks all of it for a moment.
   std::chrono::milliseconds patience{0};
 };
 
@@ -45,16 +45,16 @@ class Connection final : public sql::Statements {
   const std::string& path() const noexcept { return path_; }
   bool borrowed() const noexcept { return borrowed_; }
 
-  // Throws Failure; a statement that is prepared stays for the connection's life.
+  // Throws Failure; a prepared statement lives as long as the connection.
   sqlite3_stmt* prepare(std::string_view sql);
   void execute(const char* sql);
   // The first column of the first row, as text; empty where there is none.
   std::string ask(const char* sql);
-  // A shared statement stays prepared, too. A queued one runs at once.
+  // A shared statement also stays prepared. A queued one runs immediately.
   sql::Answer ask(const sql::Text& text, std::initializer_list<sql::Param> params) override;
   void queue(const sql::Text& text, std::initializer_list<sql::Param> params) override;
 
-  // Ends a transaction, whatever became of it.
+  // Ends a transaction, whatever its state.
   void roll_back() noexcept;
 
   std::int64_t changes() const noexcept;
@@ -62,17 +62,17 @@ class Connection final : public sql::Statements {
   bool in_transaction() const noexcept;
   bool read_only() const noexcept;
   void set_sync(Sync sync);
-  // Whether rows were written whose parents are still missing: a commit would fail.
+  // Whether there are rows whose parents are still missing: a commit would fail.
   bool misses_parents() const noexcept;
-  // How long statements wait for a lock from now on.
+  // Sets how long statements wait for a lock from now on.
   void set_patience(std::chrono::milliseconds patience) noexcept { patience_ = Patience(patience); }
 
-  // The error that `code` of the last call means, with SQLite's own message.
+  // The error for `code`, the result of the last call, with SQLite's own message.
   Failure failure_now(int code) const;
   [[noreturn]] void raise(int code) const { throw failure_now(code); }
 
   // While it lives, statements are compiled and run with a handler's rights: no transaction
-  // control, no DDL, no PRAGMA, no ATTACH, no writes to Semel's tables, also not by a trigger.
+  // control, no DDL, no PRAGMA, no ATTACH, no writes to Semel's tables, not even by a trigger.
   class HandlerRights {
    public:
     explicit HandlerRights(Connection& connection) noexcept : connection_(connection) {

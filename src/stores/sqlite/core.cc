@@ -16,13 +16,13 @@ namespace {
 
 constexpr std::chrono::milliseconds kAgainWhenBlocked{5};
 
-// SQLite tells of a lock by BUSY alone.
+// SQLite reports a lock only as BUSY.
 [[noreturn]] void tell_who(const Failure& failed, const std::string& path) {
   if (failed.error().kind == ErrorKind::kBlocked) fail(locked_error(path, lock_holder(path)));
   throw failed;
 }
 
-// SQLite opens a file it may not write all the same, and fails at the first write.
+// SQLite opens a file that it may not write, and fails at the first write.
 void refuse_read_only(Connection& connection) {
   if (!connection.read_only()) return;
   fail({ErrorKind::kUnavailable, "R203", fmt::format("{} is read-only", connection.path()),
@@ -63,7 +63,7 @@ void prepare_once(const SqliteOptions& options, StoreClock& clock) {
   Connection connection(first);
   connection.set_patience(options.busy);
   refuse_read_only(connection);
-  // An older library must not turn, nor touch, what a newer one made.
+  // An older library must neither convert nor touch a newer file.
   refuse_newer(connection, schema_version(connection));
   turn_to_log(connection, options.create);
   if (!options.create) {
@@ -75,8 +75,8 @@ void prepare_once(const SqliteOptions& options, StoreClock& clock) {
   }
 }
 
-// Made and checked by a connection of its own, so that the writer never meets half a file. From
-// then on the file is opened by its one name.
+// Made and checked by a connection of its own, so that the writer never sees half a file. From then
+// on the file is opened by its real path.
 SqliteOptions prepared(SqliteOptions options, StoreClock& clock) {
   check_place(options);
   const auto until = clock.steady() + options.busy;
@@ -86,7 +86,7 @@ SqliteOptions prepared(SqliteOptions options, StoreClock& clock) {
       options.path = real_path(options.path);
       return options;
     } catch (const Failure& failed) {
-      // Two that turn a new file at the same time: SQLite refuses one without any wait.
+      // If two convert a new file at the same time, SQLite refuses one without waiting.
       const bool blocked = failed.error().kind == ErrorKind::kBlocked;
       if (!blocked || clock.steady() >= until) tell_who(failed, options.path);
       std::this_thread::sleep_for(kAgainWhenBlocked);
@@ -101,7 +101,7 @@ SchemaChange schema_change(const SqliteOptions& options) {
   change.to = kSchemaVersion;
   check_place(options);
   std::error_code unknown;
-  // An empty file is no database yet, and one all the same.
+  // An empty file is not a database yet, but may become one.
   if (std::filesystem::exists(options.path, unknown)) {
     Connection connection(connection_options(options));
     connection.set_patience(options.busy);
@@ -136,7 +136,7 @@ Core::Core(SqliteOptions wanted, Environment& environment, StoreClock& the_clock
           options.busy),
       instances(SideFile::path_for(options.path), writer, options.busy),
       wake_ups(options.path) {
-  // The log is there once it was read: wake_ups watches it.
+  // The log exists once it was read: wake_ups watches it.
   reader.look([](Tables&, Connection&) {});
   if (options.checkpoints) {
     housekeeper = std::make_unique<Housekeeper>(connection_options(options), writer, filters);
@@ -147,8 +147,8 @@ Core::Core(SqliteOptions wanted, Environment& environment, StoreClock& the_clock
 Core::~Core() {
   housekeeper.reset();
   if (writer.tables().generations.all_counted()) return;
-  // What was not counted yet is told to the next process where that is to be had without waiting;
-  // else its table grows a little longer.
+  // Passes uncounted inserts on to the next process if the lock is free; otherwise its table grows
+  // a little longer.
   (void)contained([&] {
     WriteTransaction transaction(writer, Sync::kProcessCrash, std::chrono::milliseconds(0));
     transaction.tables().generations.count_all();

@@ -1,4 +1,4 @@
-// Core: what the ports of one opened store share.
+// Core: shared by the ports of one opened store.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@
 namespace semel::sqlite {
 
 struct Core {
-  // The file is checked and its tables are there. Throws Failure.
+  // The file must be checked and have its tables. Throws Failure.
   Core(SqliteOptions wanted, Environment& environment, StoreClock& the_clock);
   ~Core();
   Core(const Core&) = delete;

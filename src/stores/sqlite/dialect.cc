@@ -15,7 +15,7 @@ constexpr std::string_view kNames[][2] = {
     {"row_id", "row"},
     {"source_partition", "partition"},
     {"source_position", "position"},
-    // It has no others: those that are completed stand in generations.
+    // The table has no others: completed records are in generations.
     {"semel_record", "semel_live"},
 };
 
@@ -35,7 +35,7 @@ std::string Dialect::translated(std::string_view shared) const {
     at = end;
     if (at != shared.end()) out += *at++;
   }
-  // One writer has it all: there is no row to be locked.
+  // A single writer has the whole file: there is no row to lock.
   constexpr std::string_view kLock = " FOR UPDATE";
   if (const auto at = out.find(kLock); at != std::string::npos) out.resize(at);
   return out;

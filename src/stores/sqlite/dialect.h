@@ -1,4 +1,4 @@
-// How SQLite says what the shared statements mean.
+// SQLite's spelling of the shared statements.
 #pragma once
 
 #include "stores/sql/inbox_rows.h"
@@ -6,7 +6,7 @@
 
 namespace semel::sqlite {
 
-// The tables of a file have some names of their own.
+// Some tables of a file have names of their own.
 class Dialect final : public sql::Dialect {
  public:
   std::string translated(std::string_view shared) const override;
@@ -18,7 +18,7 @@ struct Texts : sql::SharedTexts {
   sql::InboxTexts inbox;
 };
 
-// For all connections: nothing in them depends on the file.
+// For all connections: they do not depend on the file.
 const Texts& texts();
 
 }  // namespace semel::sqlite

@@ -7,7 +7,7 @@ namespace semel::sqlite {
 namespace {
 
 struct Row {
-  int code;  // extended, or the primary one for all that are not named by themselves
+  int code;  // extended, or the primary one for all without a row of their own
   ErrorKind kind;
   const char* page;
   const char* what;
@@ -21,7 +21,7 @@ constexpr const char* kMend =
     "restore it from a backup, or save what can be read: sqlite3 FILE \".recover\"";
 constexpr const char* kOtherProgram = "end the other program's transaction, or give it more time";
 
-// The first row that fits is taken.
+// The first row that fits is used.
 constexpr Row kRows[] = {
     {SQLITE_BUSY_SNAPSHOT, ErrorKind::kRetryTransaction, "R206",
      "changed by another program since this transaction began to read", kNoHint, "busy", true},
@@ -89,7 +89,7 @@ Remedy remedy_of(int extended, Met met) noexcept {
       return Remedy::kMessage;
     case SQLITE_ERROR:
     case SQLITE_AUTH:
-      // A table or a column that is missing is met first of all.
+      // A missing table or column is found while compiling.
       return met == Met::kCompiling ? Remedy::kStatement : Remedy::kTime;
     default:
       return Remedy::kTime;

@@ -1,4 +1,4 @@
-// What each of SQLite's result codes means to a caller: one table.
+// Maps SQLite's result codes to errors: one table.
 #pragma once
 
 #include <string_view>
@@ -18,8 +18,8 @@ std::string_view sql_class_of(int extended) noexcept;
 enum class Met { kCompiling, kRunning };
 Remedy remedy_of(int extended, Met met) noexcept;
 
-// True where the error says something about the store, not about the statement that met it: then no
-// message is at fault.
+// True where the error concerns the store, not the statement that met it: then no message is at
+// fault.
 bool is_store_failure(int extended) noexcept;
 
 }  // namespace semel::sqlite

@@ -8,13 +8,13 @@
 namespace semel::sqlite {
 namespace {
 
-// SQLite has one code for all that is wrong with a statement.
+// SQLite has one code for every fault of a statement.
 constexpr std::string_view kNoSuchTable = "no such table: ";
 
 }  // namespace
 
-// Semel itself sets on each of its connections what decides about a crash, and refuses a journal
-// that is not WAL: there is nothing that an operator could set to another value.
+// Semel sets on each of its connections the settings that decide about a crash, and refuses a
+// journal that is not WAL: an operator can set no other value.
 std::vector<LiveSetting> FileFacts::settings(sql::Statements& statements) {
   auto& connection = static_cast<Connection&>(statements);
   const bool enforced = connection.ask("PRAGMA foreign_keys") == "1";

@@ -1,4 +1,4 @@
-// The room's errors: those of every store that throws within and answers with a Result.
+// The room's errors: those of every store that throws inside and returns a Result.
 #pragma once
 
 #include "core/failure.h"

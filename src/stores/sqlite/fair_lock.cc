@@ -24,7 +24,7 @@ void FairLock::unlock() noexcept {
     held_ = false;
     return;
   }
-  // Handed over, not set free: who comes by just now cannot overtake.
+  // Handed over, not released: a newcomer cannot overtake.
   Waiter* const next = line_.front();
   line_.pop_front();
   next->mine = true;

@@ -1,4 +1,4 @@
-// FairLock: the order in which the threads of one process come to the writer.
+// FairLock: the order in which threads of one process get the writer.
 #pragma once
 
 #include <chrono>

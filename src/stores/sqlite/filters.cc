@@ -7,13 +7,13 @@
 namespace semel::sqlite {
 namespace {
 
-// How often a long scan asks whether it should end.
+// How often a long scan checks whether it should stop.
 constexpr std::size_t kAskEvery = 4096;
 
 // Null where the generation is not sealed, or gone, or the scan was stopped.
 std::shared_ptr<const IdFilter> filter_of(Connection& connection, std::int64_t number,
                                           const std::function<bool()>& stopped) {
-  // One state of the file: what is sealed in it is scanned in it.
+  // One state of the file: a generation that is sealed in it is scanned in it.
   connection.execute("BEGIN");
   struct End {
     Connection& connection;
@@ -72,7 +72,7 @@ void Filters::build(Connection& connection, const std::function<bool()>& stopped
     {
       const system::MutexLock lock(mutex_);
       if (wanted_.empty()) return;
-      // The newest first: it is met most.
+      // The newest first: it is used most.
       number = *wanted_.rbegin();
       wanted_.erase(number);
     }

@@ -1,8 +1,8 @@
-// Filters: which sealed generations an id cannot be in, told without a look at them.
+// Filters: which sealed generations an id cannot be in, without reading them.
 //
-// A generation that is sealed in the committed state of the file takes no insert ever again, so
-// what its filter says stays right for every process. They are built beside the claims; until one
-// is there, the table itself is looked at.
+// A generation that is sealed in the committed state of the file never takes an insert again, so
+// its filter stays right for every process. Filters are built concurrently with claims; until one
+// exists, the table itself is read.
 #pragma once
 
 #include <atomic>
@@ -19,20 +19,20 @@ namespace semel::sqlite {
 
 class Connection;
 
-// Safe for several threads.
+// Thread-safe.
 class Filters {
  public:
-  // Asks for the filter of `generation`. `rang`: something new is wanted.
+  // Requests the filter of `generation`. `rang`: called when something new is wanted.
   void want(std::int64_t generation) SEMEL_EXCLUDES(mutex_);
   void on_wanted(std::function<void()> rang) SEMEL_EXCLUDES(mutex_);
-  // What is no more.
+  // The generation was dropped.
   void drop(std::int64_t generation) SEMEL_EXCLUDES(mutex_);
 
   // Grows with each new filter.
   std::uint64_t version() const noexcept { return version_.load(std::memory_order_acquire); }
   std::shared_ptr<const IdFilter> find(std::int64_t generation) const SEMEL_EXCLUDES(mutex_);
 
-  // Builds what is wanted, over `connection`; ends early when `stopped`. Throws Failure.
+  // Builds the wanted filters, over `connection`; ends early when `stopped`. Throws Failure.
   void build(Connection& connection, const std::function<bool()>& stopped) SEMEL_EXCLUDES(mutex_);
 
  private:

@@ -10,7 +10,7 @@ namespace {
 // Others wait for the end of a transaction.
 constexpr std::size_t kMostTogether = 1'000;
 
-// What is true of the transaction and not of one caller's part in it.
+// Errors of the transaction, not of one caller's part in it.
 bool is_everyones(const Error& error) {
   return error.kind == ErrorKind::kBlocked || error.kind == ErrorKind::kInDoubt ||
          error.kind == ErrorKind::kUnavailable;
@@ -32,7 +32,7 @@ std::vector<Applied> FinishGroup::finish(std::span<const Finish> batch) {
     lock.lock();
     for (Job* const one : group) one->done = true;
     writing_ = false;
-    // One of those who came meanwhile writes next.
+    // One of the callers that came meanwhile writes next.
     changed_.notify_all();
   }
   if (job.error) std::rethrow_exception(job.error);
@@ -62,7 +62,7 @@ void FinishGroup::write(const std::vector<Job*>& group) noexcept {
   } catch (...) {
     return fail_all();
   }
-  // One of them is refused: each for itself, so that no other suffers for it.
+  // One of them is refused: write each by itself, so that the others are not affected.
   for (Job* const job : group) write({job});
 }
 

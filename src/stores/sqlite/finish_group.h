@@ -1,4 +1,4 @@
-// FinishGroup: what several threads finish at a time goes into one commit, and so into one sync.
+// FinishGroup: concurrent finishes of several threads share one commit, and so one sync.
 #pragma once
 
 #include <deque>
@@ -13,15 +13,15 @@
 
 namespace semel::sqlite {
 
-// Safe for several threads. Nobody waits for company: who comes while nothing is written goes at
-// once, and who comes meanwhile goes with the next.
+// Thread-safe. No caller is delayed to be grouped: while nothing is being written a call writes
+// immediately, and calls that come during a write share the next one.
 class FinishGroup {
  public:
   // The writer is borrowed.
   FinishGroup(Writer& writer, std::chrono::milliseconds patience)
       : writer_(writer), patience_(patience) {}
 
-  // As Store::finish, of one caller. Throws Failure.
+  // As Store::finish, for one caller. Throws Failure.
   std::vector<Applied> finish(std::span<const Finish> batch) SEMEL_EXCLUDES(mutex_);
 
  private:

@@ -1,4 +1,4 @@
-// Several threads that finish at a time: one commit for many, and each its own answer.
+// Several threads that finish at the same time: one commit for many, and each its own answer.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -37,7 +37,7 @@ TEST_F(FinishGroupTest, ManyThreadsShareCommitsAndEachGetsItsOwnAnswer) {
     for (const Message& m : test::make_messages(consumer_, "t" + std::to_string(t) + "-", kEach)) {
       leases[t].push_back(acquire(*store_, m));
     }
-    // Every fifth is nobody's: its nonce is not the record's.
+    // Every fifth lease is wrong: its nonce is not the record's.
     for (std::size_t i = 0; i < kEach; i += 5) leases[t][i].nonce = Nonce{};
   }
   std::atomic<std::size_t> wrong{0};

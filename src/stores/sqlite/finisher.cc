@@ -30,14 +30,14 @@ Applied Finisher::apply(LiveRow& live, std::optional<std::int64_t> reserved, con
   live.record = *std::move(record);
   if (finish.to == Finish::To::kCompleted) return complete(id, live, finish, now);
   if (plan.journal == spi::FinishPlan::JournalAct::kNoteGivingUp) live.steps = true;
-  // The record knows that it has no journal: nothing in it is to be forgotten.
+  // The record has no journal, so none is to be forgotten.
   if (!live.steps) plan.journal = spi::FinishPlan::JournalAct::kNone;
   acts_.run(plan, finish, live, reserved, now);
   tables_.live.save(id, live, now);
   return Applied::kYes;
 }
 
-// Most completions: what core::plan_completion() does then is to move the record.
+// Most completions: core::plan_completion() then only moves the record.
 bool Finisher::complete_alone(const Finish& finish, StoreTime now) {
   if (finish.to != Finish::To::kCompleted || finish.inbox || finish.ack) return false;
   const KeyId& id = finish.lease->key;

@@ -1,4 +1,4 @@
-// Finisher: what a Finish writes, inside an open write transaction.
+// Finisher: the writes for one Finish, inside an open write transaction.
 #pragma once
 
 #include <optional>
@@ -16,19 +16,19 @@ class Finisher {
 
   // Compare-and-set on the lease's nonce; without a lease no record is touched.
   [[nodiscard]] Applied apply(const Finish& finish, StoreTime now);
-  // The same for a record that this transaction holds, which `live` says and is used up for.
-  // `reserved`: the inbox row that its claim has put aside.
+  // The same for a record that this transaction has locked; `live` is its row, and is consumed.
+  // `reserved`: the inbox row that its claim has reserved.
   [[nodiscard]] Applied apply(LiveRow& live, std::optional<std::int64_t> reserved,
                               const Finish& finish, StoreTime now);
-  // For a record that is in `generation` already, `inbox` with it: what else a completion writes.
-  // `live` is what is left of an earlier try.
+  // For a record that is in `generation` already, with `inbox`: the other writes of a completion.
+  // `live` is the rest of an earlier attempt.
   void completed_in(Generation& generation, const KeyId& id, const LiveRow* live,
                     std::optional<std::int64_t> inbox, const Finish& finish, StoreTime now);
   sql::FinishActs<Tables>& acts() noexcept { return acts_; }
 
  private:
-  // Completes a record that has nothing kept beside it; false where the lease is lost, or where
-  // there is more to do.
+  // Completes a record for which nothing else is kept; false where the lease is lost, or where more
+  // must be done.
   bool complete_alone(const Finish& finish, StoreTime now);
   Applied complete(const KeyId& id, const LiveRow& live, const Finish& finish, StoreTime now);
 

@@ -1,4 +1,4 @@
-// Rows that break a foreign key, found without a store.
+// Finds rows that violate a foreign key, without a store.
 #include <fmt/format.h>
 #include <sqlite3.h>
 

@@ -1,4 +1,4 @@
-// Foreign keys of the user's tables: enforced, also where SQLite would look at the commit only.
+// Foreign keys of the user's tables: enforced, even where SQLite would check at the commit only.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -110,7 +110,7 @@ TEST_F(ForeignKeysTest, ADeferredOneFailsItsMessageAndNotTheBatch) {
   }
 }
 
-// It has no mark: the batch is undone as a whole, and is told whose fault it was.
+// It has no savepoint: the batch is undone as a whole, and the culprit is reported.
 TEST_F(ForeignKeysTest, ADeferredOneOfASingleStatementIsTold) {
   const auto store = open();
   const Flushed batch =

@@ -38,12 +38,12 @@ class Generation {
   const GenerationRow& row() const noexcept { return row_; }
   GenerationRow& row() noexcept { return row_; }
 
-  // False where the id is there already.
+  // False where the id exists already.
   bool insert(const KeyId& id, const Fingerprint& fingerprint, StoreTime now,
               std::optional<std::int64_t> inbox);
-  // The same for a live record that `nonce` holds and that has nothing kept beside it: in one
-  // statement, which leaves the live row to be erased. False where there is none such, or where the
-  // id is here already.
+  // The same for a live record that `nonce` holds and for which nothing else is kept: in one
+  // statement, after which the caller erases the live row. False where there is no such record, or
+  // where the id exists here already.
   bool insert_live(const KeyId& id, const Nonce& nonce, StoreTime now);
   std::optional<Finished> find(const KeyId& id);
   bool erase(const KeyId& id);
@@ -51,22 +51,22 @@ class Generation {
                   std::optional<std::int64_t> inbox);
   bool empty();
 
-  // False where the id cannot be here, without a look at the table's leaves. What it remembers of a
-  // table that takes inserts is good for one `transaction`.
+  // False where the id cannot be here, without reading the table's leaves. Its memory of a table
+  // that takes inserts is valid for one `transaction`.
   bool may_hold(const KeyId& id, std::uint64_t transaction);
-  // What it remembers was read in a transaction that may not have happened.
+  // Forgets what was read in a transaction that may have been rolled back.
   void forget() noexcept { ranges_.clear(); }
 
-  // Of a sealed table; null until it is built.
+  // For a sealed table; null until it is built.
   std::shared_ptr<const IdFilter> filter;
-  // Inserts that the row's count does not hold yet.
+  // Inserts that the stored count does not include yet.
   std::int64_t uncounted = 0;
-  // The same as this transaction found it.
+  // The value at the beginning of this transaction.
   std::int64_t uncounted_before = 0;
 
  private:
-  // The ids of one consumer and class. Sealed tables lose rows and gain none, so a range once read
-  // stays right.
+  // The ids of one consumer and class. Sealed tables lose rows and gain none, so a range stays
+  // right.
   struct Range {
     std::array<unsigned char, 4> prefix;
     std::uint64_t transaction;

@@ -8,10 +8,10 @@
 namespace semel::sqlite {
 namespace {
 
-// Dropping whole tables keeps a record longer than its ttl: by at most this part of it.
+// Dropping whole tables keeps a record longer than its ttl, by at most this fraction of it.
 constexpr int kTablesPerTtl = 8;
-// Counts are written once for this part of a table's rows: a write of its own for every commit
-// would dirty a page each.
+// Counts are written once for this fraction of a table's rows: writing them in every commit would
+// dirty a page each time.
 constexpr std::int64_t kCountsPerTable = 64;
 
 }  // namespace
@@ -54,7 +54,7 @@ void Generations::use_filters(Filters& filters) {
 }
 
 void Generations::committed() noexcept {
-  // What was sealed in this transaction is sealed for everybody only now.
+  // Tables sealed in this transaction are sealed for all only now.
   if (changed_) pick_up_filters();
   changed_ = false;
   for (const auto& generation : list_) generation->uncounted_before = generation->uncounted;
@@ -85,7 +85,7 @@ void Generations::read() {
       return generation && generation->row().number == row.number;
     });
     if (known != list_.end()) {
-      // What it remembers of its ids was read while it took inserts.
+      // Its memory of ids was read while it took inserts.
       if ((*known)->row().active == row.active) {
         (*known)->row() = row;
         fresh.push_back(std::move(*known));
@@ -115,13 +115,13 @@ void Generations::rolled_back() noexcept {
   for (const auto& generation : list_) {
     generation->uncounted = generation->uncounted_before;
   }
-  // The number may be reached again by another process, with another list behind it.
+  // Another process may reach the same number with another list.
   if (changed_) distrust();
   changed_ = false;
 }
 
-// A table that was sealed in a transaction which came to nothing may have taken inserts since, and
-// be sealed by another process before the list is read again: nothing shows that it was open.
+// A table sealed in a transaction that was rolled back may have taken inserts since, and may be
+// sealed by another process before the list is read again: nothing shows that it was open.
 void Generations::distrust() noexcept {
   version_.reset();
   for (const auto& generation : list_) generation->forget();
@@ -232,7 +232,7 @@ void Generations::correct(std::int64_t number, StoreTime last_completed, std::in
 }
 
 void Generations::drop(std::int64_t number) {
-  // Its own statements would hold the table locked.
+  // Its own statements would keep the table locked.
   std::erase_if(list_, [&](const auto& generation) { return generation->row().number == number; });
   if (filters_ != nullptr) filters_->drop(number);
   remove_.bind(1, number).run();

@@ -1,7 +1,7 @@
 // Generations: all tables of completed records, and which of them take inserts.
 //
-// Kept in memory, and read again as soon as the store says that the list moved: every transaction
-// looks at that number, so any number of processes is right.
+// Kept in memory, and read again when the store's version number shows a change: every transaction
+// compares that number, so any number of processes stays correct.
 #pragma once
 
 #include <memory>
@@ -18,36 +18,36 @@ class Generations {
  public:
   Generations(Connection& connection, Meta& meta, std::size_t rows_each);
 
-  // Takes them from `filters`, and asks there for those that are missing. Borrowed.
+  // Takes existing filters from `filters`, and requests the missing ones. Borrowed.
   void use_filters(Filters& filters);
 
-  // Once in each transaction, before anything else here.
+  // Call it once in each transaction, before anything else here.
   void begin(const Meta::Row& meta);
-  // What was made in a transaction that did not commit is no more.
+  // Undoes changes of a transaction that did not commit.
   void rolled_back() noexcept;
   void committed() noexcept;
-  // Reads the list anew at the next begin.
+  // Makes the next begin read the list again.
   void distrust() noexcept;
 
-  // The one that takes the inserts of `ttl`'s family; a full or old one is sealed and another
-  // begun.
+  // The generation that takes the inserts of `ttl`'s family; a full or old one is sealed and
+  // another begun.
   Generation& active(const Ttl& ttl, StoreTime now);
-  // The one that has the id.
+  // The generation that has the id.
   Generation* having(const KeyId& id) { return having_but(id, nullptr); }
-  // The one, other than `known`, that has the id; `found` is its row there.
+  // The generation, other than `known`, that has the id; `found` is its row there.
   Generation* having_but(const KeyId& id, const Generation* known);
   const Finished& found() const noexcept { return found_; }
 
-  // All that were made for `from` are kept as long as `to` says, once they have `moved`.
+  // Keeps all generations made for `from` as long as `to` says, once they have `moved`.
   void lengthen(const Ttl& from, const Ttl& to, StoreTime now);
-  // Seals actives that began too long ago; their numbers.
+  // Seals active generations that began too long ago; returns their numbers.
   std::vector<std::int64_t> seal_old(StoreTime now);
-  // What a look at the sealed table told about it.
+  // Corrects the facts about a sealed table after reading it.
   void correct(std::int64_t number, StoreTime last_completed, std::int64_t rows);
   void drop(std::int64_t number);
-  // Every process reads the list, and the ttls of the consumers, anew.
+  // Makes every process read the list, and the ttls of the consumers, again.
   void moved();
-  // Adds what is not counted yet to the stored counts.
+  // Adds uncounted inserts to the stored counts.
   void count_all();
   bool all_counted() const noexcept;
 
@@ -78,7 +78,7 @@ class Generations {
   std::uint64_t transaction_ = 0;
   Filters* filters_ = nullptr;
   std::uint64_t filters_seen_ = 0;
-  bool changed_ = false;  // the list, in this transaction
+  bool changed_ = false;  // of the list, in this transaction
   Generation* last_active_ = nullptr;
   Finished found_;
 };

@@ -1,4 +1,4 @@
-// Generations: begun, sealed, filtered, dropped; and what no number of processes may get wrong.
+// Generations: begun, sealed, filtered, dropped; correct with any number of processes.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -201,7 +201,7 @@ TEST_F(GenerationsTest, AnUnfinishedRollIsRolledBackWithItsUnit) {
   EXPECT_EQ(complete(*store, messages(consumer, "b0", 20)), 0U);
 }
 
-// What the other does moves the list under one's feet at every step.
+// The other store changes the list at every step.
 TEST_F(GenerationsTest, TwoStoresSeeEachOthersGenerations) {
   generation_rows_ = 3;
   const auto first = open();
@@ -256,7 +256,7 @@ TEST_F(GenerationsTest, FiltersAreBuiltBesideTheClaimsAndMissNothing) {
   for (int batch = 0; batch < 40; ++batch) {
     auto some = messages(consumer, "b" + std::to_string(batch) + "-", 100);
     EXPECT_EQ(complete(*store, some), 100U);
-    // Looks while filters come and go.
+    // Looks while filters are added and dropped.
     EXPECT_EQ(complete(*store, messages(consumer, "b" + std::to_string(batch / 2) + "-", 100)), 0U);
     all.insert(all.end(), some.begin(), some.end());
   }
@@ -264,7 +264,7 @@ TEST_F(GenerationsTest, FiltersAreBuiltBesideTheClaimsAndMissNothing) {
   EXPECT_EQ(complete(*store, all), 0U);
 }
 
-// What a look remembers of a table that it had sealed itself is worth nothing once that is undone.
+// The memory of a table that a store had sealed itself is void once the seal is undone.
 TEST_F(GenerationsTest, ASealThatWasUndoneLeavesNothingRemembered) {
   generation_rows_ = 20;
   const auto one = open(), other = open();
@@ -280,11 +280,11 @@ TEST_F(GenerationsTest, ASealThatWasUndoneLeavesNothingRemembered) {
   };
   ASSERT_EQ(complete(*one, uuids('1', 20)), 20U);
   {
-    // Full, so it is sealed, and its range is looked at; then all of it is given up.
+    // Full, so it is sealed, and its range is read; then all of it is rolled back.
     auto unit = one->facets().transactional->begin({}).value();
     ASSERT_TRUE(unit->claim(test::pointers(uuids('2', 1))).has_value());
   }
-  // The other does not know yet that it is full, fills it further and seals it in its turn.
+  // The other store does not know yet that it is full, fills it further and then seals it.
   ASSERT_EQ(complete(*other, uuids('f', 1)), 1U);
   ASSERT_EQ(complete(*other, uuids('3', 20)), 20U);
   ASSERT_EQ(complete(*other, uuids('4', 1)), 1U);
@@ -292,7 +292,7 @@ TEST_F(GenerationsTest, ASealThatWasUndoneLeavesNothingRemembered) {
   EXPECT_EQ(complete(*one, uuids('f', 1)), 0U) << "acquired a second time";
 }
 
-// Many processes, the same keys, generations that roll all the time: each key is acquired once.
+// Many processes, the same keys, many new generations: each key is acquired once.
 TEST_F(GenerationsTest, NoKeyIsAcquiredTwiceByAnyNumberOfProcesses) {
   generation_rows_ = 20;
   constexpr std::size_t kKeys = 600;
@@ -306,7 +306,7 @@ TEST_F(GenerationsTest, NoKeyIsAcquiredTwiceByAnyNumberOfProcesses) {
       const auto store = open();
       const ConsumerNumber consumer = attach(*store);
       auto order = messages(consumer, "k", kKeys);
-      std::shuffle(order.begin(), order.end(), std::mt19937(child));  // NOLINT: each its own
+      std::shuffle(order.begin(), order.end(), std::mt19937(child));  // each process its own
       voice.ready();
       std::string mine;
       for (std::size_t at = 0; at < kKeys; at += 15) {
@@ -323,7 +323,7 @@ TEST_F(GenerationsTest, NoKeyIsAcquiredTwiceByAnyNumberOfProcesses) {
           }
         }
         if (!unit->finish(finishes).has_value()) return 1;
-        // Every third gives up: what it had is free again.
+        // Every third rolls back: its keys are free again.
         if ((at / 15) % 3 == 2) continue;
         if (!unit->commit().has_value()) return 2;
         mine += acquired;

@@ -90,7 +90,7 @@ HandlerStatements::Broke HandlerStatements::broke(int code, bool partly_done) co
   broke.sql_class = sql_class_of(failed.code());
   broke.partly_done = partly_done;
   const char* const said = sqlite3_errmsg(connection_.handle());
-  // Told of the statement, not of the file: it is the handler's own.
+  // An error of the statement, not of the file: it is the handler's own.
   broke.error = {ErrorKind::kRejected,
                  "handler.sql." + broke.sql_class,
                  said,
@@ -147,14 +147,14 @@ std::variant<HandlerStatements::Ran, HandlerStatements::Broke> HandlerStatements
   const std::int64_t before = sqlite3_total_changes64(handle);
   Ran ran;
   int code = sqlite3_step(statement);
-  // Only now: where a table has changed, that step has compiled the statement anew.
+  // Only now: where a table has changed, the first step has compiled the statement again.
   if (rows != nullptr) take_columns(statement, *rows);
   for (; code == SQLITE_ROW; code = sqlite3_step(statement)) {
     ++ran.rows;
     if (rows != nullptr) take_row(statement, *rows);
   }
   if (code != SQLITE_DONE) {
-    // OR FAIL keeps what the statement did before it failed.
+    // OR FAIL keeps the changes that the statement made before it failed.
     const bool partly = sqlite3_total_changes64(handle) != before;
     struct Reset {
       sqlite3_stmt* statement;

@@ -1,4 +1,4 @@
-// HandlerStatements: what the users' handlers want done, compiled once and run one by one.
+// HandlerStatements: statements of the users' handlers, compiled once and run one by one.
 #pragma once
 
 #include <memory>
@@ -29,9 +29,9 @@ class HandlerStatements {
     std::string sql_class;
     Error error;
     bool partly_done = false;          // the statement did not undo itself
-    const UniqueRule* rule = nullptr;  // the named unique violation it is
+    const UniqueRule* rule = nullptr;  // the rule that names the violated constraint
   };
-  // Runs one statement; its rows go to `rows` where that is given. Throws Failure where the store
+  // Runs one statement; stores its rows in `rows` if that is given. Throws Failure where the store
   // itself failed: then no statement is at fault.
   std::variant<Ran, Broke> run(const RecordedStatement& recorded, Rows* rows);
 
@@ -49,7 +49,7 @@ class HandlerStatements {
 
   Connection& connection_;
   std::unordered_map<std::string, sqlite3_stmt*, Hash, std::equal_to<>> compiled_;
-  // The last one met: a batch mostly runs the same few again and again.
+  // The last one used: a batch mostly runs the same few again and again.
   std::shared_ptr<const Statement> last_;
   sqlite3_stmt* last_compiled_ = nullptr;
 };

@@ -11,18 +11,18 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How many rows behind one that shows are taken with it, at most: a long line is not all of a take.
+// The most rows taken together with the visible row before them: a long line must not fill a take.
 constexpr std::size_t kWithTheFirst = 32;
-// Rows in one look. In lines a row looked at may have to wait, so a look is never smaller than the
-// least: the places left say little of how many rows to look at.
+// Rows in one look. With lines a row looked at may have to wait, so a look is never smaller than
+// the least: the places left do not determine how many rows to look at.
 constexpr std::size_t kLeastLook = 32;
 constexpr std::size_t kLook = 256;
-// Payloads that one look in lines reads where less is wanted.
+// Payload bytes that one look with lines reads where less is wanted.
 constexpr std::size_t kLookBytes = 1 << 20;
 // Rows that one transaction looks at: all other writers wait for it.
 constexpr std::size_t kMostLookedAt = 4 * kLook;
-// Where all rows looked at wait in their lines, a take goes on for as long, in a transaction each
-// time: others have their turns in between.
+// Where all rows looked at wait in their lines, a take continues for this long, in a transaction
+// each time, so that others have their turns in between.
 constexpr milliseconds kLongestTake{250};
 
 // One take, within its transaction.
@@ -38,7 +38,7 @@ class Take {
         now_(now),
         until_(until) {}
 
-  // Each row looked at is due no more after it: taken, or put behind.
+  // After it, no row looked at is due: it was taken, or put behind.
   std::vector<Arrival> run(const LineOf& line_of) {
     for (std::size_t looked = 0; !full();) {
       more_ = looked >= kMostLookedAt;
@@ -53,7 +53,7 @@ class Take {
     }
     return std::move(taken_);
   }
-  // It looked at as many rows as one transaction may, and others are due.
+  // Whether it looked at as many rows as one transaction may, and others are due.
   bool more() const { return more_; }
 
  private:
@@ -128,14 +128,14 @@ class Held final : public HeldMessages {
                                     std::size_t max_bytes, milliseconds hidden,
                                     const LineOf& line_of) override {
     return contained([&] {
-      // Before the look: what comes during it wakes again.
+      // Before the look: a row that arrives during it wakes again.
       core_.wake_ups.drain(consumer);
       std::vector<Arrival> taken;
       if (max_messages == 0) return taken;
       const auto end = std::chrono::steady_clock::now() + kLongestTake;
       bool more = true;
       while (more && taken.empty()) {
-        // Nothing is written, and no turn is waited for, where nothing is due.
+        // Where nothing is due, nothing is written, and no turn is waited for.
         if (!any_due(consumer)) break;
         const std::int64_t instance = core_.instances.number();
         WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
@@ -145,7 +145,7 @@ class Held final : public HeldMessages {
                   spi::due_after(now, hidden));
         taken = take.run(line_of);
         more = take.more() && std::chrono::steady_clock::now() < end;
-        // This commit wakes nobody here: what others had added before it was looked at.
+        // This commit wakes nothing here: rows that others had added before it were looked at.
         transaction.commit([&] {
           if (!take.more()) core_.wake_ups.drain(consumer);
         });
@@ -163,7 +163,7 @@ class Held final : public HeldMessages {
       WriteTransaction transaction(core_.writer, Sync::kPowerLoss, core_.options.busy);
       HeldRows& held = transaction.tables().held;
       const StoreTime now = transaction.now();
-      // What has found no room lets none of its line by.
+      // Once a message does not fit, later messages of its line must not overtake it.
       std::set<BytesView> full;
       for (const Follower& follower : followers) {
         const BytesView line = *follower.arrival->line;
@@ -236,7 +236,7 @@ class Held final : public HeldMessages {
     });
   }
 
-  // A row that shows too early or too late after a power cut meets its record.
+  // A row that is visible too early or too late after a power cut meets its record.
   template <class Work>
   Result<void> change(std::span<const RowTag> rows, Work&& work, Sync sync = Sync::kProcessCrash) {
     return contained([&] {

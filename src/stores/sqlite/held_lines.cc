@@ -14,8 +14,9 @@ HeldLines::HeldLines(Connection& connection)
             "line_bytes = length(payload) + coalesce((SELECT line_bytes FROM semel_held "
             "  WHERE consumer = ?2 AND line = ?3 ORDER BY place DESC LIMIT 1), 0) "
             "WHERE row = ?1"),
-      // What is between the first and the one right before it was in this hand when that was taken,
-      // and goes from it only together with all behind it: the two ends tell.
+      // Looking at two rows is enough: rows between the first one and the direct predecessor were
+      // held by this process when the predecessor was taken, and leave its hands only together with
+      // all rows behind them.
       waits_(connection,
              "SELECT 1 FROM semel_held AS this JOIN semel_held AS other "
              "ON other.consumer = this.consumer AND other.line = this.line "
@@ -35,7 +36,7 @@ HeldLines::HeldLines(Connection& connection)
               "JOIN semel_held AS other ON other.consumer = this.consumer "
               "AND other.line = this.line AND other.place > this.place "
               "WHERE this.row = ?1 ORDER BY other.place LIMIT ?2"),
-      // Each row knows the bytes of its line up to itself.
+      // Each row stores the bytes of its line up to itself.
       bytes_(connection,
              "SELECT (SELECT line_bytes FROM semel_held WHERE consumer = ?1 AND line = ?2 "
              "ORDER BY place DESC LIMIT 1) - line_bytes + length(payload) FROM semel_held "

@@ -1,7 +1,7 @@
 // HeldLines: the order of held rows within their lines.
 //
-// Only the first row of a line is due; those behind it show when it goes. What is taken by one
-// process may be followed by what stands behind it, taken by the same one.
+// Only the first row of a line is due; the next ones become visible when it is removed. After a
+// process takes a row, the same process may take the rows behind it.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@
 
 namespace semel::sqlite {
 
-// Due never: kept for a person, counted nowhere as waiting.
+// Never due: kept for a person, and not counted as waiting.
 inline constexpr StoreTime kNever{
     std::chrono::milliseconds(std::numeric_limits<std::int64_t>::max())};
-// Due when what stands before it in its line has gone.
+// Due when the rows before it in its line are gone.
 inline constexpr StoreTime kBehind{kNever - std::chrono::milliseconds(1)};
 
 class HeldLines {
@@ -30,15 +30,15 @@ class HeldLines {
 
   // Puts a row that is in no line at the end of this one.
   void join(RowTag row, ConsumerNumber consumer, BytesView line);
-  // True where the row may not be had yet by this process: not all before it is in its hand.
+  // True where this process may not have the row yet: it does not hold all rows before it.
   bool waits(RowTag row, std::int64_t instance, StoreTime now);
   void put_behind(RowTag row);
-  // Something of the line has gone: its first row shows.
+  // Rows of the line were removed: makes its first row visible.
   void move_up(ConsumerNumber consumer, BytesView line);
-  // Rows right behind this one that wait for nothing else, in order.
+  // Rows directly behind this one that wait for nothing else, in order.
   std::vector<RowTag> behind(RowTag row, std::size_t most);
 
-  // Payload bytes in the line; none: nothing is in it.
+  // Payload bytes in the line; nullopt: it is empty.
   std::optional<std::size_t> bytes(ConsumerNumber consumer, BytesView line);
   std::vector<Bytes> all(ConsumerNumber consumer);
 

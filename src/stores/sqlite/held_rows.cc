@@ -65,8 +65,8 @@ HeldRows::HeldRows(Connection& connection)
             "coalesce(?6, fingerprint), coalesce(?5, key), type, content_type, partition, "
             "position, broker_key, broker_time, headers, payload, line, place, line_bytes, "
             "CASE WHEN ?7 THEN inbox END FROM semel_held WHERE row = ?1"),
-      // The index alone tells whose rows they are. Each stands again where it stood: a younger copy
-      // of it, of which nothing is suspected, does not pass it.
+      // The index alone finds them. Each returns to its old place: a younger copy of it that is not
+      // suspect must not pass it.
       show_(connection,
             "UPDATE semel_held SET due_at = min(ready_at, ?2), taken_by = NULL, suspect = 1 "
             "WHERE row IN (SELECT row FROM semel_held INDEXED BY semel_held_due "
@@ -154,7 +154,7 @@ void HeldRows::take(RowTag row, std::int64_t instance, StoreTime until) {
 
 void HeldRows::release(RowTag row, milliseconds delay, StoreTime now) {
   const auto number = static_cast<std::int64_t>(row);
-  // What goes back without delay stands again where it stood: its order is kept.
+  // A row that is released without delay returns to its old place, and keeps its order.
   if (delay <= milliseconds(0)) {
     release_.bind(1, number).bind(2, kBehind).run();
   } else {

@@ -1,13 +1,14 @@
 // HeldRows: the table of payloads that wait.
 //
-// A row shows when its due time has come. Taking it moves the due time on and notes who has it.
+// A row is visible from its due time on. Taking it moves the due time forward and notes the taker.
 //
-// stores/sql has such rows for servers. There sessions meet: a row and its line are locked and
-// looked at before they change, and statements name many rows at a time, to save round trips. Here
-// one writer has the whole file, so that one statement takes a row out and says what it was. The
-// queue lives on that: it is most of what a message from it costs, and a look and a removal by
-// lists of numbers, as a server needs them, cost a multiple of it. For the same reason a take and a
-// line are decided here by single statements. Times that are never due differ too, and stand in
+// stores/sql has such rows for servers. There sessions run concurrently: a row and its line are
+// locked and read before they change, and statements name many rows at a time, to save round trips.
+// Here one writer has the whole file, so one statement removes a row and returns its content. The
+// queue depends on that: it is most of the cost of a message from it, and reading and removing by
+// lists of numbers, as a server needs, cost a multiple of it. For the same reason single statements
+// decide a take and a line here. The times that mean "never due" differ too, and are stored in
+// files.
 // files.
 #pragma once
 
@@ -39,25 +40,25 @@ class HeldRows {
   void take(RowTag row, std::int64_t instance, StoreTime until);
   HeldLines& lines() noexcept { return lines_; }
   void release(RowTag row, std::chrono::milliseconds delay, StoreTime now);
-  // Goes on hiding a taken row; one that shows again is anyone's.
+  // Continues to hide a taken row; a row that is visible again is free for all.
   void hide(RowTag row, StoreTime until, StoreTime now);
   bool remove(RowTag row) { return take_out(row).has_value(); }
   struct Gone {
     std::optional<std::int64_t> inbox;
   };
   std::optional<Gone> take_out(RowTag row);
-  // None where it was not tried.
+  // nullopt where it was not tried.
   std::optional<sql::TriedRow> tried(RowTag row);
-  // Shows it at `due`, and nobody has it in hand. It keeps its number.
+  // Makes it visible at `due`, taken by no process. It keeps its number.
   void wait(RowTag row, StoreTime due);
   std::optional<std::int64_t> inbox_of(RowTag row);
   std::optional<Arrival> find(RowTag row, StoreTime now);
 
   using Move = sql::HeldMove;
-  // Makes a row wait again, under a new number: a late ack of the old one must not meet it. None
+  // Makes a row wait again, under a new number: a late ack of the old one must not end it. nullopt
   // where there is no such row.
   std::optional<std::int64_t> move(RowTag row, const Move& move);
-  // Shows what a process that died had in hand, marked suspect; how many.
+  // Shows the rows that a dead process had taken, marked suspect; returns how many.
   std::int64_t show_again(std::int64_t instance, StoreTime now);
 
   HeldMessages::Peek peek(ConsumerNumber consumer, StoreTime now);
@@ -65,7 +66,7 @@ class HeldRows {
   std::size_t count(ConsumerNumber consumer);
   struct Ages {
     std::optional<StoreTime> oldest;  // first met
-    std::optional<StoreTime> newest;  // put there
+    std::optional<StoreTime> newest;  // added
   };
   Ages ages(ConsumerNumber consumer);
 

@@ -11,16 +11,16 @@
 namespace semel::sqlite {
 namespace {
 
-// The log is worth copying: a page that changed often is copied once. On a small disk it is copied
-// sooner: a log may take this part of what is free.
+// From this length the log is worth copying: a page that changed often is copied once. On a small
+// disk it is copied sooner: a log may take this fraction of the free space.
 constexpr int kLongLog = 8'000;
 constexpr int kShortestLongLog = 250;
 constexpr std::uintmax_t kPartOfFree = 16;
 constexpr std::uintmax_t kPageBytes = 4'096;
-// So little was written during a round that the writers can be held for as much.
+// If a round wrote no more than this, the writers can be stopped for as much.
 constexpr int kShortRest = 400;
-// Each round finds what was written during the one before it. Where that never becomes little, the
-// writers wait: else the log would grow as long as they write.
+// Each round copies what was written during the one before it. If that never becomes little, the
+// writers must wait: otherwise the log would grow as long as they write.
 constexpr int kRounds = 6;
 constexpr int kLongestLogs = 3;
 constexpr std::chrono::milliseconds kPatience{250};
@@ -72,11 +72,11 @@ void Housekeeper::run(const std::stop_token& stop) {
       long_log = std::exchange(long_log_, false);
       filter_wanted_ = false;
     }
-    // What fails here harms nothing: the log is longer for a while and a table is looked at itself.
-    // A commit that meets the same trouble tells about it.
+    // A failure here is harmless: the log is longer for a while, or a table is read itself. A
+    // commit that has the same trouble reports it.
     if (long_log) {
       (void)contained([&] { shorten(stop); });
-      // What the commits of meanwhile asked for is done.
+      // Requests of commits made meanwhile are fulfilled.
       const system::MutexLock lock(mutex_);
       long_log_ = false;
     }
@@ -92,8 +92,8 @@ void Housekeeper::shorten(const std::stop_token& stop) {
     log = copy();
     if (log.pages - before <= kShortRest) break;
   }
-  // The log starts again only where all of it is copied. Under a steady load something was written
-  // meanwhile, always; so the writers are held for the last little rest.
+  // The log restarts only when all of it is copied. Under a steady load more is always written
+  // meanwhile; so the writers are stopped for the last small rest.
   writer_.take_turn(kPatience);
   try {
     copy();
@@ -109,7 +109,7 @@ Housekeeper::Log Housekeeper::copy() {
   connection_.set_patience(kPatience);
   const int code = sqlite3_wal_checkpoint_v2(connection_.handle(), nullptr,
                                              SQLITE_CHECKPOINT_PASSIVE, &log.pages, &log.copied);
-  // Another process is at it.
+  // Another process is doing it.
   if ((code & 0xff) == SQLITE_BUSY) return {};
   if (code != SQLITE_OK) connection_.raise(code);
   return log;

@@ -1,4 +1,4 @@
-// Housekeeper: the thread for what need not be done inside a commit: copying the log into the
+// Housekeeper: the thread for work that need not happen inside a commit: copying the log into the
 // database, and building filters.
 #pragma once
 
@@ -33,7 +33,7 @@ class Housekeeper {
   Writer& writer_;
   Filters& filters_;
   Connection connection_;
-  const int long_pages_;  // the log is copied when it has so many
+  const int long_pages_;  // the log is copied when it has this many
   system::Mutex mutex_;
   std::condition_variable_any rang_;
   bool long_log_ SEMEL_GUARDED_BY(mutex_) = false;

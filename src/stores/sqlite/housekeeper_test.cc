@@ -1,4 +1,4 @@
-// The log is copied beside the commits and does not grow without end.
+// The log is copied concurrently with the commits and does not grow without end.
 #include <gtest/gtest.h>
 
 #include <filesystem>

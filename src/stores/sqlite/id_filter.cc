@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kBitsPerId = 12;
 constexpr std::size_t kBitsPerLine = 512;
-// Of each id, one in each of so many words of its line.
+// For each id, one bit in each of this many words of its cache line.
 constexpr std::size_t kBitsSet = 6;
 
 constexpr std::uint64_t mixed(std::uint64_t h) noexcept {
@@ -20,7 +20,7 @@ constexpr std::uint64_t mixed(std::uint64_t h) noexcept {
   return h;
 }
 
-// Ids that keep an order are not random: all bytes go through.
+// Ids that keep an order are not random: all bytes are hashed.
 std::uint64_t hash_of(const KeyId& id) noexcept {
   std::uint32_t head = 0;
   std::array<std::uint64_t, 2> tail{};

@@ -1,6 +1,6 @@
-// IdFilter: a set of ids that may forget nothing. It answers "not here" or "perhaps".
+// IdFilter: a set of ids without false negatives. It answers "not here" or "perhaps".
 //
-// A blocked Bloom filter: all bits of an id lie in one cache line.
+// A blocked Bloom filter: all bits of an id are in one cache line.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace semel::sqlite {
 
 class IdFilter {
  public:
-  // For about `ids`; more are taken, at the price of more needless looks.
+  // Sized for about `ids`; more are allowed, with more false positives.
   explicit IdFilter(std::size_t ids);
 
   void add(const KeyId& id) noexcept;

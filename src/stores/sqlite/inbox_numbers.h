@@ -9,13 +9,13 @@
 
 namespace semel::sqlite {
 
-// A record is written before its row in the inbox, so it asks for the number first.
+// A record is written before its inbox row, so it asks for the number first.
 class InboxNumbers final : public sql::Numbers {
  public:
   explicit InboxNumbers(Connection& connection)
       : next_row_(connection, "SELECT coalesce(max(row), 0) + 1 FROM semel_inbox") {}
 
-  // Once in each transaction.
+  // Call it once in each transaction.
   void begin() noexcept { next_.reset(); }
   std::int64_t next_number(sql::Counter /*the inbox alone*/) override {
     if (!next_) {

@@ -16,11 +16,11 @@ Instances::Instances(const std::string& side_file, Writer& writer,
 std::int64_t Instances::number() {
   if (const std::int64_t known = known_number(); known != 0) return known;
   WriteTransaction transaction(writer_, Sync::kPowerLoss, patience_);
-  // Another thread may have registered it in its turn.
+  // Another thread may have registered it meanwhile.
   if (const std::int64_t known = known_number(); known != 0) return known;
   transaction.tables().meta.raise_epoch();
   const std::int64_t number = add_.bind(1, ::getpid()).bind(2, transaction.now()).insert();
-  // Locked before anyone can read the number: who reads it meets the lock.
+  // Locked before any process can read the number: one that reads it finds the lock.
   if (!file_.try_lock(lock_byte::kInstances + number)) {
     fail({ErrorKind::kUnavailable, "R201",
           fmt::format("{}: the lock of a new instance is taken", file_.path()),

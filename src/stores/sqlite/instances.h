@@ -1,7 +1,7 @@
 // Instances: which opened stores are alive.
 //
-// Each store that claims or takes has a number and a lock on the byte of that number. A lock that
-// is free tells that its process is gone; a stopped process keeps it.
+// Each store that claims or takes has a number and a lock on the byte of that number. A free lock
+// proves that its process is gone; a stopped process keeps its lock.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace semel::sqlite {
 
-// Safe for several threads.
+// Thread-safe.
 class Instances {
  public:
   // The writer is borrowed and must outlive it.
@@ -22,20 +22,20 @@ class Instances {
   std::int64_t number();
   // Zero where this store is not registered.
   std::int64_t known_number() const noexcept { return number_.load(std::memory_order_acquire); }
-  // The instances whose process died; none where the locks cannot tell, for their file is another
-  // by now. Throws Failure.
+  // The instances whose process died; none where the locks prove nothing, because their file was
+  // replaced. Throws Failure.
   std::vector<std::int64_t> gone(Connection& connection) const;
-  // The same of one that is registered.
+  // The same for a single registered instance.
   bool is_gone(std::int64_t number) const;
 
  private:
   const sql::Text all_;
   SideFile file_;
   Writer& writer_;
-  Prepared add_;  // in the writer's turn
+  Prepared add_;  // used while the writer's turn is held
   const std::chrono::milliseconds patience_;
   std::atomic<std::int64_t> number_{0};
-  // Its byte is locked by this object, which no look at the lock can tell; zero: none.
+  // This object has locked its byte, which testing the lock cannot show; zero: none.
   std::atomic<std::int64_t> locked_{0};
 };
 

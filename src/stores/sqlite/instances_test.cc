@@ -1,4 +1,4 @@
-// What a process leaves behind: found by its lock, and never taken from one that only stands still.
+// A dead process is detected by its lock, and nothing is taken from one that is only stopped.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <unistd.h>
@@ -38,11 +38,10 @@ class InstancesTest : public SqliteTest {
   }
 };
 
-// Under another name the locks would be beside another name, and the living would be taken for
-// dead.
+// Under another name the locks would be in another file, and living processes would seem dead.
 TEST_F(InstancesTest, WhoComesByALinkMeetsTheOthers) {
   const std::string real = path_;
-  // Made through a link that leads nowhere yet, in a folder that is a link too.
+  // Made through a link whose target does not exist yet, in a folder that is a link too.
   std::filesystem::create_directory(folder_.file("links"));
   std::filesystem::create_directory_symlink(folder_.file("links"), folder_.file("folder"));
   std::filesystem::create_symlink(real, folder_.file("links/first.db"));
@@ -80,7 +79,7 @@ TEST_F(InstancesTest, ADeadProcessIsFreedAtOnce) {
   }
   ChildProcess child = holder(17);
   ASSERT_TRUE(child.wait_ready());
-  // Opened behind the fork: a child shares its parent's locks.
+  // Opened after the fork: a child shares its parent's locks.
   const auto store = open();
   const ConsumerNumber consumer = attach(*store);
   const Message leased = test::make_message(consumer, "leased");
@@ -133,7 +132,7 @@ TEST_F(InstancesTest, AStoppedProcessKeepsWhatItHas) {
   EXPECT_FALSE(store->facets().runs->begin(consumer, 1).value().unclean);
   EXPECT_TRUE(std::holds_alternative<Busy>(claim(*store, test::make_message(consumer, "leased"))));
   EXPECT_TRUE(take(*store, consumer).empty());
-  // Time is another matter.
+  // Expiry by time is another matter.
   clock_->advance(2h);
   EXPECT_EQ(take(*store, consumer).size(), 1U);
   EXPECT_TRUE(

@@ -40,7 +40,7 @@ LiveRow live_row_at(const Prepared& at) {
   return row;
 }
 
-// The part that saving and adding a record have in common, under the same numbers.
+// The parameters that saving and adding a record share, under the same numbers.
 Prepared& bind_record(Prepared& statement, const KeyId& id, const spi::Record& record,
                       StoreTime now) {
   return statement.bind(1, id)

@@ -1,4 +1,4 @@
-// LiveRows: the table of what is not completed.
+// LiveRows: the table of records that are not completed.
 #pragma once
 
 #include <optional>
@@ -26,13 +26,13 @@ class LiveRows {
  public:
   explicit LiveRows(Connection& connection);
 
-  // False where the table is empty: then no look is needed.
+  // False where the table is empty: then no query is needed.
   bool any();
   std::optional<LiveRow> find(const KeyId& id);
   // The writer has the whole file locked.
   std::optional<LiveRow> find(const KeyId& id, sql::Lock) { return find(id); }
   void save(const KeyId& id, const LiveRow& row, StoreTime now);
-  // Saves one whose lease was just given; false where the id is there already.
+  // Adds a record whose lease was just given; false where the id exists already.
   bool add_claimed(const KeyId& id, const spi::Record& record, BytesView key, std::int64_t holder,
                    StoreTime now);
   bool erase(const KeyId& id);
@@ -40,14 +40,14 @@ class LiveRows {
   bool renew(const KeyId& id, const Nonce& nonce, StoreTime until);
   // True where `nonce` holds the record.
   bool held_by(const KeyId& id, const Nonce& nonce);
-  // The record has steps from now on.
+  // Marks the record as one with steps.
   void note_steps(const KeyId& id);
-  // Ends the leases of a process that died; how many.
+  // Ends the leases of a process that died; returns how many.
   std::int64_t end_leases(std::int64_t holder, StoreTime now);
-  // Dead records that changed last before `before`, at most `limit`, of one consumer.
+  // Dead records of one consumer that changed last before `before`, at most `limit`.
   std::vector<KeyId> dead_before(ConsumerNumber consumer, StoreTime before, std::size_t limit);
 
-  // Oldest first; of `consumer` and in `state` where they are given.
+  // Oldest first; only of `consumer` and in `state` where given.
   std::vector<std::pair<KeyId, LiveRow>> list(std::optional<ConsumerNumber> consumer,
                                               std::optional<RecordState> state, std::size_t limit);
   std::vector<sql::RecordCount> counts(StoreTime now);

@@ -19,7 +19,7 @@ std::string file_identity(const std::string& path) {
   return fmt::format("{:02x}:{:02x}:{}", major(about.st_dev), minor(about.st_dev), about.st_ino);
 }
 
-// In the shared memory of a log the writer's lock is one byte; readers lock others.
+// In the shared memory of a log the writer's lock is one byte; readers lock other bytes.
 constexpr long kWriterByte = 120;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Who holds a lock: what the kernel tells about it, for error messages.
+// Finds the holder of a lock from the kernel's data, for error messages.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace semel::sqlite {
 
-// The process other than this one that has `path` or one of SQLite's files beside it locked for
-// writing, as the text of /proc/locks tells; none where it cannot be told.
+// Another process that has locked `path`, or one of SQLite's files next to it, for writing,
+// according to /proc/locks; nullopt where unknown.
 std::optional<long> lock_holder(const std::string& path);
 // The same from a given text and inode numbers.
 std::optional<long> lock_holder_in(std::string_view proc_locks, long self,

@@ -1,4 +1,4 @@
-// The order in which threads and processes come to the writer.
+// The order in which threads and processes get the writer.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -87,8 +87,8 @@ TEST(Turnstile, NamesWhoHasTheTurn) {
   mine.leave();
 }
 
-// Both write all the time, and neither has to wait for many turns of the other. A machine that lets
-// one of them stand still for a while is not to blame: the usual wait counts.
+// Both write all the time, and neither has to wait for many turns of the other. The machine may
+// suspend one of them for a while, so the usual wait counts.
 TEST(Turnstile, TwoBusyProcessesTakeTurns) {
   const test::TempDir folder;
   const std::string path = folder.file("s.db-semel");
@@ -97,7 +97,7 @@ TEST(Turnstile, TwoBusyProcessesTakeTurns) {
   // In memory that both processes share.
   struct Process {
     std::atomic<int> turns{0};
-    std::array<int, kTurns> waited{};  // for so many turns of the other
+    std::array<int, kTurns> waited{};  // for this many turns of the other
     std::atomic<std::size_t> waits{0};
   };
   struct Both {
@@ -107,7 +107,7 @@ TEST(Turnstile, TwoBusyProcessesTakeTurns) {
       ::mmap(nullptr, sizeof(Both), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(shared, MAP_FAILED);
   Both& both = *new (shared) Both;
-  // Until it has waited often enough while the other was at it, and so has the other.
+  // Until each has waited often enough while the other was writing.
   const auto take_turns = [&path](Process& mine, const Process& others) {
     Turnstile turnstile(path);
     while (mine.waits < kTurns || others.waits < kTurns) {

@@ -7,7 +7,7 @@
 namespace semel::sqlite {
 namespace {
 
-// More than this many workers seldom look at a time.
+// More workers than this seldom read at the same time.
 constexpr std::size_t kKept = 4;
 
 [[noreturn]] void only_looks() {
@@ -65,7 +65,7 @@ class LookUnit final : public UnitOfWork {
  private:
   Looks& looks_;
   std::unique_ptr<Looks::Lent> lent_;
-  bool refused_ = false;  // something was to be written
+  bool refused_ = false;  // there was something to write
 };
 
 Looks::Looks(ConnectionOptions options, std::chrono::milliseconds patience)

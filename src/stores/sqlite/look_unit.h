@@ -1,4 +1,4 @@
-// A unit that only looks: it reads what is committed, and takes no lock.
+// A read-only unit: it reads committed data, and takes no lock.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace semel::sqlite {
 
-// Connections for looks, opened when needed and kept. Safe for several threads; outlives its units.
+// Connections for reading, opened when needed and kept. Thread-safe; outlives its units.
 class Looks {
  public:
   Looks(ConnectionOptions options, std::chrono::milliseconds patience);

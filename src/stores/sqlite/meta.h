@@ -1,4 +1,4 @@
-// Meta: the one row of facts about the whole store.
+// Meta: the single row of facts about the whole store.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ class Meta {
     StoreTime clock_doubted{};
   };
   Row read();
-  // Takes `count` tokens; the first of them. The counter must have room: see room_for.
+  // Takes `count` tokens; returns the first. The counter must have room: see room_for.
   Token take_tokens(const Row& row, std::uint64_t count);
   static bool room_for(const Row& row, std::uint64_t count) noexcept;
-  // A new epoch. Its transaction must be synced: a token of an epoch that a power cut forgot would
-  // come again.
+  // Raises the epoch. Its transaction must be synced: after a power cut that forgot an epoch, its
+  // tokens would repeat.
   void raise_epoch();
   void generations_moved();
   void set_clock(StoreTime seen, StoreTime doubted);

@@ -1,4 +1,4 @@
-// What may be wrong with the file, and what is said about it.
+// Faults of the file, and the errors that report them.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -100,7 +100,7 @@ TEST_F(OpenTest, ADamagedFile) {
   ASSERT_GT(content.size(), 200'000U);
   for (std::size_t at = 4096; at < content.size(); ++at) content[at] = static_cast<char>(at * 7);
   test::write_file(path_, content);
-  // Met when it is opened, or at the first page that is needed.
+  // Found at the opening, or at the first page that is needed.
   auto store = open_store(options(), clock_);
   if (!store) {
     EXPECT_EQ(store.error().code, "R202") << store.error().message;
@@ -186,7 +186,7 @@ TEST_F(OpenTest, AnotherProgramHasItLocked) {
   EXPECT_TRUE(open()->attach({"payments", "recipe", false, 24h}).has_value());
 }
 
-// Each finds a file that another one is just making, or turning to a write-ahead log.
+// Each finds a file that another one is just making, or converting to a write-ahead log.
 TEST_F(OpenTest, ManyProcessesBeginOnANewFileAtATime) {
   for (int round = 0; round < 12; ++round) {
     path_ = folder_.file("new-" + std::to_string(round));
@@ -234,7 +234,7 @@ TEST_F(OpenTest, AnotherProcessOfOursIsNamed) {
 
 TEST_F(OpenTest, AReadOnlyFile) {
   { attach(*open()); }
-  // Whoever runs the tests may be allowed everything: the child is nobody.
+  // The tests may run as root, who may do everything: the child is user nobody.
   std::filesystem::permissions(folder_.path(), std::filesystem::perms::all);
   for (const char* file : {"", "-wal", "-shm", "-semel"}) ::chmod((path_ + file).c_str(), 0444);
   ChildProcess child = ChildProcess::fork([&](ChildProcess::Voice& voice) {

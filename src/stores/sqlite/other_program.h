@@ -1,4 +1,4 @@
-// OtherProgram: SQL on a store's file as another program would run it, on a connection of its own.
+// OtherProgram: runs SQL on a store's file as another program would, on a connection of its own.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ class OtherProgram {
   OtherProgram(const OtherProgram&) = delete;
   OtherProgram& operator=(const OtherProgram&) = delete;
 
-  // Runs statements one after the other, whatever they are; the rows of the last one.
+  // Runs any statements one after the other; returns the rows of the last one.
   Rows run(std::string_view statements);
 
  private:

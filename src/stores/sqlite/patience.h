@@ -1,4 +1,4 @@
-// Patience: how long something may still be waited for, counted in the time slept.
+// Patience: a remaining time to wait, counted in the time slept.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class Patience {
     next_ = std::min(next_ * 3 / 2, longest_);
     return true;
   }
-  // Short sleeps again: what is waited for now is another thing.
+  // Short sleeps again, for a new wait.
   void fresh() noexcept { next_ = shortest_; }
   Duration left() const noexcept { return std::max(left_, Duration::zero()); }
 

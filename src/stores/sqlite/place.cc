@@ -30,7 +30,7 @@ constexpr long kCeph = 0x00c36400;
 constexpr long kLustre = 0x0bd00bd0;
 constexpr long kFuse = 0x65735546;
 constexpr std::array kNetwork = {kNfs, kSmb, kCifs, kSmb2, kAfs, kCoda, kCeph, kLustre};
-// A program in user space is behind it, local or not: its name tells.
+// Served by a program in user space, local or not: its name tells.
 constexpr std::array<std::string_view, 10> kNetworkPrograms = {
     "fuse.sshfs",  "fuse.glusterfs", "fuse.s3fs",   "fuse.rclone",    "fuse.davfs",
     "fuse.davfs2", "fuse.gcsfuse",   "fuse.cephfs", "fuse.ceph-fuse", "fuse.goofys"};
@@ -41,7 +41,7 @@ std::string parent_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// The type under which the file system of `path` is mounted; empty where it is not told.
+// The type under which the file system of `path` is mounted; empty where unknown.
 std::string mounted_as(const std::string& path) {
   struct stat about {};
   if (::stat(path.c_str(), &about) != 0) return {};
@@ -64,7 +64,7 @@ std::string mounted_as(const std::string& path) {
 }  // namespace
 
 bool is_network(long type, std::string_view mounted) noexcept {
-  // Some systems tell the type as a signed number of half the width.
+  // Some systems report the type as a signed number of half the width.
   const long plain = static_cast<long>(static_cast<unsigned long>(type) & 0xffffffffUL);
   if (std::ranges::find(kNetwork, plain) != kNetwork.end()) return true;
   return plain == kFuse && std::ranges::find(kNetworkPrograms, mounted) != kNetworkPrograms.end();

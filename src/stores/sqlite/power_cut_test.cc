@@ -1,4 +1,4 @@
-// A disk that forgets what was not synced, and one that is full.
+// A disk that forgets unsynced writes, and one that is full.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -17,7 +17,7 @@ class PowerCutTest : public SqliteTest {
     store_ = open();
     consumer_ = attach(*store_);
   }
-  // The machine goes down and comes up again.
+  // The machine goes down and boots again.
   void cut(const std::function<bool()>& keep = nullptr) {
     lost_ = disk_.cut_power(keep);
     store_.reset();
@@ -64,7 +64,8 @@ TEST_F(PowerCutTest, WhatWasAnsweredSurvives) {
   EXPECT_EQ(attach(*store_, "other"), other);
 }
 
-// The teeth: a commit that is not synced is lost, so a sync that is missing would show above.
+// Proves that the tests above can fail: a commit that is not synced is lost, so a missing sync
+// would show.
 TEST_F(PowerCutTest, WhatMayBeLostIsLost) {
   const Message durable = message("durable");
   const Message hasty = message("hasty");
@@ -91,7 +92,7 @@ TEST_F(PowerCutTest, TokensGrowOverACutThatForgotClaims) {
   }
 }
 
-// Real disks keep some of what was not synced, in no order.
+// Real disks keep some unsynced writes, in no order.
 TEST_F(PowerCutTest, SomeOfTheUnsyncedIsNoHarm) {
   const std::uint64_t seed = test::test_seed();
   SCOPED_TRACE(seed);

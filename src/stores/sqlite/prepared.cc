@@ -22,7 +22,7 @@ int followers(unsigned char lead) noexcept {
   return -1;
 }
 
-// The second byte decides about overlong forms, surrogates and what lies past the last code point.
+// The second byte rules out overlong forms, surrogates and values past the last code point.
 bool second_fits(unsigned char lead, unsigned char second) noexcept {
   switch (lead) {
     case 0xe0:
@@ -159,7 +159,7 @@ sql::Cell Prepared::cell(int column) const {
       return {};
     case SQLITE_INTEGER:
       return {.null = false, .number = integer(column), .bytes = {}};
-    // A person may have written a time by hand; what is less than a millisecond is cut off.
+    // A person may have written a time by hand; fractions of a millisecond are cut off.
     case SQLITE_FLOAT:
       return {.null = false, .number = integer(column), .bytes = text(column)};
     default:

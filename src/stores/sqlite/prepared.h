@@ -25,7 +25,7 @@ class Connection;
 // reset.
 class Prepared {
  public:
-  // `sql` must outlive the object; a literal, or a string kept beside it.
+  // `sql` must outlive the object: a literal, or a string that lives as long.
   Prepared(Connection& connection, const char* sql) noexcept : connection_(connection), sql_(sql) {}
   ~Prepared();
   Prepared(const Prepared&) = delete;
@@ -50,7 +50,8 @@ class Prepared {
   Prepared& bind_null(int at);
   Prepared& bind_blob(int at, BytesView bytes);
   Prepared& bind_text(int at, std::string_view text);
-  // As text where it is text, so that a person can read it in the sqlite3 shell, else as a blob.
+  // As text where it is valid text, so that people can read it in the sqlite3 shell, else as a
+  // blob.
   Prepared& bind_bytes(int at, BytesView bytes);
   template <class T>
   Prepared& bind(int at, const std::optional<T>& value) {
@@ -58,21 +59,21 @@ class Prepared {
   }
   Prepared& bind_param(int at, const sql::Param& param);
 
-  // The next row is there. False at the end: then the statement is reset.
+  // Moves to the next row. False at the end: then the statement is reset.
   bool next();
   // Runs to its end and resets.
   void run() {
     while (next()) {
     }
   }
-  // Runs a statement that changes rows; how many.
+  // Runs a statement that changes rows; returns how many.
   std::int64_t change();
-  // Runs an INSERT into a table with a row number; the new one.
+  // Runs an INSERT into a table with row numbers; returns the new one.
   std::int64_t insert();
   void reset() noexcept;
 
   int columns() const noexcept;
-  // Of the current row; columns count from 0.
+  // These read the current row; columns count from 0.
   sql::Cell cell(int column) const;
   bool null(int column) const noexcept;
   std::int64_t integer(int column) const noexcept;
@@ -128,7 +129,7 @@ class Reading {
   Prepared& statement_;
 };
 
-// True for UTF-8 without NUL: what the sqlite3 shell shows whole.
+// True for UTF-8 without NUL, which the sqlite3 shell shows completely.
 bool is_text(BytesView bytes) noexcept;
 
 }  // namespace semel::sqlite

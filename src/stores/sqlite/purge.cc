@@ -11,15 +11,15 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Clocks of one machine drift and are set by seconds; nobody means a jump by more.
+// Clocks of one machine drift and are set by seconds; a larger jump is a mistake.
 constexpr milliseconds kTolerance = std::chrono::minutes(5);
-// A store that nobody used for longer than this may as well be met by a wrong clock.
+// After a longer time without use, a clock that differs by that much may be wrong as well.
 constexpr milliseconds kLongAway = std::chrono::hours(24 * 90);
-// After a jump: time for the clock to be set right.
+// Time for the clock to be set right after a jump.
 constexpr milliseconds kDoubt = std::chrono::minutes(10);
-// How many rows one transaction takes away.
+// How many rows one transaction removes.
 constexpr int kPart = 500;
-// A crash count nobody asked for since is of a message that went another way.
+// A crash count that was not read for this long belongs to a message that ended otherwise.
 constexpr milliseconds kCrashMemory = std::chrono::hours(24 * 30);
 
 bool is_there(Tables& tables, std::int64_t number) {
@@ -32,8 +32,8 @@ bool is_past(const GenerationRow& row, StoreTime now) {
   return !row.active && row.ttl && row.sealed_at + *row.ttl <= now;
 }
 
-// As this transaction finds it. Null where another process has dropped it, or keeps it for longer
-// by now.
+// The generation as this transaction sees it. Null where another process has dropped it, or keeps
+// it longer by now.
 Generation* still_past(Tables& tables, std::int64_t number, StoreTime now) {
   for (const auto& generation : tables.generations.all()) {
     if (generation->row().number != number) continue;
@@ -96,7 +96,7 @@ void Purge::seal_old() {
     transaction.commit();
   }
   for (const std::int64_t number : sealed) {
-    // It takes no inserts any more, so no lock is needed to read all of it.
+    // It takes no inserts any more, so all of it can be read without a lock.
     const auto found = core_.reader.look(
         [&](Tables& tables,
             Connection& connection) -> std::optional<std::pair<StoreTime, std::int64_t>> {
@@ -134,8 +134,8 @@ std::optional<std::size_t> Purge::drop_next(StoreTime now, Budget& budget) {
   return past->second;
 }
 
-// Results and inbox rows of a table that is about to go, in small parts. False where the budget
-// ended first.
+// Removes results and inbox rows of a table that is about to be dropped, in small parts. False
+// where the budget ended first.
 bool Purge::remove_details(std::int64_t generation, StoreTime now, Budget& budget) {
   const std::string sql = fmt::format(
       "SELECT id FROM {} WHERE id > ?1 AND "
@@ -158,9 +158,9 @@ bool Purge::remove_details(std::int64_t generation, StoreTime now, Budget& budge
   }
 }
 
-// Numbers of rows that are gone are given again: a record that still named one would answer with
-// another message's result, and take it along when it goes. So the record forgets them with the
-// rows, and they are read here once more: another process may have removed them meanwhile.
+// Numbers of removed rows are used again: a record that still named one would answer with another
+// message's result, and remove it with itself. So the record's references are cleared with the
+// rows, and are read once more here: another process may have removed them meanwhile.
 bool Purge::remove_details(std::int64_t generation, const std::vector<KeyId>& ids, StoreTime now) {
   WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
   Tables& tables = transaction.tables();
@@ -190,7 +190,7 @@ std::size_t Purge::forget_dead(StoreTime now, Budget& budget) {
       if (ids.empty()) break;
       WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
       Tables& tables = transaction.tables();
-      // Kept for longer by now, perhaps.
+      // Its ttl may be longer by now.
       if (tables.consumers.ttl(consumer.number) != consumer.ttl) break;
       for (const KeyId& id : ids) {
         // It may have been replayed meanwhile.

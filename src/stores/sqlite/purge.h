@@ -1,4 +1,4 @@
-// Purge: forgets what is past its ttl, whole tables at a time.
+// Purge: forgets records past their ttl, whole tables at a time.
 #pragma once
 
 #include <optional>
@@ -19,15 +19,15 @@ class Purge {
 
  private:
   class Budget;
-  // The time by which this run forgets: whatever the clock says later was not checked. Throws where
+  // The time by which this run forgets: a later reading of the clock was not checked. Throws where
   // it jumped.
   StoreTime check_clock();
   void seal_old();
-  // How many records went with the next table that is past its ttl; none where there is no such
-  // table, or where the budget ended before it was ready to go.
+  // How many records were dropped with the next table that is past its ttl; nullopt where there is
+  // no such table, or where the budget ended before it could be dropped.
   std::optional<std::size_t> drop_next(StoreTime now, Budget& budget);
   bool remove_details(std::int64_t generation, StoreTime now, Budget& budget);
-  // False where the table has gone, or is kept for longer by now.
+  // False where the table is gone, or is kept longer by now.
   bool remove_details(std::int64_t generation, const std::vector<KeyId>& ids, StoreTime now);
   std::size_t forget_dead(StoreTime now, Budget& budget);
 

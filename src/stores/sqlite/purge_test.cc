@@ -1,4 +1,4 @@
-// The purge of a file: what becomes of it where time, budget or another process meet it half-way.
+// The purge of a file when the time, the budget or another process interrupts it.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace semel::sqlite {
 namespace {
 
-// Lets a test act in the middle of a purge, which looks at its steady clock between its parts.
+// Lets a test act in the middle of a purge, which reads its steady clock between its parts.
 class ClockWithAMoment final : public StoreClock {
  public:
   explicit ClockWithAMoment(std::shared_ptr<MovedStoreClock> clock) : clock_(std::move(clock)) {}
@@ -20,7 +20,7 @@ class ClockWithAMoment final : public StoreClock {
     if (then_ && --looks_ == 0) std::exchange(then_, {})();
     return clock_->steady();
   }
-  // `then` runs at the look of that number from now on.
+  // Runs `then` at this number of reads from now on.
   void at_look(int number, std::function<void()> then) {
     looks_ = number;
     then_ = std::move(then);
@@ -33,7 +33,8 @@ class ClockWithAMoment final : public StoreClock {
   std::function<void()> then_;
 };
 
-// The looks of a purge: as it begins, as it checks the clock, and behind each part that it found.
+// The reads of a purge: when it begins, when it checks the clock, and after each part that it
+// found.
 constexpr int kCheckOfTheClock = 2;
 constexpr int kFirstPart = 3;
 constexpr int kSecondPart = 4;
@@ -72,7 +73,7 @@ TEST_F(PurgeTest, WhatHalfOfItLeavesNamesNoRowOfANewMessage) {
     SCOPED_TRACE(inbox ? "inbox" : "result");
     const ConsumerNumber consumer = attach(*store_, inbox ? "received" : "payments", 1h);
     const auto old = ordered(consumer, 600);
-    // The greatest numbers are purged first, and given again.
+    // The greatest numbers are purged first, and used again.
     for (auto one = old.rbegin(); one != old.rend(); ++one) finish(*one, "old", inbox);
     clock_->advance(3h);
     moment_->at_look(kSecondPart, [this] { clock_->advance(1min); });

@@ -1,4 +1,4 @@
-// Reader: the connection for looks. It never writes and never waits for a writer.
+// Reader: the connection for reading. It never writes and never waits for a writer.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace semel::sqlite {
 
-// Safe for several threads.
+// Thread-safe.
 class Reader {
  public:
   Reader(const ConnectionOptions& options, std::chrono::milliseconds patience)

@@ -1,4 +1,4 @@
-// Reservations by bytes of the file beside the database.
+// Reservations by bytes of the file next to the database.
 #pragma once
 
 #include <string>

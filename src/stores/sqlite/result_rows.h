@@ -1,4 +1,4 @@
-// ResultRows: results of completed records that are in no inbox, kept beside them.
+// ResultRows: the table of results of completed records that are in no inbox.
 #pragma once
 
 #include <cstdint>

@@ -9,9 +9,9 @@
 namespace semel::sqlite {
 namespace {
 
-// One entry per version, in order, never changed once released: a file of any older version runs
-// what it lacks. Times are milliseconds since 1970 (UTC). SQLite keeps the comments inside a
-// statement: `.schema` in its shell shows them.
+// One entry per version, in order, never changed once released: an older file runs the missing
+// ones. Times are milliseconds since 1970 (UTC). SQLite keeps the comments inside a statement:
+// `.schema` in its shell shows them.
 constexpr const char* kMigrations[] = {
     R"sql(
 CREATE TABLE semel_schema (version INTEGER NOT NULL, made_at INTEGER NOT NULL, made_by TEXT NOT NULL);

@@ -1,4 +1,4 @@
-// The tables of a store, and how an older file becomes a newer one.
+// The tables of a store, and the migration of older files.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ inline constexpr int kSchemaVersion = 6;
 // The version of the file's tables; zero where there are none. Throws Failure.
 int schema_version(Connection& connection);
 
-// What make_schema would run on tables of `version`.
+// The SQL that make_schema would run on tables of `version`.
 std::string migration_sql(int version);
 
 // Makes the tables, or brings them up to date, inside the caller's transaction. Throws Failure:
 // R210 for a file that is newer than this library.
 void make_schema(Connection& connection, StoreTime now);
 
-// R210 where `version` is newer than this library.
+// Throws R210 where `version` is newer than this library.
 void refuse_newer(const Connection& connection, int version);
 
 }  // namespace semel::sqlite

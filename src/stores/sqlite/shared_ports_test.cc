@@ -47,7 +47,7 @@ class CountedAccess final : public sql::TransactionAccess {
   Asked& asked_;
 };
 
-// A file whose transactions are counted, and preceded by what a test does.
+// A file whose transactions are counted, with a test's action before each.
 class WatchedDatabase final : public sql::Database {
  public:
   explicit WatchedDatabase(Core& core) : file_(core) {}
@@ -95,7 +95,7 @@ class SharedPortsTest : public SqliteTest {
       fail({ErrorKind::kUnavailable, "R205", "the disk is full", {}});
     };
   }
-  // The texts that the writer has prepared so far and that begin so.
+  // How many texts that begin so the writer has prepared.
   int prepared(std::string_view beginning) {
     int count = 0;
     sqlite3* const handle = core_.writer.connection().handle();
@@ -183,7 +183,7 @@ TEST_F(SharedPortsTest, AConsumerThatWaitsForTheFileHoldsUpNoOther) {
 TEST_F(SharedPortsTest, AnInstanceIsNeverGoneForItself) {
   std::vector<std::int64_t> gone;
   int commits = 0;
-  // Others can read its row, and it does not know its number yet.
+  // Others can read its row, before it knows its own number.
   core_.writer.on_commit([&](int) {
     ++commits;
     gone = database_.glance([](sql::Access& access) { return access.gone(); });
@@ -195,7 +195,7 @@ TEST_F(SharedPortsTest, AnInstanceIsNeverGoneForItself) {
   EXPECT_TRUE(core_.instances.is_gone(number + 1)) << "nobody has that one";
 }
 
-// Its name is lost as soon as it is taken.
+// Its lock is lost as soon as it is taken.
 class LostReservations final : public sql::Reservations {
  public:
   std::unique_ptr<Positions::Reservation> try_take(std::uint64_t name) override {

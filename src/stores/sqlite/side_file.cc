@@ -46,10 +46,10 @@ struct flock one_byte(int type, std::int64_t byte) {
 }  // namespace
 
 SideFile::SideFile(const std::string& path) : path_(path) {
-  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);  // NOLINT: POSIX takes it so
+  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);  // POSIX declares it so
   if (fd_ < 0) fail_for(path_, errno);
   struct stat about {};
-  // Real blocks: a store into a hole of a full disk would be a signal, not an error.
+  // Allocates real blocks: a store into a hole on a full disk would raise a signal, not an error.
   int sizing = ::fstat(fd_, &about) == 0 ? 0 : errno;
   if (sizing == 0 && about.st_size < static_cast<off_t>(kPage)) {
     sizing = ::posix_fallocate(fd_, 0, kPage);
@@ -95,7 +95,7 @@ bool SideFile::in_place() const noexcept {
 
 void SideFile::set_holder(std::int64_t pid) noexcept {
   const std::atomic_ref<std::int64_t> holder(*static_cast<std::int64_t*>(page_));
-  // A store makes the page one to be written to disk, even where nothing changes.
+  // Any store marks the page as dirty, even one that changes nothing.
   if (holder.load(std::memory_order_relaxed) != pid) holder.store(pid, std::memory_order_relaxed);
 }
 

@@ -1,4 +1,4 @@
-// The rows of a running statement, as users see them.
+// Reads the rows of a running statement for users.
 #pragma once
 
 #include <semel/statement.h>
@@ -7,9 +7,9 @@ struct sqlite3_stmt;
 
 namespace semel::sqlite {
 
-// The names of its columns.
+// Sets the names of its columns.
 void take_columns(sqlite3_stmt* statement, Rows& rows);
-// Its current row, one more.
+// Appends its current row.
 void take_row(sqlite3_stmt* statement, Rows& rows);
 
 }  // namespace semel::sqlite

@@ -45,7 +45,7 @@ void StatementRun::add(std::size_t message, const StatementList& statements) {
 FlushReport StatementRun::flush() {
   run_pending(used_);
   used_ = 0;
-  // One that has asked keeps its mark: it may be undone yet.
+  // A message that has queried keeps its savepoint: it may still be undone.
   if (marked_ && !all_undone_) (void)has_parents(*marked_);
   report_.all_undone = all_undone_;
   return std::exchange(report_, {});
@@ -79,7 +79,7 @@ void StatementRun::run_group(std::size_t first, std::size_t end) {
 }
 
 bool StatementRun::has_parents(std::size_t message) {
-  // On a borrowed connection the caller may still bring them.
+  // On a borrowed connection the caller may still insert them.
   if (connection_.borrowed() || !connection_.misses_parents()) return true;
   report_.failed.push_back(
       {message, "constraint", {ErrorKind::kRejected, "handler.sql.constraint", kNoParent, {}}});
@@ -116,8 +116,8 @@ bool StatementRun::run_one(const Pending& one) {
   return false;
 }
 
-// ON CONFLICT ROLLBACK, or RAISE(ROLLBACK) in a trigger: what followed would commit without its
-// claim.
+// ON CONFLICT ROLLBACK, or RAISE(ROLLBACK) in a trigger: later statements would commit without
+// their claim.
 void StatementRun::note_ended(std::size_t message, const HandlerStatements::Broke* broke) {
   all_undone_ = true;
   marked_.reset();

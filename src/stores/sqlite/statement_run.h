@@ -1,7 +1,8 @@
-// StatementRun: the deferred statements of a batch, and the marks that let one message fail alone.
+// StatementRun: the deferred statements of a batch, with savepoints that let one message fail
+// alone.
 //
-// A mark is a savepoint. A single plain statement needs none: SQLite undoes what failed. A deferred
-// foreign key fails at the commit, for all of the batch: so it is looked at behind each message.
+// A single plain statement needs no savepoint: SQLite undoes it when it fails. A deferred foreign
+// key fails at the commit, for the whole batch: so it is checked after each message.
 #pragma once
 
 #include <functional>
@@ -19,17 +20,17 @@ class StatementRun {
  public:
   explicit StatementRun(Connection& connection);
 
-  // A new unit. `undo_all` rolls the whole unit back.
+  // Begins a new unit. `undo_all` rolls the whole unit back.
   void begin(Savepoints savepoints, std::function<void()> undo_all);
   void add(std::size_t message, const StatementList& statements);
   bool pending() const noexcept { return used_ > 0; }
 
   FlushReport flush();
-  // Throws Failure: kRejected for an error of `statement`, kRetryTransaction where what came before
-  // it failed.
+  // Throws Failure: kRejected for an error of `statement`, kRetryTransaction where an earlier
+  // statement failed.
   Rows query(std::size_t message, const RecordedStatement& statement);
   void undo(std::size_t message);
-  // No message may be undone any more.
+  // After this, no message can be undone any more.
   void release_mark();
   bool all_undone() const noexcept { return all_undone_; }
 
@@ -45,7 +46,7 @@ class StatementRun {
   bool run_one(const Pending& one);
   // False where it left rows without their parents, and is undone.
   bool has_parents(std::size_t message);
-  // Behind the last statement of the message whose mark is open.
+  // Called after the last statement of the message whose savepoint is open.
   void end_mark();
   void open_mark(std::size_t message);
   void undo_group(bool something_done);
@@ -60,11 +61,11 @@ class StatementRun {
 
   Savepoints savepoints_ = Savepoints::kSparse;
   std::function<void()> undo_all_;
-  // Kept from unit to unit, for the memory they hold.
+  // Reused by later units, to avoid allocations.
   std::vector<Pending> pending_;
   std::size_t used_ = 0;
-  std::optional<std::size_t> marked_;   // the message whose mark is open
-  std::optional<std::size_t> queried_;  // the message whose mark stays open: it has asked
+  std::optional<std::size_t> marked_;   // the message whose savepoint is open
+  std::optional<std::size_t> queried_;  // the message whose savepoint stays open: it has queried
   FlushReport report_;
   bool all_undone_ = false;
 };

@@ -16,7 +16,7 @@ namespace {
 class SharedStatements : public testing::Test {
  protected:
   SharedStatements() { EXPECT_EQ(sqlite3_open(":memory:", &handle_), SQLITE_OK); }
-  // Refused while one of our statements is left on it.
+  // The close is refused while one of our statements is left on it.
   ~SharedStatements() override { EXPECT_EQ(sqlite3_close(handle_), SQLITE_OK); }
 
   int prepared() const {

@@ -1,4 +1,4 @@
-// StoreClock: the one place the store reads the time from.
+// StoreClock: the only source of the store's time.
 #pragma once
 
 #include <atomic>
@@ -9,13 +9,13 @@
 
 namespace semel::sqlite {
 
-// Safe for several threads.
+// Thread-safe.
 class StoreClock {
  public:
   virtual ~StoreClock() = default;
-  // What expires is decided by this: the machine's clock, the same for all processes on the file.
+  // Decides what expires: the machine's clock, the same for all processes on the file.
   virtual StoreTime now() noexcept = 0;
-  // Grows steadily: tells a jump of `now` from the passing of time.
+  // Grows steadily: distinguishes a jump of `now` from the passing of time.
   virtual std::chrono::steady_clock::time_point steady() noexcept = 0;
 };
 
@@ -33,7 +33,7 @@ class SystemStoreClock final : public StoreClock {
 };
 
 // For tests: begins at the machine's time and is moved. By itself it passes slowly: on a busy
-// machine a test takes longer than what it measures. One object may serve several stores on one
+// machine a test takes longer than the times it tests. One object may serve several stores on one
 // file.
 class MovedStoreClock final : public StoreClock {
  public:

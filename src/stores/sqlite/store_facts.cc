@@ -25,7 +25,8 @@ std::size_t number_in(const std::string& text) {
   return number;
 }
 
-// The last of each consumer; those of a sealed generation are older, but for one just sealed.
+// The last completion of each consumer; those in a sealed generation are older, except in one just
+// sealed.
 void note_completions(Connection& connection, std::int64_t generation, StoreStats& stats) {
   const std::string sql = fmt::format(
       "SELECT id, max(completed_at) FROM {} GROUP BY substr(id, 1, 4)", table_of(generation));

@@ -1,4 +1,4 @@
-// FileStoreFacts: what a file tells of a whole store in its own way.
+// FileStoreFacts: the description of a store that only a file gives.
 #pragma once
 
 #include <vector>
@@ -17,7 +17,7 @@ class FileStoreFacts final : public sql::StoreFacts {
   std::vector<StoreFinding> verify_generations(sql::Access& access, bool full) override;
 };
 
-// For all stores: nothing in them depends on the file.
+// For all stores: they do not depend on the file.
 const sql::VerifyTexts& verify_texts();
 
 }  // namespace semel::sqlite

@@ -1,4 +1,4 @@
-// Tables: everything one connection knows about the store's tables.
+// Tables: one connection's access to the store's tables.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct Tables : sql::SharedTables {
         inbox_numbers(connection),
         inbox(connection, inbox_numbers, texts().inbox) {}
 
-  // Once in each transaction, before all else.
+  // Call it once in each transaction, before all else.
   const Meta::Row& begin() {
     facts = meta.read();
     generations.begin(facts);
@@ -38,19 +38,19 @@ struct Tables : sql::SharedTables {
     return facts;
   }
 
-  // The result of a completed record, whose row names where it is; empty where it has none.
+  // The result of a completed record, whose row says where it is; empty where it has none.
   Bytes result_of(const Finished& found) {
     if (found.result) return results.find(*found.result);
     return found.inbox ? inbox.result_of(*found.inbox) : Bytes();
   }
-  // Forgets what is kept beside a record.
+  // Removes the rows kept for a record in other tables.
   void forget_details(std::optional<std::int64_t> result, std::optional<std::int64_t> in_inbox) {
     if (result) results.remove(*result);
     if (in_inbox) inbox.remove(*in_inbox);
   }
 
-  // As `spec` says from now on, in every process. What is kept for the old ttl is kept as long as
-  // the longer of the two.
+  // Changes the consumer as `spec` says, in every process. Records kept for the old ttl are kept
+  // for the longer of the two.
   void change_consumer(const ConsumerRow& row, const ConsumerSpec& spec, StoreTime now) {
     consumers.change(row.number, spec);
     if (row.ttl == spec.ttl) return;
@@ -60,7 +60,7 @@ struct Tables : sql::SharedTables {
     ttls.forget();
   }
 
-  // Where those that are not completed are found.
+  // The table of records that are not completed.
   LiveRows& open_records() noexcept { return live; }
 
   Meta meta;

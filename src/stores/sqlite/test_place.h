@@ -41,7 +41,7 @@ class SqliteTest : public testing::Test {
 
   static Claim claim(Store& store, const Message& message, const ClaimOptions& options = {});
   static Lease acquire(Store& store, const Message& message);
-  // Claims and completes in one unit; how many were new.
+  // Claims and completes in one unit; returns how many were new.
   static std::size_t complete(Store& store, const std::vector<Message>& messages);
   static bool is_completed(Store& store, const Message& message) {
     return std::holds_alternative<Completed>(claim(store, message));

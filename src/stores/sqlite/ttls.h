@@ -1,5 +1,5 @@
-// Ttls: how long the completed records of each consumer are kept; asked for every message, so that
-// the answers stay in memory.
+// Ttls: how long the completed records of each consumer are kept; looked up for every message, so
+// they are cached in memory.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@ class Ttls {
  public:
   explicit Ttls(sql::Consumers& consumers) noexcept : consumers_(consumers) {}
 
-  // Throws Failure for a number that nobody attached.
+  // Throws Failure for a number that was never attached.
   const Ttl& of(ConsumerNumber number) {
     for (const Known& known : known_) {
       if (known.number == number) return known.ttl;
     }
     return known_.emplace_back(Known{number, consumers_.ttl(number)}).ttl;
   }
-  // Once in each transaction: `version` grows in the transaction that changes a ttl, of whichever
+  // Call it once in each transaction: `version` grows in the transaction that changes a ttl, in any
   // process.
   void begin(std::int64_t version) noexcept {
     if (version_ == version) return;
     forget();
     version_ = version;
   }
-  // To be called where a ttl may have changed.
+  // Call it where a ttl may have changed.
   void forget() noexcept { known_.clear(); }
 
  private:

@@ -5,7 +5,8 @@
 namespace semel::sqlite {
 namespace {
 
-// A turn is a few milliseconds: who sleeps longer than a part of it leaves the disk idle.
+// A turn is a few milliseconds: a thread that sleeps longer than a fraction of it leaves the disk
+// idle.
 constexpr Patience::Duration kShortest{20};
 constexpr Patience::Duration kLongest{400};
 

@@ -1,8 +1,8 @@
-// Turnstile: whose turn it is to write, among the processes that use Semel on one database.
+// Turnstile: orders the writes of the Semel processes on one database.
 //
-// SQLite's own lock goes to whoever asks at the right moment: a busy process starves the others.
-// Here a process first takes the gate, then the turn, then leaves the gate. Whoever waits for the
-// turn holds the gate, so the process that just wrote cannot overtake it.
+// SQLite's own lock goes to the process that asks at the right moment: a busy process starves the
+// others. Here a process first takes the gate, then the turn, then leaves the gate. A process that
+// waits for the turn holds the gate, so the process that just wrote cannot overtake it.
 #pragma once
 
 #include "stores/sqlite/patience.h"
@@ -15,7 +15,7 @@ class Turnstile {
  public:
   explicit Turnstile(const std::string& path) : file_(path) {}
 
-  // False where the patience ran out; `patience` keeps what is left.
+  // False where the patience ran out; `patience` keeps the rest.
   bool enter(Patience::Duration& patience);
   void leave() noexcept;
   // The process that has the turn, or had it last.

@@ -17,7 +17,7 @@ struct Finalize {
   void operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
 };
 
-// As many columns of each row as are asked for.
+// The first `Columns` columns of each row.
 template <std::size_t Columns>
 std::vector<std::array<std::string, Columns>> rows_of(Connection& connection, const char* sql,
                                                       std::initializer_list<std::string> values) {
@@ -42,7 +42,7 @@ std::vector<std::array<std::string, Columns>> rows_of(Connection& connection, co
   return rows;
 }
 
-// CREATE UNIQUE INDEX name ON table(…) WHERE …: what stands between its first pair of parentheses.
+// CREATE UNIQUE INDEX name ON table(…) WHERE …: the text in its first pair of parentheses.
 std::string columns_in(const std::string& sql) {
   const std::size_t open = sql.find('(');
   int depth = 0;
@@ -73,7 +73,8 @@ std::vector<core::UniqueName> names_in_schema(const core::UniqueName& told,
                   {told.table, told.columns})) {
     names.push_back({kMainDatabase, told.table, std::move(index), std::move(columns)});
   }
-  // SQLite tells columns alone: of several indexes on them, partial ones perhaps, it tells none.
+  // SQLite reports columns only: of several indexes on them, perhaps partial ones, the right one is
+  // unknown.
   if (names.size() > 1) names.clear();
   return names;
 }
@@ -142,7 +143,7 @@ const UniqueRule* rule_for(const std::vector<UniqueRule>& rules, std::string_vie
   try {
     return core::rule_for(rules, names_in_schema(*told, connection));
   } catch (...) {
-    return nullptr;  // the owner of a borrowed connection may forbid the look
+    return nullptr;  // the owner of a borrowed connection may forbid the query
   }
 }
 

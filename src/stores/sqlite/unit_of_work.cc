@@ -59,7 +59,7 @@ class Unit final : public UnitOfWork {
       try {
         return session_->statements().query(message, statement);
       } catch (const Failure& failed) {
-        // An error of a statement leaves the transaction whole; one of the store does not.
+        // An error of a statement leaves the transaction intact; one of the store does not.
         if (failed.code() != 0) end();
         throw;
       }
@@ -105,7 +105,7 @@ class Unit final : public UnitOfWork {
       if (stage_ != Stage::kClaimed && stage_ != Stage::kFinished) misuse("nothing to commit");
       if (session_->statements().pending()) misuse("statements were not flushed before commit");
       session_->statements().release_mark();
-      // Else the claim itself would be the record of what nobody says was done.
+      // Otherwise the claim itself would record work that was never reported as done.
       if (session_->claims().unfinished()) misuse("a claim was not finished");
       failpoint::hit(session_->environment(), failpoint::kCommitBefore);
       session_->commit();
@@ -126,7 +126,7 @@ class Unit final : public UnitOfWork {
     session_->roll_back();
   }
 
-  // What the store could not do leaves nothing that may be committed.
+  // After a failure of the store, nothing may be committed.
   template <class Work>
   auto guarded(Work&& work) noexcept -> Result<std::invoke_result_t<Work&>> {
     return contained([&] {

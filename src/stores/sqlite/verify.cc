@@ -13,7 +13,7 @@
 namespace semel::sqlite {
 namespace {
 
-// What SQLite tells of a damaged file at most.
+// The most errors that SQLite reports for a damaged file.
 constexpr int kPageErrors = 20;
 
 constexpr std::string_view kTables[] = {
@@ -88,7 +88,7 @@ class Look {
     }
   }
 
-  // Counts are written once in a while, and not at all by a process that is killed.
+  // Counts are written only now and then, and not at all by a process that is killed.
   void counts(const GenerationRow& row) {
     const std::int64_t rows = number(fmt::format("SELECT count(*) FROM {}", table_of(row.number)));
     if (row.active || rows == row.rows) return;

@@ -1,4 +1,5 @@
-// Whether the file is whole, and its generations agree with each other and with what is live.
+// Checks that the file is intact, and that its generations agree with each other and with live
+// records.
 #pragma once
 
 #include <vector>
@@ -9,7 +10,7 @@
 
 namespace semel::sqlite {
 
-// Inside an open transaction, which they do not write in. Both throw Failure.
+// Inside an open transaction, in which they do not write. Both throw Failure.
 std::vector<StoreFinding> verify_tables(Tables& tables, Connection& connection, bool full);
 std::vector<StoreFinding> verify_generations(Tables& tables, Connection& connection, bool full);
 

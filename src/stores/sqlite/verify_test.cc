@@ -1,4 +1,4 @@
-// store verify: what is planted is found, and where nothing is wrong nothing is said.
+// store verify: planted faults are found, and an intact store has no findings.
 #include <algorithm>
 #include <fstream>
 
@@ -28,7 +28,7 @@ class VerifyTest : public SqliteTest {
   std::vector<StoreFinding> verify(bool full = true) {
     return open()->facets().records->verify(full).value();
   }
-  // What is wrong, as "what where".
+  // The findings, as "what where".
   std::vector<std::string> wrong(bool full = true) {
     std::vector<std::string> said;
     for (const StoreFinding& finding : verify(full)) {

@@ -13,7 +13,7 @@
 
 namespace semel::sqlite {
 
-// Safe for several threads.
+// Thread-safe.
 class WakeUps {
  public:
   explicit WakeUps(const std::string& database) : log_(database + "-wal") {}
@@ -21,9 +21,10 @@ class WakeUps {
   WakeUps(const WakeUps&) = delete;
   WakeUps& operator=(const WakeUps&) = delete;
 
-  // One for all that name no consumer, and one for each consumer; -1 where the system gives none.
+  // One descriptor for calls that name no consumer, and one for each consumer; -1 where the system
+  // gives none.
   int fd(std::optional<ConsumerNumber> consumer) noexcept SEMEL_EXCLUDES(mutex_);
-  // What was told until now is known.
+  // Earlier wake-ups are consumed.
   void drain(ConsumerNumber consumer) noexcept SEMEL_EXCLUDES(mutex_);
 
  private:

@@ -1,4 +1,4 @@
-// Writer: the one connection of this process that writes, and how its turn is taken.
+// Writer: the only connection of this process that writes, and its turns.
 #pragma once
 
 #include <atomic>
@@ -26,8 +26,8 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  // Takes the turn of this process among its threads, and among the processes; no transaction.
-  // Throws kBlocked (R206) naming who has it.
+  // Takes the turn among the threads of this process, and then among the processes; no transaction.
+  // Throws kBlocked (R206) naming the holder.
   void take_turn(std::chrono::milliseconds patience);
   void leave_turn() noexcept;
 
@@ -63,10 +63,10 @@ class Writer {
   std::function<void(int)> told_;
 };
 
-// A write transaction: begun when made, rolled back where it was not committed.
+// A write transaction: begun by the constructor, rolled back unless it was committed.
 class WriteTransaction {
  public:
-  // Throws Failure. kBlocked where the lock was not to be had in time.
+  // Throws Failure. kBlocked where the lock was not free in time.
   WriteTransaction(Writer& writer, Sync sync, std::chrono::milliseconds patience);
   ~WriteTransaction();
   WriteTransaction(const WriteTransaction&) = delete;
@@ -80,14 +80,14 @@ class WriteTransaction {
   void commit() {
     commit([] {});
   }
-  // The same; `then` runs before anyone else has the turn. It must not throw.
+  // The same; `then` runs before another thread or process has the turn. It must not throw.
   template <class Then>
   void commit(Then&& then) {
     write();
     then();
     let_go();
   }
-  // Ends it before its end; nothing is committed.
+  // Ends it early; nothing is committed.
   void roll_back() noexcept;
 
  private:
