@@ -38,7 +38,7 @@ std::optional<Address> address_of(const std::string& url) {
     return found == values.end() ? std::string(otherwise) : found->second;
   };
   std::string port = of("port", kUsualPort);
-  // Of several hosts without a port only the commas are there.
+  // Several hosts without ports give commas only.
   if (port.find_first_not_of(',') == std::string::npos) port = kUsualPort;
   return Address{of("host", of("hostaddr", "localhost")), port, of("dbname", of("user", ""))};
 }

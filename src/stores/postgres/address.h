@@ -1,4 +1,4 @@
-// Address: which database a URL means, without asking it.
+// Address: the database that a URL names, without connecting.
 #pragma once
 
 #include <optional>
@@ -7,13 +7,13 @@
 namespace semel::postgres {
 
 struct Address {
-  std::string host;  // or the folder of the server's socket
+  std::string host;  // or the directory of the server's socket
   std::string port;
   std::string database;
 };
 
-// What the URL does not say comes from the environment, as when it is connected to. None where it
-// cannot be read.
+// Parameters missing in the URL come from the environment, as when connecting. nullopt where the
+// URL cannot be read.
 std::optional<Address> address_of(const std::string& url);
 
 }  // namespace semel::postgres

@@ -1,4 +1,4 @@
-// Another's connection keeps how it was set; a session of our own stands as it has to.
+// A borrowed connection keeps its settings; a session of our own has the required ones.
 #include <gtest/gtest.h>
 #include <libpq-fe.h>
 #include <poll.h>

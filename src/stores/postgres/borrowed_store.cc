@@ -13,8 +13,8 @@
 namespace semel::postgres {
 namespace {
 
-// In another encoding the text would be converted on its way. A session without an encoding
-// converts nothing, which is right only where the database has none either.
+// With another client encoding the server would convert text. SQL_ASCII converts nothing, which is
+// right only where the database has it too.
 void need_utf8(PGconn* connection) {
   const std::string_view client = pg_encoding_to_char(PQclientEncoding(connection));
   const char* const known = PQparameterStatus(connection, "server_encoding");

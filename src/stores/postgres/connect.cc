@@ -1,4 +1,4 @@
-// How a connection to a PostgreSQL server begins.
+// Opens a connection to a PostgreSQL server.
 #include <fmt/format.h>
 #include <libpq-fe.h>
 #include <poll.h>
@@ -24,20 +24,19 @@ using std::chrono::seconds;
 
 constexpr int kOldestServer = 120'000;
 constexpr int kFirstWithIdleSessionTimeout = 140'000;
-// A transaction that stands still for so long is another's to do: its process hangs, or was
-// stopped.
+// The server ends a transaction that was idle for this long: its process hangs, or was stopped.
 constexpr const char* kIdleInTransaction = "300s";
 constexpr seconds kConnectTimeout{10};
 constexpr milliseconds kConnectAfterStop{500};
 constexpr std::string_view kProtocolViolation = "08P01";
 
-// The user's own words in the URL replace these. A peer that vanished is noticed in time.
+// The user's parameters in the URL replace these. With them a vanished peer is noticed in time.
 constexpr const char* kDefaults[][2] = {{"keepalives_idle", "10"},
                                         {"keepalives_interval", "5"},
                                         {"keepalives_count", "3"},
                                         {"tcp_user_timeout", "20000"},
                                         {"fallback_application_name", "semel"}};
-// These replace what the URL, the environment, the role or the database say.
+// These replace settings of the URL, the environment, the role or the database.
 constexpr const char* kAlways[][2] = {{"client_encoding", "UTF8"}};
 
 struct Closer {
@@ -45,7 +44,7 @@ struct Closer {
 };
 using Opening = std::unique_ptr<PGconn, Closer>;
 
-// The library's own words repeat the URL, or a part of it.
+// The library's own message repeats the URL, or a part of it.
 void check_url(const std::string& url) {
   char* said = nullptr;
   const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(
@@ -62,7 +61,7 @@ void check_url(const std::string& url) {
              "password as %40"});
 }
 
-// `hosts`: in place of those that the URL names; null: those.
+// `hosts`: replace those in the URL; null: those.
 Opening begin_opening(const std::string& url, const HostList* hosts) {
   std::vector<const char*> names;
   std::vector<const char*> values;
@@ -85,7 +84,7 @@ Opening begin_opening(const std::string& url, const HostList* hosts) {
   return connection;
 }
 
-// To libpq zero and less mean that there is no limit; here there always is one.
+// For libpq zero and less mean that there is no limit; here there always is one.
 seconds limit_of(PGconn* connection) {
   const std::string text = option_of(connection, "connect_timeout");
   int limit = 0;
@@ -99,12 +98,12 @@ bool is_state(std::string_view text) noexcept {
 }
 
 struct Said {
-  std::string_view state;  // empty: the server has said nothing
+  std::string_view state;  // empty: the server has not answered
   std::string_view words;
 };
 
-// "…: FATAL:  28P01: words", whatever language FATAL and the words are in. The last address that
-// was tried stands last.
+// "…: FATAL:  28P01: words", in whatever language FATAL and the words are. The last address that
+// was tried comes last.
 Said read_verbose(std::string_view message) noexcept {
   constexpr std::string_view kBefore = ":  ";
   constexpr std::string_view kBehind = ": ";
@@ -121,7 +120,7 @@ Said read_verbose(std::string_view message) noexcept {
   return said;
 }
 
-// A connection that failed has no result: the SQLSTATE stands in its verbose message.
+// A failed connection has no result: the SQLSTATE is in its verbose message.
 Error refusal_of(PGconn* connection) {
   const std::string message = PQerrorMessage(connection);
   const Said said = read_verbose(message);
@@ -134,7 +133,7 @@ Error refusal_of(PGconn* connection) {
             "(PgBouncer: ignore_startup_parameters = options)"};
   }
   if (!said.state.empty()) return error_of(said.state, said.words);
-  // The library says so itself: it was asked for a password, and has none.
+  // The library's own error: a password was requested, and there is none.
   if (PQconnectionNeedsPassword(connection) != 0) return error_of("28000", said.words);
   return unreachable(said.words);
 }
@@ -147,8 +146,8 @@ std::string current_address(PGconn* connection) {
   return fmt::format("{} {} {}", PQhost(connection), PQhostaddr(connection), PQport(connection));
 }
 
-// Each address of the server has `limit` for itself, as with PQconnectdb. False where one that had
-// accepted said nothing more: the library does not go on to the next by itself then.
+// Each address of the server has the whole `limit`, as with PQconnectdb. False where one that had
+// accepted became silent: then the library does not try the next one by itself.
 bool finish_opening(PGconn* connection, const Place& place, seconds limit) {
   const auto fresh = [&] { return system::Deadline(limit, place.stops, kConnectAfterStop); };
   system::Deadline deadline = fresh();
@@ -163,7 +162,7 @@ bool finish_opening(PGconn* connection, const Place& place, seconds limit) {
     }
     if (!deadline.wait(PQsocket(connection), next == PGRES_POLLING_READING ? POLLIN : POLLOUT)) {
       if (deadline.stopped()) fail_for_stop();
-      // The library tries the next address where this one fails.
+      // The library tries the next address when this one fails.
       silent = true;
       ::shutdown(PQsocket(connection), SHUT_RDWR);
     }
@@ -194,14 +193,14 @@ Opening opened(const Place& place) {
 }
 
 std::string settings_of(PGconn* connection, const Place& place) {
-  // Statements are planned once for a session, which may begin on empty tables: a plan that reads
-  // them whole would be kept when they are large.
+  // Statements are planned once for a session, which may begin on empty tables: a plan that scans
+  // whole tables would be kept when they are large.
   std::string sql = fmt::format(
       "SET lock_timeout = {}; SET idle_in_transaction_session_timeout = '{}'; "
       "SET default_transaction_isolation = 'read committed'; SET jit = off; "
       "SET client_min_messages = error; SET bytea_output = hex; SET extra_float_digits = 1; "
       "SET enable_seqscan = off; SET client_encoding = 'UTF8'; "
-      // Else a backslash in a string of a handler's statement would mean something.
+      // Otherwise a backslash in a string of a handler's statement would be an escape.
       "SET standard_conforming_strings = on",
       std::max<std::int64_t>(place.patience.count(), 1), kIdleInTransaction);
   // A session that waits for work is no leak.

@@ -1,5 +1,4 @@
-// How a connection begins: what a server or a pooler says no with, how long it is waited for, and
-// what a session is set to.
+// Opening a connection: refusals of a server or a pooler, timeouts, and the settings of a session.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -57,7 +56,7 @@ std::string through(const TcpProxy& proxy, std::string_view words) {
   return fmt::format("postgresql://postgres@127.0.0.1:{}/postgres?{}", proxy.port(), words);
 }
 
-// Nothing more is said behind `text`, on any connection.
+// The proxy sends nothing after `text`, on any connection.
 TcpProxy::FaultId silence(TcpProxy& proxy, const std::string& text) {
   return proxy.inject({.text = text, .then = TcpProxy::Then::kStall, .times = 1'000});
 }
@@ -162,7 +161,7 @@ TEST(PostgresConnect, AServerThatSaysNothingIsAnErrorInTime) {
   EXPECT_EQ(proxy.fired(silent), 1U);
 }
 
-// A port of 127.0.0.1 that drops who comes: its queue is full.
+// A port of 127.0.0.1 that drops connections: its queue is full.
 class FullPort {
  public:
   FullPort() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -197,7 +196,7 @@ TEST(PostgresConnect, BehindAnAddressThatSaysNothingTheNextIsTried) {
                             "connect_timeout=1",
                             full.port(), PostgresServer::shared().port()));
   EXPECT_EQ(answer(connection.get(), "SELECT 1"), "1");
-  // One that accepts, and says nothing more.
+  // One that accepts, and stays silent.
   const FakeServer frozen({{}, {}});
   const auto behind =
       connected(fmt::format("host=127.0.0.1,127.0.0.1 port={},{} user=postgres dbname=postgres "

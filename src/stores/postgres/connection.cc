@@ -14,8 +14,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMostAtOnce = 128;
-// How long a statement of ours may take, and how long once the process is to stop. A handler's
-// statements may take as long as its timeout.
+// How long one of our own statements may take, and how long once the process is to stop. A
+// handler's statements may take as long as its timeout.
 constexpr milliseconds kLongestAnswer = std::chrono::minutes(5);
 constexpr milliseconds kLongestAfterStop{5'000};
 
@@ -134,15 +134,15 @@ void Connection::begin(milliseconds patience) {
   for (Block& block : blocks_) block = {};
   mark_ = inside();
   if (mark_) {
-    // Knowledge of its owner's tables may have been undone meanwhile.
+    // The owner may have changed its tables, or undone a change, meanwhile.
     handler_texts_.constraints() = {};
     pipe_.begin_unit();
-    // Never by a name: if the server refused it, its owner's transaction would have failed.
+    // Not as a named statement: if the server refused the name, the owner's transaction would fail.
     pipe_.send_once(texts_.mark);
   } else {
     pipe_.send(texts_.begin, {});
   }
-  // How long its owner waits for locks is its owner's to say.
+  // The owner decides how long its session waits for locks.
   if (!borrowed() && patience != usual_patience_) wait_for_locks(patience);
   open_ = true;
   if (mark_ && pipe_.must_look()) pipe_.look(deadline());
@@ -193,7 +193,7 @@ void Connection::roll_back() noexcept {
   open_ = false;
   try {
     if (mark) {
-      // It is never sent by a name: this has to come through.
+      // Not as a named statement: this must succeed.
       pipe_.send_once(texts_.back_to_mark);
       pipe_.send_once(texts_.release);
     } else {

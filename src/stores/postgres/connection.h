@@ -17,15 +17,15 @@ namespace semel::postgres {
 
 struct Place {
   std::string url;     // as libpq takes it: postgresql://… or key=value pairs
-  std::string schema;  // of our tables
-  // The server's clock, as an expression.
+  std::string schema;  // of Semel's tables
+  // The server's clock, as an SQL expression.
   std::string clock = "clock_timestamp()";
-  std::chrono::milliseconds patience{5'000};  // with locks
-  // Nothing is waited for any more when one of them is readable.
+  std::chrono::milliseconds patience{5'000};  // for locks
+  // Waits end when one of these descriptors is readable.
   system::Deadline::Stops stops = system::Deadline::kNoStops;
 };
 
-// What every session of one store says alike.
+// Texts that all sessions of one store share.
 struct SessionTexts {
   SessionTexts(const Dialect& dialect, const std::string& clock);
 
@@ -38,9 +38,8 @@ struct SessionTexts {
 class Connection final : public sql::Session {
  public:
   Connection(const Place& place, const Dialect& dialect, const SessionTexts& texts);
-  // Over another's connection, on which statements stay prepared where it `prepares`. In a
-  // transaction of its owner's, begin sets a mark there, commit releases it, and roll_back goes
-  // back to it.
+  // Over a borrowed connection, on which statements stay prepared if `prepares`. In its owner's
+  // transaction, begin sets a savepoint, commit releases it, and roll_back returns to it.
   Connection(PGconn* borrowed, bool prepares, const Dialect& dialect, const SessionTexts& texts);
 
   sql::Answer ask(const sql::Text& text, std::initializer_list<sql::Param> params) override;
@@ -56,35 +55,36 @@ class Connection final : public sql::Session {
   // The same with parameters that only PostgreSQL has.
   sql::Answer ask(const sql::Text& text, const WireParams& params);
   void queue(const sql::Text& text, const WireParams& params) { pipe_.send(text.sql(), params); }
-  // The same, and planned anew. What is prepared keeps the plan of its first few times, when tables
-  // were small perhaps: of a join it would read whole what is large by now.
+  // The same, but planned for this call. A prepared statement keeps the plan of its first
+  // executions, when tables may have been small: a join would scan tables that are large by now.
   sql::Answer ask_planned(const sql::Text& text, const WireParams& params);
   void queue_planned(const sql::Text& text, const WireParams& params) {
     pipe_.send_once(text.sql(), params);
   }
-  // One that is not worth preparing: `shared` as in a Text.
+  // For a statement that is not worth preparing: `shared` as in a Text.
   sql::Answer ask_once(const std::string& shared, std::initializer_list<sql::Param> params = {});
   void queue_once(const std::string& shared, std::initializer_list<sql::Param> params = {});
-  // Runs what was queued; throws what went wrong first.
+  // Runs the queued statements; throws the first failure.
   void settle() { run(); }
-  // The same, and the results of all of it.
+  // The same, and returns all their results.
   std::vector<ResultPtr> run();
 
-  // A transaction that may only look.
+  // Begins a read-only transaction.
   void begin_look();
-  // Until the transaction ends. Not on a borrowed connection, whose owner says it.
+  // Sets the lock timeout until the transaction ends. Not on a borrowed connection, whose owner
+  // sets it.
   void wait_for_locks(std::chrono::milliseconds patience);
-  // Both keep the other out until the transaction ends, and are queued. kBlocked: the patience is
+  // Both exclude the other until the transaction ends, and are queued. kBlocked: the patience is
   // over.
   void share_group(const LockName& group);
   void lock_group(const LockName& group);
 
   bool borrowed() const noexcept override { return !pipe_.owned(); }
-  // The end of a unit that went well.
+  // The end of a unit that succeeded.
   const std::string& end_of_unit() const noexcept {
     return borrowed() ? texts_.release : texts_.commit;
   }
-  // Its owner's transaction is open, and may still be undone.
+  // The owner's transaction is open, and may still be undone.
   bool inside() const noexcept;
   Pipe& pipe() noexcept { return pipe_; }
   HandlerTexts& handler_texts() noexcept { return handler_texts_; }
@@ -99,19 +99,19 @@ class Connection final : public sql::Session {
   HandlerTexts handler_texts_;
   Pipe pipe_;
   bool open_ = false;  // a transaction, or
-  bool mark_ = false;  // a mark in its owner's
+  bool mark_ = false;  // a savepoint in its owner's
   struct Block {
     std::vector<std::int64_t> left;  // largest first
     std::size_t next_size = 1;
   };
-  // Numbers grow with time: what a transaction does not use is not kept for a later one.
+  // Numbers grow with time: those that a transaction does not use are not kept for a later one.
   Block blocks_[4];
 };
 
-// Opens a connection and sets it up, each within the URL's connect_timeout. Throws Failure: R254
-// where there is a connection and no session behind it.
+// Opens a connection and configures it, each within the URL's connect_timeout. Throws Failure: R254
+// where a pooler accepts the connection but has no session for it.
 PGconn* connect(const Place& place);
-// Bounds a statement on it, or whatever else a session waits for that is no handler's statement.
+// The deadline for a statement, or another wait of a session, that is no handler's statement.
 system::Deadline short_deadline(const Place& place) noexcept;
 
 }  // namespace semel::postgres

@@ -9,7 +9,7 @@ namespace semel::postgres {
 namespace {
 
 // An index has the schema of its table, and a constraint the name of its index. The index of a
-// partition inherits from that of the table above it.
+// partition inherits from that of its parent table.
 const char* const kLookUp =
     "WITH RECURSIVE up AS ("
     "SELECT i.indexrelid, i.indrelid, i.indnkeyatts FROM pg_catalog.pg_index AS i "
@@ -27,7 +27,7 @@ const char* const kLookUp =
     "JOIN pg_catalog.pg_class AS c ON c.oid = up.indexrelid "
     "JOIN pg_catalog.pg_namespace AS n ON n.oid = t.relnamespace";
 
-// A constraint may be made anew under its name, on other columns.
+// A constraint may be recreated under its name, on other columns.
 constexpr std::chrono::seconds kKnownFor{30};
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Constraints: what the catalog says of a unique constraint that was violated, kept for a short
-// time.
+// Constraints: a violated unique constraint in the server's catalog, cached for a short time.
 //
-// The server's error names the partition, and not the table that a person writes; it names the
+// The server's error names the partition, and not the table that people know; it names the columns
+// only to users who may read them. The catalog shows both to every user.
 // columns only to who may read them. The catalog says both to everybody.
 #pragma once
 
@@ -21,8 +21,8 @@ class Constraints {
   // Null: not looked up, or too long ago.
   const std::vector<core::UniqueName>* find(const std::string& schema,
                                             const std::string& constraint) const;
-  // In the transaction that is open. From the violated one up to that of the root table. Throws
-  // Failure.
+  // Looks up the constraint in the open transaction: from the violated one up to that of the root
+  // table. Throws Failure.
   const std::vector<core::UniqueName>& look_up(Pipe& pipe, const std::string& schema,
                                                const std::string& constraint);
 

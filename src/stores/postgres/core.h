@@ -1,4 +1,4 @@
-// Core: what the ports of one opened store share.
+// Core: shared by the ports of one opened store.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ struct Core {
 
   Core(PostgresOptions wanted, Place where, PresenceOptions presence_options,
        Environment& the_environment);
-  // Over one connection, which another owns; `prepares`: as Connection.
+  // Over one borrowed connection; `prepares`: as for Connection.
   Core(PGconn* borrowed, std::string schema, bool prepares);
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;

@@ -1,4 +1,4 @@
-// How PostgreSQL says what the shared statements mean.
+// PostgreSQL's spelling of the shared statements.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ class Dialect final : public sql::Dialect {
  public:
   explicit Dialect(std::string_view schema) : prefix_(quoted_name(schema) + ".") {}
 
-  // ?1 becomes $1, and every semel_… name one of our schema's.
+  // ?1 becomes $1, and every name semel_… gets our schema.
   std::string translated(std::string_view shared) const override;
   // "schema".
   const std::string& prefix() const noexcept { return prefix_; }

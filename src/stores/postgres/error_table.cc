@@ -10,7 +10,7 @@ namespace semel::postgres {
 namespace {
 
 struct Row {
-  std::string_view state;  // a whole SQLSTATE, or its class: the first two
+  std::string_view state;  // a whole SQLSTATE, or its class: the first two characters
   ErrorKind kind;
   const char* page;
   const char* what;
@@ -21,7 +21,7 @@ struct Row {
 
 constexpr const char* kNoHint = "";
 
-// The first row that fits is taken. SQLSTATEs: PostgreSQL 15, appendix A.
+// The first row that fits is used. SQLSTATEs: PostgreSQL 15, appendix A.
 constexpr Row kRows[] = {
     {"40", ErrorKind::kRetryTransaction, "R200", "undid the transaction for another one's sake",
      kNoHint, "busy", true},
@@ -116,9 +116,8 @@ Error unreachable(std::string_view said) {
 }
 
 bool may_be_outdated(std::string_view sqlstate) noexcept {
-  // A cached plan that must not change its result; a statement that is not there any more; a type
-  // that is not; and every error of a value or a type: the types of the parameters are those of the
-  // columns as they were.
+  // A cached plan whose result type would change; a missing prepared statement; a missing type; and
+  // every error of a value or a type: the parameters have the types that the columns had before.
   constexpr std::string_view kStates[] = {"0A000", "26000", "XX000", "22", "42"};
   if (sqlstate == kForbidden) return false;
   return std::ranges::any_of(kStates,
@@ -134,11 +133,11 @@ std::string_view sql_class_of(std::string_view sqlstate) noexcept {
 }
 
 Remedy remedy_of(std::string_view sqlstate) noexcept {
-  // Values that do not fit whatever the tables hold: texts that are no numbers, dates or JSON, that
-  // are too long or not in the encoding, and a NULL where none may be.
+  // Values that are invalid for any state of the tables: texts that are no numbers, dates or JSON,
+  // are too long or wrongly encoded, and a NULL where none is allowed.
   constexpr std::string_view kValues[] = {"22P02", "22P03", "22P05", "22001", "22007", "22008",
                                           "22018", "22021", "22030", "22032", "23502"};
-  // A column, table, function, type or schema that is missing, a syntax error, a missing right.
+  // A missing column, table, function, type or schema, a syntax error, a missing right.
   constexpr std::string_view kStatements[] = {"42703", "42P01", "42883", "42804", "42704", "42601",
                                               "42846", "42P18", "42702", "42725", "42501", "3F000"};
   if (std::ranges::find(kValues, sqlstate) != std::end(kValues)) return Remedy::kMessage;

@@ -24,8 +24,8 @@ LiveStatement refused_by(const sql::Failure& refused) {
   return {.state = state, .said = refused.error().message};
 }
 
-// Adds the sequences that a line of a plan draws from: nextval('shop.line'::regclass). The
-// sequence of an identity column is written otherwise, and needs no right.
+// Adds the sequences used in a line of a plan: nextval('shop.line'::regclass). The sequence of an
+// identity column is written differently, and needs no right.
 void add_sequences(std::string_view line, std::vector<std::string>& sequences) {
   constexpr std::string_view kBegin = "nextval('";
   constexpr std::string_view kEnd = "'::regclass)";
@@ -93,7 +93,7 @@ std::optional<std::size_t> Facts::about_records(sql::Session& session, std::int6
 
 std::vector<StoreFinding> Facts::verify(sql::Session& session, bool full) {
   static_cast<void>(full);
-  // Not named with the others' beginning here: it would be taken for a table of ours.
+  // Not written with the prefix here: it would be replaced as one of our tables.
   const std::string whole = "semel_record";
   const std::string beginning = whole + "_";
   std::vector<StoreFinding> findings;
@@ -132,7 +132,7 @@ std::vector<LiveSetting> Facts::settings(sql::Statements& statements) {
   return settings;
 }
 
-// It says so when it prepares it: only it knows where it looks for a name.
+// Prepares the statement on the server: only the server knows its search path.
 LiveStatement Facts::statement(sql::Statements& statements, const Statement& statement) {
   auto& connection = static_cast<Connection&>(statements);
   const auto text = connection.handler_texts().of(statement);
@@ -148,7 +148,7 @@ LiveStatement Facts::statement(sql::Statements& statements, const Statement& sta
   }
 }
 
-// Rights are looked at when a statement begins to run. EXPLAIN begins one and stops there.
+// Rights are checked when a statement begins to run. EXPLAIN begins it and stops there.
 LiveStatement Facts::forbidden_in(Connection& connection, const std::string& text,
                                   std::size_t placeholders) {
   WireParams nulls;

@@ -1,4 +1,4 @@
-// What a PostgreSQL server tells of the tables.
+// Facts about the tables from a PostgreSQL server.
 #pragma once
 
 #include "stores/postgres/connection.h"

@@ -19,15 +19,15 @@
 namespace semel::postgres {
 namespace {
 
-// The first with gen_random_uuid().
+// The first version with gen_random_uuid().
 constexpr int kOldestWithFunctions = 130'000;
 
-// Nothing may stand before these in the path, and no plan may come to read whole a table that was
-// small when it was made.
+// No schema may come before these in the path, and no plan may scan a table that was small when the
+// plan was made.
 constexpr std::string_view kSettings =
     "SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off";
 
-// All of them, by which they are dropped. Nobody but their owner may call them until it is granted.
+// All functions, for dropping them. Only their owner may call them until a right is granted.
 constexpr const char* kSignatures[] = {
     "functions_version()",
     "semel_refuse(text, text, text)",
@@ -73,7 +73,7 @@ constexpr const char* kSignatures[] = {
     "publish(text, text, text, jsonb, text, text, interval)",
 };
 
-// Those of earlier versions that the same call would find beside the new ones.
+// Functions of earlier versions that a call would match in addition to the new ones.
 constexpr const char* kOutdatedSignatures[] = {
     "begin(text, text, bytea, interval, bytea)",
     "begin(text, text, text, interval)",
@@ -122,7 +122,7 @@ std::string interval_of(std::chrono::milliseconds length) {
   return fmt::format("interval '{} milliseconds'", length.count());
 }
 
-// The functions' texts hold the name in quotes of several kinds.
+// The functions' texts contain the name in several kinds of quotes.
 void need_plain_name(const std::string& schema) {
   if (schema.find_first_of("'$%{}\\") == std::string::npos) return;
   sql::fail(

@@ -21,8 +21,8 @@ using test::make_message;
 
 class FunctionsClaims : public FunctionsTest {
  protected:
-  // Two sessions claim the key, the first of them in a transaction that ends as `end` says. What
-  // the second is answered.
+  // Two sessions claim the key, the first of them in a transaction that ends as `end` says. Returns
+  // the second one's answer.
   std::string second_of_two(const std::string& end) {
     client_.ask("BEGIN");
     EXPECT_EQ(claimed(client_, "raced"), "new");
@@ -76,7 +76,7 @@ TEST_F(FunctionsClaims, KeysHaveTheIdsOfTheStore) {
             digest::hex(fingerprint_of("body").view()));
 }
 
-// A literal without a type is a text to both.
+// A literal without a type is a text for both.
 TEST_F(FunctionsClaims, AFingerprintIsThatOfTheSamePayload) {
   for (const char* const payload : {R"({"text":"two\\nlines"})", R"(\x7b7d)", "Grüße"}) {
     EXPECT_EQ(client_.ask(fmt::format("SELECT encode(semel.fingerprint('{}'), 'hex')", payload)),
@@ -177,8 +177,8 @@ TEST_F(FunctionsClaims, AKeyThatIsHeldForTooLongIsBusyAndItAlone) {
   EXPECT_EQ(other.ask("SELECT outcome FROM semel.claim('payments', 'y')"), "duplicate");
 }
 
-// Others wait for what it has claimed. Counted: how often it sets out to insert, and how long it
-// would then wait.
+// Other sessions wait for the keys it has claimed. Counted: how often it begins to insert, and how
+// long it would then wait.
 TEST_F(FunctionsClaims, ABatchWaitsOnceForAllItsBlockedKeysAndThenBriefly) {
   sql("CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE "
       "'waits %', current_setting('lock_timeout'); RETURN NEW; END $$");
@@ -242,7 +242,7 @@ TEST_F(FunctionsClaims, AGenerationStaysOpenWhileATransactionClaimsInIt) {
   EXPECT_EQ(claimed(client_, "k"), "duplicate");
 }
 
-// Its snapshot knows nothing of the new generation.
+// Its snapshot does not contain the new generation.
 TEST_F(FunctionsClaims, ARepeatableReadThatMissedASealIsRunAgain) {
   EXPECT_EQ(claimed(client_, "old"), "new");
   for (const char* const level : {"REPEATABLE READ", "SERIALIZABLE"}) {
@@ -283,7 +283,7 @@ TEST_F(FunctionsClaims, BadInputIsRefusedWithOurCodeAndAHint) {
   EXPECT_EQ(sql("SELECT count(*) FROM semel.semel_record"), "0");
 }
 
-// It would come again with its batch, and stop its neighbours for ever.
+// Otherwise it would come again with its batch, and stop its neighbours for ever.
 TEST_F(FunctionsClaims, AnInvalidKeyOfABatchIsAnsweredAsSuchAndItAlone) {
   const std::string batch =
       "SELECT key IS NOT NULL, outcome, retry_after IS NULL, reason FROM semel.claim_many("

@@ -1,4 +1,4 @@
-// SQL functions in databases that keep text in another encoding than UTF-8.
+// SQL functions in databases with another encoding than UTF-8.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 namespace semel::postgres {
 namespace {
 
-// A store in a database of its own, and a client that speaks the database's encoding.
+// A store in a database of its own, and a client that uses the database's encoding.
 class EncodedDatabase {
  public:
   explicit EncodedDatabase(const std::string& encoding)

@@ -12,7 +12,7 @@ using test::make_message;
 
 class FunctionsLeases : public FunctionsTest {
  protected:
-  // An ending of the key `k`, by a nonce.
+  // Ends the key `k` under a nonce.
   std::string ended(const char* function, const Nonce& nonce, const std::string& more = {}) {
     return called(client_, fmt::format("{}('payments', 'k', {}{})", function,
                                        bytes(sql::Param(nonce).bytes()), more));
@@ -96,7 +96,7 @@ TEST_F(FunctionsLeases, ARetryWaitsUntilItIsDue) {
   EXPECT_EQ(claimed(client_, "k"), "retry");
 }
 
-// Beyond it stand rows that are due never, and what no other database can have.
+// Later times mean "never due", and other databases cannot store them.
 TEST_F(FunctionsLeases, NoTimeIsLaterThanEveryDatabaseCanHave) {
   constexpr const char* kLatest = "9999-12-29 23:59:59.999";
   for (const char* const length : {"7990 years", "300000 years"}) {
@@ -207,7 +207,7 @@ TEST_F(FunctionsLeases, TheStoreEndsWhatAClientBeganAndTheOtherWayRound) {
   EXPECT_TRUE(is<Completed>(claim(*store_, make_message(consumer_, "k"))));
 }
 
-// Nobody but the run that reads the payload knows when it is handled.
+// Only the runner that reads the payload knows when it is handled.
 TEST_F(FunctionsLeases, AMessageThatTheStoreKeepsComesBackToItsRun) {
   const Message message = make_message(consumer_, "k");
   const Claim acquired = claim(*store_, message);

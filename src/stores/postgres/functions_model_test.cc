@@ -1,4 +1,4 @@
-// The SQL functions decide as the record machine does, side by side with the C++ store: long random
+// The SQL functions decide as the record machine does, in parallel with the C++ store: long random
 // runs on one database.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace semel::postgres {
 namespace {
 
-// The functions of a FunctionsTest, as a client of libpq calls them.
+// The functions of a FunctionsTest, as a client with libpq calls them.
 class ModelClient final : public sql::FunctionsClient {
  public:
   ModelClient(ClientSession& session, ConsumerNumber consumer,

@@ -16,7 +16,7 @@ constexpr std::size_t kManyBytes = 1 << 20;
 
 class FunctionsQueue : public FunctionsTest {
  protected:
-  // What a run of the consumer would have in hand.
+  // The messages that a runner of the consumer would take.
   std::vector<Arrival> taken() {
     auto rows = held().take(consumer_, kManyMessages, kManyBytes, 1h);
     EXPECT_TRUE(rows.has_value()) << rows.error().message;

@@ -11,7 +11,7 @@ namespace {
 
 using test::SpecVectors;
 
-// The functions' clock stands still, so that times are answered to the millisecond.
+// The functions' clock stands still, so that answered times are exact to the millisecond.
 constexpr const char* kStillClock = "timestamptz '2026-01-02 00:00:00+00'";
 constexpr const char* kAnswer =
     "outcome || CASE outcome WHEN 'conflict' THEN '' "
@@ -23,11 +23,11 @@ class FunctionsSpec : public FunctionsTest {
  protected:
   FunctionsSpec() { make_functions(client_.connection(), "semel", kStillClock); }
 
-  // The key `k` has this record and no other.
+  // Stores this record as the only one of key `k`.
   void put(const std::optional<spi::Record>& record);
-  // That record, as test::spec_text has it.
+  // Returns that record, as test::spec_text formats it.
   std::string found();
-  // In SQL, of bytes that are perhaps none.
+  // The bytes as an SQL literal; NULL for nullopt.
   static std::string literal_of(const std::optional<Bytes>& content) {
     return content ? fmt::format("convert_from({}, 'UTF8')", bytes(*content)) : "NULL::text";
   }
@@ -158,7 +158,7 @@ TEST_F(FunctionsSpec, ClaimsAreAnswered) {
                   bytes(sql::Param(nonce).bytes()))),
               expected);
     EXPECT_EQ(found(), test::spec_text(claims.record(at + "/after", now), now));
-    // A claim in a transaction has no nonce to be known again by.
+    // A claim in a transaction has no nonce by which it could be recognised.
     if (record && record->nonce == nonce) continue;
     put(record);
     const std::string answered =
@@ -189,7 +189,7 @@ TEST_F(FunctionsSpec, LeasesEnd) {
 TEST_F(FunctionsSpec, HeadersAreWritten) {
   const SpecVectors vectors("headers.json");
   for (const std::string& at : vectors.each("/headers")) {
-    // Of an object in the functions; its members come in an order of jsonb's own.
+    // The functions take an object; jsonb orders its members in its own way.
     std::string members;
     if (at != "/headers/0") {
       for (const std::string& one : vectors.each(at + "/headers")) {

@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Of the guard.
+// Raised by the guard.
 constexpr std::string_view kDivisionByZero = "22012";
 
 void define(Connection& connection, const std::string& shared) {
@@ -19,8 +19,8 @@ void define(Connection& connection, const std::string& shared) {
   connection.settle();
 }
 
-// In the order of whoever asks for a key: else each that comes meanwhile has the one and waits for
-// the other, and this never ends.
+// In the order in which claims lock them: otherwise each new claim has locked one and waits for the
+// other, and this never ends.
 void lock_alone(Connection& connection, const std::string& partition) {
   define(connection, "LOCK TABLE ONLY semel_record IN ACCESS EXCLUSIVE MODE");
   define(connection, fmt::format("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", partition));
@@ -30,8 +30,8 @@ void lock_alone(Connection& connection, const std::string& partition) {
 
 std::string partition_name(std::int64_t number) { return fmt::format("semel_record_{}", number); }
 
-// A statement locks its tables before it looks at any: whoever seals this generation is waited for,
-// and seen.
+// A statement locks its tables before it reads any: it waits for a session that seals this
+// generation, and then sees the seal.
 std::string PartitionTexts::guarded(std::int64_t number, const char* version) {
   return fmt::format("(SELECT {} / CASE WHEN generations = {} THEN 1 ELSE 0 END FROM semel_meta)",
                      number, version);
@@ -60,7 +60,7 @@ PartitionTexts::PartitionTexts(const Dialect& dialect, std::int64_t number,
                       "CASE WHEN ?4 THEN nextval('{3}semel_inbox_number') END) "
                       "ON CONFLICT (id, generation) DO NOTHING RETURNING id, inbox",
                       partition_name(number), guarded(number, "?3"), clock, dialect.prefix())),
-      // One that is in a sealed generation is there for good, or goes for good.
+      // A record in a sealed generation stays there, or is removed for good.
       insert_consuming(
           dialect,
           fmt::format(
@@ -140,7 +140,7 @@ std::optional<Generations::Active> Generations::known_active(ConsumerNumber cons
 
 KnownGenerations Generations::look(Connection& connection) {
   KnownGenerations known;
-  // The version first: what is newer than it is only looked at again.
+  // The version first: changes after it only cause another look.
   sql::Answer version = connection.ask(version_, {});
   if (version.next()) known.version = version.integer(0);
   sql::Answer list = connection.ask(list_, {});
@@ -208,7 +208,8 @@ Generations::Active Generations::active(Connection& connection, ConsumerNumber c
   }
 }
 
-// With semel_meta locked. Attached, not made as a partition: that would lock all of semel_record.
+// semel_meta must be locked. Attached, not created as a partition: that would lock all of
+// semel_record.
 std::int64_t Generations::make(Connection& connection, const Ttl& ttl) {
   const auto all = look(connection).all;
   const std::int64_t number = all.empty() ? 1 : all.back().number + 1;
@@ -295,7 +296,7 @@ bool Generations::remove(Connection& connection, std::int64_t number, std::int64
       return false;
     }
     lock_alone(connection, name);
-    // Few: the index of what is not completed has them.
+    // Few: the index of records that are not completed has them.
     const std::string left =
         fmt::format("SELECT 1 FROM {} WHERE state <> 'completed' LIMIT 1", name);
     if (connection.ask_once(left).next()) {

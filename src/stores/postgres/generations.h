@@ -1,10 +1,10 @@
 // Generations: the partitions of semel_record, each for records of one ttl.
 //
-// A key stands in one of them only, and that without any lock of its own: new records go into the
-// active one alone, whose primary key decides; and what is sealed gets none any more. A claim reads
-// semel_meta.generations behind its insert, and gives up where it moved; whoever seals first locks
-// out, and waits for, all that insert (LOCK … IN SHARE MODE). So nobody inserts into one while
-// another looks for the same key in a newer one.
+// A key is in one of them only, without any lock of its own: new records are inserted only into the
+// active one, whose primary key decides; and a sealed one gets none any more. A claim reads
+// semel_meta.generations after its insert, and gives up if it has changed; a session that seals
+// first excludes, and waits for, all that insert (LOCK … IN SHARE MODE). So no session inserts into
+// one generation while another looks for the same key in a newer one.
 #pragma once
 
 #include <chrono>
@@ -31,17 +31,17 @@ struct Generation {
   StoreTime created_at{};
   std::optional<StoreTime> sealed_at;
 
-  // All that was completed in it is past its ttl.
+  // Everything completed in it is past its ttl.
   bool past(StoreTime now) const noexcept {
     return !active && ttl && sealed_at && *sealed_at + *ttl <= now;
   }
 };
 
-// The statements on one partition, and on those beside it.
+// The statements on one partition, and on the other ones.
 struct PartitionTexts {
   PartitionTexts(const Dialect& dialect, std::int64_t number, const std::string& clock);
 
-  // Each fails, and undoes its transaction, where the version is not the one given.
+  // Each of the inserts fails, and undoes its transaction, where the version is not the given one.
   sql::Text insert_completed;  // ids, fingerprints, version: the ids that were new
   sql::Text insert_received;   // the same: and their new inbox rows
   sql::Text insert_one;        // of one: id, fingerprint, version, whether it has an inbox row
@@ -52,18 +52,18 @@ struct PartitionTexts {
   sql::Text lock_out;    // all that insert; waits for them
 
  private:
-  // The number, as an expression that fails where `version` is not that of the generations.
+  // The number, as an expression that fails where the generations' version is not `version`.
   static std::string guarded(std::int64_t number, const char* version);
 };
 
-// As one look at the table found them.
+// As read from the table at one time.
 struct KnownGenerations {
   std::int64_t version = 0;
   bool committed = true;  // else by a transaction that may still be undone
   std::vector<Generation> all;
 };
 
-// Any thread.
+// Thread-safe.
 class Generations {
  public:
   Generations(const Dialect& dialect, const std::string& clock,
@@ -76,43 +76,43 @@ class Generations {
     bool committed;
     const PartitionTexts* texts;
   };
-  // Makes one where there is none for `ttl`. Outside of a transaction.
+  // Makes one where there is none for `ttl`. Call it outside of a transaction.
   Active active(Connection& connection, const Ttl& ttl);
-  // For new records of this consumer. Throws for one that nobody attached.
+  // For new records of this consumer. Throws for one that was never attached.
   Active active(Connection& connection, ConsumerNumber consumer);
-  // What is known may be old.
+  // The cached knowledge may be old.
   void forget() SEMEL_EXCLUDES(mutex_);
-  // It was: the guard refused, or the generation has gone meanwhile.
+  // Whether `failed` shows that it was old: the guard refused, or the generation is gone.
   static bool moved(const sql::Failure& failed) noexcept;
   KnownGenerations look(Connection& connection);
 
   // Seals `old`, and begins another for its ttl. Throws kBlocked where its writers do not end
-  // within `patience`. False where somebody else did so.
+  // within `patience`. False where another process did it.
   bool seal(Connection& connection, const Generation& old, std::chrono::milliseconds patience);
-  // In a transaction: one at a time changes what generations there are, and whose.
+  // In a transaction: only one at a time changes the generations and their consumers.
   void lock(Connection& connection) { connection.ask(lock_meta_, {}); }
-  // With the lock, for a consumer whose ttl changes in this transaction: else one process would
-  // claim its keys in one generation, and one in another. Waits for all that insert. Where `to` is
-  // longer, what was kept for `from` is kept as long.
+  // Call it with that lock, for a consumer whose ttl changes in this transaction: otherwise two
+  // processes would claim its keys in two generations. Waits for all that insert. Where `to` is
+  // longer, records kept for `from` are kept as long.
   void change_ttl(Connection& connection, const Ttl& from, const Ttl& to);
-  // Throws kBlocked where this one is in use for longer than `patience`.
+  // Throws kBlocked where the generation is in use for longer than `patience`.
   static void need_free(Connection& connection, std::int64_t number,
                         std::chrono::milliseconds patience);
-  // Drops one that is past its ttl, of which nothing may be left but what is completed: that
-  // changes no more. False where something is, where it is not past it any more, or where the
-  // version is not the one given: what was to be kept may be more by now. Throws kBlocked where it
-  // is in use for longer than `patience`.
+  // Drops a generation past its ttl that contains completed records only: those do not change any
+  // more. False where it contains others, is no longer past its ttl, or the version is not the
+  // given one: then it may have to be kept longer by now. Throws kBlocked where it is in use for
+  // longer than `patience`.
   bool remove(Connection& connection, std::int64_t number, std::int64_t version, StoreTime now,
               std::chrono::milliseconds patience);
 
-  // The version as it is now, where the transaction looks at an older state of the database; and it
-  // stays so until the transaction ends. No row at READ COMMITTED, where each statement sees it.
+  // The current version, where the transaction reads an older state of the database; it stays until
+  // the transaction ends. No row at READ COMMITTED, where each statement sees the current state.
   const sql::Text& version_now() const noexcept { return version_now_; }
-  // Whether the one that is active for a consumer, as it was known, still is. Parameters: version,
-  // whether it is alone, its number, and the consumer. What a transaction saw of itself may have
-  // been undone since, and the version be given again to something else.
+  // Whether the generation known as active for a consumer still is. Parameters: version, whether it
+  // is alone, its number, and the consumer. What a transaction saw of its own changes may have been
+  // undone since, and the version reused for another change.
   const sql::Text& still_active() const noexcept { return still_active_; }
-  // Fails, and undoes its transaction, where the version is not the one given.
+  // Fails, and undoes its transaction, where the version is not the given one.
   const sql::Text& guard() const noexcept { return guard_; }
 
  private:
@@ -122,7 +122,7 @@ class Generations {
       SEMEL_REQUIRES_SHARED(mutex_);
   const PartitionTexts& texts_of(std::int64_t number) SEMEL_REQUIRES(mutex_);
   std::int64_t make(Connection& connection, const Ttl& ttl);
-  // Whoever inserts into it; those that do are waited for.
+  // Excludes sessions that insert into it; waits for those that do.
   void lock_out(Connection& connection, const Generation& old) SEMEL_EXCLUDES(mutex_);
   void load(Connection& connection) SEMEL_EXCLUDES(mutex_);
 
@@ -143,7 +143,7 @@ class Generations {
 
   system::SharedMutex mutex_;
   std::optional<KnownGenerations> known_ SEMEL_GUARDED_BY(mutex_);
-  // Of consumers: not older than the version of what is known.
+  // By consumer: not older than the cached version.
   std::unordered_map<std::uint32_t, Ttl> ttls_ SEMEL_GUARDED_BY(mutex_);
   std::map<std::int64_t, std::unique_ptr<PartitionTexts>> texts_ SEMEL_GUARDED_BY(mutex_);
 };

@@ -1,4 +1,4 @@
-// Generations that roll, go and change their ttl while several processes claim.
+// Generations that roll, are dropped and change their ttl while several processes claim.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -31,7 +31,7 @@ class GenerationsLive : public LiveTest {
     EXPECT_TRUE(report.has_value()) << report.error().message;
     return report.value_or(PurgeReport{});
   }
-  // A purge has sealed the generation there was, and another has dropped it.
+  // A purge has sealed the old generation, and another has dropped it.
   void roll_and_drop(Store& store) {
     advance(kRoll);
     purged(store);
@@ -44,7 +44,7 @@ class GenerationsLive : public LiveTest {
     ASSERT_TRUE(is<Acquired>(claimed));
     ASSERT_EQ(finish(store, test::completed(std::get<Acquired>(claimed).lease)), Applied::kYes);
   }
-  // In how many generations a key stands that stands in more than one.
+  // For each key that is in more than one generation: in how many.
   std::string twice() const {
     return sql(
         "SELECT count(*) FROM (SELECT id FROM semel.semel_record GROUP BY id HAVING count(*) > 1) "
@@ -82,7 +82,7 @@ TEST_F(GenerationsLive, AUnitOfWhoSleptIsToldToBeginAgain) {
   again.complete();
 }
 
-// On a connection that its owner lends, in transactions that it begins and ends.
+// On a borrowed connection, in transactions that its owner begins and ends.
 class LentGenerationsLive : public GenerationsLive {
  protected:
   LentGenerationsLive() : connection_(PQconnectdb(url().c_str())) {
@@ -120,7 +120,7 @@ TEST_F(LentGenerationsLive, AGenerationThatOthersBeganIsTakenUp) {
   EXPECT_TRUE(is<Completed>(handle(after)));
 }
 
-// Both the version and the number of a generation that was undone are given again.
+// Both the version and the number of a generation that was undone are used again.
 TEST_F(LentGenerationsLive, WhatItsOwnerHasUndoneIsNotBelieved) {
   run("BEGIN");
   const ConsumerNumber undone = attach(*lent_);
@@ -192,7 +192,7 @@ TEST_F(GenerationsLive, SeveralPurgesAtOnceDoNotMeet) {
   EXPECT_EQ(twice(), "0");
 }
 
-// Who asks for a key meets all generations; the end of one must come between all the same.
+// Every claim uses all generations; dropping one must succeed nevertheless.
 TEST_F(GenerationsLive, AGenerationGoesWhileManyClaim) {
   const auto store = open(), purging = open();
   const ConsumerNumber consumer = attach(*store);
@@ -221,7 +221,7 @@ TEST_F(GenerationsLive, AGenerationGoesWhileManyClaim) {
     while (claims < 20) std::this_thread::sleep_for(1ms);
     bool gone = false;
     for (int i = 0; i < 5 && !gone; ++i) {
-      if (i > 0) advance(1h);  // one that was in use is left alone for a while
+      if (i > 0) advance(1h);  // after it was in use, a purge pauses for a while
       purged(*purging);
       gone = sql("SELECT count(*) FROM semel.semel_generation WHERE number = 1") == "0";
     }
@@ -230,7 +230,7 @@ TEST_F(GenerationsLive, AGenerationGoesWhileManyClaim) {
   }
 }
 
-// A dead letter as old as its generation is replayed and done while that is looked through.
+// A dead letter as old as its generation is replayed and done while that is being searched.
 TEST_F(GenerationsLive, WhatIsReplayedWhileItsGenerationGoesStays) {
   const auto store = open(), purging = open();
   const ConsumerNumber consumer = attach(*store);

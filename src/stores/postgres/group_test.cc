@@ -1,4 +1,4 @@
-// Transactions of one group: one that is alone, and those that wait for it.
+// Transactions of one group: one that runs alone, and those that wait for it.
 #include <gtest/gtest.h>
 
 #include <variant>
@@ -44,7 +44,7 @@ TEST_F(PostgresGroup, OneThatIsAloneWaitsForTheOthers) {
   EXPECT_EQ(refused.error().kind, ErrorKind::kBlocked) << refused.error().message;
 }
 
-// As beside a process that was stopped there.
+// As if its process had been stopped there.
 TEST_F(PostgresGroup, OneThatNeverEndsKeepsNobodyFromItsKeys) {
   const auto stopped = begin(true);
   ASSERT_TRUE(claim(*stopped));
@@ -54,7 +54,7 @@ TEST_F(PostgresGroup, OneThatNeverEndsKeepsNobodyFromItsKeys) {
   EXPECT_TRUE(std::holds_alternative<Acquired>(claims->front()));
 }
 
-// Its claims were committed before: what is confirmed here are their leases.
+// Its claims were committed before: here their leases are confirmed.
 TEST_F(PostgresGroup, NorFromTheirLeases) {
   const Message message = make_message(consumer_, "leased");
   const Message* const pointer = &message;

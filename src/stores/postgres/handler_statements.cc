@@ -83,8 +83,8 @@ std::string_view field(const PGresult* result, int code) {
   return text != nullptr ? text : "";
 }
 
-// Its own text. A whole number goes without a point and an exponent where it is short, so that an
-// integer column takes it too.
+// The number's own text. A short whole number is written without a point and an exponent, so that
+// an integer column takes it too.
 std::string literal_of(const Decimal& number) {
   constexpr std::size_t kShort = 40;
   const auto read = decimal::parse(number.text);
@@ -92,8 +92,7 @@ std::string literal_of(const Decimal& number) {
   return plain ? decimal::plain(*read) : number.text;
 }
 
-// By RAISE, in a function of the user's: whatever its state is named after, it speaks of the
-// message.
+// Raised by RAISE, in a function of the user's: whatever its SQLSTATE, it concerns the message.
 bool raised(const PGresult* result) {
   return field(result, PG_DIAG_SOURCE_FUNCTION) == "exec_stmt_raise";
 }
@@ -112,7 +111,7 @@ std::int64_t number_of(const LockName& name) noexcept {
 
 const HandlerTexts::Known& HandlerTexts::known(const Statement& statement) {
   if (last_ != nullptr && last_->first == statement.sql) return last_->second;
-  // A handler that builds its SQL has no end of texts. Nothing refers to them behind a send.
+  // A handler that builds its SQL has ever new texts. After a send nothing refers to them.
   if (texts_.size() >= kMost && !texts_.contains(statement.sql)) texts_.clear();
   const auto [at, anew] = texts_.try_emplace(statement.sql);
   last_ = &*at;
@@ -120,7 +119,7 @@ const HandlerTexts::Known& HandlerTexts::known(const Statement& statement) {
   if (!anew) return known;
   known.text = numbered(statement.sql);
   if (auto lexed = sql::lex(statement.sql); !lexed) {
-    // Of one statement that cannot be read the server tells more.
+    // For a single statement that cannot be parsed here, the server's error says more.
     if (statement.sql.find(';') != std::string::npos) known.refused = std::move(lexed.error());
   } else if (auto admitted = sql::admit(*lexed); !admitted) {
     known.refused = std::move(admitted.error());
@@ -178,7 +177,7 @@ std::variant<sql::Ran, sql::Broke> judge(const PGresult* result, bool returns_ro
   if (state.empty() || (is_store_failure(state) && !raised(result))) throw failure_of(result);
   sql::Broke broke;
   broke.sql_class = sql_class_of(state);
-  // Told of the statement, not of the server: it is the handler's own.
+  // An error of the statement, not of the server: it is the handler's own.
   broke.error = {ErrorKind::kRejected,
                  "handler.sql." + broke.sql_class,
                  std::string(field(result, PG_DIAG_MESSAGE_PRIMARY)),
@@ -223,12 +222,12 @@ std::vector<sql::Told> HandlerWire::run() {
   const bool commits = std::exchange(commits_, false);
   std::vector<ResultPtr> results;
   results.reserve(sent.size() + 2);
-  // Another's transaction goes on behind its part.
+  // A borrowed transaction continues after our part.
   const bool in_doubt = commits && pipe_.owned();
   for (Pipe::Segment& segment : pipe_.run(in_doubt ? Loss::kInDoubt : Loss::kNothingDone)) {
     for (ResultPtr& result : segment.results) results.push_back(std::move(result));
   }
-  // What was sent by others stands before.
+  // Results of earlier statements, sent by others, come first.
   const std::size_t first = results.size() - sent.size();
   for (std::size_t at = 0; at < first; ++at) {
     if (!went_well(results[at].get())) throw failure_of(results[at].get());
@@ -263,7 +262,7 @@ sql::Told HandlerWire::told_of(const Sent& sent, const PGresult* result) const {
 const UniqueRule* HandlerWire::rule_in(const Sent& sent, const PGresult* result) {
   if (state_of(result) != kUniqueViolation) return nullptr;
   if (!sent.check) return rule_for(sent.statement->unique_rules, sent, result);
-  // Which statement the check means is not told: all of them are the message's.
+  // The server does not say which statement the check refuses: all belong to the message.
   for (const Rules& rules : rules_) {
     if (const UniqueRule* const found = rule_for(rules, sent, result)) return found;
   }
@@ -277,7 +276,7 @@ const UniqueRule* HandlerWire::rule_for(const Rules& rules, const Sent& sent,
   const std::string schema(field(result, PG_DIAG_SCHEMA_NAME));
   const auto* known = texts_.constraints().find(schema, name);
   if (known == nullptr && sent.back) {
-    // The server answers nothing more before the transaction is whole again.
+    // The server answers nothing more until the transaction is rolled back to the savepoint.
     pipe_.send(sql::text_of(*sent.back), {});
     known = &texts_.constraints().look_up(pipe_, schema, name);
   }

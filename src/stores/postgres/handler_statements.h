@@ -1,4 +1,4 @@
-// HandlerStatements: the user's statements, as PostgreSQL takes them and answers them.
+// HandlerStatements: sends the user's statements to PostgreSQL and reads its answers.
 #pragma once
 
 #include <memory>
@@ -19,10 +19,10 @@ namespace semel::postgres {
 // The statements' texts.
 class HandlerTexts {
  public:
-  // `?` becomes $1, $2 … What would end the transaction, or writes where only the store may, is
-  // refused here once more: the server itself would do it.
+  // `?` becomes $1, $2 … Statements that would end the transaction, or write where only the store
+  // may, are refused here again: the server itself would execute them.
   Result<const std::string*> of(const Statement& statement);
-  // Empty; for one statement at a time. A batch has hundreds.
+  // Emptied; for one statement at a time. Reused, since a batch has hundreds.
   WireParams& params() noexcept {
     params_.clear();
     return params_;
@@ -30,7 +30,7 @@ class HandlerTexts {
   Constraints& constraints() noexcept { return constraints_; }
   std::size_t size() const noexcept { return texts_.size(); }
 
-  // More texts are not remembered at a time.
+  // The most texts remembered at a time.
   static constexpr std::size_t kMost = sql::kMostTexts;
 
  private:
@@ -42,32 +42,32 @@ class HandlerTexts {
   const Known& known(const Statement& statement);
 
   Texts texts_;
-  const Texts::value_type* last_ = nullptr;  // that was asked for: most batches have few
+  const Texts::value_type* last_ = nullptr;  // the last one asked for: most batches use few
   WireParams params_;
   Constraints constraints_;
 };
 
-// Interprets a result; a rule for a violation is the caller's to apply. Throws Failure if the store
-// or another transaction is at fault.
+// Interprets a result; the caller applies the rules for violations. Throws Failure if the store or
+// another transaction is at fault.
 std::variant<sql::Ran, sql::Broke> judge(const PGresult* result, bool returns_rows);
-// Sends a recorded statement. The server finds the types of its values, as it does for literals.
-// Nothing is sent, and why is returned, where that cannot be done.
+// Sends a recorded statement. The server infers the types of its values, as for literals. Where the
+// statement cannot be sent, sends nothing and returns why.
 std::optional<sql::Broke> send(Pipe& pipe, HandlerTexts& texts, const RecordedStatement& recorded,
                                bool text_rows);
 
-// As PostgreSQL's advisory locks are named: half of it. Two names that are one there wait for each
-// other, and no more.
+// The name as PostgreSQL's advisory locks take it: half of it. Two names with the same half wait
+// for each other, which is harmless.
 std::int64_t number_of(const LockName& name) noexcept;
 
 Rows rows_of(const PGresult* result);
-// Throws Failure where it is no COMMIT that went well: the server ends a transaction that has
-// failed without a word of error.
+// Throws Failure unless it is a successful COMMIT: the server rolls back a failed transaction
+// without an error.
 void need_commit(const PGresult* result);
 
-// On an error PostgreSQL refuses all that follows until it goes back to a mark (savepoint).
+// After an error PostgreSQL refuses every statement until it returns to a savepoint.
 class HandlerWire final : public sql::HandlerWire {
  public:
-  // `end`: what Mark::kCommit sends; it outlives this. `names_blocked`: as in UnitOptions.
+  // `end`: the statement for Mark::kCommit; outlives this. `names_blocked`: as in UnitOptions.
   HandlerWire(Pipe& pipe, HandlerTexts& texts, const std::string& end, bool names_blocked)
       : pipe_(pipe), texts_(texts), end_(end), names_blocked_(names_blocked) {}
 
@@ -83,7 +83,7 @@ class HandlerWire final : public sql::HandlerWire {
     bool with_rows = false;
     bool lock = false;
     bool check = false;                  // Mark::kCheck
-    std::optional<sql::Mark> back = {};  // to where an error of it can be undone
+    std::optional<sql::Mark> back = {};  // the savepoint at which an error of it can be undone
   };
 
   void send(const LockName& name);
@@ -97,9 +97,9 @@ class HandlerWire final : public sql::HandlerWire {
   const std::string& end_;
   const bool names_blocked_;
   std::vector<Sent> sent_;
-  bool commits_ = false;           // behind them
-  std::optional<sql::Mark> back_;  // to the newest mark
-  std::vector<Rules> rules_;       // of all that was sent, each once
+  bool commits_ = false;           // the sent statements end with a commit
+  std::optional<sql::Mark> back_;  // the newest savepoint
+  std::vector<Rules> rules_;       // of all sent statements, each once
 };
 
 }  // namespace semel::postgres

@@ -1,4 +1,4 @@
-// No statement about held rows reads all of them.
+// No statement about held rows scans all of them.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -12,7 +12,7 @@
 namespace semel::postgres {
 namespace {
 
-// The lines of a plan that read a whole table or a whole index.
+// The lines of a plan that scan a whole table or a whole index.
 std::vector<std::string> whole_scans(const std::string& plan) {
   std::vector<std::string> whole;
   std::istringstream lines(plan);
@@ -42,7 +42,7 @@ TEST(HeldPlans, OnPostgresEachStatementGoesByAnIndex) {
   Connection session(place, dialect, session_texts);
   sql::HeldPlans plans(session, dialect, "EXPLAIN ");
   plans.fill(texts.held);
-  // While the server knows nothing of the table, and when it does.
+  // Before the server has statistics about the table, and after.
   for (const bool analyzed : {false, true}) {
     SCOPED_TRACE(analyzed ? "analyzed" : "not analyzed");
     if (analyzed) session.ask_once("ANALYZE semel_held", {});

@@ -1,4 +1,4 @@
-// Held messages on a PostgreSQL server: what the conformance suite is too small for.
+// Held messages on a PostgreSQL server: cases that are too large for the conformance suite.
 #include <gtest/gtest.h>
 #include <libpq-fe.h>
 
@@ -76,7 +76,7 @@ class CountedRings final : public sql::WakeUps {
   std::atomic<int> rings = 0;
 };
 
-// As one process has it.
+// The parts of one process.
 struct Process {
   Process(const Place& place, std::int64_t number)
       : dialect(place.schema),
@@ -268,8 +268,8 @@ TEST_F(HeldTest, WhoDiedLeavesItsRowsSuspect) {
   for (const Arrival& arrival : taken) EXPECT_EQ(arrival.suspect, arrival.payload != "a:3");
 }
 
-// Several processes append, take, give back, put off and remove, all at once. What goes of a line
-// goes in its order, and nothing is left behind something that has gone.
+// Several processes append, take, give back, put off and remove concurrently. Rows of a line are
+// removed in order, and no row is left behind a removed one.
 class Hustle {
  public:
   Hustle(const Place& place, int number) : process_(place, number), random_(unsigned(number)) {}
@@ -281,7 +281,7 @@ class Hustle {
   };
 
   void send(Lines& lines) {
-    // One sender at a time: else the order of a line is nobody's.
+    // One sender at a time: otherwise the order of a line is undefined.
     const std::scoped_lock lock(lines.mutex);
     std::vector<Bytes> payloads;
     for (int i = 0; i < 5; ++i) {

@@ -42,7 +42,7 @@ std::string HostList::joined(const Parts& parts) {
   return list;
 }
 
-// As PQhost says it.
+// The same as PQhost.
 std::string_view HostList::name_at(std::size_t index) const {
   if (index < hosts_.size() && !hosts_[index].empty()) return hosts_[index];
   return index < host_addresses_.size() ? std::string_view(host_addresses_[index]) : "";

@@ -1,5 +1,4 @@
-// HostList: the addresses that a URL gives for one database, of which the first that answers is
-// taken.
+// HostList: the addresses that a URL gives for one database; the first that answers is used.
 #pragma once
 
 #include <string>
@@ -12,11 +11,11 @@ namespace semel::postgres {
 
 class HostList {
  public:
-  // Reads the hosts of a started connection, also those from the environment.
+  // Reads the hosts of a started connection, including those from the environment.
   explicit HostList(PGconn* connection);
 
-  // Takes the one away that the connection was trying. False where no other is left, or it is not
-  // known which it was.
+  // Removes the address that the connection was trying. False where no other is left, or it is
+  // unknown which it was.
   [[nodiscard]] bool drop_current(PGconn* connection);
 
   // As libpq takes them; empty: not given.
@@ -35,7 +34,7 @@ class HostList {
   Parts ports_;  // one for each, or one for all
 };
 
-// The value of one of libpq's parameters, wherever it comes from.
+// The value of one of libpq's parameters, from any of its sources.
 std::string option_of(PGconn* connection, std::string_view name);
 
 }  // namespace semel::postgres

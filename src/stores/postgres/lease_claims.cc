@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A record may go, or come, between two looks, and the generations move; not for ever.
+// Between two looks a record may be removed or added, and generations may change, but not for ever.
 constexpr int kMostLooks = 4;
 constexpr int kMostMoves = 8;
 
@@ -34,12 +34,12 @@ struct LeaseClaims::Request {
   std::span<const Nonce> nonces;
   const ClaimOptions& options;
   std::int64_t instance;
-  std::vector<std::uint32_t> open;  // without an answer, in the order of their ids
+  std::vector<std::uint32_t> open;  // not answered yet, in the order of their ids
   std::vector<Claim> answers;
 
   const Message& message(std::uint32_t at) const { return *messages[at]; }
   ConsumerNumber consumer() const { return messages.front()->key().id.consumer(); }
-  // Its place among the open ones, by id.
+  // Its index among the open ones, by id.
   std::uint32_t at(const KeyId& id) const {
     return *std::ranges::lower_bound(
         open, id, {}, [&](std::uint32_t i) -> const KeyId& { return messages[i]->key().id; });
@@ -60,7 +60,7 @@ std::vector<Claim> LeaseClaims::claim(Connection& connection,
   } catch (const sql::Failure& failed) {
     if (failed.error().kind != ErrorKind::kBlocked) throw;
     if (messages.size() == 1) return {Busy{spi::kLongestBusy}};
-    // Which one is held is not said: each that has no answer is asked for by itself.
+    // The server does not say which one is held: each unanswered one is tried by itself.
     for (const std::uint32_t at : request.open) {
       request.answers[at] = std::move(
           claim(connection, messages.subspan(at, 1), nonces.subspan(at, 1), options, instance)

@@ -12,7 +12,7 @@
 
 namespace semel::postgres {
 
-// Where one of many keys is held, each is claimed by itself, and waits no longer than this. The SQL
+// If one of many keys is held, each is claimed by itself, and waits no longer than this. The SQL
 // functions do the same.
 inline constexpr std::chrono::milliseconds kSingleClaimPatience{50};
 
@@ -22,8 +22,8 @@ class LeaseClaims {
               std::chrono::milliseconds patience)
       : generations_(generations), records_(records), session_(session), patience_(patience) {}
 
-  // All messages of one consumer, each with its nonce. A key that another transaction holds for
-  // longer than the patience is Busy, and it alone.
+  // All messages belong to one consumer, each with its nonce. A key that another transaction holds
+  // for longer than the patience is Busy, and no other key is.
   std::vector<Claim> claim(Connection& connection, std::span<const Message* const> messages,
                            std::span<const Nonce> nonces, const ClaimOptions& options,
                            std::int64_t instance);
@@ -34,7 +34,7 @@ class LeaseClaims {
   void claim_all(Connection& connection, Request& request, std::chrono::milliseconds patience);
   // Makes records where there are none.
   void insert_new(Connection& connection, Request& request, std::chrono::milliseconds patience);
-  // Takes over what may be, and answers what is there.
+  // Takes over records that are due, and answers for the others.
   void look(Connection& connection, Request& request, std::chrono::milliseconds patience);
   void set_patience(Connection& connection, std::chrono::milliseconds patience);
 

@@ -1,4 +1,4 @@
-// Two sessions that change the same rows never wait for each other.
+// Two sessions that change the same rows never deadlock.
 #include "stores/postgres/connection.h"
 #include "stores/postgres/record_batch.h"
 #include "stores/postgres/store.h"

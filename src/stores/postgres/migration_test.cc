@@ -1,4 +1,4 @@
-// Tables of an earlier version are brought up to date with what is in them.
+// Tables of an earlier version are brought up to date with their rows.
 #include <gtest/gtest.h>
 
 #include <semel/admin/audit.h>

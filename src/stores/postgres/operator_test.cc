@@ -1,5 +1,5 @@
-// Operators and processes that do the same thing at the same time: on a server no lock keeps all
-// others out, and yet each thing is done once.
+// Operators and processes that do the same thing concurrently: on a server no lock excludes all
+// others, and yet each thing is done once.
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -208,11 +208,11 @@ TEST_F(PostgresOperatorTest, CrashesAreCountedUponWhatWasLookedAt) {
 TEST_F(PostgresOperatorTest, AProcessThatLostItsConnectionRunsOnUnderAnotherNumber) {
   ASSERT_TRUE(runs().begin(consumer_, 9).has_value());
   const std::string before = sql("SELECT instance FROM semel.semel_run");
-  // As whoever sweeps while it has none.
+  // As if a process had swept while it had no instance.
   sql("UPDATE semel.semel_run SET died = true; DELETE FROM semel.semel_instance; "
       "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
       "WHERE datname = current_database() AND pid <> pg_backend_pid()");
-  // What is sent on a connection that is gone fails, and the process has to notice.
+  // Statements on a connection that is gone fail, and the process must notice.
   for (int i = 0; i < 1000 && sql("SELECT died, in_flight FROM semel.semel_run") != "f|9"; ++i) {
     static_cast<void>(runs().sweep());
   }

@@ -35,7 +35,8 @@ bool went_well(const PGresult* result) noexcept {
 
 sql::Failure failure_of(const PGresult* result) {
   const std::string_view state = state_of(result);
-  // The server gives each error a state: this one is libpq's, which has lost the connection.
+  // The server gives each error a state: an error without one is libpq's, which lost the
+  // connection.
   if (state.empty()) return {unreachable(primary_of(result)), 1};
   return {error_of(state, primary_of(result)), code_of(state)};
 }
@@ -105,7 +106,7 @@ const Pipe::Prepared& Pipe::prepared(const std::string& sql, const WireParams& p
   return known;
 }
 
-// In a transaction that has failed the server forgets nothing.
+// In a failed transaction the server deallocates nothing.
 void Pipe::forget_prepared() {
   if (!sent_.empty() || PQtransactionStatus(connection_) != PQTRANS_IDLE) return;
   forgets_ = false;
@@ -130,8 +131,8 @@ void Pipe::send(const std::string& sql, const WireParams& params, bool text_rows
   sent_.push_back({Kind::kRun, &sql, known.transaction != transactions_});
 }
 
-// The server keeps it until the next one, whoever sends that: what a segment repeats is parsed
-// once.
+// The server keeps the unnamed statement until the next one is parsed: repetitions in a segment are
+// parsed once.
 void Pipe::send_unnamed(const std::string& sql, const WireParams& params, bool text_rows) {
   start();
   const std::span types(params.types(), static_cast<std::size_t>(params.count()));
@@ -189,12 +190,12 @@ void Pipe::send_once(const std::string& sql, const WireParams& params, bool text
 }
 
 void Pipe::sync() {
-  unnamed_.clear();  // what an error skips was never parsed
+  unnamed_.clear();  // statements skipped after an error were never parsed
   check_sent(PQpipelineSync(connection_));
   sent_.push_back({Kind::kSync});
 }
 
-// Both ways at once: a server that waits for its answers to be read reads no more.
+// Reads and writes: a server that waits for its answers to be read reads no more.
 void Pipe::flush(Loss loss) {
   for (;;) {
     const int left = PQflush(connection_);
@@ -223,8 +224,8 @@ ResultPtr Pipe::next_result(Loss loss) {
 void Pipe::read_one(const Sent& sent, Loss loss, std::vector<Segment>& segments) {
   ResultPtr result = next_result(loss);
   if (result == nullptr || PQstatus(connection_) == CONNECTION_BAD) lost(loss);
-  // An error without a code is the library's own: it met the end of the connection as it wrote, and
-  // has not noted yet that it is bad.
+  // An error without a code is the library's own: it saw the end of the connection while writing,
+  // and has not marked it as bad yet.
   const bool refused = PQresultStatus(result.get()) == PGRES_FATAL_ERROR;
   if (refused && state_of(result.get()).empty()) lost(loss);
   if (sent.kind == Kind::kSync) {
@@ -236,7 +237,7 @@ void Pipe::read_one(const Sent& sent, Loss loss, std::vector<Segment>& segments)
   if (note_lasting(sent, result.get()) || sent.kind == Kind::kForget) return;
   if (sent.kind == Kind::kPrepare) {
     if (went_well(result.get())) return;
-    // Prepared again when it is sent again. Its failure stands for the statement's own.
+    // Prepared again when it is sent again. Its failure counts as the statement's own.
     if (owned_) names_.erase(sent.sql);
     failed_preparation_ = std::move(result);
     return;
@@ -250,7 +251,7 @@ void Pipe::read_one(const Sent& sent, Loss loss, std::vector<Segment>& segments)
   segments.back().results.push_back(std::move(result));
 }
 
-// True where it says what is prepared by now, and nothing of the statement.
+// True where the result concerns the preparing, and not the statement.
 bool Pipe::note_lasting(const Sent& sent, const PGresult* result) {
   if (sent.lasting == nullptr || went_well(result)) return false;
   if (is_refused_name(state_of(result))) {
@@ -258,7 +259,7 @@ bool Pipe::note_lasting(const Sent& sent, const PGresult* result) {
     if (!outdated_) outdated_ = failure_of(result);
     return sent.kind != Kind::kRun;
   }
-  // A statement that an error before it has skipped is as it was.
+  // A statement skipped after an earlier error is unchanged.
   if (sent.kind == Kind::kForget) sent.lasting->outdated = true;
   if (sent.kind == Kind::kPrepare && !sent.lasting->outdated) lasting_->not_there(*sent.lasting);
   return false;
@@ -296,7 +297,7 @@ std::vector<Pipe::Segment> Pipe::run(Loss loss, const system::Deadline& deadline
 bool Pipe::whole() const noexcept {
   if (broken_ || !sent_.empty()) return false;
   if (!owned_) return PQstatus(connection_) == CONNECTION_OK;
-  // A server that ends the session says why first, and that alone looks like any word of its own.
+  // A server that ends the session says why first, and that alone looks like any other message.
   pollfd waiting{PQsocket(connection_), POLLIN, 0};
   while (::poll(&waiting, 1, 0) > 0) {
     if (PQconsumeInput(connection_) == 0) return false;

@@ -25,18 +25,18 @@ struct ResultDeleter {
 };
 using ResultPtr = std::unique_ptr<PGresult, ResultDeleter>;
 
-// The five characters, or none where nothing went wrong or the server did not say.
+// The five characters; empty where nothing failed or the server gave none.
 std::string_view state_of(const PGresult* result) noexcept;
 bool went_well(const PGresult* result) noexcept;
-// Of a result that did not go well.
+// For a result that failed.
 sql::Failure failure_of(const PGresult* result);
 // Runs one statement on a connection that is not in pipeline mode; throws its failure.
 ResultPtr execute(PGconn* connection, const std::string& sql);
-// Sends `sql` on such a connection and returns its last result, or the first that went wrong; null
+// Sends `sql` on such a connection and returns its last result, or the first that failed; null
 // where none came in time. Throws where the connection is lost and the server has not said why.
 ResultPtr exchange(PGconn* connection, const std::string& sql, system::Deadline& deadline);
 
-// What a lost connection means for what was just sent.
+// The consequence of a lost connection for the statements just sent.
 enum class Loss {
   kNothingDone,  // an open transaction: it is gone
   kInDoubt,      // it may have been committed
@@ -47,13 +47,13 @@ class Pipe {
   inline static const system::Deadline kWithoutEnd{
       system::Deadline::kNever, system::Deadline::kNoStops, std::chrono::milliseconds(0)};
 
-  // Once so many are prepared, all are forgotten as soon as no transaction is open: the server
-  // keeps each for as long as the session.
+  // Once this many are prepared, all are deallocated when no transaction is open: the server keeps
+  // each for as long as the session.
   static constexpr std::size_t kMostPrepared = 1'024;
 
   enum class Whose {
     kOwn,          // closed at the end
-    kLent,         // another's between two runs: in pipeline mode for a run only; no name stays
+    kLent,         // borrowed between two runs: in pipeline mode for a run only; no name stays
     kLentPrepares  // the same, but statements may stay prepared on it
   };
 
@@ -62,16 +62,16 @@ class Pipe {
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
 
-  // Sends `sql`, prepared at its first use and found again by its address. Rows come in binary, or,
+  // Sends `sql`, prepared at its first use and identified by its address. Rows come in binary, or,
   // with `text_rows`, as text.
   void send(const std::string& sql, const WireParams& params, bool text_rows = false);
-  // One that is not prepared: it is sent once, or defines something.
+  // Sends a statement without preparing it, because it is sent once or defines something.
   void send_once(const std::string& sql, const WireParams& params = {}, bool text_rows = false);
   // Ends a segment.
   void sync();
-  // Another's transaction goes on, and ours within it begins anew.
+  // A borrowed transaction continues, and our part of it begins anew.
   void begin_unit();
-  // Whether the server's list of what is prepared is to be read first.
+  // Whether the server's list of prepared statements must be read first.
   bool must_look() const noexcept { return lasting_ && lasting_->must_look(); }
   // Reads it, in the transaction that is open. Throws Failure.
   void look(const system::Deadline& deadline);
@@ -80,14 +80,14 @@ class Pipe {
     std::vector<ResultPtr> results;  // of each statement sent, in order
   };
   // Ends the segment and reads all results, segment by segment. Throws where the connection is
-  // lost, or the deadline over, which loses it: the error says then what `loss` says. Throws
-  // kRetryTransaction, once all is read, where a statement failed for what may have changed since
-  // it was prepared: all are prepared anew then, and what fails again fails by itself.
+  // lost, or the deadline over, which loses it: `loss` determines the error. Throws
+  // kRetryTransaction, once all is read, where a statement failed perhaps because of changes since
+  // it was prepared: then all are prepared anew, and a second failure is the statement's own.
   std::vector<Segment> run(Loss loss, const system::Deadline& deadline = kWithoutEnd);
 
   bool owned() const noexcept { return owned_; }
-  // Open, and nothing came that nobody asked for, and no transaction is open; one that is another's
-  // is not looked at. Does not wait.
+  // Open, without an unexpected message, and without an open transaction (not checked on a borrowed
+  // connection). Does not wait.
   bool whole() const noexcept;
   PGconn* connection() const noexcept { return connection_; }
 
@@ -96,13 +96,13 @@ class Pipe {
   struct Sent {
     Kind kind;
     const std::string* sql = nullptr;
-    bool prepared_before = false;               // this transaction
-    NamedStatements::Named* lasting = nullptr;  // on another's connection
+    bool prepared_before = false;               // prepared before this transaction
+    NamedStatements::Named* lasting = nullptr;  // on a borrowed connection
   };
 
   struct Prepared {
     std::string name;
-    std::string sql;  // another text may stand at its address by now
+    std::string sql;  // another text may be at its address by now
     std::size_t transaction = 0;
   };
   const Prepared& prepared(const std::string& sql, const WireParams& params);
@@ -123,23 +123,23 @@ class Pipe {
 
   PGconn* connection_;
   const bool owned_;
-  bool blocks_ = true;  // as its owner has it
+  bool blocks_ = true;  // the owner's setting
   bool broken_ = false;
   std::vector<Sent> sent_;
   ResultPtr failed_preparation_;
-  // What may be a commit waits for a disk, and its time says nothing about the others'.
+  // A possible commit waits for a disk, so its time says nothing about other statements.
   system::ShortWait soon_;
   system::ShortWait commits_soon_;
   std::unordered_map<const std::string*, Prepared> names_;
   std::size_t named_ = 0;
-  std::size_t forgotten_ = 0;  // of those, on the server
+  std::size_t forgotten_ = 0;  // of those still on the server
   std::size_t transactions_ = 0;
   std::optional<sql::Failure> outdated_;  // in this run
-  // The statement without a name that the server has by then, in this segment; empty: none.
+  // The unnamed statement that the server has at this point of the segment; empty: none.
   std::string unnamed_;
   std::vector<unsigned> unnamed_types_;
-  std::optional<NamedStatements> lasting_;  // on another's connection
-  bool forgets_ = false;                    // what is prepared, as soon as no transaction is open
+  std::optional<NamedStatements> lasting_;  // on a borrowed connection
+  bool forgets_ = false;                    // deallocate all, as soon as no transaction is open
   system::Deadline deadline_ = kWithoutEnd;
 };
 

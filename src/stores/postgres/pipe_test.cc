@@ -1,4 +1,4 @@
-// What a result that did not go well means.
+// The meaning of a failed result.
 #include "stores/postgres/pipe.h"
 
 #include <gtest/gtest.h>

@@ -33,8 +33,8 @@ std::string session_of(PGconn* connection, const Place& place) {
              "session)"});
 }
 
-// A pooler that gives each statement another session knows no transaction, and says so in place of
-// the server.
+// A pooler that gives each statement another session supports no transaction, and reports that
+// itself.
 bool can_begin(PGconn* connection, const Place& place) {
   constexpr std::string_view kProtocolViolation = "08P01";
   const ResultPtr result = ask_in_time(connection, place, "BEGIN");
@@ -48,8 +48,8 @@ bool can_begin(PGconn* connection, const Place& place) {
 void need_own_session(PGconn* connection, const Place& place) {
   const std::string session = session_of(connection, place);
   if (session == std::to_string(PQbackendPID(connection))) return;
-  // Something stands between. Where a session is free as soon as its transaction has ended, the
-  // next one to begin has this.
+  // There is a pooler. If it frees a session when its transaction ends, the next one to begin gets
+  // this session.
   const ConnectionPtr other(connect(place), &PQfinish);
   if (!can_begin(other.get(), place)) refuse();
   session_of(other.get(), place);

@@ -1,4 +1,4 @@
-// Pooler: whether what stands before the server leaves a client the session it was given.
+// Pooler: checks whether a proxy before the server lets a client keep its session.
 #pragma once
 
 #include "stores/postgres/connection.h"

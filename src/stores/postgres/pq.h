@@ -1,4 +1,4 @@
-// libpq's types by name, for headers: its own header is included by sources alone.
+// libpq's types by name, for headers: only sources include its own header.
 #pragma once
 
 struct pg_conn;

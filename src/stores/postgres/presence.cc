@@ -24,7 +24,7 @@ constexpr milliseconds kLongestTurn{10'000};
 constexpr milliseconds kTurnAfterStop{500};
 constexpr unsigned kBitsOfNumber = 32;
 
-// Schemas of one database must not meet in its advisory locks.
+// Schemas of one database must not share advisory locks.
 std::uint32_t tag_of(std::string_view schema, std::uint32_t kind) {
   const std::string number = std::to_string(kind);
   const std::array<BytesView, 2> parts = {schema, number};
@@ -50,12 +50,12 @@ std::string host_name() {
 
 }  // namespace
 
-// Gives its lock back where it lives and goes.
+// Releases its lock when it is destroyed.
 class Presence::Taken final : public Positions::Reservation {
  public:
   Taken(Presence& presence, std::int64_t number) : presence_(presence), number_(number) {}
   ~Taken() override { presence_.free_reservation(number_); }
-  // As of the last look at its lock: a new session looks, and whoever is to save a position.
+  // As of the last check of its lock: made by a new session, and before a position is saved.
   bool lost() const noexcept override { return presence_.reserved_.lost(number_); }
 
  private:
@@ -87,7 +87,7 @@ std::int64_t Presence::lock_key(Kind kind, std::int64_t number) const {
   return static_cast<std::int64_t>(tag << kBitsOfNumber | low);
 }
 
-// Each call of the one who has the turn is bounded; together they are a few.
+// Each call under the turn is bounded; together they are a few.
 system::Deadline Presence::turn_deadline() const noexcept {
   return {2 * (place_.patience + kLongestTurn), place_.stops, kTurnAfterStop};
 }
@@ -106,7 +106,7 @@ ResultPtr Presence::execute(const std::string& sql) {
     disconnected();
     sql::fail(unreachable(lost), 1);
   }
-  // Words that came with the answer make the socket readable no more.
+  // Notifications read with the answer do not make the socket readable again.
   ring_heard();
   if (went_well(result.get())) return result;
   if (PQstatus(connection) == CONNECTION_BAD) disconnected();
@@ -152,8 +152,8 @@ bool Presence::lock(Kind kind, std::int64_t number) {
   return std::string_view(PQgetvalue(result.get(), 0, 0)) == "t";
 }
 
-// The session with this number, by what no other has in common with it: numbers come again. Empty
-// where there is none, or where it is about to go.
+// The session with this number, identified by properties that no other shares: numbers are reused.
+// Empty where there is none, or where it is ending.
 std::string Presence::session_of(const std::string& pid) {
   const ResultPtr found = execute(
       fmt::format("SELECT pid || COALESCE(' ' || extract(epoch FROM backend_start), '') FROM "
@@ -162,8 +162,8 @@ std::string Presence::session_of(const std::string& pid) {
   return PQntuples(found.get()) > 0 ? PQgetvalue(found.get(), 0, 0) : "";
 }
 
-// A session of this process that was cut off has its locks until the server notices: that is asked
-// again. Only another process's lock tells that the number is lost.
+// A session of this process that was cut off keeps its locks until the server notices: those are
+// retried. Only another process's lock proves that the number is lost.
 void Presence::take_over_reservations() {
   for (const auto& [number, session] : reserved_.elsewhere()) {
     if (lock(Kind::kReservation, number)) {
@@ -208,8 +208,8 @@ std::int64_t Presence::number() {
 
 std::int64_t Presence::number_for(sql::Session& session) {
   if (session.stands_for() == number()) return session.stands_for();
-  // A session that is new may be at a server that has taken over and that the own one did not come
-  // to yet: there the epoch is as it was, and tokens would come again.
+  // A new session may be at a server that has taken over while our own session is still at the old
+  // one: there the epoch is unchanged, and tokens would repeat.
   look_alive();
   const std::int64_t instance = number();
   session.ask(share_, {lock_key(Kind::kSession, instance)});
@@ -232,8 +232,8 @@ void Presence::ask_alive() {
   }
 }
 
-// After the connection was lost: nobody has taken over what this process held. Whoever is about to
-// has locked the instance's row, and looked after that whether it is gone.
+// After the connection was lost: no process has taken over what this one held. A process about to
+// do so has locked the instance's row, and checks after that whether it is gone.
 bool Presence::still_known(std::int64_t number) {
   if (!lock(Kind::kInstance, number)) return false;
   const ResultPtr row = execute(
@@ -246,8 +246,8 @@ bool Presence::still_known(std::int64_t number) {
   return false;
 }
 
-// Locked before anyone can read the number: who reads it meets the lock. The epoch grows with it: a
-// server that lost its last writes, or its sequences, gives no token twice.
+// Locked before any process can read the number: one that reads it finds the lock. The epoch is
+// raised with it: a server that lost its last writes, or its sequences, gives no token twice.
 std::int64_t Presence::enter() {
   const ResultPtr drawn =
       execute(fmt::format("SELECT nextval('{}semel_instance_number')", prefix_));
@@ -267,7 +267,7 @@ std::int64_t Presence::enter() {
   return number;
 }
 
-// The instances whose locks nobody holds.
+// The instances whose locks are free.
 std::string Presence::gone_sql(std::string_view schema, milliseconds grace) {
   return fmt::format(
       "SELECT i.number FROM semel_instance AS i WHERE NOT EXISTS (SELECT 1 FROM "
@@ -307,7 +307,7 @@ std::vector<std::int64_t> Presence::gone(sql::Session& session) {
   std::vector<std::int64_t> numbers;
   sql::Answer answer = session.ask(gone_, {});
   while (answer.next()) numbers.push_back(answer.integer(0));
-  // Behind the answer: what the own server was before it may be another's by then.
+  // After the answer: our own session's server may be another one by then.
   const auto own = judge(Look::kAsk);
   if (!own) return {};
   std::erase(numbers, *own);
@@ -315,7 +315,7 @@ std::vector<std::int64_t> Presence::gone(sql::Session& session) {
 }
 
 bool Presence::is_gone(sql::Session& session, std::int64_t instance) {
-  // In a transaction, whose locks others wait for; the sweep that it is of has asked.
+  // In a transaction, whose locks others wait for; the sweep that called this has asked already.
   const auto own = judge(Look::kAsKnown);
   return own && *own != instance && session.ask(is_gone_, {instance}).next();
 }
@@ -344,18 +344,18 @@ void Presence::free_reservation(std::int64_t number) noexcept {
     const sql::TurnLock turn(turn_, turn_deadline());
     unlock_freed();
   } catch (...) {
-    // The next one to take one frees it, or the end of the connection.
+    // The next reservation frees it, or the end of the connection.
   }
 }
 
 int Presence::fd(std::optional<ConsumerNumber> consumer) noexcept {
   if (!options_.listens) return -1;
   try {
-    // From here on it tells; what rings because listening began has rung before.
+    // From here on the bell rings; rings for the beginning of the listening came before.
     const sql::TurnLock turn(turn_, turn_deadline());
     connected();
   } catch (...) {
-    // The listener goes on trying.
+    // The listener keeps trying.
   }
   if (!consumer) return bell_.get();
   try {
@@ -364,7 +364,7 @@ int Presence::fd(std::optional<ConsumerNumber> consumer) noexcept {
     if (!bell) bell = std::make_unique<system::EventFd>();
     return bell->get();
   } catch (...) {
-    return -1;  // no descriptor is left: whoever asked looks from time to time
+    return -1;  // no descriptor is left: the caller polls instead
   }
 }
 

@@ -1,5 +1,5 @@
-// Presence: one connection for as long as the store is open. Its locks tell the other processes
-// that this one lives, and on it the server tells of new rows.
+// Presence: one connection for as long as the store is open. Its locks prove to other processes
+// that this one lives, and on it the server sends notifications of new rows.
 #pragma once
 
 #include <atomic>
@@ -27,10 +27,11 @@ namespace semel::postgres {
 
 struct PresenceOptions {
   bool listens = true;
-  // So long after the server's start, and after this process lost its session and has another,
-  // nobody counts as gone: all may have lost their locks with it, and are coming back.
+  // For this long after the server's start, and after this process lost its session and got
+  // another, no instance counts as gone: all may have lost their locks with it, and are
+  // reconnecting.
   std::chrono::milliseconds grace{10'000};
-  std::size_t wanted = 1;  // sessions of this process, with this one
+  std::size_t wanted = 1;  // of this process, including this one
 };
 
 class Presence final : public sql::Instances, public sql::WakeUps, public sql::Reservations {
@@ -67,17 +68,17 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   void hear() noexcept SEMEL_REQUIRES(turn_);
   void ring_heard() noexcept SEMEL_REQUIRES(turn_) SEMEL_EXCLUDES(bells_mutex_);
   std::int64_t lock_key(Kind kind, std::int64_t number) const;
-  // One round trip on the own session: where it is lost that is known behind it.
+  // One round trip on our own session: afterwards a loss is known.
   void look_alive() SEMEL_EXCLUDES(turn_);
   void ask_alive() SEMEL_REQUIRES(turn_);
   std::int64_t enter() SEMEL_REQUIRES(turn_);
   bool still_known(std::int64_t number) SEMEL_REQUIRES(turn_);
   void disconnected() noexcept SEMEL_REQUIRES(turn_);
-  // kAsk: with a round trip on the own session, which is opened where there is none: a server that
-  // was replaced may have gone unseen. kAsKnown: nothing is waited for.
+  // kAsk: with a round trip on our own session, which is opened if necessary: a server may have
+  // been replaced unnoticed. kAsKnown: without waiting.
   enum class Look { kAsk, kAsKnown };
-  // The instance that never counts as gone here: its own; zero where it has none. Nullopt where no
-  // lock of another tells anything.
+  // The instance that never counts as gone here: our own; zero where there is none. nullopt where
+  // no lock of another proves anything.
   std::optional<std::int64_t> judge(Look look) SEMEL_EXCLUDES(turn_);
 
   void listen() SEMEL_EXCLUDES(turn_);
@@ -97,7 +98,7 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
 
   sql::Turn turn_;
   PGconn* connection_ SEMEL_GUARDED_BY(turn_) = nullptr;
-  std::int64_t last_number_ SEMEL_GUARDED_BY(turn_) = 0;  // it had; zero: none
+  std::int64_t last_number_ SEMEL_GUARDED_BY(turn_) = 0;  // the last number it had; zero: none
   bool opened_ SEMEL_GUARDED_BY(turn_) = false;           // once
   std::optional<std::chrono::steady_clock::time_point> reopened_ SEMEL_GUARDED_BY(turn_);
   sql::FailedConnect failed_ SEMEL_GUARDED_BY(turn_);

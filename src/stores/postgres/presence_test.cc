@@ -1,4 +1,4 @@
-// Which instances count as gone, where what a dead process said is still being done.
+// Which instances count as gone, while the server still executes a dead process's statements.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <libpq-fe.h>
@@ -31,7 +31,7 @@ class PresenceTest : public testing::Test {
   std::unique_ptr<Presence> process(milliseconds grace = 0ms) const {
     return std::make_unique<Presence>(place_, dialect_, PresenceOptions{false, grace});
   }
-  // As where a server goes, or what stands before it.
+  // As if a server, or a proxy before it, went away.
   void cut_all() const {
     server_.query(database_,
                   "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = "
@@ -94,7 +94,7 @@ TEST_F(PresenceTest, AnInstanceIsGoneWithTheLastOfItsSessions) {
   EXPECT_FALSE(gone(number));
   dying.reset();
   first.reset();
-  // Time enough for the server to notice both.
+  // Enough time for the server to notice both.
   auto other = process();
   const std::int64_t another = other->number();
   other.reset();
@@ -113,7 +113,7 @@ TEST_F(PresenceTest, ASessionThatWroteNothingHoldsNobody) {
   EXPECT_TRUE(gone_soon(number));
 }
 
-// A standby that takes over has run for long, and so has a server behind a proxy that began again.
+// A standby that takes over has run for long, and so has a server behind a restarted proxy.
 TEST_F(PresenceTest, WhoLostItsOwnSessionCountsNobodyAsGoneForAWhile) {
   constexpr milliseconds kGrace = 5s;
   ASSERT_TRUE(server_has_run_for_long())
@@ -132,7 +132,7 @@ TEST_F(PresenceTest, WhoLostItsOwnSessionCountsNobodyAsGoneForAWhile) {
     const std::int64_t again = first->number();
     const auto after = first->gone(*looking);
     const bool alone = first->is_gone(*looking, number);
-    // On a machine that is this busy the time was over, and nothing is told.
+    // On a busy machine the grace may be over, which proves nothing.
     within = std::chrono::steady_clock::now() - cut < kGrace;
     if (!within) continue;
     EXPECT_EQ(again, own);
@@ -155,7 +155,7 @@ TEST_F(PresenceTest, TheEpochGrowsBeforeANewSessionClaims) {
   EXPECT_EQ(first->number_for(*session()), number);
   EXPECT_EQ(epoch(), before) << "nothing was lost";
   cut_all();
-  // Where another server has taken over, its session is there before the own one is missed.
+  // Where another server has taken over, its session exists before our own is missed.
   EXPECT_EQ(first->number_for(*session()), number);
   EXPECT_GT(epoch(), before);
 }
@@ -172,7 +172,7 @@ TEST_F(PresenceTest, AReservationThatAnotherTookMeanwhileIsLost) {
   auto other = second->try_take(kName);
   ASSERT_NE(other, nullptr);
   test::comes_true([&] {
-    first->gone(*session());  // looks at its session
+    first->gone(*session());  // checks its session
     return first->lost(kName);
   });
   EXPECT_TRUE(first->lost(kName)) << "both would read, and save";
@@ -183,7 +183,7 @@ TEST_F(PresenceTest, AReservationThatAnotherTookMeanwhileIsLost) {
   EXPECT_FALSE(first->lost(kName));
 }
 
-// Cut off unseen: the server has the old session, and its locks, until it notices.
+// Cut off unnoticed: the server keeps the old session, and its locks, until it notices.
 TEST_F(PresenceTest, AReservationOfItsOwnLateSessionIsNotLost) {
   constexpr std::uint64_t kStays = 0x1234'5678'9abc'def0, kGoes = 0x2345'6789'abcd'ef01;
   test::TcpProxy proxy(server_.port());
@@ -200,7 +200,7 @@ TEST_F(PresenceTest, AReservationOfItsOwnLateSessionIsNotLost) {
   const auto stalled = proxy.inject({.text = "SELECT 1", .then = test::TcpProxy::Then::kStall});
   auto looking = std::async(std::launch::async, [&] { first.number_for(*session()); });
   ASSERT_TRUE(proxy.wait_fired(stalled));
-  // Ends the wait for an answer; it connects anew, now or once it need not stop.
+  // Ends the wait for an answer; it reconnects, now or once it need not stop.
   stop.signal();
   looking.wait();
   stop.drain();
@@ -208,7 +208,7 @@ TEST_F(PresenceTest, AReservationOfItsOwnLateSessionIsNotLost) {
     try {
       return first.number() != 0;
     } catch (const sql::Failure&) {
-      return false;  // it tries again after a while
+      return false;  // it retries after a while
     }
   }));
   ASSERT_FALSE(is_free(kStays)) << "the server has noticed, and this tells nothing";
@@ -223,7 +223,7 @@ TEST_F(PresenceTest, AReservationOfItsOwnLateSessionIsNotLost) {
   EXPECT_TRUE(first.lost(kGoes)) << "both would read, and save";
 }
 
-// The server of the own session goes unseen, and another has taken over, which knows no locks.
+// The server of our own session vanished unnoticed, and another has taken over, without the locks.
 TEST_F(PresenceTest, ASweepAsksItsOwnSessionToo) {
   constexpr milliseconds kGrace = 5s;
   ASSERT_TRUE(server_has_run_for_long())

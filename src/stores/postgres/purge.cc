@@ -10,14 +10,15 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How many rows one transaction takes away.
+// How many rows one transaction removes.
 constexpr int kPart = 500;
-// A generation is of this share of its ttl: so many are looked into by a claim.
+// A generation covers this fraction of its ttl: a claim looks into this many.
 constexpr int kGenerationsInTtl = 8;
-// How long the writers of a generation may keep it from being sealed or dropped, and all that come
-// behind wait with it.
+// How long writers of a generation may delay its sealing or dropping, while later ones wait behind
+// it.
 constexpr milliseconds kPatience{250};
-// One that was in use for longer is left alone for so long, and for twice that each time again.
+// A generation that was in use for longer is left alone for this long, and for twice as long each
+// further time.
 constexpr milliseconds kFirstWait = std::chrono::seconds(30);
 constexpr milliseconds kLongestWait = std::chrono::minutes(15);
 
@@ -49,15 +50,15 @@ void Purge::seal_old(Connection& connection, StoreTime now) {
       core_.generations.seal(connection, one, kPatience);
       blocked_.erase(one.number);
     } catch (const sql::Failure& failed) {
-      // A long transaction holds it.
+      // A long transaction uses it.
       if (failed.error().kind != ErrorKind::kBlocked) throw;
       put_off(one.number);
     }
   }
 }
 
-// Inbox rows of a generation that is about to go, in small parts. False where the budget ended
-// first.
+// Removes inbox rows of a generation that is about to be dropped, in small parts. False where the
+// budget ended first.
 bool Purge::remove_inbox(Connection& connection, const Old& old, sql::PurgeBudget& budget) {
   const std::string look =
       (fmt::format("SELECT id, inbox FROM {} WHERE id > ?1 AND inbox IS NOT NULL AND "
@@ -77,20 +78,20 @@ bool Purge::remove_inbox(Connection& connection, const Old& old, sql::PurgeBudge
     connection.queue(remove_inbox_, params);
     connection.queue(core_.generations.guard(), {old.version});
     connection.settle();
-    // Behind one part, however little time there is: else none would ever go.
+    // After one part, however little time there is: otherwise none would ever be dropped.
     if (budget.ended()) return false;
   }
 }
 
-// What is not past its ttl goes on in the active one. A key that is claimed there meanwhile waits
-// for this, or this for it. Behind it all that is left is completed, and stays as it is: what is
-// dead, and past its ttl, goes here, for it may be replayed until then.
+// Records not past their ttl are moved to the active generation. A concurrent claim of such a key
+// waits for this, or this for it. Afterwards all that is left is completed, and does not change:
+// dead records past their ttl are forgotten here, since they may be replayed until then.
 bool Purge::keep_late(Connection& connection, const Old& old, sql::PurgeBudget& budget,
                       std::size_t& forgotten) {
   const std::string columns =
       "id, state, fingerprint, changed_at, inbox, result, token, nonce, lease_until, attempt, "
       "outcome_unknown, next_at, first_seen, holder, held, message_key, reason, error";
-  // Rows are locked, there and here, in the order of their keys, as claims lock them.
+  // Rows are locked, in both generations, in the order of their keys, as claims lock them.
   const std::string move = fmt::format(
       "WITH late AS MATERIALIZED (SELECT id AS key FROM {0} "
       "WHERE id > ?2 AND (changed_at >= ?1 OR state <> 'completed') ORDER BY id LIMIT {4} "
@@ -131,8 +132,8 @@ std::size_t Purge::drop(Connection& connection, std::int64_t number, StoreTime n
                         sql::PurgeBudget& budget) {
   std::size_t forgotten = 0;
   try {
-    // Before all that is read and moved in vain where a long look at the table keeps it. Once: all
-    // that come wait behind it, and what is begun has many parts.
+    // Before everything is read and moved in vain while another session uses the table. Once only:
+    // all later sessions wait behind it, and the work has many parts.
     if (!begun_.contains(number)) core_.generations.need_free(connection, number, kPatience);
     begun_.insert(number);
     const auto old = look_again(connection, number, now);
@@ -149,12 +150,12 @@ std::size_t Purge::drop(Connection& connection, std::int64_t number, StoreTime n
   } catch (const sql::Failure& failed) {
     const ErrorKind kind = failed.error().kind;
     if (kind == ErrorKind::kBlocked) {
-      // All who come wait behind who waits for it: so it is not tried again soon, and the others
-      // have their turn.
+      // All later sessions wait behind one that waits for it: so the next attempt is delayed, and
+      // others have their turn.
       put_off(number);
       return forgotten;
     }
-    // Another process's purge was here first.
+    // Another process's purge did it first.
     if (kind != ErrorKind::kRetryTransaction && !Generations::moved(failed)) throw;
   }
   budget.leave_rest();

@@ -1,4 +1,5 @@
-// A purge among others: who reads for long, who moves a ttl, who renews what it moves.
+// A purge together with others: long readers, a ttl that changes, renewals of records that it
+// moves.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -15,7 +16,7 @@ namespace {
 
 using test::make_message;
 
-// Passes when it is looked at: what a budget buys is the same on any machine.
+// Time passes at each look: so a budget allows the same work on any machine.
 class SteppingClock final : public Clock {
  public:
   std::chrono::steady_clock::time_point now() noexcept override {
@@ -40,13 +41,13 @@ class PurgeLive : public LiveTest {
   static void complete(Store& store, const Message& message) {
     ASSERT_EQ(finish(store, test::completed(acquire(store, message))), Applied::kYes);
   }
-  // The first generation is sealed, and all that was completed in it is past its ttl.
+  // The first generation is sealed, and everything completed in it is past its ttl.
   void make_past(Store& store) {
     advance(kRoll);
     purged(store);
     advance(kTtl + 1min);
   }
-  // Beside "old", which is completed.
+  // In the same generation as "old", which is completed.
   void add_unfinished(int count) const {
     sql("INSERT INTO semel.semel_record (id, generation, state, fingerprint, changed_at, token, "
         "nonce, "
@@ -110,7 +111,7 @@ TEST_F(PurgeLive, ATtlThatGrowsMeanwhileIsKept) {
   EXPECT_TRUE(is<Completed>(claim(*store, done))) << "its ttl was longer before it was forgotten";
 }
 
-// The generation is past the new ttl too, but not what was finished long after it was sealed.
+// The generation is past the new ttl too, but not the records finished long after it was sealed.
 TEST_F(PurgeLive, WhatALittleLongerTtlKeepsIsKept) {
   const auto store = open(), other = open(60s), purging = open(60s);
   const ConsumerNumber consumer = attach(*store);
@@ -204,7 +205,7 @@ TEST_F(PurgeLive, AnInboxGoesPartByPartHoweverLittleTimeThereIs) {
   EXPECT_EQ(left(), 701);
 }
 
-// As a purge moves it: gone from one generation and in another, in one transaction.
+// As a purge moves it: from one generation to another, in one transaction.
 TEST_F(PurgeLive, WhatItMovesIsStillHeld) {
   const auto store = open(60s);
   const ConsumerNumber consumer = attach(*store);

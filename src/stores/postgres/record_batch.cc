@@ -8,9 +8,9 @@
 namespace semel::postgres {
 namespace {
 
-// The rules of spi::decide_claim, as SQL. States that are asked for beside ids stand in a CASE,
-// which the planner does not look into: it would see that they are open ones, think of the index of
-// these as small, and read it whole for each id.
+// The rules of spi::decide_claim, as SQL. Where states are tested together with ids, a CASE hides
+// them from the planner: it would otherwise take the index of open records for small, and read it
+// whole for each id.
 constexpr std::string_view kDue =
     "CASE r.state WHEN 'consuming' THEN r.lease_until <= {0} "
     "WHEN 'retrying' THEN r.next_at <= {0} END";
@@ -27,7 +27,7 @@ BatchTexts::BatchTexts(const Dialect& dialect, const std::string& clock)
     : find(dialect, fmt::format("SELECT {}, {} FROM semel_record AS r "
                                 "WHERE r.id = ANY(?1)",
                                 columns(), clock)),
-      // Of an inbox the result stands there.
+      // If there is an inbox row, the result is in it.
       find_with_result(dialect, fmt::format("SELECT {}, {}, i.result FROM semel_record AS r "
                                             "LEFT JOIN semel_inbox AS i ON i.row_id = r.inbox "
                                             "WHERE r.id = ANY(?1)",
@@ -35,7 +35,7 @@ BatchTexts::BatchTexts(const Dialect& dialect, const std::string& clock)
       lock_due(dialect, fmt::format("SELECT {}, {} FROM semel_record AS r "
                                     "WHERE r.id = ANY(?1) AND {} ORDER BY r.id FOR UPDATE",
                                     columns(), clock, due(clock))),
-      // The inner look locks in the order of the keys; an UPDATE by itself would not.
+      // The inner query locks in the order of the keys; an UPDATE by itself would not.
       take_over(
           dialect,
           fmt::format(
@@ -139,8 +139,8 @@ std::vector<KeyId> held_by(Connection& connection, const sql::Text& text,
                            std::span<const Lease> leases, std::optional<std::int64_t> more) {
   std::vector<KeyId> held = held_now(connection, text, leases, more);
   if (held.size() >= leases.size()) return held;
-  // A purge may have moved some to another generation while the statement waited for them: it finds
-  // them in neither.
+  // A purge may have moved some to another generation while the statement waited for them: then it
+  // finds them in neither.
   std::vector<Lease> missing;
   std::ranges::copy_if(leases, std::back_inserter(missing), [&](const Lease& lease) {
     return !std::ranges::binary_search(held, lease.key);

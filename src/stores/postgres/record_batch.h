@@ -13,14 +13,14 @@
 
 namespace semel::postgres {
 
-// A record as the table has it.
+// A record as it is in the table.
 struct Found {
   KeyId id;
   sql::RecordRow row;
   bool lease_ended = false;  // of those taken over: it was consuming
 };
 
-// The rules of spi::decide_claim as conditions on a record `r`: that it may be claimed by now, and
+// The rules of spi::decide_claim as conditions on a record `r`: that it may be claimed now, and
 // that it is consuming.
 std::string due(const std::string& clock);
 std::string_view consuming() noexcept;
@@ -35,7 +35,7 @@ struct BatchTexts {
   sql::Text renew;        // ids, nonces, lease
   sql::Text confirm;      // ids, nonces: locked
   sql::Text lock;         // ids
-  sql::Text complete;     // ids, nonces, results: those with nothing kept beside them
+  sql::Text complete;     // ids, nonces, results: those for which nothing else is kept
   sql::Text set_results;  // ids, results
   sql::Text keep;         // rows, consumers, keys, types, content types, results, payloads
 };
@@ -49,8 +49,8 @@ FoundRows found_in(const PGresult* result);
 // The same, of take_over.
 FoundRows taken_in(const PGresult* result);
 
-// Of those leases whose records hold them, the ids in order, as `text` (renew or confirm) answers
-// with them: of ids and nonces, and `more` after them.
+// The ids of those leases that hold their records, in order, as returned by `text` (renew or
+// confirm), which takes ids and nonces, and then `more`.
 std::vector<KeyId> held_by(Connection& connection, const sql::Text& text,
                            std::span<const Lease> leases,
                            std::optional<std::int64_t> more = std::nullopt);

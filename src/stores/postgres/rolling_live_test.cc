@@ -1,5 +1,5 @@
-// Whatever rolls, goes and changes meanwhile: no key is done twice within its ttl, and nobody has a
-// key that another has.
+// While generations roll, are dropped and change, no key is done twice within its ttl, and no key
+// is held by two.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ constexpr std::size_t kProcesses = 3;
 constexpr std::size_t kThreads = 2;  // of each process
 constexpr auto kLongest = std::chrono::minutes(5);
 
-// What is known of each key, beside the store.
+// The truth about each key, next to the store.
 class Account {
  public:
   explicit Account(milliseconds ttl) : ttl_(ttl) {}
@@ -31,7 +31,7 @@ class Account {
     const std::scoped_lock lock(mutex_);
     passed_ += by;
   }
-  // Told when a claim was answered, and so by the clock as it may have been at the latest.
+  // Called after a claim was answered, and so with the latest time it may have been made.
   void acquired(std::size_t key) {
     const std::scoped_lock lock(mutex_);
     Known& known = known_[key];
@@ -40,7 +40,7 @@ class Account {
     known.held = true;
     ++acquired_;
   }
-  // Told before the store is, and so by the clock as it was at the earliest.
+  // Called before the store's finish, and so with the earliest time.
   void ending(std::size_t key, bool done) {
     const std::scoped_lock lock(mutex_);
     Known& known = known_[key];
@@ -135,7 +135,7 @@ class RollingLive : public LiveTest {
     const bool given_up = random() % 4 == 0;
     for (const std::size_t key : keys) account_.ending(key, !given_up);
     if (given_up) return;
-    // Nothing else has locked what it changes by now.
+    // By now no other session has locked the rows it changes.
     const auto applied = unit->finish(finishes);
     ASSERT_TRUE(applied.has_value()) << applied.error().message;
     const auto committed = unit->commit();
@@ -143,18 +143,18 @@ class RollingLive : public LiveTest {
   }
 
   static void pause(std::mt19937_64& random) {
-    // Now and then for so long that others have learned of a new generation meanwhile.
+    // Sometimes for so long that others have learned of a new generation meanwhile.
     const auto longest = random() % 6 == 0 ? 100ms : 5ms;
     std::this_thread::sleep_for(std::chrono::microseconds(random() % longest.count() * 1'000));
   }
-  // What a strategy begins again.
+  // Errors after which a strategy begins again.
   void expect_passing(const Error& error) {
     ++begun_again_;
     EXPECT_TRUE(error.kind == ErrorKind::kRetryTransaction || error.kind == ErrorKind::kBlocked)
         << error.message;
   }
 
-  // Rolls, drops and changes the ttl `rounds` times, and on until keys enough were claimed
+  // Rolls, drops and changes the ttl `rounds` times, and continues until enough keys were claimed
   // meanwhile and a claim met a change.
   void roll(Store& store, std::size_t rounds, std::mt19937_64& random) {
     const auto longest = std::chrono::steady_clock::now() + kLongest;
@@ -176,7 +176,7 @@ class RollingLive : public LiveTest {
   }
 
   ConsumerNumber consumer_{};
-  // The shorter of the ttls there are.
+  // The shorter of the two ttls.
   Account account_{kTtl};
   std::atomic<int> begun_again_ = 0;
 };
@@ -218,8 +218,8 @@ TEST_F(RollingLive, NoKeyIsAcquiredTwice) {
             "0");
   EXPECT_GT(std::stoi(sql("SELECT max(number) FROM semel.semel_generation")), 5);
   EXPECT_NE(sql("SELECT min(number) FROM semel.semel_generation"), "1") << "none was dropped";
-  // Of a move and a claim that meet one may be told to begin again, and does; where they met in
-  // two orders all the time, many would be.
+  // A move and a claim that collide may have to begin again; if they used two lock orders all the
+  // time, there would be many such cases.
   EXPECT_LE(std::stoi(sql("SELECT deadlocks FROM pg_stat_database WHERE datname = "
                           "current_database()")),
             3);

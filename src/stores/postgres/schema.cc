@@ -15,7 +15,7 @@
 namespace semel::postgres {
 namespace {
 
-// Its first column of its first row; empty where there is none.
+// The first column of the first row; empty where there is none.
 std::string ask(PGconn* connection, const std::string& sql) {
   const ResultPtr result = execute(connection, sql);
   return PQntuples(result.get()) > 0 ? PQgetvalue(result.get(), 0, 0) : "";
@@ -93,7 +93,7 @@ void make_schema(PGconn* connection, const std::string& schema) {
   }
   try {
     execute(connection, "BEGIN");
-    // Whoever comes second waits here, and finds it done.
+    // A second process waits here, and finds the work done.
     lock_schema(connection, schema);
     const int version = schema_version(connection, schema);
     if (version < kSchemaVersion) {

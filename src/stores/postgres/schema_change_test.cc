@@ -1,4 +1,4 @@
-// Statements of a session outlive the types they were prepared for.
+// Statements of a session survive changes of the types they were prepared for.
 #include <gtest/gtest.h>
 
 #include "stores/postgres/connection.h"
@@ -21,8 +21,8 @@ class PostgresSchemaChange : public LiveTest {
     recorded.values = {Value(value)};
     return recorded;
   }
-  // One message for each value, in one transaction. What it says once the statement is prepared
-  // anew; `runs_` counts the transactions.
+  // One message for each value, in one transaction. Returns the report once the statement is
+  // prepared anew; `runs_` counts the transactions.
   FlushReport flush(const std::vector<std::string>& values) {
     for (;;) {
       ++runs_;

@@ -1,5 +1,4 @@
-// Sessions that meet over a key, step by step, whatever isolation the server gives to who asks for
-// none.
+// Sessions that compete for a key, step by step, at every default isolation of the server.
 #include <gtest/gtest.h>
 
 #include <future>
@@ -25,7 +24,7 @@ class SessionsLive : public LiveTest, public testing::WithParamInterface<const c
   }
   Message message(const std::string& key) const { return make_message(consumer_, key); }
 
-  // Returns when so many sessions wait for another's lock.
+  // Returns when this many sessions wait for another's lock.
   void wait_for_waiters(int count) const {
     const std::string waiting =
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
@@ -109,7 +108,8 @@ TEST_P(SessionsLive, ALeaseAndAUnitMeet) {
   EXPECT_TRUE(is<Completed>(claim(*second_, other)));
 }
 
-// Its own conflict, and no serialization failure: one that looks has a snapshot of its own.
+// The claim has a conflict of its own, and no serialization failure: a read-only unit has a
+// snapshot of its own.
 TEST_P(SessionsLive, WhatIsDoneMeanwhileIsNoFailure) {
   const Message m = message("k");
   const Message* const one = &m;

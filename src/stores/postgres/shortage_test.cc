@@ -32,7 +32,7 @@ class PostgresShortage : public testing::Test {
     EXPECT_TRUE(store.has_value()) << (store ? "" : store.error().message);
     return store ? std::move(*store) : nullptr;
   }
-  // Has a session for as long as it lives.
+  // Holds a session for as long as it lives.
   static Result<std::unique_ptr<UnitOfWork>> unit(Store& store) {
     return store.facets().transactional->begin({});
   }
@@ -56,7 +56,7 @@ TEST_F(PostgresShortage, IsToldWithItsNumbers) {
     options.create = false;
     options.busy = 1s;
     auto store = open_postgres(std::move(options)).value();
-    // One more is there to be known by.
+    // One more session is the presence's.
     std::vector<std::unique_ptr<UnitOfWork>> units;
     Error error;
     while (units.size() < 9) {
@@ -68,7 +68,7 @@ TEST_F(PostgresShortage, IsToldWithItsNumbers) {
     EXPECT_LE(units.size(), 3U);
     EXPECT_EQ(error.code, "R254") << error.message;
     EXPECT_NE(error.message.find("of the 9"), std::string::npos) << error.message;
-    // The pool makes do with the sessions it has: the next caller waits.
+    // The pool uses the sessions it has: the next caller waits.
     auto waiting = std::async(std::launch::async, [&] { return unit(*store).has_value(); });
     units.pop_back();
     EXPECT_TRUE(waiting.get());
@@ -82,7 +82,7 @@ TEST_F(PostgresShortage, HangsNobody) {
                                       proxy.port(), database_.name()));
   ASSERT_NE(store, nullptr);
   const ConsumerNumber consumer = store->attach({"payments", "recipe", false, {}}).value();
-  // A pooler that lost its server accepts whoever comes, and has a session for nobody.
+  // A pooler that lost its server accepts clients, and has a session for none.
   const auto silent =
       proxy.inject({.text = "SET lock_timeout", .then = TcpProxy::Then::kStall, .times = 1'000});
   proxy.cut_all();
@@ -104,7 +104,7 @@ TEST_F(PostgresShortage, HangsNobody) {
   }
   EXPECT_GE(proxy.fired(silent), 1U);
   proxy.clear();
-  // It has them again.
+  // The sessions are available again.
   const Message message = test::make_message(consumer, "later");
   const Message* const one = &message;
   const auto end = std::chrono::steady_clock::now() + 60s;

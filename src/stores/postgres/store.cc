@@ -18,7 +18,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// The parts of a ServerStore that each server does in its own way.
+// The parts of a ServerStore that differ between servers.
 struct Server {
   using Purge = postgres::Purge;
 
@@ -50,7 +50,7 @@ struct Server {
   LeaseClaims leases;
 };
 
-// A connection for as long as it lives.
+// A connection for the lifetime of the object.
 class Opened {
  public:
   explicit Opened(const Place& place) : connection_(connect(place)) {}

@@ -30,7 +30,7 @@ std::string message(char type, const std::string& body) {
 
 std::string text(std::string_view value) { return std::string(value) + '\0'; }
 
-// None where the client has gone, or the server ends.
+// nullopt where the client is gone, or the server ends.
 std::optional<std::string> receive(int client, int ending, std::size_t size) {
   std::string bytes;
   while (bytes.size() < size) {

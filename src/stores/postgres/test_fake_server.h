@@ -1,5 +1,5 @@
-// FakeServer: says what a pooler or a server in another language says, at the level of PostgreSQL's
-// protocol. One client at a time is enough for a connect; it takes any number.
+// FakeServer: imitates a pooler or a server in another language, at the level of PostgreSQL's
+// protocol. It accepts any number of clients, one at a time.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ class FakeServer {
   static std::string ready();
   static std::string row(std::string_view value);
   static std::string done();
-  // A login that went well; the session of the server has this number.
+  // A successful login; the session of the server has this number.
   static std::string welcome(int session);
 
   // Answers to the beginning of a connection, and to each simple query.

@@ -1,4 +1,4 @@
-// The SQL functions in a LiveTest's database, and sessions of clients that have libpq alone.
+// The SQL functions in a LiveTest's database, and sessions of clients that have only libpq.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace semel::postgres {
 
-// A client's session. Not safe for several threads.
+// A client's session. Not thread-safe.
 class ClientSession {
  public:
   explicit ClientSession(const std::string& url);
@@ -19,10 +19,10 @@ class ClientSession {
   ClientSession(const ClientSession&) = delete;
   ClientSession& operator=(const ClientSession&) = delete;
 
-  // As psql would: fields with a "|" between them, rows with a "\n"; NULL as nothing. An error
-  // fails the test.
+  // Formats rows as psql would: fields with a "
+  // " between them, rows with a "\n"; NULL as nothing. An error fails the test.
   std::string ask(const std::string& sql);
-  // The error that it ends with.
+  // Returns the error with which it ends.
   struct Refusal {
     std::string state;  // SQLSTATE; empty where there was no error
     std::string message;
@@ -39,10 +39,10 @@ class FunctionsTest : public LiveTest {
  protected:
   FunctionsTest();
 
-  // The outcome alone, of a claim of consumer `payments`.
+  // Returns only the outcome of a claim of consumer `payments`.
   static std::string claimed(ClientSession& session, std::string_view key,
                              std::string_view payload = "{}");
-  // The answer of one function.
+  // Returns the answer of one function.
   static std::string called(ClientSession& session, std::string_view call);
   struct Begun {
     std::string outcome;

@@ -1,5 +1,5 @@
-// A database on a real server whose clock a test moves, and stores opened on it as several
-// processes would have them.
+// A database on a real server whose clock a test moves, with stores opened on it as several
+// processes would open them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ using std::chrono::milliseconds;
 
 class LiveTest : public testing::Test {
  protected:
-  // So much shorter than its ttl lives a generation before a purge seals it.
+  // A purge seals a generation when its age is this much less than its ttl.
   static constexpr milliseconds kTtl = 80min;
   static constexpr milliseconds kRoll = 11min;
   static constexpr milliseconds kLease = 24h * 365;
@@ -58,7 +58,7 @@ class LiveTest : public testing::Test {
     sql("UPDATE moved SET by = by + interval '" + std::to_string(by.count()) + " milliseconds'");
     clock_.advance(by);
   }
-  // A session that another program keeps.
+  // A session of another program.
   class OtherSession {
    public:
     explicit OtherSession(const std::string& url);
@@ -71,7 +71,8 @@ class LiveTest : public testing::Test {
     PGconn* connection_;
   };
 
-  // As psql would: fields with a "|" between them, rows with a "\n".
+  // Formats rows as psql would: fields with a "
+  // " between them, rows with a "\n".
   std::string sql(const std::string& text) const { return server_.query(database_, text); }
 
   static Claim claim(Store& store, const Message& message) {
@@ -96,7 +97,7 @@ class LiveTest : public testing::Test {
       unit.reset();
     }
   };
-  // Begun again where the store says so, as the strategies do.
+  // Begins again where the store asks for it, as the strategies do.
   static Held claim_in_unit(Store& store, const Message& message, milliseconds patience = 5s) {
     UnitOptions options;
     options.patience = patience;

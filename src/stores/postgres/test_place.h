@@ -50,10 +50,11 @@ class PostgresTest : public testing::Test {
     ASSERT_TRUE(applied.has_value()) << applied.error().message;
     ASSERT_EQ(applied->at(0), Applied::kYes);
   }
-  // As psql would: fields with a "|" between them, rows with a "\n".
+  // Formats rows as psql would: fields with a "
+  // " between them, rows with a "\n".
   std::string sql(const std::string& text) const { return server_.query(database_, text); }
 
-  // On as many threads, at once.
+  // Runs `work` on this many threads concurrently.
   static void together(int threads, const std::function<void(int)>& work) {
     std::vector<std::thread> running;
     for (int i = 0; i < threads; ++i) running.emplace_back(work, i);

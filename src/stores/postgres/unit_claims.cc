@@ -26,7 +26,7 @@ struct UnitClaims::Request {
 
   std::span<const Message* const> messages;
   const UnitOptions& options;
-  std::vector<std::uint32_t> order;  // of their ids
+  std::vector<std::uint32_t> order;  // by their ids
   std::vector<bool> fresh;
   std::vector<std::optional<std::int64_t>> inbox;  // of the fresh ones; empty: they have none
   std::vector<std::uint32_t> met;                  // those with a record, in the order of their ids
@@ -45,7 +45,7 @@ struct UnitClaims::Request {
     claimed.key = message(at).key().text;
     return claimed;
   }
-  // What was inserted comes back in the order in which it was sent, as far as the server likes.
+  // The server returns inserted rows in any order.
   void note_inserted(const PGresult* result) {
     if (options.inbox) inbox.resize(messages.size());
     sql::Answer inserted = answer_of(result);
@@ -72,7 +72,7 @@ std::vector<Claim> UnitClaims::claim_singly(Connection& connection,
                                             const UnitOptions& options) {
   claimed_.clear();
   std::vector<Claim> answers(messages.size(), Busy{spi::kShortestBusy});
-  // In the order of their ids, as whoever claims many at a time.
+  // In the order of their ids, as in every claim of many.
   for (const std::uint32_t at : sql::in_order(messages)) {
     connection.pipe().send(sql::text_of(sql::Mark::kMessage), {});
     try {
@@ -109,9 +109,8 @@ void UnitClaims::begin_again() {
   sql::fail({ErrorKind::kRetryTransaction, "R200", "a new generation of records was begun", {}}, 1);
 }
 
-// The owner of a borrowed connection may have undone what was seen in its transaction, and tells
-// nobody: then the version may stand for something else. It may also look at an older state of the
-// database.
+// The owner of a borrowed connection may have undone what was seen in its transaction, unnoticed:
+// then the version may mean something else. It may also read an older state of the database.
 void UnitClaims::queue_check(Connection& connection, const Generations::Active& active,
                              const Request& request) const {
   if (!active.committed) {
@@ -183,7 +182,7 @@ void UnitClaims::insert(Connection& connection, const Generations::Active& activ
   }
 }
 
-// What stands in an older generation was met there.
+// Handles keys that were found in an older generation.
 void UnitClaims::meet_older(Connection& connection, const Generations::Active& active,
                             const PGresult* result, Request& request) {
   ArrayParam too_many(oid::kBytea);
@@ -205,7 +204,7 @@ void UnitClaims::look(Connection& connection, Request& request) {
   WireParams params;
   params.add(ids);
   const bool want_result = request.options.want_result;
-  // Only what may be claimed is locked: who holds a lease must not wait for this unit.
+  // Only records that may be claimed are locked: a lease holder must not wait for this unit.
   connection.queue_planned(records_.lock_due, params);
   connection.queue_planned(want_result ? records_.find_with_result : records_.find, params);
   const auto results = connection.run();
@@ -218,7 +217,7 @@ void UnitClaims::look(Connection& connection, Request& request) {
     std::optional<spi::Record> record = found.row.record;
     Claim decided = spi::decide_claim(record, {found.id, message.fingerprint(), {}, {}, {}}, now);
     if (std::holds_alternative<Acquired>(decided)) {
-      // What became due since it was looked for is for the next claim.
+      // A record that became due since the query is left to the next claim.
       if (!locked) return;
       found.row.record = *std::move(record);
       found.row.holder.reset();

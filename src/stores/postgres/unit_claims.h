@@ -11,17 +11,17 @@
 
 namespace semel::postgres {
 
-// Of one unit.
+// The claims of one unit.
 class UnitClaims {
  public:
   UnitClaims(Generations& generations, const BatchTexts& records)
       : generations_(generations), records_(records) {}
 
-  // In an open transaction at READ COMMITTED, unless it is another's, which waits for another
-  // holder as long as its patience.
+  // In an open transaction at READ COMMITTED, or a borrowed one at its own isolation; waits for
+  // another holder as long as that transaction's patience.
   std::vector<Claim> claim(Connection& connection, const Generations::Active& active,
                            std::span<const Message* const> messages, const UnitOptions& options);
-  // One at a time, each behind a mark: what is held is Busy.
+  // One at a time, each after a savepoint: a key that is held is Busy.
   std::vector<Claim> claim_singly(Connection& connection, const Generations::Active& active,
                                   std::span<const Message* const> messages,
                                   const UnitOptions& options);

@@ -8,7 +8,7 @@
 namespace semel::postgres {
 namespace {
 
-// For the transactions of a group to end.
+// How long to wait for the transactions of a group to end.
 constexpr std::chrono::milliseconds kGroupPatience{1'000};
 
 class UnitWork final : public sql::UnitWork {
@@ -28,7 +28,7 @@ class UnitWork final : public sql::UnitWork {
   sql::HandlerWire& wire() override { return wire_; }
   sql::ManyRecords& records() override { return records_; }
   sql::ClaimedKeys& claimed() override { return claims_.claimed(); }
-  // A borrowed connection is its owner's between two calls.
+  // Between two calls a borrowed connection belongs to its owner.
   void hand_back() override {
     if (connection_.borrowed()) connection_.settle();
   }
@@ -54,7 +54,7 @@ class UnitWork final : public sql::UnitWork {
   }
 
  private:
-  // The group's lock comes first, so that who waits for it has locked nothing.
+  // The group's lock comes first, so that a unit that waits for it has locked nothing.
   void begin(std::chrono::milliseconds patience) {
     if (!in_group_) return connection_.begin(patience);
     connection_.begin(options_.alone ? kGroupPatience : options_.patience);
@@ -68,8 +68,8 @@ class UnitWork final : public sql::UnitWork {
     connection_.wait_for_locks(patience);
   }
 
-  // A process that was stopped while it ran alone keeps the lock until its session ends. The others
-  // need not wait for that: the lock prevents deadlocks, and nothing else.
+  // A process that was stopped while it ran alone keeps the lock until its session ends. Others
+  // need not wait for that: the lock only prevents deadlocks.
   void leave_group() {
     if (!options_.alone) in_group_ = false;
   }
@@ -86,7 +86,7 @@ class UnitWork final : public sql::UnitWork {
     }
   }
 
-  // A key that another transaction holds for longer than the patience is busy, and it alone.
+  // A key that another transaction holds for longer than the patience is busy, and no other key is.
   std::vector<Claim> claim_patiently(const Generations::Active& active,
                                      std::span<const Message* const> messages) {
     begin(options_.patience);

@@ -1,4 +1,4 @@
-// store verify on a server: what is planted is found, and where nothing is wrong nothing is said.
+// store verify on a server: planted faults are found, and an intact store has no findings.
 #include <algorithm>
 
 #include "stores/postgres/test_place.h"
@@ -10,7 +10,7 @@ using Said = std::vector<std::string>;
 
 class PostgresVerifyTest : public PostgresTest {
  protected:
-  // A completed key, a dead one, one that waits for its retry, and one that a person looks at.
+  // A completed key, a dead one, one that waits for its retry, and one that waits for a person.
   void fill() {
     const ConsumerNumber consumer = attach(*store_);
     finish(*store_, test::completed(acquire(*store_, test::make_message(consumer, "done"))));
@@ -27,7 +27,7 @@ class PostgresVerifyTest : public PostgresTest {
       finish(*store_, keep);
     }
   }
-  // What is wrong, as "what where".
+  // The findings, as "what where".
   Said wrong(bool full = true) {
     Said said;
     const auto findings = store_->facets().records->verify(full).value();

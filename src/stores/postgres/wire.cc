@@ -9,7 +9,7 @@ namespace semel::postgres {
 namespace {
 
 constexpr std::int64_t kMicrosInMilli = 1000;
-// Between 1970 and 2000, from where the server counts.
+// From 1970 to 2000, the server's epoch.
 constexpr std::int64_t kEpochMicros = 946'684'800'000'000;
 
 template <class T>
@@ -56,8 +56,8 @@ ArrayParam::ArrayParam(Oid element) : element_(element) {
   put(wire_, std::int32_t{1});  // dimensions
   put(wire_, std::int32_t{0});  // whether any is NULL
   put(wire_, static_cast<std::int32_t>(element));
-  put(wire_, std::int32_t{0});  // how many
-  put(wire_, std::int32_t{1});  // the first one's number
+  put(wire_, std::int32_t{0});  // number of elements
+  put(wire_, std::int32_t{1});  // index of the first one
 }
 
 void ArrayParam::add(BytesView bytes) {

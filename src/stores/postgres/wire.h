@@ -47,20 +47,20 @@ class ArrayParam {
   std::string wire_;
 };
 
-// The parameters of one statement, as libpq takes them. Bytes are borrowed, numbers kept.
+// The parameters of one statement, as libpq takes them. Bytes are borrowed, numbers copied.
 class WireParams {
  public:
   void add(const sql::Param& param);
-  // Borrowed.
+  // `array` is borrowed.
   void add(ArrayParam& array);
   void add_integer(std::int64_t value);
-  // As a literal would be written: the server finds its type.
+  // Added like a literal: the server infers its type.
   void add_literal(const char* text);
   void add_kept_literal(std::string text);
   void add_null();
   void add_bytes(BytesView bytes);
 
-  // For another statement, in the same memory.
+  // Empties it for another statement, keeping its memory.
   void clear() noexcept;
 
   int count() const noexcept { return static_cast<int>(values_.size()); }
