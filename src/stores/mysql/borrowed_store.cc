@@ -19,15 +19,15 @@ class BorrowedStore final : public sql::BorrowedServerStore<Core> {
 
  protected:
   Result<void> may_begin(const UnitOptions& options) override {
-    // A unit that only looks begins a transaction of its own, and so would commit the caller's.
+    // A read-only unit begins a transaction of its own, and so would commit the caller's.
     if (options.only_looks) return failure(refusal());
-    // The caller may have rolled back what was seen last, and tells nobody: it is read again.
+    // The caller may have rolled back what was read last, unnoticed: it is read again.
     core().generations.forget();
     return {};
   }
 };
 
-// In a session that commits nothing by itself, what looked has begun a transaction.
+// Where autocommit is off, reading has begun a transaction.
 void leave(Wire& wire) {
   if (!wire.in_transaction()) return;
   wire.send("COMMIT AND NO CHAIN NO RELEASE");

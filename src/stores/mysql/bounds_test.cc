@@ -1,4 +1,4 @@
-// Where waiting, remembering and counting have an end.
+// Waiting, remembering and counting are bounded.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ TEST_P(MySqlBounds, WhatGoesAheadOfALargeStatementIsNotWaitedForWithoutEnd) {
   EXPECT_FALSE(connection.whole());
 }
 
-// A replica that takes over has not all numbers that its primary drew last.
+// A replica that takes over may lack the numbers that its primary drew last.
 TEST_P(MySqlBounds, TokensGrowOverAFailoverThatLostManyNumbers) {
   constexpr int kLost = 500'000;
   const auto before = open();
@@ -82,7 +82,7 @@ TEST(MySqlHandlerTexts, KeepNoEndOfThem) {
   }
 }
 
-// Galera's servers all take writes, and know of each other's rows alone.
+// All of Galera's servers take writes, and share only rows, not locks.
 TEST(MySqlCluster, OfSeveralPrimariesIsRefused) {
   const std::string library = "/usr/lib/galera/libgalera_smm.so";
   if (!std::filesystem::exists(library)) GTEST_SKIP() << library << " is not installed";

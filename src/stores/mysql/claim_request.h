@@ -1,4 +1,4 @@
-// ClaimRequest: messages whose keys are claimed, and what the looks at their records told.
+// ClaimRequest: messages whose keys are claimed, and the results of reading their records.
 #pragma once
 
 #include <algorithm>
@@ -23,15 +23,15 @@ struct ClaimRequest {
 
   std::span<const Message* const> messages;
   std::int64_t generation;
-  std::vector<std::uint32_t> open;  // without a last word, in the order of their ids
+  std::vector<std::uint32_t> open;  // not answered finally, in the order of their ids
   std::vector<Claim> answers;
-  // Of the last look, in the order of their ids.
+  // From the last read, in the order of their ids.
   std::vector<std::uint32_t> missing;
   std::vector<std::uint32_t> due;
 
   const Message& message(std::uint32_t at) const { return *messages[at]; }
   const KeyId& id(std::uint32_t at) const { return messages[at]->key().id; }
-  // The place of an open one.
+  // The index of an open one.
   std::uint32_t at(const KeyId& wanted) const {
     return *std::ranges::lower_bound(open, wanted, {}, [&](std::uint32_t i) { return id(i); });
   }

@@ -1,4 +1,4 @@
-// How a connection begins: how long it is waited for, and what a session is set to.
+// Opening a connection: timeouts, and the settings of a session.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ class MySqlConnect : public testing::TestWithParam<test::SharedMySqlServer> {
     target.connect_timeout = timeout;
     return target;
   }
-  // Nothing more is said behind `text`, on any connection.
+  // The proxy sends nothing after `text`, on any connection.
   TcpProxy::FaultId silence(const std::string& text) {
     return proxy_.inject({.text = text, .then = TcpProxy::Then::kStall, .times = 1'000});
   }
@@ -89,7 +89,7 @@ TEST_P(MySqlConnect, AStopEndsWhateverItWaitsFor) {
   }
 }
 
-// All that a process claims asks for its number first.
+// Every claim of a process asks for its number first.
 TEST_P(MySqlConnect, ASilentProxyHangsNobodyWhoAsksForTheNumber) {
   Place place;
   place.target = through_proxy(1);
@@ -166,7 +166,7 @@ TEST(MySqlSession, TextIsUtf8WhateverTheServerIsSetTo) {
   EXPECT_EQ(row.integer(2), 1);
 }
 
-// InnoDB refuses what a transaction at READ COMMITTED writes, where statements are logged.
+// With a binary log of statements, InnoDB refuses writes at READ COMMITTED.
 TEST(MySqlSession, ALogOfStatementsIsMadeOneOfRowsOrNamed) {
   const MariaDbServer server(with({"--log-bin=log", "--binlog-format=STATEMENT"}));
   const std::string database = server.new_database();

@@ -15,10 +15,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How long a statement of ours may take once the process is to stop.
+// How long one of our own statements may take once the process is to stop.
 constexpr milliseconds kLongestAfterStop{5'000};
 
-// The server counts in seconds; less than one would be none.
+// The server counts in seconds; less than one would be zero.
 std::int64_t seconds_of(milliseconds patience) {
   return std::max<std::int64_t>(std::chrono::ceil<std::chrono::seconds>(patience).count(), 1);
 }
@@ -82,7 +82,7 @@ sql::Answer Connection::ask(const std::string& own) {
   return answer_of(run().back());
 }
 
-// The row goes at once: what it leaves is the number, which is given once.
+// The row is deleted immediately: only its number is needed, which is assigned once.
 void Connection::draw() {
   queue("INSERT INTO semel_number VALUES (NULL)");
   queue("DELETE FROM semel_number WHERE number = LAST_INSERT_ID()");
@@ -90,7 +90,7 @@ void Connection::draw() {
 
 std::int64_t Connection::next_number(sql::Counter counter) {
   if (counter == sql::Counter::kConsumer || counter == sql::Counter::kInstance) {
-    // Few, and small: a consumer's has to fit into its keys.
+    // Few, and small: a consumer's number has to fit into its keys.
     queue("INSERT INTO semel_small_number VALUES (NULL)");
     queue("DELETE FROM semel_small_number WHERE number = LAST_INSERT_ID()");
     const auto said = run();
@@ -115,10 +115,11 @@ StoreTime Connection::now() {
 }
 
 void Connection::begin(milliseconds patience) {
-  // What waits is shown in the order of its numbers, so those grow with time: what a transaction
-  // does not use is not kept for a later one. Of an inbox the order is told by when a message came.
+  // Waiting rows are shown in the order of their numbers, so those grow with time: numbers that a
+  // transaction does not use are not kept for a later one. Inbox rows are ordered by the time of
+  // arrival.
   held_numbers_.forget();
-  // Its owner may have undone what drew them, and a replica then gives them again.
+  // Its owner may have rolled back what drew them, and a replica then assigns them again.
   if (borrowed()) inbox_numbers_.forget();
   if (borrowed() && (wire_.in_transaction() || !wire_.commits_each())) return begin_inside();
   open_ = true;
@@ -126,7 +127,7 @@ void Connection::begin(milliseconds patience) {
   queue("START TRANSACTION");
 }
 
-// At once: what the server said of the session before may be old.
+// Runs immediately: what the server last said of the session may be outdated.
 void Connection::begin_inside() {
   if (!wire_.in_transaction()) queue("START TRANSACTION");
   const std::string mark = unique_mark("semel_unit");
@@ -171,9 +172,9 @@ std::vector<Said> Connection::commit_all() {
     mark_.clear();
     return said;
   }
-  // Whatever the session would do behind it.
+  // Independent of the session's completion_type.
   queue(borrowed() ? "COMMIT AND NO CHAIN NO RELEASE" : "COMMIT");
-  // The answer to what is in the same packet may be lost with that to the commit.
+  // The answers to statements in the same packet may be lost with that to the commit.
   Answers answers = wire_.run(Loss::kInDoubt, deadline());
   if (answers.refused) throw failure_of(*answers.refused);
   open_ = false;
@@ -186,7 +187,7 @@ void Connection::roll_back() noexcept {
   open_ = false;
   const std::string mark = std::exchange(mark_, {});
   try {
-    // Queued statements are not worth running any more. One of them may have set the lock wait.
+    // Queued statements need not run any more. One of them may have set the lock wait.
     wire_.forget();
     waits_ = 0;
     if (!mark.empty()) return back_to(mark);
@@ -199,7 +200,7 @@ void Connection::roll_back() noexcept {
 }
 
 void Connection::back_to(const std::string& mark) {
-  // The server has undone all of it, with its marks.
+  // The server has undone the whole transaction, with its savepoints.
   constexpr unsigned kNoSuchMark = 1305;
   wire_.send("ROLLBACK TO SAVEPOINT " + mark);
   wire_.send("RELEASE SAVEPOINT " + mark);

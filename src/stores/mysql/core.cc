@@ -5,7 +5,7 @@
 namespace semel::mysql {
 namespace {
 
-// Whatever time zone the session of another has.
+// Independent of the time zone of a borrowed session.
 constexpr const char* kAnyonesClock = "UTC_TIMESTAMP(6)";
 
 }  // namespace

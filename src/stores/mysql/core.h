@@ -1,4 +1,4 @@
-// Core: what the ports of one opened store share.
+// Core: shared by the ports of one opened store.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ struct Core {
 
   Core(const MySqlOptions& options, Place where, std::chrono::milliseconds grace,
        Environment& the_environment);
-  // Over one connection, which another owns.
+  // Over one borrowed connection.
   explicit Core(st_mysql* borrowed);
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;

@@ -16,7 +16,7 @@ void replace_all(std::string& text, std::string_view what, std::string_view by) 
   }
 }
 
-// excluded.name, everywhere in `text`.
+// Replaces excluded.name, everywhere in `text`.
 std::string of_new_row(std::string_view text) {
   constexpr std::string_view kExcluded = "excluded.";
   std::string out;
@@ -31,7 +31,8 @@ std::string of_new_row(std::string_view text) {
   return out += text;
 }
 
-// ON CONFLICT (a, b) DO …: MySQL names no index. The tables have no other that could be met.
+// ON CONFLICT (a, b) DO …: MySQL names no index. The tables have no other unique one that could
+// conflict.
 std::string with_upsert(const std::string& text) {
   constexpr std::string_view kConflict = "ON CONFLICT (";
   constexpr std::string_view kUpdate = " DO UPDATE SET ";
@@ -46,9 +47,9 @@ std::string with_upsert(const std::string& text) {
   return text.substr(0, at) + "ON DUPLICATE KEY UPDATE " + changes;
 }
 
-// The server reads the whole of a table that is still small, or whose statistics are old. It locks
-// what it reads for a change, for a moment at least, and waits for what others have locked: so each
-// statement about held rows is told its index. The last ones take what the first have made.
+// The server may scan a whole table that is small, or whose statistics are old. A change locks what
+// it reads, at least for a moment, and waits for locks of others: so each statement about held rows
+// names its index. The last entries rewrite the results of the first.
 constexpr const char* kByIndex[][2] = {
     {"FROM semel_held WHERE row_id IN ", "FROM semel_held FORCE INDEX (PRIMARY) WHERE row_id IN "},
     {"FROM semel_held AS this WHERE row_id IN ",
@@ -64,9 +65,9 @@ constexpr const char* kByIndex[][2] = {
     {"DELETE FROM semel_held FORCE ", "DELETE semel_held FROM semel_held FORCE "},
 };
 
-// MariaDB keeps locked what a look that locks has passed. So it is given the numbers of the rows
-// that fit, found without a lock, in their order; the limit keeps the server from making one look
-// of the two.
+// MariaDB keeps the locks of rows that a locking query has passed. So the query gets the numbers of
+// matching rows, found without a lock, in their order; the LIMIT keeps the server from merging the
+// two queries.
 std::string with_fitting_locked(const std::string& text) {
   constexpr std::string_view kFitting = " AND line IS NULL";
   constexpr std::string_view kLocked = " AND line IS NULL ORDER BY row_id FOR UPDATE";

@@ -1,4 +1,4 @@
-// How MariaDB and MySQL say what the shared statements mean.
+// The spelling of the shared statements for MariaDB and MySQL.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@ namespace semel::mysql {
 
 class Dialect final : public sql::Dialect {
  public:
-  // ON CONFLICT becomes ON DUPLICATE KEY UPDATE; a cast to our enum goes; what locks is told its
-  // index. Values stay ?1, ?2 …: the session writes them in.
+  // ON CONFLICT becomes ON DUPLICATE KEY UPDATE; a cast to our enum is removed; locking statements
+  // name their index. Values stay ?1, ?2 …: the session fills them in.
   std::string translated(std::string_view shared) const override;
-  // semel_record has no index but its key: each more would cost every claim.
+  // semel_record has no index but its key: each further one would slow every claim.
   std::string_view open_records() const noexcept override { return "semel_record_open"; }
   std::string_view list_open() const noexcept override;
   std::string_view unlist_open() const noexcept override;

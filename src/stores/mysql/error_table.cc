@@ -10,7 +10,7 @@
 namespace semel::mysql {
 namespace {
 
-// Those that only one of the two servers has, or that the client library's header does not name.
+// Codes of only one of the two servers, or missing in the client library's header.
 constexpr unsigned kDiskFull = 1021;
 constexpr unsigned kNoWait = 3572;  // MySQL: NOWAIT
 constexpr unsigned kPacketTooBig = 1153;
@@ -24,7 +24,7 @@ constexpr unsigned kStatementTimeoutMariaDb = 1969;
 constexpr unsigned kStatementTimeoutMySql = 3024;
 constexpr unsigned kPasswordPlugin = 2059;
 constexpr unsigned kTls = 2026;
-constexpr unsigned kPreparedAnew = 1615;  // inside of a stored program
+constexpr unsigned kPreparedAnew = 1615;  // inside a stored program
 constexpr unsigned kLogsStatements = 1665;
 
 struct Row {
@@ -150,7 +150,7 @@ const Row& row_of(unsigned code, std::string_view state) noexcept {
   if (is_lost(code)) return kUnreachable;
   if (state.starts_with("23") || state.starts_with("22")) return kRow;
   if (state.starts_with("08")) return kUnreachable;
-  // What it cannot tell apart it calls HY000: among it values that do not fit.
+  // Errors without a state of their own are HY000: among them values that do not fit.
   constexpr unsigned kValues[] = {ER_NO_DEFAULT_FOR_FIELD, ER_TRUNCATED_WRONG_VALUE_FOR_FIELD,
                                   WARN_DATA_TRUNCATED, ER_TRUNCATED_WRONG_VALUE};
   if (std::ranges::find(kValues, code) != std::end(kValues)) return kRow;

@@ -1,4 +1,4 @@
-// What the errors of MariaDB and MySQL mean to Semel, in one table.
+// Maps the errors of MariaDB and MySQL, in one table.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,7 @@ namespace semel::mysql {
 
 inline constexpr unsigned kReadOnlyTransaction = 1792;
 
-// What a server, or the client library, said of a statement.
+// The error that a server, or the client library, returned for a statement.
 struct Refusal {
   unsigned code = 0;
   std::string state;  // SQLSTATE
@@ -23,7 +23,7 @@ bool is_lost(unsigned code) noexcept;
 std::string_view sql_class_of(const Refusal& refusal) noexcept;
 // The remedy for an error of a handler's statement.
 Remedy remedy_of(unsigned code) noexcept;
-// True where not the statement but the store, or another transaction, is at fault.
+// True where the store, or another transaction, is at fault, not the statement.
 bool is_store_failure(const Refusal& refusal) noexcept;
 
 }  // namespace semel::mysql

@@ -12,11 +12,11 @@
 namespace semel::mysql {
 namespace {
 
-// The server's guess is good enough where there are more than are worth counting.
+// Above this number the server's estimate is good enough.
 constexpr std::int64_t kMany = 1'000'000;
 
 constexpr int kNoSuchTable = 1146;
-// It could be run, and cannot be prepared.
+// The statement could be run, but not prepared.
 constexpr int kCannotPrepare = 1295;
 constexpr std::string_view kRightMissing = "R253";
 
@@ -61,7 +61,7 @@ std::size_t Facts::bytes(sql::Session& session) {
   return answer.next() ? static_cast<std::size_t>(answer.integer(0)) : 0;
 }
 
-// Of all generations: it tells them apart only by counting.
+// For all generations together: the server can only distinguish them by counting.
 std::optional<std::size_t> Facts::about_records(sql::Session& session, std::int64_t) {
   sql::Answer answer = session.ask(about_, {});
   if (!answer.next() || answer.null(0) || answer.integer(0) < kMany) return std::nullopt;
@@ -71,7 +71,7 @@ std::optional<std::size_t> Facts::about_records(sql::Session& session, std::int6
 std::vector<StoreFinding> Facts::verify(sql::Session& session, bool full) {
   std::vector<StoreFinding> findings;
   if (!full) return findings;
-  // Table, operation, kind of word, word.
+  // Columns: table, operation, type of message, message.
   sql::Answer answer = session.ask(check_, {});
   while (answer.next()) {
     const bool fine = answer.bytes(2) == "status" && answer.bytes(3) == "OK";
@@ -107,7 +107,7 @@ std::vector<LiveSetting> Facts::settings(sql::Statements& statements) {
     pages.fix = "innodb_doublewrite = ON";
   }
   std::vector<LiveSetting> settings = {std::move(flush), std::move(pages)};
-  // Without a binary log nobody asks for it.
+  // Without a binary log the setting does not matter.
   if (!answer.boolean(3)) return settings;
   LiveSetting log{"sync_binlog", answer.bytes(2), {}, {}};
   if (log.value != "1") {
@@ -118,7 +118,7 @@ std::vector<LiveSetting> Facts::settings(sql::Statements& statements) {
   return settings;
 }
 
-// It says so when it prepares it: only it knows where it looks for a name.
+// Prepares the statement on the server: only the server knows how it resolves names.
 LiveStatement Facts::statement(sql::Statements& statements, const Statement& statement) {
   using State = LiveStatement::State;
   auto& connection = static_cast<Connection&>(statements);
@@ -134,14 +134,14 @@ LiveStatement Facts::statement(sql::Statements& statements, const Statement& sta
   }
   for (const std::string& table : statement.writes) {
     sql::Answer answer = statements.ask(engine_, {sql::Word{table}});
-    // A view has none, nor has a name that only the statement knows.
+    // A view has no engine, nor has a name that only the statement defines.
     const std::string engine = answer.next() ? answer.bytes(0) : "";
     if (!engine.empty() && engine != "InnoDB") return {State::kNotTransactional, table, engine, {}};
   }
   return {};
 }
 
-// The session's own database counts, and another one where a statement names its table in full.
+// Includes the session's own database, and another one where a statement names its table in full.
 std::vector<core::UniqueName> Facts::unique_names(sql::Statements& statements,
                                                   std::span<const Statement> handled) {
   auto& connection = static_cast<Connection&>(statements);

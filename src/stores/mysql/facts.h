@@ -1,4 +1,4 @@
-// What a MariaDB or MySQL server tells of the tables.
+// Facts about the tables from a MariaDB or MySQL server.
 #pragma once
 
 #include "stores/sql/facts.h"

@@ -19,7 +19,7 @@ namespace {
 
 using sql::FunctionName;
 
-// A lease where none is given, and how long one key among many is waited for: in seconds.
+// The default lease, and how long to wait for one key among many: in seconds.
 constexpr int kUsualLease = 60;
 constexpr int kPatienceAmong = 1;
 // A session's time differs from the server's by so many seconds: it was set.
@@ -31,11 +31,11 @@ constexpr unsigned kNoSuchFunction = 1305;
 constexpr std::string_view kVersion = "semel_functions_version";
 constexpr std::string_view kCreate = "CREATE PROCEDURE ";
 
-// A ULID has digits of its own; the server reads those of base 32.
+// A ULID has digits of its own; the server parses those of base 32.
 constexpr std::string_view kUlidDigits = "JKMNPQRSTVWXYZ";
 constexpr std::string_view kBaseDigits = "IJKLMNOPQRSTUV";
 
-// core::encode_key, of a text.
+// core::encode_key for a text.
 constexpr std::string_view kKeyId = R"sql(UNHEX(CASE
     WHEN LENGTH({content}) = 36 AND {latin} REGEXP
          '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
@@ -50,7 +50,7 @@ constexpr std::string_view kKeyId = R"sql(UNHEX(CASE
                 LEFT(SHA2(CONCAT(x'0000000000000009', 'semel.key',
                                  UNHEX(LPAD(HEX(LENGTH({content})), 16, '0')), {content}), 256),
                      32)) END))sql";
-// By its length: to a server a text of blanks is as good as an empty one.
+// By its length: a server compares a text of blanks as equal to an empty one.
 constexpr std::string_view kKeyFault = R"sql(CASE
     WHEN COALESCE(LENGTH({content}), 0) = 0 THEN 'an empty key identifies nothing'
     WHEN LENGTH({content}) > {key_limit}
@@ -62,21 +62,21 @@ constexpr std::string_view kPrintFault = R"sql(CASE
 constexpr std::string_view kArrived =
     "COALESCE({print}, UNHEX(LEFT(SHA2({payload}, 256), 32)), {no_print})";
 
-// A list in JSON as a table: each element as a text, and as the JSON that it is.
+// A JSON list as a table: each element as a text, and as the JSON that it is.
 constexpr std::string_view kList =
     "JSON_TABLE({list}, '$[*]' COLUMNS (place FOR ORDINALITY, content {text} PATH '$', given JSON "
     "PATH '$'))";
-// One that is no text is none: a server makes a number of it, or nothing.
+// An element that is no text is NULL: a server would convert it.
 constexpr std::string_view kElement = "IF({of}.given LIKE '\"%', {of}.content, NULL)";
 constexpr std::string_view kNoText = "{of}.given NOT LIKE '\"%' AND {of}.given NOT LIKE 'null'";
-// A payload or fingerprint that was given, and cannot be compared, must not count as left out.
+// A payload or fingerprint that is given, but cannot be compared, must not count as left out.
 constexpr std::string_view kListFault = R"sql(CASE
     WHEN {no_key_text} THEN 'the key is no JSON text'
     WHEN {no_payload_text} THEN 'the payload is no JSON text'
     WHEN {no_print_text} THEN 'the fingerprint is no JSON text' END)sql";
 
-// A fingerprint in hexadecimal; one without bytes where it is none. No end of the text is looked
-// for: to a pattern it stands before the end of a last line too.
+// A fingerprint in hexadecimal; empty bytes where it is invalid. The pattern does not anchor at the
+// end: `$` also matches before a final newline.
 constexpr std::string_view kPrintOfDigits = R"sql(CASE WHEN {digits} IS NULL THEN NULL
     WHEN LENGTH({digits}) MOD 2 = 0 AND {digits} NOT REGEXP '[^0-9A-Fa-f]' THEN UNHEX({digits})
     ELSE '' END)sql";
@@ -90,7 +90,7 @@ std::string key_id(const std::string& content) {
   for (std::size_t i = 0; i < kUlidDigits.size(); ++i) {
     digits = fmt::format("REPLACE({}, '{}', '{}')", digits, kUlidDigits[i], kBaseDigits[i]);
   }
-  // Byte by byte, for a pattern: a server has none for bytes.
+  // Bytes for a pattern: a server has no patterns over bytes.
   const std::string latin =
       fmt::format("CONVERT(CAST({} AS BINARY) USING latin1) COLLATE latin1_bin", content);
   return filled_in(
@@ -114,7 +114,7 @@ std::string decimal_seconds(std::chrono::milliseconds length) {
   return fmt::format("{}.{:03}", length.count() / kMillis, length.count() % kMillis);
 }
 
-// Needed by one call, and by each key of claim_many.
+// Used by one call, and for each key of claim_many.
 std::string content_of(std::string text) {
   const FunctionName names[] = {
       {"{batch}", functions::kBatch},
@@ -166,17 +166,17 @@ std::string filled_texts(const std::string& clock) {
 struct Procedure {
   std::string name;
   std::string text;  // from CREATE on
-  std::string mark;  // the comment by which the server shows that it has this very text
+  std::string mark;  // the comment by which the server shows that it has exactly this text
 };
 
-// The same text with its mark in it.
+// Adds the mark to the text.
 void mark(Procedure& one) {
   constexpr std::string_view kBefore = "SQL SECURITY ";
   one.mark = "semel " + digest::hex(digest::view(digest::shortened(digest::sha256(one.text))));
   one.text.insert(one.text.find(kBefore), fmt::format("COMMENT '{}' ", one.mark));
 }
 
-// An empty line is between two. What tells the version comes last.
+// Procedures are separated by an empty line. The one that returns the version comes last.
 std::vector<Procedure> procedures(const std::string& clock) {
   std::vector<Procedure> all;
   std::optional<Procedure> version;
@@ -193,7 +193,7 @@ std::vector<Procedure> procedures(const std::string& clock) {
   return all;
 }
 
-// MySQL knows no OR REPLACE. Each server reads the comments that are for it.
+// MySQL has no OR REPLACE. Each server executes the comments that are for it.
 std::vector<std::string> statements_of(const Procedure& one) {
   return {fmt::format("/*M! DO 0 */ /*!80000 DROP PROCEDURE IF EXISTS {} */", one.name),
           "CREATE /*M! OR REPLACE */ PROCEDURE " + one.text.substr(kCreate.size())};
@@ -210,7 +210,7 @@ void run_all(Wire& wire, const std::vector<std::string>& statements) {
   for (const std::string& statement : statements) execute(wire, statement);
 }
 
-// The marks of those that are there, sorted.
+// The marks of existing procedures, sorted.
 std::vector<std::string> marks_of(Wire& wire) {
   std::vector<std::string> marks;
   sql::Answer found = execute(wire,

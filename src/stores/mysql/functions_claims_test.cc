@@ -22,8 +22,8 @@ using test::make_message;
 
 class ProcedureClaims : public FunctionsTest {
  protected:
-  // Two sessions claim the key, the first of them in a transaction that ends as `end` says. What
-  // the second is answered.
+  // Two sessions claim the key, the first of them in a transaction that ends as `end` says. Returns
+  // the second one's answer.
   std::string second_of_two(const std::string& end) {
     client_.ask("START TRANSACTION");
     EXPECT_EQ(claimed(client_, "raced"), "new");
@@ -35,8 +35,8 @@ class ProcedureClaims : public FunctionsTest {
     client_.ask(end);
     return second.get();
   }
-  // "key outcome result reason" of each, in the order of their numbers; `keys` and what follows in
-  // SQL.
+  // "key outcome result reason" of each, in the order of their numbers; `keys` and the next
+  // arguments are SQL.
   static std::string many(ClientSession& session, const std::string& keys,
                           const std::string& payloads = "NULL",
                           const std::string& prints = "NULL") {
@@ -51,7 +51,7 @@ class ProcedureClaims : public FunctionsTest {
     }
     return text;
   }
-  // One where it claims the key, and none where somebody else has it.
+  // One where it claims the key, and zero where another has it.
   static int claimed_by(ClientSession& session, const std::string& key) {
     return called(session, fmt::format("claim('payments', '{}', NULL, NULL)", key)) == "new" ? 1
                                                                                              : 0;
@@ -66,7 +66,7 @@ class ProcedureClaims : public FunctionsTest {
     EXPECT_TRUE(unit->commit().has_value());
     return 1;
   }
-  // The nonce of a new claim, as SQL has it.
+  // The nonce of a new claim, as SQL.
   std::string nonce_of(std::string_view key) const {
     return hex(sql(fmt::format("SELECT nonce FROM semel_record WHERE id = {}",
                                hex(core::encode_key(consumer_, key).view()))));
@@ -195,7 +195,7 @@ TEST_P(ProcedureClaims, ManyAreAnsweredInTheOrderGiven) {
             "f duplicate " + std::string("\0\xff", 2) + " \ne duplicate  ");
 }
 
-// It would come again with its batch, and stop its neighbours for ever.
+// Otherwise it would come again with its batch, and stop its neighbours for ever.
 TEST_P(ProcedureClaims, AnInvalidKeyOfABatchIsAnsweredAsSuchAndItAlone) {
   const std::string print = "', UPPER(LEFT(SHA2('1', 256), 32)), '";
   const auto batch = [&] {
@@ -238,7 +238,7 @@ TEST_P(ProcedureClaims, AKeyThatIsHeldForTooLongIsBusyAndItAlone) {
   EXPECT_EQ(claimed(other, "y", "p"), "conflict") << "it was claimed without a fingerprint";
 }
 
-// Work of the caller before the call is not the call's to undo.
+// The call must not undo the caller's earlier work.
 TEST_P(ProcedureClaims, AFailedCallUndoesItselfAlone) {
   client_.ask("CREATE TABLE account (balance INT)");
   client_.ask("START TRANSACTION");
@@ -295,8 +295,8 @@ TEST_P(ProcedureClaims, WhatIsPastItsTtlIsForgotten) {
   EXPECT_EQ(claimed(client_, "old"), "new");
 }
 
-// A server cuts a text that it cannot read, or puts a ? for it, in a session that is not strict:
-// two keys would become one.
+// In a session that is not strict, a server cuts a text that it cannot decode, or replaces parts by
+// ?: two keys would become one.
 TEST_P(ProcedureClaims, AKeyThatIsNotUtf8IsRefusedInEverySession) {
   ClientSession latin(url(), "latin1");
   const std::string in_latin = "'Gr\xFC\xDF\x65'";
@@ -367,7 +367,7 @@ TEST_P(ProcedureClaims, BadInputIsRefusedWithOurCode) {
   EXPECT_EQ(sql("SELECT COUNT(*) FROM semel_record"), "0");
 }
 
-// As when the client's process dies: its server undoes what is open.
+// As when the client's process dies: its server rolls back open work.
 TEST_P(ProcedureClaims, AClientThatDiesBetweenClaimAndCommitLeavesNothing) {
   {
     ClientSession dying(url());
@@ -379,7 +379,7 @@ TEST_P(ProcedureClaims, AClientThatDiesBetweenClaimAndCommitLeavesNothing) {
   EXPECT_EQ(claimed(client_, "k"), "new");
 }
 
-// Clients by lists and one by one, and units of the store: each key is new to one of them.
+// Clients with lists and with single calls, and units of the store: each key is new to one of them.
 TEST_P(ProcedureClaims, AmongManyRacersEachKeyIsNewOnce) {
   constexpr int kRacers = 4;
   constexpr std::size_t kRacedKeys = 30;

@@ -19,7 +19,7 @@ using test::make_message;
 
 class ProcedureLeases : public FunctionsTest {
  protected:
-  // An ending of the key `k`, by a nonce.
+  // Ends the key `k` under a nonce.
   std::string ended(const char* function, const Nonce& nonce, const std::string& more) {
     return called(client_,
                   fmt::format("{}('payments', 'k', {}, {})", function, hex_of(nonce), more));
@@ -206,7 +206,7 @@ TEST_P(ProcedureLeases, TheStoreEndsWhatAClientBeganAndTheOtherWayRound) {
   EXPECT_EQ(std::get<Completed>(known).result, "by a client");
 }
 
-// Nobody but the run that reads the payload knows when it is handled.
+// Only the runner that reads the payload knows when it is handled.
 TEST_P(ProcedureLeases, AMessageThatTheStoreKeepsComesBackToItsRun) {
   const Message message = make_message(consumer_, "k");
   const Claim acquired = claim(*store_, message);
@@ -218,7 +218,7 @@ TEST_P(ProcedureLeases, AMessageThatTheStoreKeepsComesBackToItsRun) {
 }
 
 // With autocommit the server would commit each statement of a procedure by itself. Another session
-// has what the second one needs.
+// has locked what the second statement needs.
 TEST_P(ProcedureLeases, ACallThatDiesInItsMiddleLeavesNothingOfIt) {
   ClientSession other(url());
   sql("INSERT INTO semel_open (id) VALUES (x'00')");

@@ -30,7 +30,7 @@ class ProcedureLists : public FunctionsTest {
   static std::string given(const std::string& list) { return list.empty() ? "NULL" : text(list); }
 };
 
-// Its first copy that can be claimed makes the record, wherever it stands.
+// Its first copy that can be claimed makes the record, wherever it is.
 TEST_P(ProcedureLists, AnInvalidCopyOfAKeyTakesNothingFromTheOthers) {
   EXPECT_EQ(outcomes(R"(["a", "a"])", "", R"(["zz", null])"), "invalid new");
   EXPECT_EQ(records(), "1");
@@ -53,8 +53,8 @@ TEST_P(ProcedureLists, AnInvalidCopyTakesNothingWhereAnotherKeyIsHeld) {
   EXPECT_EQ(outcomes(R"(["a", "held"])"), "duplicate new");
 }
 
-// The first was busy, and the transaction that had the key was rolled back meanwhile: a duplicate
-// would be acknowledged, and the copy that was left would be one as well.
+// The first copy was busy, and the transaction that had the key was rolled back meanwhile: a
+// duplicate would be acknowledged, and the copy that was left would become one as well.
 TEST_P(ProcedureLists, ALaterCopyOfABusyKeyMakesNoRecord) {
   const std::string id = hex(core::encode_key(consumer_, "k").view());
   EXPECT_EQ(client_.ask(fmt::format(

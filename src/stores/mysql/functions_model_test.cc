@@ -1,4 +1,4 @@
-// The procedures decide as the record machine does, side by side with the C++ store: long random
+// The procedures decide as the record machine does, in parallel with the C++ store: long random
 // runs on one database.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -17,7 +17,7 @@ constexpr std::size_t kManyBytes = 1 << 20;
 
 class ProcedureQueue : public FunctionsTest {
  protected:
-  // The rows that a run of the consumer would have in hand.
+  // The rows that a runner of the consumer would take.
   std::vector<Arrival> taken() {
     auto rows = held().take(consumer_, kManyMessages, kManyBytes, 1h);
     EXPECT_TRUE(rows.has_value()) << rows.error().message;
@@ -119,7 +119,7 @@ TEST_P(ProcedureQueue, BadInputIsRefusedWithOurCode) {
     const auto refusal = client_.refused(fmt::format("CALL semel_publish({})", arguments));
     EXPECT_EQ(refusal.state, state) << arguments << refusal.message;
   }
-  // A server whose packets are no larger refuses it by itself.
+  // A server with smaller packets refuses it by itself.
   const auto too_large = client_.refused(
       "CALL semel_publish('payments', CONCAT(REPEAT('x', 9 << 20), REPEAT('x', 9 << 20)), NULL, "
       "NULL, NULL, NULL, NULL)");

@@ -67,7 +67,7 @@ TEST_P(ProcedureRights, AGrantOfOneProcedureIsEnoughToCallIt) {
   EXPECT_EQ(least.refused("CALL semel_internal_draw(@number)").state, "42000");
 }
 
-// MySQL can replace none without taking its grants away.
+// MySQL cannot replace a procedure without dropping its grants.
 TEST_P(ProcedureRights, AGrantOfAProcedureThatDidNotChangeStays) {
   ASSERT_TRUE(make_mysql_functions(options()).has_value());
   grant(fmt::format("EXECUTE ON PROCEDURE {}.semel_claim", database_));

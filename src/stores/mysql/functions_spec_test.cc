@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::SpecVectors;
 
-// The procedures' clock stands still, so that times are answered to the millisecond.
+// The procedures' clock stands still, so that answered times are exact to the millisecond.
 constexpr const char* kStillClock = "TIMESTAMP('2026-01-02 00:00:00.000000')";
 
 class ProcedureSpec : public FunctionsTest {
@@ -22,9 +22,9 @@ class ProcedureSpec : public FunctionsTest {
     make_functions(wire, kStillClock);
   }
 
-  // The key `k` has this record and no other.
+  // Stores this record as the only one of key `k`.
   void put(const std::optional<spi::Record>& record);
-  // That record, as test::spec_text has it.
+  // Returns that record, as test::spec_text formats it.
   std::string found();
   static std::string hex_of(const Nonce& nonce) { return hex(sql::Param(nonce).bytes()); }
   static std::string seconds(std::int64_t milliseconds) {
@@ -165,7 +165,7 @@ TEST_P(ProcedureSpec, ClaimsAreAnswered) {
                   : worded(row.at(0), row.at(5), row.at(6), row.at(7)),
               expected);
     EXPECT_EQ(found(), test::spec_text(claims.record(at + "/after", now), now));
-    // A claim in a transaction has no nonce to be known again by.
+    // A claim in a transaction has no nonce by which it could be recognised.
     if (record && record->nonce == nonce) continue;
     put(record);
     const auto answered =
@@ -195,8 +195,7 @@ TEST_P(ProcedureSpec, LeasesEnd) {
 TEST_P(ProcedureSpec, HeadersAreWritten) {
   const SpecVectors vectors("headers.json");
   for (const std::string& at : vectors.each("/headers")) {
-    // The order of an object's members in the procedures; MySQL has an order of its own for its
-    // members.
+    // The order of an object's members in the procedures; MySQL orders them in its own way.
     std::string members;
     if (at != "/headers/0") {
       for (const std::string& one : vectors.each(at + "/headers")) {

@@ -13,7 +13,7 @@ struct Source {
 // Every file of functions/.
 std::span<const Source> sources() noexcept;
 
-// Called by the procedures of the others.
+// Called by the procedures of the other files.
 extern const char* const kShared;
 // claim, claim_many, done.
 extern const char* const kClaims;

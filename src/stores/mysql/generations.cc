@@ -22,7 +22,7 @@ Generations::Generations(const Dialect& dialect, const std::string& clock)
     : lock_(dialect, "SELECT epoch FROM semel_meta FOR UPDATE"),
       keep_(dialect, "SELECT epoch FROM semel_meta LOCK IN SHARE MODE"),
       list_(dialect, "SELECT number, ttl, state = 'active' FROM semel_generation ORDER BY number"),
-      // In one look: a ttl that is known from before may be another consumer's by now.
+      // In one query: a ttl that was read before may be another consumer's by now.
       of_consumer_(dialect,
                    "SELECT g.number FROM semel_consumer AS c JOIN semel_generation AS g "
                    "ON g.ttl <=> c.ttl AND g.state = 'active' WHERE c.number = ?1"),

@@ -1,8 +1,8 @@
-// Generations: records of one ttl, under one number, so that what is past it is found together.
+// Generations: records of one ttl, under one number, so that those past it are found together.
 //
-// The number is only a word in the record: the primary key of semel_record is the id alone, and
-// decides by itself. Who still writes the number of a sealed one writes a record that is kept as
-// long as its ttl or longer; so a number is never given again, nor taken away.
+// The number is only a column of the record: the primary key of semel_record is the id alone, and
+// decides by itself. A process that still writes the number of a sealed generation writes a record
+// that is kept for its ttl or longer; so a number is never reused, nor removed.
 #pragma once
 
 #include <chrono>
@@ -25,24 +25,24 @@ struct Generation {
   bool active = false;
 };
 
-// Any thread.
+// Thread-safe.
 class Generations {
  public:
   Generations(const Dialect& dialect, const std::string& clock);
 
-  // The one that takes new records of the consumer; made where there is none. Outside of a
-  // transaction. Throws for a consumer that nobody attached.
+  // The generation for new records of the consumer; made where there is none. Call it outside of a
+  // transaction. Throws for a consumer that was never attached.
   std::int64_t active(Connection& connection, ConsumerNumber consumer) SEMEL_EXCLUDES(mutex_);
-  // What is known may be old: that is safe, but keeps records for longer than is needed.
+  // The cached knowledge may be old: that is safe, but keeps records for longer than needed.
   void forget() SEMEL_EXCLUDES(mutex_);
   std::vector<Generation> look(Connection& connection);
 
-  // In a transaction, to whose end nobody else makes or changes one.
+  // Call it in a transaction: until its end no one else makes or changes a generation.
   void lock(Connection& connection) { connection.ask(lock_, {}); }
-  // In a transaction, to whose end nobody has them locked; others may do the same.
+  // Call it in a transaction: until its end no one else may call lock; others may call keep too.
   void keep(Connection& connection) { connection.ask(keep_, {}); }
-  // What was kept for `from` is kept for `to`, where that is longer. In a transaction that has them
-  // locked.
+  // Keeps records made for `from` as long as `to` says, where that is longer. Call it in a
+  // transaction that has them locked.
   void change_ttl(Connection& connection, const Ttl& from, const Ttl& to);
 
  private:
@@ -59,7 +59,7 @@ class Generations {
 
   system::SharedMutex mutex_;
   std::unordered_map<std::uint32_t, std::int64_t> known_ SEMEL_GUARDED_BY(mutex_);  // by consumer
-  std::uint64_t forgotten_ SEMEL_GUARDED_BY(mutex_) = 0;                            // times
+  std::uint64_t forgotten_ SEMEL_GUARDED_BY(mutex_) = 0;                            // how often
 };
 
 }  // namespace semel::mysql

@@ -23,7 +23,7 @@ sql::Broke refused(Error error, const char* sql_class) {
   return {sql_class, std::move(error), nullptr};
 }
 
-// What stands between its placeholders; none where the server would see a comment in it.
+// The texts between its placeholders; nullopt where the server would see a comment in it.
 std::optional<std::vector<std::string>> parts_of(std::string_view text) {
   std::vector<std::string> parts(1);
   char quote = 0;
@@ -98,7 +98,7 @@ Rows rows_of(const Said& said) {
   return rows;
 }
 
-// Duplicate entry '…' for key 'name': the last quoted word, and of table.name the name.
+// Duplicate entry '…' for key 'name': the last quoted word; for table.name, the name.
 std::string key_of(std::string_view said) {
   const std::size_t end = said.rfind('\'');
   if (end == std::string_view::npos || end == 0) return "";
@@ -135,7 +135,7 @@ bool names_in_full(std::string_view sql, std::string_view schema, std::string_vi
 }
 
 const HandlerTexts::Known& HandlerTexts::of(const Statement& statement) {
-  // A handler that builds its SQL has no end of texts.
+  // A handler that builds its SQL has ever new texts.
   if (texts_.size() >= kMost && !texts_.contains(statement.sql)) texts_.clear();
   auto& known = texts_[statement.sql];
   if (known) return *known;
@@ -174,9 +174,9 @@ void HandlerWire::send(sql::Mark mark) {
   commits_ = ends && mark_.empty();
 }
 
-// These servers know no named lock that ends with its transaction. A row does. It stays for a purge
-// to remove: where it is removed at once, who waits for it locks the gap that it leaves, and two of
-// them stop each other.
+// These servers have no named lock that ends with its transaction, but a row lock does. The row
+// stays for a purge to remove: if it were removed immediately, sessions that wait for it would lock
+// the gap that it leaves, and two of them deadlock.
 void HandlerWire::send(const LockName& name) {
   const BytesView bytes(reinterpret_cast<const char*>(name.bytes.data()), name.bytes.size());
   std::string put = "INSERT INTO semel_lock (name) VALUES (";
@@ -243,8 +243,8 @@ std::vector<sql::Told> HandlerWire::run() {
       told.emplace_back().how = broke(*answers.refused, *what.statement);
     }
   }
-  // Something that only the server knows may have ended it: what comes behind would commit without
-  // its claim.
+  // Something that only the server knows may have ended it: later statements would commit without
+  // their claim.
   if (!commits && !wire_.in_transaction()) {
     sql::fail({ErrorKind::kRetryTransaction, "R200", "a statement ended the transaction", {}}, 1);
   }
@@ -254,7 +254,7 @@ std::vector<sql::Told> HandlerWire::run() {
 sql::Broke HandlerWire::broke(const Refusal& refusal, const RecordedStatement& statement) {
   sql::Broke broke;
   broke.sql_class = sql_class_of(refusal);
-  // Told of the statement, not of the server: it is the handler's own.
+  // An error of the statement, not of the server: it is the handler's own.
   broke.error = {ErrorKind::kRejected,
                  "handler.sql." + broke.sql_class,
                  refusal.said,
@@ -278,8 +278,8 @@ const UniqueRule* HandlerWire::rule(const Refusal& refusal, const RecordedStatem
   return core::rule_for(*rules, {&by_name, 1});
 }
 
-// The server tells the key's name alone, and tables are known without their database: it is the one
-// that the statement names, else the session's own.
+// The server reports only the key's name, and tables are known without their database: it is the
+// one that the statement names, else the session's own.
 std::vector<core::UniqueName> HandlerWire::names_of(const std::string& sql,
                                                     const std::string& table,
                                                     const std::string& key) {

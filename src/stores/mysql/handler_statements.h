@@ -1,4 +1,4 @@
-// HandlerStatements: the user's statements, as MariaDB and MySQL take them and answer them.
+// HandlerStatements: sends the user's statements to MariaDB and MySQL and reads their answers.
 #pragma once
 
 #include <memory>
@@ -25,14 +25,14 @@ class HandlerTexts {
     bool backslash = false;           // stands somewhere in it
     std::optional<sql::Broke> refused;
   };
-  // What would end the transaction, or writes where only the store may, is refused here once more.
-  // So is what the server would read in another way than our lexer: several statements go to it in
-  // one packet, and none may reach into the next.
-  // The answer is good until the next call.
+  // Statements that would end the transaction, or write where only the store may, are refused here
+  // again. So are texts that the server would parse differently from our lexer: several statements
+  // go to it in one packet, and none may reach into the next. The result is valid until the next
+  // call.
   const Known& of(const Statement& statement);
   std::size_t size() const noexcept { return texts_.size(); }
 
-  // More texts are not remembered at a time.
+  // The most texts remembered at a time.
   static constexpr std::size_t kMost = sql::kMostTexts;
 
  private:
@@ -44,20 +44,20 @@ bool names_in_full(std::string_view sql, std::string_view schema, std::string_vi
 
 class HandlerWire final : public sql::HandlerWire {
  public:
-  // `mark`: of its unit in another's transaction, empty where there is none; it outlives this.
-  // `names_blocked`: as in UnitOptions.
+  // `mark`: the savepoint of its unit in a borrowed transaction, empty where there is none; it
+  // outlives this. `names_blocked`: as in UnitOptions.
   HandlerWire(Wire& wire, HandlerTexts& texts, const std::string& mark, bool names_blocked = false)
       : wire_(wire), texts_(texts), mark_(mark), names_blocked_(names_blocked) {}
 
   void send(sql::Mark mark) override;
   std::optional<sql::Broke> send(const RecordedStatement& statement, bool with_rows) override;
   std::vector<sql::Told> run() override;
-  // What the server said no to in the last run; zero: to nothing.
+  // The code of the server's refusal in the last run; zero: none.
   unsigned last_refusal() const noexcept { return last_refusal_; }
 
  private:
   struct Sent {
-    const RecordedStatement* statement = nullptr;  // null: a mark, or of a lock
+    const RecordedStatement* statement = nullptr;  // null: a mark, or a named lock's statement
     bool with_rows = false;
     bool lock = false;
   };
@@ -75,7 +75,7 @@ class HandlerWire final : public sql::HandlerWire {
   unsigned last_refusal_ = 0;
   std::size_t before_ = 0;  // sent by others
   std::vector<Sent> sent_;
-  bool commits_ = false;  // behind them
+  bool commits_ = false;  // the sent statements end with a commit
 };
 
 }  // namespace semel::mysql

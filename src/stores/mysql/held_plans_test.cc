@@ -1,4 +1,4 @@
-// No statement about held rows reads all of them.
+// No statement about held rows scans all of them.
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -18,7 +18,7 @@ struct Access {
   std::string way;
 };
 
-// How a plan in JSON reads the tables. One that it only inserts into is none of them.
+// How a JSON plan reads the tables. A table that it only inserts into is left out.
 std::vector<Access> accesses(const std::string& plan) {
   static const std::regex kAccess(
       R"re(("insert": (true|1),\s*)?"table_name": "([^"]*)",\s*("partitions": \[[^\]]*\],\s*)?"access_type": "([^"]*)")re");
@@ -47,7 +47,7 @@ class MySqlHeldPlans : public testing::TestWithParam<test::SharedMySqlServer> {
 
 TEST_P(MySqlHeldPlans, EachStatementGoesByAnIndex) {
   plans_.fill(texts_.held);
-  // While the server's figures about the table are old, and when they are new.
+  // With old statistics of the server about the table, and with new ones.
   for (const bool analyzed : {false, true}) {
     SCOPED_TRACE(analyzed ? "analyzed" : "not analyzed");
     if (analyzed) session_.ask("ANALYZE TABLE semel_held");
@@ -55,7 +55,7 @@ TEST_P(MySqlHeldPlans, EachStatementGoesByAnIndex) {
       SCOPED_TRACE(statement);
       std::size_t of_held = 0;
       for (const Access& access : accesses(plan)) {
-        // The server's own, of what it has found.
+        // The server's temporary tables, with rows it has found.
         if (access.table.starts_with('<') || access.table == "fitting") continue;
         ++of_held;
         EXPECT_NE(access.way, "ALL") << access.table << '\n' << plan;

@@ -1,11 +1,11 @@
-// KeyTrend: what the last batches tell of the next one's keys.
+// KeyTrend: predicts from the last batches whether the next one's keys are new.
 #pragma once
 
 #include <atomic>
 
 namespace semel::mysql {
 
-// Whether the keys that come to a store are new, as the last ones tell. Any thread.
+// Whether the next keys are probably new. Thread-safe.
 class KeyTrend {
  public:
   bool new_keys() const noexcept { return looks_.load(std::memory_order_relaxed) == 0; }
@@ -18,7 +18,7 @@ class KeyTrend {
   }
 
  private:
-  // Batches without a key that is there, before the next is taken for one.
+  // How many batches without an existing key must pass before the next is assumed new.
   static constexpr int kLooks = 4;
   std::atomic<int> looks_{0};
 };

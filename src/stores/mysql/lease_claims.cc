@@ -10,10 +10,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A record may go, or come, between two looks, and a transaction be undone for another one's sake;
-// not for ever.
+// Between two looks a record may be removed or added, and a transaction may be undone because of
+// another one, but not for ever.
 constexpr int kMostClaimTries = 8;
-// The least that the server knows: who holds a key longer is told of at once by another way.
+// The server's shortest wait: a longer holder is found in another way without waiting.
 constexpr milliseconds kRowPatience{1'000};
 
 void erase_answered(std::vector<std::uint32_t>& open, const std::vector<bool>& done) {
@@ -56,7 +56,7 @@ std::vector<Claim> LeaseClaims::claim(std::span<const Message* const> messages,
   return std::move(request.answers);
 }
 
-// One trip instead of two. What a miss costs is a transaction, so it is not tried again soon.
+// One round trip instead of two. A miss costs a transaction, so the next attempt is delayed.
 void LeaseClaims::claim_as_new(Request& request) {
   request.missing = request.open;
   request.due.clear();
@@ -120,12 +120,12 @@ void LeaseClaims::make_new(Request& request) {
   batch.queue_token();
   batch.queue_consuming(records, request.generation, request.options.lease, request.instance);
   const std::vector<Said> said = connection_.run();
-  // Behind the token each part is made, and listed where it was not.
+  // After the token's answer: each part is made, and listed where it was missing.
   std::size_t at = said.size();
   while (said[at - 1].rows == nullptr) --at;
   std::size_t made = 0;
   for (std::size_t part = at; part < said.size(); part += 2) made += said[part].changed;
-  // Somebody was quicker with one: the next look tells whose each is.
+  // Another process was quicker with one: the next look shows the holder of each.
   if (made < records.size()) return connection_.roll_back();
   connection_.commit();
   sql::Answer token = answer_of(said[at - 1]);
@@ -173,7 +173,7 @@ void LeaseClaims::take_over(Request& request) {
   erase_answered(request.open, done);
 }
 
-// Another transaction holds one of them for long.
+// Another transaction has held one of them for long.
 void LeaseClaims::answer_held(Request& request) {
   const std::vector<KeyId> held =
       RecordBatch(connection_, clock_).held_by_others(request.ids(request.open));

@@ -11,17 +11,17 @@
 
 namespace semel::mysql {
 
-// Where keys are new, they are made at once. Else what is there is looked for first, and answered;
-// what is not is made. The primary key decides whose it is. Only that, and what may be taken over,
-// is locked.
+// If keys are probably new, they are inserted first. Otherwise existing records are read first, and
+// answered; missing ones are made. The primary key decides who wins. Only new records, and those
+// that may be taken over, are locked.
 class LeaseClaims {
  public:
   LeaseClaims(Connection& connection, const std::string& clock, const sql::RecordTexts& records,
               KeyTrend& trend)
       : connection_(connection), clock_(clock), records_(records), trend_(trend) {}
 
-  // All messages of consumers whose new records go into `generation`, each with its nonce. A key
-  // that another transaction holds is Busy, and it alone.
+  // All messages belong to consumers whose new records go into `generation`, each with its nonce. A
+  // key that another transaction holds is Busy, and no other key is.
   std::vector<Claim> claim(std::span<const Message* const> messages, std::span<const Nonce> nonces,
                            const ClaimOptions& options, std::int64_t generation,
                            std::int64_t instance);
@@ -31,7 +31,7 @@ class LeaseClaims {
 
   void claim_as_new(Request& request);
   void claim_once(Request& request);
-  // Answers what is there. Keeps those that are missing, and those that may be taken over.
+  // Answers for existing records. Notes those that are missing, and those that may be taken over.
   void look(Request& request);
   void make_new(Request& request);
   void take_over(Request& request);

@@ -15,8 +15,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// The server reads two digits sooner than a character that may be a quote or the end; where there
-// are many, their number counts.
+// The server reads two digits faster than a character that may be a quote or the end; for long
+// values, the number of digits matters more.
 constexpr std::size_t kFewBytes = 512;
 
 void append_quoted(std::string& out, std::string_view text) {
@@ -44,7 +44,7 @@ void append_hex(std::string& out, std::string_view bytes) {
   out += '\'';
 }
 
-// Wherever it stands: hexadecimal digits are a number beside a number, a string is none.
+// Valid in any place: hexadecimal digits next to a number are a number, a string is not.
 void append_string(std::string& out, BytesView bytes, Literals literals) {
   if (literals == Literals::kAnyones) return append_hex(out, bytes);
   out += "_binary";
@@ -60,7 +60,7 @@ bool append_double(std::string& out, double number) {
   return true;
 }
 
-// A literal with an exponent is a double to these servers, and so is all that is computed with it.
+// These servers take a literal with an exponent for a double, and compute with doubles then.
 bool append_decimal(std::string& out, std::string_view text) {
   // The limits of DECIMAL within which both servers keep every digit.
   constexpr std::size_t kDigits = 65;
@@ -84,7 +84,7 @@ int digits_at(std::string_view text, std::size_t at, std::size_t count) noexcept
 }  // namespace
 
 void append_integer(std::string& out, std::int64_t value) {
-  // A minus behind a minus would begin a comment.
+  // A minus after a minus would begin a comment.
   fmt::format_to(std::back_inserter(out), fmt::runtime(value < 0 ? "({})" : "{}"), value);
 }
 

@@ -1,4 +1,4 @@
-// Two sessions that change the same rows never wait for each other.
+// Two sessions that change the same rows never deadlock.
 #include "stores/mysql/connection.h"
 #include "stores/mysql/record_batch.h"
 #include "stores/mysql/store.h"

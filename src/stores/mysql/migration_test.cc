@@ -1,4 +1,4 @@
-// Tables of version 1 are brought up to date with what is in them.
+// Tables of version 1 are brought up to date with their rows.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 
 class MySqlMigration : public testing::TestWithParam<test::SharedMySqlServer> {
  protected:
-  // As a program of version 1 left it: m-0 is done, m-1 in the hands of process 7, m-2 is dead.
+  // As a program of version 1 left it: m-0 is done, m-1 is held by process 7, m-2 is dead.
   MySqlMigration() : database_(server().new_database()) {
     for (const std::string& statement : migration_sql(0, 1)) sql(statement);
     sql(fmt::format("INSERT INTO semel_consumer VALUES ({}, 'payments', 'recipe', NULL)", kNumber));
@@ -89,7 +89,7 @@ TEST_P(MySqlMigration, KeepsWhatIsThereAndListsWhatIsOpen) {
   const auto listed = (*store)->facets().records->list({}, {}, 10);
   ASSERT_TRUE(listed.has_value()) << listed.error().message;
   EXPECT_EQ(listed->size(), 2U);
-  // Whose process is gone is taken over, though its lease has not ended.
+  // The record of a dead process is taken over before its lease has ended.
   EXPECT_TRUE((*store)->facets().runs->sweep().value());
   const auto all = messages();
   const auto claims = (*store)->claim(test::pointers(all), {}).value();
@@ -107,7 +107,7 @@ TEST_P(MySqlMigration, KeepsWhatIsThereAndListsWhatIsOpen) {
 TEST_P(MySqlMigration, RunAgainBehindAnyOfItsStatementsChangesNothing) {
   const std::vector<std::string> statements = migration_sql(1);
   for (std::size_t done = 1; done <= statements.size(); ++done) {
-    // One session: what is prepared lives in it.
+    // One session: prepared statements live in it.
     Wire wire(target_of(url()));
     for (std::size_t i = 0; i < done; ++i) wire.send(statements[i]);
     const Answers answers = wire.run(Loss::kNothingDone);
@@ -130,7 +130,7 @@ TEST_P(MySqlMigration, TwoAtOnceMakeItOnce) {
   EXPECT_EQ(sql("SELECT COUNT(*) FROM semel_open"), "2");
 }
 
-// It would list nothing, and its records would be found by nobody.
+// An older process would list no record, and no one would find its records.
 TEST_P(MySqlMigration, WaitsUntilNoOlderProcessWorksOnTheTables) {
   Wire older(target_of(url()));
   older.send("DO GET_LOCK(CONCAT('semel.instance.', LEFT(SHA1(DATABASE()), 16), '.', 7), 0)");
@@ -143,7 +143,7 @@ TEST_P(MySqlMigration, WaitsUntilNoOlderProcessWorksOnTheTables) {
   EXPECT_EQ(sql("SELECT version FROM semel_schema"), "1");
   EXPECT_EQ(indexes(), "2");
   older.end();
-  // The server frees the lock when it has seen that the session is gone.
+  // The server frees the lock when it notices that the session is gone.
   EXPECT_TRUE(test::comes_true([&] {
     return sql("SELECT IS_FREE_LOCK(CONCAT('semel.instance.', LEFT(SHA1(DATABASE()), 16), '.', "
                "7))") == "1";

@@ -1,4 +1,4 @@
-// What a store that cannot be opened says.
+// The errors of a store that cannot be opened.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ std::string as(const std::string& account, const std::string& database) {
   return fmt::format("mysql://{}@127.0.0.1:{}/{}", account, server().port(), database);
 }
 
-// A user who may do what `grant` says, in a database of its own.
+// A user with the rights in `grant`, in a database of its own.
 struct GrantedUser {
   explicit GrantedUser(const std::string& grant)
       : database(server().new_database()), user(database + "_u") {
@@ -106,7 +106,7 @@ TEST(MySqlOpen, BySocketToo) {
 
 class MySqlUsers : public testing::TestWithParam<test::SharedMySqlServer> {};
 
-// Of what a session sets some servers let only their administrators set.
+// Some servers let only administrators set some of a session's settings.
 TEST_P(MySqlUsers, NeedNoRightBeyondTheirDatabase) {
   const test::MySqlFamilyServer& its = GetParam()();
   const std::string database = its.new_database();

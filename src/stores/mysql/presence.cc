@@ -14,9 +14,8 @@ namespace {
 constexpr std::chrono::milliseconds kLongestTurn{10'000};
 constexpr std::chrono::milliseconds kTurnAfterStop{500};
 constexpr const char* kReservation = "reserved";
-// A replica that takes over may lack the last numbers that were drawn, and gives them again: as
-// many epochs as this are more than it lacks. Yet epochs must last for as long as processes are
-// started.
+// A replica that takes over may lack the last numbers that were drawn, and draws them again: an
+// epoch is raised by more than it lacks. Yet epochs must last for as long as processes are started.
 constexpr int kEpochs = 16;
 // Short: the server limits the length of a lock's name.
 constexpr const char* kSession = "s";
@@ -38,7 +37,7 @@ std::string host_name() {
 
 }  // namespace
 
-// Databases of one server must not meet in its locks, whose names are short.
+// Databases of one server must not share its locks, whose names are short.
 std::string lock_name(const char* kind, const std::string& number) {
   return fmt::format("CONCAT('semel.{}.', LEFT(SHA1(DATABASE()), 16), '.', {})", kind, number);
 }
@@ -52,12 +51,12 @@ std::string gone_sql() {
          ") = 1";
 }
 
-// Gives its lock back where it lives and goes.
+// Releases its lock when it is destroyed.
 class Presence::Taken final : public Positions::Reservation {
  public:
   Taken(Presence& presence, std::int64_t number) : presence_(presence), number_(number) {}
   ~Taken() override { presence_.free_reservation(number_); }
-  // As of the last look at its lock: a new session looks, and whoever is to save a position.
+  // As of the last check of its lock: made by a new session, and before a position is saved.
   bool lost() const noexcept override { return presence_.reserved_.lost(number_); }
 
  private:
@@ -82,7 +81,7 @@ Presence::Presence(Place place, const Dialect& dialect, std::chrono::millisecond
                          "(?1, ?2, ?3, {})",
                          place_.clock)) {}
 
-// Each call of the one who has the turn is bounded; together they are a few.
+// Each call under the turn is bounded; together they are a few.
 system::Deadline Presence::turn_deadline() const noexcept {
   return {2 * place_.longest_answer, place_.stops, kTurnAfterStop};
 }
@@ -105,7 +104,7 @@ void Presence::open() {
     if (opened_) reopened_ = std::chrono::steady_clock::now();
     opened_ = true;
   } catch (const sql::Failure& failed) {
-    // Half of its locks are not enough.
+    // Some of its locks are not enough.
     connection_.reset();
     if (failed.error().code == "R254") throw sql::with_wanted(failed, wanted_);
     throw;
@@ -122,8 +121,8 @@ void Presence::need_own_session() {
   }
 }
 
-// The session with this number, by what no other has in common with it: a server that starts again
-// gives numbers again. Empty where there is none.
+// The session with this number, identified by properties that no other shares: a restarted server
+// reuses numbers. Empty where there is none.
 std::string Presence::session_of(const std::string& id) {
   sql::Answer found = connection_->ask(
       fmt::format("SELECT CONCAT(s.id, ' ', COALESCE(p.host, '')) FROM (SELECT {} AS id) AS s LEFT "
@@ -132,8 +131,8 @@ std::string Presence::session_of(const std::string& id) {
   return found.next() ? std::string(found.bytes(0)) : "";
 }
 
-// A session of this process that was cut off has its locks until the server notices: that is asked
-// again. Only another process's lock tells that the number is lost.
+// A session of this process that was cut off keeps its locks until the server notices: those are
+// retried. Only another process's lock proves that the number is lost.
 void Presence::take_over_reservations() {
   for (const auto& [number, session] : reserved_.elsewhere()) {
     if (lock(kReservation, number)) {
@@ -162,7 +161,7 @@ void Presence::unlock_freed() {
   try {
     for (const std::int64_t number : freed) unlock(kReservation, number);
   } catch (...) {
-    // They go with the connection.
+    // The end of the connection frees them all.
     connection_.reset();
     throw;
   }
@@ -179,8 +178,8 @@ std::int64_t Presence::number() {
 
 std::int64_t Presence::number_for(sql::Session& session) {
   if (session.stands_for() == number()) return session.stands_for();
-  // A session that is new may be at a server that has taken over and that the own one did not come
-  // to yet: there the epoch is as it was, and tokens would come again.
+  // A new session may be at a server that has taken over while our own session is still at the old
+  // one: there the epoch is unchanged, and tokens would repeat.
   look_alive();
   const std::int64_t instance = number();
   session.ask(share_, {instance});
@@ -203,8 +202,8 @@ void Presence::ask_alive() {
   }
 }
 
-// After the connection was lost: nobody has taken over what this process held. The row is locked,
-// as by whoever takes over.
+// After the connection was lost: no process has taken over what this one held. Locks the row, as a
+// process that takes over does.
 bool Presence::still_known(std::int64_t number) {
   if (!lock(kInstance, number)) return false;
   Connection& connection = *connection_;
@@ -222,8 +221,8 @@ bool Presence::still_known(std::int64_t number) {
   return false;
 }
 
-// Locked before anyone can read the number: who reads it meets the lock. The epoch grows with it: a
-// server that lost its last writes, or its numbers, gives no token twice.
+// Locked before any process can read the number: one that reads it finds the lock. The epoch is
+// raised with it: a server that lost its last writes, or its numbers, gives no token twice.
 std::int64_t Presence::enter() {
   Connection& connection = *connection_;
   const std::int64_t number = connection.next_number(sql::Counter::kInstance);
@@ -267,7 +266,7 @@ std::optional<std::int64_t> Presence::judge(Connection& connection, Look look) {
 
 bool Presence::is_gone(sql::Session& session, std::int64_t instance) {
   auto& connection = static_cast<Connection&>(session);
-  // In a transaction, whose locks others wait for; the sweep that it is of has asked.
+  // In a transaction, whose locks others wait for; the sweep that called this has asked already.
   const auto own = judge(connection, Look::kAsKnown);
   return own && *own != instance && connection.ask(is_gone_, {instance}).next() &&
          !connection.ask(lives_, {instance}).next();
@@ -279,7 +278,7 @@ std::vector<std::int64_t> Presence::gone(sql::Session& session) {
   sql::Answer answer = connection.ask(gone_, {});
   while (answer.next()) numbers.push_back(answer.integer(0));
   std::erase_if(numbers, [&](std::int64_t n) { return connection.ask(lives_, {n}).next(); });
-  // Behind the answer: what the own server was before it may be another's by then.
+  // After the answer: our own session's server may be another one by then.
   const auto own = judge(connection, Look::kAsk);
   if (!own) return {};
   std::erase(numbers, *own);
@@ -311,7 +310,7 @@ void Presence::free_reservation(std::int64_t number) noexcept {
     const sql::TurnLock turn(turn_, turn_deadline());
     unlock_freed();
   } catch (...) {
-    // The next one to take one frees it, or the end of the connection.
+    // The next reservation frees it, or the end of the connection.
   }
 }
 

@@ -1,4 +1,4 @@
-// Presence: one connection for as long as the store is open. Its locks tell the other processes
+// Presence: one connection for as long as the store is open. Its locks prove to other processes
 // that this one lives.
 #pragma once
 
@@ -22,15 +22,15 @@ namespace semel::mysql {
 // The name of a server's lock, as an expression; `number` is one too.
 inline constexpr const char* kInstance = "instance";
 std::string lock_name(const char* kind, const std::string& number);
-// Of one of an instance's sessions, by the numbers of both: nobody can share a lock here, so each
-// has one of its own.
+// The lock of one of an instance's sessions, by the numbers of both: locks cannot be shared here,
+// so each session has its own.
 std::string session_lock(const std::string& instance, const std::string& session);
 
 class Presence final : public sql::Instances, public sql::WakeUps, public sql::Reservations {
  public:
-  // `grace`: so long after the server's start, and after this process lost its session and has
-  // another, nobody counts as gone: all may have lost their locks with it, and are coming back.
-  // `wanted`: sessions of this process, with this one.
+  // `grace`: for this long after the server's start, and after this process lost its session and
+  // got another, no instance counts as gone: all may have lost their locks with it, and are
+  // reconnecting. `wanted`: sessions of this process, including this one.
   Presence(Place place, const Dialect& dialect, std::chrono::milliseconds grace,
            std::size_t wanted = 1);
 
@@ -39,7 +39,7 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   std::vector<std::int64_t> gone(sql::Session& session) override;
   bool is_gone(sql::Session& session, std::int64_t instance) override;
 
-  // The server tells nobody of new rows.
+  // The server sends no notifications of new rows.
   int fd(std::optional<ConsumerNumber>) noexcept override { return -1; }
   void drain(ConsumerNumber) override {}
   void ring(sql::Session&, ConsumerNumber) override {}
@@ -59,17 +59,17 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   bool lock(const char* kind, std::int64_t number) SEMEL_REQUIRES(turn_);
   void unlock(const char* kind, std::int64_t number) SEMEL_REQUIRES(turn_);
   void unlock_freed() SEMEL_REQUIRES(turn_);
-  // One round trip on the own session: where it is lost that is known behind it.
+  // One round trip on our own session: afterwards a loss is known.
   void look_alive() SEMEL_EXCLUDES(turn_);
   void ask_alive() SEMEL_REQUIRES(turn_);
   std::int64_t enter() SEMEL_REQUIRES(turn_);
   bool still_known(std::int64_t number) SEMEL_REQUIRES(turn_);
 
-  // kAsk: with a round trip on the own session, which is opened where there is none: a server that
-  // was replaced may have gone unseen. kAsKnown: nothing is waited for.
+  // kAsk: with a round trip on our own session, which is opened if necessary: a server may have
+  // been replaced unnoticed. kAsKnown: without waiting.
   enum class Look { kAsk, kAsKnown };
-  // The instance that never counts as gone here: its own; zero where it has none. Nullopt where no
-  // lock of another tells anything.
+  // The instance that never counts as gone here: our own; zero where there is none. nullopt where
+  // no lock of another proves anything.
   std::optional<std::int64_t> judge(Connection& connection, Look look) SEMEL_EXCLUDES(turn_);
   bool just_started(Connection& connection) const;
   void free_reservation(std::int64_t number) noexcept SEMEL_EXCLUDES(turn_);
@@ -89,7 +89,7 @@ class Presence final : public sql::Instances, public sql::WakeUps, public sql::R
   std::unique_ptr<Connection> connection_ SEMEL_GUARDED_BY(turn_);
   // zero: not registered on this connection
   std::int64_t number_ SEMEL_GUARDED_BY(turn_) = 0;
-  std::int64_t last_number_ SEMEL_GUARDED_BY(turn_) = 0;  // it had; zero: none
+  std::int64_t last_number_ SEMEL_GUARDED_BY(turn_) = 0;  // the last number it had; zero: none
   bool opened_ SEMEL_GUARDED_BY(turn_) = false;           // once
   std::optional<std::chrono::steady_clock::time_point> reopened_ SEMEL_GUARDED_BY(turn_);
   sql::FailedConnect failed_ SEMEL_GUARDED_BY(turn_);

@@ -1,4 +1,4 @@
-// Which instances count as gone, where what a dead process said is still being done.
+// Which instances count as gone, while the server still executes a dead process's statements.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class MySqlPresence : public testing::TestWithParam<test::SharedMySqlServer> {
   std::unique_ptr<Presence> process(std::chrono::milliseconds grace = {}) const {
     return std::make_unique<Presence>(place_, dialect_, grace);
   }
-  // As where a server goes, or what stands before it.
+  // As if a server, or a proxy before it, went away.
   void cut_all() const {
     const std::string others =
         "FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()";
@@ -77,7 +77,7 @@ TEST_P(MySqlPresence, AnInstanceIsGoneWithTheLastOfItsSessions) {
   EXPECT_FALSE(gone(number));
   dying.reset();
   first.reset();
-  // Time enough for the server to notice both.
+  // Enough time for the server to notice both.
   auto other = process();
   const std::int64_t another = other->number();
   other.reset();
@@ -96,7 +96,7 @@ TEST_P(MySqlPresence, ASessionThatWroteNothingHoldsNobody) {
   EXPECT_TRUE(gone_soon(number));
 }
 
-// A replica that takes over has run for long, and so has a server behind a proxy that began again.
+// A replica that takes over has run for long, and so has a server behind a restarted proxy.
 TEST_P(MySqlPresence, WhoLostItsOwnSessionCountsNobodyAsGoneForAWhile) {
   constexpr std::chrono::seconds kGrace{5};
   ASSERT_TRUE(test::comes_true([&] {
@@ -117,7 +117,7 @@ TEST_P(MySqlPresence, WhoLostItsOwnSessionCountsNobodyAsGoneForAWhile) {
     const std::int64_t again = first->number();
     const auto after = first->gone(*looking);
     const bool alone = first->is_gone(*looking, number);
-    // On a machine that is this busy the time was over, and nothing is told.
+    // On a busy machine the grace may be over, which proves nothing.
     within = std::chrono::steady_clock::now() - cut < kGrace;
     if (!within) continue;
     EXPECT_EQ(again, own);
@@ -141,7 +141,7 @@ TEST_P(MySqlPresence, TheEpochGrowsBeforeANewSessionClaims) {
   const int before = epoch();
   EXPECT_EQ(first.number_for(*session()), number);
   EXPECT_EQ(epoch(), before) << "nothing was lost";
-  // The server of the own session goes unseen; the new session is at the one that has taken over.
+  // The server of our own session vanished unnoticed; the new session is at the one that took over.
   const auto cut = proxy.inject({.text = "SELECT 1", .then = test::TcpProxy::Then::kLose});
   EXPECT_EQ(first.number_for(*session()), number);
   EXPECT_EQ(proxy.fired(cut), 1U);
@@ -168,7 +168,7 @@ TEST_P(MySqlPresence, AReservationThatAnotherTookMeanwhileIsLost) {
   EXPECT_FALSE(first->lost(kName));
 }
 
-// Cut off unseen: the server has the old session, and its locks, until it notices.
+// Cut off unnoticed: the server keeps the old session, and its locks, until it notices.
 TEST_P(MySqlPresence, AReservationOfItsOwnLateSessionIsNotLost) {
   constexpr std::uint64_t kStays = 0x1234'5678'9abc'def0, kGoes = 0x2345'6789'abcd'ef01;
   test::TcpProxy proxy(server_.port());
@@ -185,7 +185,7 @@ TEST_P(MySqlPresence, AReservationOfItsOwnLateSessionIsNotLost) {
   const auto stalled = proxy.inject({.text = "SELECT 1", .then = test::TcpProxy::Then::kStall});
   auto looking = std::async(std::launch::async, [&] { first.number_for(*session()); });
   ASSERT_TRUE(proxy.wait_fired(stalled));
-  // Ends the wait for an answer; it connects anew, now or once it need not stop.
+  // Ends the wait for an answer; it reconnects, now or once it need not stop.
   stop.signal();
   looking.wait();
   stop.drain();
@@ -193,7 +193,7 @@ TEST_P(MySqlPresence, AReservationOfItsOwnLateSessionIsNotLost) {
     try {
       return first.number() != 0;
     } catch (const sql::Failure&) {
-      return false;  // it tries again after a while
+      return false;  // it retries after a while
     }
   }));
   ASSERT_FALSE(is_free(kStays)) << "the server has noticed, and this tells nothing";
@@ -208,7 +208,7 @@ TEST_P(MySqlPresence, AReservationOfItsOwnLateSessionIsNotLost) {
   EXPECT_TRUE(first.lost(kGoes)) << "both would read, and save";
 }
 
-// The server of the own session goes unseen, and another has taken over, which knows no locks.
+// The server of our own session vanished unnoticed, and another has taken over, without the locks.
 TEST_P(MySqlPresence, ASweepAsksItsOwnSessionToo) {
   constexpr std::chrono::seconds kGrace{5};
   ASSERT_TRUE(test::comes_true([&] {

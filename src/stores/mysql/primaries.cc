@@ -4,7 +4,7 @@
 
 namespace semel::mysql {
 
-// A server shows only the variables that it has.
+// A server lists only the variables that it has.
 void need_one_primary(Wire& wire) {
   wire.send(
       "SHOW GLOBAL VARIABLES WHERE (Variable_name = 'wsrep_on' AND Value = 'ON') OR "

@@ -12,10 +12,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How many rows one transaction takes away.
+// How many rows one transaction removes.
 constexpr std::int64_t kForgottenAtOnce = 500;
 
-// How long a sweep waits for a record in other hands: whoever changes a ttl waits behind it.
+// How long a sweep waits for a record that others have locked: a change of a ttl waits behind it.
 constexpr milliseconds kSweepPatience{1'000};
 
 template <class T, class Append>
@@ -35,7 +35,7 @@ Purge::Purge(Core& core)
       sweep_(core.dialect, core.generations, std::min(core.pool.patience(), kSweepPatience)),
       clock_(core.dialect, *core.environment.clock) {}
 
-// Where the budget ends before all had a turn, the next turn is the next one's.
+// If the budget ends before all consumers had a turn, the next call begins with the next consumer.
 std::size_t Purge::forget_completed(Connection& connection, sql::Tables& tables, StoreTime now,
                                     sql::PurgeBudget& budget) {
   std::vector<sql::ConsumerRow> consumers = tables.consumers.all();
@@ -48,7 +48,7 @@ std::size_t Purge::forget_completed(Connection& connection, sql::Tables& tables,
   return forgotten;
 }
 
-// Those that a transaction has stay. In transactions of their own.
+// Keeps names that a transaction uses. In transactions of their own.
 void Purge::forget_names(Connection& connection, sql::PurgeBudget& budget) {
   const std::string free =
       fmt::format("SELECT name FROM semel_lock LIMIT {} FOR UPDATE SKIP LOCKED", kForgottenAtOnce);

@@ -1,4 +1,4 @@
-// Purge: forgets what is past its ttl, in small parts.
+// Purge: forgets records past their ttl, in small parts.
 #pragma once
 
 #include <semel/spi/store.h>
@@ -19,7 +19,7 @@ class Purge {
  private:
   std::size_t forget_completed(Connection& connection, sql::Tables& tables, StoreTime now,
                                sql::PurgeBudget& budget);
-  // Of locks.
+  // The names of locks.
   void forget_names(Connection& connection, sql::PurgeBudget& budget);
 
   Core& core_;

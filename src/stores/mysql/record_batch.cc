@@ -10,12 +10,12 @@
 namespace semel::mysql {
 namespace {
 
-// Keys in one statement. MariaDB makes a table of a longer list.
+// Keys in one statement. MariaDB makes a temporary table of a longer list.
 constexpr std::size_t kPart = 500;
-// Else the server may read, and lock, the whole of a table that is still small.
+// Otherwise the server may scan, and lock, the whole of a small table.
 constexpr const char* kByKey = "FORCE INDEX (PRIMARY)";
 
-// Completed is what a record is that says nothing else: what a claim need not say costs it nothing.
+// Completed is the default state: a claim writes as few columns as possible.
 constexpr const char* kInsertCompleted =
     "INSERT INTO semel_record (id, generation, fingerprint, changed_at) VALUES ";
 constexpr const char* kInsertWithInbox =
@@ -145,8 +145,8 @@ void RecordBatch::queue_completed(std::span<const New> records, std::int64_t gen
   });
 }
 
-// A row that is met makes the statement say a number, which none of a new one's columns does: how
-// many it changed is the client's to define (CLIENT_FOUND_ROWS).
+// An existing row makes the statement return a number, which no column of a new one does: the
+// number of changed rows depends on the client (CLIENT_FOUND_ROWS).
 std::vector<bool> RecordBatch::make_completed(std::span<const New> records,
                                               std::int64_t generation) {
   for (const New& record : records) {
@@ -157,7 +157,7 @@ std::vector<bool> RecordBatch::make_completed(std::span<const New> records,
   const std::vector<Said> said = connection_.run();
   std::vector<bool> made;
   made.reserve(records.size());
-  // Statements that were queued before stand before.
+  // The answers of statements queued earlier come first.
   for (std::size_t at = said.size() - records.size(); at < said.size(); ++at) {
     made.push_back(said[at].number == 0);
   }
@@ -189,7 +189,7 @@ void RecordBatch::queue_consuming(std::span<const New> records, std::int64_t gen
   });
 }
 
-// Who loses one of them lists what its winner lists.
+// A process that loses a race for one lists what the winner lists.
 void RecordBatch::queue_listing(std::span<const New> records) {
   std::string text = "INSERT INTO semel_open (id) VALUES ";
   for (const New& one : records) {
@@ -296,7 +296,7 @@ void ManyRecords::set_results(std::span<const WithResult> records) {
   }
 }
 
-// As many in a statement as a server takes in any usual setting; a longer message stands alone.
+// As many in a statement as a server with usual settings takes; a longer message is sent alone.
 void ManyRecords::keep(std::span<const Kept> messages) {
   constexpr std::size_t kEnoughText = 256 * 1024;
   std::string text;

@@ -11,60 +11,60 @@
 
 namespace semel::mysql {
 
-// A record as the table has it.
+// A record as it is in the table.
 struct Found {
   KeyId id;
   sql::RecordRow row;
 };
-// With the server's clock.
+// Includes the server's clock.
 struct FoundRows {
   std::vector<Found> rows;
   StoreTime now{};
 };
 
-// What keeps others from a row while it is read.
+// How a row is locked while it is read.
 enum class Hold { kNothing, kLock };
 
-// Texts are made for each call: what is read or changed together is in one statement.
+// Texts are made for each call: rows read or changed together are in one statement.
 class RecordBatch {
  public:
   RecordBatch(Connection& connection, const std::string& clock)
       : connection_(connection), clock_(clock) {}
 
-  // Those of `ids` that are there; locked in the order of their ids. Of an inbox the result stands
-  // there: it is read where it is wanted.
+  // The existing ones of `ids`; locked in the order of their ids. The result of a record with an
+  // inbox row is there: it is read on request.
   FoundRows find(std::span<const KeyId> ids, Hold hold, bool with_result = false);
-  // What may be kept beside a record: a payload, a message in the inbox.
+  // Data that may be kept for a record in other tables: a payload, a message in the inbox.
   enum class Beside { kAnything, kNothing };
-  // Of `leases` the ids whose records they hold, in their order; locked.
+  // The ids of those `leases` that hold their records, in order; locked.
   std::vector<KeyId> lock_held(std::span<const Lease> leases, Beside beside = Beside::kAnything);
-  // Of records that are locked.
+  // The records must be locked.
   void queue_renewal(std::span<const KeyId> ids, std::chrono::milliseconds lease);
 
   struct New {
     KeyId id;
     const Fingerprint* fingerprint = nullptr;
     std::optional<std::int64_t> inbox;
-    // Of one that is claimed in two phases.
+    // For a record that is claimed in two phases.
     const Nonce* nonce = nullptr;
     BytesView key;
   };
-  // Queue the making of records that are done, which all have an inbox or none has; or of ones that
-  // are claimed for `lease`, with tokens from @semel_token on. A row that is there stays as it is,
-  // and counts as none.
+  // Queue the making of completed records, which all have an inbox row or none has; or of records
+  // claimed for `lease`, with tokens from @semel_token on. An existing row stays as it is, and is
+  // not counted.
   void queue_completed(std::span<const New> records, std::int64_t generation);
   void queue_consuming(std::span<const New> records, std::int64_t generation,
                        std::chrono::milliseconds lease, std::int64_t holder);
-  // Makes those that are done, in one trip: whether each was made. Not where a row is there, in
-  // which case that is locked. It is told so whatever the client calls a changed row.
+  // Makes completed records, in one round trip; returns for each whether it was made. An existing
+  // row is locked instead. Independent of the client's definition of a changed row.
   std::vector<bool> make_completed(std::span<const New> records, std::int64_t generation);
-  // Of records that are completed now.
+  // For records that are completed now.
   void queue_unlisting(std::span<const KeyId> ids);
-  // Queues what sets @semel_token, and reads it.
+  // Queues the statements that set @semel_token, and read it.
   void queue_token();
 
-  // Of `ids`, those whose rows another transaction holds or has just made. Outside of a
-  // transaction; waits for nobody.
+  // The ones of `ids` whose rows another transaction holds or has just made. Call it outside of a
+  // transaction; it never waits.
   std::vector<KeyId> held_by_others(std::span<const KeyId> ids);
 
  private:

@@ -15,7 +15,7 @@
 namespace semel::mysql {
 namespace {
 
-// While somebody else makes the tables.
+// How long to wait while another process makes the tables.
 constexpr int kMakersPatience = 60;
 constexpr const char* kTableOptions =
     " ENGINE = InnoDB, ROW_FORMAT = DYNAMIC, DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin";
@@ -25,7 +25,7 @@ std::int64_t ask(Wire& wire, const std::string& statement) {
   return answer.next() ? answer.integer(0) : 0;
 }
 
-// Told with what helps.
+// Adds a hint on how to fix it.
 [[noreturn]] void tell_right(const sql::Failure& failed) {
   Error error = failed.error();
   if (error.code != "R253") throw failed;
@@ -35,7 +35,7 @@ std::int64_t ask(Wire& wire, const std::string& statement) {
   sql::fail(std::move(error), failed.code());
 }
 
-// A process that lists no open record would leave some that nobody finds.
+// A process that lists no open record would leave some that no one finds.
 void need_nobody(Wire& wire) {
   sql::Answer alive =
       execute(wire, fmt::format("SELECT pid, host FROM semel_instance WHERE IS_FREE_LOCK({}) = 0 "
@@ -49,7 +49,7 @@ void need_nobody(Wire& wire) {
              "end all older processes first"});
 }
 
-// For all that make tables in this database.
+// Excludes all others that make tables in this database.
 class Alone {
  public:
   explicit Alone(Wire& wire) : wire_(wire) {
@@ -62,7 +62,7 @@ class Alone {
     try {
       execute(wire_, fmt::format("SELECT RELEASE_LOCK({})", kName));
     } catch (...) {
-      // It goes with the session.
+      // It ends with the session.
     }
   }
   Alone(const Alone&) = delete;
@@ -123,7 +123,7 @@ std::vector<std::string> migration_sql(int version, int to) {
     }
   }
   if (statements.empty()) return statements;
-  // So that it may be said in a session with sql_safe_updates too.
+  // So that it also works in a session with sql_safe_updates.
   statements.emplace_back("DELETE FROM semel_schema WHERE version >= 0 LIMIT 1000");
   std::string made = fmt::format("INSERT INTO semel_schema VALUES ({}, NOW(6), ", to);
   append_text(made, fmt::format("semel {}", ::semel::version()), Literals::kAnyones);

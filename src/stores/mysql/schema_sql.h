@@ -6,10 +6,10 @@
 namespace semel::mysql {
 
 // One entry per version, in order, never changed once released: statements with a semicolon and an
-// empty line between them. Each commits by itself, so one that is run again changes nothing.
+// empty line between them. Each commits by itself, so running one again changes nothing.
 //
-// Names of ours that are looked for by their bytes are VARBINARY: a collation would take several
-// for one.
+// Names of ours that are compared as bytes are VARBINARY: a collation would take several names for
+// one.
 inline constexpr const char* kMigrations[] = {
     R"sql(
 CREATE TABLE IF NOT EXISTS semel_schema (
@@ -291,7 +291,7 @@ EXECUTE semel_step
 DEALLOCATE PREPARE semel_step
 )sql",
 };
-// No older process may work on these tables.
+// The version that no older process may work on.
 inline constexpr int kListsOpenRecords = 2;
 inline constexpr int kSchemaVersion = static_cast<int>(std::size(kMigrations));
 

@@ -1,5 +1,4 @@
-// Sessions that meet over a key, step by step, whatever isolation the server gives to who asks for
-// none.
+// Sessions that compete for a key, step by step, at every default isolation of the server.
 #include <gtest/gtest.h>
 
 #include <semel/mysql.h>
@@ -41,7 +40,7 @@ std::vector<Served> served() {
       {"mariadb", []() -> const test::MySqlFamilyServer& { return test::MariaDbServer::shared(); },
        "REPEATABLE-READ"},
       {"mariadb_serializable", serializable, "SERIALIZABLE"}};
-  // Where it is missing, servers.mysql8.absent says so.
+  // Where it is missing, the test servers.mysql8.absent reports that.
   if (!test::MySqlServer::why_absent()) {
     all.push_back({"mysql8",
                    []() -> const test::MySqlFamilyServer& { return test::MySqlServer::shared(); },
@@ -79,7 +78,7 @@ class MySqlSessions : public testing::TestWithParam<Served> {
   std::string sql(const std::string& text) const { return server_.query(database_, text); }
   Message message(const std::string& key) const { return make_message(consumer_, key); }
 
-  // Not begun again: what the store cannot solve itself is an error here.
+  // Not repeated: a conflict that the store cannot resolve itself is an error here.
   static Held claim_in_unit(Store& store, const Message& message) {
     UnitOptions options;
     options.patience = 60s;
@@ -143,7 +142,7 @@ TEST_P(MySqlSessions, WhoWaitsLearnsHowTheFirstEnded) {
   }
 }
 
-// Where each of the two is given a shared lock on what was rolled back, they stop each other.
+// If both get a shared lock on the rolled-back row, they deadlock.
 TEST_P(MySqlSessions, OfTwoWhoWaitOneHasTheKeyThatWasGivenUp) {
   const Message m = message("k");
   Held first = claim_in_unit(*first_, m);
@@ -161,7 +160,7 @@ TEST_P(MySqlSessions, OfTwoWhoWaitOneHasTheKeyThatWasGivenUp) {
   EXPECT_TRUE(is<Completed>(waiting[1 - winner].get().claim));
 }
 
-// Nobody who waits for a row in the middle keeps others from keys beside it.
+// A session that waits for a row in the middle does not block keys next to it.
 TEST_P(MySqlSessions, KeysBesideOneInAnothersHandsAreFree) {
   Held first = claim_in_unit(*first_, message("m"));
   ASSERT_TRUE(is<Acquired>(first.claim));

@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// The parts of a ServerStore that each server does in its own way.
+// The parts of a ServerStore that differ between servers.
 struct Server {
   using Purge = mysql::Purge;
 

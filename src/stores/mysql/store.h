@@ -1,4 +1,4 @@
-// The store with its inner choices open: for tests.
+// The store with injectable parts, for tests.
 #pragma once
 
 #include <chrono>
@@ -10,9 +10,9 @@
 namespace semel::mysql {
 
 struct InnerOptions {
-  // The server's clock, as an SQL expression: one that moves, for tests.
+  // The server's clock, as an SQL expression: tests use one that they move.
   std::string clock = "NOW(6)";
-  // So long after the server's start no process counts as gone.
+  // For this long after the server's start no process counts as gone.
   std::chrono::milliseconds grace{10'000};
 };
 

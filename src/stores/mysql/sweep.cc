@@ -11,11 +11,11 @@
 namespace semel::mysql {
 namespace {
 
-// Rows that one transaction looks at: a claim that meets one of them waits that long.
+// Rows that one transaction looks at: a claim of one of them waits that long.
 constexpr std::size_t kPartRows = 4'000;
 // Rows in one list.
 constexpr std::size_t kListed = 500;
-// A sweep reads all of a consumer's records: so often in its ttl.
+// A sweep reads all of a consumer's records, this often within its ttl.
 constexpr int kSweepsInTtl = 8;
 
 constexpr const char* kDelete = "DELETE {0} FROM {0} FORCE INDEX (PRIMARY) WHERE ";
@@ -53,7 +53,8 @@ std::size_t Sweep::run(Connection& connection, const sql::ConsumerRow& consumer,
                        sql::PurgeBudget& budget) {
   const KeyId last = core::ids_of(consumer.number).second;
   std::size_t forgotten = 0;
-  // What another left is not all: what is before its place was looked at by that one alone.
+  // Continuing another's sweep does not cover all: only that process looked at the part before its
+  // place.
   for (bool over = false; !(over && begun_.contains(consumer.number)) && !budget.ended();) {
     connection.begin(patience_);
     const std::optional<KeyId> behind = place(connection, consumer, now);
@@ -91,7 +92,7 @@ std::optional<KeyId> Sweep::place(Connection& connection, const sql::ConsumerRow
   return first;
 }
 
-// Locks nothing: what is in other hands is waited for only where it is to be forgotten.
+// Locks nothing: rows locked by others are waited for only if they are to be forgotten.
 Sweep::Part Sweep::look(Connection& connection, const KeyId& behind, const KeyId& last,
                         const std::string& past) {
   sql::Answer answer = connection.ask(fmt::format(
@@ -118,7 +119,7 @@ std::size_t Sweep::forget(Connection& connection, const KeyId& behind, const Par
   return connection.run().back().changed;
 }
 
-// By their ids: a range would wait for whatever others have in hand between them.
+// By their ids: a range would wait for everything that others have locked in between.
 std::size_t Sweep::forget_some(Connection& connection, const std::string& range,
                                const std::string& past) {
   sql::Answer found = connection.ask(fmt::format(
@@ -137,7 +138,7 @@ std::size_t Sweep::forget_some(Connection& connection, const std::string& range,
                      fmt::format("row_id IN ({})", fmt::join(part, ", ")));
   }
   connection.run();
-  // Somebody may have forgotten one meanwhile, and another made it anew.
+  // Another process may have forgotten one meanwhile, and a third one made it anew.
   for (std::size_t i = 0; i < ids.size(); i += kListed) {
     const auto part = std::span(ids).subspan(i, std::min(kListed, ids.size() - i));
     connection.queue(fmt::format(fmt::runtime(kDelete), "semel_record") +

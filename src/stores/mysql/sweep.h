@@ -1,5 +1,5 @@
-// Sweep: completed records past their ttl are found by going through the primary key, for no index
-// tells of them: each one more costs every claim.
+// Sweep: finds completed records past their ttl by walking through the primary key, because an
+// index for them would slow every claim.
 #pragma once
 
 #include <chrono>
@@ -15,32 +15,32 @@
 
 namespace semel::mysql {
 
-// Goes through the records of one consumer after the other, a part at a time, and remembers its
-// place in semel_sweep: each transaction forgets what is due in one part and moves the place. Who
-// comes next, in this process or another, goes on from there; several at once take turns. Once
-// through, it begins again when a part of the ttl is over, and at once where this process has not
-// gone through it yet. One caller at a time.
+// Walks through the records of one consumer after the other, a part at a time, and keeps its place
+// in semel_sweep: each transaction forgets the due records of one part and moves the place. The
+// next call, in this process or another, continues from there; concurrent ones take turns. After
+// the end it begins again when a fraction of the ttl is over, and immediately where this process
+// has not walked through it yet. One caller at a time.
 class Sweep {
  public:
   Sweep(const Dialect& dialect, Generations& generations, std::chrono::milliseconds patience);
 
-  // Takes a consumer that has a ttl; returns how many records were forgotten.
+  // For a consumer that has a ttl; returns how many records were forgotten.
   std::size_t run(Connection& connection, const sql::ConsumerRow& consumer, StoreTime now,
                   sql::PurgeBudget& budget);
 
-  // What is true of a record that is past the ttl of its generation; empty where none can be.
+  // The condition for a record past the ttl of its generation; empty where there can be none.
   static std::string condition_of(const std::vector<Generation>& generations, StoreTime now);
 
  private:
-  // How the records of a part stand.
+  // The records of a part.
   struct Part {
     KeyId last;
     std::size_t rows = 0;
     std::size_t past = 0;
-    bool whole = false;  // all of it may go, and nothing else with it
+    bool whole = false;  // all of it may be removed, and nothing else is kept for it
   };
 
-  // Where the sweep stands, locked; none where nothing is to be done now.
+  // The place of the sweep, locked; nullopt where there is nothing to do now.
   std::optional<KeyId> place(Connection& connection, const sql::ConsumerRow& consumer,
                              StoreTime now);
   Part look(Connection& connection, const KeyId& behind, const KeyId& last,

@@ -1,4 +1,4 @@
-// What is past its ttl is forgotten, part by part, and nothing else.
+// Records past their ttl are forgotten, part by part, and no others.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Passes when it is looked at: what a budget buys is the same on any machine.
+// Time passes at each look: so a budget allows the same work on any machine.
 class SteppingClock final : public Clock {
  public:
   std::chrono::steady_clock::time_point now() noexcept override {
@@ -25,7 +25,7 @@ class SteppingClock final : public Clock {
     if (look == look_.load()) std::exchange(then_, {})();
     return std::chrono::steady_clock::time_point(1h + kStep * look);
   }
-  // `then` runs at the look that comes so many from now.
+  // Runs `then` at the given number of looks from now.
   void at_look(int number, std::function<void()> then) {
     then_ = std::move(then);
     look_ = looks_ + number;
@@ -49,7 +49,7 @@ class MySqlSweep : public testing::TestWithParam<test::SharedMySqlServer> {
 
   static const test::MySqlFamilyServer& server() { return GetParam()(); }
   std::string sql(const std::string& text) const { return server().query(database_, text); }
-  // A process of its own.
+  // A store as in a separate process.
   std::unique_ptr<Store> open() {
     MySqlOptions options;
     options.url = server().url(database_);
@@ -58,8 +58,8 @@ class MySqlSweep : public testing::TestWithParam<test::SharedMySqlServer> {
     EXPECT_TRUE(store.has_value()) << store.error().message;
     return *std::move(store);
   }
-  // 10,000 records in a row, completed `ago`; numbers 0 to 9999, among them those that `which` is
-  // true of.
+  // 10,000 successive records, completed `ago`; numbers 0 to 9999, of which those that satisfy
+  // `which` are added.
   void add(std::chrono::milliseconds ago, const std::string& which = "TRUE",
            const std::string& state = "completed") const {
     sql(fmt::format(
@@ -77,7 +77,7 @@ class MySqlSweep : public testing::TestWithParam<test::SharedMySqlServer> {
   std::string count(const std::string& which = "TRUE") const {
     return sql("SELECT COUNT(*) FROM semel_record WHERE " + which);
   }
-  // All that is due.
+  // Purges all that is due.
   std::size_t purge(Store& store) const {
     std::size_t records = 0;
     for (bool more = true; more;) {
@@ -139,7 +139,7 @@ TEST_P(MySqlSweep, GoesOnWhereItStoppedAlsoInAnotherProcess) {
   EXPECT_EQ(count(), "0") << "who begins looks at all of it, behind what another left to do";
 }
 
-// The looks of a purge: as it begins, as it checks the clock, behind the journals, before each
+// The looks of a purge: when it begins, when it checks the clock, after the journals, before each
 // consumer, before each part.
 TEST_P(MySqlSweep, ATtlThatGrowsMeanwhileIsKept) {
   constexpr int kFirstPart = 5;
@@ -166,7 +166,7 @@ TEST_P(MySqlSweep, BeginsAgainWhenAPartOfTheTtlIsOver) {
 
 TEST_P(MySqlSweep, WhatOthersHaveInHandHoldsNobodyUp) {
   add(2h, "n % 2 = 0");
-  // A key among them that a unit has just claimed, and another that is not past.
+  // Contains a key that a unit has just claimed, and another that is not past its ttl.
   Wire other(target_of(server().url(database_)));
   other.send("START TRANSACTION");
   other.send(fmt::format(
@@ -176,7 +176,7 @@ TEST_P(MySqlSweep, WhatOthersHaveInHandHoldsNobodyUp) {
       static_cast<std::uint32_t>(consumer_)));
   ASSERT_FALSE(other.run(Loss::kNothingDone).refused.has_value());
   add(1min, "n % 1000 = 1 AND n <> 4001");
-  // The other never lets its key go: a purge that waits for it is refused in the end.
+  // The other never releases its key: a purge that waits for it is refused in the end.
   EXPECT_EQ(purge(*store_), 5000U);
 }
 

@@ -1,5 +1,5 @@
-// The procedures in a database of its own, and sessions of clients that have the client library
-// alone. For tests.
+// The procedures in a database of its own, and sessions of clients that have only the client
+// library. For tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,22 +20,22 @@
 
 namespace semel::mysql {
 
-// A client's session. Not safe for several threads.
+// A client's session. Not thread-safe.
 class ClientSession {
  public:
-  // `charset`: what it says that its texts are in.
+  // `charset`: the declared character set of its texts.
   explicit ClientSession(const std::string& url, const char* charset = "utf8mb4");
   ~ClientSession();
   ClientSession(const ClientSession&) = delete;
   ClientSession& operator=(const ClientSession&) = delete;
 
-  // The rows that come first: fields with a "|" between them, rows with a "\n"; NULL as nothing. An
-  // error fails the test.
+  // The rows of the first result: fields with a "
+  // " between them, rows with a "\n"; NULL as nothing. An error fails the test.
   std::string ask(const std::string& sql);
-  // The same, field by field: a nonce may have any byte in it.
+  // The same, field by field: a nonce may contain any byte.
   using Rows = std::vector<std::vector<std::string>>;
   Rows rows(const std::string& sql);
-  // The error that it ends with.
+  // Returns the error with which it ends.
   struct Refusal {
     std::string state;  // SQLSTATE; empty where there was no error
     std::string message;
@@ -61,16 +61,16 @@ class FunctionsTest : public testing::TestWithParam<test::SharedMySqlServer> {
 
   static const test::MySqlFamilyServer& server() { return GetParam()(); }
   std::string url() const { return server().url(database_); }
-  // The same of another user, who has no password.
+  // The same for another user, who has no password.
   std::string url_of(const std::string& user) const;
-  // As the servers' client would.
+  // As the servers' client would run it.
   std::string sql(const std::string& text) const { return server().query(database_, text); }
   void advance(std::chrono::milliseconds by) const;
 
-  // The outcome alone, of a claim of consumer `payments`.
+  // Returns only the outcome of a claim of consumer `payments`.
   static std::string claimed(ClientSession& session, std::string_view key,
                              std::string_view payload = "{}");
-  // The first column of a call's answer.
+  // Returns the first column of a call's answer.
   static std::string called(ClientSession& session, std::string_view call);
   struct Begun {
     std::string outcome;
@@ -82,7 +82,7 @@ class FunctionsTest : public testing::TestWithParam<test::SharedMySqlServer> {
   static std::string hex(BytesView content);
   static std::string text(BytesView content);
 
-  // A unit that has claimed this one message; null where somebody else holds its key.
+  // A unit that has claimed this one message; null where another holds its key.
   static std::unique_ptr<UnitOfWork> claim_in_unit(Store& store, const Message& message,
                                                    Claim& answer);
   static Claim claim(Store& store, const Message& message,
@@ -94,7 +94,7 @@ class FunctionsTest : public testing::TestWithParam<test::SharedMySqlServer> {
   ClientSession client_;
 };
 
-// As tests that go through both servers are named.
+// The names of tests that run on both servers.
 inline std::string name_of_server(const testing::TestParamInfo<test::SharedMySqlServer>& server) {
   return server.index == 0 ? "mariadb" : "mysql8";
 }

@@ -1,4 +1,4 @@
-// What stands in the texts that go to the server: URLs, literals, the shared statements.
+// The parts of texts sent to the server: URLs, literals, the shared statements.
 #include <gtest/gtest.h>
 
 #include "stores/mysql/dialect.h"
@@ -80,7 +80,7 @@ TEST(MySqlLiteral, NumbersAreReadAsTheyAre) {
   EXPECT_FALSE(append(out, Value(1.0 / 0.0 * 1.0), Literals::kOurs));
 }
 
-// A literal with an exponent, and a text beside a number, are doubles to these servers.
+// A literal with an exponent, and a text next to a number, are doubles for these servers.
 TEST(MySqlLiteral, ADecimalHasNoExponentAndAllItsDigits) {
   const auto written = [](const char* text) {
     std::string out;
@@ -123,7 +123,7 @@ TEST(MySqlDialect, AnUpsertIsSaidInItsOwnWay) {
             "INSERT INTO t VALUES (?1) ON DUPLICATE KEY UPDATE c = VALUES(c), d = VALUES(d)");
 }
 
-// What the shared texts say may change; then this says that the rules have to.
+// If the shared texts change, this test shows that the rules must change too.
 TEST(MySqlDialect, NoSharedTextIsLeftInAnothersWords) {
   const Dialect dialect;
   const sql::TableTexts texts(dialect);

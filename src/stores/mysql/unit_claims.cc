@@ -9,10 +9,10 @@
 namespace semel::mysql {
 namespace {
 
-// Twins may come between the look and the insert, and a transaction be undone for another one's
-// sake; not for ever.
+// Twins may be inserted between the look and the insert, and a transaction may be undone because of
+// another one, but not for ever.
 constexpr int kMostTries = 16;
-// Behind one that was waited for long enough.
+// The patience after a key that was waited for long enough.
 constexpr std::chrono::milliseconds kAlone{50};
 
 }  // namespace
@@ -32,7 +32,7 @@ struct UnitClaims::Request : ClaimRequest {
     claimed.key = message(at).key().text;
     return claimed;
   }
-  // A record of its own.
+  // A new record of its own.
   void made(std::uint32_t at, std::optional<std::int64_t> inbox) {
     sql::Claimed& claimed = remember(at);
     claimed.inbox = inbox;
@@ -77,8 +77,8 @@ void UnitClaims::claim_until_settled(Request& request) {
   }
 }
 
-// All of them at once. Where the lock of one is another's for too long, each by itself: then it is
-// known whose.
+// All of them together. If one is locked by another for too long, each by itself: that shows which
+// one.
 void UnitClaims::claim_inside(Request& request) {
   if (request.open.size() > 1) {
     try {
@@ -96,15 +96,15 @@ void UnitClaims::claim_inside(Request& request) {
     try {
       make_inside(request, {&at, 1});
     } catch (const sql::Failure& failed) {
-      // The statement alone is undone.
+      // Only the statement is undone.
       if (failed.error().kind != ErrorKind::kBlocked) throw;
       request.answers[at] = Busy{spi::kLongestBusy};
     }
   }
 }
 
-// A look might see rows that are old or not committed: the keys are inserted first, and a row that
-// an insert met is read by its lock.
+// A read might see rows that are old or not committed: so keys are inserted first, and an existing
+// row is read with its lock.
 void UnitClaims::make_inside(Request& request, std::span<const std::uint32_t> open) {
   request.claimed_at.resize(request.messages.size());
   std::vector<RecordBatch::New> records;
@@ -139,7 +139,7 @@ bool UnitClaims::claim_once(Request& request) {
   return true;
 }
 
-// One trip instead of two. What a miss costs is a transaction, so it is not tried again soon.
+// One round trip instead of two. A miss costs a transaction, so the next attempt is delayed.
 bool UnitClaims::claim_as_new(Request& request) {
   request.missing = request.open;
   request.due.clear();
@@ -175,7 +175,7 @@ void UnitClaims::look(Request& request) {
                        [&](std::uint32_t at) { return !there[at]; });
 }
 
-// False where somebody else made one of them meanwhile.
+// False where another process made one of them meanwhile.
 bool UnitClaims::make_new(Request& request) {
   std::vector<RecordBatch::New> records;
   records.reserve(request.missing.size());
@@ -217,8 +217,8 @@ void UnitClaims::lock_due(Request& request, bool want_result) {
   }
 }
 
-// Another transaction holds one of them for longer than the patience. False where it cannot be told
-// which, twice.
+// Another transaction holds one of them for longer than the patience. False where it was twice
+// impossible to find out which.
 bool UnitClaims::answer_held(Request& request) {
   const bool before = std::exchange(request.patience, kAlone) == kAlone;
   const std::vector<KeyId> held =

@@ -13,18 +13,18 @@
 
 namespace semel::mysql {
 
-// Of one unit. Where keys are new, they are made at once. Else it looks before it begins the
-// transaction, and makes in it what was missing: where the primary key has one of those by then,
-// the transaction is begun again. So a key that is there is not locked for its twin's sake for
-// longer than the one trip, but where it may be claimed. On a borrowed connection it cannot look
-// before, nor begin again.
+// The claims of one unit. If keys are probably new, they are inserted first. Otherwise existing
+// records are read before the transaction begins, and missing ones are made in it: if the primary
+// key has one of those by then, the transaction is begun again. So an existing key is not locked
+// because of its twin for longer than one round trip, except where it may be claimed. On a borrowed
+// connection it can neither read before, nor begin again.
 class UnitClaims {
  public:
   UnitClaims(Connection& connection, const std::string& clock, KeyTrend& trend)
       : connection_(connection), clock_(clock), trend_(trend) {}
 
   // Begins the transaction, which waits for another holder of a key as long as its patience; then
-  // that key is Busy, and it alone.
+  // that key is Busy, and no other key is.
   std::vector<Claim> claim(std::span<const Message* const> messages, const UnitOptions& options,
                            std::int64_t generation);
   sql::ClaimedKeys& claimed() noexcept { return claimed_; }
@@ -32,7 +32,7 @@ class UnitClaims {
  private:
   struct Request;
 
-  // Inside a transaction that another has begun, at whatever isolation.
+  // Inside a transaction that its owner has begun, at any isolation.
   void claim_inside(Request& request);
   void make_inside(Request& request, std::span<const std::uint32_t> open);
   void claim_until_settled(Request& request);

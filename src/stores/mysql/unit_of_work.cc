@@ -52,12 +52,12 @@ class UnitWork final : public sql::UnitWork {
   }
 
  private:
-  // In whole seconds, one at least.
+  // In whole seconds, at least one.
   void limit_row_waits() {
     if (options_.row_patience) connection_.wait_for(*options_.row_patience);
   }
 
-  // Its locks know no sharing: those of its group that do not go alone themselves are not kept out.
+  // Its locks cannot be shared: units of its group that do not run alone are not excluded.
   void go_alone() {
     if (!options_.alone || !options_.group || connection_.borrowed()) return;
     connection_.lock_group(*options_.group);

@@ -1,4 +1,4 @@
-// Units of work and claims where InnoDB's locks meet.
+// Units of work and claims that compete for InnoDB's locks.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -66,7 +66,7 @@ TEST_F(MySqlUnits, WhatIsCompletedIsLockedForNobody) {
   const Finish finish = done(twin);
   ASSERT_TRUE(first->finish({&finish, 1}).has_value());
   ASSERT_TRUE(first->commit().has_value());
-  // Two units at once that are both given the duplicate.
+  // Two concurrent units that both get the duplicate.
   auto second = begin();
   auto third = begin();
   EXPECT_TRUE(std::holds_alternative<Completed>(claim(*second, twin)));
@@ -138,7 +138,7 @@ TEST_F(MySqlUnits, ADeadlockEndsTheWholeUnitOfOne) {
   EXPECT_NE(flushed.has_value(), !failed.has_value()) << "one of the two";
 }
 
-// The lexer and the server must not read a statement in two ways.
+// The lexer and the server must not parse a statement differently.
 TEST_F(MySqlUnits, NoStatementReachesIntoTheNext) {
   const std::vector<std::string> refused = {"SELECT 1 # ' \n; COMMIT # '",
                                             "SELECT 'open",

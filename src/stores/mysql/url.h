@@ -1,4 +1,4 @@
-// Where a server is, and as whom it is asked: a mysql:// URL, read.
+// Parses a mysql:// URL: the server's address and the user.
 #pragma once
 
 #include <optional>
@@ -19,9 +19,9 @@ struct Target {
   unsigned connect_timeout = 10;  // seconds
 };
 
-// Throws Failure (R259), without a word of the password.
+// Throws Failure (R259), without any part of the password.
 Target target_of(std::string_view url);
-// None where it cannot be read.
+// nullopt where it cannot be read.
 std::optional<Target> read_target(std::string_view url);
 
 }  // namespace semel::mysql

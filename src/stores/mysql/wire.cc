@@ -22,12 +22,12 @@ namespace {
 
 constexpr unsigned long kOldestMariaDb = 100'600;
 constexpr unsigned long kOldestMySql = 80'001;
-// Bytes of a packet beside its statement.
+// Bytes of a packet in addition to its statement.
 constexpr std::size_t kRoomInPacket = 1024;
-// More is not kept waiting for company.
+// Larger packets are not delayed.
 constexpr std::size_t kEnough = 1 << 20;
 
-// A peer that vanished is noticed in time.
+// Detects a vanished peer in time.
 void watch_peer(int socket) {
   constexpr int kYes = 1, kIdle = 10, kInterval = 5, kCount = 3, kUnanswered = 20'000;
   const auto set = [&](int level, int name, int value) {
@@ -44,12 +44,12 @@ Refusal refusal_of(MYSQL* connection) {
   return {mysql_errno(connection), mysql_sqlstate(connection), mysql_error(connection)};
 }
 
-// In them a byte of a longer character may look like a quote or a backslash.
+// In them a byte of a multi-byte character may look like a quote or a backslash.
 constexpr std::string_view kAmbiguous[] = {"big5", "cp932", "gb18030", "gbk", "sjis"};
 
 constexpr std::chrono::milliseconds kAfterStop{500};
 
-// The library knows no place for a word of ours beside a socket that it waits for.
+// The library passes no user data to its callback for waiting on a socket.
 thread_local system::Deadline* waits_for = nullptr;
 
 class WaitScope {
@@ -64,7 +64,7 @@ class WaitScope {
   system::Deadline* const before_;
 };
 
-// As the library asks: one, or zero where the time is over.
+// Returns what the library expects: one, or zero where the time is over.
 int wait_io(my_socket socket, my_bool reads, int timeout) {
   system::Deadline without_end = Wire::kWithoutEnd;
   system::Deadline& deadline = waits_for != nullptr ? *waits_for : without_end;
@@ -118,7 +118,7 @@ bool is_update(std::string_view statement) {
   return ascii::lower(statement.substr(0, kUpdate.size())) == kUpdate;
 }
 
-// "Rows matched: 3  Changed: 1  Warnings: 0", of an UPDATE. A borrowed session may say it in
+// "Rows matched: 3  Changed: 1  Warnings: 0", of an UPDATE. A borrowed session may have it in
 // another language; the first number is the same.
 std::size_t matched(MYSQL* connection, bool update) {
   constexpr std::string_view kMatched = "Rows matched: ";
@@ -249,7 +249,7 @@ void Wire::need_known_server() const {
             1);
 }
 
-// Nothing of what the server was set to counts: what statements mean must not depend on it.
+// None of the server's settings may matter: the meaning of statements must not depend on them.
 void Wire::set_up(const system::Deadline& deadline) {
   mariadb_ = mariadb_connection(connection_) != 0;
   need_known_server();
@@ -260,14 +260,12 @@ void Wire::set_up(const system::Deadline& deadline) {
       "sql_auto_is_null = 0, sql_select_limit = DEFAULT, lock_wait_timeout = 60, "
       "wait_timeout = 31536000, interactive_timeout = 31536000",
       kSqlMode));
-  // A server may put its own character set in place of a client's, or change it for each
-  // connection.
+  // A server may replace a client's character set by its own, or change it for each connection.
   send("SET NAMES utf8mb4");
   send("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
-  // A transaction that stands still for so long is another's to do: its process hangs, or was
-  // stopped.
+  // The server ends a transaction that was idle for this long: its process hangs, or was stopped.
   if (mariadb_) send("SET SESSION idle_transaction_timeout = 300");
-  // Else it tells of sizes as they were a day ago.
+  // Otherwise it reports sizes that may be a day old.
   if (!mariadb_) send("SET SESSION information_schema_stats_expiry = 0");
   send("SELECT @@max_allowed_packet, @@log_bin, @@binlog_format");
   Answers answers;
@@ -329,7 +327,7 @@ void Wire::send(std::string_view statement, Loss loss, const system::Deadline& d
   ++sent_;
 }
 
-// What is sent behind a refusal is left out, as it would be in the same packet.
+// Statements after a refusal are left out, as they would be in the same packet.
 void Wire::flush(Loss loss) {
   if (broken_) lost(Loss::kNothingDone);
   const std::string packet = std::exchange(packet_, {});
@@ -344,8 +342,7 @@ void Wire::flush(Loss loss) {
   read_all(loss);
 }
 
-// Under TLS the library itself waits without end for what it reads: so the first answer is waited
-// for here.
+// Under TLS the library itself waits for data without a limit: so the first answer is awaited here.
 bool Wire::exchange(const std::string& packet) {
   if (mysql_send_query(connection_, packet.data(), packet.size()) != 0) return false;
   if (!deadline_.wait(static_cast<int>(mysql_get_socket(connection_)), POLLIN)) return false;
@@ -362,13 +359,13 @@ void Wire::read_all(Loss loss) {
     answers_.refused = refusal_of(connection_);
     return;
   }
-  // Else a quote in a string of ours would end it.
+  // Otherwise a quote in a string of ours would end it.
   if (!owned_ || !takes_escapes()) return;
   broken_ = true;
   sql::fail({ErrorKind::kUnavailable, "R200", "the session's sql_mode was changed", {}}, 1);
 }
 
-// False where it was refused: of an INSERT … RETURNING the server says so behind the columns.
+// False where it was refused: for an INSERT … RETURNING the server reports that after the columns.
 bool Wire::read_one(Loss loss) {
   Said said;
   if (mysql_field_count(connection_) == 0) {
@@ -414,7 +411,7 @@ bool Wire::takes_escapes() const noexcept {
   return (connection_->server_status & SERVER_STATUS_NO_BACKSLASH_ESCAPES) == 0;
 }
 
-// Of its owner's.
+// Results that the connection's owner has not read.
 void Wire::need_nothing_unread() const {
   if (owned_) return;
   if (connection_->status == MYSQL_STATUS_READY && !mysql_more_results(connection_)) return;
@@ -435,8 +432,8 @@ void Wire::hand_over() {
   handed_over_ = mark;
 }
 
-// A mark that only this transaction has: after a deadlock the server has undone it, and what came
-// behind would commit by itself.
+// Returns to a savepoint that only this transaction has: after a deadlock the server has undone it,
+// and later statements would commit by themselves.
 void Wire::take_back() {
   const std::string mark = std::exchange(handed_over_, {});
   send("RELEASE SAVEPOINT " + mark);
@@ -453,7 +450,7 @@ void Wire::take_back() {
 sql::Failure Wire::told(const Refusal& refusal) {
   sql::Failure failed = failure_of(refusal);
   if (owned_ || broken_) return failed;
-  // With a refusal the server does not say how the session stands.
+  // With a refusal the server does not report the session's state.
   constexpr std::string_view kNothing = "DO 0";
   if (mysql_real_query(connection_, kNothing.data(), kNothing.size()) != 0 || in_transaction()) {
     return failed;
@@ -470,7 +467,7 @@ unsigned long Wire::session() const noexcept { return mysql_thread_id(connection
 bool Wire::alive() const noexcept {
   if (broken_) return false;
   pollfd waiting{static_cast<int>(mysql_get_socket(connection_)), POLLIN, 0};
-  // The server speaks unasked only to say that it ends.
+  // The server sends a message unasked only when it closes the connection.
   return ::poll(&waiting, 1, 0) == 0;
 }
 
