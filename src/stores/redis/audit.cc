@@ -1,4 +1,4 @@
-// AuditLog over three hashes: the entries by their ids, how they ended, and the id of each request.
+// AuditLog over three hashes: the entries by their ids, their outcomes, and the id of each request.
 #include "stores/redis/audit.h"
 
 #include <algorithm>
@@ -92,8 +92,8 @@ class RedisAudit final : public AuditLog {
   }
 
  private:
-  // Each of them, said twice, comes to the same. What may be lost with its server is confirmed by
-  // replicas where the store asks for that, as all that is in doubt without an answer.
+  // Each of them is idempotent. Replicas confirm those that the server may lose, where the store
+  // asks for that: like all calls that are in doubt without an answer.
   Reply ask(Script& script, const std::vector<Bytes>& arguments, Loss loss) {
     Call call;
     call.keys = {entries_, ends_, requests_};

@@ -14,21 +14,21 @@
 namespace semel::redis {
 namespace {
 
-// A row that is to be parked shows after so long where nobody comes to do it.
+// A row to be parked becomes visible after this long if no one parks it.
 constexpr std::chrono::milliseconds kUntilParked{60'000};
 
 bool is_held(const Finish& finish) {
   return finish.to == Finish::To::kRetrying || finish.to == Finish::To::kParked;
 }
 
-// The delivery met its record, and nothing was done.
+// The delivery only met its record, and nothing was done.
 bool met_only(const Finish& finish) {
   return finish.to == Finish::To::kAckOnly && finish.outgoing.empty();
 }
 
 }  // namespace
 
-// One entry of a batch, on its way.
+// One entry of a batch in progress.
 struct ClusterFinish::Ending {
   const Finish* finish = nullptr;
   std::size_t place = 0;  // in the batch
@@ -38,12 +38,12 @@ struct ClusterFinish::Ending {
   std::string record;  // its name
   Bytes extra, ack;
   std::string rows;  // a name in the slot of its rows
-  // What marking told.
+  // From the answer of the marking.
   std::uint64_t till = 0;
   std::uint64_t first = 0;
   bool may_have_row = false;
   Bytes print, text;
-  // What was kept, or is to be.
+  // The kept row or letter, or the one to keep.
   Bytes body;
   Bytes row;
   Bytes letter;
@@ -76,7 +76,8 @@ std::vector<Applied> ClusterFinish::end(std::span<const Finish> batch, const Ttl
     }
     ending.rows = core_.names.last_row(consumer);
   }
-  // A record that is named twice is ended once: the second meets what the first has left.
+  // A record that is named twice is ended twice: the second time starts from the first one's
+  // result.
   for (bool ended_some = false; !endings.empty(); ended_some = true) {
     std::vector<Ending> now, later;
     std::set<std::string> named;
@@ -130,7 +131,7 @@ void ClusterFinish::mark(std::vector<Ending>& endings) {
         std::to_string(parked ? kUntilParked.count() : wait_of(one.finish->delay)));
     asked.push_back(&one);
   }
-  // Said twice it comes to the same.
+  // Idempotent.
   auto replies = core_.run(core_.on_cluster->mark, parts.calls(), Loss::kNothingDone);
   parts.each_reply(replies, [&](std::size_t at, const Reply& said) {
     Ending& one = *asked[at];
@@ -175,7 +176,7 @@ void ClusterFinish::hold(std::vector<Ending>& endings) {
   });
 }
 
-// Of the dead that are given without their message: what is held for them is what can be kept.
+// For dead entries that are given without their message: the body of the row held for them.
 void ClusterFinish::find_bodies(std::vector<Ending>& endings) {
   Parts parts(core_);
   std::vector<Ending*> asked;
@@ -221,7 +222,7 @@ void ClusterFinish::bury(std::vector<Ending>& endings) {
                    [&](std::size_t at, Reply& said) { asked[at]->letter = std::move(said.bytes); });
 }
 
-// One call for each queue: all or none of what goes there.
+// One call for each queue: all or none of its messages are sent.
 void ClusterFinish::send(std::vector<Ending>& endings) {
   std::map<ConsumerNumber, Call> calls;
   std::map<ConsumerNumber, std::vector<Ending*>> senders;
@@ -299,7 +300,7 @@ void ClusterFinish::settle(std::vector<Ending>& endings) {
       if (!one.ack.empty()) one.how = "go";
     }
     if (one.how == nullptr) continue;
-    // What is found by its record is not named by what was taken, which has another number by now.
+    // A row that is found by its record has another number by now than the one that was taken.
     const bool by_record = one.how[0] == 's' || one.how[0] == 'p';
     Call& call = parts.add(one.rows, 0, [&](Call& begun) {
       begun.keys = {one.rows};
@@ -321,7 +322,7 @@ void ClusterFinish::settle(std::vector<Ending>& endings) {
   }
 }
 
-// What was to leave with those that were lost after all.
+// Takes back outgoing messages of entries whose lease was lost after all.
 void ClusterFinish::take_back(const std::vector<Ending>& endings) {
   Parts parts(core_);
   for (const Ending& one : endings) {
@@ -355,7 +356,7 @@ void ClusterFinish::acknowledge(std::vector<Ending>& endings) {
   if (!met.empty()) settle_met(met);
 }
 
-// As ClusterScripts::peek tells them.
+// In the format of ClusterScripts::peek.
 std::vector<Bytes> ClusterFinish::states_of(std::span<const Ending> endings) {
   Parts records(core_);
   for (const Ending& one : endings) {
@@ -387,7 +388,7 @@ void ClusterFinish::unpark(std::span<const Ending> parked) {
   core_.run(core_.on_cluster->settle, parts.calls(), Loss::kInDoubt);
 }
 
-// Rows that their records know of: what those say now decides.
+// Rows whose records know of them: the present state of the records decides.
 void ClusterFinish::settle_met(std::vector<Ending>& met) {
   const std::vector<Bytes> states = states_of(met);
   failpoint::hit(core_.environment, failpoint::kRecorded);

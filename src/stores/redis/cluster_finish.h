@@ -1,26 +1,28 @@
-// ClusterFinish: the end of a batch on a Cluster, where a record, what waits for it and its letter
-// are on nodes of their own.
+// ClusterFinish: the end of a batch on a Cluster, where a record, the rows that wait for it and its
+// letter are on different nodes.
 //
-// What one script does on a single server are steps here. Each is sent to all nodes that it
-// concerns before an answer is read:
+// One script on a single server becomes several steps here. Each is sent to all nodes concerned
+// before an answer is read:
 //
 //   1. mark    a finish whose lease is lost is refused and changes nothing; the record of a message
 //              to be held notes that a row may exist
 //   2. keep    rows, dead letters and outgoing messages are written
 //   3. record  by compare-and-set on the nonce
-//   4. settle  rows are removed or parked; a row written for a lease that was lost after all shows
-//              at once, or is removed
+//   4. settle  rows are removed or parked; a row written for a lease that was lost after all
+//   becomes
+//              visible immediately, or is removed
 //
-// Whatever stops it in between leaves a row or a letter too many, and never one too few:
+// A stop in between leaves one row or letter too many, and never one too few:
 //
-// - Before 3 the record is in progress still, and is taken over when its lease is over. A row that
-//   was kept meets it then, like a second delivery.
-// - Before 4 a row that was to go comes back, and meets a record that tells what became of it.
-// - A row that is to be parked shows by itself until step 4. Where it meets its record parked, or
-// not
-//   due yet because the clocks of two nodes differ, the end of that meeting does not let it go, as
-//   it would any other, but parks it, or hides it until then.
-// - A record may be unlocked while its row is being parked. Who parks a row looks at the record
+//   - Before 3 the record is still in progress, and is taken over when its lease is over. A row
+//   that
+//     was kept meets it then, like a second delivery.
+//   - Before 4 a row that was to be removed comes back, and meets a record that has its outcome.
+//   - A row that is to be parked becomes visible by itself until step 4. If it meets its record
+//     parked, or not due yet because the clocks of two nodes differ, it is not removed as any other
+//     row would be, but parked, or hidden until then.
+//   - A record may be unlocked while its row is being parked. Parking a row looks at the record
+//     again, and unlocking a record looks at the row again: the later of the two shows it.
 //   again, and who unlocks a record looks at the row again: the later of the two shows it.
 #pragma once
 
@@ -35,10 +37,10 @@
 
 namespace semel::redis {
 
-// Any thread.
+// Thread-safe.
 class ClusterFinish {
  public:
-  // In ms, or empty.
+  // In ms; empty: none.
   using Ttl = std::function<std::string(const Finish&)>;
 
   explicit ClusterFinish(Core& core) : core_(core) {}
@@ -58,11 +60,11 @@ class ClusterFinish {
   void write(std::vector<Ending>& endings, const Ttl& ttl);
   void settle(std::vector<Ending>& endings);
   void take_back(const std::vector<Ending>& endings);
-  // Rows that go without a record.
+  // Removes rows without a record.
   void acknowledge(std::vector<Ending>& endings);
   void settle_met(std::vector<Ending>& met);
   std::vector<Bytes> states_of(std::span<const Ending> endings);
-  // Shows the rows of those whose records wait for nobody any more.
+  // Shows the rows of entries whose records no longer wait for a person.
   void unpark(std::span<const Ending> parked);
 
   Core& core_;

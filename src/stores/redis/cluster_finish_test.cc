@@ -1,5 +1,5 @@
-// A finish that is stopped between two of its steps on a Cluster, as by a crash: whatever it was to
-// become, the message comes again or is found where it belongs.
+// A finish that stops between two of its steps on a Cluster, as by a crash: whatever its end was to
+// be, the message comes again or is in its right place.
 #include "stores/redis/cluster_finish.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ namespace {
 
 using test::RedisCluster;
 
-// Ends the process that passes its point.
+// Ends the process when it passes its point.
 class Stop final : public Failpoints {
  public:
   explicit Stop(std::string_view at) : at_(at) {}
@@ -89,7 +89,7 @@ class ClusterFinishStopped : public ::testing::TestWithParam<StoppedCase> {
   std::vector<Arrival> take() {
     return store_->facets().held->take(consumer_, 10, 1 << 20, 5s).value();
   }
-  // What whoever meets a row does with it: handles it, or lets it go by its claim.
+  // Handles a row as its receiver would: runs it, or removes it according to its claim.
   void meet(const Arrival& arrival, const Message& message) {
     const Claim claimed = claim(message);
     if (std::holds_alternative<Busy>(claimed)) return;
@@ -165,8 +165,8 @@ TEST_P(ClusterFinishStopped, NothingIsLost) {
   ASSERT_TRUE(ended.has_value());
   ASSERT_EQ(ended->code, Stop::kStopped) << "it was not stopped";
 
-  // A source that was not told brings it again, as long as nobody says that it is settled; the
-  // store brings its own rows.
+  // A source that got no settlement brings it again, until it is settled; the store brings its own
+  // rows.
   for (int i = 0; i < 20; ++i) {
     pass(10s);
     for (const Arrival& one : take()) meet(one, message);
@@ -200,7 +200,7 @@ TEST_P(ClusterFinishStopped, NothingIsLost) {
   for (const auto& finding : findings) ADD_FAILURE() << finding.what << ": " << finding.detail;
 }
 
-// A failover may lose what was written on one node, and not what was on another.
+// A failover may lose writes of one node, and keep those of another.
 TEST(ClusterFinish, AParkedMessageWhoseRecordIsLostIsTold) {
   const RedisCluster& cluster = RedisCluster::shared();
   RedisOptions options;
@@ -220,7 +220,7 @@ TEST(ClusterFinish, AParkedMessageWhoseRecordIsLostIsTold) {
   EXPECT_EQ(findings.front().what, "held.parked_alone");
 }
 
-// The lease holds when it is looked at, and no more when the record is written.
+// The lease is valid when it is checked, and lost when the record is written.
 TEST(ClusterFinish, WhatWasSentForALeaseThatIsLostMeanwhileIsTakenBack) {
   const RedisCluster& cluster = RedisCluster::shared();
   test::HookedFailpoints points;
@@ -249,7 +249,7 @@ TEST(ClusterFinish, WhatWasSentForALeaseThatIsLostMeanwhileIsTakenBack) {
   EXPECT_EQ(store->facets().held->depth(relay).value().rows, 0U);
 }
 
-// Processes at one place of a Cluster.
+// Several processes on one store of a Cluster.
 class ClusterRaces : public testing::Test {
  protected:
   struct Process {
@@ -291,7 +291,7 @@ class ClusterRaces : public testing::Test {
   std::vector<Arrival> take(Process& process) {
     return process.held().take(consumer_, 10, 1 << 20, 60s).value();
   }
-  // It meets its record parked, and is let go of.
+  // It finds its record parked, and is settled.
   void meet_parked(Process& process) {
     const auto taken = take(process);
     ASSERT_EQ(taken.size(), 1U);
@@ -339,7 +339,7 @@ TEST_F(ClusterRaces, ALateHolderTakesBackALetterThatIsItsOwn) {
   EXPECT_TRUE(third_.store->facets().dead_letters->list({}).value().empty());
 }
 
-// A record that is named twice is ended in two goes.
+// A record that is named twice is ended in two passes.
 TEST_F(ClusterRaces, WhatTheFirstOfTwoGoesHasDoneIsInDoubtWhenTheSecondFails) {
   const Message m = message();
   const Lease lease = acquire(first_, m);
@@ -402,7 +402,7 @@ TEST_F(ClusterRaces, WhatAnUnlockThatDiedHasLeftParkedIsUnlockedByTheNext) {
   expect_due();
 }
 
-// A row of a later try waits for its time.
+// A row of a later attempt waits until it is due.
 TEST_F(ClusterRaces, WhatAnUnlockHasLeftParkedIsUnlockedAsItWasSeenOnly) {
   const Message m = message();
   ASSERT_EQ(finish(first_, test::parked(acquire(first_, m), &m)), Applied::kYes);
@@ -452,7 +452,7 @@ std::vector<StoppedCase> stopped_cases() {
   std::vector<StoppedCase> all;
   for (const To to : {To::kCompleted, To::kRetrying, To::kParked, To::kDead, To::kNotStarted}) {
     for (const auto point : {failpoint::kMarked, failpoint::kKept, failpoint::kRecorded}) {
-      // Without a row what is completed ends in one step.
+      // Without a row a completion is a single step.
       for (const bool from_row : {true, false}) {
         if (from_row || to != To::kCompleted) all.push_back({to, point, from_row});
       }

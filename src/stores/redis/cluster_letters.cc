@@ -14,7 +14,7 @@
 namespace semel::redis {
 namespace {
 
-// A copy that a crash left behind shows after so long, and meets its record.
+// A copy left behind by a crash becomes visible after this long, and meets its record.
 constexpr const char* kHiddenMs = "30000";
 constexpr char kRowFlag = 2;
 constexpr std::size_t kFlags = 2;
@@ -32,7 +32,7 @@ std::optional<Kept> read_letter(Core& core, BytesView number) {
   return Kept{reply.list[0].bytes, reply.list[1].bytes, reply.list[2].bytes};
 }
 
-// The first bytes of a record; nothing where there is none. Throws where it cannot be read.
+// The first bytes of a record; empty where there is none. Throws where it cannot be read.
 Bytes head_of_record(Core& core, const std::string& name) {
   const std::string last = std::to_string(kHead - 1);
   Bytes head = core.router.ask({"GETRANGE", name, "0", last}, Loss::kNothingDone).bytes;
@@ -51,7 +51,7 @@ Call about_rows(const Core& core, ConsumerNumber consumer) {
   return call;
 }
 
-// How many rows were unparked.
+// Returns how many rows were unparked.
 std::int64_t settle(Core& core, ConsumerNumber consumer, const std::vector<Bytes>& how) {
   Call call = about_rows(core, consumer);
   for (const Bytes& word : how) call.arguments.push_back(word);
@@ -62,7 +62,7 @@ bool unpark(Core& core, const KeyId& id) {
   return settle(core, id.consumer(), {"unpark", Bytes(id.view()), {}, "0"}) > 0;
 }
 
-// As ack_of() tells it.
+// Returns the row in the format of ack_of().
 Bytes hold_copy(Core& core, const Kept& kept, const char* hidden, BytesView record) {
   const ConsumerNumber consumer = letter_of(kept.head, kept.origin, {}).consumer;
   Call call = about_rows(core, consumer);
@@ -95,8 +95,8 @@ bool reopen(Core& core, const std::string& name, const Bytes& head, bool held, c
   return core.run_one(core.on_cluster->reopen, call, Loss::kInDoubt).number == 1;
 }
 
-// The row shows before the record says that it is due: one that meets it parked is parked again,
-// and shows when the record is written.
+// The row becomes visible before the record is due: a delivery that finds the record parked parks
+// the row again, and it becomes visible when the record is written.
 bool reopen_parked(Core& core, const KeyId& id, const std::string& name, const Bytes& head,
                    const Bytes* note) {
   bool held = false;
@@ -114,8 +114,8 @@ bool reopen_parked(Core& core, const KeyId& id, const std::string& name, const B
   return true;
 }
 
-// `known`: the letter, where its reader has it already. It may be removed meanwhile, and has the
-// only payload.
+// `known`: the letter, if its caller has read it. It may be removed meanwhile, and has the only
+// payload.
 bool reopen_dead(Core& core, const KeyId& id, const std::string& name, const Bytes& head,
                  const Bytes* note, const Kept* known) {
   const std::string ids = core.names.of_store("letter-ids");
@@ -144,19 +144,19 @@ bool is_seen(const Bytes& head, const SeenRecord& seen) {
   return seen.state == Bytes(1, state_in(head)) && is_of_token(head, seen);
 }
 
-// It was seen closed, and no try has begun since.
+// It was seen closed, and no attempt has begun since.
 bool was_unlocked_as(const Bytes& head, const SeenRecord& seen) {
   return seen.state != Bytes(1, state_in(head)) && is_of_token(head, seen);
 }
 
-// None where it changed meanwhile.
+// nullopt where it changed meanwhile.
 std::optional<bool> try_to_unlock(Core& core, const KeyId& id, const Bytes* note,
                                   const Kept* letter, const SeenRecord* seen) {
   const std::string name = core.names.record(id);
   const Bytes head = head_of_record(core, name);
   if (head.empty()) return false;
   const char state = state_in(head);
-  // An earlier unlock may have ended between the record and its row.
+  // An earlier unlock may have stopped between the record and its row.
   if (state == 'R') {
     if (seen != nullptr && !was_unlocked_as(head, *seen)) return false;
     return head[kFlags] >= kRowFlag && unpark(core, id);
@@ -176,12 +176,12 @@ bool unlock_with(Core& core, const KeyId& id, const Bytes* note, const Kept* let
   never_stands_still();
 }
 
-// What the record says against an edit; none where it does not.
+// Why the record forbids the edit; nullopt where it does not.
 std::optional<Edited> refused_by(const Bytes& head, const LetterEdit& edit) {
   if (head.empty()) return std::nullopt;
   if (state_in(head) == 'D') return Edited::kCompleted;
   const bool known = edit.before != Fingerprint{};
-  // The new one: an earlier try ended between the record and the letter.
+  // The new one: an earlier edit stopped between the record and the letter.
   const bool begun = print_in(head) == edit.fingerprint.view();
   if (known && !begun && print_in(head) != edit.before.view()) return Edited::kConflict;
   if (state_in(head) != 'X') return Edited::kBusy;
@@ -196,7 +196,7 @@ bool set_print(Core& core, const std::string& record, const Bytes& head, BytesVi
   return core.run_one(core.on_cluster->print, call, Loss::kInDoubt).number == 1;
 }
 
-// None where its record changed meanwhile.
+// nullopt where its record changed meanwhile.
 std::optional<Edited> try_to_edit(Core& core, const LetterEdit& edit) {
   Call call;
   call.keys = {core.names.letters};
@@ -254,7 +254,7 @@ ReplayReport::Result replay_on_cluster(Core& core, std::int64_t letter) {
       if (unlock_with(core, *told.record, nullptr, &*kept)) return kReplayed;
     }
   }
-  // No record, or one on its way: a copy of its own passes through the record like any other.
+  // No record, or one in progress: a separate copy is handled like any other message.
   hold_copy(core, *kept, "0", {});
   count_replay(core, number);
   return kReplayed;

@@ -1,9 +1,10 @@
-// What an operator does to dead letters and closed records on a Cluster, where a record, what waits
-// for it and its letter are on nodes of their own.
+// An operator's changes of dead letters and closed records on a Cluster, where a record, the rows
+// that wait for it and its letter are on different nodes.
 //
-// Each is done in steps, in an order in which a stop between two of them loses nothing and the same
-// command, said again, goes on: a row is written, hidden, before its record says so, and shows
-// after; what goes does so before the record that speaks of it.
+// Each change has several steps, in an order in which a stop between two of them loses nothing and
+// repeating the same command continues: a row is written, hidden, before its record mentions it,
+// and becomes visible afterwards; something that is removed goes before the record that mentions
+// it.
 #pragma once
 
 #include <optional>
@@ -14,13 +15,13 @@
 
 namespace semel::redis {
 
-// A record as somebody saw it: the letter of its state and the bytes of its token. Nothing: any.
+// A record as an operator saw it: the letter of its state and the bytes of its token. Empty: any.
 struct SeenRecord {
   Bytes state;
   Bytes token;
 };
 
-// As unlock_record. `seen`: no other record than that; null: any.
+// As unlock_record. `seen`: only that record; null: any.
 bool unlock_on_cluster(Core& core, const KeyId& id, const std::optional<Bytes>& note = {},
                        const SeenRecord* seen = nullptr);
 
@@ -28,7 +29,7 @@ ReplayReport::Result replay_on_cluster(Core& core, std::int64_t letter);
 
 Edited edit_on_cluster(Core& core, const LetterEdit& edit);
 
-// Whether a replay has the message of the letter in hand, by its record.
+// Whether a replay is handling the message of the letter, judging by its record.
 bool in_hand_on_cluster(Core& core, std::int64_t letter);
 
 void remove_rows_of(Core& core, const KeyId& id);

@@ -1,6 +1,6 @@
-// The scripts of a Cluster, where a record, what waits for it and its letter stand in three slots:
-// each of them does one part of what is one step on a single server. cluster_finish.h and
-// cluster_letters.h say in which order.
+// The scripts of a Cluster, where a record, the rows that wait for it and its letter are in three
+// slots: each does one part of a single step on a single server. cluster_finish.h and
+// cluster_letters.h define their order.
 #pragma once
 
 #include <string>
@@ -12,50 +12,48 @@ namespace semel::redis {
 struct ClusterScripts {
   explicit ClusterScripts(const std::string& clock);
 
-  // Keys: records. Three arguments of each: nonce, "1" where a row is to be put for it, ms. Answer,
-  // of each: nothing where the nonce does not hold it; else the time in so many ms, first seen,
-  // "\1" where a row may be there, fingerprint and the key's text. Where a row is to be put the
-  // record says from now on that one may be there.
+  // Keys: records. Three arguments for each: nonce, "1" where a row is to be written for it, ms.
+  // Answer for each: empty where the nonce does not hold it; else the time in that many ms, first
+  // seen, "\1" where a row may exist, fingerprint and the key's text. Where a row is to be written,
+  // the record notes from now on that one may exist.
   Script mark;
-  // Keys: records. The first argument is nothing; then seven of each, as Scripts::finish; but in
-  // the delay's place of a retry stands when it is due, and in that of Extra whether a row is held.
-  // Answer: a letter of each, 0 or 1 as there; h where it is done and there may be a row.
+  // Keys: records. The first argument is empty; then seven for each, as for Scripts::finish, except
+  // that a retry has its due time instead of the delay, and whether a row is held instead of Extra.
+  // Answer: a letter for each, 0 or 1 as there; h where it is done and a row may exist.
   Script write;
-  // Keys: records. Answer, of each: the letter of its state and in how many ms it is due, or
-  // nothing.
+  // Keys: records. Answer for each: the letter of its state and in how many ms it is due, or empty.
   Script peek;
   // Key: a record. Its head as it was, "1" where a row is held, and perhaps a note of giving up.
-  // Parked or dead → retrying, due now.
-  // Answer: 0 where it has another head.
+  // Parked or dead → retrying, due now. Answer: 0 where it has another head.
   Script reopen;
   // Key: a record. Its head as it was, a fingerprint. Answer: as reopen.
   Script print;
 
   // Key: any of a consumer's rows. The first argument of these is the prefix.
   //
-  // Six of each: the record's id, when it is due, first seen, key, fingerprint, what Extra says; of
-  // one without a record the id is nothing, and for the time stands the delay. Answer, of each: the
-  // number of the row that is held; nothing where there is none.
+  // Six for each: the record's id, its due time, first seen, key, fingerprint, Extra; without a
+  // record the id is empty, and the delay replaces the time. Answer for each: the number of the
+  // held row; empty where there is none.
   Script hold;
-  // Two of each: id, or nothing; ack_of(). Answer, of each: the body of the row there is.
+  // Two for each: id, or empty; ack_of(). Answer for each: the body of the existing row.
   Script bodies;
-  // Four of each: go, back, park, show, wait or unpark; id, or nothing; ack_of(); a row's number,
-  // or ms. Unpark hides for so many ms a row that is parked, and leaves any other as it is. Answer:
-  // how many rows were unparked.
+  // Four for each: go, back, park, show, wait or unpark; id, or empty; ack_of(); a row's number, or
+  // ms. Unpark hides a parked row for that many ms, and leaves any other as it is. Answer: how many
+  // rows were unparked.
   Script settle;
-  // One of each: ack_of(). Removes the row; but of one that is held for a record, and found by it,
-  // the answer is the record's id, and it stays.
+  // One for each: ack_of(). Removes the row; but a row that is held for a record, and found by it,
+  // stays, and the answer is the record's id.
   Script ack;
-  // A letter's head, origin, headers and payload, in how many ms it shows, the id of its record or
-  // nothing. Answer: lane, number.
+  // A letter's head, origin, headers and payload, in how many ms it becomes visible, the id of its
+  // record or empty. Answer: lane, number.
   Script copy;
 
   // Key: any of the letters. The first argument of these is the prefix.
   //
-  // Six of each: the record's id, first seen, key, fingerprint, body, what Extra says. Answer, of
-  // each: the number of the letter, where it is new.
+  // Six for each: the record's id, first seen, key, fingerprint, body, Extra. Answer for each: the
+  // number of the letter, where it is new.
   Script bury;
-  // Numbers. Removes the letters that nobody has written since bury wrote them.
+  // Numbers. Removes the letters that were not written again since bury wrote them.
   Script unbury;
   // Number.
   Script count_replay;

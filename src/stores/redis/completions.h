@@ -13,17 +13,17 @@
 
 namespace semel::redis {
 
-// Whether it completes its record, or lets only a row go, and sends nothing.
+// Whether it only completes its record, or only removes a row, and sends nothing.
 bool only_completes_or_acks(const Finish& finish) noexcept;
 
 class Completions {
  public:
-  // All leases are of one consumer. `ttl`: in ms, or empty. Borrows the batch.
+  // All leases belong to one consumer. `ttl`: in ms, or empty. Borrows the batch.
   Completions(const Names& names, std::span<const Finish> batch, BytesView ttl);
 
   const std::vector<Call>& calls() const noexcept { return calls_; }
-  // Calls `yes` with the place of each that was applied, and `harder` with those that
-  // Scripts::finish has to end. What is left has lost its lease.
+  // Calls `yes` with the index of each that was applied, and `harder` with those that
+  // Scripts::finish must end. The others have lost their lease.
   template <class Yes, class Harder>
   void each(const std::vector<Reply>& replies, Yes yes, Harder harder) const {
     for (const Entry& entry : entries_) {
@@ -41,7 +41,7 @@ class Completions {
   struct Entry {
     std::size_t place;  // in the batch
     std::size_t call;
-    std::size_t record;  // among those of the call, from 1; 0: it has none
+    std::size_t record;  // its number within the call, from 1; 0: none
   };
 
   void make_call(const Names& names, std::span<const Finish> batch, std::size_t first,

@@ -1,5 +1,5 @@
-// Completions with their rows, and the rows that are taken for them: what is met that is not usual
-// changes nothing, and is left to the scripts that can end it.
+// Completions with their rows, and the rows that are taken for them: in an unusual case nothing is
+// changed, and the general scripts end it.
 #include "stores/redis/completions.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ class CompletionsOnRedis : public testing::Test {
   static std::optional<Bytes> first_letter(const Arrival& arrival) {
     return arrival.type.empty() ? arrival.payload.substr(0, 1) : arrival.type;
   }
-  // In lines by their first letters.
+  // In lines named by their first letters.
   void append(const std::vector<Bytes>& payloads, const Bytes& type = {}) {
     std::vector<HeldMessage> messages(payloads.size());
     for (std::size_t i = 0; i < payloads.size(); ++i) {
@@ -31,7 +31,8 @@ class CompletionsOnRedis : public testing::Test {
   std::vector<Arrival> take(std::size_t most = 100) {
     return held().take(place_.consumer(), most, 64 << 20, 60s, first_letter).value();
   }
-  // The rows of a line as another process, which has nothing of it in hand, leaves them: behind.
+  // Leaves the rows of a line as another process, which has taken none of them, leaves them:
+  // behind.
   void meet_as_another() {
     place_.open();
     ASSERT_TRUE(take().empty());
@@ -56,7 +57,7 @@ class CompletionsOnRedis : public testing::Test {
         .front()
         .bytes;
   }
-  // A row's head, from `at` on, is written over.
+  // Overwrites bytes of a row's head, from `at` on.
   void write_head(const Arrival& arrival, const std::string& at, const std::string& bytes) {
     const RowPlace place = *place_of(*arrival.row);
     place_.server().run({"EVAL",
@@ -67,7 +68,7 @@ class CompletionsOnRedis : public testing::Test {
                          place.number_text(), at, bytes});
   }
   void make_newer(const Arrival& arrival) { write_head(arrival, "0", "\x02"); }
-  // All that stands under the prefix.
+  // Everything stored under the prefix.
   std::string everything() {
     return place_.server().run(
         {"EVAL",
@@ -83,7 +84,7 @@ class CompletionsOnRedis : public testing::Test {
     EXPECT_EQ(applied.error().code, "R210") << applied.error().message;
     EXPECT_EQ(everything(), before);
   }
-  // Left alone by the short script, and ended all the same.
+  // The short script does not end them, and they are ended nevertheless.
   void expect_harder(const std::vector<Finish>& batch) {
     const std::string before = everything();
     EXPECT_EQ(said(batch), "h");
@@ -267,7 +268,7 @@ class TakesOnRedis : public CompletionsOnRedis {
   std::vector<Reply> look(const std::string& most, const std::string& most_bytes) {
     return core_.run_one(core_.scripts.look, about({most, most_bytes}), Loss::kNothingDone).list;
   }
-  // Takes all that was looked at into one line.
+  // Takes all looked-at rows into one line.
   std::vector<Reply> take_named(const std::vector<Reply>& looked) {
     std::vector<Bytes> words = {"somebody", "100", "1000000", "60000", "1"};
     for (std::size_t at = 1; at + 3 < looked.size(); at += 4) {

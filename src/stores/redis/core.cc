@@ -8,10 +8,10 @@
 namespace semel::redis {
 namespace {
 
-// Bytes of a value for each message, next to its payload and headers.
+// Bytes of a value for each message, in addition to its payload and headers.
 constexpr std::size_t kBesideMessage = 1 << 10;
 
-// Where a part of what was sent together was refused, the rest was done.
+// If some of the calls sent together were refused, the others were carried out.
 core::Failure refused_among(const Reply& refused, std::span<const Reply> all) {
   Error error = failure_of(refused).error();
   const bool all_refused = std::ranges::all_of(all, &Reply::is_error);

@@ -1,4 +1,4 @@
-// Core: what the ports of one store share. All parts may be used from any thread.
+// Core: shared by the ports of one store. Thread-safe.
 #pragma once
 
 #include <limits>
@@ -42,13 +42,13 @@ struct Core {
         largest(place.largest) {}
 
   // Runs the calls, sent together. Throws core::Failure where one was refused; in doubt where
-  // others were done.
+  // others were carried out.
   std::vector<Reply> run(Script& script, std::span<const Call> calls, Loss loss);
   Reply run_one(Script& script, const Call& call, Loss loss);
 
-  // Throws core::Failure (kLimit) if the server does not take a value with so many messages, and so
-  // many bytes of their payloads and headers: it ends the connection at a larger one, and says
-  // nothing that is sure to arrive.
+  // Throws core::Failure (kLimit) if the server does not accept a value with so many messages and
+  // bytes of payloads and headers: it closes the connection at a larger one, and its error may not
+  // arrive.
   void need_room(std::size_t bytes, std::size_t messages = 1) const;
 
   Environment& environment;
@@ -60,7 +60,7 @@ struct Core {
   const std::size_t largest;
 };
 
-// Bytes of a message as a value has them.
+// Bytes of a message in a value.
 std::size_t bytes_of(BytesView payload, const Headers& headers) noexcept;
 
 }  // namespace semel::redis

@@ -1,4 +1,4 @@
-// Cutter: reads what stands in a value, piece after piece; and what writes such pieces.
+// Cutter: reads a value piece by piece; and functions that write such pieces.
 #pragma once
 
 #include <chrono>
@@ -43,7 +43,7 @@ class Cutter {
     std::memcpy(array.data(), part.data(), part.size());
   }
   std::string sized() { return std::string(bytes(number(4))); }
-  // A sized part that must all be there.
+  // A sized part that must be complete.
   BytesView whole_part() {
     const std::uint64_t size = number(4);
     if (rest_.size() < size) damaged();
@@ -56,12 +56,12 @@ class Cutter {
   BytesView rest_;
 };
 
-// Big-endian, in `size` bytes.
+// Appends `number` big-endian, in `size` bytes.
 inline void append_number(Bytes& out, std::uint64_t number, std::size_t size) {
   for (std::size_t i = size; i > 0; --i) out += static_cast<char>(number >> 8U * (i - 1));
 }
 
-// The part, after its size.
+// Appends the part, after its size.
 inline void append_sized(Bytes& out, BytesView part) {
   append_number(out, part.size(), 4);
   out += part;

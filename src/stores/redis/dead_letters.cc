@@ -110,7 +110,7 @@ class Letters final : public DeadLetters {
   Edited edit_now(const LetterEdit& edit);
   AddReport add_now(std::span<const ForeignLetter> letters);
 
-  // A letter that may be past its time, and the place of its consumer's life.
+  // A letter that may be past its time, and the index of its consumer's life.
   struct Aged {
     std::int64_t id = 0;
     std::size_t life = 0;
@@ -152,7 +152,7 @@ std::vector<DeadLetter> Letters::list_now(const DeadLetterFilter& filter) {
   return letters;
 }
 
-// Under which names their records stand; of one that is missing or has none, any.
+// The names of their records; for a letter that is missing or has none, any name.
 std::vector<std::string> Letters::records_of(std::span<const std::int64_t> ids) {
   std::vector<std::string> names;
   const auto calls = about_each(ids);
@@ -166,7 +166,7 @@ std::vector<std::string> Letters::records_of(std::span<const std::int64_t> ids) 
   return names;
 }
 
-// Those that have to be looked at again.
+// Returns those that must be looked at again.
 std::vector<std::int64_t> Letters::replay_now(std::span<const std::int64_t> ids,
                                               ReplayReport& report) {
   const std::vector<std::string> records = records_of(ids);
@@ -190,7 +190,7 @@ std::vector<std::int64_t> Letters::replay_now(std::span<const std::int64_t> ids,
   return again;
 }
 
-// An error tells no report: once some are replayed it must say that they may be.
+// An error hides the report: once some are replayed it must say that they may be.
 void Letters::replay_each_on_cluster(std::span<const std::int64_t> ids, ReplayReport& report) {
   for (const std::int64_t id : ids) {
     try {
@@ -272,7 +272,7 @@ ExpiryReport Letters::expire_now(std::span<const LetterLife> lives, std::int64_t
       letters.push_back({id, static_cast<std::size_t>(life - lives.begin())});
   }
   std::vector<Aged> past = past_of(letters, lives, false);
-  // A replay that begins after this look holds a copy that has the payload itself.
+  // A replay that begins after this look holds a copy with a payload of its own.
   if (core_.names.cluster) {
     std::erase_if(past, [&](const Aged& one) { return in_hand_on_cluster(core_, one.id); });
   }

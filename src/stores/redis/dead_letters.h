@@ -14,15 +14,15 @@ namespace semel::redis {
 
 std::unique_ptr<DeadLetters> make_dead_letters(Core& core);
 
-// Parked or dead → retrying, due now, and what is held for the record shows; false where it is in
-// no such state. `note`: of giving up, into its journal. Throws core::Failure.
+// Parked or dead → retrying, due now, and the row held for the record becomes visible; false where
+// it is in neither state. `note`: of giving up, added to its journal. Throws core::Failure.
 bool unlock_record(Core& core, const KeyId& id, const std::optional<Bytes>& note = {});
 
-// A letter or record that changes between two steps is looked at again, so often; then
+// A letter or record that changes between two steps is looked at again, this often; then
 // never_stands_still() throws.
 inline constexpr int kLooks = 5;
 [[noreturn]] void never_stands_still();
-// What the word means that a script answers.
+// The Edited that a script's word means.
 Edited edited_of(BytesView word);
 
 // The consumers that are known here. Throws core::Failure.

@@ -1,5 +1,5 @@
-// The scripts decide as the record machine does: long random runs of batches, and what is stored is
-// compared to the last field; and so is the journal of steps that stands with it.
+// The scripts decide as the record machine does: long random runs of batches, after which stored
+// records are compared field by field, and their journals of steps too.
 #include <fmt/format.h>
 
 #include <map>
@@ -17,7 +17,7 @@ namespace {
 constexpr int kSteps = 1500;
 constexpr std::uint64_t kKeys = 5;
 
-// All that a claim says, and a record holds.
+// Everything that a claim returns, and a record contains.
 std::string told(const Claim& claim) {
   if (const auto* one = std::get_if<Acquired>(&claim)) {
     return fmt::format("acquired {} {} {}", one->attempt, one->taken_over,
@@ -72,12 +72,12 @@ class RedisDecisions : public testing::Test {
   void finish();
   void renew();
   void keep_steps();
-  // As an operator's command would: else all keys are closed before long.
+  // As an operator's command would: otherwise all keys are closed before long.
   void forget();
   void compare();
 
   std::uint64_t below(std::uint64_t bound) { return random_.below(bound); }
-  // Some keys, none twice.
+  // Some distinct keys.
   std::vector<Bytes> some_keys() {
     std::vector<Bytes> keys;
     for (std::uint64_t i = 0; i < kKeys; ++i) {
@@ -102,7 +102,7 @@ class RedisDecisions : public testing::Test {
   std::map<Bytes, Modelled> model_;
 };
 
-// What becomes of the journal; one who left one leaves a record too, though its claim was undone.
+// Ends the journal; a key with a journal keeps its record too, though its claim was undone.
 void RedisDecisions::Modelled::end(const Finish& finish, StoreTime now) {
   const auto before = record;
   if (spi::decide_finish(record, finish, now) != Applied::kYes) return;

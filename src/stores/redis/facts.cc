@@ -58,7 +58,7 @@ Facts look_at_masters(const Core::Place& place, bool accept_eviction, Random& ra
   return all;
 }
 
-// Of the first that answers.
+// The answer of the first server that answers.
 Bytes info_of_any(const Target& target, std::size_t& largest) {
   const std::vector<Target> all = each_of(target);
   for (std::size_t i = 0;; ++i) {

@@ -61,7 +61,7 @@ Bytes extra_of(const Finish& finish, bool sent_with_it) {
   const Message* kept = keeps(finish.to) ? finish.keep : nullptr;
   const Bytes ack = ack_of(finish);
   Bytes extra;
-  // What is held for a dead record becomes its letter.
+  // A row held for a dead record becomes its letter.
   const bool may_bury = finish.to == Finish::To::kDead;
   const bool sends = sent_with_it && !finish.outgoing.empty();
   if (finish.lease && kept == nullptr && ack.empty() && !may_bury && !sends) return extra;

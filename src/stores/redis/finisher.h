@@ -1,4 +1,4 @@
-// What one Finish is to the script: its part about the record, and the one about rows and letters.
+// Encodes one Finish for the script: a part for the record, and one for rows and letters.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace semel::redis {
 
-// Adds an entry to a call of Scripts::finish, whose first argument stands there already. `ttl`: in
-// ms, or empty.
+// Adds an entry to a call of Scripts::finish, whose first argument is there already. `ttl`: in ms,
+// or empty.
 void append_finish(Call& call, const Names& names, const Finish& finish, BytesView ttl);
 
 // Its parts, for a Cluster, where they go to several nodes.
@@ -20,20 +20,20 @@ char ending_letter(Finish::To to);
 unsigned finish_flags(const Finish& finish) noexcept;
 BytesView nonce_of(const Lease& lease);
 Bytes ending_of(const Finish& finish);
-// What is said beside the record; nothing where there is nothing to say. `sent_with_it`: what
-// leaves with it too.
+// The part that does not concern the record; empty where there is none. `sent_with_it`: includes
+// outgoing messages.
 Bytes extra_of(const Finish& finish, bool sent_with_it);
-// The row that goes, as scripts know it; empty without one.
+// The row to remove, as scripts identify it; empty without one.
 Bytes ack_of(const Finish& finish);
 Bytes ack_of(const RowPlace& place);
 
-// Whether it is one for Scripts::complete, to which append_completion adds it.
+// Whether it can be sent to Scripts::complete; append_completion adds it.
 bool only_completes(const Finish& finish) noexcept;
-// What it answers of one that Scripts::finish has to end.
+// The answer for one that Scripts::finish must end.
 inline constexpr char kHasRow = 'h';
 void append_completion(Call& call, const Names& names, const Finish& finish);
 
-// About how much the entry adds.
+// The approximate size of the entry.
 std::size_t weight_of(const Finish& finish) noexcept;
 
 }  // namespace semel::redis

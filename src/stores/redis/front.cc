@@ -1,5 +1,5 @@
-// What a consumer completed, each as a value that expires: looked for together, and put there by a
-// thread of its own, so that nobody waits for it.
+// Completed keys of a consumer, each a value that expires: looked up together, and written by a
+// thread of its own, so that no call waits for it.
 #include <semel/redis.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// What waits to be put there; past it the older goes.
+// The most entries waiting to be written; beyond it older ones are dropped.
 constexpr std::size_t kMostWaiting = 10'000;
 constexpr std::size_t kMostTogether = 500;
 
@@ -29,7 +29,7 @@ Error in_front(Error error) {
   return error;
 }
 
-// Something else lies under the name: it is not ours, and no reason to ask no more.
+// Another type under the name: it is not ours, and no reason to stop asking.
 bool is_other_kind(const Reply& reply) { return word_of(reply.bytes) == "WRONGTYPE"; }
 
 class RedisFront final : public FrontWindow {
@@ -71,7 +71,7 @@ class RedisFront final : public FrontWindow {
     return told([&] {
       const std::string name = options_.prefix + "check";
       router().ask({"SET", name, "1", "PX", ttl_}, Loss::kNothingDone);
-      // What was refused before says nothing any more, also where it is heard of later.
+      // A refusal from before this check counts no more, even if it is reported later.
       const system::MutexLock lock(mutex_);
       refused_.reset();
       ++checks_;
@@ -106,7 +106,7 @@ class RedisFront final : public FrontWindow {
     std::vector<std::string> full;
     full.reserve(names.size());
     for (const FrontName& name : names) full.push_back(name_of(name));
-    // Of whatever lies there no more is fetched than it takes to see that it is something else.
+    // Fetches only enough bytes to see that a value is not a mark.
     static const std::string most = std::to_string(sizeof(FrontMark));
     std::vector<Question> questions;
     questions.reserve(full.size());
@@ -138,7 +138,7 @@ class RedisFront final : public FrontWindow {
       auto put = core::contained([&] { put_now(entries); });
       lock.lock();
       if (put) continue;
-      // They are forgotten, as is what waits: by the next look its user knows.
+      // They are dropped, as are the waiting ones: the next look reports the failure.
       waiting_.clear();
       if (checks == checks_) refused_ = in_front(std::move(put.error()));
     }
@@ -168,8 +168,8 @@ class RedisFront final : public FrontWindow {
   system::Mutex mutex_;
   system::CondVar wake_;
   std::deque<FrontEntry> waiting_ SEMEL_GUARDED_BY(mutex_);
-  std::optional<Error> refused_ SEMEL_GUARDED_BY(mutex_);  // the last that was to be put there
-  std::uint64_t checks_ SEMEL_GUARDED_BY(mutex_) = 0;      // that went well
+  std::optional<Error> refused_ SEMEL_GUARDED_BY(mutex_);  // the last refusal of a write
+  std::uint64_t checks_ SEMEL_GUARDED_BY(mutex_) = 0;      // successful ones
   bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -1,4 +1,4 @@
-// Gates over one hash: of each consumer that is shut since when, until when, and why.
+// Gates over one hash: for each shut consumer since when, until when, and why.
 #include "stores/redis/gates.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Of each of the two times, which stand before the reason.
+// Size of each of the two times, which come before the reason.
 constexpr std::size_t kTimeBytes = 6;
 
 StoreTime time_at(BytesView bytes, std::size_t at) {
@@ -67,7 +67,7 @@ class RedisGates final : public Gates {
   }
 
  private:
-  // Each of them, said twice, comes to the same.
+  // Each of them is idempotent.
   Reply ask(Script& script, ConsumerNumber consumer, const std::vector<Bytes>& more = {}) {
     Call call;
     call.keys = {name_};

@@ -9,7 +9,7 @@
 
 namespace semel::redis {
 
-// `clock`: as of Scripts. The core outlives it.
+// `clock`: as for Scripts. The core outlives it.
 std::unique_ptr<Gates> make_gates(Core& core, const std::string& clock);
 
 }  // namespace semel::redis

@@ -1,4 +1,4 @@
-// A Guard over the store: what a user's own loop has of it.
+// A Guard over the store, as a user's own loop sees it.
 #include <fmt/format.h>
 
 #include <semel/guard.h>
@@ -94,7 +94,8 @@ TEST(GuardOnRedis, OneOfManyThreadsOnTwoStoresHasTheEffect) {
   EXPECT_EQ(effects, 50);
 }
 
-// The table of faults says >=1 for a lease that ended: here it shows 2, and the late one is told.
+// The table of faults says >=1 for a lease that ended: here it shows 2, and the late one is
+// reported.
 TEST(GuardOnRedis, WorkThatOutlivesItsRecordIsToldThatItLostIt) {
   TestPlace place(shared());
   Guard guard(place.store(), {.consumer = "orders"});

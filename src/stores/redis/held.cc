@@ -13,10 +13,10 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMostTaken = 4 << 20;  // bytes
-// Calls of one take. The first one looks at as many rows as there are places; where these wait in
-// their lines, a later one goes on behind them, and looks at many.
+// The most calls of one take. The first one looks at as many rows as there are places; where these
+// wait in their lines, later calls continue behind them, and look at many.
 constexpr int kMostRounds = 16;
-// For each row: in what is told of it, and in what is asked.
+// Words for each row, in answers and in arguments.
 constexpr std::size_t kRowWords = 4;
 
 std::string text_of(ConsumerNumber consumer) {
@@ -105,7 +105,7 @@ void Held::append_now(ConsumerNumber consumer, std::span<const HeldMessage> mess
   core_.run_one(core_.scripts.append, call, Loss::kInDoubt);
 }
 
-// Rows that nobody has met, each with its line.
+// Rows that were not met before, each with its line.
 std::vector<Arrival> Held::look(ConsumerNumber consumer, std::size_t most, std::size_t most_bytes,
                                 const LineOf& line_of) {
   Call call = about(consumer);
@@ -133,7 +133,7 @@ bool Held::take_some(std::vector<Arrival>& taken, ConsumerNumber consumer, std::
   call.arguments.push_back(std::to_string(most_bytes));
   call.arguments.push_back(std::to_string(wait_of(hidden)));
   call.arguments.push_back(line_of ? "1" : "0");
-  const std::size_t first = call.arguments.size() + 1;  // as the script counts
+  const std::size_t first = call.arguments.size() + 1;  // counted as the script does
   for (Arrival& row : met) {
     RowPlace place = *place_of(*row.row);
     call.arguments.push_back(std::to_string(place.lane));
@@ -177,7 +177,7 @@ std::vector<Arrival> Held::take_now(ConsumerNumber consumer, std::size_t max_mes
       const std::size_t looked_at = round == 0 ? most : kMostKeys;
       more = take_some(taken, consumer, looked_at, most, most_bytes, hidden, line_of);
     } catch (const core::Failure&) {
-      // What is in hand already is hidden from all others.
+      // Rows that were taken already are hidden from all others.
       if (taken.empty()) throw;
       return taken;
     }
@@ -225,7 +225,7 @@ std::vector<HeldMessages::Place> Held::hold_behind_now(ConsumerNumber consumer,
   return places;
 }
 
-// By the short script, as far as that can.
+// Uses the short script as far as possible.
 void Held::remove_now(std::span<const RowTag> rows) {
   if (rows.empty()) return;
   std::vector<Finish> acks(rows.size());

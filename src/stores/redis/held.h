@@ -14,7 +14,7 @@ namespace semel::redis {
 
 std::unique_ptr<HeldMessages> make_held(Core& core);
 
-// A row, in a call of Scripts::change. `how`: release, hide or remove; `time`: in ms.
+// Adds a row to a call of Scripts::change. `how`: release, hide or remove; `time`: in ms.
 void add_change(Parts& parts, const Names& names, const RowPlace& place, BytesView how,
                 const std::string& time);
 

@@ -1,4 +1,4 @@
-// Messages held on a server whose clock does not only go forward.
+// Messages held on a server whose clock may go backwards.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Long random runs over all that changes rows: at any time what stands on the server agrees with
-// itself, and in the end every message is there that was not ended.
+// Long random runs over everything that changes rows: the stored data is consistent at any time,
+// and in the end every message exists that was not ended.
 #include <fmt/format.h>
 
 #include <semel/admin/records.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kMoves = 700;
 
-// What is wrong with the rows under a prefix; nothing where all is well.
+// The inconsistencies of the rows under a prefix; empty where there are none.
 constexpr const char* kCheck = R"lua(
 local wrong, flags_of = {}, {}
 local function has(flags, flag) return math.floor(flags / flag) % 2 == 1 end
@@ -174,7 +174,7 @@ Finish HeldAtRandom::ending_of(const Message& m, const Lease& lease, const Arriv
   return finish;
 }
 
-// The first in hand of its line.
+// The first taken message of its line.
 void HeldAtRandom::end_one() {
   if (hand_.empty()) return;
   const Arrival arrival = hand_.front();
@@ -190,7 +190,7 @@ void HeldAtRandom::end_one() {
   }
 }
 
-// As many as are in hand and can be had, in one call.
+// As many of the taken ones as possible, in one call.
 void HeldAtRandom::complete_together() {
   std::vector<Finish> batch;
   while (!hand_.empty()) {
@@ -229,7 +229,7 @@ void HeldAtRandom::follow() {
   if (places->front() == HeldMessages::Place::kHeld) sent_[arrival.payload] = {arrival.payload};
 }
 
-// The process dies, and another goes on.
+// The process dies, and another continues.
 void HeldAtRandom::lose_the_hand() {
   RunMarkers& runs = *place_.store().facets().runs;
   ASSERT_TRUE(runs.begin(place_.consumer(), 1).has_value());

@@ -1,5 +1,5 @@
-// A held row as the bytes that stand in its lane: a head that scripts change, and a body that stays
-// as it was written. All numbers are big-endian.
+// A held row as bytes in its lane: a head that scripts change, and a body that stays as it was
+// written. All numbers are big-endian.
 //
 //   head: 1 version · 1 flags · 6 ready · 6 place in its line · 4 attempts · 6 first seen · 4 bytes
 //   of its payload · 8 holder, an instance · 16 fingerprint · 20 id of the record it is held for ·
@@ -8,8 +8,7 @@
 //   origin: type, content type, partition, position, each behind 4 bytes of its size · 1 flags · 6
 //   the broker's time · the broker's key
 //
-// What a tag names: the consumer, the lane, and a number that no other row of the consumer ever
-// has.
+// A tag contains the consumer, the lane, and a number that no other row of the consumer ever has.
 #pragma once
 
 #include <array>
@@ -25,11 +24,11 @@
 
 namespace semel::redis {
 
-// Into how many lanes the rows of a consumer are spread. Never another number.
+// The number of lanes that hold a consumer's rows. It must never change.
 inline constexpr unsigned kLanes = 16;
 // A tag has room for no greater one.
 inline constexpr std::uint32_t kMaxConsumer = (1U << 17U) - 1;
-// What is due in the far future is due nevertheless.
+// A message due in the far future is due by then.
 inline constexpr std::chrono::milliseconds kLongestWait{std::chrono::hours(24 * 365 * 200)};
 
 struct RowPlace {
@@ -41,7 +40,7 @@ struct RowPlace {
 };
 
 RowTag tag_of(const RowPlace& place);
-// None for what is no tag.
+// nullopt for an invalid tag.
 std::optional<RowPlace> place_of(RowTag tag);
 
 void set_place(Arrival& row, const RowPlace& place);
@@ -49,7 +48,7 @@ void set_place(Arrival& row, const RowPlace& place);
 unsigned lane_of_line(BytesView line) noexcept;
 unsigned lane_of_id(const KeyId& id) noexcept;
 
-// Zero or more, and never so much that the sum with the clock has no room.
+// Zero or more, and small enough that adding the clock does not overflow.
 std::int64_t wait_of(std::chrono::milliseconds delay) noexcept;
 
 struct NewRow {
@@ -57,13 +56,13 @@ struct NewRow {
   Bytes head;
   Bytes body;
 };
-// Of a message whose key is known; `arrival` may be null.
+// For a message whose key is known; `arrival` may be null.
 NewRow row_of(const Message& message, const Arrival* arrival);
 NewRow row_of(const HeldMessage& message);
-// What Scripts::append is given of a row: four words.
+// A row's arguments for Scripts::append: four words.
 std::array<Bytes, 4> words_of(ConsumerNumber consumer, const HeldMessage& message);
 
-// The parts of the body that say where a message came from and what it is, for letters.
+// The parts of the body that describe a message and its origin, for letters.
 struct Origin {
   std::string type;
   std::string content_type;
@@ -75,9 +74,9 @@ struct Origin {
 Origin origin_of(BytesView bytes);
 Bytes bytes_of(const Origin& origin);
 
-// Whose lane and number stand at `at` in a list.
+// The row whose lane and number are at `at` in a list.
 RowPlace place_at(const std::vector<Reply>& list, std::size_t at, std::uint32_t consumer);
-// The row whose lane, number, head and body stand at `at` in a list that begins with the time.
+// The row whose lane, number, head and body are at `at` in a list that begins with the time.
 Arrival arrival_at(const std::vector<Reply>& list, std::size_t at, std::uint32_t consumer);
 
 }  // namespace semel::redis

@@ -1,5 +1,5 @@
-// What is kept on a server, where the shared suites cannot look: what is left of it, what a full
-// server does, and an instance that comes back from the dead.
+// Held messages in cases that the shared suites cannot check: leftovers on the server, a full
+// server, and an instance that returns after it counted as dead.
 #include <fmt/format.h>
 
 #include <semel/admin/records.h>
@@ -40,7 +40,7 @@ class HeldOnRedis : public testing::Test {
     message.payload = std::move(bytes);
     return message;
   }
-  // What stands under names that begin so, behind the prefix.
+  // The values under names that begin so, after the prefix.
   std::string names(const std::string& beginning) {
     return place_.server().run({"EVAL",
                                 "local k = redis.call('KEYS', ARGV[1]) table.sort(k) "
@@ -257,7 +257,7 @@ class RunsOnRedis : public HeldOnRedis {
   RunMarkers& runs() { return *store().facets().runs; }
   void lose_session() { end_sessions(place_.server(), place_.prefix()); }
   void lose_signs() { place_.server().run({"DEL", names("{store}alive:")}); }
-  // As if they had so much time left until their next sign is due.
+  // As if this much time were left until their next sign is due.
   void leave_signs(milliseconds left) {
     place_.server().run({"EVAL",
                          "for _, key in ipairs(redis.call('KEYS', ARGV[1])) do "
@@ -285,7 +285,7 @@ TEST_F(RunsOnRedis, WhoeverWasFoundGoneEndsOnlyWhatNobodyTookOver) {
   EXPECT_EQ(place_.finish(test::completed(lost)).value(), Applied::kLeaseLost);
   EXPECT_EQ(place_.finish(test::completed(kept)).value(), Applied::kYes);
 
-  // It goes on under another name and connection, and is missed when those go.
+  // It continues under another name and connection, and counts as dead when those are gone.
   EXPECT_FALSE(runs().sweep().value());
   const Message later = message("c");
   place_.acquire(later);
@@ -296,7 +296,7 @@ TEST_F(RunsOnRedis, WhoeverWasFoundGoneEndsOnlyWhatNobodyTookOver) {
   EXPECT_TRUE(std::holds_alternative<Acquired>(other->claim({&one, 1}, {}).value().front()));
 }
 
-// It would come back without end: nobody ends its record.
+// It would come back for ever: no one ends its record.
 TEST(MetRowOnRedis, ARowThatIsDoneWithoutALeaseGoesWhateverItsRecordSays) {
   TestPlace place(shared());
   HeldMessages& held = *place.store().facets().held;
@@ -318,7 +318,7 @@ TEST(MetRowOnRedis, ARowThatIsDoneWithoutALeaseGoesWhateverItsRecordSays) {
   }
 }
 
-// Its record was unlocked, or its time came, between the claim and this.
+// Its record was unlocked, or became due, between the claim and this.
 TEST(MetRowOnRedis, ARowThatMetItsRecordStaysWhereThatIsDueByNow) {
   TestPlace place(shared());
   HeldMessages& held = *place.store().facets().held;
@@ -339,7 +339,7 @@ TEST_F(RunsOnRedis, ADeathWhoseNoticeIsLostIsToldAgain) {
   options.url = fmt::format("redis://127.0.0.1:{}", proxy.port());
   const auto other = open_redis(options).value();
   RunMarkers& mine = *other->facets().runs;
-  constexpr std::size_t kWindow = 7'654'321;  // which nothing else says
+  constexpr std::size_t kWindow = 7'654'321;  // a unique value
   const auto fault =
       proxy.inject({.text = std::to_string(kWindow), .then = test::TcpProxy::Then::kWithhold});
   ASSERT_FALSE(mine.begin(place_.consumer(), kWindow).has_value());
@@ -352,7 +352,7 @@ TEST_F(RunsOnRedis, ADeathWhoseNoticeIsLostIsToldAgain) {
   EXPECT_EQ(names("{store}told"), "") << "nothing is left of it";
 }
 
-// A process that was told and died in between had nothing in hand but what it was to suspect.
+// A process that was informed and died after that had taken only messages that it suspected.
 TEST_F(RunsOnRedis, ANoticeThatNobodyHeardIsLeftToTheNext) {
   ASSERT_TRUE(runs().begin(place_.consumer(), 17).has_value());
   lose_session();
@@ -398,7 +398,7 @@ TEST_F(RunsOnRedis, WhatASweepLeftOffAnotherGoesOnWith) {
   EXPECT_FALSE(runs().begin(place_.consumer(), 1)->unclean) << "told once";
 }
 
-// Stopped, or cut off from all but its connection: what it holds is its own.
+// Stopped, or cut off except for its connection: it keeps what it holds.
 TEST_F(RunsOnRedis, WhoeverIsSilentAndConnectedKeepsWhatItHolds) {
   const auto other = open_redis(place_.options()).value();
   append({payload("row")});
@@ -415,7 +415,7 @@ TEST_F(RunsOnRedis, WhoeverIsSilentAndConnectedKeepsWhatItHolds) {
   EXPECT_EQ(place_.finish(test::completed(lease)).value(), Applied::kYes);
 }
 
-// A connection may go while its process lives: the next sweep opens another.
+// A connection may end while its process lives: the next sweep opens another.
 TEST_F(RunsOnRedis, AConnectionThatWasCutIsNoDeath) {
   const auto other = open_redis(place_.options()).value();
   ASSERT_TRUE(runs().begin(place_.consumer(), 3).has_value());
@@ -426,7 +426,7 @@ TEST_F(RunsOnRedis, AConnectionThatWasCutIsNoDeath) {
     std::istringstream session(place_.server().run({"HVALS", place_.prefix() + "{store}sessions"}));
     std::string life, number;
     session >> life >> number;
-    // Fresh, however long this machine takes.
+    // Fresh, however slow this machine is.
     leave_signs(1h);
     ASSERT_EQ(place_.server().query("CLIENT KILL ID " + number), "1");
     EXPECT_FALSE(other->facets().runs->sweep().value()) << "its sign is fresh";
@@ -435,7 +435,7 @@ TEST_F(RunsOnRedis, AConnectionThatWasCutIsNoDeath) {
   EXPECT_TRUE(std::holds_alternative<Busy>(other->claim({&one, 1}, {}).value().front()));
 }
 
-// The death is told at once; what it held goes when it is sure.
+// The death is reported immediately; what it held is freed when the death is certain.
 TEST_F(RunsOnRedis, WhoBeginsIsToldOfADeathAtOnce) {
   ASSERT_TRUE(runs().begin(place_.consumer(), 17).has_value());
   const Message held_one = message("a");
@@ -453,7 +453,7 @@ TEST_F(RunsOnRedis, WhoBeginsIsToldOfADeathAtOnce) {
   EXPECT_FALSE(runs().begin(place_.consumer(), 1)->unclean) << "told once";
 }
 
-// Nobody can tell who was connected before the server was started anew.
+// It is unknown who was connected before the server was restarted.
 TEST(RunsOnOwnRedis, AfterARestartOfTheServerNothingIsFreedBeforeItsTime) {
   RedisServer own(RedisServer::fast());
   TestPlace place(own);

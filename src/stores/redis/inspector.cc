@@ -17,7 +17,7 @@
 namespace semel::redis {
 namespace {
 
-// As the inspector's scripts answer.
+// The answers of the inspector's scripts.
 enum class Change { kNo = 0, kDone = 1, kHeld = 2, kNotRead = 3 };
 
 SeenRecord seen_as(RecordState state, std::uint64_t token) {
@@ -105,7 +105,7 @@ class RedisInspector final : public RecordInspector {
   std::optional<Lease> seized(const KeyId& id, const SeenRecord& seen,
                               std::chrono::milliseconds lease);
   bool forget_now(const KeyId& id, const SeenRecord& seen);
-  // The record's bytes, and the time by its server's clock.
+  // The record's bytes, and its server's clock.
   Reply read(const KeyId& id);
   bool change(Script& script, const KeyId& id, const std::vector<Bytes>& arguments);
 
@@ -114,8 +114,8 @@ class RedisInspector final : public RecordInspector {
   InspectorScripts scripts_;
 };
 
-// What is completed, which is most of what is there, is left out by its first bytes; what is wanted
-// is then read whole.
+// Completed records, which are most, are recognised by their first bytes and skipped; wanted ones
+// are then read completely.
 std::vector<RecordView> RedisInspector::listed(std::optional<ConsumerNumber> consumer,
                                                std::optional<RecordState> state,
                                                std::size_t limit) {
@@ -133,13 +133,13 @@ std::vector<RecordView> RedisInspector::listed(std::optional<ConsumerNumber> con
       if (is_unfinished(states[i].bytes, state)) wanted.push_back(std::move(records[i]));
     }
     if (wanted.empty()) return;
-    // Before they are read: a lease that has ended by then had ended.
+    // Read before the records: a lease that has ended by then had ended.
     const StoreTime now = time_in(read(*names_.id_of(wanted.front())));
     const std::vector<Reply> whole = beginnings(core_.router, wanted, -1);
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       if (whole[i].is_error()) throw failure_of(whole[i]);
       const KeyId id = *names_.id_of(wanted[i]);
-      // It may have moved on in between.
+      // It may have changed in between.
       if (!is_unfinished(whole[i].bytes, state)) continue;
       RecordView view = view_of(id, whole[i].bytes);
       view.read_at = now;
@@ -153,8 +153,8 @@ std::vector<RecordView> RedisInspector::listed(std::optional<ConsumerNumber> con
   return views;
 }
 
-// On a Cluster what waits for a record stands elsewhere: it goes before the record does, once it is
-// clear that this may go.
+// On a Cluster the row that waits for a record is elsewhere: it is removed before the record, once
+// it is clear that the record may go.
 bool RedisInspector::forget_now(const KeyId& id, const SeenRecord& seen) {
   const std::vector<Bytes> arguments = {seen.state, seen.token};
   if (!names_.cluster) return change(scripts_.forget, id, arguments);
@@ -196,7 +196,7 @@ bool RedisInspector::change(Script& script, const KeyId& id, const std::vector<B
     case Change::kNotRead:
       break;
   }
-  // Says why it cannot be read.
+  // Throws the reason why it cannot be read.
   decoded(core_.router.ask({"GET", call.keys.front()}, Loss::kNothingDone).bytes);
   return false;
 }

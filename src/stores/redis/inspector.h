@@ -9,8 +9,8 @@
 
 namespace semel::redis {
 
-// `clock`: as of Scripts. The core outlives it. What looks at more than one record reads every
-// name of the store.
+// `clock`: as for Scripts. The core outlives it. Calls for more than one record read every name of
+// the store.
 std::unique_ptr<RecordInspector> make_inspector(Core& core, const std::string& clock);
 
 }  // namespace semel::redis

@@ -1,4 +1,4 @@
-// What an operator may change, each a step of its own on the server.
+// An operator's changes, each a single step on the server.
 #pragma once
 
 #include <string>
@@ -14,11 +14,11 @@ struct InspectorScripts {
   Script read;
 
   // These answer 0 where nothing was changed, 1 where it was, 2 where a live lease holds the
-  // record, and 3 where what stands there cannot be read. Keys: the record. The first argument of
-  // all is the prefix; then a state's letter and a token's bytes, of which each may be nothing:
-  // then any does.
+  // record, and 3 where the record cannot be read. Keys: the record. The first argument of all is
+  // the prefix; then a state's letter and a token's bytes, each of which may be empty: then any
+  // matches.
   Script forget;
-  // What forget would answer, and nothing is changed.
+  // The answer that forget would give, without a change.
   Script may_forget;
   // Parked or dead: retrying, due now.
   Script unlock;

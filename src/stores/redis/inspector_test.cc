@@ -1,4 +1,4 @@
-// An operator's look at a store, on a real server.
+// An operator inspects a store, on a real server.
 #include <semel/admin/records.h>
 
 #include <fmt/format.h>
@@ -53,7 +53,7 @@ TEST_F(Inspected, ThousandsAreListedOnceEachAndWhatIsCompletedIsNot) {
   EXPECT_EQ(first.front().id, listed.front().id);
 }
 
-// The characters of a pattern in a prefix are only themselves.
+// The characters of a pattern in a prefix are taken literally.
 TEST_F(Inspected, APrefixIsNoPattern) {
   RedisOptions options = place_.options();
   options.prefix += "[a*?]\\^-:";

@@ -1,4 +1,4 @@
-// Instance: one store of one process, as others know it.
+// Instance: one opened store of one process, identified to others.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace semel::redis {
 
-// Drawn at random. Its name stands in each nonce it draws and with each row it hides: what a
-// process holds that is gone is known by that, and no list of it has to be kept. Any thread.
+// Named at random. The name is in each nonce it draws and with each row it hides: that identifies
+// what a dead process holds, and no list of it is needed. Thread-safe.
 class Instance {
  public:
   static constexpr std::size_t kSize = 8;
@@ -24,11 +24,11 @@ class Instance {
 
   // The name has kSize bytes.
   Bytes name() const;
-  // Another name, after others took it for gone.
+  // Takes another name, after others took it for dead.
   void rename() SEMEL_EXCLUDES(mutex_);
   Nonce draw_nonce() SEMEL_EXCLUDES(mutex_);
 
-  // Those that are gone, of late: their names, one behind the other. A claim needs them.
+  // The concatenated names of instances found dead lately. A claim needs them.
   Bytes gone() const SEMEL_EXCLUDES(mutex_);
   void set_gone(Bytes names) SEMEL_EXCLUDES(mutex_);
 

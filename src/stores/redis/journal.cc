@@ -14,8 +14,8 @@ namespace {
 
 constexpr char kDone = 'D';
 constexpr char kUndone = 'U';
-// The number of undo tries has those that count in its lower half, as it was before there were
-// others.
+// The number of undo tries has those that count in its lower half, as before uncounted ones
+// existed.
 constexpr int kHalf = 16;
 constexpr int kMostTries = (1 << kHalf) - 1;
 constexpr int kMostUncounted = (1 << (kHalf - 1)) - 1;
@@ -46,7 +46,7 @@ StepEntry entry_in(BytesView bytes) {
   return entry;
 }
 
-// The last one of each name and id, in their order.
+// The last entry of each name and id, in their order.
 std::vector<StepEntry> last_of_each(std::vector<StepEntry> all) {
   std::map<std::pair<std::string, Bytes>, std::size_t> last;
   for (std::size_t i = 0; i < all.size(); ++i) last[{all[i].name, all[i].id}] = i;

@@ -1,5 +1,5 @@
-// The journal of steps in a record: what it costs those without one, what becomes of it beside an
-// older Semel, and how it is read when it is damaged.
+// The journal of steps in a record: its cost for messages without steps, its fate with an older
+// Semel, and the reading of a damaged one.
 #include "stores/redis/journal.h"
 
 #include <fmt/format.h>
@@ -49,7 +49,7 @@ TEST_F(RedisJournal, WithoutStepsARecordIsWhatItWas) {
   EXPECT_EQ(format(m), kFormat);
 }
 
-// The older one refuses the version, as WhatANewerSemelWroteIsNotForgotten has it of the next one.
+// The older one refuses the version, as WhatANewerSemelWroteIsNotForgotten tests for the next one.
 TEST_F(RedisJournal, ARecordThatHasOneIsOfAVersionThatAnOlderSemelRefuses) {
   const Message m = place_.message("k");
   const Message plain = place_.message("plain");
@@ -69,7 +69,7 @@ TEST_F(RedisJournal, ARecordThatHasOneIsOfAVersionThatAnOlderSemelRefuses) {
   EXPECT_EQ(bytes(m).size(), bytes(plain).size()) << "and is as small as any";
 }
 
-// What says nothing of a note keeps the record's reason and error where they were.
+// A change without a note leaves the record's reason and error where they were.
 TEST_F(RedisJournal, ReasonAndErrorStandBesideIt) {
   const Message m = place_.message("k");
   Lease lease = place_.acquire(m);

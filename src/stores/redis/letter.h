@@ -12,8 +12,8 @@
 //   semel:{store}letter-ids     a hash: from identity and fingerprint to the number
 //   semel:{store}letter-counts  a hash: how many each consumer has
 //
-// Identity: what makes two of a fingerprint one. The record's id; of one without a key its
-// position; nothing where it has neither.
+// Identity: two letters with the same identity and fingerprint are one. It is the record's id;
+// without a key the position; empty where there is neither.
 #pragma once
 
 #include <optional>
@@ -37,11 +37,11 @@ Bytes identity_of(const Message& message, const Arrival* arrival);
 Bytes head_of(const Letter& letter);
 // The size of the headers, the headers and the payload.
 Bytes content_of(const Headers& headers, BytesView payload);
-// `content` may be empty: then headers and payload stay so. Throws core::Failure (R202, R210).
+// `content` may be empty: then headers and payload stay empty. Throws core::Failure (R202, R210).
 Letter letter_of(BytesView head, BytesView origin, BytesView content);
 // The record that a letter belongs to. Throws as letter_of.
 std::optional<KeyId> record_in(BytesView head);
-// As an operator brings it, from elsewhere.
+// For a letter that an operator adds from elsewhere.
 Letter letter_of(const ForeignLetter& foreign, ConsumerNumber consumer);
 Bytes origin_of(const DeadLetter& letter);
 

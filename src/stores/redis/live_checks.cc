@@ -1,4 +1,4 @@
-// What the server is set to that decides what a crash or a failover takes.
+// The server's settings that decide what a crash or a failover loses.
 #include "stores/redis/live_checks.h"
 
 #include <fmt/format.h>
@@ -9,10 +9,10 @@
 namespace semel::redis {
 namespace {
 
-// Of a setting that the server does not tell: that is never the same as fine.
+// The value of a setting that the server does not report: never the same as fine.
 constexpr const char* kNotKnown = "not known";
 
-// Nothing where this user may not ask, or the server has no such setting.
+// nullopt where this user may not ask, or the server has no such setting.
 std::optional<std::string> setting(const Reply& reply) {
   if (reply.is_error() || reply.list.size() != 2) return std::nullopt;
   return reply.list[1].bytes;
@@ -66,8 +66,8 @@ LiveSetting sync(const Reply& reply) {
       kFix};
 }
 
-// Where the number is not told, INFO still tells whether there is one.
-// `confirmed`: a write counts when a replica has it.
+// If the number is not reported, INFO still shows whether there is a replica. `confirmed`: a write
+// counts when a replica has it.
 LiveSetting replicas(const std::string& info, const Reply& reply, bool confirmed) {
   const auto set = setting(reply);
   const bool waits = set ? *set != "0" : !info_field(info, "min_slaves_good_slaves").empty();
@@ -97,7 +97,7 @@ std::vector<LiveSetting> settings_of(Connection& connection, bool confirmed) {
   return told;
 }
 
-// A replica evicts nothing before it takes over. Nothing where it is set as it should be.
+// A replica evicts nothing before it takes over. nullopt where its setting is right.
 std::optional<LiveSetting> eviction_of(const Target& replica) {
   LiveSetting told = eviction({});
   try {
@@ -136,7 +136,7 @@ class RedisLiveChecks final : public LiveChecks {
     });
   }
 
-  // Nothing of the business is here.
+  // There are no business tables here.
   Result<std::vector<LiveStatement>> statements(std::span<const Statement> statements) override {
     return std::vector<LiveStatement>(statements.size());
   }
@@ -147,7 +147,7 @@ class RedisLiveChecks final : public LiveChecks {
     return std::vector<UniqueRule>();
   }
 
-  // Both stand in one value.
+  // Number and recipe are in one value.
   Result<std::optional<ConsumerNumber>> number_of(const ConsumerSpec& consumer) override {
     return core::contained([&]() -> std::optional<ConsumerNumber> {
       const Reply reply =

@@ -1,4 +1,4 @@
-// What a live server is set to, and what it does not tell.
+// The settings of a live server, and those that it does not report.
 #include "stores/redis/live_checks.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace {
 
 using test::RedisServer;
 
-// As "name = value", and "!" behind what carries a risk.
+// As "name = value", followed by "!" where it carries a risk.
 std::vector<std::string> told_by(RedisOptions options) {
   const auto store = open_redis(std::move(options));
   EXPECT_TRUE(store.has_value()) << (store ? "" : store.error().message);
@@ -60,7 +60,7 @@ TEST(RedisLiveChecks, TellOfEvictionThatWasAccepted) {
   EXPECT_EQ(told_by(options).at(0), "maxmemory-policy = allkeys-lru !");
 }
 
-// Nobody sees it until one takes over.
+// A hidden fault until one takes over.
 TEST(RedisLiveChecks, TellOfAReplicaThatWouldEvict) {
   const test::RedisCluster cluster(test::RedisCluster::kCalmTimeoutMs);
   RedisOptions options;
@@ -73,7 +73,7 @@ TEST(RedisLiveChecks, TellOfAReplicaThatWouldEvict) {
     return lines;
   };
   const int master = cluster.masters().front(), replica = cluster.replica_of(master);
-  // One that has nothing yet is named by nobody.
+  // A node without slots is not listed.
   cluster.run({"SET", "{" + cluster.tag_at(master) + "}", "1"});
   EXPECT_EQ(of_replicas(), Lines{});
   cluster.run_at(replica, {"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});

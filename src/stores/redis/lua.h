@@ -1,10 +1,10 @@
 // The Lua programs of the store: each constant is the text of the file of its name in scripts/,
 // which the build embeds (cmake/SemelEmbed.cmake).
 //
-// Scripts are composed of these texts: what a text defines is known to the texts behind it.
-// scripts.h, cluster_script.h and inspector_scripts.h describe keys, arguments and replies. Offsets
-// within a record are those of record.h, within the head of a row those of held_rows.h, within a
-// dead letter those of letter.h, within a journal those of journal.h.
+// Scripts are composed of these texts: definitions of a text are known to later texts. scripts.h,
+// cluster_script.h and inspector_scripts.h describe keys, arguments and replies. Offsets within a
+// record are those of record.h, within the head of a row those of held_rows.h, within a dead letter
+// those of letter.h, within a journal those of journal.h.
 #pragma once
 
 #include <span>
@@ -21,7 +21,7 @@ std::span<const Source> sources() noexcept;
 // First in a script that needs the time: `micros` and `now`, in milliseconds. The expression that
 // reads the clock replaces CLOCK_MICROS.
 extern const char* const kClock;
-// Functions for records, behind kClock.
+// Functions for records, after kClock.
 extern const char* const kRecords;
 
 extern const char* const kAttach;
@@ -35,25 +35,26 @@ extern const char* const kRenew;
 extern const char* const kClaimBefore;
 extern const char* const kClaim;
 
-// Completions, which most finishes are. They do what kFinish would do, in a part of its time: it
-// first creates its functions, and these need none. kCompleteBefore and kComplete are a bundle, for
-// completions without a row; kCompleteRows is for completions and the rows that go with them.
+// Completions, which most finishes are. They do the same as kFinish in a fraction of its time:
+// kFinish first creates its functions, and these need none. kCompleteBefore and kComplete are a
+// bundle, for completions without a row; kCompleteRows is for completions and the rows removed with
+// them.
 extern const char* const kCompleteBefore;
 extern const char* const kComplete;
 extern const char* const kCompleteRows;
 
-// The journal of a record's steps, behind kRecords.
+// The journal of a record's steps, after kRecords.
 extern const char* const kJournal;
 extern const char* const kKeepStep;
 
-// Held rows, behind kRecords; the prefix of all names is the first argument. An expression for the
+// Held rows, after kRecords; the prefix of all names is the first argument. An expression for the
 // rest of a lane's name replaces LANE_NAME.
 //
 // A row is in one lane, and the braces in the lane's name choose its node, as those of a record
 // choose the record's. A script that changes a record and a row in one step needs both on one node.
 // On a Cluster the same functions run in stages, each on its node: first the rows and letters that
-// are kept, then the record, then the rows that go. A stop in between leaves a row too many, which
-// meets its record when it comes, and never a row too few.
+// are kept, then the record, then the rows that are removed. A stop in between leaves one row too
+// many, which meets its record when it comes, and never a row too few.
 extern const char* const kRows;
 extern const char* const kAppend;
 extern const char* const kHoldBehind;
@@ -61,13 +62,13 @@ extern const char* const kChange;
 extern const char* const kDepth;
 extern const char* const kLines;
 
-// Reads and takes held rows, behind kClock. Creating functions for each row would take most of
-// their time: rows of one lane are read and written by one command. kDue comes before the others.
+// Reads and takes held rows, after kClock. Creating functions for each row would take most of their
+// time: rows of one lane are read and written by one command. kDue comes before the others.
 extern const char* const kDue;
 extern const char* const kLook;
 extern const char* const kTake;
 
-// Dead letters, behind kRows.
+// Dead letters, after kRows.
 extern const char* const kLetters;
 extern const char* const kLetterHeads;
 extern const char* const kListLetters;
@@ -78,21 +79,21 @@ extern const char* const kEditParts;
 extern const char* const kEdit;
 extern const char* const kReplaces;
 extern const char* const kAdd;
-// Lets a closed record go on, behind kLetters and kJournal; the others are behind it.
+// Reopens a closed record, after kLetters and kJournal; the others come after it.
 extern const char* const kReopen;
 extern const char* const kReplay;
 extern const char* const kUnlock;
 
-// A finish: records, rows and letters of a batch in one step. kFinishPlain is behind kJournal. It
-// finishes entries that touch nothing but their records, which most do, before the functions for
-// rows are created; creating those takes as long as finishing a record. Then come kRows, kLetters,
-// kFinishParts (the parts of a Finish that rows and letters take) and kFinish.
+// A finish: records, rows and letters of a batch in one step. kFinishPlain comes after kJournal. It
+// finishes entries that touch only their records, which most do, before the functions for rows are
+// created; creating those takes as long as finishing a record. Then come kRows, kLetters,
+// kFinishParts (the parts of a Finish about rows and letters) and kFinish.
 extern const char* const kFinishPlain;
 extern const char* const kFinishParts;
 extern const char* const kFinish;
 
 // The parts of a finish on a Cluster. kClusterMark, kClusterPeek, kClusterReopen and kClusterPrint
-// are for records; kClusterWrite is behind kFinishPlain; the others are behind kFinishParts and
+// are for records; kClusterWrite comes after kFinishPlain; the others come after kFinishParts and
 // kClusterFind.
 extern const char* const kClusterMark;
 extern const char* const kClusterWrite;
@@ -130,7 +131,7 @@ extern const char* const kDoubt;
 extern const char* const kDeclare;
 extern const char* const kForgetRun;
 
-// Gates, behind the time in `now`. kGate comes before the others.
+// Gates, after the time in `now`. kGate comes before the others.
 extern const char* const kGate;
 extern const char* const kGateState;
 extern const char* const kGateShut;
@@ -138,7 +139,7 @@ extern const char* const kGateOpen;
 extern const char* const kGateResume;
 
 // An operator's changes to a record. kInspect reads it; kStands ends a script whose caller saw
-// another one; kMayForget refuses, kForgetRecord and kForgetRow remove. kForgetRow, behind kRows,
+// another one; kMayForget refuses, kForgetRecord and kForgetRow remove. kForgetRow, after kRows,
 // needs all of them on one node.
 extern const char* const kRead;
 extern const char* const kInspect;
@@ -148,12 +149,12 @@ extern const char* const kUnlockSeen;
 extern const char* const kForgetRecord;
 extern const char* const kForgetRow;
 extern const char* const kSeize;
-// For verify, behind kRows.
+// For verify, after kRows.
 extern const char* const kCheckHeld;
 extern const char* const kCheckLinked;
 extern const char* const kCheckRows;
 
-// A reserved name; no time and no prefix.
+// A reserved name; neither time nor prefix.
 extern const char* const kReleaseName;
 extern const char* const kRenewName;
 

@@ -11,7 +11,7 @@
 namespace semel::redis {
 namespace {
 
-// Which bytes of an id are as good as random hangs on the class of its key: all of them are mixed
+// The class of a key determines which bytes of its id are random: so all of them are mixed
 // (FNV-1a).
 unsigned slot_of(const KeyId& id) noexcept {
   std::uint32_t mixed = 2'166'136'261U;
@@ -23,8 +23,8 @@ constexpr std::size_t kTag = 2;
 constexpr std::size_t kBraced = kTag + 2;
 using Tags = std::array<std::array<char, kTag>, kSlots>;
 
-// The first one of each of the equal ranges that a Cluster's slots are cut into. Without h, which
-// begins the tags of held rows.
+// The first tag in each of the equal ranges of a Cluster's slots. Without h, which begins the tags
+// of held rows.
 Tags make_tags() {
   constexpr std::string_view kCharacters = "0123456789abcdefgijklmnopqrstuvwxyz";
   Tags tags{};

@@ -1,4 +1,4 @@
-// Names of what a store keeps on its server.
+// Names of the values that a store keeps on its server.
 //
 //   semel:{2q}…             a record: its slot, then the bytes of the key's id, which begin with
 //                           the consumer's number
@@ -39,34 +39,34 @@
 
 namespace semel::redis {
 
-// Into how many slots the records of a store are spread. On a Cluster a script runs once for each
-// of them that a batch meets: more would be dearer, fewer would load many nodes unevenly. Never
-// another number: a record would not be found again.
+// The number of slots that hold the records of a store. On a Cluster a script runs once for each
+// slot that a batch touches: more would cost more, fewer would load many nodes unevenly. It must
+// never change: records would not be found again.
 inline constexpr unsigned kSlots = 32;
 
-// What stands between the braces for each: two characters. The tags' slots of a Cluster are as far
-// from each other as can be, so that masters with equal ranges of them have an equal part.
+// The text between the braces for each: two characters. On a Cluster the tags' slots are evenly
+// spaced, so that masters with equal ranges get equal shares.
 std::string_view tag_of(unsigned slot) noexcept;
 
 class Names {
  public:
-  // The prefix holds no brace (open_redis refuses one).
+  // The prefix contains no brace (open_redis refuses one).
   explicit Names(std::string all_begin_with, bool on_cluster = false);
 
   std::string record(const KeyId& id) const;
   void append_record(Bytes& to, const KeyId& id) const;
-  // The slot of a Cluster that it stands in.
+  // The slot of a Cluster that it is in.
   static std::uint16_t cluster_slot_of(const KeyId& id) noexcept;
-  // Whose record has this name; none where it is no record's.
+  // The record that has this name; nullopt where it is no record's.
   std::optional<KeyId> id_of(std::string_view name) const;
-  // What stands there once for the whole store.
+  // The name of a value that exists once for the whole store.
   std::string of_store(const std::string& what) const;
   std::string crash(const KeyId& id) const;
-  // Of what belongs to a consumer's held rows.
+  // For values of a consumer's held rows.
   std::string last_row(ConsumerNumber consumer) const;
-  // What all names of a lane begin with.
+  // The beginning of all names of a lane.
   std::string lane(ConsumerNumber consumer, unsigned lane) const;
-  // The last token of the records that stand with this one.
+  // The last token of the records in the same slot.
   std::string token_of(const KeyId& id) const;
   // All of those.
   std::vector<std::string> tokens() const;

@@ -1,5 +1,5 @@
-// Parts: the entries of a batch, put into as few calls as may be. On a Cluster a call touches one
-// slot alone.
+// Parts: the entries of a batch, grouped into as few calls as possible. On a Cluster a call touches
+// a single slot.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 
 namespace semel::redis {
 
-// Not for several threads.
+// Not thread-safe.
 class Parts {
  public:
-  // `records`: how many are to be added, where that is known, for room.
+  // `records`: how many will be added, if known, to reserve memory.
   explicit Parts(const Core& core, std::size_t records = 0)
       : by_slot_(core.names.cluster),
         room_(by_slot_ ? 2 * records / kSlots : std::min(records, kMostKeys)) {
@@ -25,13 +25,13 @@ class Parts {
     call_of_.reserve(records);
   }
 
-  // The call that the next entry goes into, which stands in the slot of `key`. `weight`: in bytes.
-  // `begin` writes what a call begins with.
+  // The call for the next entry, which is in the slot of `key`. `weight`: in bytes. `begin` writes
+  // the beginning of a new call.
   template <class Begin>
   Call& add(std::string_view key, std::size_t weight, Begin&& begin) {
     return add_in(by_slot_ ? cluster_slot(key) : std::uint16_t{0}, weight, begin);
   }
-  // The same beside a record.
+  // The same for an entry about a record.
   template <class Begin>
   Call& add_record(const KeyId& id, std::size_t weight, Begin&& begin) {
     return add_in(by_slot_ ? Names::cluster_slot_of(id) : std::uint16_t{0}, weight, begin);
@@ -40,8 +40,8 @@ class Parts {
   const std::vector<Call>& calls() const noexcept { return calls_; }
   std::size_t size() const noexcept { return call_of_.size(); }
 
-  // `see` is given each entry, in the order of their adding, its call, and its place among those
-  // of that call.
+  // Calls `see` with each entry, in the order of their adding, its call, and its index in that
+  // call.
   template <class See>
   void each(See&& see) const {
     std::vector<std::size_t> seen(calls_.size());
@@ -72,7 +72,7 @@ class Parts {
     std::size_t entries = 0;
     std::size_t bytes = 0;
   };
-  // In bytes, of a record's name, and of what is said of it.
+  // In bytes: a record's name, and its arguments.
   static constexpr std::size_t kUsualName = 40;
   static constexpr std::size_t kUsualArgument = 80;
 
@@ -94,8 +94,8 @@ class Parts {
   }
 
   const bool by_slot_;
-  const std::size_t room_;  // entries that a call has, most often
-  std::vector<Open> open_;  // few: of records, one for each of their slots
+  const std::size_t room_;  // typical number of entries in a call
+  std::vector<Open> open_;  // few: for records, one for each of their slots
   std::vector<Call> calls_;
   std::vector<std::size_t> call_of_;
 };

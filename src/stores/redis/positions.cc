@@ -1,4 +1,4 @@
-// Positions over one hash, and names that one reader at a time has.
+// Positions over one hash, and reservations of names by one reader at a time.
 #include "stores/redis/positions.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ class RedisPositions final : public Positions {
     });
   }
 
-  // Said twice it comes to the same.
+  // Idempotent.
   Result<void> save(ConsumerNumber consumer, std::string_view partition,
                     BytesView position) override {
     return core::contained([&] {

@@ -17,7 +17,7 @@ std::uint64_t number_of(BytesView bytes) {
   return value;
 }
 
-// Of one that is not completed, and was decoded.
+// For a record that is not completed, and was decoded.
 Bytes key_text(BytesView bytes, RecordState state) {
   const std::size_t at = state == RecordState::kConsuming ? kNonceEnd : kHead;
   if (bytes.size() < at + kSize) return {};

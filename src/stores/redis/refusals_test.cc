@@ -1,4 +1,4 @@
-// What the store refuses, and says.
+// Refusals of the store, and their errors.
 #include <fmt/format.h>
 
 #include <semel/admin/gates.h>
@@ -72,7 +72,7 @@ TEST(RedisRefusals, AReplica) {
   RedisOptions options;
   options.url = replica.url();
   EXPECT_EQ(error_of_opening(options).code, "R203");
-  // One that becomes it while it is in use.
+  // One that becomes a replica while it is in use.
   TestPlace place(master);
   master.query(fmt::format("REPLICAOF 127.0.0.1 {}", replica.port()));
   const auto claim = place.try_claim(place.message("k"));
@@ -238,7 +238,7 @@ TEST_F(RedisRights, AreEnoughForDeadLettersAndRuns) {
   EXPECT_TRUE(runs.end(consumer_).has_value());
 }
 
-// Behind the others, for whoever runs the program and its commands.
+// In addition, for people who run the program and its commands.
 constexpr const char* kProgramRights =
     "+hscan +scan +sismember +memory|usage +config|get +client|id +client|list";
 
@@ -310,7 +310,7 @@ TEST(RedisRefusals, WhatOtherCallsOfARefusedClaimHaveTakenIsFreeAgain) {
   }
 }
 
-// A row that met its record: what that says decides where the row goes.
+// A row that met its record: the record decides where the row goes.
 TEST(RedisRefusals, AMetRowWhoseRecordANewerSemelHasWrittenChangesNothing) {
   TestPlace place(shared());
   const Message fine = place.message("fine"), newer = place.message("newer");

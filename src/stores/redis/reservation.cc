@@ -19,7 +19,7 @@ Bytes draw(Random& random) {
   return Bytes(reinterpret_cast<const char*>(words), sizeof words);
 }
 
-// Behind the nonce: the session.
+// The session comes after the nonce.
 bool is_gone(Connection& connection, const Bytes& holder) {
   if (holder.size() < kNonce) return false;
   const Bytes session = holder.substr(kNonce);
@@ -91,7 +91,7 @@ void HeldName::keep() {
     try {
       renew();
     } catch (const std::exception&) {
-      // Whoever uses the store is told that it is away by what it asks itself.
+      // Users of the store notice the outage by their own calls.
       pause = times_.again;
     }
     lock.lock();

@@ -1,9 +1,10 @@
 // HeldName: a name on the server that one process at a time has.
 //
-// Under the name stands who has it: a nonce, and the session of a connection that lives as long as
-// its holder. It has an expiry, which a thread moves on; where the server
-// tells who is connected to it, a holder that died is found out at once, else when that is over. A
-// holder that was cut off may so meet a second one, and is told by lost() when it is back: what a
+// Its value identifies the holder: a nonce, and the session of a connection that lives as long as
+// the holder. It has an expiry, which a thread extends; where the server lists its connections, a
+// dead holder is detected immediately, else when the expiry is over. So a holder that was cut off
+// may coexist with a second one, and learns of it by lost() when it is back: uses of a name must
+// tolerate that.
 // name is held for must bear that.
 #pragma once
 
@@ -21,13 +22,13 @@
 
 namespace semel::redis {
 
-// Safe for several threads.
+// Thread-safe.
 class NameScripts {
  public:
   NameScripts();
-  // Keys: the name. Arguments: who has it. Removes it where that stands there.
+  // Keys: the name. Arguments: the holder. Removes the name if that is its value.
   Script release;
-  // Keys: the name. Arguments: size of the nonce, who has it now, expiry in ms. Answer: 0 where
+  // Keys: the name. Arguments: size of the nonce, the present holder, expiry in ms. Answer: 0 where
   // another one has it.
   Script renew;
 };
@@ -37,9 +38,9 @@ class HeldName final : public Positions::Reservation {
   struct Times {
     std::chrono::milliseconds expiry{30'000};
     std::chrono::milliseconds renew_every{10'000};
-    std::chrono::milliseconds again{1'000};  // while the server is away
+    std::chrono::milliseconds again{1'000};  // while the server is unavailable
   };
-  // None where another one has it. Throws core::Failure. `scripts` and `connect` are copied or
+  // Null where another one has it. Throws core::Failure. `scripts` and `connect` are copied or
   // outlive it.
   static std::unique_ptr<HeldName> take(std::string name, const Pool::Connect& connect,
                                         std::shared_ptr<NameScripts> scripts, Random& random,

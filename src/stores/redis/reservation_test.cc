@@ -1,4 +1,4 @@
-// A name that one process at a time has, and what frees it.
+// A name that one process at a time has, and how it becomes free.
 #include "stores/redis/reservation.h"
 
 #include <string>
@@ -19,7 +19,7 @@ class HeldNames : public ::testing::Test {
   std::unique_ptr<HeldName> take(const HeldName::Times& times = {}) {
     return HeldName::take(name_, connect(), scripts_, *system_environment().random, times);
   }
-  // Who has it, as it stands there.
+  // The holder stored there.
   Bytes holder() const { return shared().run({"GET", name_}); }
   std::string connection() const {
     const Bytes who = holder();
@@ -40,7 +40,7 @@ TEST_F(HeldNames, IsOneHoldersUntilItLetsGo) {
 }
 
 TEST_F(HeldNames, ADeadHoldersIsFreeAtOnce) {
-  // As a process leaves it that was killed: the name stands there, and its connection is gone.
+  // As a killed process leaves it: the name is there, and its connection is gone.
   auto gone = take();
   ASSERT_NE(gone, nullptr);
   const Bytes left = holder();
@@ -88,7 +88,7 @@ TEST_F(HeldNames, AHolderThatWasCutOffComesBack) {
 }
 
 TEST_F(HeldNames, WhoeverTookItMeanwhileKeepsIt) {
-  // Its holder alone runs scripts there.
+  // Only its holder runs scripts there.
   const test::RedisServer own(test::RedisServer::fast());
   auto mine = HeldName::take(
       name_, [&own] { return std::make_unique<Connection>(target_of(own.url())); }, scripts_,

@@ -24,7 +24,7 @@ constexpr milliseconds kCrashMemory{std::chrono::hours(24 * 30)};
 
 enum class SessionState { kNotKnown, kThere, kGone };
 
-// As the script tells of it.
+// As the script returns it.
 struct Other {
   Bytes name;
   Bytes session;
@@ -92,7 +92,7 @@ class Runs final : public RunMarkers {
       }
       std::vector<int> crashes;
       crashes.reserve(changes.size());
-      // Sent again it changes no more.
+      // Sending it again changes nothing more.
       for (const Reply& reply : core_.run(core_.scripts.crashes, calls, Loss::kNothingDone)) {
         crashes.push_back(static_cast<int>(reply.number));
       }
@@ -133,13 +133,13 @@ class Runs final : public RunMarkers {
 
   Core& core_;
   system::Mutex mutex_;
-  std::map<ConsumerNumber, std::size_t> marked_ SEMEL_GUARDED_BY(mutex_);  // and their windows
-  std::unique_ptr<Connection> session_ SEMEL_GUARDED_BY(mutex_);           // while there are any
+  std::map<ConsumerNumber, std::size_t> marked_ SEMEL_GUARDED_BY(mutex_);  // with their windows
+  std::unique_ptr<Connection> session_ SEMEL_GUARDED_BY(mutex_);  // open while there are any
   std::shared_ptr<Node> session_node_ SEMEL_GUARDED_BY(mutex_);
   Bytes session_name_ SEMEL_GUARDED_BY(mutex_);
 };
 
-// To the node that has the list of who runs: it is asked who is connected to it.
+// Connects to the node that has the list of instances: that node is asked for its connections.
 void Runs::keep_connected() {
   const auto node = core_.router.owner(core_.names.runs);
   if (session_ != nullptr && session_node_ == node && session_->whole()) return;
@@ -154,7 +154,7 @@ void Runs::acknowledge(ConsumerNumber consumer) {
   try {
     core_.run_one(core_.scripts.acknowledge_death, call, Loss::kNothingDone);
   } catch (const core::Failure&) {
-    // It is told once more: to suspect wrongly costs time alone.
+    // The death is reported once more: a false suspicion only costs time.
   }
 }
 
@@ -177,7 +177,7 @@ bool Runs::sweep_now(Moment moment) {
   call.arguments.push_back(session_name_);
   const Reply reply = core_.run_one(core_.scripts.sign, call, Loss::kNothingDone);
   if (reply.list.at(0).bytes == "unknown") {
-    // Others found it gone, or the server has forgotten all.
+    // Others found it dead, or the server has forgotten everything.
     core_.instance.rename();
     for (const auto& [consumer, window] : marked_) mark(consumer, window, false);
   }
@@ -208,13 +208,13 @@ void Runs::look_for(std::span<const Bytes> sessions, std::span<Other> others) {
   }
 }
 
-// True where it was found to be gone.
+// True where it was found to be dead.
 bool Runs::look_after(const Other& other, Moment moment) {
   if (other.session_state == SessionState::kThere) return false;
   const bool silent = other.sign_left < milliseconds(0);
   const bool missing = other.session_state == SessionState::kGone;
   if (missing && (silent || kAlive - other.sign_left > kSure)) return free_all_of(other);
-  // Who begins is told at once: to suspect wrongly costs time alone.
+  // At the beginning of a run deaths are reported immediately: a false suspicion only costs time.
   if (missing ? moment == Moment::kLater : !silent) return false;
   Call call = about(other.name);
   call.arguments.push_back(other.session);
@@ -222,7 +222,7 @@ bool Runs::look_after(const Other& other, Moment moment) {
   return false;
 }
 
-// Whoever is stopped in the middle of it leaves the rest to the next who sweeps.
+// If this stops half-way, the next sweep does the rest.
 bool Runs::free_all_of(const Other& other) {
   Call call = about(other.name);
   call.arguments.push_back(other.session);

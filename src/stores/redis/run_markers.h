@@ -1,13 +1,13 @@
 // RunMarkers by connections.
 //
-// An instance that runs consumers keeps one connection open for as long as it lives, and says which
-// it is. Where the server tells who is connected to it, one whose connection is gone is gone: a
-// process that only stands still keeps it. A live one whose connection was cut opens another with
-// its next sweep, so what it holds is freed only where its last sign is some seconds old too.
+// An instance that runs consumers keeps one connection open for as long as it lives, and names it
+// in its marker. Where the server lists its connections, an instance whose connection is gone is
+// dead: a process that is only stopped keeps it. A live one whose connection was cut opens another
+// with its next sweep, so what it holds is freed only if its last sign is some seconds old too.
 //
-// Where that cannot be told (the server was started anew since, or says nothing of connections)
-// nothing is freed before its time; who gives no sign for kAlive is told as died all the same: what
-// it had in hand is then handled with suspicion.
+// Where that is unknown (the server was restarted since, or does not list connections) nothing is
+// freed before its time; an instance that gives no sign for kAlive is reported as dead all the
+// same: the messages it had taken are then handled as suspects.
 #pragma once
 
 #include <chrono>
@@ -19,9 +19,9 @@
 
 namespace semel::redis {
 
-// How long a sign of life holds.
+// How long a sign of life is valid.
 inline constexpr std::chrono::milliseconds kAlive{15'000};
-// How old the last one of an instance without connection must be.
+// The minimum age of the last sign of an instance without a connection.
 inline constexpr std::chrono::milliseconds kSure{3'000};
 
 std::unique_ptr<RunMarkers> make_run_markers(Core& core);

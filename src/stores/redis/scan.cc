@@ -5,7 +5,7 @@
 namespace semel::redis {
 namespace {
 
-// Enough to be worth a round trip, little enough for others to come in between.
+// Large enough to be worth a round trip, small enough to let others run in between.
 constexpr const char* kPage = "1000";
 
 std::string escaped(std::string_view text) {

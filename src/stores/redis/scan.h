@@ -11,15 +11,15 @@
 
 namespace semel::redis {
 
-// Calls `see` with the names of this prefix, some at a time. What is there from beginning to end is
-// seen, some of it perhaps twice; what comes or goes meanwhile may be. The server works on between
-// the pages. On a Cluster all masters are read one after the other; what moves from one to another
-// meanwhile may be seen twice, or not.
+// Calls `see` with the names of this prefix, some at a time. Names that exist from beginning to end
+// are seen, perhaps twice; names added or removed meanwhile may be seen. The server serves others
+// between the pages. On a Cluster all masters are read one after the other; names that move between
+// them meanwhile may be seen twice, or not.
 void each_name(Router& router, const Names& names,
                const std::function<void(std::span<const std::string>)>& see);
 
-// The bytes of each, in their order, from the first to the last place (-1: to the end); errors are
-// among the answers.
+// The bytes of each, in order, from the first to the last offset (-1: to the end); the answers may
+// include errors.
 std::vector<Reply> beginnings(Router& router, std::span<const std::string> of, int last);
 
 }  // namespace semel::redis

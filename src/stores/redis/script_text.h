@@ -1,4 +1,4 @@
-// What scripts of one purpose begin with.
+// The common beginning of scripts.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace semel::redis {
 
-// `now`, in milliseconds by `clock`, stands before the text.
+// `text` after a definition of `now`, in milliseconds by `clock`.
 inline std::string with_now(const std::string& clock, std::string_view text) {
   return "local now = math.floor(" + clock + " / 1000)\n" + std::string(text);
 }

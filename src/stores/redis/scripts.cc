@@ -18,7 +18,7 @@ std::string with_common(const std::string& clock, const char* body) {
   return time_by(clock) + lua::kRecords + body;
 }
 
-// Replaces the mark for the name of a lane.
+// Replaces the placeholder for the name of a lane.
 std::string with_lanes(std::string text, bool cluster) {
   constexpr std::string_view kMark = "LANE_NAME";
   constexpr const char* kOfItsOwn = "'.' .. lane .. '}'";
@@ -26,7 +26,7 @@ std::string with_lanes(std::string text, bool cluster) {
   return text.replace(text.find(kMark), kMark.size(), cluster ? kOfOneSlot : kOfItsOwn);
 }
 
-// Replaces the mark for the tags of records.
+// Replaces the placeholder for the tags of records.
 std::string with_tags(std::string text) {
   constexpr std::string_view kMark = "RECORD_TAGS";
   std::string tags;

@@ -1,7 +1,7 @@
 // The scripts that run on the server: each takes many keys and is one step for all others.
 //
-// They decide no more than has to be decided in that step: whether a key may be had, and whether a
-// nonce holds its record. What a claim answers where it is not acquired, spi::decide_claim says.
+// They decide only what must be decided in that step: whether a key may be acquired, and whether a
+// nonce holds its record. spi::decide_claim answers for keys that are not acquired.
 #pragma once
 
 #include <string>
@@ -18,74 +18,74 @@ inline constexpr const char* kServerClock =
 std::string script_text(const std::string& clock, const std::string& body);
 
 struct Scripts {
-  // `cluster`: what waits for a consumer stands in one slot then.
+  // `cluster`: then a consumer's rows are in one slot.
   Scripts(const std::string& clock, bool cluster);
 
-  // Keys: consumers, numbers. Arguments: name, the number to begin with, recipe hash, "1" where a
+  // Keys: consumers, numbers. Arguments: name, the first number to try, recipe hash, "1" where a
   // change is accepted, the greatest number. Answer: the number; 0 where the recipe changed.
   Script attach;
   // Keys: token, then the records. Arguments: lease in ms, "1" where results are wanted, a token
-  // that must be passed, the life of the server, Instance::gone(); then of each record:
-  // fingerprint, nonce and the key's text behind its size, as one. Answer: the time in ms, then of
-  // each record its token where it is made here, else its bytes, as far as they tell what to
-  // answer; where all are made, the first token alone.
+  // that must be exceeded, the life of the server, Instance::gone(); then for each record:
+  // fingerprint, nonce and the key's text after its size, as one. Answer: the time in ms, then for
+  // each record its token where it is made here, else as many of its bytes as the answer needs;
+  // where all are made, only the first token.
   Script claim;
   // Keys: records. Arguments: lease in ms; then each one's nonce. Answer: "1" or "0" for each.
   Script renew;
-  // Keys: records; of an entry without a lease any. Arguments: the prefix; then seven of each:
+  // Keys: records; for an entry without a lease any. Arguments: the prefix; then seven for each:
   // nonce, empty without a lease; D, R, P, X as in its bytes, N for not started or A for an ack
-  // alone; flags, of those below; delay in ms; ttl in ms or nothing; ending_of(), and before it
-  // note_of() behind its size where the flags say so; what Extra says, or nothing. Answer: as
-  // renew.
+  // only; flags, of those below; delay in ms; ttl in ms or empty; ending_of(), and before it
+  // note_of() after its size where the flags say so; Extra, or empty. Answer: as renew.
   Script finish;
-  // Keys: records. Arguments: ttl in ms or nothing; then each one's nonce and ending_of(), as one.
-  // Answer: as renew, and "h" for one that is left alone, because a message is held for it.
+  // Keys: records. Arguments: ttl in ms or empty; then each one's nonce and ending_of(), as one.
+  // Answer: as renew, and "h" for a record that is left unchanged because a message is held for it.
   Script complete;
-  // Keys: records. Arguments: ttl in ms or nothing, how many records; then of each as in complete;
-  // then of each lane in which rows go: what its names begin with, how many rows, and of each its
-  // number and that of its record, from 1, or 0 for one that goes without. Answer: as renew; or "h"
-  // alone, where nothing is changed, and finish has to end all of the call.
+  // Keys: records. Arguments: ttl in ms or empty, how many records; then for each as in complete;
+  // then for each lane with rows to remove: the beginning of its names, how many rows, and for each
+  // its number and that of its record, from 1, or 0 for one without. Answer: as renew; or only "h",
+  // where nothing is changed, and finish must end all of the call.
   Script complete_rows;
   // Key: a record. Nonce, sized_entry(). Answer: 1, or 0 where the nonce does not hold it.
   Script keep_step;
 
-  // The keys of what follows are those that a name in it begins with: all of a consumer's rows.
-  // The first argument is the prefix, the second the consumer.
+  // The keys of the following scripts determine the slot: they begin all names of a consumer's
+  // rows. The first argument is the prefix, the second the consumer.
   //
-  // Of each row: lane or nothing, delay in ms, head, body. Answer, of each: lane, number.
+  // For each row: lane or empty, delay in ms, head, body. Answer for each: lane, number.
   Script append;
-  // Number and bytes at most. Answer: the time in ms, then of each row lane, number, head and body.
+  // The most rows and bytes. Answer: the time in ms, then for each row lane, number, head and body.
   Script look;
-  // Instance, number and bytes at most, how long hidden in ms, "1" where lines count; then of each
-  // row that look has given: lane, number, "1" and its line or nothing, the line's lane. Answer: as
-  // look, but for a row of those only where it stands among the arguments, below zero.
+  // Instance, the most rows and bytes, how long hidden in ms, "1" where lines count; then for each
+  // row returned by look: lane, number, "1" and its line or empty, the line's lane. Answer: as
+  // look, but for a row of those only its index among the arguments, negated.
   Script take;
-  // Bytes in a line at most; then of each: lane, head, body. Answer: a letter for each, H, F or U.
+  // The most bytes in a line; then for each: lane, head, body. Answer: a letter for each, H, F or
+  // U.
   Script hold_behind;
-  // Instead of the consumer: release, hide or remove; a time in ms; then of each row: consumer,
+  // Instead of the consumer: release, hide or remove; a time in ms; then for each row: consumer,
   // lane, number. Answer: OK.
   Script change;
-  // Answer: rows, and ms until the next one shows, where that is known.
+  // Answer: rows, and ms until the next one becomes visible, where that is known.
   Script depth;
   // Answer: the lines.
   Script lines;
 
   // Dead letters. The first argument is the prefix.
   //
-  // Numbers. Answer: of each its head, or nothing.
+  // Numbers. Answer for each: its head, or empty.
   Script letter_heads;
-  // The number they stand behind, how many at most, consumer or nothing, "1" and the reason or
-  // nothing, "1" where headers and payloads are wanted. Answer: the number to go on behind, or
-  // nothing at the end; then of each: number, head, origin, headers and payload.
+  // The number to continue after, the most letters, consumer or empty, "1" and the reason or empty,
+  // "1" where headers and payloads are wanted. Answer: the number to continue after, or empty at
+  // the end; then for each: number, head, origin, headers and payload.
   Script list_letters;
   // Keys: the records they belong to. Numbers. Answer: a letter for each: Y, D for completed, C for
   // a conflict, M for missing, A where it belongs to another record by now.
   Script replay;
   // Numbers. Answer: how many there were.
   Script discard;
-  // Keys: the records they belong to, of each that is looked at; the name of all letters for one
-  // without. "1" to remove, else "0"; then of each: number, ms that it is kept for. Answer: a digit
-  // for each, 1 where it is past its time, and removed where that was asked for.
+  // Keys: the records of the letters to look at; for one without a record the name of all letters.
+  // "1" to remove, else "0"; then for each: number, ms that it is kept for. Answer: a digit for
+  // each, 1 where it is past its time, and removed where that was asked for.
   Script expire;
   // Key: the record. Number, fingerprints before and after, headers and payload before, and after.
   // Answer: a word, as Edited, or again.
@@ -95,13 +95,13 @@ struct Scripts {
   Script replaces;
   // Of each: head, and the body of a row. Answer: how many were added.
   Script add;
-  // Key: a record. Perhaps a note of giving up. It goes from parked or dead to retrying, and what
-  // it keeps is due. Answer: 1, or 0 where it is in no such state.
+  // Key: a record. Perhaps a note of giving up. Parked or dead → retrying, and its row is due.
+  // Answer: 1, or 0 where it is in neither state.
   Script unlock;
 
-  // Who runs. The first argument is the prefix, the second an instance.
+  // Run markers. The first argument is the prefix, the second an instance.
   //
-  // Process id, ms that a sign holds for, consumer, window, "1" where deaths are asked for, its
+  // Process id, ms that a sign is valid, consumer, window, "1" where deaths are asked for, its
   // session. Answer: the largest window of those that died, or -1; the same again until it is
   // acknowledged.
   Script begin_run;
@@ -109,22 +109,22 @@ struct Scripts {
   Script acknowledge_death;
   // Consumer.
   Script end_run;
-  // The instance may be empty. Ms that a sign holds for, its session. Answer: known or unknown,
-  // Instance::gone(), then of each other instance: its name, its session, and for how many ms its
-  // last sign still holds, negative where that is over.
+  // The instance may be empty. Ms that a sign is valid, its session. Answer: known or unknown,
+  // Instance::gone(), then for each other instance: its name, its session, and for how many ms its
+  // last sign is still valid, negative where that is over.
   Script sign;
-  // Its session as it was. Deaths are told of it, and nothing is freed.
+  // Its session as it was. Reports its death, and frees nothing.
   Script doubt;
   // The same. Answer: 0 where it has another session by now, or is freed; else 1, then its
   // consumers.
   Script declare;
-  // Consumer, lane, cursor. Shows the rows it had. Answer: cursor, how many.
+  // Consumer, lane, cursor. Shows the rows it had taken. Answer: cursor, how many.
   Script show;
-  // Its session as it was. Answer: whether it was there.
+  // Its session as it was. Answer: whether it existed.
   Script forget_run;
-  // Keys: the record, its count. Without arguments: what is kept; nil of a completed one. Else the
-  // lowest and the highest number that it changes, the new one, ms until that is forgotten. Answer:
-  // what is kept then.
+  // Keys: the record, its count. Without arguments: returns the number; nil for a completed record.
+  // Else the lowest and the highest number that it changes, the new one, ms until that expires.
+  // Answer: the resulting number.
   Script crashes;
 
  private:

@@ -1,4 +1,4 @@
-// The files of scripts/ are Lua, each by itself, and what is composed of them is.
+// The files of scripts/ are valid Lua, each by itself, and so are the composed scripts.
 #include "stores/redis/scripts.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 namespace semel::redis {
 namespace {
 
-// The error of a server that compiles the text; empty if it does.
+// The error of a server that compiles the text; empty if there is none.
 std::string refusal_of(Connection& connection, BytesView text) {
   connection.send({"SCRIPT", "LOAD", text});
   const Reply reply = connection.run(Loss::kNothingDone).front();

@@ -13,17 +13,17 @@
 namespace semel::redis {
 namespace {
 
-// Of each kind so many are measured.
+// How many of each kind are measured.
 constexpr std::size_t kMeasured = 200;
 
-// How much memory things of one kind take, by some of them.
+// Estimates the memory of things of one kind from a sample.
 class Measure {
  public:
   void saw(const std::string& name) {
     ++count_;
     if (sample_.size() < kMeasured) sample_.push_back(name);
   }
-  // Of one, on average; 0 where there is none. What went meanwhile is not counted.
+  // The average size; 0 where there is none. Values removed meanwhile are not counted.
   std::size_t each(Router& router) const {
     std::vector<Question> questions;
     for (const std::string& name : sample_) questions.push_back({name, {"MEMORY", "USAGE", name}});
@@ -57,7 +57,7 @@ ByNumber consumers_of(Router& router, const Names& names) {
 }
 
 void add(StoreStats::Consumer& told, char letter, BytesView head) {
-  // Where its state and its times stand: see record.h.
+  // The offsets of its state and its times: see record.h.
   constexpr std::size_t kFirstSeen = 14, kUntil = 20, kTime = 6;
   const auto time_at = [&](std::size_t at) {
     return std::optional(Cutter(head.substr(at, kTime)).time());
@@ -83,7 +83,7 @@ void add(StoreStats::Consumer& told, char letter, BytesView head) {
   }
 }
 
-// Of a Cluster the greatest there is.
+// On a Cluster the greatest.
 std::uint64_t epoch_of(Router& router, const Names& names) {
   const std::vector<std::string> tokens = names.tokens();
   std::vector<Question> questions;
@@ -96,7 +96,7 @@ std::uint64_t epoch_of(Router& router, const Names& names) {
   return epoch;
 }
 
-// What waits, and what was given up.
+// Counts waiting and given-up messages.
 void count_messages(Core& core, ByNumber& consumers) {
   for (auto& [number, told] : consumers) {
     Call call;
@@ -128,7 +128,7 @@ std::vector<std::int64_t> running_pids(Router& router, const Names& names, ByNum
     running.push_back(number);
     const std::string run = names.of_store("run:") + runs.list[i].bytes;
     for (const Reply& field : router.ask({"HKEYS", run}, Loss::kNothingDone).list) {
-      // One of them is no consumer but a note.
+      // One of the fields is no consumer but a note.
       std::uint32_t consumer = 0;
       std::from_chars(field.bytes.data(), field.bytes.data() + field.bytes.size(), consumer);
       const auto told = consumers.find(ConsumerNumber{consumer});
@@ -143,7 +143,7 @@ void add_messages(Core& core, ByNumber& consumers, StoreStats& stats) {
   stats.running_pids = running_pids(core.router, core.names, consumers);
 }
 
-// Moves what is told of each: it leaves `consumers` empty of it.
+// Moves the statistics: empties `consumers`.
 void add_sorted(ByNumber& consumers, StoreStats& stats) {
   for (auto& [number, told] : consumers) stats.consumers.push_back(std::move(told));
   std::ranges::sort(stats.consumers, {}, &StoreStats::Consumer::name);
@@ -176,7 +176,7 @@ StoreStats stats_of(Core& core) {
     }
     const std::vector<Reply> states = beginnings(router, records, kHead - 1);
     for (std::size_t i = 0; i < records.size(); ++i) {
-      if (states[i].is_error() || states[i].bytes.size() < kHead) continue;  // verify tells of it
+      if (states[i].is_error() || states[i].bytes.size() < kHead) continue;  // verify reports it
       const char letter = states[i].bytes[1];
       const bool done = letter == state_letter(RecordState::kCompleted);
       (done ? completed : unfinished).saw(records[i]);

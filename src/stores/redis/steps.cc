@@ -19,7 +19,7 @@ class RedisSteps final : public StepStore {
     });
   }
 
-  // Said twice it comes to the same.
+  // Idempotent.
   Result<Applied> keep(const Lease& lease, const StepEntry& entry) override {
     return core::contained([&] {
       Call call;

@@ -1,4 +1,4 @@
-// StepStore over the journals that stand in records.
+// StepStore over the journals in records.
 #pragma once
 
 #include <memory>

@@ -38,15 +38,15 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A replica that is well has a write within a millisecond or two.
+// A healthy replica has a write within a millisecond or two.
 constexpr milliseconds kReplicaPatience{2'000};
 
 BytesView nonce_bytes(const Nonce& nonce) {
   return {reinterpret_cast<const char*>(nonce.bytes.data()), nonce.bytes.size()};
 }
 
-// The same for a name whatever else is there: a server that has forgotten all must not give one
-// consumer's number to another while the first still works.
+// Always the same for a name: a server that has forgotten everything must not give one consumer's
+// number to another while the first still works.
 std::uint32_t number_for(const std::string& name) {
   const BytesView parts[] = {name};
   const auto digest = digest::sha256_parts("semel.consumer", parts);
@@ -63,7 +63,7 @@ void need_no_messages(std::span<const Finish> batch) {
               "set maxmemory-policy to noeviction, or to one that evicts only what expires"});
 }
 
-// On a Cluster what leaves with a record is sent to its own nodes, each message as a value.
+// On a Cluster outgoing messages are sent to their own nodes, each as a value.
 void need_room(const Core& core, std::span<const Finish> batch) {
   for (const Finish& one : batch) {
     std::size_t bytes = 0, messages = 1;
@@ -133,7 +133,7 @@ class RedisStore final : public Store {
       return finish_now(batch);
     });
   }
-  // The server lets records go by itself.
+  // The server expires records by itself.
   Result<PurgeReport> purge(milliseconds) override { return PurgeReport{}; }
 
  private:
@@ -163,8 +163,8 @@ class RedisStore final : public Store {
   const std::unique_ptr<HeldMessages> held_;
   const std::unique_ptr<DeadLetters> dead_letters_;
   const std::unique_ptr<RunMarkers> runs_;
-  // The greatest token that was ever given to this process: also a server that has forgotten all,
-  // or whose clock stands behind, goes on above it.
+  // The greatest token ever given to this process: a server that has forgotten everything, or whose
+  // clock is behind, continues above it.
   std::atomic<std::uint64_t> seen_{0};
   system::Mutex mutex_;
   std::map<ConsumerNumber, std::optional<milliseconds>> ttls_ SEMEL_GUARDED_BY(mutex_);
@@ -181,7 +181,7 @@ ConsumerNumber RedisStore::attach_now(const ConsumerSpec& spec) {
   call.keys = {core_.names.consumers, core_.names.numbers};
   call.arguments = {spec.name, std::to_string(number_for(spec.name)), spec.recipe_hash,
                     spec.accept_recipe ? "1" : "0", std::to_string(kMaxConsumer)};
-  // Said twice it comes to the same.
+  // Idempotent.
   const Reply reply = core_.run_one(core_.scripts.attach, call, Loss::kNothingDone);
   if (reply.number == 0) refuse_recipe(spec.name);
   if (reply.number > kMaxConsumer) {
@@ -255,12 +255,12 @@ Claim answer_for(const Message& message, const Nonce& nonce, const Reply& said, 
   return claim;
 }
 
-// `i`: its place among those of the call.
+// `i`: its index in the call.
 Claim told_of(const Message& message, const Nonce& nonce, const Reply& reply, std::size_t i) {
   if (reply.is_error()) throw failure_of(reply);
   const std::vector<Reply>& said = reply.list;
   const StoreTime now{milliseconds(said.at(0).number)};
-  // All of them are new: their tokens follow on each other.
+  // All of them are new: their tokens are consecutive.
   const bool all_new = said.size() == 2 && said[1].kind == Reply::Kind::kNumber;
   if (!all_new) return answer_for(message, nonce, said.at(i + 1), now);
   return newly_acquired(message.key().id, nonce, said[1].number + static_cast<std::int64_t>(i));
@@ -281,7 +281,7 @@ std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> message
   std::vector<Nonce> nonces;
   nonces.reserve(messages.size());
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    // A nonce without the instance's name is not freed when that is gone.
+    // A nonce without the instance's name is not freed when the instance is dead.
     nonces.push_back(options.outlives_process ? spi::draw_nonce(*core_.environment.random)
                                               : core_.instance.draw_nonce());
   }
@@ -291,7 +291,7 @@ std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> message
     replies = core_.router.run(core_.scripts.claim, parts.calls(), Loss::kInDoubt);
   } catch (const core::Failure& failed) {
     if (failed.error().kind != ErrorKind::kInDoubt) throw;
-    // Under the same nonces: what was claimed before the answer was lost is found to be ours.
+    // Under the same nonces: keys claimed before the answer was lost are found to be ours.
     replies = core_.router.run(core_.scripts.claim, parts.calls(), Loss::kInDoubt);
   }
   failpoint::hit(core_.environment, failpoint::kClaimed);
@@ -311,7 +311,7 @@ std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> message
   return claims;
 }
 
-// Frees the claims of the other calls: nobody would handle them before their leases are over.
+// Frees the claims of the other calls: otherwise they would be handled only after their leases.
 void RedisStore::refuse_claims(const core::Failure& refused, std::span<const Claim> claims) {
   std::vector<Finish> begun;
   for (const Claim& claim : claims) {
@@ -354,7 +354,7 @@ std::string RedisStore::ttl_of(const KeyId& id) {
   return std::to_string(std::max<std::int64_t>(found->second->count(), 1));
 }
 
-// Whether a script for completions may be given the batch: all its records have one ttl.
+// Whether a script for completions can take the batch: all its records have one ttl.
 bool RedisStore::completes(std::span<const Finish> batch, bool (*which)(const Finish&)) {
   const Finish* leased = nullptr;
   return std::ranges::all_of(batch, [&](const Finish& one) {
@@ -393,7 +393,7 @@ std::vector<Applied> RedisStore::end_now(std::span<const Finish> batch) {
   return applied(core_.scripts.finish, parts);
 }
 
-// Of one consumer.
+// All of one consumer.
 std::vector<Applied> RedisStore::complete_now(std::span<const Finish> batch) {
   const std::string ttl = ttl_of(batch[0].lease->key);
   Parts parts(core_, batch.size());
@@ -427,7 +427,7 @@ std::vector<Applied> RedisStore::complete_with_rows(std::span<const Finish> batc
   return answers;
 }
 
-// Ends the entries at `places`, which a script for completions has left alone.
+// Ends the entries at `places`, which a script for completions has left unchanged.
 void RedisStore::end_rest(std::span<const Finish> batch, std::span<const std::size_t> places,
                           std::vector<Applied>& answers) {
   if (places.empty()) return;

@@ -1,4 +1,4 @@
-// The store with its inner choices open: for tests.
+// The store with injectable parts, for tests.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 namespace semel::redis {
 
 struct InnerOptions {
-  // One that moves, for tests.
+  // Tests use one that they move.
   std::string clock = kServerClock;
 };
 

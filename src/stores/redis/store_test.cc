@@ -1,5 +1,5 @@
-// What is Redis's own: scripts that are forgotten, answers that are lost, expiry, tokens over all
-// of it, and what the store refuses.
+// Cases of Redis only: forgotten scripts, lost answers, expiry, tokens across all of these, and the
+// store's refusals.
 #include <fmt/format.h>
 
 #include <set>
@@ -133,7 +133,7 @@ TEST(RedisStore, EachLifeOfTheServerMovesTokensOn) {
       << "once for each life";
 }
 
-// Of the tokens of one life the log has the first ones alone.
+// The log has only the first tokens of one life.
 TEST(RedisStore, ALifeBeginsAboveAllTokensOfTheLastOneWhateverTheClock) {
   RedisServer mine(RedisServer::fast());
   mine.query("SET clock 2000000000000000");
@@ -177,7 +177,7 @@ TEST(RedisStore, ALostAnswerToAFinishIsInDoubtAndAClaimTells) {
   const Lease first = place.acquire(done);
   const Lease second = place.acquire(undone);
   ASSERT_EQ(place.store().renew({&first, 1}, 60s).value().front(), Applied::kYes);
-  // The script is known by then: what is cut is its run.
+  // The script is loaded by then: the cut happens while it runs.
   const Message warm = place.message("warm");
   ASSERT_EQ(place.finish(test::completed(place.acquire(warm))).value(), Applied::kYes);
   auto fault = proxy.inject({.text = "EVALSHA", .then = TcpProxy::Then::kWithhold});
@@ -260,7 +260,7 @@ TEST(RedisStore, ACompletedRecordTakesLittleRoom) {
   constexpr std::size_t kAtOnce = 500;
   unsigned long long before = 0;
   for (std::size_t at = 0; at < kRecords; at += kAtOnce) {
-    // The first ones bring what each connection and each script needs.
+    // The first ones allocate memory for each connection and script.
     if (at == kAtOnce) before = used();
     std::vector<Message> messages;
     for (std::size_t i = 0; i < kAtOnce; ++i) {

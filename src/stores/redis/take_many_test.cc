@@ -22,7 +22,7 @@ class TakesAmongMany : public testing::Test {
   std::vector<Arrival> take(std::size_t most) {
     return held().take(place_.consumer(), most, 64 << 20, 1h).value();
   }
-  // As `defer` leaves them: each is due, though it stands behind others of its line.
+  // As `defer` leaves them: each is due, although it is behind others of its line.
   void defer(char line, std::size_t count) {
     Arrival arrival;
     arrival.line = Bytes(1, line);
@@ -73,7 +73,7 @@ TEST_F(TakesAmongMany, DueRowsBehindOneThatAnotherHasHideNobody) {
   EXPECT_EQ(taken[0].key, "b0");
   ASSERT_TRUE(held().remove({&*taken[0].row, 1}).has_value());
 
-  // None of those that were hidden is lost, nor out of its order.
+  // None of those that were hidden is lost, nor out of order.
   ASSERT_TRUE(other->facets().held->release({&*first[0].row, 1}, 0ms).has_value());
   std::size_t next = 0;
   for (taken = take(1000); !taken.empty(); taken = take(1000)) {

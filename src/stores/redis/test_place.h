@@ -1,4 +1,4 @@
-// What the store's tests share: a prefix of its own on a server, and single calls.
+// Shared by the store's tests: a prefix of its own on a server, and single calls.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ inline Error error_of_opening(RedisOptions options) {
   return store ? Error{} : store.error();
 }
 
-// As if all that run there had died, some time ago.
+// As if all processes there had died, some time ago.
 inline void end_sessions(const test::RedisServer& server, const std::string& prefix) {
   server.run({"EVAL",
               "for _, key in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('DEL', key) end",
@@ -39,7 +39,7 @@ inline void end_sessions(const test::RedisServer& server, const std::string& pre
 
 class TestPlace {
  public:
-  // The server must outlive it. `url`: another way to it.
+  // The server must outlive it. `url`: another route to it.
   explicit TestPlace(const test::RedisServer& server, std::string url = {},
                      std::string clock = kServerClock)
       : server_(server),
@@ -49,7 +49,7 @@ class TestPlace {
     open();
   }
 
-  // Another process at the same place.
+  // A second process on the same store.
   TestPlace(const test::RedisServer& server, const TestPlace& other)
       : server_(server), url_(other.url_), prefix_(other.prefix_), clock_(other.clock_) {
     open();

@@ -1,4 +1,4 @@
-// A Cluster whose nodes are asked by TLS: the ports that it tells are those of TLS too.
+// A Cluster whose nodes use TLS: the ports that it reports are those of TLS too.
 #include <fmt/format.h>
 
 #include <optional>
@@ -108,7 +108,7 @@ TEST_F(RedisTlsCluster, AMovedSlotIsFollowedByTls) {
   cluster_->begin_move(name, to);
   expect_completed(before);
   cluster_->move_names(name, to);
-  expect_completed(before);  // where the map still says another (ASK)
+  expect_completed(before);  // where the map still names another (ASK)
   cluster_->end_move(name, to);
   expect_completed(before);
   handle(messages("b"));

@@ -23,7 +23,7 @@ std::string hex_of(BytesView bytes) {
   return text;
 }
 
-// Of a record's flags: a row is held for it.
+// A record's flag: a row is held for it.
 constexpr char kHasHeldRow = 2;
 
 class Verify {
@@ -49,13 +49,13 @@ class Verify {
     findings_.push_back({true, std::move(what), std::move(where), std::move(detail)});
   }
 
-  // What was cut off in the middle of a part would look damaged.
+  // Data cut off in the middle of a part would look damaged.
   BytesView whole_part(const Bytes& bytes) const {
     const bool consuming = bytes.size() > 1 && bytes[1] == 'C';
     return full_ || consuming ? BytesView(bytes) : BytesView(bytes).substr(0, kHead);
   }
 
-  // The two hashes of consumers say the same.
+  // The two hashes of consumers must agree.
   void look_at_consumers() {
     const Reply known = router_.ask({"HGETALL", names_.consumers}, Loss::kNothingDone);
     const Reply given = router_.ask({"HGETALL", names_.numbers}, Loss::kNothingDone);
@@ -87,7 +87,7 @@ class Verify {
         wrong("record.unreadable", where, failure_of(bytes[i]).error().message);
         continue;
       }
-      if (bytes[i].bytes.empty()) continue;  // it went meanwhile
+      if (bytes[i].bytes.empty()) continue;  // it was removed meanwhile
       if (!numbers_.contains(id.consumer())) {
         wrong("record.consumer_missing", where,
               fmt::format("it belongs to consumer {}, and there is none of that number",
@@ -128,7 +128,7 @@ class Verify {
     }
   }
 
-  // Each begins with the prefix.
+  // Each call begins with the prefix.
   Reply run(Script& script, const Call& call) {
     return core_.run_one(script, call, Loss::kNothingDone);
   }
@@ -138,7 +138,7 @@ class Verify {
           "its message is kept, as it says, and is not there");
   }
 
-  // A row may go, and the record say so, between two looks at them.
+  // A row may be removed, and its record updated, between two looks at them.
   void look_for_rows_elsewhere(const std::vector<std::string>& records) {
     std::map<ConsumerNumber, std::vector<std::string>> by_consumer;
     for (const std::string& record : records) {
@@ -163,7 +163,7 @@ class Verify {
     return !flags.empty() && (flags.front() & kHasHeldRow) != 0;
   }
 
-  // A record that says that its message is kept has it.
+  // A record with the flag for a held message must have that row.
   void look_for_rows(const std::vector<std::string>& records) {
     if (names_.cluster) return look_for_rows_elsewhere(records);
     for (std::size_t first = 0; first < records.size(); first += kMostKeys) {
@@ -179,7 +179,7 @@ class Verify {
     }
   }
 
-  // Each message that is kept is whole, and stands where it is found when it is due.
+  // Each held message must be complete, and findable when it is due.
   void look_at_rows() {
     for (const auto& [number, name] : numbers_) {
       for (unsigned lane = 0; lane < kLanes; ++lane) look_at_lane(number, name, lane);
@@ -218,7 +218,7 @@ class Verify {
       const auto id = parked_for(rows[i + 1].bytes);
       if (!id) continue;
       const std::string record = names_.record(*id);
-      // C: a person is about to say what becomes of it, or was.
+      // C: a person is deciding its outcome, or was.
       const Bytes state = router_.ask({"GETRANGE", record, "1", "1"}, Loss::kNothingDone).bytes;
       if (state == "P" || state == "C") continue;
       // It may have been opened meanwhile.
@@ -229,7 +229,7 @@ class Verify {
     }
   }
 
-  // As held_rows.h tells of a head.
+  // In the format of a head in held_rows.h.
   static std::optional<KeyId> parked_for(const Bytes& head) {
     constexpr std::size_t kHeadFlags = 1, kHeadRecord = 52;
     constexpr char kParked = 8;

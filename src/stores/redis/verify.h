@@ -9,8 +9,8 @@
 
 namespace semel::redis {
 
-// As RecordInspector::verify; reads every name. `full`: every record whole, its expiry, and what
-// waits. Throws core::Failure.
+// As RecordInspector::verify; reads every name. `full`: every record completely, its expiry, and
+// the waiting rows. Throws core::Failure.
 std::vector<StoreFinding> verify_in(Core& core, InspectorScripts& scripts, bool full);
 
 }  // namespace semel::redis
