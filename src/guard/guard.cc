@@ -206,7 +206,7 @@ Guard::Impl::Handled Guard::Impl::handle_known(std::span<core::TrackedDelivery> 
   const auto* plain = std::get_if<PlainHandler>(&work);
   if (plain != nullptr && !store_.traits().borrowed) {
     if (!options_.at_most_once || batch.size() == 1) return run_leased(batch, *plain);
-    // A message claimed and not begun would be in doubt after a crash.
+    // If all were claimed first, those not begun would be in doubt after a crash.
     Handled all;
     for (core::TrackedDelivery& one : batch) {
       all.answers.push_back(std::move(run_leased({&one, 1}, *plain).answers.front()));

@@ -1,4 +1,4 @@
-// GuardAccess: a Guard whose leases nobody renews, for who has time itself in hand.
+// GuardAccess: a Guard whose leases are not renewed, for callers that control time.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 namespace semel {
 
 struct GuardAccess {
-  // No thread is made: all happens within the calls.
+  // Starts no thread: everything happens within the calls.
   static std::unique_ptr<Guard> without_renewal(Store& store, GuardOptions options);
 };
 

@@ -1,4 +1,4 @@
-// Guard::run_batch: which of a batch's messages go into one transaction, and what its twins answer.
+// Guard::run_batch: which of a batch's messages share a transaction, and what its twins answer.
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -11,7 +11,7 @@ namespace semel {
 
 namespace {
 
-// For a message that is the same as one that has just ended: what a call after it would find.
+// For a message equal to one that has just ended: the answer that a later call would get.
 Result<Outcome> twins_answer(const Result<Outcome>& first) {
   if (!first) return first;
   Outcome outcome = *first;
@@ -59,7 +59,7 @@ std::vector<Result<Outcome>> Guard::Impl::run_each(std::span<const BatchMessage>
       open.push_back(i);
     }
   }
-  // Once as a rule; again for keys that stand there under several fingerprints.
+  // Usually one pass; more for keys that occur with several fingerprints.
   while (!open.empty()) {
     std::unordered_map<BytesView, std::size_t> firsts;
     std::vector<std::size_t> now;

@@ -46,7 +46,7 @@ class GuardBatchTest : public ::testing::Test {
   GuardBatchTest()
       : faulty_(test::make_fault_store(store_, faults_)), guard_(*faulty_, shipments()) {}
 
-  // Each makes the effect of its key, behind what `before` does.
+  // Each makes the effect of its key, after calling `before`.
   template <class Before>
   Answered run(const std::vector<BatchMessage>& messages, Before before) {
     return guard_.run_batch(messages, [&](std::size_t i, Transaction& tx) {
@@ -181,7 +181,7 @@ TEST_F(GuardBatchTest, ACommitInDoubtIsAskedAboutAndElseNamed) {
   EXPECT_EQ(kinds(run({{"a", kOne}, {"b", kOne}})), std::vector<Ended>(2, Ended::kDuplicate));
 }
 
-// A batch of any kind comes to what it would message by message.
+// A batch of any kind has the same results as its messages one by one.
 TEST(GuardBatchRandom, ABatchAnswersAsItsMessagesOneByOne) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
@@ -228,7 +228,7 @@ TEST(GuardBatchRandom, ABatchAnswersAsItsMessagesOneByOne) {
 }
 
 TEST(GuardBatchOnMemory, PlainWorkIsClaimedTogetherAndRecordedTogether) {
-  test::ManualClock clock;  // no ending waits long enough to be recorded by itself
+  test::ManualClock clock;  // no ending waits long enough to be recorded alone
   const test::SystemClock system_clock(clock);
   const auto inner = make_memory_store();
   test::FaultPlan plan;

@@ -18,7 +18,7 @@ auto claim_is_over() {
   return failure(guard::rejected("the claim is over", "call Guard::begin for another one"));
 }
 
-// Stands for the attempt of a claim that was moved from.
+// The attempt of a claim that was moved from.
 const Attempt& stopped_attempt() {
   static const Attempt stopped = [] {
     std::stop_source stop;
@@ -66,7 +66,7 @@ class GuardClaim::Impl {
     return applied->front() == Applied::kYes;
   }
 
-  // `patient`: while the store is away it tries again.
+  // `patient`: retries while the store is unavailable.
   Result<Outcome> end(Verdict verdict, bool patient) {
     if (!watch_) return claim_is_over();
     const auto watch = std::move(watch_);

@@ -126,7 +126,7 @@ TEST_F(GuardClaimTest, ALateHolderIsRefusedByName) {
   GuardClaim late = claim(quick);
   std::promise<void> fired;
   const std::stop_callback callback(late.attempt().stop, [&] { fired.set_value(); });
-  // Its renewals do not come through, as after a pause of the process.
+  // Its renewals fail, as after a pause of the process.
   plan_.fail_always(StoreCall::kRenew, ErrorKind::kUnavailable, When::kBefore);
   std::optional<GuardClaim> other;
   while (!other) {

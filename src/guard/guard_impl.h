@@ -1,4 +1,4 @@
-// Guard::Impl: what all calls of a guard share, and the strategies' machinery below them.
+// Guard::Impl: shared by all calls of a guard, with the strategies' machinery below them.
 #pragma once
 
 #include <exception>
@@ -28,7 +28,7 @@ namespace guard {
 
 Error rejected(std::string message, std::string hint);
 
-// Outcomes of a call's deliveries, each at its own place.
+// Outcomes of a call's deliveries, each at its own index.
 class Answers final : public strategies::EndingSink {
  public:
   explicit Answers(std::span<const core::TrackedDelivery> batch)
@@ -46,10 +46,10 @@ class Answers final : public strategies::EndingSink {
   std::vector<Outcome> outcomes_;
 };
 
-// Runs work so that its exception undoes its record, and is there to be thrown again after that.
+// Runs work so that its exception undoes its record, and can be rethrown afterwards.
 class Caught {
  public:
-  // `in_doubt`: what threw may have had its effect.
+  // `in_doubt`: work that threw may have had its effect.
   explicit Caught(bool in_doubt) : in_doubt_(in_doubt) {}
   template <class Work>
   Verdict operator()(Work&& work) {
@@ -99,13 +99,13 @@ class Guard::Impl {
   std::vector<Result<Outcome>> run_each(std::span<const BatchMessage> messages,
                                         const EachWork& work);
   Result<Begun> begin(BytesView key, const Fingerprint& fingerprint);
-  // For the leases of `run` and `run_each`.
+  // Turns renewals off, for the leases of `run` and `run_each`.
   void renew_nothing() noexcept { renews_ = false; }
 
  private:
   struct Handled {
     std::vector<Result<Outcome>> answers;            // in the order of the batch
-    std::optional<FlushReport::Failed> failed = {};  // the newest statement of work that failed
+    std::optional<FlushReport::Failed> failed = {};  // the newest statement of the work that failed
   };
 
   void stand_behind_window();
@@ -113,7 +113,7 @@ class Guard::Impl {
   std::optional<Error> refuse_key(BytesView key) const;
   core::TrackedDelivery delivery_of(BytesView key, const Fingerprint& fingerprint) const;
 
-  // Keys must differ, and `work` must catch what it throws. The deliveries may be moved from.
+  // Keys must differ, and `work` must catch its exceptions. The deliveries may be moved from.
   Handled handle(std::span<core::TrackedDelivery> batch, const Handler& work);
   Handled handle_known(std::span<core::TrackedDelivery> batch, const Handler& work);
   Handled run_in_unit(std::span<core::TrackedDelivery> batch, const Handler& work);

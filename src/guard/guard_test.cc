@@ -189,7 +189,7 @@ TEST_F(GuardTest, OnABorrowedConnectionAllWorkGoesThroughTheUnit) {
   EXPECT_EQ(guard_.run_once("a", kBody, [&] { ++ran; })->kind, Kind::kDuplicate);
   EXPECT_EQ(ran, 1);
   EXPECT_EQ(faults_.calls(StoreCall::kClaim), 0U);
-  // What it did on the connection itself goes, although the key is closed.
+  // Its changes on the connection itself are undone, although the key is closed.
   const std::size_t before = store_.begun.size();
   EXPECT_EQ(guard_.run_once("b", kBody, [] { return dead("no"); })->kind, Kind::kDead);
   EXPECT_EQ(store_.begun.size(), before + 2);

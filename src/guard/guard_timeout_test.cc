@@ -1,4 +1,4 @@
-// For how long the lease of work that hangs, or of a claim that is forgotten, is renewed.
+// How long the lease of hanging work, or of a forgotten claim, is renewed.
 #include <gtest/gtest.h>
 
 #include <condition_variable>
@@ -24,7 +24,7 @@ using Said = Outcome::Kind;
 
 const Fingerprint kNote = fingerprint_of("note");
 
-// Time passes by advance() alone, for the guards and for their store.
+// Time passes only by advance(), for the guards and for their store.
 class GuardTimeoutTest : public ::testing::Test {
  protected:
   static GuardOptions options() {
@@ -46,9 +46,9 @@ class GuardTimeoutTest : public ::testing::Test {
   milliseconds now() {
     return std::chrono::duration_cast<milliseconds>(clock_.now().time_since_epoch());
   }
-  // Ends when `guard` has looked at all of its leases with a clock that is as late as now, and has
-  // renewed those that it means to. Each claim here is stopped by a look that comes after the one
-  // before it, and a look goes through the leases in the order of their claims.
+  // Returns when `guard` has looked at all of its leases at the present time, and has renewed those
+  // that it wants to. Each claim here is stopped by a later look than the one before it, and a look
+  // visits the leases in the order of their claims.
   void wait_for_a_look(Guard& guard) {
     for (int look = 0; look < 2; ++look) {
       auto begun = guard.begin("look-" + std::to_string(++looks_), kNote);
@@ -57,7 +57,7 @@ class GuardTimeoutTest : public ::testing::Test {
       ASSERT_TRUE(wait_stopped(begun->claim->attempt().stop));
     }
   }
-  // Lets `time` pass, in steps in which a lease that is renewed does not end.
+  // Lets `time` pass, in steps in which a renewed lease does not end.
   void pass(Guard& guard, milliseconds time) {
     const milliseconds end = now() + time;
     const milliseconds step = options().lease / 3;
@@ -67,7 +67,7 @@ class GuardTimeoutTest : public ::testing::Test {
     }
     clock_.advance(end - now());
   }
-  // Lets a lease end that is renewed no more: one last renewal may be on its way.
+  // Lets a lease end that is no longer renewed: a last renewal may be in progress.
   void outlast_lease(Guard& guard) {
     ASSERT_NO_FATAL_FAILURE(wait_for_a_look(guard));
     pass(guard, options().lease + milliseconds(1));

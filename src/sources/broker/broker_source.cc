@@ -11,7 +11,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// Past the deadline of a close, for the thread to find its way out.
+// Additional time after the deadline of a close, for the thread to end.
 constexpr milliseconds kWayOut{250};
 
 }  // namespace
@@ -96,7 +96,7 @@ Result<void> BrokerSource::settle(std::span<const Settlement> settlements) {
     if (settle_one(settlement)) ++changes_;
   }
   if (has_waiting()) event_.signal();
-  // In between the thread knows what it needs to know.
+  // In between the thread already knows enough.
   const std::size_t acks = untold();
   if (none != (acks == 0) || many != ack_pace_.are_many(acks)) wake();
   return {};

@@ -27,7 +27,7 @@ BrokerSourceSetup setup_of(bool follow) {
           .untold = {ErrorKind::kUnavailable, "R999", "not all was told", {}}};
 }
 
-// Its broker is the test: what it brings, and whether its thread may leave.
+// The test acts as its broker: it delivers messages, and decides when its thread may end.
 class PlayedSource final : public BrokerSource {
  public:
   explicit PlayedSource(bool follow = true)
@@ -76,7 +76,7 @@ class PlayedSource final : public BrokerSource {
   }
   void wake() noexcept override { ++wakes_; }
   void interrupt() noexcept override { ++interrupted_; }
-  // As a cut does that waits for somebody who settles.
+  // Like a cut that waits for a thread that is settling.
   void cut() noexcept override {
     const system::MutexLock lock(mutex_);
     ++cut_;

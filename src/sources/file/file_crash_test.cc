@@ -1,4 +1,4 @@
-// Nothing is lost and nothing is skipped: random readers that are killed, and random histories.
+// Nothing is lost or skipped: random readers that are killed, and random histories.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Appends what it settled, then settles, in random portions, without end.
+// Appends the lines it settles to the ledger, then settles them, in random portions, for ever.
 int settle_for_ever(const std::string& path, const std::string& positions_path,
                     const std::string& ledger, std::uint64_t seed,
                     test::ChildProcess::Voice& voice) {
@@ -195,7 +195,7 @@ class History {
     unfinished_ = false;
     std::filesystem::rename(path_, path_ + "." + std::to_string(++rotations_));
     test::write_file(path_, "");
-    // A second rotation before the first was met is more than a source can follow.
+    // A source cannot follow a second rotation that happens before it saw the first.
     receive(1);
   }
   void receive(std::size_t messages) {

@@ -47,7 +47,7 @@ class FileFollowTest : public testing::Test {
     source_.reset();
     open_.clear();
   }
-  // Something happened; waits for the kernel to say so, never for time.
+  // Waits until the kernel reports a change, never for a fixed time.
   bool wakes(int within_ms = 10'000) {
     pollfd fd{source_->wakeup().fd, POLLIN, 0};
     return ::poll(&fd, 1, within_ms) == 1;

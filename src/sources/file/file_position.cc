@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kHashed = 4 << 10;
 constexpr std::string_view kForm = "1";
 
-// The next word of `text`, which loses it.
+// Removes and returns the next word of `text`.
 std::string_view word(std::string_view& text) {
   const std::size_t end = std::min(text.find(' '), text.size());
   const std::string_view found = text.substr(0, end);

@@ -1,4 +1,4 @@
-// FilePosition: how far a file was settled, in the form a store keeps.
+// FilePosition: how far a file was settled, in the form that a store keeps.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,26 @@
 
 namespace semel::sources {
 
-// Names the file by its inode, and what was settled by the last settled line, so that a file with
-// other content under the same inode is told apart.
+// Identifies the file by its inode, and the settled part by its last line, so that another content
+// under the same inode is recognised.
 struct FilePosition {
   std::uint64_t inode = 0;
   LineLedger::Line last;  // empty: nothing is settled yet
 };
 
-// A store keeps one text for a source: the file it reads, and before it, oldest first, those that
-// were rotated away and have lines to settle.
+// A store keeps one text for a source: the file it reads, preceded, oldest first, by files that
+// were rotated away and still have lines to settle.
 Bytes encode(std::span<const FilePosition> positions);
 std::optional<std::vector<FilePosition>> decode(BytesView text);
 
-// A hash of a line's last bytes, ending included: tells a changed file, proves nothing against a
-// forger. Part of what stores keep: it must never change.
+// A hash of a line's last bytes, ending included: detects a changed file, but no forgery. Stores
+// keep it: it must never change.
 std::uint64_t line_hash(BytesView line) noexcept;
-// What of a line is hashed, when it is read only for that.
+// The part of a line to read when only its hash is needed.
 LineSpan hashed_part(const LineSpan& line) noexcept;
 
-// Whether `fd`, which has the position's inode, still holds the position's last line where it was.
+// Whether `fd`, which has the position's inode, still contains the position's last line at its
+// place.
 bool still_there(int fd, const FilePosition& position);
 
 }  // namespace semel::sources

@@ -13,11 +13,11 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// A writer goes on with a renamed file until it is told to reopen.
+// A writer continues with a renamed file until it is told to reopen.
 constexpr milliseconds kRenamedFor{5'000};
-// Where the kernel does not tell of changes.
+// Used where the kernel reports no changes.
 constexpr milliseconds kLookAgain{1'000};
-// Bytes looked through in one receive, so that it returns also from the middle of a long line.
+// Bytes scanned in one receive, so that it also returns from the middle of a long line.
 constexpr std::size_t kScanBudget = 64 << 20;
 
 }  // namespace
@@ -63,7 +63,7 @@ Result<void> FileSource::open() {
   return {};
 }
 
-// `opened` may be empty: then nothing has the name now.
+// `opened` may be empty: then no file has the name now.
 void FileSource::resume(std::span<const FilePosition> positions, OpenFile opened) {
   for (const FilePosition& position : positions) {
     if (!opened.fd.valid() || opened.status.st_ino != position.inode) {
@@ -129,7 +129,7 @@ Result<Received> FileSource::receive(const ReceiveLimits& limits) {
     auto looked = look_at_path();
     auto read = read_segments(received, room);
     if (!looked) read = std::move(looked);
-    // What was read is handed out first; the trouble is still there at the next call.
+    // Arrivals already read are returned first; the error will still occur in the next call.
     if (!read && received.arrivals.empty()) return failure(std::move(read.error()));
     if (!read) more_ = true;
     drop_read_segments();
@@ -206,7 +206,7 @@ Result<void> FileSource::read_segments(Received& into, Room& room) {
   for (std::size_t i = 0; i < segments_.size(); ++i) {
     auto done = read(*segments_[i], into, room, budget);
     if (!done) return done;
-    // A truncated file is opened anew, behind those that are there.
+    // A truncated file is opened again, as a new segment after the existing ones.
     if (segments_[i]->closed && i + 1 == segments_.size() && options_.follow) {
       if (auto looked = look_at_path(); !looked) return looked;
     }
@@ -243,7 +243,7 @@ Result<void> FileSource::read(Segment& segment, Received& into, Room& room, std:
   return {};
 }
 
-// At the end of what is there: takes the unfinished last line where nobody will finish it. True
+// At the present end of a file: takes the unfinished last line where no writer will finish it. True
 // when nothing more will be read.
 bool FileSource::finish(Segment& segment, Received& into, Room& room) {
   const bool old = &segment != segments_.back().get();
@@ -282,7 +282,7 @@ Arrival FileSource::arrival_of(const Segment& segment, const LineSpan& span) con
   return arrival;
 }
 
-// Loads the payload from the file; false where it is there no more.
+// Loads the payload from the file; false where it is no longer there.
 bool FileSource::fill(const Segment& segment, const LineSpan& span, Arrival& arrival) const {
   const bool too_long = span.size() > options_.max_line;
   if (!load_line(segment.file.fd.get(), span, too_long ? kExcerpt : span.size(), arrival.payload)) {

@@ -28,7 +28,7 @@ class FileSource final : public Source {
   FileSource(FileOptions options, std::string path, ConsumerNumber consumer, Positions& positions,
              std::unique_ptr<Positions::Reservation> reservation, Environment& environment);
 
-  // Opens what is there and finds the place to read from.
+  // Opens existing files and finds the place to read from.
   Result<void> open();
 
   const SourceTraits& traits() const noexcept override { return traits_; }
@@ -41,17 +41,17 @@ class FileSource final : public Source {
 
  private:
   using TimePoint = std::chrono::steady_clock::time_point;
-  // What a crash may bring again is at most what was settled within this time.
+  // A crash repeats at most the lines settled within this time.
   static constexpr std::chrono::milliseconds kSaveEvery{500};
   // What a crash brings again must fit the window in which suspects are looked for.
   static constexpr std::size_t kSaveEveryLines = 256;
 
-  // At open.
+  // Called by open.
   void resume(std::span<const FilePosition> positions, OpenFile opened);
   void resume_renamed(const FilePosition& position);
   void add_segment(std::unique_ptr<Segment> segment) SEMEL_EXCLUDES(mutex_);
 
-  // The receiving thread's, once in each receive.
+  // Called by the receiving thread, once in each receive.
   Result<void> look_at_path();
   void receive_given_back(Received& into, Room& room) SEMEL_EXCLUDES(mutex_);
   Result<void> read_segments(Received& into, Room& room);
@@ -67,7 +67,7 @@ class FileSource final : public Source {
 
   // How far everything is settled, and whether a store has not been told.
   Bytes position() const SEMEL_REQUIRES(mutex_);
-  // R230 once another process reads the file; what it saves must stay.
+  // R230 once another process reads the file; its saved position must stay.
   std::optional<Error> taken_by_another() const SEMEL_REQUIRES(mutex_);
   Result<void> save_position() SEMEL_REQUIRES(save_mutex_) SEMEL_EXCLUDES(mutex_);
   void save_when_due() SEMEL_EXCLUDES(mutex_);
@@ -81,15 +81,16 @@ class FileSource final : public Source {
   FileWatch watch_;
   Wake wake_;
 
-  // The receiving thread's.
+  // Used by the receiving thread only.
   std::vector<std::string> notices_;
   bool more_ = true;  // the last receive ended at a limit, or there was none
   bool at_end_ = false;
   std::uint64_t next_number_ = 1;
 
   mutable system::Mutex mutex_;
-  // Oldest first. The receiving thread changes it with the lock held, and reads it without. Other
-  // threads read it with the lock held. The ledgers in it need the lock on every thread.
+  // Oldest first. Only the receiving thread changes it, with the lock held, and it reads it
+  // without. Other threads read it with the lock held. The ledgers in it need the lock on every
+  // thread.
   std::deque<std::unique_ptr<Segment>> segments_;
   std::unique_ptr<Positions::Reservation> reservation_ SEMEL_GUARDED_BY(mutex_);
   bool paused_ SEMEL_GUARDED_BY(mutex_) = false;

@@ -1,4 +1,4 @@
-// The settling half of FileSource: what was told, and how far a store keeps it.
+// The settling part of FileSource: settlements, and the position that a store keeps.
 #include "sources/file/file_source.h"
 
 #include <fmt/format.h>
@@ -46,7 +46,7 @@ void FileSource::set_paused(std::string_view partition, bool paused) {
   wake_.notify();
 }
 
-// Of all files that have lines to read or to settle. None: from the start.
+// Covers all files with lines to read or to settle. Empty: from the start.
 Bytes FileSource::position() const {
   std::vector<FilePosition> positions;
   for (const auto& segment : segments_) {
@@ -60,7 +60,7 @@ Bytes FileSource::position() const {
 
 std::optional<Error> FileSource::taken_by_another() const {
   if (reservation_ == nullptr || !reservation_->lost()) return std::nullopt;
-  // Waiting mends nothing: what the other has read is not known here.
+  // Waiting does not help: it is unknown what the other process has read.
   return Error{ErrorKind::kRejected, "R230",
                fmt::format("another process reads \"{}\" for this consumer now", path_),
                "one consumer of this name and file at a time; look whether this machine or its "
@@ -88,7 +88,7 @@ Result<void> FileSource::save_position() {
   return saved;
 }
 
-// A position that cannot be saved now is saved later: it is only what a crash may bring again.
+// A position that cannot be saved now is saved later: it only determines how much a crash repeats.
 void FileSource::save_when_due() {
   if (!save_mutex_.try_lock()) return;
   const system::MutexLock saving(save_mutex_, std::adopt_lock);

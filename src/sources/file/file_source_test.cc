@@ -33,7 +33,7 @@ class FileSourceTest : public testing::Test {
     }
     return std::move(*source);
   }
-  // Reads all there is, settles it and closes.
+  // Reads all lines, settles them and closes.
   Lines run() {
     auto source = open();
     if (!source) return {"not opened"};
@@ -367,7 +367,7 @@ TEST_F(FileSourceTest, AFileThatMayNotBeReadIsRefusedClearly) {
   test::write_file(path_, "1\n");
   ::chmod(path_.c_str(), 0);
   ::chmod(dir_.path().c_str(), 0755);
-  // Root may read everything, and becomes somebody else for it.
+  // Root may read everything, and so becomes another user for this test.
   const bool root = ::geteuid() == 0;
   constexpr uid_t kNobody = 65534;
   if (root) {

@@ -13,7 +13,7 @@ namespace semel::sources {
 
 namespace {
 
-// Not in every version of linux/magic.h.
+// Missing in some versions of linux/magic.h.
 constexpr unsigned kFuse = 0x65735546;
 constexpr unsigned kCifs = 0xFF534D42;
 constexpr unsigned kSmb2 = 0xFE534D42;

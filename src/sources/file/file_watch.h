@@ -1,4 +1,4 @@
-// FileWatch: tells that a file, or what its folder holds under its name, may have changed.
+// FileWatch: reports possible changes of a file, or of its name's entry in its directory.
 #pragma once
 
 #include <string>
@@ -9,14 +9,15 @@ namespace semel::sources {
 
 class FileWatch {
  public:
-  // False from `works` where the kernel cannot tell: no watches left, or a network file system,
-  // whose other machines' writes are not told. Then only looking again helps.
+  // `works` is false where the kernel cannot report changes: no watches are left, or it is a
+  // network file system, whose kernel does not see writes of other machines. Then the caller must
+  // poll.
   explicit FileWatch(const std::string& folder);
   bool works() const noexcept { return works_; }
 
   // Readable when something happened; -1 where it does not work at all.
   int fd() const noexcept { return inotify_.get(); }
-  // Also this open file, wherever it is renamed to.
+  // Also watches this open file, wherever it is renamed to.
   void add(int fd);
   void clear() noexcept;
 

@@ -1,6 +1,6 @@
-// LineLedger: the lines of one file that were handed out, and up to where all of them are settled.
+// LineLedger: the lines of one file that were handed out, and up to which line all are settled.
 //
-// Pure; not thread-safe. A line is named by its end, which grows from line to line.
+// Pure; not thread-safe. A line is identified by its end offset, which grows from line to line.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +23,10 @@ class LineLedger {
   explicit LineLedger(std::optional<Line> settled) : before_(settled) {}
 
   void handed_out(const Line& line) { lines_.handed_out(line.span.end, line); }
-  // Both ignore a line that is not handed out now: unknown, settled before, or given back already.
+  // Both ignore a line that is not out now: unknown, settled before, or given back already.
   bool settle(std::uint64_t end) { return lines_.settle(end, Settlement::Kind::kAck); }
   bool give_back(std::uint64_t end) { return lines_.settle(end, Settlement::Kind::kRelease); }
-  // The oldest line given back, which is then handed out again. None where there is none.
+  // Hands out the oldest given-back line again. nullopt where there is none.
   std::optional<Line> take_given_back() {
     const auto taken = lines_.take();
     return taken.value == nullptr ? std::nullopt : std::optional(*taken.value);

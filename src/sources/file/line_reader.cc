@@ -12,7 +12,7 @@ namespace semel::sources {
 
 namespace {
 
-// All of [offset, offset + size), or false.
+// Reads all of [offset, offset + size), or returns false.
 bool read_all(int fd, char* into, std::size_t size, std::uint64_t offset) {
   while (size > 0) {
     const ssize_t got = ::pread(fd, into, size, static_cast<off_t>(offset));
@@ -50,7 +50,7 @@ LineReader::Step LineReader::next(std::size_t& budget) {
     if (found != nullptr) {
       span_ = {line_begin_, scanned_};
       line_begin_ = scanned_;
-      // Taken unfinished before, and only its ending was missing.
+      // It was taken unfinished before, and only its ending was missing.
       if (span_.begin < taken_ && taken_ + 1 == span_.end) continue;
       return Step::kLine;
     }
@@ -61,8 +61,8 @@ LineReader::Step LineReader::next(std::size_t& budget) {
 }
 
 LineReader::Step LineReader::fill() {
-  // All in the buffer was looked through; only the line that has no end yet is kept, and not even
-  // that where it fills the buffer: then it is read again once its end is known.
+  // The whole buffer was scanned; only the unfinished line is kept, and not even that if it fills
+  // the buffer: then it is read again once its end is known.
   const bool too_long_to_keep =
       line_begin_ < buffer_offset_ || (line_begin_ == buffer_offset_ && filled_ == kChunk);
   const std::size_t dropped = too_long_to_keep ? filled_ : line_begin_ - buffer_offset_;

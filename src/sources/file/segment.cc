@@ -41,8 +41,8 @@ Error cannot_open(const std::string& path, int reason) {
           {}};
 }
 
-// payments.jsonl.1 and payments-0102.jsonl are older forms of payments.jsonl; what was packed is
-// not lines any more.
+// payments.jsonl.1 and payments-0102.jsonl are older forms of payments.jsonl; compressed files
+// contain no lines.
 bool like(const std::filesystem::path& name, const std::filesystem::path& path) {
   static constexpr std::string_view kPacked[] = {".gz", ".bz2", ".xz", ".zst", ".zip", ".lz4"};
   const std::string ending = name.extension().string();
@@ -50,7 +50,7 @@ bool like(const std::filesystem::path& name, const std::filesystem::path& path) 
          std::find(std::begin(kPacked), std::end(kPacked), ending) == std::end(kPacked);
 }
 
-// A newline is missing at its end: it may still go on, so it is looked for again from its start.
+// Its last newline is missing: the line may still grow, so it is read again from its start.
 bool unfinished(int fd, const LineSpan& span) {
   if (span.size() == 0) return false;
   Bytes last;
@@ -60,7 +60,7 @@ bool unfinished(int fd, const LineSpan& span) {
 }  // namespace
 
 Result<std::optional<OpenFile>> open_file(const std::string& path) {
-  // Without O_NONBLOCK a named pipe would wait here for a writer.
+  // Without O_NONBLOCK opening a named pipe would wait here for a writer.
   OpenFile opened{system::Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)), {}};
   if (!opened.fd.valid()) {
     if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;

@@ -1,4 +1,4 @@
-// Segment: one file as it was opened. A file source has several while one is rotated away.
+// Segment: one opened file. A file source has several while one is rotated away.
 #pragma once
 
 #include <sys/stat.h>
@@ -25,12 +25,12 @@ struct OpenFile {
   }
 };
 
-// A regular file, for reading. Nothing where there is none. R232: not a regular file; R233: not
-// permitted; R234 (kUnavailable): anything else.
+// Opens a regular file for reading. nullopt where there is none. R232: not a regular file; R233:
+// not permitted; R234 (kUnavailable): anything else.
 Result<std::optional<OpenFile>> open_file(const std::string& path);
 
-// The file in `path`'s folder that holds the position's last line under its inode: `path` as it was
-// before it was renamed. Where the position has no line, its name must be like that of `path`.
+// Finds the file in `path`'s directory that contains the position's last line under its inode:
+// `path` before it was renamed. If the position has no line, its name must be like that of `path`.
 std::optional<OpenFile> find_renamed(const std::string& path, const FilePosition& position,
                                      std::string& name);
 
@@ -41,15 +41,15 @@ struct Segment {
         number(its_number),
         ledger(std::nullopt),
         reader(file.fd.get(), 0, 0) {}
-  // Reads on behind the position.
+  // Reads on after the position.
   Segment(OpenFile opened, std::uint64_t its_number, const FilePosition& position);
 
   OpenFile file;
   std::uint64_t number;  // generation of its lines' tags
   LineLedger ledger;     // under the source's mutex
-  // Under the source's mutex, and written by the receiving thread alone.
+  // Under the source's mutex, and written only by the receiving thread.
   bool closed = false;     // nothing more will be read
-  bool rewritten = false;  // what was read is no longer what the file says
+  bool rewritten = false;  // the file no longer contains what was read
   // The rest belongs to the receiving thread.
   LineReader reader;
   std::optional<std::chrono::steady_clock::time_point> renamed;  // since when another has its name

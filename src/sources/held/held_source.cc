@@ -16,14 +16,14 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// While rows wait that nobody can have now, a look tells whether others have ended or given them
-// back. The first looks are quick, so that a queue's end is met soon; then they become rare.
+// While rows wait that no one can take now, a look shows whether others have ended or released
+// them. The first looks come quickly, so that a queue's end is noticed soon; then they become rare.
 constexpr milliseconds kFirstLook{10};
 constexpr milliseconds kRareLook{1'000};
-// Without a descriptor of the store's, new rows are found by looking.
+// Without a descriptor of the store, new rows are found by polling.
 constexpr milliseconds kLookBlind{250};
 
-// A store that is busy, or in doubt, will be asked again: only a wrong request is final.
+// A busy or doubtful store is asked again: only a wrong request is final.
 Error away(Error error) {
   if (error.kind != ErrorKind::kRejected && error.kind != ErrorKind::kLimit) {
     error.kind = ErrorKind::kUnavailable;
@@ -31,8 +31,8 @@ Error away(Error error) {
   return error;
 }
 
-// Every commit of this process may ring, and each ring answered costs a look. After one that was
-// for nothing the next is heard only then.
+// Every commit of this process may ring, and each answered ring costs a look. After a useless one,
+// further rings are ignored for this time.
 constexpr milliseconds kDeafFor{2};
 
 class HeldSource final : public Source {
@@ -77,18 +77,18 @@ class HeldSource final : public Source {
   Clock& clock_;
   Wake wake_;
 
-  // The receiving thread's. A take writes, so it is made only when something can be due.
+  // Used by the receiving thread only. A take writes, so it is made only when something can be due.
   bool may_have_more_ = true;  // the last take was not empty, or there was none
   bool empty_ = false;         // at the last look the consumer had no rows at all
   std::optional<TimePoint> next_look_;
   milliseconds look_after_ = kFirstLook;
-  bool rang_ = false;  // the store's descriptor was readable at this receive
+  bool rang_ = false;  // the store's descriptor was readable in this receive
   std::optional<TimePoint> deaf_until_;
   std::uint64_t takes_ = 0;
   bool listening_ = true;
 
   system::Mutex mutex_;
-  // row → the take it came with
+  // from row to the take it came with
   std::unordered_map<std::uint64_t, std::uint64_t> taken_ SEMEL_GUARDED_BY(mutex_);
   // rows were given back or removed since the last receive
   bool changed_ SEMEL_GUARDED_BY(mutex_) = false;
@@ -140,7 +140,7 @@ Result<Received> HeldSource::receive(const ReceiveLimits& limits) {
     received.arrivals = std::move(*taken);
     dress(received.arrivals);
     if (auto planned = plan_next(received, limits); !planned) {
-      // What was taken is handed out; the trouble is still there at the next call.
+      // Taken rows are returned; the error will still occur in the next call.
       if (received.arrivals.empty()) return failure(away(std::move(planned.error())));
     }
   }
@@ -148,11 +148,11 @@ Result<Received> HeldSource::receive(const ReceiveLimits& limits) {
   return received;
 }
 
-// After a take: when it came back full there is more, else what is left is looked at next time.
+// After a take: a full one means that there is more, else the next call looks at the rest.
 Result<void> HeldSource::plan_next(const Received& received, const ReceiveLimits& limits) {
   if (received.arrivals.empty()) {
     auto looked = look();
-    // Due and yet not to be had: not worth a circle of takes.
+    // Rows are due that cannot be taken: repeated takes would be useless.
     if (looked) may_have_more_ = false;
     if (rang_) deaf_until_ = clock_.now() + kDeafFor;
     return looked;
@@ -178,8 +178,8 @@ Result<void> HeldSource::look() {
   const bool blind = wake_fd_ < 0;
   next_look_.reset();
   if (empty_) {
-    // The store's descriptor rings for all its consumers, and the first who takes stops it: what
-    // rang for this one may have been heard by another.
+    // The store's descriptor rings for all its consumers, and the first take silences it: another
+    // consumer may have taken this one's ring.
     look_after_ = kFirstLook;
     next_look_ = clock_.now() + (blind ? kLookBlind : kRareLook);
     return {};
@@ -207,7 +207,7 @@ void HeldSource::dress(std::vector<Arrival>& arrivals) {
 Wakeup HeldSource::wakeup() {
   Wakeup wakeup{wake_.fd(), std::nullopt};
   const system::MutexLock lock(mutex_);
-  // What comes while paused wakes nobody; only this source's own calls do.
+  // While paused, new rows wake nothing; only this source's own calls do.
   const bool open = !paused_ && !closed_;
   const bool listening = open && !deaf_until_;
   if (listening != listening_ && wake_fd_ >= 0) {
@@ -261,8 +261,8 @@ Result<void> HeldSource::settle(std::span<const Settlement> settlements) {
   return {};
 }
 
-// One call for delays that are nearly the same: each gets the longest of its group, for not before
-// is a promise and soon after is none.
+// One call for delays that are nearly equal: each gets the longest of its group, because "not
+// before" is a promise and "soon after" is none.
 Result<void> HeldSource::give_back(std::vector<Delayed>& rows) {
   std::sort(rows.begin(), rows.end(),
             [](const Delayed& a, const Delayed& b) { return a.delay > b.delay; });
@@ -299,7 +299,7 @@ Result<void> HeldSource::close(milliseconds) {
     }
   }
   if (rest.empty()) return {};
-  // Rows that the store could not take back are given to it again by another call.
+  // Rows that the store could not take back are released again by another call.
   if (auto given = give_back(rest); !given) return given;
   const system::MutexLock lock(mutex_);
   for (const Delayed& one : rest) taken_.erase(static_cast<std::uint64_t>(one.row));

@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Lines = std::vector<std::string>;
 
-// Rows by a clock in hand; counts what it is asked.
+// Rows with a clock that the test moves; counts the calls.
 class FakeHeld final : public HeldMessages {
  public:
   FakeHeld(Clock& clock, bool can_wake)

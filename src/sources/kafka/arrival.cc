@@ -45,8 +45,8 @@ std::string position_of(const std::string& name, std::int64_t offset) {
 
 Taken take(const Partition& partition) {
   Taken taken;
-  // One at a time: the batch call of this library's version skips messages. As an event: the calls
-  // that return messages give some errors to the client's callback.
+  // One at a time: the batch call of this library version skips messages. As an event: the calls
+  // that return messages pass some errors to the client's callback.
   EventPtr event(rd_kafka_queue_poll(partition.queue.get(), 0));
   if (!event) return taken;
   rd_kafka_event_t* const raw = event.get();

@@ -1,4 +1,4 @@
-// What stands in a partition's queue, and a record of it as an arrival.
+// Reads a partition's queue, and makes arrivals of records.
 #pragma once
 
 #include <chrono>
@@ -19,14 +19,14 @@ struct Taken {
     std::string said;
   };
   RecordPtr record;
-  std::optional<std::int64_t> end;  // the partition was fetched to its end, which is there
+  std::optional<std::int64_t> end;  // the partition was fetched up to its end at this offset
   std::optional<Failure> failure;
 };
 // Never waits. An error comes as an event, not by the client's callback, so a lock may be held.
 Taken take(const Partition& partition);
 
-// A record. Without a value its payload is empty. Its tag is the partition's. Only a time that the
-// broker gave is its time.
+// Fills an arrival from a record. Without a value its payload is empty. Its tag is that of the
+// partition. Only a timestamp set by the broker is used.
 void fill(Arrival& arrival, const rd_kafka_message_s& record, const Partition& partition);
 
 // Its timestamp, whoever gave it.

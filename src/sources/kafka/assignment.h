@@ -1,7 +1,7 @@
-// Assignment: the partitions this member of the group has now, each with its ledger and queue.
+// Assignment: the partitions that this member of the group has now, each with its ledger and queue.
 //
-// Each assignment of a partition has a generation of its own, and a delivery's tag carries it: what
-// is settled after a partition was taken away finds nothing here. Not thread-safe.
+// Each assignment of a partition has its own generation, which is in a delivery's tag: a settlement
+// after the partition was taken away finds nothing here. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct TopicPartition {
   auto operator<=>(const TopicPartition&) const = default;
 };
 
-// Offsets that the log no longer had when it was read on: from `next` up to `begin`.
+// Offsets that the log had deleted before they were read: from `next` up to `begin`.
 struct Skip {
   std::int64_t next = 0;
   std::int64_t begin = 0;
@@ -40,31 +40,32 @@ struct Partition {
   QueuePtr queue;
   Ledger ledger;
   bool at_end = false;    // as of the last fetch
-  bool missing = false;   // it does not exist, and that is told
-  std::int64_t end = -1;  // its end, as of the fetch that met it
-  // The group's offset when it was assigned; -1: it had none; nothing: not known yet.
+  bool missing = false;   // it does not exist, and that was reported
+  std::int64_t end = -1;  // its end, as of the fetch that reached it
+  // The group's offset when it was assigned; -1: it had none; nullopt: unknown yet.
   std::optional<std::int64_t> begin;
-  bool asked = false;    // for that
+  bool asked = false;    // the offset was asked for
   bool leaving = false;  // it is being taken away: nothing more is read
-  // Its log is another one, and the reader does not stand at its beginning yet: nothing is read.
+  // Its log was replaced, and the reader is not at the new one's beginning yet: nothing is read.
   bool strays = false;
-  // Read since librdkafka was last shown that the queue has room.
+  // Read since librdkafka was last told that the queue has room.
   std::size_t messages_read = 0;
   std::size_t bytes_read = 0;
-  // Since the last commit it was found to be the log that the group's offset belongs to.
+  // Whether it was verified, since the last commit, to be the log that the group's offset belongs
+  // to.
   bool checked = false;
 
-  // The next offset to come, as far as that is known, and what came before it was.
+  // The next expected offset, as far as known, and the state of earlier ones.
   std::optional<std::int64_t> next;
-  std::optional<Skip> first;  // what came first, and where the log began then
-  std::int64_t low = -1;      // where the log was seen to begin, at its latest; -1: not known
-  // The next record is at `offset`; `low`: the log's beginning, -1: not known. Records before that
-  // beginning are skipped. A gap behind it is none: compaction leaves gaps, and so do transactions.
+  std::optional<Skip> first;  // the first offset that came, and where the log began then
+  std::int64_t low = -1;      // the highest known beginning of the log; -1: unknown
+  // The next record is at `offset`; `low`: the log's beginning, -1: unknown. Records before that
+  // beginning are skipped. A gap after it does not count: compaction and transactions leave gaps.
   std::optional<Skip> came(std::int64_t offset, std::int64_t low);
   // The group's offset when it was assigned, once it is known; -1: it had none.
   std::optional<Skip> stood_at(std::int64_t offset);
 
-  // The group's offset, as far as it was committed or asked for; -1: none.
+  // The group's offset, as committed or asked for; -1: none.
   std::int64_t committed() const noexcept {
     return std::max(ledger.committed(), begin.value_or(-1));
   }
@@ -75,7 +76,8 @@ class Assignment {
   Partition& add(const TopicPartition& id, QueuePtr queue);
   void remove(const TopicPartition& id);
   void clear() { partitions_.clear(); }
-  // Its log was cut or begun anew: what is out of it now is not what its offsets mean from here on.
+  // Its log was cut or replaced: from now on its offsets mean other records than those that are
+  // out.
   void begin_anew(Partition& partition);
 
   Partition* find(const TopicPartition& id);
@@ -83,14 +85,14 @@ class Assignment {
   bool empty() const noexcept { return partitions_.empty(); }
   std::vector<std::unique_ptr<Partition>>& all() noexcept { return partitions_; }
 
-  // Another one first, so that none is always read last.
+  // Puts another one first, so that none is always read last.
   void rotate();
 
-  // All that was there at the last fetches has been handed out.
+  // Everything that was there at the last fetches has been handed out.
   bool at_end() const;
-  // The names of those that were not read to their ends at the last fetches.
+  // The names of those not read to their ends at the last fetches.
   std::vector<std::string> unread() const;
-  // Of the partitions that are leaving: handed out and not settled.
+  // For the partitions that are leaving: the messages handed out and not settled.
   std::size_t out_of_leaving() const;
 
  private:
@@ -98,7 +100,7 @@ class Assignment {
   std::uint64_t generations_ = 0;
 };
 
-// Which partitions bring nothing for now, by name; kept over assignments.
+// Which partitions are paused, by name; kept over assignments.
 class Pauses {
  public:
   void set(std::string_view partition, bool paused);

@@ -22,7 +22,7 @@ TEST(KafkaOpenCommits, AnAnswerIsOfTheAssignmentItsCommitWasSentFor) {
   EXPECT_EQ(open.answered(kSecond, 8), 2U);
 }
 
-// An answer of before names no partition of now, and so is told to no ledger.
+// An earlier answer names no present partition, and so is passed to no ledger.
 TEST(KafkaOpenCommits, ALogThatWasBegunAnewHearsNothingOfTheOldOnes) {
   Assignment assignment;
   Partition& partition = assignment.add(kFirst, nullptr);
@@ -35,7 +35,7 @@ TEST(KafkaOpenCommits, ALogThatWasBegunAnewHearsNothingOfTheOldOnes) {
   EXPECT_NE(assignment.find(kFirst), nullptr);
 }
 
-// The engine asks which of them may still bring what was in hand when a process died.
+// The engine asks which of them may still bring messages that were in flight when a process died.
 TEST(KafkaAssignment, NamesThePartitionsThatWereNotReadToTheirEnds) {
   Assignment assignment;
   EXPECT_TRUE(assignment.unread().empty());

@@ -85,8 +85,8 @@ Result<std::unique_ptr<Client>> Client::create(const core::KafkaSpec& spec, Watc
   client->connections_->watch(conf->get());
   std::array<char, 512> why{};
   client->handle_ = rd_kafka_new(RD_KAFKA_CONSUMER, conf->get(), why.data(), why.size());
-  // It is the handle's now. Where there is none, librdkafka has already freed what watches the
-  // connections, and the rest cannot be freed without it.
+  // The handle owns it now. If there is no handle, librdkafka has already freed the connection
+  // watcher, and the rest cannot be freed without it.
   [[maybe_unused]] auto* const taken = conf->release();
   if (client->handle_ == nullptr) {
     return failure({ErrorKind::kRejected, "R308",
@@ -105,7 +105,7 @@ Client::~Client() {
   if (handle_ == nullptr) return;
   commits_.reset();
   // This version waits for ever for a partition that it gave up while its topic was deleted. A
-  // thread that is left waiting calls nothing but the connections.
+  // thread that is left waiting uses only the connections.
   try {
     std::promise<void> done;
     const auto ended = done.get_future();
@@ -114,7 +114,7 @@ Client::~Client() {
       done.set_value();
     }).detach();
     ended.wait_for(kDestroyPatience);
-  } catch (const std::exception&) {  // there is no thread to be had, and this one has to wait
+  } catch (const std::exception&) {  // no thread could be started, so this one must wait
     rd_kafka_destroy_flags(handle_, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
   }
 }
@@ -179,7 +179,7 @@ std::optional<std::int64_t> Client::ask_lag(milliseconds patience) {
         RD_KAFKA_RESP_ERR_NO_ERROR) {
       return std::nullopt;
     }
-    // Without an offset the group begins behind all that is there, or at its beginning.
+    // Without an offset the group begins at the end of the topic, or at its beginning.
     const bool at_end = offset < 0 && spec_.from == core::KafkaSpec::From::kLatest;
     if (!at_end) lag += std::max<std::int64_t>(high - std::max(offset, low), 0);
   }
@@ -227,7 +227,7 @@ void Client::serve(milliseconds patience) {
   const MessagePtr message(rd_kafka_consumer_poll(handle_, static_cast<int>(patience.count())));
   if (message != nullptr) {
     if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-      // Every partition is split before anything of it is fetched; passing over it would lose it.
+      // Every partition is split before anything of it is fetched; ignoring this would lose it.
       watcher_.on_error(RD_KAFKA_RESP_ERR__FATAL,
                         "it brought a message past its partition's queue");
     } else if (message->err != RD_KAFKA_RESP_ERR__PARTITION_EOF) {
@@ -278,8 +278,8 @@ bool Client::show_room(const TopicPartition& partition, milliseconds patience) {
 
 bool Client::go_to_begin(const TopicPartition& partition, milliseconds patience) {
   const TopicPtr topic(rd_kafka_topic_new(handle_, partition.topic.c_str(), nullptr));
-  // Not "the beginning": librdkafka would take it for that of the old log. Where the new one begins
-  // further on, the broker refuses, and `from` applies.
+  // Offset 0, not "the beginning": librdkafka would take that for the old log's beginning. Where
+  // the new log begins at a higher offset, the broker refuses, and `from` applies.
   return topic != nullptr &&
          rd_kafka_seek(topic.get(), partition.number, 0, static_cast<int>(patience.count())) ==
              RD_KAFKA_RESP_ERR_NO_ERROR;

@@ -1,4 +1,4 @@
-// Client: a consumer of librdkafka, with its callbacks as calls of a watcher.
+// Client: a librdkafka consumer, which passes its callbacks to a watcher.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@
 
 namespace semel::kafka {
 
-// One thread serves it; only `split` queues may be read by another.
+// One thread serves it; another may read only the `split` queues.
 class Client {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
@@ -37,25 +37,25 @@ class Client {
     virtual void on_revoked(const std::vector<TopicPartition>& partitions, bool lost) = 0;
     virtual void on_error(int code, std::string_view said) = 0;
     virtual void on_all_brokers_down(std::string_view said) = 0;
-    // `failed`: none of them was committed, and librdkafka says why.
+    // `failed`: none of them was committed; librdkafka's code.
     virtual void on_committed(const Offsets& offsets, std::optional<int> failed) = 0;
   };
 
   static Result<std::unique_ptr<Client>> create(const core::KafkaSpec& spec, Watcher& watcher);
-  // Without a farewell to the group, as a process that dies. All queues must be given back before.
-  // Where librdkafka does not end in time, its threads are left to the process.
+  // Without leaving the group, like a process that dies. All queues must be released before. If
+  // librdkafka does not end in time, its threads are left to the process.
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // What a fatal error is about, where the table of errors knows it; any other code is its own
-  // cause. From any thread.
+  // The cause of a fatal error, where the table of errors knows it; any other code is its own
+  // cause. Thread-safe.
   int cause_of(int code) const;
 
-  // Whether a broker answers within `patience`. Then those of the topics that cannot be read, each
+  // Whether a broker answers within `patience`; then returns the topics that cannot be read, each
   // with its code.
   std::optional<std::vector<std::pair<std::string, int>>> look(std::chrono::milliseconds patience);
-  // Both wait, about `patience`.
+  // Both wait for about `patience`.
   Horizon ask_horizon(std::chrono::milliseconds patience) {
     return kafka::ask_horizon(handle_, spec_.topics, patience);
   }
@@ -64,13 +64,13 @@ class Client {
   }
   // The partitions of its topics. Waits. Empty: no answer.
   std::vector<TopicPartition> partitions(std::chrono::milliseconds patience);
-  // How many messages stand behind the group's offsets, by the brokers themselves; none: no answer.
-  // Waits, about `patience` for each partition.
+  // How many messages come after the group's offsets, according to the brokers; nullopt: no answer.
+  // Waits for about `patience` for each partition.
   std::optional<std::int64_t> ask_lag(std::chrono::milliseconds patience);
-  // The next offset that the group has of each; -1 where it has none. Waits. Empty: no answer.
+  // The group's next offset of each; -1 where it has none. Waits. Empty: no answer.
   Offsets committed(const std::vector<TopicPartition>& partitions,
                     std::chrono::milliseconds patience);
-  // As of the last fetch; -1 where there was none. From any thread.
+  // As of the last fetch; -1 where there was none. Thread-safe.
   struct Edges {
     std::int64_t low = -1;
     std::int64_t high = -1;
@@ -95,21 +95,21 @@ class Client {
   // false where there was none.
   bool show_room(const TopicPartition& partition, std::chrono::milliseconds patience);
 
-  // The partition's messages, apart from all others'. `fd` becomes readable when some come to an
+  // A separate queue for the partition's messages. `fd` becomes readable when some arrive in an
   // empty queue.
   QueuePtr split(const TopicPartition& partition, int fd);
 
-  // Reads a log that was begun anew from its beginning; nothing comes any more of what was fetched
-  // before. Waits. False: librdkafka does not fetch the partition now.
+  // Reads a replaced log from its beginning; messages fetched before are dropped. Waits. False:
+  // librdkafka does not fetch the partition now.
   bool go_to_begin(const TopicPartition& partition, std::chrono::milliseconds patience);
 
-  // Returns at once; on_committed tells, from `serve`.
+  // Returns immediately; `serve` calls on_committed.
   void commit(const Offsets& offsets);
-  // Until all commits were answered.
+  // Waits until all commits were answered.
   void wait_committed(Deadline deadline);
   bool committing() const noexcept { return open_commits_ > 0; }
 
-  // Leaves the group; true where the broker has been told before the deadline.
+  // Leaves the group; true where the broker was told before the deadline.
   bool close(Deadline deadline);
 
  private:
@@ -125,7 +125,7 @@ class Client {
   QueuePtr commits_;
   int open_commits_ = 0;
   Ahead ahead_;
-  std::string last_said_;  // of what went wrong on the way to a broker
+  std::string last_said_;  // the last error on the way to a broker
 };
 
 }  // namespace semel::kafka

@@ -9,12 +9,12 @@ namespace {
 
 constexpr const char* kName = "semel";
 
-// An interceptor is told a state by its name.
+// librdkafka passes states to an interceptor by name.
 bool is_up(std::string_view state) { return state == "UP" || state == "UPDATE"; }
 
 }  // namespace
 
-// Called by librdkafka's threads with its locks held: nothing here calls it.
+// Called by librdkafka's threads with its locks held: it must not call librdkafka.
 struct Connections::Callbacks {
   static rd_kafka_resp_err_t changed(rd_kafka_t*, std::int32_t, const char*, const char* name,
                                      int port, const char* state, void* opaque) {

@@ -1,4 +1,4 @@
-// Connections: which brokers a client is connected to, as its threads tell it.
+// Connections: which brokers a client is connected to, as reported by its threads.
 #pragma once
 
 #include <set>
@@ -13,9 +13,9 @@ namespace semel::kafka {
 
 class Connections {
  public:
-  // Before the client is made of `conf`, which this outlives.
+  // Call it before the client is made of `conf`; this outlives the client.
   void watch(rd_kafka_conf_s* conf);
-  // From any thread.
+  // Thread-safe.
   bool none_is_up() const;
 
  private:

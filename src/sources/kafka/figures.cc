@@ -1,4 +1,4 @@
-// What a person sees of the Kafka source while it works.
+// The figures of the Kafka source for people.
 #include <algorithm>
 
 #include "core/oldest_figure.h"
@@ -31,7 +31,7 @@ std::vector<SourceFigure> KafkaSource::figures() {
   return made;
 }
 
-// Nothing where the partition was not fetched yet, or the group has no offset and begins where only
+// nullopt where the partition was not fetched yet, or the group has no offset and begins where only
 // the broker knows.
 std::optional<std::int64_t> KafkaSource::lag_of(const Partition& partition) const {
   const Client::Edges edges = client_->edges(partition.id);
@@ -39,7 +39,7 @@ std::optional<std::int64_t> KafkaSource::lag_of(const Partition& partition) cons
   if (!partition.begin && partition.ledger.committed() < 0) return std::nullopt;
   std::int64_t done = partition.committed();
   if (done < 0 && spec_.from == core::KafkaSpec::From::kEarliest) done = edges.low;
-  // Marks of transactions may stand behind the last record; the commit of them is on its way.
+  // Marks of transactions may follow the last record; their commit is in progress.
   if (partition.ledger.clear()) done = std::max(done, partition.end);
   if (done < 0) return std::nullopt;
   return std::max<std::int64_t>(edges.high - std::max(done, edges.low), 0);

@@ -1,5 +1,5 @@
-// The Kafka source and the logs that it reads: where the group stands in them, and whether they are
-// still the same.
+// The Kafka source and the logs that it reads: the group's offsets in them, and whether they were
+// replaced.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr milliseconds kBeginsPatience{2'000};
 constexpr milliseconds kAskBeginsAgain{5'000};
-// The thread serves nobody meanwhile, and does not see that it is to stop.
+// Meanwhile the thread serves nothing, and does not see that it is to stop.
 constexpr milliseconds kCheckPatience{1'000};
 
 Error no_offset_in(const std::string& partition) {
@@ -30,7 +30,7 @@ Error no_offset_in(const std::string& partition) {
 
 }  // namespace
 
-// Where the group stood in what was just assigned: one question for all is enough.
+// Asks for the group's offsets in all newly assigned partitions, in one request.
 void KafkaSource::look_for_begins() {
   const TimePoint now = environment_.clock->now();
   if (now < ask_begins_at_) return;
@@ -59,10 +59,10 @@ void KafkaSource::look_for_begins() {
   }
 }
 
-// Where a partition is read on below its log's beginning librdkafka goes on there by itself, and
-// tells nobody: what the topic let go of is not seen any more.
+// If a partition is read below its log's beginning, librdkafka silently continues there: the
+// records that the topic deleted are lost from view.
 void KafkaSource::note_came(Partition& partition, std::int64_t offset) {
-  // To look costs locks of librdkafka: not for the next one of a log without gaps.
+  // Looking takes librdkafka's locks: not for the next record of a log without gaps.
   const bool follows = partition.next && *partition.next == offset;
   if (!follows) partition.low = std::max(partition.low, client_->edges(partition.id).low);
   const auto skip = partition.came(offset, partition.low);
@@ -80,10 +80,10 @@ void KafkaSource::tell_skip(const Partition& partition, const Skip& skip) {
 }
 
 // A broker deletes a group's offsets with the topic, and keeps them while the group has members. So
-// an offset that is gone means another log under the same name, in which a position of the old one
-// means other records. librdkafka does not tell: it goes on at the position where the new log
-// reaches it. Before each commit, for a commit would hide it: what was not checked is not
-// committed.
+// a missing offset means a new log under the same name, in which a position of the old one means
+// other records. librdkafka does not report it: it continues at the position when the new log
+// reaches it. Called before each commit, because a commit would hide it: an unchecked partition is
+// not committed.
 void KafkaSource::check_logs() {
   checked_at_ = environment_.clock->now();
   std::vector<TopicPartition> asked;
@@ -118,11 +118,11 @@ void KafkaSource::check_logs() {
 void KafkaSource::follow_new_log(const TopicPartition& id, std::uint64_t generation) {
   {
     const system::MutexLock lock(mutex_);
-    // Not where it is being taken away, or the reader has met the new log by itself.
+    // Not where it is being taken away, or the reader has found the new log by itself.
     Partition* const partition = assignment_.find(generation);
     if (partition == nullptr) return;
-    // Nothing that is settled from here on is committed into the new log, and nothing is read until
-    // the reader stands at its beginning.
+    // Settlements from here on are not committed to the new log, and nothing is read until the
+    // reader is at its beginning.
     assignment_.begin_anew(*partition);
     generation = partition->generation;
     if (spec_.from == core::KafkaSpec::From::kFail) {

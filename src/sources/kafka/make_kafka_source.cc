@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kLookStep{300};
 
-// Keeps the first error that no waiting mends, and the last words of any other.
+// Keeps the first error that no waiting mends, and the text of the last other error.
 class Looker final : public Client::Watcher {
  public:
   void on_assigned(const std::vector<TopicPartition>&) override {}
@@ -41,7 +41,7 @@ Error cannot_be_read(const std::string& topic, int code) {
   return error.code == "R303" ? no_such_topic(topic) : error;
 }
 
-// A client that a broker has answered, whose topics can be read.
+// A client whose broker has answered, and whose topics can be read.
 Result<std::unique_ptr<Client>> answering(const core::KafkaSpec& spec, Looker& looker,
                                           std::chrono::milliseconds patience) {
   auto client = Client::create(spec, looker);

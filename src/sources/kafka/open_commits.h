@@ -1,7 +1,7 @@
-// OpenCommits: of which assignment each offset is that was sent and not answered. Not thread-safe.
+// OpenCommits: the assignment of each offset that was sent and not answered. Not thread-safe.
 //
-// The answer names partition and offset alone. A partition that went and came back, or whose log
-// was begun anew meanwhile, has a ledger to which an answer of before means nothing.
+// The answer contains only partition and offset. A partition that was lost and came back, or whose
+// log was replaced meanwhile, has a new ledger, for which an earlier answer means nothing.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class OpenCommits {
   void sent(const TopicPartition& id, std::int64_t next, std::uint64_t generation) {
     open_.push_back({id, next, generation});
   }
-  // The generation it was sent for, the earliest first; nothing: no such offset was sent.
+  // The generation it was sent for, the earliest first; nullopt: no such offset was sent.
   std::optional<std::uint64_t> answered(const TopicPartition& id, std::int64_t next) {
     const auto found = std::ranges::find_if(
         open_, [&](const Open& one) { return one.next == next && one.id == id; });

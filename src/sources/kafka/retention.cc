@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// What the library itself may take beyond the time it was given.
+// The time that the library itself may take beyond the given one.
 constexpr int kMore = 1'000;
 
 struct FreedAdmin {
@@ -36,7 +36,7 @@ using OptionsPtr = std::unique_ptr<rd_kafka_AdminOptions_t, FreedAdmin>;
 
 struct Described {
   std::map<std::string, std::string, std::less<>> values;
-  std::string why_not;  // there are none
+  std::string why_not;  // the reason why there are none
 
   std::string_view value(std::string_view name) const {
     const auto found = values.find(name);
@@ -60,7 +60,7 @@ Described values_of(const rd_kafka_ConfigResource_t* resource) {
   return made;
 }
 
-// Of each name in turn.
+// For each name in turn.
 std::vector<Described> describe(rd_kafka_t* handle, rd_kafka_ResourceType_t type,
                                 const std::vector<std::string>& names, milliseconds patience) {
   const auto nothing = [&](const std::string& why) {
@@ -159,7 +159,7 @@ Horizon ask_horizon(rd_kafka_s* handle, const std::vector<std::string>& topics,
 
 std::optional<std::chrono::minutes> ask_offsets_retention(rd_kafka_s* handle,
                                                           milliseconds patience) {
-  // Any broker's: all have the same, where nobody has mixed them up.
+  // Any broker: all have the same setting, unless someone has set them differently.
   const int broker = rd_kafka_controllerid(handle, static_cast<int>(patience.count()));
   if (broker < 0) return std::nullopt;
   const auto told = describe(handle, RD_KAFKA_RESOURCE_BROKER, {std::to_string(broker)}, patience);

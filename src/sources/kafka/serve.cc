@@ -1,4 +1,4 @@
-// The serving thread of the Kafka source: group, commits, brokers that are away.
+// The serving thread of the Kafka source: group, commits, broker outages.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,24 +15,24 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr milliseconds kServe{50};
-// What a crash brings again is at most what was settled within this time.
+// A crash repeats at most the messages settled within this time.
 constexpr milliseconds kCommitEvery{500};
 constexpr milliseconds kLook{500};
 constexpr milliseconds kLookEvery{500};
-// Time for lost connections to come back before the source asks whether a broker answers.
+// Time for lost connections to come back before the source checks whether a broker answers.
 constexpr milliseconds kReconnect{1'000};
-// So long may a broker take to answer at first before it is called away.
+// How long a broker may take for its first answer before it counts as unavailable.
 constexpr milliseconds kConnectPatience{5'000};
-// A topic that was just made is not known to every broker at once.
+// A new topic is not known to every broker immediately.
 constexpr milliseconds kTopicPatience{2'000};
 // The whole group waits meanwhile.
 constexpr milliseconds kDrainOnRevoke{5'000};
 constexpr milliseconds kCommitPatience{5'000};
-// Of what is only looked at.
+// For requests that only read.
 constexpr milliseconds kAskPatience{2'000};
 constexpr milliseconds kCommitPatienceAway{1'000};
-// This part of a queue is read before librdkafka is shown the room: the rest lasts until it has
-// fetched more.
+// This fraction of a queue is read before librdkafka is told about the room: the rest lasts until
+// it has fetched more.
 constexpr std::size_t kShowRoomAfter = 2;
 constexpr milliseconds kShowRoomFor{50};
 // Interval of the check of the logs while there is nothing to commit.
@@ -52,9 +52,9 @@ void KafkaSource::run() {
   if (connected) leave();
 }
 
-// librdkafka fetches nothing more for a queue that is full, and looks at it again when something
-// wakes the thread of its broker, at the latest a second later. With one partition nothing does, so
-// that a second's reading would be bounded by one queue.
+// librdkafka stops fetching for a full queue, and checks it again when its broker's thread wakes
+// up, at the latest a second later. With one partition nothing wakes that thread, so a second's
+// reading would be limited to one queue.
 void KafkaSource::show_room() {
   const TimePoint until = environment_.clock->now() + kShowRoomFor;
   while (!stopping() && environment_.clock->now() < until) {
@@ -97,7 +97,7 @@ bool KafkaSource::connect() {
   return false;
 }
 
-// Before anything is read: what is told of it may keep the run from beginning.
+// Before anything is read: the result may prevent the run.
 void KafkaSource::ask_horizon() {
   Horizon horizon = client_->ask_horizon(kAskPatience);
   const system::MutexLock lock(mutex_);
@@ -179,7 +179,7 @@ void KafkaSource::on_committed(const Client::Offsets& offsets, std::optional<int
       partition->ledger.committed(next);
     }
   }
-  // Of the others the group itself tells: it takes the partitions away, or a broker is away.
+  // The group itself reports the others: it revokes the partitions, or a broker is unavailable.
   if (!failed) return;
   ++commit_errors_;
   Error error = error_of(client_->cause_of(*failed), "an offset was not committed", true);
@@ -195,7 +195,7 @@ void KafkaSource::look_for_brokers() {
     none_up_since_ = now;
   }
   if (now < next_look_) return;
-  // librdkafka does not report every outage: it miscounts where it has given up the coordinator's
+  // librdkafka does not report every outage: it miscounts if it has closed the coordinator's
   // connection before it loses the last of the others.
   const bool lost = none_up_since_ && now - *none_up_since_ >= kReconnect;
   {
@@ -284,7 +284,7 @@ void KafkaSource::leave() {
     const system::MutexLock lock(mutex_);
     if (!leave_by_) return;
     by = *leave_by_;
-    // A broker that is away is not waited for: what is not told comes again.
+    // An unavailable broker is not waited for: messages whose offsets are not committed come again.
     if (away_) by = std::min(by, environment_.clock->now() + kCommitPatienceAway);
   }
   if (has_to_commit()) check_logs();

@@ -14,20 +14,20 @@ namespace {
 
 using Pair = std::pair<const char*, const char*>;
 
-// A config may say otherwise.
+// A config may override these.
 constexpr std::array<Pair, 4> kUsual = {{
-    // Each partition has a queue of its own, so this is the most that waits for each. One that is
-    // full is fetched for again once the source has read a part of it (Client::show_room).
+    // Each partition has a queue of its own, so this is the most that waits for each. A full one is
+    // fetched again once the source has read a part of it (Client::show_room).
     {"queued.max.messages.kbytes", "16384"},
     {"queued.min.messages", "100000"},
     {"fetch.max.bytes", "16777216"},
     {"fetch.wait.max.ms", "100"},
 }};
 
-// Newer versions of librdkafka wait by the clock before they look at a full queue again.
+// Newer versions of librdkafka wait this long before they check a full queue again.
 constexpr Pair kQueueBackoff = {"fetch.queue.backoff.ms", "10"};
 
-// The source's own business.
+// These are the source's own.
 constexpr std::array<Pair, 4> kFixed = {{
     {"enable.auto.commit", "false"},
     {"enable.auto.offset.store", "false"},

@@ -1,4 +1,4 @@
-// The settings of a client: ours, and over them those of the config.
+// The settings of a client: ours, overridden by those of the config.
 #pragma once
 
 #include <semel/result.h>

@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// Arrivals are moved where there is no room for all of them at first.
+// Arrivals are moved if there is no room for all of them at first.
 constexpr std::size_t kReserved = 128;
 
 }  // namespace
@@ -41,7 +41,7 @@ Result<Received> KafkaSource::receive(const ReceiveLimits& limits) {
   if (closed_) return failure({ErrorKind::kRejected, "R235", "the Kafka source was closed", {}});
   if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   if (final_) return failure(*final_);
-  // Said once, it stays away until a broker answers, whatever lies in the queues.
+  // Once reported, it stays unavailable until a broker answers, whatever the queues contain.
   if (!away_) told_away_ = false;
   if (told_away_) return failure(*away_);
   Received received;

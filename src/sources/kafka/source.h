@@ -3,8 +3,8 @@
 // A thread of its own serves the client: it takes part in rebalances, commits, and keeps
 // max.poll.interval.ms, however long handlers take and whether or not the engine receives. Messages
 // do not pass through it: each partition has a queue, from which `receive` reads. A partition that
-// is paused, or whose messages nobody has room for, is just not read; librdkafka stops fetching
-// when the queue is full. (Its own pause would throw away what it has fetched.)
+// is paused, or whose messages find no room, is simply not read; librdkafka stops fetching when the
+// queue is full. (Its own pause would drop what it has fetched.)
 #pragma once
 
 #include <chrono>
@@ -36,10 +36,10 @@ namespace semel::kafka {
 class KafkaSource final : public Source, public core::LeavingPartitions, private Client::Watcher {
  public:
   KafkaSource(core::KafkaSpec spec, Environment& environment, Commits commits = Commits::kYes);
-  // As a process that dies: commits nothing and tells nobody.
+  // Ends like a process that dies: commits nothing and sends nothing.
   ~KafkaSource() override;
 
-  // Once, before anything else.
+  // Call it once, before anything else.
   Result<void> open();
 
   const SourceTraits& traits() const noexcept override { return kSourceTraits; }
@@ -49,8 +49,8 @@ class KafkaSource final : public Source, public core::LeavingPartitions, private
   Result<void> extend(std::span<const Tag>, std::chrono::milliseconds) override { return {}; }
   void set_paused(std::string_view partition, bool paused) override;
   // For each partition: `lag`, records between the committed offset and the end, as of the last
-  // fetch, and `committed`. Of all: `lag`, where it is known of each, `partitions`, `rebalances`
-  // and, where there are some, `skipped` and, with its text, `commit_errors`.
+  // fetch, and `committed`. In total: `lag`, if it is known for each, `partitions`, `rebalances`
+  // and, if there are some, `skipped` and, with its text, `commit_errors`.
   std::vector<SourceFigure> figures() override;
   std::optional<std::vector<std::string>> unread() override;
   Result<void> close(std::chrono::milliseconds deadline) override;
@@ -60,7 +60,7 @@ class KafkaSource final : public Source, public core::LeavingPartitions, private
  private:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  // The serving thread's.
+  // Called on the serving thread.
   void run();
   bool connect() SEMEL_EXCLUDES(mutex_);
   bool subscribe(const std::vector<std::pair<std::string, int>>& wrong, TimePoint answered)
@@ -68,7 +68,7 @@ class KafkaSource final : public Source, public core::LeavingPartitions, private
   void ask_horizon() SEMEL_EXCLUDES(mutex_);
   void look_for_begins() SEMEL_EXCLUDES(mutex_);
   void show_room() SEMEL_EXCLUDES(mutex_);
-  // One whose queue was read far enough since it was asked for last.
+  // A partition whose queue was read far enough since it was last asked for.
   std::optional<TopicPartition> next_with_room() SEMEL_EXCLUDES(mutex_);
   void check_logs() SEMEL_EXCLUDES(mutex_);
   void follow_new_log(const TopicPartition& id, std::uint64_t generation) SEMEL_EXCLUDES(mutex_);
@@ -103,7 +103,8 @@ class KafkaSource final : public Source, public core::LeavingPartitions, private
 
   // Nothing more is read.
   bool stopping() SEMEL_EXCLUDES(mutex_);
-  // Nor settled: until then the thread commits, and is a member, whatever error ended the reading.
+  // Nothing more is settled either: until then the thread commits, and is a member, whatever error
+  // ended the reading.
   bool stopped() SEMEL_EXCLUDES(mutex_);
 
   const core::KafkaSpec spec_;
@@ -114,7 +115,7 @@ class KafkaSource final : public Source, public core::LeavingPartitions, private
   std::unique_ptr<Client> client_;
   std::thread thread_;
 
-  // The serving thread's.
+  // Used by the serving thread only.
   std::string last_said_;
   bool brokers_down_ = false;  // librdkafka says so
   TimePoint next_look_{};
@@ -123,7 +124,7 @@ class KafkaSource final : public Source, public core::LeavingPartitions, private
   TimePoint checked_at_{};
   TimePoint ask_begins_at_{};
 
-  // The receiving thread's.
+  // Used by the receiving thread only.
   bool more_ = false;
 
   system::Mutex mutex_;
@@ -132,7 +133,7 @@ class KafkaSource final : public Source, public core::LeavingPartitions, private
   std::vector<std::uint64_t> leaving_ SEMEL_GUARDED_BY(mutex_);  // generations, to be told
   Pauses pauses_ SEMEL_GUARDED_BY(mutex_);
   bool connected_ SEMEL_GUARDED_BY(mutex_) = false;  // a broker has answered
-  // the group has given us partitions, perhaps none
+  // the group has assigned partitions, perhaps none
   bool joined_ SEMEL_GUARDED_BY(mutex_) = false;
   // a partition is not read until more of it is settled
   bool blocked_ SEMEL_GUARDED_BY(mutex_) = false;
@@ -140,11 +141,11 @@ class KafkaSource final : public Source, public core::LeavingPartitions, private
   bool told_away_ SEMEL_GUARDED_BY(mutex_) = false;
   std::optional<Error> final_ SEMEL_GUARDED_BY(mutex_);
   std::vector<std::string> notices_ SEMEL_GUARDED_BY(mutex_);
-  std::optional<Horizon> horizon_ SEMEL_GUARDED_BY(mutex_);  // to be told
+  std::optional<Horizon> horizon_ SEMEL_GUARDED_BY(mutex_);  // not reported yet
   std::int64_t rebalances_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::int64_t commit_errors_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::string commit_error_ SEMEL_GUARDED_BY(mutex_);  // the last
-  // offsets that their topics let go of before they were read
+  // offsets that their topics deleted before they were read
   std::int64_t skipped_ SEMEL_GUARDED_BY(mutex_) = 0;
   OpenCommits open_commits_ SEMEL_GUARDED_BY(mutex_);
   std::set<std::string> told_ SEMEL_GUARDED_BY(mutex_);

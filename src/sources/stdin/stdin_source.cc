@@ -39,10 +39,10 @@ class StdinSource final : public Source {
   }
 
  private:
-  // A line handed out and not settled. Kept, for nobody else has it any more.
+  // A line handed out and not settled. Kept, because no other copy exists.
   struct Line {
     Bytes payload;
-    std::size_t size = 0;  // as it came; a line that is too long is kept only in part
+    std::size_t size = 0;  // the original size; a line that is too long is kept only in part
   };
 
   enum class Read { kSome, kNothingNow, kEnd };
@@ -55,14 +55,14 @@ class StdinSource final : public Source {
 
   const int fd_;
   Wake wake_;
-  bool waited_for_ = false;  // a plain file cannot be waited for, and need not be
+  bool waited_for_ = false;  // a plain file cannot be polled, and need not be
 
-  // The receiving thread's.
+  // Used by the receiving thread only.
   std::unique_ptr<char[]> chunk_;
   BytesView unread_;  // of the chunk
-  Bytes line_;        // begun and not ended
+  Bytes line_;        // a line without its end yet
   std::size_t line_size_ = 0;
-  std::uint64_t lines_ = 0;  // met so far, blank ones too
+  std::uint64_t lines_ = 0;  // read so far, including blank ones
   bool end_ = false;
   bool more_ = true;
 
@@ -156,7 +156,7 @@ void StdinSource::add_to_line(BytesView part) {
     line_.append(part);
     return;
   }
-  // Too long: only its beginning is of use from here on.
+  // Too long: from here on only its beginning is needed.
   if (line_.size() > kExcerpt) {
     line_.resize(kExcerpt);
     line_.shrink_to_fit();

@@ -177,7 +177,7 @@ TEST_F(StdinSourceTest, WhatCannotBeReadIsAnError) {
   source_ = make_stdin_source(write_.get());
   type("x\n");
   auto received = source_->receive({});
-  // The writing end of a pipe is never ready for reading.
+  // The writing end of a pipe is never readable.
   EXPECT_TRUE(received && received->arrivals.empty());
   const system::Descriptor folder(::open("/", O_RDONLY | O_CLOEXEC));
   source_ = make_stdin_source(folder.get());

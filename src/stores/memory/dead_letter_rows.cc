@@ -11,7 +11,7 @@ void DeadLetterRows::keep(DeadLetterRow row) {
     ++last_;
     ++counts_[row.consumer];
   } else {
-    // It keeps its payload.
+    // The existing letter keeps its payload.
     DeadLetter& letter = rows_.at(at->second).letter;
     letter.reason = std::move(row.letter.reason);
     letter.error = std::move(row.letter.error);

@@ -21,20 +21,20 @@ struct DeadLetterRow {
 
 class DeadLetterRows {
  public:
-  // Makes the row, or brings the one that is there up to date.
+  // Adds the row, or brings the existing one up to date.
   void keep(DeadLetterRow row);
-  // False where it is there already.
+  // False where it exists already.
   bool add(DeadLetterRow row);
-  // The letter must be there. False where another one has its key and the new fingerprint.
+  // The letter must exist. False where another one has its key and the new fingerprint.
   bool edit(const LetterEdit& edit);
   DeadLetterRow* find(std::int64_t id);
   DeadLetterRow* find(const KeyId& key, const Fingerprint& fingerprint);
   bool discard(std::int64_t id);
   std::vector<DeadLetter> list(const DeadLetterFilter& filter) const;
-  // At most so many rows with ids above `after`.
+  // At most `most` rows with ids above `after`.
   std::vector<const DeadLetterRow*> next(std::int64_t after, std::size_t most) const;
   std::size_t count(ConsumerNumber consumer) const;
-  // When the oldest of each consumer's died.
+  // When the oldest letter of each consumer died.
   std::map<ConsumerNumber, StoreTime> oldest() const;
 
  private:

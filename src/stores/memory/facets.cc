@@ -38,7 +38,7 @@ class Held final : public HeldMessages {
     const system::MutexLock lock(state_.mutex);
     const StoreTime now = state_.now();
     std::vector<Place> places;
-    // What has found no room lets none of its line by.
+    // Once a message does not fit, later messages of its line must not overtake it.
     std::set<BytesView> full;
     for (const Follower& follower : followers) {
       const BytesView line = *follower.arrival->line;

@@ -32,7 +32,7 @@ void fill(HeldRow& row, const Message& message, const Arrival* arrival) {
   content.line = arrival->line;
 }
 
-// The plan carries these out; `live` is null where no record is touched.
+// A Finish, its plan and its record; `live` is null where no record is touched.
 struct Finishing {
   const Plan& plan;
   const Finish& finish;
@@ -40,7 +40,7 @@ struct Finishing {
   StoreTime now;
 };
 
-// The row that a payload is in; none where that is no row.
+// The row that holds a payload; nullopt where it is in no row.
 std::optional<RowTag> row_at(const Finishing& f, PayloadFrom from) {
   if (from == PayloadFrom::kArrivalRow) return f.finish.ack;
   const bool held = from == PayloadFrom::kRecordRow && f.live != nullptr && f.live->held;
@@ -85,7 +85,7 @@ void hold(State& state, const Finishing& f) SEMEL_REQUIRES(state.mutex) {
     }
   }
   if (f.live == nullptr) return;
-  // Where it is the row that waits, it has another number by now.
+  // If that row is the one that waits, it has another number by now.
   const bool again = held && f.plan.record_row == Plan::RowAct::kRemove;
   if (again && f.live->held) state.held.remove(RowTag{*f.live->held});
   f.live->held = held;
@@ -151,7 +151,7 @@ void end_rows(State& state, const Finishing& f) SEMEL_REQUIRES(state.mutex) {
   f.live->held.reset();
 }
 
-// All but the record. There is no inbox here.
+// Everything except the record. There is no inbox here.
 void carry_out(State& state, const Finishing& f) SEMEL_REQUIRES(state.mutex) {
   switch (f.plan.keep) {
     case Plan::KeepAct::kHold:

@@ -17,7 +17,7 @@
 
 namespace semel::memory {
 
-// What most finished records have not: kept apart.
+// Data that most finished records lack, stored separately.
 struct FinishedDetail {
   Bytes key;
   Bytes result;
@@ -43,10 +43,10 @@ class FinishedRecords {
  public:
   explicit FinishedRecords(std::uint64_t seed) : index_(seed) {}
 
-  // Makes a look at this key soon after quicker.
+  // Makes an access to this key shortly afterwards faster.
   void prefetch(const KeyId& id) const noexcept { index_.prefetch(index_.hash(id)); }
   bool contains(const KeyId& id) const noexcept;
-  // As the record machine has it; the result only where it is wanted.
+  // As the record machine has it; includes the result on request.
   std::optional<spi::Record> find(const KeyId& id, bool want_result) const;
   const FinishedDetail* detail(const KeyId& id) const;
 
@@ -54,9 +54,9 @@ class FinishedRecords {
   void add(const KeyId& id, BytesView key, spi::Record& record, StoreTime now);
   void set_fingerprint(const KeyId& id, const Fingerprint& fingerprint);
   bool erase(const KeyId& id);
-  // The oldest of all consumers; false where there is none.
+  // Forgets the oldest of all consumers; false where there is none.
   bool forget_oldest();
-  // The oldest of `consumer`, where it is finished for `ttl` or longer.
+  // Forgets the oldest of `consumer`, if it was finished at least `ttl` ago.
   bool forget_expired(ConsumerNumber consumer, std::chrono::milliseconds ttl, StoreTime now);
 
   std::size_t size() const noexcept { return index_.size(); }
@@ -64,7 +64,7 @@ class FinishedRecords {
   std::size_t count_dead(ConsumerNumber consumer) const;
   std::size_t bytes() const noexcept { return index_.bytes() + records_.bytes(); }
 
-  // visit(const FinishedRecord&, const FinishedDetail&) for each dead one.
+  // Calls visit(const FinishedRecord&, const FinishedDetail&) for each dead one.
   template <class Visit>
   void each_dead(Visit&& visit) const {
     for (const auto& [place, detail] : details_) {

@@ -1,4 +1,4 @@
-// A table of buckets: a name has its place in one of them, and what is oldest there makes room.
+// A table of buckets: each name has one bucket, in which the oldest entry makes room.
 #include <semel/front.h>
 
 #include <algorithm>

@@ -58,7 +58,7 @@ void HeldRows::show_expired(Queue& queue, StoreTime now) {
   }
 }
 
-// At the end, but where it has been in it before.
+// Puts the row at the end, or at its former place in the line.
 void HeldRows::join(std::int64_t number, HeldRow& row) {
   Line& line = lines_[{row.consumer, *row.content.line}];
   if (!row.place) {
@@ -85,7 +85,7 @@ void HeldRows::put_behind(std::int64_t number, HeldRow& row) {
   line_up(number, row);
 }
 
-// The first of those it leaves shows.
+// Shows the new first row of the line that it leaves.
 void HeldRows::leave_line(const HeldRow& row) {
   if (!row.content.line) return;
   const auto found = lines_.find({row.consumer, *row.content.line});
@@ -183,7 +183,7 @@ void HeldRows::release(RowTag tag, milliseconds delay, StoreTime now) {
   if (row.parked) return;
   leave(number, row);
   row.hidden_until.reset();
-  // What goes back without delay stands again where it stood: its order is kept.
+  // A row that is released without delay returns to its old place, and keeps its order.
   if (delay.count() > 0) row.due = spi::due_after(now, delay);
   row.behind = delay.count() == 0 && row.content.line &&
                lines_.at({row.consumer, *row.content.line}).rows.begin()->second != number;

@@ -1,4 +1,4 @@
-// Payloads that wait: the table behind HeldMessages, for one process.
+// Waiting payloads: the table behind HeldMessages, for one process.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ struct HeldRow {
   StoreTime due{};
   std::optional<StoreTime> hidden_until;
   std::optional<std::int64_t> place;  // in its line; kept when it is held again
-  bool behind = false;                // others of its line are before it: it does not show
+  bool behind = false;                // others of its line are before it: it is not visible
   bool parked = false;                // due when a person says so
 };
 
@@ -34,7 +34,7 @@ struct HeldMove {
   bool parked = false;
   StoreTime due{};
   int attempts = 0;
-  StoreTime first_seen{};    // where the row does not know better
+  StoreTime first_seen{};    // used where the row has none
   std::optional<Bytes> key;  // of the record that it is held for
   Fingerprint fingerprint;   // with the key
 };
@@ -49,19 +49,20 @@ class HeldRows {
   std::vector<Bytes> lines(ConsumerNumber consumer) const;
   void release(RowTag tag, std::chrono::milliseconds delay, StoreTime now);
   void extend(RowTag tag, std::chrono::milliseconds hidden, StoreTime now);
-  // Makes a row wait on, as it is and under its number; parked: until a person says so.
+  // Makes a row wait, unchanged and under its number; parked: until a person decides.
   void wait(RowTag tag, bool parked, StoreTime due);
   // Null where there is no such row.
   const HeldRow* find(RowTag tag) const;
   void remove(RowTag tag);
   // Makes a row wait again, at its place and under a new number: a late ack of the old one must not
-  // meet it. None where there is no such row.
+  // end it. nullopt where there is no such row.
   std::optional<std::int64_t> move(RowTag tag, const HeldMove& how);
 
   HeldMessages::Depth depth(ConsumerNumber consumer, StoreTime now) const;
   std::size_t count(ConsumerNumber consumer) const;
 
-  // Readable when a row may have come: for anyone, or for one consumer, whose takes alone drain it.
+  // Readable when a row may have been added: for all, or for one consumer, whose own takes drain
+  // it.
   int wake_fd() const noexcept { return bell_.fd(); }
   int wake_fd(ConsumerNumber consumer) { return queues_[consumer].bell.fd(); }
 

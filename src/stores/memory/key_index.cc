@@ -48,7 +48,7 @@ void KeyIndex::put(Slot slot) noexcept {
 void KeyIndex::erase(std::uint32_t hash, std::uint32_t place) noexcept {
   std::size_t hole = hash & mask_;
   while (slots_[hole].place != place) hole = (hole + 1) & mask_;
-  // What stands behind the hole moves up, unless it would leave its own home: no search may end
+  // Entries after the hole move up, unless they would move before their home: no search may end
   // early.
   for (std::size_t at = (hole + 1) & mask_; slots_[at].place != kNone; at = (at + 1) & mask_) {
     const std::size_t home = slots_[at].hash & mask_;

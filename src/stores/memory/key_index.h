@@ -1,5 +1,5 @@
-// KeyIndex: from a key id to the place where its record is kept. Open addressing; the key itself
-// stands only at that place.
+// KeyIndex: maps a key id to the place of its record. Open addressing; only the record contains the
+// key itself.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ class KeyIndex {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  // `seed` keeps whoever chooses the keys from choosing collisions.
+  // `seed` prevents senders of keys from causing collisions.
   explicit KeyIndex(std::uint64_t seed);
 
   std::uint32_t hash(const KeyId& key) const noexcept;
@@ -29,12 +29,13 @@ class KeyIndex {
     }
   }
 
-  // Fetches where the search for this hash begins: memory is slow, and many can be on their way.
+  // Prefetches the start of the search for this hash: memory is slow, and many can be loaded at a
+  // time.
   void prefetch(std::uint32_t hash) const noexcept { __builtin_prefetch(&slots_[hash & mask_]); }
 
-  // The key must not be there yet.
+  // The key must not exist yet.
   void insert(std::uint32_t hash, std::uint32_t place);
-  // The pair must be there.
+  // The pair must exist.
   void erase(std::uint32_t hash, std::uint32_t place) noexcept;
 
   template <class Visit>

@@ -1,4 +1,4 @@
-// Records that are not finished: consuming, retrying, parked. Whole, as the record machine has
+// Records that are not finished: consuming, retrying, parked. Complete, as the record machine has
 // them.
 #pragma once
 
@@ -26,7 +26,7 @@ class LiveRecords {
   explicit LiveRecords(std::uint64_t seed) : index_(seed) {}
 
   LiveRecord* find(const KeyId& id) noexcept;
-  // An empty place for `id`, which must not be there. Stays valid until it is erased.
+  // An empty record for `id`, which must not exist. The reference is valid until it is erased.
   LiveRecord& insert(const KeyId& id, BytesView key);
   void erase(const KeyId& id);
 

@@ -83,7 +83,7 @@ Result<ConsumerNumber> MemoryStore::attach(const ConsumerSpec& consumer) {
   return found->second;
 }
 
-// Only keys that are not there yet need room; finished records make it.
+// Only new keys need room; finished records are forgotten for it.
 bool MemoryStore::room_for(std::span<const Message* const> messages) {
   if (state_.live.size() + messages.size() <= state_.max_records) return true;
   std::size_t fresh = 0;

@@ -1,4 +1,4 @@
-// What only the memory store does. All else is tests/conformance.
+// Cases of the memory store only. All else is in tests/conformance.
 #include <semel/memory.h>
 
 #include <gtest/gtest.h>

@@ -199,7 +199,7 @@ Result<StoreStats> Inspector::stats() {
     const auto died = oldest.find(number);
     if (died != oldest.end()) told.oldest_dead_letter = died->second;
     stats.consumers.push_back(std::move(told));
-    // Memory has no generations: each consumer's completed records are told as one.
+    // Memory has no generations: each consumer's completed records are reported as one.
     stats.generations.push_back({static_cast<std::int64_t>(number), true, consumer.ttl,
                                  state_.finished.count(number) - state_.finished.count_dead(number),
                                  state_.started_at});
@@ -282,7 +282,7 @@ class DeadLetterBox final : public DeadLetters {
     } else if (record && reopen_record(state_, key, now)) {
       report.note(id, kReplayed);
     } else {
-      // No record, or one on its way: a copy of its own passes through the record like any other.
+      // No record, or one in progress: a separate copy is handled like any other message.
       ++dead->letter.replayed;
       state_.held.add(row_of(*dead, now));
       report.note(id, kReplayed);
@@ -369,7 +369,7 @@ HeldRow row_of(const DeadLetterRow& dead, StoreTime due) {
   row.content.type = letter.type;
   row.content.partition = letter.partition;
   row.content.position = letter.position;
-  // Without a key of its own the consumer's recipe looks again.
+  // Without a key of its own the consumer's recipe looks for one again.
   if (!letter.key.empty()) {
     row.content.key = letter.key;
     row.content.fingerprint = letter.fingerprint;

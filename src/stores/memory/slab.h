@@ -1,5 +1,5 @@
-// Slab: places for values that stay where they are, found by a small number. Freed places are used
-// again, with what their value had allocated.
+// Slab: values at fixed addresses, identified by a small number. Freed places are reused, with the
+// memory that their value had allocated.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace semel::memory {
 template <class T>
 class Slab {
  public:
-  // A place; its value is whatever the last owner left there.
+  // A place; its value is as the last owner left it.
   std::uint32_t take() {
     if (!free_.empty()) {
       const std::uint32_t place = free_.back();

@@ -9,7 +9,8 @@ using std::chrono::milliseconds;
 
 }  // namespace
 
-// The epoch is the wall's second: a later process has a later one, so that tokens go on growing.
+// The epoch is the wall clock's second: a later process has a later one, so that tokens keep
+// growing.
 State::State(Environment& env, std::size_t max)
     : environment(env),
       max_records(max),

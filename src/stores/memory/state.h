@@ -1,4 +1,4 @@
-// What the memory store holds: one state, one lock, and the small facets over it.
+// The state of the memory store: one lock, and the small facets over it.
 #pragma once
 
 #include <chrono>
@@ -40,7 +40,7 @@ struct State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  // The store's clock: the wall's at the start, then the environment's steady one.
+  // The store's clock: the wall clock at the start, then the environment's steady one.
   StoreTime now() const noexcept;
   const std::string& name_of(ConsumerNumber number) const SEMEL_REQUIRES(mutex);
 
@@ -56,13 +56,13 @@ struct State {
   std::map<std::string, ConsumerNumber, std::less<>> numbers SEMEL_GUARDED_BY(mutex);
   LiveRecords live SEMEL_GUARDED_BY(mutex);
   FinishedRecords finished SEMEL_GUARDED_BY(mutex);
-  std::size_t forgotten SEMEL_GUARDED_BY(mutex) = 0;  // since the last purge, for want of room
+  std::size_t forgotten SEMEL_GUARDED_BY(mutex) = 0;  // since the last purge, for lack of room
   HeldRows held SEMEL_GUARDED_BY(mutex);
   DeadLetterRows dead_letters SEMEL_GUARDED_BY(mutex);
   std::map<std::pair<ConsumerNumber, std::string>, Bytes> positions SEMEL_GUARDED_BY(mutex);
   std::set<std::pair<ConsumerNumber, std::string>> reserved SEMEL_GUARDED_BY(mutex);
   std::map<ConsumerNumber, ShutGate> gates SEMEL_GUARDED_BY(mutex);
-  std::vector<AuditEntry> audit SEMEL_GUARDED_BY(mutex);  // by their ids, from one on
+  std::vector<AuditEntry> audit SEMEL_GUARDED_BY(mutex);  // in the order of their ids, from 1 on
   std::map<Nonce, std::int64_t> audit_requests SEMEL_GUARDED_BY(mutex);
   std::map<KeyId, StepJournal> steps SEMEL_GUARDED_BY(mutex);  // of records that are not completed
 };
