@@ -6,7 +6,6 @@
 // asynchronous handler end later, recorded by the completer's thread. Everything in flight is in
 // one of four places: the sequencer, a running batch, the list of deliveries to bring back later,
 // the refused arrivals that are not stored yet.
-// not yet kept.
 #pragma once
 
 #include <chrono>

@@ -27,7 +27,6 @@ class StoreWatch {
   // Notes how a delivery ended whose batch began at `began`: a success that began before the outage
   // does not prove that the store is back. Returns since when the store is unavailable, if this
   // delivery shows that it is.
-  // does not say that it is back. Since when they end so, where this one says that it is away.
   std::optional<TimePoint> note(const Outcome& outcome, TimePoint began) SEMEL_EXCLUDES(mutex_);
 
   // For a source that is in the store.

@@ -29,8 +29,8 @@ class ClientSession {
   ClientSession(const ClientSession&) = delete;
   ClientSession& operator=(const ClientSession&) = delete;
 
-  // The rows of the first result: fields with a "
-  // " between them, rows with a "\n"; NULL as nothing. An error fails the test.
+  // The rows of the first result: fields with a "|" between them, rows with a "\n"; NULL as
+  // nothing. An error fails the test.
   std::string ask(const std::string& sql);
   // The same, field by field: a nonce may contain any byte.
   using Rows = std::vector<std::vector<std::string>>;

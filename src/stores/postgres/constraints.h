@@ -2,7 +2,6 @@
 //
 // The server's error names the partition, and not the table that people know; it names the columns
 // only to users who may read them. The catalog shows both to every user.
-// columns only to who may read them. The catalog says both to everybody.
 #pragma once
 
 #include <chrono>

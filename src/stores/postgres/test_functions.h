@@ -19,8 +19,8 @@ class ClientSession {
   ClientSession(const ClientSession&) = delete;
   ClientSession& operator=(const ClientSession&) = delete;
 
-  // Formats rows as psql would: fields with a "
-  // " between them, rows with a "\n"; NULL as nothing. An error fails the test.
+  // Formats rows as psql would: fields with a "|" between them, rows with a "\n"; NULL as nothing.
+  // An error fails the test.
   std::string ask(const std::string& sql);
   // Returns the error with which it ends.
   struct Refusal {

@@ -71,8 +71,7 @@ class LiveTest : public testing::Test {
     PGconn* connection_;
   };
 
-  // Formats rows as psql would: fields with a "
-  // " between them, rows with a "\n".
+  // Formats rows as psql would: fields with a "|" between them, rows with a "\n".
   std::string sql(const std::string& text) const { return server_.query(database_, text); }
 
   static Claim claim(Store& store, const Message& message) {

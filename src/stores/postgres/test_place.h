@@ -50,8 +50,7 @@ class PostgresTest : public testing::Test {
     ASSERT_TRUE(applied.has_value()) << applied.error().message;
     ASSERT_EQ(applied->at(0), Applied::kYes);
   }
-  // Formats rows as psql would: fields with a "
-  // " between them, rows with a "\n".
+  // Formats rows as psql would: fields with a "|" between them, rows with a "\n".
   std::string sql(const std::string& text) const { return server_.query(database_, text); }
 
   // Runs `work` on this many threads concurrently.

@@ -5,7 +5,6 @@
 // dead holder is detected immediately, else when the expiry is over. So a holder that was cut off
 // may coexist with a second one, and learns of it by lost() when it is back: uses of a name must
 // tolerate that.
-// name is held for must bear that.
 #pragma once
 
 #include <atomic>

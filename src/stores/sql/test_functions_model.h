@@ -50,11 +50,8 @@ class FunctionsClient {
     int attempt = 0;
     bool taken_over = false;
   };
-  // Parsed from a row "outcome
-  // nonce in hexadecimal
-  // token
-  // attempt
-  // taken over", the last as "t" or "1" where true.
+  // Parsed from a row "outcome|nonce in hexadecimal|token|attempt|taken over", the last as "t" or
+  // "1" where true.
   static Begun begun_of(ConsumerNumber consumer, const std::string& key, const std::string& row);
   virtual Begun begin(const std::string& key, const std::string& payload, milliseconds lease,
                       const std::optional<Nonce>& own_nonce) = 0;
@@ -69,14 +66,8 @@ class FunctionsClient {
   virtual std::string release(const std::string& key, const Nonce& nonce) = 0;
   // Beside the functions.
   virtual void forget(const KeyId& id) = 0;
-  // state
-  // attempt
-  // outcome_unknown
-  // result
-  // reason
-  // its fingerprint is this
-  // next_at is NULL
-  // lease_until is NULL: truth as "t" and "f", NULL as nothing; empty where there is no record.
+  // state|attempt|outcome_unknown|result|reason|its fingerprint is this|next_at is NULL|lease_until
+  // is NULL: truth as "t" and "f", NULL as nothing; empty where there is no record.
   virtual std::string stored(const KeyId& id, const Fingerprint& fingerprint) = 0;
   virtual void advance(milliseconds by) = 0;
 };

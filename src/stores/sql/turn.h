@@ -2,7 +2,6 @@
 //
 // A mutex whose holder may wait for a server: threads that wait for it have a deadline, and are
 // interrupted when the process is to stop.
-// the process is to stop.
 #pragma once
 
 #include "stores/sql/failure.h"
