@@ -1,4 +1,4 @@
-// The common rules of sources that read lines: what a line is, and when it is too long.
+// Shared rules of sources that read lines: what a line is, and when it is too long.
 #pragma once
 
 #include <algorithm>
@@ -14,18 +14,18 @@
 
 namespace semel::sources {
 
-// Of a line that is too long only this much goes to the dead letters: enough to recognise it.
+// The part of a line that is too long which goes to the dead letters: enough to recognise it.
 inline constexpr std::size_t kExcerpt = 64 << 10;
 
 using text_line::is_blank;
 using text_line::without_ending;
 using text_line::without_mark;
 
-// Makes `arrival` one that could not be read whole. `where`: names the line for people.
+// Marks `arrival` as one that could not be read whole. `where`: names the line for people.
 void refuse_too_long(Arrival& arrival, std::string_view where, std::size_t size,
                      std::size_t max_line);
 
-// What is left of a receive's limits. The limit of bytes is passed by at most one arrival.
+// The rest of a receive's limits. At most one arrival exceeds the limit of bytes.
 class Room {
  public:
   explicit Room(const ReceiveLimits& limits) noexcept

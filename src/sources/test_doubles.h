@@ -1,4 +1,4 @@
-// Positions and held messages held in hand, for the tests of the sources.
+// In-memory positions and held messages, for the tests of the sources.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -52,10 +52,10 @@ class FakePositions final : public Positions {
   std::map<std::string, Bytes> kept;
   std::set<std::string> reserved;
   std::size_t saves = 0;
-  std::size_t refusals = 0;  // of so many calls of reserve that come next
+  std::size_t refusals = 0;  // how many of the next calls of reserve fail
   bool failing = false;
   std::atomic<bool> lost{false};   // all reservations
-  std::atomic<bool> taken{false};  // the reservation, by another
+  std::atomic<bool> taken{false};  // the reservation is taken by another
 
  private:
   struct Held final : Reservation {
@@ -101,7 +101,7 @@ inline std::vector<Settlement> settlements(const std::vector<Arrival>& arrivals,
   return all;
 }
 
-// Until the source has nothing more now.
+// Receives until the source has nothing more now.
 inline Result<Received> receive_all(Source& source, const ReceiveLimits& limits = {}) {
   Received all;
   for (;;) {

@@ -7,18 +7,18 @@ namespace semel::sources {
 
 class Wake {
  public:
-  // Throws SemelError (R270) where the process has no descriptors left to make it.
+  // Throws SemelError (R270) if the process has no descriptors left.
   Wake();
   Wake(const Wake&) = delete;
   Wake& operator=(const Wake&) = delete;
 
   // Readable while `notify` was called since the last `clear`, or a watched descriptor is readable.
   int fd() const noexcept { return poll_.get(); }
-  // False where the descriptor cannot be waited for (a plain file).
+  // False where the descriptor cannot be polled (a plain file).
   bool watch(int fd) noexcept;
   void unwatch(int fd) noexcept;
 
-  void notify() noexcept;  // from any thread
+  void notify() noexcept;  // thread-safe
   void clear() noexcept;
 
  private:

@@ -31,7 +31,7 @@ namespace semel::broker {
 struct BrokerSourceSetup {
   SourceTraits traits;
   std::string name;        // in messages: "RabbitMQ"
-  std::string partition;   // as in its arrivals
+  std::string partition;   // for people: "RabbitMQ"
   bool follow = true;      // else at_end can become true
   core::AckPace ack_pace;  // for settlements that are not sent yet
   // Waiting deliveries are still handed out while the server is unavailable: it may be waiting for
@@ -79,7 +79,7 @@ class BrokerSource : public Source {
   virtual std::size_t open() const noexcept SEMEL_REQUIRES(mutex_) = 0;  // not settled
   // True where it was out.
   virtual bool settle_one(const Settlement& settlement) SEMEL_REQUIRES(mutex_) = 0;
-  virtual std::size_t untold() const noexcept SEMEL_REQUIRES(mutex_) = 0;  // settled, and not told
+  virtual std::size_t untold() const noexcept SEMEL_REQUIRES(mutex_) = 0;  // settled, not sent yet
   // After a close: whether everything was sent.
   virtual bool is_all_told() const noexcept SEMEL_REQUIRES(mutex_) { return all_told_; }
 

@@ -33,7 +33,7 @@ MessageAnswer retried_after(MessageAnswer answer, milliseconds delay) {
   return answer;
 }
 
-// Handlers say bytes, and the answer's reader is to know what they are.
+// Handlers return bytes, and the client must know what they are.
 std::string content_type_of(const Bytes& result) {
   if (result.empty()) return {};
   const bool container = result.front() == '{' || result.front() == '[';
@@ -55,7 +55,7 @@ std::string with_reason(const Outcome& outcome) {
                                 : fmt::format("{}: {}", outcome.reason, outcome.error);
 }
 
-// The message itself is at fault: its sender is told so, and not that a handler gave it up.
+// The message itself is at fault: its sender learns that, and not that a handler gave up.
 int status_of_dead(std::string_view reason) {
   if (reason == reason::kTooLarge) return 413;
   const bool unread = reason == reason::kKeyMissing || reason == reason::kKeyInvalid ||

@@ -21,7 +21,7 @@ namespace {
 using http::HttpRequest;
 using http::HttpResponse;
 
-// A second one of these would give the request another end, or another reader.
+// A second one of these would make the request's end or meaning ambiguous.
 constexpr std::string_view kFraming[] = {"content-length", "transfer-encoding", "host",
                                          "content-type", "content-encoding"};
 constexpr std::string_view kNotKept[] = {"authorization",

@@ -1,4 +1,4 @@
-// RequestRules: which requests a source takes, and the arrivals they become.
+// RequestRules: which requests a source accepts, and the arrivals they become.
 #pragma once
 
 #include <cstddef>
@@ -24,13 +24,13 @@ class RequestRules {
  public:
   explicit RequestRules(const core::HttpSourceSpec& spec);
 
-  // By the head alone, before the body is read: the answer of one that is not taken.
+  // By the head only, before the body is read: the answer of a refused request.
   std::optional<http::HttpResponse> refuses(const http::HttpRequest& request) const;
-  // By the whole request: the answer where its signature is not good.
+  // By the whole request: the answer where its signature is wrong.
   std::optional<http::HttpResponse> refuses_signature(const Headers& headers, BytesView body,
                                                       std::int64_t now) const;
 
-  // All that the message keeps of its request's headers: not what belongs to the connection, and no
+  // The request's headers that the message keeps: without those of the connection, and without
   // credentials, which would be stored with it.
   static Headers headers_of(const http::HttpRequest& request);
   // The messages of a request that is taken: one, or the events of a batch. Those of a batch come
@@ -55,7 +55,7 @@ class RequestRules {
   const std::size_t max_batch_;
   const bool splits_batches_;
   std::optional<SignatureCheck> signature_;
-  std::vector<std::string> single_;  // headers that may stand in a request once
+  std::vector<std::string> single_;  // headers that a request may contain only once
 };
 
 }  // namespace semel::sources

@@ -1,8 +1,8 @@
-// SignatureCheck: whether a request was signed by somebody who has the secret, and lately.
+// SignatureCheck: whether a request was signed recently by a sender who has the secret.
 //
-// Standard Webhooks (github.com/standard-webhooks), Stripe's and GitHub's schemes. All are HMAC
-// with SHA-256; they differ in where the signature stands, how it is written and what is signed
-// beside the body.
+// Standard Webhooks (github.com/standard-webhooks), Stripe's and GitHub's schemes. All use HMAC
+// with SHA-256; they differ in the place and format of the signature, and in what is signed in
+// addition to the body.
 #pragma once
 
 #include <chrono>
@@ -21,14 +21,14 @@ namespace semel::sources {
 // Thread-safe.
 class SignatureCheck {
  public:
-  // REQUIRES: each secret of Standard Webhooks is one (core::signing_key).
+  // REQUIRES: each secret of Standard Webhooks is valid (core::signing_key).
   explicit SignatureCheck(const core::HttpSignature& signature);
 
-  // Why the request is not taken, for its sender; nothing where it is. `now`: seconds of the Unix
-  // epoch.
+  // Why the request is refused, for its sender; nullopt where it is accepted. `now`: seconds of the
+  // Unix epoch.
   std::optional<std::string> flaw(const Headers& headers, BytesView body, std::int64_t now) const;
 
-  // The headers in which a request says it: each must stand there once.
+  // The headers of the signature: each must occur once.
   const std::vector<std::string>& headers() const noexcept { return headers_; }
 
  private:

@@ -74,7 +74,7 @@ TEST(SignatureCheck, WhatIsMissingOrNoSignatureIsNamed) {
     EXPECT_NE(check.flaw(standard_headers(signature), kStandardBody, kStandardTime), std::nullopt)
         << signature;
   }
-  // A time that is signed and is none.
+  // A signed time that is no time.
   const std::string odd = "soon";
   const Bytes content =
       fmt::format("msg_p5jXN8AQM9LWM0D4loKWxJek.{}.{}", odd, std::string(kStandardBody));

@@ -21,7 +21,7 @@ using http::HttpRequest;
 using http::HttpResponse;
 using std::chrono::milliseconds;
 
-// A request's line and headers together, and the connections that wait to be taken.
+// Limits for a request's line and headers together, and for connections waiting to be accepted.
 constexpr std::size_t kMostHead = 32 << 10;
 constexpr int kListenQueue = 4096;
 constexpr milliseconds kFullAgain{1'000};
@@ -143,7 +143,7 @@ void HttpSource::wait_for_answer(RequestRules::Messages messages, Responder resp
   responder->answer(response_of(*std::move(refused)));
 }
 
-// A notice that finds no memory is lost, and the certificate in use stays.
+// Without memory a notice is lost, and the certificate in use stays.
 void HttpSource::note_certificate(const Error* error) {
   std::string text =
       error == nullptr
@@ -243,7 +243,8 @@ void HttpSource::refuse_next(MessageAnswer answer, Answered& answered) {
   ledger_.settle(next.position, Settlement::Kind::kAck);
 }
 
-// The listener stays open: a connection that nobody takes would wait, and this one is told at once.
+// The listener stays open: on a closed one a connection would wait, and here it is answered
+// immediately.
 void HttpSource::end_intake() noexcept {
   Answered answered;
   try {
@@ -251,7 +252,7 @@ void HttpSource::end_intake() noexcept {
     takes_no_more_ = true;
     while (ledger_.has_waiting()) refuse_next(ending(), answered);
   } catch (...) {
-    // Without memory for their answers they are given at the next call, or by the close.
+    // If there is no memory for their answers, the next call or the close gives them.
   }
   give(answered);
 }
@@ -263,7 +264,7 @@ void HttpSource::look_at_deadlines() noexcept {
     const TimePoint now = environment_.clock->now();
     const system::MutexLock lock(mutex_);
     for (; overdue_to_ < last_; ++overdue_to_) {
-      // The ones that have passed are settled.
+      // The passed ones are settled.
       if (overdue_to_ < ledger_.passed()) continue;
       const Waiting* const waiting = ledger_.open_value(overdue_to_);
       if (waiting == nullptr) continue;
@@ -275,7 +276,7 @@ void HttpSource::look_at_deadlines() noexcept {
       }
     }
   } catch (...) {
-    // Without memory for the answers they are tried again at the next look.
+    // If there is no memory for the answers, the next look tries again.
   }
   give(answered);
 }

@@ -32,11 +32,11 @@ namespace semel::sources {
 class HttpSource final : public Source {
  public:
   HttpSource(core::HttpSourceSpec spec, Environment& environment);
-  // As a process that dies: no request is answered well.
+  // Like a process that dies: no request gets a good answer.
   ~HttpSource() override = default;
 
   Result<void> listen();
-  std::uint16_t port() const noexcept { return server_->port(); }  // once it listens
+  std::uint16_t port() const noexcept { return server_->port(); }  // valid once it listens
 
   const SourceTraits& traits() const noexcept override { return kHttpTraits; }
   Result<Received> receive(const ReceiveLimits& limits) override;
@@ -68,7 +68,7 @@ class HttpSource final : public Source {
   // The first answer of a message counts.
   static void conclude(const Waiting& waiting, MessageAnswer answer, Answered& answered);
 
-  // The HTTP server's thread's.
+  // Called on the HTTP server's thread.
   std::optional<http::HttpResponse> admit(const http::HttpRequest& request) SEMEL_EXCLUDES(mutex_);
   http::HttpReply handle(const http::HttpRequest& request);
   void wait_for_answer(RequestRules::Messages messages, Responder responder) SEMEL_EXCLUDES(mutex_);
@@ -86,15 +86,15 @@ class HttpSource final : public Source {
   Environment& environment_;
   const RequestRules rules_;
   const std::uint64_t generation_;  // another one in each process
-  const std::string positions_;     // what they begin with
+  const std::string positions_;     // the beginning of its positions
   system::EventFd event_;
 
-  // The receiving thread's.
+  // Used by the receiving thread only.
   bool more_ = false;
-  bool told_ = false;  // where it listens
+  bool told_ = false;  // the listening address was reported
 
   mutable system::Mutex mutex_;
-  std::vector<std::string> notices_ SEMEL_GUARDED_BY(mutex_);  // to be told by receive()
+  std::vector<std::string> notices_ SEMEL_GUARDED_BY(mutex_);  // for receive() to report
   Ledger ledger_ SEMEL_GUARDED_BY(mutex_);
   std::uint64_t last_ SEMEL_GUARDED_BY(mutex_) = 0;        // the number of the newest message
   std::uint64_t handed_out_ SEMEL_GUARDED_BY(mutex_) = 0;  // and of the newest that waits no more
@@ -104,7 +104,7 @@ class HttpSource final : public Source {
   bool takes_no_more_ SEMEL_GUARDED_BY(mutex_) = false;
   bool closed_ SEMEL_GUARDED_BY(mutex_) = false;
 
-  // Last: it goes first, and calls nothing after that.
+  // Last: it is destroyed first, and calls nothing after that.
   std::unique_ptr<http::HttpServer> server_;
 };
 

@@ -48,7 +48,7 @@ class HttpSourceTest : public testing::Test {
         "Content-Length: {}\r\n\r\n{}",
         lines, body.size(), body);
   }
-  // Sends it on a thread of its own; the answer, when it comes.
+  // Sends it on a thread of its own; returns the future answer.
   std::future<HttpAnswer> post(const std::string& body, const std::string& lines = {}) {
     return std::async(std::launch::async,
                       [this, bytes = request(body, lines)] { return raw(bytes); });
@@ -199,8 +199,8 @@ TEST_F(HttpSourceTest, ABodyThatIsCutOffIsNoMessage) {
   EXPECT_EQ(whole.get().status, 202);
 }
 
-// The sender has said that nothing more comes, and still waits for an answer.
-// The HTTP library does not always see it: then the time for a request ends it.
+// The sender has ended its stream, and still waits for an answer. The HTTP library does not always
+// notice: then the request timeout ends it.
 TEST_F(HttpSourceTest, ABodyWhoseSenderEndsInItsMidstIsNoMessage) {
   spec_.receive_timeout = std::chrono::seconds(1);
   open();
@@ -239,7 +239,7 @@ TEST_F(HttpSourceTest, APausedSourceLetsRequestsWait) {
   EXPECT_EQ(answer.get().status, 202);
 }
 
-// A handler may go on for the whole of a drain: its sender alone waits for it.
+// A handler may use the whole drain: only its own sender waits for it.
 TEST_F(HttpSourceTest, OnceItsIntakeHasEndedOnlyWhatIsHandledIsWaitedFor) {
   open();
   auto handled = post("a");

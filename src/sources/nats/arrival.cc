@@ -13,7 +13,7 @@ namespace semel::nats {
 namespace {
 
 // $JS.ACK.STREAM.CONSUMER.DELIVERED.STREAM_SEQUENCE.CONSUMER_SEQUENCE.TIME.PENDING; newer servers
-// put domain and account before the stream, and a part of no meaning at the end.
+// insert domain and account before the stream, and append a meaningless part.
 constexpr std::size_t kPlainParts = 9;
 constexpr std::size_t kPartsWithDomain = 11;
 constexpr std::size_t kMostParts = 12;

@@ -1,4 +1,4 @@
-// A message as JetStream brings it, as an arrival; and what its reply subject says of it.
+// Makes arrivals of JetStream messages, and parses their reply subjects.
 #pragma once
 
 #include <chrono>
@@ -13,18 +13,18 @@ struct __natsMsg;
 
 namespace semel::nats {
 
-// One delivery, as the subject says that its acknowledgement goes to.
+// Facts about one delivery, from the subject to which its acknowledgement is sent.
 struct DeliveryFacts {
   std::uint64_t count = 0;                       // which delivery of the message this is, from one
   std::uint64_t sequence = 0;                    // its place in the stream
   std::uint64_t delivery = 0;                    // its place among the consumer's deliveries
   std::chrono::system_clock::time_point stored;  // when the stream took it
-  std::uint64_t pending = 0;                     // what of the consumer had not been delivered then
+  std::uint64_t pending = 0;                     // messages of the consumer not delivered by then
 };
-// None: it is no delivery of JetStream's.
+// nullopt: it is no delivery of JetStream's.
 std::optional<DeliveryFacts> read_reply(std::string_view reply);
 
-// Headers as they are, one for each value, and the subject as the header nats-subject.
+// The headers as they are, one for each value, and the subject as the header nats-subject.
 std::unique_ptr<Arrival> arrival_of(__natsMsg& message, const DeliveryFacts& facts);
 
 }  // namespace semel::nats

@@ -9,7 +9,7 @@ namespace semel::nats {
 namespace {
 
 MessagePtr message_with(const std::string& subject, const std::string& body) {
-  EXPECT_EQ(nats_Open(-1), NATS_OK);  // what lets go of a message needs it
+  EXPECT_EQ(nats_Open(-1), NATS_OK);  // freeing a message requires it
   natsMsg* made = nullptr;
   EXPECT_EQ(
       natsMsg_Create(&made, subject.c_str(), nullptr, body.data(), static_cast<int>(body.size())),

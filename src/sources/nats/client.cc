@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// Deliveries that have come meanwhile are handed over together.
+// Deliveries that arrived together are handed over together.
 constexpr std::size_t kHandedOverAtOnce = 256;
 constexpr std::int64_t kLookPatienceMs = 60'000;
 constexpr int kNobodyAnswers = 503;
@@ -64,7 +64,8 @@ Client::~Client() {
 }
 
 Result<ConsumerState> Client::find() {
-  // Made anew it would bring all of the stream again: for once, and not for a run that goes on.
+  // A recreated consumer would deliver the whole stream again: so it is created only in a run that
+  // has not used it before.
   core::NatsSpec asked = spec_;
   asked.declare = spec_.declare && !connection_.known();
   auto found = find_consumer(connection_, asked);
@@ -89,7 +90,7 @@ Result<void> Client::begin() {
   natsStatus status =
       natsConnection_SubscribeSync(&made, connection_.handle(), (inbox_ + "*").c_str());
   subscription_.reset(made);
-  // The requests bound it; anything that is dropped here would come again, and late.
+  // The requests bound it; a message dropped here would come again, but late.
   if (status == NATS_OK) status = natsSubscription_SetPendingLimits(made, -1, -1);
   if (status != NATS_OK) return failure(lost(status));
   connection_.set_known();
@@ -125,7 +126,7 @@ void Client::hand_over(const std::vector<MessagePtr>& messages) {
     const char* const reply = natsMsg_GetReply(message.get());
     const auto facts = read_reply(reply == nullptr ? "" : reply);
     if (!facts) {
-      // Before a request ends, all that came by it has come.
+      // Before a request ends, all its messages have arrived.
       flush();
       note_end(*message);
       continue;
@@ -167,7 +168,7 @@ Result<void> Client::tell_and_wait(const std::string& reply, std::string_view bo
 void Client::stop(Deadline deadline) {
   if (!reader_.joinable()) return;
   const auto patience = left_until(deadline).count();
-  // A server that does not answer meanwhile brings again what it has sent after all.
+  // Even if the server does not answer, it will redeliver what it sent meanwhile.
   if (natsSubscription_DrainTimeout(subscription_.get(), patience) == NATS_OK) {
     (void)natsSubscription_WaitForDrainCompletion(subscription_.get(), patience);
   }

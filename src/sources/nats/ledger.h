@@ -1,9 +1,9 @@
-// Ledger: what one connection brought, and what of it the server is still to be told. Pure; not
+// Ledger: the deliveries of one connection, and the acknowledgements still to be sent. Pure; not
 // thread-safe.
 //
-// A delivery waits until the engine receives it, is out until it is settled, and waits again when
-// it is given back: the server is not asked to bring it once more, since it would count that as a
-// delivery, and a consumer with a limit of those gives up what it has delivered too often.
+// A delivery waits until the engine receives it, is out until it is settled, and waits here again
+// when it is given back: the server is not asked to redeliver it, because it would count that as a
+// delivery, and a consumer with max_deliver gives up messages delivered too often.
 #pragma once
 
 #include <chrono>
@@ -24,11 +24,11 @@ namespace semel::nats {
 
 class Ledger {
  public:
-  // `reply`: where its acknowledgement goes, never empty. Tags count from one, in this order.
+  // `reply`: the subject of its acknowledgement, never empty. Tags count from one, in this order.
   void arrived(std::string reply, std::unique_ptr<Arrival> arrival);
 
-  // The lowest one that waits, which is out from here on and kept until it is settled; null: none
-  // waits. It is good until something else is called.
+  // Takes the lowest delivery that waits; it is out from then on, and kept until it is settled.
+  // Null: none waits. Valid until the next call.
   struct Taken {
     std::uint64_t tag = 0;
     const Arrival* arrival = nullptr;
@@ -41,14 +41,14 @@ class Ledger {
   // When the oldest of those that are not settled was sent, by its broker; none: nothing is open.
   std::optional<std::chrono::system_clock::time_point> oldest_sent() const;
 
-  // Where to acknowledge now; it is taken to be told.
+  // The subjects to acknowledge now; the caller must send them.
   std::vector<std::string> take_acks();
-  // Settled, and not told.
+  // Settled, and not sent yet.
   std::size_t acks() const noexcept { return acks_.size(); }
 
   // Not settled.
   std::size_t open() const noexcept { return deliveries_.open(); }
-  // Where those are acknowledged, in their order.
+  // The subjects of those, in order.
   std::vector<std::string> open_replies() const;
 
  private:

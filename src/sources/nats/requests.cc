@@ -21,7 +21,7 @@ void Requests::ended(std::uint64_t number, std::optional<std::size_t> unfilled) 
   const std::size_t missing = unfilled.value_or(guessed);
   if (found != open_.end()) {
     if (guessed > missing && open_.size() == 1) {
-      // The rest belongs to others, which were taken for filled.
+      // The rest was guessed to fill others.
       found->messages = guessed - missing;
       found->number = 0;
       return;

@@ -1,10 +1,10 @@
-// Requests: how many messages were asked for and have not come. Pure; not thread-safe.
+// Requests: how many messages were requested and have not arrived. Pure; not thread-safe.
 //
-// A consumer that is pulled from sends what it was asked for and nothing else, and a request ends
-// when it is filled or too old. The server tells of the end of one that it has not filled; where it
-// cannot, because the consumer is gone or has moved to another server, nobody does. No message says
-// by which request it came, and servers differ in which of several they fill first: the sum of what
-// may still come is known, each request's part is a guess until its end corrects it.
+// A pull consumer delivers only what was requested, and a request ends when it is filled or too
+// old. The server reports the end of a request that it did not fill; where it cannot, because the
+// consumer is gone or has moved to another server, there is no report. No message names its
+// request, and servers differ in which of several requests they fill first: so the total of
+// outstanding messages is known, and each request's part is a guess until its end corrects it.
 #pragma once
 
 #include <chrono>
@@ -21,20 +21,20 @@ class Requests {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  // So many are asked for, by a request whose end the server tells until then. Yields its number.
+  // Adds a request for `messages`, whose end the server reports by `until`. Returns its number.
   std::uint64_t add(std::size_t messages, TimePoint until);
-  // One has come. It is taken for the oldest request's.
+  // A message arrived. It is attributed to the oldest request.
   void filled();
-  // The server says that this one is over, and how many it has not sent for it; none: what was
-  // guessed. Nothing happens where all that was asked for has come.
+  // The server reports that this one is over, and how many messages it has not sent for it;
+  // nullopt: as guessed. Does nothing if everything that was requested has arrived.
   void ended(std::uint64_t number, std::optional<std::size_t> unfilled);
   void clear() noexcept { open_.clear(); }
-  // Forgets requests that should be over, and whose end nobody has told.
+  // Forgets requests that should be over without a report.
   void forget_overdue(TimePoint now);
 
-  // How many may still come.
+  // How many may still arrive.
   std::size_t outstanding() const noexcept;
-  // One of them should be over, and nobody has said so.
+  // Whether one of them should be over without a report.
   bool overdue(TimePoint now) const noexcept { return !open_.empty() && now > open_.front().until; }
 
  private:
@@ -49,10 +49,10 @@ class Requests {
   std::uint64_t last_ = 0;
 };
 
-// How many to ask for, where at most `most` may be out of the stream: `open` are not settled and
-// `outstanding` asked for. Few are not worth a request while others may come.
+// How many to request, where at most `most` may be unacknowledged: `open` are not settled and
+// `outstanding` requested. A few are not worth a request while others may come.
 std::size_t worth_asking(std::size_t most, std::size_t open, std::size_t outstanding) noexcept;
-// Many are asked for at once, few when they have waited for more.
+// Many are requested immediately, a few only after a delay.
 core::AckPace pace_of_asking(std::size_t most) noexcept;
 
 }  // namespace semel::nats

@@ -38,7 +38,7 @@ TEST(NatsRequests, OneThatEndsTakesWithItWhatHasNotCome) {
   EXPECT_FALSE(requests.overdue(kBegin + seconds(99)));
 }
 
-// Servers before 2.10 take turns: what came by the second request is taken for the first one's.
+// Servers before 2.10 alternate: a message of the second request is attributed to the first one.
 TEST(NatsRequests, AnEndCorrectsWhatWasGuessed) {
   Requests requests;
   const auto first = requests.add(10, kBegin + seconds(5));

@@ -1,4 +1,4 @@
-// The serving thread of the NATS source: its connection, what is asked for on it and what is told.
+// The serving thread of the NATS source: its connection, requests and acknowledgements.
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -16,24 +16,24 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// A request that nobody fills is made again.
+// A request that is not filled is made again.
 constexpr milliseconds kRequestLasts{20'000};
-// The server tells of its end; where it has not done so by then, something is wrong.
+// The server reports its end; without a report by then, something is wrong.
 constexpr milliseconds kEndOfRequestWaits{2'000};
-// A request that is refused is not made again at once.
+// The delay before a refused request is repeated.
 constexpr milliseconds kAskAgainAfter{200};
 constexpr milliseconds kAskForEndAgain{100};
-// The server sees a little late that the time of a delivery is over.
+// The server notices a little late that a delivery's ack wait is over.
 constexpr milliseconds kTimeIsSeen{500};
-// A delivery is renewed so often within the time that it has.
+// How often a delivery is renewed within its ack wait.
 constexpr int kRenewals = 3;
 constexpr milliseconds kSoonestRenewal{20};
-// A consumer whose deliveries have less time is not looked at that often.
+// Deliveries with a shorter ack wait do not make these looks more frequent.
 constexpr milliseconds kSoonestLook{500};
 constexpr milliseconds kLongestWait{5'000};
-// A connection that ends sooner did not work, whatever was done on it.
+// A connection that ends sooner counts as failed, whatever was done on it.
 constexpr milliseconds kWorks{5'000};
-// A consumer that was there is looked for so often before it is taken to be gone.
+// How often to look for a consumer that existed before it counts as gone.
 constexpr std::size_t kLooksForConsumer = 4;
 constexpr std::uint64_t kManyDeliveries = 10;
 constexpr int kTimeIsOver = 408;
@@ -133,7 +133,7 @@ void NatsSource::note_connected(const ConsumerState& state) {
   event_.signal();
 }
 
-// The server brings what comes again before what is new, and not before its time is over.
+// The server redelivers before it delivers new messages, but not before the ack wait is over.
 void NatsSource::wait_for_others(TimePoint now) {
   if (consumer_.waiting > 0 && now < *others_until_) {
     ask_from_ = now + kAskAgainAfter;
@@ -149,7 +149,7 @@ void NatsSource::note_failure(Error error) {
   const system::MutexLock lock(mutex_);
   if (stop_) return;
   if (is_final(error)) {
-    // A server that has just begun may not know all of its streams.
+    // A server that has just started may not know all of its streams.
     const bool perhaps = known_ && error.code == "R384" &&
                          ++not_there_ < kLooksForConsumer * spec_.address.nodes.size();
     if (!perhaps) set_final(std::move(error));
@@ -180,7 +180,7 @@ void NatsSource::serve() {
 NatsSource::Work NatsSource::next_work() {
   Work work;
   const auto time = now();
-  // Nobody answers to what is only sent: a request for messages, an acknowledgement.
+  // Requests and acknowledgements are sent without an answer: a missing right shows only here.
   work.lost = client_->denied();
   if (work.lost) return work;
   const system::MutexLock lock(mutex_);
@@ -192,7 +192,7 @@ NatsSource::Work NatsSource::next_work() {
     work.lost = another_consumer();
     return work;
   }
-  // Where nothing is asked for, nobody says that the consumer is another one.
+  // Without requests nothing shows that the consumer was replaced.
   if (requests_.overdue(time) || (ledger_.open() > 0 && time >= look_due_)) to_look_ = true;
   if (others_until_ && time >= ask_from_) to_look_ = true;
   work.question_of_end = to_ask_for_end(time);
@@ -217,7 +217,7 @@ void NatsSource::add_request(Work& work, TimePoint now) {
   work.request = requests_.add(work.messages, now + work.request_lasts + kEndOfRequestWaits);
 }
 
-// A request for few messages waits for more room, as few acknowledgements do for others.
+// A request for few messages waits for more room, as few acknowledgements wait for others.
 std::size_t NatsSource::worth_asking_now(TimePoint now) {
   const std::size_t worth = intake_ended_ || others_until_ || now < ask_from_
                                 ? 0
@@ -234,7 +234,7 @@ Result<void> NatsSource::do_work(const Work& work) {
   for (const std::string& reply : work.renewals) {
     if (auto told = client_->tell(reply, kInProgress); !told) return told;
   }
-  // Another consumer would take the acknowledgements for its own messages.
+  // A replaced consumer would take the acknowledgements for its own messages.
   if (work.look && !work.question_of_end) {
     if (auto same = look_again(false); !same) return same;
   }
@@ -256,9 +256,9 @@ Error NatsSource::another_consumer() const {
           {}};
 }
 
-// Where a request has ended strangely, the consumer is still there or it is not. Where the end is
-// asked for: what the server counts as delivered and not acknowledged has to be open here, or it is
-// on its way, with another member, or with one that has died and comes again.
+// After a request ended strangely: checks whether the consumer still exists. For the end of the
+// stream: a delivery that the server counts as unacknowledged is open here, or in transit, or at
+// another member, or at a dead one, so that it comes again.
 Result<void> NatsSource::look_again(bool question_of_end) {
   std::uint64_t before = 0;
   {
@@ -318,7 +318,7 @@ void NatsSource::on_deliveries(std::vector<Fetched> deliveries) {
     if (one.count > 1) {
       ++redelivered_;
       warn_of_deliveries(one.count);
-      // Its process may have died of it, and new messages have used up the window of suspects.
+      // Its process may have died of it, and new messages may have used up the window of suspects.
       one.arrival->suspect = true;
     }
     pending_ = static_cast<std::int64_t>(one.pending);
@@ -348,10 +348,10 @@ void NatsSource::on_request_end(const RequestEnd& end) {
   requests_.ended(end.request, end.unfilled);
   if (end.status == kNobodyThere) requests_.clear();
   if (end.status != kTimeIsOver) {
-    // The consumer was deleted, or has another leader, or takes no such request.
+    // The consumer was deleted, or has another leader, or does not accept such a request.
     to_look_ = true;
     ask_from_ = std::max(ask_from_, now() + kAskAgainAfter);
-    // Deliveries may have been lost on their way.
+    // Deliveries may have been lost in transit.
     if (options_.in_order && !others_until_) others_until_ = now();
   }
   wake_.signal();
@@ -381,9 +381,9 @@ void NatsSource::lose(Error error) {
   made_anew_ = false;
   to_look_ = false;
   if (stop_) return;
-  // A consumer that is gone is looked for first.
+  // A missing consumer is looked for first.
   if (is_final(error) && error.code != "R384") return set_final(std::move(error));
-  // A person should know it, whether or not it goes on at once.
+  // Worth a notice, whether or not the source recovers immediately.
   if (error.code != "R380") {
     notice(core::text_with_hint(error));
   } else {
@@ -396,7 +396,7 @@ void NatsSource::leave() {
   {
     const system::MutexLock lock(mutex_);
     by = leave_by_.value_or(TimePoint{});
-    // Where nothing comes again, nobody has to know.
+    // If nothing comes again, nothing needs to be reported.
     all_told_ = !in_vain_ || final_;
   }
   const bool told = client_ && by != TimePoint{} && give_back(by);
@@ -408,10 +408,11 @@ void NatsSource::leave() {
   client_.reset();
 }
 
-// Acknowledges what is done, and gives back the rest, which would else wait for its time to be
-// over. The last acknowledgement is sent once more: its answer says that all before it were read.
+// Acknowledges finished deliveries, and gives back the rest, which would otherwise wait for their
+// ack wait. The last acknowledgement is sent once more: its answer proves that all earlier ones
+// were read.
 bool NatsSource::give_back(TimePoint by) {
-  // Before anything that may be answered too late.
+  // Before anything whose answer may come too late.
   Work last;
   {
     const system::MutexLock lock(mutex_);
@@ -424,9 +425,9 @@ bool NatsSource::give_back(TimePoint by) {
     const system::MutexLock lock(mutex_);
     open = ledger_.open_replies();
   }
-  // The server forgets requests of somebody who is gone when it is looked at. Where it had one
-  // left, nats-server 2.9 would take what is given back for it, and bring it only when its time is
-  // over.
+  // Asking for the consumer makes the server forget requests of clients that are gone. Otherwise
+  // nats-server 2.9 would deliver what is given back to such a request, and redeliver it only after
+  // its ack wait.
   if (!open.empty() && !client_->look()) return false;
   for (const std::string& reply : open) {
     if (!client_->tell(reply, kGiveBack)) return false;

@@ -1,13 +1,13 @@
 // NatsSource: a durable consumer of a stream, pulled from on one connection.
 //
-// Its thread has the connection: it asks for messages as there is room for them, tells what is
-// settled, renews what is worked on, and connects again.
+// Its thread owns the connection: it requests messages as there is room, sends acknowledgements,
+// renews deliveries being handled, and reconnects.
 //
-// The server takes a late acknowledgement for the delivery that came after it, so it fences nobody:
-// an acknowledgement is sent for what has its record, and for nothing else. Each connection is a
-// generation, and a tag carries it: what is settled after the connection was lost finds nothing
-// here, comes again and meets its record. A consumer that was made anew under its name ends the
-// connection: its messages have the same places as others that are settled here.
+// The server takes a late acknowledgement for the redelivery that came after it, so
+// acknowledgements fence nothing: one is sent only for a message that has its record. Each
+// connection is a generation, which is in a tag: a settlement after the connection was lost finds
+// nothing here, comes again and meets its record. A consumer that was recreated under its name ends
+// the connection: its messages have the same sequence numbers as others that are settled here.
 #pragma once
 
 #include <chrono>
@@ -40,11 +40,11 @@ class NatsSource final : public broker::BrokerSource, private Client::Watcher {
   std::vector<SourceFigure> figures() override;
 
  private:
-  // Does what there is to do by now.
+  // The work that is due now.
   struct Work {
     std::vector<std::string> acks;
     std::vector<std::string> renewals;
-    std::size_t messages = 0;  // to ask for
+    std::size_t messages = 0;  // to request
     std::uint64_t request = 0;
     std::chrono::milliseconds request_lasts{0};
     bool look = false;
@@ -52,7 +52,7 @@ class NatsSource final : public broker::BrokerSource, private Client::Watcher {
     std::optional<Error> lost;
   };
 
-  // The serving thread's: serve.cc.
+  // Called on the serving thread; in serve.cc.
   void run() SEMEL_EXCLUDES(mutex_) override;
   void connect() SEMEL_EXCLUDES(mutex_);
   Result<ConsumerState> begin(Client& client, const core::NatsNode& node) SEMEL_EXCLUDES(mutex_);
@@ -70,7 +70,7 @@ class NatsSource final : public broker::BrokerSource, private Client::Watcher {
   void leave() SEMEL_EXCLUDES(mutex_);
   bool give_back(TimePoint by) SEMEL_EXCLUDES(mutex_);
 
-  // The client's thread's.
+  // Called on the client's thread.
   void on_deliveries(std::vector<Fetched> deliveries) SEMEL_EXCLUDES(mutex_) override;
   void on_request_end(const RequestEnd& end) SEMEL_EXCLUDES(mutex_) override;
   void on_end(int status) SEMEL_EXCLUDES(mutex_) override;
@@ -86,7 +86,7 @@ class NatsSource final : public broker::BrokerSource, private Client::Watcher {
   std::size_t open() const noexcept SEMEL_REQUIRES(mutex_) override { return ledger_.open(); }
   bool settle_one(const Settlement& settlement) SEMEL_REQUIRES(mutex_) override;
   std::size_t untold() const noexcept SEMEL_REQUIRES(mutex_) override { return ledger_.acks(); }
-  // In order, after a look: from when on to ask.
+  // With in_order, after a look: sets when to begin requesting.
   void wait_for_others(TimePoint now) SEMEL_REQUIRES(mutex_);
   void warn_of_deliveries(std::uint64_t count) SEMEL_REQUIRES(mutex_);
   std::size_t worth_asking_now(TimePoint now) SEMEL_REQUIRES(mutex_);
@@ -96,45 +96,45 @@ class NatsSource final : public broker::BrokerSource, private Client::Watcher {
   const core::NatsSpec& spec_;
   system::EventFd wake_;  // something is there for the thread
 
-  // Held while a connection is cut, which may wait: nobody but the serving thread waits for it.
+  // Held while a connection is cut, which may wait: only the serving thread waits for it.
   system::Mutex cut_mutex_;
-  const Client* cuttable_ SEMEL_GUARDED_BY(cut_mutex_) = nullptr;  // whose connection may be cut
+  const Client* cuttable_ SEMEL_GUARDED_BY(cut_mutex_) = nullptr;  // its connection may be cut
 
-  // The serving thread's.
+  // Used by the serving thread only.
   std::unique_ptr<Client> client_;
-  std::size_t tries_ = 0;  // to connect, since the last time it worked for some while
+  std::size_t tries_ = 0;  // attempts to connect, since it last worked for some time
   TimePoint connected_at_{};
   bool horizon_asked_ = false;
-  std::size_t not_there_ = 0;  // tries that did not find a consumer which was there before
+  std::size_t not_there_ = 0;  // attempts that did not find a consumer that existed before
   std::string lost_;           // why the last connection ended
-  std::string last_told_;      // where it last acknowledged something
+  std::string last_told_;      // the subject of its last acknowledgement
   core::AckPace ask_pace_ = pace_of_asking(static_cast<std::size_t>(spec_.prefetch));
 
   Ledger ledger_ SEMEL_GUARDED_BY(mutex_);
   Requests requests_ SEMEL_GUARDED_BY(mutex_);
-  ConsumerState consumer_ SEMEL_GUARDED_BY(mutex_);  // as it was when it was last asked for
+  ConsumerState consumer_ SEMEL_GUARDED_BY(mutex_);  // as of the last answer
   std::uint64_t generation_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::int64_t pending_ SEMEL_GUARDED_BY(mutex_) = 0;  // what waits at the server, as last told
   std::int64_t redelivered_ SEMEL_GUARDED_BY(mutex_) = 0;
   bool connected_ SEMEL_GUARDED_BY(mutex_) = false;
-  bool known_ SEMEL_GUARDED_BY(mutex_) = false;  // it was, at least once
+  bool known_ SEMEL_GUARDED_BY(mutex_) = false;  // it was connected at least once
   bool told_of_limit_ SEMEL_GUARDED_BY(mutex_) = false;
-  // The last delivery's number; those of one consumer grow.
+  // The last delivery's number; the numbers of one consumer grow.
   std::uint64_t last_delivery_ SEMEL_GUARDED_BY(mutex_) = 0;
-  bool made_anew_ SEMEL_GUARDED_BY(mutex_) = false;  // another consumer has the same name
-  // A request has ended in a way that only the consumer explains.
+  bool made_anew_ SEMEL_GUARDED_BY(mutex_) = false;  // the consumer was replaced under its name
+  // A request has ended in a way that only a look at the consumer explains.
   bool to_look_ SEMEL_GUARDED_BY(mutex_) = false;
-  std::optional<int> ended_ SEMEL_GUARDED_BY(mutex_);  // nothing more comes, by cnats' status
-  // something was settled that the server will never be told
+  std::optional<int> ended_ SEMEL_GUARDED_BY(mutex_);  // nothing more comes; cnats' status
+  // a settlement can no longer be sent
   bool in_vain_ SEMEL_GUARDED_BY(mutex_) = false;
   TimePoint renew_at_ SEMEL_GUARDED_BY(mutex_){};
   TimePoint ask_from_ SEMEL_GUARDED_BY(mutex_){};
   TimePoint look_due_ SEMEL_GUARDED_BY(mutex_){};
-  // In order: until a look has said what others may still be given, nothing is asked for; the
-  // requests of somebody whose connection broke unnoticed are over by then.
+  // With in_order: nothing is requested until a look has shown what others may still be given;
+  // requests of a connection that broke unnoticed are over by then.
   std::optional<TimePoint> others_until_ SEMEL_GUARDED_BY(mutex_);
 
-  // The end of the stream is asked for. The answer counts where nothing has happened meanwhile.
+  // The end of the stream was asked for. The answer counts if nothing has happened meanwhile.
   TimePoint ask_end_from_ SEMEL_GUARDED_BY(mutex_){};
 };
 

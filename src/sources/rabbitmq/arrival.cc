@@ -45,7 +45,7 @@ std::optional<std::int64_t> integer_of(const amqp_field_value_t& field) {
   }
 }
 
-// A producer may nest them as it likes; what is deeper becomes null.
+// A producer may nest values at will; deeper ones become null.
 constexpr int kDeepest = 64;
 
 void write_json(json::Writer& writer, const amqp_field_value_t& field, int depth);
@@ -122,7 +122,7 @@ Bytes text_of(const amqp_field_value_t& field) {
   }
 }
 
-// Each property that is there and has no place of its own in an arrival.
+// Adds each property that has no field of its own in an arrival.
 void add_properties(const amqp_basic_properties_t& properties, Headers& headers) {
   const auto add = [&](amqp_flags_t flag, const char* name, const amqp_bytes_t& value) {
     if ((properties._flags & flag) != 0) headers.push_back({name, Bytes(view_of(value))});

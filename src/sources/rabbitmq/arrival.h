@@ -1,5 +1,4 @@
-// A message as AMQP brings it, as an arrival: its body as it is, its header table and its
-// properties as headers.
+// Makes arrivals of AMQP messages: the body as it is, header table and properties as headers.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +10,13 @@ struct amqp_basic_properties_t_;
 
 namespace semel::rabbitmq {
 
-// What stands in front of the body. Numbers, booleans and timestamps become text, tables and lists
-// in the header table JSON; a property becomes a header amqp-NAME, where it has no place of its
-// own.
+// Everything except the body. Numbers, booleans and timestamps become text, tables and lists in the
+// header table JSON; a property becomes a header amqp-NAME, if it has no field of its own.
 std::unique_ptr<Arrival> arrival_of(const amqp_basic_properties_t_& properties);
 
-// How often a quorum queue has brought it before; zero where it does not say.
+// How often a quorum queue has delivered it before; zero where it does not say.
 std::int64_t brought_before(const Headers& headers);
-// A stream's message: its acknowledgement says nothing, and nothing comes again.
+// Whether it is a message of a stream: its acknowledgement means nothing, and nothing comes again.
 bool is_of_stream(const Headers& headers);
 
 }  // namespace semel::rabbitmq

@@ -17,7 +17,7 @@ namespace {
 
 constexpr amqp_channel_t kChannel = Connection::kChannel;
 constexpr const char* kConsumerTag = "semel";
-// A producer says how long its message is; room is made as it comes.
+// A producer declares its message's length; memory is allocated as the body arrives.
 constexpr std::uint64_t kReserveAtMost = 1 << 20;
 
 amqp_bytes_t bytes_of(std::string_view text) { return borrowed<amqp_bytes_t>(text); }

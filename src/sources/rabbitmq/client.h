@@ -1,7 +1,7 @@
 // Client: one connection with one channel, on which one queue is consumed.
 //
-// One thread at a time. Nothing waits for longer than is said; while it is not called for longer
-// than a heartbeat, the broker takes it for dead.
+// One thread at a time. No call waits longer than documented; if none is made for longer than a
+// heartbeat, the broker takes the client for dead.
 #pragma once
 
 #include <chrono>
@@ -23,32 +23,32 @@ struct amqp_method_t_;
 
 namespace semel::rabbitmq {
 
-// A message whose frames are coming in.
+// A message whose frames are arriving.
 struct Coming {
   std::uint64_t tag = 0;
   std::uint64_t size = 0;
-  std::unique_ptr<Arrival> arrival;  // once its properties are there
+  std::unique_ptr<Arrival> arrival;  // once its properties have arrived
 };
 
 class Client {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
 
-  // What is there for whoever consumes; called from within read().
+  // Called from within read().
   class Watcher {
    public:
     virtual ~Watcher() = default;
     virtual void on_delivery(std::uint64_t tag, std::unique_ptr<Arrival> arrival) = 0;
-    // How many messages are ready in the queue: the answer to ask_depth().
+    // The answer to ask_depth(): how many messages are ready in the queue.
     virtual void on_depth(std::uint32_t messages, std::uint32_t consumers) = 0;
-    // None: it goes on.
+    // nullopt: no longer blocked.
     virtual void on_blocked(std::optional<std::string> why) = 0;
   };
 
-  // `known`: as refusal_of() takes it. Both outlive it.
+  // `known`: as for refusal_of(). Both outlive it.
   Client(const core::RabbitmqSpec& spec, Watcher& watcher, bool known);
 
-  // One after the other. After a failure it is good for nothing more.
+  // Call these one after the other. After a failure the client cannot be used any more.
   Result<void> open(const core::RabbitmqNode& node) { return connection_.open(node); }
   Result<void> login() { return connection_.login(); }
   Result<void> consume();
@@ -56,16 +56,16 @@ class Client {
   int descriptor() const noexcept { return connection_.descriptor(); }
   std::chrono::milliseconds patience() const noexcept { return connection_.patience(); }
   bool has_more() const noexcept { return connection_.has_more(); }
-  // Whatever is there, up to `frames`; keeps the heartbeat. A failure is the connection's end, or
-  // the channel's, or that of the consumption, which are alike.
+  // Reads what is there, up to `frames`; keeps the heartbeat. A failure means the end of the
+  // connection, the channel, or the consumption, which are treated alike.
   Result<void> read(std::size_t frames);
 
   Result<void> ack(std::uint64_t tag, bool multiple);
   Result<void> ask_depth();
 
-  // Nothing new is brought from here on.
+  // After this nothing new is delivered.
   Result<void> stop_consuming(Deadline deadline);
-  // The broker has read all acks when this went well; what is not acknowledged goes back.
+  // On success the broker has read all acks; unacknowledged messages return to the queue.
   Result<void> close(Deadline deadline) { return connection_.close(deadline); }
 
  private:

@@ -16,9 +16,9 @@ bool Ledger::settle(std::uint64_t tag, Settlement::Kind kind) {
   return true;
 }
 
-// One frame for all up to the first that is not settled, and one for each behind it: a slow message
-// keeps nobody's acknowledgement back, and so neither prefetch nor the broker's patience is used up
-// by what is long done.
+// One frame for all up to the first unsettled one, and one for each settled one after it: a slow
+// message does not delay other acknowledgements, and so finished messages use up neither the
+// prefetch nor the broker's ack timeout.
 std::vector<Ledger::Ack> Ledger::take_acks() {
   std::vector<std::uint64_t> acked = std::exchange(acked_, {});
   std::sort(acked.begin(), acked.end());

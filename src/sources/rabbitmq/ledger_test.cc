@@ -62,7 +62,7 @@ TEST(RabbitmqLedger, WhatIsGivenBackComesAgainBeforeWhatIsNew) {
   EXPECT_FALSE(ledger.settle(2, Kind::kRelease)) << "settled before";
 }
 
-// What a broker would hold: a set of tags, from which each frame takes what it names.
+// Models a broker: a set of tags, from which each frame removes the ones it names.
 TEST(RabbitmqLedger, AtRandomTheBrokerIsToldOfEachOnceAndOfNothingThatIsOpen) {
   std::mt19937_64 random(20'261'123);
   for (int round = 0; round < 200; ++round) {

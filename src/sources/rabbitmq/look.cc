@@ -29,7 +29,7 @@ Result<std::int64_t> depth_at(const core::RabbitmqSpec& spec, const core::Rabbit
   done = connection.checked(amqp_get_rpc_reply(connection.handle()), Step::kQueue);
   if (!done) return failure(std::move(done.error()));
   const std::int64_t ready = answer->message_count;
-  // The broker logs a connection that is not closed. What is asked is answered all the same.
+  // The broker logs a connection that is not closed. A failure here does not matter.
   (void)connection.close(std::chrono::steady_clock::now() + kClosePatience);
   return ready;
 }

@@ -1,4 +1,4 @@
-// The serving thread of the RabbitMQ source: its connection, what comes on it and what is told.
+// The serving thread of the RabbitMQ source: its connection, deliveries and acknowledgements.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -19,15 +19,15 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// What is settled meanwhile is to be told soon.
+// Few enough that settlements made meanwhile are sent soon.
 constexpr std::size_t kFramesAtOnce = 500;
 constexpr milliseconds kAskEndAgain{200};
-// A connection that ends sooner did not work, whatever was done on it: each one counts as a try of
-// all messages of the prefetch, and a queue may have a limit of those.
+// A connection that ends sooner counts as failed, whatever was done on it: each one costs all
+// messages of the prefetch a delivery, and a queue may have a limit of those.
 constexpr milliseconds kWorks{5'000};
-// A queue that was there is looked for so often before it is taken to be gone.
+// How often to look for a queue that existed before it counts as gone.
 constexpr std::size_t kLooksForQueue = 4;
-// RabbitMQ's own limit, where there is one, is 20.
+// RabbitMQ's default limit, where there is one, is 20.
 constexpr std::int64_t kManyDeliveries = 10;
 
 }  // namespace
@@ -96,7 +96,7 @@ void RabbitmqSource::note_failure(Error error) {
   cutter_.close();
   if (stop_) return;
   if (is_final(error)) {
-    // A broker that has just begun may not know all of its queues.
+    // A broker that has just started may not know all of its queues.
     const bool perhaps = known_ && error.code == "R314" &&
                          ++not_there_ < kLooksForQueue * spec_.address.nodes.size();
     if (!perhaps) set_final(std::move(error));
@@ -194,12 +194,13 @@ void RabbitmqSource::hand_over() {
 }
 
 void RabbitmqSource::on_depth(std::uint32_t messages, std::uint32_t consumers) {
-  // What came before the answer is there before it.
+  // Messages that arrived before the answer are handed over before it.
   hand_over();
   const system::MutexLock lock(mutex_);
   const bool same = std::exchange(asked_at_, std::nullopt) == changes_;
   const bool all_out = ledger_.untold() >= static_cast<std::size_t>(spec_.prefetch);
-  // We consume: a quorum queue without a leader answers 0 and 0, whatever is in it.
+  // We consume, so zero consumers means an unknown count: a quorum queue without a leader answers 0
+  // and 0, whatever it contains.
   const bool known = consumers > 0;
   if (!same || !known || (messages > 0 && !all_out)) {
     empties_ = 0;
@@ -233,9 +234,9 @@ void RabbitmqSource::lose(Error error) {
   asked_at_.reset();
   empties_ = 0;
   if (stop_) return;
-  // A queue that is gone is looked for first.
+  // A missing queue is looked for first.
   if (is_final(error) && error.code != "R314") return set_final(std::move(error));
-  // What a person should know, whether or not it goes on at once.
+  // Worth a notice, whether or not the source recovers immediately.
   if (error.code != "R310") {
     notice(core::text_with_hint(error));
   } else {
@@ -251,7 +252,7 @@ void RabbitmqSource::leave() {
     all_told_ = !in_vain_;
   }
   if (!client_ || by == TimePoint{}) return client_.reset();
-  // Before anything that may be answered too late.
+  // Before anything whose answer may come too late.
   bool told = tell(true).has_value();
   told = told && client_->stop_consuming(by).has_value() && tell(true).has_value();
   told = client_->close(by).has_value() && told;

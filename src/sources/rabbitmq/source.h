@@ -1,12 +1,12 @@
 // RabbitmqSource: a queue, consumed on one connection.
 //
-// Its thread has the connection: it keeps the heartbeat however long handlers take, reads what
-// comes, tells what is settled, and connects again. One acknowledgement speaks for many messages:
-// each is work for the broker, on a quorum queue an entry in its log.
+// Its thread owns the connection: it keeps the heartbeat however long handlers take, reads
+// deliveries, sends acknowledgements, and reconnects. One acknowledgement covers many messages,
+// because each is work for the broker, on a quorum queue an entry in its log.
 //
-// A delivery tag means something on its own channel alone. Each connection is a generation, and a
-// tag carries it: what is settled after the connection was lost finds nothing here, comes again and
-// meets its record.
+// A delivery tag is valid only on its own channel. Each connection is a generation, which is in a
+// tag: a settlement after the connection was lost finds nothing here, comes again and meets its
+// record.
 #pragma once
 
 #include <chrono>
@@ -37,14 +37,14 @@ class RabbitmqSource final : public broker::BrokerSource, private Client::Watche
   ~RabbitmqSource() override { die(); }
 
  private:
-  // The serving thread's.
+  // Called on the serving thread.
   void run() SEMEL_EXCLUDES(mutex_) override;
   void connect() SEMEL_EXCLUDES(mutex_);
   Result<void> begin(Client& client, const core::RabbitmqNode& node) SEMEL_EXCLUDES(mutex_);
   void note_failure(Error error) SEMEL_EXCLUDES(mutex_);
   void pause() SEMEL_EXCLUDES(mutex_);
   void serve();
-  // All that is settled, or what is worth a frame by now.
+  // Sends all acknowledgements, or only if they are worth a frame by now.
   Result<void> tell(bool all) SEMEL_EXCLUDES(mutex_);
   void wait_for_something() SEMEL_EXCLUDES(mutex_);
   void hand_over() SEMEL_EXCLUDES(mutex_);
@@ -69,28 +69,28 @@ class RabbitmqSource final : public broker::BrokerSource, private Client::Watche
   const core::RabbitmqSpec& spec_;
   system::EventFd wake_;  // something is there for the thread
 
-  // The serving thread's.
+  // Used by the serving thread only.
   std::unique_ptr<Client> client_;
   std::vector<std::pair<std::uint64_t, std::unique_ptr<Arrival>>> fresh_;
-  std::size_t tries_ = 0;  // to connect, since the last time it worked for some while
+  std::size_t tries_ = 0;  // attempts to connect, since it last worked for some time
   TimePoint connected_at_{};
-  std::size_t not_there_ = 0;  // tries that did not find a queue which was there before
+  std::size_t not_there_ = 0;  // attempts that did not find a queue that existed before
   std::string lost_;           // why the last connection ended
   bool told_of_limit_ = false;
 
   Ledger ledger_ SEMEL_GUARDED_BY(mutex_);
   std::uint64_t generation_ SEMEL_GUARDED_BY(mutex_) = 0;
-  // what those of this connection begin with: tags count anew on each
+  // the beginning of this connection's positions: tags restart on each
   std::string positions_ SEMEL_GUARDED_BY(mutex_);
   bool connected_ SEMEL_GUARDED_BY(mutex_) = false;
-  bool known_ SEMEL_GUARDED_BY(mutex_) = false;  // it was, at least once
-  // the connection's socket, to end what waits on it
+  bool known_ SEMEL_GUARDED_BY(mutex_) = false;  // it was connected at least once
+  // the connection's socket, to end calls that wait on it
   system::Descriptor cutter_ SEMEL_GUARDED_BY(mutex_);
-  // something was settled that the broker will never be told
+  // a settlement can no longer be sent
   bool in_vain_ SEMEL_GUARDED_BY(mutex_) = false;
 
-  // The end of the queue is asked for: twice, since what is on its way to us stands in no count
-  // and comes before the second answer. Whatever happens in between begins it anew.
+  // The end of the queue was asked for: twice, because messages in transit are in no count but
+  // arrive before the second answer. Any event in between restarts it.
   std::optional<std::uint64_t> asked_at_ SEMEL_GUARDED_BY(mutex_);
   int empties_ SEMEL_GUARDED_BY(mutex_) = 0;
   TimePoint ask_again_ SEMEL_GUARDED_BY(mutex_){};

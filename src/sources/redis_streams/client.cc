@@ -19,9 +19,9 @@ namespace {
 
 constexpr int kOldestWithStreams = 7;
 
-// A member that has something pending loses it with its name, so it is looked at in the same step.
-// KEYS: the stream. ARGV: the group, a name or how names begin, whether it is the latter, and for
-// how long one must have been silent.
+// Deleting a member with pending entries would lose them, so the script checks that in the same
+// step. KEYS: the stream. ARGV: the group, a name or a prefix of names, whether it is the latter,
+// and for how long a member must have been silent.
 constexpr const char* kForget = R"(local all = redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])
 for _, one in ipairs(all) do
   local told = {}
@@ -81,7 +81,7 @@ GroupState state_from(const Reply& group, const Reply& stream) {
   if (lag != nullptr && lag->kind == Reply::Kind::kNil) state.unread = length;
   if (all_read) state.unread = 0;
   const Reply* const read = field_of(group, "entries-read");
-  // Where some that are read are left beside some that are not, the two cannot be told apart.
+  // If read entries are left next to unread ones, the two cannot be distinguished.
   const bool known = all_read || none_read_left;
   if (!known || read == nullptr || read->kind != Reply::Kind::kNumber) return state;
   const std::int64_t there = all_read ? 0 : length;
@@ -122,7 +122,7 @@ Client::Client(const core::RedisStreamsSpec& spec, const std::string& member, St
               "use a newer server: an older one does not tell what became of trimmed entries"});
 }
 
-// Throws also if the server refuses the command.
+// Also throws if the server refuses the command.
 Reply Client::ask(const std::vector<BytesView>& words) {
   commands_->send(words);
   std::vector<Reply> replies = ask_all();
@@ -187,8 +187,8 @@ std::vector<Client::Idle> Client::idle_behind(const std::optional<EntryId>& id, 
   return found;
 }
 
-// An entry without data is not claimed: the server would drop it from the group before anybody has
-// recorded that it was there.
+// An entry without data is not claimed: the server would drop it from the group before its end is
+// recorded.
 std::vector<Entry> Client::take_over(const std::vector<EntryId>& ids) {
   if (ids.empty()) return {};
   for (const EntryId& id : ids) {
@@ -258,7 +258,7 @@ void Client::forget(BytesView name, milliseconds silence) {
   const std::string least = std::to_string(silence.count());
   const bool one = name != kRunsOwn;
   commands_->send({"EVAL", kForget, "1", spec_.stream, spec_.group, name, one ? "0" : "1", least});
-  // Where scripts are refused, a name without entries stays in the group and does no harm.
+  // If scripts are refused, a name without entries stays in the group, which is harmless.
   (void)ask_all();
 }
 

@@ -1,9 +1,9 @@
 // Client: a member of a group, as its server sees it. Two connections: on one it waits for new
-// entries, all else is asked on the other.
+// entries, the other serves all other commands.
 //
 // One thread at a time. All methods throw core::Failure: kUnavailable or kInDoubt where the
-// connection is lost, and the client is good for nothing more; all that is asked may be asked again
-// on a new one.
+// connection is lost, and then the client cannot be used any more; all commands may be repeated on
+// a new one.
 #pragma once
 
 #include <chrono>
@@ -33,40 +33,40 @@ class Client {
   // `member`: its name in the group. All outlive it.
   Client(const core::RedisStreamsSpec& spec, const std::string& member, StreamPlace& place);
 
-  // Makes the group where the spec asks for it and it is not there.
+  // Creates the group if the spec asks for it and it is missing.
   void declare();
 
-  // New entries. Asked for with begin_read(), and there once take_read() has them; none within
-  // `block` are an empty answer.
+  // Reads new entries. begin_read() requests them, and take_read() returns them; if none arrive
+  // within `block`, the answer is empty.
   void begin_read(std::size_t most, std::chrono::milliseconds block, TimePoint now);
   bool reading() const noexcept { return reading_until_.has_value(); }
   std::optional<std::vector<Entry>> take_read(TimePoint now);
   int descriptor() const noexcept { return reads_->descriptor(); }
 
-  // Entries that are pending for this member, behind that id; without data where that is gone.
+  // Entries pending for this member, after that id; without data where the entry was deleted.
   std::vector<Entry> own_behind(const EntryId& id, std::size_t most);
 
-  // An entry that is pending for another member which has said nothing for `claim_after`.
+  // An entry pending for another member that was silent for `claim_after`.
   struct Idle {
     EntryId id;
     std::string member;
   };
   std::vector<Idle> idle_behind(const std::optional<EntryId>& id, std::size_t most);
-  // Takes them over, but those that somebody else has taken meanwhile. One without data stays
-  // pending where it is, and is told without.
+  // Takes them over, except those that another member has taken meanwhile. An entry without data
+  // stays pending where it is, and is returned without data.
   std::vector<Entry> take_over(const std::vector<EntryId>& ids);
 
-  // They are worked on. Returns those that the group still has pending.
+  // Marks entries as being handled. Returns those that are still pending in the group.
   std::vector<EntryId> renew(const std::vector<EntryId>& ids);
-  // The next member that looks may take them over.
+  // Lets the next member that looks take them over.
   void give_back(const std::vector<EntryId>& ids);
   void acknowledge(const std::vector<EntryId>& ids);
 
-  // How many entries of the group are pending for others.
+  // How many entries of the group are pending for other members.
   std::int64_t pending_for_others();
   GroupState state();
-  // Deletes members of names that were made for one run and have nothing pending: this one, or
-  // those that have said nothing for `silence`. A user without the right to run scripts keeps them.
+  // Deletes members with names made for one run that have nothing pending: this one, or those that
+  // were silent for `silence`. Without the right to run scripts they are kept.
   void forget_this_member();
   void forget_members(std::chrono::milliseconds silence);
 
@@ -80,10 +80,10 @@ class Client {
   const std::chrono::milliseconds answer_timeout_;
   std::unique_ptr<redis::Connection> commands_;
   std::unique_ptr<redis::Connection> reads_;
-  std::optional<TimePoint> reading_until_;  // then the server is lost
+  std::optional<TimePoint> reading_until_;  // after that the server counts as lost
 };
 
-// How the name of a member begins that was made for one run.
+// The prefix of a member's name that was made for one run.
 inline constexpr std::string_view kRunsOwn = "semel-";
 
 }  // namespace semel::redis_streams

@@ -1,4 +1,4 @@
-// Entries of a stream, as a server tells them, and what they are as arrivals.
+// Entries of a stream, as a server returns them, and as arrivals.
 #pragma once
 
 #include <compare>
@@ -30,18 +30,18 @@ struct Entry {
   std::unique_ptr<Arrival> arrival;  // null: it was trimmed or deleted
 };
 
-// The field `payload` is the payload, all others are headers; an entry without that field is the
-// JSON object of its fields, and has all of them as headers too. An entry with two fields of that
-// name is refused: nobody knows which one is meant.
+// The field `payload` is the payload, all others are headers; an entry without that field has the
+// JSON object of its fields as payload, and all of them as headers too. An entry with two fields of
+// that name is refused: it is unclear which one is meant.
 std::unique_ptr<Arrival> arrival_of(const std::vector<redis::Reply>& fields,
                                     std::string_view payload);
-// An entry whose fields are gone while it was pending.
+// An entry whose data was deleted while it was pending.
 std::unique_ptr<Arrival> arrival_without_data(const EntryId& id, std::string_view stream);
 
-// Reads the list of entries that XREADGROUP has for a stream, and XCLAIM and XRANGE answer. Throws
-// core::Failure (R200) if it is none.
+// Parses the list of entries that XREADGROUP returns for a stream, and that XCLAIM and XRANGE
+// return. Throws core::Failure (R200) if it is none.
 std::vector<Entry> read_entries(const redis::Reply& list, std::string_view payload);
-// Reads a list of ids. Throws likewise.
+// Parses a list of ids. Throws likewise.
 std::vector<EntryId> read_ids(const redis::Reply& list);
 EntryId need_entry_id(const redis::Reply& reply);
 

@@ -8,7 +8,7 @@ namespace semel::redis_streams {
 struct GroupState {
   std::int64_t pending = 0;
   std::int64_t unread = 0;
-  // Trimmed or deleted before the group had read them, ever; zero where the server cannot tell.
+  // Entries trimmed or deleted before the group had read them, in total; zero where unknown.
   std::int64_t missed = 0;
 };
 

@@ -1,9 +1,9 @@
-// Ledger: the entries that this member has in hand, and those that are settled and not yet
+// Ledger: the entries that this member has taken, and those that are settled and not yet
 // acknowledged. Pure; not thread-safe.
 //
-// An entry is known by its id, also after a new connection: the group keeps for whom it is pending,
-// and an acknowledgement is good from any connection. So nothing is void when one is lost, and an
-// entry that is told once more is the one that is in hand.
+// An entry is identified by its id, on a new connection too: the group stores for whom it is
+// pending, and an acknowledgement is valid on any connection. So a lost connection voids nothing,
+// and an entry that is returned again is the one that is here already.
 #pragma once
 
 #include <cstddef>
@@ -23,13 +23,13 @@ namespace semel::redis_streams {
 
 class Ledger {
  public:
-  // It is pending for us, and `renewed` as long as it is in hand. False: it is in hand already, or
-  // settled and not acknowledged, and `arrival` is not needed.
+  // Adds an entry pending for us; with `renewed` it is renewed while it is here. False: it is here
+  // already, or settled and not acknowledged, and `arrival` is not used.
   bool arrived(const EntryId& id, std::unique_ptr<Arrival> arrival, bool renewed = true);
   bool knows(const EntryId& id) const { return ours_.contains(id) || acked_.contains(id); }
 
-  // The first one that waits, which is out from here on. Null: none waits. It is good until
-  // something else is called.
+  // Takes the first entry that waits; it is out from then on. Null: none waits. Valid until the
+  // next call.
   struct Taken {
     std::uint64_t number = 0;
     EntryId id;
@@ -41,17 +41,17 @@ class Ledger {
   // False where `number` is not out: settled before, or never received.
   bool settle(std::uint64_t number, Settlement::Kind kind);
 
-  // Up to `most` of those that are settled and not acknowledged; the server has heard of them once
-  // acknowledged() says so.
+  // Up to `most` of those that are settled and not acknowledged; the caller reports success with
+  // acknowledged().
   std::vector<EntryId> acks(std::size_t most) const;
   void acknowledged(const std::vector<EntryId>& ids);
   std::size_t waiting_acks() const noexcept { return acked_.size(); }
 
-  // Ids of entries in hand that are to be renewed, and are pending for us as far as is known.
+  // The ids of entries here that must be renewed, and are pending for us as far as known.
   std::vector<EntryId> ours() const;
   std::size_t ours_behind(const EntryId& id) const;
-  // Marks entries in hand behind the first id and up to the last as no longer pending for us, but
-  // for `there`. Returns how many were pending until now.
+  // Marks entries here after the first id and up to the last as no longer pending for us, except
+  // `there`. Returns how many were pending until now.
   std::size_t only_ours(const EntryId& behind, const EntryId& last,
                         const std::vector<EntryId>& there);
 
@@ -67,7 +67,7 @@ class Ledger {
   };
 
   core::DeliveryLedger<InHand> deliveries_;
-  std::map<EntryId, bool> ours_;  // in hand; false: not to be renewed
+  std::map<EntryId, bool> ours_;  // entries here; false: not renewed
   std::set<EntryId> acked_;
 };
 

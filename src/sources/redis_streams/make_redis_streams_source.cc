@@ -16,7 +16,7 @@
 namespace semel::redis_streams {
 namespace {
 
-// One that nobody else has, and that tells a person where the process runs.
+// A unique name, which shows people where the process runs.
 std::string name_for_a_run(Environment& environment) {
   std::array<char, 64> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';

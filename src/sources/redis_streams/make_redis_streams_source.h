@@ -1,4 +1,4 @@
-// Makes the Redis Streams source, and looks at its group without it.
+// Makes the Redis Streams source, and inspects its group without it.
 #pragma once
 
 #include <memory>
@@ -12,27 +12,27 @@
 
 namespace semel::redis_streams {
 
-// It ends where it is not followed.
+// It ends unless it follows.
 inline constexpr SourceTraits kSourceTraits{.name = "redis_streams"};
 
 struct RedisStreamsOptions {
   core::RedisStreamsSpec spec;
-  // Else at_end can become true: where nothing is new in the stream and nothing of the group is
-  // pending, but for members that live; or as much as the prefetch allows is received and nothing
-  // of it is settled.
+  // If false, at_end can become true: when the stream has nothing new and nothing of the group is
+  // pending, except for live members; or when as much as the prefetch allows is received and
+  // nothing of it is settled.
   bool follow = true;
 };
 
-// A stream, read as a member of a consumer group. It connects at the first receive, and again by
-// itself. kRejected (R259): the URL cannot be read.
+// A stream, read as a member of a consumer group. It connects at the first receive, and reconnects
+// by itself. kRejected (R259): the URL cannot be read.
 Result<std::unique_ptr<Source>> make_redis_streams_source(
     RedisStreamsOptions options, Environment& environment = system_environment());
 
 struct GroupLook {
   GroupState state;
-  bool logged = true;  // the server keeps a log of what it acknowledges
+  bool logged = true;  // the server keeps a log of acknowledged writes
 };
-// Asks the server; reads nothing. A group that is yet to be made has nothing. Errors: as a run
+// Asks the server; reads no entries. A group that does not exist yet has nothing. Errors: as a run
 // would be refused, or kUnavailable.
 Result<GroupLook> look_at_group(const core::RedisStreamsSpec& spec);
 

@@ -10,7 +10,7 @@ using redis::Loss;
 StreamPlace::StreamPlace(redis::Target target, std::string stream, Random& random)
     : target_(std::move(target)), stream_(std::move(stream)), random_(random) {}
 
-// Whether it is a Cluster. By the first node that answers.
+// Whether it is a Cluster, according to the first node that answers.
 bool StreamPlace::find_out() {
   const std::vector<redis::Target> all = each_of(target_);
   for (std::size_t i = 0;; ++i) {
@@ -34,7 +34,7 @@ std::vector<std::unique_ptr<Connection>> StreamPlace::connect(std::size_t connec
   if (*cluster_) {
     if (!router_)
       router_ = std::make_unique<redis::Router>(target_, 0, true, redis::Confirm{}, random_);
-    (void)router_->masters();  // the map as it is now
+    (void)router_->masters();  // refreshes the map
     node = router_->owner(stream_);
   }
   std::vector<std::unique_ptr<Connection>> made;

@@ -18,9 +18,9 @@ class StreamPlace {
  public:
   StreamPlace(redis::Target target, std::string stream, Random& random);
 
-  // Finds the server anew, and connects to it so many times. Throws core::Failure.
+  // Finds the server again, and opens this many connections to it. Throws core::Failure.
   std::vector<std::unique_ptr<redis::Connection>> connect(std::size_t connections);
-  // Without a byte of an answer a server counts as lost after so long.
+  // After this long without a byte of an answer a server counts as lost.
   std::chrono::milliseconds answer_timeout() const noexcept { return target_.answer_timeout; }
 
  private:

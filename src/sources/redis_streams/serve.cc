@@ -1,5 +1,4 @@
-// The serving thread of the Redis Streams source: its connections, what comes on them and what is
-// told.
+// The serving thread of the Redis Streams source: its connections, entries and acknowledgements.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <poll.h>
@@ -22,17 +21,17 @@ namespace {
 // Entries of one answer, and ids of one command.
 constexpr std::size_t kPage = 100;
 constexpr std::size_t kIdsAtOnce = 500;
-// For so long the server keeps a read that finds nothing; a close waits for its end.
+// How long the server holds a read without entries; a close waits for its end.
 constexpr milliseconds kBlock{500};
-// Where the end is looked for.
+// While the end is being looked for.
 constexpr milliseconds kShortBlock{20};
 constexpr milliseconds kAskEndAgain{50};
-// Members are looked at for being dead so often at least: one that was closed has given back what
-// it had, and nobody is told.
+// The longest time between two looks for dead members: a member that was closed has given back its
+// entries without a notification.
 constexpr milliseconds kLongestBetweenSweeps{5'000};
-// A name that was made for one run is deleted after so many times `claim_after`.
+// A name made for one run is deleted after this many times `claim_after`.
 constexpr int kForgetAfter = 10;
-// A connection that ends sooner did not work.
+// A connection that ends sooner counts as failed.
 constexpr milliseconds kWorks{5'000};
 
 constexpr EntryId kLastId{std::numeric_limits<std::uint64_t>::max(),
@@ -81,7 +80,7 @@ void RedisStreamsSource::connect() {
   }
   auto made = core::contained([&] {
     auto client = std::make_unique<Client>(spec_, member_, place_);
-    // One that was deleted in mid-run is not made again: where it would begin, nobody has said.
+    // A group deleted during the run is not recreated: its start would be undefined.
     if (!known) client->declare();
     return client;
   });
@@ -158,8 +157,8 @@ void RedisStreamsSource::acknowledge(bool all) {
   }
 }
 
-// After a long pause others may have taken entries over: the server is asked which are still ours,
-// and none is taken back.
+// After a long pause others may have taken entries over: asks the server which are still ours, and
+// takes none back.
 void RedisStreamsSource::renew() {
   if ((!listed_ && !list_waits_) || now() < renew_due_) return;
   if (now() - renewed_at_ >= spec_.claim_after) return begin_listing();
@@ -196,7 +195,7 @@ void RedisStreamsSource::list_own() {
     most = std::min(kPage, room() + ledger_.ours_behind(listed_to_));
   }
   if (most == 0) {
-    // All that is in hand has been asked for: it is renewed meanwhile.
+    // All entries here were asked for: they are renewed meanwhile.
     if (!std::exchange(list_waits_, true)) renew_due_ = now();
     return;
   }
@@ -233,7 +232,7 @@ void RedisStreamsSource::take_over() {
     const system::MutexLock lock(mutex_);
     most = std::min(kPage, room());
   }
-  if (most == 0) return;  // once there is room, before anything new is read
+  if (most == 0) return;  // continues once there is room, before new entries are read
   if (!std::exchange(sweeping_, true)) {
     swept_to_.reset();
     taken_from_.clear();
@@ -270,7 +269,7 @@ void RedisStreamsSource::end_sweep() {
     client_->forget_members(kForgetAfter * spec_.claim_after);
   }
   const GroupState state = client_->state();
-  // At first, what the group has passed by already may have been told by an earlier run.
+  // At first: an earlier run may have reported the entries that the group has passed already.
   const std::int64_t before = missed_.value_or(state.unread == 0 ? state.missed : 0);
   missed_ = state.missed;
   const system::MutexLock lock(mutex_);
@@ -309,8 +308,8 @@ void RedisStreamsSource::take_new() {
   for (Entry& entry : *entries) add(std::move(entry), false);
 }
 
-// Entries of members that died are waited for, as long as such a member may be silent; entries of
-// members that live are theirs.
+// Waits for entries of dead members, as long as such a member may be silent; entries of live
+// members are theirs.
 void RedisStreamsSource::look_for_end() {
   std::uint64_t at = 0;
   bool all_out = false;
@@ -347,9 +346,9 @@ void RedisStreamsSource::wait_for_something() {
     if (const auto due = ack_pace_.due()) patience = std::min(patience, until(*due, time));
     if (end_wanted_) patience = std::min(patience, kAskEndAgain);
   }
-  // One that is due waits for room.
+  // A due one waits for room.
   if (listed_ && time < sweep_due_) patience = std::min(patience, until(sweep_due_, time));
-  // Readable when an answer comes; without a read it tells only of the connection's end.
+  // Readable when an answer comes; without a read it reports only the connection's end.
   std::array<pollfd, 2> both{{{wake_.get(), POLLIN, 0}, {client_->descriptor(), POLLIN, 0}}};
   const nfds_t count = client_->reading() ? both.size() : 1;
   ::poll(both.data(), count, static_cast<int>(patience.count()));
@@ -375,7 +374,7 @@ void RedisStreamsSource::leave() {
   }
   if (!client_ || by == TimePoint{}) return client_.reset();
   const auto told = core::contained([&] {
-    // Before anything that may be answered too late.
+    // Before anything whose answer may come too late.
     acknowledge(true);
     give_back(by);
   });

@@ -9,7 +9,7 @@ namespace semel::redis_streams {
 
 namespace {
 
-// All tags are of one generation: an entry stays what it is on a new connection.
+// All tags have one generation: an entry is the same on a new connection.
 constexpr std::uint64_t kGeneration = 1;
 
 redis::Target with_stop(redis::Target target, int stop_fd) {

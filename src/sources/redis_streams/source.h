@@ -1,12 +1,11 @@
 // RedisStreamsSource: a stream, read as a member of a consumer group.
 //
-// Its thread has the connections: it reads what is new, renews what is in hand however long
-// handlers take, takes over what members that died had in hand, acknowledges what is settled, and
-// connects again.
+// Its thread owns the connections: it reads new entries, renews those being handled however long
+// handlers take, takes over the entries of dead members, acknowledges settled ones, and reconnects.
 //
-// After each connect it asks first for what is pending for it already: what an earlier run of its
-// name had in hand, and what a lost answer would have told. An acknowledgement is good on any
-// connection, so nothing that is in hand is void when one is lost.
+// After each connect it first asks for entries pending for it: those that an earlier run of its
+// name had taken, and those whose answer was lost. An acknowledgement is valid on any connection,
+// so a lost connection voids nothing.
 #pragma once
 
 #include <chrono>
@@ -40,14 +39,14 @@ class RedisStreamsSource final : public broker::BrokerSource {
   std::vector<SourceFigure> figures() override;
 
  private:
-  // The serving thread's.
+  // Called on the serving thread.
   void run() SEMEL_EXCLUDES(mutex_) override;
   void connect() SEMEL_EXCLUDES(mutex_);
   void note_failure(Error error) SEMEL_EXCLUDES(mutex_);
   void pause() SEMEL_EXCLUDES(mutex_);
   void serve();
   void step();
-  // All that is settled, or what is worth a command by now.
+  // Sends all acknowledgements, or only if they are worth a command by now.
   void acknowledge(bool all) SEMEL_EXCLUDES(mutex_);
   void renew() SEMEL_EXCLUDES(mutex_);
   void list_own() SEMEL_EXCLUDES(mutex_);
@@ -84,16 +83,16 @@ class RedisStreamsSource final : public broker::BrokerSource {
   const core::RedisStreamsSpec& spec_;
   const std::string member_;
   system::EventFd wake_;   // something is there for the thread
-  system::EventFd abort_;  // nobody waits for the server any more
+  system::EventFd abort_;  // the server is no longer waited for
 
-  // The serving thread's.
+  // Used by the serving thread only.
   StreamPlace place_;
   std::unique_ptr<Client> client_;
-  std::size_t tries_ = 0;  // to connect, since the last time it worked for some while
+  std::size_t tries_ = 0;  // attempts to connect, since it last worked for some time
   TimePoint connected_at_{};
   std::string lost_;         // why the last connection ended
-  bool listed_ = false;      // all that was pending for us is in hand
-  bool list_waits_ = false;  // for room
+  bool listed_ = false;      // all entries that were pending for us are here
+  bool list_waits_ = false;  // the listing waits for room
   EntryId listed_to_;
   TimePoint renewed_at_{};
   TimePoint renew_due_{};
@@ -101,16 +100,16 @@ class RedisStreamsSource final : public broker::BrokerSource {
   std::optional<EntryId> swept_to_;
   TimePoint sweep_due_{};
   TimePoint forget_due_{};
-  std::set<std::string> taken_from_;  // by this sweep
+  std::set<std::string> taken_from_;  // in this sweep
   std::size_t taken_over_ = 0;
   std::optional<std::int64_t> missed_;
-  std::uint64_t read_began_ = 0;  // at which of the changes
+  std::uint64_t read_began_ = 0;  // value of changes_ when the read began
   std::optional<std::uint64_t> nothing_new_;
   std::optional<TimePoint> ending_since_;
   TimePoint ask_again_{};
 
   Ledger ledger_ SEMEL_GUARDED_BY(mutex_);
-  bool known_ SEMEL_GUARDED_BY(mutex_) = false;  // it was, at least once
+  bool known_ SEMEL_GUARDED_BY(mutex_) = false;  // it was connected at least once
   std::optional<GroupState> state_ SEMEL_GUARDED_BY(mutex_);
 };
 

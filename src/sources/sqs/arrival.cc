@@ -15,7 +15,7 @@
 namespace semel::sqs {
 namespace {
 
-// The service's own attributes, and the headers that they become.
+// The service's own attributes, and the headers they become.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kOfTheService = {{
     {"MessageGroupId", "sqs-message-group-id"},
     {"MessageDeduplicationId", "sqs-message-deduplication-id"},
@@ -40,7 +40,7 @@ void take_service_attributes(std::string_view attributes, ReceivedMessage& made)
   });
 }
 
-// Names that begin so are the service's: a producer's own must not pass for them.
+// Names with this prefix are the service's: a producer's own must not be mistaken for them.
 std::string header_of(const std::string& attribute) {
   constexpr std::string_view kReserved = "sqs-";
   const bool reserved =
@@ -75,7 +75,7 @@ void take_producer_attributes(std::string_view attributes, Arrival& arrival) {
 }
 
 // A queue with ContentBasedDeduplication gives a message without an id the digest of its body. Two
-// events with equal bodies have the same one: it is no key that a producer has set.
+// events with equal bodies have the same one: it is no key set by a producer.
 bool is_of_body(std::string_view deduplication, BytesView body) {
   constexpr std::size_t kHexLength = 2 * std::tuple_size_v<digest::Digest>;
   return deduplication.size() == kHexLength &&

@@ -1,4 +1,4 @@
-// A message as SQS brings it, as an arrival: its body as it is, its attributes as headers.
+// Makes arrivals of SQS messages: the body as it is, attributes as headers.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace semel::sqs {
 
 struct ReceivedMessage {
   std::unique_ptr<Arrival> arrival;
-  std::string receipt;  // for this time that it was received
+  std::string receipt;  // of this receive
   std::int64_t receives = 0;
 };
 
-// `message`: one of an answer's, JSON that was found good. Attributes of its producer become
-// headers, a binary one its bytes; what the service adds becomes headers sqs-…, and a producer's
-// attribute of such a name attribute-sqs-…. A deduplication id that is the digest of the body was
-// made by the service, and is no broker_key.
+// `message`: one of an answer, as valid JSON. Attributes of its producer become headers, a binary
+// one its bytes; attributes of the service become headers sqs-…, and a producer's attribute with
+// such a name attribute-sqs-…. A deduplication id that is the digest of the body was made by the
+// service, and is no broker_key.
 ReceivedMessage message_of(std::string_view message);
 
 }  // namespace semel::sqs

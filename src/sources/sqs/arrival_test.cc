@@ -34,7 +34,7 @@ TEST(SqsArrival, HasItsBodyItsAttributesAndWhatTheServiceAdds) {
   EXPECT_EQ(made.receives, 2);
 }
 
-// The digest is that of "x", as the service makes it of a body where the producer sets no id.
+// The digest of "x", which the service uses if the producer sets no id.
 TEST(SqsArrival, AnIdThatTheServiceMadeOfTheBodyIsNoKey) {
   constexpr const char* kDigest =
       "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881";

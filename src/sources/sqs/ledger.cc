@@ -16,9 +16,9 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// Early enough for some tries to fail.
+// Early enough for some failed attempts.
 constexpr int kShareBeforeRenewal = 3;
-// A renewal that was refused is tried again after so much of the time, and soon in any case: each
+// A refused renewal is tried again after this fraction of the time, and soon in any case: each
 // request costs money.
 constexpr int kShareBeforeNextTry = 10;
 constexpr milliseconds kLongestBeforeNextTry{1'000};
@@ -36,7 +36,7 @@ std::vector<std::string> taken_from(std::deque<std::string>& receipts, std::size
 
 void Ledger::plan(Hidden& hidden, TimePoint from) const {
   hidden.until = std::min(from + visibility_, hidden.received + core::kSqsLongestHidden);
-  // Messages that cannot be hidden for any longer are not asked for.
+  // Messages that cannot be hidden any longer are not renewed.
   hidden.lost = hidden.until < from + visibility_;
   hidden.due = from + visibility_ / kShareBeforeRenewal;
 }
@@ -64,7 +64,7 @@ Ledger::Taken Ledger::take(TimePoint now) {
   }
 }
 
-// Its receipt is given back too: a renewal whose answer came too late may have hidden it anew.
+// Its receipt is given back too: a renewal whose answer came too late may have hidden it again.
 void Ledger::forget(AllHidden::iterator hidden, TimePoint now) {
   if (!hidden->second.group.empty()) {
     if (!hidden->second.receipt.empty()) forgotten_.push_back(std::move(hidden->second.receipt));

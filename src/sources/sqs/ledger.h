@@ -1,11 +1,11 @@
-// Ledger: what was received of one queue, what of it is still to be deleted there, and until when
-// it is hidden from others. Pure; not thread-safe.
+// Ledger: the messages received from one queue, those still to be deleted there, and until when
+// they are hidden from others. Pure; not thread-safe.
 //
 // A message that is given back waits here again. The service would count its next receive, and a
-// redrive policy takes away what was received too often.
+// redrive policy moves messages received too often.
 //
-// No receipt fences anything: a message that was hidden for too short a time may be received by
-// somebody else, and its deletion here may or may not succeed. The record alone decides.
+// Receipts fence nothing: a message whose hiding ended too early may be received by another
+// process, and its deletion here may or may not succeed. Only the record decides.
 #pragma once
 
 #include <chrono>
@@ -30,22 +30,23 @@ class Ledger {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  // `visibility`: for how long a receive, and a renewal, hides a message.
+  // `visibility`: how long a receive, and a renewal, hides a message.
   explicit Ledger(std::chrono::milliseconds visibility) : visibility_(visibility) {}
 
   void arrived(std::unique_ptr<Arrival> arrival, std::string receipt, TimePoint now);
 
-  // The first one that waits, which is out from here on and kept until it is settled; null: none
-  // waits. One whose time to be hidden is over is forgotten: it is received again, by somebody.
-  // All that waits behind it of its message group is forgotten too: it would overtake it.
+  // Takes the first message that waits; it is out from then on, and kept until it is settled. Null:
+  // none waits. A message that is no longer hidden is forgotten: it is received again, by some
+  // process. All messages of its group that wait behind it are forgotten too: they would overtake
+  // it.
   struct Taken {
     std::uint64_t tag = 0;
-    const Arrival* arrival = nullptr;  // good until something else is called
+    const Arrival* arrival = nullptr;  // valid until the next call
   };
   Taken take(TimePoint now);
   bool has_waiting() const noexcept { return deliveries_.has_waiting(); }
-  // Up to a batch of receipts of such groups that were forgotten, for the service to give to others
-  // at once: a group moves on when nothing of it is hidden.
+  // Up to a batch of receipts of forgotten messages of groups, to be made visible to others now: a
+  // group continues when none of its messages is hidden.
   std::vector<std::string> take_forgotten();
   bool has_forgotten() const noexcept { return !forgotten_.empty(); }
 
@@ -55,9 +56,9 @@ class Ledger {
   std::optional<std::chrono::system_clock::time_point> oldest_sent() const;
   std::size_t open() const noexcept { return deliveries_.open(); }
 
-  // Up to a batch of receipts to delete now; they are taken to be deleted.
+  // Up to a batch of receipts to delete now; the caller must delete them.
   std::vector<std::string> take_deletes();
-  // They were not, and are to be tried again.
+  // They were not deleted, and must be tried again.
   void put_back(std::vector<std::string> receipts);
   // Likewise, each in a batch of its own: one of them may be why all were refused.
   void put_back_alone(std::vector<std::string> receipts);
@@ -68,27 +69,26 @@ class Ledger {
     std::string receipt;
     std::chrono::milliseconds by{0};
   };
-  // Up to a batch of those that are to be hidden for longer, from now on; they are under way then.
+  // Up to a batch of messages to renew from now on; they are in progress then.
   std::vector<Renewal> take_renewals(TimePoint now);
-  // When the next of them is due; none: nothing is open, or all are under way.
+  // When the next renewal is due; nullopt: nothing is open, or all are in progress.
   std::optional<TimePoint> renewal_due() const;
-  // How it went. `gone`: the receipt means nothing any more; the next try is left out. False where
-  // the message was settled meanwhile: how it went says nothing then.
-  // `alone`: its batch was refused whole, perhaps for another's sake; the next has it alone.
+  // The result of a renewal. `gone`: the receipt is no longer valid; there is no next attempt.
+  // False where the message was settled meanwhile: then the result means nothing. `alone`: its
+  // whole batch was refused, perhaps because of another; next time it is sent alone.
   enum class Renewed { kYes, kNotNow, kAlone, kGone };
   bool renewed(const Renewal& renewal, Renewed how, TimePoint begun, TimePoint now);
 
-  // Up to a batch of all that is open, for the service to give to others at once. They are
-  // forgotten.
+  // Up to a batch of all open messages, to be made visible to others now. They are forgotten.
   std::vector<std::string> take_open();
 
  private:
   struct Hidden {
-    std::string receipt;  // empty: it is to be forgotten when its turn comes
+    std::string receipt;  // empty: to be forgotten when its turn comes
     std::string group;    // of a FIFO queue
     TimePoint received;
     TimePoint until;
-    TimePoint due;  // to be renewed
+    TimePoint due;  // when to renew
     bool under_way = false;
     bool lost = false;
     bool out = false;
@@ -100,7 +100,7 @@ class Ledger {
 
   const std::chrono::milliseconds visibility_;
   core::DeliveryLedger<std::unique_ptr<Arrival>> deliveries_;
-  AllHidden hidden_;  // what is open
+  AllHidden hidden_;  // of the open messages
   std::deque<std::string> forgotten_;
   std::deque<std::string> deletes_;
   std::deque<std::string> alone_;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr milliseconds kFirstPause{100};
 constexpr milliseconds kLongestPause{10'000};
-// Several tries fit into the time that is left when a renewal is due.
+// Several attempts fit into the time that is left when a renewal is due.
 constexpr int kShareOfRenewalPause = 10;
 
 }  // namespace

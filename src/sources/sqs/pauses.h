@@ -1,7 +1,8 @@
 // Pauses: when each kind of call may be made again after it failed. Pure; not thread-safe.
 //
-// Kinds fail separately. A service that gives no messages may still take deletions, which are what
-// makes room for more; and renewals must not wait for either, or what is in hand shows to others.
+// Kinds fail separately. A service that returns no messages may still accept deletions, which make
+// room for more; and renewals must not wait for either, or messages being handled become visible to
+// others.
 #pragma once
 
 #include <array>
@@ -17,7 +18,7 @@ class Pauses {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  // `visibility`: renewals pause for a small part of it at most.
+  // `visibility`: renewals pause for a small fraction of it at most.
   explicit Pauses(std::chrono::milliseconds visibility);
 
   bool may_call(CallKind kind, TimePoint now) const { return now >= of(kind).until; }
@@ -25,10 +26,11 @@ class Pauses {
   // Failures of this kind since its last answer.
   std::size_t failures(CallKind kind) const { return of(kind).failures; }
 
-  // Several calls of one kind that fail together count as one: false where this one did not.
+  // Several concurrent calls of one kind that fail count as one: false where this one did not
+  // count.
   bool failed(CallKind kind, TimePoint now, std::uint64_t random);
   void answered(CallKind kind);
-  // Everything may be called at once, as if nothing had failed.
+  // Allows all calls now, as if nothing had failed.
   void forget();
 
  private:

@@ -20,7 +20,7 @@ void add_all(json::Writer& writer, std::string_view name) {
   writer.name(name).begin_array().value("All").end_array();
 }
 
-// The policy is a text that is JSON itself.
+// The policy is a text that contains JSON.
 std::optional<core::SqsRedrive> redrive_in(const std::string& policy) {
   if (policy.empty() || !json::validate(policy)) return std::nullopt;
   const auto most = number_of(member_of(policy, "maxReceiveCount"));

@@ -1,4 +1,4 @@
-// The requests of the source to the service, and its reading of the answers. Pure.
+// Builds the source's requests to the service, and parses the answers. Pure.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@ namespace semel::sqs {
 
 std::string attributes_request(const core::SqsAccess& access);
 std::string receive_request(const core::SqsSpec& spec, std::size_t most, std::chrono::seconds wait);
-// Both name each entry by its place in the batch.
+// Both name each entry by its index in the batch.
 std::string delete_request(const core::SqsAccess& access, std::span<const std::string> receipts);
 struct Hiding {
   std::string receipt;
@@ -24,7 +24,7 @@ struct Hiding {
 };
 std::string hide_request(const core::SqsAccess& access, std::span<const Hiding> entries);
 
-// Answers are JSON that was found good.
+// Answers are valid JSON.
 std::vector<ReceivedMessage> read_messages(std::string_view answer);
 QueueFacts read_facts(std::string_view answer, const std::string& queue);
 

@@ -1,4 +1,4 @@
-// The serving thread of the SQS source: what it asks, and what it does with the answers.
+// The serving thread of the SQS source: its calls, and the handling of their answers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,25 +15,25 @@ using std::chrono::seconds;
 
 namespace {
 
-// Each poll brings a batch at most: many under way at once is what makes a reader quick.
+// A poll returns a batch at most: many concurrent ones make a fast reader.
 constexpr std::size_t kMostPolls = 10;
 constexpr std::size_t kMostRemovals = 10;
 constexpr std::size_t kMostRenewals = 4;
-// Without followers a poll only has to find out whether there is something.
+// If it does not follow, a poll only has to find out whether there is something.
 constexpr seconds kShortWait{1};
-// An answer takes so long at most, beyond what it waits for messages.
+// The longest time for an answer, in addition to the wait for messages.
 constexpr milliseconds kAnswerPatience{10'000};
 constexpr milliseconds kLongestPatience{1'000};
-// At the end it is looked so often whether all is done.
+// How often to check, at the end, whether everything is done.
 constexpr milliseconds kLeaveStep{100};
-// One failed call is no outage.
+// A single failed call is no outage.
 constexpr std::size_t kTriesBeforeAway = 3;
-// A queue that was there is looked for so often before it is taken to be gone.
+// How often to look for a queue that existed before it counts as gone.
 constexpr std::size_t kLooksForQueue = 4;
-// A poll that has its answer sooner is waited for at the end: what it brings is given back.
+// At the end, a poll that is answered within this time is awaited: its messages are given back.
 constexpr milliseconds kPollGrace{1'500};
 
-// No call of any kind is answered: the service is away, or nobody may ask it.
+// No call of any kind is answered: the service is unavailable, or refuses this user.
 bool is_of_all(const Error& error) {
   return error.code == "R390" || error.code == "R391" || error.code == "R392";
 }
@@ -77,7 +77,7 @@ void SqsSource::look() {
                    note_success(CallKind::kLook);
                    return take_facts(read_facts(*answer, spec_.queue.name));
                  }
-                 // The one right that a reader can do without.
+                 // The only right that a reader does not need.
                  if (answer.error().code != "R393") {
                    return note_failure(CallKind::kLook, std::move(answer.error()));
                  }
@@ -115,7 +115,7 @@ std::size_t SqsSource::room() const {
   const auto most = static_cast<std::size_t>(spec_.prefetch);
   const std::size_t used = ledger_.open() + ledger_.deletes() + asked_;
   const std::size_t free = most - std::min(most, used);
-  // Where there is room for many, a request for a few is put off until there is for a batch.
+  // If there is room for many, a request for a few waits until there is room for a batch.
   const std::size_t worth = most < 2 * core::kSqsBatch ? 1 : core::kSqsBatch;
   return free < worth ? 0 : free;
 }
@@ -239,7 +239,7 @@ void SqsSource::removed(std::vector<std::string> receipts, const Result<std::str
   if (throttled) ++throttled_;
 }
 
-// One receipt that the service does not take must not keep its neighbours from being deleted.
+// A receipt that the service refuses must not prevent the deletion of others.
 void SqsSource::not_removed(std::vector<std::string> receipts, const Error& error) {
   const bool of_request = error.code == "R395" || error.code == "R398";
   const bool dropped = error.code == "R395" && receipts.size() == 1;
@@ -254,7 +254,7 @@ void SqsSource::not_removed(std::vector<std::string> receipts, const Error& erro
       ledger_.put_back(std::move(receipts));
     }
   }
-  // The next try is another request.
+  // The next attempt is another request.
   if (error.code != "R395") note_failure(CallKind::kDelete, error);
 }
 
@@ -356,7 +356,7 @@ void SqsSource::note_failure(CallKind kind, Error error) {
   if (error.code == "R396") ++throttled_;
   if (stop_) return;
   if (error.kind != ErrorKind::kUnavailable) {
-    // The service forgets a queue that is made again just now.
+    // For a moment after a queue is recreated the service does not know it.
     const bool perhaps =
         client_.known() && error.code == "R394" && (!counts || ++not_there_ < kLooksForQueue);
     if (perhaps) return;
@@ -366,7 +366,7 @@ void SqsSource::note_failure(CallKind kind, Error error) {
   if (pauses_.failures(kind) < kTriesBeforeAway) return;
   const bool goes_on = kind == CallKind::kDelete || kind == CallKind::kRenew;
   if (goes_on && !is_of_all(error)) {
-    // Messages are received all the same: no outage, but somebody must hear of it.
+    // Messages are still received, so it is no outage, but people must be told.
     if (!told_failing_.insert(kind).second) return;
     return warn(error.code.c_str(),
                 fmt::format("{}; while that lasts, {}", error.message, meaning_of(kind)));
@@ -408,7 +408,7 @@ void SqsSource::leave() {
   leaving_ = true;
   client_.look_no_more();
   pauses_.forget();
-  // Messages of a poll that is given up stay hidden for their time.
+  // Messages of an aborted poll stay hidden for their time.
   const TimePoint polls_by = std::min(by, now() + kPollGrace);
   const bool soon = polls_end_ - kAnswerPatience <= polls_by;
   while (now() < by) {
@@ -420,7 +420,7 @@ void SqsSource::leave() {
     }
     const bool polled = polls_ == 0 || !soon || now() >= polls_by;
     if (told && polled) break;
-    // The cause that ended the run may have ended this too: one try is enough.
+    // The cause that ended the run may prevent this too: one attempt is enough.
     if (ended_ && pauses_.failures(CallKind::kDelete) > 0) break;
     client_.run(
         std::clamp(std::chrono::ceil<milliseconds>(by - now()), milliseconds(0), kLeaveStep));

@@ -14,9 +14,9 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// Receipts are counted from one on in the life of a source: there is one generation.
+// Receipts are counted from one on during the life of a source: there is one generation.
 constexpr std::uint64_t kGeneration = 1;
-// Deletions wait so long for others of their batch: each request costs money and time.
+// How long deletions wait for others of their batch: each request costs money and time.
 constexpr milliseconds kRemovalWaits{20};
 
 core::AckPace pace_of(const core::SqsSpec& spec) {

@@ -1,9 +1,9 @@
-// SqsSource: a queue of SQS, asked for messages over HTTPS.
+// SqsSource: a queue of SQS, polled over HTTPS.
 //
-// Its thread makes all calls, several at a time: long polls for messages, deletions of what is
-// recorded, and renewals that keep what is open hidden from others, however long handlers take.
+// Its thread makes all calls, several at a time: long polls for messages, deletions of recorded
+// ones, and renewals that keep open ones hidden from others, however long handlers take.
 //
-// A deletion follows the record, and is tried until the service has answered. One that comes too
+// A deletion follows the record, and is repeated until the service has answered. One that comes too
 // late deletes nothing: the message comes again and meets its record.
 #pragma once
 
@@ -38,7 +38,7 @@ class SqsSource final : public broker::BrokerSource {
   std::vector<SourceFigure> figures() override;
 
  private:
-  // The serving thread's.
+  // Called on the serving thread.
   void run() SEMEL_EXCLUDES(mutex_) override;
   void look() SEMEL_EXCLUDES(mutex_);
   void take_facts(QueueFacts facts) SEMEL_EXCLUDES(mutex_);
@@ -52,8 +52,8 @@ class SqsSource final : public broker::BrokerSource {
   void not_removed(std::vector<std::string> receipts, const Error& error) SEMEL_EXCLUDES(mutex_);
   void note_expired(const std::string& said) SEMEL_REQUIRES(mutex_);
   void hand_back() SEMEL_EXCLUDES(mutex_);
-  // Others may receive them now; one that fails is hidden for its time, and then comes. `under_way`
-  // counts the call, and outlives it.
+  // Makes messages visible to others now; if that fails, they become visible after their time.
+  // `under_way` counts the call, and outlives it.
   void show_again(std::vector<std::string> receipts, std::size_t& under_way);
   void renew() SEMEL_EXCLUDES(mutex_);
   void renewed(const std::vector<Ledger::Renewal>& batch, TimePoint begun,
@@ -65,7 +65,7 @@ class SqsSource final : public broker::BrokerSource {
   void leave() SEMEL_EXCLUDES(mutex_);
   void give_back(TimePoint by) SEMEL_EXCLUDES(mutex_);
 
-  // How many more messages may be received; zero while it is not worth a request.
+  // How many more messages may be received; zero while that is not worth a request.
   std::size_t room() const SEMEL_REQUIRES(mutex_);
   void wake() noexcept override { client_.wake(); }
   // Each of its calls ends by the deadline.
@@ -77,32 +77,32 @@ class SqsSource final : public broker::BrokerSource {
   std::size_t open() const noexcept SEMEL_REQUIRES(mutex_) override { return ledger_.open(); }
   bool settle_one(const Settlement& settlement) SEMEL_REQUIRES(mutex_) override;
   std::size_t untold() const noexcept SEMEL_REQUIRES(mutex_) override { return ledger_.deletes(); }
-  // Deliveries that were settled after an error had ended the run are among them.
+  // Includes deliveries settled after an error had ended the run.
   bool is_all_told() const noexcept SEMEL_REQUIRES(mutex_) override {
     return ledger_.deletes() + removing_ == 0;
   }
-  // Unlike stopping(): what is done is deleted after an error that ends the run, too.
+  // Unlike stopping(): finished messages are also deleted after an error that ends the run.
   bool is_stopped() SEMEL_EXCLUDES(mutex_);
   void warn(const char* code, const std::string& text) SEMEL_REQUIRES(mutex_);
 
   const SqsOptions options_;
   const core::SqsSpec& spec_;
-  Client client_;  // the serving thread's, but for wake()
+  Client client_;  // the serving thread's, except wake()
 
-  // The serving thread's.
+  // Used by the serving thread only.
   bool looking_ = false;
   bool looked_ = false;
-  std::size_t polls_ = 0;         // under way
-  std::size_t wanted_polls_ = 1;  // grows while each brings as much as it may
-  std::size_t asked_ = 0;         // messages that these may bring
-  TimePoint polls_end_{};         // when the last of them has its answer, at the latest
-  std::size_t removals_ = 0;      // under way
+  std::size_t polls_ = 0;         // in progress
+  std::size_t wanted_polls_ = 1;  // grows while each returns a full batch
+  std::size_t asked_ = 0;         // messages that these may return
+  TimePoint polls_end_{};         // when the last of them is answered, at the latest
+  std::size_t removals_ = 0;      // in progress
   std::size_t removing_ = 0;      // receipts in them
   std::optional<TimePoint> renewal_due_;
-  std::size_t renewals_ = 0;  // under way
+  std::size_t renewals_ = 0;  // in progress
   Pauses pauses_;
   std::set<CallKind> told_failing_;
-  CallKind away_for_ = CallKind::kLook;  // whose failures `away_` is about
+  CallKind away_for_ = CallKind::kLook;  // the kind whose failures `away_` reports
   std::size_t not_there_ = 0;
   std::chrono::seconds told_skew_{0};
   std::optional<core::SqsRedrive> redrive_;
