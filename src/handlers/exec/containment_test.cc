@@ -1,4 +1,4 @@
-// Commands that misbehave cost their own message at most, and leave nothing behind.
+// Commands that misbehave cost only their own message, and leave nothing behind.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -37,8 +37,8 @@ bool said(const Verdict& verdict) {
   return verdict.reason().find("; it said: ") != std::string::npos;
 }
 
-// Runs the command until its timeout. On a busy machine it may not have come to where it is
-// `there` by then: it gets more time.
+// Runs the command until its timeout. On a busy machine it may not have reached the state `there`
+// by then: so the timeout is doubled.
 Verdict run_into_timeout(core::ExecSpec spec, bool (*there)(const Verdict&) = started) {
   for (spec.timeout = kShort;; spec.timeout *= 2) {
     Verdict verdict = run(spec);
@@ -74,7 +74,7 @@ TEST_F(Containment, ACommandThatNeverReads) {
 
 TEST_F(Containment, AFullPipeHoldsBackNobodyElse) {
   const std::string payload(kTenMegabytes, 'x');
-  // Sleeps with its stdin open for the first message, and reads that of the others.
+  // Sleeps with its stdin open for the first message, and reads stdin for the others.
   const auto handler = handler_of(shell("[ $SEMEL_KEY = stuck ] && exec sleep 600; wc -c"));
   TestCall stuck(payload, "stuck");
   stuck.begin(handler);
@@ -211,7 +211,7 @@ TEST_F(Containment, NoDescriptorIsInherited) {
   TestCall second;
   first.begin(handler);
   second.begin(handler);
-  // The fourth is the folder that ls reads.
+  // The fourth is the directory that ls reads.
   EXPECT_EQ(first.wait()->result(), "0\n1\n2\n3\n");
   EXPECT_EQ(second.wait()->result(), "0\n1\n2\n3\n");
   ::close(leak);

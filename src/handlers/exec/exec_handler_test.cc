@@ -1,4 +1,4 @@
-// What a command is given, and what becomes of what it says.
+// The input of a command, and the handling of its output.
 #include "handlers/exec/exec_handler.h"
 
 #include <fmt/format.h>

@@ -27,16 +27,16 @@ using std::chrono::milliseconds;
 
 constexpr std::uint64_t kWakeId = 0;
 constexpr int kEventsEachTurn = 64;
-// A start takes the thread as long as the kernel needs for it: what runs is looked after between.
+// A start blocks the thread in the kernel: so running commands are served in between.
 constexpr int kStartsEachTurn = 8;
 constexpr milliseconds kShortage{50};
-// Where the kernel gave nothing to wait on for a command.
+// Used where the kernel provides no descriptor to wait for a command.
 constexpr milliseconds kLookAgain{10};
-// While no command can be started, begin nothing for so long.
+// How long to begin nothing while no command can be started.
 constexpr milliseconds kGateShut{5000};
 constexpr Loop::Clock::time_point kNever = Loop::Clock::time_point::max();
 
-// execve takes them as not const, and changes nothing.
+// execve takes non-const pointers, but changes nothing.
 void append_pointers(std::vector<char*>& pointers, const std::vector<std::string>& words) {
   for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
 }
@@ -48,15 +48,15 @@ struct Loop::Call final : InFlightCall {
   enum class Phase {
     kWaiting,  // for its start
     kRunning,
-    kTold,  // to end
+    kTold,  // asked to end
     kKilled,
-    kFinished,  // the command has ended; the rest of its output is waited for
+    kFinished,  // the command has ended; the rest of its output is awaited
   };
 
   Phase phase = Phase::kWaiting;
   Ending::Why why = Ending::Why::kItself;
-  Clock::time_point next = kNever;  // when its phase asks for something
-  bool unwatched = false;           // no event will tell: it is looked at now and then
+  Clock::time_point next = kNever;  // when its phase must act
+  bool unwatched = false;           // no event reports it: it is polled now and then
   std::optional<Process> process;
   std::optional<ExitStatus> status;
 };
@@ -166,7 +166,7 @@ bool Loop::start(Call& call) {
   if (!spawned) {
     if (is_shortage(spawned.error()) && running_ > 0) return false;
     Verdict verdict = not_started(plan_.program, spawned.error());
-    // The message is to blame for a dead letter; for anything else, the command is.
+    // A dead letter is the message's fault; anything else is the command's.
     if (verdict.kind() == Verdict::Kind::kRetry && call.attempt.gate != nullptr) {
       call.attempt.gate->shut(kGateShut, verdict.reason());
     }
@@ -196,7 +196,7 @@ void Loop::stop(Call& call) {
   }
 }
 
-// The same, and whoever was told to end is not waited for.
+// The same, without waiting for one that was asked to end.
 void Loop::end_now(Call& call) {
   const Ticket ticket = call.ticket();
   stop(call);
@@ -236,7 +236,8 @@ void Loop::heed_times() {
   }
 }
 
-// A command that has ended by itself, and was not yet looked at, is not told: its own word counts.
+// A command that has ended by itself, but was not noticed yet, is not signalled: its own result
+// counts.
 void Loop::tell_to_end(Call& call, bool timeout) {
   if (call.process->ended()) return service(call);
   call.why = timeout ? Ending::Why::kTimeout : Ending::Why::kStopped;
@@ -253,7 +254,7 @@ void Loop::kill(Call& call) {
 
 void Loop::service(Call& call) {
   if (!call.process) return;
-  // Asked before its output is read: what it wrote before its end is there then.
+  // Checked before its output is read: then everything it wrote is there.
   if (!call.status && (call.status = call.process->ended())) {
     call.phase = Call::Phase::kFinished;
     set_next(call, Clock::now() + kOutputGrace);
@@ -283,7 +284,7 @@ void Loop::answer(Call& call, Verdict verdict) {
   try {
     calls_.answer(std::move(taken), std::move(verdict));
   } catch (...) {
-    // Who is told failed to listen, and there is nobody else to tell.
+    // The completion failed, and there is no one else to inform.
     return;
   }
 }

@@ -17,11 +17,11 @@
 
 namespace semel::handlers::exec {
 
-// How long the output of a command that has ended is waited for, where a process that it started
-// still holds the pipe.
+// How long to wait for the output of a command that has ended, if a process that it started still
+// holds the pipe.
 inline constexpr std::chrono::milliseconds kOutputGrace{250};
 
-// What is the same for all messages.
+// The same for all messages.
 struct Plan {
   core::ExecSpec spec;
   std::string program;                   // the file that spec.command[0] names
@@ -32,19 +32,19 @@ class Loop {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // kUnavailable where the system does not give what it needs.
+  // kUnavailable where the system lacks what it needs.
   static Result<std::shared_ptr<Loop>> make(Plan plan);
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // Any thread.
+  // Thread-safe.
   void begin(const Message& message, const Attempt& attempt, Completion completion);
-  // Any thread: kills what runs, answers everything, then `run` returns.
+  // Thread-safe: kills running commands, answers everything, then `run` returns.
   void close() noexcept;
 
-  // The thread: all signals blocked, and alive for as long as a command runs, because the kernel
-  // kills commands when the thread that started them ends.
+  // The thread's function: all signals must be blocked, and the thread must live as long as a
+  // command runs, because the kernel kills commands when the thread that started them ends.
   void run();
 
  private:
@@ -58,7 +58,7 @@ class Loop {
   int patience() const;
 
   void start_some();
-  // False where the system has no room for it now, and may have later.
+  // False where the system has no room for it now, but may have later.
   bool start(Call& call);
 
   void stop(Call& call);
@@ -67,7 +67,7 @@ class Loop {
   void tell_to_end(Call& call, bool timeout);
   void kill(Call& call);
   void service(Call& call);
-  // `next` is when its phase asks for something.
+  // `next`: when its phase must act.
   void set_next(Call& call, Clock::time_point next);
 
   void answer(Call& call, Verdict verdict);
@@ -79,8 +79,8 @@ class Loop {
 
   InFlightCalls<Call> calls_{[this] { wake(); }};
 
-  // The thread's.
-  std::deque<Ticket> waiting_;       // for their start; may name calls that were answered
+  // Used by the thread only.
+  std::deque<Ticket> waiting_;       // to be started; may name calls that were answered
   Clock::time_point start_again_{};  // not before, after a shortage
   std::size_t running_ = 0;
 };

@@ -33,7 +33,7 @@ Calls make_calls(int count) {
   return calls;
 }
 
-// Allows this process `more` descriptors than it has, while it lives.
+// While it lives, allows this process `more` descriptors than it has.
 class FewDescriptors {
  public:
   explicit FewDescriptors(int more) {
@@ -81,7 +81,7 @@ TEST(ManyChildren, AllTimeOutAtOnce) {
   auto spec = shell("trap '' TERM; sleep 600");
   spec.grace = std::chrono::milliseconds(200);
   int started = 0;
-  // A busy machine may not start all of them in their time: then they get more.
+  // A busy machine may not start all of them in time: then the timeout is doubled.
   for (spec.timeout = std::chrono::milliseconds(200);
        started < kMany / 2 && spec.timeout < std::chrono::minutes(1); spec.timeout *= 2) {
     started = 0;
@@ -117,7 +117,7 @@ TEST(ManyChildren, AreStoppedFromManyThreads) {
 
 TEST(ManyChildren, StoppedBeforeTheirStartAreNeverStarted) {
   const auto handler = handler_of(shell("exec sleep 600"));
-  // Enough to meet the thread at every place of its turn.
+  // Enough stops to hit the thread at every place of its turn.
   constexpr int kStopped = 3'000;
   const Calls calls = make_calls(kStopped);
   for (const auto& call : calls) {
@@ -142,7 +142,7 @@ TEST(ManyChildren, WaitForOneAnotherWhereThereIsNoRoom) {
 
 TEST(ManyChildren, WithoutAnyRoomNoneIsToBlame) {
   const auto handler = handler_of(shell("cat"));
-  constexpr int kTooFewForOne = 4;  // and enough for what a sanitizer opens to look at memory
+  constexpr int kTooFewForOne = 4;  // and enough for a sanitizer that opens files to look at memory
   const FewDescriptors few(kTooFewForOne);
   NotingGate gate;
   TestCall call;
@@ -157,7 +157,7 @@ TEST(ManyChildren, WithoutAnyRoomNoneIsToBlame) {
 TEST(ManyChildren, DoNotWaitForRoomPastTheirTime) {
   const test::TempDir folder;
   const std::string deaf = folder.file("deaf");
-  // The first holds the only room for as long as its handler lives: once it is deaf to SIGTERM.
+  // The first occupies the only room for as long as its handler lives: once it ignores SIGTERM.
   auto spec = shell(fmt::format("trap '' TERM; : > {}; exec sleep 600", deaf));
   spec.grace = std::chrono::minutes(10);
   constexpr int kRoomForOne = 9;
@@ -169,7 +169,7 @@ TEST(ManyChildren, DoNotWaitForRoomPastTheirTime) {
     first.begin(handler);
     ASSERT_TRUE(
         test::comes_true([&] { return first.answered() || ::access(deaf.c_str(), F_OK) == 0; }));
-    // On a busy machine its time may be over before.
+    // On a busy machine its timeout may pass before.
     if (first.answered() && spec.timeout < std::chrono::minutes(1)) continue;
     second.begin(handler);
     const Verdict late = *second.wait();

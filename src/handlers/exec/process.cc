@@ -14,7 +14,7 @@ namespace semel::handlers::exec {
 namespace {
 
 constexpr std::size_t kPiece = 64 << 10;
-// Of each stream in one turn, so that one that never ends leaves time for the others.
+// For each stream in one turn, so that an endless one leaves time for the others.
 constexpr int kPiecesEachTurn = 16;
 constexpr std::size_t kTailKept = 4 << 10;
 
@@ -79,7 +79,7 @@ void Process::feed() {
     } else if (n < 0 && errno == EAGAIN) {
       return;
     } else {
-      // It does not want the rest: its right.
+      // The command does not want the rest, which is allowed.
       input_ = {};
     }
   }
@@ -123,13 +123,13 @@ std::optional<ExitStatus> Process::ended() {
 }
 
 void Process::signal_group(int number) const noexcept {
-  // The leader, running or not yet collected, keeps the number from being another's. Where the
-  // program around us collected it, nothing does.
+  // The leader, running or not yet collected, keeps its number from being reused. If the host
+  // program has collected it, nothing does.
   siginfo_t info{};
   if (::waitid(P_PID, static_cast<id_t>(spawned_.pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
     return;
   }
-  // A leader that has gone over to another group.
+  // A leader that has moved to another group.
   if (::getpgid(spawned_.pid) != spawned_.pid) ::kill(spawned_.pid, number);
   ::kill(-spawned_.pid, number);
 }

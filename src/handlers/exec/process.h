@@ -1,4 +1,4 @@
-// Process: one running command, what it reads and what it says.
+// Process: one running command, its input and its output.
 #pragma once
 
 #include <sys/types.h>
@@ -14,10 +14,10 @@
 
 namespace semel::handlers::exec {
 
-// How the command itself ended, whatever became of the processes it started.
+// How the command itself ended, independent of processes that it started.
 struct ExitStatus {
   std::optional<int> code;
-  int signal = 0;  // where there is no code; 0 there: nobody can say
+  int signal = 0;  // where there is no code; 0 there: unknown
 };
 
 // The last bytes of a stream.
@@ -30,32 +30,32 @@ class Tail {
   std::string text_;
 };
 
-// Owns the process group: the destructor kills what is left of it and collects its leader. Nothing
-// here blocks but that. One thread at a time.
+// Owns the process group: the destructor kills the rest of it and collects its leader. Only that
+// may block. One thread at a time.
 class Process {
  public:
-  // `input` lives until end_input or the destructor. `keep`: bytes of stdout that are kept.
+  // `input` lives until end_input or the destructor. `keep`: how many bytes of stdout to keep.
   Process(Spawned spawned, BytesView input, std::size_t keep);
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  // Has `epoll` tell, with `id`, when move_data or ended have something new; `epoll` outlives this.
-  // False where the system cannot: then only asking again helps.
+  // Makes `epoll`, which outlives this, report `id` when move_data or ended have something new.
+  // False where the system cannot: then the caller must poll.
   bool watch(int epoll, std::uint64_t id);
 
-  // Moves what the pipes take and give now, a bounded amount.
+  // Moves what the pipes accept and offer now, a bounded amount.
   void move_data();
   void end_input() noexcept { close(spawned_.in); }
   // True when both of its outputs are closed.
   bool silent() const noexcept { return !spawned_.out.valid() && !spawned_.err.valid(); }
 
-  // None while the leader runs. It is not collected, so that its number stays taken. After it has
-  // ended, epoll tells of the output alone.
+  // nullopt while the leader runs. It is not collected, so that its number stays reserved. After it
+  // has ended, epoll reports only the output.
   std::optional<ExitStatus> ended();
   void signal_group(int number) const noexcept;
 
-  // The first bytes of stdout, up to `keep`, and how many there were in all.
+  // The first bytes of stdout, up to `keep`, and the total number.
   Bytes take_output() noexcept { return std::move(output_); }
   std::size_t output_size() const noexcept { return output_size_; }
   const std::string& last_error_output() const noexcept { return errors_.text(); }

@@ -12,7 +12,7 @@
 namespace semel::handlers::exec {
 namespace {
 
-// Why `file` cannot be run, or nothing.
+// Why `file` cannot be run; nullopt where it can.
 std::optional<Error> flaw_of(const std::string& file) {
   struct stat status {};
   const auto flaw = [&](std::string_view what, std::string hint) {
@@ -44,7 +44,7 @@ Result<std::string> find_program(const std::string& name, std::string_view path)
   for (;;) {
     const auto colon = path.find(':');
     const std::string_view folder = path.substr(0, colon);
-    // POSIX: an empty folder of PATH is the current one.
+    // POSIX: an empty entry of PATH is the current directory.
     const std::string file = fmt::format("{}/{}", folder.empty() ? "." : folder, name);
     auto flaw = flaw_of(file);
     if (!flaw) return file;

@@ -21,13 +21,13 @@ struct Pipe {
   system::Descriptor write;
 };
 
-// Out of the way of stdin, stdout and stderr, which the child puts its ends onto.
+// Moves the descriptor above stdin, stdout and stderr, which the child replaces.
 system::Descriptor above_the_standard(system::Descriptor fd) {
   if (fd.get() >= kFirstFree) return fd;
   return system::Descriptor(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kFirstFree));
 }
 
-// errno where it could not be made.
+// Returns errno where it could not be made.
 int make_pipe(Pipe& made) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno;
@@ -46,8 +46,9 @@ struct ChildEnds {
   pid_t parent;
 };
 
-// Zeros are SIG_DFL without flags. The bare call, because a sanitizer's sigaction would note the
-// change in memory that the parent shares. Room for the kernel's struct on every machine.
+// Zeros are SIG_DFL without flags. The bare system call, because a sanitizer's sigaction would
+// record the change in memory that the parent shares. Large enough for the kernel's struct on every
+// machine.
 void reset_signals() noexcept {
   constexpr std::size_t kRoom = 64;
   alignas(8) const unsigned char by_default[kRoom] = {};
@@ -56,19 +57,19 @@ void reset_signals() noexcept {
   }
 }
 
-// In the child of vfork: it borrows the parent's memory, so nothing here may allocate or lock.
+// In the child of vfork, which shares the parent's memory: nothing here may allocate or lock.
 [[noreturn]] void become(const SpawnOrder& order, const ChildEnds& ends) noexcept {
   reset_signals();
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // A parent that died before the line above can no longer be told of.
+  // A parent that died before the line above is not reported any more.
   if (const pid_t now = ::getppid(); now != ends.parent && now != 0) ::_exit(kNotRun);
   int problem = 0;
   if (::dup2(ends.in, STDIN_FILENO) < 0 || ::dup2(ends.out, STDOUT_FILENO) < 0 ||
       ::dup2(ends.err, STDERR_FILENO) < 0) {
     problem = errno;
   } else {
-    // Ours are closed by the start of the program anyhow; those of a library may not be.
+    // Our descriptors are closed by exec anyway; those of a library may not be.
     ::syscall(SYS_close_range, kFirstFree, ~0U, CLOSE_RANGE_CLOEXEC);
     sigset_t none;
     sigemptyset(&none);

@@ -1,4 +1,4 @@
-// Calls of an exec handler with real commands, and what a test asks about processes.
+// Calls of an exec handler with real commands, and helpers about processes for tests.
 #pragma once
 
 #include <sys/types.h>
@@ -20,7 +20,7 @@
 
 namespace semel::handlers::exec {
 
-// A gate that notes what it was told.
+// A gate that records its calls.
 class NotingGate final : public Gate {
  public:
   void shut(std::chrono::milliseconds time, std::string_view why) noexcept override;
@@ -33,7 +33,7 @@ class NotingGate final : public Gate {
   std::vector<std::string> told_;
 };
 
-// One message, its attempt and its answer; waits for the answer before it goes.
+// One message, its attempt and its answer; its destructor waits for the answer.
 class TestCall {
  public:
   explicit TestCall(Message::Parts parts);
@@ -42,13 +42,13 @@ class TestCall {
   TestCall(const TestCall&) = delete;
   TestCall& operator=(const TestCall&) = delete;
 
-  // To be changed before it begins.
+  // Change it before the call begins.
   Attempt attempt;
-  std::function<void()> on_answer = nullptr;  // on the thread that answers, when it did
+  std::function<void()> on_answer = nullptr;  // on the answering thread, after the answer
 
   TestCall& begin(const AsyncHandler& handler);
   void stop() { stop_.request_stop(); }
-  // None where it was dropped.
+  // nullopt where it was dropped.
   std::optional<Verdict> wait();
   bool answered() const;
 
@@ -62,18 +62,18 @@ class TestCall {
   std::optional<Verdict> verdict_;
 };
 
-// A spec that runs `script` in a shell, with times that never matter.
+// A spec that runs `script` in a shell, with timeouts that never matter.
 core::ExecSpec shell(std::string script);
 // Fails the test where the spec is refused.
 AsyncHandler handler_of(const core::ExecSpec& spec);
 // Runs one message.
 Verdict run(const core::ExecSpec& spec, std::string_view payload = "{}");
 
-// False of what has ended, collected or not.
+// False for a process that has ended, collected or not.
 bool is_alive(pid_t pid);
-// Waits until it is not; false where it took too long.
+// Waits until it is not alive; false where that took too long.
 bool ends(pid_t pid);
-// This process has a child, running or not collected.
+// Whether this process has a child, running or not collected.
 bool has_children();
 
 }  // namespace semel::handlers::exec

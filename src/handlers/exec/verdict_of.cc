@@ -27,7 +27,7 @@ std::string shown(std::chrono::milliseconds time) {
   return fmt::format("{}ms", time.count());
 }
 
-// A sentence of ours, and what the command said last.
+// A sentence of ours, and the command's last words.
 std::string with_words(std::string sentence, std::string_view error_text) {
   const std::string line = last_line(error_text);
   if (!line.empty()) sentence += "; it said: " + line;

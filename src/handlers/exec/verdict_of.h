@@ -1,4 +1,4 @@
-// How a command ended, as a verdict on its message.
+// Maps the end of a command to a verdict on its message.
 #pragma once
 
 #include <chrono>
@@ -16,26 +16,26 @@ namespace semel::handlers::exec {
 struct Ending {
   enum class Why {
     kItself,
-    kTimeout,  // told to end: its time was over
-    kStopped,  // told to end for a reason that is not the message's
+    kTimeout,  // asked to end because of its timeout
+    kStopped,  // asked to end for a reason other than its message
   };
   Why why = Why::kItself;
   ExitStatus status;
   Bytes output;                      // up to the spec's result_limit
-  std::size_t output_size = 0;       // all there was
+  std::size_t output_size = 0;       // the total
   std::string_view last_error_text;  // the end of stderr
 };
 
 Verdict verdict_of(const core::ExecSpec& spec, Ending ending);
 
-// It was never started, by this errno.
+// It was never started, because of this errno.
 Verdict not_started(const std::string& program, int problem);
-// It was never started: its time was over, or it was stopped, while the system had no room for it.
+// It was never started: its timeout passed, or it was stopped, while the system had no room for it.
 Verdict no_room(std::string_view why);
-// True where errno says that the system has no room now, which other commands may give back.
+// True where errno means that the system has no room now, and other commands may free some.
 bool is_shortage(int problem) noexcept;
 
-// The last line of `text` that is not blank, cut at a limit; what is not printable becomes \xNN.
+// The last line of `text` that is not blank, cut at a limit; unprintable bytes become \xNN.
 std::string last_line(std::string_view text);
 
 }  // namespace semel::handlers::exec

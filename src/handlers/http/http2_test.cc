@@ -1,4 +1,4 @@
-// The handler against a server of HTTP/2 (nghttpd), over TLS: many calls, one connection.
+// The handler against an HTTP/2 server (nghttpd), over TLS: many calls, one connection.
 #include <fmt/format.h>
 
 #include <set>
@@ -47,7 +47,7 @@ TEST_F(Http2Test, CallsShareOneConnection) {
     EXPECT_EQ(verdict.result(), fmt::format(R"({{"n":{}}})", i)) << "the body came back";
   }
   server_process_->terminate();
-  // nghttpd says of each frame: "[id=1] [  0.015] recv HEADERS frame <…>", and its headers.
+  // nghttpd logs each frame: "[id=1] [  0.015] recv HEADERS frame <…>", and its headers.
   std::set<std::string> connections;
   std::set<std::string> keys;
   while (const auto line = server_process_->line()) {

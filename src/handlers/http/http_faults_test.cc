@@ -55,7 +55,7 @@ TEST_F(HttpFaultsTest, ClosedWithoutAnAnswer) {
   expect_unknown(call_answered(test::raw("", Then::kReset)), "handler.http.reset");
 }
 
-// The work was done and the answer lost. Sending it again at once would do it twice.
+// The work was done and the answer lost. Repeating the request immediately would do it twice.
 TEST_F(HttpFaultsTest, AConnectionUsedBeforeThatClosesIsNotTriedAgainInTheDark) {
   std::atomic<bool> closes = false;
   server_.on("/send", [&](const test::HttpRequest&, std::size_t) {
@@ -143,7 +143,7 @@ TEST_F(HttpFaultsTest, NoAnswerInTime) {
   for (const HttpReply& reply : {test::raw("", Then::kHang), slow}) {
     spec_.timeout = milliseconds(100);
     Verdict verdict = call_answered(reply);
-    // A busy machine may take longer than that to send the request: it gets more time.
+    // A busy machine may take longer than that to send the request: then the timeout is doubled.
     while (verdict.code() == "handler.http.connect" && spec_.timeout < std::chrono::minutes(1)) {
       spec_.timeout *= 2;
       verdict = call_answered(reply);
@@ -233,7 +233,7 @@ TEST_F(HttpFaultsTest, WhatAnUndoDoesNotFindIsItsMessages) {
   EXPECT_EQ(gate_.told(), std::vector<std::string>{});
 }
 
-// Each message loses a try at most, whoever else fails.
+// Each message loses at most one attempt, whichever others fail.
 TEST_F(HttpFaultsTest, AnEndpointThatBreaksForAllSpendsNobodysTries) {
   server_.on("/send", test::reply(500));
   spec_.url = server_.url("/send");

@@ -29,9 +29,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::system_clock;
 
-// What wakes the thread wakes it at once; this only bounds a poll.
+// The thread is woken explicitly; this only bounds a poll.
 constexpr milliseconds kLongestPoll{60'000};
-// Idle connections that are kept.
+// How many idle connections are kept.
 constexpr long kKeptConnections = 256;
 
 struct LibraryInUse {
@@ -182,9 +182,9 @@ void Client::end(std::unique_ptr<Call> call, Answer answer) {
   calls_.answer(std::move(call), std::move(judged.verdict));
 }
 
-// A message whose neighbours fail in the same way loses one try and no more. The exception is a
-// call that broke while it was the only one: its message may be what breaks the endpoint, and must
-// come to an end.
+// A message whose neighbours fail in the same way loses only one attempt. The exception is a call
+// that broke while it was the only one: its message may be what breaks the endpoint, and must
+// become a dead letter in the end.
 void spare(Verdict& verdict, const core::Breaker::Failure& failure, int attempt) {
   if (!failure.shared || attempt == 1 || (verdict.unknown() && !failure.late)) return;
   core::change_details<Verdict::Retry>(verdict, [&](Verdict::Retry& spared) {
@@ -220,7 +220,7 @@ void Client::tell_gate(const Call& call, Judged& judged) {
     }
   };
   calls_.with_breaker(hear);
-  // Without a gate nobody waits for the endpoint: the caller's own tries are all there are.
+  // Without a gate nothing waits for the endpoint: only the caller's own attempts count.
   if (gate == nullptr) return;
   if (judged.verdict.counted()) spare(judged.verdict, failure, call.attempt.number);
   if (open) gate->open();

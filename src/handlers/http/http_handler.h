@@ -1,4 +1,4 @@
-// The HTTP handler: an endpoint, in any language, that each message is sent to.
+// The HTTP handler: sends each message to an endpoint, in any language.
 #pragma once
 
 #include <functional>
@@ -12,17 +12,17 @@
 
 namespace semel::handlers {
 
-// One thread of its own makes all calls, hundreds at a time, on connections that are used again;
-// completions are answered, and gates told, on that thread. With the last copy of the handler it
-// ends: what is on its way is given up and answered retry. The last copy must not go from within a
-// completion. `environment` is borrowed for as long.
+// A thread of its own makes all calls, hundreds at a time, on connections that are reused;
+// completions and gates are called on that thread. When the last copy of the handler is destroyed,
+// it ends: pending calls are aborted and answered retry. The last copy must not be destroyed inside
+// a completion. `environment` is borrowed for as long.
 //
-// kRejected, naming the part of `spec` that cannot be used, as a URL with a place for an answer;
-// kUnavailable where libcurl cannot begin.
+// kRejected names the unusable part of `spec`, such as a URL with a place for an answer;
+// kUnavailable where libcurl cannot start.
 Result<AsyncHandler> make_http_handler(core::HttpSpec spec, Environment& environment);
 
-// The same for a step: what is sent differs from the message that it comes of, which the places of
-// the URL are about, as they are about the answers of other steps.
+// The same for a step: the sent message differs from the message that the step belongs to. The
+// places of the URL refer to the latter, and to the answers of other steps.
 struct HttpRequest {
   const Message& sent;
   const Message& message;

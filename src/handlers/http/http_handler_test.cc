@@ -1,4 +1,4 @@
-// What cannot be called is refused when the handler is made.
+// An unusable spec is refused when the handler is made.
 #include "handlers/http/http_handler.h"
 
 #include <gtest/gtest.h>

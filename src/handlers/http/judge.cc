@@ -25,14 +25,14 @@ using Ending = Answer::Ending;
 using Endpoint = Judged::Endpoint;
 
 constexpr hours kLongestWait{24};
-// A receiver that is still busy with the key is asked again after this part of the time that it has
-// had the key for, within bounds.
+// A receiver that is still busy with the key is asked again after this fraction of the time for
+// which it has had the key, within bounds.
 constexpr int kBusyPart = 8;
 constexpr seconds kSoon{1};
 constexpr seconds kLatestSoon{60};
 constexpr std::size_t kShownText = 200;
 
-// One line of it, in plain characters.
+// One line of the text, in plain characters.
 std::string shown(std::string_view text) {
   std::string line;
   for (const char c : text.substr(0, kShownText)) line += ascii::is_control(c) ? ' ' : c;
@@ -137,7 +137,7 @@ Judged judge_busy(const Answer& answer, system_clock::time_point now, millisecon
 
 Judged judge_status(Answer answer, system_clock::time_point now, const CallFacts& call) {
   const int status = answer.status;
-  // As any other failure: one message's own, until many different ones meet it in a row.
+  // Like any other failure: the message's own, until many different messages fail so in a row.
   if (speaks_of_the_message(status, call)) {
     return again(answer, refusal(answer), Endpoint::kFails, now);
   }
@@ -219,12 +219,12 @@ std::optional<milliseconds> retry_after(std::string_view value, system_clock::ti
     const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), number);
     return bounded(problem == std::errc{} ? seconds(number) : seconds(kLongestWait));
   }
-  // Each form of a date begins with the day's name; what else libcurl reads is not meant.
+  // Every date format begins with the day's name; libcurl's other formats are not allowed here.
   const char first = value.front();
   if (first < 'A' || first > 'Z') return std::nullopt;
   const std::time_t date = ::curl_getdate(std::string(value).c_str(), nullptr);
   if (date == -1) return std::nullopt;
-  // In seconds: a far date is beyond what the clock's own unit can count.
+  // In seconds: a far date would overflow the clock's own unit.
   return bounded(seconds(date) - std::chrono::floor<seconds>(now.time_since_epoch()));
 }
 
@@ -232,7 +232,7 @@ Judged judge(Answer answer, std::size_t response_limit, system_clock::time_point
              const CallFacts& call) {
   const bool good = answer.status >= 200 && answer.status < 300;
   if (answer.status != 0 && answer.ending != Ending::kStopped) {
-    // An answer that says no does so with its status; how its body ended changes nothing.
+    // For a failure the status is enough: how its body ended changes nothing.
     if (!good || answer.ending == Ending::kWhole) return judge_status(std::move(answer), now, call);
     if (answer.ending == Ending::kTooLarge) {
       Judged made = given_up(

@@ -1,4 +1,4 @@
-// What a call says: its headers, made from the message, its key and the attempt.
+// Builds a request: its headers, from the message, its key and the attempt.
 #pragma once
 
 #include <chrono>
@@ -12,27 +12,28 @@
 
 namespace semel::handlers {
 
-// The key as the value of Idempotency-Key. Printable ASCII stands as a structured-field string
-// (RFC 8941), or bare. A key that has other bytes becomes a structured-field byte sequence,
-// :base64:, in both styles; so does a bare one that looks like a byte sequence, or begins or ends
-// with a blank, which would not arrive. No two keys meet.
+// The key as the value of Idempotency-Key: printable ASCII as a structured-field string (RFC 8941),
+// or bare. A key with other bytes becomes a structured-field byte sequence, :base64:, in both
+// styles; so does a bare one that looks like a byte sequence, or begins or ends with a blank, which
+// would be lost. Different keys stay different.
 std::string idempotency_key(BytesView key, core::HttpSpec::KeyStyle style);
 
-// The same for every attempt of a key of this consumer; without dots, as Standard Webhooks asks.
+// The same for every attempt of a key of this consumer; without dots, as Standard Webhooks
+// requires.
 std::string webhook_id(std::string_view consumer, BytesView key);
 
-// Control bytes and what is not ASCII as %XX, so that nothing in it ends the header.
+// Control and non-ASCII bytes as %XX, so that nothing in it ends the header.
 std::string field_value(BytesView value);
 
-// Safe for several threads.
+// Thread-safe.
 class RequestPlan {
  public:
-  // The parts of `spec` keep their rules.
+  // The parts of `spec` must be valid.
   explicit RequestPlan(const core::HttpSpec& spec);
 
-  // What is sent behind the headers.
+  // The body of the request.
   BytesView body(const Message& message) const noexcept;
-  // In the order they are sent. `now` is the machine's time.
+  // In the order of sending. `now` is the machine's time.
   Headers headers(const Message& message, const Attempt& attempt,
                   std::chrono::system_clock::time_point now) const;
 

@@ -11,7 +11,7 @@ namespace semel::handlers {
 namespace {
 
 constexpr std::size_t kHeaderLimit = 64 << 10;
-// Of an answer that says no: what people get to see of its body.
+// How much of a failed answer's body people see.
 constexpr std::size_t kShownBody = 1 << 10;
 
 std::string_view trimmed(std::string_view text) {

@@ -1,5 +1,5 @@
-// What the tests of the HTTP handler share: calls that are begun and waited for, and a gate that
-// remembers what it was told.
+// Shared by the tests of the HTTP handler: calls that can be awaited, and a gate that records its
+// calls.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ class RecordingGate final : public Gate {
   std::vector<std::string> told_;
 };
 
-// One call, with all that it borrows.
+// One call, with everything that it borrows.
 struct Call {
   explicit Call(Message m) : message(std::move(m)) {}
   Message message;
@@ -55,7 +55,7 @@ struct Call {
   bool over(std::chrono::milliseconds patience = std::chrono::milliseconds(0)) const {
     return future.wait_for(patience) == std::future_status::ready;
   }
-  // What was answered; fails the test where nothing came.
+  // The answer; fails the test where none came.
   Verdict verdict() {
     if (!over(std::chrono::seconds(30))) {
       ADD_FAILURE() << "the call does not end";
@@ -76,7 +76,7 @@ class HttpCalls : public testing::Test {
     spec_.response_limit = 1 << 20;
   }
 
-  // Anew from spec_, at its next use.
+  // Makes it again from spec_, at its next use.
   void forget_handler() { handler_ = nullptr; }
   AsyncHandler& handler() {
     if (!handler_) {
@@ -103,7 +103,7 @@ class HttpCalls : public testing::Test {
   Verdict call(std::string_view key = "k-1", std::string_view payload = "{}", int attempt = 1) {
     return begin(test::make_message(ConsumerNumber{1}, key, payload), attempt)->verdict();
   }
-  // With `reply` as the answer to everything at a path of its own.
+  // Calls a path of its own, where the server answers everything with `reply`.
   Verdict call_answered(test::HttpReply reply) {
     const std::string path = "/answer-" + std::to_string(++paths_);
     server_.on(path, std::move(reply));

@@ -53,8 +53,8 @@ struct Transfer::Parts {
     const std::size_t bytes = size * count;
     return static_cast<Parts*>(parts)->reader.body({data, bytes}) ? bytes : 0;
   }
-  // Called before each sending. libcurl sends again by itself when a connection it used before ends
-  // without an answer; but then the endpoint may have done the work.
+  // Called before each sending. libcurl repeats a request by itself if a connection it used before
+  // ends without an answer; but the endpoint may have done the work.
   static int before_request(void* parts, char*, char*, int, int) {
     return std::exchange(static_cast<Parts*>(parts)->sent, true) ? CURL_PREREQFUNC_ABORT
                                                                  : CURL_PREREQFUNC_OK;
@@ -89,7 +89,7 @@ void Transfer::Parts::prepare_request(const std::string& url, const Headers& lin
   set(easy.get(), CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
   set(easy.get(), CURLOPT_POSTFIELDS, body.empty() ? "" : body.data());
   set(easy.get(), CURLOPT_HTTPHEADER, headers.get());
-  // Those are the endpoint's, not a proxy's.
+  // These headers are for the endpoint, not for a proxy.
   set_number(easy.get(), CURLOPT_HEADEROPT, CURLHEADER_SEPARATE);
   set_text(easy.get(), CURLOPT_USERAGENT, fmt::format("semel/{}", version()).c_str());
   set(easy.get(), CURLOPT_PREREQFUNCTION, &Parts::before_request);
@@ -101,7 +101,8 @@ void Transfer::Parts::prepare_connection() {
   set_text(easy.get(), CURLOPT_PROTOCOLS_STR, "http,https");
   set_number(easy.get(), CURLOPT_FOLLOWLOCATION, 0);
   set_number(easy.get(), CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
-  // Better one connection with many streams than many; plain HTTP has no streams to wait for.
+  // Prefer one connection with many streams to many connections; plain HTTP has no streams to wait
+  // for.
   set_number(easy.get(), CURLOPT_PIPEWAIT, tls ? 1 : 0);
   set_number(easy.get(), CURLOPT_SSL_VERIFYPEER, 1);
   set_number(easy.get(), CURLOPT_SSL_VERIFYHOST, 2);
@@ -111,7 +112,7 @@ void Transfer::Parts::prepare_connection() {
     set_text(easy.get(), CURLOPT_CAPATH, nullptr);
   }
   set_number(easy.get(), CURLOPT_NOSIGNAL, 1);
-  // Else giving a call up in the middle of a name's lookup waits for the lookup's end.
+  // Otherwise aborting a call during a name lookup waits for the lookup's end.
   set_number(easy.get(), CURLOPT_QUICK_EXIT, 1);
   set_number(easy.get(), CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeout.count());
   set_number(easy.get(), CURLOPT_TIMEOUT_MS, spec.timeout.count());

@@ -1,4 +1,4 @@
-// Transfer: one call on its way, a request to be sent and its answer as it comes.
+// Transfer: one call in progress: its request, and its answer as it arrives.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@ namespace semel::handlers {
 
 class Transfer {
  public:
-  // `spec` and the bytes of `body` are borrowed for the transfer's life. `url`: what its template
-  // makes. Throws std::exception where libcurl has no memory.
+  // `spec` and the bytes of `body` are borrowed for the transfer's life. `url`: made by its
+  // template. Throws std::exception where libcurl has no memory.
   Transfer(const core::HttpSpec& spec, const std::string& url, const Headers& headers,
            BytesView body);
   ~Transfer();
@@ -23,11 +23,11 @@ class Transfer {
 
   void* easy() noexcept;  // libcurl's handle
   void mark(void* owner) noexcept;
-  static void* owner_of(void* easy) noexcept;  // what it was marked with
+  static void* owner_of(void* easy) noexcept;  // set when the transfer was made
 
-  // Once it is over, with libcurl's code for that.
+  // The answer, with libcurl's code for its end.
   Answer ended(int curl_code);
-  // It was given up before; `why` in words.
+  // It was aborted before; `why` in words.
   Answer stopped(std::string why);
 
  private:
@@ -35,7 +35,7 @@ class Transfer {
   std::unique_ptr<Parts> parts_;
 };
 
-// kRejected where libcurl does not take the URL, in its words.
+// kRejected where libcurl refuses the URL, in its words.
 Result<void> parse_url(const std::string& url);
 
 }  // namespace semel::handlers

@@ -2,11 +2,11 @@
 //
 // Any thread begins calls, and any thread may stop their attempts. The handler's own thread, the
 // server, makes the calls and takes the news from here: which calls began, which were stopped,
-// which are late, and that the handler ends. The thread that begins a call wakes the server; a stop
-// does so by `on_stop`. A call is answered by the thread that takes it out, and so it is answered
-// once.
+// which are late, and that the handler must end. The thread that begins a call wakes the server; a
+// stop does so by `on_stop`. The thread that takes a call out of the table answers it, so it is
+// answered once.
 //
-// The table numbers the calls in the order in which they begin. Its breaker goes by these numbers.
+// The table numbers the calls in the order in which they begin. Its breaker uses these numbers.
 #pragma once
 
 #include <chrono>
@@ -30,7 +30,7 @@ namespace semel::handlers {
 
 class InFlightTable;
 
-// One call. A handler derives its own from it. Message and attempt are borrowed until the answer.
+// One call. A handler derives its own type. Message and attempt are borrowed until the answer.
 class InFlightCall {
  public:
   using Ticket = core::Breaker::Ticket;
@@ -65,32 +65,32 @@ class InFlightCall {
   std::optional<std::stop_callback<Stop>> on_stop_;
 };
 
-// The table without its calls' own type. Thread-safe.
+// The table without the calls' own type. Thread-safe.
 class InFlightTable {
  public:
   using Ticket = InFlightCall::Ticket;
   using TimePoint = InFlightCall::TimePoint;
   static constexpr TimePoint kNever = TimePoint::max();
 
-  // `on_stop` wakes the server. It is called from any thread, with nothing locked here.
+  // `on_stop` wakes the server. Called from any thread, without this table's lock.
   explicit InFlightTable(std::function<void()> on_stop, core::Breaker::Options patience = {});
-  // As drop_all(). Nobody begins a call any more, and nobody stops one.
+  // As drop_all(). No thread may begin or stop a call any more.
   ~InFlightTable() { drop_all(); }
   InFlightTable(const InFlightTable&) = delete;
   InFlightTable& operator=(const InFlightTable&) = delete;
 
-  // A call that the server is to make.
+  // Adds a call for the server to make.
   void begin(std::unique_ptr<InFlightCall> call, TimePoint deadline = kNever)
       SEMEL_EXCLUDES(mutex_);
   // The two halves of begin(), for a thread that makes its call itself in between; such a call is
-  // no news. A stop that comes before add() is: then it says true, and the server is to be woken.
+  // no news. If a stop comes before add(), that returns true, and the caller must wake the server.
   void number(InFlightCall& call) SEMEL_EXCLUDES(mutex_);
   [[nodiscard]] bool add(std::unique_ptr<InFlightCall> call, TimePoint deadline = kNever)
       SEMEL_EXCLUDES(mutex_);
-  // The server is to end.
+  // Tells the server to end.
   void close() SEMEL_EXCLUDES(mutex_);
 
-  // Everything since the last take. A call in it may have been answered meanwhile.
+  // Everything since the last take. Calls in it may have been answered meanwhile.
   struct News {
     std::vector<Ticket> begun;
     std::vector<Ticket> stopped;
@@ -102,22 +102,23 @@ class InFlightTable {
   bool closing() const SEMEL_EXCLUDES(mutex_);
 
   void set_deadline(InFlightCall& call, TimePoint deadline) SEMEL_EXCLUDES(mutex_);
-  // The earliest; kNever: no call has one.
+  // The earliest deadline; kNever: no call has one.
   TimePoint next_deadline() const SEMEL_EXCLUDES(mutex_);
-  // Calls whose deadline has come, the earliest first. They have no deadline from here on.
+  // Calls whose deadline has passed, the earliest first. They have no deadline any more.
   std::vector<Ticket> take_late(TimePoint now) SEMEL_EXCLUDES(mutex_);
 
   std::size_t size() const SEMEL_EXCLUDES(mutex_);
   bool empty() const SEMEL_EXCLUDES(mutex_) { return size() == 0; }
 
-  // Answers a call that was taken out, or never added. It is gone before its completion is called,
-  // for message and attempt may go with the answer. Throws what the completion does.
+  // Answers a call that was taken out, or never added. The call is destroyed before its completion
+  // is called, because message and attempt may be gone with the answer. Throws what the completion
+  // throws.
   void answer(std::unique_ptr<InFlightCall> call, Verdict verdict);
-  // The same, and before it breaker and gate hear what the answer says of the broker.
+  // The same, after telling breaker and gate what the answer says of the broker.
   void answer(std::unique_ptr<InFlightCall> call, core::Judged judged) SEMEL_EXCLUDES(mutex_);
-  // Takes the call out and answers it so. False: it was answered before.
+  // Takes the call out and answers it. False: it was answered before.
   bool end(Ticket ticket, core::Judged judged) SEMEL_EXCLUDES(mutex_);
-  // Calls that are left are not answered: their completions say that the outcome is unknown.
+  // Drops the remaining calls: their completions report that the outcome is unknown.
   void drop_all() noexcept SEMEL_EXCLUDES(mutex_);
 
   // Runs `use` with the breaker and returns its result. `use` must not call back.
@@ -148,7 +149,7 @@ class InFlightTable {
   core::Breaker breaker_ SEMEL_GUARDED_BY(mutex_);
 };
 
-// The calls of one handler. A pointer to a call is good until the call is taken out, so only the
+// The calls of one handler. A pointer to a call is valid until the call is taken out, so only the
 // thread that takes calls may use one.
 template <class Call>
 class InFlightCalls final : public InFlightTable {

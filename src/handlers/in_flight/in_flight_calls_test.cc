@@ -19,7 +19,7 @@ using Ticket = InFlightCall::Ticket;
 using Tickets = std::vector<Ticket>;
 using TimePoint = InFlightCall::TimePoint;
 
-// Notes when it goes.
+// Records its destruction.
 struct NotingCall final : InFlightCall {
   using InFlightCall::InFlightCall;
   ~NotingCall() override {
@@ -28,7 +28,7 @@ struct NotingCall final : InFlightCall {
   bool* gone = nullptr;
 };
 
-// One message with its attempt, and how often and with what it was answered.
+// One message with its attempt, and its answers.
 struct Borrowed {
   Message message = test::make_message(ConsumerNumber{1}, "k-1");
   std::stop_source stop;
@@ -50,7 +50,7 @@ struct Borrowed {
 
 struct InFlightCallsTest : testing::Test {
   int stops = 0;
-  // The table goes first, and answers what is left.
+  // The table is destroyed first, and answers the remaining calls.
   Borrowed first;
   Borrowed second;
   Borrowed third;
@@ -92,7 +92,7 @@ TEST_F(InFlightCallsTest, WhoTakesACallOutAnswersItAndNobodyElseDoes) {
   EXPECT_TRUE(calls.empty());
 }
 
-// Message and attempt may go with the answer, so nothing that borrows them is left then.
+// Message and attempt may be gone with the answer, so nothing that borrows them may be left then.
 TEST_F(InFlightCallsTest, TheCallIsGoneBeforeItsAnswerIsGiven) {
   bool gone = false;
   bool gone_first = false;

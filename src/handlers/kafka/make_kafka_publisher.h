@@ -9,15 +9,15 @@
 
 namespace semel::kafka {
 
-// librdkafka's idempotent producer; `done` is said when the brokers have the record on every
-// replica that keeps step, with topic-partition-offset as its result. Records with one key keep the
-// order of their calls. One thread of its own answers completions and tells gates. With the last
-// copy of the handler it ends, after a short wait for reports; what has none is dropped, and so
-// answered retry with the outcome unknown. The last copy must not go from within a completion.
-// `environment` is borrowed for as long. No broker is asked here: it connects by itself.
+// Uses librdkafka's idempotent producer. A call is done when the brokers have the record on every
+// in-sync replica, with topic-partition-offset as its result. Records with one key keep the order
+// of their calls. A thread of its own calls completions and gates. When the last copy of the
+// handler is destroyed, it ends, after a short wait for reports; calls without one are dropped, and
+// so answered retry with the outcome unknown. The last copy must not be destroyed inside a
+// completion. `environment` is borrowed for as long. Contacts no broker here: it connects by
+// itself.
 //
-// kRejected: R255 names the part of `spec` that cannot be used, R308 the property that librdkafka
-// does not take.
+// kRejected: R255 names the unusable part of `spec`, R308 the property that librdkafka refuses.
 Result<AsyncHandler> make_kafka_publisher(core::KafkaPublishSpec spec,
                                           Environment& environment = system_environment());
 

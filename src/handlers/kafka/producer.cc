@@ -17,11 +17,11 @@ namespace {
 
 using Setting = std::pair<const char*, const char*>;
 
-// A config may say otherwise.
+// A config may override these.
 constexpr std::array<Setting, 2> kUsual = {{
-    // Java's: a key is in the partition where other clients would put it.
+    // Java's: a key gets the partition that other clients would choose.
     {"partitioner", "murmur2_random"},
-    // Messages come as many at a time as are in flight, and each waits for its report.
+    // As many messages come at a time as are in flight, and each waits for its report.
     {"linger.ms", "2"},
 }};
 
@@ -52,7 +52,7 @@ rd_kafka_headers_t* headers_of(const Headers& headers) {
   return made;
 }
 
-// What librdkafka's own functions take as a void pointer is not written to.
+// librdkafka takes void pointers, but does not write to them.
 void* plain(const char* data) noexcept { return const_cast<char*>(data); }
 
 }  // namespace
@@ -105,7 +105,7 @@ Result<std::unique_ptr<Producer>> Producer::create(const core::KafkaPublishSpec&
                     std::string("librdkafka cannot begin: ") + why.data(),
                     "mend what it names in kafka.properties"});
   }
-  // It is the handle's now.
+  // The handle owns it now.
   [[maybe_unused]] auto* const taken = conf->release();
   producer->reports_.reset(rd_kafka_queue_get_main(producer->handle_));
   return producer;

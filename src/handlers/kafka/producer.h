@@ -1,4 +1,4 @@
-// Producer: an idempotent producer of librdkafka, with its callbacks as calls of a watcher.
+// Producer: an idempotent librdkafka producer, which passes its callbacks to a watcher.
 #pragma once
 
 #include <chrono>
@@ -32,31 +32,31 @@ class Producer {
   class Watcher {
    public:
     virtual ~Watcher() = default;
-    // Of the call that `produce` was given.
+    // For the call number given to `produce`.
     virtual void on_report(std::uint64_t call, Report report) = 0;
-    // On the way to the brokers.
+    // Errors on the way to the brokers.
     virtual void on_error(int code, std::string_view said) = 0;
   };
 
-  // Each record of `alone` is a batch of its own. `watcher` outlives it.
+  // With `alone`, each record is a batch of its own. `watcher` outlives it.
   static Result<std::unique_ptr<Producer>> create(const core::KafkaPublishSpec& spec,
                                                   Watcher& watcher, bool alone);
-  // What has no report by then never has one.
+  // Records without a report by then never get one.
   ~Producer();
   Producer(const Producer&) = delete;
   Producer& operator=(const Producer&) = delete;
 
-  // Copies all of it. A code, where librdkafka does not take it: then there is no report.
+  // Copies everything. Returns a code where librdkafka refuses it: then there is no report.
   std::optional<int> produce(std::uint64_t call, const OutgoingRecord& record, BytesView payload);
 
   void poll(std::chrono::milliseconds patience);
-  // Ends a poll; from any thread.
+  // Ends a poll; thread-safe.
   void wake() noexcept;
-  // Until all was reported, or for `patience`.
+  // Waits until everything was reported, at most for `patience`.
   void flush(std::chrono::milliseconds patience);
   // Everything that is left is reported now, as given up.
   void give_up();
-  // Why it can do nothing more, ever; nothing where it can.
+  // Why it can never send again; nullopt where it can.
   struct End {
     int code = 0;
     std::string said;
@@ -72,8 +72,8 @@ class Producer {
   QueuePtr reports_;
 };
 
-// The settings of a producer: ours, and over them those of the config, but for what the promise
-// hangs on.
+// The settings of a producer: ours, overridden by those of the config, except those that the
+// promise depends on.
 Result<ConfPtr> producer_settings(const core::KafkaPublishSpec& spec, bool alone);
 
 }  // namespace semel::kafka

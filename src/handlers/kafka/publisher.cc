@@ -17,13 +17,14 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// What wakes the thread wakes it at once; this only bounds a poll.
+// The thread is woken explicitly; this only bounds a poll.
 constexpr milliseconds kLongestPoll{1'000};
-// While another producer is to be polled too.
+// Used while another producer must be polled too.
 constexpr milliseconds kShortPoll{20};
-// For the reports of what is still on its way when the handler ends.
+// How long the handler waits, when it ends, for outstanding reports.
 constexpr milliseconds kFarewell{2'000};
-// A call that is begun while the cluster is away waits for it by itself, so the gate is tried soon.
+// A call that begins while the cluster is unavailable waits for it by itself, so the gate is tried
+// soon.
 constexpr core::Breaker::Options kPatience{1, milliseconds(1'000), milliseconds(10'000)};
 
 }  // namespace
@@ -51,7 +52,7 @@ KafkaPublisher::Usable KafkaPublisher::usable(bool alone) {
   }
   auto made = Producer::create(spec_, *this, alone);
   if (!made) return failure(std::move(made.error()));
-  // One that is not needed ends after the lock.
+  // An unneeded one is destroyed after the lock is released.
   std::shared_ptr<Producer> spare = *std::move(made);
   const system::MutexLock lock(mutex_);
   auto& place = alone ? alone_ : producer_;
@@ -149,7 +150,7 @@ void KafkaPublisher::take_stopped() {
   }
 }
 
-// A producer that has come to its end, and one for records alone that has none left.
+// Retires a producer that cannot send any more, and one for single records that has none left.
 void KafkaPublisher::retire() {
   std::shared_ptr<Producer> ended;
   std::shared_ptr<Producer> idle;
@@ -212,7 +213,7 @@ void KafkaPublisher::on_report(std::uint64_t ticket, Report report) {
   calls_.end(ticket, judge(report, context()));
 }
 
-// The call is there: only this thread takes calls out.
+// The call exists: only this thread takes calls out.
 std::optional<Report> KafkaPublisher::send_alone(Ticket ticket) {
   const Usable producer = usable(true);
   const system::MutexLock lock(mutex_);
@@ -220,7 +221,7 @@ std::optional<Report> KafkaPublisher::send_alone(Ticket ticket) {
 }
 
 void KafkaPublisher::on_error(int code, std::string_view said) {
-  // Which say no more than what was said before them.
+  // These add nothing to earlier errors.
   if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || code == RD_KAFKA_RESP_ERR__FATAL) return;
   const Error error = error_of(code, said, false);
   const system::MutexLock lock(mutex_);

@@ -1,7 +1,7 @@
-// KafkaPublisher: the calls that wait for their reports, and the thread that brings them.
+// KafkaPublisher: the calls that wait for their reports, and the thread that handles the reports.
 //
-// A record that was given to librdkafka cannot be taken back: a call that is stopped is answered,
-// and its record may still be published, under the id that the next try has too.
+// A record that was given to librdkafka cannot be withdrawn: a call that is stopped is answered,
+// and its record may still be published, under the id that the next attempt has too.
 #pragma once
 
 #include <chrono>
@@ -27,7 +27,7 @@ class KafkaPublisher final : private Producer::Watcher {
   KafkaPublisher(core::KafkaPublishSpec spec, Environment& environment);
   ~KafkaPublisher() override;
 
-  // The first producer, which is refused where the spec is.
+  // Makes the first producer, which fails if the spec is refused.
   Result<void> open();
   void begin(const Message& message, const Attempt& attempt, Completion completion)
       SEMEL_EXCLUDES(mutex_);
@@ -41,7 +41,7 @@ class KafkaPublisher final : private Producer::Watcher {
   };
 
   void wake() noexcept SEMEL_EXCLUDES(mutex_);
-  // The thread's.
+  // Called on the thread.
   void work() noexcept SEMEL_EXCLUDES(mutex_);
   void poll() SEMEL_EXCLUDES(mutex_);
   void take_stopped() SEMEL_EXCLUDES(mutex_);
@@ -51,8 +51,8 @@ class KafkaPublisher final : private Producer::Watcher {
   void on_error(int code, std::string_view said) override;
 
   using Usable = Result<std::shared_ptr<Producer>>;
-  // The producer that is there, or a new one, which takes long: librdkafka reads certificates and
-  // begins threads for it. Of those that several calls make at once, one stays.
+  // The existing producer, or a new one, which takes long: librdkafka reads certificates and starts
+  // threads for it. Of those that several calls make at the same time, one is kept.
   Usable usable(bool alone) SEMEL_EXCLUDES(mutex_);
   // A message that librdkafka refuses is reported as if it had been sent and had failed.
   std::optional<Report> produce(const Usable& producer, Ticket ticket, const Call& call)
@@ -64,16 +64,16 @@ class KafkaPublisher final : private Producer::Watcher {
 
   const core::KafkaPublishSpec spec_;
   Environment& environment_;
-  // A call is added with the lock held over its sending, so that it is there before its report.
+  // The lock is held while a call is sent and added, so that it is in the table before its report.
   handlers::InFlightCalls<Call> calls_;
 
   system::Mutex mutex_;
   system::CondVar changed_;
-  // Each is made anew by the next call after it came to its end.
+  // The next call replaces one that cannot send any more.
   std::shared_ptr<Producer> producer_ SEMEL_GUARDED_BY(mutex_);
   std::shared_ptr<Producer> alone_ SEMEL_GUARDED_BY(mutex_);
-  std::string said_ SEMEL_GUARDED_BY(mutex_);  // what last went wrong on the way
-  // while a producer that has ended gives up what it has
+  std::string said_ SEMEL_GUARDED_BY(mutex_);  // the last error on the way
+  // set while a producer that has ended gives up its records
   std::optional<int> ended_by_ SEMEL_GUARDED_BY(mutex_);
 
   std::thread thread_;

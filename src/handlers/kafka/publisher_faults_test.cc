@@ -1,4 +1,4 @@
-// The Kafka handler while its broker goes and comes.
+// The Kafka handler while its broker stops and restarts.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ TEST(KafkaPublishFaults, ABrokerThatIsKilledInMidRunCostsNothingButTime) {
   std::map<std::string, int> times;
   for (const auto& record : test::records_of(server, topic)) ++times[record.key.value_or("")];
   EXPECT_EQ(times.size(), calls.size());
-  // One producer that lives on is idempotent: the broker kept its sequence.
+  // One surviving producer is idempotent: the broker kept its sequence.
   for (const auto& [key, count] : times) EXPECT_EQ(count, 1) << key;
 }
 
@@ -76,7 +76,7 @@ TEST(KafkaPublishFaults, WithoutABrokerACallEndsAtItsTimeoutAndCostsNoAttempt) {
   EXPECT_FALSE(verdict.counted());
   EXPECT_FALSE(verdict.unknown());
   EXPECT_EQ(gate.shuts().size(), 1U);
-  // Without any new one made.
+  // Without a new producer.
   server.start();
   for (int i = 0;; ++i) {
     const Verdict next = publish(handler, gate, keyed_message("k"))->verdict();
@@ -106,7 +106,7 @@ TEST(KafkaPublishFaults, AStoppedCallIsAnsweredAtOnceWithItsOutcomeUnknown) {
   EXPECT_TRUE(late->verdict().unknown());
 }
 
-// Its certificate's file stands for whatever a new producer waits for.
+// Reading the certificate's file represents anything that a new producer waits for.
 TEST(KafkaPublishFaults, OneThatIsBeingMadeKeepsNoCallWaiting) {
   const test::TlsIdentity identity;
   const test::TempDir folder;

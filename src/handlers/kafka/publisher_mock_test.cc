@@ -1,4 +1,4 @@
-// What no real broker does on demand, from the cluster that is built into librdkafka.
+// Faults that no real broker produces on demand, from librdkafka's built-in mock cluster.
 #include <gtest/gtest.h>
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
@@ -44,7 +44,7 @@ class MockCluster {
 
 TEST(KafkaPublisherEnds, AProducerThatCannotGoOnIsMadeAnew) {
   MockCluster cluster;
-  // The first may have come to its end before the first call, which makes the second then.
+  // The first producer may fail before the first call, which then makes the second.
   cluster.answer_twice(kInitProducerId, RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED);
   core::KafkaPublishSpec spec;
   spec.brokers = cluster.brokers();
@@ -57,7 +57,7 @@ TEST(KafkaPublisherEnds, AProducerThatCannotGoOnIsMadeAnew) {
   EXPECT_EQ(first.code(), "handler.kafka.denied") << first.reason();
   EXPECT_FALSE(first.counted());
   EXPECT_EQ(gate.shuts().size(), 1U);
-  // The next ones find the end of the first producer, or a new one.
+  // The next calls find the failed first producer, or a new one.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (std::chrono::steady_clock::now() < end) {
     const Verdict next = test::publish(*handler, gate, test::keyed_message("k-2"))->verdict();

@@ -19,11 +19,11 @@ namespace {
 
 using Broker = Judged::Broker;
 
-// What is wrong, and so who can mend it.
+// The part that is at fault, and so who can fix it.
 enum class Trouble {
-  kMessage,  // with the message itself: nobody mends it
-  kTopic,    // with the topic: its operator does
-  kCluster,  // with the cluster, or our rights there
+  kMessage,  // the message itself: nobody can fix it
+  kTopic,    // the topic: its operator can
+  kCluster,  // the cluster, or our rights there
 };
 
 struct Row {

@@ -1,5 +1,4 @@
-// From what librdkafka reports of a record to the message's verdict, and what it says about the
-// cluster.
+// Maps librdkafka's report of a record to the message's verdict, and to news about the cluster.
 #pragma once
 
 #include <chrono>
@@ -24,28 +23,28 @@ struct Report {
   std::int64_t offset = -1;
 };
 
-// What else is known when a report is judged.
+// The context in which a report is judged.
 struct ReportContext {
-  std::chrono::milliseconds timeout{0};  // that the record had
-  // Topics are the messages' own, so what is wrong with one says nothing of the others.
+  std::chrono::milliseconds timeout{0};  // of the record
+  // Messages choose their topics, so a fault of one topic says nothing of the others.
   bool many_topics = false;
-  std::string said;  // what last went wrong on the way to the brokers; may be empty
+  std::string said;  // the last error on the way to the brokers; may be empty
 };
 
 using core::Judged;
 
 Judged judge(const Report& report, const ReportContext& context);
 
-// The code speaks for a whole batch of records, of which one may be to blame: each is told apart
-// when it is sent alone.
+// The code applies to a whole batch of records, of which one may be at fault: sending each alone
+// shows which.
 bool speaks_for_a_batch(int code) noexcept;
 
-// Whether there is more to say of it than what librdkafka does.
+// Whether our own text says more than librdkafka's.
 bool has_word(int code) noexcept;
 
-// The attempt was stopped, and the record is still on its way.
+// The attempt was stopped, and the record is still in transit.
 Judged judge_stopped(std::chrono::milliseconds after);
-// The topic that topic_of named is none.
+// topic_of returned an invalid topic name.
 Judged judge_no_topic(const std::string& topic);
 
 }  // namespace semel::kafka

@@ -21,11 +21,11 @@ namespace {
 
 using Servers = Judged::Broker;
 
-// A refusal, and so who can mend it.
+// A refusal, and so who can fix it.
 struct Refusal {
   std::int64_t code;
   const char* word;
-  bool of_the_message;  // nobody mends it
+  bool of_the_message;  // nobody can fix it
 };
 
 constexpr std::int64_t kHeadersTooLarge = 10'097;
@@ -36,7 +36,7 @@ constexpr Refusal kRefusals[] = {
     {JSMemoryResourcesExceededErr, "full", false},
     {JSInsufficientResourcesErr, "full", false},
     {JSAccountResourcesExceededErr, "full", false},
-    // Its limits are reached, and it discards what is new.
+    // Its limits are reached, and it discards new messages.
     {JSStreamStoreFailedErr, "full", false},
     {JSStreamSealedErr, "stream", false},
     {JSNotEnabledErr, "stream", false},

@@ -1,6 +1,7 @@
-// ConfirmedConnection: a connection on which is published, and the stream's answer to each message.
+// ConfirmedConnection: publishes on one connection, and collects the stream's answer to each
+// message.
 //
-// One thread publishes. Answers come on a thread of cnats', and wait here until they are taken.
+// One thread publishes. Answers arrive on a thread of cnats', and wait here until they are taken.
 #pragma once
 
 #include <cstdint>
@@ -26,17 +27,17 @@ class ConfirmedConnection {
     std::string body;
   };
 
-  // `news` is signalled when there is something to take. `known`: as connect_error() takes it. All
+  // `news` is signalled when there is something to take. `known`: as for connect_error(). All
   // outlive it.
   ConfirmedConnection(const core::NatsAccess& access, system::EventFd& news, bool known);
   ~ConfirmedConnection();
   ConfirmedConnection(const ConfirmedConnection&) = delete;
   ConfirmedConnection& operator=(const ConfirmedConnection&) = delete;
 
-  // After a failure it is good for nothing more. Waits for no more than some seconds.
+  // After a failure it cannot be used any more. Waits for some seconds at most.
   Result<void> open(const core::NatsNode& node);
 
-  // The message that is published next.
+  // The next message to publish.
   struct Outgoing {
     const std::string& subject;
     const std::string& id;
@@ -55,7 +56,7 @@ class ConfirmedConnection {
   News take_news();
   // The error that ended it.
   Error ended() const;
-  // The right that this user lacks, as the server said it last; empty: none.
+  // The right that this user lacks, as last reported by the server; empty: none.
   std::string denied() const;
   std::int64_t max_payload() const;
 

@@ -9,15 +9,15 @@
 
 namespace semel::nats {
 
-// Each message has a Nats-Msg-Id of subject, key and payload, by which the stream drops what comes
-// again within its duplicate window, and its key as Idempotency-Key; `done` is said when the stream
-// answers that it has the message, and the result is the stream's name and the message's sequence
-// in it. One thread of its own has the connection, makes it again, answers completions and tells
-// gates. With the last copy of the handler it ends, after a short wait for answers; what has none
-// is dropped, and so answered retry with the outcome unknown. The last copy must not go from within
-// a completion. `environment` is borrowed for as long. The first call connects.
+// Each message has a Nats-Msg-Id of subject, key and payload, by which the stream drops repeats
+// within its duplicate window, and its key as Idempotency-Key. A call is done when the stream
+// answers that it has the message, with the stream's name and the message's sequence as result. A
+// thread of its own owns the connection, reconnects, and calls completions and gates. When the last
+// copy of the handler is destroyed, it ends, after a short wait for answers; calls without one are
+// dropped, and so answered retry with the outcome unknown. The last copy must not be destroyed
+// inside a completion. `environment` is borrowed for as long. The first call connects.
 //
-// kRejected (R255) names the part of `spec` that cannot be used.
+// kRejected (R255) names the unusable part of `spec`.
 Result<AsyncHandler> make_nats_publisher(core::NatsPublishSpec spec,
                                          Environment& environment = system_environment());
 

@@ -13,8 +13,8 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// So many calls without an answer, and with none for any other meanwhile, are the connection's, not
-// theirs.
+// After this many calls without an answer, and none for any other meanwhile, the connection is at
+// fault, not the calls.
 constexpr std::size_t kMostUnanswered = 3;
 constexpr core::Breaker::Options kPatience{1, milliseconds(1'000), milliseconds(10'000)};
 
@@ -76,7 +76,7 @@ void NatsPublisher::work() noexcept {
   say_farewell();
 }
 
-// False: it is to end.
+// False: the handler must end.
 bool NatsPublisher::take_begun() {
   const auto news = calls_.take_news();
   waiting_.insert(waiting_.end(), news.begun.begin(), news.begun.end());
@@ -108,7 +108,7 @@ void NatsPublisher::give_up(Ticket ticket, bool stopped) {
   // Its stop comes at the same time, and may be seen first.
   stopped = stopped && call->took(now()) < spec_.timeout;
   const std::string denied = sent && connection_ ? connection_->denied() : std::string();
-  // An answer that comes later is nobody's.
+  // A later answer is ignored.
   numbers_.erase(call->number);
   if (sent && !stopped && denied.empty()) ++silent_;
   if (!stopped && !denied.empty()) denied_ = denied;

@@ -1,8 +1,8 @@
-// NatsPublisher: the calls that wait for their stream's answer, and the thread that has the
+// NatsPublisher: the calls that wait for their stream's answer, and the thread that owns the
 // connection.
 //
-// The thread alone publishes: what was begun, without waiting for the answers to what was sent
-// before. It takes answers, and connects again where a call waits for it.
+// Only the thread publishes: new calls, without waiting for the answers to earlier ones. It takes
+// answers, and reconnects when a call waits for that.
 #pragma once
 
 #include <chrono>
@@ -40,19 +40,19 @@ class NatsPublisher final {
     using InFlightCall::InFlightCall;
     std::string id;
     Headers headers;
-    std::uint64_t number = 0;  // of the connection's messages; 0: it was not sent
+    std::uint64_t number = 0;  // of the connection's messages; 0: not sent
   };
 
   TimePoint now() const { return environment_.clock->now(); }
   std::chrono::milliseconds until(TimePoint then) const;
 
-  // The thread's, in publisher.cc.
+  // Called on the thread; in publisher.cc.
   void work() noexcept;
   bool take_begun();
   void take_late();
   void give_up(Ticket ticket, bool stopped);
 
-  // The thread's, in serve.cc.
+  // Called on the thread; in serve.cc.
   void connect();
   void serve(TimePoint at_most_until);
   bool publish_waiting();
@@ -66,7 +66,7 @@ class NatsPublisher final {
   system::EventFd wake_;
   handlers::InFlightCalls<Call> calls_;
 
-  // The thread's.
+  // Used by the thread only.
   std::unique_ptr<ConfirmedConnection> connection_;
   std::deque<Ticket> waiting_;               // not sent yet; some may have ended
   std::map<std::uint64_t, Ticket> numbers_;  // sent and not answered

@@ -1,4 +1,4 @@
-// The NATS handler while its server goes and comes.
+// The NATS handler while its server stops and restarts.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

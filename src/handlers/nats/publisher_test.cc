@@ -44,7 +44,7 @@ class NatsPublishing : public testing::Test {
     return handler_;
   }
   Verdict call(Message message) { return publish(handler(), gate_, std::move(message))->verdict(); }
-  // Each failure costs no attempt.
+  // Each failure must cost no attempt.
   void publish_in_the_end(const std::string& key, const std::string& payload = "{}") {
     std::string said;
     for (int i = 0; i < 200; ++i) {
@@ -130,7 +130,7 @@ TEST_F(NatsPublishing, TwoSubjectsOfOneStreamBothGetAMessageOfOneKey) {
 TEST_F(NatsPublishing, WhatAnotherStoredUnderTheKeyIsNotTakenForTheMessage) {
   const std::string stream = server().new_stream();
   spec_.subject = stream + ".paid";
-  // As a source's own message has it, and as another producer might make its ids.
+  // One with the id of a source's own message, and one with an id that another producer might make.
   server().publish(stream, {{.body = "new", .id = "k", .below = "new"},
                             {.body = "other", .id = spec_.subject + " k", .below = "paid"}});
   const Verdict first = call(keyed_message("k", "{\"n\":1}"));
@@ -169,7 +169,7 @@ TEST_F(NatsPublishing, WhatIsTooLargeIsDeadAndTheOthersAreNot) {
   spec_.subject = server().new_stream(R"(,"max_msg_size":10000)");
   std::vector<std::unique_ptr<PublishCall>> calls;
   for (int i = 0; i < 30; ++i) {
-    // For the stream, and for the server.
+    // Too large for the stream, and for the server.
     const std::size_t size = i == 10 ? 20'000 : i == 20 ? 2 << 20 : 100;
     calls.push_back(
         publish(handler(), gate_, keyed_message(fmt::format("k-{}", i), std::string(size, 'x'))));

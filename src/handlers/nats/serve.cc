@@ -1,4 +1,4 @@
-// The thread of the NATS handler: its connection, what is published and what comes back.
+// The thread of the NATS handler: its connection, messages and answers.
 #include <poll.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr milliseconds kFarewell{2'000};
-// Before answers are looked for again.
+// The most messages before it looks for answers again.
 constexpr std::size_t kPublishedAtOnce = 256;
 
 }  // namespace

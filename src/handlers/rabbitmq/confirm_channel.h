@@ -1,6 +1,6 @@
-// ConfirmChannel: a connection on which is published, and each message is confirmed by the broker.
+// ConfirmChannel: publishes on one connection, and the broker confirms each message.
 //
-// One thread at a time. A message may wait for room in the socket: end that by shutting it down.
+// One thread at a time. A call may wait for room in the socket: shut the socket down to end that.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace semel::rabbitmq {
 
 class ConfirmChannel {
  public:
-  // What no queue takes, as it came back. Its confirm follows.
+  // A message that no queue takes, as it was returned. Its confirm follows.
   struct Returned {
     core::RabbitmqPublishSpec::Route route;
     std::string message_id;
@@ -30,17 +30,17 @@ class ConfirmChannel {
   class Watcher {
    public:
     virtual ~Watcher() = default;
-    // Numbers count the channel's messages from 1. `multiple`: of all up to it.
+    // Numbers count the channel's messages from 1. `multiple`: covers all up to it.
     virtual void on_confirm(std::uint64_t number, bool multiple, bool taken) = 0;
     virtual void on_return(Returned returned) = 0;
-    // The broker reads nothing more for now; none: it goes on.
+    // The broker reads nothing for now; nullopt: it reads again.
     virtual void on_blocked(std::optional<std::string> why) = 0;
   };
 
-  // `known`: as refusal_of() takes it. Both outlive it.
+  // `known`: as for refusal_of(). Both outlive it.
   ConfirmChannel(const core::RabbitmqAccess& access, Watcher& watcher, bool known);
 
-  // One after the other. After a failure it is good for nothing more.
+  // Call these one after the other. After a failure the channel cannot be used any more.
   Result<void> open(const core::RabbitmqNode& node) { return connection_.open(node); }
   Result<void> begin();
 
@@ -50,9 +50,9 @@ class ConfirmChannel {
   // The most bytes of a frame.
   std::size_t frame_limit() const noexcept;
 
-  // Whether there is one of this name. Waits for the answer.
+  // Whether an exchange of this name exists. Waits for the answer.
   Result<bool> has_exchange(std::string_view name);
-  // The message's number.
+  // Returns the message's number.
   Result<std::uint64_t> publish(const Outgoing& outgoing, BytesView payload);
   Result<void> read(std::size_t frames);
   Result<void> close(Connection::Deadline deadline) { return connection_.close(deadline); }
@@ -76,7 +76,7 @@ class ConfirmChannel {
   Watcher& watcher_;
   Connection connection_;
   std::uint64_t published_ = 0;
-  bool asks_ = false;  // the channel for questions is open
+  bool asks_ = false;  // the channel for checks is open
   std::optional<Coming> coming_;
   std::optional<Closed> closed_;
 };

@@ -9,14 +9,15 @@
 
 namespace semel::rabbitmq {
 
-// Persistent and mandatory, on a connection of its own with publisher confirms; `done` is said at
-// the confirm, with an empty result. What no queue takes comes back and is answered retry. One
-// thread of its own has the connection, makes it again, answers completions and tells gates. With
-// the last copy of the handler it ends, after a short wait for confirms; what has none is dropped,
-// and so answered retry with the outcome unknown. The last copy must not go from within a
-// completion. `environment` is borrowed for as long. The first call connects.
+// Publishes persistent, mandatory messages on a connection of its own with publisher confirms. A
+// call is done at the confirm, with an empty result. A message that no queue takes is returned and
+// answered retry. A thread of its own owns the connection, reconnects, and calls completions and
+// gates. When the last copy of the handler is destroyed, it ends, after a short wait for confirms;
+// calls without one are dropped, and so answered retry with the outcome unknown. The last copy must
+// not be destroyed inside a completion. `environment` is borrowed for as long. The first call
+// connects.
 //
-// kRejected (R255) names the part of `spec` that cannot be used.
+// kRejected (R255) names the unusable part of `spec`.
 Result<AsyncHandler> make_rabbitmq_publisher(core::RabbitmqPublishSpec spec,
                                              Environment& environment = system_environment());
 

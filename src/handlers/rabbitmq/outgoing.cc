@@ -13,14 +13,14 @@ namespace semel::rabbitmq {
 namespace {
 
 constexpr std::size_t kShortString = 255;
-// Of a header: its kind and the lengths of its name and its value.
+// Size of a header's type and of the lengths of its name and value.
 constexpr std::size_t kOfAHeader = 6;
-// As the plugin reads it.
+// The header that the plugin reads.
 constexpr const char* kDeduplication = "x-deduplication-header";
 
 bool fits(std::string_view text) noexcept { return text.size() <= kShortString; }
 
-// What a RabbitMQ source made of a property goes back to its place.
+// A header that a RabbitMQ source made of a property becomes that property again.
 bool take_property(Header& header, Outgoing& outgoing) {
   const std::pair<const char*, std::string Outgoing::*> places[] = {
       {"amqp-correlation-id", &Outgoing::correlation_id},

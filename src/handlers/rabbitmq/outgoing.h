@@ -1,4 +1,4 @@
-// A message as AMQP takes it.
+// A message in the form that AMQP takes.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace semel::rabbitmq {
 
-// Empty texts are properties that are not there.
+// Empty texts are absent properties.
 struct Outgoing {
   core::RabbitmqPublishSpec::Route route;
   std::string message_id;
@@ -25,14 +25,14 @@ struct Outgoing {
   std::optional<std::uint64_t> timestamp;
   Headers headers;  // of the table
 
-  // About how many bytes all of it takes in front of the body: it travels as one frame.
+  // The approximate size of everything except the body: it is sent in one frame.
   std::size_t size() const noexcept;
 };
 
 // May throw what a function of `spec` throws.
 Outgoing outgoing_of(const Message& message, const core::RabbitmqPublishSpec& spec);
 
-// Why AMQP cannot carry it, in words that follow "the message"; nothing where it can.
+// Why AMQP cannot carry it, in words that follow "the message"; nullopt where it can.
 std::optional<std::string> outgoing_flaw(const Outgoing& outgoing);
 
 }  // namespace semel::rabbitmq

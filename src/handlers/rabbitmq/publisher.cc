@@ -16,12 +16,12 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// For the confirms of what is still on its way when the handler ends, and the way out.
+// For outstanding confirms when the handler ends, and for the thread's end.
 constexpr milliseconds kFarewellAndOut{3'000};
-// A write that takes longer waits for a broker that does not read.
+// A longer write waits for a broker that does not read.
 constexpr milliseconds kStuck{1'000};
-// So many calls without a confirm, and with none for any other meanwhile, are the connection's, not
-// theirs.
+// After this many calls without a confirm, and none for any other meanwhile, the connection is at
+// fault, not the calls.
 constexpr std::size_t kMostSilent = 3;
 constexpr core::Breaker::Options kPatience{1, milliseconds(1'000), milliseconds(10'000)};
 
@@ -37,7 +37,7 @@ RabbitmqPublisher::~RabbitmqPublisher() {
   wake_.signal();
   {
     const system::MutexLock lock(mutex_);
-    // What it waits for may be a broker that does not read.
+    // It may be waiting for a broker that does not read.
     if (!changed_.wait_for(mutex_, kFarewellAndOut,
                            [this]() SEMEL_REQUIRES(mutex_) { return left_; }))
       cut();
@@ -94,7 +94,7 @@ void RabbitmqPublisher::work() noexcept {
   changed_.notify_all();
 }
 
-// False: it is to end.
+// False: the handler must end.
 bool RabbitmqPublisher::take_news() {
   const auto news = calls_.take_news();
   waiting_.insert(waiting_.end(), news.begun.begin(), news.begun.end());
@@ -132,7 +132,7 @@ void RabbitmqPublisher::give_up(Ticket ticket, bool stopped) {
   const bool sent = call->number != 0;
   // Its stop comes at the same time, and may be seen first.
   stopped = stopped && (spec_.timeout.count() == 0 || call->took(now()) < spec_.timeout);
-  // A confirm that comes later is nobody's.
+  // A later confirm is ignored.
   numbers_.erase(call->number);
   if (sent && !stopped && blocked_.empty()) ++silent_;
   calls_.end(ticket, no_answer({call->took(now()), sent, stopped, blocked_}, one_route()));

@@ -1,9 +1,9 @@
-// RabbitmqPublisher: the calls that wait for their confirms, and the thread that has the
+// RabbitmqPublisher: the calls that wait for their confirms, and the thread that owns the
 // connection.
 //
-// The thread alone touches the connection: it keeps the heartbeat, publishes what was begun, reads
-// confirms, and connects again where a call waits for it. A broker that is short of memory or disk
-// reads nothing: what is begun then waits here, as much as the consumer has in flight.
+// Only the thread uses the connection: it keeps the heartbeat, publishes new calls, reads confirms,
+// and reconnects when a call waits for that. A broker that is short of memory or disk reads
+// nothing: then new calls wait here, as many as the consumer has in flight.
 #pragma once
 
 #include <atomic>
@@ -43,23 +43,23 @@ class RabbitmqPublisher final : private ConfirmChannel::Watcher {
   struct Call final : handlers::InFlightCall {
     using InFlightCall::InFlightCall;
     Outgoing outgoing;
-    std::uint64_t number = 0;  // of the channel's messages; 0: it was not sent
-    std::string returned;      // why it came back
+    std::uint64_t number = 0;  // of the channel's messages; 0: not sent
+    std::string returned;      // why it was returned
   };
 
-  // From any thread.
+  // Thread-safe.
   void on_stop() noexcept SEMEL_EXCLUDES(mutex_);
   void cut() SEMEL_REQUIRES(mutex_);
   TimePoint now() const { return environment_.clock->now(); }
 
-  // The thread's, in publisher.cc.
+  // Called on the thread; in publisher.cc.
   void work() noexcept SEMEL_EXCLUDES(mutex_);
   bool take_news();
   void take_late();
   void give_up(Ticket ticket, bool stopped);
   void drop_silent() SEMEL_EXCLUDES(mutex_);
 
-  // The thread's, in serve.cc.
+  // Called on the thread; in serve.cc.
   void connect() SEMEL_EXCLUDES(mutex_);
   void serve();
   Result<void> publish_waiting();
@@ -79,21 +79,21 @@ class RabbitmqPublisher final : private ConfirmChannel::Watcher {
   system::EventFd wake_;
   handlers::InFlightCalls<Call> calls_;
 
-  // The thread's.
+  // Used by the thread only.
   std::unique_ptr<ConfirmChannel> channel_;
   std::deque<Ticket> waiting_;                 // not sent yet; some may have ended
   std::map<std::uint64_t, Ticket> numbers_;    // sent and not confirmed
-  std::set<std::string, std::less<>> proven_;  // exchanges that were there on this connection
-  std::string blocked_;                        // why the broker reads nothing; empty: it does
-  bool known_ = false;                         // it was connected, at least once
-  std::size_t silent_ = 0;                     // calls that were late since anything was confirmed
-  std::size_t tries_ = 0;                      // to connect, since the last time it worked
+  std::set<std::string, std::less<>> proven_;  // exchanges found on this connection
+  std::string blocked_;                        // why the broker stopped reading; empty: it reads
+  bool known_ = false;                         // it was connected at least once
+  std::size_t silent_ = 0;                     // late calls since the last confirm
+  std::size_t tries_ = 0;                      // attempts to connect, since it last worked
   TimePoint connected_at_{};
-  TimePoint not_before_{};  // of the next try
+  TimePoint not_before_{};  // the next attempt
 
   system::Mutex mutex_;
   system::CondVar changed_;
-  // the connection's socket, to end what waits on it
+  // the connection's socket, to end calls that wait on it
   system::Descriptor cutter_ SEMEL_GUARDED_BY(mutex_);
   // since when a message is being written
   std::optional<TimePoint> sending_ SEMEL_GUARDED_BY(mutex_);

@@ -1,4 +1,4 @@
-// The RabbitMQ handler while its broker goes and comes, or takes nothing.
+// The RabbitMQ handler while its broker stops and restarts, or accepts nothing.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The thread of the RabbitMQ handler: its connection, what is published and what comes back.
+// The thread of the RabbitMQ handler: its connection, messages and confirms.
 #include <amqp.h>
 #include <amqp_framing.h>
 #include <fcntl.h>
@@ -25,20 +25,20 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr std::size_t kFramesAtOnce = 500;
-// A connection that ends sooner did not work.
+// A connection that ends sooner counts as failed.
 constexpr milliseconds kWorks{5'000};
 constexpr milliseconds kFarewell{2'000};
 constexpr milliseconds kToClose{500};
-// While the broker reads nothing, one message tries so often.
+// How often one message tries while the broker reads nothing.
 constexpr milliseconds kBlockedFor{10'000};
-// Bytes that are written and not acknowledged for so long end the connection.
+// Bytes that are written and not acknowledged for this long end the connection.
 constexpr milliseconds kShortestWrite{1'000};
 constexpr milliseconds kLongestWrite{3'600'000};
-// Of a frame: what is not the headers.
+// Bytes of a frame that are not headers.
 constexpr std::size_t kOfAFrame = 512;
 
-// A broker that no longer reads would hold this thread in the midst of a message, and nobody else
-// sees to the calls' own time. Where the system knows no such bound a stopped attempt ends it.
+// A broker that no longer reads would block this thread in the middle of a message, and no one else
+// ends late calls. If the system has no such limit, a stopped attempt ends the write.
 void bound_writes(int socket, milliseconds most) noexcept {
   const auto time = static_cast<unsigned>(
       std::clamp<std::int64_t>(most.count(), kShortestWrite.count(), kLongestWrite.count()));
@@ -117,8 +117,8 @@ Result<void> RabbitmqPublisher::publish_one(Call& call) {
                                      outgoing.size(), channel_->frame_limit())));
     return {};
   }
-  // To an exchange that is not there nothing is published: the broker would end the channel, and
-  // the confirms of all others with it.
+  // Nothing is published to a missing exchange: the broker would close the channel, and all
+  // outstanding confirms would be lost.
   const std::string& exchange = outgoing.route.exchange;
   if (!exchange.empty() && !proven_.contains(exchange)) {
     const auto there = channel_->has_exchange(exchange);
@@ -141,7 +141,7 @@ Result<void> RabbitmqPublisher::publish_one(Call& call) {
     const system::MutexLock lock(mutex_);
     sending_.reset();
   }
-  // Some of it may have gone.
+  // Part of it may have been sent.
   constexpr std::uint64_t kInPart = ~std::uint64_t{0};
   call.number = number ? *number : kInPart;
   if (!number) return failure(number.error());
@@ -154,7 +154,7 @@ void RabbitmqPublisher::wait_for_something(milliseconds most) {
   if (channel_) {
     watched[1].fd = channel_->descriptor();
     if (channel_->has_more()) most = milliseconds(0);
-    // Left over for want of room.
+    // Left over because there was no room.
     if (!waiting_.empty() && blocked_.empty()) watched[1].events |= POLLOUT;
   }
   ::poll(watched.data(), watched.size(), static_cast<int>(std::max(most, milliseconds(0)).count()));
@@ -181,7 +181,7 @@ void RabbitmqPublisher::on_confirm(std::uint64_t number, bool multiple, bool tak
   }
 }
 
-// It is not said which one it was. Those that look the same may stand in for each other.
+// The broker does not say which one it was. Equal-looking messages are interchangeable.
 void RabbitmqPublisher::on_return(ConfirmChannel::Returned returned) {
   for (const auto& [number, ticket] : numbers_) {
     Call* const call = calls_.find(ticket);
@@ -230,7 +230,7 @@ void RabbitmqPublisher::lose(const Error& error) {
   for (const Call* const call : calls_.all()) {
     if (call->number == 0) continue;
     const bool to_blame = refused != 0 && call->message.payload().size() == refused;
-    // A message that is too large says nothing of where the others go.
+    // A message that is too large says nothing about the route.
     calls_.end(call->ticket(),
                to_blame ? too_large(closed->said)
                         : not_confirmed(word_of(closed), why, one_route() && refused == 0));
@@ -248,7 +248,7 @@ void RabbitmqPublisher::say_farewell() {
     }
     if (!well) lose(well.error());
   }
-  // All that was answered is known by now; a broker that does not answer the close changes nothing.
+  // All answers are known by now; a broker that does not answer the close changes nothing.
   if (channel_) (void)channel_->close(std::chrono::steady_clock::now() + kToClose);
   channel_.reset();
   calls_.drop_all();

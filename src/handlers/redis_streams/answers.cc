@@ -25,7 +25,7 @@ Judged nobody_mends(std::string_view word, std::string why) {
   return core::judged_dead(reason::redis_streams_reason(word), std::move(why), Server::kSilent);
 }
 
-// The server counts the bytes of one field against proto-max-bulk-len, and hangs up.
+// The server compares the size of each field with proto-max-bulk-len, and disconnects.
 bool says_too_large(std::string_view said) {
   return said.find("Protocol error: invalid bulk length") != std::string_view::npos;
 }

@@ -12,15 +12,15 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// For the answers to what is still on its way when the handler ends, and the way out.
+// For outstanding answers when the handler ends, and for the thread's end.
 constexpr milliseconds kFarewellAndOut{3'000};
-// A server is given at least so long, however short the calls' own time is.
+// The least time for a server, however short the calls' timeout is.
 constexpr milliseconds kLeastSilence{1'000};
 constexpr core::Breaker::Options kPatience{1, milliseconds(1'000), milliseconds(10'000)};
 
 }  // namespace
 
-// Calls are waited for no longer than their own time, so neither is the server.
+// Calls are not awaited longer than their timeout, so neither is the server.
 redis::Target StreamPublisher::bounded(redis::Target target) const {
   const milliseconds most = std::max(spec_.timeout, kLeastSilence);
   target.connect_timeout = std::min(target.connect_timeout, most);
@@ -46,7 +46,7 @@ StreamPublisher::~StreamPublisher() {
   wake_.signal();
   {
     const system::MutexLock lock(mutex_);
-    // It may wait for a server that lets nobody in.
+    // It may be waiting for a server that accepts no connection.
     (void)changed_.wait_for(mutex_, kFarewellAndOut,
                             [this]() SEMEL_REQUIRES(mutex_) { return left_; });
   }
@@ -84,7 +84,7 @@ void StreamPublisher::work() noexcept {
   changed_.notify_all();
 }
 
-// False: it is to end.
+// False: the handler must end.
 bool StreamPublisher::take_news() {
   const auto news = calls_.take_news();
   waiting_.insert(waiting_.end(), news.begun.begin(), news.begun.end());

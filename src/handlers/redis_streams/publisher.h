@@ -1,9 +1,8 @@
-// StreamPublisher: the calls that wait for the server's answer, and the thread that has the
+// StreamPublisher: the calls that wait for the server's answer, and the thread that owns the
 // connection.
 //
-// The thread alone touches the connection: it sends what was begun, without waiting for the answers
-// to what was sent before, reads answers in their order, and connects again where a call waits for
-// it.
+// Only the thread uses the connection: it sends new calls, without waiting for the answers to
+// earlier ones, reads answers in order, and reconnects when a call waits for that.
 #pragma once
 
 #include <chrono>
@@ -41,21 +40,21 @@ class StreamPublisher final {
   using Ticket = handlers::InFlightCall::Ticket;
   struct Call final : handlers::InFlightCall {
     using InFlightCall::InFlightCall;
-    Headers fields;  // of the entry, but for its payload
+    Headers fields;  // of the entry, except its payload
     bool sent = false;
   };
 
   TimePoint now() const { return environment_.clock->now(); }
   redis::Target bounded(redis::Target target) const;
 
-  // The thread's, in publisher.cc.
+  // Called on the thread; in publisher.cc.
   void work() noexcept SEMEL_EXCLUDES(mutex_);
   bool take_news();
   void take_late();
   void give_up(Ticket ticket, bool stopped);
   std::chrono::milliseconds until_late() const;
 
-  // The thread's, in serve.cc.
+  // Called on the thread; in serve.cc.
   void connect();
   void serve();
   void talk(std::chrono::milliseconds most);
@@ -74,21 +73,21 @@ class StreamPublisher final {
   system::EventFd leave_;  // ends a wait to connect
   handlers::InFlightCalls<Call> calls_;
 
-  // The thread's.
+  // Used by the thread only.
   const redis::Target target_;
-  const std::chrono::milliseconds silence_;  // a server that owes an answer is lost after so long
+  const std::chrono::milliseconds silence_;  // a server that owes an answer for this long is lost
   const std::string length_;                 // spec_.max_length as a word; empty: none
   redis::Owner owner_;
   std::unique_ptr<redis::Connection> connection_;
   std::deque<Ticket> waiting_;     // not sent yet; some may have ended
   std::deque<Ticket> asked_;       // sent, in the order of their answers; likewise
-  std::deque<Ticket> elsewhere_;   // refused by a server that does nothing for the stream
-  std::optional<Error> left_for_;  // why this connection is left once all is answered
-  std::string last_trouble_;       // since an entry was last added; may be empty
+  std::deque<Ticket> elsewhere_;   // refused by a server that cannot serve the stream
+  std::optional<Error> left_for_;  // why this connection is closed once all is answered
+  std::string last_trouble_;       // the last error since an entry was added; may be empty
   TimePoint heard_at_{};           // an answer came or became owed, or the server read
   bool readable_ = false;          // something has come, or the connection is over
-  std::size_t tries_ = 0;          // to connect, since an entry was last added
-  TimePoint not_before_{};         // of the next try
+  std::size_t tries_ = 0;          // attempts to connect, since an entry was last added
+  TimePoint not_before_{};         // the next attempt
 
   system::Mutex mutex_;
   system::CondVar changed_;

@@ -1,4 +1,4 @@
-// The Redis Streams handler while its server goes and comes, or takes nothing.
+// The Redis Streams handler while its server stops and restarts, or accepts nothing.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

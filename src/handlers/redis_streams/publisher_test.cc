@@ -204,7 +204,7 @@ TEST(RedisStreamsPublishCluster, TheNodeThatHasTheStreamIsFoundAndFollowed) {
   }
   cluster.begin_move("orders", to);
   cluster.move_names("orders", to);
-  // The old node has the slot and not the stream: it asks for patience until the move ends.
+  // The old node has the slot without the stream: it answers TRYAGAIN until the move ends.
   auto waits = publish(handler, gate, keyed_message("k-3"));
   cluster.end_move("orders", to);
   EXPECT_EQ(waits->verdict().kind(), Kind::kDone);

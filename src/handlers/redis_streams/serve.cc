@@ -1,4 +1,4 @@
-// The thread of the Redis Streams handler: its connection, what is sent and what comes back.
+// The thread of the Redis Streams handler: its connection, entries and answers.
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// As much is put together before the socket is asked for room.
+// This much is collected before it is written to the socket.
 constexpr std::size_t kBytesAtOnce = 256 << 10;
 constexpr milliseconds kFarewell{2'000};
 constexpr std::size_t kOneServer = 1;
@@ -98,7 +98,8 @@ std::size_t StreamPublisher::send_one(Call& call) {
 void StreamPublisher::take_answers() {
   readable_ = false;
   if (asked_.empty()) {
-    // Nothing is owed: what has come is the end of the connection, and the next call makes another.
+    // No answer is outstanding: the event is the end of the connection, and the next call makes
+    // another.
     if (!connection_->whole()) connection_.reset();
     return;
   }

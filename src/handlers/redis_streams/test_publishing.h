@@ -36,7 +36,7 @@ inline std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// How often each key stands in the stream, by the line behind the name of its field.
+// How often each key is in the stream, taken from the line after the name of its field.
 inline std::map<std::string, int> keys_in(const std::string& range) {
   std::map<std::string, int> times;
   const auto lines = lines_of(range);

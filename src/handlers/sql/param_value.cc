@@ -15,7 +15,7 @@ namespace {
 
 using Type = core::SqlParam::Type;
 
-// Values are shown to people up to this length.
+// The longest part of a value that people see.
 constexpr std::size_t kShown = 40;
 
 const char* wanted(Type type) {
@@ -41,7 +41,7 @@ std::string shown(std::string_view text) {
   return text.size() <= kShown ? std::string(text) : std::string(text.substr(0, kShown)) + "…";
 }
 
-// What stands in the message, in words.
+// Describes a value of the message in words.
 struct Describe {
   std::string operator()(const json::Absent&) const { return "nothing"; }
   std::string operator()(const json::Composite& c) const {
@@ -80,7 +80,7 @@ std::optional<double> exact(std::int64_t number) {
   return real;
 }
 
-// Whether a double's neighbours are closer than one, so that its text said a whole number.
+// Whether neighbouring doubles differ by at most one, so that the text was a whole number exactly.
 bool counts_singly(double number) {
   constexpr double kEvery = 1LL << std::numeric_limits<double>::digits;
   return std::fabs(number) < kEvery;
@@ -90,14 +90,14 @@ constexpr std::string_view kRounded =
     ", which the store's database would round: type: real takes the nearest number, type: text "
     "keeps the digits";
 
-// A number that no other type holds; nothing where the database has no place for all its digits.
+// A number that no other type can hold; nullopt where the database cannot store all its digits.
 std::optional<Value> exact_number(std::string_view written, core::Decimals decimals) {
   if (decimals == core::Decimals::kKept) return Decimal{std::string(written)};
   if (const auto real = decimal::exact_double(written)) return *real;
   return std::nullopt;
 }
 
-// What the JSON says, and nothing declared.
+// The type in the JSON, where none is declared.
 Value as_written(std::string_view name, const core::SqlParam& param, core::Decimals decimals,
                  json::Scalar& scalar) {
   if (auto* text = std::get_if<std::string>(&scalar)) return std::move(*text);
@@ -114,7 +114,7 @@ Value as_written(std::string_view name, const core::SqlParam& param, core::Decim
   refuse(name, param, scalar);
 }
 
-// Also in a text, as money often is.
+// Also from a text, as money often is.
 Value declared_decimal(std::string_view name, const core::SqlParam& param, core::Decimals decimals,
                        const json::Scalar& scalar) {
   std::string_view written;
@@ -129,7 +129,7 @@ Value declared_decimal(std::string_view name, const core::SqlParam& param, core:
   refuse(name, param, scalar, kRounded);
 }
 
-// As it is written, for a column of JSON.
+// The JSON text, for a column of JSON.
 std::optional<Value> json_of(const json::Scalar& scalar) {
   if (const auto* composite = std::get_if<json::Composite>(&scalar)) {
     return std::string(composite->written);

@@ -1,4 +1,4 @@
-// What a statement's parameter is, given what stands in the message. Pure.
+// Converts a message's value into a statement's parameter. Pure.
 #pragma once
 
 #include <string_view>
@@ -10,8 +10,8 @@
 
 namespace semel::handlers {
 
-// Converts only where nothing is lost; type `real` alone takes the nearest double. Throws
-// PayloadInvalid, naming the parameter and what stands there.
+// Converts only without loss; only type `real` takes the nearest double. Throws PayloadInvalid,
+// naming the parameter and the value found.
 Value param_value(std::string_view name, const core::SqlParam& param, core::Decimals decimals,
                   json::Scalar scalar);
 

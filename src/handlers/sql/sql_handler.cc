@@ -24,7 +24,7 @@ struct Param {
 
 struct PlannedStatement {
   std::shared_ptr<const Statement> statement;
-  // For each placeholder: which parameter, and whether no later one of the message needs its value.
+  // For each placeholder: its parameter, and whether no later one of the message needs the value.
   struct Slot {
     std::size_t param;
     bool last;
@@ -34,7 +34,7 @@ struct PlannedStatement {
   Otherwise otherwise;
 };
 
-// Everything that can be known before the first message. Shared by all threads.
+// Everything that is known before the first message. Shared by all threads.
 struct Plan {
   std::vector<Param> params;  // those that a statement names
   std::vector<PlannedStatement> statements;
@@ -42,7 +42,7 @@ struct Plan {
   core::Decimals decimals = core::Decimals::kDoubles;
 };
 
-// "statement 2 of 3", and nothing where there is only one to mean.
+// "statement 2 of 3", or "the statement" if there is only one.
 std::string which(const core::SqlSpec& spec, std::size_t index) {
   if (spec.statements.size() == 1) return "the statement";
   return fmt::format("statement {} of {}", index + 1, spec.statements.size());
@@ -88,7 +88,7 @@ Result<PlannedStatement> plan_statement(Plan& plan, const core::SqlSpec& spec,
   return planned;
 }
 
-// A value is moved into the last place that needs it, and copied into those before.
+// A value is moved into the last place that needs it, and copied into the earlier ones.
 void mark_last_uses(Plan& plan) {
   std::vector<bool> seen(plan.params.size(), false);
   for (auto statement = plan.statements.rbegin(); statement != plan.statements.rend();
@@ -132,11 +132,11 @@ void parse(json::Document& document, BytesView text, bool known, std::string_vie
   }
 }
 
-// `answer`: of the first part of work in two; null: there is none.
+// `answer`: of the first part of a two-part handler; null: none.
 std::vector<Value> values_of(const Plan& plan, const Message& message, const Bytes* answer) {
   std::vector<Value> values;
   if (plan.params.empty()) return values;
-  // Their buffers serve the thread's next message.
+  // The thread's next message reuses their buffers.
   thread_local json::Document document;
   thread_local json::Document answered;
   const auto of_answer = [](const Param& param) { return param.spec.of_answer; };

@@ -8,13 +8,13 @@
 
 namespace semel::handlers {
 
-// kRejected, naming the statement, when one is not admitted or names a parameter that is not there.
-// The handler parses a message's JSON once for all its statements. `decimals`: of the store.
+// kRejected, naming the statement, when one is not admitted or names an unknown parameter. The
+// handler parses a message's JSON once for all its statements. `decimals`: of the store.
 Result<TransactionalHandler> make_sql_handler(const core::SqlSpec& spec,
                                               core::Decimals decimals = core::Decimals::kDoubles);
 
-// The same as the second part of work in two: parameters may be taken from the call's answer, which
-// must be JSON then; where it is not, the message becomes a dead letter.
+// The same as the second part of a two-part handler: parameters may be taken from the call's
+// answer, which must be JSON then; otherwise the message becomes a dead letter.
 Result<ApplyHandler> make_sql_apply(const core::SqlSpec& spec,
                                     core::Decimals decimals = core::Decimals::kDoubles);
 

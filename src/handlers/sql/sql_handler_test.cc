@@ -48,7 +48,7 @@ TEST(SqlApply, ParametersComeFromMessageAndAnswer) {
 
 class SqlHandlerTest : public testing::Test {
  protected:
-  // Handles `payload`; what was recorded, or the refusal's text.
+  // Handles `payload`; returns the recorded statements, or the refusal's text.
   StatementList run(std::string_view payload) {
     auto handler = make_sql_handler(spec_, decimals_);
     EXPECT_TRUE(handler) << handler.error().message;
@@ -64,7 +64,7 @@ class SqlHandlerTest : public testing::Test {
     }
     return recorder.statements();
   }
-  // The one parameter's value for a member `v` of the message.
+  // The value of the only parameter for a member `v` of the message.
   Value value(std::string_view json, Type type = Type::kAsWritten) {
     spec_ = {};
     spec_.params["v"] = param("/v", type);
