@@ -1,4 +1,4 @@
-// Letters and control characters of ASCII: the same in every locale, and all else left as it is.
+// Letters and control characters of ASCII, independent of the locale; other bytes stay unchanged.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ inline std::string upper(std::string_view text) {
   return made;
 }
 
-// Equal but for the case of letters.
+// Equal, ignoring the case of letters.
 constexpr bool alike(std::string_view a, std::string_view b) noexcept {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {

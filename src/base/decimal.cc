@@ -28,7 +28,7 @@ std::optional<std::int64_t> exponent_of(std::string_view text, std::int64_t long
 
 bool is_text_of(double number, const Number& wanted) {
   if (parse(fmt::format("{}", number)) == wanted) return true;
-  // Some programs write all the digits that tell doubles apart.
+  // Some programs write all the digits that distinguish doubles.
   for (const int digits :
        {std::numeric_limits<double>::max_digits10 - 1, std::numeric_limits<double>::max_digits10}) {
     if (parse(fmt::format("{:.{}e}", number, digits - 1)) == wanted) return true;

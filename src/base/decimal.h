@@ -1,5 +1,4 @@
-// Decimal numbers by their digits, as JSON writes them, and when another form holds the same
-// number.
+// Decimal numbers by their digits, as JSON writes them, and exact conversions to other forms.
 #pragma once
 
 #include <cstddef>
@@ -18,16 +17,16 @@ struct Number {
   bool operator==(const Number&) const = default;
 
   bool whole() const noexcept { return exponent >= 0; }
-  // Digits before and behind the point, where it is written without an exponent.
+  // Digits before and after the point, where it is written without an exponent.
   std::size_t before_point() const noexcept;
   std::size_t behind_point() const noexcept;
 };
 
-// No exponent that a database takes is near it, and sums of two fit.
+// Far beyond any database's exponents, and sums of two do not overflow.
 inline constexpr std::int64_t kLongestExponent = 1'000'000'000;
 
-// Nothing where `text` is no number (a sign, digits with at most one point, an exponent), or its
-// exponent is past `longest_exponent`.
+// nullopt where `text` is no number (a sign, digits with at most one point, an exponent), or its
+// exponent exceeds `longest_exponent`.
 std::optional<Number> parse(std::string_view text,
                             std::int64_t longest_exponent = kLongestExponent);
 
@@ -36,8 +35,8 @@ std::string plain(const Number& number);
 
 // The same number in 64 bits.
 std::optional<std::int64_t> exact_integer(std::string_view text);
-// The double that `text` is the text of: all of its digits are known from it. What has more digits
-// than a double keeps is none.
+// The double that represents `text` exactly: all digits can be recovered from it. nullopt for more
+// digits than a double keeps.
 std::optional<double> exact_double(std::string_view text);
 
 }  // namespace semel::decimal

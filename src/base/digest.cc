@@ -16,8 +16,8 @@ namespace {
   std::abort();
 }
 
-// Fetching the algorithm and making a context cost more than digesting a small message does, so
-// each thread keeps its own.
+// Fetching the algorithm and making a context cost more than hashing a small message, so each
+// thread keeps its own.
 class Hasher {
  public:
   Hasher() noexcept

@@ -1,5 +1,4 @@
-// SHA-256, over length-prefixed parts, cut to 16 bytes where a key or a fingerprint is made of it;
-// and the signature made of it.
+// SHA-256 over length-prefixed parts, cut to 16 bytes for a key or a fingerprint; and HMAC with it.
 #pragma once
 
 #include <array>
@@ -15,12 +14,12 @@ using Digest = std::array<unsigned char, 32>;
 using Short = std::array<unsigned char, 16>;
 
 Digest sha256(BytesView data) noexcept;
-// Each part preceded by its length, so that ("ab","c") and ("a","bc") differ. `domain` keeps uses
-// apart.
+// Each part is preceded by its length, so that ("ab","c") and ("a","bc") differ. `domain` separates
+// different uses.
 Digest sha256_parts(std::string_view domain, std::span<const BytesView> parts) noexcept;
 // HMAC (RFC 2104) with SHA-256.
 Digest hmac_sha256(BytesView key, BytesView data) noexcept;
-// In hexadecimal. Where something else names things by it; it keeps nobody from forging.
+// In hexadecimal. For systems that name things by it; it does not prevent forgery.
 std::string sha1_hex(BytesView data);
 Short shortened(const Digest& digest) noexcept;
 // The bytes of a digest; borrowed.

@@ -10,7 +10,7 @@
 namespace semel::json {
 namespace {
 
-// A buffer that one large document left behind is not kept for small ones.
+// A buffer that one large document needed is not kept for small ones.
 constexpr std::size_t kKeptCapacity = 1 << 20;
 
 Error rejected(std::string message) { return {ErrorKind::kRejected, "", std::move(message), ""}; }
@@ -31,7 +31,7 @@ Result<std::string> unescape_token(std::string_view token, std::string_view text
   return part;
 }
 
-// The index a pointer's part names; nothing where it names none ("-", leading zeros, words).
+// The array index that a pointer's part names; nullopt for no index ("-", leading zeros, words).
 std::optional<std::size_t> array_index(std::string_view part) noexcept {
   std::size_t index = 0;
   const char* const end = part.data() + part.size();
@@ -70,7 +70,8 @@ void walk(std::string_view object, See see) {
   }
 }
 
-// One name looked for among members. All must be seen: a second one of the name may be the last.
+// Searches for one name among members. All must be visited: a second one of the name may be the
+// last.
 class Search {
  public:
   explicit Search(std::string_view part) : part_(part) {}
@@ -127,7 +128,7 @@ double to_double(std::string_view written) noexcept {
   double value = 0;
   const char* const end = written.data() + written.size();
   if (std::from_chars(written.data(), end, value).ec == std::errc{}) return value;
-  // Out of range: too large for any double, or too near to zero.
+  // Out of range: too large for any double, or too close to zero.
   const std::size_t exponent = written.find_first_of("eE");
   const bool tiny = exponent != std::string_view::npos
                         ? written.substr(exponent + 1).starts_with('-')
@@ -226,7 +227,8 @@ class Document::Impl {
   enum class Index { kNone, kMade, kTooLarge };
   static constexpr std::size_t kMostIndexed = 64;
 
-  // Most messages are flat objects asked for several members: the text is walked for the first.
+  // Most messages are flat objects from which several members are read: the first call scans the
+  // text.
   Result<std::optional<std::string_view>> find_at_root(std::string_view part) {
     if (index_ == Index::kNone) make_index();
     if (index_ == Index::kTooLarge) return find_member(root_, part);

@@ -1,4 +1,4 @@
-// JSON as Semel needs it: scalars at a JSON pointer of a message, and documents to print.
+// JSON for Semel: scalars at a JSON pointer of a message, and a writer of documents.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace semel::json {
 
-// A pointer (RFC 6901) whose syntax was checked, split and unescaped once.
+// A pointer (RFC 6901), checked, split and unescaped once.
 class Pointer {
  public:
   // kRejected with what is wrong: no leading '/', a bad escape.
@@ -31,22 +31,22 @@ class Pointer {
 
 struct Absent {};            // no such member, or the path runs through a scalar
 struct Composite {           // an object or an array
-  std::string_view written;  // as it stands in the text, until the next parse
+  std::string_view written;  // its text in the document, until the next parse
 };
 struct JsonNull {};
 struct Integer {
-  std::string_view written;           // as it stands in the text, until the next parse
-  std::optional<std::int64_t> value;  // none where it does not fit
+  std::string_view written;           // its text in the document, until the next parse
+  std::optional<std::int64_t> value;  // nullopt where it does not fit
 };
 struct Float {
   double value;              // the nearest one; infinite where it is too large for any
-  std::string_view written;  // as it stands in the text, until the next parse
+  std::string_view written;  // its text in the document, until the next parse
 };
 using Scalar = std::variant<Absent, Composite, JsonNull, bool, Integer, Float, std::string>;
 
-// A parsed document. Borrows nothing: it copies the text, into a buffer kept for the next one. One
-// thread at a time. Refused: what is not JSON, nesting too deep, invalid UTF-8, and, when a pointer
-// meets it, a member name that stands twice in one object (nobody knows which one is meant).
+// A parsed document. Borrows nothing: it copies the text into a buffer that the next one reuses.
+// One thread at a time. Refused: invalid JSON, nesting too deep, invalid UTF-8, and, when a pointer
+// meets it, a member name that occurs twice in one object (it is unclear which one is meant).
 class Document {
  public:
   Document();
@@ -55,9 +55,9 @@ class Document {
   Document& operator=(const Document&) = delete;
 
   Result<void> parse(BytesView text);
-  // The same for text that a Document has parsed before: nothing in it is checked again.
+  // The same for text that a Document has parsed before: nothing is checked again.
   void parse_known(BytesView text);
-  // Of a document whose last parse went well; else kRejected.
+  // The last parse must have succeeded; else kRejected.
   Result<Scalar> at(const Pointer& pointer) const;
 
  private:
@@ -65,7 +65,7 @@ class Document {
   std::unique_ptr<Impl> impl_;
 };
 
-// JSON that was found good, without the space between its tokens: one line.
+// Valid JSON, without the space between its tokens: one line.
 std::string compact(std::string_view valid);
 
 // Writes one JSON value, members in the order of the calls. Strings that are not UTF-8 get each bad
@@ -86,7 +86,7 @@ class Writer {
   requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) Writer& value(T n) {
     return raw(std::to_string(n));
   }
-  // JSON that `validate` found good, as it is written but for the space between its tokens.
+  // Embeds JSON that `validate` accepted, unchanged except for the space between its tokens.
   Writer& embed(std::string_view valid);
   // A member `n`: the text; where the bytes are not UTF-8, `<n>_base64`.
   Writer& bytes(std::string_view n, BytesView bytes);

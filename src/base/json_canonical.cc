@@ -15,7 +15,7 @@
 namespace semel::json {
 namespace {
 
-// A member as it stands in the output, its name apart from that.
+// A member in the output, with its name kept separately.
 struct Part {
   std::string name;
   std::size_t begin;
@@ -24,7 +24,7 @@ struct Part {
 
 bool by_name(const Part& a, const Part& b) { return a.name < b.name; }
 
-// An exponent of more characters is left as it is written: no text of a message can reach it.
+// A longer exponent is left as it is written: no message is long enough to expand it.
 constexpr std::size_t kLongestWritten = 15;
 constexpr std::int64_t kGreatestExponent = 999'999'999'999'999;
 
@@ -61,7 +61,7 @@ class Canonical {
   }
 
  private:
-  // As deep as a document that was found good may be.
+  // Recursion is bounded by the validated document's depth.
   void value() {
     switch (scan_.peek()) {
       case '{':
@@ -88,7 +88,7 @@ class Canonical {
     return raw.escaped ? unescape(raw.text) : std::string(raw.text);
   }
 
-  // To the next item of a list that ends with `end`, or past the end.
+  // Moves to the next item of a list that ends with `end`, or past the end.
   bool next(char end) {
     scan_.skip_space();
     if (scan_.peek() == end) {

@@ -12,13 +12,13 @@ namespace {
 
 constexpr std::string_view kAny = "*";
 
-// Steps through validated text and copies it, but for what the pointers name. The depth is bounded
-// by what validate() takes.
+// Steps through validated text and copies it, except the values that the pointers name. The depth
+// is bounded by validate().
 class Masker {
  public:
   explicit Masker(std::string_view text) noexcept : scan_(text), copied_(text.data()) {}
 
-  // `live`: pointers of which `depth` parts led here.
+  // `live`: the pointers whose first `depth` parts led here.
   void value(const std::vector<const Pointer*>& live, std::size_t depth) {
     const bool named = std::ranges::any_of(
         live, [depth](const Pointer* one) { return one->parts().size() == depth; });

@@ -10,13 +10,13 @@
 
 namespace semel::json {
 
-// Stands in the place of what is hidden: a string, whatever the value was.
+// Replaces a hidden value: a string, whatever the value was.
 inline constexpr std::string_view kHidden = "\"***\"";
 
-// The document with the value at each pointer hidden, whole where it is an object or an array; the
-// rest is as it was written. A part `*` of a pointer stands for every element and every member. A
-// name that stands twice in an object is hidden both times, and one that is written with escapes
-// too. nullopt where the text is no JSON: nobody knows then where the values stand.
+// The document with the value at each pointer hidden, completely where it is an object or an array;
+// the rest is unchanged. A part `*` of a pointer matches every element and every member. A name
+// that occurs twice in an object is hidden both times, and so is one written with escapes. nullopt
+// where the text is no JSON: then the places of the values are unknown.
 std::optional<std::string> masked(std::string_view text, std::span<const Pointer> pointers);
 
 }  // namespace semel::json

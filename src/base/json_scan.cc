@@ -22,7 +22,7 @@ int hex_value(char c) noexcept {
   return -1;
 }
 
-// Four hexadecimal digits at `p`; nothing where they are not there.
+// Four hexadecimal digits at `p`; nullopt where there are none.
 std::optional<std::uint32_t> code_unit(const char* p, const char* end) noexcept {
   if (end - p < 4) return std::nullopt;
   std::uint32_t unit = 0;
@@ -37,8 +37,8 @@ std::optional<std::uint32_t> code_unit(const char* p, const char* end) noexcept 
 bool is_high_surrogate(std::uint32_t unit) noexcept { return unit >= 0xD800 && unit <= 0xDBFF; }
 bool is_low_surrogate(std::uint32_t unit) noexcept { return unit >= 0xDC00 && unit <= 0xDFFF; }
 
-// Of eight bytes: a bit in each one that is a quote, a backslash or a control character. Bits above
-// the lowest one set may be wrong.
+// For eight bytes: a bit in each one that is a quote, a backslash or a control character. Bits
+// above the lowest one set may be wrong.
 std::uint64_t special_bytes(std::uint64_t word) noexcept {
   constexpr std::uint64_t kOnes = 0x0101010101010101ULL;
   constexpr std::uint64_t kHighs = 0x8080808080808080ULL;
@@ -47,7 +47,7 @@ std::uint64_t special_bytes(std::uint64_t word) noexcept {
   return (zero_bytes(word ^ kOnes * '"') | zero_bytes(word ^ kOnes * '\\') | control) & kHighs;
 }
 
-// To the next quote, backslash or control character, or the end.
+// Moves to the next quote, backslash or control character, or to the end.
 const char* plain_run(const char* p, const char* end) noexcept {
   while (end - p >= 8) {
     std::uint64_t word;
@@ -67,7 +67,7 @@ class Validator {
   explicit Validator(std::string_view text) noexcept
       : begin_(text.data()), at_(begin_), end_(begin_ + text.size()) {}
 
-  // One value and nothing behind it. No recursion: depth is the sender's choice.
+  // One value and nothing after it. No recursion: the sender chooses the depth.
   bool run() {
     for (;;) {
       if (!value()) return false;
@@ -105,7 +105,7 @@ class Validator {
     while (at_ != end_ && is_space(*at_)) ++at_;
   }
 
-  // A scalar whole; of a composite that is not empty, only up to its first scalar.
+  // A scalar completely; a composite that is not empty only up to its first scalar.
   bool value() {
     for (;;) {
       skip_space();
@@ -237,7 +237,7 @@ class Validator {
   std::string_view why_;
 };
 
-// A wrapper that senders put around a payload, by the bytes it begins with.
+// Recognises a wrapper that senders put around a payload by its first bytes.
 std::string framing_of(std::string_view text) {
   constexpr std::string_view kGzip = "\x1F\x8B";
   constexpr std::string_view kZstd = "\x28\xB5\x2F\xFD";

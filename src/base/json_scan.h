@@ -1,6 +1,6 @@
-// The grammar of JSON (RFC 8259), checked once; then steps through text that was found good.
+// The grammar of JSON (RFC 8259), checked once; then steps through validated text.
 //
-// The document is kept as text and not as a tree: a number stands "as written" in it, whatever its
+// The document is kept as text and not as a tree: a number stays as it was written, whatever its
 // size, and a message costs no memory beyond its bytes.
 #pragma once
 
@@ -14,32 +14,32 @@
 
 namespace semel::json {
 
-// Objects and arrays inside one another; deeper ones are refused.
+// The most nested objects and arrays; deeper ones are refused.
 inline constexpr std::size_t kMaxDepth = 256;
 
-// Refuses what is not one JSON value in UTF-8, with what is wrong and at which byte. Framing and
-// compression are named.
+// Refuses everything but one JSON value in UTF-8, with the reason and the byte. Recognises framing
+// and compression, and names them.
 Result<void> validate(std::string_view text);
 
-// What stands between a string's quotes.
+// The text between a string's quotes.
 struct RawString {
   std::string_view text;
   bool escaped = false;
 };
 
-// Steps over validated text. No step may be taken on any other.
+// Steps through validated text. On other text its behaviour is undefined.
 class Scan {
  public:
-  // At the first value of `text`.
+  // Starts at the first value of `text`.
   explicit Scan(std::string_view text) noexcept;
 
   char peek() const noexcept { return *at_; }
   void step() noexcept { ++at_; }
   const char* at() const noexcept { return at_; }
   void skip_space() noexcept;
-  // Past the value that begins here; returns its text.
+  // Moves past the value that begins here; returns its text.
   std::string_view skip_value() noexcept;
-  // Past the string that begins here.
+  // Moves past the string that begins here.
   RawString raw_string() noexcept;
 
  private:
@@ -59,7 +59,7 @@ std::string unescape(std::string_view raw);
 // A string in quotes. Each byte that is not UTF-8 is replaced by U+FFFD.
 void append_quoted(std::string& out, std::string_view text);
 
-// A first look at a number's text: only digits and a sign.
+// A quick test of a number's text: only digits and a sign.
 bool is_integer(std::string_view number) noexcept;
 
 }  // namespace semel::json

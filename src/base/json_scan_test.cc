@@ -173,7 +173,7 @@ void mutate(std::string& text, std::mt19937_64& random) {
   }
 }
 
-// Numbers out of range are the one place where the two may differ: ours keeps them as written.
+// Only numbers out of range may differ between the two: ours keeps them as written.
 TEST(Validate, AgreesWithAnotherParserOnRandomText) {
   const std::uint64_t seed = std::random_device{}();
   std::cout << "seed " << seed << '\n';
@@ -220,7 +220,7 @@ TEST(JsonScan, FindsWhatAnotherParserFinds) {
     ASSERT_TRUE(document.parse(text)) << text;
     for (const auto field : object) {
       const Result<Scalar> found = document.at(Pointer::parse(pointer_text(field.key)).value());
-      if (!found) continue;  // stands twice
+      if (!found) continue;  // the name occurs twice
       ASSERT_FALSE(std::holds_alternative<Absent>(*found)) << text << field.key;
       if (std::string_view expected; field.value.get(expected) == simdjson::SUCCESS) {
         ASSERT_EQ(std::get<std::string>(*found), expected) << text << " seed " << seed;

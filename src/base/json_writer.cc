@@ -109,7 +109,7 @@ Writer& Writer::value(std::string_view text) {
 Writer& Writer::value(bool b) { return raw(b ? "true" : "false"); }
 
 Writer& Writer::value(double d) {
-  // JSON has no word for what is not a number.
+  // JSON cannot express NaN and infinity.
   return std::isfinite(d) ? raw(fmt::format("{}", d)) : null();
 }
 

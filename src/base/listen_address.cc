@@ -50,7 +50,7 @@ std::string ListenAddress::text() const {
 
 bool ListenAddress::is_loopback() const noexcept {
   if (host == "localhost" || host == "::1") return true;
-  // A name that begins so is no address: only digits and dots are.
+  // A name that begins so is no address: addresses contain only digits and dots.
   return host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string::npos;
 }
 

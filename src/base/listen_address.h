@@ -13,7 +13,7 @@ struct ListenAddress {
   std::string host;        // without brackets; empty: every interface
   std::uint16_t port = 0;  // 0: any free one
 
-  // kRejected with a message that begins in lower case and names what is wrong.
+  // kRejected with a message that begins in lower case and says what is wrong.
   static Result<ListenAddress> parse(std::string_view text);
 
   std::string text() const;

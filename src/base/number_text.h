@@ -1,4 +1,4 @@
-// Numbers and durations as people read them. Pure.
+// Formats numbers and durations for people. Pure.
 #pragma once
 
 #include <chrono>

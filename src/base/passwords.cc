@@ -14,7 +14,7 @@ std::size_t skip_blanks(std::string_view text, std::size_t at) {
   return std::min(text.find_first_not_of(kBlanks, at), text.size());
 }
 
-// Behind `://`: up to the last @, for an @ in a password may not have been encoded.
+// After `://`: up to the last @, because an @ in a password may not have been encoded.
 void find_in_authority(std::string_view text, std::vector<PasswordSpan>& found) {
   for (auto at = text.find(kScheme); at != std::string_view::npos; at = text.find(kScheme, at)) {
     at += kScheme.size();

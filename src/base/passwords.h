@@ -1,5 +1,5 @@
-// Where passwords stand in the address of a database, as libpq and its like take it, and in a line
-// that holds one.
+// Finds passwords in the address of a database, as libpq and others take it, and in a line that
+// contains one.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@ struct PasswordSpan {
   std::size_t size = 0;
 };
 
-// Of `scheme://user:password@host`, `?password=…` and `password=…`; in order. Rather too much than
-// too little, where it cannot be told. None is empty.
+// The passwords of `scheme://user:password@host`, `?password=…` and `password=…`; in order. In
+// doubt it takes too much rather than too little. None is empty.
 std::vector<PasswordSpan> passwords_in(std::string_view text);
 
-// `***` in the place of each.
+// `***` instead of each.
 std::string without_passwords(std::string_view text);
 
-// As many `*` as the password has characters: what stands behind it stays in its column.
+// As many `*` as the password has characters: later text stays in its column.
 std::string blotted_passwords(std::string_view text);
 
 }  // namespace semel

@@ -1,4 +1,4 @@
-// Text for a terminal: no character of it moves the cursor, ends a line or turns the direction.
+// Makes text safe for a terminal: no character moves the cursor, ends a line or changes direction.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace semel {
 
-// True of control characters, line separators and bidirectional controls: a terminal or a pager
-// acts on them in place of showing them. `character` is what utf8_length measured.
+// True for control characters, line separators and bidirectional controls: a terminal or a pager
+// acts on them instead of showing them. `character` is what utf8_length measured.
 bool is_unprintable(std::string_view character) noexcept;
 
-// Appends the first character of `text` and removes it there. Unprintable ones become \x1b or
+// Appends the first character of `text` and removes it from there. Unprintable ones become \x1b or
 // \u202e, bytes that are not UTF-8 become \xff. `text` is not empty.
 void take_printable(std::string& out, std::string_view& text);
 

@@ -8,7 +8,7 @@
 namespace semel {
 namespace {
 
-// Each with the form that is shown.
+// Characters that a terminal acts on, each with its shown form.
 struct Acting {
   std::string_view character;
   std::string_view shown;

@@ -1,4 +1,4 @@
-// same_bytes: compares secrets and what is made of them.
+// same_bytes: compares secrets in constant time.
 #pragma once
 
 #include <cstddef>

@@ -17,7 +17,7 @@ bool word_at(const TokenList& tokens, std::size_t i, std::string_view upper) noe
   return i < tokens.size() && tokens[i].is_word(upper);
 }
 
-// Past the parentheses that open at `i`.
+// Moves past the parentheses that open at `i`.
 std::size_t past_parentheses(const TokenList& tokens, std::size_t i) noexcept {
   const std::size_t depth = tokens[i].depth;
   for (++i; i < tokens.size(); ++i) {
@@ -42,7 +42,7 @@ std::size_t past_with(const TokenList& tokens) noexcept {
   }
 }
 
-// The statement's own verb, with the addition that makes it another one.
+// The statement's own verb, with the addition that changes its meaning.
 std::string verb_of(const TokenList& tokens) {
   std::size_t i = 0;
   if (tokens[0].is_word("WITH")) i = past_with(tokens);

@@ -11,13 +11,13 @@
 namespace semel::sql {
 
 struct Lexed {
-  std::string verb;  // first keyword, upper case; of a WITH: the one behind its list
+  std::string verb;  // first keyword, upper case; of a WITH: the one after its list
   std::string text;  // every placeholder written as `?`, no trailing semicolon
   std::vector<std::string>
       params;  // for each `?`, the name it had, without colon; "" for a bare `?`
-  std::vector<std::string> writes;  // tables named behind INTO, UPDATE, DELETE FROM, REPLACE INTO
-  // How many of them stand before the statement's own WHERE; 0 where it has none. Those behind it
-  // say which rows are meant.
+  std::vector<std::string> writes;  // tables named after INTO, UPDATE, DELETE FROM, REPLACE INTO
+  // How many of the placeholders come before the statement's own WHERE; 0 where it has none. Those
+  // after it identify the rows.
   std::size_t before_where = 0;
   bool returns_rows = false;
 };
@@ -26,8 +26,8 @@ struct Lexed {
 // than one statement, an empty one, an open string or comment, `?1`, `@x` and `$x` placeholders.
 Result<Lexed> lex(std::string_view text);
 
-// Refuses what a handler must not run: any verb but SELECT, INSERT, UPDATE, DELETE, REPLACE,
-// VALUES, WITH, and writes to `semel_…` tables (docs/contract.md, rule 21).
+// Refuses statements that a handler must not run: any verb but SELECT, INSERT, UPDATE, DELETE,
+// REPLACE, VALUES, WITH, and writes to `semel_…` tables (docs/contract.md, rule 21).
 Result<void> admit(const Lexed& statement);
 
 }  // namespace semel::sql

@@ -83,7 +83,7 @@ class Tokenizer {
     out_.tokens.push_back({kind, std::move(text), std::string(written), depth_, at});
   }
 
-  // A doubled closing quote stands for one, but in brackets.
+  // A doubled closing quote is one quote, except in brackets.
   void quoted(Token::Kind kind, char close) {
     const std::size_t begin = at_++;
     std::string text;

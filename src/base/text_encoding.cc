@@ -9,7 +9,7 @@ constexpr std::string_view kBase64 =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr std::string_view kBase32 = "abcdefghijklmnopqrstuvwxyz234567";
 
-// `bits` at a time, the last ones filled up with zeros.
+// `bits` at a time, the last ones padded with zeros.
 std::string regrouped(BytesView bytes, unsigned bits, std::string_view alphabet) {
   std::string text;
   text.reserve(bytes.size() * 8 / bits + 4);

@@ -9,10 +9,10 @@
 namespace semel::text {
 
 std::string base64(BytesView bytes);
-// Nothing where `text` is not the one spelling that base64 gives, or its URL-safe alphabet is used.
+// nullopt where `text` is not the canonical base64 spelling, or uses the URL-safe alphabet.
 std::optional<Bytes> from_base64(std::string_view text);
 
-// Of a-z and 2-7: for names that may stand anywhere, whatever their reader does with case.
+// With a-z and 2-7: for names that are valid anywhere, whatever the reader does with case.
 std::string base32(BytesView bytes);
 
 }  // namespace semel::text

@@ -1,4 +1,5 @@
-// Text lines, as every reader of messages in lines takes them: file, standard input, `semel send`.
+// The rules for text lines that all readers of line-based messages share: file, standard input,
+// `semel send`.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,7 @@ constexpr std::string_view without_ending(std::string_view line) noexcept {
   return line;
 }
 
-// It is no message.
+// A blank line is no message.
 constexpr bool is_blank(std::string_view line) noexcept {
   return std::all_of(line.begin(), line.end(),
                      [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; });

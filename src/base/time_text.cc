@@ -7,7 +7,7 @@ namespace semel {
 
 namespace {
 
-// Digits of the form alone, and nothing else where `form` has other characters.
+// Digits where `form` has digits, and the same characters elsewhere.
 bool has_form(std::string_view text, std::string_view form) {
   if (text.size() != form.size()) return false;
   for (std::size_t i = 0; i < form.size(); ++i) {

@@ -1,4 +1,4 @@
-// Times as answers write them, read again. Pure.
+// Parses times as answers write them. Pure.
 #pragma once
 
 #include <optional>

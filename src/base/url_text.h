@@ -1,4 +1,4 @@
-// The parts of a URL, as the stores' addresses are written.
+// The parts of a URL, in the format of the stores' addresses.
 #pragma once
 
 #include <optional>
@@ -7,27 +7,28 @@
 
 namespace semel::url_text {
 
-// %41 as A; none where a % is not followed by two digits.
+// %41 as A; nullopt where a % is not followed by two digits.
 std::optional<std::string> unescaped(std::string_view text);
 
-// What stands before the mark, which is taken away with it; all where there is none.
+// Removes and returns the text before the mark, and removes the mark; everything where there is
+// none.
 std::string_view cut_before(std::string_view& text, char mark);
 
-// None where it is no number from `least` to `most`.
+// nullopt where it is no number from `least` to `most`.
 std::optional<unsigned> number(std::string_view text, unsigned least, unsigned most);
 
-// host:port, or [host]:port where colons stand in the host. Views of what was given; without a port
-// that is empty.
+// host:port, or [host]:port where the host contains colons. Views of the given text; an absent port
+// is empty.
 struct Server {
   std::string_view host;
   std::string_view port;
 };
 Server server(std::string_view text);
 
-// The option `tls` of a URL, which may be said several times, beside its option `tls-ca`.
+// The option `tls` of a URL, which may be repeated, together with its option `tls-ca`.
 class TlsWord {
  public:
-  // Both yield what is wrong, in words that follow the URL's name; none where nothing is.
+  // Both return what is wrong, in words that follow the URL's name; nullopt where nothing is.
   std::optional<std::string> say(const std::string& word);
   std::optional<std::string> flaw_beside_ca() const;
 

@@ -10,8 +10,8 @@ namespace {
 
 bool is_continuation(char c) noexcept { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-// How many bytes at the beginning of `text` are ASCII, in whole words: most messages are nothing
-// else, and each word takes a few instructions.
+// How many bytes at the beginning of `text` are ASCII, in whole words: most messages are pure
+// ASCII, and each word takes a few instructions.
 std::size_t ascii_words(std::string_view text) noexcept {
   constexpr std::uint64_t kHighs = 0x8080808080808080ULL;
   std::size_t at = 0;

@@ -1,4 +1,4 @@
-// UTF-8, judged strictly.
+// Strict UTF-8.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ std::size_t utf8_length(std::string_view text) noexcept;
 // Whether all of `text` is UTF-8, as RFC 3629 has it.
 bool is_utf8(std::string_view text) noexcept;
 
-// True of the control characters of ASCII and of their twins above it (C1): what moves a cursor.
-// `character` is what utf8_length measured.
+// True for the control characters of ASCII and for their counterparts above it (C1), which move the
+// cursor. `character` is what utf8_length measured.
 bool is_control(std::string_view character) noexcept;
 
 }  // namespace semel

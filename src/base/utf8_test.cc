@@ -27,8 +27,8 @@ TEST(Utf8, WhatIsNoCharacterHasNoLength) {
   for (const auto* good : {"", "k", "k\xC3\xA4se \xF0\x9F\xA7\x80"}) EXPECT_TRUE(is_utf8(good));
 }
 
-// Up to four bytes, each from both sides of every border that RFC 3629 draws, at the beginning of a
-// word and across the end of one.
+// Up to four bytes, each from both sides of every border of RFC 3629, at the beginning of a word
+// and across the end of one.
 TEST(Utf8, AgreesWithAnotherValidatorAtEveryBorder) {
   static constexpr std::array<unsigned char, 24> kBorders = {
       0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF,

@@ -1,5 +1,5 @@
-// UUIDs of version 7 (RFC 9562), each greater than the one before it. Pure: who asks says the time
-// and brings the random bits.
+// UUIDs of version 7 (RFC 9562), each greater than the one before it. Pure: the caller passes the
+// time and the random bits.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace semel {
 
-// Counts as method 1 of section 6.2 there: a counter of 42 bits in rand_a and the front of rand_b,
-// begun at random in each new millisecond with its first bit zero; what is left of rand_b, 32 bits,
-// is random each time. A clock that stands still or goes back is not followed: the last
-// millisecond goes on, and where its counter is at its end, the next one begins early.
+// Method 1 of section 6.2 there: a counter of 42 bits in rand_a and the front of rand_b, started at
+// random in each new millisecond with its first bit zero; the other 32 bits of rand_b are random
+// each time. A clock that stands still or goes back is ignored: the last millisecond continues, and
+// when its counter is exhausted, the next one begins early.
 class Uuid7Sequence {
  public:
   struct Chance {
-    std::uint64_t counter = 0;  // uniform, as the counter's beginning
+    std::uint64_t counter = 0;  // uniform; the counter's start
     std::uint64_t rest = 0;     // uniform
   };
   // `milliseconds`: since 1970, UTC. Returns the canonical text in lower case. Not thread-safe.

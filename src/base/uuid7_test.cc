@@ -46,7 +46,7 @@ TEST(Uuid7, MillionsOfOneMillisecondKeepTheirOrder) {
   Uuid7Sequence sequence;
   std::string last;
   for (std::uint64_t i = 0; i < 3'000'000; ++i) {
-    // What is random goes down where the counter goes up.
+    // The random part decreases while the counter grows.
     const std::string next = sequence.next(77, {kAllOnes - i, kAllOnes - i});
     ASSERT_GT(next, last) << i;
     last = next;

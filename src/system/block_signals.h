@@ -1,4 +1,4 @@
-// Signals are for the threads that expect them.
+// Leaves signals to the threads that expect them.
 #pragma once
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 
 namespace semel::system {
 
-// This thread is given none from now on; a connection that breaks is then an error, no SIGPIPE.
+// Blocks all signals in this thread; a broken connection is then an error, not a SIGPIPE.
 inline void block_signals() noexcept {
   sigset_t all;
   sigfillset(&all);

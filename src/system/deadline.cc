@@ -18,7 +18,7 @@ Time end_of(milliseconds limit) noexcept {
   return limit == Deadline::kNever ? Time::max() : steady_clock::now() + limit;
 }
 
-// -1: without end, as poll takes it.
+// -1: without end, as for poll.
 int milliseconds_until(Time end) noexcept {
   if (end == Time::max()) return -1;
   const auto left = std::chrono::ceil<milliseconds>(end - steady_clock::now()).count();

@@ -9,7 +9,7 @@ namespace semel::system {
 // One thread at a time.
 class Deadline {
  public:
-  // Descriptors that become readable when the process is to stop, and stay so; -1: none.
+  // Descriptors that become readable when the process is to stop, and stay readable; -1: none.
   using Stops = std::array<int, 2>;
   static constexpr Stops kNoStops = {-1, -1};
   static constexpr std::chrono::milliseconds kNever = std::chrono::milliseconds::max();
@@ -18,11 +18,11 @@ class Deadline {
   Deadline(std::chrono::milliseconds limit, const Stops& stops,
            std::chrono::milliseconds after_stop) noexcept;
 
-  // Waits for one of `events` on `fd`. False: the time is over, or `at_most`.
+  // Waits for one of `events` on `fd`. False: the deadline, or `at_most`, has passed.
   [[nodiscard]] bool wait(int fd, short events,
                           std::chrono::milliseconds at_most = kNever) noexcept;
   bool over() const noexcept { return std::chrono::steady_clock::now() >= end_; }
-  // A stop cut it short.
+  // Whether a stop shortened it.
   bool stopped() const noexcept { return stopped_; }
 
  private:

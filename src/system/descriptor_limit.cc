@@ -34,7 +34,7 @@ void raise_descriptor_limit() noexcept {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
   limit.rlim_cur = limit.rlim_max;
-  // Where it is refused, the limit stays.
+  // If it is refused, the limit stays.
   (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 

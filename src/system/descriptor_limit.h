@@ -1,4 +1,4 @@
-// Too few file descriptors: named as that, whatever a call or a library made of it.
+// Recognises a lack of file descriptors, whatever error a call or a library reports.
 #pragma once
 
 #include <optional>
@@ -8,15 +8,15 @@
 
 namespace semel::system {
 
-// R270 where `error`, an errno, says that the process or the machine has no descriptor left. `what`
-// needed one.
+// R270 where `error`, an errno, means that the process or the machine has no descriptor left.
+// `what` needed one.
 std::optional<Error> descriptor_limit(int error, std::string_view what);
 
-// The same where a library failed and does not say why: asks for a descriptor, and gives it back.
+// The same where a library failed without a reason: opens a descriptor as a test, and closes it.
 std::optional<Error> descriptor_limit_now(std::string_view what);
 
-// Takes as many descriptors as the system lets this process have. For a program alone: a library
-// leaves the limit of its process as it is.
+// Raises the soft limit to the hard one. For the program only: a library leaves the limit of its
+// process unchanged.
 void raise_descriptor_limit() noexcept;
 
 }  // namespace semel::system

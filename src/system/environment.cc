@@ -20,7 +20,7 @@ class SteadyClock final : public Clock {
   }
 };
 
-// Grows in the child of each fork: what the parent drew ahead must not be drawn there again.
+// Grows in the child of each fork: numbers that the parent buffered must not be drawn there again.
 std::atomic<std::uint64_t>& forks() noexcept {
   static std::atomic<std::uint64_t> count{0};
   return count;
@@ -31,7 +31,7 @@ std::atomic<std::uint64_t>& forks() noexcept {
   std::abort();
 }
 
-// A system call for each number would cost more than all else a claim does in this process.
+// A system call for each number would cost more than the rest of a claim in this process.
 class KernelRandom final : public Random {
  public:
   KernelRandom() noexcept {

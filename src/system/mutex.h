@@ -1,6 +1,6 @@
-// Mutex, its locks, and CondVar: std::mutex and std::condition_variable under annotations that
-// Clang checks (thread_annotations.h). They cost what those cost. Code of src/ uses no bare
-// std::mutex, so that no field it guards goes unchecked.
+// Mutex, its locks, and CondVar: std::mutex and std::condition_variable with annotations that Clang
+// checks (thread_annotations.h), at the same cost. Code of src/ uses no bare std::mutex, so that no
+// guarded field goes unchecked.
 //
 //   system::Mutex mutex_;
 //   system::CondVar changed_;
@@ -34,7 +34,7 @@ class SEMEL_CAPABILITY("mutex") Mutex {
   std::mutex mutex_;
 };
 
-// Holds a mutex from here to the end of the block.
+// Holds a mutex until the end of the block.
 class SEMEL_SCOPED_CAPABILITY [[nodiscard]] MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) SEMEL_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
@@ -48,7 +48,7 @@ class SEMEL_SCOPED_CAPABILITY [[nodiscard]] MutexLock {
   Mutex& mutex_;
 };
 
-// A lock that lets its mutex go in between, for a call that must not be made with it held.
+// A lock that can release its mutex temporarily, for a call that must not be made with it held.
 class SEMEL_SCOPED_CAPABILITY [[nodiscard]] RelockableLock {
  public:
   explicit RelockableLock(Mutex& mutex) SEMEL_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
@@ -72,8 +72,8 @@ class SEMEL_SCOPED_CAPABILITY [[nodiscard]] RelockableLock {
   bool held_ = true;
 };
 
-// Waits with the mutex let go, and returns with it held. A predicate that reads what the mutex
-// guards is a lambda with SEMEL_REQUIRES(mutex).
+// Waits with the mutex released, and returns with it held. A predicate that reads guarded fields is
+// a lambda with SEMEL_REQUIRES(mutex).
 class CondVar {
  public:
   void notify_one() noexcept { condition_.notify_one(); }
@@ -90,14 +90,14 @@ class CondVar {
     return condition_.wait_until(held.lock, time);
   }
 
-  // The check cannot see that the lock that a predicate asks for is the one that is held here.
+  // The check cannot see that the lock required by a predicate is the one held here.
   template <class Predicate>
   void wait(Mutex& mutex, Predicate predicate)
       SEMEL_REQUIRES(mutex) SEMEL_NO_THREAD_SAFETY_ANALYSIS {
     Held held(mutex);
     condition_.wait(held.lock, std::move(predicate));
   }
-  // False: the time was over, and the predicate still says no.
+  // False: the time is over, and the predicate is still false.
   template <class Clock, class Duration, class Predicate>
   bool wait_until(Mutex& mutex, const std::chrono::time_point<Clock, Duration>& time,
                   Predicate predicate) SEMEL_REQUIRES(mutex) SEMEL_NO_THREAD_SAFETY_ANALYSIS {
@@ -112,7 +112,7 @@ class CondVar {
   }
 
  private:
-  // The caller's lock in the form that std::condition_variable takes; it stays the caller's.
+  // The caller's lock as std::condition_variable takes it; the caller still owns it.
   struct Held {
     explicit Held(Mutex& mutex) : lock(mutex.mutex_, std::adopt_lock) {}
     ~Held() { lock.release(); }

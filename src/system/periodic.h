@@ -15,7 +15,7 @@ class Periodic {
   // First after one interval. The function must not throw.
   Periodic(std::chrono::milliseconds interval, std::function<void()> call)
       : interval_(interval), call_(std::move(call)), thread_([this] { loop(); }) {}
-  // Waits for a call that runs.
+  // Waits for a running call.
   ~Periodic() {
     {
       const MutexLock lock(mutex_);

@@ -23,8 +23,8 @@ Keys& keys() noexcept {
   return made;
 }
 
-// A child begins a sequence of its own: in the millisecond of the fork its counter would go on from
-// the parent's, which the parent does too. Held over the fork, so that no other thread has it.
+// A child starts a sequence of its own: in the millisecond of the fork its counter would otherwise
+// continue like the parent's. Held over the fork, so that no other thread holds the lock then.
 void hold() SEMEL_ACQUIRE(keys().mutex) { keys().mutex.lock(); }
 void let_go() SEMEL_RELEASE(keys().mutex) { keys().mutex.unlock(); }
 void begin_anew() SEMEL_RELEASE(keys().mutex) {

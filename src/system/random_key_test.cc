@@ -110,7 +110,7 @@ TEST(RandomKey, AChildRepeatsNoKeyOfItsParent) {
   }
 }
 
-// The lock of one that makes keys is never copied as held.
+// The lock of the key sequence is never copied while held.
 TEST(RandomKey, AChildOfABusyProcessCanMakeKeys) {
   std::atomic<bool> stop = false;
   std::vector<std::thread> busy;

@@ -1,4 +1,4 @@
-// SharedMutex and its locks: std::shared_mutex under the annotations of thread_annotations.h. Code
+// SharedMutex and its locks: std::shared_mutex with the annotations of thread_annotations.h. Code
 // of src/ uses no bare one.
 #pragma once
 
@@ -23,7 +23,7 @@ class SEMEL_CAPABILITY("shared mutex") SharedMutex {
   std::shared_mutex mutex_;
 };
 
-// Holds the mutex together with other readers, to the end of the block.
+// Holds the mutex together with other readers, until the end of the block.
 class SEMEL_SCOPED_CAPABILITY [[nodiscard]] ReaderLock {
  public:
   explicit ReaderLock(SharedMutex& mutex) SEMEL_ACQUIRE_SHARED(mutex) : mutex_(mutex) {
@@ -37,7 +37,7 @@ class SEMEL_SCOPED_CAPABILITY [[nodiscard]] ReaderLock {
   SharedMutex& mutex_;
 };
 
-// Holds the mutex alone, to the end of the block.
+// Holds the mutex exclusively, until the end of the block.
 class SEMEL_SCOPED_CAPABILITY [[nodiscard]] WriterLock {
  public:
   explicit WriterLock(SharedMutex& mutex) SEMEL_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }

@@ -1,9 +1,8 @@
-// ShortWait: looks for an answer a while before its thread goes to sleep for it, where answers have
-// come that soon.
+// ShortWait: polls for an answer a short while before its thread sleeps, if recent answers came
+// that soon.
 //
-// To be woken costs more than a server near by needs for one message: tens of microseconds, above
-// all on a virtual machine. Where answers take longer it hardly ever looks. Not for several
-// threads.
+// A wake-up costs more than a near server needs for one message: tens of microseconds, above all on
+// a virtual machine. If answers take longer it hardly ever polls. Not thread-safe.
 #pragma once
 
 #include <sched.h>
@@ -16,10 +15,10 @@ namespace semel::system {
 
 class ShortWait {
  public:
-  // For how long it looks; whoever else wants the processor has it meanwhile.
+  // How long it polls, yielding the processor to others meanwhile.
   static constexpr std::chrono::microseconds kLongest{100};
 
-  // True as soon as `there()` says so; false where it is time to sleep.
+  // True as soon as `there()` is; false when it is time to sleep.
   template <class There>
   bool look(There there) {
     using Clock = std::chrono::steady_clock;
@@ -29,7 +28,7 @@ class ShortWait {
       return Clock::now() < end;
     });
   }
-  // The same for as long as `goes_on()` says so, which is asked before each look but the first.
+  // The same while `goes_on()` is true, which is asked before each poll except the first.
   template <class There, class GoesOn>
   bool look(There there, GoesOn goes_on) {
     if (there()) return true;
@@ -48,7 +47,7 @@ class ShortWait {
   static constexpr int kMostCredit = 8;
   static constexpr unsigned kAskAgainAfter = 64;
 
-  // Without credit now and then all the same: the server may have become faster.
+  // Occasionally also without credit: the server may have become faster.
   bool worth_it() noexcept { return credit_ > 0 || ++slept_ % kAskAgainAfter == 0; }
 
   int credit_ = kMostCredit;

@@ -5,7 +5,7 @@
 namespace semel::system {
 namespace {
 
-// Looks, as often as asked, for what is there at that look; zero: never.
+// A server whose answer is there at that poll; zero: never.
 struct Server {
   static constexpr int kMostLooks = 10;
   ShortWait wait;

@@ -1,4 +1,4 @@
-// Connection: one tap, as the thread of the server sees it. Never waits.
+// Connection: one tap, from the view of the server's thread. Never waits.
 #pragma once
 
 #include <chrono>
@@ -17,29 +17,29 @@ class Connection {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  // `until`: by then the request must have come.
+  // `until`: the deadline for the request.
   Connection(system::Descriptor socket, TimePoint until)
       : socket_(std::move(socket)), until_(until) {}
 
   int fd() const noexcept { return socket_.get(); }
   bool ended() const noexcept { return ended_; }
   const std::shared_ptr<Subscriber>& subscriber() const noexcept { return subscriber_; }
-  // Until when the request is waited for; none once it came.
+  // Deadline for the request; nullopt once it has arrived.
   std::optional<TimePoint> until() const noexcept;
-  // What is kept for it can go on only when the other end reads.
+  // Data for it can be sent only when the other end reads.
   bool blocked() const noexcept { return blocked_; }
 
-  // What the other end said; the request once its line is whole. What comes after the request, or
-  // is longer than one may be, ends the connection, and so does the other end's end.
+  // Reads from the other end; returns the request once its line is complete. Data after the
+  // request, a line that is too long, and the other end's closing end the connection.
   std::optional<std::string> read();
-  // `more`: a line said behind the hello.
+  // `more`: a line sent after the hello.
   void welcome(std::shared_ptr<Subscriber> subscriber, const Hello& hello,
                const std::string& more = {});
   // Tells why, where there is room for it, and ends.
   void refuse(std::string_view why);
-  // Sends what waits, one piece of it; true where there may be more that can be sent.
+  // Sends one piece of the waiting data; true where more may be sendable.
   bool pump();
-  // The last it says, where all else was sent.
+  // Sends the final line, once everything else was sent.
   void say_goodbye();
 
  private:
@@ -56,7 +56,7 @@ class Connection {
   bool ended_ = false;
 };
 
-// Whether the other end is a process of this user, or of the one who may do everything.
+// Whether the other end is a process of this user, or of root.
 bool is_trusted(int socket) noexcept;
 
 }  // namespace semel::tap

@@ -1,4 +1,4 @@
-// EndingView: how one delivery ended, as those are told who look on. Pure.
+// EndingView: how one delivery ended, as shown to taps. Pure.
 #pragma once
 
 #include <chrono>
@@ -17,19 +17,19 @@ inline constexpr Outcome::Kind kAllOutcomes[] = {
     Outcome::Kind::kConflict,  Outcome::Kind::kRetry,     Outcome::Kind::kDead,
     Outcome::Kind::kDiscarded, Outcome::Kind::kParked};
 
-// Nothing where it is none of their words.
+// nullopt where `word` names no outcome.
 std::optional<Outcome::Kind> outcome_of(std::string_view word) noexcept;
 
-// Borrows all it shows.
+// Borrows everything it shows.
 struct EndingView {
   std::string_view consumer{};
-  std::optional<BytesView> key{};  // none: a message that has no key or could not be read
+  std::optional<BytesView> key{};  // nullopt: a message that has no key or could not be read
   Outcome::Kind outcome = Outcome::Kind::kDone;
   int attempt = 0;  // 0: the handler did not run
   std::string_view reason{};
   std::string_view error{};
   std::chrono::milliseconds again_in{0};
-  std::optional<StoreTime> completed_at{};  // of a duplicate: when its effect was recorded
+  std::optional<StoreTime> completed_at{};  // for a duplicate: when its effect was recorded
   std::string_view partition{};
   std::string_view position{};
   std::optional<std::chrono::nanoseconds> took{};
@@ -38,7 +38,7 @@ struct EndingView {
 
 EndingView view_of(std::string_view consumer, const Delivery& delivery, const Outcome& outcome,
                    std::chrono::nanoseconds took) noexcept;
-// Of a message that was refused: it became a dead letter without a delivery.
+// For a message that was refused: it became a dead letter without a delivery.
 EndingView view_of(std::string_view consumer, const Arrival& arrival, std::string_view reason,
                    std::string_view error) noexcept;
 

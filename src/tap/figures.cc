@@ -19,7 +19,7 @@ using std::chrono::steady_clock;
 
 constexpr std::size_t kPieceOfFigures = 16 << 10;
 
-// The first line of what was said that is whole, taken away.
+// Removes and returns the first complete line.
 std::optional<std::string> take_line(std::string& said) {
   const std::size_t end = said.find('\n');
   if (end == std::string::npos) return std::nullopt;
@@ -28,7 +28,7 @@ std::optional<std::string> take_line(std::string& said) {
   return line;
 }
 
-// More of what the run says; false where it says no more, or not in time.
+// Reads more from the run; false where it sends no more, or not in time.
 bool hear_more(int socket, std::string& said, steady_clock::time_point until) {
   pollfd entry{socket, POLLIN, 0};
   const auto left = std::chrono::ceil<milliseconds>(until - steady_clock::now());

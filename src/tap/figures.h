@@ -1,4 +1,4 @@
-// What the sources of all runs beside one database say of themselves, asked once.
+// Asks all runs next to one database once for the figures of their sources.
 #pragma once
 
 #include <chrono>
@@ -16,8 +16,8 @@ struct RunFigures {
   std::int64_t pid = 0;
   Figures figures;
 };
-// One that does not answer within `patience`, is of another user or another version is left out.
-// R201 where the folder of the store cannot be used.
+// A run that does not answer within `patience`, or has another user or version, is left out. R201
+// where the store's directory cannot be used.
 Result<std::vector<RunFigures>> ask_figures(const std::string& database,
                                             std::chrono::milliseconds patience);
 

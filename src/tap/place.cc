@@ -43,7 +43,7 @@ Parts parts_of(const std::string& path) {
   return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
 }
 
-// Where links lead; the path itself where nothing is there.
+// The target of links; the path itself where nothing exists.
 std::string real_path(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
                                                          &std::free);
@@ -54,7 +54,7 @@ bool only(std::string_view text, std::string_view characters) noexcept {
   return text.find_first_not_of(characters) == std::string_view::npos;
 }
 
-// The one spelling that has room in a socket's address, however long the path is.
+// A spelling that fits into a socket's address, however long the path is.
 sockaddr_un address_of(const std::string& path) noexcept {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -92,8 +92,8 @@ Result<Place> Place::beside(const std::string& path) {
   return place;
 }
 
-// Named by the user alone: what an environment says of such folders is not the same in a service
-// and in a terminal, and they are to meet.
+// Named by the user only: the environment variables for such directories differ between a service
+// and a terminal, and the two must find each other.
 Result<std::string> Place::of_server(std::string_view identity) {
   const uid_t user = ::geteuid();
   const std::string folder = fmt::format("/tmp/semel-{}", user);
@@ -146,8 +146,8 @@ std::vector<std::string> Place::names() const {
   return found;
 }
 
-// Made under another name and renamed when it listens: under its own it is never met deaf, which
-// would look like dead.
+// Created under another name and renamed when it listens: under its own name it is never found
+// without a listener, which would look like a dead one.
 Result<Place::Listening> Place::listen() const {
   const std::string unique =
       fmt::format("{:0{}x}", system_environment().random->next(), kHexDigits);
@@ -157,7 +157,7 @@ Result<Place::Listening> Place::listen() const {
   made.socket = make_socket();
   const int fd = made.socket.get();
   const sockaddr_un address = address_of(through(folder_.get()) + "/" + unfinished);
-  // The mode of the file that bind makes is the socket's own: nobody meets it with another.
+  // The mode of the file that bind creates is the socket's own: it never has another.
   const bool bound = made.socket.valid() && ::fchmod(fd, kOwnerOnly) == 0 &&
                      ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   if (bound && ::listen(fd, kBacklog) == 0 &&
@@ -214,7 +214,7 @@ void Place::tidy() const {
   }
 }
 
-// It may be about to listen: only its age tells.
+// It may be about to listen: only its age shows.
 void Place::tidy_unfinished(const std::string& name) const {
   struct stat about {};
   if (::fstatat(folder_.get(), name.c_str(), &about, AT_SYMLINK_NOFOLLOW) != 0) return;

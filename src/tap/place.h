@@ -1,9 +1,9 @@
-// Place: where the runs of a store are found, by files beside its database, or, where that is on a
-// server, in a folder of the user's on this machine.
+// Place: where the runs of a store are found: by files next to its database, or, for a server, in a
+// directory of the user on this machine.
 //
-// Each run has a socket `<database>-tap-<pid>-<16 hex digits>` there, for its owner alone. A name
-// is never used twice, and stands there only while somebody listens or after a death: so whoever
-// meets one that nobody answers at may remove it.
+// Each run has a socket `<database>-tap-<pid>-<16 hex digits>` there, for its owner only. A name is
+// never used twice, and exists only while a process listens or after its death: so a process that
+// finds one without a listener may remove it.
 #pragma once
 
 #include <string>
@@ -18,42 +18,42 @@ namespace semel::tap {
 
 class Place {
  public:
-  // Beside the database at `path`, which need not be there yet, or where a link there leads. R201
-  // where its folder cannot be used.
+  // For the database at `path`, which need not exist yet, or that a link there points to. R201
+  // where its directory cannot be used.
   static Result<Place> beside(const std::string& path);
 
-  // What stands for a database on a server, to be given to beside(): a path in a folder that only
-  // this user may enter, which is made. The same for the same `identity`. R290 where the folder
-  // cannot be made, or is somebody else's.
+  // A path that represents a database on a server, for beside(): in a directory that only this user
+  // may enter, which is created. The same for the same `identity`. R290 where the directory cannot
+  // be created, or belongs to another user.
   static Result<std::string> of_server(std::string_view identity);
 
   // For messages, and to watch.
   const std::string& folder() const noexcept { return folder_path_; }
-  // Whether a file of this name in the folder is a run's socket.
+  // Whether a file of this name in the directory is a run's socket.
   bool is_socket_name(std::string_view name) const noexcept;
   std::vector<std::string> names() const;
 
   struct Listening {
-    system::Descriptor socket;  // does not block
+    system::Descriptor socket;  // non-blocking
     std::string name;
   };
-  // kUnavailable: R290 with what the system says.
+  // kUnavailable: R290 with the system's error.
   Result<Listening> listen() const;
 
   enum class Reach {
     kThere,
-    kLater,      // nothing can be said now
+    kLater,      // unknown for now
     kGone,       // its process died; the file was removed
-    kForbidden,  // it belongs to somebody else
+    kForbidden,  // it belongs to another user
   };
   struct Connected {
     Reach reach = Reach::kLater;
-    system::Descriptor socket;  // does not block
+    system::Descriptor socket;  // non-blocking
   };
   Connected connect(const std::string& name) const;
 
   void remove(const std::string& name) const noexcept;
-  // Removes what processes that died have left.
+  // Removes sockets of dead processes.
   void tidy() const;
 
  private:

@@ -1,4 +1,4 @@
-// Sockets beside a database: who meets them, and what the dead leave.
+// Sockets next to a database: who can connect, and what dead processes leave.
 #include "tap/place.h"
 
 #include <fcntl.h>

@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr std::size_t kMostConnections = 16;
-// Out of descriptors: the next one is not looked for at once.
+// After running out of descriptors, accepting pauses.
 constexpr milliseconds kAcceptAgain{200};
 
 int timeout_until(std::optional<steady_clock::time_point> until) {
@@ -105,7 +105,7 @@ void Server::loop() {
     const auto earlier = [&](steady_clock::time_point time) {
       until = until ? std::min(*until, time) : time;
     };
-    // A descriptor that is less than zero is passed over.
+    // poll ignores a negative descriptor.
     fds.push_back({accepts_ ? listening_.socket.get() : -1, POLLIN, 0});
     if (!accepts_) earlier(steady_clock::now() + kAcceptAgain);
     if (more) earlier(steady_clock::now());
@@ -155,7 +155,7 @@ void Server::welcome(Connection& connection, Request request) {
   }
   auto subscriber = std::make_shared<Subscriber>(std::move(request), options_.most_waiting);
   {
-    // Before the hello: what ends after that was read is shown.
+    // Before the hello: endings after it was read are shown.
     const system::WriterLock lock(mutex_);
     subscribers_.push_back(subscriber);
     watchers_.store(subscribers_.size(), std::memory_order_relaxed);

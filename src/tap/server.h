@@ -1,8 +1,8 @@
-// Server: lets taps watch a run, from other processes, while it works.
+// Server: lets taps in other processes watch a run while it works.
 //
-// An observer beside the others. While nobody watches, an ending costs one relaxed load. Else those
-// that are wanted are copied, and a thread of its own makes them lines and sends them; what a tap
-// is too slow for is counted and told to it, and nobody waits for it.
+// One of several observers. While no tap is connected, an ending costs one relaxed load. Otherwise
+// wanted endings are copied, and a thread of its own formats and sends them; endings that a tap is
+// too slow for are counted and reported to it, and no thread waits for a tap.
 #pragma once
 
 #include <atomic>
@@ -27,29 +27,29 @@ namespace semel::tap {
 class Connection;
 
 struct ServerOptions {
-  std::string database;                // its socket stands beside it
+  std::string database;                // its socket is next to it
   std::vector<std::string> consumers;  // that this process runs at first
   std::size_t most_waiting = 1 << 20;  // bytes kept for a tap that does not read
   std::chrono::milliseconds request_within{5'000};
-  // How long the end of a run waits for a tap to read, and for one that reads and reads.
+  // How long the end of a run waits for a tap that does not read, and for one that keeps reading.
   std::chrono::milliseconds goodbye{200};
   std::chrono::milliseconds longest_goodbye{1'000};
 };
 
-// Safe for several threads.
+// Thread-safe.
 class Server final : public Observer {
  public:
   // Errors: R201, R290.
   static Result<std::unique_ptr<Server>> open(ServerOptions options);
-  // Sends what waits to those that read it at once, and takes the socket away.
+  // Sends waiting data to taps that read it immediately, and removes the socket.
   ~Server() override;
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // What is said of the run's sources from now on; empty: nothing. It is asked on the server's
-  // thread, and not any more when this has returned.
+  // Sets the function for the figures of the run's sources; empty: none. It is called on the
+  // server's thread, and no longer once a later call of serve_figures has returned.
   void serve_figures(std::function<Figures()> figures) SEMEL_EXCLUDES(figures_mutex_);
-  // The consumers that this process runs from now on.
+  // Sets the consumers that this process runs.
   void set_consumers(std::vector<std::string> consumers) SEMEL_EXCLUDES(figures_mutex_);
 
   void on_ended(std::string_view consumer, const Delivery& delivery, const Outcome& outcome,
@@ -74,7 +74,7 @@ class Server final : public Observer {
   system::EventFd wake_;
   std::atomic<bool> closing_{false};
 
-  // How many subscribers there are: what an ending looks at first, without the lock.
+  // The number of subscribers: an ending checks it first, without the lock.
   std::atomic<std::size_t> watchers_{0};
   system::SharedMutex mutex_;
   std::vector<std::shared_ptr<Subscriber>> subscribers_ SEMEL_GUARDED_BY(mutex_);
@@ -83,7 +83,7 @@ class Server final : public Observer {
   std::function<Figures()> figures_ SEMEL_GUARDED_BY(figures_mutex_);
   std::vector<std::string> consumers_ SEMEL_GUARDED_BY(figures_mutex_);
 
-  // Of the thread alone.
+  // Used by the thread only.
   std::vector<std::unique_ptr<Connection>> connections_;
   LineParser parser_;
   bool accepts_ = true;

@@ -1,4 +1,4 @@
-// A run that is watched: what watchers see, and what they can do to it, which is nothing.
+// A run that is watched: what taps see, and that they cannot influence it.
 #include "tap/server.h"
 
 #include <gtest/gtest.h>
@@ -21,18 +21,18 @@ using std::chrono::steady_clock;
 constexpr milliseconds kPatience{60'000};
 constexpr ConsumerNumber kConsumer{1};
 
-// The other end, byte for byte.
+// The other end, byte by byte.
 class Client {
  public:
   explicit Client(system::Descriptor socket) : socket_(std::move(socket)) {}
 
-  // False where the other end has ended.
+  // False where the other end has closed.
   bool may_say(std::string_view bytes) {
     return ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
            static_cast<ssize_t>(bytes.size());
   }
   void say(std::string_view bytes) { EXPECT_TRUE(may_say(bytes)); }
-  // The next line; nothing where the other end ended.
+  // The next line; nullopt where the other end has closed.
   std::optional<std::string> line() {
     for (;;) {
       const std::size_t end = heard_.find('\n', scanned_);
@@ -86,7 +86,7 @@ class ServerTest : public ::testing::Test {
     EXPECT_EQ(connected.reach, Place::Reach::kThere);
     return Client(std::move(connected.socket));
   }
-  // One that has been welcomed.
+  // A client that was welcomed.
   Client watch(const Request& request) {
     Client client = connect();
     client.say(line_of(request));
@@ -103,7 +103,7 @@ class ServerTest : public ::testing::Test {
                       std::chrono::microseconds(5));
   }
 
-  // So many that no socket has room for them.
+  // More than any socket buffer holds.
   void end_many() {
     const std::string payload(1'000, 'x');
     for (int i = 0; i < kMany; ++i) {
@@ -230,7 +230,7 @@ TEST_F(ServerTest, ATapThatNeverReadsHoldsNobodyUpAndIsToldWhatItMissed) {
   end("payments", "last", Outcome::Kind::kDead, payload);
   EXPECT_EQ(quick.next<Ending>()->key, "last");
 
-  // 20 MB were said, and what is kept is far less: the rest is counted.
+  // 20 MB were sent, and far less is kept: the rest is counted.
   std::uint64_t shown = 0, missed = 0;
   LineParser parser;
   while (shown + missed < kEndings + 1) {
@@ -242,7 +242,7 @@ TEST_F(ServerTest, ATapThatNeverReadsHoldsNobodyUpAndIsToldWhatItMissed) {
       missed += gap->count;
     } else {
       const auto& ending = std::get<Ending>(*said);
-      // In order, and what is missing is missing where the gap stood.
+      // In order, and missing ones are missing where the gap was.
       if (ending.key != "last") {
         EXPECT_EQ(ending.key, std::to_string(shown + missed));
       }

@@ -4,7 +4,7 @@ namespace semel::tap {
 
 namespace {
 
-// Lines made at a time: what is sent at once, more or less.
+// Lines formatted at a time: about as much as is sent in one call.
 constexpr std::size_t kPiece = 64 << 10;
 
 std::size_t size_of(const Ending& ending) noexcept {

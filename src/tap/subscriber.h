@@ -1,5 +1,5 @@
-// Subscriber: what waits to be sent to one tap. It takes what there is room for and counts the
-// rest: whoever puts something in never waits for whoever reads, nor makes the lines.
+// Subscriber: the data waiting for one tap. It accepts what fits and counts the rest: adding never
+// waits for the reader, nor formats lines.
 #pragma once
 
 #include <cstddef>
@@ -16,31 +16,31 @@ namespace semel::tap {
 
 class Subscriber {
  public:
-  // `most`: bytes that may wait. A longer one has room where nothing waits.
+  // `most`: bytes that may wait. A longer ending fits only if nothing else waits.
   Subscriber(Request request, std::size_t most) : request_(std::move(request)), most_(most) {}
   Subscriber(const Subscriber&) = delete;
   Subscriber& operator=(const Subscriber&) = delete;
 
   const Request& request() const noexcept { return request_; }
 
-  // These from any thread.
+  // Thread-safe:
 
-  // Whether an ending with so long a payload has room; where it has none it is counted, and need
-  // not be made.
+  // Whether an ending with a payload of this size fits; if not, it is counted, and need not be
+  // copied.
   bool has_room(std::size_t payload) noexcept SEMEL_EXCLUDES(mutex_);
   // True where nothing waited before, so that the writer must be woken.
   bool put(std::shared_ptr<const Ending> ending) SEMEL_EXCLUDES(mutex_);
-  // An ending that could not even be copied.
+  // Counts an ending that could not even be copied.
   void count_one() noexcept SEMEL_EXCLUDES(mutex_);
 
-  // From one thread at a time: some of what waits, as lines; empty where nothing does. What was not
-  // shown is told in its place among the rest.
+  // From one thread at a time: part of the waiting data, as lines; empty where there is none. The
+  // number of endings not shown is reported at their place among the others.
   std::string take();
 
  private:
   struct Waiting {
     std::uint64_t not_shown_before = 0;
-    std::shared_ptr<const Ending> ending;  // null: only that
+    std::shared_ptr<const Ending> ending;  // null: only that number
   };
 
   bool fits(std::size_t bytes) const noexcept SEMEL_REQUIRES(mutex_) {
@@ -54,9 +54,9 @@ class Subscriber {
   system::Mutex mutex_;
   std::vector<Waiting> waiting_ SEMEL_GUARDED_BY(mutex_);
   std::size_t bytes_ SEMEL_GUARDED_BY(mutex_) = 0;        // of `waiting_`
-  std::uint64_t not_shown_ SEMEL_GUARDED_BY(mutex_) = 0;  // since its end
+  std::uint64_t not_shown_ SEMEL_GUARDED_BY(mutex_) = 0;  // after it
 
-  // Of the one who takes.
+  // Used by the reader only.
   std::vector<Waiting> taken_;
   std::size_t next_ = 0;
 };

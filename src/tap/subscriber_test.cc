@@ -1,4 +1,5 @@
-// What waits for a tap is bounded; what has no room is counted, and told where it is missing.
+// The data waiting for a tap is bounded; endings that do not fit are counted, and reported at their
+// place.
 #include "tap/subscriber.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +14,7 @@ std::shared_ptr<const Ending> ending(const std::string& key, std::size_t payload
   return std::make_shared<const Ending>(std::move(made));
 }
 
-// The keys of what is taken, and "+N" for what was not shown.
+// The keys of taken endings, and "+N" for those not shown.
 std::string taken(Subscriber& subscriber) {
   std::string keys;
   LineParser parser;

@@ -17,7 +17,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// Where the system tells of no new file this is how long one goes unnoticed.
+// If the system does not report new files, one may go unnoticed for this long.
 constexpr milliseconds kLookEvery{1'000};
 constexpr std::size_t kReadAtATime = 64 << 10;
 
@@ -80,8 +80,8 @@ Result<void> Watch::look(const See& see) {
   return {};
 }
 
-// Before the names are read, so that none can come between. Told twice of one folder, the system
-// watches it once.
+// Called before the names are read, so that no new one is missed in between. Adding the same
+// directory twice watches it once.
 void Watch::watch_folder(const Place& place) {
   if (!inotify_.valid()) return;
   (void)::inotify_add_watch(inotify_.get(), place.folder().c_str(), IN_MOVED_TO | IN_ONLYDIR);
@@ -98,7 +98,7 @@ void Watch::reach(const Place& place, const std::string& name, const See& see) {
     return;
   }
   if (connected.reach != Place::Reach::kThere) return;
-  // Where it is refused at once, what is read next says why.
+  // If it is refused immediately, the next read says why.
   const std::string request = line_of(request_);
   (void)::send(connected.socket.get(), request.data(), request.size(), MSG_NOSIGNAL);
   auto run = std::make_unique<Run>();
@@ -107,14 +107,14 @@ void Watch::reach(const Place& place, const std::string& name, const See& see) {
   runs_.push_back(std::move(run));
 }
 
-// False where whoever sees has seen enough.
+// False where `see` has seen enough.
 bool Watch::read(Run& run, const See& see) {
   std::array<char, kReadAtATime> piece;
   const ssize_t n = ::recv(run.socket.get(), piece.data(), piece.size(), MSG_DONTWAIT);
   if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return true;
   if (n <= 0) {
     run.ended = true;
-    // What it left behind is met there.
+    // The sockets it left behind are found there.
     if (run.hello && !run.goodbye) next_look_ = {};
     return !run.hello || !run.hello->has_consumer || see(Detached{run.hello->pid, run.goodbye});
   }

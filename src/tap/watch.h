@@ -1,4 +1,4 @@
-// Watch: the other end of all Servers beside one database, as they come and go.
+// Watch: the client of all Servers next to one database, as they come and go.
 #pragma once
 
 #include <poll.h>
@@ -23,7 +23,7 @@
 
 namespace semel::tap {
 
-// What it meets, in order.
+// The events, in order.
 struct Attached {
   std::int64_t pid;
 };
@@ -39,7 +39,7 @@ struct Missed {
   std::int64_t pid;
   std::uint64_t count;
 };
-// A run that cannot be watched: told once, tried again.
+// A run that cannot be watched: reported once, and retried.
 struct Unwatchable {
   Error error;
 };
@@ -50,15 +50,15 @@ class Watch {
  public:
   Watch(std::string database, Request request);
 
-  // Looks for runs, waits until one says something, a descriptor of `others` is ready (its revents
-  // are set) or `patience` is over, and gives what came to `see`, until that says false. R201 where
-  // the folder of the store cannot be used.
+  // Looks for runs, waits until one sends something, a descriptor of `others` is ready (its revents
+  // are set) or `patience` is over, and passes events to `see`, until that returns false. R201
+  // where the store's directory cannot be used.
   Result<void> step(std::span<pollfd> others, std::chrono::milliseconds patience,
                     const std::function<bool(Event)>& see);
 
   // Runs that said hello and run the consumer.
   std::size_t attached() const noexcept;
-  // Nobody is there who says hello, or may say it yet.
+  // Whether no run said hello, or may still say it.
   bool nobody() const noexcept;
 
  private:
@@ -85,7 +85,7 @@ class Watch {
   system::Descriptor inotify_;
   std::chrono::steady_clock::time_point next_look_{};
   std::vector<std::unique_ptr<Run>> runs_;
-  std::set<std::string> told_;  // names of those that cannot be watched
+  std::set<std::string> told_;  // names of those reported as not watchable
   LineParser parser_;
 };
 

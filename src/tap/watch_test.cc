@@ -1,4 +1,4 @@
-// A tap: runs that come, go, die and talk nonsense.
+// A tap: runs that come, go, die and send garbage.
 #include "tap/watch.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class WatchTest : public ::testing::Test {
   static void end(Server& server, std::string_view key) {
     server.on_ended("payments", test::make_delivery(ConsumerNumber{1}, key), Outcome{}, {});
   }
-  // Steps until an event of this kind comes; the others are kept.
+  // Steps until an event of this kind comes; keeps the others.
   template <class T>
   std::optional<T> next() {
     const auto until = steady_clock::now() + kWithin;
@@ -57,7 +57,7 @@ class WatchTest : public ::testing::Test {
     });
     EXPECT_TRUE(stepped);
   }
-  // Somebody who listens where a run would, and answers so.
+  // Listens where a run would, and answers with the given text.
   Place::Listening pose() {
     auto place = Place::beside(dir_.file("semel.db"));
     auto listening = place->listen();
@@ -155,7 +155,7 @@ TEST_F(WatchTest, WhoTalksNonsenseIsToldOnceAndTheOthersGoOn) {
   ASSERT_TRUE(trouble);
   EXPECT_EQ(trouble->error.code, "R292");
   EXPECT_NE(trouble->error.message.find(listening.name), std::string::npos);
-  // Tried again, not told again.
+  // Retried, but not reported again.
   answer(listening, "{\"semel_tap\":2,\"pid\":1}\n");
   end(*good, "p-1");
   EXPECT_EQ(next<Shown>()->ending.key, "p-1");

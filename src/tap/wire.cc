@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-// Raised when a line changes its meaning; members may be added without.
+// Raised when a line changes its meaning; members may be added without it.
 constexpr int kProtocol = 1;
 
 Error bad(std::string message) {

@@ -1,8 +1,8 @@
-// What a tap and a run say to each other: JSON, one document a line.
+// The protocol between a tap and a run: JSON, one document a line.
 //
-// The tap begins with a request. The run answers with a hello, or a refusal and its end; then come
-// endings, and in their place the number of those that did not fit; last a goodbye, where all of it
-// could be sent.
+// The tap sends a request. The run answers with a hello, or with a refusal and its end; then it
+// sends endings, and in their place the number of those that did not fit; last a goodbye, if
+// everything could be sent.
 #pragma once
 
 #include <cstddef>
@@ -21,16 +21,16 @@
 namespace semel::tap {
 
 inline constexpr std::size_t kLongestRequest = 4 << 10;
-// A payload beyond it is told by its size.
+// A longer payload is replaced by its size.
 inline constexpr std::size_t kLongestPayload = 1 << 20;
-// Of what a run says: such a payload as JSON writes it at worst, and all else.
+// The longest line of a run: such a payload in its longest JSON form, and all else.
 inline constexpr std::size_t kLongestLine = 16 << 20;
 
 struct Request {
   std::string consumer;
-  std::vector<Outcome::Kind> outcomes = {};  // none: all of them
+  std::vector<Outcome::Kind> outcomes = {};  // empty: all of them
   bool payload = false;
-  bool figures = false;  // of its sources, once, behind the hello
+  bool figures = false;  // of its sources, once, after the hello
 
   bool wants(std::string_view of, Outcome::Kind outcome) const noexcept;
 };
@@ -61,11 +61,11 @@ struct Ending {
   std::string partition;
   std::string position;
   std::optional<std::chrono::nanoseconds> took;
-  std::optional<Bytes> payload;                 // where it was asked for
-  std::optional<std::size_t> payload_too_long;  // in place of it
+  std::optional<Bytes> payload;                 // if it was requested
+  std::optional<std::size_t> payload_too_long;  // its size instead
 };
-// What a run's sources, and the windows before its records, say of themselves. One that does not
-// know of it says nothing.
+// The figures of a run's sources, and of the front windows. A run that does not know them sends
+// none.
 struct Figures {
   struct One {
     std::string consumer;
@@ -76,7 +76,7 @@ struct Figures {
 };
 using Said = std::variant<Hello, Refusal, NotShown, Ending, Goodbye, Figures>;
 
-// With their line end.
+// Including the line end.
 std::string line_of(const Request& request);
 std::string line_of(const Hello& hello);
 std::string line_of(const Refusal& refusal);
@@ -85,10 +85,10 @@ std::string line_of(Goodbye);
 std::string line_of(const Ending& ending);
 std::string line_of(const Figures& figures);
 
-// A copy of what the view shows. A payload that is wanted and too long is told by its size.
+// A copy of what the view shows. A payload that is wanted but too long is replaced by its size.
 Ending ending_of(const EndingView& view, StoreTime at, bool payload);
 
-// Reads lines without their end. kRejected: what is wrong with one. One thread at a time.
+// Parses lines without their end. kRejected: what is wrong with one. One thread at a time.
 class LineParser {
  public:
   Result<Request> request(std::string_view line);
@@ -100,7 +100,7 @@ class LineParser {
   Result<Figures> figures();
   bool has(const char* pointer) const;
   Result<std::string> text(const char* pointer) const;
-  // The text, or what its base64 means.
+  // The text, or the decoded base64.
   Result<Bytes> bytes(const std::string& pointer) const;
   Result<std::int64_t> number(const char* pointer) const;
   bool truth(const char* pointer) const;

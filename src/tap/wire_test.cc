@@ -1,4 +1,4 @@
-// What is said on the wire is what is heard, and rubbish is refused, not guessed at.
+// A line is parsed as it was written, and garbage is refused, not guessed at.
 #include "tap/wire.h"
 
 #include <gtest/gtest.h>

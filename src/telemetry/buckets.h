@@ -1,4 +1,4 @@
-// Buckets: the counts of a histogram whose bounds are known when it is compiled.
+// Buckets: the counts of a histogram whose bounds are compile-time constants.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@
 
 namespace semel::telemetry {
 
-// `Bounds`: an ascending std::array of upper bounds, in the observed unit. Thread-safe; one counter
-// is consistent with another only when nobody counts.
+// `Bounds`: an ascending std::array of upper bounds, in the observed unit. Thread-safe; counters
+// are consistent with each other only while no thread counts.
 template <const auto& Bounds>
 class Buckets {
  public:

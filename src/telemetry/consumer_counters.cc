@@ -20,10 +20,10 @@ constexpr std::size_t kLongestReason = 64;
 constexpr std::string_view kOtherReasons = "other";
 constexpr std::string_view kNoReason = "unknown";
 
-// A duplicate older than this part of the ttl nearly came after its record had gone.
+// A duplicate older than this fraction of the ttl nearly came after its record had gone.
 constexpr double kNearTtl = 0.8;
 
-// A dead key that comes again makes no second letter, and neither does what stays at its source.
+// A dead key that comes again makes no second letter, nor does a message left at its source.
 bool makes_letter(const Outcome& outcome) {
   const bool given_up =
       outcome.kind == Outcome::Kind::kDead || outcome.kind == Outcome::Kind::kConflict;

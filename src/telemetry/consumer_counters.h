@@ -1,4 +1,4 @@
-// ConsumerCounters: what happened to one consumer's deliveries since the process began.
+// ConsumerCounters: counts one consumer's deliveries since the process began.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ inline constexpr std::array<std::int64_t, 12> kDuplicateAgeBounds{
     21'600'000, 86'400'000, 259'200'000, 604'800'000, 1'209'600'000, 2'592'000'000};
 inline constexpr std::array<std::int64_t, 8> kAttemptBounds{1, 2, 3, 4, 5, 8, 13, 21};
 
-// Thread-safe. Threads count in different shards, so that they seldom meet in a cache line.
+// Thread-safe. Threads count in different shards, so they seldom share a cache line.
 class ConsumerCounters {
  public:
   // Sources after this many are counted with the last one.
@@ -44,7 +44,7 @@ class ConsumerCounters {
   explicit ConsumerCounters(ConsumerInfo info) : info_(std::move(info)) { set_ttl(info_.ttl); }
 
   const std::string& name() const noexcept { return info_.name; }
-  // As it was when it began first; its ttl may have changed since.
+  // As when the consumer first began; its ttl may have changed since.
   const ConsumerInfo& info() const noexcept { return info_; }
   std::optional<std::chrono::milliseconds> ttl() const noexcept;
   void set_ttl(std::optional<std::chrono::milliseconds> ttl) noexcept;

@@ -30,7 +30,7 @@ void DeliveryHistory::sample() {
     }
     Consumer& consumer = consumers_[name];
     GroupCounts passed{};
-    // Where it began at zero again, all of it has passed since.
+    // If the count restarted at zero, all of it happened since.
     for (std::size_t i = 0; i < kOutcomeGroups; ++i) {
       passed[i] = now[i] - (now[i] < consumer.last[i] ? 0 : consumer.last[i]);
     }

@@ -15,10 +15,10 @@
 
 namespace semel::telemetry {
 
-// Outcomes as a chart shows them.
+// Outcomes as a chart groups them.
 enum class OutcomeGroup { kDone, kDuplicate, kRetry, kDead };
 inline constexpr std::size_t kOutcomeGroups = 4;
-// Retry has busy, dead has conflict and parked, done has discarded.
+// kRetry includes busy, kDead conflict and parked, kDone discarded.
 OutcomeGroup group_of(Outcome::Kind kind) noexcept;
 
 using GroupCounts = std::array<std::uint64_t, kOutcomeGroups>;
@@ -31,7 +31,7 @@ class DeliveryHistory {
 
   explicit DeliveryHistory(const DeliveryMetrics& metrics) : metrics_(metrics) {}
 
-  // Ends an interval. To be called every kInterval.
+  // Ends an interval. Call it every kInterval.
   void sample() SEMEL_EXCLUDES(mutex_);
 
   // Ended intervals of a consumer, oldest first; empty where nothing was sampled.

@@ -38,7 +38,7 @@ MetricFamily deliveries(const std::vector<Snapshot>& all) {
                      "Deliveries that ended, by outcome. Redeliveries count again.");
   for (const Snapshot& one : all) {
     for (std::size_t source = 0; source < ConsumerCounters::kSources; ++source) {
-      // All outcomes of a source that the consumer has, so that a rate has a zero to begin from.
+      // All outcomes of a known source, so that a rate has a zero to start from.
       const bool known = source < one.info->sources.size();
       for (std::size_t kind = 0; kind < ConsumerCounters::kOutcomes; ++kind) {
         const std::uint64_t count = one.totals.deliveries[source][kind];
@@ -139,7 +139,7 @@ std::shared_ptr<HandlerDurations> DeliveryMetrics::handler(const std::string& co
   return durations;
 }
 
-// A handler whose calls nobody measures has no samples.
+// A handler whose calls are not measured has no samples.
 MetricFamily DeliveryMetrics::handler_family() const {
   auto made = family("semel_handler_duration_seconds", MetricType::kHistogram,
                      "Calls of the handler, by its verdict.");
@@ -160,7 +160,7 @@ std::vector<const ConsumerCounters*> DeliveryMetrics::all() const {
   std::vector<const ConsumerCounters*> found;
   for (Node* node = newest_.load(std::memory_order_acquire); node != nullptr; node = node->next) {
     const auto name = [](const ConsumerCounters* one) -> const std::string& { return one->name(); };
-    // One with other sources was there before it.
+    // One with other sources existed before it.
     if (std::ranges::find(found, node->counters.name(), name) != found.end()) continue;
     found.push_back(&node->counters);
   }

@@ -28,15 +28,15 @@ class DeliveryMetrics {
   DeliveryMetrics(const DeliveryMetrics&) = delete;
   DeliveryMetrics& operator=(const DeliveryMetrics&) = delete;
 
-  // Names the consumer's sources. Without it, sources are counted under their numbers. One that is
-  // there goes on counting, also with another ttl; with other sources or another handler it begins
-  // at zero, as after a restart.
+  // Names the consumer's sources. Without it, sources are counted under their numbers. An existing
+  // consumer continues counting, also with another ttl; with other sources or another handler it
+  // begins at zero, as after a restart.
   void add(const ConsumerInfo& consumer) SEMEL_EXCLUDES(mutex_);
-  // The consumer's counters, made where there are none; they live as long as this. Takes a lock
-  // only to make them. May throw std::bad_alloc.
+  // The consumer's counters, created at first use; they live as long as this object. Takes a lock
+  // only to create them. May throw std::bad_alloc.
   ConsumerCounters& of(std::string_view consumer) SEMEL_EXCLUDES(mutex_);
 
-  // Where the calls of a consumer's handler of that kind are measured.
+  // The durations of the calls of a consumer's handler of that kind.
   std::shared_ptr<HandlerDurations> handler(const std::string& consumer, std::string_view kind)
       SEMEL_EXCLUDES(mutex_);
 
@@ -58,7 +58,7 @@ class DeliveryMetrics {
   // By consumer and kind.
   std::map<std::pair<std::string, std::string>, std::shared_ptr<HandlerDurations>> handlers_
       SEMEL_GUARDED_BY(mutex_);
-  // A list that only grows, so that it is read without a lock.
+  // A list that only grows, so it is read without a lock.
   std::atomic<Node*> newest_{nullptr};
 };
 

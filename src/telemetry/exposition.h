@@ -12,7 +12,7 @@
 
 namespace semel::telemetry {
 
-// A family without samples is left out. The names of families and labels are taken as valid.
+// A family without samples is left out. Names of families and labels must be valid.
 std::string exposition(std::span<const MetricFamily> families, MetricsFormat format);
 
 }  // namespace semel::telemetry

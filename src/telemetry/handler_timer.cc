@@ -16,7 +16,7 @@ using std::chrono::steady_clock;
 static_assert(static_cast<std::size_t>(Verdict::Kind::kDiscard) + 1 == HandlerDurations::kFailed);
 
 // Observes each message of a call once: with its verdict, or as failed where it ends without one.
-// Thread-safe, for an answer may come while the handler throws.
+// Thread-safe, because an answer may come while the handler throws.
 class CallTimer {
  public:
   explicit CallTimer(std::shared_ptr<HandlerDurations> durations, std::size_t messages = 1) noexcept
@@ -83,12 +83,12 @@ struct Timed {
   Handler operator()(AsyncHandler handler) const {
     return AsyncHandler([handler = std::move(handler), all = durations](
                             const Message& message, const Attempt& attempt, Completion completion) {
-      // A std::function must be copyable, and its copies are of one call.
+      // A std::function must be copyable, and its copies belong to one call.
       struct Open {
         Open(std::shared_ptr<HandlerDurations> durations, Completion c)
             : completion(std::move(c)), timer(std::move(durations)) {}
         Completion completion;
-        CallTimer timer;  // ends first: who is told of the completion may end the run
+        CallTimer timer;  // destroyed first: the completion's receiver may end the run
       };
       auto open = std::make_shared<Open>(all, std::move(completion));
       Completion timed_completion([open](std::optional<Verdict> verdict) mutable {

@@ -37,8 +37,8 @@ class HandlerDurations {
   std::array<CallBuckets, kOutcomes.size()> calls_;
 };
 
-// The same handler, each of whose calls is measured: an asynchronous one until its answer, a batch
-// once for each of its messages. A completion that is kept for too long keeps `durations` too.
+// The same handler with each call measured: an asynchronous one until its answer, a batch once for
+// each of its messages. A completion that is kept keeps `durations` alive too.
 Handler timed(Handler handler, const std::shared_ptr<HandlerDurations>& durations);
 
 }  // namespace semel::telemetry

@@ -44,7 +44,7 @@ void HealthObserver::on_consumer(const ConsumerInfo& consumer) noexcept {
       add(consumer.name);
     }
   } catch (...) {
-    // Without memory for its name its health is not reported; it works all the same.
+    // Without memory for its name its health is not reported; the consumer works all the same.
   }
 }
 
@@ -56,7 +56,7 @@ void HealthObserver::forget(std::string_view consumer) {
 
 void HealthObserver::on_ended(std::string_view consumer, const Delivery&, const Outcome& outcome,
                               std::chrono::nanoseconds) noexcept {
-  // While the store cannot be written no delivery ends: it comes again.
+  // While the store cannot be written no delivery ends: the message comes again.
   if (outcome.reason == reason::kStoreUnavailable) return;
   Consumer* const found = find(consumer);
   if (found == nullptr) return;
@@ -79,7 +79,7 @@ void HealthObserver::on_trouble(std::string_view consumer, std::string_view wher
     }
     outage->second.error = error.message;
   } catch (...) {
-    // Without memory for its text an outage is not reported; what it is about goes on.
+    // Without memory for its text an outage is not reported; nothing else changes.
   }
 }
 

@@ -1,4 +1,4 @@
-// HealthObserver: which outages last, and when a delivery last ended, for each consumer.
+// HealthObserver: present outages, and when a delivery last ended, for each consumer.
 #pragma once
 
 #include <atomic>
@@ -28,10 +28,10 @@ struct Outage {
 
 struct ConsumerHealth {
   std::string consumer;
-  std::vector<Outage> outages;  // that last
+  std::vector<Outage> outages;  // the present ones
   std::optional<UtcTime> last_ended;
 
-  // No outage keeps it from work.
+  // No outage prevents it from working.
   bool works() const noexcept;
 };
 
@@ -40,17 +40,17 @@ class HealthObserver final : public Observer {
  public:
   explicit HealthObserver(const std::vector<std::string>& consumers);
 
-  // It begins, perhaps again: outages of its time before are over.
+  // The consumer begins, perhaps again: its earlier outages are over.
   void on_consumer(const ConsumerInfo& consumer) noexcept override SEMEL_EXCLUDES(mutex_);
   void on_ended(std::string_view consumer, const Delivery& delivery, const Outcome& outcome,
                 std::chrono::nanoseconds took) noexcept override;
   void on_trouble(std::string_view consumer, std::string_view where, const Error& error,
                   bool mended) noexcept override SEMEL_EXCLUDES(mutex_);
 
-  // Nothing more is told of it, until it begins again.
+  // Stops reporting it, until it begins again.
   void forget(std::string_view consumer) SEMEL_EXCLUDES(mutex_);
 
-  // In the order of the names it was made with; then of those that began later.
+  // In the order of the names given at construction; then those that began later.
   std::vector<ConsumerHealth> snapshot() const SEMEL_EXCLUDES(mutex_);
 
  private:
@@ -67,7 +67,7 @@ class HealthObserver final : public Observer {
 
   mutable system::Mutex mutex_;
   std::deque<Consumer> consumers_ SEMEL_GUARDED_BY(mutex_);
-  // The last of a list that only grows, so that it is read without a lock.
+  // The end of a list that only grows, so it is read without a lock.
   std::atomic<Consumer*> newest_{nullptr};
   // By consumer and component.
   std::map<std::pair<std::string, std::string>, Outage> outages_ SEMEL_GUARDED_BY(mutex_);

@@ -1,4 +1,4 @@
-// MetricFamily: the samples of one metric at one moment, as the exposition formats have them.
+// MetricFamily: the samples of one metric at one moment, for the exposition formats.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@ namespace semel {
 
 namespace {
 
-// A count that finds no memory is lost; the delivery it is about is not.
+// Without memory a count is lost, but no delivery.
 template <class Count>
 void count_for(telemetry::DeliveryMetrics& metrics, std::string_view consumer,
                Count&& count) noexcept {

@@ -38,7 +38,7 @@ class MetricsObserverTest : public ::testing::Test {
     delivery.arrival.source = source;
     metrics_.on_ended("payments", delivery, with, milliseconds(7));
   }
-  // The value behind the series, as it is written; "(none)".
+  // The value of the series, as it is written; "(none)".
   std::string value(const std::string& series) const {
     const std::string text = "\n" + metrics_.text(MetricsFormat::kPrometheus);
     const auto at = text.find("\n" + series + " ");
@@ -168,7 +168,7 @@ TEST_F(MetricsObserverTest, CountsConsumersThatNobodyNamed) {
   EXPECT_EQ(value("semel_deliveries_total{consumer=\"other\",source=\"0\",outcome=\"done\"}"), "1");
 }
 
-// Under ThreadSanitizer too.
+// Runs under ThreadSanitizer too.
 TEST_F(MetricsObserverTest, ManyThreadsLoseNoCount) {
   constexpr int kThreads = 8;
   constexpr int kEach = 2'000;
@@ -196,7 +196,7 @@ TEST_F(MetricsObserverTest, AConsumerThatBeginsAgainGoesOnCounting) {
   EXPECT_EQ(value(of_consumer("semel_dedup_ttl_seconds")), "172800");
 }
 
-// A count of another source under the new one's name would be a lie.
+// Counts of another source under the new one's name would be wrong.
 TEST_F(MetricsObserverTest, WithAnotherSourceItBeginsAtZero) {
   end(outcome(Outcome::Kind::kDone));
   metrics_.on_consumer({"payments", {"rabbitmq", "held"}, "http", hours(24)});

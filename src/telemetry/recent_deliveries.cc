@@ -11,7 +11,7 @@ namespace semel::telemetry {
 
 namespace {
 
-// Longer ones are for the log.
+// Longer ones belong in the log.
 constexpr std::size_t kLongestError = 1'024;
 
 std::int64_t second_of(UtcTime time) noexcept {
@@ -65,7 +65,7 @@ void RecentDeliveries::on_ended(std::string_view consumer, const Delivery& deliv
     ended.took = took;
     keep(std::move(ended));
   } catch (...) {
-    // Without memory for it, it is one that is not shown.
+    // Without memory for it, it is not shown.
     leave_out();
   }
 }
@@ -104,7 +104,7 @@ std::uint64_t RecentDeliveries::left_out() const noexcept {
 
 void RecentDeliveries::keep(EndedDelivery ended) {
   const auto kept = std::make_shared<EndedDelivery>(std::move(ended));
-  Pointer oldest;  // its memory is given back without the lock
+  Pointer oldest;  // its memory is freed without the lock
   const system::MutexLock lock(mutex_);
   kept->number = ++last_;
   kept_.push_back(kept);

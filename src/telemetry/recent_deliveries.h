@@ -26,8 +26,8 @@ struct EndedDelivery {
   std::uint64_t number = 0;  // grows with each that is kept
   UtcTime at;
   std::string consumer;
-  std::optional<KeyId> id;  // none: it had no key, or could not be read
-  Bytes key;                // as long as `key_is_cut` does not say otherwise
+  std::optional<KeyId> id;  // nullopt: it had no key, or could not be read
+  Bytes key;                // complete unless `key_is_cut`
   bool key_is_cut = false;
   Outcome::Kind outcome = Outcome::Kind::kDone;
   int attempt = 0;             // 0: the handler did not run
@@ -35,15 +35,15 @@ struct EndedDelivery {
   std::string reason;
   std::string error;
   std::chrono::milliseconds again_in{0};
-  std::optional<UtcTime> completed_at;  // of a duplicate: when its effect was recorded
+  std::optional<UtcTime> completed_at;  // for a duplicate: when its effect was recorded
   std::string partition;
   std::string position;
   std::optional<std::chrono::nanoseconds> took;
 };
 
-// Keeps the last ones, and of each second only the first so many: those that were done have a
-// number of their own, so that they leave room for the others. An ending past it costs a clock
-// read, two loads and a count. Thread-safe.
+// Keeps the last deliveries, and only a limited number of each second: done ones have a limit of
+// their own, so that they leave room for the others. An ending beyond it costs a clock read, two
+// loads and a count. Thread-safe.
 class RecentDeliveries final : public Observer {
  public:
   struct Options {
@@ -73,21 +73,21 @@ class RecentDeliveries final : public Observer {
     }
     return found;
   }
-  // The deliveries of a record that are kept.
+  // The kept deliveries of a record.
   std::vector<Pointer> of(const KeyId& id) const;
-  // Endings that were not kept since the beginning, because too many came in their second.
+  // Endings not kept since the beginning, because too many came in their second.
   std::uint64_t left_out() const noexcept;
 
  private:
-  // How many of the present second were taken. Two threads that begin a second at once may take a
-  // few more.
+  // How many of the present second were taken. Two threads that begin a second concurrently may
+  // take a few more.
   struct Budget {
     std::atomic<std::int64_t> second{0};
     std::atomic<int> taken{0};
     bool take(std::int64_t now, int most) noexcept;
   };
 
-  // Threads count in different ones, so that a storm does not meet in a cache line.
+  // Threads count in different ones, so that a burst does not share a cache line.
   struct alignas(64) Count {
     std::atomic<std::uint64_t> endings{0};
   };

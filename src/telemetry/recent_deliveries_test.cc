@@ -92,8 +92,8 @@ TEST(RecentDeliveriesTest, ALongKeyIsCutAndSaysSo) {
   EXPECT_TRUE(kept[0]->key_is_cut);
 }
 
-// However the seconds fall, as many threads as there are: what is kept and what is left out make
-// all of them, and a storm of what is done leaves room for what is not.
+// For any number of threads, and wherever seconds begin: kept and left-out ones add up to all of
+// them, and a burst of done ones leaves room for others.
 TEST(RecentDeliveriesTest, AStormIsCountedAndLeavesRoom) {
   RecentDeliveries recent;
   constexpr std::size_t kEach = 5'000;

@@ -1,4 +1,4 @@
-// Tells threads apart, so that each counts in a cache line of its own.
+// Distinguishes threads, so that each counts in a cache line of its own.
 #pragma once
 
 #include <cstddef>
