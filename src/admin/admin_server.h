@@ -41,13 +41,13 @@ struct AdminOptions {
     std::vector<std::string> claims{};  // consumers whose keys its holder may claim
   };
   std::vector<Token> tokens;
-  std::optional<HttpTls> tls{};  // none: plain HTTP
+  std::optional<HttpTls> tls{};  // nullopt: plain HTTP
   // As HttpServerOptions has it.
   std::function<void(const Error*)> on_certificate{};
 };
 
-// `metrics`, and of `api` readiness and overview, are called on the server's thread too: they must
-// not wait for the store or a broker for longer than a moment.
+// `metrics`, and `readiness` and `overview` of `api`, are called on the server's thread too: they
+// may wait for the store or a broker only for a moment.
 struct AdminSources {
   std::function<std::string(MetricsFormat)> metrics;
   ApiSources api;
@@ -55,14 +55,14 @@ struct AdminSources {
 
 class AdminServer {
  public:
-  // Listens at once. Errors: R340, R363.
+  // Listens immediately. Errors: R340, R363.
   static Result<std::unique_ptr<AdminServer>> open(AdminOptions options, AdminSources sources);
-  // Nothing is called any more after it.
+  // Calls nothing any more when it has returned.
   virtual ~AdminServer() = default;
 
   // 0: it listens on a Unix socket alone.
   virtual std::uint16_t port() const noexcept = 0;
-  // The tokens of every request that comes after it. From any thread.
+  // Sets the tokens for all later requests. Thread-safe.
   virtual void set_tokens(std::vector<AdminOptions::Token> tokens) = 0;
 };
 

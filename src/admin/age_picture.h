@@ -1,4 +1,4 @@
-// The picture of how old duplicates are against how long records are kept. Pure; needs no script.
+// Draws the ages of duplicates against the retention of records. Pure; needs no script.
 #pragma once
 
 #include <chrono>
@@ -16,10 +16,10 @@ struct DuplicateAges {
   std::uint64_t near_ttl = 0;      // older than most of the ttl
 };
 
-// Says in a sentence what the ages mean for the ttl. `ttl`: none where records are kept for ever.
+// A sentence on what the ages mean for the ttl. `ttl`: nullopt where records are kept for ever.
 std::string verdict_of(const DuplicateAges& seen, std::optional<std::chrono::milliseconds> ttl);
 
-// A table with a bar for each age and a line where the ttl stands; empty where none was seen.
+// A table with a bar for each age and a line at the ttl; empty where no duplicate was seen.
 std::string age_picture(const telemetry::HistogramValue& ages,
                         std::optional<std::chrono::milliseconds> ttl);
 

@@ -8,7 +8,7 @@
 
 namespace semel::admin {
 
-// Not negative; nullopt where the text is another.
+// Not negative; nullopt for any other text.
 inline std::optional<std::int64_t> whole_number(std::string_view text) {
   std::int64_t number = 0;
   const char* const end = text.data() + text.size();

@@ -1,4 +1,4 @@
-// The routes of the API: one table for answering, for roles and for the description of it all.
+// The routes of the API: one table for answering, for roles and for its description.
 #pragma once
 
 #include <chrono>
@@ -23,10 +23,10 @@ struct QueryParameter {
 // A request whose route was found and whose caller may use it.
 struct ApiCall {
   Caller caller;
-  std::vector<std::string> path;  // what stands for the places of the route's path
+  std::vector<std::string> path;  // the values of the placeholders in the route's path
   std::vector<std::pair<std::string, std::string>> query;  // names that the route has, each once
   std::string body;
-  std::span<const QueryParameter> members = {};  // that the body may have
+  std::span<const QueryParameter> members = {};  // allowed in the body
 
   // Empty where it was not given.
   std::string_view value(std::string_view name) const noexcept;
@@ -37,7 +37,7 @@ struct ApiCall {
 enum class Runs {
   kTask,    // it asks the store: a task, which may wait
   kAtOnce,  // it needs no store: on the listener's thread
-  kAlone    // a task, and no second one while it runs
+  kAlone    // a task, of which only one runs at a time
 };
 
 struct ApiRoute {
@@ -53,8 +53,8 @@ struct ApiRoute {
   HttpResponse (*run)(const ApiCall& call, const ApiSources& sources);
   Runs runs = Runs::kTask;
   std::string_view too_much = {};  // when it answers 422; empty: never
-  std::string_view begun = {};     // of a 202: a good answer of work that has begun; empty: never
-  bool claims = false;             // for callers that may claim from the consumer of its path
+  std::string_view begun = {};     // of a 202: the answer for work that has begun; empty: never
+  bool claims = false;             // for callers that may claim from the consumer in its path
 };
 
 std::span<const ApiRoute> api_routes() noexcept;
@@ -62,14 +62,13 @@ std::span<const ApiRoute> api_routes() noexcept;
 // The document served at /api/openapi.json.
 std::string openapi_json();
 
-// The names and values of the request's query; or 400 where one is not known, or stands there
-// twice.
+// The names and values of the request's query; or 400 where one is unknown, or occurs twice.
 tl::expected<std::vector<std::pair<std::string, std::string>>, HttpResponse> query_for(
     std::span<const QueryParameter> known, const HttpRequest& request);
 
 // The parts of a path between its slashes, unescaped; nullopt where an escape is wrong.
 std::optional<std::vector<std::string>> path_parts(std::string_view path);
-// The parts that stand for the places of the route's path; nullopt where the path is another.
+// The values of the placeholders in the route's path; nullopt where the path is another.
 std::optional<std::vector<std::string>> places_in(const ApiRoute& route,
                                                   const std::vector<std::string>& parts);
 
@@ -77,7 +76,7 @@ std::optional<std::vector<std::string>> places_in(const ApiRoute& route,
 HttpResponse json_answer(std::string document);
 
 namespace api {
-// One function a route.
+// One function for each route.
 HttpResponse list_consumers(const ApiCall& call, const ApiSources& sources);
 HttpResponse show_consumer(const ApiCall& call, const ApiSources& sources);
 HttpResponse show_backlog(const ApiCall& call, const ApiSources& sources);

@@ -8,7 +8,8 @@
 
 namespace semel::admin {
 
-// The answer of `use`; 503 while the run has no store, and 409 where the store shows no records.
+// The answer of `use`; 503 while the run has no store, and 409 where the store has no
+// RecordInspector.
 HttpResponse with_store(const ApiSources& sources,
                         const std::function<HttpResponse(const operate::StoreAccess&)>& use);
 

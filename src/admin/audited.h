@@ -1,5 +1,5 @@
-// An act of a person, with its entry in the audit log: durable before the act, and told how it
-// ended.
+// A person's act, with its entry in the audit log: durable before the act, and completed with the
+// act's outcome.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,16 @@ struct ActEnd {
   std::string outcome;  // in a few words, for the log
 };
 
-// Adds the entry of an act that has not begun; its id, or the answer that says why it cannot be.
+// Adds the entry of an act that has not begun; returns its id, or the answer that explains the
+// failure.
 tl::expected<std::int64_t, HttpResponse> begin_act(const ApiCall& call,
                                                    const operate::StoreAccess& access,
                                                    const Act& act);
-// An end that cannot be told is one that nobody saw.
+// If the outcome cannot be written, the act's end is unknown.
 void end_act(const operate::StoreAccess& access, std::int64_t id, const std::string& outcome);
 
-// Where the entry cannot be written, nothing is done. Where how it ended cannot be, the entry says
-// that nobody saw the end.
+// If the entry cannot be written, nothing is done. If the outcome cannot be written, the entry
+// shows an unknown end.
 HttpResponse audited(const ApiCall& call, const operate::StoreAccess& access, const Act& act,
                      const std::function<ActEnd()>& work);
 

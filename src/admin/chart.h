@@ -14,8 +14,8 @@ struct ChartSize {
   int height = 0;
 };
 
-// The time that a chart of so many intervals shows: the shortest of some round ones that has room
-// for all of them.
+// The time span of a chart of so many intervals: the shortest of some round ones that holds all of
+// them.
 struct ChartSpan {
   std::size_t intervals;
   const char* words;  // "last hour"

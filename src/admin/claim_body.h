@@ -22,7 +22,7 @@ struct ClaimItem {
   Bytes key;
   std::string fault;  // why it cannot be a key; its neighbours are claimed. Empty: it can
   Fingerprint fingerprint;
-  // For a call about a claim that was given.
+  // For a call about an existing claim.
   Nonce nonce;
   Finish::To to = Finish::To::kCompleted;
   Bytes result;
@@ -37,16 +37,16 @@ struct ClaimsBody {
   static constexpr std::chrono::milliseconds kShortestLease{100};
   static constexpr std::chrono::hours kLongestLease{24};
 
-  std::string request;  // the client's name for it; empty: it has none
+  std::string request;  // the client's name for it; empty: none
   std::optional<std::chrono::milliseconds> lease;
   std::vector<ClaimItem> items;
 };
 
-// Or 400 with what is wrong. `longest_key`: beyond it an item has a fault.
+// The body; or 400 with what is wrong. A key longer than `longest_key` gives its item a fault.
 tl::expected<ClaimsBody, HttpResponse> claims_body(const ApiCall& call, ClaimCall asked,
                                                    std::size_t longest_key);
 
-// "done", "retry", "dead" or "released", of a claim that was ended so.
+// The word for the end of a claim: "done", "retry", "dead" or "released".
 const char* word_of_end(Finish::To to) noexcept;
 
 }  // namespace semel::admin

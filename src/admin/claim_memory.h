@@ -1,8 +1,8 @@
-// ClaimMemory: what the API remembers of claims, so that a call whose answer was lost has the same
-// answer when it is asked again.
+// ClaimMemory: remembers claims for the API, so that a repeated call whose answer was lost gets the
+// same answer.
 //
-// It decides nothing: a remembered claim is given again only where the store still takes its nonce.
-// Where it has forgotten one, its client waits for the end of the lease.
+// It decides nothing: a remembered claim is returned again only if the store still accepts its
+// nonce. If it was forgotten, the client waits for the end of the lease.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@
 
 namespace semel::admin {
 
-// Remembers the newest values of so many keys. One thread at a time.
+// Remembers the newest values, up to a number of keys. One thread at a time.
 template <class Value>
 class NewestValues {
  public:
@@ -50,12 +50,12 @@ class NewestValues {
 // Thread-safe.
 class ClaimMemory {
  public:
-  // Several seconds of claims as fast as they come.
+  // Several seconds of claims at the highest rate.
   static constexpr std::size_t kMost = 200'000;
 
   explicit ClaimMemory(std::size_t most = kMost) : given_(most), ended_(most) {}
 
-  // A request of a caller, as it was named by the client, and a key in it.
+  // Identifies a caller's request, as named by the client, and a key in it.
   static Bytes question(std::string_view caller, std::string_view request, const KeyId& key);
 
   void note_given(const Bytes& question, const Acquired& claim) SEMEL_EXCLUDES(mutex_);

@@ -1,4 +1,4 @@
-// A store of a test that differs from another one by its facets alone, and records that differ by
+// For tests: a store that differs from another one only by its facets, and records that differ by
 // some of their calls.
 #pragma once
 

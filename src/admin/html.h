@@ -1,4 +1,4 @@
-// HTML from any text.
+// Escapes text for HTML.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace semel::admin {
 
-// Fit for an element's text and for an attribute in double quotes.
+// Safe in an element's text and in an attribute in double quotes.
 std::string html(std::string_view text);
 
 }  // namespace semel::admin

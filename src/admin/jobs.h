@@ -1,5 +1,5 @@
 // Jobs: bulk work that people began through the API. One thread does all of it, part by part, each
-// job at its rate. Jobs live as long as the run: what they did is in the store, and their entries
+// job at its rate. Jobs live as long as the run: their results are in the store, and their entries
 // in the audit log.
 #pragma once
 
@@ -27,12 +27,12 @@
 namespace semel::admin {
 
 enum class JobState {
-  kCounting,    // looks how much there is to do
+  kCounting,    // determines how much there is to do
   kRunning,     //
   kPaused,      // until it is resumed
-  kWaiting,     // the store is away: tried again by itself
-  kCancelling,  // asked to end; a part of it may still be done
-  // Over.
+  kWaiting,     // the store is unavailable: retried automatically
+  kCancelling,  // asked to end; the present part may still be done
+  // The job is over:
   kDone,
   kFailed,
   kCancelled
@@ -43,22 +43,22 @@ constexpr bool is_over(JobState state) noexcept { return state >= JobState::kDon
 struct JobView {
   std::int64_t id = 0;  // of its entry in the audit log
   operate::LetterAct act = operate::LetterAct::kReplay;
-  std::string selection;  // what it is done to, in words
-  std::string rate;       // empty: none
-  std::string reason;     // in the person's words
+  std::string selection;  // what it is applied to, in words
+  std::string rate;       // empty: unlimited
+  std::string reason;     // the person's words
   std::string began_by;   // the name of a token
   UtcTime began_at;
   std::optional<UtcTime> ended_at;
   JobState state = JobState::kCounting;
   std::string why;            // of a wait, a failure or a cancellation
-  bool why_is_error = false;  // the store's words, which may quote a message
+  bool why_is_error = false;  // it is the store's error, which may quote a message
   operate::LetterProgress progress;
 };
 
 // Thread-safe.
 class Jobs {
  public:
-  // More that are not over are not begun; of those that are, the oldest are forgotten.
+  // The most unfinished jobs; of finished ones the oldest are forgotten.
   static constexpr std::size_t kMostAtOnce = 8;
   static constexpr std::size_t kMostKept = 50;
   static constexpr std::chrono::milliseconds kBetweenTries{1'000};
@@ -66,7 +66,7 @@ class Jobs {
   // Calls its argument with the store; false: the run has none now.
   using WithStore = std::function<bool(const std::function<void(Store&)>&)>;
 
-  // Each part of a job sees the config that is the newest then.
+  // Each part of a job uses the newest config.
   using CurrentConfig = std::function<std::shared_ptr<const config::Config>()>;
   // `replayed`: see LetterWork; called by the thread of the jobs.
   using Replayed = decltype(operate::LetterWork::replayed);
@@ -79,30 +79,30 @@ class Jobs {
   Jobs(const Jobs&) = delete;
   Jobs& operator=(const Jobs&) = delete;
 
-  // It takes the id, the person's words and the selection from `about`. R345: there are too many,
-  // or the run ends. Throws std::system_error where a thread cannot be made.
+  // Takes the id, the person's words and the selection from `about`. R345: there are too many, or
+  // the run ends. Throws std::system_error where a thread cannot be started.
   Result<JobView> begin(operate::LetterWork work, JobView about) SEMEL_EXCLUDES(mutex_);
 
   // The newest first.
   std::vector<JobView> list() const SEMEL_EXCLUDES(mutex_);
   std::optional<JobView> show(std::int64_t id) const SEMEL_EXCLUDES(mutex_);
 
-  // Each: the job as it is then; nullopt where there is none. One that is over stays as it is. The
-  // part that is being done is finished.
+  // Each returns the job's new state; nullopt where there is none. A finished job is unchanged. The
+  // present part is completed.
   std::optional<JobView> pause(std::int64_t id) SEMEL_EXCLUDES(mutex_);
-  // Also one that waits for the store: it is tried at once.
+  // Also one that waits for the store: it is retried immediately.
   std::optional<JobView> resume(std::int64_t id) SEMEL_EXCLUDES(mutex_);
   std::optional<JobView> cancel(std::int64_t id, const std::string& why) SEMEL_EXCLUDES(mutex_);
 
-  // Finishes the part that is being done, and cancels all that is not over. Needs the store, for
-  // their entries in the audit log. Nothing is begun after it. Not for several threads.
+  // Completes the present part, and cancels all unfinished jobs. Needs the store, for their entries
+  // in the audit log. No job can begin after it. Not thread-safe.
   void stop() SEMEL_EXCLUDES(mutex_);
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Job {
     Job(operate::LetterWork what, JobView about) : work(std::move(what)), view(std::move(about)) {}
-    operate::LetterJob work;  // of the thread alone
+    operate::LetterJob work;  // used by the thread only
     JobView view;
     Clock::time_point due{};
   };
@@ -132,9 +132,9 @@ class Jobs {
   std::thread thread_;
 };
 
-// How a job that is over ended, in a few words, for the audit log.
+// The end of a job in a few words, for the audit log.
 std::string outcome_text(const JobView& view, const core::Disclosure& shows);
-// Why it waits, or has ended so, as far as it may be shown.
+// Why it waits or has ended, as far as it may be shown.
 std::string shown_why(const JobView& view, const core::Disclosure& shows);
 
 }  // namespace semel::admin

@@ -1,4 +1,4 @@
-// Overview: what the first page of the dashboard shows.
+// Overview: the data of the dashboard's first page.
 #pragma once
 
 #include <chrono>
@@ -26,10 +26,10 @@ struct ConsumerOverview {
   std::string why;  // of a pause or an open breaker
   std::vector<telemetry::Outage> outages;
   std::size_t in_flight = 0;
-  std::optional<std::int64_t> lag;  // nullopt: the source does not tell
-  // In the store, for all processes; nullopt: it was not asked yet, or does not count them.
+  std::optional<std::int64_t> lag;  // nullopt: unknown
+  // In the store, for all processes; nullopt: not known yet, or not counted by the store.
   std::optional<std::size_t> retrying, parked, held, dead_letters;
-  std::optional<std::chrono::milliseconds> oldest;  // waits for so long; nullopt: nothing waits
+  std::optional<std::chrono::milliseconds> oldest;  // of the longest wait; nullopt: nothing waits
   std::vector<telemetry::GroupCounts> intervals;    // oldest first
 };
 
@@ -42,7 +42,7 @@ struct Overview {
   std::vector<ConsumerOverview> consumers;
 };
 
-// The whole page. Everything in it that came from outside is escaped.
+// The whole page. All text from outside is escaped.
 std::string overview_page(const Overview& overview);
 
 // Resources of the page, at style.css and page.js.

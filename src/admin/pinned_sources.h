@@ -1,5 +1,5 @@
-// PinnedSources: the sources of one request, whose config is the same from its beginning to its
-// end, whatever is reloaded meanwhile.
+// PinnedSources: the sources of one request, whose config stays the same during the request, even
+// if another is loaded meanwhile.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ inline std::shared_ptr<const PinnedSources> pinned(const ApiSources& sources) {
   return made;
 }
 
-// A task borrows the sources that it was made with.
+// A task borrows the sources it was made with: keeps them alive.
 inline HttpReply holding(HttpReply reply, std::shared_ptr<const PinnedSources> pinned) {
   if (auto* const task = std::get_if<HttpTask>(&reply)) {
     task->run = [run = std::move(task->run), pinned = std::move(pinned)] { return run(); };

@@ -1,4 +1,4 @@
-// Answers of the API that are errors.
+// Error answers of the API.
 #pragma once
 
 #include <span>
@@ -13,8 +13,8 @@ namespace semel::admin {
 using http::problem;
 using http::status_of;
 
-// With what is wrong in a config as member `errors`, each with its place. Excerpts of the file are
-// left out.
+// With the errors of a config as member `errors`, each with its place. Excerpts of the file are
+// omitted.
 HttpResponse problem_of_config(int status, const Error& error,
                                std::span<const config::Diagnostic> diagnostics);
 

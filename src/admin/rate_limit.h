@@ -1,4 +1,4 @@
-// RateLimit: how many requests each caller may make. Pure: the caller gives the time.
+// RateLimit: how many requests each caller may make. Pure: the caller of it passes the time.
 #pragma once
 
 #include <chrono>
@@ -12,10 +12,10 @@ class RateLimit {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // So many a second in the long run, and `burst` at once after a quiet time.
+  // `per_second` in the long run, and up to `burst` together after a quiet time.
   RateLimit(double per_second, double burst) : per_second_(per_second), burst_(burst) {}
 
-  // False: one too many. What is refused does not count.
+  // False: the rate is exceeded. A refused request does not count.
   bool allows(const std::string& caller, Time now);
 
  private:

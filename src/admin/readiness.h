@@ -1,4 +1,4 @@
-// Readiness: whether a run takes messages, and what keeps it from it.
+// Readiness: whether a run takes messages, and what prevents it.
 #pragma once
 
 #include <optional>
@@ -21,11 +21,12 @@ struct SourceReadiness {
 struct ConsumerReadiness {
   telemetry::ConsumerHealth health;
   std::vector<SourceReadiness> sources;
-  // "starting", "draining" or "drained": by itself, while the run goes on; empty: as the run is.
+  // "starting", "draining" or "drained": the consumer's own phase, while the run continues; empty:
+  // as the run is.
   std::string phase = {};
 };
 
-// The listener's certificate was renewed, and cannot be used; the one before stays in use.
+// The listener's renewed certificate cannot be used; the previous one stays in use.
 struct CertificateTrouble {
   Error error;
   UtcTime since;
@@ -37,7 +38,7 @@ struct Readiness {
   std::vector<ConsumerReadiness> consumers;
   std::optional<CertificateTrouble> certificate = {};  // no outage: requests are answered
 
-  // Running, and no outage lasts. A consumer that is drained or begun anew is no outage.
+  // Running, without a present outage. A consumer that is drained or restarted is no outage.
   bool ready() const noexcept;
   // "starting", "ready", "not_ready", "draining".
   const char* word() const noexcept;

@@ -1,5 +1,5 @@
-// The story of a key, in words: one sentence for "why was nothing done?", and what is known in
-// the order of its times. Pure.
+// The story of a key, in words: one sentence for "why was nothing done?", and the known events in
+// order of time. Pure.
 #pragma once
 
 #include <optional>
@@ -24,26 +24,26 @@ struct StoryEvent {
 
 struct RecordStory {
   std::string sentence;
-  std::vector<StoryEvent> events;  // oldest first; those behind `now` are to come
+  std::vector<StoryEvent> events;  // oldest first; those after `now` are still to come
 };
 
-// The story is made of these.
+// The input of a story.
 struct RecordFacts {
   const RecordView& record;
   const config::ConsumerConfig& consumer;
-  // Deliveries of the record, newest first, as far as this process keeps them.
+  // Deliveries of the record, newest first, as far as this process remembers them.
   const std::vector<telemetry::RecentDeliveries::Pointer>& deliveries;
   UtcTime now;
 };
 
 RecordStory story_of(const RecordFacts& facts, const core::Disclosure& shows);
 
-// Why there may be no record of a key that somebody looks for.
+// Possible reasons why a key has no record.
 std::vector<std::string> why_no_record(const config::ConsumerConfig& consumer);
 
 // How a delivery ended, in words: "duplicate: nothing was done".
 std::string ending_text(const telemetry::EndedDelivery& one);
-// The class of the style sheet for it.
+// Its class of the style sheet.
 const char* ending_kind(Outcome::Kind kind) noexcept;
 
 }  // namespace semel::admin

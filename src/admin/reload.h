@@ -1,4 +1,4 @@
-// Reload and drain of a run as the API sees them.
+// Reload and drain of a run, for the API.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace semel::admin {
 
-// Why a config was not taken up; the run goes on with the one it had.
+// Why a config was refused; the run continues with its previous one.
 struct ReloadRefusal {
   Error error;
   std::vector<config::Diagnostic> diagnostics;  // of the file, each at its place
@@ -28,18 +28,18 @@ struct ReloadState {
   UtcTime at{};       // of the last one
   std::string code;   // of the error for which it was refused: "R355"
   std::string error;  // its text, which may quote the config
-  // Consumers that are drained or begun anew for it still.
+  // Consumers that are still draining or restarting because of it.
   std::vector<std::string> waits_for;
   std::uint64_t taken = 0;
   std::uint64_t refused = 0;
-  UtcTime taken_at{};  // the newest config that is in effect: by a reload, or by the start
+  UtcTime taken_at{};  // of the newest config in effect: by a reload, or by the start
 };
 
 // A consumer of this process after a drain or a resume.
 struct DrainState {
   std::string phase;  // "draining", "drained", "running", "starting"
   std::size_t in_flight = 0;
-  bool changed = false;  // false: it was so already
+  bool changed = false;  // false: it was in that state already
 };
 
 }  // namespace semel::admin

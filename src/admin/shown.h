@@ -1,4 +1,4 @@
-// Says what of a message's contents the one who asks may see.
+// Decides which contents of a message a caller may see.
 #pragma once
 
 #include "admin/api_route.h"
@@ -6,13 +6,13 @@
 
 namespace semel::admin {
 
-// By the config, and by the caller's role on top of it.
+// By the config, and additionally by the caller's role.
 core::Disclosure shown_to(const ApiCall& call, const ApiSources& sources);
-// Stands for a person's or a handler's words that are not shown: nobody can tell which of both they
-// are, and those of a handler may quote a message.
+// Replaces a text of a person or a handler that is hidden: its author is unknown, and a handler's
+// text may quote a message.
 inline constexpr const char* kNotShown = "why is not shown (admin.errors)";
 
-// A list shows this: its rows have no contents.
+// For lists, whose rows have no contents.
 core::Disclosure shown_in_lists(const ApiSources& sources);
 
 }  // namespace semel::admin

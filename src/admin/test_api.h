@@ -91,7 +91,7 @@ class ApiTest : public ::testing::Test {
     return made;
   }
 
-  // The store that the API is given.
+  // The store that the API uses.
   virtual Store& served() { return *store_; }
   bool with_store(const std::function<void(Store&)>& use) {
     if (running_) use(served());

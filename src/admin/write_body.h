@@ -1,4 +1,4 @@
-// The body of a write: a JSON object with the members that its route has, and no others.
+// The body of a write: a JSON object that contains only members of its route.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@ struct WriteBody {
   std::string as;
   std::optional<std::string> rate;
   bool dry_run = false;
-  std::optional<std::int64_t> up_to;  // as a plan said it
+  std::optional<std::int64_t> up_to;  // from an earlier plan
   // The record as the caller saw it.
   std::optional<std::string> state;
   std::optional<std::uint64_t> token;
 };
 
-// Or 400 with what is wrong.
+// The body; or 400 with what is wrong.
 tl::expected<WriteBody, HttpResponse> write_body(const ApiCall& call);
 
 }  // namespace semel::admin

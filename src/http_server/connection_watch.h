@@ -1,7 +1,7 @@
 // ConnectionWatch: cuts off connections that take too long to send a request.
 //
-// The HTTP library begins its own limit anew with each byte, so that a client which sends one byte
-// in a while would keep a connection for ever. These limits count from the first byte.
+// The HTTP library restarts its own limit with each byte, so that a client which sends a byte now
+// and then would keep a connection for ever. These limits count from the first byte.
 #pragma once
 
 #include <chrono>
@@ -15,18 +15,18 @@
 
 namespace semel::http {
 
-// Thread-safe. One thread looks at all connections, while there are some.
+// Thread-safe. One thread checks all connections, while there are some.
 class ConnectionWatch {
  public:
   struct Options {
     std::chrono::milliseconds idle{0};     // from a connection, or an answer, to the next request
     std::chrono::milliseconds receive{0};  // from the first line of a request to its last byte
-    // Sent to a client whose request has not come whole; empty: nothing is.
+    // Sent to a client whose request is incomplete; empty: nothing.
     std::string last_words;
-    std::function<void()> tick;  // called every now and then while there are connections
+    std::function<void()> tick;  // called now and then while there are connections
   };
 
-  // Throws std::system_error where its thread cannot be made.
+  // Throws std::system_error where its thread cannot be started.
   explicit ConnectionWatch(Options options);
   ~ConnectionWatch();
   ConnectionWatch(const ConnectionWatch&) = delete;
@@ -41,7 +41,7 @@ class ConnectionWatch {
   void request_ended(Id connection) SEMEL_EXCLUDES(mutex_);
 
   std::size_t connections() const SEMEL_EXCLUDES(mutex_);
-  // Waits until each request that came is answered, or for `deadline`.
+  // Waits until every request that arrived is answered, at most for `deadline`.
   void wait_answered(std::chrono::milliseconds deadline) SEMEL_EXCLUDES(mutex_);
 
  private:
@@ -66,8 +66,7 @@ class ConnectionWatch {
   std::thread thread_;
 };
 
-// Sends the bytes as far as the socket takes them at once: a client that is cut off is not waited
-// for.
+// Sends the bytes that the socket accepts immediately: a client that is cut off is not waited for.
 void send_last_words(int fd, const std::string& words) noexcept;
 
 }  // namespace semel::http

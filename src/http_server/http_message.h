@@ -1,4 +1,4 @@
-// A request of HTTP and its answer, as handlers of HttpServer see them.
+// An HTTP request and its answer, as handlers of HttpServer see them.
 #pragma once
 
 #include <sys/types.h>
@@ -15,10 +15,10 @@
 
 namespace semel::http {
 
-// Borrows from the connection: what outlives the handler is a copy.
+// Borrows from the connection: copy whatever must outlive the handler.
 struct HttpRequest {
   std::string_view method;
-  std::string_view path;  // as it was sent, escapes and all, without the query
+  std::string_view path;  // as it was sent, with escapes, without the query
   // The value of the header, in any case; nullopt: the request has none.
   std::function<std::optional<std::string_view>(const char* name)> header;
   // Names and values of the query, unescaped, in their order; nullopt where an escape is wrong.
@@ -38,28 +38,28 @@ struct HttpResponse {
 };
 
 HttpResponse plain_text(int status, std::string body);
-// The answer where a handler threw.
+// The answer for a handler that threw.
 HttpResponse internal_error();
 
-// Work that may wait: it runs on another thread, while the connection is put aside.
+// Work that may wait: it runs on another thread, while the connection is suspended.
 struct HttpTask {
   std::function<HttpResponse()> run;
   std::chrono::milliseconds patience{0};
-  HttpResponse refused;  // it was not begun
-  HttpResponse late;     // it was begun, and is not over
+  HttpResponse refused;  // if it was not begun
+  HttpResponse late;     // if it was begun, and takes too long
 };
 
-// Answers a request whose connection is put aside, from any thread. The first answer counts; one
-// that comes after the server's end goes nowhere.
+// Answers a request whose connection is suspended. Thread-safe. Only the first answer counts; one
+// after the server's end is dropped.
 class HttpResponder {
  public:
   virtual ~HttpResponder() = default;
   virtual void answer(HttpResponse response) noexcept = 0;
 };
 
-// The answer comes from elsewhere, when it comes.
+// The answer is given elsewhere, later.
 struct HttpPending {
-  // Called once, on the server's thread; it may answer already.
+  // Called once, on the server's thread; it may answer immediately.
   std::function<void(std::shared_ptr<HttpResponder> responder)> begin;
 };
 

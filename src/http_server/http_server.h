@@ -28,44 +28,44 @@ struct HttpServerOptions {
   std::optional<SocketPath> socket{};  // in place of `listen`: a Unix socket, without TLS
   std::optional<HttpTls> tls{};        // none: plain HTTP
   ListenerNames names{};
-  int listen_queue = 128;  // connections that wait to be taken
+  int listen_queue = 128;  // connections that wait to be accepted
   std::size_t most_connections = 300;
   std::size_t most_request_bytes = 16 << 10;  // request line and headers
   std::size_t most_body_bytes = 64 << 10;     // a larger one is answered `too_large`
-  // Requests in hand, from their headers to the end of their answers, and the bytes of their
+  // Requests in progress, from their headers to the end of their answers, and the bytes of their
   // bodies; beyond either a request is answered `full`. 0: no limit.
   std::size_t most_requests = 0;
   std::size_t most_bytes = 0;
   std::chrono::seconds idle{30};     // a connection without a request is closed after this long
-  std::chrono::seconds receive{30};  // a request that has not come whole by then is cut off
+  std::chrono::seconds receive{30};  // a request that is incomplete by then is cut off
   std::size_t task_threads = 3;      // 0: no handler returns an HttpTask
   std::size_t most_waiting_tasks = 64;
   HttpResponse too_large = plain_text(413, "the body is too large\n");
   HttpResponse too_slow = plain_text(408, "the request did not come whole in time\n");
   HttpResponse full = plain_text(503, "too many requests are in hand\n");
   // Called with a request's headers, before its body is read, on the server's thread: an answer
-  // means that the body is not wanted. Empty: each is.
+  // refuses the request. Empty: all are accepted.
   std::function<std::optional<HttpResponse>(const HttpRequest&)> admit{};
-  // Called on the server's thread when files of `tls` that were written anew cannot be used: those
-  // before stay in use. And with null when they can again.
+  // Called on the server's thread when changed files of `tls` cannot be used: the previous ones
+  // stay in use. And with null when they can again.
   std::function<void(const Error*)> on_certificate{};
-  // Called every now and then while there are connections, on a thread of the server's.
+  // Called now and then while there are connections, on a thread of the server.
   std::function<void()> tick{};
 };
 
 class HttpServer {
  public:
-  // Listens at once. The handler runs on the server's thread, one request at a time, and its tasks
-  // on others; a request whose handler or task throws is answered 500. Errors have the codes of
-  // `names`: the address cannot be listened on, or the certificate cannot be used.
+  // Listens immediately. The handler runs on the server's thread, one request at a time, and its
+  // tasks on others; a request whose handler or task throws is answered 500. Errors have the codes
+  // of `names`: the address cannot be listened on, or the certificate cannot be used.
   static Result<std::unique_ptr<HttpServer>> open(HttpServerOptions options, HttpHandler handler);
-  // Closes all connections, after the tasks that run; nothing is called after it.
+  // Closes all connections, after the running tasks; calls nothing afterwards.
   virtual ~HttpServer() = default;
 
   // The port, also where any free one was asked for; 0 of a Unix socket.
   virtual std::uint16_t port() const noexcept = 0;
   virtual std::size_t connections() const = 0;
-  // Takes no more connections, and waits until each request that came whole is answered, or for
+  // Accepts no more connections, and waits until every complete request is answered, at most for
   // `deadline`.
   virtual void close(std::chrono::milliseconds deadline) = 0;
 };

@@ -6,7 +6,7 @@
 namespace semel::http {
 
 struct HttpTls {
-  std::string certificate;  // and behind it those that lead to its authority
+  std::string certificate;  // followed by the chain to its authority
   std::string key;
 };
 

@@ -22,7 +22,7 @@ struct ListenerNames {
 tl::unexpected<Error> cannot_listen(const ListenerNames& names, const ListenAddress& address,
                                     const std::string& why, ErrorKind kind);
 
-// `queue`: the most connections that wait to be taken.
+// `queue`: the most connections that wait to be accepted.
 Result<system::Descriptor> listen_on(const ListenAddress& address, int queue,
                                      const ListenerNames& names);
 

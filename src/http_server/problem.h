@@ -1,5 +1,5 @@
-// Answers that are errors: application/problem+json (RFC 9457), with the code that `semel explain`
-// explains, and the fix.
+// Error answers: application/problem+json (RFC 9457), with the code that `semel explain` explains,
+// and the fix.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ std::string_view title_of(int status) noexcept;
 // The status that belongs to an error of the store.
 int status_of(const Error& error) noexcept;
 
-// With 429 and 503 it says Retry-After. `more` adds members of its own.
+// 429 and 503 include Retry-After. `more` adds further members.
 HttpResponse problem(int status, const Error& error,
                      const std::function<void(json::Writer&)>& more = nullptr);
 inline HttpResponse problem(const Error& error) { return problem(status_of(error), error); }

@@ -1,4 +1,4 @@
-// TaskPool: runs what may wait for a store on a few threads, and answers in time.
+// TaskPool: runs work that may wait for a store on a few threads, and answers in time.
 #pragma once
 
 #include <chrono>
@@ -18,20 +18,20 @@ namespace semel::http {
 // Thread-safe.
 class TaskPool {
  public:
-  // Throws std::system_error where a thread cannot be made.
+  // Throws std::system_error where a thread cannot be started.
   TaskPool(std::size_t threads, std::size_t most_waiting);
   ~TaskPool() { stop(); }
   TaskPool(const TaskPool&) = delete;
   TaskPool& operator=(const TaskPool&) = delete;
 
   // `answer` is called once, from any thread, and must not throw: with the task's own answer; with
-  // `refused` where too many wait, or its patience is over before it begins, in which case it never
-  // runs; with `late` where its patience is over while it runs, whose answer is then thrown away.
+  // `refused` where too many wait, or its time is over before it begins, and then it never runs;
+  // with `late` where its time is over while it runs, and then its answer is dropped.
   using Answer = std::function<void(HttpResponse)>;
   void add(HttpTask task, Answer answer) SEMEL_EXCLUDES(mutex_);
 
-  // Waits for the tasks that run; those that have not begun, and all later ones, are refused. Not
-  // for several threads.
+  // Waits for running tasks; those that have not begun, and all later ones, are refused. Not
+  // thread-safe.
   void stop() SEMEL_EXCLUDES(mutex_);
 
  private:

@@ -7,8 +7,8 @@
 
 namespace semel::operate {
 
-// The reason with which the error begins, as handler.http.500; empty where `reason` is the cause
-// itself. The result is a part of `error`.
+// The reason at the beginning of the error, such as handler.http.500; empty where `reason` is the
+// cause itself. The result is a part of `error`.
 std::string_view cause_of(std::string_view reason, std::string_view error) noexcept;
 
 // The error of a record that an operator gave up; it keeps the cause.

@@ -1,6 +1,6 @@
-// LetterJob: replays or discards the dead letters of a query, part by part, at a rate. It holds no
-// more ids than those of a part, and takes each letter once: those that are there at its beginning,
-// in the order of their ids, so that a letter that dies again is not taken again.
+// LetterJob: replays or discards the dead letters of a query, part by part, at a rate. It stores
+// only the ids of one part, and handles each letter once: those that exist at its beginning, in the
+// order of their ids, so that a letter that dies again is not handled again.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ enum class LetterAct { kReplay, kDiscard };
 
 struct LetterWork {
   LetterAct act = LetterAct::kReplay;
-  LetterQuery query;  // `limit`: of letters in all
+  LetterQuery query;  // `limit`: of all letters
   std::optional<Rate> rate;
   // Told what each replayed letter came to, once the store has said it. Empty: nobody is.
   std::function<void(const std::string& consumer, ReplayReport::Result)> replayed;
@@ -35,7 +35,7 @@ struct LetterProgress {
   std::size_t done = 0;              // replayed, or discarded
   std::size_t skipped_completed = 0;
   std::size_t skipped_conflict = 0;
-  std::size_t gone = 0;    // not there any more, or on their way by somebody else, at their turn
+  std::size_t gone = 0;    // removed, or being handled by someone else, at their turn
   std::size_t failed = 0;  // the store refused them
   std::string last_error;  // of those
   // Not in the total: replayed before, and not ended since.
@@ -49,23 +49,24 @@ struct LetterProgress {
 // One thread at a time.
 class LetterJob {
  public:
-  // Ages are those of this moment, unless the query has another one.
+  // Ages are relative to now, unless the query has another time.
   explicit LetterJob(LetterWork work);
 
-  // Does the next part, however early; false: that was the last one. With an error for which
-  // `passes` the same part may be tried again, later; with another the job can do nothing more.
+  // Does the next part, even before it is due; false: that was the last one. After an error for
+  // which `passes` is true the same part may be tried again later; after another the job cannot
+  // continue.
   Result<bool> step(const StoreAccess& access);
   // True of errors that time may mend.
   static bool passes(const Error& error) noexcept;
 
-  // The next part is due then.
+  // When the next part is due.
   Throttle::Time due() const noexcept { return throttle_.due(); }
   const LetterProgress& progress() const noexcept { return progress_; }
 
  private:
   Result<bool> count(const StoreAccess& access);
   Result<bool> act(const StoreAccess& access);
-  // A letter as a walk met it.
+  // A letter as a walk saw it.
   struct Met {
     std::int64_t id = 0;
     int replayed = 0;  // times
@@ -83,9 +84,9 @@ class LetterJob {
   LetterProgress progress_;
   std::size_t counted_ = 0;
   std::int64_t last_ = 0;   // id of the last letter that was counted
-  std::int64_t after_ = 0;  // the walk goes on above it
-  // Letters of parts whose answer was lost. Those that a later walk does not meet were done, and
-  // those that were replayed once more by then.
+  std::int64_t after_ = 0;  // the walk continues above it
+  // Letters of parts whose answer was lost. Those that a later walk does not find were done, and so
+  // were those replayed once more by then.
   std::vector<Met> doubtful_;
   std::size_t failed_in_a_row_ = 0;
   std::map<std::int64_t, std::string> consumers_;  // of the letters of this part

@@ -1,4 +1,4 @@
-// Dead letters as an operator narrows them: by consumer, by reason, by a filter.
+// Dead letters as operators select them: by consumer, by reason, by a filter.
 #pragma once
 
 #include <chrono>
@@ -19,22 +19,22 @@
 namespace semel::operate {
 
 std::span<const WhereField> letter_fields() noexcept;
-// Whether the filter matches the letter; `now` gives its age.
+// Whether the filter matches the letter; `now` determines its age.
 bool matches(const Where& where, const DeadLetter& letter, StoreTime now);
 
 struct LetterQuery {
-  std::string consumer;   // empty: letters of the config's consumers, and of no other
-  bool foreign = true;    // a consumer that is named need not be in the config
+  std::string consumer;   // empty: letters of the config's consumers only
+  bool foreign = true;    // the named consumer need not be in the config
   std::string reason;     // or the cause; empty: any
-  bool replayed = false;  // those that were replayed and are done since, and no others
+  bool replayed = false;  // only those that were replayed and are done since
   Where where;
-  std::optional<StoreTime> now;  // gives the ages; none: the time at which the walk begins
-  // Leaves out letters that were replayed and whose message is on its way since.
+  std::optional<StoreTime> now;  // determines ages; nullopt: the beginning of the walk
+  // Leaves out letters whose replayed message has not ended yet.
   bool settled = false;
   std::int64_t after = 0;             // ids above this one
   std::optional<std::int64_t> up_to;  // and none above that one
   std::size_t limit = 0;              // of letters
-  // The walk stops here; none: at its end.
+  // The walk stops at this time; nullopt: only at its end.
   std::optional<std::chrono::steady_clock::time_point> until;
 };
 
@@ -42,26 +42,26 @@ struct LetterWalk {
   std::size_t seen = 0;
   std::size_t done = 0;     // left out: replayed, and completed since
   std::size_t foreign = 0;  // left out: their consumers are not in the config
-  // Left out with `settled`: replayed, and their messages wait for their turn or are worked on.
+  // Left out with `settled`: replayed, and their messages wait or are being handled.
   std::size_t on_their_way = 0;
-  // It stopped before the end, at the limit or at its time: the rest has ids above this one.
+  // It stopped early, at the limit or at its time: the rest has ids above this one.
   std::optional<std::int64_t> next;
 };
 
-// Shows `see` the letters that match, in the order of their ids.
+// Passes matching letters to `see`, in the order of their ids.
 Result<LetterWalk> walk_letters(const StoreAccess& access, const LetterQuery& query,
                                 const std::function<void(const DeadLetter&)>& see);
 
-// The id above which there are no letters now, of any consumer.
+// The highest id of any consumer's letter now.
 Result<std::int64_t> last_letter(const StoreAccess& access);
 
-// The query as a filter of the commands would say it; "all" where it narrows nothing.
+// The query as a filter of the commands; "all" where it selects everything.
 std::string query_text(const LetterQuery& query, std::string_view where);
 
 struct LetterGroup {
   std::string consumer;
   std::string reason;
-  std::string cause;  // empty: the reason says all
+  std::string cause;  // empty: the reason says everything
   std::size_t count = 0;
   StoreTime oldest, newest;  // by when they died
   std::int64_t newest_id = 0;
@@ -70,11 +70,11 @@ struct LetterGroup {
 
 struct LetterGroups {
   std::vector<LetterGroup> groups;  // the largest first
-  std::size_t ungrouped = 0;        // letters past the number of groups that are kept apart
+  std::size_t ungrouped = 0;        // letters beyond the most groups
   LetterWalk walk;
 };
 
-// The same letters by consumer, reason and cause, in at most so many groups.
+// The same letters grouped by consumer, reason and cause, up to a number of groups.
 Result<LetterGroups> group_letters(const StoreAccess& access, const LetterQuery& query,
                                    std::size_t most);
 

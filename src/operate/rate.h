@@ -1,4 +1,4 @@
-// Rate: how many dead letters or records a bulk verb may touch in a time; and what keeps to it.
+// Rate: how many dead letters or records a bulk verb may handle per time; and a throttle for it.
 // Pure.
 #pragma once
 
@@ -17,11 +17,11 @@ struct Rate {
 
 // "50/s", "3/m", "100/h".
 std::optional<Rate> parse_rate(std::string_view text);
-// The same text again.
+// Formats it as parse_rate reads it.
 std::string rate_text(const Rate& rate);
 
-// Says how many may be touched at once, and when. After a wait it does not make up for what was
-// missed. The caller gives the time.
+// Limits how many may be handled together, and when. After a pause it does not catch up. The caller
+// passes the time.
 class Throttle {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -30,9 +30,9 @@ class Throttle {
 
   // Never zero.
   std::size_t most() const noexcept;
-  // The next may be touched from then on.
+  // When the next may be handled.
   Time due() const noexcept { return due_; }
-  // `count` were touched, beginning at `begun`.
+  // `count` were handled, beginning at `begun`.
   void took(std::size_t count, Time begun);
 
  private:

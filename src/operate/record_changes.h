@@ -1,4 +1,4 @@
-// Records as an operator changes them. What moved on since it was seen stays as it is.
+// An operator's changes of records. A record that has changed since it was read stays unchanged.
 #pragma once
 
 #include <set>
@@ -11,21 +11,21 @@
 
 namespace semel::operate {
 
-// Words of a person about an effect that the record cannot know of: "done" (it happened), "retry"
-// (it did not, and is tried again) or "dead" (it did not, and never shall).
+// A person's decision about an effect that the record does not know: "done" (it happened), "retry"
+// (it did not, and is tried again) or "dead" (it did not, and must not).
 inline constexpr std::string_view kDone = "done", kRetry = "retry", kDead = "dead";
 
-// Each: false where the record moved on, or is in no state for it.
+// Each returns false where the record has changed, or has no suitable state.
 
-// Refused (R241) while a live lease holds it. reseal_records belongs before and after it.
+// Refused (R241) while a live lease holds it. Call reseal_records before and after it.
 Result<bool> forget_record(const StoreAccess& access, const RecordView& seen);
 // Parked or dead → tried again, now. Refused (R242) where its effect may have happened.
 Result<bool> unlock_record(const StoreAccess& access, const RecordView& seen);
 // `as`: one of the words above.
 Result<bool> decide_record(const StoreAccess& access, const RecordView& seen, std::string_view as);
 
-// Windows in front of the consumers' records forget all that they know; true where there are any.
-// They have forgotten it kFrontTrusted after the return.
+// Makes the front windows of the consumers forget everything; true where there are any. It takes
+// effect kFrontTrusted after the return.
 Result<bool> reseal_records(const StoreAccess& access, const std::set<ConsumerNumber>& consumers,
                             Environment& environment);
 

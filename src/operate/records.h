@@ -1,4 +1,4 @@
-// Records as an operator finds them.
+// Finds records for operators.
 #pragma once
 
 #include <span>
@@ -15,10 +15,10 @@
 namespace semel::operate {
 
 std::span<const WhereField> record_fields() noexcept;
-// When the record was read, by the clock that its lease was given by; by this machine's where the
-// store does not tell.
+// When the record was read, by the clock of its lease; by this machine's clock where the store does
+// not report it.
 StoreTime time_of(const RecordView& record);
-// Whether the filter matches the record; its age is since it was first met, or completed.
+// Whether the filter matches the record; its age counts from its first arrival, or its completion.
 bool matches(const Where& where, std::string_view consumer, const RecordView& record);
 
 // A record found by its key, under one consumer of the config.
@@ -28,12 +28,12 @@ struct FoundRecord {
   RecordView record;
 };
 
-// The records of a key under the consumers, all of the config.
+// The records of a key under the given consumers of the config.
 Result<std::vector<FoundRecord>> find_records(const StoreAccess& access,
                                               const std::vector<std::string>& consumers,
                                               const Bytes& key);
 
-// Steps of each, in their order; empty ones where the store keeps none.
+// The steps of each, in their order; empty where the store keeps none.
 Result<std::vector<StepJournal>> journals_of(const StoreAccess& access,
                                              const std::vector<FoundRecord>& found);
 

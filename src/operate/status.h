@@ -1,5 +1,5 @@
-// Status: the consumers of a store and what is in it, on one screen: one shape in the commands and
-// in the API.
+// Status: the consumers of a store and its contents, on one screen: the same in the commands and in
+// the API.
 #pragma once
 
 #include <chrono>
@@ -30,7 +30,7 @@ struct SourceView {
   std::string source;
   std::vector<SourceFigure> figures;
 };
-// An array, as the value of a name.
+// Writes an array, as the value of a name.
 void add_sources(json::Writer& writer, const std::vector<SourceView>& views);
 
 // The report of one process about its own work on a consumer.
@@ -42,13 +42,13 @@ struct HealthView {
   };
   std::int64_t pid = 0;
   std::optional<StoreTime> last_end;  // when it last ended a delivery
-  std::vector<Trouble> troubles;      // those that last
+  std::vector<Trouble> troubles;      // the present ones
 };
 
-// How much waits at the source of a consumer that nobody runs.
+// How many messages wait at the source of a consumer that no process runs.
 struct WaitingAtSource {
   std::int64_t messages = 0;
-  std::optional<Error> error;  // nobody could be asked
+  std::optional<Error> error;  // nothing answered
 };
 
 inline constexpr std::string_view kDown = "down", kFailing = "failing", kUnknown = "unknown",
@@ -56,13 +56,13 @@ inline constexpr std::string_view kDown = "down", kFailing = "failing", kUnknown
 
 struct ConsumerStatus {
   std::string name;
-  std::string source;  // this and the next two are empty where the config does not have it
+  std::string source;  // this and the next two are empty without the consumer's config
   std::string strategy;
   std::string guarantee;
   std::string state;
   StoreStats::Consumer counts;
   std::optional<ShutGate> gate;
-  std::vector<SourceView> sources;  // of the processes that run it and could be asked
+  std::vector<SourceView> sources;  // of the processes that run it and answered
   std::vector<SourceView> windows;  // likewise
   std::vector<HealthView> health;   // likewise
   std::optional<WaitingAtSource> lag;
@@ -87,14 +87,14 @@ struct Status {
 // Without consumers.
 Status status_of_store(const StoreStats& stats, std::string where);
 
-// The source as the screen names it: "kafka", "file messages.jsonl".
+// The source's name on the screen: "kafka", "file messages.jsonl".
 std::string source_name(const config::SourceConfig& source);
 
-// Fills what follows from the rest: the state, the age of what waits, the last change. `known`:
-// the store has met the consumer. `now`: of this machine's clock.
+// Fills the derived fields: the state, the age of waiting messages, the last change. `known`: the
+// store knows the consumer. `now`: by this machine's clock.
 void conclude(ConsumerStatus& row, bool known, StoreTime now);
 
-// A consumer of the store that the config does not have.
+// A consumer of the store that is not in the config.
 ConsumerStatus removed_consumer(const StoreStats::Consumer& counts, StoreTime now);
 
 json::Writer status_document(const Status& status, const TimeText& time);

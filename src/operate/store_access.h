@@ -1,4 +1,4 @@
-// StoreAccess: a store as an operator uses it, with the config that says how its keys are read.
+// StoreAccess: a store for operators, with the config that defines how its keys are read.
 #pragma once
 
 #include <semel/error.h>
@@ -15,7 +15,7 @@ struct StoreAccess {
   StoreFacets facets;
 };
 
-// R267: the error where a store that keeps no messages is asked for them.
+// The R267 error for a request of messages to a store that keeps none.
 Error no_messages(const Store& store);
 
 }  // namespace semel::operate

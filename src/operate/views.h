@@ -1,4 +1,4 @@
-// Records, dead letters and gates as JSON: one shape each, in commands and in the API.
+// Records, dead letters and gates as JSON: the same in commands and in the API.
 #pragma once
 
 #include <functional>
@@ -16,14 +16,14 @@
 
 namespace semel::operate {
 
-// A document begun: `{"schema":"semel.v1.<name>"`; the caller adds members and ends the object.
+// Begins a document: `{"schema":"semel.v1.<name>"`; the caller adds members and ends the object.
 json::Writer document(std::string_view name);
 
 // How times are written.
 using TimeText = std::function<std::string(StoreTime)>;
 
-// Contents that are not shown have their size in their place, as `payload_bytes`. A document with
-// contents that were masked has the member `masked`.
+// Hidden contents are replaced by their size, as `payload_bytes`. A document with masked contents
+// has the member `masked`.
 void add_record(json::Writer& writer, const TimeText& time, std::string_view consumer,
                 const RecordView& record, const StepJournal& journal,
                 const core::Disclosure& shows);
@@ -35,11 +35,11 @@ void add_dead_letter(json::Writer& writer, const TimeText& time, const DeadLette
 void add_letter_group(json::Writer& writer, const TimeText& time, const LetterGroup& group,
                       const core::Disclosure& shows = {});
 
-// As much of the bytes as is shown; nullopt: only their size.
+// The shown form of the bytes; nullopt: only their size is shown.
 std::optional<std::string> shown_contents(BytesView bytes, const core::Disclosure& shows);
 std::optional<std::string> shown_header(const Header& header, const core::Disclosure& shows);
-// The text of an error that belongs to a record or a letter with that reason; where it is not
-// shown, the cause that begins it, or nothing.
+// The text of an error of a record or a letter with that reason; if it is hidden, the cause at its
+// beginning, or nothing.
 std::string shown_error(std::string_view reason, std::string_view error,
                         const core::Disclosure& shows);
 

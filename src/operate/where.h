@@ -1,4 +1,5 @@
-// Where: what `--where` says, as `consumer=orders and reason=handler.http.503 and age>1h`. Pure.
+// Where: parses and applies `--where`, such as `consumer=orders and reason=handler.http.503 and
+// age>1h`. Pure.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ struct WhereField {
   std::string_view words = {};  // of a text: what it can be, as "parked|dead"; empty: anything
 };
 
-// A field with two texts has the value of each. Where it has one, `other` is empty.
+// A field with two texts matches either. If it has only one, `other` is empty.
 struct EitherText {
   std::string_view one;
   std::string_view other;
@@ -47,11 +48,11 @@ class Where {
   // `fields` must outlive the result.
   static tl::expected<Where, Flaw> parse(std::string_view text, std::span<const WhereField> fields);
 
-  // `value_of` says what the thing at hand has; its texts live as long as the call.
+  // `value_of` returns the values of the tested thing; its texts must live as long as the call.
   bool matches(const std::function<WhereValue(std::string_view field)>& value_of) const;
-  // What `field` must equal, where the filter says so.
+  // The value that `field` must equal, if the filter requires one.
   std::optional<std::string> equal_to(std::string_view field) const;
-  // Whether it depends on the field.
+  // Whether the filter uses the field.
   bool asks_about(std::string_view field) const noexcept;
 
  private:

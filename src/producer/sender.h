@@ -1,5 +1,5 @@
-// Sender: tries, waits and tries again under the same key, until each message is confirmed, refused
-// or out of time.
+// Sender: sends, waits and retries under the same key, until each message is confirmed, refused or
+// out of time.
 #pragma once
 
 #include <chrono>
@@ -20,18 +20,18 @@ namespace semel::producer {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
-// One try of each message, in their order: how each ended. It returns soon after the deadline.
-// Called from several threads at a time.
+// One attempt at each message, in order; returns how each ended, soon after the deadline at the
+// latest. Called from several threads at a time.
 using Try =
     std::function<std::vector<TryEnd>(std::span<const HeldMessage* const>, int number, Deadline)>;
 
-// By a handler that publishes, `most` calls at a time. What has no answer soon after it was told to
-// stop is left to itself, its outcome unknown.
+// By a handler that publishes, `most` calls at a time. A call without an answer soon after it was
+// asked to stop is abandoned, its outcome unknown.
 Try try_by(AsyncHandler handler, std::size_t most);
 // By rows of the consumer's queue. `queue` is borrowed.
 Try try_by(HeldMessages& queue, ConsumerNumber consumer);
 
-// Safe for several threads.
+// Thread-safe.
 class Sender {
  public:
   Sender(Try attempt, KeyRules rules, ProducerOptions options, Environment& environment);

@@ -1,4 +1,4 @@
-// TryEnd: what became of one try to send one message. Pure.
+// TryEnd: the result of one attempt to send one message. Pure.
 #pragma once
 
 #include <chrono>
@@ -14,12 +14,12 @@ namespace semel::producer {
 struct TryEnd {
   enum class Kind {
     kSent,
-    kAgain,    // another try may go through
-    kTooLate,  // it had all the time there was
-    kFinal,    // none will, until a person mends something
+    kAgain,    // another attempt may succeed
+    kTooLate,  // it has used all its time
+    kFinal,    // no attempt will succeed, until a person fixes something
   };
   Kind kind = Kind::kSent;
-  bool unknown = false;                            // unless kSent: it may have arrived all the same
+  bool unknown = false;                            // unless kSent: it may have arrived nevertheless
   std::optional<std::chrono::milliseconds> after;  // kAgain: not before
   bool asked = false;                              // the receiver asked for `after`
   Bytes answer;                                    // kSent
@@ -27,13 +27,14 @@ struct TryEnd {
   std::string reason;
 };
 
-// What a publishing handler said. What an operator has to mend is worth a consumer's patience, and
-// not that of someone who waits for an answer.
+// From a publishing handler's verdict. A fault that an operator must fix is worth a consumer's
+// patience, but not that of a caller who waits for an answer.
 TryEnd end_of(const Verdict& verdict);
-// What a store said of its queue.
+// From a store's error about its queue.
 TryEnd end_of(Error error);
 
-// The error of a message whose last try ended so. `unknown`: one of its tries may have arrived.
+// The error of a message whose last attempt ended so. `unknown`: one of its attempts may have
+// arrived.
 SendError send_error(Bytes key, const TryEnd& last, bool unknown);
 
 }  // namespace semel::producer

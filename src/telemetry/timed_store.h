@@ -62,8 +62,8 @@ class StoreMetrics {
   std::map<ConsumerNumber, Consumer> consumers_ SEMEL_GUARDED_BY(mutex_);
 };
 
-// The same store, whose claims, renewals, finishes and transactions are measured. `metrics`
-// outlives it.
+// The same store, with its claims, renewals, finishes and transactions measured. `metrics` outlives
+// it.
 std::unique_ptr<Store> timed(std::unique_ptr<Store> store, StoreMetrics& metrics);
 
 }  // namespace semel::telemetry

@@ -1,4 +1,4 @@
-// Broker: the simulated source. It brings a copy again until it is acknowledged.
+// Broker: the simulated source. It redelivers a copy until it is acknowledged.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ namespace semel::testkit {
 class Broker {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
-  // A consumer that has copies in hand.
+  // A consumer that has taken copies.
   using Member = int;
 
   Broker(const Schedule& schedule, Clock& clock);
@@ -24,16 +24,16 @@ class Broker {
     std::size_t number = 0;  // among all copies
     std::size_t message = 0;
   };
-  // All that is ready of the first batch that has something ready; the member has it in hand then.
+  // Takes everything that is ready of the first batch that has something ready.
   std::vector<Copy> take(Member member);
 
-  // Each is void where the copy is not in the member's hand any more.
+  // Each has no effect where the member does not hold the copy any more.
   void acknowledge(Member member, std::size_t copy);
   void later(Member member, std::size_t copy, std::chrono::milliseconds delay);
-  // All that the member has in hand is brought to others.
+  // Everything that the member holds is redelivered to others.
   void lose(Member member);
 
-  // Until the next copy is ready; zero: one is. Nothing: none will be by itself.
+  // The time until the next copy is ready; zero: one is. nullopt: none will be by itself.
   std::optional<std::chrono::nanoseconds> next_in() const;
 
  private:

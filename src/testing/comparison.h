@@ -1,4 +1,4 @@
-// Compares what a run left with what it should have left.
+// Compares the state after a run with the expected one.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// The store as a simulated process sees it: the process may end at each point, and after that no
+// The store as seen by a simulated process: the process may end at each point, and after that no
 // call reaches the store.
 #pragma once
 

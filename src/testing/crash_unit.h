@@ -9,7 +9,7 @@
 
 namespace semel::testkit {
 
-// `inner` has begun. Borrows `life`.
+// `inner` must have begun. Borrows `life`.
 std::unique_ptr<UnitOfWork> make_crash_unit(std::unique_ptr<UnitOfWork> inner, Life& life);
 
 }  // namespace semel::testkit

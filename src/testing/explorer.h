@@ -1,4 +1,4 @@
-// Explorer: runs one schedule after the other until one finds something.
+// Explorer: runs schedules until one has a finding.
 #pragma once
 
 #include <map>
@@ -19,11 +19,11 @@ class Explorer {
   // Every schedule that the options allow, or the one of DeliverOptions::replay.
   Report explore();
 
-  // Findings of one run; empty: all is well. Counted in the report.
+  // Findings of one run; empty: none. Counted in the report.
   std::vector<Finding> try_one(const Schedule& schedule, RunResult* result = nullptr);
 
  private:
-  // The counts that the messages leave without a fault.
+  // The counts after the messages without a fault.
   const Counts& expected_of(const std::set<std::size_t>& messages);
   RunResult run(const Schedule& schedule);
   bool found(const Schedule& schedule);

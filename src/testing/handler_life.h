@@ -5,7 +5,7 @@
 
 namespace semel::testkit {
 
-// One within the other, where a paused handler's messages are handled by another process.
+// They nest when a paused handler's messages are handled by another process.
 class HandlerLife {
  public:
   explicit HandlerLife(Life& life) noexcept;

@@ -1,4 +1,4 @@
-// Life: a simulated process, as what belongs to it sees it.
+// Life: a simulated process, as its parts see it.
 #pragma once
 
 #include <string_view>
@@ -15,15 +15,15 @@ class Life {
  public:
   virtual ~Life() = default;
   // Passes a named point: the process may end there, or be paused. False: it has ended, now or
-  // before, and nothing of what comes next may happen.
+  // before, and nothing may happen after it.
   virtual bool pass(std::string_view point) = 0;
   virtual bool over() const noexcept = 0;
-  // A transaction is open: nobody else can write, so a pause would change nothing.
+  // A transaction is open: no other process can write, so a pause would change nothing.
   virtual void unit_opened() noexcept = 0;
   virtual void unit_closed() noexcept = 0;
 };
 
-// Its store tells an ended process so. A strategy waits for nothing after a refusal.
+// The store's error for an ended process. A strategy does not wait after a refusal.
 inline Error ended_error() {
   return {ErrorKind::kRejected, {}, "the simulated process has ended", {}};
 }

@@ -64,7 +64,7 @@ class Process final : public Life {
   bool holds_store() const noexcept { return units_ > 0; }
   Broker::Member member() const noexcept { return member_; }
 
-  // The outcome of each, which means nothing where the process is over after it.
+  // The outcome of each; meaningless where the process has ended.
   std::vector<Outcome> handle(std::span<core::TrackedDelivery> batch);
 
  private:
@@ -86,7 +86,7 @@ class Process final : public Life {
   Observer unobserved_;
   const std::unique_ptr<Store> store_;
   const Handler handler_;
-  std::unique_ptr<strategies::Strategy> strategy_;  // null: there is a guard
+  std::unique_ptr<strategies::Strategy> strategy_;  // null: a Guard is used
   std::unique_ptr<Guard> guard_;
 };
 

@@ -1,4 +1,5 @@
-// Schedule: what a run delivers, in which order and batches, and where it meets which fault.
+// Schedule: what a run delivers, in which order and batches, and at which points it has which
+// fault.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,7 @@ struct Fault {
 };
 
 struct Schedule {
-  // Places of messages in the caller's list. A batch is received together.
+  // Indexes of messages in the caller's list. A batch is received together.
   std::vector<std::vector<std::size_t>> batches;
   std::vector<Fault> faults;
   bool operator==(const Schedule&) const = default;
@@ -25,7 +26,7 @@ struct Schedule {
 
 // "1+2 1 crash@7 pause@9": the first two messages together, the first one again, and two faults.
 std::string to_text(const Schedule& schedule);
-// Nothing where `text` is no schedule of so many messages.
+// nullopt where `text` is no schedule of so many messages.
 std::optional<Schedule> schedule_from(std::string_view text, std::size_t messages);
 
 }  // namespace semel::testkit

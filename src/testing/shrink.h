@@ -1,4 +1,4 @@
-// Makes a schedule that finds something shorter, as long as it finds something.
+// Makes a schedule with a finding shorter, as long as it still has one.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Counts what a run has left, by name: rows, outside effects, messages sent, dead letters.
+// Counts the results of a run, by name: rows, outside effects, messages sent, dead letters.
 #pragma once
 
 #include "testing/process.h"

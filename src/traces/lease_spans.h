@@ -1,4 +1,4 @@
-// LeaseSpans: the spans of the deliveries that hold leases, which a finish names in place of them.
+// LeaseSpans: finds the span of a delivery by its lease, because a finish names only leases.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,7 @@
 
 namespace semel::traces {
 
-// Knows a delivery for as long as its message lives, so nobody has to take anything out.
-// Thread-safe.
+// Remembers a delivery as long as its message lives, so nothing has to be removed. Thread-safe.
 class LeaseSpans {
  public:
   void add(const Lease& lease, const std::shared_ptr<const DeliverySpan>& span)
@@ -37,7 +36,7 @@ class LeaseSpans {
  private:
   static constexpr std::size_t kFirstSweep = 1'024;
 
-  // A nonce is random: any part of it is a hash.
+  // A nonce is random: any part of it can serve as a hash.
   struct NonceHash {
     std::size_t operator()(const Nonce& nonce) const noexcept {
       std::size_t hash = 0;

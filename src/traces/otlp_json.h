@@ -23,12 +23,12 @@ struct TracedResource {
 // One request to export traces.
 std::string otlp_json(std::span<const Span> spans, const TracedResource& resource);
 
-// The spans that were not taken, as the answer to it says.
+// The spans that were rejected, according to the answer.
 struct PartialSuccess {
   std::size_t rejected = 0;
   std::string message;
 };
-// All were taken where it says nothing else, or cannot be read.
+// All were accepted if it does not say otherwise, or cannot be parsed.
 PartialSuccess partial_success(BytesView response);
 
 }  // namespace semel::traces

@@ -1,10 +1,9 @@
-// SpanExporter: takes spans from any thread and brings them to a collector in batches, on a thread
+// SpanExporter: takes spans from any thread and sends them to a collector in batches, on a thread
 // of its own.
 //
-// Nobody waits for it: what finds no room in its queue is dropped and counted. A batch that the
-// collector does not take is tried again, at growing distances, until the exporter has waited long
-// enough for it; then it is dropped too. The pause that it was given holds for the next batch as
-// well.
+// No thread waits for it: spans that do not fit into its queue are dropped and counted. A batch
+// that the collector does not accept is retried, at growing intervals, until the exporter's
+// patience is over; then it is dropped too. The reached pause applies to the next batch as well.
 #pragma once
 
 #include <array>
@@ -31,21 +30,21 @@ namespace semel::traces {
 
 struct ExporterOptions {
   std::size_t queue = core::TracesSpec().queue;
-  std::size_t batch = 512;                     // spans of a request, at most
+  std::size_t batch = 512;                     // the most spans of a request
   std::chrono::milliseconds wait{1'000};       // for a batch to fill
-  std::chrono::milliseconds patience{60'000};  // with a batch that is not taken
+  std::chrono::milliseconds patience{60'000};  // with a batch that is not accepted
   std::chrono::milliseconds first_backoff{500};
   std::chrono::milliseconds longest_backoff{15'000};
-  std::chrono::milliseconds between_lines{60'000};  // of the log that say the same
-  Clock* clock = system_environment().clock;        // of those; borrowed
+  std::chrono::milliseconds between_lines{60'000};  // of equal log lines
+  Clock* clock = system_environment().clock;        // for those; borrowed
 };
 
 class SpanExporter final : public SpanSink {
  public:
   enum Dropped : std::size_t {
-    kQueueFull,    // no room: more spans than the collector takes, or it is away
-    kRefused,      // the collector said that it does not want them
-    kUnavailable,  // it was away for too long, or when the run ended
+    kQueueFull,    // no room: more spans than the collector accepts, or it is unavailable
+    kRefused,      // the collector refused them
+    kUnavailable,  // it was unavailable for too long, or when the run ended
   };
   static constexpr std::array<const char*, 3> kDroppedWords{"queue_full", "refused", "unavailable"};
   struct Counts {
@@ -53,19 +52,20 @@ class SpanExporter final : public SpanSink {
     std::array<std::uint64_t, kDroppedWords.size()> dropped{};
     std::uint64_t all_dropped() const noexcept;
   };
-  // Told once when the collector is away or refuses, and once when it takes spans again; also of
-  // spans that it rejects out of a batch. Not more often than the options say, however often that
-  // changes. From the exporter's thread.
+  // Called once when the collector is unavailable or refuses, and once when it accepts spans again;
+  // also for spans that it rejects out of a batch. Limited by the options, however often that
+  // changes. Called on the exporter's thread.
   using Tell = std::function<void(const std::string& text)>;
 
   SpanExporter(std::unique_ptr<SpanPost> post, TracedResource resource, ExporterOptions options,
                Random& random, Tell tell);
-  // As end(), without time for it.
+  // Like end(), without time for it.
   ~SpanExporter() override;
 
   void on_span(Span span) noexcept override SEMEL_EXCLUDES(mutex_);
-  // Exports what is in the queue, for at most about so long; what is left is dropped, and all of it
-  // where the collector is away. One that was away before has less time. Later spans are dropped.
+  // Exports the queue, for at most about `within`; the rest is dropped, and all of it if the
+  // collector is unavailable. If it was unavailable before, it gets less time. Later spans are
+  // dropped.
   void end(std::chrono::milliseconds within) SEMEL_EXCLUDES(mutex_);
   Counts counts() const noexcept;
 
@@ -82,7 +82,7 @@ class SpanExporter final : public SpanSink {
   void drop(Dropped why, std::size_t spans) noexcept;
   void trouble(const PostAnswer& answer);
   void tell_rejected(std::size_t rejected, const PostAnswer& answer);
-  // True, and noted as said now, unless it was said a short while ago.
+  // True, and noted as logged now, unless it was logged a short while ago.
   bool may_say(std::optional<std::chrono::steady_clock::time_point>& last) const noexcept;
 
   const std::unique_ptr<SpanPost> post_;
@@ -92,11 +92,11 @@ class SpanExporter final : public SpanSink {
   const Tell tell_;
   std::atomic<std::uint64_t> exported_{0};
   std::array<std::atomic<std::uint64_t>, kDroppedWords.size()> dropped_{};
-  std::chrono::milliseconds backoff_;                   // the thread's own
+  std::chrono::milliseconds backoff_;                   // used by the thread only
   std::chrono::steady_clock::time_point not_before_{};  // likewise: of the next post
-  std::atomic<bool> in_trouble_{false};                 // set by the thread alone
-  std::uint64_t dropped_before_ = 0;                    // the thread's own: when the trouble began
-  bool trouble_told_ = false;                           // likewise, and the next two
+  std::atomic<bool> in_trouble_{false};                 // set by the thread only
+  std::uint64_t dropped_before_ = 0;  // used by the thread only: when the trouble began
+  bool trouble_told_ = false;         // likewise, and so are the next two
   std::optional<std::chrono::steady_clock::time_point> trouble_said_;
   std::optional<std::chrono::steady_clock::time_point> rejection_said_;
   system::Mutex mutex_;

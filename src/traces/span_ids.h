@@ -1,4 +1,4 @@
-// Ids of spans, and which traces are sampled.
+// Ids of spans, and the sampling of traces.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 
 namespace semel::traces {
 
-// No id comes twice in a process, and none of two processes meet but by chance. Thread-safe.
+// Ids are unique in a process, and random across processes. Thread-safe.
 class SpanIds {
  public:
   explicit SpanIds(Random& random) noexcept : state_(random.next()) {}
@@ -19,11 +19,11 @@ class SpanIds {
   std::atomic<std::uint64_t> state_;
 };
 
-// Decides by a trace's id alone, as OpenTelemetry's consistent sampling does: whoever asks about
-// the same trace with the same part gets the same answer.
+// Decides by a trace's id only, like OpenTelemetry's consistent sampling: the same trace and
+// fraction always give the same answer.
 class Sampler {
  public:
-  // The part of all traces that is sampled, from 0 to 1.
+  // `part`: the fraction of all traces that is sampled, from 0 to 1.
   explicit Sampler(double part) noexcept;
   bool takes(const TraceId& trace) const noexcept;
 

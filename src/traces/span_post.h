@@ -1,4 +1,4 @@
-// SpanPost: brings a batch of spans to a collector.
+// SpanPost: sends a batch of spans to a collector.
 #pragma once
 
 #include <chrono>
@@ -15,22 +15,22 @@ namespace semel::traces {
 
 struct PostAnswer {
   enum class Kind {
-    kTaken,    // but for `rejected` of them
+    kTaken,    // except `rejected` of them
     kRefused,  // sending the same again would not help
-    kAway,     // nobody took them: later they may be taken
+    kAway,     // not reachable: they may be accepted later
   };
   Kind kind = Kind::kTaken;
   std::size_t rejected = 0;
-  std::string error;                                     // for people; never what was sent
+  std::string error;  // for people; contains nothing of what was sent
   std::optional<std::chrono::milliseconds> retry_after;  // kAway: what the collector asked for
 };
 
 class SpanPost {
  public:
   virtual ~SpanPost() = default;
-  // One thread at a time. Blocks until it is answered, or given up.
+  // One thread at a time. Blocks until it is answered, or aborted.
   virtual PostAnswer post(const std::string& body) = 0;
-  // A post that is not over by then is given up, also one that runs. From any thread.
+  // Aborts posts that are not over by then, including a running one. Thread-safe.
   virtual void end_by(std::chrono::steady_clock::time_point time) noexcept = 0;
 };
 

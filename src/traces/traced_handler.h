@@ -10,7 +10,7 @@
 namespace semel::traces {
 
 // The same handler. `kind`: "sql", "http", … An asynchronous call lasts until its answer; a batch
-// is a span for each of its messages that is traced. The tracer outlives the handler and its calls.
+// makes a span for each of its traced messages. The tracer outlives the handler and its calls.
 Handler traced(Handler handler, const std::string& consumer, const std::string& kind,
                Tracer& tracer);
 

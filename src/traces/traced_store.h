@@ -1,4 +1,4 @@
-// traced_store: what a store is asked for a delivery is a child of its span.
+// traced_store: each call of a store for a delivery is a child of its span.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace semel::traces {
 
-// The same store. A call for a batch is a span for each of its messages that is traced. The tracer
+// The same store. A call for a batch makes a span for each of its traced messages. The tracer
 // outlives it.
 std::unique_ptr<Store> traced(std::unique_ptr<Store> store, Tracer& tracer);
 

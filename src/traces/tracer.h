@@ -1,4 +1,4 @@
-// Tracer: the spans of a run's deliveries: where each begins, and how it ended.
+// Tracer: makes the spans of a run's deliveries: their beginning and their end.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ struct TracerOptions {
   double sample = 1.0;  // of the messages that came without a traceparent
 };
 
-// Thread-safe. Without memory for it a span is lost; what it is about goes on.
+// Thread-safe. Without memory a span is lost; its delivery is not affected.
 class Tracer final : public Observer {
  public:
   // `sink` is borrowed.
@@ -31,12 +31,12 @@ class Tracer final : public Observer {
 
   // Begins the spans of a consumer's deliveries. The tracer outlives it.
   //
-  // A message with a valid traceparent continues that trace where its sampled flag says so. Any
-  // other begins a trace whose id is made of service, consumer and key, so that the deliveries of
-  // one message, its retries and duplicates too, are found in one trace.
+  // A message with a valid traceparent continues that trace if its sampled flag is set. Any other
+  // message begins a trace whose id is made of service, consumer and key, so that all deliveries of
+  // one message, including retries and duplicates, are in one trace.
   core::StartTrace start_of(const std::string& consumer);
 
-  // A finished child of a delivery's span: `took`, until now.
+  // Adds a finished child of a delivery's span: `took`, until now.
   void add_child(const DeliverySpan& parent, Span span,
                  std::chrono::steady_clock::duration took) noexcept;
 
