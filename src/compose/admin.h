@@ -19,21 +19,20 @@ struct ServiceOptions;
 // Thread-safe, except Serving: one at a time.
 class Admin {
  public:
-  // Listens where the config says so, before there is a service. Where it does not, and in a dry
+  // Listens where the config says so, before there is a service. Without a listener, and in a dry
   // run, whose deliveries do not end, it only observes. Errors: R340.
   static Result<std::unique_ptr<Admin>> open(const config::Config& config, bool dry_run);
   virtual ~Admin() = default;
 
-  // Adds its observers, and where the run is to be measured; they live as long as this. The tracing
-  // of the run is watched before, and outlives this.
+  // Adds its observers, and the measuring of the run; they live as long as this. The tracing of the
+  // run must be added before, and outlive this.
   virtual void watch(ServiceOptions& options) = 0;
   virtual const telemetry::HealthObserver& health() const noexcept = 0;
 
-  // The config that the run has taken up: its consumers and tokens are those of the API from now
-  // on.
+  // The run has taken up this config: the API uses its consumers and tokens from now on.
   virtual void take(std::shared_ptr<const config::Config> config) = 0;
 
-  // Borrows a service for as long as it lives, and what reloads it; null: nothing does.
+  // Borrows a service for its lifetime, and a function that reloads it; null: none.
   class Serving {
    public:
     Serving(Admin& admin, Service& service, Reloader* reloader = nullptr) : admin_(admin) {
@@ -52,7 +51,7 @@ class Admin {
 
  private:
   virtual void serve(Service& service, Reloader* reloader) = 0;
-  // Nothing of the service is used after it.
+  // Does not use the service any more afterwards.
   virtual void leave() = 0;
 };
 

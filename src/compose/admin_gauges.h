@@ -1,4 +1,4 @@
-// Gauges of a run at the moment of a scrape: its store, its sources, its outages.
+// Gauges of a run at the time of a scrape: its store, its sources, its outages.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ namespace semel::compose {
 
 struct GaugeInput {
   std::string store;  // "sqlite"
-  UtcTime began;      // the process
+  UtcTime began;      // of the process
   bool running = false;
   std::vector<telemetry::ConsumerHealth> health;
   std::vector<Service::Figures> sources;
@@ -31,19 +31,19 @@ struct GaugeInput {
   std::map<std::string, std::string, std::less<>> phases;
 };
 
-// From `time`, by the store's clock, to now by this machine's; zero where they disagree.
+// From `time`, by the store's clock, until now by this machine's; zero where they disagree.
 std::chrono::milliseconds age_of(StoreTime time);
 
-// The lag of a whole source, where it tells one.
+// Whether it is the lag of a whole source.
 bool is_lag(const SourceFigure& figure) noexcept;
 
-// Messages that wait: in the store, for all processes, and at the source as far as this one knows.
-// Not known before the run, after it, and until store and source have told once.
+// Messages that wait: in the store, for all processes, and at the source as far as this process
+// knows. Unknown before the run, after it, and until store and source have answered once.
 admin::Backlog backlog_of(const GaugeInput& input, std::string_view consumer);
 
 std::vector<telemetry::MetricFamily> gauges_of(const GaugeInput& input);
 
-// How reloads ended.
+// The results of reloads.
 std::vector<telemetry::MetricFamily> reload_families(const admin::ReloadState& state);
 
 }  // namespace semel::compose

@@ -1,4 +1,4 @@
-// The first page of the dashboard, from what a scrape sees.
+// The first page of the dashboard, from the data of a scrape.
 #pragma once
 
 #include <string>

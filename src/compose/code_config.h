@@ -1,4 +1,4 @@
-// A config from what a program says of its store and its consumers.
+// Makes a config from a program's descriptions of its store and consumers.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace semel::compose {
 
-// As PATH=VALUE, for config::load_values. `own_name`: of a source of the program's own.
+// As PATH=VALUE, for config::load_values. `own_name`: for a source of the program's own.
 std::vector<std::string> values_of(const ConsumerSource& source, const std::string& path,
                                    std::string_view own_name);
 // `index`: of the consumer in the config.
 std::vector<std::string> values_of(const ConsumerOptions& consumer, std::size_t index);
 std::vector<std::string> values_of(const ConfigValues& settings, const std::string& path);
 
-// False: it was left out.
+// False: no handler was given.
 bool is_there(const Handler& handler);
 
 config::StoreConfig store_config_of(RunnerStore store);

@@ -1,4 +1,4 @@
-// From one consumer's config to the parts its engine is made of.
+// Makes the parts of an engine from one consumer's config.
 #pragma once
 
 #include <string_view>
@@ -24,16 +24,16 @@ struct ConsumerParts {
   engine::EngineParts parts;
 };
 
-// Opens the sources and checks that strategy, handler and store go together. Kind kRejected for
-// what the config or the program must change, kUnavailable or kBlocked for what may pass.
+// Opens the sources and checks that strategy, handler and store fit together. kRejected where the
+// config or the program must change, kUnavailable or kBlocked where the fault may pass.
 Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build);
 
-// Checks what can be known beside a consumer of the name that runs: opens no source, and changes
+// Checks as much as possible while a consumer of the same name runs: opens no source, and changes
 // nothing in the store.
 Result<void> check_consumer_parts(const ConsumerBuild& build);
 
-// Kind kRejected where the consumer's records are kept for less than `horizon`, and its config does
-// not accept that.
+// kRejected where the consumer's records are kept for less than `horizon`, and its config does not
+// accept that.
 Result<void> refuse_too_short(std::string_view consumer, const core::Retention& retention,
                               const Horizon& horizon);
 

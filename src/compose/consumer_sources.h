@@ -1,4 +1,4 @@
-// From one consumer's config to the sources of its engine.
+// Makes the sources of an engine from one consumer's config.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace semel::compose {
 
-// Opens the configured source, and that of what the store holds for the consumer; none where
-// clients claim its keys. `line_of`: the line of a message that waits in the store.
+// Opens the configured source, and the one for messages that the store holds for the consumer; none
+// where clients claim its keys. `line_of`: the line of a message that waits in the store.
 Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& build,
                                                         ConsumerNumber number, LineOf line_of);
 

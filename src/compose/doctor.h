@@ -1,4 +1,4 @@
-// Doctor: the live store and the brokers, against what the config promises.
+// Doctor: compares the live store and the brokers with the config's promise.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct Finding {
   bool fine = true;
   std::string text;
   std::string fix;
-  bool note = false;  // neither fine nor bad: not known, or accepted
+  bool note = false;  // neither good nor bad: unknown, or accepted
 
   // "ok", "fail", "note".
   const char* grade() const noexcept;
@@ -32,8 +32,8 @@ struct DoctorReport {
   bool good() const noexcept;
 };
 
-// Asks the store and each broker. A key is claimed in a transaction that is undone; nothing else is
-// written.
+// Asks the store and each broker. Claims a key in a transaction that is rolled back; writes nothing
+// else.
 Result<DoctorReport> examine(Store& store, const config::Config& config);
 
 json::Writer doctor_json(const config::Config& config, const DoctorReport& report);

@@ -9,11 +9,11 @@
 
 namespace semel::compose {
 
-// The error that is told.
+// The reported error.
 Error hung_error(std::string text);
 
-// Ends the process, without destructors and without a drain, after it has told why: to `tell`, or
-// as a line on stderr. From any thread.
+// Ends the process, without destructors and without a drain, after reporting why: to `tell`, or as
+// a line on stderr. Thread-safe.
 [[noreturn]] void end_hung(
     const std::string& consumer, const std::string& what,
     const std::function<void(std::string_view consumer, const Error& error)>& tell);

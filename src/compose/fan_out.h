@@ -1,4 +1,4 @@
-// FanOut: one observer for many.
+// FanOut: one observer that forwards to many.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace semel::compose {
 
-// Tells every observer; the engines know only one.
+// Forwards to every observer; the engines know only this one.
 class FanOut final : public Observer {
  public:
   explicit FanOut(std::vector<Observer*> observers) : observers_(std::move(observers)) {}

@@ -1,4 +1,4 @@
-// Housekeeper: what a run does for its store beside the engines.
+// Housekeeper: maintains the store of a run, concurrently with the engines.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace semel::compose {
 
-// Sweeps what dead processes held and purges what is past its time, beside the engines.
+// Frees what dead processes held and purges expired data, concurrently with the engines.
 class Housekeeper {
  public:
   // `expire`: removes dead letters past their time within about that time; true where more is left.
@@ -25,14 +25,14 @@ class Housekeeper {
         turns_(PurgePace::kTurn, [this] { turn(); }) {}
 
  private:
-  // A failure is tried again at the next turn; the engines tell of a store that is away.
+  // A failure is retried at the next turn; the engines report an unavailable store.
   void turn() {
     RunMarkers* const runs = store_.facets().runs;
     if (runs != nullptr && runs->sweep().value_or(false)) freed_();
     const std::chrono::milliseconds budget = pace_.turn();
     if (budget == std::chrono::milliseconds(0)) return;
     const auto purged = store_.purge(budget);
-    // A purge that stops at a clock that jumped stops this too.
+    // After a clock jump the purge stops, and so does this.
     pace_.note(purged && (expire_(budget) || purged->more));
   }
 

@@ -1,5 +1,4 @@
-// LetterExpiry: removes the dead letters of a config's consumers that are past their time, a part
-// at a time.
+// LetterExpiry: removes the expired dead letters of a config's consumers, a part at a time.
 #pragma once
 
 #include <chrono>
@@ -25,11 +24,11 @@ class LetterExpiry {
   // A consumer that the store does not know has nothing to remove. Borrows the store.
   static Result<LetterExpiry> of(Store& store, std::span<const config::ConsumerConfig> consumers);
 
-  // The consumers whose letters have a time.
+  // The consumers whose letters expire.
   [[nodiscard]] const std::vector<std::string>& consumers() const noexcept { return names_; }
 
-  // Removes for at most about `budget`, and tells of each consumer that lost some; true where the
-  // budget ended before the last letter was looked at: the next call goes on there.
+  // Removes for at most about `budget`, and reports each consumer that lost some; true where the
+  // budget ended before the last letter was looked at: the next call continues there.
   Result<bool> run(std::chrono::milliseconds budget, const Told& told);
 
  private:

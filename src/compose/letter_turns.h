@@ -1,5 +1,4 @@
-// LetterTurns: removes the dead letters of a run that are past their time, while its config may
-// change.
+// LetterTurns: removes the expired dead letters of a run, whose config may change.
 #pragma once
 
 #include <atomic>
@@ -29,8 +28,7 @@ class LetterTurns {
 
   // Looks the consumers up in the store.
   Result<void> look();
-  // The config, or the number of a consumer, may be another: the next turn looks them up. From any
-  // thread.
+  // The config, or a consumer's number, may have changed: the next turn looks them up. Thread-safe.
   void change() noexcept { changed_ = true; }
   // Removes for at most about `budget`; true where more is left. A store that does not answer is
   // asked again at the next turn.
@@ -42,7 +40,7 @@ class LetterTurns {
   const CurrentConfig current_;
   std::atomic<bool> changed_{false};
   std::optional<LetterExpiry> letters_;
-  std::string stand_still_;  // why; empty: they do not
+  std::string stand_still_;  // why nothing expires; empty: it does
 };
 
 }  // namespace semel::compose

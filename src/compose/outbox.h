@@ -1,4 +1,4 @@
-// Who of a config sends messages to whom: a consumer's publications, and copies of its dead
+// Which consumers of a config send messages to which others: publications, and copies of dead
 // letters.
 #pragma once
 
@@ -14,19 +14,19 @@
 namespace semel::compose {
 
 struct Outbox {
-  // What a native handler may publish to: every other consumer whose source is the queue. Of other
-  // handlers none.
+  // The destinations of a native handler: every other consumer whose source is the queue. Other
+  // handlers have none.
   std::map<std::string, ConsumerNumber, std::less<>> destinations;
   std::vector<ConsumerNumber> forward_to;
   std::optional<ConsumerNumber> copies_to;
 };
 
-// The receivers get their numbers in the store, but for a dry run.
+// Gives the receivers their numbers in the store, except in a dry run.
 Result<Outbox> outbox_of(Store& store, const config::Config& config,
                          const config::ConsumerConfig& consumer, bool dry_run);
 
-// Whether a run that is to end by itself waits with the end of `to` for that of `from`. Two native
-// handlers may send to each other; then the one that is later in the file waits.
+// Whether a run that ends by itself must end `from` before `to`. Two native handlers may send to
+// each other; then the one that is later in the file waits.
 bool feeds(const config::Config& config, const config::ConsumerConfig& from,
            const config::ConsumerConfig& to);
 

@@ -1,4 +1,4 @@
-// PurgePace: how often a run looks for what is past its time, and how long it takes for it.
+// PurgePace: how often a run purges expired data, and how long a purge may take.
 #pragma once
 
 #include <algorithm>
@@ -6,14 +6,14 @@
 
 namespace semel::compose {
 
-// Asked once a turn, which comes every kTurn. Where one purge does not come to the end the next
-// follows at the next turn with twice the time: what is due grows with what is handled, so a share
-// that never grew would fall behind, and one that began large would slow every run down.
+// Asked once a turn, every kTurn. If a purge does not finish, the next follows at the next turn
+// with twice the time: expired data grows with the load, so a fixed share would fall behind, and a
+// large initial one would slow every run down.
 class PurgePace {
  public:
   static constexpr std::chrono::milliseconds kTurn{1'000};
   static constexpr std::chrono::milliseconds kFirst{20};
-  // A small part of kTurn: a purge leaves most of the time to messages.
+  // A small fraction of kTurn: a purge leaves most of the time to messages.
   static constexpr std::chrono::milliseconds kMost{200};
   static constexpr int kTurnsBetween = 30;
 
@@ -23,7 +23,7 @@ class PurgePace {
     left_ = left_ == 0 ? kTurnsBetween - 1 : left_ - 1;
     return left_ == 0 ? budget_ : std::chrono::milliseconds(0);
   }
-  // What that purge said: the time ended first.
+  // The purge's result: its time ended first.
   void note(bool more) noexcept {
     more_ = more;
     budget_ = more ? std::min(2 * budget_, kMost) : kFirst;

@@ -1,4 +1,4 @@
-// Looks beside a run for what a start would find wrong in another config.
+// Checks another config while a run continues, for errors that a start would find.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@
 
 namespace semel::compose {
 
-// kRejected where a statement cannot run at all: no run begins on it.
+// kRejected where a statement cannot run at all: then no run can begin.
 Result<void> refuse_missing(const Live& live);
 
-// Ports that come free once the consumers that are to end have.
+// Ports that become free once the consumers that are to end have ended.
 using LeavingPorts = std::set<std::uint16_t>;
 
-// The port of the consumer's HTTP source; nothing where it has none.
+// The port of the consumer's HTTP source; nullopt where it has none.
 std::optional<std::uint16_t> listen_port(const config::Config& config, std::string_view consumer);
 
-// The consumers of `next` that come or change. Opens none of their sources, and changes nothing in
-// the store; listens for a moment where an HTTP source is to. Asks brokers for some seconds each:
-// one that does not answer is asked by the source again.
+// Checks the added and changed consumers of `next`. Opens none of their sources, and changes
+// nothing in the store; listens for a moment on the address of an HTTP source. Asks brokers for
+// some seconds each: if one does not answer, the source will ask it again.
 Result<void> check_consumers(Store& store, const ServiceOptions& options,
                              const config::Config& next, const config::Difference& difference,
                              const LeavingPorts& leaving);

@@ -1,4 +1,4 @@
-// Reloader: takes a run over to what its config's file says now, for a signal and for the API.
+// Reloader: applies the present content of the config file to a run, for a signal and for the API.
 #pragma once
 
 #include <functional>
@@ -21,23 +21,24 @@ class Admin;
 class Service;
 
 struct ReloadOptions {
-  // Reads and checks the file anew, as at the start; secrets too.
+  // Reads and checks the file again, as at the start; secrets too.
   std::function<config::Loaded()> load;
-  // Why the run takes up no other config; nullopt: it does.
+  // Why the run accepts no other config; nullopt: it does.
   std::optional<Error> refused;
-  // Lines of the log: of what was done, and of why nothing was.
+  // Writes lines of the log: the changes, and the reason of a refusal.
   std::function<void(const std::string& text)> say;
   std::function<void(const Error& error)> complain;
-  // Each error and warning of the file.
+  // Called for each error and warning of the file.
   std::function<void(const config::Diagnostic&)> tell;
-  // The run has taken up this config.
+  // Called when the run has taken up this config.
   std::function<void(const config::Config&)> taken;
-  // A reload begins; and, with false, it is refused or in effect. In turns; on any thread.
+  // Called with true when a reload begins, and with false when it is refused or in effect. Calls
+  // alternate; on any thread.
   std::function<void(bool)> under_way;
 };
 
-// One reload after the other. A config is checked as a whole and refused as a whole: the run goes
-// on with the one it has. Safe for several threads.
+// One reload after the other. A config is checked and refused as a whole: then the run continues
+// with its present one. Thread-safe.
 class Reloader {
  public:
   Reloader(ReloadOptions options, const config::Config& running);
@@ -45,16 +46,16 @@ class Reloader {
   Reloader(const Reloader&) = delete;
   Reloader& operator=(const Reloader&) = delete;
 
-  // From now on there is something to reload. Borrows both until leave. Once.
+  // Starts serving reloads. Borrows both until leave. Call it once.
   void serve(Service& service, Admin& admin) SEMEL_EXCLUDES(mutex_);
   // Waits for a reload that is being checked.
   void leave() SEMEL_EXCLUDES(one_, mutex_);
 
-  // Reloads on this object's thread, which begins with a service to reload.
+  // Reloads on this object's thread, which starts once there is a service to reload.
   void request() SEMEL_EXCLUDES(mutex_);
-  // Reads and checks; then, without `dry_run`, begins to take the run over, and returns. A reload
-  // that is not in effect yet is no obstacle: its consumers end as they were asked to, and begin
-  // with this config.
+  // Reads and checks; then, without `dry_run`, begins to apply the config, and returns. A reload
+  // that is not in effect yet is no obstacle: its consumers end as requested, and restart with this
+  // config.
   admin::Reloaded reload(bool dry_run) SEMEL_EXCLUDES(one_, mutex_);
   admin::ReloadState state() const SEMEL_EXCLUDES(mutex_);
   // A consumer's phase has changed.
@@ -76,14 +77,14 @@ class Reloader {
   void end_if_settled() SEMEL_REQUIRES(one_) SEMEL_EXCLUDES(mutex_);
 
   const ReloadOptions options_;
-  system::Mutex one_ SEMEL_ACQUIRED_BEFORE(mutex_);  // while one is read and checked
+  system::Mutex one_ SEMEL_ACQUIRED_BEFORE(mutex_);  // held while a config is read and checked
   mutable system::Mutex mutex_;
   system::CondVar wake_;
   Run run_ SEMEL_GUARDED_BY(mutex_);
   admin::ReloadState state_ SEMEL_GUARDED_BY(mutex_);
   bool requested_ SEMEL_GUARDED_BY(mutex_) = false;
-  bool under_way_ SEMEL_GUARDED_BY(mutex_) = false;  // told so, and not the end
-  bool look_ SEMEL_GUARDED_BY(mutex_) = false;       // whether it is in effect
+  bool under_way_ SEMEL_GUARDED_BY(mutex_) = false;  // reported as begun, and not as ended
+  bool look_ SEMEL_GUARDED_BY(mutex_) = false;       // check whether it is in effect
   bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -15,10 +15,10 @@
 
 namespace semel::compose {
 
-// The calls throw what those of Runner throw, and change nothing then.
+// The calls throw like those of Runner, and then change nothing.
 struct RunnerSetup {
   config::Config config;
-  std::vector<std::string> values;  // from code: what the config was made of
+  std::vector<std::string> values;  // from code: the values of which the config was made
   bool from_code = false;
   ServiceOptions options;
   OwnTraces traces;
@@ -34,7 +34,7 @@ struct RunnerSetup {
  private:
   void check_handler(const config::ConsumerConfig& consumer, bool transactional,
                      bool has_apply) const;
-  // The config is read without the traits of native sources.
+  // The config is read before the traits of native sources are known.
   void give_traits();
 };
 

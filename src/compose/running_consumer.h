@@ -1,5 +1,5 @@
 // RunningConsumer: one consumer of a run, through all its engines. A reload ends its engine and
-// begins another, and a person drains it; no engine begins before the one ahead of it has ended.
+// begins another, and a person drains it; no engine begins before the previous one has ended.
 #pragma once
 
 #include <cstddef>
@@ -22,23 +22,23 @@ namespace semel::compose {
 class RunningConsumer {
  public:
   using SharedConfig = std::shared_ptr<const config::Config>;
-  // Given to an engine by the one before it, and by its run.
+  // Passed to an engine by the previous one, and by the run.
   struct Carried {
     std::size_t suspects_first = 0;
     std::function<bool()> process_goes_on;
   };
-  // `make` and `told` are called with nothing locked, `make` by one thread at a time.
+  // `make` and `told` are called without a lock, `make` by one thread at a time.
   struct Options {
     std::string name;
-    // Messages that an earlier consumer of the name left untried.
+    // Untried suspects of an earlier consumer of the name.
     std::size_t suspects_first = 0;
-    // Whether its next engine may begin beside those of other consumers; asked again after
-    // look_again. Called with nothing locked.
+    // Whether its next engine may run together with those of other consumers; asked again after
+    // look_again. Called without a lock.
     std::function<bool(const config::Config&)> may_begin;
     std::function<Result<std::unique_ptr<engine::Engine>>(const config::Config&, Carried)> make;
-    // Its phase changed. On its own thread.
+    // Called when its phase has changed, on its own thread.
     std::function<void()> changed;
-    // Its engine cannot be made, which is tried again; or, mended, it is made.
+    // Called when its engine cannot be made, which is retried; and, with `mended`, once it is made.
     std::function<void(const Error& error, bool mended)> trouble;
   };
   RunningConsumer(Options options, SharedConfig config);
@@ -47,18 +47,19 @@ class RunningConsumer {
 
   const std::string& name() const noexcept { return options_.name; }
 
-  // Makes the first engine; before run. Without it run makes it, and tries until it can.
+  // Makes the first engine; before run. Otherwise run makes it, retrying until it can.
   Result<void> make_first() SEMEL_EXCLUDES(mutex_);
-  // Runs until it is stopped or removed, or its engine ends by itself. Once.
+  // Runs until it is stopped or removed, or its engine ends by itself. Call it once.
   void run() SEMEL_EXCLUDES(mutex_);
 
-  // The config for its next engine.
+  // Sets the config for its next engine.
   void keep(SharedConfig config) SEMEL_EXCLUDES(mutex_);
-  // Its engine ends, and the next has this config, also where it was removed; false: it is over.
+  // Ends its engine, and begins another with this config, even if it was removed; false: it is
+  // over.
   bool restart(SharedConfig config) SEMEL_EXCLUDES(mutex_);
-  // Its engine ends, and there is no other.
+  // Ends its engine, without a successor.
   void remove() SEMEL_EXCLUDES(mutex_);
-  // Its engine ends, and there is no other until it is resumed. False: it was so already.
+  // Ends its engine, without a successor until it is resumed. False: it was drained already.
   bool drain() SEMEL_EXCLUDES(mutex_);
   bool resume() SEMEL_EXCLUDES(mutex_);
   // Ends it with its run; a second call hurries it.
@@ -67,14 +68,14 @@ class RunningConsumer {
   void nudge() const SEMEL_EXCLUDES(mutex_);
   // Another consumer's engine may have ended.
   void look_again() SEMEL_EXCLUDES(mutex_);
-  // The config of its engine, while that is to end; null: it goes on, or there is none.
+  // The config of its engine while that is ending; null: it continues, or there is none.
   SharedConfig ending() const SEMEL_EXCLUDES(mutex_);
-  // The config of its engine, or of the one that it is about to have; null: it has none.
+  // The config of its present or next engine; null: it has none.
   SharedConfig in_use() const SEMEL_EXCLUDES(mutex_);
-  // Suspects that its next engine would begin with.
+  // The suspects that its next engine would begin with.
   std::size_t suspects_left() const SEMEL_EXCLUDES(mutex_);
   Service::Phase phase() const SEMEL_EXCLUDES(mutex_);
-  // Nothing is left to do for it: it runs as it should, or not.
+  // Nothing is left to do for it: it runs as wanted, or is not to run.
   bool settled() const SEMEL_EXCLUDES(mutex_);
   std::size_t in_flight() const SEMEL_EXCLUDES(mutex_);
   std::vector<engine::Engine::Figures> figures() const SEMEL_EXCLUDES(mutex_);
@@ -82,9 +83,9 @@ class RunningConsumer {
   struct End {
     engine::Ended ended = engine::Ended::kDrained;
     std::optional<Error> final_error;
-    bool by_itself = false;  // nobody had asked for it
+    bool by_itself = false;  // it was not asked to end
   };
-  // How its newest engine ended; one that ended as a reload or a person wished, well.
+  // How its newest engine ended; success where a reload or a person ended it.
   End end() const SEMEL_EXCLUDES(mutex_);
 
  private:
@@ -108,18 +109,18 @@ class RunningConsumer {
   mutable system::Mutex mutex_;
   system::CondVar wake_;
   SharedConfig config_ SEMEL_GUARDED_BY(mutex_);
-  // The config of the engine, until all of it is gone.
+  // The config of the engine, until that is completely gone.
   SharedConfig begun_ SEMEL_GUARDED_BY(mutex_);
   std::unique_ptr<engine::Engine> engine_ SEMEL_GUARDED_BY(mutex_);
   Phase phase_ SEMEL_GUARDED_BY(mutex_) = Phase::kStarting;
-  bool asked_ SEMEL_GUARDED_BY(mutex_) = false;  // the engine is to end
-  bool look_ SEMEL_GUARDED_BY(mutex_) = false;   // whether it may begin
+  bool asked_ SEMEL_GUARDED_BY(mutex_) = false;  // the engine was asked to end
+  bool look_ SEMEL_GUARDED_BY(mutex_) = false;   // check whether it may begin
   bool drained_ SEMEL_GUARDED_BY(mutex_) = false;
   bool removed_ SEMEL_GUARDED_BY(mutex_) = false;
   int stops_ SEMEL_GUARDED_BY(mutex_) = 0;
   std::size_t suspects_ SEMEL_GUARDED_BY(mutex_);
   End end_ SEMEL_GUARDED_BY(mutex_);
-  std::optional<std::string> told_;  // of its own thread: the trouble that lasts
+  std::optional<std::string> told_;  // used by its own thread: the present trouble
 };
 
 }  // namespace semel::compose

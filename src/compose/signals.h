@@ -8,11 +8,11 @@
 
 namespace semel::compose {
 
-// While it lives the two signals are blocked in this thread and in those it starts, and taken by a
-// thread of its own. Make it before the threads that must not see them.
+// While it lives the two signals are blocked in this thread and in those it starts, and received by
+// a thread of its own. Create it before threads that must not receive them.
 class SignalDrain {
  public:
-  // `stop` is told which of the two it was. Without `hang_up` SIGHUP does what it did before.
+  // `stop` gets the signal that arrived. Without `hang_up` SIGHUP keeps its previous effect.
   explicit SignalDrain(std::function<void(int signal)> stop, std::function<void()> hang_up = {});
   ~SignalDrain();
   SignalDrain(const SignalDrain&) = delete;

@@ -1,4 +1,4 @@
-// The handler that a config's steps make: their calls one after the other, each journalled.
+// Makes a handler of a config's steps: calls them one after the other, journalling each.
 #pragma once
 
 #include <chrono>
@@ -17,10 +17,10 @@ struct StepWork {
   PlainHandler handler;
   StepSpecs specs;
 };
-// `environment` is borrowed for as long as the work is used. Errors as of the calls' handlers.
+// `environment` is borrowed as long as the handler is used. Errors: those of the calls' handlers.
 Result<StepWork> make_steps(const config::StepsHandler& steps, Environment& environment);
 
-// How long its calls may take together.
+// The longest time of its calls together.
 std::chrono::milliseconds longest_run(const config::StepsHandler& steps);
 
 core::StepFacts step_facts(const config::StepsHandler& steps);

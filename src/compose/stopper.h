@@ -1,4 +1,4 @@
-// Stopper: passes the stops of a run on to its service. To ask for one never waits, whatever the
+// Stopper: passes stop requests of a run to its service. A request never waits, whatever the
 // service does.
 #pragma once
 
@@ -18,18 +18,18 @@ class Stopper {
   Stopper(const Stopper&) = delete;
   Stopper& operator=(const Stopper&) = delete;
 
-  // Begins the drain, or, called again, hurries it. Thread-safe, and as safe in a call from the
-  // service as elsewhere. Stops before there is a service are kept for it.
+  // Begins the drain, or, called again, hurries it. Thread-safe, and also safe in a call from the
+  // service. Requests before there is a service are kept for it.
   void stop() noexcept SEMEL_EXCLUDES(mutex_);
   bool was_asked() const noexcept SEMEL_EXCLUDES(mutex_) { return stops() > 0; }
   // Readable once the run is to stop.
   int stop_fd() const noexcept { return stopped_.get(); }
   // Makes it readable at the end of a run too.
   void break_off() noexcept { stopped_.signal(); }
-  // For the next run; nobody's service is being stopped.
+  // Prepares for the next run; no service may be stopping.
   void reset() noexcept SEMEL_EXCLUDES(mutex_);
 
-  // While it lives, stops reach the service, by a thread of its own.
+  // While it lives, stop requests reach the service, by a thread of its own.
   class Stopping {
    public:
     Stopping(Stopper& stopper, Service& service);
@@ -51,10 +51,10 @@ class Stopper {
     return stops_;
   }
 
-  mutable system::Mutex mutex_;  // held over no call that waits
+  mutable system::Mutex mutex_;  // not held over a call that waits
   int stops_ SEMEL_GUARDED_BY(mutex_) = 0;
   system::EventFd stopped_;
-  system::EventFd asked_;  // for the thread: a stop has come, or its end
+  system::EventFd asked_;  // for the thread: a stop request, or its end
 };
 
 }  // namespace semel::compose

@@ -1,5 +1,5 @@
-// StoreLook: the store's statistics for metrics, asked for on a thread of its own and only while
-// somebody scrapes.
+// StoreLook: the store's statistics for metrics, queried on a thread of its own and only while
+// metrics are scraped.
 #pragma once
 
 #include <chrono>
@@ -24,13 +24,13 @@ struct StoreSnapshot {
 };
 
 // Statistics and shut gates of the store's consumers; nullopt where it keeps none. Takes as long as
-// the store does.
+// the store's answer.
 Result<std::optional<StoreSnapshot>> look_at(Store& store);
 
 // Thread-safe.
 class StoreLook {
  public:
-  // `ask` runs on this object's thread. A store without statistics gives nullopt.
+  // `ask` runs on this object's thread. A store without statistics returns nullopt.
   using Ask = std::function<Result<std::optional<StoreSnapshot>>()>;
   explicit StoreLook(Ask ask);
   ~StoreLook();
@@ -40,11 +40,11 @@ class StoreLook {
   struct Seen {
     std::optional<StoreSnapshot> snapshot;  // the newest
     std::chrono::steady_clock::time_point at{};
-    // Whether the newest question was answered, within kLongAnswer; nullopt: none was asked yet.
+    // Whether the newest query was answered within kLongAnswer; nullopt: none was made yet.
     std::optional<bool> reachable;
   };
-  // The newest snapshot. Where the last question is older than kFresh, the store is asked, and
-  // waited for at most `patience`: a store that does not answer in time leaves the older snapshot.
+  // The newest snapshot. If the last query is older than kFresh, the store is queried, and awaited
+  // for at most `patience`: if it does not answer in time, the older snapshot is returned.
   Seen get(std::chrono::milliseconds patience) SEMEL_EXCLUDES(mutex_);
 
   static constexpr std::chrono::seconds kFresh{1};

@@ -16,27 +16,27 @@ namespace semel::compose {
 
 struct ServiceOptions;
 
-// The tracing of a program that embeds Semel, in place of the config's `traces:`.
+// The tracing of a program that embeds Semel, instead of the config's `traces:`.
 struct OwnTraces {
   SpanSink* sink = nullptr;  // borrowed; null: none
   double sample = 1.0;
 };
 
-// Thread-safe but for its construction and end().
+// Thread-safe, except its construction and end().
 class Traces {
  public:
   // Null where nothing is traced: neither the config nor the program asks for it, or it is a dry
-  // run, whose deliveries do not end. The observers of `options`, which are borrowed, are told of
-  // trouble with the export. Errors: R350.
+  // run, whose deliveries do not end. Troubles with the export are reported to the observers of
+  // `options`, which are borrowed. Errors: R350.
   static Result<std::unique_ptr<Traces>> open(const config::Config& config, const OwnTraces& own,
                                               const ServiceOptions& options);
   virtual ~Traces() = default;
 
-  // Has the service traced; it lives as long as that.
+  // Makes the service traced; this lives as long as the service.
   virtual void watch(ServiceOptions& options) = 0;
   // The counts of exported and of dropped spans.
   virtual std::vector<telemetry::MetricFamily> families() const = 0;
-  // After the run: exports what is left, within a bound.
+  // After the run: exports the rest, within a limited time.
   virtual void end() = 0;
 };
 

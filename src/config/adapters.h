@@ -6,7 +6,7 @@
 
 namespace semel::config {
 
-// The adapters that it lacks, each as CMake's options name it after SEMEL_WITH_: "KAFKA".
+// The adapters that it lacks, each by its CMake option's name after SEMEL_WITH_: "KAFKA".
 std::vector<std::string_view> missing_adapters();
 
 }  // namespace semel::config

@@ -1,4 +1,4 @@
-// `admin:` into its config.
+// Builds `admin:`.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace semel::config {
 // `folder`: of the file, where relative paths begin.
 std::optional<AdminConfig> build_admin(const View& root, const std::string& folder, Report& report);
 
-// Warns of a key that is taken from where `admin.mask` hides: keys are always shown.
+// Warns of a key taken from a place that `admin.mask` hides: keys are always shown.
 void check_masked_keys(const Config& config, const ConsumerConfig& consumer, const View& view,
                        Report& report);
 

@@ -1,4 +1,4 @@
-// Settings to the typed Config, and what only shows when values stand together.
+// Builds the typed Config from settings, and finds errors of values in combination.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,13 @@
 
 namespace semel::config {
 
-// A Config as far as the settings allow: where something is spoilt its part is left as it is, so
-// that the checks still find what is wrong with the rest.
-// `store`: where that is no setting; null: it is.
+// Builds as much of a Config as the settings allow: the part of a spoilt setting keeps its default,
+// so that the checks still find other errors. `store`: used instead of a setting; null: the setting
+// is used.
 Config build(const Settings& settings, const std::string& folder, Report& report,
              const StoreConfig* store = nullptr);
 
-// Settings of one map, by their names in it.
+// The settings of one map, by their names in it.
 class View {
  public:
   View(const Settings& settings, std::string path) : settings_(settings), path_(std::move(path)) {}
@@ -37,8 +37,8 @@ class View {
   bool spoiled(std::string_view name) const { return settings_.spoiled(path(name)); }
   Place place(std::string_view name) const { return settings_.place_of(path(name)); }
 
-  // Puts each value of this map into the member of `object` that its row names. What is spoilt or
-  // has no default leaves the member as it is.
+  // Assigns each value of this map to the member of `object` that its row names. A spoilt value, or
+  // one without a default, leaves the member unchanged.
   template <class T>
   void fill(T& object) const {
     put_into(typeid(T), &object);

@@ -1,4 +1,4 @@
-// The catalog: every code a person can meet, and what to do about it; and the topics around them.
+// The catalog: every code that people can see, and what to do about it; and related topics.
 #pragma once
 
 #include <optional>
@@ -15,9 +15,9 @@ struct CodePage {
   std::string_view code;  // E012
   std::string_view title;
   std::string_view why;      // what it means, why it matters
-  std::string_view fix;      // how to mend it
+  std::string_view fix;      // how to fix it
   std::string_view example;  // lines to write; may be empty
-  int exit = 0;              // exit code of a command that ends on it; 0: none does
+  int exit = 0;              // exit code of a command that ends with it; 0: none does
 };
 
 struct TopicPage {
@@ -26,7 +26,7 @@ struct TopicPage {
   std::string_view text;
 };
 
-// The exit code of a command that ends on this error: its page's; without one, its kind's.
+// The exit code of a command that ends with this error: that of its page, or else of its kind.
 int exit_code_of(const Error& error);
 
 // In the order of their codes: the file, fields, values, combinations, warnings, lint, run time.
@@ -36,9 +36,9 @@ std::optional<CodePage> find_code(std::string_view code);
 std::span<const TopicPage> topics() noexcept;
 std::optional<TopicPage> find_topic(std::string_view name);
 
-// What `explain` prints for a code or topic; nothing where there is no such word.
+// The text that `explain` prints for a code or topic; nullopt where there is no such word.
 std::optional<std::string> explain(std::string_view word);
-// The word that was meant, where one is near.
+// The word that was meant, if one is near.
 std::optional<std::string> nearest_explained(std::string_view word);
 
 namespace catalog {

@@ -1,4 +1,4 @@
-// What the checks of one consumer share.
+// Shared by the checks of one consumer.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct Check {
 
   std::string path(std::string_view name) const { return view.path(name); }
 
-  // A warning that the consumer does not accept.
+  // Reports a warning, unless the consumer accepts it; null then.
   Diagnostic* warn(std::string_view code, const Place& place, std::string path,
                    std::string message) const {
     if (consumer.accept.contains(std::string(code))) return nullptr;
@@ -26,11 +26,11 @@ struct Check {
   }
 };
 
-// What is kept for later, or called outside, and how long it must outlive the process.
+// Checks deferring and outside calls: how long their messages must outlive the process.
 void check_defer(const Check& check);
 void check_fence(const Check& check);
 void check_remote(const Check& check);
-// A consumer that is claimed says nothing of work.
+// A consumer that clients claim from must not describe work.
 void check_claimed(const Check& check);
 
 }  // namespace semel::config

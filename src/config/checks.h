@@ -1,4 +1,4 @@
-// What is wrong although each value alone is right.
+// Finds errors where each value alone is right.
 #pragma once
 
 #include <string_view>
@@ -11,14 +11,14 @@ namespace semel::config {
 
 void check_consumer(const Config& config, const ConsumerConfig& consumer, const View& view,
                     Report& report);
-// Names that stand twice, one standard input for two.
+// Duplicate names, two consumers of standard input.
 void check_together(const Settings& settings, Report& report);
-// Adapters that the build lacks, as CMake's options name them.
+// Adapters that the build lacks, by their CMake options' names.
 void check_adapters(const Settings& settings, const std::vector<std::string_view>& missing,
                     Report& report);
-// Who sends to whom.
+// Which consumers send to which.
 void check_outbox(const Config& config, const Settings& settings, Report& report);
-// Tokens claim from consumers that are claimed, and each of these has a token.
+// Tokens must claim from consumers that are claimed, and each of these needs a token.
 void check_claims(const Config& config, const Settings& settings, Report& report);
 
 }  // namespace semel::config

@@ -1,4 +1,4 @@
-// A consumers' config, validated and typed. No adapter is known here by more than its settings.
+// A config of consumers, validated and typed. It knows adapters only by their settings.
 #pragma once
 
 #include <chrono>
@@ -52,7 +52,7 @@ namespace semel::config {
 using std::chrono::milliseconds;
 
 struct Location {
-  int line = 0;  // from 1; 0: the file as a whole
+  int line = 0;  // from 1; 0: the whole file
   int column = 0;
 };
 
@@ -69,12 +69,12 @@ struct Diagnostic {
   std::string help;                 // one concrete change
 };
 
-// A store that the program has opened; borrowed. Only a program's own config has it.
+// A store that the program has opened; borrowed. Only a config made in code has it.
 struct OpenStore {
   Store* store = nullptr;
 };
 
-// How the store is opened, but for what only a process knows: environment, `create`, `stop_fd`.
+// How to open the store, except what only a process knows: environment, `create`, `stop_fd`.
 struct StoreConfig {
   enum class OnUnavailable { kPause, kFail };
   std::variant<SqliteOptions, PostgresOptions, MySqlOptions, RedisOptions, MemoryOptions, OpenStore>
@@ -82,7 +82,7 @@ struct StoreConfig {
   OnUnavailable on_unavailable = OnUnavailable::kPause;
 };
 
-// Its traits, as far as they are known before it is opened.
+// Its traits, as far as known before it is opened.
 StoreTraits traits_of(const StoreConfig& store) noexcept;
 
 struct QueueSource {};
@@ -111,9 +111,9 @@ struct StdinSource {};
 // A source of the program's own.
 struct NativeSource {
   std::string name;                       // registered in C++ under this name
-  SourceTraits traits{.name = "native"};  // as registered; before that, those of a careful one
+  SourceTraits traits{.name = "native"};  // as registered; before that, the most cautious ones
 };
-// Brings nothing: clients claim keys of theirs through the API, and do the work.
+// Delivers nothing: clients claim keys of their own through the API, and do the work.
 struct ClaimsSource {};
 using SourceConfig =
     std::variant<QueueSource, FileSource, HttpSource, KafkaSource, NatsSource, RabbitmqSource,
@@ -153,7 +153,7 @@ struct NativeHandler {
   std::string name;  // registered in C++ under this name
 };
 using StepCall = std::variant<HttpHandler, ExecHandler>;
-// `answers`: its body has what steps before it answered, or what the undone one did.
+// `answers`: its body includes the answers of earlier steps, or that of the undone step.
 struct StepConfig {
   std::string name;
   StepCall call;
@@ -175,7 +175,7 @@ inline bool acts_outside(const HandlerConfig& handler) {
   return !std::holds_alternative<SqlHandler>(handler) &&
          !std::holds_alternative<NativeHandler>(handler);
 }
-// Messages go on to a broker.
+// Sends messages on to a broker.
 inline bool publishes(const HandlerConfig& handler) {
   return std::holds_alternative<KafkaHandler>(handler) ||
          std::holds_alternative<NatsHandler>(handler) ||
@@ -191,13 +191,13 @@ struct DedupConfig {
   milliseconds lease = ClaimOptions().lease;
   // `auto` where the source's horizon is not known.
   static constexpr std::chrono::hours kAutoTtl{7 * 24};
-  // Twice what a broker keeps where nobody has said how long.
+  // Twice a broker's default retention.
   static constexpr std::chrono::hours kAutoTtlOnKafka{14 * 24};
-  // Twice what a queue of SQS can keep a message for.
+  // Twice the longest retention of an SQS queue.
   static constexpr std::chrono::hours kAutoTtlOnSqs{28 * 24};
 };
 
-// A window in front of the records, which answers only that a key is completed.
+// A window in front of the records, which only answers that a key is completed.
 using FrontConfig = std::variant<MemoryFrontOptions, RedisFrontOptions>;
 milliseconds ttl_of(const FrontConfig& front) noexcept;
 
@@ -210,7 +210,7 @@ struct ConsumerConfig {
   bool strategy_named = false;  // false: chosen by default_strategy
   bool unsafe = false;
   std::optional<std::string>
-      look;  // strategy query: a SELECT with the handler's params; a row = done
+      look;  // strategy query: a SELECT with the handler's params; a row means done
   std::optional<core::LockSpec> lock;        // strategy pessimistic_lock
   std::optional<core::VersionSpec> version;  // strategy optimistic_lock
   DedupConfig dedup;
@@ -219,17 +219,17 @@ struct ConsumerConfig {
   std::optional<core::Order> order;
   enum class Defer { kNever, kHere, kElsewhere };
   Defer defer = Defer::kNever;
-  std::optional<int> concurrency;  // none: by store and handler
+  std::optional<int> concurrency;  // nullopt: depends on store and handler
   core::Pace pace;
   milliseconds timeout = core::kUsualTimeout;  // of one call; an exec handler's own is in its spec
   core::Limits limits;
   HandlerConfig handler;
-  std::optional<core::SqlSpec> apply;  // the second part of work in two
-  // Consumers of the same file whose source is the queue: who is sent each message that is done,
-  // and who a copy of each dead letter.
+  std::optional<core::SqlSpec> apply;  // the second part of a two-part handler
+  // Consumers of the same file whose source is the queue: those that get each message that is done,
+  // and the one that gets a copy of each dead letter.
   std::vector<std::string> publish;
   std::optional<std::string> copy_dead_letters;
-  std::optional<milliseconds> dead_letters_expire;  // none: they are kept
+  std::optional<milliseconds> dead_letters_expire;  // nullopt: they are kept
   std::set<std::string> accept;  // codes and names accepted knowingly: "key_recipe", "D102"
   Location where;
 
@@ -237,7 +237,7 @@ struct ConsumerConfig {
   bool is_claimed() const noexcept { return std::holds_alternative<ClaimsSource>(source); }
 };
 
-// As name_of its handler; "clients" where it is claimed.
+// As name_of its handler; "clients" where clients claim from it.
 std::string handler_name(const ConsumerConfig& consumer);
 
 struct AdminToken {
@@ -271,7 +271,7 @@ struct EffectiveValue {
   std::string path;
   std::string value;   // secrets redacted
   std::string origin;  // "semel.yaml:4:3", "--set", "default"
-  // Digest of a value that is not shown whole, which tells whether it changed; else empty.
+  // Digest of a value that is not shown completely, to detect changes; else empty.
   std::string hidden = {};
 };
 
@@ -287,35 +287,35 @@ struct Config {
 };
 
 struct LoadOptions {
-  // Where ${X} looks; default: the process environment.
+  // Looks up ${X}; default: the process environment.
   std::function<std::optional<std::string>(const std::string&)> env;
-  std::vector<std::string> sets;  // PATH=VALUE, over the file
+  std::vector<std::string> sets;  // PATH=VALUE, overriding the file
   bool interpolate = true;
-  // As CMake's options name them: a config that names one of these is refused.
+  // By their CMake options' names: a config that names one of these is refused.
   std::vector<std::string_view> missing_adapters = config::missing_adapters();
 };
 
 struct Loaded {
-  std::optional<Config> config;  // none where there is an error
+  std::optional<Config> config;  // nullopt where there is an error
   std::vector<Diagnostic> diagnostics;
   // The effective values, one line each.
   std::vector<EffectiveValue> effective;
-  // What a statement would do if it ran twice, where the record sees to it that it does not: worth
-  // knowing, for `check`; silenced by the consumer's `accept`.
+  // Findings about statements that would have an effect again if they ran twice, although their
+  // record prevents that: useful for `check`; silenced by the consumer's `accept`.
   std::vector<Diagnostic> notes;
 };
 
 Loaded load_file(const std::string& path, const LoadOptions& options = {});
 Loaded load_text(std::string_view yaml, const std::string& name, const LoadOptions& options = {});
-// A config that a program says itself: PATH=VALUE each, as in LoadOptions::sets, with no variables;
-// and the options of its store. Paths of files are relative to the working folder.
+// A config made by a program: PATH=VALUE each, as in LoadOptions::sets, without variables; and the
+// options of its store. Paths of files are relative to the working directory.
 Loaded load_values(const std::vector<std::string>& values, const StoreConfig& store);
 
-// "error[E012] …  semel.yaml:4:3" with excerpt and fix below it, as a terminal shows it. Ends with
-// a line end.
+// "error[E012] …  semel.yaml:4:3" with excerpt and fix below it, for a terminal. Ends with a
+// newline.
 std::string format(const Diagnostic& diagnostic, bool color);
 
-// The retention a consumer's records get: none for `keep`.
+// How long a consumer's records are kept: nullopt for `keep`.
 std::optional<milliseconds> effective_ttl(const ConsumerConfig& consumer);
 
 }  // namespace semel::config

@@ -1,4 +1,4 @@
-// Holds what was written against the schema.
+// Checks the written nodes against the schema.
 #pragma once
 
 #include "config/node.h"
@@ -7,8 +7,8 @@
 
 namespace semel::config {
 
-// Every effective value: written, taken over from `defaults:`, or the schema's. What does not fit
-// is reported and left out.
+// Every effective value: written, taken from `defaults:`, or the schema's. Values that do not fit
+// are reported and left out.
 Settings conform(const Node& root, Report& report);
 
 }  // namespace semel::config

@@ -1,4 +1,4 @@
-// Difference: what a reload of a running config would change. Pure.
+// Difference: the changes that a reload of a running config would make. Pure.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,9 @@ namespace semel::config {
 
 struct ValueChange {
   std::string path;                 // "store.sqlite.path", or within a consumer: "retry.attempts"
-  std::optional<std::string> from;  // nullopt: it was not there
-  std::optional<std::string> to;    // nullopt: it is gone
-  // Secrets are redacted: both may read the same.
+  std::optional<std::string> from;  // nullopt: it did not exist
+  std::optional<std::string> to;    // nullopt: it is removed
+  // Secrets are redacted: both texts may be equal.
   std::string origin = {};  // "semel.yaml:4:3": of the new value, or of the one that is gone
 };
 
@@ -30,8 +30,8 @@ struct Difference {
   // In the order of the new config; removed ones last.
   std::vector<ConsumerChange> consumers;
   std::vector<std::string> unchanged;
-  bool tokens = false;  // of the admin listener
-  bool shown = false;   // what it shows of messages: admin.payloads, admin.mask, admin.errors
+  bool tokens = false;  // those of the admin listener
+  bool shown = false;  // which parts of messages it shows: admin.payloads, admin.mask, admin.errors
   // Values that only a new process can take up, by path: "store.sqlite.path",
   // "consumers.orders.source".
   std::vector<ValueChange> fixed;
@@ -40,13 +40,13 @@ struct Difference {
   const ConsumerChange* find(std::string_view consumer) const noexcept;
 };
 
-// Whether `to` of the next config reads what `from` of the running one is no more to read: both at
-// once would handle a message twice at a time, and out of its order.
+// Whether `to` of the next config reads what `from` of the running one stops reading: running both
+// together would handle a message twice concurrently, and out of order.
 bool hands_over(const Config& running, std::string_view from, const Config& next,
                 std::string_view to);
 
-// Compares the values in effect: a value that is written where its default was in effect is none.
-// A consumer is the same one as long as it has its name.
+// Compares the values in effect: writing out a default changes nothing. A consumer is identified by
+// its name.
 Difference difference(const Config& running, const Config& next);
 
 }  // namespace semel::config

@@ -1,4 +1,4 @@
-// A command of a config: built into its spec, and checked.
+// Builds and checks the spec of a command.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace semel::config {
 
-// `exec`: what stands under exec:; `consumer`: the consumer it is of.
+// `exec`: the map under exec:; `consumer`: its consumer.
 core::ExecSpec build_exec(const View& exec, const View& consumer, const std::string& folder,
                           const SourceConfig& source);
 

@@ -1,4 +1,4 @@
-// `front:` into its config, and what it asks of the rest.
+// Builds `front:`, and checks it with the rest of its consumer.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The HTTP handler of a config: built into its spec, and checked.
+// Builds and checks the spec of an HTTP handler.
 #pragma once
 
 #include <optional>
@@ -13,19 +13,19 @@ namespace semel::config {
 
 // Why a header may not be set, in words that follow its name.
 using HeaderFlaw = std::optional<std::string> (*)(std::string_view name);
-// The `headers` of a map that is sent to an endpoint; one that has a flaw is reported (E051).
+// Builds the `headers` of a request to an endpoint; reports a header with a flaw (E051).
 void build_headers(const View& map, Headers& made, Report& report, HeaderFlaw flaw_of);
 
 core::HttpSpec build_http(const View& http, const std::string& folder, Report& report);
 
-// What an HTTP handler takes from the rest of its consumer, and the consumer from it.
+// Completes an HTTP handler's spec from the rest of its consumer, and the consumer from it.
 void complete_http(ConsumerConfig& consumer, const View& view);
 
-// What the call of an endpoint takes from its consumer.
+// Completes the call of an endpoint from its consumer.
 void complete_call(core::HttpSpec& spec, const View& http, const ConsumerConfig& consumer);
 
-// Warns of secrets that stand in the file itself. `answered`: the steps whose answers its URL may
-// have places for.
+// Warns of secrets written in the file itself. `answered`: the steps whose answers its URL may have
+// places for.
 void check_http(const ConsumerConfig& consumer, const View& http,
                 const std::vector<std::string>& answered, Report& report);
 

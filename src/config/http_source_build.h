@@ -1,4 +1,4 @@
-// `source.http:` into its spec, and what it asks of the rest.
+// Builds `source.http:`, and checks it with the rest of its consumer.
 #pragma once
 
 #include <string>
@@ -14,13 +14,13 @@ inline bool on_http(const ConsumerConfig& consumer) noexcept {
 
 core::HttpSourceSpec build_http_source(const View& http, const std::string& folder, Report& report);
 
-// The mode, where none is said, and what the source takes from its consumer; and the consumer, of
-// whom the mode asks that it defers.
+// Sets the default mode, and completes the source's spec from its consumer; and the consumer, which
+// must defer in one mode.
 void complete_http_source(ConsumerConfig& consumer, const View& view);
 
-// E029: a request has no position. E066: the answer that is asked for cannot be given. W047:
-// anybody may send. W034: the sender's requests have none of the standard keys. Secrets in a file
-// that others may read.
+// E029: a request has no position. E066: the configured answer cannot be given. W047: anyone may
+// send. W034: the sender's requests have none of the standard keys. Also secrets in a file that
+// others may read.
 void check_http_source(const Check& check);
 
 }  // namespace semel::config

@@ -1,4 +1,5 @@
-// ${X} and its kin in the values of a config, after parsing: names are never touched.
+// Replaces ${X} and similar forms in the values of a config, after parsing: names are never
+// changed.
 #pragma once
 
 #include <functional>

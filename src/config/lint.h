@@ -1,4 +1,4 @@
-// What a statement does when it runs twice.
+// Checks what a statement does when it runs twice.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace semel::config {
 
-// L101 and L102 of every SQL handler: warnings of `report` where nothing keeps the statement from
-// running twice, else of `notes`. Silenced by the consumer's `accept`.
+// L101 and L102 for every SQL handler: warnings in `report` where nothing prevents the statement
+// from running twice, else in `notes`. Silenced by the consumer's `accept`.
 void lint(const Config& config, const Settings& settings, Report& report, Report& notes);
 
 }  // namespace semel::config

@@ -1,5 +1,5 @@
-// Binds a row of the schema to the member of the struct that users of the library fill themselves:
-// the row's default is the member's, and what is written is put there.
+// Binds a row of the schema to a member of a struct that users of the library fill themselves: the
+// row's default is the member's, and a written value is assigned to it.
 #pragma once
 
 #include <chrono>
@@ -32,11 +32,11 @@ inline constexpr bool kIsOptional = false;
 template <class V>
 inline constexpr bool kIsOptional<std::optional<V>> = true;
 
-// The words of a field stand in the order of their enumerators; what is no word has the index
-// behind the last one.
+// The words of a field are in the order of their enumerators; any other value has the index after
+// the last one.
 std::size_t index_of_word(const Setting& setting);
 std::string word_at(const Field& field, std::size_t index);
-// A number, a size or a duration, as its field has it.
+// A number, a size or a duration, formatted for its field.
 std::string quantity_text(const Field& field, std::int64_t value);
 std::string real_text(double value);
 
@@ -73,7 +73,7 @@ std::string text_of(const Field& field, const V& value) {
   } else if constexpr (kIsDuration<V>) {
     return quantity_text(field, std::chrono::milliseconds(value).count());
   } else if constexpr (kIsOptional<V>) {
-    // None is the field's first word; without words there is no default.
+    // nullopt is the field's first word; without words there is no default.
     return value ? text_of(field, *value) : word_at(field, 0);
   } else {
     static_assert(std::is_same_v<V, std::string>);
@@ -115,7 +115,7 @@ template <auto First, auto Last>
 inline constexpr Member kRange{&typeid(typename TwoEnds<First, Last>::Owner),
                                TwoEnds<First, Last>::fallback, TwoEnds<First, Last>::put};
 
-// A word, or a value for the second member: then the first is the enumerator behind all words.
+// A word, or a value for the second member: then the first is the enumerator after all words.
 template <auto Word, auto Value>
 struct WordOrValue {
   using Owner = typename MemberTypes<decltype(Word)>::Owner;

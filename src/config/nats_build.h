@@ -1,4 +1,4 @@
-// `source.nats:` into its spec, and what it asks of the rest.
+// Builds `source.nats:`, and checks it with the rest of its consumer.
 #pragma once
 
 #include <string>
@@ -14,12 +14,12 @@ inline bool on_nats(const ConsumerConfig& consumer) noexcept {
 // The part that a handler has too.
 void build_nats_access(const View& nats, const std::string& folder, core::NatsAccess& access,
                        Report& report);
-// Passwords in a file that others may read.
+// Warns of passwords in a file that others may read.
 void warn_of_nats_secrets(const View& nats, const core::NatsAccess& access, Report& report);
 
 core::NatsSpec build_nats(const View& nats, const std::string& folder, Report& report);
 
-// The same of the source.
+// The same for the source.
 void check_nats(const ConsumerConfig& consumer, const View& view, Report& report);
 
 }  // namespace semel::config

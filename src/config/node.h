@@ -1,4 +1,4 @@
-// Node: a config as it was written, before its meaning is known.
+// Node: a config as it was written, before it is interpreted.
 #pragma once
 
 #include <string>
@@ -19,9 +19,9 @@ struct Node {
   std::vector<Node> items;
   std::vector<Member> members;
   std::string variables;    // those its text came from
-  std::string emptied;      // one that is not set, and whose default is empty
+  std::string emptied;      // a variable that is not set, and whose default is empty
   bool secret = false;      // its text came from ${file:…} or ${cred:…}
-  bool unresolved = false;  // its text lacks a part, which is reported already
+  bool unresolved = false;  // its text lacks a part; reported already
 
   Node* find(std::string_view name);
   const Node* find(std::string_view name) const;
@@ -43,7 +43,7 @@ inline Node* Node::find(std::string_view name) {
   return const_cast<Node*>(std::as_const(*this).find(name));
 }
 
-// A path one step down: "consumers[0]" and "key" make "consumers[0].key".
+// A path one level deeper: "consumers[0]" and "key" make "consumers[0].key".
 inline std::string join_path(std::string_view path, std::string_view name) {
   return path.empty() ? std::string(name) : std::string(path) + "." + std::string(name);
 }

@@ -1,4 +1,4 @@
-// --set PATH=VALUE: a value over the file's.
+// --set PATH=VALUE: overrides a value of the file.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace semel::config {
 
 // PATH as in diagnostics: consumers[0].batch.max, or consumers.NAME.batch.max. A VALUE beginning
-// with { or [ is read as YAML, any other is text. `origin`: what diagnostics name as its place.
+// with { or [ is read as YAML, any other is text. `origin`: named as its place in diagnostics.
 void overlay(Node& root, const std::vector<std::string>& sets, Report& report,
              std::string_view origin);
 

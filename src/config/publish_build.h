@@ -1,4 +1,4 @@
-// The handlers that publish, of a config: built into their specs, and checked.
+// Builds and checks the specs of publishing handlers.
 #pragma once
 
 #include <string>
@@ -17,10 +17,10 @@ core::SnsPublishSpec build_sns_publish(const View& sns, const std::string& folde
 core::NatsPublishSpec build_nats_publish(const View& nats, const std::string& folder,
                                          Report& report);
 
-// What such a handler takes from the rest of its consumer.
+// Completes such a handler's spec from the rest of its consumer.
 void complete_publish(ConsumerConfig& consumer);
 
-// Warns of secrets that stand in the file itself, and refuses a circle.
+// Warns of secrets written in the file itself, and refuses a cycle.
 void check_publish(const ConsumerConfig& consumer, const View& view, Report& report);
 
 }  // namespace semel::config

@@ -1,4 +1,4 @@
-// Report: collects everything that is wrong with a config, each at its place.
+// Report: collects all errors of a config, each with its place.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace semel::config {
 
-// Where a value stands. `source` counts the texts of a Report: the file, then each --set.
+// The place of a value. `source` counts the texts of a Report: the file, then each --set.
 struct Place {
   std::size_t source = 0;
-  int line = 0;  // from 1; 0: the text as a whole
+  int line = 0;  // from 1; 0: the whole text
   int column = 0;
   std::size_t width = 1;  // of the marker
 };
@@ -23,7 +23,7 @@ class Report {
   // `text` is borrowed for the report's life.
   Report(std::string file, std::string_view text);
 
-  // The number of a further text; its line is what a diagnostic shows.
+  // Returns the number of a further text; its line is shown in diagnostics.
   std::size_t add_source(std::string name, std::string text);
   const std::string& name(std::size_t source) const { return sources_[source].name; }
   // The line without its end; empty where there is none.
@@ -37,10 +37,10 @@ class Report {
   Diagnostic& warning(std::string_view code, const Place& place, std::string path,
                       std::string message);
   bool failed() const noexcept { return errors_ > 0; }
-  // More is wrong than anybody reads: look no further for what was meant.
+  // More errors than anyone reads: stop looking for suggestions.
   bool full() const noexcept { return entries_.size() >= kMostShown; }
 
-  // By place; what concerns the file as a whole comes first. The last one says how many are left
+  // Sorted by place; entries about the whole file come first. The last one says how many are left
   // out.
   std::vector<Diagnostic> take();
 
@@ -64,7 +64,7 @@ class Report {
   std::size_t errors_ = 0;
 };
 
-// `text` with control characters replaced, cut to what a message can bear, in quotes.
+// `text` in quotes, with control characters replaced, cut to a length that fits a message.
 std::string in_quotes(std::string_view text);
 
 }  // namespace semel::config

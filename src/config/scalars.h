@@ -1,4 +1,4 @@
-// One value's text to what its field's shape says.
+// Converts one value's text according to its field's shape.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace semel::config {
 
-// What is wrong with a value. `message` follows "PATH: ".
+// An error of a value. `message` follows "PATH: ".
 struct Flaw {
   std::string_view code;
   std::string message;

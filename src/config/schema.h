@@ -1,5 +1,5 @@
-// The schema: one table of every field, its shape, default and meaning. Reader, `config show` and
-// docs/config.md all come from it.
+// The schema: one table of every field, its shape, default and meaning. The reader, `config show`
+// and docs/config.md are generated from it.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ enum class Shape {
   kList,        // items of one shape
   kDictionary,  // the user's own names, values of one shape
   kText,
-  kArgument,    // of a command: as it is, also empty
+  kArgument,    // of a command: unchanged, may be empty
   kName,        // [a-z][a-z0-9_-]{0,62}
   kIdentifier,  // of a database: [a-z_][a-z0-9_]{0,62}
   kCode,        // a word of a closed list, or a diagnostic's code
@@ -38,7 +38,7 @@ enum class Shape {
 struct Field;
 struct Setting;
 
-// The member of a struct that a row's value is put into, and whose default is the row's: see
+// The member of a struct that gets a row's value, and whose default is the row's: see
 // config/member.h.
 struct Member {
   const std::type_info* owner = nullptr;
@@ -51,21 +51,21 @@ struct Field {
   Shape shape = Shape::kText;
   std::string_view meaning;
   const Member* member = nullptr;
-  // The default, as one would write it, of a row without a member or whose member has none.
+  // The default, as written in a config, of a row without a member or whose member has none.
   std::string_view fallback = {};
-  std::string_view unit = {};  // in which the member's default is shown; empty: the largest
-  // Allowed words, as "pause|fail"; of other shapes: words taken beside them.
+  std::string_view unit = {};  // unit in which the member's default is shown; empty: the largest
+  // Allowed words, as "pause|fail"; for other shapes: words allowed in addition.
   std::string_view words = {};
   std::int64_t low = 0;                // of numbers; durations in milliseconds, sizes in bytes
   std::int64_t high = 0;               // 0: no bound
   std::span<const Field> fields = {};  // of a map: its fields; of a list or dictionary: its value
-  std::string_view short_form = {};    // of a map: a plain value in its place is this field
-  std::string_view usual = {};         // of a map: the alternative meant where none is written
+  std::string_view short_form = {};    // of a map: the field that a plain value sets
+  std::string_view usual = {};         // of a map: the alternative used where none is written
   bool required = false;
-  bool alternative = false;  // of the alternatives of one map at most one may be written
-  bool one_of = false;       // of a map: one alternative must be
-  bool comma = false;        // of a list: a text with commas is one too
-  bool single = false;       // of a list: a plain value is a list of it alone
+  bool alternative = false;  // at most one of the alternatives of a map may be written
+  bool one_of = false;       // of a map: one alternative is required
+  bool comma = false;        // of a list: may be one text with commas
+  bool single = false;       // of a list: may be a single plain value
   bool secret = false;       // never shown
   bool address = false;      // of a server: a password in it is never shown
   bool optional = false;     // of a map: without it none of its defaults apply
@@ -74,7 +74,7 @@ struct Field {
 // The whole file.
 const Field& schema() noexcept;
 
-// The default, as one would write it; empty: there is none.
+// The default, as written in a config; empty: there is none.
 std::string default_of(const Field& field);
 
 const Field* find_field(const Field& map, std::string_view name) noexcept;

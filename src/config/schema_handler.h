@@ -88,7 +88,7 @@ inline constexpr Field kSqlFields[] = {
      .fields = kOtherwiseField},
 };
 
-// The second part of work in two: the same, with params from the call's answer too.
+// The second part of a two-part handler: the same, with params from the call's answer too.
 inline constexpr Field kApplyParamFields[] = {
     {.name = "from",
      .shape = Shape::kAnswerPointer,

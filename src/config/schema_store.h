@@ -126,7 +126,7 @@ inline constexpr Field kMemoryFields[] = {
      .high = kMany},
 };
 
-// What stands in front of the records.
+// The windows in front of the records.
 inline constexpr Field kMemoryFrontFields[] = {
     {.name = "entries",
      .shape = Shape::kInteger,

@@ -1,4 +1,4 @@
-// The schema of what belongs to one strategy: `query:`, `lock:` and `version:`.
+// The schema of the parts of single strategies: `query:`, `lock:` and `version:`.
 #pragma once
 
 #include "config/member.h"

@@ -1,4 +1,4 @@
-// The fields of a certificate that a listener shows.
+// The fields for a listener's certificate.
 #pragma once
 
 #include "config/schema.h"

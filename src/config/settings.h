@@ -1,4 +1,4 @@
-// Settings: every effective value of a config, checked alone and not yet together with others.
+// Settings: every effective value of a config, each checked alone, not yet in combination.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ struct Setting {
   std::string origin;  // the environment variables it came from
   std::string text;    // as written, after interpolation
   bool secret = false;
-  bool word = false;        // one of the field's words, where the shape takes others too
+  bool word = false;        // one of the field's words, where the shape allows others too
   std::int64_t number = 0;  // integers, milliseconds, bytes, booleans; a range's first value
   std::int64_t upper = 0;   // a range's second value
   double real = 0;
@@ -36,18 +36,18 @@ struct Setting {
 class Settings {
  public:
   void add(Setting setting);
-  // Instead of the one at its path.
+  // Replaces the setting at its path.
   void replace(Setting setting);
-  // A map, list or dictionary that was written.
+  // Notes a map, list or dictionary that was written.
   void open(std::string path, const Place& place);
-  // A list's length or a dictionary's names.
+  // The length of a list, or the number of names in a dictionary.
   void set_size(const std::string& path, std::size_t size) { sizes_[path] = size; }
   void add_name(const std::string& path, std::string name, const Place& place);
-  // Something at this path is wrong and has been reported.
+  // Notes that the value at this path is wrong and was reported.
   void spoil(const std::string& path) { spoiled_.insert(path); }
 
   const Setting* find(const std::string& path) const;
-  // Calls `see` with each setting that stands right in the map at `path`.
+  // Calls `see` with each setting directly in the map at `path`.
   void each_in(const std::string& path, const std::function<void(const Setting&)>& see) const;
   bool written(const std::string& path) const { return opened_.contains(path); }
   Place place_of(const std::string& path) const;

@@ -1,4 +1,4 @@
-// The SQL of a config: built into its spec, and checked statement by statement.
+// Builds and checks the SQL of a config, statement by statement.
 #pragma once
 
 #include <map>
@@ -13,24 +13,24 @@ namespace semel::config {
 
 core::SqlSpec build_sql(const View& sql, Report& report);
 
-// The params of the map `view`, their names checked.
+// The params of the map `view`, with their names checked.
 std::map<std::string, core::SqlParam> build_params(const View& view, Report& report);
 
-// Tells each of `names`, which `value` uses, that is not in `params`; false where one is.
+// Reports each of `names`, used by `value`, that is not in `params`; false where there is one.
 bool check_params(const Setting& value, const std::vector<std::string>& names,
                   const std::map<std::string, core::SqlParam>& params, Report& report);
 
-// Tells each param of the map `view` that is not in `used`.
+// Reports each param of the map `view` that is not in `used`.
 void check_unused(const View& view, const std::set<std::string>& used, Report& report);
 
 // Strategy query's look: a SELECT whose names are all in `params`.
 void check_look(const Setting& look, const core::SqlSpec& spec, Report& report);
 
-// The place of `length` bytes at `offset` of a value's text, where the file shows them; else the
+// The place of `length` bytes at `offset` of a value's text, if the file shows them; else the
 // value's own place.
 Place place_in(const Setting& value, std::size_t offset, std::size_t length, const Report& report);
 
-// Of `:name` in a statement, likewise.
+// The same for `:name` in a statement.
 Place place_of_param(const Setting& value, const std::string& name, const Report& report);
 
 }  // namespace semel::config

@@ -1,4 +1,4 @@
-// `source.sqs:` into its spec, and what it asks of the rest.
+// Builds `source.sqs:`, and checks it with the rest of its consumer.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ void build_sqs_keys(const View& sqs, core::SqsAccess& access, Report& report);
 
 core::SqsSpec build_sqs(const View& sqs, const std::string& folder, Report& report);
 
-// A FIFO queue has an order of its own: by its message groups. None for any other source.
+// A FIFO queue orders by its message groups. nullopt for any other source.
 std::optional<core::Order> order_of_sqs(const SourceConfig& source);
 
 // Credentials in a file that others may read. `sqs`: of a source or a handler.

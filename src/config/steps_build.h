@@ -1,4 +1,4 @@
-// The steps of a handler: built from a config, and checked.
+// Builds and checks the steps of a handler.
 #pragma once
 
 #include <functional>
@@ -12,11 +12,11 @@ namespace semel::config {
 StepsHandler build_steps(const View& consumer, const std::string& folder,
                          const SourceConfig& source, Report& report);
 
-// What its calls take from the rest of their consumer.
+// Completes its calls from the rest of their consumer.
 void complete_steps(ConsumerConfig& consumer, const View& view);
 
-// Calls `see` with each call, what it stands under ("consumers[0].handler.steps[1].undo"), and the
-// steps whose answers it may have: those before it, or of an undo its own.
+// Calls `see` with each call, its map ("consumers[0].handler.steps[1].undo"), and the steps whose
+// answers it may use: those before it, or for an undo its own.
 using SeeStepCall = std::function<void(const StepCall& call, const View& at,
                                        const std::vector<std::string>& answered)>;
 void each_step_call(const StepsHandler& steps, const View& consumer, const SeeStepCall& see);

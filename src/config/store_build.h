@@ -1,4 +1,4 @@
-// `store:` into its config, and what it asks of the rest.
+// Builds `store:`, and checks it with the rest.
 #pragma once
 
 #include <string>
@@ -7,18 +7,18 @@
 
 namespace semel::config {
 
-// `path` as it is seen from the config's folder.
+// `path` relative to the config's folder.
 std::string resolve_path(const std::string& folder, const std::string& path);
 
 StoreConfig build_store(const View& store, const std::string& folder, Report& report);
 
-// Of a Redis server: its URL, and how names begin there.
+// Checks the URL of a Redis server, and the prefix of names there.
 void check_redis_place(const View& redis, Report& report);
 
 // Checks the URL of a Redis server.
 void check_redis_url(const View& redis, Report& report);
 
-// SQL that the consumer's store does not speak.
+// Reports SQL in a dialect that the consumer's store does not have.
 void check_dialect(const StoreConfig& store, const View& consumer, Report& report);
 
 }  // namespace semel::config

@@ -1,4 +1,4 @@
-// The word that was meant, where one is near.
+// The word that was meant, if one is near.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace semel::config {
 
-// The nearest of `known`, or nothing where none is near enough to be a slip.
+// The nearest of `known`; nullopt where none is near enough to be a typing error.
 std::optional<std::string> nearest(std::string_view written,
                                    std::span<const std::string_view> known);
 

@@ -1,4 +1,4 @@
-// What the tests of loading share.
+// Shared by the tests of loading.
 #pragma once
 
 #include <gtest/gtest.h>

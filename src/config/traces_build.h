@@ -1,4 +1,4 @@
-// `traces:` into its config.
+// Builds `traces:`.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace semel::config {
 
-// nullopt where the config has no `traces:`. Reports an endpoint that cannot be called, headers
-// that cannot be sent, and secrets that stand in the file itself.
+// nullopt where the config has no `traces:`. Reports an unusable endpoint, headers that cannot be
+// sent, and secrets written in the file itself.
 std::optional<core::TracesSpec> build_traces(const View& root, const std::string& folder,
                                              Report& report);
 
