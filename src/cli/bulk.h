@@ -1,5 +1,5 @@
-// Bulk verbs: what is about to be touched, at which rate, and how far it got. One grammar for all
-// of them: ids, or --where, with --limit, --rate, --dry-run and --yes.
+// Bulk verbs show a plan before the work, limit their rate and report progress. All share one
+// grammar: ids or --where, with --limit, --rate, --dry-run and --yes.
 #pragma once
 
 #include <chrono>
@@ -28,7 +28,7 @@ using operate::Rate;
 using operate::Where;
 using operate::WhereField;
 
-// A list as text has so many rows where no --limit is given.
+// Rows that a list shows as text without --limit.
 inline constexpr std::size_t kRowsShown = 100;
 
 struct BulkFlags {
@@ -38,32 +38,34 @@ struct BulkFlags {
   std::string why;  // for the audit log of a run that is asked
 };
 
-// The flag --where; its help names the fields.
+// Adds the flag --where; its help names the fields.
 void where_option(CLI::App& command, BulkFlags& flags, std::span<const WhereField> fields);
-// The flag --why.
+// Adds the flag --why.
 void why_option(CLI::App& command, BulkFlags& flags);
-// A usage error where --why is given and no run is asked: a command leaves no entry.
+// Returns a usage error if --why is given without --url: a command that opens the store writes no
+// audit entry.
 std::optional<int> refuse_why(Console& console, const BulkFlags& flags);
-// The beginning of the body of a write.
+// Begins the body of a write request.
 json::Writer body_with_reason(const BulkFlags& flags);
-// And --limit and --rate.
+// Adds --where, --limit and --rate.
 void bulk_options(CLI::App& command, BulkFlags& flags, std::span<const WhereField> fields);
 
-// Reads what was written, or ends with the place and the fix. Without --where it matches all.
+// Parses the text of --where. On a syntax error it prints the place and the fix and ends the
+// command. Without --where the filter matches everything.
 OrEnded<Where> read_where(Console& console, const std::optional<std::string>& text,
                           std::span<const WhereField> fields);
 OrEnded<std::optional<Rate>> read_rate(Console& console, const BulkFlags& flags);
 
-// What a verb is about to touch.
+// The items that a verb is about to change.
 struct Plan {
   std::size_t count = 0;
-  bool complete = true;     // false: there may be more than were counted
-  std::size_t missing = 0;  // ids that are not there
+  bool complete = true;     // false: more may exist than were counted
+  std::size_t missing = 0;  // ids that do not exist
   std::optional<StoreTime> oldest;
   std::optional<StoreTime> newest;
   std::vector<std::string> samples;
 
-  // `sample` is made for the first few only.
+  // Calls `sample` for the first few items only.
   template <class Sample>
   void add(const std::optional<StoreTime>& time, Sample&& sample) {
     ++count;
@@ -76,23 +78,24 @@ struct Plan {
   static constexpr std::size_t kSamples = 3;
 };
 
-// "at least 5" where not all could be counted.
+// "at least 5" if not all could be counted.
 std::string count_text(const Plan& plan);
-// The plan on stderr, and the question where one is needed; nothing, or the code to end with.
-// `many`: "dead letters".
+// Prints the plan on stderr and asks for confirmation if it is needed. Returns nothing to continue,
+// or the exit code. `many`: "dead letters".
 std::optional<int> agree(Console& console, const Plan& plan, std::string_view question,
                          std::string_view one, std::string_view many);
-// The plan's members of a summary.
+// Adds the plan's members to a summary.
 void add_plan(json::Writer& writer, const Console& console, const Plan& plan);
 
-// kOk where all that was asked for was changed.
+// kOk if everything that was asked for was changed.
 int bulk_code(std::size_t matched, std::size_t changed, std::size_t asked);
 
-// Keeps to a rate, and says how far it got: on a terminal in one line, else a line now and then.
+// Limits the rate and shows progress: on a terminal in one line, otherwise with a line now and
+// then.
 class Pace {
  public:
   Pace(Console& console, std::optional<Rate> rate, std::size_t whole);
-  // Waits until more may be done; how many of `left` at once.
+  // Waits until more may be done; returns how many of `left` to do now.
   std::size_t next(std::size_t left);
   void done(std::size_t count);
 

@@ -1,4 +1,4 @@
-// Tells what `check` says of a consumer's source. Pure.
+// The text that `check` prints about a consumer's source. Pure.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace semel::cli {
 
-// In one word or two: "kafka payments".
+// The source in one or two words: "kafka payments".
 std::string configured_source(const config::ConsumerConfig& consumer);
 
-// How it is read, and for how long its broker drops repeats by itself, against the record's ttl.
-// Empty for sources of which there is nothing to say.
+// How the source is read, and for how long its broker drops repeats by itself compared with the
+// record's ttl. Empty if there is nothing to say about the source.
 std::vector<std::string> source_flow(const config::ConsumerConfig& consumer);
 
 }  // namespace semel::cli

@@ -1,4 +1,5 @@
-// How a command joins the program: one function each, called by main. No registry.
+// How a command joins the program: one function for each command, called by main. There is no
+// registry.
 //
 //   void add_version(Program& program) {
 //     program.command({.name = "version", .description = "…", .group = "Other", .flags = kOutput},
@@ -19,7 +20,7 @@ class App;
 
 namespace semel::cli {
 
-// The shared flags a command takes. All take --color.
+// The shared flags that a command takes. All commands take --color.
 enum Flags : unsigned {
   kConfigFlag = 1U << 0,      // -c FILE, --set PATH=VALUE
   kConfigArgument = 1U << 1,  // CONFIG as an argument too
@@ -50,10 +51,11 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  // Adds a command. The caller gives its own flags to what is returned; where their values are
-  // must live as long as the action, which is copied: keep them in a shared_ptr it captures.
+  // Adds a command. The caller adds the command's own flags to the returned object. The action is
+  // copied and the flags' values must live as long as it: keep them in a shared_ptr that it
+  // captures.
   CLI::App& command(const CommandSpec& spec, Action action);
-  // Adds a word that only holds commands: `records`.
+  // Adds a word that only groups commands: `records`.
   CLI::App& family(const CommandSpec& spec);
 
   int run(int argc, char** argv);

@@ -1,4 +1,4 @@
-// Console: where a command's answer goes. Data on stdout, all else on stderr.
+// Console: the output of a command. Data go to stdout, everything else to stderr.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +21,11 @@ namespace semel::cli {
 
 enum class Format { kText, kJson, kJsonl, kNone };
 
-// The shared flags, as they were given.
+// The values of the shared flags.
 struct Settings {
   std::optional<std::string> config;  // -c, or the command's CONFIG
   std::vector<std::string> sets;      // --set PATH=VALUE
-  std::optional<std::string> url;     // of a run that is asked, in place of opening the store
+  std::optional<std::string> url;     // of a running instance to ask instead of opening the store
   std::string token_file;             // --token-file; empty: none
   std::string ca_file;                // --ca-file; empty: what the system trusts
   Format format = Format::kText;
@@ -38,11 +38,11 @@ struct Settings {
   bool dry_run = false;
 };
 
-// With a log in JSON, each thing said on stderr is one object on a line of its own, in one write;
-// only the question of `confirm`, which a terminal gets, is none.
+// With a log in JSON, each message on stderr is one object on its own line, in one write; only the
+// question of `confirm`, which goes to a terminal, is not.
 //
-// Safe for several threads. Words of others (messages, errors, names) cannot act on a terminal:
-// what it prints is in the form of base/printable.h, but for line ends, tabs and its own colors.
+// Thread-safe. Text from outside (messages, errors, names) cannot control the terminal: it is
+// printed in the form of base/printable.h, except for line ends, tabs and the console's own colors.
 class Console {
  public:
   explicit Console(Settings settings, int out = 1, int err = 2);
@@ -57,49 +57,52 @@ class Console {
   bool out_is_terminal() const noexcept { return out_is_terminal_; }
   bool err_is_terminal() const noexcept { return err_is_terminal_; }
   bool in_is_terminal() const noexcept;
-  // The columns of the terminal that stdout is; none where it is no terminal.
+  // The width of the terminal on stdout, in columns; none if stdout is not a terminal.
   std::optional<std::size_t> width() const noexcept;
-  // How much of a text a line on stdout shows: `most` characters on a terminal; elsewhere 0, all.
+  // How much of a text a line on stdout shows: `most` characters on a terminal; otherwise 0, which
+  // means all.
   std::size_t shown(std::size_t most) const noexcept { return out_is_terminal_ ? most : 0; }
   bool color_out() const noexcept { return color_out_; }
   bool color_err() const noexcept { return color_err_; }
 
-  // Data, on stdout; buffered until flush, or at once on a terminal.
+  // Writes data to stdout; on a terminal immediately, otherwise buffered until a flush.
   void out(std::string_view text);
-  // A whole JSON value on a line of its own.
+  // Writes a whole JSON value on its own line.
   void out(const json::Writer& document);
   void flush() SEMEL_EXCLUDES(mutex_);
-  // stdout is closed or full: nothing more goes there.
+  // Whether stdout is closed or full: nothing more is written to it.
   bool out_broken() const noexcept SEMEL_EXCLUDES(mutex_);
 
-  // From here on all on stderr begins with the time, and `stamp` gives it for other lines.
+  // From now on each line on stderr begins with the time; `stamp` returns it for other lines.
   void begin_log() SEMEL_EXCLUDES(mutex_);
-  // The time as --time has it, and two blanks; `relative`: since begin_log. Empty before that.
+  // The time in the style of --time, followed by two blanks; `relative` counts from begin_log.
+  // Empty before begin_log.
   std::string stamp() const SEMEL_EXCLUDES(mutex_);
 
-  // A line on stderr that -q silences.
+  // A line on stderr that -q suppresses.
   void note(std::string_view line);
-  // A line on stderr that nothing silences.
+  // A line on stderr that is always printed.
   void warn(std::string_view line);
-  // One line of the log in JSON; -q silences what is no error.
+  // One line of the JSON log; -q suppresses lines that are not errors.
   void log(const LogLine& line);
-  // A line on stderr that the next one replaces; only on a terminal and without -q.
+  // A line on stderr that the next one replaces; printed only on a terminal and without -q.
   void progress(std::string_view line) SEMEL_EXCLUDES(mutex_);
 
-  // Says what went wrong, in the form of all errors; returns the exit code that belongs to it.
+  // Prints the error in the form that all errors have; returns its exit code.
   int fail(const Error& error);
   int fail(ExitCode code, std::string_view message, std::string_view fix = {});
 
-  // The likely next command: on a terminal only, without -q.
+  // Suggests the likely next command; printed only on a terminal and without -q.
   void next(std::string_view command);
 
-  // Asks on the terminal; nothing where the answer is yes, or the code to end with. Without a
-  // terminal, and without --yes, the error is printed.
+  // Asks on the terminal. Returns nothing if the answer is yes, otherwise the exit code. Without a
+  // terminal and without --yes it prints the error.
   std::optional<int> confirm(std::string_view question);
 
   std::string time(StoreTime time) const;
 
-  // Flushes; `code`, unless the answer could not be written although someone wanted it.
+  // Flushes and returns `code`, or an error's code if the output could not be written although its
+  // reader still wanted it.
   int close(int code) SEMEL_EXCLUDES(mutex_);
 
  private:
@@ -125,15 +128,15 @@ class Console {
 
 using operate::document;
 
-// Columns as wide as they need to be, two blanks between them.
+// A table whose columns are as wide as their contents, with two blanks between them.
 class Table {
  public:
   explicit Table(std::vector<std::string> titles);
-  // As many cells as titles.
+  // `cells`: as many as there are titles.
   void row(std::vector<std::string> cells);
-  // Figures stand at the right of their column.
+  // Aligns the column to the right, as figures are.
   void align_right(std::size_t column);
-  // With a width the last column is cut, so that lines fit into it; it keeps a readable part.
+  // With a width, the last column is cut so that lines fit; a readable part always remains.
   std::string text(std::optional<std::size_t> width = std::nullopt) const;
 
  private:
@@ -141,7 +144,7 @@ class Table {
   std::vector<bool> right_;
 };
 
-// "error[R207] …" with its fix, as all errors look.
+// "error[R207] …" with its fix, in the form that all errors have.
 std::string format_error(const Error& error, bool color);
 
 }  // namespace semel::cli

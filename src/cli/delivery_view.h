@@ -1,4 +1,4 @@
-// How a delivery ended, as text and as JSON: one shape in `run` and in `tap`.
+// How a delivery ended, as text and as JSON: the same shape in `run` and in `tap`.
 #pragma once
 
 #include <string>
@@ -17,17 +17,18 @@ inline constexpr std::size_t kDeliveryKeyShown = 64;
 
 struct DeliveryDetail {
   bool attempt = false;
-  bool place = false;  // in the source
+  bool place = false;  // show the position in the source
 };
-// Key, or where it stood in the source; `outcome`; what else there is to say.
+// The key, or the position in the source; then `outcome` and any details.
 std::string delivery_text(const Console& console, const tap::EndingView& ending,
                           std::string_view outcome, DeliveryDetail detail);
 
-// The members of its document.
+// Adds the members of the delivery's document.
 void add_delivery(json::Writer& writer, const Console& console, const tap::EndingView& ending);
 
 enum class Body { kNone, kJson, kHex };
-// `payload_json`; where it is no JSON `payload` or `payload_base64`; for kHex `payload_hex`.
+// Adds `payload_json`; if the payload is not JSON, `payload` or `payload_base64`; for kHex
+// `payload_hex`.
 void add_payload(json::Writer& writer, BytesView payload, Body body);
 std::string payload_text(BytesView payload, Body body);
 

@@ -1,4 +1,4 @@
-// Diagnostics as JSON and as GitHub's annotations: one shape wherever they appear.
+// Diagnostics as JSON and as GitHub's annotations, in the same shape everywhere.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace semel::cli {
 
-// A member `name`: a list of {code, severity, message, path, file, line, column, …}.
+// Adds a member `name`: a list of {code, severity, message, path, file, line, column, …}.
 void add_diagnostics(json::Writer& writer, std::string_view name,
                      std::span<const config::Diagnostic> diagnostics);
 

@@ -1,4 +1,4 @@
-// Dead letters as the dlq commands choose them.
+// How the dlq commands choose dead letters.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +21,19 @@ struct DlqFlags {
   std::string reason;
   std::vector<std::int64_t> ids;
   bool all = false;
-  bool replayed = false;  // those that were replayed and are done, and no others
+  bool replayed = false;  // only those that were replayed and are done
   BulkFlags bulk;
 };
 
 using operate::letter_fields;
 using operate::LetterWalk;
 
-// Shows `see` the letters that the flags narrow, at most `limit`.
+// Calls `see` for the letters that the flags select, at most `limit`.
 Result<LetterWalk> walk_letters(const Session& session, const DlqFlags& flags, const Where& where,
                                 std::size_t limit,
                                 const std::function<void(const DeadLetter&)>& see);
 
-// Opened, and chosen; or an end.
+// The opened store and the chosen letters.
 struct ChosenLetters {
   Session session;
   Plan plan;
@@ -41,22 +41,22 @@ struct ChosenLetters {
   std::vector<std::int64_t> ids;
 };
 enum class Unnamed { kRefused, kAll };
-// `unnamed`: what it means that neither ids nor a filter is given.
+// `unnamed`: what it means if neither ids nor a filter are given.
 OrEnded<ChosenLetters> choose_letters(Console& console, const DlqFlags& flags, Unnamed unnamed);
 
-// Chosen and agreed to; or an end. `verb`: "Replay".
+// Chooses the letters and asks for confirmation. `verb`: "Replay".
 OrEnded<ChosenLetters> begin_bulk(Console& console, const DlqFlags& flags, std::string_view verb);
 
-// --consumer, --reason, --replayed: what a list and the bulk verbs share.
+// Adds --consumer, --reason and --replayed, which lists and bulk verbs share.
 void letter_filter_options(CLI::App& command, DlqFlags& flags);
 void letter_bulk_options(CLI::App& command, DlqFlags& flags);
 
-// Says on stderr what a walk left out.
+// Reports on stderr what a walk left out.
 void note_left_out(Console& console, const LetterWalk& walk);
 
-// A list as text has so many rows; else all where no --limit is given.
+// The default limit of a list as text; otherwise all, unless --limit is given.
 std::size_t letters_shown(const Console& console, const DlqFlags& flags);
-// The table of a list, and what is said behind it.
+// The table of a list, and the lines below it.
 class LetterTable {
  public:
   explicit LetterTable(const Console& console);
@@ -68,23 +68,23 @@ class LetterTable {
   Table table_;
 };
 
-// Says what is wrong with the words that say which letters a verb is about.
+// Returns what is wrong with the arguments that choose the letters.
 std::optional<std::string> flaw_of_choice(const DlqFlags& flags, Unnamed unnamed);
 void add_to_plan(Plan& plan, const DeadLetter& letter);
 
 int show_letter(Console& console, const DeadLetter& letter);
-// Groups as text or as JSON, and on stderr what they leave out.
+// Prints groups as text or as JSON, and reports on stderr what they leave out.
 int show_groups(Console& console, const operate::LetterGroups& made);
 
-// The exit code after an error. What was done before it stays done, and is told.
+// Returns the exit code after an error. What was done before it remains done, and is reported.
 int stopped_early(Console& console, Error error, std::size_t done, std::string_view verb);
 
-// The summary of a bulk verb, after the work or, in a dry run, in place of it; returns the exit
-// code. `sum`: of the letters of the plan.
+// Prints the summary of a bulk verb, after the work or, in a dry run, instead of it; returns the
+// exit code. `sum`: over the letters of the plan.
 int report_replay(Console& console, const Plan& plan, const ReplayReport& sum);
 int report_discard(Console& console, const Plan& plan, std::size_t discarded);
 
-// For a run that is asked.
+// For a run that is asked (--url).
 int remote_list_letters(Console& console, const DlqFlags& flags);
 int remote_group_letters(Console& console, const DlqFlags& flags);
 int remote_show_letter(Console& console, const DlqFlags& flags);

@@ -1,4 +1,4 @@
-// The doctor's report, of a store that was opened or of a run that was asked.
+// Prints the doctor's report about an opened store or a run that was asked (--url).
 #pragma once
 
 #include "cli/console.h"
@@ -6,7 +6,7 @@
 
 namespace semel::cli {
 
-// As text or as the JSON that it is; returns the exit code.
+// Prints it as text or as the JSON that it is; returns the exit code.
 int show_doctor(Console& console, const JsonView& report);
 
 int remote_doctor(Console& console);

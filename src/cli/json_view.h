@@ -1,5 +1,5 @@
-// JsonView: a JSON object as a command reads it. What is not there, or of another type, is empty:
-// the reader knows what it asked for, and a later version may say more.
+// JsonView: read access to a JSON object for commands. Members that are missing or of another type
+// read as empty: the command knows what it asked for, and a later version may add members.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@
 
 namespace semel::cli {
 
-// One thread at a time.
+// Not thread-safe.
 class JsonView {
  public:
-  // `text` is one object that was found good.
+  // `text`: a validated JSON object.
   explicit JsonView(std::string_view text);
 
   const std::string& written() const noexcept { return text_; }
   std::string text(std::string_view member) const;
-  // The text, or what its base64 means.
+  // The text, or the bytes that its base64 encodes.
   Bytes bytes(std::string_view member) const;
   std::optional<std::int64_t> number(std::string_view member) const;
-  // The same; 0 where it is not there.
+  // 0 if the member is missing.
   std::size_t count(std::string_view member) const;
   bool flag(std::string_view member) const;
-  // As iso_time wrote it.
+  // Reads a time that iso_time wrote.
   std::optional<StoreTime> time(std::string_view member) const;
   JsonView object(std::string_view member) const;
   std::vector<JsonView> objects(std::string_view member) const;

@@ -1,5 +1,5 @@
-// A dead letter as a line of JSON, and back: what `dlq export` writes and `dlq import` reads. No
-// byte is lost on the way. Pure.
+// A dead letter as a line of JSON: `dlq export` writes it and `dlq import` reads it back. The bytes
+// are preserved exactly. Pure.
 #pragma once
 
 #include <string_view>
@@ -13,8 +13,8 @@ namespace semel::cli {
 
 json::Writer letter_line(const DeadLetter& letter);
 
-// kRejected with what is wrong: not such a line, a member that is missing, bytes that are not the
-// ones which were written.
+// Fails with kRejected and the reason: not such a line, a missing member, or bytes that differ from
+// the ones that were written.
 class LetterReader {
  public:
   Result<DeadLetter> read(std::string_view line);

@@ -1,4 +1,4 @@
-// LineReader: lines of a descriptor, handed out as they come and never kept longer than needed.
+// LineReader: reads lines from a descriptor and hands them out as they arrive.
 #pragma once
 
 #include <cstddef>
@@ -11,21 +11,21 @@ namespace semel::cli {
 
 class LineReader {
  public:
-  // `fd` is borrowed. A line longer than `longest` is kLimit.
+  // Borrows `fd`. A line longer than `longest` is an error (kLimit).
   LineReader(int fd, std::size_t longest) : fd_(fd), longest_(longest) {}
 
-  // The next line without its end, the first one without a byte order mark; nothing at the end of
-  // the input. Waits for it.
+  // Waits for and returns the next line without its line end, the first one without a byte order
+  // mark; nothing at the end of the input.
   Result<std::optional<std::string>> next();
-  // True where `next` would wait: nobody should be kept waiting for what was read before.
+  // True if `next` would wait: the caller should first finish with the lines that it has read.
   bool would_wait() const;
 
  private:
   int fd_;
   std::size_t longest_;
   std::string buffer_;
-  std::size_t begin_ = 0;    // of what was not handed out
-  std::size_t scanned_ = 0;  // no line end before it
+  std::size_t begin_ = 0;    // of what is not handed out yet
+  std::size_t scanned_ = 0;  // no line end before this position
   bool at_end_ = false;
   bool first_ = true;
 };

@@ -1,4 +1,4 @@
-// LogLine: a line of the program's log, as a JSON object for those who collect logs. Pure.
+// LogLine: a line of the program's log, as a JSON object for log collectors. Pure.
 #pragma once
 
 #include <chrono>
@@ -17,8 +17,8 @@ namespace semel::cli {
 enum class LogFormat { kText, kJson };
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-// Empty members are left out. Never a payload, nor a key as it was written: a key may be somebody's
-// name.
+// Empty members are left out. Contains neither payloads nor keys in clear text: a key may be a
+// person's name.
 struct LogLine {
   LogLevel level = LogLevel::kInfo;
   std::string message{};
@@ -39,17 +39,17 @@ struct LogLine {
   int line = 0;
 };
 
-// One line, without its end. Bytes that are not UTF-8 become U+FFFD, one each.
+// One line, without its line end. Each byte that is not UTF-8 becomes U+FFFD.
 std::string log_text(const LogLine& line, ExactUtcTime time);
 
-// A line that was written for people: without the name of the program before it, and what
-// "warning[D131] …" says as level and code.
+// Converts a line written for people: removes the program's name at the start, and turns
+// "warning[D131] …" into level and code.
 LogLine log_line(LogLevel level, std::string_view text);
 LogLine log_line(const Error& error);
 LogLine log_line(const config::Diagnostic& diagnostic);
-// The key's id and the trace of a message.
+// Adds the key's id and the trace of a message.
 void add_message(LogLine& line, const Message& message);
-// How a delivery ended; without a delivery it was refused.
+// How a delivery ended; without a delivery, the message was refused.
 LogLine log_line(const tap::EndingView& ending, const Delivery* delivery);
 
 }  // namespace semel::cli

@@ -1,4 +1,4 @@
-// Records as the records commands find and choose them.
+// How the records commands find and choose records.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ struct RecordFlags {
   std::string consumer;
   std::string state;
   std::vector<std::string> keys;
-  std::string as;  // what a person says became of them: done, retry, dead
+  std::string as;  // the outcome that a person decides: done, retry, dead
   BulkFlags bulk;
 };
 
@@ -28,11 +28,11 @@ using operate::find_records;
 using operate::FoundRecord;
 using operate::record_fields;
 
-// The consumers a command is about: the one that was named, or all of the config's.
+// The consumers of a command: the named one, or all of the config.
 OrEnded<std::vector<std::string>> consumers_of(Console& console, const Session& session,
                                                const std::string& named);
 
-// Chosen by keys or by a filter.
+// The records chosen by keys or by a filter.
 struct ChosenRecords {
   std::vector<FoundRecord> records;
   Plan plan;
@@ -40,17 +40,17 @@ struct ChosenRecords {
   void add(FoundRecord found);
 };
 
-// The records of one key under the consumers.
+// Returns the records of one key under the consumers.
 using RecordsOfKey = std::function<Result<std::vector<FoundRecord>>(const std::string& key)>;
-// The one record each key means, or an end: a key may be met under several consumers.
+// Finds the one record for each key, or ends the command: a key may exist under several consumers.
 OrEnded<ChosenRecords> choose_by_keys(Console& console, const RecordFlags& flags,
                                       const RecordsOfKey& find);
 
-// For a run that is asked.
+// For a run that is asked (--url).
 int remote_show_record(Console& console, const RecordFlags& flags);
 OrEnded<ChosenRecords> choose_remote_records(Console& console, Remote& run,
                                              const RecordFlags& flags);
-// `verb`: "unlock" or "forget". False where the record moved on.
+// `verb`: "unlock" or "forget". False if the record has changed since it was seen.
 Result<bool> change_remote_record(Remote& run, std::string_view verb, const RecordFlags& flags,
                                   const FoundRecord& seen);
 

@@ -1,5 +1,5 @@
-// Commands that ask a run by its API (--url) in place of opening its store. They show the same, and
-// end with the same exit codes.
+// Commands that ask a run by its API (--url) instead of opening its store. Their output and exit
+// codes are the same.
 #pragma once
 
 #include <memory>
@@ -17,17 +17,17 @@
 
 namespace semel::cli {
 
-// A run that is asked. Paths are those below /api/v1/, escaped.
+// A run that is asked. Paths are relative to /api/v1/, and escaped.
 class Remote {
  public:
-  // Reads --url, --token-file and --ca-file; with a note where a token goes in clear text.
+  // Reads --url, --token-file and --ca-file; prints a note if a token is sent in clear text.
   static OrEnded<Remote> open(Console& console);
 
   Result<JsonView> get(std::string_view path);
-  // `body`: an object.
+  // `body`: a JSON object.
   Result<JsonView> post(std::string_view path, const json::Writer& body);
 
-  // Names of the run's consumers: the one that was named, which must be one of them, or all.
+  // Returns the named consumer, which must be one of the run's, or all of them.
   OrEnded<std::vector<std::string>> consumers(Console& console, const std::string& named);
 
  private:
@@ -41,7 +41,7 @@ class Remote {
 // A part of a path.
 using api_client::path_part;
 
-// Parameters of a query, escaped; those with an empty value are left out.
+// Parameters of a query, escaped; parameters with an empty value are left out.
 class QueryText {
  public:
   explicit QueryText(std::string_view path) : text_(path) {}
@@ -53,12 +53,12 @@ class QueryText {
   bool any_ = false;
 };
 
-// Whether the API says that the thing is not there.
+// Whether the API answered that the thing does not exist.
 bool is_missing(const Error& error) noexcept;
 
-// The document with its times as --time has them.
+// The document with its times in the style of --time.
 std::string in_style(const std::string& document, const Console& console);
-// The whole document on a line of its own, in that form.
+// Prints the whole document on its own line, with times in that style.
 void out_document(Console& console, const JsonView& document);
 
 int remote_status(Console& console);

@@ -1,4 +1,4 @@
-// The commands on dead letters of a run that is asked share this.
+// Shared by the commands on dead letters of a run that is asked (--url).
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace semel::cli {
 
-// The path with the flags that narrow, but for --limit and --all.
+// The path with the parameters of the filter flags, without --limit and --all.
 QueryText letter_query(std::string_view path, const DlqFlags& flags);
 
 }  // namespace semel::cli

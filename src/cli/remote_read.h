@@ -1,4 +1,4 @@
-// Documents of the API as what the text views show.
+// Converts documents of the API to the types that the text views show.
 #pragma once
 
 #include <semel/admin/records.h>

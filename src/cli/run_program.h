@@ -3,7 +3,7 @@
 
 namespace semel::cli {
 
-// Runs the command that the arguments name; returns the exit code.
+// Runs the command given by the arguments; returns the exit code.
 int run_program(int argc, char** argv);
 
 }  // namespace semel::cli

@@ -1,4 +1,4 @@
-// How `semel run` reloads: by SIGHUP and by the API, and what it tells of it.
+// How `semel run` reloads, on SIGHUP or by the API, and what it prints about it.
 #pragma once
 
 #include <functional>
@@ -11,13 +11,13 @@
 
 namespace semel::cli {
 
-// The terminal that a program was started in. When it closes, its programs get the same signal as
-// from `kill -HUP`.
+// The terminal that started the program. When it closes, its programs receive SIGHUP, the same
+// signal as from `kill -HUP`.
 class Terminal {
  public:
-  // Before SIGHUP is taken: where it is ignored (nohup), the terminal may close.
+  // Construct before SIGHUP is handled: if it is ignored (nohup), the terminal may close.
   Terminal();
-  // It is gone, and whoever started the program in it expects it to end.
+  // Whether the terminal is closed, so that the program is expected to end.
   bool is_closed() const;
 
  private:
@@ -28,16 +28,16 @@ class RunReload {
  public:
   struct Options {
     bool once = false;
-    // Reads the file anew, as at the start.
+    // Reads the file again, as at the start.
     std::function<config::Loaded()> load;
-    // The run has taken up this config.
+    // Called when the run has taken up this config.
     std::function<void(const config::Config&)> taken;
   };
-  // Borrows the console. Begins no thread before the reloader serves.
+  // Borrows the console. Starts no thread before the reloader serves.
   RunReload(Console& console, const config::Config& running, Options options);
 
   compose::Reloader& reloader() noexcept { return reloader_; }
-  // Tells this one of reloads from now on; null: nobody.
+  // Reports reloads to this manager from now on; null: to none.
   void tell(const ServiceManager* manager) SEMEL_EXCLUDES(mutex_);
 
  private:

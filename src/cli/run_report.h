@@ -1,4 +1,4 @@
-// RunReport: what `semel run` says while it runs, and what it counts for the end.
+// RunReport: the output of `semel run` while it runs, and the counts for its summary.
 #pragma once
 
 #include <array>
@@ -19,18 +19,18 @@ struct RunCounts {
   static constexpr std::size_t kKinds = 8;
   std::uint64_t received = 0;
   std::uint64_t refused = 0;
-  std::uint64_t held = 0;                     // kept in the store: each comes again as a delivery
+  std::uint64_t held = 0;                     // stored for later: each is delivered again
   std::array<std::uint64_t, kKinds> ended{};  // by Outcome::Kind
 
   std::uint64_t of(Outcome::Kind kind) const { return ended[static_cast<std::size_t>(kind)]; }
   std::uint64_t deliveries() const;
 };
 
-// It says how a delivery ended where that is trouble, and of all others with -v: as text on stdout,
-// or in a log of JSON. Safe for several threads.
+// Prints how a delivery ended if it failed, and with -v for all: as text on stdout, or in the JSON
+// log. Thread-safe.
 class RunReport final : public Observer {
  public:
-  // `name_width`: of the longest consumer's name.
+  // `name_width`: the length of the longest consumer's name.
   RunReport(Console& console, std::size_t name_width, bool dry_run);
 
   void on_received(std::string_view consumer, std::size_t deliveries) noexcept override;
@@ -48,11 +48,11 @@ class RunReport final : public Observer {
   RunCounts counts() const;
 
  private:
-  // On stdout, and in a log of JSON.
+  // Whether an outcome is printed on stdout and in the JSON log.
   bool says(Outcome::Kind kind, std::string_view reason) const;
   bool logs(Outcome::Kind kind, std::string_view reason) const;
   bool worth_a_line(Outcome::Kind kind, std::string_view reason) const;
-  // `delivery`: null where the message was refused before it was one.
+  // `delivery`: null if the message was refused before it became one.
   void say(const tap::EndingView& ending, const Delivery* delivery);
 
   Console& console_;
@@ -66,7 +66,7 @@ class RunReport final : public Observer {
 
 // "3 deliveries, 1 effect, 2 duplicates"
 std::string summary_text(const RunCounts& counts, bool dry_run);
-// The members of a run's summary document.
+// Adds the members of a run's summary document.
 void add_counts(json::Writer& writer, const RunCounts& counts);
 
 }  // namespace semel::cli

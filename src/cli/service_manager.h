@@ -1,7 +1,6 @@
-// ServiceManager: tells systemd when this process is ready, that it lives, that it reloads and that
-// it stops.
+// ServiceManager: notifies systemd that this process is ready, alive, reloading or stopping.
 //
-// The protocol is that of systemd: datagrams to the socket that NOTIFY_SOCKET names.
+// The protocol is systemd's: datagrams to the socket named by NOTIFY_SOCKET.
 #pragma once
 
 #include <chrono>
@@ -16,17 +15,17 @@
 
 namespace semel::cli {
 
-// One thread, and none where nobody asked for messages. What cannot be sent is lost, and changes
-// nothing else.
+// Uses one thread, and none if no notifications are wanted. A notification that cannot be sent is
+// lost without other effect.
 class ServiceManager {
  public:
-  // Sends READY=1, then WATCHDOG=1 at half of WATCHDOG_USEC, and STOPPING=1 once `stopping`.
-  // Where NOTIFY_SOCKET is not set it does nothing.
+  // Sends READY=1, then WATCHDOG=1 every half of WATCHDOG_USEC, and STOPPING=1 once `stopping` is
+  // true. Does nothing if NOTIFY_SOCKET is not set.
   explicit ServiceManager(std::function<bool()> stopping);
-  // Sends STOPPING=1 where it was not sent.
+  // Sends STOPPING=1 if it was not sent yet.
   ~ServiceManager();
-  // Sends RELOADING=1 with the time that systemd asks for, or READY=1 after it; nothing any more
-  // once STOPPING=1 was sent. Thread-safe.
+  // Sends RELOADING=1 with the time that systemd requires, or READY=1 afterwards; nothing after
+  // STOPPING=1. Thread-safe.
   void reloading(bool under_way) const noexcept SEMEL_EXCLUDES(mutex_);
   ServiceManager(const ServiceManager&) = delete;
   ServiceManager& operator=(const ServiceManager&) = delete;
@@ -36,7 +35,7 @@ class ServiceManager {
   void send(std::string_view state) const noexcept;
 
   const std::function<bool()> stopping_;
-  std::string address_;  // empty: nobody asked
+  std::string address_;  // empty: no notifications wanted
   system::Descriptor socket_;
   std::optional<std::chrono::milliseconds> watchdog_;  // between two signs of life
   mutable system::Mutex mutex_;

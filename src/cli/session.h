@@ -1,4 +1,4 @@
-// What most commands begin with: the config read, the store opened.
+// Shared start of most commands: reads the config, opens the store.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace semel::cli {
 
-// A command that ends here, its error already printed.
+// The command ends here; its error is already printed.
 struct Ended {
   int code;
 };
@@ -23,21 +23,21 @@ template <class T>
 using OrEnded = tl::expected<T, Ended>;
 inline tl::unexpected<Ended> ended(int code) { return tl::unexpected<Ended>(Ended{code}); }
 
-// The file the shared flags mean: -c, else ./semel.yaml, else /etc/semel/semel.yaml.
+// The config file: -c, otherwise ./semel.yaml, otherwise /etc/semel/semel.yaml.
 OrEnded<std::string> config_path(Console& console);
 
-// An error or a warning of the config, on stderr; with -q a warning is not told.
+// Prints an error or a warning of the config on stderr; -q suppresses warnings.
 void tell(Console& console, const config::Diagnostic& diagnostic);
 
-// Reads and checks it. Errors and warnings go to stderr; with -q warnings do not.
-// `also`: as further --set of the command line.
+// Reads and checks the config. Errors and warnings go to stderr; -q suppresses warnings. `also`:
+// further --set values.
 OrEnded<config::Config> load_config(Console& console, const std::vector<std::string>& also = {});
 
-// The end of a command that cannot ask a run, where SEMEL_URL says to: what is meant for a run
-// elsewhere must not change what is here.
+// Ends a command that cannot ask a run if SEMEL_URL is set: an act meant for a run elsewhere must
+// not change the local store.
 std::optional<int> refuse_url(Console& console);
 
-// A store opened beside whatever runs on it.
+// A store opened while other processes may run on it.
 struct Session {
   config::Config config;
   std::unique_ptr<Store> store;
@@ -51,16 +51,16 @@ enum class Create { kNo, kYes };
 OrEnded<Session> open_session(Console& console, Create create = Create::kNo);
 OrEnded<Session> open_session(Console& console, config::Config config, Create create);
 
-// What keeps no messages is refused.
+// Refuses a store that keeps no messages.
 OrEnded<Session> need_messages(Console& console, OrEnded<Session> session);
 
-// The store as people name it: "sqlite ./semel.db".
+// The store as it is shown to people: "sqlite ./semel.db".
 std::string store_name(const config::Config& config);
 
-// The path that the sockets of its runs stand beside; empty for the memory store.
+// The path that the sockets of the store's runs are next to; empty for the memory store.
 Result<std::string> watched_path(const config::Config& config);
 
-// The consumer of that name, or an error that names the ones there are.
+// The consumer of that name, or an error that lists the existing ones.
 OrEnded<const config::ConsumerConfig*> find_consumer(Console& console, const config::Config& config,
                                                      std::string_view name);
 

@@ -1,5 +1,5 @@
-// What the sources of a store's runs, and the windows before its records, say of themselves, as
-// text and as JSON.
+// The figures that the sources of a store's runs, and the windows in front of its records, report:
+// as text and as JSON.
 #pragma once
 
 #include <string>
@@ -23,7 +23,8 @@ std::vector<SourceView> windows_of(const std::vector<tap::RunFigures>& runs,
 std::vector<HealthView> health_of(const std::vector<tap::RunFigures>& runs,
                                   std::string_view consumer);
 
-// "kafka in process 17: lag 3, partitions 6": what is of all that it reads; partitions are JSON's.
+// "kafka in process 17: lag 3, partitions 6": the figures of the whole source; those of single
+// partitions are in JSON only.
 std::string source_text(const SourceView& view);
 
 }  // namespace semel::cli

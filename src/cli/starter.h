@@ -16,7 +16,7 @@ struct StarterParts {
   std::string store;    // sqlite, postgres, mysql, memory
 };
 
-// The words there are, from the config's schema, with what each is.
+// A word that an expression may contain, from the config's schema, with its meaning.
 struct StarterWord {
   std::string_view name;
   std::string_view meaning;
@@ -25,10 +25,11 @@ std::vector<StarterWord> starter_sources();
 std::vector<StarterWord> starter_handlers();
 std::vector<StarterWord> starter_stores();
 
-// "file/sql/sqlite"; what is left out is the usual. kRejected for a word that there is not.
+// Parses "file/sql/sqlite"; parts that are left out have their defaults. kRejected for an unknown
+// word.
 Result<StarterParts> parse_starter(std::string_view expression);
 
-// The config's text. kRejected, with the reason, where the parts do not fit together.
+// The config's text. kRejected, with the reason, if the parts do not fit together.
 Result<std::string> starter_text(const StarterParts& parts, bool small);
 
 }  // namespace semel::cli

@@ -1,4 +1,4 @@
-// The status screen, of a store that was opened or of a run that was asked.
+// The status screen of an opened store or of a run that was asked (--url).
 #pragma once
 
 #include "cli/console.h"
@@ -6,7 +6,7 @@
 
 namespace semel::cli {
 
-// As text or as JSON, and what is bad on stderr; returns the exit code.
+// Prints it as text or as JSON, and problems on stderr; returns the exit code.
 int show_status(Console& console, const operate::Status& status);
 
 }  // namespace semel::cli

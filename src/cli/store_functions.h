@@ -1,5 +1,4 @@
-// The flags of store init and store migrate for the SQL functions of a store on a database
-// server.
+// The flags of store init and store migrate for the SQL functions of a store on a database server.
 #pragma once
 
 #include <memory>
@@ -27,12 +26,12 @@ struct FunctionFlags {
 void add_function_flags(CLI::App& command, const std::shared_ptr<FunctionFlags>& flags);
 void add_consumer_flag(CLI::App& command, const std::shared_ptr<FunctionFlags>& flags);
 
-// The consumers that the flags name, as the store takes them. Ends where the store has no
-// functions, a name or a ttl cannot be read, or the config has the consumer.
+// The consumers that the flags name, in the store's form. Ends the command if the store has no
+// functions, a name or a ttl cannot be read, or the config already has the consumer.
 OrEnded<std::vector<ConsumerSpec>> consumers_of(Console& console, const config::Config& config,
                                                 const FunctionFlags& flags);
 
-// Makes or drops the functions and returns "made" or "dropped"; empty where neither was asked for.
+// Makes or drops the functions and returns "made" or "dropped"; empty if neither was requested.
 OrEnded<std::string> change_functions(Console& console, const config::StoreConfig& store,
                                       const FunctionFlags& flags);
 

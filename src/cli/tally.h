@@ -1,6 +1,6 @@
-// Tally: a run's counts in a file mapped to memory, which a SIGKILL does not take away.
+// Tally: a run's counts in a memory-mapped file, which survives a SIGKILL.
 //
-// `semel demo` makes one for each worker it starts, and reads it when it has killed the worker.
+// `semel demo` makes one for each worker that it starts, and reads it after killing the worker.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 class Tally final : public Observer {
  public:
-  // Makes the file where it is missing. Throws SemelError.
+  // Creates the file if it is missing. Throws SemelError.
   explicit Tally(const std::string& path);
   ~Tally() override;
   Tally(const Tally&) = delete;

@@ -1,4 +1,4 @@
-// Words and figures as a terminal shows them. Pure.
+// Words and figures in the form that a terminal shows. Pure.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Records, dead letters and gates as commands print them: as JSON and as text.
+// Prints records, dead letters and gates as JSON and as text.
 #pragma once
 
 #include <optional>

@@ -68,7 +68,7 @@ std::optional<Tail> canonical_uuid(BytesView text) noexcept {
 constexpr std::array<unsigned char, 256> kUlidValues =
     values_of("0123456789ABCDEFGHJKMNPQRSTVWXYZ");
 
-// 26 digits of five bits are two bits more than fit: so the first digit is 7 at most.
+// `kLength` digits of five bits are two bits more than fit: so the first digit is 7 at most.
 std::optional<Tail> canonical_ulid(BytesView text) noexcept {
   constexpr std::size_t kLength = 26;
   if (text.size() != kLength || text[0] > '7') return std::nullopt;

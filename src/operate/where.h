@@ -1,5 +1,6 @@
-// Where: parses and applies `--where`, such as `consumer=orders and reason=handler.http.503 and
-// age>1h`. Pure.
+// Where: parses and applies `--where`. Pure.
+//
+//   consumer=orders and reason=handler.http.503 and age>1h
 #pragma once
 
 #include <cstdint>

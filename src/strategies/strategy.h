@@ -28,7 +28,7 @@ namespace semel::strategies {
 class EndingSink {
  public:
   virtual ~EndingSink() = default;
-  // Called exactly once for each delivery of the batch; the reference is one of the batch's.
+  // Called once for each delivery of the batch; the reference is one of the batch's.
   virtual void ended(core::TrackedDelivery& delivery, Outcome outcome) noexcept = 0;
   // Whether the batch, or a part of it, waits for other transactions now: such a wait is no handler
   // that hangs. false follows each true; not called after the last delivery has ended.

@@ -1,4 +1,4 @@
-// Contenders: what the demo puts to a trial.
+// Contenders: the approaches that the demo puts on trial.
 #pragma once
 
 #include <optional>
@@ -10,21 +10,21 @@
 
 namespace semel::cli::demo {
 
-// How someone's own consumer does work that no record can commit with.
+// How a hand-written consumer does work that no record can commit with.
 enum class OwnWork {
-  kSetNx,  // Redis: SET key 1 EX 86400 NX, then the work: as most people do it
+  kSetNx,  // Redis: SET key 1 EX 86400 NX, then the work: the common approach
   kGuard,  // semel::Guard on Redis, around the same work
-  kCall,   // a handler of semel::Runner calls a service, which forgets keys
-  kKeyed,  // the same, and it honours them
+  kCall,   // a handler of semel::Runner calls a service that ignores keys
+  kKeyed,  // the same with a service that honours keys
 };
 
 struct Contender {
   const char* name;
-  // Over SQLite, as a config has it; with Redis, of nothing but its queue.
+  // The strategy of its config over SQLite; for work on Redis it is only that of its queue.
   core::StrategyKind strategy;
   std::optional<OwnWork> own_work;
 
-  // Whether it is there to be seen failing.
+  // Whether the demo includes it to show how it fails.
   bool villain() const noexcept {
     return strategy == core::StrategyKind::kQuery || own_work == OwnWork::kSetNx;
   }
@@ -35,7 +35,7 @@ struct Contender {
 };
 
 std::span<const Contender> contenders() noexcept;
-// Null where there is none of that name.
+// Null if no contender has that name.
 const Contender* contender_of(std::string_view name) noexcept;
 
 }  // namespace semel::cli::demo

@@ -1,6 +1,6 @@
-// Database: the demo's own look at the tables, on a connection that no code of Semel's touches.
+// Database: the demo's own access to the tables, on a connection that no code of Semel uses.
 //
-// The ledger that judges Semel must not pass through what it judges.
+// The ledger that judges Semel must not pass through Semel.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ struct sqlite3;
 
 namespace semel::cli::demo {
 
-// Every failure is thrown as SemelError.
+// Throws SemelError on every failure.
 class Database {
  public:
   explicit Database(const std::string& path);
@@ -26,7 +26,7 @@ class Database {
   sqlite3* connection_ = nullptr;
 };
 
-// Holds the database's write lock: others may read, and nobody may write. Gone with the object.
+// Holds the database's write lock: others may read but not write. The destructor releases it.
 class WriteLock {
  public:
   explicit WriteLock(Database& database);

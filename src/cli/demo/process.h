@@ -1,4 +1,4 @@
-// Process: a program that the demo starts and may kill.
+// Process: a program that the demo starts and can kill.
 #pragma once
 
 #include <sys/types.h>
@@ -9,18 +9,18 @@
 
 namespace semel::cli::demo {
 
-// This program itself, as it runs.
+// The running program itself.
 inline constexpr const char* kThisProgram = "/proc/self/exe";
 
 struct ProcessSpec {
   std::string program;             // a path
   std::vector<std::string> words;  // its name first
-  std::string log;                 // a file: what it says is added
+  std::string log;                 // a file: its output is appended
   bool reads_stdin = false;
 };
 
-// Killed and collected by the destructor; dies with this process too. Every failure to start it is
-// thrown as SemelError.
+// The destructor kills and reaps the process; it also dies with this process. Throws SemelError if
+// it cannot be started.
 class Process {
  public:
   explicit Process(const ProcessSpec& spec);
@@ -28,16 +28,16 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  // SIGKILL; true when that is what it died of.
+  // Sends SIGKILL; returns whether the process died of it.
   bool kill();
-  // SIGTERM, and the exit code of the drain, 0 where it did not listen; none where it died of
-  // something else.
+  // Sends SIGTERM and returns the exit code after the drain: 0 if the process was not yet listening
+  // for signals, none if it died of another signal.
   std::optional<int> drain();
-  // The exit code of one that ends by itself; none while it runs or where it was killed.
+  // The exit code of a process that ends by itself; none while it runs or if it was killed.
   std::optional<int> wait();
   bool runs();
 
-  // A line on its stdin, and the end of it.
+  // Writes a line to its stdin, or closes its stdin.
   void say(const std::string& line);
   void end_input();
 

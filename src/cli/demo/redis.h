@@ -1,5 +1,5 @@
-// RedisServer: a real one, in the trial's folder. Redis: a connection to it, as anyone would have
-// it, on which no code of Semel's has a part.
+// RedisServer: a real server in the trial's folder. Redis: an ordinary connection to it, which
+// shares no code with Semel.
 #pragma once
 
 #include <optional>
@@ -13,25 +13,25 @@ struct redisContext;
 
 namespace semel::cli::demo {
 
-// Where the program is; none where it is not installed.
+// The path of the program; none if it is not installed.
 std::optional<std::string> find_redis_server();
-// Why it was not found.
+// The error that says why it was not found.
 Error no_redis_server();
 
-// Its socket in that folder.
+// The path of its socket in that folder.
 std::string redis_socket(const std::string& folder);
 
-// Ends with the object.
+// The destructor ends the server.
 class RedisServer {
  public:
-  // Waits until it answers. Throws SemelError.
+  // Waits until the server answers. Throws SemelError.
   RedisServer(const std::string& program, const std::string& folder);
 
  private:
   Process process_;
 };
 
-// Every failure is thrown as SemelError.
+// Throws SemelError on every failure.
 class Redis {
  public:
   explicit Redis(const std::string& socket);
@@ -39,9 +39,9 @@ class Redis {
   Redis(const Redis&) = delete;
   Redis& operator=(const Redis&) = delete;
 
-  // SET key 1 EX 86400 NX: whether it was not there.
+  // SET key 1 EX 86400 NX: true if the key did not exist.
   bool set_nx(const std::string& key);
-  // Whether it answers.
+  // Whether the server answers.
   bool ping();
 
  private:

@@ -1,4 +1,4 @@
-// TrialStore: the store of a trial's config, opened, and the queue of its one consumer.
+// TrialStore: opens the store of a trial's config, and the queue of its one consumer.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ T value_or_throw(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
-// Every failure is thrown as SemelError. Any thread.
+// Throws SemelError on every failure. Thread-safe.
 class TrialStore {
  public:
   explicit TrialStore(const std::string& config);
@@ -33,9 +33,9 @@ class TrialStore {
   std::vector<Arrival> take(std::size_t most, std::size_t most_bytes,
                             std::chrono::milliseconds hidden) const;
   void remove(std::span<const RowTag> rows) const;
-  // Rows that are there, hidden ones too.
+  // Counts the rows of the queue, hidden ones included.
   std::size_t depth() const;
-  // Messages that wait for a person.
+  // Counts the messages that wait for a person.
   std::size_t parked() const;
 
  private:

@@ -1,4 +1,4 @@
-// Worker: a real process that handles the demo's messages, to be killed.
+// Worker: a real process that handles the demo's messages and that the demo kills.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 namespace semel::cli::demo {
 
 struct WorkerSpec {
-  std::vector<std::string> command;  // of this program, with what it is told
-  std::string folder;                // where its tally and its log go
+  std::vector<std::string> command;  // words of this program's command line
+  std::string folder;                // holds its tally and its log
   std::string name;                  // of those files
   bool reads_stdin = false;
 };
