@@ -1,4 +1,4 @@
-// The answer of the API of a run, as a document or as an error. Pure.
+// Converts an answer of a run's API to a document or an error. Pure.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ struct Answer {
   std::string body;
 };
 
-// The document of a good answer. A problem (RFC 9457) is the error that it says, with its code and
-// its fix. R362: what answers is not the API of a run.
+// Returns the document of a successful answer. A problem (RFC 9457) becomes the error that it
+// describes, with its code and fix. R362: the answer does not come from the API of a run.
 Result<std::string> document_of(Answer answer, std::string_view url);
 
 }  // namespace semel::api_client

@@ -1,5 +1,5 @@
-// RunClient: asks the HTTP API of a run, which docs/api.md describes. One request at a time, on one
-// connection that is kept.
+// RunClient: sends requests to the HTTP API of a run (docs/api.md). One request at a time, on one
+// connection that stays open.
 #pragma once
 
 #include <chrono>
@@ -15,25 +15,25 @@ namespace semel::api_client {
 
 struct RunClientOptions {
   RunUrl url;
-  std::string token;    // empty: none is sent
-  std::string ca_file;  // of https; empty: those that the system trusts
+  std::string token;    // empty: no token is sent
+  std::string ca_file;  // for https; empty: the system's certificates
 };
 
-// One thread at a time.
+// Not thread-safe.
 class RunClient {
  public:
-  // How long an answer is waited for: longer than the API lets one take.
+  // The time limit of an answer: longer than the API lets a request take.
   static constexpr std::chrono::seconds kPatience{40};
 
   // R361: the options cannot be used.
   static Result<std::unique_ptr<RunClient>> create(RunClientOptions options);
   virtual ~RunClient() = default;
 
-  // `path`: below /api/v1/, escaped, with its query. The document that was answered, or the error
-  // that the API says. R360: nobody answers; R362: another program does. A caller that asks too
-  // often waits, and asks again.
+  // `path`: relative to /api/v1/, escaped, with its query. Returns the document, or the API's
+  // error. R360: no answer; R362: another program answers. If the caller exceeds the rate limit, it
+  // waits and asks again.
   virtual Result<std::string> get(std::string_view path) = 0;
-  // `body`: JSON. kInDoubt where it was sent, and no answer came.
+  // `body`: JSON. kInDoubt if the request was sent and no answer came.
   virtual Result<std::string> post(std::string_view path, const std::string& body) = 0;
 };
 

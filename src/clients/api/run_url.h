@@ -1,4 +1,4 @@
-// RunUrl: where the API of a run is, as a person wrote it. Pure.
+// RunUrl: the address of a run's API, as a person wrote it. Pure.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ struct RunUrl {
   std::string base;         // without a slash at the end: paths of the API follow it
   std::string socket = {};  // the path of a Unix socket that is asked in place of the host
   bool encrypted = false;
-  bool loopback = false;  // only this machine is asked
+  bool loopback = false;  // the address is on this machine
 
   // As a person wrote it, for messages.
   std::string text() const { return socket.empty() ? base : "unix:" + socket; }
@@ -21,8 +21,9 @@ struct RunUrl {
   static Result<RunUrl> parse(std::string_view text);
 };
 
-// A part of a path: each byte that is no letter or digit, nor one of "-_.~", as %XX. A part of dots
-// alone, which would be taken for a step through the path, has them escaped too.
+// Escapes one part of a path: each byte that is not a letter, a digit or one of "-_.~" becomes %XX.
+// In a part that consists of dots alone, which would be a step through the path, the dots are
+// escaped too.
 std::string path_part(std::string_view text);
 
 }  // namespace semel::api_client

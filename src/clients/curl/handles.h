@@ -1,5 +1,5 @@
-// Owners of libcurl's handles. A source file that sets options includes libcurl's own header; no
-// header needs it.
+// Owners of libcurl's handles. A source file that sets options includes libcurl's own header;
+// headers do not need it.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ struct curl_slist;
 
 namespace semel::curl {
 
-// libcurl is ready while one lives. Any number may live, in any threads.
+// Keeps libcurl initialized as long as one instance lives. Any number may live, in any threads.
 class LibraryUse {
  public:
   LibraryUse() noexcept;
@@ -38,7 +38,7 @@ using Multi = std::unique_ptr<void, EndMulti>;
 
 class HeaderLines {
  public:
-  // `line` in libcurl's form: "Name: value", "Name;" without a value, "Name:" to leave it out.
+  // `line` is in libcurl's form: "Name: value"; "Name;" for no value; "Name:" to remove the header.
   // Throws std::bad_alloc.
   void add(const std::string& line);
   void add(std::string_view name, std::string_view value);

@@ -1,12 +1,11 @@
-// Transfers: HTTP requests on their way, many at a time on one thread.
+// Transfers: many concurrent HTTP requests on one thread.
 //
 //   Transfers transfers;
 //   transfers.begin({.url = "https://example.com/"}, [](Result<Response> answer) { … });
 //   while (transfers.running() > 0) transfers.run(std::chrono::seconds(1));
 //
-// A connection that a request leaves open serves the next one. libcurl sends a request again by
-// itself where a connection that it kept turns out to be closed: only requests that may be made
-// twice belong here.
+// A connection that a request leaves open serves the next one. libcurl itself repeats a request if
+// a reused connection turns out to be closed: so use this only for requests that may be made twice.
 #pragma once
 
 #include <chrono>
@@ -30,16 +29,16 @@ struct Request {
   std::string url;
   Headers headers;
   std::string body;
-  std::chrono::milliseconds timeout{30'000};  // of all of it
-  std::string ca_file;                        // in PEM format; empty: whom the system trusts
-  // False: no proxy of the environment is used, as for a service of this machine alone.
+  std::chrono::milliseconds timeout{30'000};  // of the whole request
+  std::string ca_file;                        // in PEM format; empty: the system's
+  // False: ignores the environment's proxy, as for a service on this machine only.
   bool through_proxy = true;
 };
 
 struct Response {
   int status = 0;
   std::string body;
-  // Its header Date: the server's clock, to the second.
+  // Its Date header: the server's clock, to the second.
   std::optional<std::chrono::system_clock::time_point> date;
 };
 
@@ -48,32 +47,32 @@ struct Response {
 // is not trusted. The message is libcurl's; there is no code.
 using Answered = Result<Response>;
 
-// One request, waited for.
+// Makes one request and waits for its answer.
 Answered fetch(const Request& request);
 
-// One thread at a time, but for wake(). Throws SemelError where libcurl cannot be used.
+// Not thread-safe, except for wake(). Throws SemelError if libcurl cannot be used.
 class Transfers {
  public:
   using Done = std::function<void(Answered)>;
   using Id = std::uint64_t;
 
   Transfers();
-  // Gives up what is on its way; no `done` is called.
+  // Abandons the requests in progress without calling their `done`.
   ~Transfers();
   Transfers(const Transfers&) = delete;
   Transfers& operator=(const Transfers&) = delete;
 
-  // `done` is called once, from within run(), and may begin and give up others.
+  // `done` is called once, from within run(), and may begin or abandon other requests.
   Id begin(Request request, Done done);
-  // Its `done` is not called any more.
+  // Abandons the request: its `done` is no longer called.
   void give_up(Id id) noexcept;
   void give_up_all() noexcept;
   std::size_t running() const noexcept { return under_way_.size(); }
 
-  // Sends and reads what can be, and waits for more for up to `patience` or until wake(). Where
-  // libcurl fails, everything under way ends with an error.
+  // Sends and reads what is ready, and waits for up to `patience` or until wake(). If libcurl
+  // fails, all requests in progress end with an error.
   void run(std::chrono::milliseconds patience);
-  void wake() noexcept;  // from any thread
+  void wake() noexcept;  // thread-safe
 
  private:
   struct Transfer;

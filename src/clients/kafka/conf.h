@@ -1,4 +1,4 @@
-// librdkafka's settings, put together; what its clients share.
+// Builds the settings of librdkafka that all its clients share.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace semel::kafka {
 
-// What each client has unless its config says otherwise.
+// The settings of each client, unless its config overrides them.
 Result<ConfPtr> usual_conf();
 
-// kRejected (R308) names the property that librdkafka does not know, or whose value it refuses, and
-// never a secret.
+// kRejected (R308) names the property that librdkafka does not know or whose value it refuses, and
+// never shows a secret.
 Result<void> set(rd_kafka_conf_s* conf, const std::string& name, const std::string& value);
 
-// One pair after the other, up to the first that is refused.
+// Sets the pairs in order, up to the first that is refused.
 template <class Pairs>
 Result<void> set_all(rd_kafka_conf_s* conf, const Pairs& pairs) {
   for (const auto& [name, value] : pairs) {
@@ -25,8 +25,8 @@ Result<void> set_all(rd_kafka_conf_s* conf, const Pairs& pairs) {
   return {};
 }
 
-// What librdkafka logs comes as an error too, where it matters. `shown`: it goes to standard error,
-// as one wants who has set `debug`.
+// librdkafka also reports as errors what matters in its log, so the log is dropped. `shown`: write
+// it to standard error, for users who set `debug`.
 void set_log(rd_kafka_conf_s* conf, bool shown) noexcept;
 
 }  // namespace semel::kafka

@@ -1,4 +1,4 @@
-// librdkafka's error codes as errors of ours: one table.
+// Maps librdkafka's error codes to Semel's errors, in one table.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace semel::kafka {
 
-// `code`: an rd_kafka_resp_err_t; `said`: librdkafka's own words, or the broker's. `connected`:
-// whether a broker has answered before. Where none has, a login that is refused is final; later it
-// may be a password that is changed right now, and is waited for.
+// `code`: an rd_kafka_resp_err_t; `said`: the text of librdkafka or the broker. `connected`:
+// whether a broker has answered before. If none has, a refused login is final; later it may be a
+// password change in progress, and is retried.
 Error error_of(int code, std::string_view said, bool connected);
 
-// Wrong in a way that no waiting mends.
+// Whether waiting cannot help.
 inline bool is_final(const Error& error) noexcept { return error.kind != ErrorKind::kUnavailable; }
 
-// The topic or the partition is not there.
+// Whether the topic or the partition does not exist.
 bool is_missing(int code) noexcept;
 
-// In librdkafka's words.
+// Describes the code in librdkafka's words.
 std::string what_is(int code);
 
 Error brokers_away(std::string_view brokers, std::string_view said);

@@ -1,5 +1,5 @@
-// What librdkafka hands out, given back by destructors: one that is left alive keeps
-// rd_kafka_destroy() waiting for ever.
+// Destructors for librdkafka's objects: one that is not destroyed makes rd_kafka_destroy() wait
+// forever.
 #pragma once
 
 #include <memory>
@@ -36,7 +36,7 @@ using PartitionPtr = std::unique_ptr<rd_kafka_topic_partition_s, Freed>;
 using TopicPtr = std::unique_ptr<rd_kafka_topic_s, Freed>;
 using ListPtr = std::unique_ptr<rd_kafka_topic_partition_list_s, Freed>;
 
-// A record that came as an event lives as long as the event does.
+// A record that arrived as an event lives as long as the event.
 struct FreedWithItsEvent {
   EventPtr event;
   void operator()(const rd_kafka_message_s*) noexcept { event.reset(); }

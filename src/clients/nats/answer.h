@@ -1,4 +1,4 @@
-// Answer: what JetStream says to a request, a JSON document.
+// Answer: JetStream's answer to a request, a JSON document.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace semel::nats {
 
 class Answer {
  public:
-  // A refusal of the server is an error: errors.h. `known`: as there. kUnavailable (R387): it is no
-  // JSON.
+  // A refusal by the server is an error; `known`: see errors.h for both. kUnavailable (R387): the
+  // answer is not JSON.
   static Result<Answer> read(std::string_view text, bool known);
 
-  // At a JSON pointer. Where there is nothing of that kind: the empty text, and `otherwise`.
+  // The value at a JSON pointer. If there is none of that type: the empty text, or `otherwise`.
   std::string text(const char* pointer) const;
   std::int64_t number(const char* pointer, std::int64_t otherwise = 0) const;
   bool has(const char* pointer) const;

@@ -1,6 +1,7 @@
-// Connection: one connection to one server of NATS.
+// Connection: one connection to one NATS server.
 //
-// It never connects again by itself: its owner does, by another one, so that whoever settles knows
+// It never reconnects by itself: its owner makes a new connection, so that the code which settles a
+// delivery knows which connection it arrived on. Not thread-safe, except for uses of handle().
 // which connection a delivery came by. One thread at a time, but for what handle() is for.
 #pragma once
 
@@ -19,38 +20,38 @@ namespace semel::nats {
 
 class Connection {
  public:
-  // `known`: as connect_error() takes it. `access` outlives it.
+  // `known`: see connect_error(). `access` must outlive the connection.
   Connection(const core::NatsAccess& access, bool known);
 
-  // After a failure it is good for nothing more. Waits for no more than some seconds: cnats bounds
-  // neither a handshake nor the search for an address, so a thread of its own makes the connection,
-  // and is left behind where it takes too long.
+  // A connection whose open() failed cannot be used any more. Waits for at most a few seconds:
+  // cnats limits neither a handshake nor a name lookup, so a separate thread connects, and is
+  // abandoned if it takes too long.
   Result<void> open(const core::NatsNode& node);
 
-  // The body of the answer. kUnavailable: none came within `patience`; kRejected: there is nobody
-  // who would answer, or this user may not ask.
+  // Returns the body of the answer. kUnavailable: no answer within `patience`; kRejected: the
+  // subject has no responder, or this user may not ask.
   Result<std::string> ask(const std::string& subject, std::string_view body,
                           std::chrono::milliseconds patience);
-  // On its way soon; lost without notice where the connection ends.
+  // Queues a message for sending; it is lost without notice if the connection ends.
   Result<void> send(const std::string& subject, std::string_view body,
                     const std::string& reply = {});
 
-  // The server refused something that was sent, for want of a right; it says so once, and beside
-  // what was asked. kRejected: waiting gives no right. None where it is one to ask how long a
-  // stream keeps its messages, which nobody needs who reads it.
+  // An error if the server refused something that was sent for lack of a right; the server reports
+  // that once, and separately from the answer. kRejected: waiting gives no right. Ignores the right
+  // to ask how long a stream keeps its messages, which reading does not need.
   std::optional<Error> denied() const;
 
-  // From here on it does what it is for: see connect_error().
+  // From now on the connection counts as proven: see connect_error().
   void set_known() noexcept { known_ = true; }
   bool known() const noexcept { return known_; }
-  // The cause that ended it, or a call on it.
+  // The cause that ended the connection or a call on it.
   Error lost(int status) const;
 
-  // Ends what waits on it, open() too. From any thread, while it lives; it may wait for some
-  // seconds until what was to be sent is sent.
+  // Ends all waits on the connection, including open(). Thread-safe while the connection lives; may
+  // itself wait for some seconds until pending data are sent.
   void cut() const;
 
-  // For subscriptions. cnats' own threads and ours may use it side by side.
+  // For subscriptions. Threads of cnats and of Semel may use it concurrently.
   __natsConnection* handle() const noexcept { return connection_.get(); }
 
  private:
@@ -60,7 +61,7 @@ class Connection {
   Result<OptionsPtr> options(const core::NatsNode& node) const;
   Result<void> use_tls(__natsOptions& options, const core::NatsNode& node) const;
 
-  // The server's last words, where a right is missing; else empty.
+  // The server's last words if a right is missing; otherwise empty.
   std::string denied_words() const;
 
   const core::NatsAccess& access_;

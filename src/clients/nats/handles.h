@@ -1,4 +1,4 @@
-// Objects of cnats, given back by destructors.
+// Destructors for the objects of cnats.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace semel::nats {
 
 struct NatsFreed {
   void operator()(__natsOptions* options) const noexcept;
-  // Closes it; what was to be sent before may still be sent.
+  // Closes the connection; pending data may still be sent.
   void operator()(__natsConnection* connection) const noexcept;
   void operator()(__natsSubscription* subscription) const noexcept;
   void operator()(__natsMsg* message) const noexcept;

@@ -1,4 +1,4 @@
-// Bytes as AMQP has them, and back. Included where amqp.h is.
+// Converts bytes to AMQP's type and back. Include it where amqp.h is included.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
-// Connection: one connection with one channel, which its owner consumes or publishes on.
+// Connection: one connection with one channel, on which its owner consumes or publishes.
 //
-// One thread at a time. Nothing waits for longer than is said; while it is not read from for longer
-// than a heartbeat, the broker takes it for dead.
+// Not thread-safe. Nothing waits longer than stated. If nothing reads from it for longer than a
+// heartbeat, the broker considers it dead.
 #pragma once
 
 #include <chrono>
@@ -29,34 +29,34 @@ class Connection {
   using Take = std::function<Result<void>(const amqp_frame_t_& frame)>;
   static constexpr std::uint16_t kChannel = 1;
 
-  // `known`: as refusal_of() takes it. `access` outlives it.
+  // `known`: see refusal_of(). `access` must outlive the connection.
   Connection(const core::RabbitmqAccess& access, bool known);
 
-  // One after the other. After a failure it is good for nothing more.
+  // Call the steps in this order. After a failure the connection cannot be used any more.
   Result<void> open(const core::RabbitmqNode& node);  // the socket, with TLS where it is asked for
   Result<void> login();
   Result<void> open_channel(std::uint16_t channel = kChannel);
 
-  // From here on it does what it is for: see refusal_of().
+  // From now on the connection counts as proven: see refusal_of().
   void set_known() noexcept { known_ = true; }
 
   int descriptor() const noexcept;
-  // How long it may be left alone.
+  // How long the connection may go without a read.
   std::chrono::milliseconds patience() const noexcept;
-  // There may be more to read although the descriptor says nothing.
+  // Whether there may be more to read although the descriptor is not readable.
   bool has_more() const noexcept;
   // Whatever is there, up to `frames`, goes to `take`; keeps the heartbeat.
   Result<void> read(std::size_t frames, const Take& take);
 
-  // How long an answer is waited for.
+  // Limits how long an answer is waited for.
   void set_answer_deadline(Deadline deadline);
-  // The broker has read all that was sent on the channel when this went well.
+  // On success, the broker has read everything that was sent on the channel.
   Result<void> close(Deadline deadline);
 
-  // What a call of librabbitmq came to.
+  // Converts the reply of a librabbitmq call.
   Result<void> checked(const amqp_rpc_reply_t_& reply, Step step) const;
   Result<void> sent(int status) const;
-  // The broker closes the channel or the connection, by `method`.
+  // The broker closed the channel or the connection, by `method`.
   tl::unexpected<Error> refused(const amqp_method_t_& method, Step step) const;
   tl::unexpected<Error> lost(int status) const;
 

@@ -1,4 +1,4 @@
-// The broker's reply codes and librabbitmq's statuses as errors of ours: one table.
+// Maps the broker's reply codes and librabbitmq's statuses to Semel's errors, in one table.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 
 namespace semel::rabbitmq {
 
-// What was asked for when it went wrong: one reply code means several things.
+// The step that failed: one reply code means several things.
 enum class Step { kConnect, kQueue, kConsume, kPublish };
 
-// `code`: an AMQP reply code; `said`: the broker's words. `known`: whether messages have been
-// consumed before. Where not, a login, vhost or queue that is refused is final; later it may be a
-// broker that is just starting, or a password that is changed right now, and is waited for.
+// `code`: an AMQP reply code; `said`: the broker's text. `known`: whether messages have been
+// consumed before. If not, a refused login, vhost or queue is final; later it may be a broker that
+// is still starting or a password change in progress, and is retried.
 Error refusal_of(int code, std::string_view said, Step step, bool known);
-// `status`: an amqp_status_enum; `place`: where the broker should be.
+// `status`: an amqp_status_enum; `place`: the address of the broker.
 Error status_error(int status, std::string_view place, bool tls, bool known);
 
-// Wrong in a way that no waiting mends.
+// Whether waiting cannot help.
 inline bool is_final(const Error& error) noexcept { return error.kind != ErrorKind::kUnavailable; }
 
 }  // namespace semel::rabbitmq

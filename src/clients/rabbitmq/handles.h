@@ -1,4 +1,4 @@
-// What librabbitmq hands out, given back by a destructor.
+// Destructor for librabbitmq's connection.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@ struct amqp_connection_state_t_;
 namespace semel::rabbitmq {
 
 struct Freed {
-  // Its socket goes with it; the broker is told nothing.
+  // Closes the socket without notifying the broker.
   void operator()(amqp_connection_state_t_* connection) const noexcept;
 };
 

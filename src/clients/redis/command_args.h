@@ -1,7 +1,7 @@
-// CommandArgs: arguments of a command, in one piece of memory.
+// CommandArgs: the arguments of a command, in one block of memory.
 //
-// A batch has hundreds of them, most of them short: a string for each would cost more time than
-// sending it.
+// A batch has hundreds of arguments, most of them short: one string for each would cost more time
+// than sending it.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace semel::redis {
 
-// A view that it returns is valid until the next argument is added.
+// A returned view is valid until the next argument is added.
 class CommandArgs {
  public:
   CommandArgs() = default;
@@ -24,7 +24,7 @@ class CommandArgs {
     for (; first != last; ++first) push_back(*first);
   }
 
-  // Makes room for `args` more, of `bytes` bytes together.
+  // Reserves room for `args` more arguments of `bytes` bytes together.
   void reserve(std::size_t args, std::size_t bytes) {
     ends_.reserve(ends_.size() + args);
     bytes_.reserve(bytes_.size() + bytes);
@@ -37,7 +37,7 @@ class CommandArgs {
     ends_.push_back(bytes_.size());
   }
   void push_back(char letter) { push_back(BytesView(&letter, 1)); }
-  // Adds one argument, which `write` appends piece by piece to the bytes it is given.
+  // Adds one argument; `write` appends it piece by piece to the bytes that it is given.
   template <class Write>
   void push_written(Write&& write) {
     write(bytes_);

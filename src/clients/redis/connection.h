@@ -1,5 +1,5 @@
-// Connection: a connection to a server. Commands are sent without waiting; one run reads all their
-// replies. A refused command keeps none of the others from running.
+// Connection: a connection to a Redis server. Commands are sent without waiting; one run reads all
+// their replies. A refused command does not prevent the others.
 #pragma once
 
 #include <cstddef>
@@ -16,47 +16,48 @@
 
 namespace semel::redis {
 
-// How a lost connection counts for the commands just sent.
+// How a lost connection is classified for the commands just sent.
 enum class Loss {
-  kNothingDone,  // they only read, or may be sent again
+  kNothingDone,  // they only read, or may be repeated
   kInDoubt,      // they may have been done
 };
 
 // Not thread-safe.
 class Connection {
  public:
-  // Connects, logs in and selects the database, all of it within the target's connect_timeout.
-  // Throws core::Failure.
+  // Connects, logs in and selects the database, all within the target's connect_timeout. Throws
+  // core::Failure.
   explicit Connection(const Target& target);
 
   void send(const std::vector<BytesView>& arguments);
-  // Sends as much as fits without waiting, so that several servers work before one is read.
+  // Sends as much as fits without waiting, so that several servers work before the first reply is
+  // read.
   void begin() noexcept { flush(); }
-  // Returns the replies in the order of the commands, errors among them. Throws core::Failure only
-  // if the connection is lost or silent for too long, which also ends it; the error's kind follows
-  // `loss`, unless not a byte had been sent.
+  // Returns the replies in the order of the commands, error replies included. Throws core::Failure
+  // only if the connection is lost or silent for too long, which also ends it; the error's kind
+  // follows `loss`, unless not a byte had been sent.
   std::vector<Reply> run(Loss loss);
-  // For a caller that waits for the replies itself, by poll(2) and beside other things. The
-  // descriptor is readable when something has come.
+  // For a caller that itself waits with poll(2) on several descriptors. The descriptor is readable
+  // when data have arrived.
   int descriptor() const noexcept { return socket_.descriptor(); }
-  // Returns the replies to all that was sent, once they are there; nullopt before. Never waits: a
-  // silent server is the caller's to notice. Throws as run().
+  // Returns all replies to what was sent once they have arrived; nullopt before. Never waits: the
+  // caller must detect a silent server. Throws like run().
   std::optional<std::vector<Reply>> take_replies(Loss loss);
-  // For a caller that goes on sending while it waits. Returns the replies that have come, in the
-  // order of the commands; the others follow with a later call. Throws as run(), but only once
+  // For a caller that continues to send while it waits. Returns the replies that have arrived, in
+  // the order of the commands; later calls return the others. Throws like run(), but only once
   // there is none left to return.
   std::vector<Reply> take_some(Loss loss);
-  // Some of what was sent waits for room in the socket: the caller polls for it too.
+  // Some data wait for room in the socket: the caller must also poll for that.
   bool has_unsent() const noexcept { return written_ < out_.size() || socket_.has_unsent(); }
-  // Sends one command and throws core::Failure also if the server refuses it. `until`: it waits no
-  // longer, whatever the answer timeout.
+  // Sends one command and throws core::Failure also if the server refuses it. `until` limits the
+  // wait in addition to the answer timeout.
   Reply ask(const std::vector<BytesView>& arguments, Loss loss,
             Socket::Clock::time_point until = Socket::Clock::time_point::max());
 
-  // Every reply has been read and nothing has failed. The server may have ended the connection
-  // since: the socket is not asked.
+  // Whether every reply has been read and nothing has failed. Does not check the socket, so the
+  // server may have ended the connection since.
   bool sound() const noexcept { return !broken_ && expected_ == 0; }
-  // Sound, open, and nothing lies unread. Does not wait.
+  // Whether the connection is sound, open and has nothing left to read. Does not wait.
   bool whole() const noexcept { return sound() && socket_.quiet(); }
   // The run id of the server, from INFO: it changes with a restart or a failover.
   const std::string& run_id() const noexcept { return run_id_; }
@@ -80,9 +81,9 @@ class Connection {
   std::string out_;
   std::size_t written_ = 0;  // of out_
   std::size_t expected_ = 0;
-  std::vector<Reply> taken_;  // by take_replies(), and not all are there
+  std::vector<Reply> taken_;  // by take_replies(), while some are still missing
   bool broken_ = false;
-  std::string last_words_;  // an error after which the server ends the connection
+  std::string last_words_;  // an error reply after which the server ends the connection
   std::string run_id_;
 };
 
@@ -92,9 +93,9 @@ std::string info_field(std::string_view info, std::string_view name);
 // The failure to throw for an error reply.
 core::Failure failure_of(const Reply& refused);
 
-// The same failure, where something may have been done.
+// The same failure, when the command may have been carried out.
 core::Failure in_doubt(const core::Failure& failed);
-// One of them was carried out.
+// Whether at least one command was carried out.
 bool any_done(std::span<const Reply> replies);
 
 }  // namespace semel::redis

@@ -1,4 +1,4 @@
-// Owner: connects to the server that has a name; in a Cluster, to the node that owns its slot.
+// Owner: connects to the server that holds a name; in a Cluster, to the node that owns its slot.
 #pragma once
 
 #include <memory>
@@ -16,10 +16,10 @@ namespace semel::redis {
 // Not thread-safe.
 class Owner {
  public:
-  // `random` outlives it. Does not connect.
+  // `random` must outlive it. Does not connect.
   Owner(Target target, std::string name, Random& random);
 
-  // Finds the server anew. Throws core::Failure.
+  // Finds the server again. Throws core::Failure.
   std::unique_ptr<Connection> connect();
 
  private:

@@ -1,4 +1,4 @@
-// Pool and PooledConnection: who uses which connection.
+// Pool and PooledConnection: lend connections to their users.
 #pragma once
 
 #include <atomic>
@@ -16,17 +16,17 @@ namespace semel::redis {
 class Pool {
  public:
   using Connect = std::function<std::unique_ptr<Connection>()>;  // throws core::Failure
-  // `kept`: how many idle connections stay open.
+  // `kept`: the number of idle connections that stay open.
   Pool(Connect connect, std::size_t kept) : connect_(std::move(connect)), kept_(kept) {}
 
   // Never lends a connection that the server has ended: a command sent on it would be in doubt.
   std::unique_ptr<Connection> lend() { return lend(connect_); }
-  // The same, but connects this way if no connection is idle.
+  // The same, but uses `connect` if no connection is idle.
   std::unique_ptr<Connection> lend(const Connect& connect);
   // If the connection was lost, the idle ones are closed too: they lead to the same server, and
-  // each of them would be waited for in vain.
+  // each would be waited for in vain.
   void give_back(std::unique_ptr<Connection> connection) noexcept SEMEL_EXCLUDES(mutex_);
-  // The last attempt to reach the server failed.
+  // Whether the last attempt to reach the server failed.
   bool lost() const noexcept { return lost_; }
 
  private:
@@ -40,7 +40,7 @@ class Pool {
   std::vector<std::unique_ptr<Connection>> idle_ SEMEL_GUARDED_BY(mutex_);
 };
 
-// A connection that goes back to its pool.
+// A connection that returns to its pool on destruction.
 class PooledConnection {
  public:
   explicit PooledConnection(Pool& pool) : pool_(pool), connection_(pool.lend()) {}

@@ -26,14 +26,14 @@ struct Reply {
   bool is_error() const noexcept { return kind == Kind::kError; }
 };
 
-// Takes bytes in pieces of any size. Not thread-safe.
+// Accepts bytes in pieces of any size. Not thread-safe.
 class Reader {
  public:
   Reader();
 
   void feed(std::string_view bytes);
-  // The next whole reply; nullopt if more bytes are needed. Throws core::Failure (R200) if the
-  // bytes are no reply: nothing that follows can be understood then.
+  // Returns the next complete reply; nullopt if more bytes are needed. Throws core::Failure (R200)
+  // if the bytes are not a reply: nothing after them can be parsed.
   std::optional<Reply> next();
 
  private:

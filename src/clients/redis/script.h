@@ -19,21 +19,22 @@ inline constexpr std::size_t kMostBytes = 1 << 20;
 struct Call {
   CommandArgs keys;
   CommandArgs arguments;
-  // Index of the argument that the run id of the asked server takes the place of.
+  // Index of the argument that is replaced with the run id of the asked server.
   std::optional<std::size_t> life_at{};
 };
 
 // Thread-safe.
 class Script {
  public:
-  // kKeys: it touches the keys that it is given. kSlot: also others in the slot of the first.
+  // kKeys: it touches only the keys that it is given. kSlot: also others in the slot of the first
+  // key.
   enum class Reach { kKeys, kSlot };
 
   explicit Script(std::string text, Reach reach = Reach::kKeys);
-  // The parts of a call that are not one key and one argument for each entry.
+  // The parts of a call other than one key and one argument for each entry.
   struct Shape {
-    std::size_t heads = 0;  // arguments before those, the same in all calls that run together
-    std::size_t plain = 0;  // keys before those
+    std::size_t heads = 0;  // arguments before the entries, equal in all calls of a bundle
+    std::size_t plain = 0;  // keys before the entries
   };
   // A script that can run as a bundle. `before` runs once for all of its calls, and finds the heads
   // at the beginning of ARGV. `body` runs for each call: it has `count` keys behind index `k` of

@@ -22,7 +22,7 @@ std::uint16_t cluster_slot(std::string_view name) noexcept;
 
 // A name in the same slot, which ends with `what`.
 std::string name_beside(std::string_view name, std::string_view what);
-// A name in the same slot that nothing is ever kept under.
+// A name in the same slot under which nothing is ever stored.
 std::string unused_name_beside(std::string_view name);
 
 // Reads "10.0.0.1:7001", "[::1]:7001" or "::1:7001"; `own_host` stands in for a missing host. The
@@ -32,8 +32,8 @@ Endpoint parse_endpoint(std::string_view text, const std::string& own_host);
 // Not thread-safe.
 class SlotMap {
  public:
-  // Reads the reply to CLUSTER SLOTS. `own_host`: the host of the node that was asked; it stands in
-  // for a missing host. Throws core::Failure (R200) if it is no such reply.
+  // Reads the reply to CLUSTER SLOTS. `own_host`: the host of the node that was asked; it replaces
+  // a missing host. Throws core::Failure (R200) if the reply has another form.
   static SlotMap read(const Reply& reply, const std::string& own_host);
 
   // Null if no node owns the slot.
@@ -51,7 +51,7 @@ class SlotMap {
 
   std::vector<Endpoint> masters_;
   std::vector<Endpoint> replicas_;
-  std::array<std::uint16_t, kClusterSlots> owners_{};  // 0: nobody, else one more than its index
+  std::array<std::uint16_t, kClusterSlots> owners_{};  // 0: no owner, otherwise its index plus one
 };
 
 }  // namespace semel::redis

@@ -19,16 +19,16 @@ class Socket {
   // Throws core::Failure (R250). Looking up a host name may take longer than `until`.
   Socket(const Target& target, Clock::time_point until);
 
-  // Returns how many bytes were moved without waiting, possibly 0; -1 if the connection is over,
-  // and error() says why.
+  // Returns how many bytes were transferred without waiting, possibly 0; -1 if the connection is
+  // over, and error() returns the cause.
   std::ptrdiff_t write(std::string_view bytes) noexcept;
   std::ptrdiff_t read(char* into, std::size_t size) noexcept;
-  // Waits until it can read, or write if `write_too`. False if `until` came first, or the target's
-  // stop_fd is readable.
+  // Waits until it can read, or write if `write_too`. False if `until` is reached first, or the
+  // target's stop_fd is readable.
   bool wait(bool write_too, Clock::time_point until) noexcept;
 
   int descriptor() const noexcept { return fd_.get(); }
-  // The connection is open and has nothing to read. Does not wait.
+  // Whether the connection is open and has nothing to read. Does not wait.
   bool quiet() const noexcept;
   const std::string& error() const noexcept { return error_; }
 
@@ -40,7 +40,7 @@ class Socket {
   std::string error_;
 };
 
-// The deadline of the first of `parts` steps that share the time until then: an even part.
+// The deadline for the first of `parts` steps that share the time until `until` evenly.
 Socket::Clock::time_point part_of(Socket::Clock::time_point now, Socket::Clock::time_point until,
                                   std::size_t parts) noexcept;
 

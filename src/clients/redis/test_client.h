@@ -1,4 +1,4 @@
-// Shared by the tests of the client and of the store.
+// Shared by the tests of the Redis client and of the Redis store.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// PlayedServer: a server that a test plays itself. It lets one client in, and answers each piece
-// that it hears with the next of its lines, whatever was asked.
+// PlayedServer: a server played by the test. It accepts one client, and answers each piece that it
+// receives with the next of its lines, whatever was asked.
 #pragma once
 
 #include <sys/socket.h>
@@ -23,18 +23,18 @@ class PlayedServer {
     return "$" + std::to_string(info.size()) + "\r\n" + info + "\r\n+OK\r\n";
   }
 
-  // Behind its last line it resets the connection. `pause`: before each byte that it says.
+  // After its last line it resets the connection. `pause`: before each byte that it sends.
   explicit PlayedServer(std::vector<std::string> lines, std::chrono::milliseconds pause = {})
       : lines_(std::move(lines)), pause_(pause), thread_([this] { play(); }) {}
   ~PlayedServer() {
-    ::shutdown(listener_.fd.get(), SHUT_RDWR);  // if nobody came
+    ::shutdown(listener_.fd.get(), SHUT_RDWR);  // if no client came
     if (thread_.joinable()) thread_.join();
   }
   PlayedServer(const PlayedServer&) = delete;
   PlayedServer& operator=(const PlayedServer&) = delete;
 
   Target target() const { return target_of("redis://127.0.0.1:" + std::to_string(listener_.port)); }
-  // Returns once it has said all, or its client has hung up before that.
+  // Returns when it has sent everything or its client has hung up; true in the second case.
   bool was_left_early() {
     thread_.join();
     return left_early_;

@@ -8,19 +8,19 @@
 
 #include "clients/redis/socket.h"
 
-// OpenSSL's types; its header stays out of this one.
+// OpenSSL's types, declared here so that its header is not needed.
 struct ssl_ctx_st;
 struct ssl_st;
 
 namespace semel::redis {
 
-// Not thread-safe. The bytes pass through memory, and only the socket touches the connection: a
-// peer that is gone is an error there and no signal.
+// Not thread-safe. TLS works on memory, and only the Socket touches the connection: so a closed
+// peer causes an error and not a signal.
 class Tls {
  public:
-  // Shakes hands. Throws core::Failure: R250 if that fails, also because it is not done at `until`,
-  // or the server's certificate does not name the host or is not trusted; R259 if a file of the URL
-  // cannot be read. The socket outlives it.
+  // Performs the handshake. Throws core::Failure: R250 if it fails, also because it takes longer
+  // than `until` or the server's certificate does not name the host or is not trusted; R259 if a
+  // file named by the URL cannot be read. The socket must outlive it.
   Tls(Socket& socket, const Target& target, Socket::Clock::time_point until);
 
   // As in Socket.
@@ -28,7 +28,8 @@ class Tls {
   std::ptrdiff_t read(char* into, std::size_t size) noexcept;
   bool wait(bool write_too, Socket::Clock::time_point until) noexcept;
   bool quiet() const noexcept;
-  // Some of the bytes that write() took are not in the socket yet: write({}) goes on with them.
+  // Some of the bytes that write() took are not in the socket yet: write({}) continues to send
+  // them.
   bool has_unsent() const noexcept { return !encrypted_.empty(); }
   const std::string& error() const noexcept { return error_; }
 
@@ -45,7 +46,7 @@ class Tls {
 
   Socket& socket_;
   std::unique_ptr<ssl_ctx_st, Freed> context_;
-  std::unique_ptr<ssl_st, Freed> ssl_;  // with two buffers of memory of its own
+  std::unique_ptr<ssl_st, Freed> ssl_;  // with two memory buffers of its own
   std::string encrypted_;               // not sent yet
   bool more_ = false;                   // there may be more to read without waiting
   std::string error_;

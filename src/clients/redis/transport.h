@@ -25,7 +25,7 @@ class Transport {
   bool wait(bool write_too, Socket::Clock::time_point until) noexcept {
     return tls_ ? tls_->wait(write_too, until) : socket_.wait(write_too, until);
   }
-  // Encrypted bytes that wait for room in the socket: write({}) goes on with them.
+  // Encrypted bytes wait for room in the socket: write({}) continues to send them.
   bool has_unsent() const noexcept { return tls_ && tls_->has_unsent(); }
   int descriptor() const noexcept { return socket_.descriptor(); }
   bool quiet() const noexcept { return tls_ ? tls_->quiet() : socket_.quiet(); }

@@ -19,18 +19,18 @@ struct Endpoint {
 struct Target {
   std::string host;
   unsigned port = 0;
-  std::vector<Endpoint> others;  // nodes of the same Cluster, if the first does not answer
-  std::string socket;            // empty: by host and port
+  std::vector<Endpoint> others;  // nodes of the same Cluster, used if the first does not answer
+  std::string socket;            // empty: host and port are used
   std::string user;              // empty: the server's default user
   std::string password;
   // kOn: encrypted, the certificate is not verified. kVerify: it must be trusted and name the host.
   enum class Tls { kOff, kOn, kVerify } tls = Tls::kOff;
   std::string tls_ca, tls_cert, tls_key;  // files
   unsigned database = 0;
-  std::chrono::milliseconds connect_timeout{10'000};  // until the login is done
-  std::chrono::milliseconds answer_timeout{10'000};   // without a byte of a reply
-  // Once it is readable nobody waits for the server any more: what waits ends as if it were silent.
-  // Borrowed; -1: none.
+  std::chrono::milliseconds connect_timeout{10'000};  // including the login
+  std::chrono::milliseconds answer_timeout{10'000};   // longest time without a byte of a reply
+  // When it becomes readable, all waits for the server end as if the server were silent. Borrowed;
+  // -1: none.
   int stop_fd = -1;
 };
 

@@ -1,8 +1,8 @@
 // Client: calls of the service of one queue or topic over HTTPS, signed; of SQS in the JSON
 // protocol, of SNS in the query protocol.
 //
-// One thread at a time, but for wake(). Credentials that expire are asked for again, and a clock
-// that is wrong is made up for, before a call is given up.
+// Not thread-safe, except for wake(). Before a call fails, expired credentials are fetched again
+// and a wrong clock is corrected for.
 #pragma once
 
 #include <chrono>
@@ -52,10 +52,10 @@ class Client {
   void run(std::chrono::milliseconds patience) { transfers_.run(patience); }
   void wake() noexcept { transfers_.wake(); }
 
-  // The service has answered well, at least once.
+  // Whether the service has answered successfully at least once.
   bool known() const noexcept { return !worked_.empty(); }
-  // By how much the service's clock is before this machine's, where that was found out by a
-  // refusal; zero: it was not.
+  // How far the service's clock is ahead of this machine's, if a refusal revealed it; otherwise
+  // zero.
   std::chrono::seconds skew() const noexcept { return skew_; }
 
  private:
@@ -77,11 +77,11 @@ class Client {
   const Protocol protocol_;
   CredentialChain credentials_;
   std::chrono::seconds skew_{0};
-  std::set<std::string> worked_;  // actions that were answered well
+  std::set<std::string> worked_;  // actions that have succeeded
   curl::Transfers transfers_;
 };
 
-// One call, waited for.
+// Makes one call and waits for it.
 Result<std::string> ask(Client& client, const std::string& action, const std::string& body,
                         std::chrono::milliseconds patience);
 

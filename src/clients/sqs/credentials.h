@@ -1,9 +1,10 @@
-// CredentialChain: whom requests are signed as, looked for where Amazon's own tools look: the
-// config, the environment, a web identity, the shared files, the container, the machine.
+// CredentialChain: finds the credentials that requests are signed with, in the places where
+// Amazon's own tools look: the config, the environment, a web identity, the shared files, the
+// container, the machine.
 //
-// One thread at a time. To ask a service for credentials takes seconds at most; they are asked for
-// again some minutes before they expire. While that fails those that are there go on being used,
-// and it is asked now and then: a call waits for no service each time.
+// Not thread-safe. A service takes seconds at most to answer; credentials are fetched again some
+// minutes before they expire. While that fails, the current ones stay in use and the service is
+// asked again only now and then, so that not every call waits for it.
 #pragma once
 
 #include <chrono>
@@ -25,20 +26,20 @@ struct SessionKeys {
 class CredentialChain {
  public:
   using WallTime = std::chrono::system_clock::time_point;
-  // A variable of the environment; none where it is not there, or empty.
+  // Returns a variable of the environment; none if it is missing or empty.
   using Variables = std::function<std::optional<std::string>(const char* name)>;
 
   explicit CredentialChain(const core::SqsAccess& access);
   CredentialChain(const core::SqsAccess& access, Variables variables);
 
-  // R391 where there are none. kUnavailable where they were there before, or a service that is to
-  // give them does not answer.
+  // R391 if there are none. kUnavailable if there were some before, or if the service that provides
+  // them does not answer.
   Result<core::SqsKeys> keys(WallTime now);
-  // The service refuses those that it was shown: the next call looks anew.
+  // The service has refused the current credentials: the next call looks for others.
   void forget() { kept_.reset(); }
-  // From now on nothing is asked for any more, for an end that has a deadline.
+  // From now on no service is asked, because an end has a deadline.
   void look_no_more() noexcept { looks_ = false; }
-  // Looking anew may find others.
+  // Whether another search may find other credentials.
   bool may_change() const noexcept { return access_.keys.access_key_id.empty(); }
 
  private:
@@ -63,10 +64,11 @@ class CredentialChain {
     WallTime at;
     Error error;
   };
-  std::optional<Failed> failed_;  // the last look
+  std::optional<Failed> failed_;  // the last failed search
 };
 
-// 2026-03-01T12:00:00Z, as these services write times; none where it is none.
+// Parses 2026-03-01T12:00:00Z, the form of times in these services; none if the text has another
+// form.
 std::optional<CredentialChain::WallTime> read_utc(const std::string& text);
 
 }  // namespace semel::sqs

@@ -1,4 +1,4 @@
-// The service's refusals as errors of ours: one table.
+// Maps the service's refusals to Semel's errors, in one table.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace semel::sqs {
 
-// A refusal as the service says it: `type` without the namespace in front of it.
+// A refusal by the service. `type` has no namespace prefix.
 struct Refusal {
   int status = 0;
   std::string type;  // "QueueDoesNotExist"
   std::string said;
 };
-// An answer that is no success, in its parts.
+// Splits an unsuccessful answer into its parts.
 Refusal refusal_in(int status, std::string_view body);
 // Likewise of the query protocol.
 Refusal query_refusal_in(int status, std::string_view body);
@@ -32,19 +32,19 @@ struct ServiceNames {
       "sqs:GetQueueAttributes";
 };
 
-// Actions that have worked before. One that never did is refused for good; else credentials or
-// rights may be changed right now, and are waited for.
+// The actions that have succeeded before. An action that never did is refused for good; otherwise
+// credentials or rights may be changing right now, and the call is retried.
 struct Worked {
-  bool any = false;     // some call
-  bool action = false;  // a call of this action: rights are given for each
+  bool any = false;     // any call
+  bool action = false;  // a call of this action: rights are granted per action
 };
-// `receipts`: receipts were shown, and may be why.
+// `receipts`: the call contained receipts, which may be the cause.
 Error refused(const Refusal& refusal, const core::SqsAccess& access, const Worked& worked,
               bool receipts, const ServiceNames& names = {});
 // There was no whole answer: `told` is the transfer's error.
 Error unanswered(const Error& told, const core::SqsAccess& access, const ServiceNames& names = {});
 
-// Too many requests, or messages in flight, for now.
+// Too many requests, or too many messages in flight.
 bool is_throttled(std::string_view type, int status) noexcept;
 // The one who asks may not do it, also because of the key that a queue is encrypted with.
 bool is_of_rights(std::string_view type) noexcept;
@@ -52,9 +52,9 @@ bool is_of_rights(std::string_view type) noexcept;
 bool is_of_queue(std::string_view type) noexcept;
 // The credentials are not, or no longer, ones that the service knows.
 bool is_of_credentials(std::string_view type) noexcept;
-// It may be that the clock of one side is wrong.
+// The clock of one side may be wrong.
 bool is_of_time(std::string_view type) noexcept;
-// A receipt handle that means nothing any more.
+// A receipt handle is no longer valid.
 bool is_of_receipt(std::string_view type) noexcept;
 
 }  // namespace semel::sqs

@@ -1,4 +1,4 @@
-// The files that Amazon's own tools keep credentials in: sections of NAME = VALUE.
+// Reads the files in which Amazon's own tools store credentials: sections of NAME = VALUE.
 #pragma once
 
 #include <map>
@@ -7,10 +7,11 @@
 
 namespace semel::sqs {
 
-// The settings of one profile, the credentials file before the config file; names in lower case.
+// The settings of one profile, with names in lower case; the credentials file takes precedence over
+// the config file.
 using Profile = std::map<std::string, std::string>;
 
-// `config_file`: there a profile's section is [profile NAME], but for the default one.
+// `config_file`: in that file, a profile's section is [profile NAME], except for the default one.
 void read_profile(std::string_view text, const std::string& name, bool config_file,
                   Profile& profile);
 

@@ -1,5 +1,5 @@
-// AWS Signature Version 4: a request is signed with a key that its date, region and service go
-// into. Pure.
+// AWS Signature Version 4: signs a request with a key derived from its date, region and service.
+// Pure.
 #pragma once
 
 #include <string>
@@ -12,15 +12,14 @@
 
 namespace semel::sqs {
 
-// "20150830T123600Z", as the header X-Amz-Date has it.
+// "20150830T123600Z", the form of the X-Amz-Date header.
 std::string amz_date(UtcTime time);
 
-// The parts of a request that are signed. Its headers have Host and X-Amz-Date among them; each
-// name once.
+// The signed parts of a request. Its headers must include Host and X-Amz-Date, each name once.
 struct Signable {
   std::string method;
-  std::string path = "/";  // encoded already, as it is sent
-  std::string query = {};  // likewise, its parameters in order
+  std::string path = "/";  // already encoded, as it is sent
+  std::string query = {};  // also encoded, with the parameters in order
   Headers headers;
   BytesView body;
 };
@@ -30,7 +29,7 @@ struct SigningScope {
   std::string service;
 };
 
-// The value of the header Authorization. `date`: that of X-Amz-Date.
+// The value of the Authorization header. `date`: that of X-Amz-Date.
 std::string authorization(const core::SqsKeys& keys, const SigningScope& scope,
                           const std::string& date, const Signable& request);
 
