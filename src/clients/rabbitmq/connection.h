@@ -45,7 +45,7 @@ class Connection {
   std::chrono::milliseconds patience() const noexcept;
   // Whether there may be more to read although the descriptor is not readable.
   bool has_more() const noexcept;
-  // Whatever is there, up to `frames`, goes to `take`; keeps the heartbeat.
+  // Passes up to `frames` available frames to `take`; keeps the heartbeat.
   Result<void> read(std::size_t frames, const Take& take);
 
   // Limits how long an answer is waited for.
