@@ -1,5 +1,5 @@
-// Requests of any shape to each route and page: a known answer, always, and nothing shown or done
-// beyond the caller's role. Drawn from a seed: what fails fails again.
+// Sends random requests to each route and page: the answer is always a known one, and nothing is
+// shown or done beyond the caller's role. The seed makes a failure repeatable.
 #include <gtest/gtest.h>
 
 #include <algorithm>

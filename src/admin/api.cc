@@ -86,14 +86,15 @@ HttpResponse foreign_page(std::string message) {
                        "ask from a program, or from a page of this host"});
 }
 
-// An image or a script of another site can ask with the credentials that the browser has for this
-// host. It sees no answer, but what it asks is run.
+// An image or a script of another site can send a request with the credentials that the browser has
+// for this host. It cannot read the answer, but the request would be executed.
 bool from_another_site(const HttpRequest& request) {
   return request.header("Sec-Fetch-Site").value_or("none") == "cross-site";
 }
 
-// A page of another site can send a form, with the credentials that the browser has for this host,
-// but no JSON without asking before, which nobody here allows; and it cannot say another origin.
+// A page of another site can send a form with the credentials that the browser has for this host,
+// but JSON only after a preflight request, which this server never allows; and it cannot forge the
+// Origin header.
 std::optional<HttpResponse> refusal_of_write(const HttpRequest& request) {
   std::string_view type = request.header("Content-Type").value_or("");
   type = type.substr(0, type.find(';'));
@@ -145,7 +146,7 @@ class RoutedApi final : public Api {
   std::atomic<bool> one_runs_{false};  // a route that runs alone
 };
 
-// Without a token nobody learns which paths there are.
+// Without a token a caller cannot learn which paths exist.
 HttpReply RoutedApi::answer(const HttpRequest& request, const std::optional<Caller>& caller) {
   if (!caller) return no_caller();
   if (from_another_site(request)) return foreign_page("a page of another site asks");

@@ -102,8 +102,8 @@ class ClaimBatch {
   HttpResponse finish();
 
  private:
-  // Calls `use` with the items that have no fault, in rounds in which no key stands twice.
-  // `first`: no round was before it. Ends at the first error.
+  // Calls `use` with the items that have no fault, in rounds in which each key occurs only once.
+  // `first`: whether this is the first round. Ends at the first error.
   Result<void> each_round(const std::function<Result<void>(const Places& now, bool first)>& use);
   Result<void> claim_round(const Places& now, bool first);
   Result<void> give_again(const Places& now);
@@ -111,7 +111,7 @@ class ClaimBatch {
   Bytes question_of(std::size_t at) const {
     return ClaimMemory::question(call_.caller.name, body_.request, ids_[at]);
   }
-  // The answer to a call, with what `write` adds to each item that has no fault.
+  // The answer to a call, with the output of `write` for each item that has no fault.
   HttpResponse answer(const char* document,
                       const std::function<void(json::Writer&, std::size_t at)>& write) const;
 

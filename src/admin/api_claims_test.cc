@@ -1,4 +1,4 @@
-// Claims over HTTP: who may, what is refused, and calls whose answer was lost.
+// Claims over HTTP: permissions, refusals, and calls whose answer was lost.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -101,7 +101,7 @@ TEST_F(ApiClaimsTest, ALateHolderChangesNothing) {
   EXPECT_EQ(at(renew(held), 0, "outcome"), "lease_lost") << "it is over";
 }
 
-// A call whose answer was lost is asked again, with the client's own name for it.
+// After a lost answer the client repeats the call with the same request name.
 TEST_F(ApiClaimsTest, ALostAnswerAskedAgainIsTheSame) {
   const std::string request = R"("request":"worker-1 batch-9",)";
   const auto lost = claim(R"({"key":"a"},{"key":"b"})", request);

@@ -27,7 +27,7 @@ void add_count(json::Writer& writer, std::string_view name,
   }
 }
 
-// Without the end of the object.
+// Leaves the object open.
 void add_consumer(json::Writer& writer, const ConsumerOverview& consumer) {
   writer.begin_object().member("name", consumer.name).member("source", consumer.source);
   writer.member("strategy", consumer.strategy).member("handler", consumer.handler);

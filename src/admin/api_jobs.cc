@@ -1,4 +1,4 @@
-// Work on many dead letters: what it would be, and the jobs that do it.
+// Bulk work on dead letters: plans, and the jobs that carry them out.
 #include <exception>
 #include <functional>
 #include <limits>

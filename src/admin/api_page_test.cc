@@ -106,7 +106,7 @@ TEST(ApiPage, NamesEachRoute) {
         path.replace(at, place.size(), word);
       }
     }
-    // Acts on one resource are told together: `…/pause`, `…/resume`.
+    // The page documents acts on one resource together: `…/pause`, `…/resume`.
     const std::string verb = path.substr(path.find_last_of("/:"));
     const bool whole = page.find(fmt::format("`{} {}`", route.method, path)) != std::string::npos;
     const bool together = page.find("`…" + verb + "`") != std::string::npos;

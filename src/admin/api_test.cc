@@ -160,7 +160,7 @@ TEST_F(ApiTest, AnotherSiteRunsNothing) {
   }
 }
 
-// Tasks are what may wait for the store; the test runs them, or not.
+// Tasks are the calls that may wait for the store; the test decides whether they run.
 class ApiTaskTest : public ApiTest {
  protected:
   HttpReply reply(Api& api, const char* path) {
@@ -365,7 +365,7 @@ TEST_F(ApiRolesTest, OtherMethodsAreRefused) {
   }
 }
 
-// The document says of each route what the route does, and of no other.
+// The document describes each route as it behaves, and no other route.
 TEST_F(ApiRolesTest, TheOpenApiDocumentIsThatOfTheRoutes) {
   open(true);
   const std::string document = get_as(Role::kRead, "/api/openapi.json").body;

@@ -161,7 +161,7 @@ ActEnd changed_record(const ApiCall& call, const Result<bool>& changed, const ch
   return {json_answer(writer.text()), as.empty() ? done : "ended as " + as};
 }
 
-// Also before the forgetting: a process that is killed in between leaves little behind.
+// Reseals also before forgetting: a process that is killed in between then leaves little behind.
 Result<bool> forget(const operate::StoreAccess& access, const RecordView& seen) {
   Environment& environment = system_environment();
   const std::set<ConsumerNumber> consumers = {seen.id.consumer()};

@@ -96,8 +96,8 @@ TEST_F(ApiWritesTest, UnlocksAndForgetsRecords) {
   EXPECT_EQ(post_as(Role::kAdmin, records + "done/forget").status, 404);
 }
 
-// A person agrees to forget what was shown. A record that was completed since would lose the proof
-// of its effect.
+// A person agreed to forget the record that was shown. If it has been completed since, forgetting
+// it would lose the proof of its effect.
 TEST_F(ApiWritesTest, ARecordThatMovedOnSinceItWasSeenStays) {
   const std::string path = "/api/v1/consumers/payments/records/one";
   finish("one", Finish::To::kDead, "handler.dead");

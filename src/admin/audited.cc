@@ -37,7 +37,7 @@ tl::expected<std::int64_t, HttpResponse> begin_act(const ApiCall& call,
   entry.target = act.target;
   entry.reason = act.reason;
   AuditLog& log = *access.facets.audit;
-  // Said twice, each comes to the same.
+  // Writing the same entry twice has no further effect.
   const Nonce request = drawn_request();
   auto id = log.append(request, entry);
   if (!id && id.error().kind == ErrorKind::kInDoubt) id = log.append(request, entry);

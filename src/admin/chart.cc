@@ -23,7 +23,7 @@ constexpr double kSeconds = static_cast<double>(DeliveryHistory::kInterval.count
 // Classes of the style sheet, in the order of OutcomeGroup.
 constexpr std::array<const char*, kOutcomeGroups> kClasses{"done", "duplicate", "retry", "dead"};
 
-// The areas lie on each other: `below` is what the ones before have.
+// The areas are stacked: `below` is the sum of the previous ones.
 std::string area(const std::vector<GroupCounts>& intervals, std::size_t group,
                  std::vector<double>& below, ChartSize size, double scale) {
   const double step =

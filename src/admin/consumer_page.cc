@@ -1,5 +1,5 @@
-// The page about a consumer: what it does now, how old its duplicates are against how long records
-// are kept, the parts of its guarantee, and what its sources report.
+// The page about a consumer: its current work, the age of its duplicates compared with how long
+// records are kept, the parts of its guarantee, and the reports of its sources.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -136,7 +136,7 @@ std::string guarantee_section(const ConsumerOverview& one, const config::Consume
                     html(one.guarantee));
 }
 
-// A row for each partition, a column for each name; what is of the whole source comes first.
+// A row for each partition and a column for each name; figures of the whole source come first.
 std::string figures_table(const SourceReadiness& source) {
   std::vector<std::string> names, partitions;
   for (const SourceFigure& figure : source.figures) {
@@ -215,7 +215,7 @@ std::string gate_section(const ApiCall& call, const ConsumerOverview& one,
                                      "restart, until it is resumed.",
                                      one.name));
   }
-  // A message read from stdin is given back to nobody.
+  // A message read from stdin cannot be given back.
   if (!drains && !std::holds_alternative<config::StdinSource>(consumer.source)) {
     made += page::button(path + "drain", "Drain",
                          fmt::format("Drain {}? This process finishes what it has of it and "

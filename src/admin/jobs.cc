@@ -150,8 +150,8 @@ void Jobs::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-// The one that is due first; those that are to be cancelled before all others. At the end each that
-// is not over.
+// The job that is due first; jobs to be cancelled go before all others. During shutdown, any job
+// that is not over.
 Jobs::Job* Jobs::next() const {
   Job* first = nullptr;
   for (const auto& job : jobs_) {
@@ -212,7 +212,7 @@ JobView Jobs::ended(const Job& job, JobState state) {
   return view;
 }
 
-// An end that cannot be told is one that nobody saw.
+// If the end cannot be written to the audit log, it counts as unknown.
 void Jobs::write_end(const JobView& view) const noexcept {
   try {
     const auto config = config_();

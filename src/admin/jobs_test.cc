@@ -74,7 +74,7 @@ TEST_F(JobsTest, AJobDoesItAllAndItsEntrySaysHowMuch) {
   EXPECT_EQ(stored(), 0U);
 }
 
-// The same again, as somebody begins it who does not know how far the first came.
+// Repeats the job, as a person does who does not know how far the first one got.
 TEST_F(JobsTest, AJobThatIsRepeatedReplaysNoneTwice) {
   add_letters(3);
   const auto first = begin(LetterAct::kReplay);

@@ -30,7 +30,7 @@ namespace {
 constexpr std::size_t kWholeKey = 1'000;
 constexpr std::size_t kWholeError = 2'000;
 constexpr std::size_t kWholeHeader = 500;
-// Longer ones are for the API: a page of megabytes helps nobody.
+// Longer payloads are available by the API only: a page of megabytes is of no use.
 constexpr std::size_t kWholePayload = 16'000;
 constexpr std::size_t kKeyOfQuestion = 80;
 // How far back the audit log is looked through for an edit.

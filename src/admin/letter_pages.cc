@@ -1,5 +1,5 @@
-// The pages about dead letters: their groups, those of a filter with what a replay of them would
-// do, and the jobs that work on them.
+// The pages about dead letters: their groups, the letters that match a filter with the plan of a
+// replay, and the jobs that work on them.
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -76,7 +76,7 @@ std::string jobs_section(const std::vector<JobView>& jobs) {
   return made + "</tbody></table></section>\n";
 }
 
-// To the letters of the group, and no others: a reason alone is also the cause of other groups.
+// Links to the letters of this group only: the reason alone may also occur in other groups.
 std::string link_of_group(const ApiCall& call, const operate::LetterGroup& group) {
   std::string where(call.value("where"));
   if (!where.empty()) where += " and ";
@@ -94,7 +94,7 @@ std::string group_row(const ApiCall& call, const operate::LetterGroup& group,
                       const core::Disclosure& shows) {
   const std::string& reason = group.cause.empty() ? group.reason : group.cause;
   std::string name = html(printable_text(reason));
-  // An empty reason cannot be asked for.
+  // The API cannot filter by an empty reason.
   if (!group.reason.empty()) {
     name = fmt::format("<a href=\"{}\">{}</a>", html(link_of_group(call, group)), name);
   }
@@ -267,7 +267,7 @@ HttpResponse letters_page(const ApiCall& call, const ApiSources& sources) {
     all.settled = true;
     all.foreign = false;
     all.limit = std::numeric_limits<std::size_t>::max();
-    // Letters that die after this look are no part of what its buttons begin.
+    // The buttons do not cover letters that die after this page was made.
     const auto last = operate::last_letter(access);
     if (!last) return problem(last.error());
     all.up_to = *last;

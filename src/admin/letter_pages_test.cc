@@ -112,7 +112,7 @@ TEST_F(LetterPagesTest, TheQuestionSaysWhatIsDoneToHowMany) {
   EXPECT_TRUE(shows(one, "Replay 1 letter: consumer=payments and key=one?")) << one;
 }
 
-// A letter that dies between the look and the click was seen by nobody.
+// A letter that dies between the page and the click was not seen by the person.
 TEST_F(LetterPagesTest, AButtonTakesNoLetterThatCameAfterThePlan) {
   finish("one", Finish::To::kDead, "handler.native");
   finish("two", Finish::To::kDead, "handler.native");

@@ -1,5 +1,5 @@
-// The page about deliveries as they end in this process: the newest ones, drawn anew as often as
-// its reader chooses.
+// The page about deliveries that ended in this process: the newest ones, refreshed as often as its
+// reader chooses.
 #include <algorithm>
 #include <array>
 #include <optional>

@@ -22,7 +22,7 @@
 namespace semel::admin {
 namespace {
 
-// Nobody may see it, and it stands in the payload, a header, the result and the error.
+// Must never be visible; it occurs in the payload, a header, the result and the error.
 constexpr const char* kCard = "4111222233334444";
 
 // Its replays are refused in the words of a message.
@@ -311,7 +311,7 @@ TEST_F(Masking, ResultsAreContents) {
   EXPECT_EQ(text_at(body, "/records/0/result"), R"({"card":{"number":"***"},"ok":true})");
 }
 
-// It says why it is refused, and the log of it too.
+// The refusal and its log line give the cause without the hidden text.
 TEST_F(Masking, ARefusalQuotesNoTextThatIsNotShown) {
   for (const bool shown : {false, true}) {
     use(shown ? "payloads: full" : "mask: [json:/card/number]");
@@ -326,7 +326,7 @@ TEST_F(Masking, ARefusalQuotesNoTextThatIsNotShown) {
   }
 }
 
-// An answer to "does the error contain 4111?" would tell it digit by digit.
+// Answers to "does the error contain 4111?" would reveal it digit by digit.
 TEST_F(Masking, NobodyAsksAboutTextsThatAreNotShown) {
   use("mask: [json:/card/number]");
   give_up_usual();

@@ -70,7 +70,7 @@ std::string duplicates_text(const std::vector<GroupCounts>& intervals) {
   return fmt::format("{:.1f} %", 100 * static_cast<double>(duplicates) / static_cast<double>(all));
 }
 
-// `label` is shown beside the value where the table is a list of cards.
+// `label` is shown with the value if the table is laid out as a list of cards.
 std::string cell(const char* label, const std::string& value, const char* kind = "number") {
   return fmt::format("<td class=\"{}\" data-label=\"{}\">{}</td>", kind, label, value);
 }

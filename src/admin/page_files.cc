@@ -149,7 +149,7 @@ progress { width: 100%; max-width: 30rem; accent-color: var(--done); }
 }
 )css";
 
-// Reading works without it. It draws the page anew while somebody looks at it.
+// Pages are readable without it. It refreshes a page while the page is visible.
 constexpr std::string_view kScript = R"js(
 'use strict';
 const every = document.getElementById('every');

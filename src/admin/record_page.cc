@@ -1,5 +1,5 @@
-// The page about a record: what became of a key and why, and what a person can do about it. Without
-// a key it is the box in which one is looked up.
+// The page about a record: its state and the reason, and the acts that a person can choose. Without
+// a key it is a search box.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -168,7 +168,7 @@ std::string steps_of(const StepJournal& journal, const core::Disclosure& shows) 
   return made + "</section>\n";
 }
 
-// A plain unlock is refused: somebody has to say what became of it.
+// A plain unlock is refused: a person has to say what happened to the effect.
 bool must_be_decided(const RecordView& record) {
   return record.reason == reason::kLeaseParked || record.reason == reason::kOutcomeUnknown;
 }
@@ -182,10 +182,10 @@ std::string path_of(const operate::FoundRecord& found, const char* verb) {
                      page::escaped(found.key), verb);
 }
 
-// The acts that the state allows, whoever looks.
+// The acts that the state allows, independent of the viewer's role.
 struct Possible {
   bool unlock = false;
-  bool decide = false;  // somebody must say what became of it
+  bool decide = false;  // a person must say what happened to the effect
   bool forget = false;
 };
 

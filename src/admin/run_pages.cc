@@ -1,4 +1,4 @@
-// The pages about the run as a whole: the doctor's report, and what people did.
+// The pages about the whole run: the doctor's report and the audit log.
 #include <optional>
 #include <string>
 #include <utility>

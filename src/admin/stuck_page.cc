@@ -1,5 +1,5 @@
-// The page about what waits for a person: parked records, and those whose holder's lease ended
-// without an end of its work.
+// The page about records that wait for a person: parked ones, and those whose lease ended before
+// the work did.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -33,7 +33,7 @@ struct StuckRows {
   bool more = false;
 };
 
-// By the clock that the lease was given by.
+// Uses the clock that gave the lease.
 bool is_lease_over(const RecordView& record) {
   return record.lease_until && *record.lease_until < operate::time_of(record);
 }
@@ -79,7 +79,7 @@ Result<void> add_stuck(StuckRows& made, const operate::StoreAccess& access,
   return {};
 }
 
-// A page that is drawn anew every few seconds must not read a whole store each time.
+// A page that refreshes every few seconds must not read a whole store each time.
 HttpResponse too_many_to_read() {
   return page::html_answer(
       200,

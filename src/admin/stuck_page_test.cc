@@ -110,7 +110,7 @@ class StoreClockTest : public StuckPageTest {
   RecordsStore<LaterRecords> later_{*store_};
 };
 
-// By the process' own clock it lasts.
+// By the process's own clock the lease is still valid.
 TEST_F(StoreClockTest, WhetherALeaseIsOverIsSaidByTheClockThatGaveIt) {
   const Message held = message("held");
   const Message* const one = &held;

@@ -39,7 +39,7 @@ tl::unexpected<Error> error_of(const Unusable& unusable, const ListenerNames& na
                   "a certificate and its key in PEM format, which this user may read"});
 }
 
-// It differs once a file was written anew.
+// Changes when a file is rewritten.
 using Version = std::tuple<dev_t, ino_t, off_t, time_t, long>;
 
 std::optional<Version> version_of(const std::string& path) {
@@ -144,7 +144,7 @@ class FileCertificate final : public Certificate {
   const CertificateTold told_;
   Versions seen_;
   bool in_trouble_ = false;
-  // A handshake that goes on may use an older one still: there are as many as were renewed.
+  // A handshake in progress may still use an older pair, so all renewed pairs are kept.
   std::vector<std::unique_ptr<Pair>> pairs_;
 };
 
@@ -168,7 +168,7 @@ Pair& FileCertificate::now() noexcept {
     // Files that are written one after the other are good again when both are.
     if (versions() != seen_) renew();
   } catch (...) {
-    // Without memory for it the next connection tries again.
+    // After std::bad_alloc the next connection tries again.
     seen_ = {};
   }
   return *pairs_.back();

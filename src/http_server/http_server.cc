@@ -92,7 +92,7 @@ std::string written(const HttpResponse& response) {
       response.body);
 }
 
-// Connections that are put aside until an answer comes for them.
+// Suspended connections that wait for their answers.
 class PendingAnswers {
  public:
   struct Place {
@@ -100,7 +100,7 @@ class PendingAnswers {
     std::optional<HttpResponse>* answer = nullptr;
   };
 
-  // The connection has been put aside. False: all has ended, and it must go on at once.
+  // Suspends the connection. False if the server has ended, so that it must be resumed immediately.
   bool add(std::uint64_t id, const Place& place) SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
     if (ended_) return false;
@@ -167,8 +167,8 @@ class MicroHttpServer final : public HttpServer {
   void close(std::chrono::milliseconds deadline) override;
 
  private:
-  // A request between its first line and its answer. One thread at a time: the server's, or, while
-  // the connection is put aside, the one that answers it.
+  // A request from its first line to its answer. Used by one thread at a time: the server's, or the
+  // one that answers while the connection is suspended.
   struct Exchange {
     std::string body;
     std::size_t reserved = 0;  // of the bytes of all bodies
@@ -362,7 +362,7 @@ MHD_Result MicroHttpServer::begin(MHD_Connection* connection, const char* url, c
 MHD_Result MicroHttpServer::take_body(MHD_Connection* connection, Exchange& exchange,
                                       const char* upload, std::size_t* size) const {
   if (exchange.body.size() + *size > options_.most_body_bytes) {
-    // A body whose length was not told in advance: the library has no answer in its midst.
+    // A body of undeclared length: the library cannot answer before the body ends.
     if (!options_.tls) send_last_words(socket_of(connection), written(options_.too_large));
     return MHD_NO;
   }
@@ -376,7 +376,7 @@ MHD_Result MicroHttpServer::serve(void* self, MHD_Connection* connection, const 
                                   std::size_t* upload_size, void** state) {
   auto* const server = static_cast<MicroHttpServer*>(self);
   try {
-    // The first call of a request: an answer now comes before its body was read.
+    // The first call for a request: an answer given now is sent before the body is read.
     if (*state == nullptr) return server->begin(connection, url, method, state);
     Exchange& exchange = *static_cast<Exchange*>(*state);
     if (*upload_size > 0) return server->take_body(connection, exchange, upload, upload_size);
@@ -420,7 +420,7 @@ MHD_Result MicroHttpServer::put_aside(MHD_Connection* connection, Exchange& exch
   try {
     added = pending_->add(id, {connection, &exchange.answer});
   } catch (...) {
-    // Without memory for it nobody else can answer.
+    // If memory runs out, there is no other way to answer.
   }
   if (!added) {
     exchange.answer = internal_error();
@@ -430,7 +430,7 @@ MHD_Result MicroHttpServer::put_aside(MHD_Connection* connection, Exchange& exch
   try {
     pending.begin(std::move(responder));
   } catch (...) {
-    // Where it was answered already, this one goes nowhere.
+    // Has no effect if the request was answered already.
     pending_->answer(id, internal_error());
   }
   return MHD_YES;

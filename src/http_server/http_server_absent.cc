@@ -1,4 +1,4 @@
-// In a build without the HTTP listener of a run and without the HTTP source: nothing listens.
+// For builds without the HTTP listener of a run and without the HTTP source.
 #include "core/not_built.h"
 #include "http_server/http_server.h"
 

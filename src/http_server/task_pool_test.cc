@@ -20,7 +20,7 @@ HttpTask task_that(std::function<HttpResponse()> run, milliseconds patience = kL
   return {std::move(run), patience, {503, "", "refused", {}}, {504, "", "late", {}}};
 }
 
-// The answer of one task, when it comes.
+// Receives the answer of one task.
 class Answered {
  public:
   TaskPool::Answer to() {
@@ -39,7 +39,7 @@ class Answered {
 
 HttpResponse quick() { return {200, "", "done", {}}; }
 
-// A task that holds the one thread of a pool until it is let go.
+// A task that occupies the only thread of a pool until it is released.
 class Held {
  public:
   // Returns when it has begun.

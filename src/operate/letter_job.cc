@@ -14,9 +14,9 @@ namespace semel::operate {
 namespace {
 
 constexpr std::size_t kCountedAtOnce = 5'000;
-// A part ends about then, so that a pause or a stop is heard.
+// A part of the work takes about this long, so that a pause or a stop takes effect soon.
 constexpr std::chrono::milliseconds kWalkOfPart{500};
-// So many refusals in a row are not about single letters.
+// This many refusals in a row are not caused by single letters.
 constexpr std::size_t kMostRefusals = 100;
 
 // Otherwise letters would become old enough for a filter, or too old, while the job runs.
@@ -96,8 +96,8 @@ Result<bool> LetterJob::act(const StoreAccess& access) {
   return more || finish();
 }
 
-// Takes out of the part what was done before. A letter without a key has no record that hides it
-// from the walk.
+// Decides for the letters in doubt whether the earlier try took effect, and removes those from the
+// part. A letter without a key has no record that hides it from the walk.
 void LetterJob::settle_doubt(std::vector<Met>& part, std::optional<std::int64_t> next) {
   std::erase_if(doubtful_, [&](const Met& before) {
     if (next && before.id > *next) return false;
@@ -111,7 +111,7 @@ void LetterJob::settle_doubt(std::vector<Met>& part, std::optional<std::int64_t>
   });
 }
 
-// Letters that were counted and not met when their turn came.
+// Counts as gone the planned letters that were not found when their turn came.
 bool LetterJob::finish() {
   if (progress_.taken() < *progress_.total) progress_.gone += *progress_.total - progress_.taken();
   progress_.total = progress_.taken();

@@ -29,7 +29,7 @@ constexpr const char* kOneConsumer =
 Error connection_cut() { return {ErrorKind::kInDoubt, "R252", "the connection was cut", {}}; }
 Error store_away() { return {ErrorKind::kUnavailable, "R250", "no route to host", {}}; }
 
-// Says of each replay and discard how it goes: nothing, or an error before it or after it.
+// Decides for each replay and discard how it ends: normally, or with an error before or after it.
 class FaultyLetters final : public DeadLetters {
  public:
   explicit FaultyLetters(DeadLetters& letters) : letters_(letters) {}
@@ -125,7 +125,7 @@ class LetterJobTest : public ::testing::Test {
     made.query.limit = std::numeric_limits<std::size_t>::max();
     return made;
   }
-  // To its end, however late a part is due.
+  // Runs the job to its end, however late a part is due.
   void run(LetterJob& job) {
     const auto here = access();
     for (int i = 0; i < 10'000; ++i) {

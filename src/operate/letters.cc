@@ -72,7 +72,7 @@ class Walk {
   }
 
  private:
-  // One letter is looked at in any case: a walk that is repeated comes to its end.
+  // At least one letter is read in any case, so that repeated walks come to an end.
   bool must_stop() const {
     return walk_.seen == query_.limit || (query_.until && steady_clock::now() >= *query_.until);
   }
@@ -97,8 +97,8 @@ class Walk {
     return !query_.settled || !waits;
   }
 
-  // The record of a letter that was replayed, where it speaks for that letter. A letter without a
-  // key has no record that tells.
+  // The record of a replayed letter, if it is about that letter. A letter without a key has no
+  // record.
   Result<std::optional<RecordState>> state_since_replay(const DeadLetter& letter) {
     std::optional<RecordState> state;
     if (letter.replayed == 0 || letter.key.empty()) return state;

@@ -16,7 +16,7 @@ namespace semel::operate {
 
 namespace {
 
-// For as long as the store may take for the word that follows.
+// The longest time that the store may take for the call that follows.
 constexpr std::chrono::seconds kToSay{60};
 constexpr std::size_t kKeyShown = 48;
 

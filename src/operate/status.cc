@@ -8,8 +8,8 @@ namespace semel::operate {
 
 namespace {
 
-// Whether none of the processes that run it gets on: each has answered and told of a trouble. Those
-// that could not be asked may well.
+// Whether all processes that run the consumer have answered and report a failure. Processes that
+// could not be asked may be working.
 bool all_fail(const ConsumerStatus& row) {
   return std::ranges::all_of(row.counts.running_pids, [&](std::int64_t pid) {
     return std::ranges::any_of(row.health, [&](const HealthView& view) {

@@ -117,7 +117,7 @@ class WhereReader {
                  fix);
   }
 
-  // In quotes, where a quote stands for itself when it is doubled; or up to the next blank.
+  // Text in quotes, in which a doubled quote means one quote; otherwise text up to the next blank.
   bool read_text(std::string& value) {
     skip_blanks();
     const std::size_t begin = at_;

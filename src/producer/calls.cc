@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// For the answers of calls that were told to stop.
+// Waits for answers of calls that were told to stop.
 constexpr milliseconds kLastWord{1'000};
 
 Message message_of(const HeldMessage& held) {
@@ -45,8 +45,8 @@ TryEnd not_begun() {
   return end;
 }
 
-// Calls and all that they borrow. It lives until the last one is answered, also where nobody waits
-// for that any more.
+// Calls and all data that they borrow. It lives until the last call is answered, even if the result
+// is no longer waited for.
 class CallRound : public std::enable_shared_from_this<CallRound> {
  public:
   CallRound(std::span<const HeldMessage* const> messages, int number) {

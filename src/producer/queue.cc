@@ -7,11 +7,11 @@ namespace semel::producer {
 
 namespace {
 
-// Of one commit.
+// The limit of one commit.
 constexpr std::size_t kMostRows = 1'000;
 constexpr std::size_t kMostBytes = 4 << 20;
 
-// As many of them, from `first`, as one commit should have.
+// The rows from `first` that fit in one commit.
 std::vector<HeldMessage> next_rows(std::span<const HeldMessage* const> messages,
                                    std::size_t first) {
   std::vector<HeldMessage> rows;
@@ -37,13 +37,13 @@ Try try_by(HeldMessages& queue, ConsumerNumber consumer) {
       const std::vector<HeldMessage> rows = next_rows(messages, ends.size());
       const TryEnd end = append(rows);
       if (end.kind == TryEnd::Kind::kFinal && rows.size() > 1) {
-        // One of them may be to blame: they are told apart alone.
+        // One row may be the cause: repeat them one by one.
         for (const HeldMessage& row : rows) ends.push_back(append({&row, 1}));
         continue;
       }
       ends.resize(ends.size() + rows.size(), end);
       if (end.kind != TryEnd::Kind::kAgain) continue;
-      // What ails the store ails it for the rest too: nothing of it is begun now.
+      // A failure of the store affects all further rows too: they are not tried now.
       TryEnd later = end;
       later.unknown = false;
       ends.resize(messages.size(), later);

@@ -51,7 +51,7 @@ std::vector<Sender::Item> Sender::address_all(std::span<const HeldMessage> messa
   return items;
 }
 
-// What is to be tried again stays open; the longest pause that one of it asks for.
+// Keeps in `open` what must be tried again; returns the longest pause that was asked for.
 milliseconds Sender::take_ends(std::vector<Item*>& open, std::vector<TryEnd> ends, int number,
                                std::vector<SendResult>& results) const {
   RetryPolicy policy;
@@ -85,7 +85,7 @@ milliseconds Sender::take_ends(std::vector<Item*>& open, std::vector<TryEnd> end
 }
 
 std::vector<SendResult> Sender::send(std::span<const HeldMessage> messages) const {
-  // On the steady clock itself, as what waits does.
+  // Uses the steady clock itself, as the waiting code does.
   const Deadline deadline = std::chrono::steady_clock::now() + options_.time_limit;
   std::vector<SendResult> results(messages.size(), tl::unexpected(never_tried()));
   std::vector<Item> items = address_all(messages, results);

@@ -163,7 +163,7 @@ TEST(Sender, WhatHadAllTheTimeIsNotBegunAgain) {
   }
 }
 
-// Nobody waits for it, and it borrows from nobody that has gone.
+// The call outlives its caller and borrows nothing from it.
 TEST(Sender, ACallThatIsNeverAnsweredIsInDoubtAndMayAnswerLater) {
   for (milliseconds limit(30); limit < kLongest; limit *= 2) {
     Receiver receiver([](const Message&, int) { return std::nullopt; });

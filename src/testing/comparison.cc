@@ -14,7 +14,7 @@ std::int64_t count_of(const Counts& counts, const std::string& name) {
   return found == counts.end() ? 0 : found->second;
 }
 
-// The table, or whatever else stands before a name.
+// The table, or another prefix of a name.
 std::string group_of(const std::string& name) { return name.substr(0, name.find(": ")); }
 
 }  // namespace

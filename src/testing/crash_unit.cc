@@ -9,8 +9,8 @@ namespace semel::testkit {
 
 namespace {
 
-// In production a store may do all of it in one trip; here it goes step by step, for each step is a
-// point.
+// In production a store may do all of this in one round trip; here it runs step by step, because
+// each step is a crash point.
 class CrashUnit final : public UnitOfWork {
  public:
   CrashUnit(std::unique_ptr<UnitOfWork> inner, Life& life) : inner_(std::move(inner)), life_(life) {

@@ -78,7 +78,7 @@ void check_messages(const std::vector<TestMessage>& messages) {
   }
 }
 
-// The first whose names no earlier call has used on this store.
+// The first series whose names no earlier call has used on this store.
 std::size_t unused_series(Store& store) {
   for (std::size_t series = 1;; ++series) {
     const auto known = store.facets().records->consumer(first_consumer_of(series));
@@ -92,7 +92,7 @@ std::size_t unused_series(Store& store) {
 Report deliver_to(Handler handler, std::vector<TestMessage> messages, DeliverOptions options) {
   check_handler(handler, options);
   check_messages(messages);
-  // Before what is made on it.
+  // Declared before the objects that use it.
   FakeEnvironment own(options.seed);
   std::unique_ptr<Store> memory;
   Subject subject;

@@ -66,7 +66,7 @@ TEST(Deliver, ARightHandlerPassesEveryStrategyThatCommitsWithIt) {
   EXPECT_EQ(bank.number("SELECT balance FROM account"), 125);
 }
 
-// Without a record, what is not the same when it is done again doubles.
+// Without a record, a repeated effect that is not idempotent counts twice.
 TEST(Deliver, AStrategyWithoutARecordDoublesWhatIsNotIdempotent) {
   TestStore bank(kBank);
   const DeliverOptions natural{.store = &bank, .strategy = "natural"};
@@ -112,7 +112,7 @@ TEST(Deliver, FindsAStaticThatCounts) {
     tx.exec("INSERT INTO receipt VALUES (?)", ++number);
     return done();
   };
-  // Nobody puts it back: two runs without a fault differ.
+  // The effect is never reset, so two runs without a fault differ.
   const Report kept = deliver(handler, payments(), {.store = &bank});
   EXPECT_TRUE(kept.has(Kind::kUnsteady)) << kept;
   // Put back before each run, it is a crash that shows it.
@@ -126,7 +126,7 @@ TEST(Deliver, FindsAStaticThatCounts) {
   expect_replays(counted, run);
 }
 
-// The usual memory of what was seen: it survives the transaction that is undone.
+// A common mistake: a memory of seen messages that survives the rollback of its transaction.
 TEST(Deliver, FindsAMessageLostByAMemoryOfItsOwn) {
   TestStore bank(kBank);
   std::set<Bytes> seen;

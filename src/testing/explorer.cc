@@ -28,7 +28,7 @@ Schedule one_by_one(std::span<const std::size_t> messages) {
   return schedule;
 }
 
-// The last message first, but for those of one ordering key.
+// Sends the messages in reverse order, except for those with the same ordering key.
 Schedule backwards(const std::vector<TestMessage>& messages) {
   std::map<Bytes, std::vector<std::size_t>> lines;  // each from its end
   for (std::size_t i = messages.size(); i-- > 0;) {
@@ -72,7 +72,7 @@ class RandomSchedule {
   }
 
  private:
-  // Neighbours change places, but for those of one ordering key.
+  // Swaps neighbours, except for those with the same ordering key.
   void reorder(std::vector<std::size_t>& copies) {
     if (copies.size() < 2) return;
     for (std::size_t n = copies.size() * copies.size(); n > 0; --n) {
@@ -83,7 +83,7 @@ class RandomSchedule {
     }
   }
 
-  // Each behind the first of its kind.
+  // Inserts each copy after the first one of its message.
   void add_copies(std::vector<std::size_t>& copies) {
     const std::vector<std::size_t> firsts = copies;
     for (const std::size_t message : firsts) {

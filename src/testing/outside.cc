@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kOutsideBefore = "outside.before";
 constexpr std::string_view kOutsideAfter = "outside.after";
 
-// The process whose handler runs on this thread; null: none.
+// The process whose handler runs on this thread; null if there is none.
 thread_local Life* life_of_handler = nullptr;
 
 // False: the process has ended, and nothing more may happen. While an exception passes through the

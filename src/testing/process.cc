@@ -18,7 +18,7 @@ namespace semel::testkit {
 
 namespace {
 
-// Before a message whose guard gave an error or an exception is brought again.
+// The delay before a message is delivered again after its guard failed or threw.
 constexpr std::chrono::milliseconds kAfterFailure{100};
 
 class CollectingSink final : public strategies::EndingSink {
@@ -70,7 +70,7 @@ bool Process::pass(std::string_view point) {
   return !over_;
 }
 
-// One call of the handler.
+// Makes one call of the handler.
 template <class Call>
 auto Process::live(Call&& call) -> decltype(call()) {
   if (!pass(failpoint::kHandlerBefore)) throw Ended{};

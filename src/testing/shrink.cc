@@ -8,7 +8,7 @@ namespace semel::testkit {
 namespace {
 
 constexpr std::size_t kMostTries = 300;
-// A copy that goes takes its points with it; a fault is looked for so many points earlier.
+// Removing a copy also removes its points; so a fault is also tried up to this many points earlier.
 constexpr std::size_t kPointsOfCopy = 16;
 
 class Shrinking {

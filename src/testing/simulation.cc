@@ -127,7 +127,7 @@ class Simulation final : public Fate {
     return {Message(std::move(parts)), std::move(arrival)};
   }
 
-  // Twins stand in one batch of a guard's alone: a runner's sequencer parts them.
+  // Copies of a message can be in one batch of a guard only: a runner's sequencer separates them.
   void receive(Process& process, std::vector<Broker::Copy> copies) {
     std::string keys;
     for (const auto& copy : copies) {
@@ -187,7 +187,7 @@ class Simulation final : public Fate {
     }
   }
 
-  // A retry comes back from the store.
+  // Delivers a retry that the store held.
   bool turn_of_held(Process& process) {
     HeldMessages* const held = subject_.store->facets().held;
     if (held == nullptr || subject_.options.guard) return false;
@@ -248,7 +248,7 @@ std::string consumer_of(std::size_t series, std::size_t number) {
 ConsumerNumber attached(Store& store, const std::string& name) {
   ConsumerSpec spec;
   spec.name = name;
-  // As a Guard has it, for the same name.
+  // The value that a Guard of the same name uses.
   spec.recipe_hash = "guard";
   auto number = store.attach(spec);
   if (!number) throw SemelError(std::move(number.error()));

@@ -54,7 +54,7 @@ void count_sent(Counts& counts, const std::string& receiver, const Arrival& sent
                        printable_text(sent.key.value_or("no key")))];
 }
 
-// Also what is not due yet.
+// Includes messages that are not due yet.
 void add_sent_to(Counts& counts, const Subject& subject, const std::string& receiver,
                  ConsumerNumber number) {
   HeldMessages& held = *subject.store->facets().held;

@@ -64,7 +64,7 @@ TEST(TestStore, SqlThatFailsThrows) {
   EXPECT_THROW(TestStore("no SQL"), SemelError);
 }
 
-// The lease of a claim that nobody ends is over when the test moves the clock.
+// The lease of an unfinished claim ends when the test moves the clock.
 void expect_taken_over(Store& store, FakeEnvironment& environment) {
   const GuardOptions options{.consumer = "payments", .environment = &environment.get()};
   Guard first(store, options);

@@ -27,12 +27,12 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// An answer says how many spans were not taken, and no more.
+// An answer contains only the number of rejected spans, so a longer one is not needed.
 constexpr std::size_t kLongestAnswer = 64 << 10;
 constexpr std::size_t kShownAnswer = 200;
 constexpr milliseconds kLongestPoll{1'000};
 constexpr long kLongestConnect = 10'000;  // milliseconds
-// A collector that asks for more is asked again after so long.
+// The limit for a collector's Retry-After.
 constexpr curl_off_t kLongestRetryAfter = 300;  // seconds
 
 class HttpPost final : public SpanPost {

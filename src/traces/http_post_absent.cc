@@ -1,4 +1,4 @@
-// In a build without HTTP: no collector is reached.
+// For builds without HTTP: traces cannot be exported.
 #include "core/not_built.h"
 #include "traces/span_post.h"
 

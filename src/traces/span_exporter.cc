@@ -89,7 +89,7 @@ void SpanExporter::work() noexcept {
       taken_out = batch.size();
       send(batch);
     } catch (...) {
-      // Without memory for a request its spans are lost.
+      // If memory runs out, the request's spans are lost.
       drop(kUnavailable, taken_out);
     }
   }
@@ -143,7 +143,7 @@ void SpanExporter::drop_queue() {
 }
 
 milliseconds SpanExporter::next_pause(const PostAnswer& answer) {
-  // Not all at once when a collector of many comes back.
+  // Jitter, so that many processes do not send simultaneously when their collector returns.
   const auto jitter =
       milliseconds(random_.next() % (static_cast<std::uint64_t>(backoff_.count()) + 1));
   const milliseconds own = backoff_ / 2 + jitter / 2;

@@ -32,7 +32,7 @@ class Wire {
     holds_ = holds;
     changed_.notify_all();
   }
-  // The answers of the next posts; behind them all is taken.
+  // Sets the answers of the next posts; all later posts succeed.
   void answer(std::vector<PostAnswer> answers) SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
     answers_ = std::move(answers);

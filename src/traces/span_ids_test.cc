@@ -46,7 +46,7 @@ TEST(Sampler, TakesAllOrNone) {
   EXPECT_FALSE(Sampler(0).takes(highest));
 }
 
-// As OpenTelemetry has it: those whose last 56 bits are at least (1 - part) * 2^56.
+// As OpenTelemetry defines it: samples traces whose last 56 bits are at least (1 - part) * 2^56.
 TEST(Sampler, DecidesByTheLastSevenBytes) {
   EXPECT_FALSE(Sampler(0.25).takes(trace_with_last({0xBF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF})));
   EXPECT_TRUE(Sampler(0.25).takes(trace_with_last({0xC0, 0, 0, 0, 0, 0, 0})));

@@ -26,8 +26,8 @@ struct About {
   Tracer& tracer;
 };
 
-// One call for one message that is traced, which ends once: with its verdict, or as failed where it
-// is destroyed without one. Thread-safe, for an answer may come while the handler throws.
+// One call for one traced message, which ends once: with its verdict, or as failed if it is
+// destroyed without one. Thread-safe, because an answer may arrive while the handler throws.
 class CallSpan {
  public:
   CallSpan(std::shared_ptr<const About> about, std::shared_ptr<const DeliverySpan> parent,
@@ -57,7 +57,7 @@ class CallSpan {
       if (failed) span.error = verdict;
       about_->tracer.add_child(*parent_, std::move(span), steady_clock::now() - began_);
     } catch (...) {
-      // Without memory for it a span is lost.
+      // If memory runs out, the span is lost.
     }
   }
 
@@ -118,7 +118,7 @@ struct Traced {
                  std::shared_ptr<const DeliverySpan> parent, int number)
             : completion(std::move(c)), span(std::move(a), std::move(parent), number) {}
         Completion completion;
-        CallSpan span;  // ends first: who is told of the completion may end the run
+        CallSpan span;  // ends first: the completion's receiver may end the run
       };
       auto open =
           std::make_shared<OpenCall>(std::move(completion), about, message.span(), attempt.number);

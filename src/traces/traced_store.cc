@@ -19,7 +19,7 @@ namespace {
 using std::chrono::steady_clock;
 using Spans = std::vector<std::shared_ptr<const DeliverySpan>>;
 
-// As OpenTelemetry names database systems.
+// The names of database systems in OpenTelemetry.
 std::string system_name(std::string_view store) {
   return store == "postgres" ? "postgresql" : std::string(store);
 }
@@ -58,7 +58,7 @@ class StoreSpans {
         tracer_.add_child(*parent, std::move(span), took);
       }
     } catch (...) {
-      // Without memory for it a span is lost.
+      // If memory runs out, the span is lost.
     }
   }
 
@@ -165,7 +165,7 @@ class TracedStore final : public Store, private TransactionalStore {
     if (!begun) return failure(std::move(begun.error()));
     return std::make_unique<TracedUnit>(*std::move(begun), all_);
   }
-  // Claims that are made count, also where there is no memory to trace what follows.
+  // Claims count even if there is no memory to trace what follows.
   void remember(std::span<const Message* const> messages,
                 const std::vector<Claim>& claims) noexcept {
     try {

@@ -22,7 +22,7 @@ bool failed(Outcome::Kind kind) noexcept {
          kind == Outcome::Kind::kConflict || kind == Outcome::Kind::kParked;
 }
 
-// A handler may make up a reason: what is no word could say anything.
+// A handler can invent a reason: one that is not a word could contain anything.
 std::string reason_word(std::string_view reason) {
   constexpr std::size_t kLongest = 64;
   const bool word =
@@ -65,7 +65,7 @@ std::chrono::nanoseconds since(std::chrono::steady_clock::time_point received) n
   return std::chrono::steady_clock::now() - received;
 }
 
-// Without memory for it a span is lost.
+// If memory runs out, the span is lost.
 template <class Make>
 void quietly(Make&& make) noexcept {
   try {
