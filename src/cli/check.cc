@@ -132,7 +132,7 @@ std::string chosen_text(const config::ConsumerConfig& consumer) {
   return "chosen: a native handler may act anywhere; one that takes a Transaction gets dedup_table";
 }
 
-// What no row means to strategy optimistic_lock.
+// The effect of a missing row under strategy optimistic_lock.
 const char* missing_text(core::VersionSpec::Missing missing) {
   using Missing = core::VersionSpec::Missing;
   switch (missing) {
@@ -192,7 +192,7 @@ std::string repeats_text(const config::ConsumerConfig& consumer) {
                      retries, trimmed);
 }
 
-// A source, a lock, a version, an order and a deferral: what they mean, where they are asked for.
+// Explains the source, lock, version, order and deferral, as far as the config uses them.
 std::vector<std::string> flow_text(const config::ConsumerConfig& consumer) {
   std::vector<std::string> lines = source_flow(consumer);
   if (consumer.strategy == core::StrategyKind::kPessimisticLock && consumer.lock) {

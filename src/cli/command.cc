@@ -50,7 +50,7 @@ struct Words {
   bool dry_run = false;
 };
 
-// Thrown for a shared flag whose value is none of its words.
+// Thrown for a shared flag whose value is not one of the allowed words.
 struct WrongUse {
   std::string message;
   std::string fix;
@@ -123,7 +123,7 @@ Settings settings_of(const Words& words) {
   return settings;
 }
 
-// How errors of the command line itself are told: as far as it was read.
+// The settings for reporting errors of the command line itself, from the part that was parsed.
 Settings settings_so_far(const Words& words) {
   Settings settings;
   const std::string word =
@@ -224,7 +224,7 @@ CLI::App* deepest(CLI::App& root) {
   return at;
 }
 
-// What may have been meant by `word` where `command` stood.
+// The command that `word` was probably meant to be.
 std::string suggestion(const CLI::App& command, const std::string& word) {
   std::vector<std::string> candidates;
   if (word.starts_with('-')) {
@@ -350,7 +350,7 @@ void Program::add_help() {
 
 int Program::run(int argc, char** argv) {
   add_help();
-  // A reader that goes away is an error of the write, told like any other.
+  // A closed pipe is then an error of the write, reported like any other.
   std::signal(SIGPIPE, SIG_IGN);
   try {
     impl_->root.parse(argc, argv);

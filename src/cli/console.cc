@@ -226,7 +226,7 @@ int Console::close(int code) {
     progress_shown_ = false;
     failed = out_errno_;
   }
-  // Whoever closed the pipe has what they wanted; a full disk has not.
+  // A reader that closed the pipe has read what it wanted; a full disk is an error.
   if (failed == 0 || failed == EPIPE) return code;
   fail(kBad, fmt::format("cannot write to stdout: {}", std::strerror(failed)));
   return code == kOk ? kBad : code;

@@ -72,7 +72,7 @@ int show_gates(Console& console, const std::vector<ConsumerGate>& rows) {
   return kOk;
 }
 
-// The consumers of a run that is asked.
+// The consumers of a run that is asked (--url).
 OrEnded<std::vector<ConsumerGate>> remote_gates(Console& console) {
   auto run = Remote::open(console);
   if (!run) return ended(run.error().code);
@@ -115,7 +115,7 @@ OrEnded<ChosenConsumer> choose_consumer(Console& console, const ConsumerFlags& f
   return ChosenConsumer{*std::move(session), *number};
 }
 
-// `text`: what is true of it now.
+// `text`: the gate's state after the command.
 int report_gate(Console& console, const std::string& name, std::string_view text, bool paused,
                 bool changed) {
   if (console.text()) {
@@ -142,7 +142,7 @@ std::string already_paused(const ConsumerFlags& flags, const std::string& first_
   return text;
 }
 
-// The gate of a consumer of a run that is asked, before it is changed.
+// A consumer of a run that is asked (--url), with its gate before the change.
 struct RemoteConsumer {
   Remote run;
   std::optional<ShutGate> before;

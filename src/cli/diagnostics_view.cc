@@ -8,7 +8,7 @@ namespace semel::cli {
 
 namespace {
 
-// What GitHub would take for the end of a property or of the line.
+// Escapes the characters that GitHub reads as the end of a property or of the line.
 std::string escaped(std::string_view text, bool property) {
   std::string out;
   for (const char c : text) {

@@ -1,4 +1,4 @@
-// dlq compensate: has what the steps of dead letters did undone.
+// dlq compensate: undoes the completed steps of dead letters.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -18,7 +18,7 @@ namespace {
 
 struct CompensationSum {
   std::size_t asked = 0;
-  std::size_t nothing = 0;  // none of its steps stands
+  std::size_t nothing = 0;  // no step left to undo
   std::size_t moved = 0;    // its record is not dead, or speaks for another payload
   std::size_t gone = 0;
 };

@@ -205,7 +205,7 @@ int edit(Console& console, const EditFlags& flags) {
     return console.fail(kNothing, fmt::format("there is no dead letter {}", flags.id),
                         "semel dlq list");
   }
-  // Its recipe says what the new payload's key and fingerprint are.
+  // Its recipe determines the key and the fingerprint of the new payload.
   const auto consumer = find_consumer(console, session->config, (*letter)->consumer);
   if (!consumer) return consumer.error().code;
   auto payload = new_payload(console, flags, (*letter)->payload);

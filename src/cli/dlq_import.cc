@@ -1,4 +1,4 @@
-// dlq import: what dlq export wrote, into this store.
+// dlq import: adds the letters that dlq export wrote to this store.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -32,7 +32,8 @@ struct ImportFlags {
   std::string file;
 };
 
-// Adds lines in batches. A line that cannot be read is told and counted, and costs no other one.
+// Adds lines in batches. A line that cannot be read is reported and counted, and does not affect
+// others.
 class Importer {
  public:
   Importer(Console& console, Session& session, std::string name)
@@ -88,7 +89,8 @@ class Importer {
  private:
   using Number = std::optional<ConsumerNumber>;
 
-  // Of a consumer of the config, made known to the store where it is not; else nothing.
+  // The number of a consumer of the config, registered in the store if it is missing; nothing for
+  // others.
   Result<Number> number_of(const std::string& consumer) {
     const auto known = numbers_.find(consumer);
     if (known != numbers_.end()) return known->second;

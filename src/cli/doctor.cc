@@ -1,4 +1,4 @@
-// doctor: what the live store says, against what the config promises.
+// doctor: compares the live store with the promises of the config.
 #include "cli/doctor.h"
 
 #include <fmt/format.h>

@@ -45,7 +45,7 @@ TEST(ExitCode, OfEachCodeOfTheCatalogIsThatOfItsPage) {
   EXPECT_GT(seen, 100);
 }
 
-// A warning, what lint-sql says of a statement, and what the sender of a request is answered end no
+// Warnings, findings of lint-sql about a statement, and answers to the sender of a request end no
 // command.
 TEST(ExitCode, IsThereForEachCodeThatIsAnError) {
   for (const auto& page : config::all_codes()) {
@@ -55,7 +55,8 @@ TEST(ExitCode, IsThereForEachCodeThatIsAnError) {
   }
 }
 
-// A service manager must not start again what only a change mends, nor give up what may pass.
+// A service manager must not restart a run that only a change can repair, nor give up one whose
+// trouble may pass.
 TEST(ExitCode, FitsWhatThePageSays) {
   const auto says = [](const config::CodePage& page, std::string_view word) {
     return page.title.find(word) != std::string_view::npos;

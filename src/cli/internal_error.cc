@@ -18,7 +18,7 @@ constexpr const char* kPrefix = "internal error: ";
 constexpr const char* kFix =
     "the next start takes over what was in hand; tell us how to make it happen";
 
-// Without memory of its own: there may be none.
+// Allocates nothing, because memory may be exhausted.
 void put_err(const char* text) noexcept {
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, std::strlen(text));
 }

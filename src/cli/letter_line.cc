@@ -77,7 +77,7 @@ Result<std::string> LetterReader::text(const std::string& name) {
   return failure(bad(fmt::format("\"{}\" is not there, or not a string", name)));
 }
 
-// The text, or what its base64 means.
+// The text, or the bytes that its base64 encodes.
 Result<Bytes> LetterReader::bytes(const std::string& name) {
   auto coded = at("/" + name + "_base64");
   if (!coded) return failure(bad(coded.error().message));

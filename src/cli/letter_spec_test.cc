@@ -1,4 +1,4 @@
-// An export of dead letters is written as the wire contract says.
+// An export of dead letters has the form of the wire contract.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -80,7 +80,7 @@ OrEnded<ChosenRecords> choose_records(Console& console, const Session& session,
                             });
 }
 
-// What is done with one record: true where it was done, false where the record moved on.
+// Changes one record; true if it did, false if the record has changed since it was seen.
 using RecordChange = std::function<Result<bool>(const FoundRecord& seen)>;
 
 struct Verb {
@@ -88,10 +88,10 @@ struct Verb {
   std::string_view done;   // "forgotten"
   std::string_view asked;  // "Forget {}? …"
   std::string_view skipped;
-  // Whether a record is in a state that the verb is about. `now`: where nothing is done, a lease
-  // that is over then counts; else the store decides about leases, by its own clock.
+  // Whether a record's state fits the verb. `now`: set in a dry run, in which a lease that is over
+  // then counts; otherwise the store decides about leases by its own clock.
   bool (*fits)(const RecordView& record, std::optional<StoreTime> now) = nullptr;
-  bool makes_new = false;  // what was completed may be handled again
+  bool makes_new = false;  // completed work may be handled again
 };
 
 bool leased(const RecordView& record, std::optional<StoreTime> now) {
@@ -149,7 +149,7 @@ int report_changed(Console& console, const Verb& verb, const Plan& plan, std::si
   return failed ? kBad : kNothing;
 }
 
-// True where windows stand in front of these records, and are to forget what they know.
+// True if windows in front of these records had to drop what they know.
 Result<bool> reseal(const Session& session, const std::vector<FoundRecord>& records) {
   std::set<ConsumerNumber> consumers;
   for (const FoundRecord& one : records) consumers.insert(one.record.id.consumer());
@@ -170,7 +170,7 @@ int carry_out(Console& console, const Verb& verb, ChosenRecords chosen,
   std::span<const FoundRecord> rest(chosen.records);
   if (console.settings().dry_run) rest = {};
   const bool reseals = reseal != nullptr && !rest.empty();
-  // Also before: who is killed in between leaves little behind.
+  // Also before: a process that is killed in between leaves little behind.
   if (reseals) {
     if (auto first = reseal(chosen); !first) return console.fail(first.error());
   }
@@ -186,7 +186,7 @@ int carry_out(Console& console, const Verb& verb, ChosenRecords chosen,
       }
       ++skipped;
       if (done || told) continue;
-      // One lease is one record's business; anything else would meet all the others too.
+      // A lease concerns one record; any other error would meet the others too.
       told = true;
       console.fail(done.error());
       const bool its_own = done.error().code == "R241" || done.error().code == "R242";

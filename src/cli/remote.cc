@@ -107,7 +107,7 @@ std::string in_style(const std::string& document, const Console& console) {
   if (console.settings().time == TimeStyle::kIso) return json::compact(document);
   std::string made;
   json::Scan scan(document);
-  const char* const end = document.data() + document.size();  // a NUL stands there
+  const char* const end = document.data() + document.size();  // the terminating NUL
   std::string_view member;
   bool is_value = false;
   while (scan.at() != end) {

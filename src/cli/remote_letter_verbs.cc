@@ -1,4 +1,5 @@
-// dlq replay and discard of a run that is asked: a few by their ids, many by a job of the run.
+// dlq replay and discard for a run that is asked (--url): a few letters by id, many by a job of the
+// run.
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
@@ -29,7 +30,7 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds kBetweenLooks{500};
 constexpr seconds kBetweenTold{5};
-// A run that does not answer for so long is given up. Its job is not.
+// Gives up after a silence this long. The job continues.
 constexpr seconds kSilence{30};
 constexpr const char* kSamplesAsked = "3";
 
@@ -109,14 +110,14 @@ int change_by_ids(Console& console, Remote& run, const DlqFlags& flags, const Le
   return report(console, verb, plan, sum);
 }
 
-// Begins a job and looks at it until it is over. The first SIGINT or SIGTERM cancels it; the second
-// leaves it. A signal that comes while the run is being asked counts too.
+// Starts a job and polls it until it is over. The first SIGINT or SIGTERM cancels the job; the
+// second leaves it. A signal that arrives during a request counts too.
 class JobWatch {
  public:
   JobWatch(Console& console, Remote& run) : console_(console), run_(run) {}
 
   Result<void> begin(const std::string& path, const json::Writer& body);
-  // The job when it is over, or an end.
+  // The job when it is over, or an end of the command.
   OrEnded<JsonView> wait();
 
  private:
@@ -137,7 +138,7 @@ class JobWatch {
   compose::SignalDrain drain_{[this](int) { signalled(); }};
 };
 
-// On a thread of its own: a run that hangs keeps nobody from leaving.
+// Runs on its own thread, so that a hanging run cannot prevent the command from ending.
 void JobWatch::signalled() {
   if (++signals_ > 1) {
     console_.note(
@@ -181,7 +182,7 @@ void JobWatch::tell(const JsonView& job) {
   console_.note(line);
 }
 
-// A job ends with its run. What it has done stays done, and that may be a part.
+// A job ends with its run. What it has done is kept, and may be only a part.
 int JobWatch::lost() {
   return console_.fail(
       kPartly,
@@ -220,7 +221,7 @@ struct JobPlan {
   std::optional<std::int64_t> up_to;
 };
 
-// Asks what the job would do; samples of it are asked for too.
+// Asks for the job's plan, with samples.
 OrEnded<JobPlan> plan_of(Console& console, Remote& run, const DlqFlags& flags,
                          const std::string& path) {
   json::Writer body;

@@ -1,5 +1,5 @@
-// Dead letters of a run that is asked: listed, grouped and shown. remote_letter_verbs.cc changes
-// them.
+// Lists, groups and shows dead letters of a run that is asked (--url). remote_letter_verbs.cc
+// changes them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -64,7 +64,7 @@ QueryText letter_query(std::string_view path, const DlqFlags& flags) {
 }
 
 int remote_list_letters(Console& console, const DlqFlags& flags) {
-  // A filter that is wrong is told with its column, before anybody is asked.
+  // Reports a wrong filter with its column, before any request.
   if (const auto where = read_where(console, flags.bulk.where, letter_fields()); !where) {
     return where.error().code;
   }

@@ -13,7 +13,7 @@ namespace {
 
 using operate::ConsumerStatus;
 
-// Bytes that are written as digits; what is none leaves them zero.
+// Bytes written as digits; other text leaves them zero.
 template <class Id>
 Id id_from(std::string_view hex) {
   constexpr std::string_view kDigits = "0123456789abcdef";

@@ -1,4 +1,4 @@
-// Records of a run that is asked: shown, unlocked and forgotten by their keys.
+// Shows, unlocks and forgets records of a run that is asked (--url), by their keys.
 #include <fmt/format.h>
 
 #include <string>

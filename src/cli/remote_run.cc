@@ -1,4 +1,4 @@
-// status of a run that is asked, and its doctor.
+// status and doctor of a run that is asked (--url).
 #include "cli/doctor.h"
 #include "cli/remote.h"
 #include "cli/remote_read.h"

@@ -51,7 +51,7 @@ struct RunFlags {
   std::string tally;
 };
 
-// Flushes what was said and shows how far it got, beside the work.
+// Flushes the output and shows progress, on a thread of its own.
 class Ticker {
  public:
   Ticker(Console& console, const RunReport& report)
@@ -120,7 +120,7 @@ class Stopper {
   }
 
  private:
-  // Something waits for a resolver or a server, and cannot be told. Nothing was received yet.
+  // A resolver or a server is blocking, and cannot be interrupted. No message was received yet.
   [[noreturn]] void end_at_start() {
     console_.note(kStoppedAtStart);
     console_.flush();
@@ -164,8 +164,8 @@ void greet_terminal(Console& console, const config::Config& config) {
   }
 }
 
-// Made before the store is opened, so that a tap that waits has the time to be there for the first
-// delivery. A dry run has no endings to watch, and beside the memory store nobody could find it.
+// Created before the store is opened, so that a waiting tap can connect before the first delivery.
+// A dry run has no endings to watch, and with the memory store a tap could not find the run.
 Result<std::unique_ptr<tap::Server>> let_watch(Console& console, const config::Config& config) {
   if (console.settings().dry_run) return nullptr;
   auto path = watched_path(config);
@@ -187,7 +187,7 @@ tap::Figures figures_of(compose::Service& service, const telemetry::HealthObserv
   return made;
 }
 
-// It listens before there is a store, so that a probe can tell a slow start from none.
+// It listens before the store is open, so that a probe can tell a slow start from no start.
 Result<std::unique_ptr<compose::Admin>> open_admin(Console& console, const config::Config& config) {
   auto admin = compose::Admin::open(config, console.settings().dry_run);
   if (admin && (*admin)->port() != 0 && console.settings().quiet == 0) {
@@ -211,7 +211,7 @@ void tell_unwatched(Console& console, const Error& error) {
 
 int build_failed(Console& console, const Error& error) {
   const int code = console.fail(error);
-  // Whatever else is rejected while building comes from the config.
+  // All other errors of building come from the config.
   return code == kBad ? kConfig : code;
 }
 
@@ -292,11 +292,12 @@ struct Built {
   compose::Service& service;
   compose::Admin& admin;
   compose::Traces* traces;  // null: nothing is traced
-  tap::Server* watched;     // null: nobody can watch it
+  tap::Server* watched;     // null: the run cannot be watched
 };
 
 int work(const Built& run) {
-  // Before there is a reloader: who is told that the run is ready may ask for a reload at once.
+  // Created before the reloader: a manager that learns that the run is ready may ask for a reload
+  // immediately.
   const ServiceManager manager([&] { return run.service.is_stopping(); });
   run.reload.tell(&manager);
   run.reload.reloader().serve(run.service, run.admin);
@@ -420,7 +421,7 @@ void add_run(Program& program) {
                    "127.0.0.1:8585");
   command.add_flag("--no-ui", flags->no_ui, "Serve none, whatever the config says")
       ->excludes("--ui");
-  // Counts that outlive a kill, for `semel demo`, which kills what it runs.
+  // Counts that survive a kill, for `semel demo`, which kills the runs it starts.
   command.add_option("--tally", flags->tally)->group("");
   command.footer(
       "It says what went wrong, and at its end how much was done; -v says of each message how it "

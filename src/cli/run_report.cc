@@ -15,10 +15,10 @@ namespace {
 
 static_assert(std::size(tap::kAllOutcomes) == RunCounts::kKinds);
 
-// Asked for by so many -v.
+// The detail from this many -v on.
 constexpr int kDetail = 2;
 
-// A store that is away is told once, by on_trouble, and not for each message that it delays.
+// An unavailable store is reported once, by on_trouble, and not for each message that it delays.
 bool is_trouble(Outcome::Kind kind, std::string_view reason) noexcept {
   if (reason == reason::kStoreUnavailable) return false;
   return kind == Outcome::Kind::kConflict || kind == Outcome::Kind::kRetry ||
@@ -100,7 +100,7 @@ void RunReport::on_refused(std::string_view consumer, const Arrival& arrival,
 
 void RunReport::on_held(std::string_view consumer, const Delivery& delivery) noexcept {
   held_.fetch_add(1, std::memory_order_relaxed);
-  // No outcome yet: it is told as a busy one is.
+  // There is no outcome yet: it is logged like a busy one.
   if (logs(Outcome::Kind::kBusy, {})) {
     console_.log(line_of(LogLevel::kDebug, consumer, "held in the store, for later", &delivery));
   }

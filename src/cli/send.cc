@@ -52,7 +52,7 @@ class Sender {
     for (int left = kTries;; --left) {
       auto appended = queue_.append(consumer_, batch_);
       if (appended) break;
-      // What was certainly not done may be done again; whatever else is told.
+      // Repeats what was certainly not done; reports all other errors.
       const bool again = appended.error().kind == ErrorKind::kRetryTransaction ||
                          appended.error().kind == ErrorKind::kBlocked;
       if (!again || left == 1) return appended;
@@ -90,7 +90,7 @@ std::optional<Headers> parse_headers(Console& console, const std::vector<std::st
   return headers;
 }
 
-// Where the messages come from: the one on the command line, or the lines of stdin.
+// The source of the messages: the one on the command line, or the lines of stdin.
 Result<void> send_all(Sender& sender, const SendFlags& flags, const HeldMessage& like) {
   const auto send = [&](std::string payload) -> Result<void> {
     HeldMessage message = like;

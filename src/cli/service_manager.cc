@@ -35,7 +35,7 @@ std::optional<std::int64_t> positive_number_in(const char* name) {
   return number;
 }
 
-// Where WATCHDOG_PID names another process, its signs of life are not ours to send.
+// If WATCHDOG_PID names another process, this one must not send keep-alives.
 std::optional<milliseconds> watchdog_interval() {
   const auto allowed = positive_number_in("WATCHDOG_USEC");
   const auto process = positive_number_in("WATCHDOG_PID");
@@ -53,7 +53,7 @@ ServiceManager::ServiceManager(std::function<bool()> stopping) : stopping_(std::
   if (std::strlen(address) >= sizeof(sockaddr_un{}.sun_path)) return;
   socket_ = system::Descriptor(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket_.valid()) return;
-  // A manager that is behind is waited for, but not for long.
+  // Waits for a slow manager, but not for long.
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &kSendPatience, sizeof kSendPatience);
   address_ = address;
   watchdog_ = watchdog_interval();

@@ -99,7 +99,7 @@ TEST_F(Setup, CheckPrintsDiagnosticsAndThePromise) {
   EXPECT_NE(ran.out.find("transactional"), std::string::npos);
   EXPECT_NE(ran.out.find("payments: strategy dedup_table, chosen: its handler runs"),
             std::string::npos);
-  // Nothing was opened.
+  // No store was opened.
   EXPECT_FALSE(fs::exists(path_ / "semel.db"));
 }
 

@@ -60,7 +60,7 @@ std::string store_lines(const StarterParts& parts, bool small) {
          "  sqlite: { path: semel.db }    # the records, and the tables your statements write to\n";
 }
 
-// Sources that are a log, whose readers have a name there. Empty: another source.
+// Sources that are a log, whose readers have a name there. Empty for other sources.
 std::string log_source_lines(const StarterParts& parts, bool small) {
   if (parts.source == "kafka") {
     return small ? "    source:\n"
@@ -329,7 +329,8 @@ std::vector<StarterWord> starter_sources() {
   });
   return sources;
 }
-// Without steps, which are calls of the others: docs/steps.md begins with a config of them.
+// Without steps, which consist of calls of other handlers: docs/steps.md begins with a config of
+// them.
 std::vector<StarterWord> starter_handlers() {
   auto handlers = alternatives("consumers[].handler");
   std::erase_if(handlers, [](const StarterWord& word) { return word.name == "steps"; });

@@ -115,7 +115,7 @@ TEST(Starter, ColumnsOfCommentsStandInOneLine) {
          begin = end + 1, end = text->find('\n', begin)) {
       const auto line = text->substr(begin, end - begin);
       const auto hash = line.find('#');
-      // A line that is a comment as a whole stands where its field would.
+      // A whole-line comment is indented like the field that it replaces.
       if (hash != std::string::npos && line.find_first_not_of(' ') < hash) columns.insert(hash);
       EXPECT_LE(line.size(), 100U) << line;
     }

@@ -24,7 +24,7 @@ using operate::ConsumerStatus;
 
 constexpr std::chrono::milliseconds kAskWithin{500};
 
-// Of the runs that can be asked: this user's, on this machine. Nobody else is waited for.
+// Asks this user's runs on this machine. It does not wait for others.
 std::vector<tap::RunFigures> ask_runs(const config::Config& config, const StoreStats& stats) {
   if (stats.running_pids.empty()) return {};
   const auto path = watched_path(config);

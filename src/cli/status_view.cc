@@ -36,7 +36,7 @@ void show_trouble(Console& console, const ConsumerStatus& row) {
   }
 }
 
-// As wide as a usual terminal, with short names.
+// Fits a usual terminal if names are short.
 std::string status_table(const std::vector<ConsumerStatus>& rows) {
   Table table(
       {"CONSUMER", "STATE", "CONSUMING", "RETRYING", "PARKED", "HELD", "DEAD LETTERS", "OLDEST"});
@@ -88,7 +88,7 @@ void show_status_text(Console& console, const Status& status) {
   }
 }
 
-// The first that is bad is told, and what could not be asked counts only where none is.
+// Reports the first bad consumer; one that could not be asked counts only if none is bad.
 int verdict_on(Console& console, const std::vector<ConsumerStatus>& rows) {
   const auto bad = std::ranges::find_if(rows, &ConsumerStatus::bad);
   if (bad != rows.end() && bad->state == operate::kFailing) {

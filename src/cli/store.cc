@@ -20,13 +20,13 @@ namespace semel::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kSweepTurn{500};
-// The place in an SQLite file's header where its journal mode stands, and its two values.
+// The offset of the journal mode in the header of an SQLite file, and its two values.
 constexpr std::streamoff kModeAt = 18;
 constexpr char kRollbackJournal = 1;
 
 enum class Before { kMissing, kRollbackJournal, kOther };
 
-// Of a server's database: whether Semel's tables are in it.
+// Whether a server's database has Semel's tables.
 Before look_at(const config::Config& config) {
   const auto* sqlite = std::get_if<SqliteOptions>(&config.store.kind);
   if (sqlite == nullptr) {

@@ -26,7 +26,7 @@ void report_migration_json(Console& console, const std::string& where, const Sch
   console.out(writer.end_object());
 }
 
-// The SQL that making or dropping the functions would run; empty where neither is asked for.
+// The SQL that would make or drop the functions; empty if neither was requested.
 OrEnded<std::string> planned_functions(Console& console, const config::StoreConfig& store,
                                        const FunctionFlags& flags) {
   if (!flags.asked()) return std::string();

@@ -1,4 +1,4 @@
-// store verify: whether what is stored agrees with itself.
+// store verify: checks that the stored data are consistent.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

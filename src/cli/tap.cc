@@ -98,7 +98,7 @@ OrEnded<tap::Request> request_of(Console& console, const TapFlags& flags, Body b
   return request;
 }
 
-// What is met becomes lines.
+// Turns events of the watched runs into lines.
 class Teller {
  public:
   Teller(Console& console, const TapFlags& flags, Body body)
@@ -110,9 +110,9 @@ class Teller {
     return !full();
   }
   bool full() const noexcept { return limit_ > 0 && shown_ >= limit_; }
-  // The exit code where a run was met, since it was last asked, that cannot be watched.
+  // The exit code if a run that cannot be watched was met since the last call.
   std::optional<int> failed() noexcept { return std::exchange(failed_, std::nullopt); }
-  // Says once that there is nothing to watch, until there was.
+  // Says once that there is nothing to watch, until a run appears.
   void waits(const std::string& store) {
     if (!std::exchange(waits_, true)) {
       console_.note(
@@ -190,14 +190,14 @@ int watch(Console& console, tap::Watch& watch, Teller& teller, const std::string
   const Stop stop;
   std::array<pollfd, 2> others{pollfd{stop.fd(), POLLIN, 0}, pollfd{STDOUT_FILENO, 0, 0}};
   auto alone_since = steady_clock::now();
-  // The first step only looks: who is alone is told at once.
+  // The first step does not wait: if there is no run, that is reported immediately.
   for (milliseconds patience{0};; patience = kWatchPatience) {
     const auto stepped =
         watch.step(others, patience, [&](const tap::Event& event) { return teller(event); });
     if (!stepped) return console.fail(stepped.error());
     console.flush();
     if (teller.full() || console.out_broken()) return kOk;
-    // The second one is ready only when nobody reads it any more.
+    // The second descriptor becomes ready only when its reader has closed it.
     if (others[0].revents != 0 || others[1].revents != 0) return kOk;
     const auto failed = teller.failed();
     if (failed && watch.nobody()) return *failed;

@@ -48,7 +48,7 @@ struct DemoFlags {
   bool no_ui = false;
   std::uint64_t messages = 10'000;
   std::uint64_t kills = 5;
-  // As a worker of its own: the trial's folder, and where it counts.
+  // Set when the program runs as a worker: the trial's folder, and the path of its tally.
   std::string own_work;
   bool own_stdin = false;
   std::string tally;
@@ -86,8 +86,9 @@ class Folder {
   std::string path_;
 };
 
-// Villains are there to be seen failing; what is beside its work may do it again after a kill; what
-// at_most_once has not done it knows of; and all others must be right to the last cent.
+// Whether the result is as promised. Villains must fail to be instructive; work outside of the
+// transaction may repeat after a kill; at_most_once knows of what it has not done; all others must
+// be exact to the last cent.
 bool as_promised(const Contender& contender, const TrialResult& result) {
   if (contender.own_work == demo::OwnWork::kSetNx) return result.lost > 0;
   if (contender.villain()) return result.doubled > 0;

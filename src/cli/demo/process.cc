@@ -22,7 +22,7 @@ constexpr int kCannotStart = 127;
   throw SemelError({ErrorKind::kUnavailable, {}, what + ": " + std::strerror(errno), {}});
 }
 
-// Between fork and exec only what is safe in a process that had threads.
+// Between fork and exec, only async-signal-safe calls are allowed, because the process had threads.
 [[noreturn]] void become(const char* program, char* const* arguments, int input, int log,
                          pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -95,7 +95,8 @@ bool Process::kill() {
 std::optional<int> Process::drain() {
   if (runs()) ::kill(pid_, SIGTERM);
   const auto code = wait();
-  // It had not come to where it listens to signals, or never does, and so had nothing in hand.
+  // The signal arrived before the program installed its handler, or it installs none; so it had no
+  // message in progress.
   if (!code && WIFSIGNALED(*status_) && WTERMSIG(*status_) == SIGTERM) return 0;
   return code;
 }

@@ -1,4 +1,4 @@
-// In a build without Redis: the demo has none, whatever the machine has.
+// For builds without Redis: the demo does not use it, even if the machine has it.
 #include "cli/demo/redis.h"
 #include "core/not_built.h"
 

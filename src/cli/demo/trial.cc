@@ -88,7 +88,7 @@ class Trial {
   int started_ = 0;
   std::size_t appended_ = 0;
   std::uint64_t kills_ = 0;
-  // Of the workers that are no more.
+  // The count of workers that have ended.
   std::uint64_t received_ = 0;
   std::uint64_t done_ = 0;
   std::uint64_t duplicates_ = 0;
@@ -116,7 +116,7 @@ void Trial::write_config(const std::string& path, const std::string& source) {
   if (!file) give_up("cannot write " + path, options_.folder);
 }
 
-// Of a worker; a racer reads its messages from stdin.
+// The specification of a worker; a racer reads its messages from stdin.
 WorkerSpec Trial::worker(const std::string& name, bool racer) const {
   WorkerSpec spec;
   spec.folder = options_.folder;
@@ -170,9 +170,9 @@ void Trial::add(const TallyCounts& counts) {
   others_ += counts.others.load();
 }
 
-// Each raced message is handed to two processes, one copy each. While both take it in, the demo
-// holds the database's write lock: both have looked before either can act. What strategy `query`
-// does then is what it does on a bad day in production; the others must not mind.
+// Hands each raced message to two processes, one copy each. Meanwhile the demo holds the database's
+// write lock: so both have looked before either can act. Strategy `query` then fails as it does on
+// a bad day in production; the others must not.
 void Trial::race() {
   if (storm_.raced == 0) return;
   if (options_.contender.calls()) return append_twins();
@@ -180,7 +180,7 @@ void Trial::race() {
   workers_ = {racer("racer-1"), racer("racer-2")};
   for (std::uint64_t i = 1; i <= storm_.raced; ++i) {
     options_.progress(fmt::format("racing twins: {} of {}", i, storm_.raced));
-    // The first pair only shows that both are awake: what a process does to start needs the lock.
+    // The first pair only shows that both workers are running: a starting process needs the lock.
     race_one(*workers_[0], *workers_[1], 3 * i, i > 1);
   }
   for (auto& worker : workers_) {

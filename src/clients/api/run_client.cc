@@ -83,8 +83,8 @@ Result<void> CurlClient::prepare() {
   set(CURLOPT_WRITEDATA, static_cast<void*>(this));
   set(CURLOPT_PREREQFUNCTION, &CurlClient::sends);
   set(CURLOPT_PREREQDATA, static_cast<void*>(this));
-  // A proxy reads what is not encrypted, and the token with it; and its 127.0.0.1 is another one.
-  // An encrypted request passes through a tunnel, whose opening does not carry the token.
+  // A proxy could read an unencrypted request and its token; and its 127.0.0.1 is another machine.
+  // An encrypted request passes through a tunnel, whose setup does not contain the token.
   if (!options_.url.encrypted) set(CURLOPT_PROXY, "");
   if (!options_.url.socket.empty()) set(CURLOPT_UNIX_SOCKET_PATH, options_.url.socket.c_str());
   set(CURLOPT_HEADEROPT, static_cast<long>(CURLHEADER_SEPARATE));

@@ -1,4 +1,4 @@
-// The client against a server: what is sent, and each way in which no answer comes.
+// Tests the client against a server: what it sends, and each way in which an answer can fail.
 #include "clients/api/run_client.h"
 
 #include <gtest/gtest.h>

@@ -22,10 +22,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::system_clock;
 
-// Where libcurl cannot even wait.
+// The pause if libcurl cannot wait.
 constexpr milliseconds kPauseOfFailure{100};
 constexpr long kLongestConnect = 10'000;  // milliseconds
-// A server that says more says nothing that is wanted.
+// A longer body is never a wanted answer.
 constexpr std::size_t kLongestBody = std::size_t{64} << 20U;
 
 template <class T>
@@ -126,7 +126,7 @@ void Transfers::Transfer::prepare() {
     set(handle, CURLOPT_CAPATH, static_cast<const char*>(nullptr));
   }
   set(handle, CURLOPT_NOSIGNAL, 1L);
-  // Else giving one up in the middle of a name's lookup waits for the lookup's end.
+  // Otherwise abandoning a request during a name lookup waits for the lookup.
   set(handle, CURLOPT_QUICK_EXIT, 1L);
   set(handle, CURLOPT_CONNECTTIMEOUT_MS, kLongestConnect);
   set(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout.count()));
@@ -212,7 +212,7 @@ void Transfers::take_ended() {
   }
 }
 
-// Else its owner would wait for answers that never come, as fast as it can.
+// Otherwise the owner would poll in a busy loop for answers that never come.
 void Transfers::fail_all(int code) {
   const char* const why = curl_multi_strerror(static_cast<CURLMcode>(code));
   if (under_way_.empty()) return std::this_thread::sleep_for(kPauseOfFailure);

@@ -80,7 +80,7 @@ const Row* row_of(int code) {
 
 Error error_of(int code, std::string_view said, bool connected) {
   const Row* const row = row_of(code);
-  // What has no row is the network's or a broker's, and passes.
+  // A code without a row is a passing error of the network or a broker.
   if (row == nullptr) {
     return {ErrorKind::kUnavailable, "R300", std::string(said), "look at the broker and its log"};
   }

@@ -31,7 +31,7 @@ Error bad_file(std::string what) {
           "nats: { tls: { ca: ca.pem, cert: client.pem, key: client.key } }, files in PEM format"};
 }
 
-// Without the place in cnats' code that it begins with.
+// Without the source position with which cnats begins it.
 std::string last_words() {
   const char* const said = nats_GetLastError(nullptr);
   if (said == nullptr) return {};
@@ -59,13 +59,13 @@ struct Connection::Opening {
   natsStatus status SEMEL_GUARDED_BY(mutex) = NATS_OK;
   std::string said SEMEL_GUARDED_BY(mutex);
   ConnectionPtr made SEMEL_GUARDED_BY(mutex);
-  // The one that open() has taken; its owner closes it.
+  // The connection that open() has taken over; its owner closes it.
   natsConnection* taken SEMEL_GUARDED_BY(mutex) = nullptr;
 
   void connect(natsOptions& options) {
     natsConnection* begun = nullptr;
     const natsStatus how = natsConnection_Connect(&begun, &options);
-    ConnectionPtr held(begun);  // closed here where nobody waits for it any more
+    ConnectionPtr held(begun);  // closes it here if open() no longer waits for it
     const std::string words = last_words();
     const system::MutexLock lock(mutex);
     status = how;
@@ -180,8 +180,8 @@ Result<std::string> Connection::ask(const std::string& subject, std::string_view
   }
   if (status == NATS_NO_RESPONDERS) return failure(no_jetstream(known_));
   if (status != NATS_TIMEOUT) return failure(lost(status));
-  // A server says nothing to a request that is forbidden; it says so beside it. An answer is what
-  // may be forbidden as well. Words about another subject are old ones.
+  // The server does not answer a forbidden request; it reports the refusal separately. The reply
+  // may be forbidden as well. A report about another subject is an old one.
   const std::string words = denied_words();
   if (words.find(subject.substr(0, kSubjectInWords)) != std::string::npos ||
       words.find("ubscription") != std::string::npos) {

@@ -139,7 +139,7 @@ Result<StreamState> ask_stream(Connection& connection, const core::NatsSpec& spe
 Result<ConsumerState> find_consumer(Connection& connection, const core::NatsSpec& spec) {
   auto found = ask_consumer(connection, spec);
   if (found || !spec.declare || found.error().code != "R384") return found;
-  // One that is there already would be changed by it: hence the question before.
+  // Creating would change an existing consumer: hence the question before.
   auto made = ask_api(connection, spec,
                       fmt::format("CONSUMER.DURABLE.CREATE.{}.{}", spec.stream, spec.durable),
                       consumer_request(spec));

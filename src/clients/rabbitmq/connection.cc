@@ -22,7 +22,7 @@ using std::chrono::seconds;
 
 namespace {
 
-// One to work on, and one for questions whose answer may close it.
+// One for the work, and one for questions whose answer may close the channel.
 constexpr int kMostChannels = 2;
 constexpr int kFrameMax = 131'072;
 constexpr seconds kConnectPatience{5};
@@ -105,7 +105,8 @@ Result<void> Connection::open(const core::RabbitmqNode& node) {
 }
 
 Result<void> Connection::login() {
-  // Without these the broker would not tell that a queue was deleted, nor that it is short of room.
+  // Without these the broker would not report that a queue was deleted or that its resources run
+  // low.
   std::array capabilities = {flag("consumer_cancel_notify"), flag("connection.blocked")};
   std::array properties = {text("product", "Semel"), amqp_table_entry_t{}};
   properties[1].key = amqp_cstring_bytes("capabilities");

@@ -64,7 +64,7 @@ void Connection::log_in(const Target& target) {
     ++needed;
   }
   send({"INFO", "server"});
-  // For readers of CLIENT LIST; a user without the right to set a name works all the same.
+  // For readers of CLIENT LIST. It is optional: the user may lack the right to set a name.
   send({"CLIENT", "SETNAME", "semel"});
   const std::vector<Reply> replies = run(Loss::kNothingDone);
   for (std::size_t i = 0; i <= needed; ++i) {
@@ -84,8 +84,8 @@ void Connection::take(const std::string& info) {
                 "use a newer server"},
                1);
   }
-  // Without it each claim would be the first one after a restart, and move tokens on so far that
-  // they end.
+  // Without a run id each claim would count as the first one after a restart, and use up the range
+  // of tokens.
   if (!run_id_.empty()) return;
   core::fail({ErrorKind::kRejected, "R258",
               "the server does not tell which run of it this is (run_id of INFO server)",
@@ -121,7 +121,7 @@ void Connection::lost(Loss loss, const std::string& why) {
              1);
 }
 
-// Sends what is left to send and waits for bytes; yields how many came, which may be none.
+// Sends pending data and waits for bytes; returns how many arrived, possibly none.
 std::ptrdiff_t Connection::receive(char* into, std::size_t size, Loss loss) {
   std::ptrdiff_t bytes = 0;
   // A server that closed the connection may have sent the reason first.
@@ -168,7 +168,7 @@ void Connection::parse(std::string_view bytes, std::vector<Reply>& replies, Loss
 std::vector<Reply> Connection::run(Loss loss) {
   std::vector<Reply> replies;
   replies.reserve(expected_);
-  // It reads while it writes too: a server whose replies nobody reads stops reading.
+  // Reads while it writes: a server whose replies are not read stops reading.
   while (replies.size() < expected_) read_some(replies, loss);
   return all_read(std::move(replies));
 }

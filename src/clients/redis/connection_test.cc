@@ -114,7 +114,7 @@ TEST(RedisConnection, AServerThatIsNotThere) {
 TEST(RedisConnection, OneThatTakesNoMoreConnectionsSaysSo) {
   const RedisServer full({.arguments = {"--maxclients", "1"}});
   std::optional<Connection> first;
-  // Whoever asked whether it runs may be on their way out.
+  // A client that asked whether it runs may be about to end.
   ASSERT_TRUE(test::comes_true([&] {
     try {
       first.emplace(target_of(full.url()));
@@ -188,7 +188,7 @@ TEST(RedisConnection, SharesItsTimeAmongTheAddressesThatAreLeft) {
   EXPECT_EQ(part_of(now + 10s, now + 9s, 2), now + 9s) << "nothing is left";
 }
 
-// Each piece of the answer comes in time, and the last one never.
+// Each piece of the answer arrives in time, but the last one never does.
 TEST(RedisConnection, ALoginThatDoesNotEndIsGivenUpAfterTheConnectTimeout) {
   PlayedServer server({PlayedServer::welcome(Bytes(100, ' '))}, 100ms);
   Target target = server.target();
@@ -198,7 +198,7 @@ TEST(RedisConnection, ALoginThatDoesNotEndIsGivenUpAfterTheConnectTimeout) {
   EXPECT_TRUE(server.was_left_early());
 }
 
-// They lead to the same server: each of them would be waited for in vain.
+// All lead to the same server, and each would be waited for in vain.
 TEST(RedisPool, IdleConnectionsGoWithOneThatIsLost) {
   TcpProxy proxy(shared().port());
   Target target = through(proxy);

@@ -78,7 +78,8 @@ std::string_view first_word(std::string_view reply) noexcept {
   return reply.substr(0, std::min(reply.find(' '), reply.size()));
 }
 
-// Before version 7, the error of a script has the refused command's error behind the script's line.
+// Before version 7, the error of a script contains the refused command's error after the script's
+// line.
 std::string_view passed_on(std::string_view reply) noexcept {
   constexpr std::string_view kMark = ": -";
   const auto at = reply.find(kMark);

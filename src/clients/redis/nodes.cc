@@ -10,7 +10,7 @@
 namespace semel::redis {
 namespace {
 
-// After a try that failed, the next call does not wait for the same nodes again at once.
+// After a failed try, the next call does not immediately wait for the same nodes again.
 constexpr std::chrono::milliseconds kBetweenTries{1'000};
 
 Masters nodes_of(const Target& target, std::size_t kept) {
@@ -87,7 +87,7 @@ void Nodes::need_map() {
       throw core::Failure(failed_->failure);
     }
   }
-  // If no node tells, the round that follows reports what is wrong.
+  // If no node returns a map, the next round reports the cause.
   seen == 0 ? refresh(0) : try_to_refresh(seen);
 }
 
@@ -105,7 +105,7 @@ Masters Nodes::to_be_asked() {
   Masters asked;
   const system::MutexLock lock(mutex_);
   for (const auto& [endpoint, node] : nodes_) asked.push_back(node);
-  // Start with another node each time: one that is cut off from the others tells an old map.
+  // Starts with another node each time: an isolated node returns an old map.
   if (!asked.empty()) {
     const auto first = static_cast<std::ptrdiff_t>(random_.next() % asked.size());
     std::rotate(asked.begin(), asked.begin() + first, asked.end());

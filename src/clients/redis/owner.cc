@@ -7,7 +7,7 @@ namespace semel::redis {
 Owner::Owner(Target target, std::string name, Random& random)
     : target_(std::move(target)), name_(std::move(name)), random_(random) {}
 
-// The first node that answers says it for all of them.
+// The first node that answers decides for all of them.
 bool Owner::in_cluster() const {
   const std::vector<Target> nodes = each_of(target_);
   for (std::size_t i = 0;; ++i) {
@@ -30,7 +30,7 @@ std::unique_ptr<Connection> Owner::connect() {
     }
     router_ = std::make_unique<Router>(target_, 0, cluster, Confirm{}, random_);
   }
-  // In a Cluster this asks for the map as it is now.
+  // In a Cluster this fetches the current map.
   (void)router_->masters();
   return router_->connect_to(*router_->owner(name_));
 }

@@ -84,8 +84,8 @@ std::optional<Reply> Reader::next() {
   return converted(*reply);
 }
 
-// hiredis has formatters too. They would be the dearest part of a short command: they print each
-// size by a format, and copy what they made.
+// hiredis has formatters too. They would be the most expensive part of a short command: they print
+// each size through a format string, and copy the result.
 void append_command(std::string& out, const std::vector<BytesView>& arguments) {
   std::size_t bytes = kLongestSize;
   for (const BytesView argument : arguments) bytes += kLongestSize + argument.size();

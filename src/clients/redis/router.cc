@@ -22,7 +22,7 @@ constexpr milliseconds kLongestPause{200};
 // between us and the nodes hides its owner.
 constexpr milliseconds kWithoutBundles{1'000};
 
-// Where a redirection leads; nullopt if the text names no endpoint.
+// The target of a redirection; nullopt if the text names no endpoint.
 std::optional<Endpoint> redirection_in(std::string_view text, const std::string& own_host) {
   const auto at = text.rfind(' ');
   if (at == std::string_view::npos) return std::nullopt;
@@ -251,7 +251,7 @@ void Router::route_all(std::span<Task> tasks, std::vector<Reply>& replies, bool&
       }
       pause.wait();
     }
-    // If no node tells, the next round reports what is wrong.
+    // If no node returns a map, the next round reports the cause.
     if (round.stale) nodes_.try_to_refresh(seen);
   }
 }

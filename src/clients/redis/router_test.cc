@@ -1,4 +1,4 @@
-// Calls find their nodes on a real Cluster, wherever a slot is on its way.
+// Tests that calls find their nodes on a real Cluster, also while a slot moves.
 #include "clients/redis/router.h"
 
 #include <fmt/format.h>
@@ -84,7 +84,7 @@ class MovedSlot : public ::testing::Test {
 TEST_F(MovedSlot, IsFollowedInBetweenAndAfter) {
   set(there_, "1");
   cluster_.begin_move(there_, to_);
-  set(missing_, "2");  // it is not there: the other node takes it (ASK)
+  set(missing_, "2");  // not there: the other node takes it (ASK)
   EXPECT_EQ(cluster_.run_at(from_, {"EXISTS", there_}), "1");
   EXPECT_EQ(get(there_), "1");
   EXPECT_EQ(get(missing_), "2");
@@ -137,7 +137,7 @@ TEST_F(MovedSlot, ABundleLeavesOutWhatItsNodeHasNotAndDoesTheRest) {
   for (const std::string& name : all) EXPECT_EQ(get(name), name == missing_ ? "3" : "5") << name;
 }
 
-// Half of what it needs would be elsewhere.
+// Half of the data that the script needs would be on the other node.
 TEST_F(MovedSlot, WhatReachesBeyondItsKeysWaitsUntilItHasMoved) {
   set(there_, "1");
   const Script reaching("redis.call('SET', '{moved}beside', '1') return 'done'",
@@ -168,7 +168,7 @@ TEST(RedisRouterConfirms, AWriteCountsWhenReplicasHaveIt) {
   EXPECT_EQ(two.ask({"GET", all[0]}, Loss::kNothingDone).bytes, "2") << "who looks does not wait";
 }
 
-// The first node has done its part, whatever the second one says to those who come.
+// The first node has carried out its part, whatever the second one answers.
 TEST_F(MovedSlot, AnErrorOfASecondNodeDoesNotHideWhatTheFirstHasDone) {
   const std::string stays = "{" + cluster_.tag_at(from_) + "}stays";
   Router late(target_of(cluster_.url()), 0, true, {}, *system_environment().random);
@@ -182,7 +182,7 @@ TEST_F(MovedSlot, AnErrorOfASecondNodeDoesNotHideWhatTheFirstHasDone) {
   EXPECT_EQ(get(stays), "1");
 }
 
-// A newer server waits only for what the connection that asks has written.
+// A newer server waits only for the writes of the asking connection.
 TEST(RedisRouterConfirms, WhatWritesNothingIsConfirmedWithAWriteOfItsOwn) {
   const auto& cluster = RedisCluster::shared();
   const std::string name = cluster.new_prefix() + "{a}record";
@@ -263,12 +263,12 @@ TEST(RedisRouterConfirms, WhatASecondPassLosesIsInDoubt) {
   }
 }
 
-// It is replaced, and nobody tells those who had asked it.
+// The master is replaced, and clients that wait for it are not notified.
 TEST(RedisRouterFailover, AMasterThatHangsIsLeftForTheOneThatTookOver) {
   constexpr int kNodeTimeoutMs = 1'500;
   RedisCluster cluster(kNodeTimeoutMs);
   for (const Loss loss : {Loss::kNothingDone, Loss::kInDoubt}) {
-    // The first node is asked who is a master.
+    // Finds a master by asking the first node.
     int hung = cluster.address().port;
     for (const int port : cluster.masters()) {
       if (port != cluster.address().port) hung = port;
@@ -314,7 +314,7 @@ class SilentNodes : public ::testing::Test {
     for (int i = 1; i < kSilent; ++i) url += fmt::format(",127.0.0.1:{}", silent_[i].port);
     return target_of(url + further + fmt::format("?connect-timeout={}", connect_timeout));
   }
-  // How many have come since this was asked last.
+  // Returns how many have come since the last call.
   int came() const {
     int count = 0;
     for (const test::OwnListener& one : silent_) {
@@ -364,7 +364,7 @@ TEST_F(SilentNodes, DoNotHideTheOneThatAnswers) {
   EXPECT_EQ(nodes.version(), 1U);
 }
 
-// All of them hang, as behind a network that is cut: what a call waits for does not grow with them.
+// All nodes hang, as in a network partition: a call's wait does not grow with their number.
 TEST(RedisRouterFailover, AClusterThatHangsAsAWholeIsWaitedForOnce) {
   constexpr int kThreads = 4;
   RedisCluster cluster(RedisCluster::kCalmTimeoutMs);

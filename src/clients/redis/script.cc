@@ -11,14 +11,15 @@
 namespace semel::redis {
 namespace {
 
-// Without a function: a call with one key would spend much of its time on making it.
+// No Lua function here: a call with one key would spend much of its time on creating it.
 std::string alone_of(const std::string& before, const std::string& body, Script::Shape shape) {
   return before +
          fmt::format("local keys, k, count, args, a = KEYS, 0, #KEYS, ARGV, {}\n", shape.heads) +
          body;
 }
 
-// Behind the heads each call stands as how many keys it has, those, and its other arguments.
+// After the heads, ARGV holds for each call its number of keys, those keys, and its other
+// arguments.
 std::string bundle_of(const std::string& before, const std::string& body, Script::Shape shape) {
   return before + "local function run(keys, k, count, args, a)\n" + body + "end\n" +
          fmt::format("local answers, at, plain = {{}}, {}, {}\n", shape.heads + 1, shape.plain) +

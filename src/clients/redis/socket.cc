@@ -31,7 +31,7 @@ std::string words(int error) { return std::generic_category().message(error); }
               "check host and port in store.redis.url, and that the server runs"});
 }
 
-// False if `until` came first, or `stop_fd` is readable and the other is not ready.
+// False if `until` is reached first, or `stop_fd` is readable and the other is not ready.
 bool poll_until(int fd, short events, Socket::Clock::time_point until, int stop_fd) noexcept {
   for (;;) {
     const auto left = std::chrono::ceil<milliseconds>(until - Socket::Clock::now()).count();
@@ -72,7 +72,7 @@ system::Descriptor connect_by_path(const Target& target, Socket::Clock::time_poi
   return fd;
 }
 
-// Keepalive notices a peer that vanished, also while nothing is asked of it.
+// Keepalive detects a vanished peer, also while the connection is idle.
 void tune(int fd) {
   const int on = 1;
   const int idle_seconds = 60;
@@ -93,7 +93,7 @@ system::Descriptor connect_by_name(const Target& target, Socket::Clock::time_poi
   int error = EADDRNOTAVAIL;
   std::size_t left = 0;
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) ++left;
-  // One that does not answer leaves the others their time.
+  // An address that does not answer leaves the others their share of the time.
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next, --left) {
     system::Descriptor fd = new_socket(one->ai_family);
     const auto its_own = part_of(Socket::Clock::now(), until, left);

@@ -137,7 +137,7 @@ TEST(RedisErrors, EachHasItsKindAndItsPage) {
   EXPECT_FALSE(ends_connection("OOM command not allowed"));
 }
 
-// All kinds of replies, one behind the other.
+// All kinds of replies, one after the other.
 const std::string kStream =
     "+OK\r\n-ERR no such thing\r\n:-42\r\n$-1\r\n$0\r\n\r\n$5\r\na\r\n\0b\r\n*-1\r\n*0\r\n"
     "*3\r\n:1\r\n*2\r\n$1\r\nx\r\n-NOSCRIPT gone\r\n$-1\r\n"s;

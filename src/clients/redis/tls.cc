@@ -111,7 +111,7 @@ void Tls::shake_hands(const Target& target, Socket::Clock::time_point until) {
     const int error = done == 1 ? SSL_ERROR_NONE : ::SSL_get_error(ssl_.get(), done);
     if (error != SSL_ERROR_NONE && error != SSL_ERROR_WANT_READ) {
       const long verified = ::SSL_get_verify_result(ssl_.get());
-      send_encrypted();  // the alert tells the other end why
+      send_encrypted();  // the alert tells the peer the cause
       no_handshake(target, verified == X509_V_OK ? words_of_library()
                                                  : ::X509_verify_cert_error_string(verified));
     }
@@ -161,9 +161,9 @@ bool Tls::receive_encrypted() noexcept {
   return true;
 }
 
-// Other work of this thread with the library, also for others, may have left errors in its queue,
-// and the library would take them for this connection's: the queue is emptied before each
-// call that is asked how it ended.
+// Other uses of the library on this thread may have left errors in its queue, and it would
+// attribute them to this connection: the queue is emptied before each call whose result is
+// examined.
 std::ptrdiff_t Tls::write(std::string_view bytes) noexcept {
   if (!send_encrypted()) return -1;
   if (!encrypted_.empty() || bytes.empty()) return 0;
@@ -198,7 +198,7 @@ std::ptrdiff_t Tls::read(char* into, std::size_t size) noexcept {
 bool Tls::wait(bool write_too, Socket::Clock::time_point until) noexcept {
   if (more_) return true;
   if (!socket_.wait(write_too || !encrypted_.empty(), until)) return false;
-  send_encrypted();  // if the connection is over, the next read says so
+  send_encrypted();  // if the connection is over, the next read reports it
   return true;
 }
 

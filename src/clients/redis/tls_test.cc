@@ -1,4 +1,4 @@
-// A Redis server behind TLS, with certificates made here.
+// Tests against a Redis server with TLS, whose certificates are made here.
 #include "tests/support/tls.h"
 
 #include <fmt/format.h>

@@ -57,7 +57,7 @@ Error not_given(const std::string& whose, const std::string& why, ErrorKind kind
                         "semel explain R391");
 }
 
-// One answer of a service that gives credentials.
+// Returns the body of an answer of a credentials service.
 Result<std::string> body_from(const curl::Request& request, const std::string& whose) {
   auto answer = curl::fetch(request);
   if (!answer) return failure(not_given(whose, answer.error().message, ErrorKind::kUnavailable));
@@ -67,7 +67,7 @@ Result<std::string> body_from(const curl::Request& request, const std::string& w
                            may_pass ? ErrorKind::kUnavailable : ErrorKind::kRejected));
 }
 
-// As container and machine answer: one JSON object.
+// Parses the answer of the container's or machine's service: one JSON object.
 Result<std::optional<SessionKeys>> keys_in(const std::string& body, const std::string& whose) {
   SessionKeys made;
   if (json::validate(body)) {
@@ -290,7 +290,7 @@ CredentialChain::Found CredentialChain::from_machine() const {
   request.url = base + "/latest/api/token";
   request.headers = {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}};
   const auto token = curl::fetch(request);
-  // On any machine but Amazon's nobody is there.
+  // On machines outside Amazon the service does not exist.
   if (!token || token->status != 200) return std::nullopt;
   const std::string whose = "the instance metadata service";
   request.method = "GET";

@@ -1,4 +1,4 @@
-// Each place that credentials come from; services stand on this machine's own address.
+// Tests each place of credentials; the services are played on this machine's own address.
 #include "clients/sqs/credentials.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ class SqsCredentials : public ::testing::Test {
  protected:
   SqsCredentials() {
     access_.region = "eu-west-1";
-    // No test asks the machine's own service but the one that plays it.
+    // Only the test that plays the machine's service may use it.
     set("AWS_EC2_METADATA_DISABLED", "true");
   }
   void set(const std::string& name, const std::string& value) { variables_[name] = value; }
@@ -46,7 +46,7 @@ class SqsCredentials : public ::testing::Test {
     CredentialChain made = chain();
     return id_of(made);
   }
-  // As container and machine answer.
+  // An answer of the container's or machine's service.
   static std::string answer(const std::string& id, const std::string& expires) {
     return fmt::format(R"({{"Code":"Success","AccessKeyId":"{}","SecretAccessKey":"s",)"
                        R"("Token":"t","Expiration":"{}"}})",
@@ -92,7 +92,7 @@ TEST_F(SqsCredentials, ThenTheSharedFilesWithTheirProfiles) {
   EXPECT_EQ(id(), "billed");
   set("AWS_PROFILE", "sso");
   EXPECT_NE(id().find("sso_session, which Semel does not use"), std::string::npos) << id();
-  // One that the config names is not passed over for the environment's keys.
+  // A profile that the config names is not skipped in favour of the environment's keys.
   set("AWS_ACCESS_KEY_ID", "of-environment");
   set("AWS_SECRET_ACCESS_KEY", "s");
   access_.profile = "billing";
@@ -133,7 +133,7 @@ TEST_F(SqsCredentials, AContainerHasAServiceOfItsOwn) {
   EXPECT_EQ(id(), "of-container");
   ASSERT_EQ(service.requests().size(), 1U);
   EXPECT_EQ(service.requests()[0].header("authorization"), "Basic abc");
-  // The token goes to nobody else.
+  // The token is sent to no other host.
   set("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://example.com/v2");
   EXPECT_NE(id().find("neither this machine"), std::string::npos) << id();
 }

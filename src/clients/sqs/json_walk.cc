@@ -22,7 +22,7 @@ bool enters(json::Scan& scan, std::string_view text, char begin) {
   return true;
 }
 
-// Past the comma behind a part; false at the end.
+// Skips the comma after a part; false at the end.
 bool goes_on(json::Scan& scan) {
   scan.skip_space();
   if (scan.peek() != ',') return false;
