@@ -38,7 +38,7 @@ using admin::Readiness;
 // How long a scrape waits for the store's statistics.
 constexpr std::chrono::milliseconds kStorePatience{100};
 constexpr const char* kDrainedWord = "drained";
-// Stand for the consumer and the component in what is told of the listener itself.
+// Replaces the names of consumer and component in reports about the listener itself.
 constexpr std::string_view kOfTheListener = "admin";
 constexpr std::string_view kCertificate = "certificate";
 
@@ -74,7 +74,7 @@ Error no_reloader() {
           "start the program again, or its consumers by semel run"};
 }
 
-// Empty for a consumer whose phase is that of the run.
+// Empty for a consumer that is in the same phase as the run.
 std::string phase_word(Service::Phase phase) {
   switch (phase) {
     case Service::Phase::kStarting:
@@ -246,7 +246,7 @@ admin::ApiSources RunAdmin::api_sources() {
   return sources;
 }
 
-// One at a time, whether the API or a page asks.
+// Only one runs at a time, for the API and the pages together.
 Result<std::string> RunAdmin::doctor(Store& store) {
   if (doctor_runs_.exchange(true)) {
     return failure(
@@ -342,7 +342,7 @@ void RunAdmin::sample() noexcept {
   }
 }
 
-// Called by the server's thread, which has begun before anybody is told.
+// Called by the server's thread, which starts before there are observers to report to.
 void RunAdmin::note_certificate(const Error* error) {
   std::vector<Observer*> told;
   std::optional<admin::CertificateTrouble> before;
@@ -480,7 +480,7 @@ admin::Overview RunAdmin::overview() {
   admin::Overview made = overview_of(input, about_, ready.word());
   for (admin::ConsumerOverview& consumer : made.consumers) {
     consumer.intervals = history_.intervals(consumer.name);
-    // A handler's words may quote a message, and nobody can tell them from a person's.
+    // A handler's error text may quote a message, and it cannot be told from a person's text.
     const bool is_hidden =
         current_->admin && current_->admin->shows.errors == core::Disclosure::Errors::kCause;
     if (is_hidden && !consumer.why.empty()) consumer.why = admin::kNotShown;

@@ -118,7 +118,7 @@ void add_store(GaugeList& gauges, const GaugeInput& input) {
                static_cast<double>(consumer.held));
     gauges.add("semel_dead_letters_stored", "Dead letters in the store.", labels,
                static_cast<double>(consumer.dead_letters));
-    // A store that would have to read all letters for it says of none when it died.
+    // A store that would have to read all letters to find the oldest one leaves that gauge out.
     if (consumer.dead_letters == 0 || consumer.oldest_dead_letter) {
       std::chrono::duration<double> age{0};
       if (consumer.oldest_dead_letter) age = age_of(*consumer.oldest_dead_letter);

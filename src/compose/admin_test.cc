@@ -55,7 +55,7 @@ TEST(Admin, NothingListensWhereTheConfigDoesNotSaySo) {
   EXPECT_EQ(options.delivery_metrics, nullptr);
 }
 
-// Under ThreadSanitizer too: who scrapes does not know when a run ends.
+// Also meaningful under ThreadSanitizer: a scraper does not know when a run ends.
 TEST(Admin, AnswersFromBeforeTheRunUntilAfterIt) {
   const test::TempDir folder;
   test::write_file(folder.file("in"), "{\"id\":1}\n{\"id\":2}\n{\"id\":1}\n");

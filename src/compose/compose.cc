@@ -21,10 +21,10 @@ namespace {
 
 constexpr ConsumerNumber kOfNobody{0};
 
-// A client that is told to come later brings its message again.
+// A client that is told to come later sends its message again.
 constexpr SourceTraits kClaimsTraits{.name = "claims", .redelivers = true};
 
-// By kind: a new source without its traits does not compile.
+// Indexed by kind: a new source without traits does not compile.
 SourceTraits traits_of(const config::SourceConfig& source) {
   return std::visit(
       Overloaded{[](const config::QueueSource&) { return sources::kQueueTraits; },
@@ -44,7 +44,7 @@ SourceTraits traits_of(const config::SourceConfig& source) {
 ConsumerSpec consumer_spec(const config::ConsumerConfig& consumer) {
   ConsumerSpec spec;
   spec.name = consumer.name;
-  // Whoever sends to a consumer by its recipe alone learns that this one has no queue.
+  // A sender that uses only the consumer's recipe learns from it that this consumer has no queue.
   spec.recipe_hash = consumer.is_claimed() ? Bytes(core::kGuardRecipe) : consumer.key.hash();
   spec.accept_recipe = consumer.accept.contains("key_recipe");
   spec.ttl = config::effective_ttl(consumer);
@@ -127,7 +127,7 @@ Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfi
     return std::holds_alternative<core::KeyPart::PositionPart>(part.what);
   };
   facts.key_is_position = std::ranges::any_of(consumer.key.parts, is_position);
-  // Where something else stands beside it, a position that returns makes another key.
+  // With other parts in the key, a repeated position makes another key.
   const bool nothing_else = std::ranges::all_of(consumer.key.parts, is_position);
   facts.positions_return =
       nothing_else && (std::holds_alternative<config::FileSource>(consumer.source) ||

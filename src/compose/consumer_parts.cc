@@ -36,9 +36,9 @@ namespace {
 // Room for a message's key, its usual headers and the statement that stores it, in bytes.
 constexpr std::size_t kBesidePayload = 8 << 10;
 constexpr std::size_t kFirstBatchInTransaction = 32;
-// A handler that times its calls itself is given so much longer before it is told to stop.
+// A handler that times its own calls gets this much extra time before it is told to stop.
 constexpr std::chrono::milliseconds kOwnTimeoutFirst{1'000};
-// librdkafka looks only now and then for what is too late.
+// librdkafka checks for timeouts only periodically.
 constexpr std::chrono::milliseconds kReportFirst{3'000};
 // Calls that wait for another program or machine.
 constexpr int kCallsAtATime = 64;
@@ -83,7 +83,7 @@ Result<Handler> publisher_of(const config::HandlerConfig& handler, Environment& 
   return Handler(*std::move(made));
 }
 
-// `steps`: those of a config's handler are told there.
+// `steps`: set for a handler with steps in the config.
 Result<Handler> handler_of(const ConsumerBuild& build, std::optional<StepSpecs>& steps) {
   const auto& handler = build.consumer->handler;
   if (const auto* in_config = std::get_if<config::StepsHandler>(&handler)) {
@@ -161,7 +161,7 @@ std::function<Result<bool>(const Message&)> look_of(const ConsumerBuild& build, 
   };
 }
 
-// What a strategy that guards a business row puts before the handler's statements.
+// The statements that a strategy which guards a business row adds before the handler's.
 Result<handlers::RowGuard> guard_of(const ConsumerBuild& build, core::StrategyKind strategy) {
   const config::ConsumerConfig& consumer = *build.consumer;
   const auto locks =
@@ -190,7 +190,7 @@ core::Limits limits_of(const ConsumerBuild& build) {
   return limits;
 }
 
-// A limit that was asked for and does not hold is reported.
+// Reports a requested limit that cannot be enforced.
 void tell_of_limits(const ConsumerBuild& build) {
   const std::size_t asked = build.consumer->limits.payload;
   const std::size_t held = limits_of(build).payload;
@@ -202,7 +202,7 @@ void tell_of_limits(const ConsumerBuild& build) {
                   asked, build.store->traits().name, held));
 }
 
-// Rows of the queue are put in line as they are taken: who sent them need not know the order.
+// Rows of the queue get their line when they are taken: their sender need not know the order.
 LineOf line_of(const ConsumerBuild& build, ConsumerNumber number) {
   const config::ConsumerConfig& consumer = *build.consumer;
   if (build.options->dry_run || !core::keeps_lines(consumer.order)) return {};
@@ -211,7 +211,7 @@ LineOf line_of(const ConsumerBuild& build, ConsumerNumber number) {
   return [intake](const Arrival& arrival) { return intake->line_of(arrival); };
 }
 
-// Those of a native handler.
+// The steps that a native handler declares.
 std::optional<StepSpecs> declared_steps(const ConsumerBuild& build) {
   const auto* native = std::get_if<config::NativeHandler>(&build.consumer->handler);
   if (native == nullptr) return std::nullopt;
@@ -310,8 +310,8 @@ Handler measured(const ConsumerBuild& build, Handler handler) {
   return telemetry::timed(std::move(handler), metrics->handler(consumer, kind));
 }
 
-// A FIFO queue gives the next message of a group to any of its readers once the one before is
-// deleted, which it is while that waits in the store.
+// A FIFO queue gives the next message of a group to any reader once the one before is deleted; and
+// that happens while the message waits in the store.
 bool shares_lines(const config::SourceConfig& source) {
   const auto* const sqs = std::get_if<config::SqsSource>(&source);
   return sqs != nullptr && sqs->spec.queue.fifo();
@@ -338,7 +338,7 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   if (traces::Tracer* const tracer = build.options->tracer) {
     options.start_trace = tracer->start_of(consumer.name);
   }
-  // The fence: a message is in the store, with its payload, before anybody is called for it.
+  // Under fence a message is in the store, with its payload, before its service is called.
   options.defers = consumer.defer != config::ConsumerConfig::Defer::kNever ||
                    consumer.strategy == core::StrategyKind::kFence;
   const bool transactional = std::holds_alternative<TransactionalHandler>(handler);
@@ -365,7 +365,7 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
     options.handler_timeout = consumer.timeout + kReportFirst;
   }
   if (std::holds_alternative<AsyncHandler>(handler)) {
-    // One thread begins them all; how many run is another number.
+    // One thread starts all calls; another number limits how many run.
     options.workers = 0;
     const bool commands = std::holds_alternative<config::ExecHandler>(consumer.handler);
     const int at_a_time =

@@ -27,7 +27,7 @@ bool same_traits(const SourceTraits& one, const SourceTraits& other) {
          one.answers == other.answers && one.horizon == other.horizon;
 }
 
-// The source that a config names; null where it names none beside what the store holds.
+// Makes the source that a config names; null if it names none other than what the store holds.
 class SourceMaker {
  public:
   SourceMaker(const ConsumerBuild& build, ConsumerNumber number)
@@ -108,7 +108,7 @@ class SourceMaker {
   MadeSource operator()(const config::ClaimsSource&) const { return nullptr; }
 
  private:
-  // Else it is read to its end.
+  // If false, the file is read once to its end.
   bool follows() const noexcept { return !options_.once && !options_.dry_run; }
   Environment& environment() const noexcept { return *options_.environment; }
 
@@ -129,7 +129,7 @@ Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& bui
   if (!made) return failure(std::move(made.error()));
   if (*made != nullptr) sources.push_back(*std::move(made));
   if (consumer.defer == config::ConsumerConfig::Defer::kElsewhere) return sources;
-  // The queue itself, or what was held for later: one mechanism.
+  // The queue itself, or held messages: both use the same mechanism.
   sources.push_back(sources::make_held_source(*build.store->facets().held, number,
                                               consumer.dedup.lease, *build.options->environment,
                                               std::move(line_of)));

@@ -34,7 +34,7 @@ Finding failed(std::string code, const Error& error) {
   return {std::move(code), false, error.message, error.hint};
 }
 
-// Stands for a key that no message has.
+// A placeholder for a key that no message has.
 Message no_message(ConsumerNumber consumer) {
   Message::Parts parts;
   parts.key.id = core::encode_refused(consumer, "semel doctor", {}, {});
@@ -119,7 +119,7 @@ void add_flaws(const config::StoreConfig& store, std::vector<Finding>& findings)
   for (const SqliteFlaw& flaw : *flaws) findings.push_back({"D136", false, flaw.text, flaw.fix});
 }
 
-// Statements that are fine are told once for a consumer.
+// Reports correct statements only once for each consumer.
 void add_statements(const Live& live, std::vector<Finding>& findings) {
   std::map<std::string, int> fine;
   for (const auto& checked : live.statements) {
@@ -171,7 +171,7 @@ Finding ttl_is_enough(const LiveHorizon& live) {
   return made;
 }
 
-// Says whose dead letters a message that crashes its process ends in.
+// States whose dead letters receive a message that crashes its process.
 Finding dead_letters_first(const LiveHorizon& live) {
   const core::SqsRedrive& redrive = *live.redrive;
   const auto needed = core::deliveries_before_given_up(live.crashes);

@@ -1,5 +1,5 @@
-// The engine with a handler that calls an endpoint: what an outage costs, and what a message that
-// the endpoint cannot take costs.
+// The engine with a handler that calls an endpoint: the effects of an outage, and of a message that
+// the endpoint cannot accept.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -98,7 +98,7 @@ class EndpointOutage : public testing::Test {
   system::Mutex gate_;
 };
 
-// By the retry policy alone each message would be given up within a second.
+// By the retry policy alone, each message would be given up within a second.
 TEST_F(EndpointOutage, NobodyIsGivenUpWhileAllFail) {
   constexpr milliseconds kBroken{3'000};
   std::mutex mutex;
@@ -119,7 +119,7 @@ TEST_F(EndpointOutage, NobodyIsGivenUpWhileAllFail) {
   EXPECT_EQ(seen_.count(Outcome::Kind::kDone), 300U);
 }
 
-// One in ten, which are all that is left at last.
+// One in ten; in the end only these are left.
 TEST_F(EndpointOutage, WhatTheEndpointCannotTakeIsGivenUp) {
   const auto bad = [](const std::string& key) { return key.find("7\"") != std::string::npos; };
   server_.on("/send", [&](const test::HttpRequest& request, std::size_t) {

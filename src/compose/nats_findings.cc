@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A machine that is busy stands still for as long.
+// A busy machine can stall for this long.
 constexpr milliseconds kShortWait{2'000};
 
 struct Looked {
@@ -84,9 +84,8 @@ Finding keeping(const Looked& at) {
           true};
 }
 
-// A message that was done and not acknowledged comes again, and all of them to a consumer that is
-// made anew.
-// A ttl that somebody wrote is refused by a run.
+// A message that was done but not acknowledged is delivered again, and a recreated consumer
+// delivers all of them again. A run refuses an explicit ttl that does not suffice.
 Finding kept_for(const Looked& at) {
   const auto retention = core::duration_text(at.look.max_age.value_or(milliseconds(0)));
   const auto& ttl = config::effective_ttl(at.consumer);

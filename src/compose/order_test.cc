@@ -1,4 +1,4 @@
-// The engine with an order: what must wait is not passed by what follows it.
+// The engine with an order: later messages do not overtake one that waits.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -46,7 +46,7 @@ class EngineOrderTest : public testing::Test {
   void fail(const std::string& id, int times = 1, milliseconds after = milliseconds(20)) {
     failing_[id] = {times, after};
   }
-  // The store has it, to be tried after so long.
+  // Another process stored it for a retry after this time.
   void hold(const std::string& id, milliseconds after) {
     const Message message = test::make_message(number_, id, payload(id));
     Arrival arrival;
@@ -238,7 +238,7 @@ TEST_F(EngineOrderTest, AQueueIsPutInLineAsItIsTaken) {
   EXPECT_EQ(memory_->facets().held->depth(number_).value().rows, 0U);
 }
 
-// Someone else has it: it comes again, and what follows must not come before.
+// Another process works on it: it is delivered again, and later messages must not come before.
 TEST_F(EngineOrderTest, WhatIsBusyElsewhereIsWaitedFor) {
   const Message first = test::make_message(number_, "a1", payload("a1"));
   const Message* const one = &first;
@@ -251,7 +251,7 @@ TEST_F(EngineOrderTest, WhatIsBusyElsewhereIsWaitedFor) {
 
 class EngineOrderFaults : public EngineOrderTest, public testing::WithParamInterface<StoreCall> {};
 
-// What cannot be put behind, given back or asked for now is neither lost nor run too early.
+// If a message cannot be put behind, given back or asked for, it is neither lost nor run too early.
 TEST_P(EngineOrderFaults, AStoreThatIsAwayForAMomentChangesNoOrder) {
   plan_.fail(GetParam(), 1, ErrorKind::kUnavailable, test::When::kBefore);
   plan_.fail(GetParam(), 2, ErrorKind::kUnavailable, test::When::kBefore);

@@ -25,7 +25,8 @@ bool copies(const config::ConsumerConfig& from, const config::ConsumerConfig& to
   return from.copy_dead_letters == to.name;
 }
 
-// By what the config says, directly or over others. It has no circles (E040).
+// Whether the config routes messages there, directly or over other consumers. The routes have no
+// cycles (E040).
 bool routes(const config::Config& config, const config::ConsumerConfig& from,
             const config::ConsumerConfig& to) {
   return std::ranges::any_of(config.consumers, [&](const config::ConsumerConfig& next) {

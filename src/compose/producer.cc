@@ -30,7 +30,7 @@ using std::chrono::milliseconds;
 constexpr std::size_t kRecordsAtATime = 10'000;
 constexpr std::size_t kConfirmsAtATime = 1'000;
 constexpr std::size_t kSendsAtATime = 64;
-// librdkafka looks only now and then for what is too late.
+// librdkafka checks for timeouts only periodically.
 constexpr milliseconds kReportBefore{2'000};
 
 template <class T>
@@ -50,7 +50,7 @@ void check_options(const ProducerOptions& options) {
 }
 
 core::KafkaPublishSpec spec_of(KafkaTopic to, const ProducerOptions& options) {
-  // Whoever waits for an answer learns soon that there is no such topic.
+  // Makes a missing topic known soon to callers that wait for an answer.
   constexpr const char* kTopicPatience = "topic.metadata.propagation.max.ms";
   core::KafkaPublishSpec spec;
   spec.brokers = std::move(to.brokers);
@@ -58,7 +58,7 @@ core::KafkaPublishSpec spec_of(KafkaTopic to, const ProducerOptions& options) {
   spec.properties = std::move(to.properties);
   spec.properties.try_emplace(kTopicPatience, "5000");
   spec.key_of = std::move(to.record_key);
-  // It tries again by itself, and repeats nothing. Its report comes before the time is over.
+  // librdkafka retries by itself without duplicates. It reports before the time limit ends.
   spec.timeout = std::max(options.time_limit - kReportBefore, options.time_limit / 2);
   return spec;
 }

@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Turns until a purge comes.
+// Counts the turns until a purge.
 int turns_until_one(PurgePace& pace) {
   int turns = 1;
   while (pace.turn() == milliseconds(0)) ++turns;
@@ -37,7 +37,7 @@ TEST(PurgePace, TakesMoreTimeWhileMoreIsLeftAndNeverAllOfIt) {
   EXPECT_EQ(PurgePace().turn(), milliseconds(0));
 }
 
-// A day's records on a server that forgets so many a second: within half a minute.
+// A day's records on a server of this rate are purged within half a minute.
 TEST(PurgePace, ManyAreForgottenSoon) {
   constexpr int kAMillisecond = 100;
   constexpr int kRecords = 300'000;

@@ -26,7 +26,8 @@
 namespace semel::compose {
 namespace {
 
-// A port that nobody else is given meanwhile; whoever asks to share it may listen there.
+// A port that the system gives to no other program meanwhile; a program that asks to share it can
+// listen there.
 class ReservedPort {
  public:
   ReservedPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -39,7 +40,7 @@ class ReservedPort {
     EXPECT_EQ(::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&address_), &size), 0);
   }
   std::uint16_t number() const noexcept { return ntohs(address_.sin_port); }
-  // As another program that has it.
+  // Plays another program that occupies the port.
   void listen() const { EXPECT_EQ(::listen(socket_.get(), 1), 0); }
 
  private:

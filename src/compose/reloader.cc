@@ -136,7 +136,7 @@ void Reloader::loop() {
     // A signal has no answer but the log.
     if (requested) (void)reload(false);
     {
-      // Nothing is checked meanwhile, and the service stays.
+      // No config is checked meanwhile, and the service stays.
       const system::MutexLock one(one_);
       end_if_settled();
     }
@@ -223,7 +223,7 @@ void Reloader::note(const Reloaded& reloaded) {
   wake_.notify_all();
 }
 
-// Also where the last reload was refused: an earlier one may be on its way still.
+// Also if the last reload was refused: an earlier one may still be in progress.
 void Reloader::end_if_settled() {
   Service* service = nullptr;
   {

@@ -26,7 +26,7 @@ namespace {
 constexpr int kExitBad = 1;
 constexpr int kExitConfig = 78;
 
-// What a program that observes nothing must be told all the same.
+// Reports that are printed even if the program sets no observer.
 class Complaints final : public Observer {
  public:
   void on_trouble(std::string_view consumer, std::string_view where, const Error& error,
@@ -48,7 +48,7 @@ int not_started(const std::vector<Observer*>& observers, std::string_view where,
                 const Error& error) {
   for (Observer* observer : observers) observer->on_trouble("start", where, error, false);
   const int code = config::exit_code_of(error);
-  // Whatever else is rejected while building comes from the config.
+  // All other errors of building come from the config.
   return code == kExitBad ? kExitConfig : code;
 }
 
@@ -117,7 +117,7 @@ class Runner::Impl {
   compose::Stopper stopper_;
   mutable system::Mutex mutex_;
   compose::RunnerSetup setup_ SEMEL_GUARDED_BY(mutex_);
-  std::optional<Error> error_;  // written by the run, read while none goes on
+  std::optional<Error> error_;  // written by the run, read when none is active
   bool runs_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 

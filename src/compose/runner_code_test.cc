@@ -1,4 +1,4 @@
-// A runner whose consumers are said in code, and a host that keeps its signals, its stderr and its
+// A runner whose consumers are defined in code, in a host that keeps its own signals, stderr and
 // process.
 #include <signal.h>
 
@@ -220,8 +220,8 @@ TEST_F(RunnerFromCode, LeavesSignalsToItsHost) {
   }
 }
 
-// A handler holds the transaction past timeout and grace: the host is told, once, and the run goes
-// on when the handler ends after all.
+// A handler holds the transaction past timeout and grace: the host is notified once, and the run
+// continues when the handler finally ends.
 TEST_F(RunnerFromCode, TellsItsHostOfAHandlerThatHangs) {
   std::atomic<bool> release{false};
   std::atomic<int> told{0};

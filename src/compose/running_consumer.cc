@@ -68,7 +68,7 @@ engine::Engine* RunningConsumer::next() {
         if (!asked_) phase_ = Phase::kRunning;
         return engine_.get();
       }
-      // It was drained since that was looked at: those who look at it are told first.
+      // Drained since the last look: report that first.
       if (drained_ && !leaves() && phase_ != Phase::kDrained) continue;
       wake_.wait(mutex_, [this]() SEMEL_REQUIRES(mutex_) { return leaves() || !drained_; });
       if (leaves()) {
@@ -111,7 +111,7 @@ void RunningConsumer::wait_for_others(const SharedConfig& config) {
   });
 }
 
-// False: it is over, for its run does not wait for what is away.
+// False: the consumer ends, because its run does not wait for what is unavailable.
 bool RunningConsumer::wait_to_make_again(const Error& error, const SharedConfig& config) {
   const system::MutexLock lock(mutex_);
   if (is_not_waited_for(error, *config) && !leaves()) {
@@ -125,7 +125,7 @@ bool RunningConsumer::wait_to_make_again(const Error& error, const SharedConfig&
   return true;
 }
 
-// Unless something else is wanted meanwhile: then it has received nothing, and goes.
+// Unless the state changed meanwhile: then the engine has received nothing, and is discarded.
 engine::Engine* RunningConsumer::take_up(std::unique_ptr<engine::Engine> made,
                                          const SharedConfig& config) {
   const system::MutexLock lock(mutex_);
@@ -151,7 +151,7 @@ void RunningConsumer::retire(engine::Ended ended) {
   const system::MutexLock lock(mutex_);
   begun_.reset();
   const bool asked = std::exchange(asked_, false);
-  // A run that does not wait for its store ends, whatever was asked of the consumer meanwhile.
+  // A run that does not wait for its store ends, whatever was requested for the consumer meanwhile.
   const bool away = ended == engine::Ended::kUnavailable && !leaves();
   end_.by_itself = !asked || away;
   if (end_.by_itself) {
@@ -211,7 +211,7 @@ bool RunningConsumer::resume() {
 void RunningConsumer::stop() {
   const system::MutexLock lock(mutex_);
   ++stops_;
-  // Where it is to end already, the first stop is no second one.
+  // If it is ending already, this first stop does not count as a second one.
   if (engine_ != nullptr && asked_ && stops_ > 1) engine_->stop();
   ask_engine();
 }

@@ -1,4 +1,4 @@
-// One consumer through its engines, which end as a test says.
+// One consumer and its successive engines, which end as the test decides.
 #include "compose/running_consumer.h"
 
 #include <gtest/gtest.h>

@@ -32,7 +32,7 @@ namespace semel::compose {
 namespace {
 
 constexpr int kExitFailed = 1;
-// The component whose outage an engine that cannot be made is.
+// The component that is reported as unavailable while an engine cannot be made.
 constexpr std::string_view kStartComponent = "start";
 
 Error not_by_itself(const char* code, const char* what) {
@@ -117,7 +117,7 @@ class RunningService final : public Service {
   SharedConfig config_ SEMEL_GUARDED_BY(mutex_);
   std::list<Slot> slots_ SEMEL_GUARDED_BY(mutex_);             // in the order of the first config
   std::vector<std::string> leaving_ SEMEL_GUARDED_BY(mutex_);  // removed, and ended just now
-  // By consumer: suspects that one which is gone has left untried.
+  // By consumer: the number of suspects that a removed consumer has left untried.
   std::map<std::string, std::size_t> suspects_ SEMEL_GUARDED_BY(mutex_);
   bool begun_ SEMEL_GUARDED_BY(mutex_) = false;
   bool over_ SEMEL_GUARDED_BY(mutex_) = false;
@@ -174,7 +174,7 @@ Result<std::unique_ptr<engine::Engine>> RunningService::make_engine(
       if (!hung_told_.exchange(true)) options_.instead_of_end(name, hung_error(what));
       return;
     }
-    // Neither destructors nor the drain may run: the handler still uses what they would take away.
+    // Neither destructors nor the drain may run: the handler still uses what they would destroy.
     end_hung(name, what, options_.on_hung);
   };
   tell(*parts, consumer);
@@ -334,7 +334,7 @@ void RunningService::take_one(SharedConfig next, const config::ConsumerChange& c
     return;
   }
   for (Slot& slot : slots_) {
-    // Also one that an earlier reload has removed, and that is drained still.
+    // Includes a consumer that an earlier reload removed and that is still draining.
     if (slot.consumer->name() != change.consumer || !slot.consumer->restart(next)) continue;
     slot.removed = false;
     return;
@@ -365,7 +365,7 @@ std::size_t RunningService::take_suspects(const std::string& consumer) {
   return most;
 }
 
-// A consumer that takes a source over waits for the one that leaves it.
+// A consumer that takes over a source waits until the previous reader has left it.
 bool RunningService::may_begin(const std::string& consumer, const config::Config& next) const {
   const system::MutexLock lock(mutex_);
   return std::ranges::none_of(slots_, [&](const Slot& slot) {
@@ -394,7 +394,7 @@ void RunningService::serve(Slot& slot) {
     slot.ended = true;
     const RunningConsumer::End end = slot.consumer->end();
     const bool well = end.ended == engine::Ended::kDrained || end.ended == engine::Ended::kFinished;
-    // A consumer that cannot go on takes the service down, so that whoever watches it is told.
+    // A consumer that cannot continue ends the service, so that its supervisor notices.
     stops = !well && end.by_itself && !slot.removed && !options_.once;
     for (const Slot& other : slots_) other.consumer->nudge();
     changed_.notify_all();
@@ -402,7 +402,7 @@ void RunningService::serve(Slot& slot) {
   if (stops) stop();
 }
 
-// The slots that a reload has removed, and whose threads have ended.
+// Takes the slots that a reload removed and whose threads have ended.
 std::list<RunningService::Slot> RunningService::take_gone() {
   std::list<Slot> gone;
   for (auto at = slots_.begin(); at != slots_.end();) {
@@ -411,7 +411,7 @@ std::list<RunningService::Slot> RunningService::take_gone() {
       const std::string& name = at->consumer->name();
       leaving_.push_back(name);
       const std::size_t suspects = at->consumer->suspects_left();
-      // Where there is another of the name, that one has them.
+      // If another consumer has this name, it has taken them over.
       if (suspects > 0 && find(name) == nullptr) suspects_[name] = suspects;
       gone.splice(gone.end(), slots_, at);
     }
@@ -424,7 +424,7 @@ void RunningService::bury(std::list<Slot> gone) {
   for (Slot& slot : gone) {
     slot.thread.join();
     const std::string& name = slot.consumer->name();
-    // Held over the call: no consumer of the name comes between the look and it.
+    // Held during the call, so that no consumer of this name appears between check and use.
     const system::MutexLock lock(mutex_);
     if (find(name) == nullptr && options_.on_gone) options_.on_gone(name);
     std::erase(leaving_, name);

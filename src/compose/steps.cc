@@ -23,7 +23,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// An endpoint's call is judged a moment after its time is over.
+// The result of an endpoint's call is judged a moment after its time limit.
 constexpr milliseconds kJudgedAfter{1'000};
 
 // Of an endpoint or a command.
@@ -53,7 +53,7 @@ milliseconds longest_call(const config::StepCall& call) {
   return std::get<config::HttpHandler>(call).spec.timeout + kJudgedAfter;
 }
 
-// What is sent to a step's service in place of the message.
+// The request that is sent to a step's service instead of the message.
 struct Body {
   Bytes payload;
   std::string content_type;
@@ -68,7 +68,7 @@ void add_bytes(json::Writer& writer, std::string_view name, BytesView bytes) {
   }
 }
 
-// The same at each try, as its key is: what is answered stands in the journal.
+// The same at each try, like its key: the answers come from the journal.
 Body body_with(const Answers& answers, const Message& message) {
   json::Writer writer;
   writer.begin_object();
@@ -139,7 +139,7 @@ Verdict run_all(const std::vector<Step>& steps, const Message& message, const At
     core::change_details<Verdict::Dead>(verdict, name_step);
     const auto kind = verdict.kind();
     if (kind == Verdict::Kind::kRetry || kind == Verdict::Kind::kDead) return verdict;
-    // One that had nothing to do is done too.
+    // A step that had nothing to do counts as done.
     attempt.steps->finish(step.name, {}, {}, verdict.result());
     answers.emplace_back(step.name, verdict.result());
   }

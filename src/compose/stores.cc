@@ -19,10 +19,10 @@ namespace semel::compose {
 
 namespace {
 
-// What a Redis server holds needs no tables, and has had one form.
+// Redis needs no tables, and its data have had only one format so far.
 constexpr int kRedisVersion = 1;
 
-// Where a server's tables or names are; only its kind where the address cannot be read.
+// The place of a server's tables or names; only the kind of store if the address cannot be parsed.
 struct ServerPlace {
   std::string_view kind;
   std::string host, port, database, schema;

@@ -21,10 +21,10 @@ using traces::SpanExporter;
 
 // How long a stop waits for the last spans.
 constexpr std::chrono::milliseconds kLastSpans{5'000};
-// Stands for the consumer in what is said of the export.
+// Replaces the consumer's name in reports about the export.
 constexpr std::string_view kOfTheExport = "traces";
 
-// Tells this run from the others of its service.
+// Distinguishes this run from the others of its service.
 std::string instance_id(Random& random) {
   const std::uint64_t bits[] = {random.next(), random.next()};
   return digest::hex({reinterpret_cast<const char*>(bits), sizeof bits});

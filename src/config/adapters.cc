@@ -1,6 +1,6 @@
 #include "config/adapters.h"
 
-// From CMake: names with a blank behind each.
+// Set by CMake: names, each followed by a blank.
 #ifndef SEMEL_MISSING_ADAPTERS
 #define SEMEL_MISSING_ADAPTERS ""
 #endif

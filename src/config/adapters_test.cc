@@ -1,4 +1,5 @@
-// Configs that name what a build lacks, with the place and the option that mends it.
+// Configs that name a component which the build lacks: the error has the place and the build
+// option.
 #include "config/adapters.h"
 
 #include <gtest/gtest.h>

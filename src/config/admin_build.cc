@@ -169,7 +169,7 @@ void build_shown(const View& admin, core::Disclosure& made, Report& report) {
   }
 }
 
-// The place itself, or what it stands in.
+// Whether `value` is the hidden place or lies inside it.
 bool hides(const json::Pointer& place, const json::Pointer& value) {
   const auto& hidden = place.parts();
   const auto& parts = value.parts();

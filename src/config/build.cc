@@ -117,10 +117,10 @@ HandlerConfig build_handler(const View& view, const std::string& folder, const S
                                                          : view.text("name")};
 }
 
-// Where none is named. A C++ handler may bring another one, with what it takes.
+// The default strategy. A C++ handler may select another one by its signature.
 core::StrategyKind strategy_for(const HandlerConfig& handler, const StoreConfig& store) {
-  // Who calls a service and dies is to go on without a redelivery: what is to be called for must
-  // outlive the process.
+  // After a crash during a call to a service, work must continue without a redelivery: so the
+  // call's data must outlive the process.
   if (traits_of(store).durable && std::holds_alternative<HttpHandler>(handler))
     return core::StrategyKind::kFence;
   return core::default_strategy(std::holds_alternative<SqlHandler>(handler));

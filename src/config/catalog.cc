@@ -93,7 +93,7 @@ std::optional<TopicPage> find_topic(std::string_view name) {
 
 namespace {
 
-// As a dead letter shows it: a line of that topic begins with it, or with its family.
+// As a dead letter shows it: a line of that topic begins with the word, or with its family.
 bool is_reason(std::string_view word) {
   const auto topic = find_topic("reasons");
   if (!topic || word.empty() || word.find_first_of(" \n") != std::string_view::npos) return false;

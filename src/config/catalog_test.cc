@@ -81,7 +81,7 @@ TEST(Catalog, EveryPageIsWholeAndStandsOnce) {
   }
 }
 
-// A page of a code that nothing says is a page nobody reaches.
+// A page for a code that is never reported cannot be reached.
 TEST(Catalog, HasNoPageForACodeThatIsNotUsed) {
   const auto used = used_codes();
   for (const auto& page : all_codes()) {

@@ -1,5 +1,5 @@
-// Consumers that are claimed through the API: they have no work of their own, and somebody may
-// claim.
+// Checks consumers that are claimed through the API: they have no handler of their own, and a token
+// must allow claims.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -27,7 +27,7 @@ bool is_said(const View& view, std::string_view name) {
   return said || view.written(name);
 }
 
-// The names of those that may be claimed; or what makes one.
+// The names of the consumers that can be claimed, or how to define one.
 std::string claimed_names(const Config& config) {
   std::string names;
   for (const ConsumerConfig& consumer : config.consumers) {

@@ -1,4 +1,4 @@
-// Who sends messages to whom: publish, and copies of dead letters.
+// Checks the routes of messages between consumers: publish, and copies of dead letters.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -48,7 +48,7 @@ std::string queue_names(const Config& config) {
   return names.empty() ? "add a consumer with source: { queue: {} }" : "one of: " + names;
 }
 
-// Whether what `name` is sent comes to `wanted` in the end. There are no circles in `sends`.
+// Whether messages sent to `name` reach `wanted` in the end. `sends` has no cycles.
 bool leads_to(const std::string& name, const std::string& wanted,
               const std::multimap<std::string, std::string>& sends) {
   if (name == wanted) return true;

@@ -1,4 +1,5 @@
-// What is kept for later, or called outside: how long the store, and the receiver, must keep it.
+// Checks how long the store, and the receiver, must keep messages that are held for later or sent
+// outside.
 #include <string>
 #include <variant>
 
@@ -63,7 +64,7 @@ void check_remote(const Check& check) {
   }
 }
 
-// What a fence keeps must outlive the process.
+// The data of a fence must outlive the process.
 void check_fence(const Check& check) {
   if (check.consumer.strategy != StrategyKind::kFence || outlives_process(check.config)) return;
   auto& made = check.report.error(

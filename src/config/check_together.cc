@@ -15,7 +15,7 @@
 namespace semel::config {
 namespace {
 
-// Where two consumers would share out what each of them is to have.
+// Refuses a setting that would make two consumers share messages that each should receive.
 void refuse_shared(const Setting& setting, const std::string& what, const char* help,
                    Report& report) {
   auto& made = report.error("E028", setting.place, setting.path, setting.path + ": " + what);
@@ -23,7 +23,7 @@ void refuse_shared(const Setting& setting, const std::string& what, const char* 
   made.help = help;
 }
 
-// Who reads a topic in a group of a cluster.
+// The consumer that reads a topic in a group of a cluster.
 using Groups = std::map<std::tuple<std::string, std::string, std::string>, std::string>;
 
 void check_groups(const View& source, Groups& groups, Report& report) {
@@ -44,13 +44,13 @@ void check_groups(const View& source, Groups& groups, Report& report) {
   }
 }
 
-// The broker and its vhost, however the URL says it.
+// The broker and its vhost, in one form for all notations of a URL.
 std::string broker_of(const std::string& url) {
   const auto address = core::read_amqp_url(url);
   return address ? address->place() + "/" + address->vhost : url;
 }
 
-// Who consumes a queue of a broker.
+// The consumer that reads a queue of a broker.
 using QueueReaders = std::map<std::pair<std::string, std::string>, std::string>;
 
 void check_queues(const View& source, QueueReaders& queues, Report& report) {
@@ -66,7 +66,7 @@ void check_queues(const View& source, QueueReaders& queues, Report& report) {
       "give each consumer a queue of its own, bound to the same exchange", report);
 }
 
-// One queue has several URLs: Amazon's hosts have old and new names, and those of a VPC.
+// One queue has several URLs: Amazon has old and new host names, and others for a VPC.
 std::string place_of_queue(const std::string& url) {
   const auto read = core::read_sqs_url(url);
   if (!read) return url;
@@ -103,7 +103,7 @@ void check_durables(const View& source, QueueReaders& durables, Report& report) 
       "give each consumer a durable of its own: each of them gets all messages", report);
 }
 
-// Each address and who listens there, the run's own listener too.
+// Each address and its listener, including the run's own.
 using Listeners = std::map<std::string, std::string>;
 
 void check_listener(const View& of, Listeners& listeners, Report& report) {

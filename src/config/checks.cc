@@ -41,7 +41,7 @@ bool is_sql(const ConsumerConfig& consumer) {
 
 bool has_transactions(const Check& check) { return traits_of(check.config.store).transactions; }
 
-// A C++ handler is known when it is registered: until then the strategy says which kind it is.
+// The kind of a C++ handler is known only when it is registered: until then the strategy decides.
 bool transactional(const ConsumerConfig& consumer, StrategyKind strategy) {
   const bool named = core::commits_with_handler(strategy);
   return is_sql(consumer) || (named && std::holds_alternative<NativeHandler>(consumer.handler));
@@ -92,7 +92,7 @@ void check_strategy(const Check& check) {
   const auto& consumer = check.consumer;
   const bool store_said_it = !has_transactions(check) && is_sql(consumer);
   if (consumer.strategy == StrategyKind::kQuery && !is_sql(consumer))
-    return;  // check_query says it
+    return;  // reported by check_query
   if (check.view.spoiled("strategy") || check.view.spoiled("unsafe") ||
       check.view.spoiled("handler") || store_said_it) {
     return;
@@ -156,7 +156,7 @@ void check_query(const Check& check) {
   }
 }
 
-// Of these each copy has its own, or none of them is what a producer orders by.
+// Each copy has its own value of these, or a producer does not order by them.
 void check_order(const Check& check) {
   const auto& order = check.consumer.order;
   if (!order || !order->key) return;
@@ -228,7 +228,7 @@ void check_key_present(const Check& check) {
   made.help = "key: json:/your_id; or knowingly: key: { missing: hash_body }";
 }
 
-// Names of what differs between two sendings of one message.
+// Names of values that differ between two sendings of one message.
 bool differs_each_time(std::string_view name) {
   std::string plain;
   for (const char c : name) {

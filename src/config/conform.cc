@@ -171,7 +171,7 @@ class Conformer {
               const std::string& path, bool unknown) {
     if (field.required) {
       settings_.spoil(path);
-      // An unknown field beside it is most likely this one, misspelt: one error a cause.
+      // An unknown field next to the missing one is probably its misspelling: one cause, one error.
       if (unknown && field.shape != Shape::kList) return;
       report_.error("E017", parent.place, path, fmt::format("{} is missing", path)).help =
           missing_help(field, parent_path);

@@ -37,7 +37,7 @@ std::optional<std::pair<std::size_t, std::string>> in_consumer(const std::string
   for (; at < path.size() && path[at] != ']'; ++at) {
     index = index * 10 + static_cast<std::size_t>(path[at] - '0');
   }
-  // Behind the bracket and the dot.
+  // After the bracket and the dot.
   return std::pair(index, at + 2 <= path.size() ? path.substr(at + 2) : std::string());
 }
 

@@ -1,7 +1,7 @@
-// Every case of testdata/*.txt: a config, and exactly what is said about it.
+// Every case of testdata/*.txt: a config and the exact diagnostics for it.
 //
-// SEMEL_UPDATE_GOLDEN=1 writes what is said now into the files: read the difference before keeping
-// it.
+// SEMEL_UPDATE_GOLDEN=1 writes the current diagnostics into the files: read the difference before
+// keeping it.
 #include <gtest/gtest.h>
 
 #include <algorithm>

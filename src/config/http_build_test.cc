@@ -1,4 +1,4 @@
-// What a config's HTTP handler becomes, and what of it is shown.
+// The HTTP handler that a config produces, and which of its values are shown.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 

@@ -60,7 +60,7 @@ void add_secret(const Setting& secret, core::HttpSignature& made, Report& report
   auto& error = report.error(
       "E052", secret.place, secret.path,
       fmt::format("{}: {}", secret.path, standard ? "not whsec_ and base64 behind it" : "empty"));
-  error.excerpt.clear();  // it would show what shall not be seen
+  error.excerpt.clear();  // it would show a secret
   error.help = "take the secret as its sender shows it";
 }
 

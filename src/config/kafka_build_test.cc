@@ -1,4 +1,4 @@
-// What a config's Kafka source becomes, what of it is refused, and what of it is shown.
+// The Kafka source that a config produces, its refusals, and which of its values are shown.
 #include <gtest/gtest.h>
 
 #include "config/test_load.h"

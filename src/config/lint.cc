@@ -19,7 +19,7 @@ bool same_name(const sql::Token& a, const sql::Token& b) {
   return a.is_name() && b.is_name() && ascii::alike(a.text, b.text);
 }
 
-// One assignment of a SET list that makes its column from the column's own value.
+// An assignment of a SET list that computes a column from its own value.
 struct Added {
   std::size_t first = 0;  // tokens
   std::size_t last = 0;
@@ -50,7 +50,7 @@ std::vector<Added> find_added(const std::vector<sql::Token>& tokens) {
   return found;
 }
 
-// Where tokens first … last stand in the statement's text: the first match in their order.
+// The position of tokens first … last in the statement's text: the first match in their order.
 std::pair<std::size_t, std::size_t> span_of(const std::string& text,
                                             const std::vector<sql::Token>& tokens,
                                             const Added& added) {

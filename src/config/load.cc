@@ -35,7 +35,7 @@ std::string folder_of(const std::string& name) {
   return std::filesystem::path(name).parent_path().string();
 }
 
-// Without a byte order mark and with one kind of line end, so that every column counts the same.
+// Removes a byte order mark and unifies line ends, so that columns count the same everywhere.
 std::string clean(std::string_view text) {
   text = text_line::without_mark(text);
   std::string out;
@@ -47,7 +47,7 @@ std::string clean(std::string_view text) {
   return out;
 }
 
-// What the schema's table cannot hold: a default that depends on the rest.
+// Sets defaults that depend on other settings, which the schema's table cannot express.
 void derive(Settings& settings, const Lookup& env) {
   constexpr std::string_view kStateDirectory = "STATE_DIRECTORY";
   const auto* path = settings.find("store.sqlite.path");
@@ -147,7 +147,7 @@ Loaded load(std::string_view raw, const std::string& name, const LoadOptions& op
   return loaded;
 }
 
-// The store is no part of what was set: the program has its options.
+// Refuses store settings: the program passes its store as options.
 void refuse_store_settings(const Settings& settings, Report& report) {
   constexpr std::string_view kPrefix = "store.";
   for (const auto& setting : settings.all()) {

@@ -232,7 +232,7 @@ TEST(Load, DefaultsAreThoseOfTheStructs) {
   EXPECT_FALSE(c.concurrency);
 }
 
-// So that none of them is ever refused as if the user had written it.
+// So that no default is ever refused as if the user had written it.
 TEST(Load, EveryDefaultOfTheTableIsValid) {
   int seen = 0;
   each_field([&](const std::string& path, const Field& field) {

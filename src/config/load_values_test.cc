@@ -1,4 +1,4 @@
-// Where values come from: the file, the environment, files of secrets, the command line.
+// The origins of values: the file, the environment, files of secrets, the command line.
 #include <filesystem>
 #include <fstream>
 

@@ -132,7 +132,7 @@ void expect_words(std::string_view path,
   }
 }
 
-// In the order in which the reference names them.
+// In the order of the reference.
 TEST(Member, EachWordIsItsEnumerator) {
   using core::KeyRecipe;
   using core::SqlParam;
@@ -183,7 +183,7 @@ TEST(Member, EachWordIsItsEnumerator) {
       {StoreConfig::OnUnavailable::kPause, StoreConfig::OnUnavailable::kFail});
 }
 
-// A default stands in the struct, unless the struct has none.
+// A default is written in the struct, unless the struct has none.
 TEST(Member, NoBoundRowHasASecondDefault) {
   int bound = 0;
   each_field([&](const std::string& path, const Field& field) {
@@ -196,7 +196,7 @@ TEST(Member, NoBoundRowHasASecondDefault) {
   EXPECT_GT(bound, 20);
 }
 
-// So that a new option of a store is a member of its options and a row here, and nothing else.
+// A new option of a store thus needs only a member of its options and a row here.
 TEST(Member, EveryOptionOfAStoreIsBound) {
   int bound = 0;
   each_field([&](const std::string& path, const Field& field) {

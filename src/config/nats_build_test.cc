@@ -1,4 +1,4 @@
-// A config's NATS source: what it becomes, what of it is refused, and what of it is shown.
+// The NATS source that a config produces, its refusals, and which of its values are shown.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

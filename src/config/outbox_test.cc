@@ -1,4 +1,4 @@
-// Who may be sent messages, and what is said of who may not.
+// Which consumers can receive published messages, and the errors for those that cannot.
 #include <gtest/gtest.h>
 
 #include "config/test_load.h"
@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::string_view kQueue = "source: { queue: {} }, key: json:/id }\n";
 
-// A consumer of a file named orders, and those of the queue named here, with what each says beside.
+// A config with a consumer of a file named orders and consumers of the queue; the arguments add
+// their further settings.
 std::string config_of(const std::string& orders, std::string_view more) {
   return "consumers:\n  - { name: orders, key: json:/id, source: { file: in.jsonl }, " + orders +
          " }\n" + std::string(more);

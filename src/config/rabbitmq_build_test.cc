@@ -1,4 +1,4 @@
-// What a config's RabbitMQ source becomes, what of it is refused, and what of it is shown.
+// The RabbitMQ source that a config produces, its refusals, and which of its values are shown.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-// docs/config.md lists every field of the schema, and says of each what the schema says.
+// docs/config.md lists every field of the schema with the schema's properties.
 //
-// SEMEL_UPDATE_GOLDEN=1 writes the list anew.
+// SEMEL_UPDATE_GOLDEN=1 rewrites the list.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -70,7 +70,7 @@ std::string range_of(const Field& field) {
 std::string reference() {
   std::string out = "| field | value | default | range | meaning |\n|---|---|---|---|---|\n";
   each_field([&](const std::string& path, const Field& field) {
-    // What `defaults` holds is described where it is used.
+    // The fields of `defaults` are described at the consumers that use them.
     if (field.meaning.empty() || path.starts_with("defaults.")) return;
     std::string fallback = field.required                    ? "*required*"
                            : field.one_of && !field.optional ? "*required*"

@@ -45,7 +45,7 @@ std::string_view cut(std::string_view text, std::size_t most) {
   return text.substr(0, most);
 }
 
-// One character for one, so that what is marked below an excerpt stays below it.
+// Replaces each character by one character, so that markers below an excerpt stay aligned.
 std::string printable(std::string_view text) {
   constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
   std::string out;
@@ -89,7 +89,7 @@ Report::Report(std::string file, std::string_view text) {
 }
 
 std::size_t Report::add_source(std::string name, std::string text) {
-  // One line, shown whole: a second one cannot be pointed at on a command line.
+  // One line, shown whole: on a command line, a second line cannot be pointed at.
   sources_.push_back({std::move(name), std::move(text), {}});
   return sources_.size() - 1;
 }
@@ -165,7 +165,7 @@ std::vector<Diagnostic> Report::take() {
   std::vector<Diagnostic> out;
   const auto left_out = entries_.size() > kMostShown ? entries_.size() - kMostShown : 0;
   if (left_out > 0) {
-    // Errors first: a warning must never take the place of what keeps the file from loading.
+    // Errors first: a warning must never displace the error that prevents loading.
     std::stable_partition(entries_.begin(), entries_.end(), [](const Entry& entry) {
       return entry.diagnostic.severity == Diagnostic::Severity::kError;
     });

@@ -45,7 +45,7 @@ void tell(const Setting& value, const Error& error, Report& report) {
       .help = error.hint.empty() ? "write it whole, its quotes and parentheses closed" : error.hint;
 }
 
-// One of the two maps: where it stands and what it belongs to.
+// One of the two maps: its place and the strategy that it belongs to.
 struct Part {
   const char* name;
   StrategyKind kind;
@@ -59,7 +59,7 @@ constexpr Part kVersion = {"version", StrategyKind::kOptimisticLock, "which vers
                            "version: { from: json:/version, current: \"SELECT version FROM … WHERE "
                            "id = :id\" }"};
 
-// Whether it stands where it belongs, and only there; what is not is told.
+// Whether the map is present if and only if it belongs there; reports it otherwise.
 bool belongs(const Part& part, const ConsumerConfig& made, const View& consumer, Report& report) {
   const bool own = made.strategy == part.kind;
   const bool written = consumer.written(part.name);
@@ -106,12 +106,12 @@ void check_lock(const core::LockSpec& lock, const View& guard, core::RowLocks lo
   check_own_params(guard, names, report);
 }
 
-// A lost comparison shows in what the handler's write of that table changed.
+// A lost comparison shows in the number of rows that the handler's write of that table changed.
 void check_written(const core::SqlSpec& handler, const std::string& table, const Setting& current,
                    Report& report) {
   for (const auto& statement : handler.statements) {
     const auto lexed = sql::lex(statement.sql);
-    if (!lexed) return;  // told already
+    if (!lexed) return;  // reported already
     const auto same = [&](const std::string& written) { return ascii::alike(written, table); };
     if (std::any_of(lexed->writes.begin(), lexed->writes.end(), same)) return;
   }

@@ -199,7 +199,7 @@ std::optional<Flaw> read_size(Setting& setting) {
 constexpr std::string_view kJson = "json:";
 constexpr std::string_view kAnswer = "answer:";
 
-// The pointer behind `prefix` that a name without a slash, or a path with dots, most likely means.
+// The pointer after `prefix` that was probably meant by a name without a slash or a path with dots.
 std::optional<std::string> meant_pointer(const Setting& setting, std::string_view prefix) {
   std::string_view rest = setting.text;
   if (rest.starts_with(prefix)) rest.remove_prefix(prefix.size());

@@ -163,7 +163,7 @@ bool build_statements(const View& sql, core::SqlSpec& spec, std::set<std::string
   return good;
 }
 
-// What stands outside of handler.sql may be what uses a param.
+// Settings outside of handler.sql that may use a param.
 void use_elsewhere(const Settings& settings, const std::string& consumer,
                    std::set<std::string>& used) {
   const auto use = [&](const char* name) {
@@ -256,7 +256,7 @@ Place place_in(const Setting& value, std::size_t offset, std::size_t length, con
   const std::string_view text = value.text;
   const auto begin = offset == 0 ? 0 : text.rfind('\n', offset - 1) + 1;
   const auto line = text.substr(begin, text.find('\n', begin) - begin);
-  // A block's text begins below its field, line by line as it stands.
+  // The text of a block starts below its field and has the same line breaks.
   const auto nth =
       std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(begin), '\n');
   const auto column_of = [&](int at) -> std::optional<Place> {

@@ -26,7 +26,7 @@ bool has_scheme(std::string_view url, std::initializer_list<std::string_view> sc
          std::find(schemes.begin(), schemes.end(), scheme) != schemes.end();
 }
 
-// What is no address is not shown: it may be a password.
+// A text that is not an address is not shown: it may be a password.
 void refuse_address(const Setting& url, const char* server, const char* help, Report& report) {
   auto& made =
       report.error("E014", url.place, url.path,
@@ -74,12 +74,12 @@ RedisOptions build_redis(const View& redis, Report& report) {
   check_redis_place(redis, report);
   RedisOptions made;
   redis.fill(made);
-  // The one word that the list takes.
+  // The list allows only one word.
   made.accept_eviction = redis.settings().size(redis.path("accept")) > 0;
   return made;
 }
 
-// What a server certainly does not take, and what to write instead.
+// A construct that a server certainly does not accept, and its replacement.
 struct DialectFlaw {
   std::string what;
   const char* help;
@@ -153,7 +153,7 @@ StoreConfig build_store(const View& store, const std::string& folder, Report& re
   StoreConfig made;
   store.fill(made);
   if (store.written("sqlite")) {
-    // Also where another one stands beside it, which is reported already.
+    // Also with another store next to it, which is reported already.
   } else if (store.written("postgres")) {
     made.kind = build_postgres(store.in("postgres"), report);
     return made;

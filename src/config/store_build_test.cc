@@ -1,4 +1,4 @@
-// What the config says of a server's database, and what is never shown of it.
+// The config of a server's database, and the values that are never shown.
 #include "config/store_build.h"
 
 #include <gtest/gtest.h>
@@ -174,7 +174,7 @@ TEST(PostgresStoreConfig, ALiteralPasswordIsWarnedOfWhereOthersMayRead) {
   EXPECT_FALSE(warned("postgresql://ann@db/bank", open));
 }
 
-// What loading says of one statement on that store.
+// The diagnostics of loading one statement for that store.
 std::string said_of(const std::string& sql, const std::string& store) {
   const auto loaded = load_text(store +
                                     "\nconsumers: [{name: a, source: {queue: {}}, key: json:/id,\n"

@@ -12,7 +12,7 @@
 namespace semel::config {
 namespace {
 
-// Where OTLP over HTTP takes traces, below an endpoint that names no path (OTLP's specification).
+// The default path for traces in OTLP over HTTP, if an endpoint has no path (OTLP's specification).
 constexpr std::string_view kTracesPath = "/v1/traces";
 
 // It is the same for every span: no part of it is a message's.

@@ -28,7 +28,7 @@ std::string parent_of(const std::string& path) {
   return end == std::string::npos ? std::string() : path.substr(0, end);
 }
 
-// Where a field named `name` may stand, as patterns of the maps that hold it.
+// The places where a field named `name` is allowed, as patterns of the maps that hold it.
 std::vector<std::string> homes_of(std::string_view name) {
   std::vector<std::string> homes;
   each_field([&](const std::string& path, const Field& field) {
@@ -43,7 +43,7 @@ std::vector<std::string_view> names_of(const Field& map) {
   return names;
 }
 
-// Words of other programs for what is named otherwise here.
+// Words of other programs for fields with other names here.
 struct OtherWord {
   std::string_view written;
   std::string_view meant;
@@ -84,7 +84,7 @@ std::optional<std::string> meant_elsewhere(std::string_view written) {
 
 std::string written_at(const std::string& path) { return path.empty() ? "the file" : path; }
 
-// The nearest map around `path` in which the field may stand, and how many levels up it is.
+// The nearest map around `path` that allows the field, and how many levels up it is.
 struct Home {
   std::string path;
   int levels = 0;
@@ -101,8 +101,8 @@ std::optional<Home> home_around(const std::string& path, const std::vector<std::
   }
 }
 
-// The shallowest few. What stands in `defaults` stands in a consumer too, and is mostly meant
-// there.
+// The few with the fewest levels. Fields of `defaults` also exist in a consumer, and that is mostly
+// meant.
 std::string list_homes(std::vector<std::string> homes, std::string_view name) {
   constexpr std::size_t kMostHomes = 3;
   const auto in_defaults = [](const std::string& home) { return home.starts_with("defaults"); };

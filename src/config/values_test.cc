@@ -1,4 +1,4 @@
-// A config that a program says itself goes through the same door as a file's.
+// A config that a program sets in code passes the same checks as one from a file.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -23,7 +23,7 @@ constexpr std::size_t kDeepest = 64;                 // maps and lists inside ea
 constexpr std::size_t kMostNodes = 100'000;          // once aliases are written out
 constexpr std::size_t kMostExpandedBytes = 8 << 20;  // likewise
 
-// Thrown through the parser to stop it; what is wrong has been reported.
+// Thrown through the parser to stop it; the error has been reported.
 struct Refused {};
 
 struct Measure {
@@ -122,7 +122,7 @@ class Builder : public YAML::EventHandler {
     Node node;
     YAML::anchor_t anchor = 0;
     bool expects_value = false;
-    std::string name;  // of the member whose value comes next
+    std::string name;  // of the member whose value follows
     Place name_place;
     std::map<std::string, Place> names;
   };
@@ -151,7 +151,7 @@ class Builder : public YAML::EventHandler {
     throw Refused{};
   }
 
-  // Quotes are part of what a marker shows.
+  // A marker covers the quotes too.
   std::size_t quotes_at(const YAML::Mark& mark) const {
     const auto line = report_.line(source_, mark.line + 1);
     const auto at = static_cast<std::size_t>(std::max(mark.column, 0));
@@ -243,7 +243,7 @@ class Builder : public YAML::EventHandler {
       if (node.kind == Node::Kind::kNull && node.text.empty()) node.place = top.node.place;
       top.node.items.push_back(std::move(node));
     } else if (top.expects_value) {
-      // Where nothing stands, the name is what can be shown.
+      // Without a value, the name is what can be shown.
       if (node.kind == Node::Kind::kNull && node.text.empty()) node.place = top.name_place;
       top.node.members.push_back({std::move(top.name), top.name_place, std::move(node)});
       top.expects_value = false;

@@ -17,7 +17,7 @@ struct Phrase {
   std::string_view help;
 };
 
-// What the parser says is never shown: it speaks of tokens, not of the file.
+// The parser's text is never shown: it is about tokens, not about the file.
 constexpr Phrase kPhrases[] = {
     {"end of map not found", "this line does not fit the indentation of the lines before it",
      "indent the fields of one map by the same number of spaces"},

@@ -1,4 +1,4 @@
-// In a build without HTTP.
+// For builds without HTTP.
 #include "core/not_built.h"
 #include "handlers/http/http_handler.h"
 

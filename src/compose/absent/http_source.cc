@@ -1,4 +1,4 @@
-// In a build without the HTTP source.
+// For builds without the HTTP source.
 #include "core/not_built.h"
 #include "sources/http/make_http_source.h"
 

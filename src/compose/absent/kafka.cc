@@ -1,4 +1,4 @@
-// In a build without Kafka.
+// For builds without Kafka.
 #include "core/not_built.h"
 #include "handlers/kafka/make_kafka_publisher.h"
 #include "sources/kafka/make_kafka_source.h"

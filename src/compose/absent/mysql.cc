@@ -1,4 +1,4 @@
-// In a build without MariaDB and MySQL.
+// For builds without MariaDB and MySQL.
 #include <semel/mysql.h>
 
 #include "core/not_built.h"

@@ -1,4 +1,4 @@
-// In a build without NATS.
+// For builds without NATS.
 #include "core/not_built.h"
 #include "handlers/nats/make_nats_publisher.h"
 #include "sources/nats/make_nats_source.h"

@@ -1,4 +1,4 @@
-// In a build without PostgreSQL.
+// For builds without PostgreSQL.
 #include <semel/postgres.h>
 
 #include "core/not_built.h"

@@ -1,4 +1,4 @@
-// In a build without RabbitMQ.
+// For builds without RabbitMQ.
 #include "core/not_built.h"
 #include "handlers/rabbitmq/make_rabbitmq_publisher.h"
 #include "sources/rabbitmq/make_rabbitmq_source.h"

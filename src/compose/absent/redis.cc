@@ -1,4 +1,4 @@
-// In a build without Redis.
+// For builds without Redis.
 #include <semel/redis.h>
 
 #include "clients/redis/url.h"

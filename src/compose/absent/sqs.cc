@@ -1,4 +1,4 @@
-// In a build without SQS.
+// For builds without SQS.
 #include "core/not_built.h"
 #include "handlers/sqs/make_sns_publisher.h"
 #include "handlers/sqs/make_sqs_publisher.h"
