@@ -26,7 +26,7 @@ Message::Parts make_parts(ConsumerNumber consumer, BytesView key, BytesView payl
 // `count` messages with keys `prefix`0, `prefix`1, … and a payload that names the key.
 std::vector<Message> make_messages(ConsumerNumber consumer, std::string_view prefix,
                                    std::size_t count);
-// What claim takes: the addresses, in order.
+// The argument that claim takes: the addresses, in order.
 std::vector<const Message*> pointers(const std::vector<Message>& messages);
 
 // A ULID in canonical form that grows with `number`: such keys keep their order as ids.

@@ -20,7 +20,7 @@ struct ExitStatus {
 // Killed and collected by the destructor. It dies with its parent too.
 class ChildProcess {
  public:
-  // What the child tells its parent: lines, in order.
+  // The channel on which the child sends lines to its parent, in order.
   class Voice {
    public:
     explicit Voice(int fd) : fd_(fd) {}
@@ -33,11 +33,10 @@ class ChildProcess {
     int fd_;
   };
 
-  // Forks; the child runs `work` and exits with what it returns. Only from a process with one
-  // thread.
+  // Forks; the child runs `work` and exits with its result. Only for processes with one thread.
   static ChildProcess fork(const std::function<int(Voice& voice)>& work);
-  // Runs a program. Its stdout is what it says; its stderr is the test's. `environment` is added to
-  // the test's own.
+  // Runs a program. Its stdout is read as its lines; its stderr is the test's. `environment` is
+  // added to the test's own.
   static ChildProcess run(const std::vector<std::string>& arguments,
                           const std::vector<std::string>& environment = {});
 
@@ -47,15 +46,15 @@ class ChildProcess {
 
   pid_t pid() const noexcept { return pid_; }
 
-  // The next line it says; none when it ended or took too long.
+  // The child's next line; none if it ended or took too long.
   std::optional<std::string> line(std::chrono::milliseconds patience = std::chrono::seconds(20));
-  // True when it says `ready`.
+  // True if the child's next line is `ready`.
   bool wait_ready(std::chrono::milliseconds patience = std::chrono::seconds(20));
 
   void kill();       // SIGKILL
   void terminate();  // SIGTERM
-  void stop();       // SIGSTOP; returns when it stands
-  // Returns when it stands: it stops itself by raise(SIGSTOP), at a place of its own choice.
+  void stop();       // SIGSTOP; returns when it has stopped
+  // Returns when the child has stopped itself with raise(SIGSTOP), at a place of its own choice.
   void wait_stopped();
   void resume();  // SIGCONT
 

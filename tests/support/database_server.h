@@ -25,16 +25,17 @@
 
 namespace semel::test {
 
-// What fails throws std::runtime_error, with the end of the server's log where that helps. Methods
-// that are const may be called from any thread.
+// Failures throw std::runtime_error, with the end of the server's log if that helps. Const methods
+// are thread-safe.
 class DatabaseServer {
  public:
-  // Stops what it started and removes its data; from a shared one it drops its databases.
+  // Stops the server that it started and removes its data; from a shared server it drops its
+  // databases.
   virtual ~DatabaseServer();
   DatabaseServer(const DatabaseServer&) = delete;
   DatabaseServer& operator=(const DatabaseServer&) = delete;
 
-  // Of 127.0.0.1, and the same after start().
+  // The port on 127.0.0.1; start() does not change it.
   int port() const noexcept { return address_.port; }
   pid_t pid() const noexcept { return address_.pid; }
   const ServerAddress& address() const noexcept { return address_; }
@@ -42,8 +43,8 @@ class DatabaseServer {
 
   // The name of a database that was not there before.
   std::string new_database() const;
-  // Runs SQL on a connection of its own. In the answer fields stand with a "|" between them and
-  // rows with a "\n".
+  // Runs SQL on a separate connection. The answer separates fields with a vertical bar and rows
+  // with a "\n".
   virtual std::string query(const std::string& database, const std::string& sql) const;
 
   // A connection that stays open: a new one costs the server more than most queries. Not safe for
@@ -60,16 +61,17 @@ class DatabaseServer {
   // Throws std::logic_error where the server knows no SQL.
   virtual std::unique_ptr<Session> open_session(const std::string& database) const;
 
-  // SIGKILL to all of its processes at once. What they had written stays, as when the system lives
-  // on. Returns when they are gone.
+  // Sends SIGKILL to all of its processes together. What they had written remains, as if the system
+  // lives on. Returns when they are gone.
   void kill();
-  // As its administrator would: what is open is undone, what is committed is written.
+  // Stops it as an administrator would: open transactions are rolled back, committed data are
+  // written.
   void stop();
   // Again, on its data and its port. Returns when it answers.
   void start();
   bool running() const;
 
-  // To be told where a test fails.
+  // The end of the log, for the message of a failed test.
   std::string log_tail() const;
 
  protected:
@@ -77,45 +79,45 @@ class DatabaseServer {
   // SERVERS. `keep_pristine`: its data as they are before the first start are kept as well, for
   // others to start from.
   DatabaseServer(std::string name, PlainUser user, bool keep_pristine);
-  // The one that somebody else started where it was found, else as above.
+  // Uses the server that another process started if there is one, otherwise as above.
   DatabaseServer(std::string name, const std::optional<ServerAddress>& found, PlainUser user);
-  // The destructor of what inherits calls it.
+  // Must be called by the derived class's destructor.
   void end() noexcept;
 
-  // Somebody else started it.
+  // Whether another process started it.
   bool is_shared() const noexcept { return !folder_; }
-  // Its own folder, and in it its data; not of one that somebody else started.
+  // The folder that contains its data; not for a server that another process started.
   std::string folder() const { return folder_->path().string(); }
   std::string data() const { return folder_->file("data"); }
 
-  // What it has told since it was last started, by this process.
+  // The log since this process last started it.
   std::string log_of_this_start() const;
 
-  // The program that makes data(), and the one that serves it.
+  // The program that creates data(), and the one that serves it.
   virtual std::vector<std::string> maker() const = 0;
   virtual std::vector<std::string> server() const = 0;
-  // What `address().socket` is to be.
+  // The value for `address().socket`.
   virtual std::string socket_path() const = 0;
   virtual bool answers() const = 0;
-  // Where make_statement() and drop_statement() may be said.
+  // The database in which make_statement() and drop_statement() can run.
   virtual std::string home_database() const = 0;
   virtual std::string make_statement(const std::string& database) const {
     return "CREATE DATABASE " + database;
   }
-  // Drops it, whoever is still connected to it, and does not wait long for anybody.
+  // Drops the database even if clients are connected to it, and does not wait for them long.
   virtual std::string drop_statement(const std::string& database) const = 0;
-  // The signals that stop it, each when the one before did not help.
+  // The signals that stop it, each sent if the one before did not help.
   virtual std::vector<int> stop_signals() const { return {SIGTERM}; }
-  // So that no part of it outlives the test.
+  // Ensures that no part of it outlives the test.
   virtual int signal_at_parents_death() const { return SIGKILL; }
-  // Takes away what a lost machine would have taken too.
+  // Removes what the loss of a machine would have removed too.
   virtual void after_kill() {}
 
  private:
   ServerCommand command(std::vector<std::string> arguments) const;
   void make_data();
   void give_to_user(const std::string& path) const;
-  // False where it ended before it answered, or somebody has one of its ports.
+  // False if it ended before it answered, or another program uses one of its ports.
   bool start_once();
 
   const std::string name_;

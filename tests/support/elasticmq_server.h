@@ -1,5 +1,6 @@
-// ElasticmqServer: an ElasticMQ, which speaks the API of Amazon SQS. What databases are to other
-// servers, queues are to it. They are in memory: a kill takes them along. It looks at no signature.
+// ElasticmqServer: an ElasticMQ, which implements the API of Amazon SQS. Its queues play the part
+// of a database server's databases. They are in memory, so a kill loses them. It does not check
+// signatures.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ class ElasticmqServer final : public DatabaseServer {
  public:
   // Why there is none on this machine; nothing where there is.
   static std::optional<std::string> why_absent();
-  // For tests that leave it as it is.
+  // For tests that do not change the server.
   static const ElasticmqServer& shared();
 
   ElasticmqServer();
@@ -49,11 +50,11 @@ class ElasticmqServer final : public DatabaseServer {
   void send(const std::string& queue, const std::vector<Post>& posts) const;
   void send_bodies(const std::string& queue, const std::vector<std::string>& bodies) const;
 
-  // How many messages nobody has; and how many somebody has received and not deleted.
+  // The number of available messages, and of messages that were received and not deleted.
   std::int64_t ready(const std::string& queue) const;
   std::int64_t in_flight(const std::string& queue) const;
-  // Receives one message, as another consumer would, and hides it for so long. Its body; empty
-  // where there is none.
+  // Receives one message, as another consumer would, and hides it for this time. Returns its body;
+  // empty if there is none.
   std::string take_one(const std::string& queue, int visibility_seconds) const;
   // Receives and deletes what is there. Those of a FIFO queue come in the order of each group.
   std::vector<Post> take_all(const std::string& queue) const;

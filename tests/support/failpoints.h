@@ -25,7 +25,7 @@ struct FailpointSpec {
 // kRejected where the text is malformed, or names no point of failpoint::kAll.
 Result<FailpointSpec> parse_failpoint(std::string_view text);
 
-// Does to this process what `spec` says. Thread-safe.
+// Applies `spec` to this process. Thread-safe.
 std::unique_ptr<Failpoints> make_failpoints(FailpointSpec spec);
 
 // Gives system_environment() the failpoint that the environment variable SEMEL_FAILPOINT names;

@@ -1,4 +1,5 @@
-// A store that fails when a test says so: any call, the n-th time, before or after it was applied.
+// A store that fails when a test requests it: any call, the n-th time, before or after it was
+// applied.
 #pragma once
 
 #include <cstddef>
@@ -39,11 +40,11 @@ enum class StoreCall {
 };
 
 enum class When {
-  kBefore,  // the store never saw the call; a unit whose commit fails so is rolled back
+  kBefore,  // the store never saw the call; such a failed commit rolls back
   kAfter,   // the store did it, and the answer was lost
 };
 
-// What is to fail. Safe for several threads; outlives the stores that ask it.
+// The failures to inject. Thread-safe; must outlive the stores that use it.
 class FaultPlan {
  public:
   // The `nth` coming of `call` from now on (1: the next one) fails so.
@@ -61,7 +62,7 @@ class FaultPlan {
     ErrorKind kind;
     When when;
   };
-  // Counts one coming of `call` and says whether it is to fail.
+  // Counts one occurrence of `call` and returns its fault, if it must fail.
   std::optional<Fault> met(StoreCall call);
 
  private:

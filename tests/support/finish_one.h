@@ -1,4 +1,4 @@
-// One ending, told to a store by itself.
+// Finishes a single claim in a store.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -11,11 +11,11 @@
 namespace semel::test {
 
 struct HttpAnswer {
-  int status = 0;  // 0: nobody answered
+  int status = 0;  // 0: no answer
   std::string head;
   std::string body;
 
-  // The value of the header, whose name must be written as the server writes it; "(none)".
+  // The value of the header, whose name must be in the server's spelling; "(none)" without it.
   std::string header(std::string_view name) const;
 };
 

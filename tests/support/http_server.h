@@ -24,7 +24,7 @@ struct HttpRequest {
   std::string target;
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case, as they came
   std::string body;
-  std::size_t connection = 0;  // the number of the one it came on
+  std::size_t connection = 0;  // the number of its connection
 
   // All values of `name`, one after the other with "|" between them; "(none)".
   std::string header(std::string_view name) const;
@@ -36,18 +36,18 @@ struct HttpReply {
   std::string bytes;       // status line and all
   std::size_t filler = 0;  // and then as many times an x
   Then then = Then::kKeep;
-  std::chrono::milliseconds every{0};  // one byte after the other; 0: all at once
-  std::size_t after_requests = 0;      // not before so many have come, of all paths
+  std::chrono::milliseconds every{0};  // one byte after the other; 0: all together
+  std::size_t after_requests = 0;      // not before this many have arrived, for all paths
 };
 
 // With the Content-Length of `body`. `headers`: whole lines, each with its \r\n.
 HttpReply reply(int status, std::string_view body = "", std::string_view headers = "");
-// Bytes, and what then.
+// Sends raw bytes, and then acts as `then` says.
 HttpReply raw(std::string bytes, HttpReply::Then then = HttpReply::Then::kClose);
 
 class HttpServer {
  public:
-  // Called on the server's thread; `times` the path was asked for before.
+  // Called on the server's thread; `times`: how often the path was requested before.
   using Script = std::function<HttpReply(const HttpRequest&, std::size_t times)>;
 
   // `identity`: speaks TLS with it; borrowed.
@@ -56,13 +56,13 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // What has no script is answered 200, without a body.
+  // Sets the script of a path. Paths without one are answered 200, without a body.
   void on(std::string path, Script script);
   void on(std::string path, HttpReply always);
-  // Said to each connection when it comes, before any request.
+  // Sent on each new connection, before any request.
   void greet(HttpReply greeting);
 
-  // What waits for more requests waits no longer.
+  // Releases the answers that wait for more requests.
   void release();
 
   int port() const noexcept { return port_; }

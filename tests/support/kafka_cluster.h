@@ -9,17 +9,17 @@
 
 namespace semel::test {
 
-// What fails throws std::runtime_error.
+// Failures throw std::runtime_error.
 class KafkaCluster {
  public:
   static constexpr int kNodes = 3;
 
   KafkaCluster();
 
-  // Through it all of them are asked, whichever of them run.
+  // Sends requests to all nodes, whichever of them run.
   const KafkaServer& server() const { return *nodes_[0]; }
-  // Whoever leads the partition now; whoever looks after the group. Waits until there is one that
-  // runs.
+  // The node that currently leads the partition or coordinates the group. Waits until there is one
+  // that runs.
   KafkaServer& leader_of(const std::string& topic, int partition);
   KafkaServer& coordinator_of(const std::string& group);
   // Each partition of the topic has all its replicas in step again.

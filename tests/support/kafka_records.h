@@ -1,4 +1,4 @@
-// What stands in a topic.
+// Reads the records of a topic.
 #pragma once
 
 #include <string>

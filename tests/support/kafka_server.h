@@ -1,5 +1,5 @@
-// KafkaServer: an Apache Kafka of one node, or one of a cluster's (kafka_cluster.h). What databases
-// are to other servers, topics are to it.
+// KafkaServer: an Apache Kafka of one node, or one node of a cluster (kafka_cluster.h). Its topics
+// play the part of a database server's databases.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ class KafkaServer final : public DatabaseServer {
  public:
   // Why there is none on this machine; nothing where there is.
   static std::optional<std::string> why_absent();
-  // For tests that leave it as it is.
+  // For tests that do not change the server.
   static const KafkaServer& shared();
 
-  // One more listener, for clients only.
+  // An additional listener, for clients only.
   struct Listener {
     int port = 0;
-    int advertised = 0;  // the port that clients are told: a proxy's; 0: its own
+    int advertised = 0;  // the port announced to clients: a proxy's; 0: its own
     std::string protocol = "PLAINTEXT";
     std::vector<std::string> properties = {};  // "NAME=value", of the listener
   };
@@ -38,9 +38,10 @@ class KafkaServer final : public DatabaseServer {
   std::string brokers() const {
     return cluster_.empty() ? "127.0.0.1:" + std::to_string(port()) : cluster_;
   }
-  // Of the further listener.
+  // The address of the additional listener.
   std::string listener_brokers() const;
-  // Where one has to log in by SASL/PLAIN: owner:right may do anything, stranger:right nothing.
+  // The listener that requires a SASL/PLAIN login: owner:right may do anything, stranger:right
+  // nothing.
   std::string login_brokers() const { return "127.0.0.1:" + socket(); }
   std::string url(std::string_view) const override { return brokers(); }
   // There is no SQL.
@@ -51,7 +52,7 @@ class KafkaServer final : public DatabaseServer {
   // With settings of its own: {"retention.ms", "1000"}.
   std::string new_topic(int partitions,
                         const std::vector<std::pair<std::string, std::string>>& settings) const;
-  // One of that name, also where it was deleted just now.
+  // Creates a topic, also if one of the same name was deleted just now.
   void make_topic(const std::string& name, int partitions,
                   const std::vector<std::pair<std::string, std::string>>& settings = {}) const;
   // Returns when the brokers do not know it any more.
@@ -76,14 +77,15 @@ class KafkaServer final : public DatabaseServer {
   std::int64_t end_of(const std::string& topic, int partition) const;
   // How many members the group has, as its broker counts them.
   int members(const std::string& group) const;
-  // As retention does: the partition's log begins at `offset` then.
+  // Deletes records as retention does: the partition's log then begins at `offset`.
   void delete_records(const std::string& topic, int partition, std::int64_t offset) const;
-  // As the tool does for a group without members.
+  // Acts like the tool for a group without members.
   void reset_offsets(const std::string& group, const std::string& topic, int partitions) const;
 
-  // All brokers of the cluster that it is one of: from now on it is asked through any of them.
+  // Sets all brokers of its cluster: from now on requests may go to any of them.
   void join_cluster(std::string brokers) { cluster_ = std::move(brokers); }
-  // As the cluster tells it; 0 where none is known. The fewest of the topic's partitions.
+  // The number of brokers in the cluster's view, the minimum over the topic's partitions; 0 if none
+  // is known.
   int known_brokers() const;
   int leader_of(const std::string& topic, int partition) const;
   int replicas_in_step(const std::string& topic) const;

@@ -1,4 +1,4 @@
-// An account of effects that no store keeps: what the world outside saw, whatever was killed.
+// A record of effects outside of any store: what the outside world saw, despite kills.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,11 @@ class Ledger {
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  // One effect of `key`: on disk when it returns.
+  // Records one effect of `key`; it is on disk when the call returns.
   void note(BytesView key);
 
-  // Keys in the order of their effects, as the file tells them now. A line that a kill cut short
-  // counts as none.
+  // The keys in the order of their effects, as the file has them now. A line that a kill cut short
+  // is ignored.
   std::vector<Bytes> entries() const;
   std::map<Bytes, std::size_t> counts() const;
 

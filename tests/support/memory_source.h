@@ -1,7 +1,7 @@
-// A source without a broker, for the tests of what stands behind sources.
+// A source without a broker, for tests of the components behind sources.
 //
-// The topic is what outlives a consumer: what is not acked there comes again to the next source
-// over it. A source is one consumer's hold on a topic.
+// The topic outlives its consumers: unacknowledged messages are delivered again to the next source
+// on it. A source is one consumer's session on a topic.
 #pragma once
 
 #include <chrono>
@@ -38,7 +38,7 @@ class MemoryTopic {
     arrival.payload = payload;
     add(std::move(arrival));
   }
-  // Nothing more will be added: sources may reach their end.
+  // No more messages will be added: sources may reach their end.
   void finish();
 
   std::size_t added() const;
@@ -46,7 +46,7 @@ class MemoryTopic {
   std::size_t in_flight() const;
   std::size_t unsettled() const;   // all that is not acked
   std::size_t deliveries() const;  // how often anything was handed out
-  // Every settlement that was told, in order, with the position it was about.
+  // Every settlement, in order, with the position that it was for.
   struct Told {
     std::string position;
     Settlement::Kind kind;
@@ -81,7 +81,7 @@ class MemoryTopic {
 
 struct MemorySourceOptions {
   bool redelivers = true;  // honours kLater
-  bool replays = true;     // what is unsettled at close comes again
+  bool replays = true;     // unsettled messages are delivered again after close
   Clock* clock = nullptr;  // of kLater; null: system_environment()'s
 };
 
@@ -98,10 +98,11 @@ class MemorySource final : public Source {
   void set_paused(std::string_view partition, bool paused) override;
   Result<void> close(std::chrono::milliseconds deadline) override;
 
-  // Takes everything away and gives it back, as a broker does at a rebalance: what is in flight
-  // comes again under a new generation, and settlements of the old one are void.
+  // Revokes everything and assigns it again, as a broker does at a rebalance: messages in flight
+  // are delivered again under a new generation, and settlements of the old one are void.
   void reassign();
-  // The next call of receive, or of settle, fails so; of receive, said twice, the next two.
+  // Makes the next call of receive, or of settle, fail with the error; two calls affect the next
+  // two receives.
   void fail_receive(Error error);
   void fail_settle(Error error);
   std::size_t extended() const;

@@ -6,7 +6,7 @@
 
 namespace semel::test {
 
-// Ends the process where it failed, with what errno says.
+// Ends the process where it failed, with the text of errno.
 inline void must(bool well, const char* what) {
   if (well) return;
   std::perror(what);

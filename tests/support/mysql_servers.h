@@ -1,5 +1,5 @@
-// MariaDbServer: Debian's MariaDB. MySqlServer: the MySQL 8 that tests/support/fetch_mysql8 brings,
-// or the one that SEMEL_TEST_MYSQL_DSN names.
+// MariaDbServer: Debian's MariaDB. MySqlServer: the MySQL 8 that tests/support/fetch_mysql8
+// installs, or the one named by SEMEL_TEST_MYSQL_DSN.
 #pragma once
 
 #include <memory>
@@ -8,19 +8,19 @@
 
 namespace semel::test {
 
-// What tests of one dialect need of either.
+// The members that tests of the SQL dialect need of either.
 class MySqlFamilyServer : public DatabaseServer {
  public:
   struct Options {
-    // As on the command line: "--innodb-lock-wait-timeout=1". Without any it is as durable as
-    // it can be.
+    // In command-line form: "--innodb-lock-wait-timeout=1". Without any, the server is as durable
+    // as it can be.
     std::vector<std::string> arguments;
     bool keep_pristine = false;
   };
-  // What was committed outlives kill(), and would not outlive the machine.
+  // Committed data survive kill(), but would not survive a crash of the machine.
   static Options fast();
 
-  // mysql://root@127.0.0.1:PORT/database: of a user who may do everything and has no password.
+  // mysql://root@127.0.0.1:PORT/database: for a user with all rights and without a password.
   std::string url(std::string_view database) const override;
   const std::string& socket() const noexcept { return address().socket; }
   std::unique_ptr<Session> open_session(const std::string& database) const override;
@@ -31,7 +31,7 @@ class MySqlFamilyServer : public DatabaseServer {
   MySqlFamilyServer(std::string name, PlainUser user, Options options);
   MySqlFamilyServer(std::string name, const std::optional<ServerAddress>& found, PlainUser user);
 
-  // What both are started with, and what they were asked for.
+  // The arguments of both servers, followed by those of the options.
   std::vector<std::string> arguments() const;
   std::string socket_path() const override { return folder() + "/socket"; }
   bool answers() const override;
@@ -46,7 +46,7 @@ class MySqlFamilyServer : public DatabaseServer {
 
 class MariaDbServer final : public MySqlFamilyServer {
  public:
-  // For tests that leave it as it is. It is a fast one.
+  // For tests that do not change the server. It is started with fast().
   static const MariaDbServer& shared();
 
   MariaDbServer() : MariaDbServer(Options{}) {}
@@ -61,11 +61,12 @@ class MariaDbServer final : public MySqlFamilyServer {
 
 class MySqlServer final : public MySqlFamilyServer {
  public:
-  // Why there is none; nothing where there is one. Tests that need it are then not to be there
-  // either: that one is missing stands among the tests, as servers.mysql8.absent.
+  // Why there is no MySQL 8; nothing if there is one. Without it the tests that need it do not
+  // exist; instead, a test named servers.mysql8.absent shows that it is missing.
   static std::optional<std::string> why_absent();
 
-  // For tests that leave it as it is. It is a fast one, or the one that SEMEL_TEST_MYSQL_DSN names.
+  // For tests that do not change the server. It is started with fast(), or named by
+  // SEMEL_TEST_MYSQL_DSN.
   static const MySqlServer& shared();
 
   MySqlServer() : MySqlServer(Options{}) {}
@@ -80,7 +81,7 @@ class MySqlServer final : public MySqlFamilyServer {
   std::vector<std::string> server() const override;
 };
 
-// MariaDB's, and MySQL's where there is one: what tests of both go through.
+// MariaDB, and MySQL if available: the servers that common tests run on.
 using SharedMySqlServer = const MySqlFamilyServer& (*)();
 std::vector<SharedMySqlServer> shared_mysql_servers();
 

@@ -1,5 +1,5 @@
-// NatsServer: Debian's nats-server with JetStream, of one node. What databases are to other
-// servers, streams are to it.
+// NatsServer: Debian's nats-server with JetStream, of one node. Its streams play the part of a
+// database server's databases.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class NatsServer final : public DatabaseServer {
     std::string key = {};
   };
 
-  // For tests that leave it as it is.
+  // For tests that do not change the server.
   static const NatsServer& shared();
 
   NatsServer() : NatsServer(Options{}) {}
@@ -39,8 +39,8 @@ class NatsServer final : public DatabaseServer {
   // There is no SQL.
   std::string query(const std::string&, const std::string&) const override { return {}; }
 
-  // A stream that was not there before; it takes what is published to NAME and below it. `more`:
-  // members of its config in JSON, each with a comma before it.
+  // Creates a stream with a new name; it takes what is published to NAME and below. `more`: members
+  // of its config in JSON, each with a comma before it.
   std::string new_stream(const std::string& more = {}) const;
   static std::string unused_name();
   void delete_stream(const std::string& stream) const;

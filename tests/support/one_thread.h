@@ -1,4 +1,4 @@
-// OneThread: runs what is given to it, in order, on a thread of its own.
+// OneThread: runs the given functions in order on a separate thread.
 #pragma once
 
 #include <condition_variable>

@@ -31,13 +31,13 @@ struct OtlpSpan {
 
 struct OtlpRequest {
   std::vector<OtlpSpan> spans;
-  std::vector<std::string> flaws;  // what is not as the protocol has it
+  std::vector<std::string> flaws;  // deviations from the protocol
 };
 
 // The body of one request.
 OtlpRequest read_otlp(std::string_view body);
 
-// All that `server` was sent to `/v1/traces`, without spans that came again.
+// Everything that was sent to `server` at `/v1/traces`, without repeated spans.
 OtlpRequest otlp_of(const HttpServer& server);
 // The spans with this name.
 std::vector<OtlpSpan> named(const std::vector<OtlpSpan>& spans, std::string_view name);

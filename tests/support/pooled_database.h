@@ -23,8 +23,8 @@ class PooledDatabase {
  public:
   explicit PooledDatabase(const PostgresServer& server);
   explicit PooledDatabase(const MySqlFamilyServer& server);
-  // Says on stderr why no other test can use it: a session is still open in it, or it differs from
-  // a new one after all was removed that a test may leave.
+  // Reports on stderr why no other test can reuse it: a session is still open in it, or it differs
+  // from a new one after the removal of everything that a test may leave.
   ~PooledDatabase();
   PooledDatabase(const PooledDatabase&) = delete;
   PooledDatabase& operator=(const PooledDatabase&) = delete;

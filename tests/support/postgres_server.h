@@ -10,22 +10,22 @@ namespace semel::test {
 class PostgresServer final : public DatabaseServer {
  public:
   struct Options {
-    // As in postgresql.conf: "max_connections=7". Without any it is as durable as PostgreSQL can
-    // be.
+    // In the form of postgresql.conf: "max_connections=7". Without any, the server is as durable as
+    // it can be.
     std::vector<std::string> settings;
     bool keep_pristine = false;
   };
-  // What was committed outlives kill(), and would not outlive the machine.
+  // Committed data survive kill(), but would not survive a crash of the machine.
   static Options fast();
 
-  // For tests that leave it as it is. It is a fast one.
+  // For tests that do not change the server. It is started with fast().
   static const PostgresServer& shared();
 
   PostgresServer();
   explicit PostgresServer(const Options& options);
   ~PostgresServer() override { end(); }
 
-  // Of a user that may do everything and has no password.
+  // For a user with all rights and without a password.
   std::string url(std::string_view database) const override;
   // How many sessions of this database wait for another's lock.
   int lock_waiters(const std::string& database) const;

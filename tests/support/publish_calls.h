@@ -1,5 +1,4 @@
-// Calls of an asynchronous handler that are begun and waited for, and a gate that remembers what it
-// was told.
+// Starts calls of an asynchronous handler and waits for them; has a gate that records its calls.
 #pragma once
 
 #include <fmt/format.h>
@@ -28,7 +27,7 @@ class ToldGate final : public Gate {
   }
   void open() noexcept override { add("open"); }
   void pause(std::string_view why) noexcept override { add("pause " + std::string(why)); }
-  // Without those that say it is open.
+  // The calls without those that open the gate.
   std::vector<std::string> shuts() const {
     const std::scoped_lock lock(mutex_);
     std::vector<std::string> made;
@@ -47,7 +46,7 @@ class ToldGate final : public Gate {
   std::vector<std::string> told_;
 };
 
-// One call, with all that it borrows.
+// One call, with all the data that it borrows.
 struct PublishCall {
   explicit PublishCall(Message m) : message(std::move(m)) {}
   Message message;
@@ -56,8 +55,7 @@ struct PublishCall {
   std::promise<std::optional<Verdict>> promise;
   std::future<std::optional<Verdict>> future = promise.get_future();
 
-  // What was answered, or nothing where the completion was dropped. Fails the test where no answer
-  // comes.
+  // The answer, or nothing if the completion was dropped. Fails the test if no answer arrives.
   std::optional<Verdict> answer() {
     if (future.wait_for(std::chrono::seconds(60)) != std::future_status::ready) {
       ADD_FAILURE() << "the call does not end";

@@ -18,16 +18,17 @@ class RabbitmqCluster {
 
   RabbitmqServer& node(std::size_t number) const { return *nodes_.at(number); }
   std::size_t size() const noexcept { return nodes_.size(); }
-  // Of all nodes, the vhost / and owner.
+  // For all nodes, with the vhost / and the user owner.
   std::string url() const;
-  // The number of the node that leads this queue, as node `asked` says; none while nobody does.
+  // The number of the node that leads this queue, according to node `asked`; none if there is no
+  // leader.
   std::optional<std::size_t> leader_of(const std::string& queue, std::size_t asked) const;
 
  private:
-  // Starts what keeps them, and returns its port when it answers.
+  // Starts the name server, and returns its port when it answers.
   int keep_names();
 
-  // Where the nodes find each other: it must outlive any of them.
+  // The server through which nodes find each other: it must outlive all of them.
   std::unique_ptr<ServerProcess> names_;
   std::vector<std::unique_ptr<RabbitmqServer>> nodes_;
 };

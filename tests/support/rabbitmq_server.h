@@ -1,5 +1,5 @@
-// RabbitmqServer: Debian's RabbitMQ, of one node. What databases are to other servers, queues are
-// to it.
+// RabbitmqServer: Debian's RabbitMQ, of one node. Its queues play the part of a database server's
+// databases.
 #pragma once
 
 #include <chrono>
@@ -21,39 +21,39 @@ class RabbitmqServer final : public DatabaseServer {
     // PEM: it speaks TLS too, at tls_port().
     std::string certificate;
     std::string key;
-    // Of a cluster: the secret of its nodes, and the port of whoever tells them where each is by
-    // name, who runs already. Both are the server's own without.
+    // For a cluster: the secret of its nodes, and the port of the running name server of the nodes.
+    // Without them the server uses its own.
     std::string cookie = {};
     int names_port = 0;
     // A new queue outlives a kill. Asking for that takes longer than making the queue.
     bool queues_outlive_kill = true;
   };
 
-  // For tests that leave it as it is.
+  // For tests that do not change the server.
   static const RabbitmqServer& shared();
 
   RabbitmqServer() : RabbitmqServer(Options{}) {}
   explicit RabbitmqServer(Options options);
   ~RabbitmqServer() override { end(); }
 
-  // Of the vhost /, as owner, who may do anything. Another user or vhost: "reader:right", "%2F".
-  // reader may read alone, stranger enters no vhost; there is a vhost other/one too.
+  // For the vhost / and the user owner, who has all rights. Another user or vhost: "reader:right",
+  // "%2F". reader may only read, stranger may enter no vhost; there is also a vhost other/one.
   std::string url(std::string_view) const override { return url_of("owner:right", "%2F"); }
   std::string url() const { return url({}); }
   std::string url_of(std::string_view account, std::string_view vhost) const;
   int tls_port() const;
-  // As other nodes and rabbitmqctl call it.
+  // The name used by other nodes and by rabbitmqctl.
   std::string node() const { return "test" + std::to_string(port()) + "@localhost"; }
   std::string certificate_file() const { return folder() + "/ca.pem"; }
   // There is no SQL.
   std::string query(const std::string&, const std::string&) const override { return {}; }
 
-  // The name of a queue that was not there before. What is made outlives a kill from then on.
+  // Creates a queue with a new name. From then on its definition and messages survive a kill.
   std::string new_queue(const std::string& type = "quorum") const;
   static std::string unused_name();
   void make_queue(const std::string& name, const std::string& type) const;
   void delete_queue(const std::string& name) const;
-  // How many messages are in it that nobody has; -1 where there is no such queue.
+  // The number of available messages; -1 if the queue does not exist.
   std::int64_t depth(const std::string& queue) const;
   // The same with those that were delivered and not acknowledged; asks the broker's own tool.
   std::int64_t messages(const std::string& queue) const;
@@ -78,7 +78,7 @@ class RabbitmqServer final : public DatabaseServer {
   // False where it takes too long.
   bool hangs_up_on_the_silent(std::chrono::seconds heartbeat) const;
 
-  // rabbitmqctl, which takes a second; what it says.
+  // Runs rabbitmqctl, which takes a second; returns its output.
   std::string ctl(const std::vector<std::string>& words) const;
 
  private:

@@ -1,4 +1,4 @@
-// An Observer that keeps what it is told. Safe for several threads.
+// An Observer that records its calls. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -58,7 +58,7 @@ class RecordingObserver final : public Observer {
   std::vector<std::string> notices() const;
   bool noticed(std::string_view part) const;
 
-  // Waits until `condition` holds, asked anew after each event; false when it took too long. The
+  // Waits until `condition` holds, checking it after each event; false if it took too long. The
   // condition may call the functions above.
   bool wait(const std::function<bool()>& condition,
             std::chrono::milliseconds patience = std::chrono::seconds(20)) const;

@@ -15,51 +15,53 @@
 
 namespace semel::test {
 
-// What fails throws std::runtime_error. Methods that are const may be called from any thread.
+// Failures throw std::runtime_error. Const methods are thread-safe.
 class RedisCluster {
  public:
-  // Of one where nobody is to be replaced.
+  // For clusters without failovers.
   static constexpr int kCalmTimeoutMs = 10'000;
 
-  // For tests that leave it as it is.
+  // For tests that do not change the cluster.
   static const RedisCluster& shared();
 
-  // How nodes are known to each other and to those who ask by TLS. PEM files; it signed itself.
+  // How nodes identify themselves by TLS to each other and to clients. PEM files; the certificate
+  // is self-signed.
   struct Tls {
     std::string certificate;
     std::string key;
   };
 
-  // `node_timeout_ms`: a master that is silent for so long is replaced. `arguments`: of each node.
+  // `node_timeout_ms`: a master that is silent for this long is replaced. `arguments`: for each
+  // node.
   explicit RedisCluster(int node_timeout_ms, const std::vector<std::string>& arguments = {},
                         const std::optional<Tls>& tls = std::nullopt);
   RedisCluster(const RedisCluster&) = delete;
   RedisCluster& operator=(const RedisCluster&) = delete;
 
-  // Of all of its nodes that are known here.
+  // Names all nodes that this object knows.
   std::string url() const;
-  // Of those that run, by TLS, where it was given; everything else here is asked plainly.
+  // Names the running nodes, over TLS if it was given; everything else here uses plain connections.
   std::string tls_url() const;
   const ServerAddress& address() const { return address_; }
-  // A prefix of names that nobody has.
+  // A new prefix of names.
   std::string new_prefix() const;
 
   // The port of the master that a name belongs to; 0 while there is none.
   int master_of(const std::string& name) const;
   std::vector<int> masters() const;
-  // One command, at the node that its second word, or what is given, belongs to.
+  // Runs one command, at the node that owns its second word or the given name.
   std::string run(const std::vector<std::string>& words) const;
   std::string run_for(const std::string& name, const std::vector<std::string>& words) const;
   static std::string run_at(int port, const std::vector<std::string>& words);
   static std::string setting_at(int port, const std::string& name);
   // At each master; the answers, one a line.
   std::string run_everywhere(const std::vector<std::string>& words) const;
-  // A tag whose names belong to that master.
+  // A hash tag whose slot belongs to that master.
   std::string tag_at(int port) const;
 
   // Only of one that a test has started.
   RedisServer& node_at(int port);
-  // The one that follows this master, where it follows closely.
+  // The replica of this master, if it is in sync.
   int replica_of(int master) const;
   // Returns when the replica of this master has all that was written to it.
   void wait_for_replica(int master) const;

@@ -8,14 +8,14 @@ namespace semel::test {
 class RedisServer final : public DatabaseServer {
  public:
   struct Options {
-    // As on the command line: "--maxmemory=8mb". Without any it is as durable as Redis can be.
+    // In command-line form: "--maxmemory=8mb". Without any, the server is as durable as it can be.
     std::vector<std::string> arguments;
     bool keep_pristine = false;
   };
-  // What was written outlives kill(), and would not outlive the machine.
+  // Written data survive kill(), but would not survive a crash of the machine.
   static Options fast();
 
-  // For tests that leave it as it is. It is a fast one.
+  // For tests that do not change the server. It is started with fast().
   static const RedisServer& shared();
 
   RedisServer() : RedisServer(Options{}) {}
@@ -25,10 +25,10 @@ class RedisServer final : public DatabaseServer {
   // redis://127.0.0.1:PORT/0: without a password.
   std::string url(std::string_view database = {}) const override;
   const std::string& socket() const noexcept { return address().socket; }
-  // One command, its words with spaces between them.
+  // Runs one command whose words are separated by spaces.
   std::string query(const std::string& database, const std::string& command) const override;
   std::string query(const std::string& command) const { return query({}, command); }
-  // One whose words hold any bytes.
+  // Runs one command whose words may contain any bytes.
   std::string run(const std::vector<std::string>& words) const;
 
  private:
@@ -45,7 +45,7 @@ class RedisServer final : public DatabaseServer {
   Options options_;
 };
 
-// How a server is asked by TLS too. PEM files.
+// Settings for a server that also accepts TLS. PEM files.
 struct RedisTls {
   int port = 0;
   std::string certificate, key;
@@ -54,8 +54,8 @@ struct RedisTls {
 };
 void add_tls(std::vector<std::string>& arguments, const RedisTls& tls);
 
-// One command at the server of that port of 127.0.0.1; an answer of several parts has "\n" between
-// them. What fails throws std::runtime_error.
+// Runs one command at the server on that port of 127.0.0.1; an answer of several parts has "\n"
+// between them. Failures throw std::runtime_error.
 std::string redis_command(int port, const std::vector<std::string>& words);
 
 }  // namespace semel::test

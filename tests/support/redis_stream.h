@@ -12,7 +12,7 @@ namespace semel::test {
 // A failure throws std::runtime_error. Methods that are const may be called from any thread.
 class RedisStream {
  public:
-  // One command, and its answer.
+  // Runs one command and returns its answer.
   using Run = std::function<std::string(const std::vector<std::string>& words)>;
 
   RedisStream(Run run, std::string name) : run_(std::move(run)), name_(std::move(name)) {}
@@ -23,11 +23,11 @@ class RedisStream {
   void make_group() const { run_({"XGROUP", "CREATE", name_, group(), "0", "MKSTREAM"}); }
   // An entry for each, with the field `payload`.
   void add(const std::vector<std::string>& payloads) const;
-  // One entry of these fields and values.
+  // Adds one entry with these fields and values.
   std::string add_fields(const std::vector<std::string>& fields) const;
   std::string run(std::vector<std::string> words) const { return run_(words); }
 
-  // Delivered to somebody and not acknowledged.
+  // The number of messages that were delivered and not acknowledged.
   std::int64_t pending() const;
   // Not delivered yet, while nothing was trimmed.
   std::int64_t unread() const;

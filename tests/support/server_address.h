@@ -1,4 +1,4 @@
-// Where servers of the tests are, or may be.
+// Addresses of the tests' servers, and free ports for them.
 #pragma once
 
 #include <netinet/in.h>
@@ -12,7 +12,7 @@
 
 namespace semel::test {
 
-// Where a running server is.
+// The address of a running server.
 struct ServerAddress {
   int port = 0;          // of 127.0.0.1
   std::string socket;    // a file; of PostgreSQL the folder
@@ -21,31 +21,31 @@ struct ServerAddress {
   pid_t pid = 0;
 };
 
-// A server that a run of ctest shares is told by a file: its name is made of the server's and of
-// ctest's process, so that two runs in one build do not meet.
+// A file announces a server that a run of ctest shares. Its name contains the server's name and
+// ctest's process id, so that two runs in one build do not interfere.
 std::string shared_server_file(std::string_view folder, std::string_view name, pid_t ctest);
 // `keeper`: the process that stops the server (test_servers_main.cc).
 void write_shared_server(const std::string& path, const ServerAddress& address, pid_t keeper);
 // None where there is no such file.
 std::optional<ServerAddress> read_shared_server(const std::string& path);
 std::optional<pid_t> read_keeper(const std::string& path);
-// The one of the run of ctest that this process is a test of.
+// The shared server of the ctest run to which this process belongs.
 std::optional<ServerAddress> find_shared_server(std::string_view name);
 
 // 127.0.0.1, this port.
 sockaddr_in loopback(int port);
 
-// Takes connections at this port of 127.0.0.1; not valid where somebody has it. `flags`: of
-// socket(), beside SOCK_CLOEXEC.
+// Listens at this port of 127.0.0.1; invalid if the port is in use. `flags`: for socket(), in
+// addition to SOCK_CLOEXEC.
 system::Descriptor listener_at(int port, int flags = 0);
 
-// Takes so many connections at this port, where nobody else listens, and hangs up on each: returns
-// when that many clients have tried to reach a server that is away. False where too few came.
+// Accepts `clients` connections at this unused port and closes each: returns when that many clients
+// have tried to reach an absent server. False if too few came.
 bool turn_away(int port, int clients);
 
-// A port that nobody listens on, and that no other test is given while this process lives. None of
-// those that the system gives to clients: one that tries to reach a killed server would at times be
-// given its port, and meet itself.
+// A port that is free and that no other test receives while this process lives. It is outside the
+// range that the system assigns to clients: otherwise a client that tries to reach a killed server
+// could be assigned its port, and connect to itself.
 int free_port();
 
 // A listener at a port as free_port() gives them.
@@ -56,12 +56,12 @@ struct OwnListener {
 // `flags`: as listener_at() takes them.
 OwnListener own_listener(int flags = 0);
 
-// As whom a server is run that refuses to be run as root.
+// The user that runs a server which refuses to run as root.
 struct PlainUser {
   std::optional<uid_t> user;  // none where the test is not root itself
   std::optional<gid_t> group;
 };
-// `preferred` where there is one of that name, else nobody.
+// `preferred` if that user exists, otherwise nobody.
 PlainUser plain_user(const std::string& preferred);
 
 }  // namespace semel::test

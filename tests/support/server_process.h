@@ -17,8 +17,8 @@ namespace semel::test {
 struct ServerCommand {
   std::vector<std::string> arguments;  // the first is the program's path
   std::string folder;                  // where it runs, and its home
-  std::string output;                  // the file that what it prints is added to
-  std::optional<uid_t> user;           // as whom; none: as the test itself
+  std::string output;                  // the file that its output is appended to
+  std::optional<uid_t> user;           // the user that runs it; none: the test's own
   std::optional<gid_t> group;
   int at_parents_death = SIGKILL;  // the signal it gets then
 };
@@ -30,8 +30,8 @@ std::optional<int> run_to_end(const ServerCommand& command);
 // methods may be called from any thread.
 class ServerProcess {
  public:
-  // Fails the process when it cannot fork; what cannot be executed ends at once and says so in
-  // `output`.
+  // Fails the process if it cannot fork; a program that cannot be executed ends immediately and
+  // writes the cause to `output`.
   explicit ServerProcess(const ServerCommand& command);
   ~ServerProcess();  // kill()
   ServerProcess(const ServerProcess&) = delete;
@@ -43,14 +43,14 @@ class ServerProcess {
 
   // Waits for its end: false where it took longer.
   bool wait(std::chrono::milliseconds patience);
-  // SIGKILL to it and to all below it. It stands still before the others are looked for, so that it
-  // starts no more of them. Returns when all are gone.
+  // Sends SIGKILL to it and all its descendants. It is stopped before they are looked for, so that
+  // it starts no more of them. Returns when all are gone.
   void kill();
-  // As waitpid() tells it; none while it runs.
+  // In the form of waitpid(); none while it runs.
   std::optional<int> status() const;
 
  private:
-  // Forks and waits for the end on a thread of its own: the death signal comes when the forking
+  // Forks, and waits for the end, on a separate thread: the death signal is sent when the forking
   // thread ends.
   void live(const ServerCommand& command);
 

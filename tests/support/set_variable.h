@@ -1,5 +1,5 @@
-// SetVariable: a variable of this process's environment, for as long as it lives. Tests that follow
-// in the same program find what was there before.
+// SetVariable: sets a variable of this process's environment while it lives. The destructor
+// restores the previous value for later tests of the same program.
 #pragma once
 
 #include <cstdlib>

@@ -17,8 +17,8 @@ namespace semel::test {
 // The path of a file of spec/.
 std::string spec_path(const std::string& name);
 
-// A file of vectors. Places are JSON pointers: "/ids/3/key". A file that cannot be read, or lacks
-// what is asked for, throws std::runtime_error. One thread.
+// A file of test vectors. Places are JSON pointers: "/ids/3/key". A file that cannot be read, or
+// lacks what is asked for, throws std::runtime_error. Not thread-safe.
 class SpecVectors {
  public:
   explicit SpecVectors(const std::string& name);
@@ -29,14 +29,14 @@ class SpecVectors {
   std::string text(const std::string& place) const;
   std::int64_t number(const std::string& place) const;
   bool truth(const std::string& place) const;
-  // The text, or what its `_base64` beside it means, as many `times` as stands beside it; none
-  // where it is null.
+  // The text, or the bytes that its `_base64` member encodes, repeated as its `times` member says;
+  // none if it is null.
   std::optional<Bytes> content(const std::string& vector, const std::string& name) const;
   Fingerprint fingerprint(const std::string& place) const;
   Nonce nonce(const std::string& place) const;
   // A record at a place; its times count from `now`. None where it is null.
   std::optional<spi::Record> record(const std::string& place, StoreTime now) const;
-  // A claim's answer in one line: its outcome, and what comes with that.
+  // A claim's answer in one line: its outcome and the values that belong to it.
   std::string answer(const std::string& place) const;
 
  private:

@@ -1,5 +1,5 @@
-// StoppedProcess: a process that stands still, as one whose machine hangs: its connections stay
-// open and nobody answers on them. For servers that a test has started itself.
+// StoppedProcess: stops a process, as if its machine hung: its connections stay open and are not
+// answered. For servers that a test has started itself.
 #pragma once
 
 #include <sys/types.h>
@@ -11,7 +11,7 @@ namespace semel::test {
 class StoppedProcess {
  public:
   explicit StoppedProcess(pid_t pid) : pid_(pid) { ::kill(pid_, SIGSTOP); }
-  // It goes on.
+  // Continues the process.
   ~StoppedProcess() { ::kill(pid_, SIGCONT); }
   StoppedProcess(const StoppedProcess&) = delete;
   StoppedProcess& operator=(const StoppedProcess&) = delete;

@@ -23,32 +23,31 @@
 
 namespace semel::test {
 
-// Its methods may be called from any thread. What was injected holds for the connections there are
-// and for those to come.
+// Thread-safe. Injected faults apply to existing and future connections.
 class TcpProxy {
  public:
   enum class Side { kClient, kServer };
   enum class Then {
-    kLose,      // it does not go through, nor does what follows it: the connection is cut
-    kCut,       // it goes through, then the connection is cut
+    kLose,      // it and all that follows is dropped: the connection is cut
+    kCut,       // it is forwarded, then the connection is cut
     kWithhold,  // it goes through, what the other side says from then on does not: the connection
                 // is cut when that has answered
-    kStall,     // it goes through, then nothing does either way; clear() ends it
+    kStall,     // it is forwarded, then nothing either way; clear() ends it
   };
   struct Fault {
     Side heard = Side::kClient;
-    // What has to be said on one connection: this text, in however many pieces; or without a text
-    // so many bytes, and then no byte more goes through before a kLose, kCut or kStall. With a text
-    // all goes through that came along with it.
+    // The trigger, on one connection: this text, in any number of pieces; or without a text this
+    // many bytes, after which no byte is forwarded before a kLose, kCut or kStall. With a text,
+    // everything that arrived together with it is forwarded.
     std::string text = {};
     std::size_t bytes = 0;
     Then then = Then::kCut;
-    // Of kWithhold: what the other side's answer holds; without it any byte is one.
+    // For kWithhold: a text of the answer that triggers it; if empty, any byte does.
     std::string answer = {};
-    // Between what happened and the cut.
+    // The time between the trigger and the cut.
     std::chrono::milliseconds wait{0};
     bool reset = true;      // how the client is cut off: by RST, or by FIN; the server is by FIN
-    std::size_t times = 1;  // on so many connections
+    std::size_t times = 1;  // on this many connections
   };
   using FaultId = std::size_t;
 
@@ -62,7 +61,7 @@ class TcpProxy {
   int port() const noexcept { return port_; }
 
   FaultId inject(Fault fault);
-  // Takes back all faults, and lets go on what stalls. Their counts stay.
+  // Removes all faults and resumes stalled connections. Their counts remain.
   void clear();
   std::size_t fired(FaultId fault) const;
   // False where it took too long.
@@ -70,13 +69,13 @@ class TcpProxy {
 
   // Each piece arrives so much later, both ways.
   void delay(std::chrono::milliseconds by);
-  // Who comes while it refuses is told that nobody listens. Those who are there stay.
+  // While it refuses, new connections are refused as if the port were closed. Existing ones remain.
   void refuse(bool refuses);
-  // By RST.
+  // Cuts all connections by RST.
   void cut_all();
 
-  std::size_t connections() const;  // that ever came
-  std::size_t refusals() const;     // that came and could not be connected to the server
+  std::size_t connections() const;  // in total
+  std::size_t refusals() const;     // that could not be connected to the server
 
  private:
   struct Armed;

@@ -16,7 +16,7 @@
 
 namespace semel::test {
 
-// Stands still until it is moved. Safe for several threads.
+// Stays the same until a test moves it. Thread-safe.
 class ManualClock final : public Clock {
  public:
   std::chrono::steady_clock::time_point now() noexcept override {
@@ -29,7 +29,7 @@ class ManualClock final : public Clock {
   std::atomic<std::int64_t> since_start_{kStart};
 };
 
-// Passes as a server's clock does, and can be moved beside. Safe for several threads.
+// Runs like a server's clock, and can be moved in addition. Thread-safe.
 class PassingClock final : public Clock {
  public:
   std::chrono::steady_clock::time_point now() noexcept override {
@@ -67,11 +67,12 @@ class SeededRandom final : public Random {
   std::atomic<std::uint64_t> state_;
 };
 
-// Counts the points that are met and runs what a test hung on them. Safe for several threads.
+// Counts the failpoints that are reached and runs the actions that a test attached to them.
+// Thread-safe.
 class HookedFailpoints final : public Failpoints {
  public:
   void hit(std::string_view point) noexcept override;
-  // Runs `action` at each coming of `point`, on the thread that meets it.
+  // Runs `action` each time `point` is reached, on the thread that reaches it.
   void on(std::string_view point, std::function<void()> action);
   std::size_t hits(std::string_view point) const;
 
@@ -81,7 +82,7 @@ class HookedFailpoints final : public Failpoints {
   std::map<std::string, std::function<void()>, std::less<>> actions_;
 };
 
-// All three behind one Environment.
+// All three in one Environment.
 class TestEnvironment {
  public:
   explicit TestEnvironment(std::uint64_t seed = 1) : random(seed) {}

@@ -12,7 +12,7 @@
 
 namespace semel::test {
 
-// One connection. Non-blocking: -1 with errno EAGAIN where nothing can be done now.
+// One connection. Non-blocking: -1 with errno EAGAIN if it would have to wait.
 class TlsSession {
  public:
   virtual ~TlsSession() = default;

@@ -1,7 +1,7 @@
-// An SQLite VFS whose disk forgets, at a power cut, what was not synced; and which can be full.
+// An SQLite VFS whose disk loses unsynced writes in a power cut, and which can be full.
 //
-// Writes are kept aside until the file is synced. For one process at a time. Names of files are
-// those of the real file system: what was synced lies there.
+// Writes are held in memory until the file is synced. For one process at a time. File names are
+// those of the real file system, which holds the synced data.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ class UnsyncedVfs {
 
   static const char* name() noexcept { return "semel-unsynced"; }
 
-  // Everything that is open fails from now on. Of the writes that were not synced those are lost
-  // for which `keep` says no; null: all. Returns how many were lost.
+  // Makes all open files fail from now on. Loses the unsynced writes for which `keep` returns
+  // false; null: all. Returns how many were lost.
   std::size_t cut_power(const std::function<bool()>& keep = nullptr);
-  // What is opened from now on works. Connections of before must be closed first.
+  // Files that are opened from now on work. Earlier connections must be closed first.
   void restore_power(const std::string& database);
 
   // How many bytes may still be written; then the disk is full. Negative: as many as wanted.

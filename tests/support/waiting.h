@@ -1,4 +1,4 @@
-// Waiting for what another thread, process or server does.
+// Waits for an action of another thread, process or server.
 #pragma once
 
 #include <chrono>
@@ -6,7 +6,8 @@
 
 namespace semel::test {
 
-// Waits until it is so; false when it took too long. Only what never comes waits so long.
+// Waits until the condition is true; false if it took too long. The full time is only spent if the
+// condition never holds.
 bool comes_true(const std::function<bool()>& true_now,
                 std::chrono::milliseconds within = std::chrono::seconds(60));
 
