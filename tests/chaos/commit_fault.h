@@ -1,4 +1,4 @@
-// CommitFault: what happens to the next commit that a proxy hears of.
+// CommitFault: the fault of the next commit that passes a proxy.
 #pragma once
 
 #include <vector>

@@ -24,12 +24,12 @@ class Database {
   // The worker's first argument.
   virtual std::string place() const = 0;
   virtual std::unique_ptr<Store> open() const = 0;
-  // By the way that the workers go.
+  // Opens it in the way that the workers do.
   virtual std::unique_ptr<Store> open_at_place() const { return open(); }
   // Null where it knows no SQL: there effects are counted in a ledger alone.
   virtual const SqlDatabase* sql() const { return nullptr; }
 
-  // What the store holds of messages that wait.
+  // The number of waiting messages that the store holds.
   virtual std::size_t held() const = 0;
   // Reasons of the dead letters, by key.
   virtual std::map<std::string, std::string> dead() const = 0;
@@ -49,12 +49,12 @@ class SqlDatabase : public Database {
   std::size_t completed() const override;
   void notice_deaths() const final;
 
-  // By the database's own client: the account must not pass through what is on trial. Runs again
-  // where the server was started again since: nothing that must not happen twice.
+  // Uses the database's own client, because the account must not pass through the code under test.
+  // Repeats the SQL if the server was restarted: so it must be safe to run twice.
   virtual Rows rows(const std::string& sql) const = 0;
   // The type of a column that numbers rows as they are inserted.
   virtual std::string numbering() const = 0;
-  // What makes INSERT INTO state(name, n) change the row that is there.
+  // The clause that makes INSERT INTO state(name, n) update an existing row.
   virtual std::string upsert() const { return "ON CONFLICT(name) DO UPDATE SET n = excluded.n"; }
   // SELECT: key and reason of each.
   virtual std::string dead_letters() const = 0;
@@ -65,15 +65,16 @@ class SqlDatabase : public Database {
 // An empty one, for this test alone.
 std::unique_ptr<Database> make_database(const TempDir& folder);
 
-// So many of a test's rounds are enough where each costs more: 1 of `share_of_rounds()`.
+// The divisor of a test's rounds on a database where each round is expensive: 1 of
+// `share_of_rounds()`.
 std::size_t share_of_rounds();
-// Of the crash matrix, which half is enough: 0 or 1, and another database has the other one. None:
-// it has all that is wanted of it.
+// The half of the crash matrix that suffices for this database: 0 or 1; another database runs the
+// other half. None: it runs all of it.
 std::optional<std::size_t> half_of_matrix();
 // Whether its databases know SQL.
 bool has_tables();
-// Whether a record, what waits for it and its letter are on servers of their own, so that a finish
-// has steps.
+// Whether a record, its waiting messages and its dead letter are on different servers, so that a
+// finish has several steps.
 bool has_steps();
 
 }  // namespace semel::test

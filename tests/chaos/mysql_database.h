@@ -8,7 +8,7 @@
 
 namespace semel::test {
 
-// As ServerUnderTest::make_database.
+// See ServerUnderTest::make_database.
 std::unique_ptr<Database> make_mysql_database(const MySqlFamilyServer& server, int port);
 
 template <class Server>

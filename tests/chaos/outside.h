@@ -1,6 +1,6 @@
-// OutsideServer: work whose effects are outside of a store that is at fault. Under fence each is
-// made once at a service that honours keys, however often it is called; under at_most_once never
-// twice, and what may have happened is parked.
+// OutsideServer: work whose effects are outside of the store under fault. Under fence, a service
+// that honours keys applies each effect once, however often it is called; under at_most_once no
+// effect happens twice, and one that may have happened is parked.
 #pragma once
 
 #include <fmt/format.h>

@@ -13,7 +13,8 @@ namespace semel::test {
 // `port`: where the workers find the server, which may be a proxy's; zero: the server's own.
 std::unique_ptr<Database> make_redis_database(const RedisServer& server, int port = 0);
 
-// The same on a Cluster. `replicas`: so many have what the scene itself writes, as wait_replicas.
+// The same on a Cluster. `replicas`: how many replicas must have the scene's own writes, like
+// wait_replicas.
 std::unique_ptr<Database> make_cluster_database(const RedisCluster& cluster, int replicas = 0);
 
 }  // namespace semel::test

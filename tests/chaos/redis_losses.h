@@ -10,7 +10,7 @@
 
 namespace semel::test {
 
-// Nothing that was sent is lost. Returns how many effects came more than once.
+// Expects that no sent message is lost. Returns how many effects happened more than once.
 inline std::size_t expect_none_lost(const Scene& scene, const Ledger& ledger, std::size_t sent) {
   const auto balance = ledger.balance();
   EXPECT_EQ(balance.keys, sent) << "lost";

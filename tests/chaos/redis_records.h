@@ -1,4 +1,4 @@
-// What a scene is asked of Redis, on a server or a Cluster: through the store, and past it.
+// A scene's questions to Redis, on a server or a Cluster: through the store and around it.
 #pragma once
 
 #include <chrono>
@@ -36,7 +36,7 @@ class RedisRecords : public Database {
     }
     return dead;
   }
-  // As if those seconds had passed in which a process whose connection is gone may come again.
+  // Simulates that the time has passed in which a process with a lost connection may return.
   void notice_deaths() const final { age_signs(); }
 
  protected:
@@ -53,8 +53,8 @@ class RedisRecords : public Database {
             "redis.call('PEXPIRE', key, ARGV[2]) end return 0",
             "0", prefix + "{store}alive:*", std::to_string(left.count())};
   }
-  // Counts what is completed on one server by what stands there: the letter of its state behind the
-  // version. A slot that is on its way elsewhere is not this server's to read.
+  // Counts the completed records of one server by their stored form: the letter of the state
+  // follows the version. A slot that is moving to another node cannot be read on this server.
   static std::vector<std::string> count_completed(const std::string& prefix) {
     return {"EVAL",
             "local n = 0 for _, key in ipairs(redis.call('KEYS', ARGV[1] .. '{??}*')) do "

@@ -1,4 +1,4 @@
-// Scene: one store, its business tables, a worker to be killed, and the account of what happened.
+// Scene: one store, its business tables, a worker to kill, and the account of the effects.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ class Scene {
   void send_new(std::size_t keys);
   // The number of keys that send_new() has sent.
   std::size_t sent() const noexcept { return sent_; }
-  // Writes them as JSON lines; adds them behind what the file has.
+  // Appends them to the file as JSON lines.
   void write_lines(const std::string& path, const std::vector<std::string>& ids);
   void add_lines(const std::string& path, const std::vector<std::string>& ids) const;
 
@@ -39,7 +39,7 @@ class Scene {
   // Effects per key, from the table that the SQL and the native handler write.
   std::map<std::string, std::size_t> effects() const;
   std::map<std::string, std::size_t> effects_by_process() const;
-  // What the handler's second statement counted: it must agree with the first.
+  // The count of the handler's second statement: it must agree with the first.
   std::size_t total() const;
   // Keys in the order of their effects.
   std::vector<std::string> effects_in_order() const;
@@ -51,7 +51,7 @@ class Scene {
   std::size_t held() const { return database_->held(); }
   std::size_t completed() const { return database_->completed(); }
   const Database& database() const { return *database_; }
-  // One value of one row. As all that counts rows: only where the database knows SQL.
+  // One value of one row. Like all functions that count rows, only for databases with SQL.
   std::string ask(const std::string& sql) const;
   void execute(const std::string& sql) const;
 
@@ -69,12 +69,12 @@ class Scene {
 // "m0", "m1", …, and every third once more. `first`: number of the first one.
 std::vector<std::string> with_twins(std::size_t count, std::size_t first = 0);
 
-// In ./test --nightly and --soak.
+// True in ./test --nightly and --soak.
 bool is_night();
 // 1 in ./test and ./test --nightly, 10 with --soak.
 std::size_t soak_factor();
-// How many rounds a test has that has so many at night: a third in ./test, but two at least; ten
-// times as many with --soak.
+// The number of rounds of a test that has `of_a_night` at night: a third in ./test, but at least
+// two; ten times as many with --soak.
 std::size_t rounds(std::size_t of_a_night);
 
 }  // namespace semel::test

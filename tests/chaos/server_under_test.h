@@ -21,16 +21,16 @@ class ServerUnderTest {
   virtual std::unique_ptr<Database> make_database(int port = 0) const = 0;
 };
 
-// As durable as it can be; this test's own.
+// As durable as it can be; used by this test only.
 std::unique_ptr<ServerUnderTest> start_server();
-// For tests that leave it as it is.
+// For tests that do not change the server.
 const DatabaseServer& shared_server();
 std::unique_ptr<Database> make_database_on_shared(int port = 0);
 
-// What a client says when it commits, in one of these ways: each is in nothing else that it says.
-// Some are said at the first commit of a connection only.
+// The texts that a client sends at a commit: it sends one of them, and none at any other time. Some
+// are sent only at the first commit of a connection.
 const std::vector<std::string>& commit_words();
-// What the server's answer to it holds; empty: any byte is one.
+// A text in the server's answer to it; empty: any byte counts.
 std::string commit_answer();
 
 }  // namespace semel::test

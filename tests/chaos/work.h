@@ -20,8 +20,8 @@
 
 namespace semel::test {
 
-// A scene, workers on it that are begun again where they end for want of a server, as whoever
-// watches over them would, and messages that go on coming.
+// A scene with its workers, which are restarted when they end because the server is away, as a
+// supervisor would, and a continuing stream of messages.
 class Work {
  public:
   Work(std::unique_ptr<Database> database, std::vector<std::string> settings, std::size_t count)
@@ -49,8 +49,8 @@ class Work {
       worker.emplace(scene_.start(endless));
     }
   }
-  // Returns when `count()` is more than `before`, which is what it was before something was sent:
-  // all of it may be done by now. False where it took too long.
+  // Returns when `count()` is greater than `before`, its value before something was sent; all of it
+  // may be done by then. False if it took too long.
   template <class Count>
   bool goes_on(const Count& count, std::size_t before) {
     return comes_true([&] {
@@ -59,7 +59,7 @@ class Work {
       return false;
     });
   }
-  // What is left is done by one that ends when nothing is.
+  // The rest is done by a worker that ends when no message is left.
   void finish() {
     for (auto& worker : workers_) {
       if (!worker) continue;
@@ -75,7 +75,7 @@ class Work {
   std::vector<std::optional<ChildProcess>> workers_;
 };
 
-// Cuts connections through the proxy wherever in what is said, until so many were.
+// Cuts connections through the proxy at random bytes, until this many were cut.
 inline void cut_at_any_byte(TcpProxy& proxy, Work& work, SeededRandom& random, std::size_t cuts,
                             std::size_t fewest_bytes) {
   std::size_t fired = 0;
@@ -89,7 +89,7 @@ inline void cut_at_any_byte(TcpProxy& proxy, Work& work, SeededRandom& random, s
     fault.times = 1 + random.below(3);
     fault.reset = random.below(2) == 0;
     const auto id = proxy.inject(fault);
-    // Else all that are open may have said more by now.
+    // Otherwise all open connections may have sent more by now.
     proxy.cut_all();
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (proxy.fired(id) < fault.times) {

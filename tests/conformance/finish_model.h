@@ -1,5 +1,5 @@
-// A model of all that a Finish changes: it carries out the plan of a finish on maps. What a real
-// store keeps is compared with it.
+// A model of the effects of a Finish: it applies the plan of a finish to maps. Tests compare a real
+// store's data with it.
 #pragma once
 
 #include <functional>
@@ -65,7 +65,7 @@ class FinishModel {
   bool letters_join = true;      // a letter that is replayed gets a line as an appended row does
   std::map<int, ModelRow> rows;  // by numbers that are used once
   std::map<Bytes, ModelRecord> records;
-  // By key, or by what else says that two are the same.
+  // By key, or by the other values that identify a letter.
   std::map<std::pair<Bytes, Fingerprint>, ModelLetter> letters;
   std::size_t sent = 0;
 
@@ -76,7 +76,7 @@ class FinishModel {
     row.place = ++places_;
   }
   bool has_line(const Bytes& line) const;
-  // Whether all that stand before it in its line are in this hand, or in `taken`.
+  // Whether all messages before it in its line are in this hand, or in `taken`.
   bool may_follow(const ModelRow& row, const std::set<int>& taken) const;
   bool first_in_line(const ModelRow& row) const;
   // `ack`: the row that the Finish names.
@@ -85,7 +85,7 @@ class FinishModel {
   Applied finish_in_unit(const Finish& finish, std::optional<int> ack,
                          const std::optional<spi::Record>& before);
   void release(int row);
-  // The plan for the key's record, which is changed as the record machine says.
+  // The plan for the key's record, which the model changes by the record machine.
   Claim claim(const spi::ClaimRequest& request, const Bytes& key);
   // The record that has this row as its own; null where there is none.
   const ModelRecord* owner_of(int row) const;
@@ -111,12 +111,13 @@ class FinishModel {
   int unnamed_ = 0;
 };
 
-// A server's clock goes on where the model's stands still, and never back.
+// Moves the store's clock in steps: a real clock runs on while the model's stands, and never goes
+// back.
 std::int64_t model_steps_in(milliseconds time);
 // Each message has one of its own.
 std::string model_name_in(const Headers& headers);
 
-// A message that somebody has in hand.
+// A message in progress.
 struct InHand {
   Message message;
   Arrival arrival;
@@ -128,7 +129,8 @@ class FinishModelSuite : public StoreTest {
  protected:
   void SetUp() override;
   void step();
-  // As an engine does: nothing is in hand behind a row of its line that is not.
+  // Acts as an engine: after a row of a line that is not in hand, no later row of that line stays
+  // in hand.
   void give_back_behind();
   // Compares the store with the model, for the keys that may have changed.
   void check();
@@ -166,7 +168,8 @@ class FinishModelSuite : public StoreTest {
   void finish_one();
   void finish_without_record();
   void meet_record(InHand& hand);
-  // Several messages, of different keys, that may end so: in the order in which they are in hand.
+  // Several messages of different keys that may end together, in the order in which they were
+  // taken.
   std::vector<std::size_t> some_in_hand(std::uint64_t most,
                                         const std::function<bool(const InHand&)>& fits);
   void let_go(const std::vector<std::size_t>& hands);

@@ -1,4 +1,4 @@
-// What the suites of front windows share.
+// Shared by the suites of front windows.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace semel::conformance {
 
-// Of a server beside sanitizers and other tests.
+// For a server that runs together with sanitizers and other tests.
 inline constexpr std::chrono::milliseconds kFrontCalm{5'000};
 
 inline RedisFrontOptions at(const std::string& url, const std::string& prefix) {

@@ -34,7 +34,7 @@ class NatsConsumer : public Receiver {
   explicit NatsConsumer(core::NatsSpec spec, bool in_order = false)
       : Receiver(nats::make_nats_source({std::move(spec), true, in_order}), 60s) {}
 
-  // Until it says so; what it brings meanwhile is let go of.
+  // Receives until a notice contains the words; drops the messages that arrive meanwhile.
   bool tells_of(const std::string& words) {
     return test::comes_true([&] {
       const auto received = source().receive({});

@@ -1,4 +1,4 @@
-// What the source suite is run on.
+// The case that the source suite runs on.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,25 +17,25 @@ namespace semel::conformance {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-// By the held source, what it has brought.
+// How long the held source hides the messages that it delivered.
 inline constexpr milliseconds kHiddenFor = 60s;
 
-// Where messages are put that a source brings; outlives the sources opened on it.
+// The place where a source's messages are put; outlives the sources opened on it.
 class SourcePlace {
  public:
   virtual ~SourcePlace() = default;
   virtual void add(const std::vector<Bytes>& payloads) = 0;
-  // Nothing more will be added.
+  // No more messages will be added.
   virtual void finish() = 0;
   virtual std::unique_ptr<Source> open() = 0;
-  // Lets time pass for what is delayed, hidden or reserved.
+  // Lets time pass for delayed, hidden or reserved messages.
   virtual void advance(milliseconds by) = 0;
 };
 
 struct SourceCase {
   std::string name;
   std::function<std::unique_ptr<SourcePlace>()> make;
-  // It may be at its end before `finish`: a file that nobody follows.
+  // The source may be at its end before `finish`: a file that is not followed.
   bool ends_early = false;
   // Messages come in any order: the broker promises none.
   bool ordered = true;
@@ -58,20 +58,20 @@ class SourceSuite : public testing::TestWithParam<SourceCase> {
   const SourceTraits& traits() { return source_->traits(); }
   // Closes and opens again.
   void reopen();
-  // As a process that dies: without a close.
+  // Ends the source like a process that dies, without a close, and opens another.
   void die_and_reopen();
 
-  // `count` payloads that tell their place.
+  // `count` payloads that contain their position.
   static std::vector<Bytes> numbered(std::size_t count, std::size_t from = 0);
   // Receives until `count` arrivals are there, waiting as an engine waits; fewer when it takes too
   // long.
   std::vector<Arrival> receive(std::size_t count, const ReceiveLimits& limits = {},
                                milliseconds patience = 60s);
-  // What is there at once, and a little later.
+  // Receives what is available now and a little later.
   std::vector<Arrival> receive_whatever();
   void settle(const std::vector<Arrival>& arrivals, Settlement::Kind kind = Settlement::Kind::kAck,
               milliseconds delay = 0ms);
-  // In their order; where the source has none, sorted, as `expected` has them.
+  // In their order; if the source has none, sorted like `expected`.
   static std::vector<Bytes> payloads(const std::vector<Arrival>& arrivals);
   static std::vector<Bytes> expected(std::vector<Bytes> payloads);
   // Waits until the source asks for a receive.
@@ -82,22 +82,22 @@ class SourceSuite : public testing::TestWithParam<SourceCase> {
   std::unique_ptr<Source> source_;
 };
 
-// For an adapter's own tests: a source that is received from again and again.
-// Connects to a broker, and waits until what is there has come.
+// For an adapter's own tests with a source that is received from repeatedly. Connects to a broker,
+// and waits until the available messages have arrived.
 void wait_until_it_has_come(Source& source);
 
 class Receiver {
  public:
-  // `patience`: how long a receive waits where nothing else is said.
+  // `patience`: the default wait of a receive.
   Receiver(std::unique_ptr<Source> source, milliseconds patience)
       : source_(std::move(source)), patience_(patience) {}
 
   Source& source() { return *source_; }
-  // Until there are so many; fewer when it takes too long.
+  // Receives until there are `count`; fewer if it takes too long.
   std::vector<Arrival> receive(std::size_t count) { return receive(count, patience_); }
   std::vector<Arrival> receive(std::size_t count, milliseconds patience);
   void settle(const std::vector<Arrival>& arrivals, Settlement::Kind kind = Settlement::Kind::kAck);
-  // The first thing that goes wrong for good.
+  // The first permanent error.
   Error failure_of();
 
  private:

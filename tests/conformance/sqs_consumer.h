@@ -26,7 +26,7 @@ class SqsConsumer : public Receiver {
   explicit SqsConsumer(core::SqsSpec spec)
       : Receiver(sqs::make_sqs_source({std::move(spec), true, 3}), 60s) {}
 
-  // The first thing that goes wrong.
+  // The first error.
   Error first_error() {
     Error error;
     test::comes_true([&] {
@@ -37,7 +37,7 @@ class SqsConsumer : public Receiver {
     });
     return error;
   }
-  // Everything that it was told until one of the notices has this text; false: none has.
+  // Receives until a notice contains this text; false if none does.
   bool is_told(std::string_view text) {
     return test::comes_true([&] {
       const auto received = source().receive({.messages = 0});

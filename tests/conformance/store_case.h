@@ -1,9 +1,9 @@
-// The ground that the suites of stores share.
+// Shared by the suites of stores.
 //
-// The suites are written from docs/contract.md and the public headers alone. An adapter of the tree
-// joins with a StoreCase in a file of its own (memory_store_case.cc), one from elsewhere by
+// The suites are based on docs/contract.md and the public headers alone. An adapter of this tree
+// joins with a StoreCase in a file of its own (memory_store_case.cc); an external one by
 // run_store_suites (semel/conformance/store_case.h). The case declares what the adapter cannot do,
-// and nothing is skipped in silence.
+// and nothing is skipped silently.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ inline const testing::PrintToStringParamName kStoreCaseName;
 
 bool is_there(const StoreFacets& facets, Facet facet);
 
-// "Acquired(attempt 2, taken over)" …: what a failed test prints.
+// "Acquired(attempt 2, taken over)" …: the text in a failed test's message.
 std::string describe(const Claim& claim);
 
 template <class T>
@@ -51,20 +51,20 @@ Finish letter_for(const Message& message, std::string reason = "key.conflict");
 using Payloads = std::vector<Bytes>;
 Payloads payloads(const std::vector<Arrival>& arrivals);
 
-// One store, one consumer, and calls on single messages.
+// One store, one consumer, and calls for single messages.
 class StoreTest : public testing::TestWithParam<StoreCase> {
  protected:
   static constexpr milliseconds kLease = 60s;
   static constexpr milliseconds kPastLease = 61s;
 
   void SetUp() override;
-  // The store agrees with itself after each test, where it can be asked.
+  // After each test, checks the store's consistency if it can be checked.
   void TearDown() override;
 
   Store& store() { return *store_; }
   StorePlace& place() { return *place_; }
   bool durable() { return store_->traits().durable; }
-  // As the case declares it, and StoreSuite.ItsFacetsAreThoseThatItsCaseDeclares finds it.
+  // As the case declares it, which StoreSuite.ItsFacetsAreThoseThatItsCaseDeclares verifies.
   static bool has(Facet facet) { return !GetParam().lacks.contains(facet); }
   // Closes and opens a durable store; any other stays as it is.
   void reopen();
@@ -109,7 +109,7 @@ class StoreTest : public testing::TestWithParam<StoreCase> {
   }
   std::vector<Arrival> take_for(ConsumerNumber consumer, std::size_t max, milliseconds hidden);
   void append(std::vector<HeldMessage> messages);
-  // One held message under `key`.
+  // One held message with `key`.
   static HeldMessage held_message(std::optional<Bytes> key, Bytes payload = "{}",
                                   milliseconds delay = 0ms);
   std::vector<DeadLetter> all_dead_letters();
@@ -122,7 +122,7 @@ class StoreTest : public testing::TestWithParam<StoreCase> {
 
 class StoreSuite : public StoreTest {};
 class HeldSuite : public StoreTest {};
-// Payloads like "a:1" stand in line "a"; those without a colon in none.
+// Payloads like "a:1" are in line "a"; those without a colon are in no line.
 class HeldLinesSuite : public StoreTest {
  protected:
   static std::optional<Bytes> line_of(const Arrival& arrival);

@@ -1,4 +1,4 @@
-// A model of a store: the record machine on a map. What a real store answers is compared with it.
+// A model of a store: the record machine on a map. Tests compare a real store's answers with it.
 #pragma once
 
 #include <map>
@@ -13,8 +13,8 @@
 
 namespace semel::conformance {
 
-// All times are multiples of this but for a margin, so that no answer hangs on how fast the test
-// is: a server's clock goes on meanwhile.
+// All times are multiples of this plus or minus a margin, so that no answer depends on the speed of
+// the test: a server's clock runs on meanwhile.
 inline constexpr milliseconds kStep = 1000s;
 inline constexpr milliseconds kMargin = 500s;
 
@@ -36,10 +36,10 @@ class Model {
   // Mostly the key's one payload, sometimes another.
   Message any_message(ConsumerNumber consumer, const Bytes& key);
   milliseconds any_lease() { return kStep * (1 + below(3)) + kMargin; }
-  // One of all the ways in which a holder may end.
+  // A random choice among all endings of a holder.
   Finish any_finish(const Lease& lease, const Message* keep);
 
-  // Where it is acquired, the record has a nonce that only the model knows.
+  // If it is acquired, the record has a nonce that only the model knows.
   Claim claim(const Message& message, milliseconds lease);
   // A `finish` that keeps the message makes a row for its record, which stays the record's.
   Applied finish(Modelled& modelled, const Finish& finish) const;
@@ -60,7 +60,7 @@ class StoreModelSuite : public StoreTest {
   void operate(Model& model, const Message& m);
 };
 
-// What both must agree on; times are told within the margin only.
+// The part in which both must agree; times only up to the margin.
 std::string essence(const Claim& claim);
 
 }  // namespace semel::conformance

@@ -1,4 +1,4 @@
-// What the strategy suite is run on: a store, a strategy and a kind of handler, and a small engine.
+// The case of the strategy suite: a store, a strategy, a kind of handler, and a small engine.
 //
 // Effects are counted where no strategy looks: in a table read by another connection, or in a list
 // of the test's own.
@@ -41,9 +41,9 @@ class StrategyPlace {
   // transactions; there are the tables effect(name), taken(id UNIQUE) and ending(id), an insert
   // into which ends the transaction where a schema can do that, and else fails.
   virtual std::int64_t sql(const std::string& text) = 0;
-  // Whether a session waits for what another has locked. True at once where nobody can tell.
+  // Whether a session waits for another one's lock. Always true if that cannot be found out.
   virtual bool somebody_waits() { return true; }
-  // Where a person reads what was received.
+  // The table in which a person reads received messages.
   virtual std::string inbox() { return "semel_inbox"; }
 };
 
@@ -65,7 +65,7 @@ struct StrategyCase {
 void PrintTo(const StrategyCase& c, std::ostream* out);
 inline const testing::PrintToStringParamName kStrategyCaseName;
 
-// Every strategy that may stand on a store with or without transactions.
+// Every strategy that can run on a store with or without transactions.
 std::vector<StrategyCase> cases_of(const std::string& store,
                                    std::function<std::unique_ptr<StrategyPlace>()> make,
                                    bool transactions);
@@ -85,7 +85,7 @@ class EndingsSeen final : public strategies::EndingSink {
   void ended(core::TrackedDelivery& delivery, Outcome outcome) noexcept override;
 
   std::vector<std::pair<core::TrackedDelivery*, Outcome>> take();
-  // Until so many have ended; false when it took too long.
+  // Waits until `count` have ended; false if it took too long.
   bool wait(std::size_t count);
 
  private:
@@ -97,12 +97,13 @@ class EndingsSeen final : public strategies::EndingSink {
 class StrategySuite : public testing::TestWithParam<StrategyCase> {
  protected:
   using Outcomes = std::multimap<Bytes, Outcome>;
-  // What a handler does before or instead of its effect: throws, or says something else than done.
+  // An action of a handler before or instead of its effect: it throws, or returns another verdict
+  // than done.
   using Twist = std::function<std::optional<Verdict>(const Message&, Transaction*)>;
 
   static constexpr int kAttempts = 4;
   static constexpr std::chrono::milliseconds kLease{400};
-  // For those that want no lease to end, however slow the machine is.
+  // For tests in which no lease may end, however slow the machine is.
   static constexpr std::chrono::minutes kLongLease{5};
 
   void SetUp() override;
@@ -116,21 +117,21 @@ class StrategySuite : public testing::TestWithParam<StrategyCase> {
                                            const std::string& payload = "{}") const;
   static std::vector<std::string> keys(std::size_t count, const std::string& prefix = "k");
 
-  // Processes once and settles what came from the store's own table.
+  // Processes once, and settles the deliveries from the store's own table.
   Outcomes process(strategies::Strategy& strategy, std::vector<core::TrackedDelivery> deliveries);
-  // Processes until every delivery is settled: what is to come later is brought again.
+  // Processes until every delivery is settled; delivers again what must come later.
   Outcomes deliver(strategies::Strategy& strategy, std::vector<core::TrackedDelivery> deliveries);
-  // Brings back what the store holds until it holds nothing.
+  // Delivers the store's held messages until there are none.
   Outcomes deliver_held(strategies::Strategy& strategy);
 
   int effects(const std::string& key);
   int effects();
   int runs(const std::string& key);  // of the handler
-  // Another consumer, which nobody runs.
+  // Another consumer, which is not run.
   ConsumerNumber relay();
   // Each effect publishes a message to it from now on.
   void publish_to_relay() { destinations_ = {{"relay", relay()}}; }
-  // What it has in its queue.
+  // The messages in its queue.
   std::vector<Arrival> sent();
   std::size_t count_sent();
   std::vector<DeadLetter> dead_letters();
@@ -152,7 +153,7 @@ class StrategySuite : public testing::TestWithParam<StrategyCase> {
   class ThreadedCompleter;
   Verdict work(const Message& message, Transaction* tx, const Twist& twist);
   Handler handler(const Twist& twist);
-  // Until each delivery has ended and nobody is inside the strategy any more.
+  // Waits until each delivery has ended and no thread is inside the strategy any more.
   void run(strategies::Strategy& strategy, std::vector<core::TrackedDelivery>& deliveries,
            EndingsSeen& seen);
   Outcomes settle(EndingsSeen& seen, std::vector<core::TrackedDelivery*>* later);
@@ -165,15 +166,15 @@ class StrategySuite : public testing::TestWithParam<StrategyCase> {
   std::unique_ptr<strategies::Completer> completer_;
 };
 
-// Those whose handler takes a Transaction.
+// Cases whose handler takes a Transaction.
 class TransactionalStrategySuite : public StrategySuite {};
-// Those that keep a record.
+// Cases that keep a record.
 class RecordStrategySuite : public StrategySuite {};
-// Those that keep messages in the table semel_inbox.
+// Cases that store messages in the table semel_inbox.
 class InboxStrategySuite : public StrategySuite {};
-// Those that never repeat a try whose outcome is not known.
+// Cases that never repeat a try whose outcome is unknown.
 class AtMostOnceSuite : public StrategySuite {};
-// Those whose plain handler runs under a lease.
+// Cases whose plain handler runs under a lease.
 class LeaseStrategySuite : public StrategySuite {};
 
 }  // namespace semel::conformance

@@ -1,4 +1,4 @@
-// Units of work beside the model of a store, with an account of their effects.
+// Units of work next to the model of a store, with an account of their effects.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ class UnitModelSuite : public UnitTest {
   void unit_step(Model& model);
   // A two-phase claim, or its late end, or time that passes.
   void other_step(Model& model);
-  // What each key's effect should be counted as, by the model alone.
+  // The expected count of each key's effect, by the model alone.
   std::map<Bytes, std::int64_t> effects_;
 
  private:

@@ -1,4 +1,4 @@
-// What the suites of units of work share.
+// Shared by the suites of units of work.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace semel::conformance {
 
-// One transaction on a batch, held by its claims.
+// One transaction on a batch, with the claims that it holds.
 struct Batch {
   std::unique_ptr<UnitOfWork> unit;
   std::vector<Message> messages;
@@ -33,12 +33,12 @@ class UnitTest : public StoreTest {
   static void finish_all(Batch& batch);
   static void commit(Batch& batch);
 
-  // SQL by another program, which sees what is committed.
+  // Runs SQL in another program, which sees what is committed.
   Rows sql(const std::string& text) { return place().other_program()(text); }
   std::int64_t count(const std::string& from);
 
   static RecordedStatement statement(const std::string& sql, std::vector<Value> values = {});
-  // INSERT INTO effect: what the tests look for afterwards.
+  // INSERT INTO effect: the row that the tests look for afterwards.
   static StatementList effect(const std::string& name);
   std::int64_t effects() { return count("effect"); }
   std::int64_t effects(const std::string& name) {

@@ -17,7 +17,7 @@ struct ExitStatus {
   std::optional<int> signal;  // or by this signal
 };
 
-// Killed and collected by the destructor. It dies with its parent too.
+// The destructor kills and reaps the child. The child also dies with its parent.
 class ChildProcess {
  public:
   // The channel on which the child sends lines to its parent, in order.

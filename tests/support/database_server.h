@@ -75,9 +75,9 @@ class DatabaseServer {
   std::string log_tail() const;
 
  protected:
-  // One that is not started: the constructor of what inherits does that by start(). `name`: as in
-  // SERVERS. `keep_pristine`: its data as they are before the first start are kept as well, for
-  // others to start from.
+  // Does not start the server: the derived class's constructor calls start(). `name`: as in
+  // SERVERS. `keep_pristine`: also keeps a copy of the data from before the first start, for other
+  // servers to start from.
   DatabaseServer(std::string name, PlainUser user, bool keep_pristine);
   // Uses the server that another process started if there is one, otherwise as above.
   DatabaseServer(std::string name, const std::optional<ServerAddress>& found, PlainUser user);

@@ -104,8 +104,8 @@ inline void publish_surely(AsyncHandler& handler, Gate& gate, std::vector<std::s
   EXPECT_TRUE(keys.empty()) << keys.size() << " are never published: " << said;
 }
 
-// Publishes until a kill of the server came in time for some, and those again until they are done.
-// The keys are k-0 and on; how many there are.
+// Publishes until a kill of the server interrupts some calls, and repeats those until they are
+// done. The keys are k-0, k-1 …; returns how many there are.
 template <class Server>
 std::size_t publish_through_kills(AsyncHandler& handler, ToldGate& gate, Server& server,
                                   std::size_t at_once) {

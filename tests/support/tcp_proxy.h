@@ -1,8 +1,8 @@
-// TcpProxy: stands between clients and a server and does to them what a network may do. One thread,
-// on a free port of 127.0.0.1.
+// TcpProxy: sits between clients and a server and injects faults of a network. It has one thread,
+// and listens on a free port of 127.0.0.1.
 //
 //   TcpProxy proxy(server.port());
-//   // The server commits; nobody is told.
+//   // The server commits, and the client gets no answer.
 //   const auto lost = proxy.inject({.text = "COMMIT", .then = TcpProxy::Then::kWithhold});
 //   ...
 //   EXPECT_EQ(proxy.fired(lost), 1U);
@@ -30,8 +30,8 @@ class TcpProxy {
   enum class Then {
     kLose,      // it and all that follows is dropped: the connection is cut
     kCut,       // it is forwarded, then the connection is cut
-    kWithhold,  // it goes through, what the other side says from then on does not: the connection
-                // is cut when that has answered
+    kWithhold,  // it is forwarded, the other side's data from then on are not: the connection is
+                // cut when the answer has arrived
     kStall,     // it is forwarded, then nothing either way; clear() ends it
   };
   struct Fault {

@@ -30,7 +30,7 @@ class DeadlockSuite : public StrategySuite {
     StrategySuite::TearDown();
   }
 
-  // Two messages at once, of which each waits with one row for the other's.
+  // Two concurrent messages, each of which waits with one row locked for the other's.
   void deadlock(strategies::Strategy& one, strategies::Strategy& other) {
     have_one_ = 0;
     const std::string up = fmt::format("up-{}", deadlocks_);
@@ -41,7 +41,8 @@ class DeadlockSuite : public StrategySuite {
     ASSERT_EQ(effects(up) + effects(down), 2);
     ASSERT_GE(runs(up) + runs(down), 3) << "one was undone, and ran again";
   }
-  // Many messages on both at once. Returns how many of their handlers ran at a time, at most.
+  // Many messages on both concurrently. Returns the largest number of their handlers that ran at a
+  // time.
   int most_at_a_time(strategies::Strategy& one, strategies::Strategy& other) {
     constexpr int kMany = 60;
     std::vector<std::thread> threads;

@@ -17,7 +17,7 @@ namespace semel::conformance {
 
 inline const Fingerprint kBody = fingerprint_of("body");
 
-// Of a guard for the consumer "orders".
+// The options of a guard for the consumer "orders".
 GuardOptions orders();
 
 // A connection of the caller's.
@@ -28,7 +28,7 @@ class Caller {
   // The first field of the first row.
   virtual std::string ask(const std::string& sql) = 0;
   virtual void begin(const std::string& isolation) = 0;
-  // In a transaction that is whole, and ready for the next statement.
+  // Whether a transaction is open, intact and ready for the next statement.
   virtual bool in_transaction() = 0;
   // Makes the tables where they are missing.
   virtual Result<std::unique_ptr<Store>> borrow() = 0;
@@ -39,7 +39,7 @@ class GuardPlace {
   virtual ~GuardPlace() = default;
   virtual std::unique_ptr<Caller> connect() = 0;
   virtual Result<std::unique_ptr<Store>> open() = 0;
-  // Whether a session waits for what another has locked.
+  // Whether a session waits for another one's lock.
   virtual bool somebody_waits() = 0;
   // Whether at the stricter isolations the server may ask for the whole transaction once more.
   virtual bool may_ask_again() const { return false; }

@@ -5,8 +5,8 @@
 
 namespace semel::conformance {
 
-// A batch is claimed, done and answered as done before; a late holder changes nothing; a client
-// that died is taken over; a call whose answer was lost has the same answer again.
+// A batch is claimed, done, and then answered as done before; a late holder changes nothing; a dead
+// client's claim is taken over; a call whose answer was lost gets the same answer again.
 void claims_over_http(Store& store);
 
 }  // namespace semel::conformance

@@ -1,5 +1,5 @@
-// MySqlCaller: the caller's own connection to a server of MySQL's family, as a program has it that
-// knows nothing of us. GuardOnMySql: tests of what is lent by one.
+// MySqlCaller: the caller's own connection to a server of MySQL's family, in a program that is
+// independent of Semel. GuardOnMySql: tests with a connection that it lends.
 #pragma once
 
 #include <mysql.h>
@@ -34,7 +34,7 @@ class MySqlCaller final : public Caller {
     options.create_tables = create_tables;
     return borrow_mysql(connection_, options);
   }
-  // The server's number for why it said no; zero: it did not.
+  // The server's error number; zero if it accepted the SQL.
   unsigned refused(const std::string& sql);
   MYSQL* handle() noexcept { return connection_; }
 

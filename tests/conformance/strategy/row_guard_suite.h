@@ -1,5 +1,5 @@
-// What pessimistic_lock and optimistic_lock are tried on: messages with different keys, about one
-// business row.
+// Shared by the tests of pessimistic_lock and optimistic_lock: messages with different keys about
+// one business row.
 #pragma once
 
 #include <map>
@@ -71,7 +71,7 @@ class RowGuardSuite : public StrategySuite {
     return strategies::make_strategy(GetParam().kind, std::move(context));
   }
 
-  // What a message about order 1 does, under this case's strategy.
+  // The effect of a message about order 1, under this case's strategy.
   TransactionalHandler work() {
     return [this](const Message& message, Transaction& tx) { return change(message, tx); };
   }

@@ -56,7 +56,7 @@ class ScriptedStore final : public Store, private TransactionalStore, private St
   Error lethal{ErrorKind::kUnavailable, "R200", "the server closed the connection", {}};
   // A larger payload is not kept.
   std::size_t largest = 1 << 20;
-  std::set<std::string> locked;            // rows that somebody else has locked
+  std::set<std::string> locked;            // rows locked by another session
   int waits = 0;                           // for one of them
   std::vector<Savepoints> begun;           // the marks of each transaction
   std::vector<std::size_t> claimed_count;  // the size of each claim

@@ -1,4 +1,4 @@
-// What the strategies' own tests share: a batch, a sink that remembers, a keeper held in hand.
+// Shared by the strategies' own tests: a batch, a sink that records, a keeper fired by hand.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ class RememberingSink final : public strategies::EndingSink {
   std::vector<bool> waits_seen;
 };
 
-// Does nothing by itself: the test fires what a keeper would.
+// Does nothing by itself: the test triggers the keeper's actions.
 class HandKeeper final : public Keeper {
  public:
   std::unique_ptr<Watch> watch(std::span<const Lease> leases, Handlers handlers,
