@@ -25,7 +25,7 @@ struct CompensationSum {
 
 bool stands(const StepEntry& entry) { return entry.state == StepEntry::State::kDone; }
 
-// The consumer undoes them when it runs: it knows how.
+// The consumer undoes the steps when it runs: only its handler knows how.
 Result<void> ask_one(const Session& session, std::int64_t id, bool dry_run, CompensationSum& sum) {
   const auto letter = session.facets.dead_letters->show(id);
   if (!letter) return failure(letter.error());

@@ -25,7 +25,7 @@ namespace {
 
 using test::OtlpSpan;
 
-// Orders from a file; each that is done is sent to the mails.
+// Orders from a file; each completed one is sent to consumer mails.
 class TracedRun : public testing::Test {
  protected:
   std::string config(const std::string& traces = "") {

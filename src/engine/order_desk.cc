@@ -201,7 +201,8 @@ Result<OrderDesk::Placed> OrderDesk::keep_all(const std::vector<core::TrackedDel
   });
 }
 
-// After the store refused all of them for the size of one. Storing a message twice keeps it once.
+// Used after the store refused all of them because one is too large. A message that is stored again
+// is kept only once.
 template <class PlaceOne>
 Result<OrderDesk::Placed> OrderDesk::each_alone(const std::vector<core::TrackedDelivery>& followers,
                                                 Error met, PlaceOne place_one) {

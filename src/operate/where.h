@@ -1,6 +1,4 @@
-// Where: parses and applies `--where`. Pure.
-//
-//   consumer=orders and reason=handler.http.503 and age>1h
+// Where: parses `--where`, as `consumer=orders and reason=handler.http.503 and age>1h`. Pure.
 #pragma once
 
 #include <cstdint>

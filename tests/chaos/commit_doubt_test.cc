@@ -1,5 +1,4 @@
-// The connection is cut while a commit is on its way: whoever claims again learns what became of
-// it.
+// The connection is cut during a commit: the next claim finds out whether it took effect.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +25,7 @@ struct Claimed {
   bool completed() const { return std::holds_alternative<Completed>(claim); }
 };
 
-// Begun again where the store says so, as the strategies do.
+// Repeated when the store says so, as the strategies do.
 Claimed claim_in_unit(Store& store, const Message& message) {
   const Message* const one = &message;
   for (int tries = 1;; ++tries) {
@@ -129,7 +128,7 @@ TEST(CommitDoubt, AClaimWhoseAnswerIsLostIsSaidAgain) {
   std::size_t fired = 0;
   for (const Then then : {Then::kWithhold, Then::kCut, Then::kLose, Then::kWithhold}) {
     const std::string name = fmt::format("message {} in doubt", ++round);
-    // Some servers are told to commit by a word of its own, others with the record.
+    // Some servers receive the commit as a separate command, others together with the record.
     const CommitFault at_commit(proxy, then);
     const auto with_record =
         round % 2 == 0 ? std::optional(proxy.inject({.text = name, .then = then})) : std::nullopt;
@@ -153,8 +152,8 @@ TEST(CommitDoubt, AClaimWhoseAnswerIsLostIsSaidAgain) {
   EXPECT_GE(fired, 2U) << "the faults did not fire";
 }
 
-// Messages are in hand for as long as nobody else may have them: nobody waits that long for those
-// of which only the answer was lost.
+// A taken message is hidden for as long as its holder may have it. If only the answer was lost, the
+// next take gets it without that wait.
 TEST(CommitDoubt, WhatATakeInDoubtHadIsThereForTheNext) {
   using Then = TcpProxy::Then;
   constexpr std::size_t kMessages = 10;
@@ -183,7 +182,8 @@ TEST(CommitDoubt, WhatATakeInDoubtHadIsThereForTheNext) {
       ASSERT_FALSE(lost.has_value());
       EXPECT_EQ(lost.error().kind, ErrorKind::kInDoubt) << lost.error().message;
       std::vector<RowTag> rows;
-      // The server may not have met the end of that connection yet, and what it locked is in hand.
+      // The server may not have noticed yet that the connection ended, and its locks are still
+      // held.
       EXPECT_TRUE(comes_true([&] {
         const auto again = take();
         if (!again) return false;

@@ -22,7 +22,7 @@ struct Way {
   std::string name;
   std::vector<std::string> settings;
   bool effects_in_file = false;  // else in the store's database
-  bool once = false;             // the table says 1; else >=1
+  bool once = false;             // the table says 1; otherwise >=1
   bool holds_record = true;
   bool from_queue = true;
 };
@@ -84,7 +84,7 @@ std::ostream& operator<<(std::ostream& out, const Cell& cell) {
              << cell.nth;
 }
 
-// Between the steps of a finish whose parts are on several servers.
+// A point between the steps of a finish whose parts are on several servers.
 bool is_step(std::string_view point) { return point.starts_with("cluster."); }
 
 // Points that are not on a way: there the kill must not fire, or the table below is wrong.
@@ -99,9 +99,9 @@ std::vector<Cell> cells_of(const Way& way, std::string_view point) {
   return cells;
 }
 
-// Leaves the cells of a way at a point that ./test has time for; the soak has all. A process meets
-// a point for the second time at night. Where each costs more, a way meets a point on it once: from
-// the one source or the other. `turn` goes on with each pair.
+// Keeps the cells of a way at a point that ./test has time for; the soak runs all. At night, a
+// process also crashes when it reaches a point for the second time. On expensive databases a way
+// crashes at a point only once, with one of the two sources. `turn` increases with each pair.
 std::vector<Cell> enough_of(std::vector<Cell> cells, std::size_t turn) {
   if (share_of_rounds() == 1) {
     std::erase_if(cells, [](const Cell& cell) {
@@ -119,8 +119,8 @@ std::vector<Cell> cells() {
   std::size_t way_at = 0;
   std::size_t turn = 0;
   for (const Way& way : ways()) {
-    // As on a chessboard: each way has every second point, and the way beside it the others.
-    // natural_sql has none beside it that is like it.
+    // Like a chessboard: each way has every second point, and the next way has the others.
+    // natural_sql has no similar way next to it.
     std::size_t at = way_at++;
     const bool halved = way.name != "natural_sql";
     for (const std::string_view point : failpoint::kAll) {
@@ -141,14 +141,14 @@ std::vector<Cell> cells() {
 bool on_the_way(const Cell& cell) {
   const std::string& way = cell.way.name;
   if (way.starts_with("guard_")) {
-    // No source of Semel's and no drain; what a claim is for runs in between.
+    // A claim has no source of Semel's and no drain; only the points in between apply.
     if (cell.point == failpoint::kReceived || cell.point.starts_with("settle") ||
         cell.point == failpoint::kDrained || is_step(cell.point)) {
       return false;
     }
     if (cell.point.starts_with("handler")) return way != "guard_claim";
   }
-  // Without record and without transaction there is nothing of the store's on the way.
+  // Without a record and a transaction, the store is not involved.
   if (way == "natural_plain") {
     return cell.point == failpoint::kReceived || cell.point.starts_with("handler") ||
            cell.point.starts_with("settle") || cell.point == failpoint::kDrained;
@@ -171,7 +171,7 @@ bool on_the_way(const Cell& cell) {
   return true;
 }
 
-// What has an effect has one, and what has none waits for a person.
+// Each message has had its effect once, or waits for a person.
 void expect_once_or_parked(const Scene& scene, const Cell& cell, bool fired) {
   const auto effects = Ledger(scene.ledger_path()).counts();
   for (const auto& [key, count] : effects) EXPECT_EQ(count, 1U) << key;
@@ -193,7 +193,7 @@ TEST_P(CrashMatrix, KilledThereAndStartedAgain) {
   settings.push_back("source=" + cell.source);
   // A death is known there after some seconds: its leases end sooner.
   if (!has_tables()) settings.emplace_back("lease=2s");
-  // Else there is nothing between the statements and the commit of some.
+  // Otherwise some have no point between their statements and the commit.
   if (cell.point == failpoint::kFlushed) settings.emplace_back("judged=1");
   const std::vector<std::string> ids = with_twins(kMatrixKeys);
   if (cell.source == "queue") {
@@ -211,7 +211,7 @@ TEST_P(CrashMatrix, KilledThereAndStartedAgain) {
     ASSERT_EQ(fired, on_the_way(cell)) << "the matrix and the code disagree";
   }
   if (fired) {
-    // Without tables some go on when the leases end, and some when the death is known.
+    // Without tables some workers continue when leases end, and some when the death is known.
     if (!has_tables() && (cell.source == "queue" || has_steps())) scene.database().notice_deaths();
     ASSERT_EQ(scene.run(settings), 0);
   }
@@ -248,7 +248,7 @@ TEST_P(CrashMatrix, KilledThereAndStartedAgain) {
   } else if (cell.point == failpoint::kHandlerAfter &&
              (cell.way.name.starts_with("state_machine_") || cell.way.name.starts_with("fence") ||
               cell.way.name == "guard_plain")) {
-    // The table says >=1: here it must show, or this test could not see a doubling.
+    // The table says >=1: here a double must occur, otherwise this test could not detect one.
     EXPECT_GE(doubled, 1u);
   }
 }

@@ -15,8 +15,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// A machine that lets one of them stand still for a while is not to blame: what counts is how many
-// effects one usually makes before the other has its turn.
+// A machine that stalls one process for a while must not fail the test: so the typical number of
+// effects that one makes before the other's turn counts.
 TEST(SharedFile, TwoProcessesHaveItInTurn) {
   constexpr std::size_t kBatch = 100;
   Scene scene;

@@ -16,7 +16,7 @@ class Killer : public testing::TestWithParam<const char*> {};
 
 TEST_P(Killer, OnlyTheMessageThatKillsItsProcessIsDead) {
   const std::string strategy = GetParam();
-  // What it asks of a service is asked one at a time, and by none a second time.
+  // It calls the service for one message at a time, and never twice for the same.
   const bool parks = strategy == "at_most_once";
   const bool plain = strategy == "state_machine" || strategy == "fence" || parks;
   const bool recorded = strategy != "natural";  // else its neighbours run again
@@ -43,7 +43,7 @@ TEST_P(Killer, OnlyTheMessageThatKillsItsProcessIsDead) {
       ended = scene.run(settings);
       if (ended != -SIGSEGV && ended != -SIGABRT && ended != 1) break;
       ++died;
-      // What follows a death that its store does not know of yet is no suspect.
+      // A message that arrives before the store knows of the death is not a suspect.
       scene.database().notice_deaths();
     }
     EXPECT_EQ(ended, 0);

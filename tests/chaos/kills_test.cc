@@ -27,7 +27,7 @@ std::vector<std::string> numbered(std::size_t count, std::size_t first = 0) {
 }
 
 // Kills the worker `kills` times at random moments after it began to work, then lets it finish.
-// `more`: gives it more to do, where it came to its end before a kill.
+// `more`: adds work if the worker finished before a kill.
 void kill_again_and_again(const Scene& scene, std::vector<std::string> settings, std::size_t kills,
                           SeededRandom& random, const std::function<void()>& more) {
   settings.push_back("say=1");
@@ -82,7 +82,7 @@ TEST(Kills, OutsideEffectsAreNeverLostUnderRandomKills) {
                        kills, random, [&] { scene.send_new(2'000); });
   const auto balance = Ledger(scene.ledger_path()).balance();
   EXPECT_EQ(balance.keys, scene.sent());
-  // Each kill can have caught what ran and was not yet recorded; never more than a batch.
+  // Each kill can interrupt effects that are not recorded yet; never more than a batch.
   EXPECT_LE(balance.doubled, kills * 100);
   EXPECT_EQ(scene.dead(), kNone);
 }
@@ -126,7 +126,7 @@ TEST(Holders, TheLateWriteOfAHolderThatSleptPastItsLeaseIsRefused) {
 
   // It still holds its lock: nothing may be taken from it before its lease has ended.
   ChildProcess other = scene.start(settings);
-  // Its row may show a moment before: whoever looks then finds the key busy.
+  // Its row can be visible a moment earlier: then the key is busy.
   auto told = other.line();
   while (told == "busy slow") told = other.line();
   EXPECT_EQ(told, "done slow");

@@ -104,7 +104,7 @@ std::unique_ptr<Database> make_mysql_database(const MySqlFamilyServer& server, i
   return std::make_unique<MySqlDatabase>(server, port);
 }
 
-// Behind other statements in one packet, or the only one in its own. READ COMMITTED is neither.
+// After other statements in one packet, or alone in its own. READ COMMITTED matches neither.
 const std::vector<std::string>& commit_words() {
   static const std::vector<std::string> words = {"; COMMIT", std::string("\7\0\0\0\3COMMIT", 11)};
   return words;

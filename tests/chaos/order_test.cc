@@ -21,7 +21,7 @@ using std::chrono::microseconds;
 constexpr std::size_t kOrderedKeys = 12;
 constexpr std::size_t kOrderedPart = 80;
 
-// Messages whose keys come mixed, as they do, part by part: "k3-7" is the seventh of its key.
+// Messages of several keys, mixed part by part: "k3-7" is the seventh of its key.
 class OrderedSupply {
  public:
   explicit OrderedSupply(SeededRandom& random) : random_(random) {}
@@ -34,7 +34,7 @@ class OrderedSupply {
     all_ += count;
     return ids;
   }
-  // By key, and in all.
+  // The number sent, by key and in total.
   const std::map<std::string, std::size_t>& sent() const { return sent_; }
   std::size_t all() const { return all_; }
 
@@ -56,7 +56,7 @@ std::string name_of(const testing::TestParamInfo<Mode>& info) { return info.para
 
 class OrderTest : public testing::TestWithParam<Mode> {
  protected:
-  // Each key's effects, in the order they came.
+  // Each key's effects, in order.
   std::map<std::string, std::vector<std::size_t>> effects(const Scene& scene) {
     std::map<std::string, std::vector<std::size_t>> effects;
     const auto keys =
@@ -97,7 +97,7 @@ TEST_P(OrderTest, EffectsOfAKeyComeAsTheyWereSent) {
                   {"fails=10", "say=1", "crashes=50", "ledger=" + scene.ledger_path()});
   const std::string file = scene.file("messages.jsonl");
   if (GetParam().file) settings.insert(settings.end(), {"source=file", "file=" + file});
-  // A kill that comes after the end of the work is made up for.
+  // Repeats if a kill comes after the end of the work.
   std::size_t tries = 0;
   for (std::size_t killed = 0; killed < kills; ++tries) {
     ASSERT_LT(tries, 10 * kills) << "the kills come too late";
@@ -173,7 +173,7 @@ std::vector<Mode> modes() {
 
 INSTANTIATE_TEST_SUITE_P(Modes, OrderTest, testing::ValuesIn(modes()), name_of);
 
-// One process receives, and settles at once; others handle what it received. All of them are
+// One process receives and settles immediately; others handle what it received. All of them are
 // killed.
 TEST(Deferred, WhatOneProcessReceivesOthersHandleInOrder) {
   if (!has_tables()) GTEST_SKIP() << "its strategy needs tables";
@@ -195,7 +195,7 @@ TEST(Deferred, WhatOneProcessReceivesOthersHandleInOrder) {
     scene.add_lines(scene.file("messages.jsonl"), supply.next());
     ChildProcess receiver = scene.start(endless(receiving));
     ChildProcess handling = scene.start(endless(common));
-    // The one has received, and the other has it in hand.
+    // One process has received it, and the other is handling it.
     ASSERT_EQ(handling.line(std::chrono::seconds(60)), "began");
     std::this_thread::sleep_for(microseconds(random.below(60'000)));
     for (ChildProcess* process : {&receiver, &handling}) {
@@ -223,7 +223,7 @@ TEST(Deferred, WhatOneProcessReceivesOthersHandleInOrder) {
   EXPECT_EQ(scene.ask("SELECT count(*) FROM semel_inbox"), std::to_string(supply.all()));
 }
 
-// What skip gives up: the test above can fail.
+// The order that skip gives up, which proves that the test above can fail.
 TEST(OrderSkip, AFailedMessageIsPassedBy) {
   if (!has_tables()) GTEST_SKIP() << "its strategy needs tables";
   SeededRandom random(7);

@@ -43,7 +43,8 @@ TEST_P(OutsideServer, IsKilled) {
 INSTANTIATE_TEST_SUITE_P(Strategies, OutsideServer, testing::Values("fence", "at_most_once"),
                          [](const auto& info) { return std::string(info.param); });
 
-// What its journal does not say is called again, under the same key; what is undone stays so.
+// Steps that the journal does not contain are called again with the same key; undone steps stay
+// undone.
 TEST(StepsOutside, TheirServerIsKilled) {
   const auto under_test = start_server();
   const TempDir folder;

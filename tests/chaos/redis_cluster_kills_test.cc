@@ -1,5 +1,5 @@
-// What a Redis Cluster's own part in the fault table is: a master is killed and its replica takes
-// over, slots move under load, a replica that lacks the last writes takes over.
+// The rows of a Redis Cluster in the fault table: a master is killed and its replica takes over,
+// slots move under load, a replica without the last writes takes over.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ using std::chrono::seconds;
 
 constexpr int kNodeTimeoutMs = 1'500;
 
-// The same, and the nodes agree on what they keep.
+// The same, and the nodes agree on the data they keep.
 std::size_t expect_none_lost_on_nodes(Work& work, const Ledger& ledger) {
   const std::size_t doubled = expect_none_lost(work.scene(), ledger, work.sent());
   const auto store = work.scene().database().open();
@@ -49,7 +49,7 @@ std::vector<std::string> settings(const TempDir& folder, int replicas) {
           fmt::format("replicas={}", replicas)};
 }
 
-// What it counts under this name of INFO errorstats, of all nodes.
+// The sum over all nodes of this counter in INFO errorstats.
 std::size_t errors_of(const RedisCluster& cluster, const std::string& name) {
   std::istringstream lines(cluster.run_everywhere({"INFO", "errorstats"}));
   const std::string begins = "errorstat_" + name + ":count=";
@@ -60,7 +60,7 @@ std::size_t errors_of(const RedisCluster& cluster, const std::string& name) {
   return sum;
 }
 
-// Nothing that was confirmed by a replica is lost with the master.
+// Writes that a replica confirmed are not lost with the master.
 TEST(RedisClusterKills, NothingIsLostWhereAReplicaTakesOver) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
@@ -126,7 +126,7 @@ TEST(RedisClusterKills, SlotsMoveUnderLoadAndNothingComesTwice) {
     std::this_thread::sleep_for(milliseconds(random.below(10)));
     cluster.end_move(name, to);
   }
-  // A worker that is told to end dies of it, and what it has in hand then may come twice.
+  // A worker that is asked to end may die, and then repeat the messages in progress.
   ASSERT_TRUE(work.goes_on([&] { return work.scene().completed(); }, work.sent() - 1));
   work.finish();
   EXPECT_EQ(expect_none_lost_on_nodes(work, ledger), 0U) << "nobody was killed";
@@ -137,7 +137,7 @@ TEST(RedisClusterKills, SlotsMoveUnderLoadAndNothingComesTwice) {
              asked, moved, errors_of(cluster, "TRYAGAIN"));
 }
 
-// One that lacks what its master wrote last takes over.
+// A replica without its master's last writes takes over.
 class RedisFailover : public testing::Test {
  protected:
   std::unique_ptr<Store> open() {
@@ -149,7 +149,7 @@ class RedisFailover : public testing::Test {
     consumer_ = store.value()->attach({"payments", "recipe", false, {}}).value();
     return std::move(store).value();
   }
-  // The next one whose record belongs to that node.
+  // The next message whose record belongs to that node.
   Message message_at(int master) {
     for (;;) {
       Message message = make_message(consumer_, fmt::format("k{}", next_++));
@@ -170,7 +170,7 @@ class RedisFailover : public testing::Test {
     if (!claimed || !std::holds_alternative<Acquired>(*claimed)) return {};
     return std::get<Acquired>(*claimed).lease;
   }
-  // Once the lease that is on it is over.
+  // Acquires it as soon as the previous lease is over.
   static Lease acquired_at_last(Store& store, const Message& message) {
     Lease lease;
     EXPECT_TRUE(comes_true([&] {
@@ -181,7 +181,7 @@ class RedisFailover : public testing::Test {
     })) << "never acquired";
     return lease;
   }
-  // From here on the replica hears nothing of its master.
+  // From here on the replica receives nothing from its master.
   void cut_off(int master) {
     cluster_.run_at(master, {"ACL", "SETUSER", "default", "-psync", "-sync"});
     cluster_.run_at(master, {"CLIENT", "KILL", "TYPE", "replica"});
@@ -192,7 +192,7 @@ class RedisFailover : public testing::Test {
     cluster_.wait_for_another_master(name, master);
   }
 
-  // Nobody is replaced but by fail_over().
+  // Failovers happen only by fail_over().
   RedisCluster cluster_{RedisCluster::kCalmTimeoutMs};
   const std::string prefix_ = cluster_.new_prefix();
   ConsumerNumber consumer_{};
@@ -225,13 +225,13 @@ TEST_F(RedisFailover, WhatWasLostIsHandledAgainUnderGreaterTokensAndALateHolderI
   const Lease repeated = acquired_at_last(*second, completed);
   EXPECT_GT(repeated.token, kept.token) << "its end vanished: it is handled again";
   EXPECT_NE(repeated.token, again.token);
-  // The old master comes back as a replica, and gives nothing to anybody.
+  // The old master returns as a replica, and its data are not used.
   cluster_.node_at(master).start();
   cluster_.wait_until_whole();
   EXPECT_EQ(second->finish({&end, 1}).value().front(), Applied::kLeaseLost);
 }
 
-// Where a replica must have it, the same is refused: nothing that was answered is lost.
+// If a replica must confirm, such a write is refused: nothing that was answered is lost.
 TEST_F(RedisFailover, WhatWasConfirmedIsNotLost) {
   const auto plain = open();
   RedisOptions options;
@@ -243,7 +243,7 @@ TEST_F(RedisFailover, WhatWasConfirmedIsNotLost) {
   const int master = cluster_.masters().front();
   const std::string name = "{" + cluster_.tag_at(master) + "}";
   const int replica = cluster_.replica_of(master);
-  // A replica that stands still for as long as it is waited for leaves one in doubt: then the next.
+  // A replica that stalls longer than the wait leaves a write in doubt: then try the next message.
   Message done = message_at(master);
   ASSERT_TRUE(comes_true([&] {
     done = message_at(master);

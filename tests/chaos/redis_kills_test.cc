@@ -1,5 +1,5 @@
-// What a Redis server's own part in the fault table is: it is killed, it forgets, its connections
-// are cut. Nothing is ever lost; what comes twice is counted.
+// The rows of a Redis server in the fault table: it is killed, it forgets, its connections are cut.
+// No message is ever lost; repeated effects are counted.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ std::filesystem::path newest_log(const std::string& folder) {
 
 class RedisKills : public testing::TestWithParam<const char*> {};
 
-// SIGKILL leaves the page cache: what a server without power forgets is another test's.
+// SIGKILL leaves the page cache intact: another test covers the loss of power.
 TEST_P(RedisKills, NothingIsLostWhereTheServerIsKilled) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
@@ -77,8 +77,8 @@ TEST_P(RedisKills, NothingIsLostWhereTheServerIsKilled) {
 INSTANTIATE_TEST_SUITE_P(Sync, RedisKills, testing::Values("always", "everysec"),
                          [](const auto& info) { return std::string(info.param); });
 
-// Wherever in what is said a connection is cut: a claim is said again under its nonces, and what
-// became of a finish is found by claiming. So no handler is called again.
+// At whichever byte a connection is cut: a claim is repeated with its nonces, and claiming again
+// finds out whether a finish took effect. So no handler is called again.
 TEST(RedisCuts, ConnectionsAreCutAtAnyByte) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
@@ -93,10 +93,10 @@ TEST(RedisCuts, ConnectionsAreCutAtAnyByte) {
   expect_none_lost(work.scene(), ledger, work.sent());
 }
 
-// What an operator, or a script of his, does to the server while workers go on.
+// Acts of an operator, or of a script, on the server while workers run.
 class RedisForgets : public testing::Test {
  protected:
-  // Does `what` again and again while the lines of a file are handled, then lets them end.
+  // Repeats `what` while the lines of a file are handled, then lets the workers finish.
   void beside(const std::function<void()>& what) {
     const RedisServer server(RedisServer::fast());
     server_ = &server;
@@ -107,7 +107,7 @@ class RedisForgets : public testing::Test {
                         "lease=2s", "slow=300", "hold=" + ids(kLines).back(),
                         "hold_file=" + scene.file("go")});
     ChildProcess worker = scene.start(settings);
-    // One that cannot have its store at its start says so and ends.
+    // A worker that cannot reach its store at the start reports that and ends.
     ASSERT_TRUE(comes_true([&] { return ledger().balance().keys > 0; }));
     // Its last line waits until there was enough of it.
     constexpr std::size_t kEnough = 10;
@@ -149,7 +149,7 @@ TEST_F(RedisForgets, ConnectionsThatAreKilledAreOpenedAgain) {
   EXPECT_EQ(ledger().balance().doubled, 0U);
 }
 
-// A file is read again from where the server says that it was read to: from its beginning then.
+// A file is read from the position that the server has; after the loss, from its beginning.
 TEST_F(RedisForgets, WhatItForgetsIsHandledAgainAndNeverLost) {
   std::size_t left = 6;
   beside([&] {
@@ -160,8 +160,8 @@ TEST_F(RedisForgets, WhatItForgetsIsHandledAgainAndNeverLost) {
   EXPECT_GE(ledger().balance().doubled, 1U) << "the table says >=1: it shows";
 }
 
-// SIGKILL does not show what `appendfsync everysec` may lose: a machine without power does, and its
-// disk ends somewhere in the log.
+// SIGKILL does not show the possible loss under `appendfsync everysec`: a loss of power does, and
+// leaves the log cut off somewhere.
 TEST(RedisPowerCut, WhatTheLogLostIsHandledAgainAndNothingElse) {
   constexpr std::size_t kKeys = 1'000;
   RedisServer server({.arguments = {"--appendfsync", "everysec"}});
@@ -181,7 +181,7 @@ TEST(RedisPowerCut, WhatTheLogLostIsHandledAgainAndNothingElse) {
   server.start();
   const std::size_t forgotten = kKeys - scene.completed();
   EXPECT_GE(forgotten, 1U) << "nothing was lost from the log";
-  // From another file: who read the first is not known to be gone where the server began anew.
+  // Uses another file: the restarted server does not know that the reader of the first one is gone.
   ASSERT_EQ(run("again"), 0);
   const auto balance = ledger.balance();
   EXPECT_EQ(balance.keys, kKeys) << "lost";

@@ -24,7 +24,7 @@ T value_of(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
-// Its ordering key is what stands before the dash.
+// Its ordering key is the part before the dash.
 std::string payload_of(const std::string& id) {
   return fmt::format(R"({{"id":"{}","n":{},"k":"{}"}})", id, id.size(), id.substr(0, id.find('-')));
 }

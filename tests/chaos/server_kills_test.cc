@@ -1,5 +1,5 @@
-// The server is killed, the connections to it are cut, a process stands still inside its
-// transaction: what a server's own part in the fault table is.
+// The rows of a database server in the fault table: it is killed, its connections are cut, a
+// process stalls inside its transaction.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -77,7 +77,7 @@ TEST(ServerKills, NothingIsLostAndEffectsAgreeWithRecords) {
              balance.doubled);
 }
 
-// Wherever in what is said a connection is cut.
+// At whichever byte a connection is cut.
 TEST(ServerKills, ConnectionsAreCutAtAnyByte) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
@@ -91,7 +91,7 @@ TEST(ServerKills, ConnectionsAreCutAtAnyByte) {
   expect_once(work.scene(), work.sent());
 }
 
-// The answer to a COMMIT is lost, whose ever of the consumer's it is.
+// The answer to a COMMIT of the consumer is lost, on any of its connections.
 TEST(ServerKills, CommitsWhoseAnswerIsLostAreFoundDone) {
   const std::size_t losses = rounds(10);
   TcpProxy proxy(shared_server().port());

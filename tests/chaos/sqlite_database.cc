@@ -39,7 +39,7 @@ class SqliteDatabase final : public SqlDatabase {
     }
     return rows;
   }
-  // Its completed records stand in tables of their own.
+  // Its completed records are in separate tables.
   std::size_t completed() const override {
     std::size_t completed = 0;
     for (const auto& row : rows("SELECT number FROM semel_generation")) {

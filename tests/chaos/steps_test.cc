@@ -1,5 +1,5 @@
-// Steps through kills: a finished one is called once, whatever ends its process, and what was given
-// up is undone.
+// Steps through kills: a finished step is called once, however its process ends, and the steps of a
+// message that is given up are undone.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -46,8 +46,8 @@ std::vector<Kill> kills() {
     for (const int nth : {1, 2}) all.push_back({std::string(point), nth, false});
   }
   if (!has_steps()) return all;
-  // What is given up ends twice: when that is noted, and when all is undone. Alone: others may
-  // share a finish with it.
+  // A message that is given up ends twice: when that is recorded, and when all steps are undone.
+  // Only one message, because others may share a finish with it.
   for (const auto point : {failpoint::kMarked, failpoint::kKept, failpoint::kRecorded}) {
     for (const int nth : {1, 2}) all.push_back({std::string(point), nth, false, {kIds.back()}});
   }
@@ -67,7 +67,7 @@ void expect_only_the_dead(const Scene& scene) {
     EXPECT_EQ(entry.state, StepEntry::State::kUndone) << entry.name;
   }
   if (!has_tables()) return;
-  // What a completed record leaves is taken away at once, or by the purge.
+  // The steps of a completed record are deleted immediately, or by the purge.
   EXPECT_EQ(scene.ask("SELECT count(*) FROM semel_step WHERE state = 'undone'"), "2");
 }
 

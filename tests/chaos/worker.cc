@@ -136,7 +136,7 @@ void say(std::string_view line) {
   [[maybe_unused]] const auto n = ::write(STDOUT_FILENO, text.data(), text.size());
 }
 
-// What the handlers do beside their effect.
+// The acts of the handlers in addition to their effect.
 class Mischief {
  public:
   explicit Mischief(const Settings& settings)
@@ -185,7 +185,7 @@ class Mischief {
   std::mt19937 random_;
 };
 
-// For handlers that may not throw: they run on a thread that is nobody's.
+// For handlers that must not throw, because they run on a thread outside of the engine.
 bool allowed(Mischief& mischief, const semel::Message& message) {
   try {
     mischief.before(message);
@@ -257,7 +257,7 @@ int run(const std::string& store, const Settings& settings) {
       return semel::done();
     });
   }
-  // Answers on another thread, while the engine goes on.
+  // Answers on another thread, while the engine continues.
   semel::test::OneThread service;
   if (kind == "async") {
     ledger = std::make_unique<semel::test::Ledger>(get(settings, "ledger", ""));

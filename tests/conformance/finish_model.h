@@ -111,8 +111,8 @@ class FinishModel {
   int unnamed_ = 0;
 };
 
-// Moves the store's clock in steps: a real clock runs on while the model's stands, and never goes
-// back.
+// The number of the model's steps in `time`. A server's clock runs on while the model's stands, so
+// `time` may be longer than these steps.
 std::int64_t model_steps_in(milliseconds time);
 // Each message has one of its own.
 std::string model_name_in(const Headers& headers);

@@ -25,7 +25,7 @@ constexpr int kStarts = 20;
 constexpr auto kAll = std::filesystem::copy_options::recursive;
 constexpr std::size_t kTail = 3'000;
 
-// Somebody took it between its choice and its use.
+// Another program took the port between its choice and its use.
 bool tells_of_a_taken_port(std::string_view log) {
   constexpr std::string_view kWords[] = {"ddress already in use", "dist_port_already_used",
                                          "eaddrinuse"};
@@ -57,7 +57,7 @@ DatabaseServer::~DatabaseServer() = default;
 void DatabaseServer::end() noexcept {
   try {
     if (folder_) {
-      // Nobody reads its data again: there is nothing to write first.
+      // The data are not read again, so nothing has to be written first.
       if (process_) kill();
       return;
     }
@@ -135,7 +135,7 @@ void DatabaseServer::start() {
     }
     if (start_once()) return;
     if (!tells_of_a_taken_port(log_of_this_start())) break;
-    // Of the ports of clients it is none, so whoever has it keeps it for a while.
+    // The port is outside the range of clients, so a program that has it keeps it for a while.
     if (!first) std::this_thread::sleep_for(seconds(1));
   }
   throw std::runtime_error(name_ + " does not start:\n" + log_tail());

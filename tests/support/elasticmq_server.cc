@@ -174,7 +174,7 @@ void ElasticmqServer::send_bodies(const std::string& queue,
 std::int64_t ElasticmqServer::count(const std::string& queue, const std::string& attribute) const {
   const std::string body =
       fmt::format(R"({{"QueueUrl":"{}","AttributeNames":["All"]}})", url(queue));
-  // A server that is busy may answer late; a question can be asked again.
+  // A busy server may answer late; a question can be repeated.
   std::string answer;
   comes_true([&] { return (answer = call("GetQueueAttributes", body)) != kNoAnswer; });
   if (sqs::member_of(answer, "Attributes").empty()) {

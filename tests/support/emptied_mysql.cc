@@ -22,7 +22,7 @@ constexpr const char* kSet =
     "SET group_concat_max_len = 16777216, foreign_key_checks = 0, lock_wait_timeout = 2"
     "/*!80000 , information_schema_stats_expiry = 0 */;";
 
-// A query for the names of the store's tables in which rows stand.
+// A query for the names of the store's tables that have rows.
 constexpr const char* kLookForRows =
     "SELECT GROUP_CONCAT(CONCAT('(SELECT ''', table_name, ''' AS name FROM ', table_name, "
     "' LIMIT 1)') SEPARATOR ' UNION ') FROM information_schema.tables WHERE table_schema = "
@@ -92,8 +92,8 @@ std::string fill_mysql(const DatabaseServer& server, const std::string& database
   return describe_mysql(server, database);
 }
 
-// Truncated, not deleted from: a row that is deleted and not purged yet is locked by whoever looks
-// for its key, and its number would not be given again.
+// Truncates instead of deleting: a deleted row that is not purged yet is locked by lookups of its
+// key, and its number would not be assigned again.
 std::string empty_mysql(const DatabaseServer& server, const std::string& database) {
   wait_for_sessions(server, database);
   const std::string statements = server.query(

@@ -68,7 +68,7 @@ auto with_faults(FaultPlan& plan, StoreCall call, Work&& work) -> decltype(work(
   const auto fault = plan.met(call);
   if (!fault) return work();
   if (fault->when == When::kAfter) {
-    // What it answered is lost with the fault.
+    // Its answer is lost with the fault.
     static_cast<void>(work());
   }
   return failure({fault->kind, "R299", "a fault injected by the test", ""});
@@ -103,7 +103,7 @@ class FaultUnit final : public UnitOfWork {
   }
   Result<void> commit() override {
     auto committed = with_faults(plan_, StoreCall::kUnitCommit, [&] { return inner_->commit(); });
-    // A unit whose commit never reached the store ends as its connection would: rolled back.
+    // A unit whose commit never reached the store is rolled back, as when its connection ends.
     if (!committed) inner_.reset();
     return committed;
   }

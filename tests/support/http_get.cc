@@ -92,7 +92,7 @@ std::string http_rest(const system::Descriptor& socket) {
 std::string http_raw(std::uint16_t port, std::string_view bytes) {
   const auto socket = connected(port);
   if (!socket.valid()) return {};
-  // A server that has answered before all came is heard too.
+  // A server may answer before everything was sent: its answer is still read.
   (void)sent(socket.get(), bytes);
   return http_rest(socket);
 }

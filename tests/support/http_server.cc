@@ -36,7 +36,7 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-// Of the request's head, without its last blank line.
+// Parses the head of a request, without its last blank line.
 HttpRequest parse_head(std::string_view head) {
   HttpRequest request;
   for (bool first = true; !head.empty(); first = false) {

@@ -23,7 +23,7 @@ void wait_for_nodes(const std::string& what, const std::function<bool()>& done) 
   throw std::runtime_error("the Kafka cluster: " + what + " takes too long");
 }
 
-// As the brokers find a group's partition: Java's hash of its name.
+// The brokers find a group's partition in the same way: by Java's hash of its name.
 int offsets_partition_of(const std::string& group) {
   std::uint32_t hash = 0;
   for (const char c : group) hash = 31 * hash + static_cast<unsigned char>(c);

@@ -77,7 +77,7 @@ Owned<rd_kafka_t> client(rd_kafka_type_t type, const std::string& brokers, const
   return Owned<rd_kafka_t>(handle);
 }
 
-// What `read` finds in the brokers' answer; 0 where there is none.
+// The number that `read` finds in the brokers' answer; 0 if there is none.
 int number_told(const std::string& brokers, int patience,
                 const std::function<int(const rd_kafka_metadata_t&)>& read) {
   const auto handle = client(RD_KAFKA_CONSUMER, brokers, {});
@@ -111,7 +111,7 @@ rd_kafka_resp_err_t create_topic(rd_kafka_t* handle, rd_kafka_NewTopic_t* topic)
   return rd_kafka_topic_result_error(results[0]);
 }
 
-// Where brokers are several, one may not know yet of a topic that another has made.
+// With several brokers, one may not know yet of a topic that another has created.
 void wait_for_leaders(rd_kafka_t* handle, const std::string& name) {
   const std::unique_ptr<rd_kafka_topic_t, decltype(&rd_kafka_topic_destroy)> topic(
       rd_kafka_topic_new(handle, name.c_str(), nullptr), &rd_kafka_topic_destroy);
@@ -168,7 +168,7 @@ std::vector<std::string> KafkaServer::server() const {
   return words;
 }
 
-// What is said later counts.
+// Later settings override earlier ones.
 void KafkaServer::add_listener(std::vector<std::string>& words) const {
   const Listener& more = *options_.listener;
   const std::string usual =
@@ -245,8 +245,8 @@ void KafkaServer::make_topic(
     check(rd_kafka_NewTopic_set_config(topic.get(), setting.c_str(), value.c_str()), setting);
   }
   rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
-  // So a broker answers that stood still for longer than its session, and is not missed for long;
-  // or one whose topic of that name is on its way out.
+  // A broker may answer this after it stalled for longer than its session, for a short time; or if
+  // a topic of that name is being deleted.
   comes_true(
       [&] {
         code = create_topic(handle.get(), topic.get());

@@ -50,7 +50,8 @@ std::string decoded(std::string_view text) {
   return plain;
 }
 
-// What stands before the mark, which is taken away with it; all where there is none.
+// Removes and returns the text before the mark, and removes the mark; all of it if there is no
+// mark.
 std::string cut_before(std::string_view& text, char mark) {
   const auto at = std::min(text.find(mark), text.size());
   std::string first = decoded(text.substr(0, at));
@@ -129,7 +130,7 @@ std::string mysql8_home() {
   return SEMEL_TEST_MYSQL8;
 }
 
-// Of MySQL 8. Its home may be where only the user who fetched it may look: it is run as that one.
+// For MySQL 8. Its folder may be accessible only to the user who fetched it: so that user runs it.
 std::vector<std::string> as_its_user() {
   if (::geteuid() == 0) return {"--user=root"};
   return {};
@@ -159,10 +160,10 @@ std::string MySqlFamilyServer::url(std::string_view database) const {
   return fmt::format("mysql://root@127.0.0.1:{}/{}", port(), database);
 }
 
-// A session waits that is within a statement and whose transaction does not run. MySQL 8 lists no
-// transaction that waits before its first write. information_schema.innodb_trx lists it, but keeps
-// an answer until nobody asked for a while: two tests that ask in turn would see an old one for
-// ever.
+// Counts sessions that are within a statement and whose transaction does not run. MySQL 8's list of
+// lock waits omits a transaction that waits before its first write. information_schema.innodb_trx
+// has it, but caches an answer until it was not queried for a while: two tests that ask alternately
+// would see an old answer forever.
 int MySqlFamilyServer::lock_waiters(const std::string& database) const {
   std::istringstream sessions(
       query(database,
@@ -201,8 +202,8 @@ std::vector<std::string> MySqlFamilyServer::arguments() const {
       "--max-connections=200",
       "--innodb-buffer-pool-size=64M",
       "--performance-schema=0",
-      // The kernel gives it to so many servers of a machine and no more, and a killed one's share
-      // comes back late: the next start would fail.
+      // The kernel gives asynchronous I/O to a limited number of servers of a machine, and a killed
+      // server's share returns late: the next start would fail.
       "--innodb-use-native-aio=0",
       "--skip-log-bin",
   };
@@ -211,7 +212,7 @@ std::vector<std::string> MySqlFamilyServer::arguments() const {
 }
 
 bool MySqlFamilyServer::answers() const {
-  // By the socket: at the port may be somebody else's.
+  // Uses the socket: another server may be at the port.
   const Connection connection = make_connection();
   return mysql_real_connect(connection.get(), nullptr, "root", "", nullptr, 0, socket().c_str(),
                             0) != nullptr;

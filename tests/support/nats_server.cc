@@ -45,7 +45,7 @@ void check_nats(natsStatus status, const std::string& what) {
   if (status != NATS_OK) throw std::runtime_error(what + ": " + natsStatus_GetText(status));
 }
 
-// One connection, as owner.
+// One connection, as user owner.
 class NatsSession {
  public:
   NatsSession(int port, const std::string& certificate_file) {
@@ -185,7 +185,7 @@ std::string NatsServer::url(std::string_view account) const {
                      port());
 }
 
-// Nobody else's server at this port is called so.
+// No other process's server at this port has this name.
 std::string NatsServer::call_name() const { return fmt::format("test-{}-{}", port(), ::getpid()); }
 
 void NatsServer::write_config() const {

@@ -18,7 +18,7 @@
 namespace semel::test {
 namespace {
 
-// Databases that nobody uses, each with its description from before its first test.
+// Unused databases, each with its description from before its first test.
 class IdleDatabases {
  public:
   using Idle = std::pair<std::string, std::string>;
@@ -43,8 +43,8 @@ class IdleDatabases {
   }
 
  private:
-  // A forked process must not use what its parent may use, nor does a server that starts later at
-  // the same port have these databases.
+  // A forked process must not use its parent's databases, and a server that starts later at the
+  // same port does not have them.
   static std::string key_of(const DatabaseServer& server) {
     return fmt::format("{} {} {}", server.url(""), server.pid(), ::getpid());
   }

@@ -1,5 +1,5 @@
-// A pooled database is tested by what a test may leave in it: whatever that is, the next test finds
-// nothing of it.
+// Tests a pooled database with everything that a test may leave in it: the next test finds none of
+// it.
 #include <gtest/gtest.h>
 #include <libpq-fe.h>
 #include <mysql.h>
@@ -83,7 +83,7 @@ PooledKind mysql_kind(std::string name) {
           ""};
 }
 
-// Where there is no MySQL 8, servers.mysql8.absent says so.
+// Without a MySQL 8, the test servers.mysql8.absent shows that.
 std::vector<PooledKind> pooled_kinds() {
   std::vector<PooledKind> all = {
       {"Postgres", []() -> const DatabaseServer& { return PostgresServer::shared(); },

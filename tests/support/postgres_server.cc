@@ -134,15 +134,15 @@ std::vector<std::string> PostgresServer::server() const {
 }
 
 bool PostgresServer::answers() const {
-  // By the socket: at the port may be somebody else's.
+  // Uses the socket: another server may be at the port.
   const std::string place =
       fmt::format("host={} port={} user={} dbname=postgres", socket_dir(), port(), kUser);
   return PQping(place.c_str()) == PQPING_OK;
 }
 
 void PostgresServer::after_kill() {
-  // What it was told apart by from one that still runs: a crash of the machine takes it away. The
-  // line of its lock file tells key and number.
+  // Removes the shared memory that distinguishes it from a running server, as a crash of the
+  // machine does. A line of its lock file has key and number.
   std::ifstream file(data() + "/postmaster.pid");
   std::string line;
   constexpr int kLine = 7;

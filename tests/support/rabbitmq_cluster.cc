@@ -47,7 +47,7 @@ int RabbitmqCluster::keep_names() {
       return run_to_end(
                  command({"/usr/bin/env", "timeout", "60", "epmd", "-port", place, "-names"})) == 0;
     };
-    // It ends where somebody has taken the port meanwhile.
+    // It ends if another program has taken the port meanwhile.
     if (comes_true([&] { return !names_->running() || answers(); }) && names_->running()) {
       return port;
     }

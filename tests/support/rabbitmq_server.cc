@@ -124,7 +124,7 @@ RabbitmqServer::Post post_of(const amqp_message_t& message) {
   return post;
 }
 
-// One frame of confirms may speak for many, and they come in any order.
+// One confirm frame may cover many messages, and frames arrive in any order.
 void wait_confirmed(const AmqpSession& session, std::uint64_t count) {
   std::set<std::uint64_t> open;
   for (std::uint64_t tag = 1; tag <= count; ++tag) open.insert(open.end(), tag);
@@ -192,7 +192,7 @@ std::vector<std::string> RabbitmqServer::server() const {
 }
 
 bool RabbitmqServer::answers() const {
-  // It lives on without a port that it could not have, and there may be somebody else's broker.
+  // The broker continues without a port that it could not open, and another broker may be there.
   const std::string told = log_of_this_start();
   const auto listens = [&](std::string_view kind, int where) {
     return told.find(fmt::format("started {} listener on 127.0.0.1:{}\n", kind, where)) !=

@@ -45,7 +45,7 @@ struct NodeLine {
   std::vector<std::pair<int, int>> slots;
 };
 
-// What a node knows of all of them.
+// A node's view of all nodes.
 std::vector<NodeLine> nodes_known_to(int port) {
   std::vector<NodeLine> nodes;
   std::istringstream text(RedisCluster::run_at(port, {"CLUSTER", "NODES"}));
@@ -73,7 +73,7 @@ bool is_master(const NodeLine& node) {
          node.flags.find("fail") == std::string::npos;
 }
 
-// By which nodes know each other.
+// The port by which nodes identify each other.
 std::string port_for_nodes(int port) {
   return RedisCluster::setting_at(port, "tls-cluster") == "yes"
              ? RedisCluster::setting_at(port, "tls-port")
@@ -310,7 +310,7 @@ void RedisCluster::move_names(const std::string& name, int to) const {
   const int from = master_of(name);
   const std::string slot = run_at(from, {"CLUSTER", "KEYSLOT", name});
   for (;;) {
-    // Names of bytes may hold what ends a line: one by one.
+    // Names may contain line ends, so they are fetched one by one.
     const std::string one = run_at(from, {"CLUSTER", "GETKEYSINSLOT", slot, "1"});
     if (one.empty()) return;
     run_at(from, {"MIGRATE", "127.0.0.1", port_for_nodes(to), one, "0", "5000"});

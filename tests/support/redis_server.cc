@@ -101,7 +101,7 @@ std::vector<std::string> RedisServer::server() const {
 }
 
 bool RedisServer::answers() const {
-  // By the socket: at the port may be somebody else's.
+  // Uses the socket: another server may be at the port.
   const ContextPtr context(redisConnectUnix(socket().c_str()), &redisFree);
   if (context == nullptr || context->err != 0) return false;
   const ReplyPtr reply = ask(context.get(), {"PING"});
@@ -141,7 +141,7 @@ std::string redis_command(int port, const std::vector<std::string>& words) {
   return reply_text(*reply);
 }
 
-// Its words are told by the spaces between them.
+// The words are separated by spaces.
 std::string RedisServer::drop_statement(const std::string& database) const {
   return fmt::format(
       "EVAL {} 0 {}*",

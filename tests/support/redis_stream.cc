@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kAddedAtOnce = 500;
 
-// The line behind the one that is the name.
+// The line after the one that equals the name.
 std::string value_in(const std::string& told, const std::string& name) {
   std::istringstream lines(told);
   for (std::string line; std::getline(lines, line);) {

@@ -36,8 +36,8 @@ int first_clients_port() {
   return file >> first && first > kFirstPort + kTries ? first : 32'768;
 }
 
-// Blocks of ports that no other process of these tests chooses from: whoever listens at the first
-// one of a block has the rest. Each is given once.
+// Blocks of ports that are exclusive to one process of these tests: the process that listens at the
+// first port of a block owns the rest. Each port is given out once.
 class OwnPorts {
  public:
   int next() {

@@ -34,7 +34,7 @@ struct Plan {
     const char* path = std::getenv("PATH");
     entries = {std::string("PATH=") + (path != nullptr ? path : "/usr/sbin:/usr/bin:/sbin:/bin"),
                "LC_ALL=C", "HOME=" + command.folder,
-               // Not everybody's: MariaDB removes at its start what another keeps there meanwhile.
+               // Not the shared one: MariaDB removes other programs' files there at its start.
                "TMPDIR=" + command.folder};
     for (const std::string& argument : command.arguments) {
       arguments.push_back(const_cast<char*>(argument.c_str()));
@@ -73,7 +73,7 @@ struct Plan {
     ::perror("setuid");
     ::_exit(126);
   }
-  // Not before: a change of the user takes it back.
+  // Not earlier: changing the user clears it.
   ::prctl(PR_SET_PDEATHSIG, plan.command.at_parents_death);
   if (::getppid() != plan.parent) ::_exit(126);
   if (::chdir(plan.command.folder.c_str()) != 0) {
@@ -118,7 +118,7 @@ std::vector<pid_t> all_below(pid_t root) {
   return found;
 }
 
-// Kills what is no child of ours, and waits until it has ended.
+// Kills processes that are not children of this one, and waits until they have ended.
 void kill_and_wait(const std::vector<pid_t>& pids) {
   std::vector<system::Descriptor> watches;
   for (const pid_t pid : pids) {
@@ -169,7 +169,7 @@ void ServerProcess::live(const ServerCommand& command) {
     pid_ = pid;
   }
   changed_.notify_all();
-  // It is collected under the mutex only: until then its number is nobody else's.
+  // It is reaped only under the mutex: until then its pid cannot be reused.
   siginfo_t info{};
   while (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
   }

@@ -1,4 +1,4 @@
-// The servers of the tests are tested: one that loses rows, or leaves processes behind, proves
+// Tests the servers of the tests: one that loses rows, or leaves processes behind, would prove
 // nothing.
 #include <gtest/gtest.h>
 #include <libpq-fe.h>
@@ -28,7 +28,7 @@
 namespace semel::test {
 namespace {
 
-// Also where nobody has collected it yet.
+// True also if the process was not reaped yet.
 bool has_ended(pid_t pid, int patience_ms = 0) {
   const int watch = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   if (watch < 0) return true;
@@ -61,7 +61,7 @@ TEST(FreePortTest, IsGivenOnceByAllProcessesThatLive) {
 
 TEST(ServerProcessTest, EndsWithTheTestThatIsKilled) {
   auto child = ChildProcess::fork([](ChildProcess::Voice& voice) -> int {
-    // Of a thread that ends before: the process counts.
+    // Started on a thread that ends earlier: the process decides, not the thread.
     std::optional<PostgresServer> server;
     std::thread([&] { server.emplace(); }).join();
     voice.say(std::to_string(server->pid()));
@@ -108,7 +108,7 @@ Kind kind(std::string name) {
       []() -> std::unique_ptr<DatabaseServer> { return std::make_unique<Server>(Server::fast()); }};
 }
 
-// Where there is no MySQL 8, servers.mysql8.absent says so.
+// Without a MySQL 8, the test servers.mysql8.absent shows that.
 std::vector<Kind> kinds() {
   std::vector<Kind> all = {kind<PostgresServer>("Postgres"), kind<MariaDbServer>("MariaDb")};
   if (!MySqlServer::why_absent()) all.push_back(kind<MySqlServer>("MySql8"));
@@ -192,7 +192,7 @@ TEST(PostgresServerTest, TakesSettings) {
   }
 }
 
-// This broker goes on without the port.
+// This broker runs even without the port.
 TEST(RabbitmqServerTest, StartsAgainUntilItHasAllOfItsPorts) {
   const TlsIdentity identity("DNS:localhost");
   RabbitmqServer server(

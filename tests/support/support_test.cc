@@ -38,7 +38,7 @@ TEST(ChildProcessTest, StandsStillUntilResumed) {
   });
   ASSERT_EQ(child.line(), "alive");
   child.stop();
-  while (child.line(50ms)) continue;  // what it had said before
+  while (child.line(50ms)) continue;  // earlier lines
   EXPECT_FALSE(child.line(50ms).has_value());
   child.resume();
   EXPECT_EQ(child.line(), "alive");

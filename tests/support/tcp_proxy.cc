@@ -63,8 +63,8 @@ struct TcpProxy::Connection {
   End server;
   std::optional<Fault> fault;  // that struck it
   std::optional<Clock::time_point> cut_at;
-  std::string answer;     // what was withheld
-  std::string held_back;  // while it stalls: the rest of what struck
+  std::string answer;     // the withheld data
+  std::string held_back;  // while it stalls: the rest of the data that triggered it
   bool gone = false;
 
   End& end(Side side) { return side == Side::kClient ? client : server; }
@@ -253,7 +253,7 @@ void TcpProxy::hear(Connection& connection, Side side, std::string_view bytes) {
   connection.beyond(side).out.push_back({Clock::now() + delay_, std::string(bytes)});
 }
 
-// Of what was heard goes through what is `kept`.
+// Forwards the first `kept` bytes of the received ones.
 void TcpProxy::strike(Connection& connection, Armed& armed, std::string_view bytes,
                       std::size_t kept) {
   connection.fault = armed.fault;
@@ -268,7 +268,7 @@ void TcpProxy::strike(Connection& connection, Armed& armed, std::string_view byt
   changed_.notify_all();
 }
 
-// Whether what this side says is still heard by the other.
+// Whether data from this side are still forwarded to the other.
 bool TcpProxy::passes(Connection& connection, Side side, std::string_view bytes) {
   if (!connection.fault) return true;
   const Fault& fault = *connection.fault;
@@ -287,7 +287,7 @@ void TcpProxy::write_to(End& end) {
     const ssize_t gone =
         ::send(end.fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (gone < 0) {
-      // Whoever does not listen any more is cut off when he is read from.
+      // A peer that does not listen any more is cut off when it is read from.
       if (errno != EAGAIN && errno != EINTR) end.out.clear();
       return;
     }
@@ -300,13 +300,13 @@ void TcpProxy::write_to(End& end) {
   }
 }
 
-// Does what is due, and returns when it has to be looked at again without an event.
+// Does what is due, and returns the time at which it must run again without an event.
 TcpProxy::Clock::time_point TcpProxy::work_on(Connection& connection) {
   auto next = Clock::time_point::max();
   if (connection.gone) return next;
   for (End* end : {&connection.client, &connection.server}) {
     write_to(*end);
-    // What is due and not gone waits for the peer to read.
+    // Due data that are not sent wait for the peer to read.
     if (!end->out.empty() && end->out.front().due > Clock::now()) {
       next = std::min(next, end->out.front().due);
     }
@@ -334,7 +334,7 @@ void TcpProxy::wait_for_events(std::unique_lock<std::mutex>& lock) {
       const End& end = connection.end(side);
       const bool due = !end.out.empty() && end.out.front().due <= Clock::now();
       const bool reads = !end.in_ended && !connection.stalls();
-      if (!due && !reads) continue;  // who has hung up would be told again and again
+      if (!due && !reads) continue;  // a closed peer would be reported again and again
       fds.push_back(
           {end.fd.get(), static_cast<short>((reads ? POLLIN : 0) | (due ? POLLOUT : 0)), 0});
       ends.emplace_back(&connection, side);

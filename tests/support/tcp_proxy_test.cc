@@ -1,4 +1,4 @@
-// Faults of the network fire where they are told to, and nowhere else.
+// Network faults fire where they are set, and nowhere else.
 #include <gtest/gtest.h>
 #include <libpq-fe.h>
 #include <netinet/in.h>
@@ -34,7 +34,7 @@ class Socket {
     ASSERT_EQ(::send(fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
   }
-  // The next so many bytes; fewer and how it ended: "(end)", "(reset)", "(silence)".
+  // The next `count` bytes; if fewer, also how the stream ended: "(end)", "(reset)", "(silence)".
   std::string hear(std::size_t count, int patience = kHearingPatience) const {
     std::string heard;
     while (heard.size() < count) {
@@ -176,7 +176,7 @@ TEST_F(TcpProxyTest, ResetsWhoeverFindsNoServer) {
   EXPECT_EQ(proxy.refusals(), 1U);
 }
 
-// What it is for: nobody can tell whether this transaction was committed.
+// The purpose of the proxy: the client cannot tell whether this transaction was committed.
 TEST(TcpProxyPostgresTest, CommitsAndTellsNobody) {
   const auto& server = PostgresServer::shared();
   const std::string database = server.new_database();

@@ -35,7 +35,7 @@ namespace {
 
 constexpr int kKeeperStopPatience = 60'000;
 
-// What runs until it is let go of.
+// The server that runs until it is released.
 struct Kept {
   std::shared_ptr<void> server;
   ServerAddress address;
@@ -101,7 +101,8 @@ int listen_to_signals() {
   return ::signalfd(-1, &ends, SFD_CLOEXEC);
 }
 
-// Keeps nothing that it was given open but `kept`: neither ctest's pipes nor anybody's locks.
+// Closes all inherited descriptors except `kept`: neither ctest's pipes nor others' locks stay
+// open.
 void let_go(const std::string& log, int kept) {
   ::setsid();
   const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -113,7 +114,8 @@ void let_go(const std::string& log, int kept) {
   ::syscall(SYS_close_range, kept + 1, ~0U, 0);
 }
 
-// Says so at `ready` when the server is up, and keeps it until told, or until `ctest` is over.
+// Writes to `ready` when the server is up, and keeps it until told to stop, or until `ctest` has
+// ended.
 int stay(const Make& make, const std::string& path, pid_t ctest, int ready) {
   const int ctest_ends = watch_of(ctest);
   if (ctest_ends < 0) return 1;

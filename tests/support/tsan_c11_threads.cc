@@ -1,6 +1,6 @@
-// Only under ThreadSanitizer: librdkafka uses glibc's C11 threads, which the sanitizer does not
-// know, and crashes. Here they are made of pthreads, which it knows. What librdkafka does within
-// itself it cannot judge, as the library was built without it.
+// Only for ThreadSanitizer: librdkafka uses glibc's C11 threads, which the sanitizer does not know,
+// so that it crashes. Here they are implemented with pthreads, which it knows. It cannot check
+// librdkafka itself, which was built without it.
 #include <pthread.h>
 #include <threads.h>
 

@@ -20,7 +20,7 @@ struct Write {
   std::vector<char> bytes;
 };
 
-// One file as the page cache has it: what lies on the disk, and the writes above it.
+// One file as the page cache has it: the data on the disk, and the writes on top.
 struct Cached {
   std::vector<Write> unsynced;
   sqlite3_int64 size = -1;  // as seen; negative: not looked at yet
@@ -29,7 +29,7 @@ struct Cached {
 struct Disk {
   std::mutex mutex;
   std::map<std::string, Cached> files;
-  std::uint64_t power = 0;  // grows with each cut: what was opened before it is dead
+  std::uint64_t power = 0;  // grows with each cut: earlier opened files are dead
   std::int64_t room = -1;
   std::size_t refused = 0;
   std::size_t syncs = 0;
@@ -158,7 +158,7 @@ int check_lock(sqlite3_file* file, int* out) {
   return real_of(file)->pMethods->xCheckReservedLock(real_of(file), out);
 }
 int control(sqlite3_file* file, int operation, void* argument) {
-  // A hint about the size to come would grow the real file behind our back.
+  // A hint about the future size would enlarge the real file without this VFS.
   if (operation == SQLITE_FCNTL_SIZE_HINT || operation == SQLITE_FCNTL_CHUNK_SIZE) return SQLITE_OK;
   return real_of(file)->pMethods->xFileControl(real_of(file), operation, argument);
 }

@@ -9,7 +9,7 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr steady_clock::duration kLookAgain = std::chrono::milliseconds(5);
-// A look may cost a server a process of its own, and what is waited for needs the processor.
+// A check may start a process at a server, and the awaited work needs the processor too.
 constexpr int kPauseForEachLook = 4;
 constexpr steady_clock::duration kLongestPause = std::chrono::milliseconds(50);
 

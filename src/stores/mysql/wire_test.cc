@@ -91,7 +91,7 @@ TEST_F(MySqlWire, EveryByteArrivesAsItIs) {
   for (int i = 0; i < 200; ++i) {
     Bytes& bytes = all.emplace_back();
     for (int length = static_cast<int>(random() % 40); length > 0; --length) {
-      // Most of them of the kind that ends a string, or seems to begin a character.
+      // Mostly bytes that end a string or seem to begin a character.
       constexpr std::string_view kHard("'\\\xf0\x9f\x98\x80\xc3\xe4\0;", 11);
       bytes += random() % 3 == 0 ? static_cast<char>(random()) : kHard[random() % kHard.size()];
     }

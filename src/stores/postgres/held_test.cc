@@ -137,7 +137,7 @@ class HeldTest : public testing::Test {
   std::string query(const std::string& sql) const {
     return PostgresServer::shared().query(database_, sql);
   }
-  // Rows that nothing will ever show again.
+  // Rows that would never become due: first in their line, but hidden forever.
   std::string stuck() const {
     return query(
         "SELECT row_id, line FROM semel_held AS this WHERE due_at = '9999-12-30T00:00:00Z' "

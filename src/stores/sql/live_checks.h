@@ -10,7 +10,7 @@
 
 namespace semel::sql {
 
-// Both outlive the port.
+// Both arguments must outlive the port.
 std::unique_ptr<LiveChecks> make_live_checks(Database& database, LiveFacts& facts);
 
 }  // namespace semel::sql

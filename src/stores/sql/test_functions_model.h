@@ -55,7 +55,7 @@ class FunctionsClient {
   static Begun begun_of(ConsumerNumber consumer, const std::string& key, const std::string& row);
   virtual Begun begin(const std::string& key, const std::string& payload, milliseconds lease,
                       const std::optional<Nonce>& own_nonce) = 0;
-  // These return the functions' word.
+  // These return the word that the SQL function returned.
   virtual std::string renew(const std::string& key, const Nonce& nonce, milliseconds lease) = 0;
   virtual std::string complete(const std::string& key, const Nonce& nonce,
                                const std::string& result) = 0;
