@@ -1,4 +1,4 @@
-// The audit log: what people did through the admin API.
+// AuditLog: the acts of people through the admin API.
 #include <semel/admin/audit.h>
 
 #include "tests/conformance/store_case.h"

@@ -1,4 +1,4 @@
-// DeadLetters: what was given up, and what may be done with it.
+// DeadLetters: messages that were given up, and the acts on them.
 #include <map>
 #include <optional>
 #include <set>

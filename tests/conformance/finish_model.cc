@@ -210,7 +210,7 @@ void FinishModel::hold(const Plan& plan, const Finish& finish, std::optional<int
   record->held = held;
 }
 
-// A message without a key is known by where it came from, or not at all.
+// A message without a key is identified by its place in the source, or not at all.
 std::pair<Bytes, Fingerprint> FinishModel::identity_of(const Finish& finish) {
   const Bytes& key = finish.keep->key().text;
   if (!key.empty()) return {key, finish.keep->fingerprint()};

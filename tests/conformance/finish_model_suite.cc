@@ -1,5 +1,5 @@
-// Whatever a Finish changes in a store, it changes as its plan says: long random runs of messages
-// that come, are claimed and end in every way, compared with the model after each step.
+// A Finish changes a store as its plan says: long random runs of messages that arrive, are claimed
+// and end in every way, compared with the model after each step.
 #include "tests/conformance/finish_model.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ constexpr std::uint64_t kFinishModelKeyEach = 25;
 constexpr std::uint64_t kFinishModelLately = 4;
 constexpr std::uint64_t kFinishModelBatch = 4;
 
-// A record as both have it. A completed one keeps only what says so.
+// A record in the form that store and model share. Of a completed one, only its state.
 std::string record_text(const std::optional<RecordView>& view) {
   if (!view) return "none";
   if (view->state == RecordState::kCompleted) return "completed " + view->result;
@@ -46,7 +46,7 @@ std::string letter_text(const DeadLetter& letter) {
 }  // namespace
 
 InHand& FinishModelSuite::any_in_hand() {
-  // Mostly one that came lately.
+  // Mostly a recent one.
   const std::uint64_t back = chance(4) ? in_hand_.size() : kFinishModelLately;
   const std::uint64_t behind = below(std::min<std::uint64_t>(back, in_hand_.size()));
   InHand& hand = in_hand_[in_hand_.size() - 1 - behind];
@@ -163,7 +163,7 @@ void FinishModelSuite::finish_one() {
   if (!hand.lease) return;
   const Finish end = any_finish(hand, any_end(hand));
   ASSERT_EQ(finish(end), model_->finish(end, hand.row));
-  // Sometimes what ended it is said twice.
+  // Sometimes the same ending is sent twice.
   if (!chance(5)) in_hand_.erase(in_hand_.begin() + (&hand - in_hand_.data()));
 }
 

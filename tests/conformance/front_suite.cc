@@ -1,4 +1,4 @@
-// What every window in front of the records does.
+// The rules for every window in front of the records.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

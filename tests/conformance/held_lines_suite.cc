@@ -229,8 +229,8 @@ TEST_P(HeldLinesSuite, ABacklogThatWaitsHidesNoOtherLine) {
   EXPECT_EQ(payloads(take_lines(3)), (Payloads{"a:0", "a:1", "a:2"}));
 }
 
-// Two takers, rows given back, put off and removed at random: at any time what is taken of a line
-// is what stands first in it, and in the end all are gone in order.
+// Two takers; rows are given back, postponed and removed at random: at any time only the first rows
+// of a line are taken, and in the end all have left in order.
 TEST_P(HeldLinesSuite, WhateverHappensALineIsTakenFromItsFirst) {
   const auto second = durable() ? place().open() : nullptr;
   const int takers = second ? 2 : 1;

@@ -1,4 +1,4 @@
-// HeldMessages: what waits in the store, and how it goes.
+// HeldMessages: messages that wait in the store, and how they leave it.
 #include <poll.h>
 
 #include <algorithm>

@@ -42,7 +42,7 @@ class SharedHttpSource final : public Source {
   const std::shared_ptr<HttpSource> source_;
 };
 
-// Sends each message until it is answered well, in their order, and waits as long as it is told to.
+// Sends each message, in order, until it is answered with success, and waits as the answers ask.
 class WebhookSender {
  public:
   WebhookSender() : thread_([this] { run(); }) {}
@@ -82,7 +82,7 @@ class WebhookSender {
     steady::time_point time;
   };
 
-  // Nothing once it is to end.
+  // Returns nothing once the sender must end.
   std::optional<Now> look() {
     const system::MutexLock lock(mutex_);
     if (ending_) return std::nullopt;
@@ -135,7 +135,7 @@ class WebhookSender {
       one.socket = {};
       const test::HttpAnswer answer = test::http_answer(one.answer);
       one.over = answer.status == 200 || answer.status == 202;
-      // Where it was cut off nobody has said when.
+      // If the connection was cut, there is no time to wait for.
       one.due = now + std::chrono::seconds(std::atoi(answer.header("Retry-After").c_str()));
     }
   }

@@ -40,7 +40,8 @@ struct Watched {
   }
 };
 
-// Whether the group comes to stand there, while the member goes on and brings nothing.
+// Whether the group's position becomes `offset`, while the member keeps polling and receives
+// nothing.
 bool stands_at(const core::KafkaSpec& spec, Member& member, std::int64_t offset) {
   return test::comes_true([&] {
     EXPECT_TRUE(member.receive(1, 1ms).empty());
@@ -129,7 +130,7 @@ TEST(KafkaPosition, OfADryRunIsNobodys) {
   EXPECT_EQ(KafkaServer::shared().committed(spec.group, topic, 0), -1);
 }
 
-// A group whose member has read `topic` to its end and told the broker.
+// A group whose member has read `topic` to its end and committed that.
 class KafkaNewLogs : public testing::TestWithParam<From> {
  protected:
   KafkaNewLogs() : spec_(spec_of(topic_with(5, 1))) {
@@ -144,7 +145,7 @@ class KafkaNewLogs : public testing::TestWithParam<From> {
   }
   Source& source() { return member_->source(); }
   const std::string& topic() const { return spec_.topics.front(); }
-  // As long as the old one: whoever goes on at the old position waits for ever.
+  // As long as the old topic: a reader that continued at the old position would wait forever.
   void make_anew() const {
     const KafkaServer& server = KafkaServer::shared();
     server.delete_topic(topic());

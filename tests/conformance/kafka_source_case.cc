@@ -1,4 +1,4 @@
-// Kafka joins the source suite, on a real broker; and what only a source of its kind does.
+// Kafka joins the source suite, on a real broker; plus tests of features that only Kafka has.
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -12,7 +12,7 @@
 namespace semel::conformance {
 namespace {
 
-// Joins the group, and waits until its descriptor tells of messages.
+// Joins the group, and waits until its descriptor reports messages.
 void wait_for_messages(Source& source) {
   const auto end = std::chrono::steady_clock::now() + 60s;
   // By the group, and by what was fetched.
@@ -88,7 +88,7 @@ TEST(KafkaSource, ARecordBringsKeyHeadersAndPlace) {
 
 class KafkaGroups : public testing::TestWithParam<const char*> {};
 
-// What a handler ends after its partition went to another member says nothing to anybody.
+// A settlement after the partition went to another member has no effect.
 TEST_P(KafkaGroups, ALateSettlementOfAPartitionThatIsGoneIsVoid) {
   const KafkaServer& server = KafkaServer::shared();
   const std::string topic = topic_with(20, 2);
@@ -115,7 +115,7 @@ TEST_P(KafkaGroups, ALateSettlementOfAPartitionThatIsGoneIsVoid) {
   EXPECT_EQ(server.committed(spec.group, topic, moved), 10);
 }
 
-// Nothing is handed out again where everything was settled before a member joined.
+// Nothing is delivered again if everything was settled before a member joined.
 TEST_P(KafkaGroups, WhatIsSettledBeforeARebalanceDoesNotComeAgain) {
   const std::string topic = topic_with(20, 2);
   auto spec = spec_of(topic);
@@ -144,8 +144,8 @@ INSTANTIATE_TEST_SUITE_P(Strategies, KafkaGroups, testing::Values("range", "coop
                            return std::string(info.param) == "range" ? "range" : "cooperative";
                          });
 
-// By the thread of its own that polls for it: whoever joins is given a part all the same, and what
-// is settled is told to the broker.
+// The source's own thread polls for it: a joining member is assigned its part, and settlements are
+// committed.
 TEST(KafkaSource, ItServesTheGroupThoughNobodyReceives) {
   const KafkaServer& server = KafkaServer::shared();
   const std::string topic = topic_with(20, 2);
@@ -201,7 +201,7 @@ TEST(KafkaSource, FiguresMayBeAskedByAnyThreadUntilItIsClosed) {
   watcher.join();
 }
 
-// It may still bring what was in hand when a process died.
+// It may still deliver messages that were in flight when a process died.
 TEST(KafkaSource, APartitionIsUnreadUntilItWasReadToItsEnd) {
   using Names = std::vector<std::string>;
   const std::string topic = KafkaServer::shared().new_topic(2);
@@ -222,7 +222,7 @@ TEST(KafkaSource, APartitionIsUnreadUntilItWasReadToItsEnd) {
   EXPECT_EQ(source.unread(), std::nullopt);
 }
 
-// Marks of transactions stand among the records and behind the last one: nobody is behind by them.
+// Transaction markers are between the records and after the last one: they do not count as lag.
 TEST(KafkaSource, OnlyWhatWasCommittedInATransactionIsSeenAndItsMarksAreNoLag) {
   const KafkaServer& server = KafkaServer::shared();
   const std::string topic = server.new_topic();

@@ -87,7 +87,8 @@ class MySqlPlace final : public StorePlace {
     options.url = database_.url();
     options.environment = &environment_;
     mysql::InnerOptions inner;
-    // By itself it passes slowly: on a busy machine a test takes longer than what it measures.
+    // The clock runs slowly by itself: on a busy machine a test takes longer than the times that it
+    // measures.
     inner.clock =
         "(SELECT since + INTERVAL micros + TIMESTAMPDIFF(MICROSECOND, since, NOW(6)) DIV 10 "
         "MICROSECOND FROM moved)";
@@ -156,7 +157,7 @@ std::vector<StoreCase> servers() {
                                      return std::make_unique<MySqlPlace>(
                                          test::MariaDbServer::shared(), Flavour::kMariaDb);
                                    }}};
-  // Where it is missing, servers.mysql8.absent says so.
+  // Without a MySQL 8, the test servers.mysql8.absent shows that.
   if (test::MySqlServer::why_absent()) return cases;
   cases.push_back({"mysql8", []() -> std::unique_ptr<StorePlace> {
                      return std::make_unique<MySqlPlace>(test::MySqlServer::shared(),

@@ -1,4 +1,4 @@
-// NATS whose consumer, rights or connection are not as a source needs them, and what a look tells.
+// NATS consumers, rights and connections that do not suit a source, and the findings about them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ TEST(NatsConnection, ARightThatIsMissingEndsItThoughNobodyAnswers) {
   EXPECT_TRUE(plain.source().close(60s).has_value());
 }
 
-// Made anew it would bring all of the stream again.
+// A recreated consumer would deliver the whole stream again.
 TEST(NatsConnection, AConsumerThatIsDeletedIsNotMadeAgain) {
   const auto& server = NatsServer::shared();
   const auto spec = nats_spec_for(nats_stream_of(3));
@@ -162,7 +162,7 @@ TEST(NatsConnection, AFileOfCredentialsThatIsNotThereIsNamed) {
   EXPECT_NE(error.message.find("/not/there.creds"), std::string::npos) << error.message;
 }
 
-// One test: it has a server of its own.
+// One test only, because it starts a server of its own.
 TEST(NatsTls, MessagesComeWhereTheCertificateIsGoodAndNowhereElse) {
   const test::TlsIdentity identity("DNS:localhost");
   const NatsServer server({.certificate = identity.certificate(), .key = identity.private_key()});
@@ -197,7 +197,7 @@ TEST(NatsTls, MessagesComeWhereTheCertificateIsGoodAndNowhereElse) {
   EXPECT_TRUE(server.counts(stream, kNatsDurable).all_done());
 }
 
-// A server that greets and then stands still: cnats waits for the rest of the handshake for ever.
+// A server that greets and then stalls: cnats waits for the rest of the handshake forever.
 TEST(NatsTls, AHandshakeThatStandsStillHoldsUpNoClose) {
   const test::TlsIdentity identity("DNS:localhost");
   const NatsServer server({.certificate = identity.certificate(), .key = identity.private_key()});

@@ -1,4 +1,4 @@
-// NATS joins the source suite, on a real server; and what only a source of its kind does.
+// NATS joins the source suite, on a real server; plus tests of features that only NATS has.
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -265,7 +265,7 @@ TEST(NatsSource, WhatKeepsNothingThatIsNotDoneIsRefused) {
   }
 }
 
-// Else what a dead process had in hand comes after all that is new.
+// Otherwise messages of a dead process come after all new ones.
 TEST(NatsSource, InOrderWhatIsNewDoesNotOvertakeWhatComesAgain) {
   for (const bool in_order : {false, true}) {
     auto spec = nats_spec_for(nats_stream_of(12));

@@ -1,5 +1,5 @@
-// What an operator may change: a dead letter edited or brought from elsewhere, a record forgotten
-// as it was seen.
+// An operator's changes: a dead letter is edited or imported, a record is forgotten in the state
+// that was seen.
 #include <string>
 
 #include "tests/conformance/store_case.h"

@@ -1,4 +1,4 @@
-// What leaves with a Finish: rows of other queues, in the commit of the record.
+// Messages sent with a Finish: rows of other queues, in the record's commit.
 #include <algorithm>
 #include <string>
 

@@ -87,7 +87,8 @@ class PostgresPlace final : public StorePlace {
     options.url = database_.url();
     options.environment = &environment_;
     postgres::InnerOptions inner;
-    // By itself it passes slowly: on a busy machine a test takes longer than what it measures.
+    // The clock runs slowly by itself: on a busy machine a test takes longer than the times that it
+    // measures.
     inner.clock = "(SELECT since + by + (clock_timestamp() - since) / 10 FROM public.moved)";
     inner.grace = milliseconds(0);
     auto store = postgres::open_store(std::move(options), inner);

@@ -1,4 +1,4 @@
-// RabbitMQ joins the source suite, on a real broker; and what only a source of its kind does.
+// RabbitMQ joins the source suite, on a real broker; plus tests of features that only RabbitMQ has.
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -186,7 +186,7 @@ TEST(RabbitmqSource, AStreamIsRefused) {
   server.delete_queue(queue);
 }
 
-// A broker that takes connections and says nothing.
+// A broker that accepts connections and sends nothing.
 class DeafBroker {
  public:
   core::RabbitmqSpec spec() const {
@@ -214,8 +214,8 @@ class DeafBroker {
   system::Descriptor client_;
 };
 
-// Where a login that began before it is still open when the close returns, the close has not waited
-// for its own. A machine that stands still for longer than a login may take proves nothing.
+// If a login that began earlier is still open when the close returns, the close has not waited for
+// its own login. A machine that stalls for longer than a login may take proves nothing.
 TEST(RabbitmqSource, ABrokerThatDoesNotAnswerKeepsNoCloseWaiting) {
   constexpr int kTries = 5;
   bool waited_for = false;
@@ -232,7 +232,7 @@ TEST(RabbitmqSource, ABrokerThatDoesNotAnswerKeepsNoCloseWaiting) {
   EXPECT_TRUE(waited_for) << "the close waits for as long as the login may take";
 }
 
-// One test: it has a broker of its own.
+// One test only, because it starts a broker of its own.
 TEST(RabbitmqTls, MessagesComeWhereTheCertificateIsGoodAndNowhereElse) {
   const test::TlsIdentity identity("DNS:localhost");
   const RabbitmqServer server(
@@ -258,7 +258,7 @@ TEST(RabbitmqTls, MessagesComeWhereTheCertificateIsGoodAndNowhereElse) {
   plain.address.nodes[0].port = static_cast<unsigned>(server.port());
   EXPECT_EQ(Consumer(plain).failure_of().code, "R312") << "a port without TLS";
 
-  // A broker that ends, or what stands before one, hangs up in the midst of a handshake.
+  // A broker that ends, or a proxy in front of it, closes the connection during a handshake.
   for (const bool reset : {true, false}) {
     test::TcpProxy proxy(server.tls_port());
     const auto cut = proxy.inject({.bytes = 50, .reset = reset});

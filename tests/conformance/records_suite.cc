@@ -1,4 +1,4 @@
-// RecordInspector: what an operator sees and may do. And Positions.
+// RecordInspector: an operator's view of records and acts on them. And Positions.
 #include <algorithm>
 #include <string>
 

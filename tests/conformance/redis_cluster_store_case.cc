@@ -40,7 +40,7 @@ class RedisClusterPlace final : public StorePlace {
     EXPECT_TRUE(store.has_value()) << (store ? "" : store.error().message);
     return store ? std::move(*store) : nullptr;
   }
-  // What expires by the servers' own clock is that much nearer to its end.
+  // Keys that expire by the servers' own clocks come nearer to their end by this time.
   void advance(milliseconds by) override {
     for (const std::string& clock : clocks()) {
       cluster().run({"HINCRBY", clock, "moved", std::to_string(by.count() * 1000)});
@@ -52,7 +52,7 @@ class RedisClusterPlace final : public StorePlace {
          "if left >= 0 then redis.call('PEXPIRE', key, math.max(left - ARGV[2], 0)) end end",
          "0", prefix_ + "*", std::to_string(by.count())});
   }
-  // As if the time were over in which it would have had to give a sign.
+  // Simulates that the process has missed the time for its sign of life.
   void notice_death(pid_t pid) override {
     cluster().run_everywhere({"EVAL",
                               "for _, key in ipairs(redis.call('KEYS', ARGV[1])) do "

@@ -1,5 +1,4 @@
-// What a window on a live Redis does behind a process's back, and what none of it can do to the
-// effects.
+// Events on a live Redis that a window does not learn of; none of them changes the effects.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -104,7 +103,7 @@ class RedisFrontLive : public ::testing::Test {
   RedisFrontLive() : store_(make_memory_store()) {
     number_ = store_->attach({"pay", "recipe", false, std::nullopt}).value();
   }
-  // Of what is kept: any bytes, so many of them, with a line end behind each.
+  // The stored names, which may contain any bytes, one line for each.
   static std::vector<std::string> names(const test::RedisServer& server,
                                         const std::string& prefix) {
     constexpr std::size_t kName = sizeof(FrontName);

@@ -1,5 +1,5 @@
-// Redis joins the suites: each place is a prefix of its own on a real server, which is
-// asked plainly and by TLS. A server that may evict is entrusted with no messages.
+// Redis joins the suites: each place is a new prefix on a real server, with plain and with TLS
+// connections. A server that may evict is not used for messages.
 #include <semel/redis.h>
 
 #include <fmt/format.h>
@@ -56,7 +56,8 @@ class RedisPlace final : public StorePlace {
     options.prefix = prefix_;
     options.accept_eviction = evicts_;
     redis::InnerOptions inner;
-    // By itself it passes slowly: on a busy machine a test takes longer than what it measures.
+    // The clock runs slowly by itself: on a busy machine a test takes longer than the times that it
+    // measures.
     inner.clock = fmt::format(
         "(function() local t = redis.call('TIME') local c = redis.call('HMGET', '{}', 'since', "
         "'moved') return math.floor(c[1] + c[2] + (t[1] * 1000000 + t[2] - c[1]) / 10) end)()",
@@ -65,7 +66,7 @@ class RedisPlace final : public StorePlace {
     EXPECT_TRUE(store.has_value()) << (store ? "" : store.error().message);
     return store ? std::move(*store) : nullptr;
   }
-  // What expires by the server's own clock is that much nearer to its end.
+  // Keys that expire by the server's own clock come nearer to their end by this time.
   void advance(milliseconds by) override {
     server().query(fmt::format("HINCRBY {} moved {}", clock(), by.count() * 1000));
     server().run({"EVAL",
@@ -75,7 +76,7 @@ class RedisPlace final : public StorePlace {
                   "end",
                   "0", prefix_ + "*", std::to_string(by.count())});
   }
-  // As if the time were over in which it would have had to give a sign.
+  // Simulates that the process has missed the time for its sign of life.
   void notice_death(pid_t pid) override {
     server().run({"EVAL",
                   "for _, key in ipairs(redis.call('KEYS', ARGV[1])) do "

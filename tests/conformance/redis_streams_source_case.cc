@@ -1,5 +1,5 @@
-// Redis Streams joins the source suite, on a real server and on a Cluster; and what only a source
-// of its kind does.
+// Redis Streams joins the source suite, on a real server and on a Cluster; plus tests of features
+// that only Redis Streams has.
 #include <fmt/format.h>
 #include <sys/socket.h>
 
@@ -368,11 +368,11 @@ TEST(RedisStreamsSource, HowMuchWaitsIsKnownWithoutReading) {
   EXPECT_TRUE(test::comes_true([&] { return waiting_for(spec) == 5; }));
 }
 
-// A server that takes connections and says nothing.
+// A server that accepts connections and sends nothing.
 class DeafServer {
  public:
   std::string url() const { return fmt::format("redis://127.0.0.1:{}", listener_.port); }
-  // Returns when somebody has connected.
+  // Returns when a client has connected.
   void wait_for_somebody() {
     client_ = system::Descriptor(::accept(listener_.fd.get(), nullptr, nullptr));
   }
@@ -389,8 +389,8 @@ class DeafServer {
   system::Descriptor client_;
 };
 
-// Where a login that began before it is still open when the close returns, the close has not waited
-// for its own. A machine that stands still for longer than a login may take proves nothing.
+// If a login that began earlier is still open when the close returns, the close has not waited for
+// its own login. A machine that stalls for longer than a login may take proves nothing.
 TEST(RedisStreamsSource, AServerThatDoesNotAnswerKeepsNoCloseWaiting) {
   const RedisStream stream = new_stream();
   constexpr int kTries = 5;

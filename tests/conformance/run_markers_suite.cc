@@ -1,6 +1,6 @@
-// RunMarkers: what a process that died leaves behind, and what one that only stands still keeps.
+// RunMarkers: the traces that a dead process leaves, and the ones that a stalled process keeps.
 //
-// Each test forks before it opens anything: the child is a real process, killed for real.
+// Each test forks before it opens anything: the child is a real process, and is really killed.
 #include <unistd.h>
 
 #include <algorithm>

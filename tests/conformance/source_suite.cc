@@ -1,4 +1,4 @@
-// Source: messages in order, none lost, and each end told.
+// Source: messages in order, none lost, and each settlement passed on.
 #include <algorithm>
 #include <atomic>
 #include <set>

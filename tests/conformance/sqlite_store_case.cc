@@ -119,7 +119,7 @@ StoreCase sqlite_case(std::string name, std::size_t generation_rows, bool measur
 }
 
 const auto kSqlite = testing::Values(sqlite_case("sqlite", SqliteOptions{}.generation_rows, false),
-                                     // As a run with an admin listener has it.
+                                     // As in a run with an admin listener.
                                      sqlite_case("sqlite_tiny_generations", 3, true));
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreSuite, kSqlite, kStoreCaseName);

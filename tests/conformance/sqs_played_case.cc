@@ -1,5 +1,5 @@
-// An SQS source meets answers that no server gives when asked to: refusals of single
-// entries, throttling, missing rights, silence.
+// An SQS source with answers that no real server gives on request: refusals of single entries,
+// throttling, missing rights, silence.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using test::HttpReply;
 using test::HttpRequest;
 using test::HttpServer;
 
-// A service that answers as it is told, for what no server does when asked to.
+// A service that answers as scripted, for answers that no real server gives on request.
 class PlayedSqs {
  public:
   PlayedSqs() {
@@ -60,7 +60,7 @@ HttpReply refusal(int status, const std::string& type, const std::string& header
       status, fmt::format(R"({{"__type":"com.amazonaws.sqs#{}","message":"no"}})", type), headers);
 }
 
-// So many messages at the first receive, and none later.
+// `count` messages at the first receive, and none later.
 auto messages_once(int count) {
   return [count](const HttpRequest&, std::size_t times) {
     std::string body = R"({"Messages":[)";
@@ -183,7 +183,7 @@ TEST(SqsPlayed, ACloseThatIsNotAnsweredSaysSo) {
   EXPECT_EQ(closed.error().code, "R390");
 }
 
-// Deletions are what makes room where too many messages are in flight.
+// Only deletions make room when too many messages are in flight.
 TEST(SqsPlayed, ReceivesThatAreRefusedHoldNoDeletion) {
   constexpr std::size_t kReceives = 7;
   PlayedSqs played;

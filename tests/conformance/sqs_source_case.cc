@@ -1,4 +1,5 @@
-// SQS joins the source suite, on a real server of its API; and what only a source of its kind does.
+// SQS joins the source suite, on a real server of its API; plus tests of features that only SQS
+// has.
 #include <fmt/format.h>
 
 #include <map>

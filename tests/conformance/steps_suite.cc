@@ -1,4 +1,4 @@
-// StepStore: the journal of a message's steps, beside its record.
+// StepStore: the journal of a message's steps, stored with its record.
 #include <algorithm>
 
 #include <semel/spi/step_store.h>

@@ -1,4 +1,4 @@
-// Store: what a claim answers.
+// Store: the answers to a claim.
 #include <algorithm>
 #include <random>
 #include <set>

@@ -1,4 +1,4 @@
-// Store: what ends a claim, who may end it, and how long it is remembered.
+// Store: how a claim ends, who may end it, and how long the result is remembered.
 #include <array>
 #include <functional>
 #include <map>

@@ -1,4 +1,4 @@
-// TransactionalStore: rules over what a statement did, and locks on names.
+// TransactionalStore: rules about the result of a statement, and locks on names.
 #include <algorithm>
 #include <atomic>
 #include <string>
@@ -174,8 +174,7 @@ TEST_P(UnitSuite, OtherNamesWaitForNobody) {
   commit(first);
 }
 
-// Names are locked in any order, by units that lock several: nobody waits for ever, and nothing is
-// left behind.
+// Units that lock several names in any order: none waits forever, and no lock is left behind.
 TEST_P(UnitSuite, RaceOfUnitsOnTheSameNames) {
   constexpr int kThreads = 4;
   constexpr int kRounds = 25;

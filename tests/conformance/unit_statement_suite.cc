@@ -15,7 +15,7 @@ Otherwise otherwise(const std::string& reason, bool duplicate = false) {
   return {dead(reason), duplicate};
 }
 
-// A statement no admission ever saw: the store's own line of defence is what meets it.
+// A statement that bypassed the admission check: the store's own defence must catch it.
 RecordedStatement smuggled(const std::string& sql) {
   RecordedStatement recorded;
   recorded.statement = std::make_shared<const Statement>(Statement{sql, 0, false});
@@ -303,7 +303,7 @@ TEST_P(UnitStatementSuite, WhatWouldEndTheTransactionIsRefused) {
   }
 }
 
-// What a user's schema can do in mid-flush.
+// Effects that a user's schema can have during a flush.
 TEST_P(UnitStatementSuite, ATransactionEndedByTheSchemaCommitsNothing) {
   if (!place().schema_may_roll_back()) GTEST_SKIP() << "no schema ends a transaction there";
   sql("CREATE TABLE strict (a INTEGER UNIQUE ON CONFLICT ROLLBACK)");

@@ -1,4 +1,4 @@
-// What may have happened is never tried again, whatever becomes of it.
+// An effect that may have happened is never tried again.
 #include <stdexcept>
 
 #include <semel/reason.h>

@@ -30,7 +30,7 @@ AllWent went(const std::vector<Result<Outcome>>& answers) {
   return kinds;
 }
 
-// As with a transaction, so without.
+// The same with and without a transaction.
 const Batch kMixed{{"a", kSame}, {"throws", kSame}, {"b", kSame},      {"held", kSame},
                    {"a", kSame}, {"never", kSame},  {"throws", kSame}, {"b", kElse}};
 const AllWent kMixedWent{Went::kDone,      Went::kRetry, Went::kDone,  Went::kBusy,

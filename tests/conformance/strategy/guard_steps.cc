@@ -23,7 +23,7 @@ namespace {
 using Calls = std::vector<std::string>;
 using Ended = Outcome::Kind;
 
-// The outside: what was called under which key.
+// The outside service: the calls with their keys.
 struct Service {
   Calls calls;
   Bytes called(const std::string& what, const Bytes& key) {
@@ -111,7 +111,7 @@ void guard_tries_at_most_once(Store& store) {
   EXPECT_EQ(again->kind, Ended::kParked);
   EXPECT_EQ(again->reason, reason::kOutcomeUnknown);
 
-  // As a process leaves it that is killed while the mail is on its way.
+  // The state after a process was killed while the mail was being sent.
   const ConsumerSpec spec{"mailing", "guard", false, std::chrono::hours(7 * 24)};
   const ConsumerNumber number = store.attach(spec).value();
   const Message killed = test::make_message(number, "killed", "body");

@@ -48,7 +48,7 @@ std::vector<MySqlServed> mysql_served() {
   std::vector<MySqlServed> all = {{"mariadb", []() -> const test::MySqlFamilyServer& {
                                      return test::MariaDbServer::shared();
                                    }}};
-  // Where it is missing, servers.mysql8.absent says so.
+  // Without a MySQL 8, the test servers.mysql8.absent shows that.
   if (!test::MySqlServer::why_absent()) {
     all.push_back(
         {"mysql8", []() -> const test::MySqlFamilyServer& { return test::MySqlServer::shared(); }});

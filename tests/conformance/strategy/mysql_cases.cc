@@ -61,7 +61,7 @@ std::unique_ptr<StrategyPlace> on_mysql() {
 
 std::vector<std::pair<std::string, PlaceMaker>> servers() {
   std::vector<std::pair<std::string, PlaceMaker>> all = {{"mariadb", on_mariadb}};
-  // Where it is missing, servers.mysql8.absent says so.
+  // Without a MySQL 8, the test servers.mysql8.absent shows that.
   if (!test::MySqlServer::why_absent()) all.emplace_back("mysql8", on_mysql);
   return all;
 }

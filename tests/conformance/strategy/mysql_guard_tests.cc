@@ -1,5 +1,4 @@
-// MariaDB and MySQL join the suite of Guard; and what is theirs alone: sessions that are set in a
-// way of their own.
+// MariaDB and MySQL join the suite of Guard; plus tests of sessions with unusual settings.
 #include <fmt/format.h>
 #include <semel/guard.h>
 

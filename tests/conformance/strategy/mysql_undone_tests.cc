@@ -1,5 +1,5 @@
-// Guard on a connection that MariaDB's or MySQL's caller lends, where the server, or the work,
-// undoes what is open there.
+// Guard on a connection lent by MariaDB's or MySQL's caller, when the server, or the work, rolls
+// back its open transaction.
 #include <fmt/format.h>
 #include <semel/guard.h>
 

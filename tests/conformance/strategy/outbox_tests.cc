@@ -1,4 +1,4 @@
-// What leaves with a message: publications of its handler, and copies of its dead letters.
+// Messages sent with a message's end: publications of its handler, and copies of its dead letters.
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// A borrowed connection behind a pooler that gives each transaction another session: PgBouncer's.
+// A borrowed connection behind a pooler that gives each transaction another session: PgBouncer.
 #include <gtest/gtest.h>
 #include <libpq-fe.h>
 

@@ -1,4 +1,4 @@
-// What every strategy must do, and what each may promise.
+// The duties of every strategy, and the promises of each.
 #include <atomic>
 #include <set>
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// What a strategy owes to handlers that take a Transaction.
+// The promises of strategies to handlers that take a Transaction.
 #include <atomic>
 #include <stdexcept>
 
