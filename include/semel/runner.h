@@ -122,7 +122,7 @@ class Runner {
   // 78: the config cannot be run. Errors are returned so too; it throws std::bad_alloc and
   // std::system_error (no thread left), and SemelError where the runner runs already.
   [[nodiscard]] int run();
-  // Why the last run did not begin; nullopt where it did.
+  // Why the last run did not begin; nullopt if it did.
   [[nodiscard]] const std::optional<Error>& error() const;
   // Begins the drain of the run, or of the next run where none is running; a second call hurries
   // it. Returns immediately, and never waits for the run: it may be called from any thread, also by

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kNoMembers = "{}";
 
-// Documents of one element are read by a pointer, as those of an object.
+// The pointer to the whole document gives a document that is a single scalar.
 json::Scalar scalar_of(std::string_view value) {
   json::Document document;
   document.parse_known(value);

@@ -199,7 +199,7 @@ constexpr StarterTarget kTargets[] = {
      "${SQS_OUT_URL:-https://sqs.eu-west-1.amazonaws.com/123456789012/payments-out}"},
 };
 
-// Empty: another handler.
+// Empty if the handler does not publish to a broker.
 std::string publisher_lines(const StarterParts& parts, bool small) {
   const auto* const target = std::ranges::find(kTargets, parts.handler, &StarterTarget::handler);
   if (target == std::end(kTargets)) return {};

@@ -37,8 +37,8 @@ class Connection {
                     const std::string& reply = {});
 
   // An error if the server refused something that was sent for lack of a right; the server reports
-  // that once, and separately from the answer. kRejected: waiting gives no right. Ignores the right
-  // to ask how long a stream keeps its messages, which reading does not need.
+  // that once, and separately from the answer. kRejected: waiting gives no right. It
+  // ignores a refused question how long a stream keeps its messages: reading does not need that.
   std::optional<Error> denied() const;
 
   // From now on the connection counts as proven: see connect_error().

@@ -15,7 +15,7 @@ class FileWatch {
   explicit FileWatch(const std::string& folder);
   bool works() const noexcept { return works_; }
 
-  // Readable when something happened; -1 where it does not work at all.
+  // Readable when something happened; -1 if inotify is not available.
   int fd() const noexcept { return inotify_.get(); }
   // Also watches this open file, wherever it is renamed to.
   void add(int fd);

@@ -21,7 +21,7 @@
 
 namespace semel::kafka {
 
-// One of the two, until it is settled.
+// A record that is not settled yet: `message` or `copy` holds it, the other is null.
 struct Kept {
   RecordPtr message;
   std::unique_ptr<Arrival> copy;

@@ -269,7 +269,8 @@ void RedisStreamsSource::end_sweep() {
     client_->forget_members(kForgetAfter * spec_.claim_after);
   }
   const GroupState state = client_->state();
-  // At first: an earlier run may have reported the entries that the group has passed already.
+  // The first time, with nothing unread: an earlier run may have reported the entries that the
+  // group has passed already.
   const std::int64_t before = missed_.value_or(state.unread == 0 ? state.missed : 0);
   missed_ = state.missed;
   const system::MutexLock lock(mutex_);

@@ -42,7 +42,7 @@ class PresenceTest : public testing::Test {
                            "current_database() AND pid <> pg_backend_pid()") == "0";
     }));
   }
-  // For longer than the grace of these tests.
+  // Waits until the server has run for longer than the grace of these tests.
   bool server_has_run_for_long() const {
     return test::comes_true([this] {
       return server_.query(
