@@ -45,9 +45,9 @@ class ByHand {
 };
 
 // A database of a benchmark's own, empty but for its accounts; gone with the object.
-class Place {
+class SocketDirectory {
  public:
-  virtual ~Place() = default;
+  virtual ~SocketDirectory() = default;
   virtual std::unique_ptr<ByHand> by_hand(Work work) const = 0;
   virtual std::unique_ptr<Store> open() const = 0;
   // Where a connection of one's own goes; empty: that was not wanted of it yet.

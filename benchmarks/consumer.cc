@@ -86,7 +86,7 @@ std::pair<double, engine::Ended> run_engine(Store& store, const ConsumerRun& run
   parts.observer = &observer;
   parts.suspect_gate = &suspect_gate;
   parts.hung = [](const std::string& why) { give_up(why); };
-  parts.strategy = parts.condemned = [&](const strategies::Services& services) {
+  parts.strategy = parts.give_up_strategy = [&](const strategies::Services& services) {
     strategies::Context context;
     context.consumer = run.name;
     context.store = &store;
@@ -136,7 +136,7 @@ void enqueue(Store& store, const ConsumerRun& run, const std::vector<std::string
   const ConsumerNumber number = attach(store, run);
   constexpr std::size_t kPart = 1'000;
   for (std::size_t first = 0; first < payloads.size(); first += kPart) {
-    std::vector<HeldMessage> part(std::min(kPart, payloads.size() - first));
+    std::vector<OutgoingMessage> part(std::min(kPart, payloads.size() - first));
     for (std::size_t i = 0; i < part.size(); ++i) part[i].payload = payloads[first + i];
     const auto appended = held.append(number, part);
     if (!appended) give_up(appended.error().message);

@@ -31,7 +31,7 @@ class FunctionsLoop {
 
   // Claims the key of each message and makes its effect where it is new; how many were.
   std::size_t consume(const std::vector<std::string>& payloads, ClaimedBy how, std::size_t batch);
-  virtual const Place& place() const noexcept = 0;
+  virtual const SocketDirectory& place() const noexcept = 0;
 
  protected:
   struct Message {

@@ -42,7 +42,7 @@ class MySqlLoop final : public FunctionsLoop {
         "InnoDB");
   }
   ~MySqlLoop() override { mysql_close(connection_); }
-  const Place& place() const noexcept override { return *place_; }
+  const SocketDirectory& place() const noexcept override { return *place_; }
 
  protected:
   void run(const char* sql) override { ask(sql); }
@@ -102,7 +102,7 @@ class MySqlLoop final : public FunctionsLoop {
     }
   }
 
-  const std::unique_ptr<Place> place_;
+  const std::unique_ptr<SocketDirectory> place_;
   MYSQL* const connection_;
   std::size_t outcome_at_ = 0;  // its column
 };

@@ -45,7 +45,7 @@ class PostgresLoop final : public FunctionsLoop {
     prepare("effect", "UPDATE account SET balance = balance + $2::bigint WHERE id = $1::bigint");
   }
   ~PostgresLoop() override { PQfinish(connection_); }
-  const Place& place() const noexcept override { return *place_; }
+  const SocketDirectory& place() const noexcept override { return *place_; }
 
  protected:
   void run(const char* sql) override {
@@ -102,7 +102,7 @@ class PostgresLoop final : public FunctionsLoop {
     return fresh;
   }
 
-  const std::unique_ptr<Place> place_;
+  const std::unique_ptr<SocketDirectory> place_;
   PGconn* connection_ = nullptr;
 };
 

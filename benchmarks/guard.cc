@@ -81,12 +81,12 @@ class SqliteCaller final : public CallersConnection {
   sqlite3* connection_ = nullptr;
 };
 
-using Connect = std::function<std::unique_ptr<CallersConnection>(const Place&)>;
+using Connect = std::function<std::unique_ptr<CallersConnection>(const SocketDirectory&)>;
 
 // A store of Semel's, where `connect` is empty; else one over the caller's connection.
 struct GuardCase {
   std::string name;
-  std::function<std::unique_ptr<Place>()> make_place;
+  std::function<std::unique_ptr<SocketDirectory>()> make_place;
   Connect connect;
 };
 
@@ -108,13 +108,14 @@ class GuardBench {
     };
     const auto postgres = [&] { return make_postgres_place(server, kRows); };
     const auto lent = [](bool prepares) -> Connect {
-      return [prepares](const Place& place) {
+      return [prepares](const SocketDirectory& place) {
         return std::make_unique<PostgresCaller>(place.url(), prepares);
       };
     };
     measure({"sqlite-own", sqlite, nullptr});
-    measure({"sqlite-borrowed", sqlite,
-             [](const Place& place) { return std::make_unique<SqliteCaller>(place.url()); }});
+    measure({"sqlite-borrowed", sqlite, [](const SocketDirectory& place) {
+               return std::make_unique<SqliteCaller>(place.url());
+             }});
     measure({"postgres-own", postgres, nullptr});
     measure({"postgres-borrowed", postgres, lent(true)});
     measure({"postgres-borrowed-unprepared", postgres, lent(false)});

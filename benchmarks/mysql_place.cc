@@ -187,7 +187,7 @@ class MySqlByHand final : public ByHand {
   std::vector<Fields> fields_;
 };
 
-class MySqlPlace final : public Place {
+class MySqlPlace final : public SocketDirectory {
  public:
   MySqlPlace(const test::MySqlFamilyServer& server, std::size_t rows)
       : socket_(server.address().socket), database_(server) {
@@ -255,7 +255,8 @@ class MySqlPlace final : public Place {
 
 }  // namespace
 
-std::unique_ptr<Place> make_mysql_place(const test::MySqlFamilyServer& server, std::size_t rows) {
+std::unique_ptr<SocketDirectory> make_mysql_place(const test::MySqlFamilyServer& server,
+                                                  std::size_t rows) {
   return std::make_unique<MySqlPlace>(server, rows);
 }
 

@@ -269,7 +269,7 @@ class PostgresByHand final : public ByHand {
   std::vector<Fields> fields_;
 };
 
-class PostgresPlace final : public Place {
+class PostgresPlace final : public SocketDirectory {
  public:
   PostgresPlace(const test::PostgresServer& server, std::size_t rows)
       : database_(server),
@@ -338,7 +338,8 @@ test::PostgresServer::Options postgres_options(const Options& options) {
   return {.settings = {"shared_buffers=1GB", "max_wal_size=8GB"}};
 }
 
-std::unique_ptr<Place> make_postgres_place(const test::PostgresServer& server, std::size_t rows) {
+std::unique_ptr<SocketDirectory> make_postgres_place(const test::PostgresServer& server,
+                                                     std::size_t rows) {
   return std::make_unique<PostgresPlace>(server, rows);
 }
 

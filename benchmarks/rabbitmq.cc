@@ -113,7 +113,8 @@ class RabbitmqBench {
   }
 
   // From a quorum queue, as the usual strategy has it.
-  void into(const std::string& store, const std::function<std::unique_ptr<Place>()>& make_place) {
+  void into(const std::string& store,
+            const std::function<std::unique_ptr<SocketDirectory>()>& make_place) {
     const std::string name = "quorum-" + store;
     if (!report_.wanted(name)) return;
     const Setting setting{};

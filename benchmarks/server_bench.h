@@ -17,7 +17,7 @@ namespace semel::bench {
 class ServerBench {
  public:
   // A place with so many accounts.
-  using MakePlace = std::function<std::unique_ptr<Place>(std::size_t rows)>;
+  using MakePlace = std::function<std::unique_ptr<SocketDirectory>(std::size_t rows)>;
 
   ServerBench(const Options& options, MakePlace make_place);
 

@@ -15,7 +15,9 @@ namespace semel::bench {
 test::PostgresServer::Options postgres_options(const Options& options);
 
 // With `rows` accounts, in a pooled database.
-std::unique_ptr<Place> make_postgres_place(const test::PostgresServer& server, std::size_t rows);
-std::unique_ptr<Place> make_mysql_place(const test::MySqlFamilyServer& server, std::size_t rows);
+std::unique_ptr<SocketDirectory> make_postgres_place(const test::PostgresServer& server,
+                                                     std::size_t rows);
+std::unique_ptr<SocketDirectory> make_mysql_place(const test::MySqlFamilyServer& server,
+                                                  std::size_t rows);
 
 }  // namespace semel::bench

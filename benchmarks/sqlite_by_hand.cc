@@ -198,7 +198,7 @@ class SqliteByHand final : public ByHand {
   std::vector<Fields> fields_;
 };
 
-class SqlitePlace final : public Place {
+class SqlitePlace final : public SocketDirectory {
  public:
   explicit SqlitePlace(std::string path) : path_(std::move(path)) {
     remove_files();  // A run that failed leaves them.
@@ -244,7 +244,7 @@ class SqlitePlace final : public Place {
 
 }  // namespace
 
-std::unique_ptr<Place> make_sqlite_place(const std::string& path) {
+std::unique_ptr<SocketDirectory> make_sqlite_place(const std::string& path) {
   return std::make_unique<SqlitePlace>(path);
 }
 

@@ -9,6 +9,6 @@
 namespace semel::bench {
 
 // Removed with its -wal and -shm by the place's destructor.
-std::unique_ptr<Place> make_sqlite_place(const std::string& path);
+std::unique_ptr<SocketDirectory> make_sqlite_place(const std::string& path);
 
 }  // namespace semel::bench

@@ -25,12 +25,12 @@ bool has_effect(const Setting& setting) {
 
 }  // namespace
 
-void StoreBench::check_sum(const Place& place, const std::vector<std::string>& payloads,
+void StoreBench::check_sum(const SocketDirectory& place, const std::vector<std::string>& payloads,
                            long long before) {
   check_sum(place, before + sum_of_amounts(payloads));
 }
 
-void StoreBench::check_sum(const Place& place, long long expected) {
+void StoreBench::check_sum(const SocketDirectory& place, long long expected) {
   const long long sum = place.sum();
   if (sum != expected) give_up(fmt::format("the accounts hold {} instead of {}", sum, expected));
 }
@@ -101,7 +101,7 @@ void StoreBench::fresh() {
         "claim + message kept + UPDATE");
 }
 
-void StoreBench::fill(const Place& place, Store& store, std::size_t there, Keys keys) {
+void StoreBench::fill(const SocketDirectory& place, Store& store, std::size_t there, Keys keys) {
   ConsumerRun load = run_of({Work::kClaims, StrategyKind::kDedupTable, keys});
   load.batch = 1'000;
   const auto hand = place.by_hand(Work::kClaims);
@@ -130,7 +130,7 @@ void StoreBench::preloaded(const std::string& name, std::size_t there, Keys keys
   among(name + "-claims", *place, *store, {Work::kClaims, StrategyKind::kDedupTable, keys}, there);
 }
 
-void StoreBench::among(const std::string& name, const Place& place, Store& store,
+void StoreBench::among(const std::string& name, const SocketDirectory& place, Store& store,
                        const Setting& setting, std::size_t there) {
   const std::string what = has_effect(setting) ? "claim + UPDATE" : "claim alone";
   Case one;
@@ -233,7 +233,7 @@ double seconds_to_speed(const std::vector<double>& ends) {
 }
 
 // A process that dies with messages in hand.
-void die_with(const Place& place, const ConsumerRun& run, std::size_t in_hand) {
+void die_with(const SocketDirectory& place, const ConsumerRun& run, std::size_t in_hand) {
   int ready[2];
   if (::pipe(ready) != 0) give_up("no pipe");
   const pid_t child = ::fork();

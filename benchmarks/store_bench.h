@@ -38,7 +38,8 @@ struct Sizes {
 // Each round has a place of its own.
 class StoreBench {
  public:
-  StoreBench(Report& report, const Sizes& sizes, std::function<std::unique_ptr<Place>()> make_place)
+  StoreBench(Report& report, const Sizes& sizes,
+             std::function<std::unique_ptr<SocketDirectory>()> make_place)
       : report_(report), sizes_(sizes), make_place_(std::move(make_place)) {}
 
   // Effects, claims, inbox, two phases, with keys that grow and with keys that do not.
@@ -63,21 +64,21 @@ class StoreBench {
   static ConsumerRun run_of(const Setting& setting);
   // Ends the benchmark unless the effects are those of these messages, each once, on accounts that
   // held `before`.
-  static void check_sum(const Place& place, const std::vector<std::string>& payloads,
+  static void check_sum(const SocketDirectory& place, const std::vector<std::string>& payloads,
                         long long before = 0);
-  static void check_sum(const Place& place, long long expected);
+  static void check_sum(const SocketDirectory& place, long long expected);
 
  private:
-  void fill(const Place& place, Store& store, std::size_t there, Keys keys);
-  void among(const std::string& name, const Place& place, Store& store, const Setting& setting,
-             std::size_t there);
+  void fill(const SocketDirectory& place, Store& store, std::size_t there, Keys keys);
+  void among(const std::string& name, const SocketDirectory& place, Store& store,
+             const Setting& setting, std::size_t there);
   double by_hand(const Setting& setting, std::size_t count, std::size_t batch);
   double with_semel(const Setting& setting, std::size_t count);
   double deliver(Store& store, const Setting& setting, const std::vector<std::string>& payloads);
 
   Report& report_;
   const Sizes sizes_;
-  const std::function<std::unique_ptr<Place>()> make_place_;
+  const std::function<std::unique_ptr<SocketDirectory>()> make_place_;
   std::uint64_t seed_ = 0;
 };
 

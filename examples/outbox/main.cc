@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
       const auto id = m.json<std::string>("/id");
       if (m.json<int>("/pieces") <= 0) return semel::dead("an order of nothing");
       tx.exec("INSERT INTO orders VALUES (?, ?)", id, m.json<int>("/pieces"));
-      semel::HeldMessage mail;
+      semel::OutgoingMessage mail;
       mail.payload = R"({"order":")" + id + R"(","text":"on its way"})";
       tx.publish("mails", std::move(mail));
       return semel::done();

@@ -9,8 +9,8 @@ int main() {
     semel::Producer producer(
         semel::ConsumerQueue{.config_file = "semel.yaml", .consumer = "orders"},
         {.time_limit = std::chrono::seconds(10)});
-    std::vector<semel::HeldMessage> orders(2);
-    for (semel::HeldMessage& order : orders) order.payload = R"({"item":"pizza"})";
+    std::vector<semel::OutgoingMessage> orders(2);
+    for (semel::OutgoingMessage& order : orders) order.payload = R"({"item":"pizza"})";
     std::vector<semel::SendResult> results = producer.send(orders);
     for (const semel::SendResult& sent : results) {
       if (!sent) throw semel::SemelError(sent.error());

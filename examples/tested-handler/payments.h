@@ -22,7 +22,7 @@ inline semel::Verdict pay_and_mail(const semel::Message& m, semel::Transaction& 
 
 // The mail is a message of its own, which leaves when the payment is recorded.
 inline semel::Verdict pay_and_publish(const semel::Message& m, semel::Transaction& tx) {
-  semel::HeldMessage mail;
+  semel::OutgoingMessage mail;
   mail.payload = "receipt of " + m.key().text;
   tx.publish("mails", std::move(mail));
   return pay(m, tx);

@@ -1,7 +1,7 @@
 // Producer: sends messages to where a consumer reads them, and reports how each ended.
 //
 //   semel::Producer producer(semel::KafkaTopic{.brokers = "a:9092,b:9092", .topic = "orders"});
-//   semel::HeldMessage order;
+//   semel::OutgoingMessage order;
 //   order.payload = body;
 //   auto sent = producer.send(order);
 //   if (!sent && sent.error().kind == semel::ErrorKind::kInDoubt) order.key = sent.error().key;
@@ -22,8 +22,8 @@
 #include <string_view>
 #include <vector>
 
-#include <semel/held_message.h>
 #include <semel/message.h>
+#include <semel/outgoing_message.h>
 #include <semel/result.h>
 #include <semel/spi/store.h>
 
@@ -162,11 +162,11 @@ class Producer {
   Producer& operator=(Producer&&) noexcept;
 
   // Returns when the message is confirmed, when it is known that it will not be, or at the time
-  // limit. HeldMessage::delay is for queues alone.
-  SendResult send(const HeldMessage& message);
+  // limit. OutgoingMessage::delay is for queues alone.
+  SendResult send(const OutgoingMessage& message);
   // Sends many at a time, which costs little more than one: a result for each, in the same order.
   // Messages that need a second attempt may arrive after later ones.
-  [[nodiscard]] std::vector<SendResult> send(std::span<const HeldMessage> messages);
+  [[nodiscard]] std::vector<SendResult> send(std::span<const OutgoingMessage> messages);
 
  private:
   class Impl;

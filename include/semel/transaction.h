@@ -23,7 +23,7 @@
 
 #include <semel/attempt.h>
 #include <semel/error.h>
-#include <semel/held_message.h>
+#include <semel/outgoing_message.h>
 #include <semel/statement.h>
 #include <semel/verdict.h>
 
@@ -96,7 +96,7 @@ class Transaction {
   // The message is sent once this transaction has committed, and not before (the outbox). It is
   // dropped where the handler returns anything but done(). `destination` is a name from `publish`
   // of the consumer's config.
-  void publish(std::string destination, HeldMessage message);
+  void publish(std::string destination, OutgoingMessage message);
 
   const Attempt& attempt() const noexcept { return attempt_; }
 

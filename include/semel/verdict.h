@@ -20,7 +20,7 @@
 #include <vector>
 
 #include <semel/bytes.h>
-#include <semel/held_message.h>
+#include <semel/outgoing_message.h>
 
 namespace semel {
 
@@ -29,7 +29,7 @@ struct Publication {
   std::string destination;  // a name from `publish` of the consumer's config
   // With a key, it is sent under that key at every attempt. Without one it is sent under the key of
   // the message that was handled; where that one sends several, each has a key of its own.
-  HeldMessage message;
+  OutgoingMessage message;
 };
 
 // A value; safe to read from any thread. [[nodiscard]]: a verdict that is not returned changes

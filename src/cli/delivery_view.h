@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "cli/console.h"
-#include "tap/ending.h"
+#include "tap/delivery_event.h"
 
 namespace semel::cli {
 

@@ -10,7 +10,7 @@
 
 #include "base/iso_time.h"
 #include "config/config.h"
-#include "tap/ending.h"
+#include "tap/delivery_event.h"
 
 namespace semel::cli {
 

@@ -11,7 +11,7 @@
 #include <semel/observer.h>
 
 #include "cli/console.h"
-#include "tap/ending.h"
+#include "tap/delivery_event.h"
 
 namespace semel::cli {
 

@@ -40,7 +40,7 @@ class Sender {
   Sender(Console& console, HeldMessages& queue, ConsumerNumber consumer)
       : console_(console), queue_(queue), consumer_(consumer) {}
 
-  Result<void> add(HeldMessage message) {
+  Result<void> add(OutgoingMessage message) {
     bytes_ += message.payload.size();
     batch_.push_back(std::move(message));
     if (batch_.size() >= kBatchMessages || bytes_ >= kSendBatchBytes) return flush();
@@ -71,7 +71,7 @@ class Sender {
   Console& console_;
   HeldMessages& queue_;
   ConsumerNumber consumer_;
-  std::vector<HeldMessage> batch_;
+  std::vector<OutgoingMessage> batch_;
   std::size_t bytes_ = 0;
   std::uint64_t sent_ = 0;
 };
@@ -91,9 +91,9 @@ std::optional<Headers> parse_headers(Console& console, const std::vector<std::st
 }
 
 // The source of the messages: the one on the command line, or the lines of stdin.
-Result<void> send_all(Sender& sender, const SendFlags& flags, const HeldMessage& like) {
+Result<void> send_all(Sender& sender, const SendFlags& flags, const OutgoingMessage& like) {
   const auto send = [&](std::string payload) -> Result<void> {
-    HeldMessage message = like;
+    OutgoingMessage message = like;
     message.payload = std::move(payload);
     for (std::uint64_t i = 1; i < flags.times; ++i) {
       auto added = sender.add(message);
@@ -118,7 +118,7 @@ Result<void> send_all(Sender& sender, const SendFlags& flags, const HeldMessage&
 }
 
 // With --key all messages would be one; more than one line is surely not meant.
-Result<void> send_under_key(Sender& sender, SendFlags flags, const HeldMessage& like) {
+Result<void> send_under_key(Sender& sender, SendFlags flags, const OutgoingMessage& like) {
   if (flags.message == "-") {
     LineReader lines(0, kLongestMessageLine);
     std::optional<std::string> only;
@@ -179,7 +179,7 @@ int send(Console& console, const SendFlags& flags) {
   const auto number = compose::attach(*session->store, *opened);
   if (!number) return console.fail(number.error());
 
-  HeldMessage like;
+  OutgoingMessage like;
   like.headers = *headers;
   like.key = flags.key;
   Sender sender(console, *session->facets.held, *number);

@@ -8,7 +8,7 @@
 
 #include "cli/text.h"
 #include "compose/compose.h"
-#include "tap/place.h"
+#include "tap/socket_directory.h"
 
 namespace semel::cli {
 
@@ -60,7 +60,8 @@ Result<std::string> watched_path(const config::Config& config) {
     return sqlite->path;
   }
   const std::string server = compose::server_identity(config.store);
-  return server.empty() ? Result<std::string>(std::string()) : tap::Place::of_server(server);
+  return server.empty() ? Result<std::string>(std::string())
+                        : tap::SocketDirectory::of_server(server);
 }
 
 std::optional<int> refuse_url(Console& console) {

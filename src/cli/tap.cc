@@ -156,12 +156,12 @@ void Teller::tell(const tap::Missed& missed) {
 }
 
 void Teller::tell_json(const tap::Shown& shown) {
-  const tap::Ending& ending = shown.ending;
+  const tap::DeliveryEvent& event = shown.event;
   json::Writer line = document("delivery");
-  line.member("at", console_.time(ending.at)).member("pid", shown.pid);
-  add_delivery(line, console_, ending.view());
-  if (ending.payload) add_payload(line, *ending.payload, body_);
-  if (ending.payload_too_long) line.member("payload_too_long", *ending.payload_too_long);
+  line.member("at", console_.time(event.at)).member("pid", shown.pid);
+  add_delivery(line, console_, event.view());
+  if (event.payload) add_payload(line, *event.payload, body_);
+  if (event.payload_too_long) line.member("payload_too_long", *event.payload_too_long);
   console_.out(line.end_object());
 }
 
@@ -171,17 +171,16 @@ void Teller::tell(const tap::Shown& shown) {
     tell_json(shown);
     return;
   }
-  const tap::Ending& ending = shown.ending;
+  const tap::DeliveryEvent& event = shown.event;
   const bool verbose = console_.settings().verbose > 0;
-  std::string text = fmt::format("{}  {}", console_.time(ending.at),
-                                 delivery_text(console_, ending.view(), to_string(ending.outcome),
+  std::string text = fmt::format("{}  {}", console_.time(event.at),
+                                 delivery_text(console_, event.view(), to_string(event.outcome),
                                                {.attempt = true, .place = verbose}));
   if (verbose) text += fmt::format(" · process {}", shown.pid);
   text += "\n";
-  if (ending.payload) text += fmt::format("    {}\n", payload_text(*ending.payload, body_));
-  if (ending.payload_too_long) {
-    text +=
-        fmt::format("    … {} bytes: too long to be shown\n", grouped(*ending.payload_too_long));
+  if (event.payload) text += fmt::format("    {}\n", payload_text(*event.payload, body_));
+  if (event.payload_too_long) {
+    text += fmt::format("    … {} bytes: too long to be shown\n", grouped(*event.payload_too_long));
   }
   console_.out(text);
 }

@@ -476,17 +476,17 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
   working.already_done = std::move(work->look);
   working.apply = std::move(work->apply);
   working.row_guard = std::move(work->guard);
-  strategies::Context condemned =
+  strategies::Context give_up_context =
       context_of(build, giving_up(transactional, consumer.retry.crashes));
   auto outbox = outbox_of(*build.store, *build.config, consumer, build.options->dry_run);
   if (!outbox) return failure(std::move(outbox.error()));
   working.destinations = std::move(outbox->destinations);
   working.forward_to = std::move(outbox->forward_to);
-  working.copies_to = condemned.copies_to = outbox->copies_to;
-  working.steps = condemned.steps = work->steps;
-  condemned.condemned = true;
-  condemned.already_done = working.already_done;
-  condemned.dead_reason = reason::kCrash;
+  working.copies_to = give_up_context.copies_to = outbox->copies_to;
+  working.steps = give_up_context.steps = work->steps;
+  give_up_context.gives_up = true;
+  give_up_context.already_done = working.already_done;
+  give_up_context.dead_reason = reason::kCrash;
 
   tell_of_limits(build);
   ConsumerParts made;
@@ -502,9 +502,10 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
     working.services = services;
     return strategies::make_strategy(strategy, std::move(working));
   };
-  made.parts.condemned = [strategy, condemned](const strategies::Services& services) mutable {
-    condemned.services = services;
-    return strategies::make_strategy(strategy, std::move(condemned));
+  made.parts.give_up_strategy = [strategy,
+                                 give_up_context](const strategies::Services& services) mutable {
+    give_up_context.services = services;
+    return strategies::make_strategy(strategy, std::move(give_up_context));
   };
   return made;
 }

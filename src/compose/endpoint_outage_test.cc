@@ -72,7 +72,7 @@ class EndpointOutage : public testing::Test {
     parts.observer = &seen_;
     parts.suspect_gate = &gate_;
     parts.hung = [](const std::string& why) { ADD_FAILURE() << why; };
-    parts.strategy = parts.condemned = [&](const strategies::Services& services) {
+    parts.strategy = parts.give_up_strategy = [&](const strategies::Services& services) {
       strategies::Context context;
       context.consumer = "emails";
       context.store = store_.get();

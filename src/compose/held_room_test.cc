@@ -35,8 +35,8 @@ class HeldRoomTest : public testing::Test {
   std::size_t depth() { return held().depth(number_).value().rows; }
 
   void keep(std::size_t count) {
-    std::vector<HeldMessage> messages(count);
-    for (HeldMessage& message : messages) message.payload = "{}";
+    std::vector<OutgoingMessage> messages(count);
+    for (OutgoingMessage& message : messages) message.payload = "{}";
     ASSERT_TRUE(held().append(number_, messages));
   }
 
@@ -65,7 +65,7 @@ class HeldRoomTest : public testing::Test {
     parts.observer = &observer_;
     parts.suspect_gate = &gate_;
     parts.hung = [](const std::string& why) { ADD_FAILURE() << why; };
-    parts.strategy = parts.condemned = [&](const strategies::Services& services) {
+    parts.strategy = parts.give_up_strategy = [&](const strategies::Services& services) {
       strategies::Context context;
       context.consumer = "orders";
       context.store = store_.get();
@@ -108,7 +108,7 @@ TEST_F(HeldRoomTest, WhatTheSourcesHaveWaitsThereWhileTheStoreHasEnough) {
 
 TEST_F(HeldRoomTest, AnEmptyRowGoesWhereEmptyPayloadsAreDiscarded) {
   empty_ = core::EmptyPayload::kDiscard;
-  std::vector<HeldMessage> messages(3);
+  std::vector<OutgoingMessage> messages(3);
   for (std::size_t i = 0; i < messages.size(); ++i) messages[i].key = "k" + std::to_string(i);
   messages[1].payload = "{}";
   ASSERT_TRUE(held().append(number_, messages));

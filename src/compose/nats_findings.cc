@@ -158,8 +158,8 @@ std::vector<Finding> look_at_nats(const config::Config& config) {
     const auto* source = std::get_if<config::NatsSource>(&consumer.source);
     if (source == nullptr) continue;
     const auto look = nats::look_at_consumer(source->spec);
-    if (!look) {
-      const Error& error = look.error();
+    if (!look || look->stream_hidden) {
+      const Error& error = look ? *look->stream_hidden : look.error();
       findings.push_back(
           {error.code, false, fmt::format("{}: {}", consumer.name, error.message), error.hint});
       continue;

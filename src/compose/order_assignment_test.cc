@@ -257,7 +257,7 @@ class OrderAtAssignment : public testing::Test {
     parts.observer = &observer_;
     parts.suspect_gate = &gate_;
     parts.hung = [](const std::string& why) { ADD_FAILURE() << why; };
-    parts.strategy = parts.condemned =
+    parts.strategy = parts.give_up_strategy =
         [this, &store, handler = std::move(handler)](const strategies::Services& services) {
           strategies::Context context;
           context.consumer = "orders";

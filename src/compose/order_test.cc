@@ -83,7 +83,7 @@ class EngineOrderTest : public testing::Test {
     parts.observer = &observer_;
     parts.suspect_gate = &gate_;
     parts.hung = [](const std::string& why) { ADD_FAILURE() << why; };
-    parts.strategy = parts.condemned = [this](const strategies::Services& services) {
+    parts.strategy = parts.give_up_strategy = [this](const strategies::Services& services) {
       strategies::Context context;
       context.consumer = "orders";
       context.store = store_.get();
@@ -230,7 +230,7 @@ TEST_F(EngineOrderTest, WhatComesToWaitInMidRunIsAskedForWhereLinesAreShared) {
 
 TEST_F(EngineOrderTest, AQueueIsPutInLineAsItIsTaken) {
   fail("a1", 2);
-  std::vector<HeldMessage> rows;
+  std::vector<OutgoingMessage> rows;
   for (const char* id : {"a1", "a2", "b1", "a3"}) rows.emplace_back().payload = payload(id);
   ASSERT_TRUE(memory_->facets().held->append(number_, rows).has_value());
   EXPECT_EQ(run(), Ended::kFinished);
@@ -257,7 +257,7 @@ TEST_P(EngineOrderFaults, AStoreThatIsAwayForAMomentChangesNoOrder) {
   plan_.fail(GetParam(), 2, ErrorKind::kUnavailable, test::When::kBefore);
   fail("a1", 2);
   fail("b2");
-  std::vector<HeldMessage> rows;
+  std::vector<OutgoingMessage> rows;
   for (const char* id : {"b1", "b2", "b3", "b4"}) rows.emplace_back().payload = payload(id);
   ASSERT_TRUE(memory_->facets().held->append(number_, rows).has_value());
   arrive({"a1", "a2", "a3"});

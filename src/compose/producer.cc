@@ -196,7 +196,7 @@ class Producer::Impl {
       : store_(std::move(opened)),
         sender_(std::move(attempt), std::move(rules), options, system_environment()) {}
 
-  std::vector<SendResult> send(std::span<const HeldMessage> messages) const {
+  std::vector<SendResult> send(std::span<const OutgoingMessage> messages) const {
     return sender_.send(messages);
   }
 
@@ -300,11 +300,11 @@ Producer::~Producer() = default;
 Producer::Producer(Producer&&) noexcept = default;
 Producer& Producer::operator=(Producer&&) noexcept = default;
 
-SendResult Producer::send(const HeldMessage& message) {
+SendResult Producer::send(const OutgoingMessage& message) {
   return std::move(impl_->send({&message, 1}).front());
 }
 
-std::vector<SendResult> Producer::send(std::span<const HeldMessage> messages) {
+std::vector<SendResult> Producer::send(std::span<const OutgoingMessage> messages) {
   return impl_->send(messages);
 }
 

@@ -131,9 +131,9 @@ class ServiceReload : public ::testing::Test {
     Store& store = service_->store();
     const auto number = store.facets().records->consumer(std::string(consumer)).value();
     ASSERT_TRUE(number) << consumer;
-    std::vector<HeldMessage> messages;
+    std::vector<OutgoingMessage> messages;
     for (const auto& [key, line] : keys_and_lines) {
-      HeldMessage& message = messages.emplace_back();
+      OutgoingMessage& message = messages.emplace_back();
       message.payload = fmt::format("{{\"id\":\"{}\",\"line\":\"{}\"}}", key, line);
     }
     ASSERT_TRUE(store.facets().held->append(*number, messages));

@@ -27,7 +27,7 @@ constexpr int kExitBad = 1;
 constexpr int kExitConfig = 78;
 
 // Reports that are printed even if the program sets no observer.
-class Complaints final : public Observer {
+class StderrObserver final : public Observer {
  public:
   void on_trouble(std::string_view consumer, std::string_view where, const Error& error,
                   bool mended) noexcept override {
@@ -221,9 +221,9 @@ int Runner::Impl::run() {
 int Runner::Impl::run_with(compose::RunnerSetup setup) {
   std::optional<compose::SignalDrain> signals;
   if (setup.takes_signals) signals.emplace([this](int) { stop(); });
-  Complaints complaints;
+  StderrObserver stderr_observer;
   compose::ServiceOptions& options = setup.options;
-  if (options.observers.empty() && setup.prints) options.observers.push_back(&complaints);
+  if (options.observers.empty() && setup.prints) options.observers.push_back(&stderr_observer);
   const std::vector<Observer*> told = options.observers;
   if (!setup.prints) {
     options.on_hung = [told](std::string_view consumer, const Error& error) {

@@ -86,7 +86,8 @@ class RunningService final : public Service {
   Result<std::unique_ptr<engine::Engine>> make_engine(const config::Config& config,
                                                       const std::string& name,
                                                       RunningConsumer::Carried carried);
-  std::function<bool()> fed(const config::Config& config, const config::ConsumerConfig& consumer);
+  std::function<bool()> upstream_active(const config::Config& config,
+                                        const config::ConsumerConfig& consumer);
   void tell(const ConsumerParts& parts, const config::ConsumerConfig& consumer);
   SharedConfig current() const SEMEL_EXCLUDES(mutex_);
   Slot* find(std::string_view consumer) SEMEL_REQUIRES(mutex_);
@@ -131,8 +132,8 @@ Result<void> RunningService::look(const config::Config& config) {
 }
 
 // With `once`: whether one of those that may send to it still runs.
-std::function<bool()> RunningService::fed(const config::Config& config,
-                                          const config::ConsumerConfig& consumer) {
+std::function<bool()> RunningService::upstream_active(const config::Config& config,
+                                                      const config::ConsumerConfig& consumer) {
   if (!options_.once) return {};
   std::vector<std::string> feeders;
   for (const config::ConsumerConfig& other : config.consumers) {
@@ -167,7 +168,7 @@ Result<std::unique_ptr<engine::Engine>> RunningService::make_engine(
   if (!parts) return failure(std::move(parts.error()));
   parts->options.suspects_first = carried.suspects_first;
   parts->parts.suspect_gate = &suspect_gate_;
-  parts->parts.fed = fed(config, consumer);
+  parts->parts.upstream_active = upstream_active(config, consumer);
   parts->parts.process_goes_on = std::move(carried.process_goes_on);
   parts->parts.hung = [this, name](const std::string& what) {
     if (options_.instead_of_end) {

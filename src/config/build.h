@@ -35,7 +35,7 @@ class View {
   std::string text(std::string_view name) const;
   bool written(std::string_view name) const { return settings_.written(path(name)); }
   bool spoiled(std::string_view name) const { return settings_.spoiled(path(name)); }
-  Place place(std::string_view name) const { return settings_.place_of(path(name)); }
+  SourceLocation place(std::string_view name) const { return settings_.place_of(path(name)); }
 
   // Assigns each value of this map to the member of `object` that its row names. A spoilt value, or
   // one without a default, leaves the member unchanged.

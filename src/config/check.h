@@ -19,7 +19,7 @@ struct Check {
   std::string path(std::string_view name) const { return view.path(name); }
 
   // Reports a warning, unless the consumer accepts it; null then.
-  Diagnostic* warn(std::string_view code, const Place& place, std::string path,
+  Diagnostic* warn(std::string_view code, const SourceLocation& place, std::string path,
                    std::string message) const {
     if (consumer.accept.contains(std::string(code))) return nullptr;
     return &report.warning(code, place, std::move(path), std::move(message));

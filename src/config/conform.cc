@@ -76,7 +76,7 @@ class Conformer {
     }
   }
 
-  Diagnostic& wrong(std::string_view code, const Place& place, const std::string& path,
+  Diagnostic& wrong(std::string_view code, const SourceLocation& place, const std::string& path,
                     const std::string& message) {
     settings_.spoil(path);
     return report_.error(code, place, path, path.empty() ? message : path + ": " + message);

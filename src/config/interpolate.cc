@@ -18,7 +18,7 @@ struct Missing {
   std::string name;
   std::string path;
   std::string why;
-  Place place;
+  SourceLocation place;
 };
 
 bool is_variable(std::string_view name) {

@@ -70,7 +70,7 @@ core::KafkaSpec build_kafka(const View& kafka, Report& report) {
   return made;
 }
 
-void refuse_no_key_on_kafka(const Place& place, const std::string& path, Report& report) {
+void refuse_no_key_on_kafka(const SourceLocation& place, const std::string& path, Report& report) {
   auto& made = report.error("E031", place, path,
                             fmt::format("no key: {} is missing, and a record's own key often "
                                         "names what it is about, not the record",

@@ -22,7 +22,7 @@ void warn_of_kafka_secrets(const View& kafka, Report& report);
 core::KafkaSpec build_kafka(const View& kafka, Report& report);
 
 // E031: a record's own key is used only on request.
-void refuse_no_key_on_kafka(const Place& place, const std::string& path, Report& report);
+void refuse_no_key_on_kafka(const SourceLocation& place, const std::string& path, Report& report);
 
 // Reports secrets in a file that others may read.
 void check_kafka(const ConsumerConfig& consumer, const View& view, Report& report);

@@ -118,7 +118,7 @@ class Linter {
            consumer_.strategy != core::StrategyKind::kQuery;
   }
 
-  void say(std::string_view code, const Place& place, const std::string& path,
+  void say(std::string_view code, const SourceLocation& place, const std::string& path,
            std::string_view message, std::string_view help) {
     if (consumer_.accept.contains(std::string(code))) return;
     auto& made = (safe() ? notes_ : report_).warning(code, place, path, std::string(message));

@@ -15,7 +15,7 @@ struct Node {
 
   Kind kind = Kind::kNull;
   std::string text;  // kScalar; of kNull the word it was written with ("null", "~" or nothing)
-  Place place;
+  SourceLocation place;
   std::vector<Node> items;
   std::vector<Member> members;
   std::string variables;    // those its text came from
@@ -29,7 +29,7 @@ struct Node {
 
 struct Node::Member {
   std::string name;
-  Place place;
+  SourceLocation place;
   Node value;
 };
 

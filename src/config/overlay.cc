@@ -178,7 +178,7 @@ class Setter {
   Report& report_;
   const std::string& set_;
   const std::string origin_;
-  Place place_;
+  SourceLocation place_;
 };
 
 }  // namespace

@@ -100,12 +100,12 @@ std::string_view Report::line(std::size_t source, int line) const {
   return lines[static_cast<std::size_t>(line) - 1];
 }
 
-std::string Report::spot(const Place& place) const {
+std::string Report::spot(const SourceLocation& place) const {
   if (place.line == 0) return sources_[place.source].name;
   return fmt::format("{}:{}:{}", sources_[place.source].name, place.line, place.column);
 }
 
-std::string Report::excerpt(const Place& place) const {
+std::string Report::excerpt(const SourceLocation& place) const {
   if (!sources_[place.source].owned.empty()) {
     const auto whole = without_passwords(sources_[place.source].owned);
     return fmt::format("  {}", printable(cut(whole, kExcerptMost)));
@@ -132,8 +132,8 @@ std::string Report::excerpt(const Place& place) const {
                      std::string(std::max<std::size_t>(marked, 1), '~'));
 }
 
-Diagnostic& Report::add(Diagnostic::Severity severity, std::string_view code, const Place& place,
-                        std::string path, std::string message) {
+Diagnostic& Report::add(Diagnostic::Severity severity, std::string_view code,
+                        const SourceLocation& place, std::string path, std::string message) {
   Diagnostic made;
   made.severity = severity;
   made.code = code;
@@ -146,13 +146,13 @@ Diagnostic& Report::add(Diagnostic::Severity severity, std::string_view code, co
   return entries_.back().diagnostic;
 }
 
-Diagnostic& Report::error(std::string_view code, const Place& place, std::string path,
+Diagnostic& Report::error(std::string_view code, const SourceLocation& place, std::string path,
                           std::string message) {
   ++errors_;
   return add(Diagnostic::Severity::kError, code, place, std::move(path), std::move(message));
 }
 
-Diagnostic& Report::warning(std::string_view code, const Place& place, std::string path,
+Diagnostic& Report::warning(std::string_view code, const SourceLocation& place, std::string path,
                             std::string message) {
   return add(Diagnostic::Severity::kWarning, code, place, std::move(path), std::move(message));
 }

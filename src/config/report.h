@@ -11,7 +11,7 @@
 namespace semel::config {
 
 // The place of a value. `source` counts the texts of a Report: the file, then each --set.
-struct Place {
+struct SourceLocation {
   std::size_t source = 0;
   int line = 0;  // from 1; 0: the whole text
   int column = 0;
@@ -29,12 +29,12 @@ class Report {
   // The line without its end; empty where there is none.
   std::string_view line(std::size_t source, int line) const;
   // "semel.yaml:4:3", or the name alone.
-  std::string spot(const Place& place) const;
+  std::string spot(const SourceLocation& place) const;
 
   // The reference is valid until the next call.
-  Diagnostic& error(std::string_view code, const Place& place, std::string path,
+  Diagnostic& error(std::string_view code, const SourceLocation& place, std::string path,
                     std::string message);
-  Diagnostic& warning(std::string_view code, const Place& place, std::string path,
+  Diagnostic& warning(std::string_view code, const SourceLocation& place, std::string path,
                       std::string message);
   bool failed() const noexcept { return errors_ > 0; }
   // More errors than anyone reads: stop looking for suggestions.
@@ -51,13 +51,13 @@ class Report {
     std::vector<std::string_view> lines;
   };
   struct Entry {
-    Place place;
+    SourceLocation place;
     Diagnostic diagnostic;
   };
   static constexpr std::size_t kMostShown = 200;
-  Diagnostic& add(Diagnostic::Severity severity, std::string_view code, const Place& place,
+  Diagnostic& add(Diagnostic::Severity severity, std::string_view code, const SourceLocation& place,
                   std::string path, std::string message);
-  std::string excerpt(const Place& place) const;
+  std::string excerpt(const SourceLocation& place) const;
 
   std::vector<Source> sources_;
   std::vector<Entry> entries_;

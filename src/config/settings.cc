@@ -15,9 +15,11 @@ void Settings::replace(Setting setting) {
   settings_[by_path_.at(setting.path)] = std::move(setting);
 }
 
-void Settings::open(std::string path, const Place& place) { opened_[std::move(path)] = place; }
+void Settings::open(std::string path, const SourceLocation& place) {
+  opened_[std::move(path)] = place;
+}
 
-void Settings::add_name(const std::string& path, std::string name, const Place& place) {
+void Settings::add_name(const std::string& path, std::string name, const SourceLocation& place) {
   names_[path].push_back({std::move(name), place});
 }
 
@@ -33,10 +35,10 @@ void Settings::each_in(const std::string& path,
   for (const std::size_t at : found->second) see(settings_[at]);
 }
 
-Place Settings::place_of(const std::string& path) const {
+SourceLocation Settings::place_of(const std::string& path) const {
   if (const auto* setting = find(path)) return setting->place;
   const auto found = opened_.find(path);
-  return found == opened_.end() ? Place{} : found->second;
+  return found == opened_.end() ? SourceLocation{} : found->second;
 }
 
 std::size_t Settings::size(const std::string& path) const {

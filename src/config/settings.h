@@ -22,7 +22,7 @@ struct Setting {
 
   const Field* field = nullptr;
   std::string path;
-  Place place;
+  SourceLocation place;
   From from = From::kWritten;
   std::string origin;  // the environment variables it came from
   std::string text;    // as written, after interpolation
@@ -39,10 +39,10 @@ class Settings {
   // Replaces the setting at its path.
   void replace(Setting setting);
   // Notes a map, list or dictionary that was written.
-  void open(std::string path, const Place& place);
+  void open(std::string path, const SourceLocation& place);
   // The length of a list, or the number of names in a dictionary.
   void set_size(const std::string& path, std::size_t size) { sizes_[path] = size; }
-  void add_name(const std::string& path, std::string name, const Place& place);
+  void add_name(const std::string& path, std::string name, const SourceLocation& place);
   // Notes that the value at this path is wrong and was reported.
   void spoil(const std::string& path) { spoiled_.insert(path); }
 
@@ -50,11 +50,11 @@ class Settings {
   // Calls `see` with each setting directly in the map at `path`.
   void each_in(const std::string& path, const std::function<void(const Setting&)>& see) const;
   bool written(const std::string& path) const { return opened_.contains(path); }
-  Place place_of(const std::string& path) const;
+  SourceLocation place_of(const std::string& path) const;
   std::size_t size(const std::string& path) const;
   struct Name {
     std::string text;
-    Place place;
+    SourceLocation place;
   };
   const std::vector<Name>& names(const std::string& path) const;
   bool spoiled(const std::string& path) const { return spoiled_.contains(path); }
@@ -64,7 +64,7 @@ class Settings {
   std::vector<Setting> settings_;
   std::unordered_map<std::string, std::size_t> by_path_;
   std::unordered_map<std::string, std::vector<std::size_t>> by_map_;
-  std::unordered_map<std::string, Place> opened_;
+  std::unordered_map<std::string, SourceLocation> opened_;
   std::unordered_map<std::string, std::size_t> sizes_;
   std::unordered_map<std::string, std::vector<Name>> names_;
   std::unordered_set<std::string> spoiled_;

@@ -251,7 +251,8 @@ void check_look(const Setting& look, const core::SqlSpec& spec, Report& report) 
       .help = "write a SELECT";
 }
 
-Place place_in(const Setting& value, std::size_t offset, std::size_t length, const Report& report) {
+SourceLocation place_in(const Setting& value, std::size_t offset, std::size_t length,
+                        const Report& report) {
   if (value.place.line == 0 || offset >= value.text.size()) return value.place;
   const std::string_view text = value.text;
   const auto begin = offset == 0 ? 0 : text.rfind('\n', offset - 1) + 1;
@@ -259,11 +260,12 @@ Place place_in(const Setting& value, std::size_t offset, std::size_t length, con
   // The text of a block starts below its field and has the same line breaks.
   const auto nth =
       std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(begin), '\n');
-  const auto column_of = [&](int at) -> std::optional<Place> {
+  const auto column_of = [&](int at) -> std::optional<SourceLocation> {
     const auto found = report.line(value.place.source, at).find(line);
     if (found == std::string_view::npos) return std::nullopt;
     const auto column = static_cast<int>(found + (offset - begin)) + 1;
-    return Place{value.place.source, at, column, std::min(length, line.size() - (offset - begin))};
+    return SourceLocation{value.place.source, at, column,
+                          std::min(length, line.size() - (offset - begin))};
   };
   if (const auto place = column_of(value.place.line + 1 + static_cast<int>(nth))) return *place;
   for (int at = value.place.line; at < value.place.line + kLinesSearched; ++at) {
@@ -272,7 +274,7 @@ Place place_in(const Setting& value, std::size_t offset, std::size_t length, con
   return value.place;
 }
 
-Place place_of_param(const Setting& value, const std::string& name, const Report& report) {
+SourceLocation place_of_param(const Setting& value, const std::string& name, const Report& report) {
   const auto written = ":" + name;
   for (auto at = value.text.find(written); at != std::string::npos;
        at = value.text.find(written, at + 1)) {

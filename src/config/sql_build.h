@@ -28,9 +28,10 @@ void check_look(const Setting& look, const core::SqlSpec& spec, Report& report);
 
 // The place of `length` bytes at `offset` of a value's text, if the file shows them; else the
 // value's own place.
-Place place_in(const Setting& value, std::size_t offset, std::size_t length, const Report& report);
+SourceLocation place_in(const Setting& value, std::size_t offset, std::size_t length,
+                        const Report& report);
 
 // The same for `:name` in a statement.
-Place place_of_param(const Setting& value, const std::string& name, const Report& report);
+SourceLocation place_of_param(const Setting& value, const std::string& name, const Report& report);
 
 }  // namespace semel::config

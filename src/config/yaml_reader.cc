@@ -60,7 +60,9 @@ class Builder : public YAML::EventHandler {
   }
 
   std::optional<Node> take() { return std::move(root_); }
-  Place innermost() const { return stack_.empty() ? Place{} : stack_.back().node.place; }
+  SourceLocation innermost() const {
+    return stack_.empty() ? SourceLocation{} : stack_.back().node.place;
+  }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (documents_++ > 0) {
@@ -123,11 +125,11 @@ class Builder : public YAML::EventHandler {
     YAML::anchor_t anchor = 0;
     bool expects_value = false;
     std::string name;  // of the member whose value follows
-    Place name_place;
-    std::map<std::string, Place> names;
+    SourceLocation name_place;
+    std::map<std::string, SourceLocation> names;
   };
 
-  Place place(const YAML::Mark& mark, std::size_t width) const {
+  SourceLocation place(const YAML::Mark& mark, std::size_t width) const {
     return {source_, mark.line + 1, mark.column + 1, std::max<std::size_t>(width, 1)};
   }
 
@@ -166,7 +168,7 @@ class Builder : public YAML::EventHandler {
     throw Refused{};
   }
 
-  void refuse_key(const Place& at, std::string message, std::string help) {
+  void refuse_key(const SourceLocation& at, std::string message, std::string help) {
     report_.error("E009", at, "", std::move(message)).help = std::move(help);
     throw Refused{};
   }

@@ -90,7 +90,7 @@ std::size_t bad_utf8(std::string_view text) {
 }
 
 // A file that ends too early is shown where its text ends.
-Place within_text(Place at, const Report& report) {
+SourceLocation within_text(SourceLocation at, const Report& report) {
   const auto blank = [&](int line) {
     return report.line(at.source, line).find_first_not_of(" \t") == std::string_view::npos;
   };
@@ -102,7 +102,8 @@ Place within_text(Place at, const Report& report) {
 
 }  // namespace
 
-void report_syntax(std::string_view problem, Place at, const Place& opened, Report& report) {
+void report_syntax(std::string_view problem, SourceLocation at, const SourceLocation& opened,
+                   Report& report) {
   at = within_text(at, report);
   if (const int line = tab_line(report, at.source, at.line); line != 0) {
     const auto column = report.line(at.source, line).find('\t') + 1;
@@ -134,7 +135,7 @@ void report_syntax(std::string_view problem, Place at, const Place& opened, Repo
 }
 
 bool readable(std::string_view text, Report& report) {
-  const Place whole;
+  const SourceLocation whole;
   if (text.size() > kMostBytes) {
     report
         .error("E004", whole, "",

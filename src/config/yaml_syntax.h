@@ -9,6 +9,7 @@ namespace semel::config {
 
 // `problem`: the parser's own words, never shown. `at`: where it gave up. `opened`: the innermost
 // list or map around it; line 0 where there is none.
-void report_syntax(std::string_view problem, Place at, const Place& opened, Report& report);
+void report_syntax(std::string_view problem, SourceLocation at, const SourceLocation& opened,
+                   Report& report);
 
 }  // namespace semel::config

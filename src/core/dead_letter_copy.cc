@@ -32,7 +32,7 @@ Outgoing dead_letter_copy(ConsumerNumber to, std::string_view consumer, const Fi
   const std::string position = finish.arrival != nullptr ? finish.arrival->position : std::string();
   Outgoing copy;
   copy.to = to;
-  HeldMessage& made = copy.message;
+  OutgoingMessage& made = copy.message;
   made.payload = message.payload();
   made.content_type = message.content_type();
   made.type = message.type();

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include <semel/held_message.h>
+#include <semel/outgoing_message.h>
 #include <semel/spi/finish.h>
 
 namespace semel::core {

@@ -11,7 +11,7 @@ namespace {
 constexpr ConsumerNumber kSender{3};
 constexpr ConsumerNumber kRelay{9};
 
-Bytes value_of(const HeldMessage& message, std::string_view name) {
+Bytes value_of(const OutgoingMessage& message, std::string_view name) {
   return Bytes(find_header(message.headers, name).value_or("none"));
 }
 

@@ -35,7 +35,7 @@ Rows Transaction::query_values(std::string_view sql, std::vector<Value> values) 
   return recorder_.query(sql, std::move(values));
 }
 
-void Transaction::publish(std::string destination, HeldMessage message) {
+void Transaction::publish(std::string destination, OutgoingMessage message) {
   recorder_.publications().push_back({std::move(destination), std::move(message)});
 }
 

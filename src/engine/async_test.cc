@@ -104,18 +104,19 @@ class AsyncEngineTest : public testing::Test {
     EngineParts parts;
     parts.store = store_.get();
     parts.sources.push_back(std::make_unique<MemorySource>(topic_, test::MemorySourceOptions{}));
-    parts.strategy = parts.condemned = [this, handler](const strategies::Services& services) {
-      strategies::Context context;
-      context.consumer = "orders";
-      context.store = store_.get();
-      context.handler = handler;
-      context.retry = retry_;
-      context.hold = false;  // the source redelivers what fails
-      context.environment = &system_environment();
-      context.observer = &seen_;
-      context.services = services;
-      return strategies::make_strategy(core::StrategyKind::kStateMachine, std::move(context));
-    };
+    parts.strategy =
+        parts.give_up_strategy = [this, handler](const strategies::Services& services) {
+          strategies::Context context;
+          context.consumer = "orders";
+          context.store = store_.get();
+          context.handler = handler;
+          context.retry = retry_;
+          context.hold = false;  // the source redelivers what fails
+          context.environment = &system_environment();
+          context.observer = &seen_;
+          context.services = services;
+          return strategies::make_strategy(core::StrategyKind::kStateMachine, std::move(context));
+        };
     parts.environment = &system_environment();
     parts.observer = &seen_;
     parts.suspect_gate = &gate_;

@@ -10,7 +10,7 @@
 
 #include "strategies/strategy.h"
 
-#include "engine/flight.h"
+#include "engine/in_flight_deliveries.h"
 #include "system/mutex.h"
 
 namespace semel::engine {
@@ -20,9 +20,9 @@ namespace semel::engine {
 // only at the batch's end: until then the strategy may still refer to the delivery. Followers that
 // did not run land at the same time, because they must not land later than the delivery they
 // follow.
-class BatchSink final : public strategies::EndingSink {
+class BatchSink final : public strategies::OutcomeSink {
  public:
-  using Make = std::function<Landing(core::TrackedDelivery&, Outcome&)>;
+  using Make = std::function<PendingSettlement(core::TrackedDelivery&, Outcome&)>;
   // Called after each ending, without a lock held; may end the sink's life.
   using Told = std::function<void()>;
 
@@ -31,8 +31,8 @@ class BatchSink final : public strategies::EndingSink {
   void ended(core::TrackedDelivery& delivery, Outcome outcome) noexcept override {
     {
       const system::MutexLock lock(mutex_);
-      Landing landing = make_(delivery, outcome);
-      (landing.keep == nullptr || landing.left ? landings_ : kept_).push_back(landing);
+      PendingSettlement pending = make_(delivery, outcome);
+      (pending.keep == nullptr || pending.left ? pending_settlements_ : kept_).push_back(pending);
     }
     told_();
   }
@@ -57,21 +57,22 @@ class BatchSink final : public strategies::EndingSink {
     return std::max(took - *waited_, std::chrono::nanoseconds{0});
   }
 
-  // Appends to `landings` the deliveries that have ended since the last call.
-  void collect(std::vector<Landing>& landings) SEMEL_EXCLUDES(mutex_) {
+  // Appends to `settlements` the deliveries that have ended since the last call.
+  void collect(std::vector<PendingSettlement>& pending_settlements) SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
-    move_to(landings, landings_);
+    move_to(pending_settlements, pending_settlements_);
   }
   // The same at the batch's end, with the kept ones.
-  void collect_all(std::vector<Landing>& landings) SEMEL_EXCLUDES(mutex_) {
+  void collect_all(std::vector<PendingSettlement>& pending_settlements) SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
-    move_to(landings, landings_);
-    move_to(landings, kept_);
+    move_to(pending_settlements, pending_settlements_);
+    move_to(pending_settlements, kept_);
   }
 
  private:
-  static void move_to(std::vector<Landing>& landings, std::vector<Landing>& from) {
-    landings.insert(landings.end(), from.begin(), from.end());
+  static void move_to(std::vector<PendingSettlement>& pending_settlements,
+                      std::vector<PendingSettlement>& from) {
+    pending_settlements.insert(pending_settlements.end(), from.begin(), from.end());
     from.clear();
   }
 
@@ -81,8 +82,8 @@ class BatchSink final : public strategies::EndingSink {
   mutable system::Mutex mutex_;
   std::optional<std::chrono::nanoseconds> waited_ SEMEL_GUARDED_BY(mutex_) =
       std::chrono::nanoseconds{0};
-  std::vector<Landing> landings_ SEMEL_GUARDED_BY(mutex_);
-  std::vector<Landing> kept_ SEMEL_GUARDED_BY(mutex_);
+  std::vector<PendingSettlement> pending_settlements_ SEMEL_GUARDED_BY(mutex_);
+  std::vector<PendingSettlement> kept_ SEMEL_GUARDED_BY(mutex_);
 };
 
 }  // namespace semel::engine

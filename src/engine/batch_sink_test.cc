@@ -12,7 +12,7 @@ using std::chrono::milliseconds;
 class BatchSinkTest : public ::testing::Test {
  protected:
   BatchSink sink_{[](core::TrackedDelivery& delivery, Outcome&) {
-                    return Landing::of(delivery, Settlement::Kind::kAck);
+                    return PendingSettlement::of(delivery, Settlement::Kind::kAck);
                   },
                   [] {}};
 };
@@ -33,22 +33,22 @@ TEST_F(BatchSinkTest, WhatWasLeftLandsNoLaterThanWhatItFollows) {
   core::TrackedDelivery first = test::make_delivery(ConsumerNumber{1}, "first");
   BatchSink sink(
       [&](core::TrackedDelivery& delivery, Outcome&) {
-        Landing landing = Landing::of(delivery, Settlement::Kind::kRelease);
-        landing.left = &delivery == &left;
-        if (&delivery != &first) landing.keep = &delivery;
-        return landing;
+        PendingSettlement pending = PendingSettlement::of(delivery, Settlement::Kind::kRelease);
+        pending.left = &delivery == &left;
+        if (&delivery != &first) pending.keep = &delivery;
+        return pending;
       },
       [] {});
   for (core::TrackedDelivery* const delivery : {&left, &kept, &first}) {
     sink.ended(*delivery, Outcome());
   }
-  std::vector<Landing> landings;
-  sink.collect(landings);
-  ASSERT_EQ(landings.size(), 2U);
-  EXPECT_EQ(landings[0].keep, &left);
-  EXPECT_EQ(landings[1].ordering_key, first.message.ordering_key());
-  sink.collect_all(landings);
-  EXPECT_EQ(landings.size(), 3U);
+  std::vector<PendingSettlement> pending_settlements;
+  sink.collect(pending_settlements);
+  ASSERT_EQ(pending_settlements.size(), 2U);
+  EXPECT_EQ(pending_settlements[0].keep, &left);
+  EXPECT_EQ(pending_settlements[1].ordering_key, first.message.ordering_key());
+  sink.collect_all(pending_settlements);
+  EXPECT_EQ(pending_settlements.size(), 3U);
 }
 
 TEST_F(BatchSinkTest, WhoWaitedNobodyKnowsHowLongTellsNothing) {

@@ -59,15 +59,15 @@ void ConsumerGate::pause(std::string_view why) noexcept {
   options_.changed();
 }
 
-ConsumerGate::Room ConsumerGate::room() const {
+ConsumerGate::Admission ConsumerGate::admission() const {
   const system::MutexLock lock(mutex_);
   switch (mode_) {
     case Mode::kOpen:
-      return Room::kAll;
+      return Admission::kAll;
     case Mode::kShut:
-      return options_.clock->now() < until_ ? Room::kNone : Room::kOne;
+      return options_.clock->now() < until_ ? Admission::kNone : Admission::kOne;
     default:
-      return Room::kNone;
+      return Admission::kNone;
   }
 }
 

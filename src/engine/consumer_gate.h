@@ -37,13 +37,13 @@ class ConsumerGate final : public Gate {
   void pause(std::string_view why) noexcept override;
 
   // How many messages may begin now: none, a single one, or any number.
-  enum class Room { kNone, kOne, kAll };
-  Room room() const SEMEL_EXCLUDES(mutex_);
+  enum class Admission { kNone, kOne, kAll };
+  Admission admission() const SEMEL_EXCLUDES(mutex_);
   // The single message begins; returns the number of its trial.
   std::uint64_t tries() SEMEL_EXCLUDES(mutex_);
   // The trial has ended; if nothing opened or shut the gate meanwhile, the next message tries.
   void tried(std::uint64_t trial) SEMEL_EXCLUDES(mutex_);
-  // When the result of room() may change by itself.
+  // When the result of admission() may change by itself.
   std::optional<TimePoint> until() const SEMEL_EXCLUDES(mutex_);
   bool paused() const SEMEL_EXCLUDES(mutex_);
 

@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using Room = ConsumerGate::Room;
+using Admission = ConsumerGate::Admission;
 
 class ConsumerGateTest : public testing::Test {
  protected:
@@ -45,16 +45,16 @@ class ConsumerGateTest : public testing::Test {
 };
 
 TEST_F(ConsumerGateTest, ShutForATimeThenOneTriesAlone) {
-  EXPECT_EQ(gate_.room(), Room::kAll);
+  EXPECT_EQ(gate_.admission(), Admission::kAll);
   gate_.shut(seconds(10), "503");
-  EXPECT_EQ(gate_.room(), Room::kNone);
+  EXPECT_EQ(gate_.admission(), Admission::kNone);
   EXPECT_EQ(kept()->why, "503");
   clock_.advance(seconds(10));
-  EXPECT_EQ(gate_.room(), Room::kOne);
+  EXPECT_EQ(gate_.admission(), Admission::kOne);
   gate_.tries();
-  EXPECT_EQ(gate_.room(), Room::kNone);
+  EXPECT_EQ(gate_.admission(), Admission::kNone);
   gate_.open();
-  EXPECT_EQ(gate_.room(), Room::kAll);
+  EXPECT_EQ(gate_.admission(), Admission::kAll);
   EXPECT_FALSE(kept());
 }
 
@@ -64,16 +64,16 @@ TEST_F(ConsumerGateTest, ATryThatFailsShutsItAgain) {
   const auto trial = gate_.tries();
   gate_.shut(seconds(2), "refused again");
   gate_.tried(trial);
-  EXPECT_EQ(gate_.room(), Room::kNone);
+  EXPECT_EQ(gate_.admission(), Admission::kNone);
   clock_.advance(seconds(2));
-  EXPECT_EQ(gate_.room(), Room::kOne);
+  EXPECT_EQ(gate_.admission(), Admission::kOne);
 }
 
 TEST_F(ConsumerGateTest, ATryThatSaysNothingLetsTheNextOneTry) {
   gate_.shut(seconds(1), "refused");
   clock_.advance(seconds(1));
   gate_.tried(gate_.tries());
-  EXPECT_EQ(gate_.room(), Room::kOne);
+  EXPECT_EQ(gate_.admission(), Admission::kOne);
 }
 
 TEST_F(ConsumerGateTest, ALateTrialDoesNotEndTheNext) {
@@ -84,9 +84,9 @@ TEST_F(ConsumerGateTest, ALateTrialDoesNotEndTheNext) {
   clock_.advance(seconds(2));
   const auto next = gate_.tries();
   gate_.tried(late);
-  EXPECT_EQ(gate_.room(), Room::kNone) << "the next one is being tried";
+  EXPECT_EQ(gate_.admission(), Admission::kNone) << "the next one is being tried";
   gate_.tried(next);
-  EXPECT_EQ(gate_.room(), Room::kOne);
+  EXPECT_EQ(gate_.admission(), Admission::kOne);
 }
 
 TEST_F(ConsumerGateTest, NothingIsWrittenOnAHandlersThread) {
@@ -101,14 +101,14 @@ TEST_F(ConsumerGateTest, NothingIsWrittenOnAHandlersThread) {
 TEST_F(ConsumerGateTest, SuccessesOfThoseWhoBeganBeforeDoNotOpenIt) {
   gate_.shut(seconds(10), "429");
   gate_.open();
-  EXPECT_EQ(gate_.room(), Room::kNone);
+  EXPECT_EQ(gate_.admission(), Admission::kNone);
 }
 
 TEST_F(ConsumerGateTest, TheLongerTimeHolds) {
   gate_.shut(seconds(10), "Retry-After: 10");
   gate_.shut(seconds(1), "503");
   clock_.advance(seconds(5));
-  EXPECT_EQ(gate_.room(), Room::kNone);
+  EXPECT_EQ(gate_.admission(), Admission::kNone);
 }
 
 TEST_F(ConsumerGateTest, APauseEndsByAPersonsWordAlone) {
@@ -117,15 +117,15 @@ TEST_F(ConsumerGateTest, APauseEndsByAPersonsWordAlone) {
   gate_.shut(milliseconds(1), "503");
   gate_.open();
   gate_.look();
-  EXPECT_EQ(gate_.room(), Room::kNone);
+  EXPECT_EQ(gate_.admission(), Admission::kNone);
   EXPECT_TRUE(gate_.paused());
   EXPECT_FALSE(kept()->until);
   ASSERT_TRUE(store_->facets().gates->resume(number_).value());
   gate_.look();
-  EXPECT_EQ(gate_.room(), Room::kNone) << "asked a moment ago";
+  EXPECT_EQ(gate_.admission(), Admission::kNone) << "asked a moment ago";
   clock_.advance(seconds(2));
   gate_.look();
-  EXPECT_EQ(gate_.room(), Room::kAll);
+  EXPECT_EQ(gate_.admission(), Admission::kAll);
 }
 
 TEST_F(ConsumerGateTest, APersonPausesItThroughTheStore) {

@@ -57,7 +57,7 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
     : options_(std::move(options)),
       parts_(std::move(parts)),
       gate_(gate_options()),
-      flight_(
+      in_flight_(
           {options_.pace.max_in_flight, options_.pace.max_in_flight_bytes, options_.most_running},
           BatchSize(options_.batch_first, options_.pace.batch_max, options_.pace.batch_target),
           options_.workers, &gate_, lines_of(options_), options_.defers && !options_.dry_run,
@@ -71,18 +71,18 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
       order_({options_.consumer, options_.number,
               options_.dry_run ? std::optional<core::Order>() : options_.order,
               options_.defers && !options_.dry_run, options_.inbox, options_.copies_to},
-             *parts_.store, parts_.front.get(), flight_, sources_, *parts_.environment,
+             *parts_.store, parts_.front.get(), in_flight_, sources_, *parts_.environment,
              *parts_.observer),
       held_room_(parts_.store->facets().held, options_.number,
                  options_.defers && !options_.dry_run ? options_.pace.max_held : 0),
       renewer_(renewer_options(
           options_, parts_, [this] { tick(); }, [this] { return stopping(); })),
       // A call's slot is free once it is recorded, not only when its whole batch is.
-      completer_([this] { flight_.answered(); }, [this] { flight_.look_again(); },
+      completer_([this] { in_flight_.answered(); }, [this] { in_flight_.look_again(); },
                  [this] { flush_running(); }),
       strategy_(behind_front()),
-      condemned_(parts_.condemned(services())) {
-  flight_.allow_followers(strategy_->takes_followers());
+      give_up_strategy_(parts_.give_up_strategy(services())) {
+  in_flight_.allow_followers(strategy_->takes_followers());
 }
 
 std::unique_ptr<strategies::Strategy> RunningEngine::behind_front() {
@@ -156,10 +156,14 @@ void RunningEngine::load_lines() {
 // Its partition goes to another process, which has it from then on: what has not begun does not
 // begin here, and nothing of it is kept behind others in the store.
 void RunningEngine::give_away() {
-  const auto rest = flight_.give_away(sources_.take_leaving());
+  const auto rest = in_flight_.give_away(sources_.take_leaving());
   if (rest.empty()) return;
-  const auto is_suspect = [](const core::TrackedDelivery& d) { return d.arrival.suspect; };
-  if (std::any_of(rest.begin(), rest.end(), is_suspect)) suspects_left_ = true;
+  for (const core::TrackedDelivery& delivery : rest) {
+    if (!delivery.arrival.suspect) continue;
+    suspects_left_ = true;
+    // It may come back to this process, and is as suspect then as it is now.
+    intake_.suspect_one_more(delivery.arrival.partition);
+  }
   sources_.give_back(rest);
   order_.look_at_pauses();
 }
@@ -185,18 +189,18 @@ void RunningEngine::end_marker(bool suspects_left) {
 void RunningEngine::receive_until_stopped() {
   while (!stopping() && !has_ended()) {
     give_away();
-    bring_back_at_ = flight_.bring_back(now());
+    bring_back_at_ = in_flight_.bring_back(now());
     look_at_gate();
-    // The last landing may have left a retry behind: the run is at its end only if nothing was in
-    // flight before the sources were asked.
-    const bool was_empty = flight_.empty();
+    // The last settlement may have left a retry behind: the run is at its end only if nothing was
+    // in flight before the sources were asked.
+    const bool was_empty = in_flight_.empty();
     bool progress = look_after_order();
     progress = receive(false) || progress;
     progress = keep_refused() || progress;
     look_after_sources();
     if (has_ended()) break;
-    if (options_.workers == 0 && !flight_.crowded()) {
-      std::vector<core::TrackedDelivery> batch = flight_.take(false);
+    if (options_.workers == 0 && !in_flight_.crowded()) {
+      std::vector<core::TrackedDelivery> batch = in_flight_.take(false);
       if (!batch.empty()) {
         process_as_receiver(std::move(batch));
         progress = true;
@@ -219,7 +223,7 @@ ConsumerGate::Options RunningEngine::gate_options() {
   gate.clock = parts_.environment->clock;
   gate.observer = parts_.observer;
   gate.changed = [this] {
-    flight_.look_again();
+    in_flight_.look_again();
     event_.signal();
   };
   return gate;
@@ -229,7 +233,7 @@ void RunningEngine::look_at_gate() {
   gate_.look();
   const auto until = gate_.until();
   gate_at_ = until && *until > now() ? until : std::nullopt;
-  if (until) flight_.look_again();  // its time may be over
+  if (until) in_flight_.look_again();  // its time may be over
   if (!options_.once || !gate_.paused()) return;
   parts_.observer->on_notice(
       options_.consumer,
@@ -239,17 +243,17 @@ void RunningEngine::look_at_gate() {
 }
 
 bool RunningEngine::nothing_left() {
-  if (!flight_.empty() || flight_.gate_is_shut()) return false;
+  if (!in_flight_.empty() || in_flight_.gate_is_shut()) return false;
   if (options_.dry_run) return sources_.looked_through();
   if (!options_.once || !sources_.at_end()) return false;
   // Asked before the last receive, so that a message sent before then is still seen.
-  if (parts_.fed && parts_.fed()) return false;
-  return !receive(true) && flight_.empty() && sources_.at_end();
+  if (parts_.upstream_active && parts_.upstream_active()) return false;
+  return !receive(true) && in_flight_.empty() && sources_.at_end();
 }
 
 void RunningEngine::look_after_sources() {
   // While nothing runs, the renewer's thread sleeps.
-  if (options_.dry_run || flight_.gate_is_shut()) sources_.extend();
+  if (options_.dry_run || in_flight_.gate_is_shut()) sources_.extend();
   const auto since = sources_.away_since();
   if (!since) return;
   const bool ends = options_.once || options_.dry_run;
@@ -275,13 +279,13 @@ std::size_t RunningEngine::room_outside() {
 }
 
 bool RunningEngine::receive(bool sure) {
-  const Flight::Room room = flight_.room();
-  if (room.messages == 0 || room.bytes == 0 || flight_.gate_is_shut()) return false;
-  if (options_.workers == 0 && flight_.ready() && !flight_.crowded()) return false;
-  const std::optional<Flight::Question> question = order_.ask_for_more();
+  const InFlightDeliveries::Capacity capacity = in_flight_.capacity();
+  if (capacity.messages == 0 || capacity.bytes == 0 || in_flight_.gate_is_shut()) return false;
+  if (options_.workers == 0 && in_flight_.ready() && !in_flight_.crowded()) return false;
+  const std::optional<InFlightDeliveries::Question> question = order_.ask_for_more();
   if (!question) return false;
   const std::size_t outside = room_outside();
-  auto batches = sources_.receive(room, options_.pace.batch_max, sure, *question, outside);
+  auto batches = sources_.receive(capacity, options_.pace.batch_max, sure, *question, outside);
   if (!batches) {
     parts_.observer->on_trouble(options_.consumer, "source", batches.error(), false);
     finish_run(Ended::kFailed, std::move(batches.error()));
@@ -290,13 +294,13 @@ bool RunningEngine::receive(bool sure) {
   if (sources_.take_assigned() && options_.takes_over_lines) {
     if (auto loaded = order_.load_again(); !loaded) note_store(store_away(loaded.error()));
   }
-  for (SourceDesk::Batch& batch : *batches) {
+  for (SourceSet::Batch& batch : *batches) {
     parts_.observer->on_received(options_.consumer, batch.arrivals.size());
     if (!batch.traits->in_store) held_room_.take(batch.arrivals.size());
     failpoint::hit(*parts_.environment, failpoint::kReceived);
     const std::size_t refused_before = intake_.refused();
-    flight_.add(intake_.take_in(std::move(batch)));
-    for (std::size_t i = refused_before; i < intake_.refused(); ++i) flight_.add_refused();
+    in_flight_.add(intake_.take_in(std::move(batch)));
+    for (std::size_t i = refused_before; i < intake_.refused(); ++i) in_flight_.add_refused();
   }
   if (intake_.fatal()) {
     Error error{ErrorKind::kRejected, "E031", *intake_.fatal(), {}};
@@ -310,7 +314,7 @@ bool RunningEngine::receive(bool sure) {
 bool RunningEngine::keep_refused() {
   if (intake_.refused() == 0) return false;
   if (options_.dry_run) {
-    flight_.drop_refused(intake_.tell_refused());
+    in_flight_.drop_refused(intake_.tell_refused());
     return true;
   }
   if (keep_refused_at_ && now() < *keep_refused_at_) return false;
@@ -322,19 +326,19 @@ bool RunningEngine::keep_refused() {
   }
   note_store({});
   keep_refused_at_.reset();
-  std::vector<Landing> landings;
-  for (const IntakeDesk::Kept& one : *kept) {
+  std::vector<PendingSettlement> pending_settlements;
+  for (const Receiver::Kept& one : *kept) {
     sources_.ended(one.source, one.tag, one.outcome);
-    landings.push_back(Landing::told(
+    pending_settlements.push_back(PendingSettlement::told(
         one.source, one.tag, one.in_store ? Settlement::Kind::kGone : Settlement::Kind::kAck));
   }
-  sources_.settle(landings);
-  flight_.drop_refused(landings.size());
+  sources_.settle(pending_settlements);
+  in_flight_.drop_refused(pending_settlements.size());
   return true;
 }
 
 void RunningEngine::wait() {
-  const Flight::Room room = flight_.room();
+  const InFlightDeliveries::Capacity capacity = in_flight_.capacity();
   std::optional<TimePoint> until = bring_back_at_;
   const auto at_latest = [&](std::optional<TimePoint> when) {
     if (when) until = until ? std::min(*until, *when) : when;
@@ -343,11 +347,11 @@ void RunningEngine::wait() {
   at_latest(order_.again_at());
   at_latest(gate_at_);
   at_latest(held_room_.again_at());
-  const bool shut = flight_.gate_is_shut();
+  const bool shut = in_flight_.gate_is_shut();
   if (shut) at_latest(now() + options_.lease / 3);
-  using Listen = SourceDesk::Listen;
+  using Listen = SourceSet::Listen;
   Listen listen = held_room_.again_at() ? Listen::kInStore : Listen::kAll;
-  if (shut || room.messages == 0 || room.bytes == 0) listen = Listen::kNone;
+  if (shut || capacity.messages == 0 || capacity.bytes == 0) listen = Listen::kNone;
   sources_.wait(event_.get(), listen, until);
   event_.drain();
   sources_.settle_open();
@@ -379,27 +383,27 @@ void RunningEngine::land_all() {
   const milliseconds step{50};
   for (;;) {
     const TimePoint deadline = now() + options_.drain_timeout;
-    while (!flight_.wait_landed(step) && now() < deadline && stops_.load() < 2) {
+    while (!in_flight_.wait_landed(step) && now() < deadline && stops_.load() < 2) {
       sources_.extend(rows_that_hang());
     }
-    if (flight_.wait_landed(milliseconds{0})) break;
+    if (in_flight_.wait_landed(milliseconds{0})) break;
     renewer_.stop_all();
-    if (flight_.wait_landed(options_.grace)) break;
+    if (in_flight_.wait_landed(options_.grace)) break;
     if (!process_goes_on()) {
       parts_.hung(kHandlerHangs);
       // The host was informed and has not ended the process: the handler still uses these objects.
-      while (!flight_.wait_landed(step)) {
+      while (!in_flight_.wait_landed(step)) {
       }
       break;
     }
     leave_to_others();
-    while (!flight_.wait_landed(step) && process_goes_on()) sources_.extend(rows_that_hang());
+    while (!in_flight_.wait_landed(step) && process_goes_on()) sources_.extend(rows_that_hang());
   }
   if (told_of_hung_) parts_.observer->on_trouble(options_.consumer, kHandlerComponent, {}, true);
 }
 
 void RunningEngine::give_back_unbegun() {
-  const std::vector<core::TrackedDelivery> rest = flight_.close();
+  const std::vector<core::TrackedDelivery> rest = in_flight_.close();
   const auto is_suspect = [](const core::TrackedDelivery& d) { return d.arrival.suspect; };
   if (std::any_of(rest.begin(), rest.end(), is_suspect)) suspects_left_ = true;
   sources_.give_back(rest);
@@ -435,8 +439,8 @@ void RunningEngine::drain() {
   give_back_unbegun();
   land_all();
   give_back_unbegun();
-  for (const IntakeDesk::Kept& kept : intake_.give_back()) {
-    sources_.settle({Landing::told(kept.source, kept.tag, Settlement::Kind::kRelease)});
+  for (const Receiver::Kept& kept : intake_.give_back()) {
+    sources_.settle({PendingSettlement::told(kept.source, kept.tag, Settlement::Kind::kRelease)});
   }
   settle_rows();
   note_suspects();

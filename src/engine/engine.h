@@ -73,10 +73,11 @@ struct EngineParts {
   Store* store = nullptr;                        // borrowed
   std::vector<std::unique_ptr<Source>> sources;  // the consumer's own first
   std::unique_ptr<strategies::Front> front;      // in front of its records; null: none
-  // Made with the engine's services. `condemned` is the same strategy with a handler that gives up:
-  // it ends a message that has crashed the process too often.
+  // Made with the engine's services. `give_up_strategy` is the same strategy with a handler that
+  // gives up: it ends a message that has crashed the process too often.
   std::function<std::unique_ptr<strategies::Strategy>(const strategies::Services&)> strategy;
-  std::function<std::unique_ptr<strategies::Strategy>(const strategies::Services&)> condemned;
+  std::function<std::unique_ptr<strategies::Strategy>(const strategies::Services&)>
+      give_up_strategy;
   Environment* environment = nullptr;
   Observer* observer = nullptr;
   // Shared by the engines of a process: suspects of only one run at a time, or a crash would be
@@ -84,7 +85,7 @@ struct EngineParts {
   system::Mutex* suspect_gate = nullptr;
   // With `once`: whether something in this process may still add messages to its queue; empty:
   // nothing does. The code that makes it false then nudges the engine.
-  std::function<bool()> fed;
+  std::function<bool()> upstream_active;
   // Called when a handler hangs and cannot be stopped: ends the process, or informs a host that
   // will. If it returns, the engine waits for the handler; it may be called again.
   std::function<void(const std::string&)> hung;

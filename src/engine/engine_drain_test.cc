@@ -81,7 +81,7 @@ TEST_P(HangingEngine, WhereOthersGoOnItIsWaitedForUntilTheyStopToo) {
           release.wait(false);
           return ended(Outcome::Kind::kDone);
         },
-        *services.keeper);
+        *services.monitor);
   };
   auto e = Engine::create(options_, std::move(parts));
   std::thread running([&] { EXPECT_EQ(e->run(), Ended::kDrained); });
@@ -114,7 +114,7 @@ TEST_P(HangingEngine, WhileItIsWaitedForOthersMayHaveItsMessages) {
           release.wait(false);
           return ended(Outcome::Kind::kDone);
         },
-        *services.keeper);
+        *services.monitor);
   };
   auto e = Engine::create(options_, std::move(parts));
   std::thread running([&] { EXPECT_EQ(e->run(), Ended::kDrained); });
@@ -198,10 +198,11 @@ class TickedStrategy final : public strategies::Strategy {
     std::atomic<bool> release{false};
     std::atomic<int> ticks{0};
   };
-  TickedStrategy(Seen& seen, strategies::Keeper& keeper) : seen_(seen), keeper_(keeper) {}
+  TickedStrategy(Seen& seen, strategies::HandlerMonitor& monitor)
+      : seen_(seen), monitor_(monitor) {}
   void process(std::span<core::TrackedDelivery> batch,
-               strategies::EndingSink& sink) noexcept override {
-    auto watch = keeper_.watch({}, Handlers::kInTurn);
+               strategies::OutcomeSink& sink) noexcept override {
+    auto watch = monitor_.watch({}, Handlers::kInTurn);
     watch->on_tick([this] { ++seen_.ticks; });
     seen_.begun = true;
     seen_.begun.notify_all();
@@ -211,7 +212,7 @@ class TickedStrategy final : public strategies::Strategy {
 
  private:
   Seen& seen_;
-  strategies::Keeper& keeper_;
+  strategies::HandlerMonitor& monitor_;
 };
 
 // A broker that does not answer delays the close, and the consumer's other calls continue.
@@ -226,7 +227,7 @@ TEST_P(HangingEngine, WhileItsSourceIsClosedLeasesAreRenewed) {
   EngineParts parts = parts_over(std::make_unique<ObservedSource>(topic_, seen));
   parts.process_goes_on = [] { return true; };
   parts.strategy = [&](const strategies::Services& services) {
-    return std::make_unique<TickedStrategy>(work, *services.keeper);
+    return std::make_unique<TickedStrategy>(work, *services.monitor);
   };
   auto e = Engine::create(options_, std::move(parts));
   std::thread running([&] { EXPECT_EQ(e->run(), Ended::kDrained); });
@@ -259,7 +260,7 @@ TEST_F(EngineTest, AHandlerThatIsWaitedForEndsItsDrainAsUsual) {
           release.wait(false);
           return ended(Outcome::Kind::kDone);
         },
-        *services.keeper);
+        *services.monitor);
   };
   auto e = Engine::create(options_, std::move(parts));
   std::thread running([&] { EXPECT_EQ(e->run(), Ended::kDrained); });
@@ -326,7 +327,7 @@ class DrainWithoutItsStore : public EngineTest {
             release_.wait(false);
             return ended(Outcome::Kind::kDone);
           },
-          *services.keeper);
+          *services.monitor);
     };
     engine_ = Engine::create(options_, std::move(parts));
     running_ = std::thread([this] { ended_ = engine_->run(); });
@@ -385,11 +386,11 @@ TEST_F(DrainWithoutItsStore, EndsWhereTheRunIsNotToWaitForIt) {
 // Like real strategies, it gives back messages that have not begun when the drain begins.
 class WaitingStrategy final : public strategies::Strategy {
  public:
-  WaitingStrategy(std::atomic<int>& begun, strategies::Keeper& keeper)
-      : begun_(begun), keeper_(keeper) {}
+  WaitingStrategy(std::atomic<int>& begun, strategies::HandlerMonitor& monitor)
+      : begun_(begun), monitor_(monitor) {}
   void process(std::span<core::TrackedDelivery> batch,
-               strategies::EndingSink& sink) noexcept override {
-    auto watch = keeper_.watch({}, Handlers::kInTurn);
+               strategies::OutcomeSink& sink) noexcept override {
+    auto watch = monitor_.watch({}, Handlers::kInTurn);
     for (core::TrackedDelivery& delivery : batch) {
       const std::stop_token stop = watch->handler_begins(0);
       if (!stop.stop_requested()) {
@@ -404,7 +405,7 @@ class WaitingStrategy final : public strategies::Strategy {
 
  private:
   std::atomic<int>& begun_;
-  strategies::Keeper& keeper_;
+  strategies::HandlerMonitor& monitor_;
 };
 
 TEST_F(EngineTest, AHurriedDrainReachesHandlersWithAndWithoutWorkers) {
@@ -419,8 +420,8 @@ TEST_F(EngineTest, AHurriedDrainReachesHandlersWithAndWithoutWorkers) {
     EngineParts parts;
     parts.store = store_.get();
     parts.sources.push_back(std::make_unique<MemorySource>(topic));
-    parts.strategy = parts.condemned = [&](const strategies::Services& services) {
-      return std::make_unique<WaitingStrategy>(begun, *services.keeper);
+    parts.strategy = parts.give_up_strategy = [&](const strategies::Services& services) {
+      return std::make_unique<WaitingStrategy>(begun, *services.monitor);
     };
     parts.environment = &system_environment();
     parts.observer = &seen_;

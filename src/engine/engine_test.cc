@@ -79,11 +79,11 @@ TEST_F(EngineTest, AnEndingIsSettledWhileItsBatchStillRuns) {
 // Waits for others before its handlers begin, until `go_on`.
 class HeldUpStrategy final : public strategies::Strategy {
  public:
-  HeldUpStrategy(strategies::Keeper& keeper, std::function<void()> go_on)
-      : keeper_(keeper), go_on_(std::move(go_on)) {}
+  HeldUpStrategy(strategies::HandlerMonitor& monitor, std::function<void()> go_on)
+      : monitor_(monitor), go_on_(std::move(go_on)) {}
   void process(std::span<core::TrackedDelivery> batch,
-               strategies::EndingSink& sink) noexcept override {
-    const auto watch = keeper_.watch({}, Handlers::kInTurn);
+               strategies::OutcomeSink& sink) noexcept override {
+    const auto watch = monitor_.watch({}, Handlers::kInTurn);
     sink.waits(true);
     go_on_();
     sink.waits(false);
@@ -91,7 +91,7 @@ class HeldUpStrategy final : public strategies::Strategy {
   }
 
  private:
-  strategies::Keeper& keeper_;
+  strategies::HandlerMonitor& monitor_;
   const std::function<void()> go_on_;
 };
 
@@ -107,8 +107,9 @@ TEST_F(EngineTest, ABatchThatWaitsForOthersDoesNotHang) {
   bool kept = false;
   parts.strategy = [&](const strategies::Services& services) {
     // This many renewals take longer than a handler may.
-    return std::make_unique<HeldUpStrategy>(
-        *services.keeper, [&] { kept = test::comes_true([&] { return asked.extended() >= 10; }); });
+    return std::make_unique<HeldUpStrategy>(*services.monitor, [&] {
+      kept = test::comes_true([&] { return asked.extended() >= 10; });
+    });
   };
   EXPECT_EQ(Engine::create(options_, std::move(parts))->run(), Ended::kFinished);
   EXPECT_TRUE(kept) << "another process may have its row";
@@ -131,7 +132,7 @@ TEST_F(EngineTest, WhatIsKeptComesAgainWhenItsDelayIsOverOrItIsRecalled) {
     };
     parts.strategy = [&](const strategies::Services& services) {
       recaller = services.recaller;
-      return std::make_unique<ScriptedStrategy>(script, *services.keeper);
+      return std::make_unique<ScriptedStrategy>(script, *services.monitor);
     };
     const auto e = Engine::create(options_, std::move(parts));
     std::thread running([&] { EXPECT_EQ(e->run(), Ended::kFinished); });

@@ -43,15 +43,15 @@ RunningEngine::Running::Running(RunningEngine& owner, std::vector<core::TrackedD
               const system::MutexLock lock(untried_mutex);
               untried.insert(d.message.key().id);
             }
-            const Landing landing = engine.landing_of(d, o, began, ended);
-            if (landing.left) left.store(true, std::memory_order_relaxed);
-            return landing;
+            const PendingSettlement pending = engine.pending_of(d, o, began, ended);
+            if (pending.left) left.store(true, std::memory_order_relaxed);
+            return pending;
           },
           [this] { engine.one_less(*this); }) {}
 
 void RunningEngine::work() {
   for (;;) {
-    std::vector<core::TrackedDelivery> batch = flight_.take(true);
+    std::vector<core::TrackedDelivery> batch = in_flight_.take(true);
     if (batch.empty()) return;
     process(std::move(batch));
   }
@@ -85,7 +85,7 @@ void RunningEngine::process(std::vector<core::TrackedDelivery> batch) {
     strategy_->process(running.batch, running.sink);
     running.took = now() - began;
   }
-  if (flight_.returned()) wake_receiver();
+  if (in_flight_.returned()) wake_receiver();
   one_less(running);
 }
 
@@ -104,9 +104,9 @@ void RunningEngine::one_less(Running& running) {
 }
 
 void RunningEngine::land_rest(Running& running) {
-  std::vector<Landing> landings;
-  running.sink.collect_all(landings);
-  if (!landings.empty()) land(landings);
+  std::vector<PendingSettlement> pending_settlements;
+  running.sink.collect_all(pending_settlements);
+  if (!pending_settlements.empty()) land(pending_settlements);
 }
 
 void RunningEngine::end_batch(Running& running) {
@@ -120,7 +120,7 @@ void RunningEngine::end_batch(Running& running) {
   }
   std::unique_ptr<Running> ended;
   {
-    // A flushing thread may hold landings of this batch.
+    // A flushing thread may hold settlements of this batch.
     const system::MutexLock flushing(flush_mutex_);
     const system::MutexLock lock(running_mutex_);
     const auto at = std::find_if(running_.begin(), running_.end(),
@@ -129,7 +129,7 @@ void RunningEngine::end_batch(Running& running) {
     running_.erase(at);
   }
   const auto took = ended->took ? ended->sink.own_time(*ended->took) : std::nullopt;
-  if (flight_.ran(ended->batch.size(), ended->suspect, ended->trial, took)) wake_receiver();
+  if (in_flight_.ran(ended->batch.size(), ended->suspect, ended->trial, took)) wake_receiver();
 }
 
 void RunningEngine::would_process(std::vector<core::TrackedDelivery> batch) {
@@ -137,20 +137,20 @@ void RunningEngine::would_process(std::vector<core::TrackedDelivery> batch) {
     parts_.observer->on_ended(options_.consumer, delivery, would_become(*parts_.store, delivery),
                               now() - delivery.arrival.received);
   }
-  std::vector<Landing> landings;
-  landings.reserve(batch.size());
+  std::vector<PendingSettlement> pending_settlements;
+  pending_settlements.reserve(batch.size());
   for (const core::TrackedDelivery& delivery : batch) {
-    landings.push_back(Landing::of(delivery, Settlement::Kind::kRelease));
+    pending_settlements.push_back(PendingSettlement::of(delivery, Settlement::Kind::kRelease));
   }
-  const bool landed = flight_.land(landings, now());
-  flight_.returned();
-  const bool ran = flight_.ran(batch.size(), batch.front().arrival.suspect, batch.front().trial,
-                               std::chrono::nanoseconds{0});
+  const bool landed = in_flight_.land(pending_settlements, now());
+  in_flight_.returned();
+  const bool ran = in_flight_.ran(batch.size(), batch.front().arrival.suspect, batch.front().trial,
+                                  std::chrono::nanoseconds{0});
   if (landed || ran) wake_receiver();
 }
 
-Landing RunningEngine::landing_of(core::TrackedDelivery& delivery, Outcome& outcome,
-                                  TimePoint began, TimePoint ended) {
+PendingSettlement RunningEngine::pending_of(core::TrackedDelivery& delivery, Outcome& outcome,
+                                            TimePoint began, TimePoint ended) {
   // A kept delivery has not ended: it was not tried.
   const bool kept = outcome.settle == Outcome::Settle::kKeep;
   if (!kept) {
@@ -160,51 +160,51 @@ Landing RunningEngine::landing_of(core::TrackedDelivery& delivery, Outcome& outc
   }
   // An answer of the front window says nothing about the store.
   if (!kept && outcome.reason != reason::kFront) note_store(outcome, began);
-  Landing landing = Landing::of(delivery, Settlement::Kind::kAck);
-  landing.settlement.delay = outcome.delay;
-  landing.again = core::comes_again(outcome);
-  landing.answered = delivery.answered;
-  landing.still_suspect = delivery.arrival.suspect && !tried(outcome);
+  PendingSettlement pending = PendingSettlement::of(delivery, Settlement::Kind::kAck);
+  pending.settlement.delay = outcome.delay;
+  pending.again = core::comes_again(outcome);
+  pending.answered = delivery.answered;
+  pending.still_suspect = delivery.arrival.suspect && !tried(outcome);
   // The next run must know of it.
-  if (landing.still_suspect && (stopping() || has_ended())) suspects_left_ = true;
-  if (delivery.arrival.line) landing.line = *delivery.arrival.line;
+  if (pending.still_suspect && (stopping() || has_ended())) suspects_left_ = true;
+  if (delivery.arrival.line) pending.line = *delivery.arrival.line;
   // Its source would bring it again behind others of its line.
   const bool in_line = delivery.arrival.line && !delivery.arrival.row;
   // Its source would also bring it without the mark; only a row that is shown again without delay
   // keeps it.
-  const bool still_here = landing.still_suspect && !delivery.arrival.row;
+  const bool still_here = pending.still_suspect && !delivery.arrival.row;
   switch (outcome.settle) {
     case Outcome::Settle::kAck:
       break;
     case Outcome::Settle::kAcked:
-      landing.settlement.kind = Settlement::Kind::kGone;
+      pending.settlement.kind = Settlement::Kind::kGone;
       break;
     case Outcome::Settle::kRelease:
-      landing.settlement.kind = Settlement::Kind::kRelease;
-      if ((in_line || still_here) && !stopping()) landing.keep = &delivery;
+      pending.settlement.kind = Settlement::Kind::kRelease;
+      if ((in_line || still_here) && !stopping()) pending.keep = &delivery;
       break;
     case Outcome::Settle::kKeep:
-      landing.left = delivery.follows;
-      landing.settlement.kind =
-          landing.left ? Settlement::Kind::kRelease : Settlement::Kind::kLater;
-      landing.waits_for = std::exchange(delivery.waits_for, 0);
-      if (!stopping()) landing.keep = &delivery;
+      pending.left = delivery.follows;
+      pending.settlement.kind =
+          pending.left ? Settlement::Kind::kRelease : Settlement::Kind::kLater;
+      pending.waits_for = std::exchange(delivery.waits_for, 0);
+      if (!stopping()) pending.keep = &delivery;
       break;
     case Outcome::Settle::kLater:
-      landing.settlement.kind = Settlement::Kind::kLater;
-      if (in_line || !sources_.traits(landing.source).redelivers || landing.still_suspect) {
-        landing.keep = &delivery;
+      pending.settlement.kind = Settlement::Kind::kLater;
+      if (in_line || !sources_.traits(pending.source).redelivers || pending.still_suspect) {
+        pending.keep = &delivery;
       }
       break;
   }
-  return landing;
+  return pending;
 }
 
-void RunningEngine::land(std::vector<Landing>& landings) {
+void RunningEngine::land(std::vector<PendingSettlement>& pending_settlements) {
   failpoint::hit(*parts_.environment, failpoint::kSettleBefore);
-  sources_.settle(landings);
+  sources_.settle(pending_settlements);
   failpoint::hit(*parts_.environment, failpoint::kSettleAfter);
-  if (flight_.land(landings, now())) wake_receiver();
+  if (in_flight_.land(pending_settlements, now())) wake_receiver();
 }
 
 void RunningEngine::tick() {
@@ -267,12 +267,12 @@ std::set<SourceTag> RunningEngine::rows_that_hang() {
 // Flushes all batches together: calls that end at about the same time belong to many batches.
 void RunningEngine::flush_running() {
   const system::MutexLock flushing(flush_mutex_);
-  std::vector<Landing> landings;
+  std::vector<PendingSettlement> pending_settlements;
   {
     const system::MutexLock lock(running_mutex_);
-    for (const auto& running : running_) running->sink.collect(landings);
+    for (const auto& running : running_) running->sink.collect(pending_settlements);
   }
-  if (!landings.empty()) land(landings);
+  if (!pending_settlements.empty()) land(pending_settlements);
 }
 
 }  // namespace semel::engine

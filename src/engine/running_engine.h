@@ -21,11 +21,11 @@
 #include "engine/batch_sink.h"
 #include "engine/completer.h"
 #include "engine/engine.h"
-#include "engine/flight.h"
 #include "engine/held_room.h"
-#include "engine/intake_desk.h"
-#include "engine/order_desk.h"
-#include "engine/source_desk.h"
+#include "engine/in_flight_deliveries.h"
+#include "engine/ordering_buffer.h"
+#include "engine/receiver.h"
+#include "engine/source_set.h"
 #include "engine/store_watch.h"
 #include "strategies/lease_renewer.h"
 #include "system/event_fd.h"
@@ -55,7 +55,7 @@ class RunningEngine final : public Engine, private strategies::Recaller {
     event_.signal();
   }
   void nudge() noexcept override { event_.signal(); }
-  std::size_t in_flight() const override { return flight_.size(); }
+  std::size_t in_flight() const override { return in_flight_.size(); }
   std::vector<Figures> figures() override;
 
  private:
@@ -80,7 +80,7 @@ class RunningEngine final : public Engine, private strategies::Recaller {
 
   strategies::Services services() noexcept { return {&renewer_, &completer_, &gate_, this}; }
   void recall(std::uint64_t waited_for) noexcept override {
-    if (flight_.recall(waited_for)) event_.signal();
+    if (in_flight_.recall(waited_for)) event_.signal();
   }
   std::unique_ptr<strategies::Strategy> behind_front();
   void begin_marker();
@@ -129,9 +129,9 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   void take_back(RunMarkers& runs, const std::vector<CrashChange>& changes);
   void give_back_untried(Running& running, std::span<core::TrackedDelivery> untried);
   void would_process(std::vector<core::TrackedDelivery> batch);
-  Landing landing_of(core::TrackedDelivery& delivery, Outcome& outcome, TimePoint began,
-                     TimePoint ended);
-  void land(std::vector<Landing>& landings);
+  PendingSettlement pending_of(core::TrackedDelivery& delivery, Outcome& outcome, TimePoint began,
+                               TimePoint ended);
+  void land(std::vector<PendingSettlement>& pending_settlements);
   void tick();
   void flush_running() SEMEL_EXCLUDES(flush_mutex_, running_mutex_);
   std::set<SourceTag> rows_that_hang() SEMEL_EXCLUDES(running_mutex_);
@@ -156,7 +156,7 @@ class RunningEngine final : public Engine, private strategies::Recaller {
     finish_run(ended);
   }
   bool has_ended() const noexcept { return ended_.load() != kRunning; }
-  // Wakes the receiving thread, which may be waiting for landings of others.
+  // Wakes the receiving thread, which may be waiting for settlements of others.
   void wake_receiver() noexcept {
     if (std::this_thread::get_id() != receiver_) event_.signal();
   }
@@ -170,11 +170,11 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   system::EventFd event_;
   ConsumerGate gate_;
   std::atomic<int> stops_{0};
-  Flight flight_;
+  InFlightDeliveries in_flight_;
   StoreWatch store_watch_;
-  SourceDesk sources_;
-  IntakeDesk intake_;
-  OrderDesk order_;
+  SourceSet sources_;
+  Receiver intake_;
+  OrderingBuffer order_;
   HeldRoom held_room_;
   bool told_of_held_ = false;  // that the held room is empty was reported
   // No batch is destroyed while this is held.
@@ -189,7 +189,7 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   strategies::LeaseRenewer renewer_;
   ThreadCompleter completer_;
   std::unique_ptr<strategies::Strategy> strategy_;
-  std::unique_ptr<strategies::Strategy> condemned_;
+  std::unique_ptr<strategies::Strategy> give_up_strategy_;
   static constexpr int kRunning = -1;
   std::atomic<int> ended_{kRunning};
   std::optional<Error> final_error_;  // used by the receiving thread only

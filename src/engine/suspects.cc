@@ -104,7 +104,7 @@ void RunningEngine::process_suspects(Running& running) {
 // kNoAnswer: the drain began, or the gate was shut, before they could be counted; uncounted they
 // must not run. kOtherwise: another process has counted one of them meanwhile.
 RunningEngine::Counted RunningEngine::count_group(RunMarkers& runs, const SuspectGroup& group) {
-  if (stopping() || has_ended() || flight_.gate_is_shut()) return Counted::kNoAnswer;
+  if (stopping() || has_ended() || in_flight_.gate_is_shut()) return Counted::kNoAnswer;
   const std::vector<CrashChange> changes = group.counting();
   if (changes.empty()) return Counted::kYes;
   const auto counted =
@@ -129,7 +129,7 @@ void RunningEngine::process_group(Running& running, const SuspectGroup& group) {
   const bool whole = group.deliveries.size() == running.batch.size();
   const TimePoint began = now();
   running.progress.store(began, std::memory_order_relaxed);
-  (group.given_up ? *condemned_ : *strategy_).process(group.deliveries, running.sink);
+  (group.given_up ? *give_up_strategy_ : *strategy_).process(group.deliveries, running.sink);
   {
     const system::MutexLock lock(running_mutex_);
     suspect_ended_.wait(running_mutex_, [&]() SEMEL_REQUIRES(running_mutex_) {

@@ -22,7 +22,7 @@
 
 namespace semel::engine {
 
-using Handlers = strategies::Keeper::Handlers;
+using Handlers = strategies::HandlerMonitor::Handlers;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using test::MemorySource;
@@ -33,11 +33,11 @@ using test::payload_with_id;
 class ScriptedStrategy final : public strategies::Strategy {
  public:
   using Script = std::function<Outcome(core::TrackedDelivery&, std::size_t batch)>;
-  ScriptedStrategy(Script script, strategies::Keeper& keeper)
-      : script_(std::move(script)), keeper_(keeper) {}
+  ScriptedStrategy(Script script, strategies::HandlerMonitor& monitor)
+      : script_(std::move(script)), monitor_(monitor) {}
   void process(std::span<core::TrackedDelivery> batch,
-               strategies::EndingSink& sink) noexcept override {
-    auto watch = keeper_.watch({}, Handlers::kInTurn);
+               strategies::OutcomeSink& sink) noexcept override {
+    auto watch = monitor_.watch({}, Handlers::kInTurn);
     for (core::TrackedDelivery& delivery : batch) {
       const std::stop_token stop = watch->handler_begins(0);
       Outcome outcome = script_(delivery, batch.size());
@@ -49,7 +49,7 @@ class ScriptedStrategy final : public strategies::Strategy {
 
  private:
   const Script script_;
-  strategies::Keeper& keeper_;
+  strategies::HandlerMonitor& monitor_;
 };
 
 inline Outcome ended(Outcome::Kind kind, Outcome::Settle settle = Outcome::Settle::kAck) {
@@ -81,7 +81,7 @@ class EngineTest : public testing::Test {
     EngineParts parts = parts_over(std::move(source));
     if (store != nullptr) parts.store = store;
     parts.strategy = [script](const strategies::Services& services) {
-      return std::make_unique<ScriptedStrategy>(script, *services.keeper);
+      return std::make_unique<ScriptedStrategy>(script, *services.monitor);
     };
     return Engine::create(options_, std::move(parts));
   }
@@ -90,14 +90,14 @@ class EngineTest : public testing::Test {
     EngineParts parts;
     parts.store = store_.get();
     parts.sources.push_back(std::move(source));
-    parts.condemned = [](const strategies::Services& services) {
+    parts.give_up_strategy = [](const strategies::Services& services) {
       return std::make_unique<ScriptedStrategy>(
           [](core::TrackedDelivery&, std::size_t) {
             Outcome outcome = ended(Outcome::Kind::kDead);
             outcome.reason = reason::kCrash;
             return outcome;
           },
-          *services.keeper);
+          *services.monitor);
     };
     parts.environment = &system_environment();
     parts.observer = &seen_;

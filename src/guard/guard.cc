@@ -15,10 +15,10 @@
 #include "core/step_key.h"
 #include "guard/guard_access.h"
 #include "guard/guard_impl.h"
-#include "strategies/endings.h"
-#include "strategies/entries.h"
-#include "strategies/finisher.h"
+#include "strategies/claim_policies.h"
+#include "strategies/finish_collector.h"
 #include "strategies/pipeline.h"
+#include "strategies/resolver.h"
 #include "strategies/two_phase.h"
 
 namespace semel {
@@ -56,7 +56,7 @@ Guard::Impl::Impl(Store& store, GuardOptions options)
     : store_(store),
       options_(std::move(options)),
       environment_(options_.environment != nullptr ? *options_.environment : system_environment()),
-      habits_(strategies::make_habits(options_.consumer)) {
+      stats_(strategies::make_pipeline_stats(options_.consumer)) {
   if (!is_name(options_.consumer)) {
     throw SemelError(
         rejected(fmt::format("\"{}\" is no consumer's name", options_.consumer),
@@ -237,7 +237,7 @@ strategies::Context Guard::Impl::context() const {
 
 strategies::Context Guard::Impl::leased_context() {
   strategies::Context context = this->context();
-  if (renews_) context.services.keeper = &renewer();
+  if (renews_) context.services.monitor = &renewer();
   context.steps = options_.steps;
   if (options_.at_most_once) context = strategies::for_one_try(std::move(context));
   return context;
@@ -246,7 +246,7 @@ strategies::Context Guard::Impl::leased_context() {
 Guard::Impl::Handled Guard::Impl::run_in_unit(std::span<core::TrackedDelivery> batch,
                                               const Handler& work) {
   strategies::Context context = this->context();
-  if (batch.size() > 1) context.habits = habits_;
+  if (batch.size() > 1) context.stats = stats_;
   if (const auto* plain = std::get_if<PlainHandler>(&work)) {
     context.handler = TransactionalHandler([plain](const Message& message, Transaction& tx) {
       return (*plain)(message, tx.attempt());
@@ -256,7 +256,7 @@ Guard::Impl::Handled Guard::Impl::run_in_unit(std::span<core::TrackedDelivery> b
   }
   strategies::PipelineOptions options;
   options.always_rerun = store_.traits().borrowed;
-  strategies::ClaimEntry entry;
+  strategies::ClaimFirst entry;
   guard::Answers sink(batch);
   auto ran = strategies::Pipeline(context, options).run(strategies::pointers(batch), entry, sink);
   Handled handled{answers_of(sink), std::move(ran.failed)};
@@ -271,10 +271,10 @@ Guard::Impl::Handled Guard::Impl::run_leased(std::span<core::TrackedDelivery> ba
   strategies::Context context = leased_context();
   context.handler = work;
   guard::Answers sink(batch);
-  strategies::Finisher finisher(context, sink);
-  auto claimed = strategies::claim_batch(context, batch, finisher, sink);
-  strategies::run_calls(context, strategies::calls_of(claimed), finisher, sink);
-  auto unwritten = finisher.given_back_for();
+  strategies::FinishCollector collector(context, sink);
+  auto claimed = strategies::claim_batch(context, batch, collector, sink);
+  strategies::run_calls(context, strategies::calls_of(claimed), collector, sink);
+  auto unwritten = collector.given_back_for();
   if (unwritten) {
     unwritten->kind = ErrorKind::kInDoubt;
     unwritten->message = "the work ran, and its record could not be written: " + unwritten->message;

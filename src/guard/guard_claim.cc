@@ -7,7 +7,7 @@
 #include "core/verdict_details.h"
 #include "guard/guard_impl.h"
 #include "strategies/calls.h"
-#include "strategies/finisher.h"
+#include "strategies/finish_collector.h"
 #include "strategies/two_phase.h"
 
 namespace semel {
@@ -37,10 +37,10 @@ class GuardClaim::Impl {
   Impl(strategies::Context context, core::TrackedDelivery delivery, const Acquired& acquired)
       : context_(std::move(context)),
         delivery_(std::move(delivery)),
-        call_{&delivery_, strategies::Right::of(acquired)},
+        call_{&delivery_, strategies::ClaimInfo::of(acquired)},
         lease_(acquired.lease),
-        watch_(
-            strategies::watch_over(context_, {&call_, 1}, strategies::Keeper::Handlers::kInTurn)),
+        watch_(strategies::watch_over(context_, {&call_, 1},
+                                      strategies::HandlerMonitor::Handlers::kInTurn)),
         attempt_(strategies::attempt_of(context_, call_)) {
     attempt_.stop = watch_->handler_begins(0);
   }
@@ -73,15 +73,15 @@ class GuardClaim::Impl {
     watch->handler_ended(0);
     const auto decision = strategies::decide_answer(context_, attempt_, std::move(verdict));
     guard::Answers sink({&delivery_, 1});
-    strategies::Finisher finisher(context_, sink);
-    finisher.watch(watch.get());
-    finisher.add(delivery_, strategies::ending_of(context_, call_, decision), 0);
+    strategies::FinishCollector collector(context_, sink);
+    collector.watch(watch.get());
+    collector.add(delivery_, strategies::ending_of(context_, call_, decision), 0);
     if (patient) {
-      finisher.flush();
+      collector.flush();
     } else {
-      finisher.flush_or_give_back();
+      collector.flush_or_give_back();
     }
-    if (auto error = finisher.given_back_for()) {
+    if (auto error = collector.given_back_for()) {
       error->kind = ErrorKind::kInDoubt;
       error->message = "the end of the claim could not be recorded: " + error->message;
       return failure(*std::move(error));
@@ -96,7 +96,7 @@ class GuardClaim::Impl {
   core::TrackedDelivery delivery_;
   const strategies::Call call_;
   const Lease lease_;
-  std::unique_ptr<strategies::Keeper::Watch> watch_;  // null: the claim is over
+  std::unique_ptr<strategies::HandlerMonitor::Watch> watch_;  // null: the claim is over
   Attempt attempt_;
 };
 
@@ -142,17 +142,17 @@ Result<Begun> Guard::Impl::begin(BytesView key, const Fingerprint& fingerprint) 
   }
   strategies::Context context = leased_context();
   guard::Answers sink({&one, 1});
-  strategies::Finisher finisher(context, sink);
-  auto claimed = strategies::claim_batch(context, {&one, 1}, finisher, sink);
+  strategies::FinishCollector collector(context, sink);
+  auto claimed = strategies::claim_batch(context, {&one, 1}, collector, sink);
   if (!claimed.rights.empty()) {
     auto claim = std::make_unique<GuardClaim::Impl>(std::move(context), std::move(one),
                                                     claimed.rights.front());
     return Begun{GuardClaim(std::move(claim)), Outcome{}};
   }
-  finisher.flush();
+  collector.flush();
   Result<Outcome> answer = std::move(sink.outcomes().front());
   if (claimed.given_back_for) answer = failure(*std::move(claimed.given_back_for));
-  if (auto error = finisher.given_back_for()) answer = failure(*std::move(error));
+  if (auto error = collector.given_back_for()) answer = failure(*std::move(error));
   if (front_) tell_window(answer, secret, one.message);
   if (!answer) return failure(std::move(answer.error()));
   return Begun{std::nullopt, *std::move(answer)};

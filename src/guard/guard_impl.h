@@ -17,8 +17,8 @@
 
 #include "strategies/decision.h"
 #include "strategies/front.h"
-#include "strategies/habits.h"
 #include "strategies/lease_renewer.h"
+#include "strategies/pipeline_stats.h"
 #include "strategies/strategies.h"
 #include "system/mutex.h"
 
@@ -29,7 +29,7 @@ namespace guard {
 Error rejected(std::string message, std::string hint);
 
 // Outcomes of a call's deliveries, each at its own index.
-class Answers final : public strategies::EndingSink {
+class Answers final : public strategies::OutcomeSink {
  public:
   explicit Answers(std::span<const core::TrackedDelivery> batch)
       : batch_(batch), outcomes_(batch.size()) {}
@@ -132,7 +132,7 @@ class Guard::Impl {
   Store& store_;
   const GuardOptions options_;
   Environment& environment_;
-  const std::shared_ptr<strategies::Habits> habits_;  // of batches
+  const std::shared_ptr<strategies::PipelineStats> stats_;  // of batches
   ConsumerNumber number_{};
   bool renews_ = true;
   system::Mutex mutex_;

@@ -54,7 +54,7 @@ class GuardLeaseTest : public ::testing::Test {
 
 TEST_F(GuardLeaseTest, ALeaseLivesAsLongAsItsWatch) {
   const auto lease = std::get<Acquired>(claim()).lease;
-  auto watch = renewer_.watch({&lease, 1}, strategies::Keeper::Handlers::kInTurn);
+  auto watch = renewer_.watch({&lease, 1}, strategies::HandlerMonitor::Handlers::kInTurn);
   const auto stop = watch->handler_begins(0);
   wait_for_renewals(5);  // longer than one lease
   EXPECT_TRUE(std::holds_alternative<Busy>(claim()));
@@ -65,7 +65,7 @@ TEST_F(GuardLeaseTest, ALeaseLivesAsLongAsItsWatch) {
 
 TEST_F(GuardLeaseTest, ALostLeaseStopsTheWork) {
   const auto lease = std::get<Acquired>(claim()).lease;
-  auto watch = renewer_.watch({&lease, 1}, strategies::Keeper::Handlers::kInTurn);
+  auto watch = renewer_.watch({&lease, 1}, strategies::HandlerMonitor::Handlers::kInTurn);
   const auto stop = watch->handler_begins(0);
   std::promise<void> fired;
   const std::stop_callback callback(stop, [&] { fired.set_value(); });
@@ -77,7 +77,7 @@ TEST_F(GuardLeaseTest, ALostLeaseStopsTheWork) {
 TEST_F(GuardLeaseTest, AStoreThatIsAwayStopsNoWork) {
   plan_.fail(StoreCall::kRenew, 1, ErrorKind::kUnavailable, test::When::kBefore);
   const auto lease = std::get<Acquired>(claim()).lease;
-  auto watch = renewer_.watch({&lease, 1}, strategies::Keeper::Handlers::kInTurn);
+  auto watch = renewer_.watch({&lease, 1}, strategies::HandlerMonitor::Handlers::kInTurn);
   const auto stop = watch->handler_begins(0);
   wait_for_renewals(3);
   EXPECT_EQ(plan_.fired(StoreCall::kRenew), 1U);

@@ -95,13 +95,13 @@ std::string written(const HttpResponse& response) {
 // Suspended connections that wait for their answers.
 class PendingAnswers {
  public:
-  struct Place {
+  struct OpenAnswer {
     MHD_Connection* connection = nullptr;
     std::optional<HttpResponse>* answer = nullptr;
   };
 
   // Suspends the connection. False if the server has ended, so that it must be resumed immediately.
-  bool add(std::uint64_t id, const Place& place) SEMEL_EXCLUDES(mutex_) {
+  bool add(std::uint64_t id, const OpenAnswer& place) SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
     if (ended_) return false;
     open_.emplace(id, place);
@@ -125,13 +125,13 @@ class PendingAnswers {
   }
 
  private:
-  static void go_on(const Place& place, HttpResponse response) {
+  static void go_on(const OpenAnswer& place, HttpResponse response) {
     *place.answer = std::move(response);
     ::MHD_resume_connection(place.connection);
   }
 
   system::Mutex mutex_;
-  std::unordered_map<std::uint64_t, Place> open_ SEMEL_GUARDED_BY(mutex_);
+  std::unordered_map<std::uint64_t, OpenAnswer> open_ SEMEL_GUARDED_BY(mutex_);
   bool ended_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 

@@ -29,7 +29,7 @@ tl::unexpected<SendError> refused(Bytes key, std::string_view reason, std::strin
   return tl::unexpected(send_error(std::move(key), end, false));
 }
 
-Arrival arrival_of(const HeldMessage& message, const KeyRules& rules) {
+Arrival arrival_of(const OutgoingMessage& message, const KeyRules& rules) {
   Arrival arrival;
   arrival.payload = message.payload;
   arrival.headers = message.headers;
@@ -77,7 +77,8 @@ std::optional<std::string> nats_id_flaw(BytesView key) {
          "of at most 255 bytes";
 }
 
-tl::expected<HeldMessage, SendError> addressed(const HeldMessage& message, const KeyRules& rules) {
+tl::expected<OutgoingMessage, SendError> addressed(const OutgoingMessage& message,
+                                                   const KeyRules& rules) {
   const Bytes given = message.key.value_or(Bytes());
   if (message.key && given.empty()) {
     return refused({}, reason::kKeyInvalid, "its key is empty",
@@ -100,7 +101,7 @@ tl::expected<HeldMessage, SendError> addressed(const HeldMessage& message, const
         fmt::format("it carries another key, \"{}\", which its consumer finds first", *found),
         "give it one key");
   }
-  HeldMessage made = message;
+  OutgoingMessage made = message;
   made.key = found ? *std::move(found) : given.empty() ? Key::random() : given;
   if (rules.flaw != nullptr) {
     if (const auto flaw = rules.flaw(*made.key)) {

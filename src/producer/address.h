@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include <semel/held_message.h>
+#include <semel/outgoing_message.h>
 #include <semel/producer.h>
 
 #include "core/key_recipe.h"
@@ -37,6 +37,7 @@ std::optional<std::string> nats_id_flaw(BytesView key);
 
 // The message with its key: the given one, the one it carries, or a new one. Refused where the
 // consumer would refuse it, or find another one.
-tl::expected<HeldMessage, SendError> addressed(const HeldMessage& message, const KeyRules& rules);
+tl::expected<OutgoingMessage, SendError> addressed(const OutgoingMessage& message,
+                                                   const KeyRules& rules);
 
 }  // namespace semel::producer

@@ -21,15 +21,15 @@ KeyRules queue_rules(std::string_view part) {
   return rules;
 }
 
-HeldMessage with(Bytes payload, Headers headers = {}, std::optional<Bytes> key = std::nullopt) {
-  HeldMessage message;
+OutgoingMessage with(Bytes payload, Headers headers = {}, std::optional<Bytes> key = std::nullopt) {
+  OutgoingMessage message;
   message.payload = std::move(payload);
   message.headers = std::move(headers);
   message.key = std::move(key);
   return message;
 }
 
-std::string key_of(const HeldMessage& message, const KeyRules& rules) {
+std::string key_of(const OutgoingMessage& message, const KeyRules& rules) {
   auto made = addressed(message, rules);
   if (!made) return "refused: " + made.error().message;
   EXPECT_EQ(made->payload, message.payload);
@@ -86,7 +86,7 @@ TEST(Addressed, AKeyThatWouldNotArriveAsItIsIsRefused) {
 }
 
 TEST(Addressed, ADelayIsForQueues) {
-  HeldMessage later = with("{}");
+  OutgoingMessage later = with("{}");
   later.delay = std::chrono::seconds(1);
   EXPECT_FALSE(addressed(later, broker_rules()));
   EXPECT_TRUE(addressed(later, queue_rules("auto")));

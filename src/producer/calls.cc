@@ -17,7 +17,7 @@ namespace {
 // Waits for answers of calls that were told to stop.
 constexpr milliseconds kLastWord{1'000};
 
-Message message_of(const HeldMessage& held) {
+Message message_of(const OutgoingMessage& held) {
   Message::Parts parts;
   parts.key = {*held.key, core::encode_key(ConsumerNumber{}, *held.key)};
   parts.payload = held.payload;
@@ -49,8 +49,8 @@ TryEnd not_begun() {
 // is no longer waited for.
 class CallRound : public std::enable_shared_from_this<CallRound> {
  public:
-  CallRound(std::span<const HeldMessage* const> messages, int number) {
-    for (const HeldMessage* message : messages) {
+  CallRound(std::span<const OutgoingMessage* const> messages, int number) {
+    for (const OutgoingMessage* message : messages) {
       Call& call = calls_.emplace_back(message_of(*message));
       call.attempt.number = number;
       call.attempt.stop = stop_.get_token();
@@ -125,7 +125,7 @@ class CallRound : public std::enable_shared_from_this<CallRound> {
 }  // namespace
 
 Try try_by(AsyncHandler handler, std::size_t most) {
-  return [handler = std::move(handler), most](std::span<const HeldMessage* const> messages,
+  return [handler = std::move(handler), most](std::span<const OutgoingMessage* const> messages,
                                               int number, Deadline deadline) {
     return std::make_shared<CallRound>(messages, number)->run(handler, most, deadline);
   };

@@ -12,9 +12,9 @@ constexpr std::size_t kMostRows = 1'000;
 constexpr std::size_t kMostBytes = 4 << 20;
 
 // The rows from `first` that fit in one commit.
-std::vector<HeldMessage> next_rows(std::span<const HeldMessage* const> messages,
-                                   std::size_t first) {
-  std::vector<HeldMessage> rows;
+std::vector<OutgoingMessage> next_rows(std::span<const OutgoingMessage* const> messages,
+                                       std::size_t first) {
+  std::vector<OutgoingMessage> rows;
   std::size_t bytes = 0;
   for (std::size_t i = first; i < messages.size() && rows.size() < kMostRows; ++i) {
     bytes += messages[i]->payload.size();
@@ -27,18 +27,18 @@ std::vector<HeldMessage> next_rows(std::span<const HeldMessage* const> messages,
 }  // namespace
 
 Try try_by(HeldMessages& queue, ConsumerNumber consumer) {
-  return [&queue, consumer](std::span<const HeldMessage* const> messages, int, Deadline) {
-    const auto append = [&](std::span<const HeldMessage> rows) {
+  return [&queue, consumer](std::span<const OutgoingMessage* const> messages, int, Deadline) {
+    const auto append = [&](std::span<const OutgoingMessage> rows) {
       auto appended = queue.append(consumer, rows);
       return appended ? TryEnd() : end_of(std::move(appended.error()));
     };
     std::vector<TryEnd> ends;
     while (ends.size() < messages.size()) {
-      const std::vector<HeldMessage> rows = next_rows(messages, ends.size());
+      const std::vector<OutgoingMessage> rows = next_rows(messages, ends.size());
       const TryEnd end = append(rows);
       if (end.kind == TryEnd::Kind::kFinal && rows.size() > 1) {
         // One row may be the cause: repeat them one by one.
-        for (const HeldMessage& row : rows) ends.push_back(append({&row, 1}));
+        for (const OutgoingMessage& row : rows) ends.push_back(append({&row, 1}));
         continue;
       }
       ends.resize(ends.size() + rows.size(), end);

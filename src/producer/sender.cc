@@ -25,7 +25,7 @@ SendError never_tried() {
 // A message that has no result yet.
 struct Sender::Item {
   std::size_t index;  // of its result
-  HeldMessage message;
+  OutgoingMessage message;
   bool unknown = false;  // one of its tries may have arrived
   TryEnd last{};
 };
@@ -36,7 +36,7 @@ Sender::Sender(Try attempt, KeyRules rules, ProducerOptions options, Environment
       options_(options),
       environment_(environment) {}
 
-std::vector<Sender::Item> Sender::address_all(std::span<const HeldMessage> messages,
+std::vector<Sender::Item> Sender::address_all(std::span<const OutgoingMessage> messages,
                                               std::vector<SendResult>& results) const {
   std::vector<Item> items;
   items.reserve(messages.size());
@@ -84,7 +84,7 @@ milliseconds Sender::take_ends(std::vector<Item*>& open, std::vector<TryEnd> end
   return pause;
 }
 
-std::vector<SendResult> Sender::send(std::span<const HeldMessage> messages) const {
+std::vector<SendResult> Sender::send(std::span<const OutgoingMessage> messages) const {
   // Uses the steady clock itself, as the waiting code does.
   const Deadline deadline = std::chrono::steady_clock::now() + options_.time_limit;
   std::vector<SendResult> results(messages.size(), tl::unexpected(never_tried()));
@@ -92,7 +92,7 @@ std::vector<SendResult> Sender::send(std::span<const HeldMessage> messages) cons
   std::vector<Item*> open;
   for (Item& item : items) open.push_back(&item);
   for (int number = 1; !open.empty(); ++number) {
-    std::vector<const HeldMessage*> tried;
+    std::vector<const OutgoingMessage*> tried;
     for (const Item* item : open) tried.push_back(&item->message);
     const milliseconds pause = take_ends(open, try_(tried, number, deadline), number, results);
     const auto next = std::chrono::steady_clock::now() + pause;

@@ -22,8 +22,8 @@ using Deadline = std::chrono::steady_clock::time_point;
 
 // One attempt at each message, in order; returns how each ended, soon after the deadline at the
 // latest. Called from several threads at a time.
-using Try =
-    std::function<std::vector<TryEnd>(std::span<const HeldMessage* const>, int number, Deadline)>;
+using Try = std::function<std::vector<TryEnd>(std::span<const OutgoingMessage* const>, int number,
+                                              Deadline)>;
 
 // By a handler that publishes, `most` calls at a time. A call without an answer soon after it was
 // asked to stop is abandoned, its outcome unknown.
@@ -36,11 +36,11 @@ class Sender {
  public:
   Sender(Try attempt, KeyRules rules, ProducerOptions options, Environment& environment);
 
-  std::vector<SendResult> send(std::span<const HeldMessage> messages) const;
+  std::vector<SendResult> send(std::span<const OutgoingMessage> messages) const;
 
  private:
   struct Item;
-  std::vector<Item> address_all(std::span<const HeldMessage> messages,
+  std::vector<Item> address_all(std::span<const OutgoingMessage> messages,
                                 std::vector<SendResult>& results) const;
   std::chrono::milliseconds take_ends(std::vector<Item*>& open, std::vector<TryEnd> ends,
                                       int number, std::vector<SendResult>& results) const;

@@ -68,14 +68,14 @@ Sender sender_to(Receiver& receiver, milliseconds limit = kLongest, std::size_t 
                 {.time_limit = limit, .first_pause = milliseconds(1)}, system_environment());
 }
 
-HeldMessage one(Bytes payload) {
-  HeldMessage message;
+OutgoingMessage one(Bytes payload) {
+  OutgoingMessage message;
   message.payload = std::move(payload);
   return message;
 }
 
 SendResult send_one(const Sender& sender, Bytes payload) {
-  const HeldMessage message = one(std::move(payload));
+  const OutgoingMessage message = one(std::move(payload));
   return std::move(sender.send({&message, 1}).front());
 }
 
@@ -190,7 +190,7 @@ TEST(Sender, OfManyEachHasItsOwnEndAndOnlyWhatFailedIsTriedAgain) {
     return number % 10 == 0 && times == 0 ? again("handler.kafka.broker") : done();
   });
   const Sender sender = sender_to(receiver);
-  std::vector<HeldMessage> messages;
+  std::vector<OutgoingMessage> messages;
   for (int i = 0; i < 100; ++i) messages.push_back(one(std::to_string(i)));
   messages[50].key = "";  // cannot be sent at all
   const auto results = sender.send(messages);
@@ -221,7 +221,7 @@ TEST(Sender, NoMoreCallsAreRunningThanAllowed) {
   KeyRules rules;
   rules.recipe = auto_recipe();
   const Sender sender(try_by(handler, 4), rules, {}, system_environment());
-  std::vector<HeldMessage> messages(100, one("{}"));
+  std::vector<OutgoingMessage> messages(100, one("{}"));
   for (const SendResult& sent : sender.send(messages)) EXPECT_TRUE(sent);
   for (std::thread& thread : threads) thread.join();
   EXPECT_LE(most, 4);

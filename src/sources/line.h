@@ -26,9 +26,9 @@ void refuse_too_long(Arrival& arrival, std::string_view where, std::size_t size,
                      std::size_t max_line);
 
 // The rest of a receive's limits. At most one arrival exceeds the limit of bytes.
-class Room {
+class RemainingLimits {
  public:
-  explicit Room(const ReceiveLimits& limits) noexcept
+  explicit RemainingLimits(const ReceiveLimits& limits) noexcept
       : messages_(limits.messages), bytes_(limits.bytes) {}
   bool full() const noexcept { return messages_ == 0 || bytes_ == 0; }
   void take(std::size_t bytes) noexcept {

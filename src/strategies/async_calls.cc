@@ -15,8 +15,8 @@ namespace semel::strategies {
 struct AsyncCalls::Batch {
   std::vector<Call> calls;
   std::vector<Attempt> attempts;
-  std::unique_ptr<Keeper::Watch> watch;
-  EndingSink* sink = nullptr;
+  std::unique_ptr<HandlerMonitor::Watch> watch;
+  OutcomeSink* sink = nullptr;
 };
 
 // One call from its beginning to its answer, which comes from its completion, from the handler's
@@ -52,7 +52,7 @@ class AsyncCalls::Begun {
  private:
   void answer(Decision decision) {
     failpoint::hit(*calls_.context_.environment, failpoint::kHandlerAfter);
-    Keeper::Watch* const watch = batch_->watch.get();
+    HandlerMonitor::Watch* const watch = batch_->watch.get();
     if (watch != nullptr) watch->handler_ended(index_);
     forgive_if_cancelled(decision, watch);
     calls_.take_down({std::move(batch_), index_, std::move(decision)});
@@ -67,12 +67,12 @@ class AsyncCalls::Begun {
   bool answered_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 
-void AsyncCalls::begin(std::vector<Call> calls, EndingSink& sink) {
+void AsyncCalls::begin(std::vector<Call> calls, OutcomeSink& sink) {
   if (calls.empty()) return;
   auto batch = std::make_shared<Batch>();
   batch->calls = std::move(calls);
   batch->sink = &sink;
-  batch->watch = watch_over(context_, batch->calls, Keeper::Handlers::kTogether);
+  batch->watch = watch_over(context_, batch->calls, HandlerMonitor::Handlers::kTogether);
   batch->attempts.reserve(batch->calls.size());
   for (const Call& call : batch->calls) batch->attempts.push_back(attempt_of(context_, call));
   for (std::size_t i = 0; i < batch->calls.size(); ++i) begin_one(batch, i);
@@ -127,22 +127,22 @@ void AsyncCalls::record_all() {
     posted_ = false;
   }
   if (answered.empty()) return;
-  Finisher finisher(context_, *answered.front().batch->sink);
+  FinishCollector collector(context_, *answered.front().batch->sink);
   std::vector<Made> made;
   for (Answered& one : answered) {
     const Call& call = one.batch->calls[one.index];
-    Keeper::Watch* const watch = one.batch->watch.get();
+    HandlerMonitor::Watch* const watch = one.batch->watch.get();
     if (context_.apply && one.decision && one.decision->has_effect()) {
       if (watch != nullptr) watch->finished(one.index);
       made.push_back({call, std::move(one.decision->result), std::move(one.decision->publications),
                       one.batch->sink});
       continue;
     }
-    finisher.add(*call.delivery,
-                 one.decision ? ending_of(context_, call, *one.decision) : not_started(call),
-                 *one.batch->sink, watch, one.index);
+    collector.add(*call.delivery,
+                  one.decision ? ending_of(context_, call, *one.decision) : not_started(call),
+                  *one.batch->sink, watch, one.index);
   }
-  finisher.flush();
+  collector.flush();
   apply_all(context_, made);
 }
 

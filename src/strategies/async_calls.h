@@ -18,7 +18,7 @@ class AsyncCalls {
   explicit AsyncCalls(const Context& context) : context_(context) {}
 
   // Begins the calls and returns. The deliveries and `sink` must live until each has ended there.
-  void begin(std::vector<Call> calls, EndingSink& sink);
+  void begin(std::vector<Call> calls, OutcomeSink& sink);
 
  private:
   struct Batch;

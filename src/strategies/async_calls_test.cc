@@ -81,7 +81,7 @@ TEST_F(AsyncCallsTest, AllAreBegunBeforeOneIsAnswered) {
   begin(StrategyKind::kStateMachine, deliveries);
   EXPECT_EQ(open_.size(), 50U);
   EXPECT_TRUE(sink_.outcomes.empty());
-  EXPECT_EQ(keeper_.watched.front().leases, 50U);
+  EXPECT_EQ(monitor_.watched.front().leases, 50U);
   EXPECT_EQ(record_of("k7"), RecordState::kConsuming);
   for (const auto& key : keys(50)) answer(key, done("r" + key));
   EXPECT_TRUE(sink_.outcomes.empty()) << "the record first";
@@ -90,8 +90,8 @@ TEST_F(AsyncCallsTest, AllAreBegunBeforeOneIsAnswered) {
   EXPECT_EQ(sink_.of("k7").result, "rk7");
   EXPECT_EQ(record_of("k7"), RecordState::kCompleted);
   EXPECT_EQ(faults_.calls(StoreCall::kFinish), 1U) << "recorded together";
-  EXPECT_EQ(keeper_.ended, 50);
-  EXPECT_EQ(keeper_.finished.size(), 50U);
+  EXPECT_EQ(monitor_.ended, 50);
+  EXPECT_EQ(monitor_.finished.size(), 50U);
 }
 
 TEST_F(AsyncCallsTest, ASlowCallHoldsBackNobodysEnding) {
@@ -212,7 +212,7 @@ TEST_F(AsyncCallsTest, ALateHolderChangesNothing) {
 }
 
 TEST_F(AsyncCallsTest, WhatMayNotBeginIsGivenBack) {
-  keeper_.stop_at_begin = [](std::size_t lease) { return lease == 1; };
+  monitor_.stop_at_begin = [](std::size_t lease) { return lease == 1; };
   auto deliveries = batch(keys(3));
   begin(StrategyKind::kStateMachine, deliveries);
   EXPECT_EQ(open_.size(), 2U);
@@ -228,7 +228,7 @@ TEST_F(AsyncCallsTest, WithoutARecordTheyAreAsManyAtATime) {
   auto deliveries = batch(keys(4));
   begin(StrategyKind::kNatural, deliveries);
   EXPECT_EQ(open_.size(), 4U);
-  EXPECT_EQ(keeper_.watched.front().leases, 0U);
+  EXPECT_EQ(monitor_.watched.front().leases, 0U);
   for (const auto& key : keys(4)) answer(key, done());
   completer_.run();
   EXPECT_EQ(sink_.count(Kind::kDone), 4U);
@@ -284,7 +284,7 @@ TEST_F(BatchHandlerTest, OnlyWhatMayBeginIsInTheCall) {
     called = messages.size();
     return std::vector<Verdict>(messages.size(), done());
   });
-  keeper_.stop_at_begin = [](std::size_t lease) { return lease == 0; };
+  monitor_.stop_at_begin = [](std::size_t lease) { return lease == 0; };
   const auto ran = process(StrategyKind::kStateMachine, keys(3));
   EXPECT_EQ(called, 2U);
   EXPECT_EQ(ran.of("k0").settle, Settle::kRelease);

@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "strategies/async_calls.h"
-#include "strategies/finisher.h"
+#include "strategies/finish_collector.h"
 #include "strategies/kinds.h"
 #include "strategies/two_phase.h"
 
@@ -21,20 +21,20 @@ class AtMostOnce final : public Strategy {
   explicit AtMostOnce(Context context)
       : context_(for_one_try(std::move(context))), async_(context_) {}
 
-  void process(std::span<core::TrackedDelivery> batch, EndingSink& sink) noexcept override {
+  void process(std::span<core::TrackedDelivery> batch, OutcomeSink& sink) noexcept override {
     for (std::size_t i = 0; i < batch.size(); ++i) run_one(batch.subspan(i, 1), sink);
   }
 
  private:
-  void run_one(std::span<core::TrackedDelivery> one, EndingSink& sink) {
-    Finisher finisher(context_, sink);
-    const Claimed claimed = claim_batch(context_, one, finisher, sink);
+  void run_one(std::span<core::TrackedDelivery> one, OutcomeSink& sink) {
+    FinishCollector collector(context_, sink);
+    const Claimed claimed = claim_batch(context_, one, collector, sink);
     if (std::holds_alternative<AsyncHandler>(context_.handler)) {
       async_.begin(calls_of(claimed), sink);
     } else {
-      run_calls(context_, calls_of(claimed), finisher, sink);
+      run_calls(context_, calls_of(claimed), collector, sink);
     }
-    finisher.flush();
+    collector.flush();
   }
 
   const Context context_;

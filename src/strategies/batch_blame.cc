@@ -83,7 +83,7 @@ bool BatchRun::blame(Slot& slot) {
     return false;
   }
   // Without a record nothing shows later whether a commit without an answer had happened.
-  if (error_.kind == ErrorKind::kInDoubt && !entry_.has_records()) slot.decision->unknown = true;
+  if (error_.kind == ErrorKind::kInDoubt && !policy_.has_records()) slot.decision->unknown = true;
   slot.blamed = true;
   slot.failed = true;
   slot.list.clear();
@@ -134,7 +134,7 @@ void BatchRun::withhold_if_hopeless() {
   if (one_succeeds) return;
   for (Slot& slot : window_) {
     if (!is_hopeless(slot)) continue;
-    if (habits_.hopeless.take()) {
+    if (stats_.hopeless.take()) {
       ++hopeless_;
       continue;
     }
@@ -144,15 +144,15 @@ void BatchRun::withhold_if_hopeless() {
   }
 }
 
-void BatchRun::forget_hopeless() { habits_.hopeless.give_back(std::exchange(hopeless_, 0)); }
+void BatchRun::forget_hopeless() { stats_.hopeless.give_back(std::exchange(hopeless_, 0)); }
 
 // Call it in the order of the messages.
 void BatchRun::count_hopeless(const Slot& slot) {
-  if (slot.outcome.kind == Outcome::Kind::kDone) return habits_.hopeless.end();
+  if (slot.outcome.kind == Outcome::Kind::kDone) return stats_.hopeless.end();
   if (!is_hopeless(slot)) return;
   if (hopeless_ > 0) {
     --hopeless_;
-  } else if (habits_.hopeless.add() >= HopelessRun::kMost && options_.second_part) {
+  } else if (stats_.hopeless.add() >= HopelessRun::kMost && options_.second_part) {
     pause(slot);
   }
 }

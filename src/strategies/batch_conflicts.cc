@@ -25,36 +25,36 @@ bool BatchRun::in_turn() const {
   return !stranger_ && !options_.always_rerun && !context_.store->traits().single_writer;
 }
 
-BatchRun::Went BatchRun::transact_in_turn() {
+BatchRun::Progress BatchRun::transact_in_turn() {
   was_alone_ = false;
   if (!in_turn()) {
-    const Went went = transact();
-    if (went == Went::kWell) forget_meetings();
-    return went;
+    const Progress progress = transact();
+    if (progress == Progress::kWell) forget_meetings();
+    return progress;
   }
   Clock& clock = *context_.environment->clock;
   const auto asked = clock.now();
   sink_.waits(true);
-  TransactionLimit::Place place = habits_.limit.enter();
+  TransactionLimit::Place place = stats_.limit.enter();
   sink_.waits(false);
   const auto began = clock.now();
   waited_ += began - asked;
   was_alone_ = place.alone();
   place_ = &place;
   const bool again = conflicted_;
-  const Went went = transact();
+  const Progress progress = transact();
   place_ = nullptr;
   const auto took = clock.now() - began;
-  if (went == Went::kFailed) waited_ += took;
-  if (went != Went::kWell) return went;
+  if (progress == Progress::kFailed) waited_ += took;
+  if (progress != Progress::kWell) return progress;
   if (!waited_in_vain_) place.went_well(took);
   if (again && held_back_) {
-    habits_.limit.met_stranger();
+    stats_.limit.met_stranger();
   } else if (again) {
     place.confirms_deadlock();
   }
   forget_meetings();
-  return went;
+  return progress;
 }
 
 // A window has ended: the next one has had no conflict yet.
@@ -64,22 +64,21 @@ void BatchRun::choose_company(UnitOptions& options) {
   names_blocked_ = false;
   patient_ = true;
   if (place_ != nullptr) {
-    options.group = habits_.group;
+    options.group = stats_.group;
     options.alone = place_->alone();
   } else if (!stranger_) {
     return;
   }
   const bool single = window_.size() == 1;
   // A caller without a place to keep the message may have a person waiting.
-  const bool near =
-      context_.hold && habits_.blocked.any_of_late(context_.environment->clock->now());
+  const bool near = context_.hold && stats_.blocked.any_of_late(context_.environment->clock->now());
   // A window of one message waits as usual: the server finds its deadlock. A second part, whose
   // call was made, waits as long as it may, and is not given back.
   patient_ = place_ == nullptr ? options_.second_part : single && !options.alone;
   names_blocked_ = !options_.second_part && (single || stranger_ || options.alone || near);
   options.names_blocked = names_blocked_;
   if (!patient_) {
-    options.row_patience = habits_.limit.row_patience();
+    options.row_patience = stats_.limit.row_patience();
   } else if (names_blocked_ && near) {
     options.row_patience = kSinglePatience;
   }
@@ -99,11 +98,11 @@ void BatchRun::meet_stranger(Slot& slot, const Error& error, const RecordedState
                              const StatementList& statements) {
   in_vain_ = waited_in_vain_ = true;
   if (conflicted_ && place_ != nullptr && place_->alone()) {
-    habits_.limit.met_stranger();
+    stats_.limit.met_stranger();
     conflicted_ = false;
   }
   const auto now = context_.environment->clock->now();
-  hold_back(slot, error, habits_.blocked.add(blocked, statements, now));
+  hold_back(slot, error, stats_.blocked.add(blocked, statements, now));
 }
 
 // The message is given back in the batch's transaction, uncounted, and the others continue without
@@ -123,17 +122,17 @@ void BatchRun::hold_back(Slot& slot, const Error& error, milliseconds wait) {
 bool BatchRun::ends_untried() {
   const bool all =
       std::ranges::all_of(window_, [](const Slot& slot) { return slot.blocked && !slot.doubt; });
-  if (!all || !entry_.leases().empty()) return false;
+  if (!all || !policy_.leases().empty()) return false;
   for (Slot& slot : window_) release(slot);
   end_window();
   return true;
 }
 
 // Undoes the effects of the message's queries in this transaction.
-BatchRun::Went BatchRun::hold_reader(UnitOfWork& unit, std::size_t at, milliseconds wait) {
+BatchRun::Progress BatchRun::hold_reader(UnitOfWork& unit, std::size_t at, milliseconds wait) {
   hold_back(window_[at], row_is_locked(), wait);
   auto undone = unit.undo(at);
-  return undone ? Went::kWell : fail(std::move(undone.error()));
+  return undone ? Progress::kWell : fail(std::move(undone.error()));
 }
 
 Outcome BatchRun::blocked_by(const Error& error, milliseconds wait) {
@@ -146,7 +145,7 @@ Outcome BatchRun::blocked_by(const Error& error, milliseconds wait) {
 BlockedRows::Answer BatchRun::ask_for_blocked(Slot& slot, const StatementList& statements,
                                               const RecordedStatement* question) {
   const auto now = context_.environment->clock->now();
-  return habits_.blocked.ask(statements, question, slot.looks, now);
+  return stats_.blocked.ask(statements, question, slot.looks, now);
 }
 
 // Holds back messages whose rows are known to be blocked. A message that looks again does so before
@@ -176,7 +175,7 @@ void BatchRun::note_free_rows() {
   for (const Slot& slot : window_) {
     const bool ran =
         slot.outcome.kind == Outcome::Kind::kDone || slot.outcome.kind == Outcome::Kind::kDuplicate;
-    if (ran) habits_.blocked.forget(slot.looks);
+    if (ran) stats_.blocked.forget(slot.looks);
   }
 }
 
@@ -189,11 +188,11 @@ bool BatchRun::goes_alone() {
   if (error_.code == core::kOutdatedStatement) return false;
   const bool entered = !claims_.empty();
   if (was_alone_ && blocked && !entered) {
-    habits_.limit.cannot_be_alone();
+    stats_.limit.cannot_be_alone();
     return true;
   }
   if (was_alone_ && blocked) {
-    habits_.limit.met_stranger();
+    stats_.limit.met_stranger();
     stranger_ = true;
     return false;
   }
@@ -201,7 +200,7 @@ bool BatchRun::goes_alone() {
   // longer than a deadlock lasts.
   if (!sent_ || (blocked && patient_)) return false;
   using Conflict = TransactionLimit::Conflict;
-  habits_.limit.met(blocked ? Conflict::kLongWait : Conflict::kDeadlock);
+  stats_.limit.met(blocked ? Conflict::kLongWait : Conflict::kDeadlock);
   return !std::exchange(conflicted_, true);
 }
 

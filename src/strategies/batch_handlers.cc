@@ -85,17 +85,17 @@ class BatchRun::Reading final : public core::TransactionRecorder::Queries {
   std::optional<std::chrono::milliseconds> blocked_for_;
 };
 
-BatchRun::Went BatchRun::run_handlers(UnitOfWork& unit) {
+BatchRun::Progress BatchRun::run_handlers(UnitOfWork& unit) {
   for (std::size_t at = 0; at < window_.size(); ++at) {
     Slot& slot = window_[at];
     if (!slot.acquired) continue;
     if (!slot.decision) {
-      if (const Went went = call(unit, at); went != Went::kWell) return went;
+      if (const Progress progress = call(unit, at); progress != Progress::kWell) return progress;
     } else if (slot.decision->has_effect()) {
       send_later(at);
     }
   }
-  return Went::kWell;
+  return Progress::kWell;
 }
 
 void BatchRun::send_later(std::size_t at) {
@@ -107,7 +107,7 @@ void BatchRun::send_waiting(UnitOfWork& unit) {
   if (!context_.store->traits().single_writer) {
     std::vector<const StatementList*> lists;
     for (const Slot& slot : window_) lists.push_back(&slot.list);
-    habits_.lock_order.sort(waiting_, lists);
+    stats_.lock_order.sort(waiting_, lists);
     look_out();
     keep_in_order(waiting_);
   }
@@ -122,20 +122,20 @@ bool BatchRun::stopped_before_start(Slot& slot, const std::stop_token& stop) {
   return true;
 }
 
-BatchRun::Went BatchRun::call(UnitOfWork& unit, std::size_t at) {
+BatchRun::Progress BatchRun::call(UnitOfWork& unit, std::size_t at) {
   Slot& slot = window_[at];
   for (;;) {
     Attempt attempt;
-    attempt.number = slot.right.attempt;
-    attempt.taken_over = slot.right.taken_over;
-    attempt.since_first = slot.right.since_first;
+    attempt.number = slot.claim_info.attempt;
+    attempt.taken_over = slot.claim_info.taken_over;
+    attempt.since_first = slot.claim_info.since_first;
     attempt.position = slot.delivery->arrival.position;
     attempt.gate = context_.services.gate;
-    if (slot.right.lease) attempt.token = slot.right.lease->token;
+    if (slot.claim_info.lease) attempt.token = slot.claim_info.lease->token;
     if (watch_) attempt.stop = watch_->handler_begins(first_ + at);
     if (stopped_before_start(slot, attempt.stop)) {
       watch_->handler_ended(first_ + at);
-      return Went::kWell;
+      return Progress::kWell;
     }
     Reading reading(*this, unit, at);
     core::TransactionRecorder recorder(reading);
@@ -145,20 +145,20 @@ BatchRun::Went BatchRun::call(UnitOfWork& unit, std::size_t at) {
     forgive_if_cancelled(decision, watch_.get());
     slot.reads = reading.asked() || options_.always_rerun;
     if (const auto wait = reading.blocked_for()) return hold_reader(unit, at, *wait);
-    if (slot.blocked) return Went::kUndone;
+    if (slot.blocked) return Progress::kUndone;
     if (!reading.met()) {
       slot.decision = std::move(decision);
       slot.list = std::move(recorder.statements());
       return send_rest(unit, at, reading);
     }
     // Its decision is void: it was made within a broken transaction.
-    const Went went = mend(unit, at, *std::move(reading.met()));
-    if (went != Went::kWell) return went;
-    if (slot.failed || slot.missed) return Went::kWell;
+    const Progress progress = mend(unit, at, *std::move(reading.met()));
+    if (progress != Progress::kWell) return progress;
+    if (slot.failed || slot.missed) return Progress::kWell;
   }
 }
 
-BatchRun::Went BatchRun::send_rest(UnitOfWork& unit, std::size_t at, Reading& reading) {
+BatchRun::Progress BatchRun::send_rest(UnitOfWork& unit, std::size_t at, Reading& reading) {
   Slot& slot = window_[at];
   if (!slot.decision->has_effect()) {
     slot.list.clear();
@@ -166,27 +166,27 @@ BatchRun::Went BatchRun::send_rest(UnitOfWork& unit, std::size_t at, Reading& re
     if (options_.always_rerun && commits) {
       // Its changes on the connection itself are undone with the transaction; its decision remains.
       slot.reads = false;
-      return Went::kUndone;
+      return Progress::kUndone;
     }
-    if (!reading.asked()) return Went::kWell;
+    if (!reading.asked()) return Progress::kWell;
     auto undone = unit.undo(at);
-    return undone ? Went::kWell : fail(std::move(undone.error()));
+    return undone ? Progress::kWell : fail(std::move(undone.error()));
   }
   if (!reading.asked()) {
     send_later(at);
-    return Went::kWell;
+    return Progress::kWell;
   }
   if (names_blocked_) {
     const BlockedRows::Answer answer = ask_for_blocked(slot, slot.list, nullptr);
     if (answer.known == BlockedRows::Known::kBlocked) return hold_reader(unit, at, answer.wait);
   }
   reading.send(slot.list);
-  return Went::kWell;
+  return Progress::kWell;
 }
 
 // A query failed because of the flush before it. If only the culprit was undone, the handler that
 // called the query runs again in the same transaction.
-BatchRun::Went BatchRun::mend(UnitOfWork& unit, std::size_t at, Error met) {
+BatchRun::Progress BatchRun::mend(UnitOfWork& unit, std::size_t at, Error met) {
   if (met.kind != ErrorKind::kRetryTransaction) return fail(std::move(met));
   auto report = unit.flush();
   // If the query's error ended the unit, that error is the cause.
@@ -194,11 +194,11 @@ BatchRun::Went BatchRun::mend(UnitOfWork& unit, std::size_t at, Error met) {
   const bool told = note(*report);
   if (contended_) return fail(*std::exchange(contended_, std::nullopt));
   if (!told) return fail(std::move(met));
-  if (report->all_undone || undoes_beside()) return Went::kUndone;
+  if (report->all_undone || undoes_beside()) return Progress::kUndone;
   const Slot& slot = window_[at];
-  if (slot.failed || slot.missed) return Went::kWell;
+  if (slot.failed || slot.missed) return Progress::kWell;
   auto undone = unit.undo(at);
-  return undone ? Went::kWell : fail(std::move(undone.error()));
+  return undone ? Progress::kWell : fail(std::move(undone.error()));
 }
 
 // True where the report names a message that was not known to fail, or to miss.

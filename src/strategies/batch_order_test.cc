@@ -89,7 +89,7 @@ TEST_F(BatchOrder, ADuplicateAmongThemUndoesNothing) {
 }
 
 TEST_F(BatchOrder, AStopCommitsWhatHadBegunAndLeavesTheRest) {
-  keeper_.stop_at_begin = [](std::size_t at) { return at >= 2; };
+  monitor_.stop_at_begin = [](std::size_t at) { return at >= 2; };
   const auto sink = process_lines({"a1", "a2", "a3", "a4"});
   EXPECT_EQ(sink.count(Kind::kDone), 2U);
   EXPECT_EQ(effects("a2"), 1);

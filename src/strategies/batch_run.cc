@@ -21,19 +21,20 @@ constexpr milliseconds kLongestTransactionWait{100};
 
 }  // namespace
 
-BatchRun::BatchRun(const Context& context, const PipelineOptions& options, Habits& habits,
-                   Entry& entry, std::span<core::TrackedDelivery* const> batch, EndingSink& sink)
+BatchRun::BatchRun(const Context& context, const PipelineOptions& options, PipelineStats& stats,
+                   ClaimPolicy& policy, std::span<core::TrackedDelivery* const> batch,
+                   OutcomeSink& sink)
     : context_(context),
       options_(options),
-      habits_(habits),
-      entry_(entry),
+      stats_(stats),
+      policy_(policy),
       sink_(sink),
-      endings_(context, options.inbox),
+      resolver_(context, options.inbox),
       slots_(batch.size()),
       size_(batch.size()),
-      at_once_(habits.careful.load(std::memory_order_relaxed) <= 0),
+      at_once_(stats.careful.load(std::memory_order_relaxed) <= 0),
       backoff_(*context.environment->random, kFirstTransactionWait, kLongestTransactionWait) {
-  if (!at_once_) habits.careful.fetch_sub(1, std::memory_order_relaxed);
+  if (!at_once_) stats.careful.fetch_sub(1, std::memory_order_relaxed);
   for (std::size_t i = 0; i < batch.size(); ++i) {
     slots_[i].delivery = batch[i];
     followers_ = followers_ || batch[i]->follows;
@@ -43,30 +44,30 @@ BatchRun::BatchRun(const Context& context, const PipelineOptions& options, Habit
   messages_.reserve(batch.size());
 }
 
-Ran BatchRun::run() {
-  if (context_.services.keeper != nullptr) {
-    watch_ = context_.services.keeper->watch(
-        entry_.leases(),
-        options_.second_part ? Keeper::Handlers::kSecondPart : Keeper::Handlers::kInTransaction);
+PipelineResult BatchRun::run() {
+  if (context_.services.monitor != nullptr) {
+    watch_ = context_.services.monitor->watch(
+        policy_.leases(), options_.second_part ? HandlerMonitor::Handlers::kSecondPart
+                                               : HandlerMonitor::Handlers::kInTransaction);
   }
   while (begin_next_round()) {
-    const Went went = transact_in_turn();
-    if (went != Went::kWell && followers_) {
-      if (went == Went::kFailed && goes_alone()) continue;
+    const Progress progress = transact_in_turn();
+    if (progress != Progress::kWell && followers_) {
+      if (progress == Progress::kFailed && goes_alone()) continue;
       go_in_rounds();
       // Waiting as long again would be useless.
-      if (went == Went::kFailed && at_begin_ && error_.kind == ErrorKind::kBlocked) {
+      if (progress == Progress::kFailed && at_begin_ && error_.kind == ErrorKind::kBlocked) {
         give_back_rest();
       }
       continue;
     }
-    switch (went) {
-      case Went::kWell:
+    switch (progress) {
+      case Progress::kWell:
         break;
-      case Went::kUndone:
+      case Progress::kUndone:
         after_undone();
         break;
-      case Went::kFailed:
+      case Progress::kFailed:
         after_error();
         break;
     }
@@ -74,15 +75,15 @@ Ran BatchRun::run() {
   return std::move(ran_);
 }
 
-BatchRun::Went BatchRun::fail(Error error, bool at_begin) {
+BatchRun::Progress BatchRun::fail(Error error, bool at_begin) {
   error_ = std::move(error);
   at_begin_ = at_begin;
-  return Went::kFailed;
+  return Progress::kFailed;
 }
 
-BatchRun::Went BatchRun::transact() {
+BatchRun::Progress BatchRun::transact() {
   window_ = std::span(slots_).subspan(first_, std::min(size_, slots_.size() - first_));
-  if (ends_untried()) return Went::kWell;
+  if (ends_untried()) return Progress::kWell;
   sent_ = in_vain_ = false;
   reached_ = Reached::kNothing;
   parts_.clear();
@@ -96,26 +97,26 @@ BatchRun::Went BatchRun::transact() {
   auto begun = context_.store->facets().transactional->begin(options);
   if (!begun) return fail(std::move(begun.error()), true);
   std::unique_ptr<UnitOfWork> unit = *std::move(begun);
-  Went went = enter(*unit);
-  if (went == Went::kWell) {
+  Progress progress = enter(*unit);
+  if (progress == Progress::kWell) {
     reached_ = Reached::kEntered;
-    went = run_handlers(*unit);
+    progress = run_handlers(*unit);
   }
-  if (went != Went::kWell) return went;
+  if (progress != Progress::kWell) return progress;
   send_waiting(*unit);
   plan();
-  if (followers_ && !ends_in_order()) return Went::kUndone;
+  if (followers_ && !ends_in_order()) return Progress::kUndone;
   return ends_all_well() ? finish_at_once(std::move(unit)) : finish_in_steps(std::move(unit));
 }
 
-BatchRun::Went BatchRun::enter(UnitOfWork& unit) {
+BatchRun::Progress BatchRun::enter(UnitOfWork& unit) {
   messages_.clear();
   claims_.clear();
   for (const Slot& slot : window_) messages_.push_back(&slot.delivery->message);
-  if (auto entered = entry_.enter(unit, first_, messages_, claims_); !entered) {
+  if (auto entered = policy_.enter(unit, first_, messages_, claims_); !entered) {
     return fail(std::move(entered.error()));
   }
-  const bool committed_before = !entry_.leases().empty();
+  const bool committed_before = !policy_.leases().empty();
   for (std::size_t i = 0; i < window_.size(); ++i) {
     Slot& slot = window_[i];
     slot.begin_again(slot.reads);
@@ -124,8 +125,8 @@ BatchRun::Went BatchRun::enter(UnitOfWork& unit) {
       slot.lost = committed_before;
       continue;
     }
-    slot.right = Right::of(*acquired);
-    if (!entry_.has_records()) slot.right.lease.reset();
+    slot.claim_info = ClaimInfo::of(*acquired);
+    if (!policy_.has_records()) slot.claim_info.lease.reset();
     // The doubtful commit was to record a retry: it was recorded, and is due by now.
     if (slot.doubt && slot.doubt->to == Finish::To::kRetrying &&
         acquired->attempt > slot.doubt->outcome.attempt) {
@@ -137,11 +138,11 @@ BatchRun::Went BatchRun::enter(UnitOfWork& unit) {
     slot.doubt.reset();
     if (slot.withheld) release(slot);
   }
-  return Went::kWell;
+  return Progress::kWell;
 }
 
 // Handles the result of a flush.
-BatchRun::Went BatchRun::take_in(Result<FlushReport> report) {
+BatchRun::Progress BatchRun::take_in(Result<FlushReport> report) {
   if (!report) {
     if (report.error().kind == ErrorKind::kInDoubt) note_doubt();
     return fail(std::move(report.error()));
@@ -149,12 +150,12 @@ BatchRun::Went BatchRun::take_in(Result<FlushReport> report) {
   const bool told = note(*report);
   if (contended_) return fail(*std::exchange(contended_, std::nullopt));
   if (!report->all_undone) {
-    if (report->failed.empty() && report->missed.empty()) return Went::kWell;
-    if (undoes_beside()) return Went::kUndone;
+    if (report->failed.empty() && report->missed.empty()) return Progress::kWell;
+    if (undoes_beside()) return Progress::kUndone;
     plan();
-    return Went::kWell;
+    return Progress::kWell;
   }
-  if (told) return Went::kUndone;
+  if (told) return Progress::kUndone;
   return fail({ErrorKind::kRetryTransaction, {}, "the store undid the whole transaction", {}});
 }
 
@@ -165,31 +166,31 @@ bool BatchRun::ends_all_well() const {
              finishes_, [](const Finish& f) { return f.lease && f.to == Finish::To::kCompleted; });
 }
 
-BatchRun::Went BatchRun::finish_at_once(std::unique_ptr<UnitOfWork> unit) {
+BatchRun::Progress BatchRun::finish_at_once(std::unique_ptr<UnitOfWork> unit) {
   auto report = unit->flush_and_commit(finishes_);
   if (report && report->committed) {
     unit.reset();
     end_window();
-    return Went::kWell;
+    return Progress::kWell;
   }
   // Going step by step shows which message is to blame.
   at_once_ = false;
   if (report && report->all_undone && report->failed.empty()) {
-    habits_.careful.store(kCareful, std::memory_order_relaxed);
-    return Went::kUndone;
+    stats_.careful.store(kCareful, std::memory_order_relaxed);
+    return Progress::kUndone;
   }
-  const Went went = take_in(std::move(report));
-  return went == Went::kWell ? commit_in_order(std::move(unit)) : went;
+  const Progress progress = take_in(std::move(report));
+  return progress == Progress::kWell ? commit_in_order(std::move(unit)) : progress;
 }
 
-BatchRun::Went BatchRun::finish_in_steps(std::unique_ptr<UnitOfWork> unit) {
-  const Went went = sent_ ? take_in(unit->flush()) : Went::kWell;
-  return went == Went::kWell ? commit_in_order(std::move(unit)) : went;
+BatchRun::Progress BatchRun::finish_in_steps(std::unique_ptr<UnitOfWork> unit) {
+  const Progress progress = sent_ ? take_in(unit->flush()) : Progress::kWell;
+  return progress == Progress::kWell ? commit_in_order(std::move(unit)) : progress;
 }
 
 // The flush may have changed how some messages end.
-BatchRun::Went BatchRun::commit_in_order(std::unique_ptr<UnitOfWork> unit) {
-  if (followers_ && !ends_in_order()) return Went::kUndone;
+BatchRun::Progress BatchRun::commit_in_order(std::unique_ptr<UnitOfWork> unit) {
+  if (followers_ && !ends_in_order()) return Progress::kUndone;
   return commit(std::move(unit));
 }
 
@@ -197,29 +198,29 @@ bool BatchRun::doubt_came_true(const Slot& slot, const Claim& claim) const {
   return slot.doubt && came_true(slot.doubt->to, context_.hold, claim);
 }
 
-Ending BatchRun::ending_of(const Slot& slot, const Claim& claim) const {
+Resolution BatchRun::ending_of(const Slot& slot, const Claim& claim) const {
   if (slot.acquired) {
-    return endings_.of_decision(slot.right, slot.missed ? *slot.missed : *slot.decision,
-                                slot.recorded());
+    return resolver_.of_decision(slot.claim_info, slot.missed ? *slot.missed : *slot.decision,
+                                 slot.recorded());
   }
   if (slot.returned) {
-    Ending ending{slot.outcome, std::nullopt};
-    if (slot.right.lease) ending.finish = not_started(*slot.right.lease);
-    return ending;
+    Resolution resolution{slot.outcome, std::nullopt};
+    if (slot.claim_info.lease) resolution.finish = not_started(*slot.claim_info.lease);
+    return resolution;
   }
-  if (slot.lost) return {lease_lost(slot.right.attempt), std::nullopt};
-  Ending ending = endings_.of_claim(claim, slot.recorded(), slot.why_unkept);
-  if (!doubt_came_true(slot, claim)) return ending;
-  ending.outcome = slot.doubt->outcome;
+  if (slot.lost) return {lease_lost(slot.claim_info.attempt), std::nullopt};
+  Resolution resolution = resolver_.of_claim(claim, slot.recorded(), slot.why_unkept);
+  if (!doubt_came_true(slot, claim)) return resolution;
+  resolution.outcome = slot.doubt->outcome;
   // The retry is now kept in its row.
-  if (slot.doubt->to == Finish::To::kRetrying) ending.finish.reset();
-  return ending;
+  if (slot.doubt->to == Finish::To::kRetrying) resolution.finish.reset();
+  return resolution;
 }
 
 bool BatchRun::nothing_to_commit() const {
   if (finishes_.empty()) return !sent_;
   // Claims made in this transaction are undone with it.
-  if (!entry_.leases().empty()) return false;
+  if (!policy_.leases().empty()) return false;
   return std::all_of(finishes_.begin(), finishes_.end(),
                      [](const Finish& f) { return f.to == Finish::To::kNotStarted; });
 }
@@ -231,21 +232,21 @@ void BatchRun::plan() {
   for (std::size_t i = 0; i < window_.size(); ++i) {
     Slot& slot = window_[i];
     slot.planned = Finish::To::kAckOnly;
-    if (slot.acquired && !slot.missed && slot.decision->has_effect() && slot.right.lease) {
+    if (slot.acquired && !slot.missed && slot.decision->has_effect() && slot.claim_info.lease) {
       slot.planned = Finish::To::kCompleted;
-      endings_.complete(slot.right, *slot.decision, *slot.delivery, slot.outcome,
-                        finishes_.emplace_back());
+      resolver_.complete(slot.claim_info, *slot.decision, *slot.delivery, slot.outcome,
+                         finishes_.emplace_back());
       continue;
     }
-    Ending ending = ending_of(slot, claims_[i]);
-    slot.outcome = std::move(ending.outcome);
-    if (!ending.finish) continue;
-    slot.planned = ending.finish->to;
-    finishes_.push_back(*std::move(ending.finish));
+    Resolution resolution = ending_of(slot, claims_[i]);
+    slot.outcome = std::move(resolution.outcome);
+    if (!resolution.finish) continue;
+    slot.planned = resolution.finish->to;
+    finishes_.push_back(*std::move(resolution.finish));
   }
 }
 
-BatchRun::Went BatchRun::commit(std::unique_ptr<UnitOfWork> unit) {
+BatchRun::Progress BatchRun::commit(std::unique_ptr<UnitOfWork> unit) {
   reached_ = Reached::kFlushed;
   if (!nothing_to_commit()) {
     if (!finishes_.empty()) {
@@ -265,12 +266,13 @@ BatchRun::Went BatchRun::commit(std::unique_ptr<UnitOfWork> unit) {
   }
   unit.reset();
   end_window();
-  return Went::kWell;
+  return Progress::kWell;
 }
 
 void BatchRun::note_doubt() {
   for (Slot& slot : window_) {
-    if (slot.acquired && slot.right.lease) slot.doubt = Slot::Doubt{slot.planned, slot.outcome};
+    if (slot.acquired && slot.claim_info.lease)
+      slot.doubt = Slot::Doubt{slot.planned, slot.outcome};
   }
 }
 
@@ -282,7 +284,7 @@ void BatchRun::look_again(Slot& slot) {
     return;
   }
   // Otherwise another holder has it, which shows when the message comes again.
-  const auto claim = entry_.look_again(slot.delivery->message);
+  const auto claim = policy_.look_again(slot.delivery->message);
   if (claim && doubt_came_true(slot, *claim)) slot.outcome = slot.doubt->outcome;
 }
 
@@ -357,7 +359,7 @@ void BatchRun::give_back(std::size_t count) {
       ran_.given_back.push_back({slot.delivery, error_});
       if (slot.doubt) ran_.given_back.back().error.kind = ErrorKind::kInDoubt;
     }
-    entry_.given_back(first_ + i);
+    policy_.given_back(first_ + i);
     end(slot, blocked ? blocked_by(error_, kAskStoreAgain) : store_away(error_));
   }
   first_ += count;

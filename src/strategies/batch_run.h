@@ -18,10 +18,10 @@ namespace semel::strategies {
 
 class BatchRun {
  public:
-  BatchRun(const Context& context, const PipelineOptions& options, Habits& habits, Entry& entry,
-           std::span<core::TrackedDelivery* const> batch, EndingSink& sink);
+  BatchRun(const Context& context, const PipelineOptions& options, PipelineStats& stats,
+           ClaimPolicy& policy, std::span<core::TrackedDelivery* const> batch, OutcomeSink& sink);
 
-  Ran run();
+  PipelineResult run();
 
  private:
   // The most transactions of one window that may fail before its messages are given back.
@@ -29,7 +29,7 @@ class BatchRun {
   // After this many transactions of one batch were undone by a message's error, each message gets a
   // transaction.
   static constexpr int kSinglyAfter = 4;
-  enum class Went {
+  enum class Progress {
     kWell,
     kUndone,  // by an error of one message, now known: send the others again
     kFailed,  // because of error_
@@ -37,15 +37,15 @@ class BatchRun {
   class Reading;
 
   // One transaction, and its parts in their order.
-  Went transact();
-  Went enter(UnitOfWork& unit);
-  Went run_handlers(UnitOfWork& unit);
+  Progress transact();
+  Progress enter(UnitOfWork& unit);
+  Progress run_handlers(UnitOfWork& unit);
   void plan();
   bool ends_all_well() const;
-  Went finish_at_once(std::unique_ptr<UnitOfWork> unit);
-  Went finish_in_steps(std::unique_ptr<UnitOfWork> unit);
-  Went commit_in_order(std::unique_ptr<UnitOfWork> unit);
-  Went commit(std::unique_ptr<UnitOfWork> unit);
+  Progress finish_at_once(std::unique_ptr<UnitOfWork> unit);
+  Progress finish_in_steps(std::unique_ptr<UnitOfWork> unit);
+  Progress commit_in_order(std::unique_ptr<UnitOfWork> unit);
+  Progress commit(std::unique_ptr<UnitOfWork> unit);
 
   // Messages behind others of their ordering key (batch_order.cc).
   bool ends_in_order() const;
@@ -57,27 +57,27 @@ class BatchRun {
   void leave_given_back();
   void leave(const Slot& slot);
 
-  Went call(UnitOfWork& unit, std::size_t at);
+  Progress call(UnitOfWork& unit, std::size_t at);
   bool stopped_before_start(Slot& slot, const std::stop_token& stop);
-  Went mend(UnitOfWork& unit, std::size_t at, Error met);
-  Went send_rest(UnitOfWork& unit, std::size_t at, Reading& reading);
+  Progress mend(UnitOfWork& unit, std::size_t at, Error met);
+  Progress send_rest(UnitOfWork& unit, std::size_t at, Reading& reading);
   void send_later(std::size_t at);
   void send_waiting(UnitOfWork& unit);
-  Went take_in(Result<FlushReport> report);
+  Progress take_in(Result<FlushReport> report);
   // Whether the report names a message that was not known to fail.
   bool note(const FlushReport& report);
   bool undoes_beside();
   void forgive_early(Slot& slot, const Otherwise& otherwise);
 
   bool doubt_came_true(const Slot& slot, const Claim& claim) const;
-  Ending ending_of(const Slot& slot, const Claim& claim) const;
+  Resolution ending_of(const Slot& slot, const Claim& claim) const;
   bool nothing_to_commit() const;
   void end_window();
   void look_again(Slot& slot);
   void note_doubt();
 
   // Concurrency with the consumer's other transactions.
-  Went transact_in_turn();
+  Progress transact_in_turn();
   bool in_turn() const;
   void choose_company(UnitOptions& options);
   bool goes_alone();
@@ -87,7 +87,7 @@ class BatchRun {
   void meet_stranger(Slot& slot, const Error& error, const RecordedStatement& blocked,
                      const StatementList& statements);
   void hold_back(Slot& slot, const Error& error, std::chrono::milliseconds wait);
-  Went hold_reader(UnitOfWork& unit, std::size_t at, std::chrono::milliseconds wait);
+  Progress hold_reader(UnitOfWork& unit, std::size_t at, std::chrono::milliseconds wait);
   static Outcome blocked_by(const Error& error, std::chrono::milliseconds wait);
   BlockedRows::Answer ask_for_blocked(Slot& slot, const StatementList& statements,
                                       const RecordedStatement* question);
@@ -115,15 +115,15 @@ class BatchRun {
   static void release(Slot& slot);
   void give_back(std::size_t count);
   void give_back_rest() { give_back(slots_.size() - first_); }
-  Went fail(Error error, bool at_begin = false);
+  Progress fail(Error error, bool at_begin = false);
 
   const Context& context_;
   const PipelineOptions& options_;
-  Habits& habits_;
-  Entry& entry_;
-  EndingSink& sink_;
-  const Endings endings_;
-  std::unique_ptr<Keeper::Watch> watch_;
+  PipelineStats& stats_;
+  ClaimPolicy& policy_;
+  OutcomeSink& sink_;
+  const Resolver resolver_;
+  std::unique_ptr<HandlerMonitor::Watch> watch_;
 
   std::vector<Slot> slots_;
   std::size_t first_ = 0;  // of the window: everything before it has ended
@@ -135,7 +135,7 @@ class BatchRun {
   std::deque<std::vector<Slot>> later_;  // rounds
   int undone_ = 0;                       // transactions undone by an error of one message
   int tries_ = 0;                        // transactions of this window that the store failed
-  int hopeless_ = 0;                     // messages of this window that habits_ counts
+  int hopeless_ = 0;                     // messages of this window that stats_ counts
   Backoff backoff_;
   TransactionLimit::Place* place_ = nullptr;  // of the running transaction
   bool was_alone_ = false;                    // the last transaction was
@@ -153,7 +153,7 @@ class BatchRun {
   // How far the newest transaction got.
   enum class Reached { kNothing, kEntered, kFlushed, kFinished };
   Reached reached_ = Reached::kNothing;
-  Ran ran_;
+  PipelineResult ran_;
 
   // The current transaction's.
   std::span<Slot> window_;

@@ -11,7 +11,7 @@
 #include <variant>
 
 #include "core/verdict_details.h"
-#include "strategies/entries.h"
+#include "strategies/claim_policies.h"
 #include "strategies/pipeline.h"
 #include "strategies/step_run.h"
 #include "system/mutex.h"
@@ -25,8 +25,8 @@ using std::chrono::milliseconds;
 // How long answers wait for a shared transaction while calls are fast.
 constexpr milliseconds kApplyAfter{3};
 
-// Passes each ending to its delivery's own sink.
-class Routes final : public EndingSink {
+// Passes each outcome to its delivery's own sink.
+class Routes final : public OutcomeSink {
  public:
   explicit Routes(std::span<const Made> made) : made_(made) {
     for (const Made& one : made) ++open_[one.sink];
@@ -51,54 +51,56 @@ class Routes final : public EndingSink {
   const std::span<const Made> made_;
   std::size_t next_ = 0;  // they end roughly in their order
   // The number of deliveries that have not ended. A sink whose batch has ended may be gone.
-  std::map<EndingSink*, std::size_t> open_;
+  std::map<OutcomeSink*, std::size_t> open_;
 };
 
 }  // namespace
 
-std::unique_ptr<Keeper::Watch> watch_over(const Context& context, std::span<const Call> calls,
-                                          Keeper::Handlers handlers) {
-  if (context.services.keeper == nullptr || calls.empty()) return nullptr;
+std::unique_ptr<HandlerMonitor::Watch> watch_over(const Context& context,
+                                                  std::span<const Call> calls,
+                                                  HandlerMonitor::Handlers handlers) {
+  if (context.services.monitor == nullptr || calls.empty()) return nullptr;
   std::vector<Lease> leases;
   leases.reserve(calls.size());
   for (const Call& call : calls) {
-    if (call.right.lease) leases.push_back(*call.right.lease);
+    if (call.claim_info.lease) leases.push_back(*call.claim_info.lease);
   }
-  return context.services.keeper->watch(leases, handlers, calls.size());
+  return context.services.monitor->watch(leases, handlers, calls.size());
 }
 
 Attempt attempt_of(const Context& context, const Call& call) {
   Attempt attempt;
-  attempt.number = call.right.attempt;
-  attempt.taken_over = call.right.taken_over;
-  attempt.since_first = call.right.since_first;
+  attempt.number = call.claim_info.attempt;
+  attempt.taken_over = call.claim_info.taken_over;
+  attempt.since_first = call.claim_info.since_first;
   attempt.position = call.delivery->arrival.position;
-  if (call.right.lease) attempt.token = call.right.lease->token;
+  if (call.claim_info.lease) attempt.token = call.claim_info.lease->token;
   attempt.gate = context.services.gate;
   return attempt;
 }
 
-Ending ending_of(const Context& context, const Call& call, const Decision& decision) {
-  Ending ending = Endings(context, false).of_decision(call.right, decision, *call.delivery);
-  const bool completes = ending.finish && ending.finish->to == Finish::To::kCompleted;
-  if (call.row_later && call.right.lease && completes) {
-    ending.finish->ack.reset();
-    ending.outcome.settle = Outcome::Settle::kAck;
+Resolution ending_of(const Context& context, const Call& call, const Decision& decision) {
+  Resolution resolution =
+      Resolver(context, false).of_decision(call.claim_info, decision, *call.delivery);
+  const bool completes = resolution.finish && resolution.finish->to == Finish::To::kCompleted;
+  if (call.row_later && call.claim_info.lease && completes) {
+    resolution.finish->ack.reset();
+    resolution.outcome.settle = Outcome::Settle::kAck;
   }
   // Without a record there is no point in deleting the row in a commit of its own.
-  if (!call.right.lease && completes && ending.finish->outgoing.empty()) {
-    ending.finish.reset();
-    ending.outcome.settle = Outcome::Settle::kAck;
+  if (!call.claim_info.lease && completes && resolution.finish->outgoing.empty()) {
+    resolution.finish.reset();
+    resolution.outcome.settle = Outcome::Settle::kAck;
   }
-  return ending;
+  return resolution;
 }
 
-Ending not_started(const Call& call) {
-  Ending ending;
-  ending.outcome.kind = Outcome::Kind::kBusy;
-  ending.outcome.settle = Outcome::Settle::kRelease;
-  if (call.right.lease) ending.finish = not_started(*call.right.lease);
-  return ending;
+Resolution not_started(const Call& call) {
+  Resolution resolution;
+  resolution.outcome.kind = Outcome::Kind::kBusy;
+  resolution.outcome.settle = Outcome::Settle::kRelease;
+  if (call.claim_info.lease) resolution.finish = not_started(*call.claim_info.lease);
+  return resolution;
 }
 
 void apply_all(const Context& context, std::span<const Made> made) {
@@ -108,8 +110,9 @@ void apply_all(const Context& context, std::span<const Made> made) {
   std::unordered_map<const Message*, const Made*> calls;
   for (const Made& one : made) {
     deliveries.push_back(one.call.delivery);
-    const Right& right = one.call.right;
-    rights.push_back({*right.lease, right.attempt, right.taken_over, right.since_first});
+    const ClaimInfo& claim_info = one.call.claim_info;
+    rights.push_back(
+        {*claim_info.lease, claim_info.attempt, claim_info.taken_over, claim_info.since_first});
     calls.emplace(&one.call.delivery->message, &one);
   }
   Context second = context;
@@ -124,21 +127,21 @@ void apply_all(const Context& context, std::span<const Made> made) {
     });
     return verdict;
   });
-  ConfirmEntry entry(second, rights, true);
+  ConfirmClaims policy(second, rights, true);
   Routes routes(made);
   PipelineOptions options;
   options.second_part = true;
-  Pipeline(second, options).run(deliveries, entry, routes);
+  Pipeline(second, options).run(deliveries, policy, routes);
 }
 
 // A batch's calls in progress, and where each goes when it has ended.
 class CallRun::Running {
  public:
-  Running(const Context& context, std::span<const Call> calls, Finisher& finisher, EndingSink& sink,
-          Keeper::Watch* watch)
+  Running(const Context& context, std::span<const Call> calls, FinishCollector& collector,
+          OutcomeSink& sink, HandlerMonitor::Watch* watch)
       : context_(context),
         calls_(calls),
-        finisher_(finisher),
+        collector_(collector),
         sink_(sink),
         watch_(watch),
         applied_at_(context.environment->clock->now()) {}
@@ -149,7 +152,7 @@ class CallRun::Running {
     if (watch_ != nullptr) attempt.stop = watch_->handler_begins(i);
     if (!attempt.stop.stop_requested()) return attempt;
     watch_->handler_ended(i);
-    finisher_.add(*calls_[i].delivery, not_started(calls_[i]), i);
+    collector_.add(*calls_[i].delivery, not_started(calls_[i]), i);
     return std::nullopt;
   }
 
@@ -162,19 +165,19 @@ class CallRun::Running {
           {calls_[i], std::move(decision.result), std::move(decision.publications), &sink_});
       numbers_.push_back(i);
     } else {
-      finisher_.add(*calls_[i].delivery, ending_of(context_, calls_[i], decision), i);
+      collector_.add(*calls_[i].delivery, ending_of(context_, calls_[i], decision), i);
     }
   }
 
   void flush_if_due() SEMEL_EXCLUDES(mutex_) {
-    finisher_.flush_if_due();
+    collector_.flush_if_due();
     apply_if_due();
   }
-  // The same on the keeper's thread, while a handler runs: a slow one must not delay other endings.
-  // That thread renews all leases and watches for handlers that hang, so second parts, which may
-  // hang themselves, run on another thread.
+  // The same on the monitor's thread, while a handler runs: a slow one must not delay other
+  // outcomes. That thread renews all leases and watches for handlers that hang, so second parts,
+  // which may hang themselves, run on another thread.
   void flush_beside_handler() SEMEL_EXCLUDES(mutex_) {
-    finisher_.flush_beside_handler();
+    collector_.flush_beside_handler();
     Completer* const completer = context_.services.completer;
     if (completer == nullptr || !context_.apply) return;
     {
@@ -259,9 +262,9 @@ class CallRun::Running {
 
   const Context& context_;
   const std::span<const Call> calls_;
-  Finisher& finisher_;
-  EndingSink& sink_;
-  Keeper::Watch* const watch_;
+  FinishCollector& collector_;
+  OutcomeSink& sink_;
+  HandlerMonitor::Watch* const watch_;
   const std::shared_ptr<Handle> handle_ = std::make_shared<Handle>(*this);
   system::Mutex mutex_;
   system::CondVar applied_;
@@ -272,31 +275,31 @@ class CallRun::Running {
   std::chrono::steady_clock::time_point applied_at_ SEMEL_GUARDED_BY(mutex_);
 };
 
-CallRun::CallRun(const Context& context, std::span<const Call> calls, Finisher& finisher,
-                 EndingSink& sink, Keeper::Handlers handlers)
+CallRun::CallRun(const Context& context, std::span<const Call> calls, FinishCollector& collector,
+                 OutcomeSink& sink, HandlerMonitor::Handlers handlers)
     : context_(context),
       calls_(calls),
-      finisher_(finisher),
+      collector_(collector),
       watch_(watch_over(context, calls, handlers)) {
-  running_ = std::make_unique<Running>(context, calls, finisher, sink, watch_.get());
+  running_ = std::make_unique<Running>(context, calls, collector, sink, watch_.get());
   if (!watch_) return;
-  finisher.watch(watch_.get());
+  collector.watch(watch_.get());
   watch_->on_tick([this] { running_->flush_beside_handler(); });
 }
 
 CallRun::~CallRun() {
   running_->detach();
-  finisher_.watch(nullptr);
+  collector_.watch(nullptr);
 }
 
 void CallRun::run(std::span<const std::size_t> which) {
-  finisher_.handlers_begin();
+  collector_.handlers_begin();
   if (std::holds_alternative<BatchHandler>(context_.handler)) {
     run_at_once(which);
   } else {
     run_in_turn(which);
   }
-  finisher_.flush();
+  collector_.flush();
   running_->apply();
 }
 
@@ -304,7 +307,7 @@ void CallRun::run_in_turn(std::span<const std::size_t> which) {
   for (const std::size_t i : which) {
     const auto attempt = running_->begin(i);
     if (!attempt) continue;
-    StepStore* const journal = journal_of(context_, calls_[i].right);
+    StepStore* const journal = journal_of(context_, calls_[i].claim_info);
     running_->ended(i, journal != nullptr
                            ? StepRun(context_, *journal, calls_[i], watch_.get(), i).run(*attempt)
                            : call_handler(context_, calls_[i].delivery->message, *attempt));
@@ -334,11 +337,11 @@ void CallRun::run_at_once(std::span<const std::size_t> which) {
   for (std::size_t k = 0; k < begun.size(); ++k) running_->ended(begun[k], std::move(decisions[k]));
 }
 
-void run_calls(const Context& context, std::span<const Call> calls, Finisher& finisher,
-               EndingSink& sink) {
+void run_calls(const Context& context, std::span<const Call> calls, FinishCollector& collector,
+               OutcomeSink& sink) {
   const bool at_once = std::holds_alternative<BatchHandler>(context.handler);
-  CallRun run(context, calls, finisher, sink,
-              at_once ? Keeper::Handlers::kTogether : Keeper::Handlers::kInTurn);
+  CallRun run(context, calls, collector, sink,
+              at_once ? HandlerMonitor::Handlers::kTogether : HandlerMonitor::Handlers::kInTurn);
   std::vector<std::size_t> all(calls.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   run.run(all);

@@ -9,8 +9,8 @@
 #include <semel/spi/delivery.h>
 
 #include "core/tracked_delivery.h"
-#include "strategies/endings.h"
-#include "strategies/finisher.h"
+#include "strategies/finish_collector.h"
+#include "strategies/resolver.h"
 #include "strategies/strategies.h"
 
 namespace semel::strategies {
@@ -18,7 +18,7 @@ namespace semel::strategies {
 // One message, and the claim under which its handler runs.
 struct Call {
   core::TrackedDelivery* delivery;
-  Right right;
+  ClaimInfo claim_info;
   // Its row is removed when the message is settled, together with others, and not with its record.
   bool row_later = false;
 };
@@ -28,7 +28,7 @@ struct Made {
   Call call;
   Bytes answer;
   std::vector<Publication> publications;
-  EndingSink* sink;
+  OutcomeSink* sink;
 };
 
 // Runs the second parts, each in the transaction that completes its record. Returns when all have
@@ -36,17 +36,17 @@ struct Made {
 void apply_all(const Context& context, std::span<const Made> made);
 
 // Runs a plain handler message by message, or a batch handler once, watched by the context's
-// keeper; each ending goes to `finisher` immediately. Messages whose lease was lost, or that the
+// monitor; each outcome goes to `finisher` immediately. Messages whose lease was lost, or that the
 // drain kept from beginning, are given back. Returns when all have been reported.
-void run_calls(const Context& context, std::span<const Call> calls, Finisher& finisher,
-               EndingSink& sink);
+void run_calls(const Context& context, std::span<const Call> calls, FinishCollector& collector,
+               OutcomeSink& sink);
 
 // The same in parts: one watch keeps the leases of all calls, whenever each of them runs.
 class CallRun {
  public:
   // All borrowed.
-  CallRun(const Context& context, std::span<const Call> calls, Finisher& finisher, EndingSink& sink,
-          Keeper::Handlers handlers);
+  CallRun(const Context& context, std::span<const Call> calls, FinishCollector& collector,
+          OutcomeSink& sink, HandlerMonitor::Handlers handlers);
   ~CallRun();
   CallRun(const CallRun&) = delete;
   CallRun& operator=(const CallRun&) = delete;
@@ -61,16 +61,17 @@ class CallRun {
 
   const Context& context_;
   const std::span<const Call> calls_;
-  Finisher& finisher_;
+  FinishCollector& collector_;
   std::unique_ptr<Running> running_;
-  std::unique_ptr<Keeper::Watch> watch_;  // destroyed before the objects that its ticks use
+  std::unique_ptr<HandlerMonitor::Watch> watch_;  // destroyed before the objects that its ticks use
 };
 
 // The parts of it, for callers that begin calls and end them elsewhere.
-std::unique_ptr<Keeper::Watch> watch_over(const Context& context, std::span<const Call> calls,
-                                          Keeper::Handlers handlers);
+std::unique_ptr<HandlerMonitor::Watch> watch_over(const Context& context,
+                                                  std::span<const Call> calls,
+                                                  HandlerMonitor::Handlers handlers);
 Attempt attempt_of(const Context& context, const Call& call);
-Ending ending_of(const Context& context, const Call& call, const Decision& decision);
-Ending not_started(const Call& call);
+Resolution ending_of(const Context& context, const Call& call, const Decision& decision);
+Resolution not_started(const Call& call);
 
 }  // namespace semel::strategies

@@ -172,7 +172,7 @@ Decision failed_statement(std::string reason, const Error& error) {
   return decision;
 }
 
-void forgive_if_cancelled(Decision& decision, const Keeper::Watch* watch) {
+void forgive_if_cancelled(Decision& decision, const HandlerMonitor::Watch* watch) {
   if (decision.kind == Decision::Kind::kFailed && watch != nullptr && watch->cancelled()) {
     decision.counted = false;
     decision.cancelled = true;

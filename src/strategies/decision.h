@@ -63,7 +63,7 @@ Decision dead_for(std::string reason, std::string error);
 // The decision after an error of a handler's statement: dead immediately if time cannot mend it.
 Decision failed_statement(std::string reason, const Error& error);
 // An attempt that was cancelled does not count.
-void forgive_if_cancelled(Decision& decision, const Keeper::Watch* watch);
+void forgive_if_cancelled(Decision& decision, const HandlerMonitor::Watch* watch);
 
 // For a dead letter that was kept without its payload and is replayed: it reaches no handler.
 std::optional<Decision> refuse_unkept(const Message& message);

@@ -110,22 +110,22 @@ FrontEntry Front::entry_of(BytesView secret, const Message& message) const {
   return entry;
 }
 
-Front::Glance Front::look(std::span<const Message* const> messages) {
-  Glance glance;
-  glance.completed.resize(messages.size());
+Front::Lookup Front::look(std::span<const Message* const> messages) {
+  Lookup lookup;
+  lookup.completed.resize(messages.size());
   TimePoint until;
   {
     const system::MutexLock lock(mutex_);
-    glance.secret = secret_;
+    lookup.secret = secret_;
     until = trusted_until_;
   }
-  if (messages.empty() || glance.secret.empty() || away_ || now() >= until) return glance;
+  if (messages.empty() || lookup.secret.empty() || away_ || now() >= until) return lookup;
   std::vector<FrontName> names;
   std::vector<FrontMark> marks;
   names.reserve(messages.size());
   marks.reserve(messages.size());
   for (const Message* message : messages) {
-    const FrontEntry entry = entry_of(glance.secret, *message);
+    const FrontEntry entry = entry_of(lookup.secret, *message);
     names.push_back(entry.name);
     marks.push_back(entry.mark);
   }
@@ -133,19 +133,19 @@ Front::Glance Front::look(std::span<const Message* const> messages) {
   auto found = options_.window->look(names);
   if (!found) {
     away(found.error());
-    return glance;
+    return lookup;
   }
   // However long the window took.
-  if (now() >= until) return glance;
+  if (now() >= until) return lookup;
   for (std::size_t i = 0; i < std::min(found->size(), marks.size()); ++i) {
-    glance.completed[i] = (*found)[i] == digest::view(marks[i]);
+    lookup.completed[i] = (*found)[i] == digest::view(marks[i]);
   }
-  const auto answered = std::ranges::count(glance.completed, true);
+  const auto answered = std::ranges::count(lookup.completed, true);
   answered_.fetch_add(static_cast<std::uint64_t>(answered), std::memory_order_relaxed);
-  return glance;
+  return lookup;
 }
 
-Front::Glance Front::look(std::span<const core::TrackedDelivery> deliveries) {
+Front::Lookup Front::look(std::span<const core::TrackedDelivery> deliveries) {
   std::vector<const Message*> asked;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < deliveries.size(); ++i) {
@@ -153,11 +153,11 @@ Front::Glance Front::look(std::span<const core::TrackedDelivery> deliveries) {
     asked.push_back(&deliveries[i].message);
     places.push_back(i);
   }
-  Glance glance = look(asked);
+  Lookup lookup = look(asked);
   std::vector<bool> completed(deliveries.size());
-  for (std::size_t i = 0; i < places.size(); ++i) completed[places[i]] = glance.completed[i];
-  glance.completed = std::move(completed);
-  return glance;
+  for (std::size_t i = 0; i < places.size(); ++i) completed[places[i]] = lookup.completed[i];
+  lookup.completed = std::move(completed);
+  return lookup;
 }
 
 Front::Counts Front::counts() const noexcept {

@@ -49,13 +49,13 @@ class Front {
   Front(const Front&) = delete;
   Front& operator=(const Front&) = delete;
 
-  struct Glance {
+  struct Lookup {
     std::vector<bool> completed;  // of each message, in their order
     Bytes secret;                 // for keep() of the other messages; empty: do not keep them
   };
-  Glance look(std::span<const Message* const> messages);
+  Lookup look(std::span<const Message* const> messages);
   // The same for deliveries. A delivery from the store, and a suspect one, is never answered.
-  Glance look(std::span<const core::TrackedDelivery> deliveries);
+  Lookup look(std::span<const core::TrackedDelivery> deliveries);
   // Call it after the record was found or made completed, with the secret of the look before it.
   void keep(BytesView secret, const Message& message) noexcept;
   // The store was unavailable.

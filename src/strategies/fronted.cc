@@ -15,16 +15,16 @@ namespace {
 
 // Sits between a strategy and the engine's sink. Lives until its last delivery has ended, which may
 // be long after the strategy has returned.
-class KeepingSink final : public EndingSink {
+class KeepingSink final : public OutcomeSink {
  public:
-  static EndingSink& over(EndingSink& sink, Front& front, Bytes secret, std::size_t open) {
+  static OutcomeSink& over(OutcomeSink& sink, Front& front, Bytes secret, std::size_t open) {
     auto made = std::make_unique<KeepingSink>(sink, front, std::move(secret), open);
     KeepingSink& kept = *made;
     kept.self_ = std::move(made);
     return kept;
   }
 
-  KeepingSink(EndingSink& sink, Front& front, Bytes secret, std::size_t open)
+  KeepingSink(OutcomeSink& sink, Front& front, Bytes secret, std::size_t open)
       : sink_(sink), front_(front), secret_(std::move(secret)), open_(open) {}
 
   void ended(core::TrackedDelivery& delivery, Outcome outcome) noexcept override {
@@ -40,7 +40,7 @@ class KeepingSink final : public EndingSink {
   }
 
  private:
-  EndingSink& sink_;
+  OutcomeSink& sink_;
   Front& front_;
   const Bytes secret_;
   std::atomic<std::size_t> open_;
@@ -52,13 +52,13 @@ class Fronted final : public Strategy {
   Fronted(std::unique_ptr<Strategy> inner, Front& front)
       : inner_(std::move(inner)), front_(front) {}
 
-  void process(std::span<core::TrackedDelivery> batch, EndingSink& sink) noexcept override {
-    const Front::Glance glance = front_.look(std::span<const core::TrackedDelivery>(batch));
-    const std::size_t rest = move_back(batch, glance.completed);
-    // The batch may be gone with its last ending.
+  void process(std::span<core::TrackedDelivery> batch, OutcomeSink& sink) noexcept override {
+    const Front::Lookup lookup = front_.look(std::span<const core::TrackedDelivery>(batch));
+    const std::size_t rest = move_back(batch, lookup.completed);
+    // The batch may be gone with its last outcome.
     for (std::size_t i = rest; i < batch.size(); ++i) sink.ended(batch[i], answered_by_front());
     if (rest == 0) return;
-    inner_->process(batch.first(rest), KeepingSink::over(sink, front_, glance.secret, rest));
+    inner_->process(batch.first(rest), KeepingSink::over(sink, front_, lookup.secret, rest));
   }
   bool takes_followers() const noexcept override { return inner_->takes_followers(); }
 

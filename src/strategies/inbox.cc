@@ -1,7 +1,7 @@
 // inbox: as dedup_table, and stores the message with its type, times, error and result too.
 #include <utility>
 
-#include "strategies/entries.h"
+#include "strategies/claim_policies.h"
 #include "strategies/kinds.h"
 #include "strategies/pipeline.h"
 
@@ -14,9 +14,9 @@ class Inbox final : public Strategy {
   explicit Inbox(Context context)
       : context_(std::move(context)), pipeline_(context_, PipelineOptions{.inbox = true}) {}
 
-  void process(std::span<core::TrackedDelivery> batch, EndingSink& sink) noexcept override {
-    ClaimEntry entry;
-    pipeline_.run(pointers(batch), entry, sink);
+  void process(std::span<core::TrackedDelivery> batch, OutcomeSink& sink) noexcept override {
+    ClaimFirst policy;
+    pipeline_.run(pointers(batch), policy, sink);
   }
   bool takes_followers() const noexcept override { return true; }
 

@@ -141,8 +141,8 @@ LeaseRenewer::~LeaseRenewer() {
   thread_.join();
 }
 
-std::unique_ptr<Keeper::Watch> LeaseRenewer::watch(std::span<const Lease> leases, Handlers handlers,
-                                                   std::size_t calls) {
+std::unique_ptr<HandlerMonitor::Watch> LeaseRenewer::watch(std::span<const Lease> leases,
+                                                           Handlers handlers, std::size_t calls) {
   auto watched = std::make_shared<Watched>(leases, handlers, calls, options_.clock->now());
   auto watch = std::make_unique<BatchWatch>(*this, watched);
   bool asleep = false;

@@ -40,7 +40,7 @@ struct LeaseRenewerOptions {
 
 // While nothing is watched its thread sleeps; a batch that ends before the first look costs only a
 // lock, or one wake-up after such a sleep.
-class LeaseRenewer final : public Keeper {
+class LeaseRenewer final : public HandlerMonitor {
  public:
   explicit LeaseRenewer(LeaseRenewerOptions options);
   ~LeaseRenewer() override;

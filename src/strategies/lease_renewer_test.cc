@@ -19,7 +19,7 @@
 namespace semel::strategies {
 namespace {
 
-using Handlers = Keeper::Handlers;
+using Handlers = HandlerMonitor::Handlers;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 

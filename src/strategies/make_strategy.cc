@@ -1,13 +1,13 @@
 #include <utility>
 
-#include "strategies/habits.h"
 #include "strategies/kinds.h"
+#include "strategies/pipeline_stats.h"
 #include "strategies/strategies.h"
 
 namespace semel::strategies {
 
 std::unique_ptr<Strategy> make_strategy(core::StrategyKind kind, Context context) {
-  if (!context.habits) context.habits = make_habits(context.consumer);
+  if (!context.stats) context.stats = make_pipeline_stats(context.consumer);
   switch (kind) {
     case core::StrategyKind::kNatural:
       return make_natural(std::move(context));

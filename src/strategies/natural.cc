@@ -13,7 +13,7 @@ class Natural final : public Strategy {
  public:
   explicit Natural(Context context) : context_(std::move(context)), recordless_(context_) {}
 
-  void process(std::span<core::TrackedDelivery> batch, EndingSink& sink) noexcept override {
+  void process(std::span<core::TrackedDelivery> batch, OutcomeSink& sink) noexcept override {
     recordless_.run(pointers(batch), sink);
   }
 

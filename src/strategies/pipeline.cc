@@ -7,11 +7,12 @@ namespace semel::strategies {
 Pipeline::Pipeline(const Context& context, PipelineOptions options)
     : context_(context),
       options_(options),
-      habits_(context.habits ? context.habits : make_habits(context.consumer)) {}
+      stats_(context.stats ? context.stats : make_pipeline_stats(context.consumer)) {}
 
-Ran Pipeline::run(std::span<core::TrackedDelivery* const> batch, Entry& entry, EndingSink& sink) {
+PipelineResult Pipeline::run(std::span<core::TrackedDelivery* const> batch, ClaimPolicy& policy,
+                             OutcomeSink& sink) {
   if (batch.empty()) return {};
-  return BatchRun(context_, options_, *habits_, entry, batch, sink).run();
+  return BatchRun(context_, options_, *stats_, policy, batch, sink).run();
 }
 
 std::vector<core::TrackedDelivery*> pointers(std::span<core::TrackedDelivery> batch) {

@@ -1,10 +1,10 @@
-// The transactional pipeline: a batch's claims, its handlers' statements and its endings in one
+// The transactional pipeline: a batch's claims, its handlers' statements and its outcomes in one
 // transaction, and the reaction when that transaction fails.
 //
 // begin → enter (claim or confirm, one call) → handlers, each recording its list → one flush → one
-// finish for the mixed batch → commit → endings; flush, finish and commit are one call where all is
-// expected to succeed. Strategies differ in their Entry: how a batch enters its transaction, and
-// under which claim its handlers run.
+// finish for the mixed batch → commit → outcomes; flush, finish and commit are one call where all
+// is expected to succeed. Strategies differ in their ClaimPolicy: how a batch enters its
+// transaction, and under which claim its handlers run.
 #pragma once
 
 #include <memory>
@@ -18,17 +18,17 @@
 #include <semel/spi/unit_of_work.h>
 #include "strategies/strategy.h"
 
-#include "strategies/endings.h"
-#include "strategies/habits.h"
+#include "strategies/pipeline_stats.h"
+#include "strategies/resolver.h"
 #include "strategies/row_versions.h"
 #include "strategies/strategies.h"
 
 namespace semel::strategies {
 
 // How a batch enters its transaction. One object serves one call of Pipeline::run.
-class Entry {
+class ClaimPolicy {
  public:
-  virtual ~Entry() = default;
+  virtual ~ClaimPolicy() = default;
 
   // The unit's first act, for the batch's deliveries from `first` on; `answers` gets one answer for
   // each. An Acquired lets the handler run.
@@ -38,7 +38,7 @@ class Entry {
 
   // False where messages run without a record: then Acquired's lease is ignored.
   virtual bool has_records() const noexcept { return true; }
-  // The claims were committed before: messages that do not run must be given back, and the keeper
+  // The claims were committed before: messages that do not run must be given back, and the monitor
   // renews the leases.
   virtual std::span<const Lease> leases() const noexcept { return {}; }
   // This delivery was given back without a change of its record.
@@ -62,8 +62,8 @@ struct PipelineOptions {
   RowVersions* versions = nullptr;
 };
 
-// The results of a run, other than its endings.
-struct Ran {
+// The results of a run, other than its outcomes.
+struct PipelineResult {
   struct GivenBack {
     const core::TrackedDelivery* delivery;
     Error error;  // kInDoubt: its transaction may have committed
@@ -78,12 +78,13 @@ class Pipeline {
   Pipeline(const Context& context, PipelineOptions options);
 
   // Ends every delivery of `batch` at `sink`. Thread-safe.
-  Ran run(std::span<core::TrackedDelivery* const> batch, Entry& entry, EndingSink& sink);
+  PipelineResult run(std::span<core::TrackedDelivery* const> batch, ClaimPolicy& policy,
+                     OutcomeSink& sink);
 
  private:
   const Context& context_;
   const PipelineOptions options_;
-  const std::shared_ptr<Habits> habits_;
+  const std::shared_ptr<PipelineStats> stats_;
 };
 
 // The pointers of a batch, for code that processes parts of it.

@@ -32,10 +32,10 @@ TEST_F(PipelineTest, ABatchIsOneTransactionAndItsSecondComingNone) {
   EXPECT_EQ(first.of("k3").attempt, 1);
   EXPECT_EQ(store_.begun.size(), 1U);
   EXPECT_EQ(faults_.calls(StoreCall::kUnitCommit), 1U);
-  ASSERT_EQ(keeper_.watched.size(), 1U);
-  EXPECT_TRUE(keeper_.watched.front().transactional);
-  EXPECT_EQ(keeper_.begun, 5);
-  EXPECT_EQ(keeper_.ended, 5);
+  ASSERT_EQ(monitor_.watched.size(), 1U);
+  EXPECT_TRUE(monitor_.watched.front().transactional);
+  EXPECT_EQ(monitor_.begun, 5);
+  EXPECT_EQ(monitor_.ended, 5);
   EXPECT_EQ(environment_.failpoints.hits(failpoint::kHandlerBefore), 5U);
   EXPECT_EQ(environment_.failpoints.hits(failpoint::kHandlerAfter), 5U);
 
@@ -350,12 +350,12 @@ TEST_F(PipelineTest, WithoutHoldingARetryLeavesNothing) {
 }
 
 TEST_F(PipelineTest, AStopBeforeTheStartGivesBack) {
-  keeper_.stop_at_begin = [this](std::size_t) { return keeper_.begun > 1; };
+  monitor_.stop_at_begin = [this](std::size_t) { return monitor_.begun > 1; };
   const auto sink = process(kDedup, keys(3));
   EXPECT_EQ(sink.of("k0").kind, Kind::kDone);
   EXPECT_EQ(sink.of("k1").settle, Settle::kRelease);
   EXPECT_EQ(effects("k1"), 0);
-  keeper_.stop_at_begin = nullptr;
+  monitor_.stop_at_begin = nullptr;
   EXPECT_EQ(process(kDedup, {"k1"}).of("k1").attempt, 1) << "it was no attempt";
 }
 

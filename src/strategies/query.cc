@@ -13,10 +13,10 @@
 #include "strategies/backoff.h"
 #include "strategies/calls.h"
 #include "strategies/decision.h"
-#include "strategies/endings.h"
-#include "strategies/finisher.h"
+#include "strategies/finish_collector.h"
 #include "strategies/kinds.h"
 #include "strategies/recordless.h"
+#include "strategies/resolver.h"
 
 namespace semel::strategies {
 
@@ -30,17 +30,17 @@ class Query final : public Strategy {
  public:
   explicit Query(Context context) : context_(std::move(context)), recordless_(context_) {}
 
-  void process(std::span<core::TrackedDelivery> batch, EndingSink& sink) noexcept override {
+  void process(std::span<core::TrackedDelivery> batch, OutcomeSink& sink) noexcept override {
     std::vector<core::TrackedDelivery*> absent;
     absent.reserve(batch.size());
-    Finisher finisher(context_, sink);
+    FinishCollector collector(context_, sink);
     for (core::TrackedDelivery& delivery : batch) {
       const Result<bool> there = look_patiently(delivery.message);
       if (!there && fails_for_all(there.error())) {
         sink.ended(delivery, withheld(there.error()));
       } else if (!there && is_its_own(there.error())) {
-        const Call call{&delivery, Right::without_record(delivery.arrival)};
-        finisher.add(delivery, ending_of(context_, call, failed_look(there.error())));
+        const Call call{&delivery, ClaimInfo::without_record(delivery.arrival)};
+        collector.add(delivery, ending_of(context_, call, failed_look(there.error())));
       } else if (!there) {
         sink.ended(delivery, store_away(there.error()));
       } else if (*there) {
@@ -51,7 +51,7 @@ class Query final : public Strategy {
         absent.push_back(&delivery);
       }
     }
-    finisher.flush();
+    collector.flush();
     recordless_.run(absent, sink);
   }
 

@@ -20,7 +20,7 @@ class Recordless {
       : context_(context), pipeline_(context, PipelineOptions{}), async_(context) {}
 
   // Every delivery of `batch` is handled and ends at `sink`; asynchronous ones later.
-  void run(std::span<core::TrackedDelivery* const> batch, EndingSink& sink);
+  void run(std::span<core::TrackedDelivery* const> batch, OutcomeSink& sink);
 
  private:
   const Context& context_;

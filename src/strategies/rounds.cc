@@ -9,7 +9,7 @@
 
 #include "core/comes_again.h"
 #include "strategies/calls.h"
-#include "strategies/finisher.h"
+#include "strategies/finish_collector.h"
 #include "strategies/two_phase.h"
 #include "system/mutex.h"
 
@@ -24,10 +24,10 @@ Outcome left_behind() {
   return outcome;
 }
 
-// The sink for everything reported during the rounds, on the keeper's thread too.
-class Rounds final : public EndingSink {
+// The sink for everything reported during the rounds, on the monitor's thread too.
+class Rounds final : public OutcomeSink {
  public:
-  Rounds(const Context& context, std::span<core::TrackedDelivery> batch, EndingSink& sink)
+  Rounds(const Context& context, std::span<core::TrackedDelivery> batch, OutcomeSink& sink)
       : context_(context), batch_(batch), sink_(sink), members_(batch.size()) {
     std::unordered_map<BytesView, std::size_t> last;
     for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -42,9 +42,9 @@ class Rounds final : public EndingSink {
   }
 
   void run() {
-    Finisher finisher(context_, *this);
+    FinishCollector collector(context_, *this);
     const std::vector<Call> calls = claim();
-    CallRun run(context_, calls, finisher, *this, Keeper::Handlers::kInTurn);
+    CallRun run(context_, calls, collector, *this, HandlerMonitor::Handlers::kInTurn);
     while (!round_.empty()) {
       std::vector<std::size_t> which;
       for (const std::size_t i : round_) {
@@ -52,11 +52,11 @@ class Rounds final : public EndingSink {
         if (member.call) {
           which.push_back(*member.call);
         } else {
-          finisher.add(batch_[i], *std::exchange(member.refused, std::nullopt));
+          collector.add(batch_[i], *std::exchange(member.refused, std::nullopt));
         }
       }
       run.run(which);
-      leave_those_behind(calls, finisher);
+      leave_those_behind(calls, collector);
       begin_next();
     }
   }
@@ -83,7 +83,7 @@ class Rounds final : public EndingSink {
   struct Member {
     std::optional<std::size_t> next;  // of its key
     std::optional<std::size_t> call;
-    std::optional<Ending> refused;  // instead of a call
+    std::optional<Resolution> refused;  // instead of a call
   };
   struct Stopped {
     std::size_t at;
@@ -92,8 +92,8 @@ class Rounds final : public EndingSink {
 
   std::vector<Call> claim() {
     const Claimed claimed =
-        claim_batch(context_, batch_, [&](core::TrackedDelivery& delivery, Ending ending) {
-          members_[place_of(delivery)].refused = std::move(ending);
+        claim_batch(context_, batch_, [&](core::TrackedDelivery& delivery, Resolution resolution) {
+          members_[place_of(delivery)].refused = std::move(resolution);
         });
     std::vector<Call> calls = calls_of(claimed);
     for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -107,7 +107,8 @@ class Rounds final : public EndingSink {
   }
 
   // Gives back all messages behind one that comes again, then ends that one.
-  void leave_those_behind(std::span<const Call> calls, Finisher& finisher) SEMEL_EXCLUDES(mutex_) {
+  void leave_those_behind(std::span<const Call> calls, FinishCollector& collector)
+      SEMEL_EXCLUDES(mutex_) {
     std::vector<Stopped> stopped;
     {
       const system::MutexLock lock(mutex_);
@@ -119,14 +120,14 @@ class Rounds final : public EndingSink {
       const auto first = std::exchange(members_[one.at].next, std::nullopt);
       for (auto at = first; at; at = members_[*at].next) {
         const Member& member = members_[*at];
-        Ending ending = member.call ? not_started(calls[*member.call]) : Ending{};
-        finisher.add(batch_[*at], std::move(ending), member.call);
+        Resolution resolution = member.call ? not_started(calls[*member.call]) : Resolution{};
+        collector.add(batch_[*at], std::move(resolution), member.call);
       }
     }
-    if (finisher.given_back_for()) {
-      finisher.flush_or_give_back();
+    if (collector.given_back_for()) {
+      collector.flush_or_give_back();
     } else {
-      finisher.flush();
+      collector.flush();
     }
     {
       const system::MutexLock lock(mutex_);
@@ -145,7 +146,7 @@ class Rounds final : public EndingSink {
 
   const Context& context_;
   const std::span<core::TrackedDelivery> batch_;
-  EndingSink& sink_;
+  OutcomeSink& sink_;
   // Changed only between rounds, when everything has been reported.
   std::vector<Member> members_;
   std::vector<std::size_t> round_;
@@ -166,7 +167,7 @@ bool needs_rounds(std::span<const core::TrackedDelivery> batch) noexcept {
   return std::ranges::any_of(batch, [](const core::TrackedDelivery& one) { return one.follows; });
 }
 
-void run_rounds(const Context& context, std::span<core::TrackedDelivery> batch, EndingSink& sink) {
+void run_rounds(const Context& context, std::span<core::TrackedDelivery> batch, OutcomeSink& sink) {
   Rounds(context, batch, sink).run();
 }
 

@@ -20,6 +20,6 @@ bool runs_in_rounds(const Context& context) noexcept;
 bool needs_rounds(std::span<const core::TrackedDelivery> batch) noexcept;
 
 // Every delivery of `batch` is handled and ends at `sink`.
-void run_rounds(const Context& context, std::span<core::TrackedDelivery> batch, EndingSink& sink);
+void run_rounds(const Context& context, std::span<core::TrackedDelivery> batch, OutcomeSink& sink);
 
 }  // namespace semel::strategies

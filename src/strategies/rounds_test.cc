@@ -84,9 +84,9 @@ TEST_F(RoundsTest, EachIsRecordedBeforeTheNextOfItsKeyBegins) {
   EXPECT_EQ(handled_, Names({"a1", "b1", "c1", "a2", "b2", "a3"}));
   EXPECT_EQ(faults_.calls(StoreCall::kClaim), 1U);
   EXPECT_EQ(faults_.calls(StoreCall::kFinish), 3U);
-  ASSERT_EQ(keeper_.watched.size(), 1U);
-  EXPECT_EQ(keeper_.watched.front().leases, 6U) << "those of later rounds are kept too";
-  EXPECT_EQ(keeper_.finished.size(), 6U);
+  ASSERT_EQ(monitor_.watched.size(), 1U);
+  EXPECT_EQ(monitor_.watched.front().leases, 6U) << "those of later rounds are kept too";
+  EXPECT_EQ(monitor_.finished.size(), 6U);
 }
 
 TEST_F(RoundsTest, WhatStandsBehindOneThatComesAgainIsGivenBackFirst) {
@@ -187,7 +187,7 @@ TEST_F(RoundsTest, OneThatAnotherHoldsIsPassedByNobody) {
 }
 
 TEST_F(RoundsTest, AStopBetweenRoundsGivesBackWhatHasNotBegun) {
-  keeper_.stop_at_begin = [this](std::size_t) { return keeper_.begun > 2; };
+  monitor_.stop_at_begin = [this](std::size_t) { return monitor_.begun > 2; };
   const auto sink = process_lines({"a1", "a2", "a3", "b1", "b2"});
   EXPECT_EQ(sink.count(Kind::kDone), 2U) << "a1 and b1";
   expect_left(sink, {"a3"});
@@ -256,8 +256,8 @@ TEST_F(RoundsTest, ASlowHandlerHoldsBackNobodysEnding) {
   handle([&](const Message& m) {
     if (m.key().text != "b2") return done();
     environment_.clock.advance(milliseconds(50));
-    keeper_.tick();
-    finished_meanwhile = keeper_.finished.size();
+    monitor_.tick();
+    finished_meanwhile = monitor_.finished.size();
     return done();
   });
   EXPECT_EQ(process_lines({"a1", "a2", "b1", "b2"}).count(Kind::kDone), 4U);

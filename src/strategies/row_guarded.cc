@@ -15,8 +15,8 @@
 #include <semel/reason.h>
 
 #include "core/transaction_recorder.h"
+#include "strategies/claim_policies.h"
 #include "strategies/decision.h"
-#include "strategies/entries.h"
 #include "strategies/kinds.h"
 #include "strategies/pipeline.h"
 #include "strategies/row_versions.h"
@@ -64,7 +64,7 @@ class OptimisticLock final : public Strategy {
         versions_(*context_.environment->clock, context_.retry.first, context_.retry.longest),
         pipeline_(context_, PipelineOptions{.versions = &versions_}) {}
 
-  void process(std::span<core::TrackedDelivery> batch, EndingSink& sink) noexcept override {
+  void process(std::span<core::TrackedDelivery> batch, OutcomeSink& sink) noexcept override {
     std::vector<Item> items;
     items.reserve(batch.size());
     for (core::TrackedDelivery& delivery : batch) {
@@ -85,8 +85,8 @@ class OptimisticLock final : public Strategy {
     sink.waited(context_.environment->clock->now() - asked);
     NotingSink noting(versions_, context_.services.recaller, sink);
     const std::vector<core::TrackedDelivery*> deliveries = without_early(items, noting);
-    ClaimEntry entry;
-    pipeline_.run(deliveries, entry, noting);
+    ClaimFirst policy;
+    pipeline_.run(deliveries, policy, noting);
   }
 
  private:
@@ -94,10 +94,10 @@ class OptimisticLock final : public Strategy {
     core::TrackedDelivery* delivery;
     std::optional<RowVersion> version;
   };
-  class NotingSink final : public EndingSink {
+  class NotingSink final : public OutcomeSink {
    public:
     // `recaller` may be null: then no message is kept.
-    NotingSink(RowVersions& versions, Recaller* recaller, EndingSink& sink)
+    NotingSink(RowVersions& versions, Recaller* recaller, OutcomeSink& sink)
         : versions_(versions), recaller_(recaller), sink_(sink) {}
     void ended(core::TrackedDelivery& delivery, Outcome outcome) noexcept override {
       const auto waited_for = versions_.ended(delivery.message.key().id, outcome);
@@ -112,7 +112,7 @@ class OptimisticLock final : public Strategy {
    private:
     RowVersions& versions_;
     Recaller* const recaller_;
-    EndingSink& sink_;
+    OutcomeSink& sink_;
   };
 
   // Two rows with the same number end a wait too soon, which is harmless.
@@ -126,7 +126,7 @@ class OptimisticLock final : public Strategy {
   // one that does some work. Returns the others. Messages behind one that is not early stay with
   // it.
   std::vector<core::TrackedDelivery*> without_early(const std::vector<Item>& items,
-                                                    EndingSink& sink) {
+                                                    OutcomeSink& sink) {
     std::vector<core::TrackedDelivery*> rest;
     std::vector<std::pair<const Item*, std::chrono::milliseconds>> early;
     std::set<LockName> going_on;

@@ -14,7 +14,7 @@
 
 #include "core/tracked_delivery.h"
 #include "strategies/decision.h"
-#include "strategies/endings.h"
+#include "strategies/resolver.h"
 
 namespace semel::strategies {
 
@@ -53,7 +53,7 @@ struct Slot {
   bool returned = false;  // its claim is given back in the same transaction; `outcome` is set
   bool lost = false;      // its claim was committed before, and another holder has it now
   bool left = false;      // behind one of its key that is given back, and has ended
-  Right right;
+  ClaimInfo claim_info;
   std::optional<Decision> missed;  // a declared miss, which replaces the decision
   Outcome outcome;
   Finish::To planned = Finish::To::kAckOnly;

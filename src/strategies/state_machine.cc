@@ -7,8 +7,8 @@
 #include <variant>
 
 #include "strategies/async_calls.h"
-#include "strategies/entries.h"
-#include "strategies/finisher.h"
+#include "strategies/claim_policies.h"
+#include "strategies/finish_collector.h"
 #include "strategies/kinds.h"
 #include "strategies/pipeline.h"
 #include "strategies/rounds.h"
@@ -24,35 +24,35 @@ class StateMachine final : public Strategy {
   explicit StateMachine(Context context)
       : context_(std::move(context)), pipeline_(context_, PipelineOptions{}), async_(context_) {}
 
-  void process(std::span<core::TrackedDelivery> batch, EndingSink& sink) noexcept override {
+  void process(std::span<core::TrackedDelivery> batch, OutcomeSink& sink) noexcept override {
     if (runs_in_rounds(context_) && needs_rounds(batch)) {
       run_rounds(context_, batch, sink);
       return;
     }
-    Finisher finisher(context_, sink);
-    Claimed claimed = claim_batch(context_, batch, finisher, sink);
+    FinishCollector collector(context_, sink);
+    Claimed claimed = claim_batch(context_, batch, collector, sink);
     if (std::holds_alternative<TransactionalHandler>(context_.handler)) {
-      park_journalled(claimed, finisher);
-      finisher.flush();
-      ConfirmEntry entry(context_, claimed.rights);
-      pipeline_.run(claimed.deliveries, entry, sink);
+      park_journalled(claimed, collector);
+      collector.flush();
+      ConfirmClaims policy(context_, claimed.rights);
+      pipeline_.run(claimed.deliveries, policy, sink);
     } else if (std::holds_alternative<AsyncHandler>(context_.handler)) {
-      finisher.flush();
+      collector.flush();
       async_.begin(calls_of(claimed), sink);
     } else {
-      run_calls(context_, calls_of(claimed), finisher, sink);
+      run_calls(context_, calls_of(claimed), collector, sink);
     }
   }
   bool takes_followers() const noexcept override { return runs_in_rounds(context_); }
 
  private:
   // A message that was begun by a handler with steps cannot be continued by this one.
-  void park_journalled(Claimed& claimed, Finisher& finisher) const {
+  void park_journalled(Claimed& claimed, FinishCollector& collector) const {
     Claimed kept;
     for (std::size_t i = 0; i < claimed.deliveries.size(); ++i) {
-      const Call call{claimed.deliveries[i], Right::of(claimed.rights[i])};
+      const Call call{claimed.deliveries[i], ClaimInfo::of(claimed.rights[i])};
       if (const auto refused = refuse_journalled(context_, call)) {
-        finisher.add(*call.delivery, ending_of(context_, call, *refused));
+        collector.add(*call.delivery, ending_of(context_, call, *refused));
         continue;
       }
       kept.deliveries.push_back(claimed.deliveries[i]);

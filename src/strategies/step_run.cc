@@ -64,14 +64,14 @@ bool undoes(const Context& context) noexcept {
          });
 }
 
-StepStore* journal_of(const Context& context, const Right& right) {
-  return right.lease ? context.store->facets().steps : nullptr;
+StepStore* journal_of(const Context& context, const ClaimInfo& claim_info) {
+  return claim_info.lease ? context.store->facets().steps : nullptr;
 }
 
 // A message that was given up has been tried before, or its consumer has undos: for others the
 // journal need not be read.
 bool StepRun::may_be_giving_up() const {
-  return call_.right.attempt > 1 || call_.right.taken_over || undoes(context_);
+  return call_.claim_info.attempt > 1 || call_.claim_info.taken_over || undoes(context_);
 }
 
 Decision StepRun::run(Attempt attempt) {
@@ -101,7 +101,7 @@ void StepRun::over(Decision decision) {
 }
 
 std::optional<Decision> StepRun::load() {
-  auto read = store_.read(call_.right.lease->key);
+  auto read = store_.read(call_.claim_info.lease->key);
   if (!read) return away(read.error(), false);
   journal_ = *std::move(read);
   return std::nullopt;
@@ -195,7 +195,7 @@ std::optional<Decision> StepRun::keep(const StepEntry& entry) {
   const auto began = context_.environment->clock->now();
   Backoff backoff(*context_.environment->random, kJournalFirstWait, kJournalLongestWait);
   for (;;) {
-    const auto kept = store_.keep(*call_.right.lease, entry);
+    const auto kept = store_.keep(*call_.claim_info.lease, entry);
     if (kept && *kept == Applied::kYes) break;
     if (kept) {
       // This decision is refused with the lease.
@@ -221,7 +221,7 @@ std::optional<Decision> StepRun::names_without_code() const {
   if (!context_.steps) {
     if (!journal_->giving_up) return std::nullopt;
     const std::string left = still_done();
-    if (left == "none" || context_.condemned) return std::nullopt;
+    if (left == "none" || context_.gives_up) return std::nullopt;
     return parked_for(
         reason::kStepsChanged,
         "its steps are to be undone, and the program says of none how; still done: " + left);
@@ -258,7 +258,7 @@ std::optional<Decision> StepRun::steps_without_call() const {
 }
 
 Decision StepRun::undo_all() {
-  if (context_.condemned) {
+  if (context_.gives_up) {
     Decision crashed =
         parked_for(reason::kCrash,
                    "the process died while its steps were undone; still done: " + still_done());
@@ -369,9 +369,10 @@ std::string StepRun::still_done() const {
 }
 
 std::optional<Decision> refuse_journalled(const Context& context, const Call& call) {
-  StepStore* const store = journal_of(context, call.right);
-  if (store == nullptr || (call.right.attempt <= 1 && !call.right.taken_over)) return std::nullopt;
-  auto journal = store->read(call.right.lease->key);
+  StepStore* const store = journal_of(context, call.claim_info);
+  if (store == nullptr || (call.claim_info.attempt <= 1 && !call.claim_info.taken_over))
+    return std::nullopt;
+  auto journal = store->read(call.claim_info.lease->key);
   if (!journal) return away(journal.error(), false);
   std::vector<std::string> done;
   for (const StepEntry& entry : journal->entries) {

@@ -20,12 +20,12 @@ namespace semel::strategies {
 // Whether some step of the consumer has an undo.
 bool undoes(const Context& context) noexcept;
 // The journal's store for a call; null: it has none.
-StepStore* journal_of(const Context& context, const Right& right);
+StepStore* journal_of(const Context& context, const ClaimInfo& claim_info);
 
 class StepRun final : public Steps {
  public:
   // All borrowed. `watch`: null where there is none; `lease`: the call's number in it.
-  StepRun(const Context& context, StepStore& store, const Call& call, Keeper::Watch* watch,
+  StepRun(const Context& context, StepStore& store, const Call& call, HandlerMonitor::Watch* watch,
           std::size_t lease)
       : context_(context), store_(store), call_(call), watch_(watch), lease_(lease) {}
 
@@ -59,7 +59,7 @@ class StepRun final : public Steps {
   const Context& context_;
   StepStore& store_;
   const Call& call_;
-  Keeper::Watch* const watch_;
+  HandlerMonitor::Watch* const watch_;
   const std::size_t lease_;
   Attempt attempt_;
   std::optional<StepJournal> journal_;

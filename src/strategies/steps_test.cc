@@ -116,7 +116,7 @@ TEST_F(StepsTest, AHandlerThatSwallowsTheEndOfAStepEndsAllTheSame) {
 TEST_F(StepsTest, NoStepBeginsOnceTheHandlerWasToldToStop) {
   handler_ = [&](const Message& m, const Attempt& attempt) {
     call(attempt, "lock");
-    keeper_.stop.request_stop();
+    monitor_.stop.request_stop();
     return all(m, attempt);
   };
   const Outcome outcome = once();
@@ -364,7 +364,7 @@ TEST_F(StepsTest, OneThatEndedTheProcessIsUndoneAndParkedWhereItEndsItAgain) {
   failing_["charge"] = 1;
   once();
   Context working = context_;
-  context_.condemned = true;
+  context_.gives_up = true;
   context_.dead_reason = reason::kCrash;
   context_.handler = PlainHandler([](const Message&, const Attempt&) { return dead("it died"); });
   EXPECT_EQ(once().kind, Kind::kRetry);

@@ -29,7 +29,7 @@ namespace semel::strategies {
 
 // Watches running handlers: renews leases, fires stop tokens at timeouts. LeaseRenewer implements
 // it; strategies only report what begins and ends. Thread-safe.
-class Keeper {
+class HandlerMonitor {
  public:
   // One running batch. Destroying it ends the watch.
   class Watch {
@@ -44,8 +44,8 @@ class Keeper {
     // Whether handlers were asked to stop because the process ends: their failures then say nothing
     // about their messages (docs/contract.md, rule 19).
     virtual bool cancelled() const { return false; }
-    // The keeper's thread calls `action` now and then until the watch ends, so that a slow handler
-    // does not delay other endings. It must return soon.
+    // The monitor's thread calls `action` now and then until the watch ends, so that a slow handler
+    // does not delay other outcomes. It must return soon.
     virtual void on_tick(std::function<void()> action) = 0;
   };
   enum class Handlers {
@@ -55,7 +55,7 @@ class Keeper {
     kInTurn,         // one that hangs keeps those behind it from running: all leases lapse
     kTogether,       // each is independent
   };
-  virtual ~Keeper() = default;
+  virtual ~HandlerMonitor() = default;
   // Renews `leases` well before their end until they are finished, at most up to the handler's
   // timeout plus grace. `calls`: the number of handlers, where there are no leases.
   virtual std::unique_ptr<Watch> watch(std::span<const Lease> leases, Handlers handlers,
@@ -83,13 +83,13 @@ class Recaller {
 
 // The engine's services for a strategy; borrowed.
 struct Services {
-  Keeper* keeper = nullptr;
+  HandlerMonitor* monitor = nullptr;
   Completer* completer = nullptr;  // for asynchronous handlers; null: second parts run later
   Gate* gate = nullptr;            // for handlers; null: none
   Recaller* recaller = nullptr;    // null: nothing may be kept
 };
 
-struct Habits;
+struct PipelineStats;
 
 struct Context {
   std::string consumer;
@@ -125,11 +125,11 @@ struct Context {
   // The declared steps of the handler; nullopt: not declared.
   std::optional<StepSpecs> steps{};
   // The handler only gives up, because the message ended the process: its undos are not run.
-  bool condemned = false;
+  bool gives_up = false;
   // Each dead letter leaves a copy in this consumer's queue; nullopt: in none.
   std::optional<ConsumerNumber> copies_to{};
   // Shared by all that runs for the consumer. Null: each pipeline has its own.
-  std::shared_ptr<Habits> habits{};
+  std::shared_ptr<PipelineStats> stats{};
 };
 
 std::unique_ptr<Strategy> make_strategy(core::StrategyKind kind, Context context);

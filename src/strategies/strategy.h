@@ -1,8 +1,8 @@
 // Strategy: the way in which a consumer's effects happen once. One method.
 //
 // `process` takes deliveries whose keys all differ and that are in no other batch of this process,
-// and gives an ending for each of them, always, as soon as it is known: a slow message does not
-// delay other endings. Several threads call it at the same time, with different keys. It never
+// and gives an outcome for each of them, always, as soon as it is known: a slow message does not
+// delay other outcomes. Several threads call it at the same time, with different keys. It never
 // throws.
 //
 // If it `takes_followers`, a batch may have several deliveries of one ordering key, in their order;
@@ -25,9 +25,9 @@
 
 namespace semel::strategies {
 
-class EndingSink {
+class OutcomeSink {
  public:
-  virtual ~EndingSink() = default;
+  virtual ~OutcomeSink() = default;
   // Called once for each delivery of the batch; the reference is one of the batch's.
   virtual void ended(core::TrackedDelivery& delivery, Outcome outcome) noexcept = 0;
   // Whether the batch, or a part of it, waits for other transactions now: such a wait is no handler
@@ -45,7 +45,7 @@ class Strategy {
   Strategy(const Strategy&) = delete;
   Strategy& operator=(const Strategy&) = delete;
 
-  virtual void process(std::span<core::TrackedDelivery> batch, EndingSink& sink) noexcept = 0;
+  virtual void process(std::span<core::TrackedDelivery> batch, OutcomeSink& sink) noexcept = 0;
   virtual bool takes_followers() const noexcept { return false; }
 };
 

@@ -104,7 +104,7 @@ TEST_F(TwoPartTest, ATransactionThatIsTriedAgainDoesNotCallAgain) {
 
 // The call was made: stopping now would only repeat it.
 TEST_F(TwoPartTest, AStopAfterTheCallDoesNotKeepTheSecondPart) {
-  keeper_.stop_at_begin = [this](std::size_t) { return keeper_.begun > 1; };
+  monitor_.stop_at_begin = [this](std::size_t) { return monitor_.begun > 1; };
   EXPECT_EQ(process(kStateMachine, {"a"}).of("a").kind, Kind::kDone);
   EXPECT_EQ(effects("a"), 1);
   EXPECT_EQ(called_["a"], 1);
@@ -137,7 +137,7 @@ TEST_F(TwoPartTest, NothingIsAppliedUnderALeaseThatWasLost) {
   EXPECT_EQ(record_of("a"), RecordState::kConsuming);
 }
 
-// The keeper's thread renews leases and detects hanging handlers: a second part may hang itself.
+// The monitor's thread renews leases and detects hanging handlers: a second part may hang itself.
 TEST_F(TwoPartTest, WhileAHandlerRunsTheCompleterAppliesAndNotTheKeeper) {
   std::vector<std::function<void()>> posted;
   class HandCompleter final : public Completer {
@@ -153,7 +153,7 @@ TEST_F(TwoPartTest, WhileAHandlerRunsTheCompleterAppliesAndNotTheKeeper) {
   std::size_t after_post = 0;
   std::function<void()> tick;
   call_ = [&](const Message& message) {
-    if (message.key().text == "k0") tick = keeper_.tick;
+    if (message.key().text == "k0") tick = monitor_.tick;
     if (message.key().text == "k2") {
       environment_.clock.advance(milliseconds(50));
       tick();

@@ -53,12 +53,12 @@ class Claiming {
 
  private:
   void take(core::TrackedDelivery& delivery, Claim& claim) {
-    const Endings endings(context_, false);
+    const Resolver endings(context_, false);
     const auto* const acquired = std::get_if<Acquired>(&claim);
     if (acquired == nullptr) {
       refused_(delivery, endings.of_claim(claim, delivery));
     } else if (context_.parks_doubt && acquired->taken_over) {
-      refused_(delivery, endings.of_dark_try(Right::of(*acquired), delivery));
+      refused_(delivery, endings.of_dark_try(ClaimInfo::of(*acquired), delivery));
     } else {
       claimed_.deliveries.push_back(&delivery);
       claimed_.rights.push_back(*acquired);
@@ -104,10 +104,10 @@ Claimed claim_batch(const Context& context, std::span<core::TrackedDelivery> bat
 }
 
 Claimed claim_batch(const Context& context, std::span<core::TrackedDelivery> batch,
-                    Finisher& finisher, EndingSink& sink) {
-  return claim_batch(context, batch, [&](core::TrackedDelivery& delivery, Ending ending) {
-    if (!ending.finish) return sink.ended(delivery, std::move(ending.outcome));
-    finisher.add(delivery, std::move(ending));
+                    FinishCollector& collector, OutcomeSink& sink) {
+  return claim_batch(context, batch, [&](core::TrackedDelivery& delivery, Resolution resolution) {
+    if (!resolution.finish) return sink.ended(delivery, std::move(resolution.outcome));
+    collector.add(delivery, std::move(resolution));
   });
 }
 
@@ -121,7 +121,7 @@ std::vector<Call> calls_of(const Claimed& claimed) {
   std::vector<Call> calls;
   calls.reserve(claimed.deliveries.size());
   for (std::size_t i = 0; i < claimed.deliveries.size(); ++i) {
-    calls.push_back({claimed.deliveries[i], Right::of(claimed.rights[i])});
+    calls.push_back({claimed.deliveries[i], ClaimInfo::of(claimed.rights[i])});
   }
   return calls;
 }

@@ -1,4 +1,5 @@
-// Claims that are committed before the work, and the work under their leases; Finisher ends them.
+// Claims that are committed before the work, and the work under their leases; FinishCollector ends
+// them.
 //
 // For state_machine and fence, and for at_most_once one at a time.
 #pragma once
@@ -13,8 +14,8 @@
 
 #include "core/tracked_delivery.h"
 #include "strategies/calls.h"
-#include "strategies/endings.h"
-#include "strategies/finisher.h"
+#include "strategies/finish_collector.h"
+#include "strategies/resolver.h"
 #include "strategies/strategies.h"
 
 namespace semel::strategies {
@@ -31,9 +32,9 @@ struct Claimed {
 // those whose earlier attempt has an unknown outcome. Where the store cannot answer they end at
 // `sink`: failure of the store is never "no record".
 Claimed claim_batch(const Context& context, std::span<core::TrackedDelivery> batch,
-                    Finisher& finisher, EndingSink& sink);
-// Calls `refused` for each message that is not acquired, with its ending.
-using OnRefused = std::function<void(core::TrackedDelivery& delivery, Ending ending)>;
+                    FinishCollector& collector, OutcomeSink& sink);
+// Calls `refused` for each message that is not acquired, with its outcome.
+using OnRefused = std::function<void(core::TrackedDelivery& delivery, Resolution resolution)>;
 Claimed claim_batch(const Context& context, std::span<core::TrackedDelivery> batch,
                     const OnRefused& refused);
 

@@ -39,9 +39,9 @@ TEST_F(TwoPhaseTest, ClaimedRunAndCompletedInOneFinishWhileHandlersAreFast) {
   EXPECT_EQ(first.count(Kind::kDone), 10U);
   EXPECT_EQ(faults_.calls(StoreCall::kClaim), 1U);
   EXPECT_EQ(faults_.calls(StoreCall::kFinish), 1U);
-  EXPECT_EQ(keeper_.watched.front().leases, 10U);
-  EXPECT_FALSE(keeper_.watched.front().transactional);
-  EXPECT_EQ(keeper_.finished.size(), 10U);
+  EXPECT_EQ(monitor_.watched.front().leases, 10U);
+  EXPECT_FALSE(monitor_.watched.front().transactional);
+  EXPECT_EQ(monitor_.finished.size(), 10U);
   const auto second = process(kStateMachine, keys(10));
   EXPECT_EQ(second.count(Kind::kDuplicate), 10U);
   EXPECT_EQ(second.of("k0").result, "r");
@@ -70,10 +70,10 @@ TEST_F(TwoPhaseTest, SlowHandlersAreFinishedOneByOne) {
 TEST_F(TwoPhaseTest, ASlowClaimHastensNoEnding) {
   auto deliveries = batch(keys(4));
   RememberingSink sink;
-  Finisher finisher(context_, sink);
-  const Claimed claimed = claim_batch(context_, deliveries, finisher, sink);
+  FinishCollector collector(context_, sink);
+  const Claimed claimed = claim_batch(context_, deliveries, collector, sink);
   environment_.clock.advance(milliseconds(50));
-  run_calls(context_, calls_of(claimed), finisher, sink);
+  run_calls(context_, calls_of(claimed), collector, sink);
   EXPECT_EQ(sink.count(Kind::kDone), 4U);
   EXPECT_EQ(faults_.calls(StoreCall::kFinish), 1U) << "the first ending would be told by itself";
 }
@@ -83,8 +83,8 @@ TEST_F(TwoPhaseTest, ASlowHandlerHoldsBackNobodysEnding) {
   handle([&](const Message& message, const Attempt&) {
     if (message.key().text != "k2") return done();
     environment_.clock.advance(milliseconds(50));
-    keeper_.tick();
-    finished_meanwhile = keeper_.finished.size();
+    monitor_.tick();
+    finished_meanwhile = monitor_.finished.size();
     return done();
   });
   EXPECT_EQ(process(kStateMachine, keys(3)).count(Kind::kDone), 3U);
@@ -108,7 +108,7 @@ TEST_F(TwoPhaseTest, AFailureIsHeldAndInTheEndDead) {
 
 TEST_F(TwoPhaseTest, AFailureAfterTheStopTokenFiredIsPutDownToIt) {
   handle([this](const Message&, const Attempt& attempt) -> Verdict {
-    keeper_.stop.request_stop();
+    monitor_.stop.request_stop();
     EXPECT_TRUE(attempt.stop.stop_requested());
     return retry("cancelled");
   });
@@ -117,7 +117,7 @@ TEST_F(TwoPhaseTest, AFailureAfterTheStopTokenFiredIsPutDownToIt) {
 
 TEST_F(TwoPhaseTest, ALateResultCountsWhileTheLeaseIsOurs) {
   handle([this](const Message&, const Attempt&) {
-    keeper_.stop.request_stop();
+    monitor_.stop.request_stop();
     return done();
   });
   EXPECT_EQ(process(kStateMachine, {"a"}).of("a").kind, Kind::kDone);
@@ -142,11 +142,11 @@ TEST_F(TwoPhaseTest, AnotherHolderDecidesWhatALateOneCameTo) {
 }
 
 TEST_F(TwoPhaseTest, WhatWasLostBeforeItBeganIsNotRun) {
-  keeper_.stop_at_begin = [](std::size_t lease) { return lease == 1; };
+  monitor_.stop_at_begin = [](std::size_t lease) { return lease == 1; };
   const auto sink = process(kStateMachine, keys(3));
   EXPECT_EQ(sink.of("k1").settle, Settle::kRelease);
   EXPECT_EQ(ran.count("k1"), 0U);
-  keeper_.stop_at_begin = nullptr;
+  monitor_.stop_at_begin = nullptr;
   EXPECT_EQ(process(kStateMachine, {"k1"}).of("k1").attempt, 1);
 }
 
@@ -237,7 +237,7 @@ TEST_F(TwoPhaseTest, AnApplyCommitsWithItsCompletion) {
   EXPECT_EQ(faults_.calls(StoreCall::kClaim), 1U);
   EXPECT_EQ(faults_.calls(StoreCall::kUnitConfirm), 1U);
   EXPECT_EQ(faults_.calls(StoreCall::kFinish), 0U);
-  EXPECT_EQ(keeper_.watched.front().leases, 6U);
+  EXPECT_EQ(monitor_.watched.front().leases, 6U);
   EXPECT_EQ(process(kStateMachine, keys(6)).count(Kind::kDuplicate), 6U);
   for (const auto& key : keys(6)) EXPECT_EQ(effects(key), 1);
 }

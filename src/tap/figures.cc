@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "tap/place.h"
+#include "tap/socket_directory.h"
 
 namespace semel::tap {
 
@@ -68,13 +68,13 @@ std::optional<RunFigures> ask(int socket, steady_clock::time_point until) {
 }  // namespace
 
 Result<std::vector<RunFigures>> ask_figures(const std::string& database, milliseconds patience) {
-  const auto place = Place::beside(database);
+  const auto place = SocketDirectory::beside(database);
   if (!place) return failure(place.error());
   const auto until = steady_clock::now() + patience;
   std::vector<RunFigures> all;
   for (const std::string& name : place->names()) {
-    const Place::Connected connected = place->connect(name);
-    if (connected.reach != Place::Reach::kThere) continue;
+    const SocketDirectory::Connected connected = place->connect(name);
+    if (connected.reach != SocketDirectory::Reach::kThere) continue;
     if (auto told = ask(connected.socket.get(), until)) all.push_back(*std::move(told));
   }
   std::ranges::sort(all, {}, &RunFigures::pid);

@@ -31,7 +31,7 @@ int timeout_until(std::optional<steady_clock::time_point> until) {
 }  // namespace
 
 Result<std::unique_ptr<Server>> Server::open(ServerOptions options) {
-  auto place = Place::beside(options.database);
+  auto place = SocketDirectory::beside(options.database);
   if (!place) return failure(std::move(place.error()));
   place->tidy();
   auto listening = place->listen();
@@ -40,7 +40,7 @@ Result<std::unique_ptr<Server>> Server::open(ServerOptions options) {
       new Server(std::move(options), *std::move(place), *std::move(listening)));
 }
 
-Server::Server(ServerOptions options, Place place, Place::Listening listening)
+Server::Server(ServerOptions options, SocketDirectory place, SocketDirectory::Listening listening)
     : options_(std::move(options)),
       place_(std::move(place)),
       listening_(std::move(listening)),
@@ -76,19 +76,20 @@ void Server::on_refused(std::string_view consumer, const Arrival& arrival, std::
   tell(view_of(consumer, arrival, reason, error));
 }
 
-void Server::tell(const EndingView& ending) noexcept {
+void Server::tell(const EndingView& event) noexcept {
   const auto at = system::utc_now();
-  std::shared_ptr<const Ending> plain, whole;
+  std::shared_ptr<const DeliveryEvent> plain, whole;
   bool wake = false;
   const system::ReaderLock lock(mutex_);
   for (const auto& subscriber : subscribers_) {
     const bool payload = subscriber->request().payload;
-    if (!subscriber->request().wants(ending.consumer, ending.outcome)) continue;
-    const bool sent = payload && ending.payload.size() <= kLongestPayload;
-    if (!subscriber->has_room(sent ? ending.payload.size() : 0)) continue;
+    if (!subscriber->request().wants(event.consumer, event.outcome)) continue;
+    const bool sent = payload && event.payload.size() <= kLongestPayload;
+    if (!subscriber->has_room(sent ? event.payload.size() : 0)) continue;
     try {
       auto& copy = payload ? whole : plain;
-      if (copy == nullptr) copy = std::make_shared<const Ending>(ending_of(ending, at, payload));
+      if (copy == nullptr)
+        copy = std::make_shared<const DeliveryEvent>(event_of(event, at, payload));
       wake |= subscriber->put(copy);
     } catch (...) {
       subscriber->count_one();

@@ -19,7 +19,7 @@
 #include "system/event_fd.h"
 #include "system/mutex.h"
 #include "system/shared_mutex.h"
-#include "tap/place.h"
+#include "tap/socket_directory.h"
 #include "tap/subscriber.h"
 
 namespace semel::tap {
@@ -58,9 +58,9 @@ class Server final : public Observer {
                   std::string_view error) noexcept override;
 
  private:
-  Server(ServerOptions options, Place place, Place::Listening listening);
+  Server(ServerOptions options, SocketDirectory place, SocketDirectory::Listening listening);
 
-  void tell(const EndingView& ending) noexcept SEMEL_EXCLUDES(mutex_);
+  void tell(const EndingView& event) noexcept SEMEL_EXCLUDES(mutex_);
   void loop();
   void accept_all();
   void attend(Connection& connection, short events);
@@ -69,8 +69,8 @@ class Server final : public Observer {
   void say_goodbye();
 
   const ServerOptions options_;
-  const Place place_;
-  const Place::Listening listening_;
+  const SocketDirectory place_;
+  const SocketDirectory::Listening listening_;
   system::EventFd wake_;
   std::atomic<bool> closing_{false};
 

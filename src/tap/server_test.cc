@@ -81,9 +81,9 @@ class ServerTest : public ::testing::Test {
     server_ = *std::move(opened);
   }
   Client connect() {
-    const auto place = Place::beside(dir_.file("semel.db"));
+    const auto place = SocketDirectory::beside(dir_.file("semel.db"));
     auto connected = place->connect(place->names().at(0));
-    EXPECT_EQ(connected.reach, Place::Reach::kThere);
+    EXPECT_EQ(connected.reach, SocketDirectory::Reach::kThere);
     return Client(std::move(connected.socket));
   }
   // A client that was welcomed.
@@ -123,13 +123,13 @@ TEST_F(ServerTest, ShowsEndingsOfTheConsumerThatIsWatched) {
   const auto before = std::chrono::system_clock::now();
   end("payments", "p-1");
   const auto after = std::chrono::system_clock::now();
-  const auto ending = client.next<Ending>();
-  ASSERT_TRUE(ending);
-  EXPECT_EQ(ending->key, "p-1");
-  EXPECT_EQ(ending->payload, std::nullopt);
-  EXPECT_EQ(ending->attempt, 1);
-  EXPECT_GE(ending->at, std::chrono::floor<std::chrono::milliseconds>(before));
-  EXPECT_LE(ending->at, after);
+  const auto event = client.next<DeliveryEvent>();
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->key, "p-1");
+  EXPECT_EQ(event->payload, std::nullopt);
+  EXPECT_EQ(event->attempt, 1);
+  EXPECT_GE(event->at, std::chrono::floor<std::chrono::milliseconds>(before));
+  EXPECT_LE(event->at, after);
 }
 
 TEST_F(ServerTest, EachSeesWhatItAskedFor) {
@@ -138,11 +138,11 @@ TEST_F(ServerTest, EachSeesWhatItAskedFor) {
   end("payments", "p-1", Outcome::Kind::kDone, "one");
   end("payments", "p-2", Outcome::Kind::kConflict, "two");
   server_->on_refused("payments", test::make_arrival("junk", "queue", "3"), "key.missing", "none");
-  EXPECT_EQ(dead.next<Ending>()->key, "p-2");
-  EXPECT_EQ(dead.next<Ending>()->reason, "key.missing");
-  EXPECT_EQ(whole.next<Ending>()->payload, "one");
-  EXPECT_EQ(whole.next<Ending>()->payload, "two");
-  const auto refused = whole.next<Ending>();
+  EXPECT_EQ(dead.next<DeliveryEvent>()->key, "p-2");
+  EXPECT_EQ(dead.next<DeliveryEvent>()->reason, "key.missing");
+  EXPECT_EQ(whole.next<DeliveryEvent>()->payload, "one");
+  EXPECT_EQ(whole.next<DeliveryEvent>()->payload, "two");
+  const auto refused = whole.next<DeliveryEvent>();
   EXPECT_EQ(refused->key, std::nullopt);
   EXPECT_EQ(refused->payload, "junk");
 }
@@ -167,7 +167,7 @@ TEST_F(ServerTest, RubbishIsRefusedAndTheOthersGoOn) {
     EXPECT_EQ(bad.line(), std::nullopt);
   }
   end("payments", "p-1");
-  EXPECT_EQ(good.next<Ending>()->key, "p-1");
+  EXPECT_EQ(good.next<DeliveryEvent>()->key, "p-1");
 }
 
 TEST_F(ServerTest, WhoTalksAfterTheRequestIsSentAway) {
@@ -228,7 +228,7 @@ TEST_F(ServerTest, ATapThatNeverReadsHoldsNobodyUpAndIsToldWhatItMissed) {
     end("payments", std::to_string(i), Outcome::Kind::kDone, payload);
   }
   end("payments", "last", Outcome::Kind::kDead, payload);
-  EXPECT_EQ(quick.next<Ending>()->key, "last");
+  EXPECT_EQ(quick.next<DeliveryEvent>()->key, "last");
 
   // 20 MB were sent, and far less is kept: the rest is counted.
   std::uint64_t shown = 0, missed = 0;
@@ -241,10 +241,10 @@ TEST_F(ServerTest, ATapThatNeverReadsHoldsNobodyUpAndIsToldWhatItMissed) {
     if (const auto* gap = std::get_if<NotShown>(&*said)) {
       missed += gap->count;
     } else {
-      const auto& ending = std::get<Ending>(*said);
+      const auto& event = std::get<DeliveryEvent>(*said);
       // In order, and missing ones are missing where the gap was.
-      if (ending.key != "last") {
-        EXPECT_EQ(ending.key, std::to_string(shown + missed));
+      if (event.key != "last") {
+        EXPECT_EQ(event.key, std::to_string(shown + missed));
       }
       ++shown;
     }
@@ -263,9 +263,9 @@ TEST_F(ServerTest, TheEndSendsAllToWhoReadsAndWaitsForNobodyElse) {
   end_many();
   std::thread reader([&] {
     for (int i = 0; i < kMany; ++i) {
-      const auto ending = reads.next<Ending>();
-      ASSERT_TRUE(ending) << i;
-      EXPECT_EQ(ending->key, std::to_string(i));
+      const auto event = reads.next<DeliveryEvent>();
+      ASSERT_TRUE(event) << i;
+      EXPECT_EQ(event->key, std::to_string(i));
     }
     EXPECT_TRUE(reads.next<Goodbye>());
     EXPECT_EQ(reads.line(), std::nullopt);
@@ -283,11 +283,11 @@ TEST_F(ServerTest, TheEndSendsAllToWhoReadsAndWaitsForNobodyElse) {
 }
 
 TEST_F(ServerTest, ManyThreadsAndWatchersThatComeAndGo) {
-  std::atomic<bool> ending{false};
+  std::atomic<bool> event{false};
   std::vector<std::thread> workers;
   for (int w = 0; w < 3; ++w) {
     workers.emplace_back([&, w] {
-      for (int i = 0; !ending; ++i) {
+      for (int i = 0; !event; ++i) {
         end(i % 2 == 0 ? "payments" : "emails", std::to_string(w * 1'000'000 + i));
       }
     });
@@ -296,7 +296,7 @@ TEST_F(ServerTest, ManyThreadsAndWatchersThatComeAndGo) {
     Client client = watch({round % 2 == 0 ? "payments" : "emails"});
     for (int i = 0; i < 5; ++i) ASSERT_TRUE(client.line());
   }
-  ending = true;
+  event = true;
   for (auto& worker : workers) worker.join();
 }
 

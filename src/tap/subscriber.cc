@@ -7,11 +7,11 @@ namespace {
 // Lines formatted at a time: about as much as is sent in one call.
 constexpr std::size_t kPiece = 64 << 10;
 
-std::size_t size_of(const Ending& ending) noexcept {
-  std::size_t size = sizeof ending + ending.consumer.size() + ending.reason.size() +
-                     ending.error.size() + ending.partition.size() + ending.position.size();
-  if (ending.key) size += ending.key->size();
-  if (ending.payload) size += ending.payload->size();
+std::size_t size_of(const DeliveryEvent& event) noexcept {
+  std::size_t size = sizeof event + event.consumer.size() + event.reason.size() +
+                     event.error.size() + event.partition.size() + event.position.size();
+  if (event.key) size += event.key->size();
+  if (event.payload) size += event.payload->size();
   return size;
 }
 
@@ -19,7 +19,7 @@ std::size_t size_of(const Ending& ending) noexcept {
 
 bool Subscriber::has_room(std::size_t payload) noexcept {
   const system::MutexLock lock(mutex_);
-  if (fits(sizeof(Ending) + payload)) return true;
+  if (fits(sizeof(DeliveryEvent) + payload)) return true;
   ++not_shown_;
   return false;
 }
@@ -29,15 +29,15 @@ void Subscriber::count_one() noexcept {
   ++not_shown_;
 }
 
-bool Subscriber::put(std::shared_ptr<const Ending> ending) {
-  const std::size_t size = size_of(*ending);
+bool Subscriber::put(std::shared_ptr<const DeliveryEvent> event) {
+  const std::size_t size = size_of(*event);
   const system::MutexLock lock(mutex_);
   if (!fits(size)) {
     ++not_shown_;
     return false;
   }
   const bool idle = waiting_.empty();
-  waiting_.push_back({not_shown_, std::move(ending)});
+  waiting_.push_back({not_shown_, std::move(event)});
   bytes_ += size;
   not_shown_ = 0;
   return idle;
@@ -63,9 +63,9 @@ std::string Subscriber::take() {
   while (next_ < taken_.size() && lines.size() < kPiece) {
     Waiting& one = taken_[next_++];
     if (one.not_shown_before > 0) lines += line_of(NotShown{one.not_shown_before});
-    if (one.ending == nullptr) continue;
-    lines += line_of(*one.ending);
-    one.ending.reset();
+    if (one.event == nullptr) continue;
+    lines += line_of(*one.event);
+    one.event.reset();
   }
   return lines;
 }

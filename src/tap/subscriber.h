@@ -29,7 +29,7 @@ class Subscriber {
   // copied.
   bool has_room(std::size_t payload) noexcept SEMEL_EXCLUDES(mutex_);
   // True where nothing waited before, so that the writer must be woken.
-  bool put(std::shared_ptr<const Ending> ending) SEMEL_EXCLUDES(mutex_);
+  bool put(std::shared_ptr<const DeliveryEvent> event) SEMEL_EXCLUDES(mutex_);
   // Counts an ending that could not even be copied.
   void count_one() noexcept SEMEL_EXCLUDES(mutex_);
 
@@ -40,7 +40,7 @@ class Subscriber {
  private:
   struct Waiting {
     std::uint64_t not_shown_before = 0;
-    std::shared_ptr<const Ending> ending;  // null: only that number
+    std::shared_ptr<const DeliveryEvent> event;  // null: only that number
   };
 
   bool fits(std::size_t bytes) const noexcept SEMEL_REQUIRES(mutex_) {

@@ -69,7 +69,7 @@ Result<void> Watch::step(std::span<pollfd> others, milliseconds patience, const 
 
 Result<void> Watch::look(const See& see) {
   next_look_ = steady_clock::now() + kLookEvery;
-  const auto place = Place::beside(database_);
+  const auto place = SocketDirectory::beside(database_);
   if (!place) return failure(place.error());
   watch_folder(*place);
   for (const std::string& name : place->names()) {
@@ -82,14 +82,14 @@ Result<void> Watch::look(const See& see) {
 
 // Called before the names are read, so that no new one is missed in between. Adding the same
 // directory twice watches it once.
-void Watch::watch_folder(const Place& place) {
+void Watch::watch_folder(const SocketDirectory& place) {
   if (!inotify_.valid()) return;
   (void)::inotify_add_watch(inotify_.get(), place.folder().c_str(), IN_MOVED_TO | IN_ONLYDIR);
 }
 
-void Watch::reach(const Place& place, const std::string& name, const See& see) {
-  Place::Connected connected = place.connect(name);
-  if (connected.reach == Place::Reach::kForbidden) {
+void Watch::reach(const SocketDirectory& place, const std::string& name, const See& see) {
+  SocketDirectory::Connected connected = place.connect(name);
+  if (connected.reach == SocketDirectory::Reach::kForbidden) {
     if (!told_.insert(name).second) return;
     see(Unwatchable{
         {ErrorKind::kUnavailable, "R291",
@@ -97,7 +97,7 @@ void Watch::reach(const Place& place, const std::string& name, const See& see) {
          "run semel tap as the user who runs semel run"}});
     return;
   }
-  if (connected.reach != Place::Reach::kThere) return;
+  if (connected.reach != SocketDirectory::Reach::kThere) return;
   // If it is refused immediately, the next read says why.
   const std::string request = line_of(request_);
   (void)::send(connected.socket.get(), request.data(), request.size(), MSG_NOSIGNAL);
@@ -147,8 +147,8 @@ bool Watch::hear(Run& run, std::string_view line, const See& see) {
     run.goodbye = true;
     return true;
   }
-  if (auto* ending = std::get_if<Ending>(&*said)) {
-    return see(Shown{run.hello->pid, std::move(*ending)});
+  if (auto* event = std::get_if<DeliveryEvent>(&*said)) {
+    return see(Shown{run.hello->pid, std::move(*event)});
   }
   return true;
 }

@@ -18,7 +18,7 @@
 #include <semel/result.h>
 
 #include "system/descriptor.h"
-#include "tap/place.h"
+#include "tap/socket_directory.h"
 #include "tap/wire.h"
 
 namespace semel::tap {
@@ -33,7 +33,7 @@ struct Detached {
 };
 struct Shown {
   std::int64_t pid;
-  Ending ending;
+  DeliveryEvent event;
 };
 struct Missed {
   std::int64_t pid;
@@ -74,8 +74,8 @@ class Watch {
   using See = std::function<bool(Event)>;
 
   Result<void> look(const See& see);
-  void watch_folder(const Place& place);
-  void reach(const Place& place, const std::string& name, const See& see);
+  void watch_folder(const SocketDirectory& place);
+  void reach(const SocketDirectory& place, const std::string& name, const See& see);
   bool read(Run& run, const See& see);
   bool hear(Run& run, std::string_view line, const See& see);
   bool give_up(Run& run, const See& see, std::string why);

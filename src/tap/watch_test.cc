@@ -58,13 +58,13 @@ class WatchTest : public ::testing::Test {
     EXPECT_TRUE(stepped);
   }
   // Listens where a run would, and answers with the given text.
-  Place::Listening pose() {
-    auto place = Place::beside(dir_.file("semel.db"));
+  SocketDirectory::Listening pose() {
+    auto place = SocketDirectory::beside(dir_.file("semel.db"));
     auto listening = place->listen();
     EXPECT_TRUE(listening);
     return *std::move(listening);
   }
-  void answer(const Place::Listening& pose, std::string_view words) {
+  void answer(const SocketDirectory::Listening& pose, std::string_view words) {
     system::Descriptor caller;
     const auto until = steady_clock::now() + kWithin;
     while (!caller.valid() && steady_clock::now() < until) {
@@ -86,12 +86,12 @@ TEST_F(WatchTest, FollowsAllRunsOfTheStoreAsTheyComeAndGo) {
   auto one = run();
   ASSERT_TRUE(next<Attached>());
   end(*one, "p-1");
-  EXPECT_EQ(next<Shown>()->ending.key, "p-1");
+  EXPECT_EQ(next<Shown>()->event.key, "p-1");
   auto two = run();
   ASSERT_TRUE(next<Attached>());
   EXPECT_EQ(watch_.attached(), 2U);
   end(*two, "p-2");
-  EXPECT_EQ(next<Shown>()->ending.key, "p-2");
+  EXPECT_EQ(next<Shown>()->event.key, "p-2");
   one.reset();
   const auto detached = next<Detached>();
   ASSERT_TRUE(detached);
@@ -99,7 +99,7 @@ TEST_F(WatchTest, FollowsAllRunsOfTheStoreAsTheyComeAndGo) {
   EXPECT_EQ(detached->pid, ::getpid());
   EXPECT_EQ(watch_.attached(), 1U);
   end(*two, "p-3");
-  EXPECT_EQ(next<Shown>()->ending.key, "p-3");
+  EXPECT_EQ(next<Shown>()->event.key, "p-3");
   two.reset();
   ASSERT_TRUE(next<Detached>());
   EXPECT_TRUE(watch_.nobody());
@@ -158,14 +158,14 @@ TEST_F(WatchTest, WhoTalksNonsenseIsToldOnceAndTheOthersGoOn) {
   // Retried, but not reported again.
   answer(listening, "{\"semel_tap\":2,\"pid\":1}\n");
   end(*good, "p-1");
-  EXPECT_EQ(next<Shown>()->ending.key, "p-1");
+  EXPECT_EQ(next<Shown>()->event.key, "p-1");
   for (const Event& event : met_) EXPECT_FALSE(std::holds_alternative<Unwatchable>(event));
 }
 
 TEST_F(WatchTest, ARefusalIsToldEvenWhereTheRequestCouldNotBeSaid) {
-  const auto place = Place::beside(dir_.file("semel.db"));
+  const auto place = SocketDirectory::beside(dir_.file("semel.db"));
   const auto server = run();
-  std::vector<Place::Connected> crowd;
+  std::vector<SocketDirectory::Connected> crowd;
   for (int i = 0; i < 16; ++i) crowd.push_back(place->connect(place->names().at(0)));
   const auto trouble = next<Unwatchable>();
   ASSERT_TRUE(trouble);

@@ -38,7 +38,7 @@ bool Request::wants(std::string_view of, Outcome::Kind outcome) const noexcept {
   return outcomes.empty() || std::ranges::find(outcomes, outcome) != outcomes.end();
 }
 
-EndingView Ending::view() const noexcept {
+EndingView DeliveryEvent::view() const noexcept {
   EndingView view;
   view.consumer = consumer;
   if (key) view.key = *key;
@@ -90,20 +90,20 @@ std::string line_of(Goodbye) {
   return ended(line);
 }
 
-std::string line_of(const Ending& ending) {
+std::string line_of(const DeliveryEvent& event) {
   json::Writer line = begun();
-  line.member("at", count_of(ending.at)).member("consumer", ending.consumer);
-  line.member("outcome", to_string(ending.outcome));
-  if (ending.key) line.bytes("key", *ending.key);
-  if (ending.attempt > 0) line.member("attempt", ending.attempt);
-  if (!ending.reason.empty()) line.member("reason", ending.reason);
-  if (!ending.error.empty()) line.member("error", ending.error);
-  if (ending.again_in.count() > 0) line.member("again_in", ending.again_in.count());
-  if (ending.completed_at) line.member("completed_at", count_of(*ending.completed_at));
-  line.member("partition", ending.partition).member("position", ending.position);
-  if (ending.took) line.member("took", ending.took->count());
-  if (ending.payload) line.bytes("payload", *ending.payload);
-  if (ending.payload_too_long) line.member("payload_too_long", *ending.payload_too_long);
+  line.member("at", count_of(event.at)).member("consumer", event.consumer);
+  line.member("outcome", to_string(event.outcome));
+  if (event.key) line.bytes("key", *event.key);
+  if (event.attempt > 0) line.member("attempt", event.attempt);
+  if (!event.reason.empty()) line.member("reason", event.reason);
+  if (!event.error.empty()) line.member("error", event.error);
+  if (event.again_in.count() > 0) line.member("again_in", event.again_in.count());
+  if (event.completed_at) line.member("completed_at", count_of(*event.completed_at));
+  line.member("partition", event.partition).member("position", event.position);
+  if (event.took) line.member("took", event.took->count());
+  if (event.payload) line.bytes("payload", *event.payload);
+  if (event.payload_too_long) line.member("payload_too_long", *event.payload_too_long);
   return ended(line);
 }
 
@@ -119,26 +119,26 @@ std::string line_of(const Figures& figures) {
   return ended(line);
 }
 
-Ending ending_of(const EndingView& view, StoreTime at, bool payload) {
-  Ending ending;
-  ending.at = at;
-  ending.consumer = view.consumer;
-  ending.key = view.key;
-  ending.outcome = view.outcome;
-  ending.attempt = view.attempt;
-  ending.reason = view.reason;
-  ending.error = view.error;
-  ending.again_in = view.again_in;
-  ending.completed_at = view.completed_at;
-  ending.partition = view.partition;
-  ending.position = view.position;
-  ending.took = view.took;
+DeliveryEvent event_of(const EndingView& view, StoreTime at, bool payload) {
+  DeliveryEvent event;
+  event.at = at;
+  event.consumer = view.consumer;
+  event.key = view.key;
+  event.outcome = view.outcome;
+  event.attempt = view.attempt;
+  event.reason = view.reason;
+  event.error = view.error;
+  event.again_in = view.again_in;
+  event.completed_at = view.completed_at;
+  event.partition = view.partition;
+  event.position = view.position;
+  event.took = view.took;
   if (payload && view.payload.size() > kLongestPayload) {
-    ending.payload_too_long = view.payload.size();
+    event.payload_too_long = view.payload.size();
   } else if (payload) {
-    ending.payload = view.payload;
+    event.payload = view.payload;
   }
-  return ending;
+  return event;
 }
 
 Result<void> LineParser::begin(std::string_view line) {
@@ -234,7 +234,7 @@ Result<Said> LineParser::said(std::string_view line) {
     if (!read) return failure(std::move(read.error()));
     return Said(*std::move(read));
   }
-  auto read = ending();
+  auto read = event();
   if (!read) return failure(std::move(read.error()));
   return Said(*std::move(read));
 }
@@ -261,8 +261,8 @@ Result<Figures> LineParser::figures() {
   }
 }
 
-Result<Ending> LineParser::ending() {
-  Ending ending;
+Result<DeliveryEvent> LineParser::event() {
+  DeliveryEvent event;
   std::optional<Error> wrong;
   const auto take_text = [&](const char* pointer, std::string& into) {
     auto found = has(pointer) ? text(pointer) : Result<std::string>(std::string());
@@ -291,26 +291,26 @@ Result<Ending> LineParser::ending() {
   const auto kind = outcome_of(outcome);
   const auto at = take_number("/at");
   if (!kind || !at) return failure(bad("neither an ending nor anything else that a run says"));
-  ending.outcome = *kind;
-  ending.at = StoreTime(milliseconds(*at));
-  take_text("/consumer", ending.consumer);
-  take_text("/reason", ending.reason);
-  take_text("/error", ending.error);
-  take_text("/partition", ending.partition);
-  take_text("/position", ending.position);
-  ending.key = take_bytes("/key");
-  ending.payload = take_bytes("/payload");
-  ending.attempt = static_cast<int>(take_number("/attempt").value_or(0));
-  ending.again_in = milliseconds(take_number("/again_in").value_or(0));
+  event.outcome = *kind;
+  event.at = StoreTime(milliseconds(*at));
+  take_text("/consumer", event.consumer);
+  take_text("/reason", event.reason);
+  take_text("/error", event.error);
+  take_text("/partition", event.partition);
+  take_text("/position", event.position);
+  event.key = take_bytes("/key");
+  event.payload = take_bytes("/payload");
+  event.attempt = static_cast<int>(take_number("/attempt").value_or(0));
+  event.again_in = milliseconds(take_number("/again_in").value_or(0));
   if (const auto time = take_number("/completed_at")) {
-    ending.completed_at = StoreTime(milliseconds(*time));
+    event.completed_at = StoreTime(milliseconds(*time));
   }
-  if (const auto time = take_number("/took")) ending.took = nanoseconds(*time);
+  if (const auto time = take_number("/took")) event.took = nanoseconds(*time);
   if (const auto size = take_number("/payload_too_long")) {
-    ending.payload_too_long = static_cast<std::size_t>(*size);
+    event.payload_too_long = static_cast<std::size_t>(*size);
   }
   if (wrong) return failure(*std::move(wrong));
-  return ending;
+  return event;
 }
 
 }  // namespace semel::tap

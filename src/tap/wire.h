@@ -16,7 +16,7 @@
 #include <semel/spi/source.h>
 
 #include "base/json.h"
-#include "tap/ending.h"
+#include "tap/delivery_event.h"
 
 namespace semel::tap {
 
@@ -46,7 +46,7 @@ struct NotShown {
   std::uint64_t count = 0;
 };
 struct Goodbye {};
-struct Ending {
+struct DeliveryEvent {
   StoreTime at{};
   EndingView view() const noexcept;
 
@@ -74,7 +74,7 @@ struct Figures {
   };
   std::vector<One> all;
 };
-using Said = std::variant<Hello, Refusal, NotShown, Ending, Goodbye, Figures>;
+using Said = std::variant<Hello, Refusal, NotShown, DeliveryEvent, Goodbye, Figures>;
 
 // Including the line end.
 std::string line_of(const Request& request);
@@ -82,11 +82,11 @@ std::string line_of(const Hello& hello);
 std::string line_of(const Refusal& refusal);
 std::string line_of(const NotShown& not_shown);
 std::string line_of(Goodbye);
-std::string line_of(const Ending& ending);
+std::string line_of(const DeliveryEvent& event);
 std::string line_of(const Figures& figures);
 
 // A copy of what the view shows. A payload that is wanted but too long is replaced by its size.
-Ending ending_of(const EndingView& view, StoreTime at, bool payload);
+DeliveryEvent event_of(const EndingView& view, StoreTime at, bool payload);
 
 // Parses lines without their end. kRejected: what is wrong with one. One thread at a time.
 class LineParser {
@@ -96,7 +96,7 @@ class LineParser {
 
  private:
   Result<void> begin(std::string_view line);
-  Result<Ending> ending();
+  Result<DeliveryEvent> event();
   Result<Figures> figures();
   bool has(const char* pointer) const;
   Result<std::string> text(const char* pointer) const;

@@ -115,51 +115,53 @@ TEST(Wire, AnEndingIsHeardAsItWasWhateverItsBytes) {
       outcome.completed_at = std::chrono::system_clock::time_point(milliseconds(1'700'000'000'123));
     }
     const EndingView view = view_of("payments", delivery, outcome, nanoseconds(1'234));
-    const auto ending = heard<Ending>(line_of(ending_of(view, StoreTime(milliseconds(42)), true)));
-    EXPECT_EQ(ending.at, StoreTime(milliseconds(42)));
-    EXPECT_EQ(ending.consumer, "payments");
-    EXPECT_EQ(ending.key, delivery.message.key().text);
-    EXPECT_EQ(ending.payload, delivery.message.payload());
-    EXPECT_EQ(ending.outcome, outcome.kind);
-    EXPECT_EQ(ending.reason, outcome.reason);
-    EXPECT_EQ(ending.error, outcome.error);
-    EXPECT_EQ(ending.attempt, outcome.attempt);
-    EXPECT_EQ(ending.again_in, outcome.delay);
-    EXPECT_EQ(ending.completed_at, view.completed_at);
-    EXPECT_EQ(ending.took, nanoseconds(1'234));
-    EXPECT_EQ(ending.partition, delivery.arrival.partition);
-    EXPECT_EQ(ending.position, delivery.arrival.position);
+    const auto event =
+        heard<DeliveryEvent>(line_of(event_of(view, StoreTime(milliseconds(42)), true)));
+    EXPECT_EQ(event.at, StoreTime(milliseconds(42)));
+    EXPECT_EQ(event.consumer, "payments");
+    EXPECT_EQ(event.key, delivery.message.key().text);
+    EXPECT_EQ(event.payload, delivery.message.payload());
+    EXPECT_EQ(event.outcome, outcome.kind);
+    EXPECT_EQ(event.reason, outcome.reason);
+    EXPECT_EQ(event.error, outcome.error);
+    EXPECT_EQ(event.attempt, outcome.attempt);
+    EXPECT_EQ(event.again_in, outcome.delay);
+    EXPECT_EQ(event.completed_at, view.completed_at);
+    EXPECT_EQ(event.took, nanoseconds(1'234));
+    EXPECT_EQ(event.partition, delivery.arrival.partition);
+    EXPECT_EQ(event.position, delivery.arrival.position);
   }
 }
 
 TEST(Wire, APayloadIsToldOnlyWhereItIsWantedAndNotTooLong) {
   EndingView view;
   view.payload = "secret";
-  EXPECT_EQ(line_of(ending_of(view, StoreTime{}, false)).find("secret"), std::string::npos);
-  EXPECT_EQ(heard<Ending>(line_of(ending_of(view, StoreTime{}, false))).payload, std::nullopt);
+  EXPECT_EQ(line_of(event_of(view, StoreTime{}, false)).find("secret"), std::string::npos);
+  EXPECT_EQ(heard<DeliveryEvent>(line_of(event_of(view, StoreTime{}, false))).payload,
+            std::nullopt);
   view.payload = "";
-  EXPECT_EQ(heard<Ending>(line_of(ending_of(view, StoreTime{}, true))).payload, "");
+  EXPECT_EQ(heard<DeliveryEvent>(line_of(event_of(view, StoreTime{}, true))).payload, "");
   const std::string long_one(kLongestPayload, '\x01');
   view.payload = long_one;
-  const std::string line = line_of(ending_of(view, StoreTime{}, true));
+  const std::string line = line_of(event_of(view, StoreTime{}, true));
   EXPECT_LE(line.size(), kLongestLine);
-  EXPECT_EQ(heard<Ending>(line).payload, long_one);
+  EXPECT_EQ(heard<DeliveryEvent>(line).payload, long_one);
   const std::string too_long(kLongestPayload + 1, 'x');
   view.payload = too_long;
-  const auto ending = heard<Ending>(line_of(ending_of(view, StoreTime{}, true)));
-  EXPECT_EQ(ending.payload, std::nullopt);
-  EXPECT_EQ(ending.payload_too_long, kLongestPayload + 1);
+  const auto event = heard<DeliveryEvent>(line_of(event_of(view, StoreTime{}, true)));
+  EXPECT_EQ(event.payload, std::nullopt);
+  EXPECT_EQ(event.payload_too_long, kLongestPayload + 1);
 }
 
 TEST(Wire, ARefusedArrivalHasNoKeyAndNoTime) {
   Arrival arrival = test::make_arrival("junk", "payments.jsonl", "17");
-  const auto ending = heard<Ending>(line_of(
-      ending_of(view_of("payments", arrival, "payload.invalid", "not JSON"), StoreTime{}, true)));
-  EXPECT_EQ(ending.key, std::nullopt);
-  EXPECT_EQ(ending.took, std::nullopt);
-  EXPECT_EQ(ending.outcome, Outcome::Kind::kDead);
-  EXPECT_EQ(ending.payload, "junk");
-  EXPECT_EQ(ending.position, "17");
+  const auto event = heard<DeliveryEvent>(line_of(
+      event_of(view_of("payments", arrival, "payload.invalid", "not JSON"), StoreTime{}, true)));
+  EXPECT_EQ(event.key, std::nullopt);
+  EXPECT_EQ(event.took, std::nullopt);
+  EXPECT_EQ(event.outcome, Outcome::Kind::kDead);
+  EXPECT_EQ(event.payload, "junk");
+  EXPECT_EQ(event.position, "17");
 }
 
 TEST(Wire, WhatNoRunSaysIsRefused) {

@@ -279,7 +279,7 @@ TEST(Deliver, AMessageSentByTheOutboxIsSentOnce) {
   TestStore bank(kBank);
   const Report report = deliver(
       [](const Message& message, Transaction& tx) {
-        HeldMessage mail;
+        OutgoingMessage mail;
         mail.payload = "thanks";
         mail.delay = std::chrono::hours(24 * 30);
         tx.publish("mails", std::move(mail));

@@ -21,7 +21,7 @@ namespace {
 // The delay before a message is delivered again after its guard failed or threw.
 constexpr std::chrono::milliseconds kAfterFailure{100};
 
-class CollectingSink final : public strategies::EndingSink {
+class CollectingSink final : public strategies::OutcomeSink {
  public:
   explicit CollectingSink(std::span<const core::TrackedDelivery> batch)
       : batch_(batch), outcomes_(batch.size()) {}

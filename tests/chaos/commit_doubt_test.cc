@@ -9,7 +9,7 @@
 #include <semel/spi/unit_of_work.h>
 
 #include "tests/chaos/commit_fault.h"
-#include "tests/chaos/scene.h"
+#include "tests/chaos/test_bed.h"
 #include "tests/support/builders.h"
 #include "tests/support/waiting.h"
 
@@ -165,9 +165,9 @@ TEST(CommitDoubt, WhatATakeInDoubtHadIsThereForTheNext) {
   const auto with_line = [](const Arrival&) { return std::optional<Bytes>("one"); };
   for (const Then then : {Then::kWithhold, Then::kLose}) {
     for (const LineOf& line_of : {LineOf(), LineOf(with_line)}) {
-      HeldMessage one;
+      OutgoingMessage one;
       one.payload = "payload";
-      const std::vector<HeldMessage> messages(kMessages, one);
+      const std::vector<OutgoingMessage> messages(kMessages, one);
       ASSERT_TRUE(held.append(consumer, messages).has_value());
       const auto take = [&] {
         return held.take(consumer, kMessages, 1 << 20, std::chrono::minutes(5), line_of);

@@ -10,7 +10,7 @@
 #include <semel/environment.h>
 
 #include "core/failpoints.h"
-#include "tests/chaos/scene.h"
+#include "tests/chaos/test_bed.h"
 #include "tests/support/ledger.h"
 
 namespace semel::test {
@@ -172,14 +172,14 @@ bool on_the_way(const Cell& cell) {
 }
 
 // Each message has had its effect once, or waits for a person.
-void expect_once_or_parked(const Scene& scene, const Cell& cell, bool fired) {
-  const auto effects = Ledger(scene.ledger_path()).counts();
+void expect_once_or_parked(const TestBed& bed, const Cell& cell, bool fired) {
+  const auto effects = Ledger(bed.ledger_path()).counts();
   for (const auto& [key, count] : effects) EXPECT_EQ(count, 1U) << key;
-  EXPECT_GE(effects.size() + scene.held(), kMatrixKeys) << "lost";
+  EXPECT_GE(effects.size() + bed.held(), kMatrixKeys) << "lost";
   if (!fired) {
-    EXPECT_EQ(scene.held(), 0U);
+    EXPECT_EQ(bed.held(), 0U);
   } else if (cell.point == failpoint::kHandlerAfter) {
-    EXPECT_GE(scene.held(), 1U) << "it had begun when the process was killed";
+    EXPECT_GE(bed.held(), 1U) << "it had begun when the process was killed";
   }
 }
 
@@ -187,9 +187,9 @@ class CrashMatrix : public testing::TestWithParam<Cell> {};
 
 TEST_P(CrashMatrix, KilledThereAndStartedAgain) {
   const Cell& cell = GetParam();
-  Scene scene;
+  TestBed bed;
   std::vector<std::string> settings = cell.way.settings;
-  settings.push_back("ledger=" + scene.ledger_path());
+  settings.push_back("ledger=" + bed.ledger_path());
   settings.push_back("source=" + cell.source);
   // A death is known there after some seconds: its leases end sooner.
   if (!has_tables()) settings.emplace_back("lease=2s");
@@ -197,13 +197,13 @@ TEST_P(CrashMatrix, KilledThereAndStartedAgain) {
   if (cell.point == failpoint::kFlushed) settings.emplace_back("judged=1");
   const std::vector<std::string> ids = with_twins(kMatrixKeys);
   if (cell.source == "queue") {
-    scene.send(ids);
+    bed.send(ids);
   } else {
-    settings.push_back("file=" + scene.file("messages"));
-    scene.write_lines(scene.file("messages"), ids);
+    settings.push_back("file=" + bed.file("messages"));
+    bed.write_lines(bed.file("messages"), ids);
   }
 
-  const int killed = scene.run(settings, cell.point + ":kill:" + std::to_string(cell.nth));
+  const int killed = bed.run(settings, cell.point + ":kill:" + std::to_string(cell.nth));
   const bool fired = killed == -SIGKILL;
   ASSERT_TRUE(fired || killed == 0) << "ended with " << killed;
   // A later coming may not be reached in so short a run; the first must be, exactly where declared.
@@ -212,29 +212,29 @@ TEST_P(CrashMatrix, KilledThereAndStartedAgain) {
   }
   if (fired) {
     // Without tables some workers continue when leases end, and some when the death is known.
-    if (!has_tables() && (cell.source == "queue" || has_steps())) scene.database().notice_deaths();
-    ASSERT_EQ(scene.run(settings), 0);
+    if (!has_tables() && (cell.source == "queue" || has_steps())) bed.database().notice_deaths();
+    ASSERT_EQ(bed.run(settings), 0);
   }
 
-  EXPECT_TRUE(scene.dead().empty());
+  EXPECT_TRUE(bed.dead().empty());
   if (cell.way.name.starts_with("at_most_once")) {
-    expect_once_or_parked(scene, cell, fired);
+    expect_once_or_parked(bed, cell, fired);
     return;
   }
-  EXPECT_EQ(scene.held(), 0u);
+  EXPECT_EQ(bed.held(), 0u);
   if (cell.way.name == "natural_sql") {
-    EXPECT_EQ(scene.states().size(), kMatrixKeys);
+    EXPECT_EQ(bed.states().size(), kMatrixKeys);
     return;
   }
   if (cell.way.name == "state_machine_two_part") {
     // Its second part is in the record's own commit, whatever became of the first.
-    const auto applied = scene.effects();
+    const auto applied = bed.effects();
     EXPECT_EQ(applied.size(), kMatrixKeys);
     for (const auto& [key, count] : applied) EXPECT_EQ(count, 1U) << key;
-    EXPECT_EQ(scene.total(), kMatrixKeys);
+    EXPECT_EQ(bed.total(), kMatrixKeys);
   }
   const auto effects =
-      cell.way.effects_in_file ? Ledger(scene.ledger_path()).counts() : scene.effects();
+      cell.way.effects_in_file ? Ledger(bed.ledger_path()).counts() : bed.effects();
   EXPECT_EQ(effects.size(), kMatrixKeys) << "lost";
   std::size_t doubled = 0;
   std::size_t all = 0;
@@ -244,7 +244,7 @@ TEST_P(CrashMatrix, KilledThereAndStartedAgain) {
   }
   if (cell.way.once) {
     EXPECT_EQ(doubled, 0u);
-    EXPECT_EQ(scene.total(), all) << "a part of a message's statements is missing";
+    EXPECT_EQ(bed.total(), all) << "a part of a message's statements is missing";
   } else if (cell.point == failpoint::kHandlerAfter &&
              (cell.way.name.starts_with("state_machine_") || cell.way.name.starts_with("fence") ||
               cell.way.name == "guard_plain")) {

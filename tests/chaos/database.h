@@ -1,4 +1,4 @@
-// Database: where a scene's store and its business tables are. Which kind it is, is linked
+// Database: where a test bed's store and its business tables are. Which kind it is, is linked
 // (CMakeLists.txt).
 #pragma once
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/chaos/scene.h"
+#include "tests/chaos/test_bed.h"
 #include "tests/support/waiting.h"
 
 namespace semel::test {
@@ -19,31 +19,30 @@ using std::chrono::seconds;
 // effects that one makes before the other's turn counts.
 TEST(SharedFile, TwoProcessesHaveItInTurn) {
   constexpr std::size_t kBatch = 100;
-  Scene scene;
-  scene.send_new(1'000);
+  TestBed bed;
+  bed.send_new(1'000);
   const std::vector<std::string> settings{"strategy=dedup_table", "handler=native", "say=1",
                                           "once=0"};
-  ChildProcess one = scene.start(settings);
-  ChildProcess two = scene.start(settings);
+  ChildProcess one = bed.start(settings);
+  ChildProcess two = bed.start(settings);
   ASSERT_EQ(one.line(seconds(60)), "began");
   // The other may have left nothing to begin with.
   ASSERT_TRUE(comes_true([&] {
-    scene.send_new(1'000);
+    bed.send_new(1'000);
     return two.line(milliseconds(100)) == "began";
   }));
-  const std::string before = scene.ask("SELECT max(number) FROM effect");
-  scene.send_new(rounds(20'000));
-  EXPECT_TRUE(
-      comes_true([&] { return scene.completed() == scene.sent(); }, std::chrono::minutes(5)));
+  const std::string before = bed.ask("SELECT max(number) FROM effect");
+  bed.send_new(rounds(20'000));
+  EXPECT_TRUE(comes_true([&] { return bed.completed() == bed.sent(); }, std::chrono::minutes(5)));
   for (ChildProcess* process : {&one, &two}) {
     process->terminate();
     ASSERT_TRUE(process->wait());
   }
-  EXPECT_EQ(scene.total(), scene.sent());
+  EXPECT_EQ(bed.total(), bed.sent());
   std::vector<std::size_t> turns;
   std::string last;
-  for (const auto& row : scene.database().sql()->rows("SELECT pid FROM effect WHERE number > " +
-                                                      before + " ORDER BY number")) {
+  for (const auto& row : bed.database().sql()->rows("SELECT pid FROM effect WHERE number > " +
+                                                    before + " ORDER BY number")) {
     if (row[0] != last) turns.push_back(0);
     ++turns.back();
     last = row[0];

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/chaos/scene.h"
+#include "tests/chaos/test_bed.h"
 #include "tests/support/ledger.h"
 
 namespace semel::test {
@@ -24,27 +24,27 @@ TEST_P(Killer, OnlyTheMessageThatKillsItsProcessIsDead) {
   for (int i = 0; i < 100; ++i) ids.push_back("m" + std::to_string(i));
   for (const char* source : {"queue", "file"}) {
     SCOPED_TRACE(source);
-    Scene scene;
+    TestBed bed;
     std::vector<std::string> settings{"strategy=" + strategy,
                                       plain ? "handler=plain" : "handler=native",
-                                      "ledger=" + scene.ledger_path(),
+                                      "ledger=" + bed.ledger_path(),
                                       std::string("source=") + source,
-                                      "file=" + scene.file("messages"),
+                                      "file=" + bed.file("messages"),
                                       "segfault=m37",
                                       "crashes=2"};
     if (std::string(source) == "queue") {
-      scene.send(ids);
+      bed.send(ids);
     } else {
-      scene.write_lines(scene.file("messages"), ids);
+      bed.write_lines(bed.file("messages"), ids);
     }
     int died = 0;
     int ended = 0;
     while (died < 20) {
-      ended = scene.run(settings);
+      ended = bed.run(settings);
       if (ended != -SIGSEGV && ended != -SIGABRT && ended != 1) break;
       ++died;
       // A message that arrives before the store knows of the death is not a suspect.
-      scene.database().notice_deaths();
+      bed.database().notice_deaths();
     }
     EXPECT_EQ(ended, 0);
     EXPECT_GE(died, parks ? 1 : 2) << "the fault did not fire";
@@ -52,9 +52,9 @@ TEST_P(Killer, OnlyTheMessageThatKillsItsProcessIsDead) {
     EXPECT_LE(died, parks ? 1 : 5) << "it was tried more often than its limit";
     std::map<std::string, std::string> dead;
     if (!parks) dead.emplace("m37", "crash");
-    EXPECT_EQ(scene.dead(), dead);
-    EXPECT_EQ(scene.held(), parks ? 1U : 0U) << "it waits for a person";
-    const auto effects = plain ? Ledger(scene.ledger_path()).counts() : scene.effects();
+    EXPECT_EQ(bed.dead(), dead);
+    EXPECT_EQ(bed.held(), parks ? 1U : 0U) << "it waits for a person";
+    const auto effects = plain ? Ledger(bed.ledger_path()).counts() : bed.effects();
     EXPECT_EQ(effects.size(), 99u);
     EXPECT_FALSE(effects.contains("m37"));
     if (parks || (!plain && recorded)) {

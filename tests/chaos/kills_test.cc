@@ -7,7 +7,7 @@
 #include <functional>
 #include <thread>
 
-#include "tests/chaos/scene.h"
+#include "tests/chaos/test_bed.h"
 #include "tests/support/ledger.h"
 #include "tests/support/test_environment.h"
 
@@ -28,7 +28,7 @@ std::vector<std::string> numbered(std::size_t count, std::size_t first = 0) {
 
 // Kills the worker `kills` times at random moments after it began to work, then lets it finish.
 // `more`: adds work if the worker finished before a kill.
-void kill_again_and_again(const Scene& scene, std::vector<std::string> settings, std::size_t kills,
+void kill_again_and_again(const TestBed& bed, std::vector<std::string> settings, std::size_t kills,
                           SeededRandom& random, const std::function<void()>& more) {
   settings.push_back("say=1");
   // A worker begins with the first message that is not done, always the same one, and its kill may
@@ -37,7 +37,7 @@ void kill_again_and_again(const Scene& scene, std::vector<std::string> settings,
   std::size_t started = 0;
   for (std::size_t killed = 0; killed < kills; ++started) {
     ASSERT_LT(started, 10 * kills) << "the kills come too late";
-    ChildProcess worker = scene.start(settings);
+    ChildProcess worker = bed.start(settings);
     if (worker.line(seconds(60))) {
       std::this_thread::sleep_for(microseconds(random.below(12'000)));
     }
@@ -51,7 +51,7 @@ void kill_again_and_again(const Scene& scene, std::vector<std::string> settings,
       more();
     }
   }
-  EXPECT_EQ(scene.run(settings), 0);
+  EXPECT_EQ(bed.run(settings), 0);
 }
 
 TEST(Kills, TransactionalEffectsHappenOnceUnderRandomKills) {
@@ -59,15 +59,15 @@ TEST(Kills, TransactionalEffectsHappenOnceUnderRandomKills) {
   SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
   SeededRandom random(seed);
   const std::size_t kills = rounds(60 / share_of_rounds());
-  Scene scene;
-  scene.send_new(kills * 1'000);
-  kill_again_and_again(scene, {"strategy=dedup_table", "handler=native"}, kills, random,
-                       [&] { scene.send_new(10'000); });
-  const auto effects = scene.effects();
-  EXPECT_EQ(effects.size(), scene.sent());
+  TestBed bed;
+  bed.send_new(kills * 1'000);
+  kill_again_and_again(bed, {"strategy=dedup_table", "handler=native"}, kills, random,
+                       [&] { bed.send_new(10'000); });
+  const auto effects = bed.effects();
+  EXPECT_EQ(effects.size(), bed.sent());
   for (const auto& [key, count] : effects) ASSERT_EQ(count, 1u) << key;
-  EXPECT_EQ(scene.total(), scene.sent());
-  EXPECT_EQ(scene.dead(), kNone) << "an innocent message was given up";
+  EXPECT_EQ(bed.total(), bed.sent());
+  EXPECT_EQ(bed.dead(), kNone) << "an innocent message was given up";
 }
 
 TEST(Kills, OutsideEffectsAreNeverLostUnderRandomKills) {
@@ -75,16 +75,16 @@ TEST(Kills, OutsideEffectsAreNeverLostUnderRandomKills) {
   SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
   SeededRandom random(seed);
   const std::size_t kills = rounds(40 / share_of_rounds());
-  Scene scene;
-  scene.send_new(kills * 200);
-  kill_again_and_again(scene,
-                       {"strategy=state_machine", "handler=plain", "ledger=" + scene.ledger_path()},
-                       kills, random, [&] { scene.send_new(2'000); });
-  const auto balance = Ledger(scene.ledger_path()).balance();
-  EXPECT_EQ(balance.keys, scene.sent());
+  TestBed bed;
+  bed.send_new(kills * 200);
+  kill_again_and_again(bed,
+                       {"strategy=state_machine", "handler=plain", "ledger=" + bed.ledger_path()},
+                       kills, random, [&] { bed.send_new(2'000); });
+  const auto balance = Ledger(bed.ledger_path()).balance();
+  EXPECT_EQ(balance.keys, bed.sent());
   // Each kill can interrupt effects that are not recorded yet; never more than a batch.
   EXPECT_LE(balance.doubled, kills * 100);
-  EXPECT_EQ(scene.dead(), kNone);
+  EXPECT_EQ(bed.dead(), kNone);
 }
 
 TEST(Kills, AThrowingHandlerAndTenKillsWithFullRedelivery) {
@@ -93,39 +93,39 @@ TEST(Kills, AThrowingHandlerAndTenKillsWithFullRedelivery) {
   SeededRandom random(seed);
   for (const char* strategy : {"dedup_table", "inbox"}) {
     SCOPED_TRACE(strategy);
-    Scene scene;
+    TestBed bed;
     std::size_t messages = 20'000 / share_of_rounds();
-    scene.write_lines(scene.file("messages"), numbered(messages));
-    kill_again_and_again(scene,
+    bed.write_lines(bed.file("messages"), numbered(messages));
+    kill_again_and_again(bed,
                          {std::string("strategy=") + strategy, "handler=native", "throws=100",
-                          "source=file", "from=start", "file=" + scene.file("messages")},
+                          "source=file", "from=start", "file=" + bed.file("messages")},
                          10, random, [&] {
                            constexpr std::size_t kMore = 10'000;
-                           scene.add_lines(scene.file("messages"), numbered(kMore, messages));
+                           bed.add_lines(bed.file("messages"), numbered(kMore, messages));
                            messages += kMore;
                          });
-    const auto effects = scene.effects();
+    const auto effects = bed.effects();
     EXPECT_EQ(effects.size(), messages) << "lost";
     for (const auto& [key, count] : effects) ASSERT_EQ(count, 1u) << key;
-    EXPECT_EQ(scene.dead(), kNone);
+    EXPECT_EQ(bed.dead(), kNone);
   }
 }
 
 TEST(Holders, TheLateWriteOfAHolderThatSleptPastItsLeaseIsRefused) {
-  Scene scene;
-  scene.send({"slow"});
+  TestBed bed;
+  bed.send({"slow"});
   const std::vector<std::string> settings{"strategy=state_machine", "handler=plain",
-                                          "ledger=" + scene.ledger_path(), "lease=400ms", "tell=1"};
+                                          "ledger=" + bed.ledger_path(), "lease=400ms", "tell=1"};
   std::vector<std::string> first = settings;
   first.push_back("hold=slow");
-  first.push_back("hold_file=" + scene.file("go"));
+  first.push_back("hold_file=" + bed.file("go"));
   first.push_back("once=0");
-  ChildProcess sleeper = scene.start(first);
+  ChildProcess sleeper = bed.start(first);
   ASSERT_EQ(sleeper.line(seconds(60)), "holding");
   sleeper.stop();
 
   // It still holds its lock: nothing may be taken from it before its lease has ended.
-  ChildProcess other = scene.start(settings);
+  ChildProcess other = bed.start(settings);
   // Its row can be visible a moment earlier: then the key is busy.
   auto told = other.line();
   while (told == "busy slow") told = other.line();
@@ -134,14 +134,14 @@ TEST(Holders, TheLateWriteOfAHolderThatSleptPastItsLeaseIsRefused) {
   ASSERT_TRUE(ended);
   EXPECT_EQ(ended->code, 0);
 
-  write_file(scene.file("go"), "");
+  write_file(bed.file("go"), "");
   sleeper.resume();
   EXPECT_EQ(sleeper.line(), "lost slow");
   sleeper.terminate();
   ASSERT_TRUE(sleeper.wait());
-  EXPECT_EQ(Ledger(scene.ledger_path()).counts().at("slow"), 2u) << "the table says >=1: it shows";
-  EXPECT_EQ(scene.dead(), kNone);
-  EXPECT_EQ(scene.held(), 0u);
+  EXPECT_EQ(Ledger(bed.ledger_path()).counts().at("slow"), 2u) << "the table says >=1: it shows";
+  EXPECT_EQ(bed.dead(), kNone);
+  EXPECT_EQ(bed.held(), 0u);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A scene's database on a server of MySQL's family.
+// A test bed's database on a server of MySQL's family.
 #pragma once
 
 #include <memory>

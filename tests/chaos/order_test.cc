@@ -9,7 +9,7 @@
 #include <map>
 #include <thread>
 
-#include "tests/chaos/scene.h"
+#include "tests/chaos/test_bed.h"
 #include "tests/support/ledger.h"
 #include "tests/support/test_environment.h"
 
@@ -57,10 +57,10 @@ std::string name_of(const testing::TestParamInfo<Mode>& info) { return info.para
 class OrderTest : public testing::TestWithParam<Mode> {
  protected:
   // Each key's effects, in order.
-  std::map<std::string, std::vector<std::size_t>> effects(const Scene& scene) {
+  std::map<std::string, std::vector<std::size_t>> effects(const TestBed& bed) {
     std::map<std::string, std::vector<std::size_t>> effects;
     const auto keys =
-        GetParam().outside ? Ledger(scene.ledger_path()).entries() : scene.effects_in_order();
+        GetParam().outside ? Ledger(bed.ledger_path()).entries() : bed.effects_in_order();
     for (const std::string& id : keys) {
       const auto dash = id.find('-');
       effects[id.substr(0, dash)].push_back(std::stoul(id.substr(dash + 1)));
@@ -68,8 +68,8 @@ class OrderTest : public testing::TestWithParam<Mode> {
     return effects;
   }
 
-  void expect_in_order(const Scene& scene, const OrderedSupply& supply) {
-    const auto all = effects(scene);
+  void expect_in_order(const TestBed& bed, const OrderedSupply& supply) {
+    const auto all = effects(bed);
     EXPECT_EQ(all.size(), supply.sent().size());
     for (const auto& [key, numbers] : all) {
       std::size_t next = 0;
@@ -81,7 +81,7 @@ class OrderTest : public testing::TestWithParam<Mode> {
       }
       EXPECT_EQ(next, supply.sent().at(key)) << key;
     }
-    EXPECT_TRUE(scene.dead().empty());
+    EXPECT_TRUE(bed.dead().empty());
   }
 };
 
@@ -90,21 +90,21 @@ TEST_P(OrderTest, EffectsOfAKeyComeAsTheyWereSent) {
   SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
   SeededRandom random(seed);
   const std::size_t kills = rounds(6);
-  Scene scene;
+  TestBed bed;
   OrderedSupply supply(random);
   std::vector<std::string> settings = GetParam().settings;
   settings.insert(settings.end(),
-                  {"fails=10", "say=1", "crashes=50", "ledger=" + scene.ledger_path()});
-  const std::string file = scene.file("messages.jsonl");
+                  {"fails=10", "say=1", "crashes=50", "ledger=" + bed.ledger_path()});
+  const std::string file = bed.file("messages.jsonl");
   if (GetParam().file) settings.insert(settings.end(), {"source=file", "file=" + file});
   // Repeats if a kill comes after the end of the work.
   std::size_t tries = 0;
   for (std::size_t killed = 0; killed < kills; ++tries) {
     ASSERT_LT(tries, 10 * kills) << "the kills come too late";
-    GetParam().file ? scene.add_lines(file, supply.next()) : scene.send(supply.next());
+    GetParam().file ? bed.add_lines(file, supply.next()) : bed.send(supply.next());
     std::vector<ChildProcess> workers;
     for (std::size_t i = 0; i < GetParam().processes; ++i) {
-      workers.push_back(scene.start(settings));
+      workers.push_back(bed.start(settings));
     }
     (void)workers[0].line(std::chrono::seconds(60));
     std::this_thread::sleep_for(microseconds(random.below(60'000)));
@@ -118,14 +118,14 @@ TEST_P(OrderTest, EffectsOfAKeyComeAsTheyWereSent) {
     if (in_mid_work) ++killed;
   }
   std::vector<ChildProcess> workers;
-  for (std::size_t i = 0; i < GetParam().processes; ++i) workers.push_back(scene.start(settings));
+  for (std::size_t i = 0; i < GetParam().processes; ++i) workers.push_back(bed.start(settings));
   for (ChildProcess& worker : workers) {
     const auto ended = worker.wait();
     ASSERT_TRUE(ended);
     EXPECT_EQ(ended->code, 0);
   }
-  expect_in_order(scene, supply);
-  EXPECT_EQ(scene.held(), 0u);
+  expect_in_order(bed, supply);
+  EXPECT_EQ(bed.held(), 0u);
 }
 
 // A store without tables has only those with an effect outside of it.
@@ -180,21 +180,21 @@ TEST(Deferred, WhatOneProcessReceivesOthersHandleInOrder) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
   SeededRandom random(seed);
-  Scene scene;
+  TestBed bed;
   OrderedSupply supply(random);
   const std::vector<std::string> common{"order=hold_key", "strategy=inbox", "handler=native",
                                         "fails=10", "crashes=50"};
   std::vector<std::string> receiving = common;
   receiving.insert(receiving.end(),
-                   {"source=file", "file=" + scene.file("messages.jsonl"), "defer=elsewhere"});
+                   {"source=file", "file=" + bed.file("messages.jsonl"), "defer=elsewhere"});
   const auto endless = [](std::vector<std::string> settings) {
     settings.insert(settings.end(), {"once=0", "say=1"});
     return settings;
   };
   for (std::size_t killed = 0; killed < rounds(4); ++killed) {
-    scene.add_lines(scene.file("messages.jsonl"), supply.next());
-    ChildProcess receiver = scene.start(endless(receiving));
-    ChildProcess handling = scene.start(endless(common));
+    bed.add_lines(bed.file("messages.jsonl"), supply.next());
+    ChildProcess receiver = bed.start(endless(receiving));
+    ChildProcess handling = bed.start(endless(common));
     // One process has received it, and the other is handling it.
     ASSERT_EQ(handling.line(std::chrono::seconds(60)), "began");
     std::this_thread::sleep_for(microseconds(random.below(60'000)));
@@ -205,35 +205,35 @@ TEST(Deferred, WhatOneProcessReceivesOthersHandleInOrder) {
       EXPECT_EQ(ended->signal, SIGKILL);
     }
   }
-  scene.add_lines(scene.file("messages.jsonl"), supply.next());
-  ASSERT_EQ(scene.run(receiving), 0);
-  EXPECT_NE(scene.ask("SELECT count(*) FROM semel_inbox"), "0");
-  std::filesystem::remove(scene.file("messages.jsonl"));
-  ChildProcess one = scene.start(common), two = scene.start(common);
+  bed.add_lines(bed.file("messages.jsonl"), supply.next());
+  ASSERT_EQ(bed.run(receiving), 0);
+  EXPECT_NE(bed.ask("SELECT count(*) FROM semel_inbox"), "0");
+  std::filesystem::remove(bed.file("messages.jsonl"));
+  ChildProcess one = bed.start(common), two = bed.start(common);
   EXPECT_EQ(one.wait()->code, 0);
   EXPECT_EQ(two.wait()->code, 0);
   std::map<std::string, std::size_t> next;
-  for (const std::string& id : scene.effects_in_order()) {
+  for (const std::string& id : bed.effects_in_order()) {
     const auto dash = id.find('-');
     ASSERT_EQ(std::stoul(id.substr(dash + 1)), next[id.substr(0, dash)]++) << id;
   }
-  EXPECT_EQ(scene.total(), supply.all());
-  EXPECT_EQ(scene.ask("SELECT count(*) FROM semel_inbox WHERE processed_at IS NULL"), "0")
+  EXPECT_EQ(bed.total(), supply.all());
+  EXPECT_EQ(bed.ask("SELECT count(*) FROM semel_inbox WHERE processed_at IS NULL"), "0")
       << "a duplicate leaves nothing in the inbox, and what is handled is marked";
-  EXPECT_EQ(scene.ask("SELECT count(*) FROM semel_inbox"), std::to_string(supply.all()));
+  EXPECT_EQ(bed.ask("SELECT count(*) FROM semel_inbox"), std::to_string(supply.all()));
 }
 
 // The order that skip gives up, which proves that the test above can fail.
 TEST(OrderSkip, AFailedMessageIsPassedBy) {
   if (!has_tables()) GTEST_SKIP() << "its strategy needs tables";
   SeededRandom random(7);
-  Scene scene;
+  TestBed bed;
   OrderedSupply supply(random);
-  scene.send(supply.next(480));
-  ASSERT_EQ(scene.run({"order=skip", "strategy=dedup_table", "handler=native", "fails=10"}), 0);
+  bed.send(supply.next(480));
+  ASSERT_EQ(bed.run({"order=skip", "strategy=dedup_table", "handler=native", "fails=10"}), 0);
   std::map<std::string, std::size_t> last;
   std::size_t passed = 0;
-  for (const std::string& id : scene.effects_in_order()) {
+  for (const std::string& id : bed.effects_in_order()) {
     const auto dash = id.find('-');
     const std::size_t number = std::stoul(id.substr(dash + 1));
     std::size_t& before = last[id.substr(0, dash)];
@@ -241,7 +241,7 @@ TEST(OrderSkip, AFailedMessageIsPassedBy) {
     before = std::max(before, number);
   }
   EXPECT_GT(passed, 0u);
-  EXPECT_EQ(scene.effects().size(), supply.all());
+  EXPECT_EQ(bed.effects().size(), supply.all());
 }
 
 }  // namespace

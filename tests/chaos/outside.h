@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/chaos/scene.h"
+#include "tests/chaos/test_bed.h"
 #include "tests/chaos/work.h"
 #include "tests/support/ledger.h"
 
@@ -24,20 +24,20 @@ class OutsideServer : public testing::TestWithParam<const char*> {
   }
   std::size_t calls() const { return Ledger(path_).balance().keys; }
   void expect_all(Work& work) const {
-    const Scene& scene = work.scene();
+    const TestBed& bed = work.bed();
     const auto balance = Ledger(path_).balance();
-    EXPECT_TRUE(scene.dead().empty());
+    EXPECT_TRUE(bed.dead().empty());
     if (GetParam() == std::string_view("fence")) {
       EXPECT_EQ(balance.keys, work.sent()) << "lost";
-      EXPECT_EQ(scene.completed(), work.sent());
-      EXPECT_EQ(scene.held(), 0U);
+      EXPECT_EQ(bed.completed(), work.sent());
+      EXPECT_EQ(bed.held(), 0U);
     } else {
       EXPECT_EQ(balance.doubled, 0U);
-      EXPECT_GE(balance.keys + scene.held(), work.sent()) << "lost";
-      EXPECT_EQ(scene.completed() + scene.held(), work.sent());
+      EXPECT_GE(balance.keys + bed.held(), work.sent()) << "lost";
+      EXPECT_EQ(bed.completed() + bed.held(), work.sent());
     }
     fmt::print("{}: of {} sent {} had their effect, {} were called twice, {} are parked\n",
-               GetParam(), work.sent(), balance.keys, balance.doubled, scene.held());
+               GetParam(), work.sent(), balance.keys, balance.doubled, bed.held());
   }
 
  private:

@@ -57,16 +57,16 @@ TEST(StepsOutside, TheirServerIsKilled) {
     std::vector<std::string> bad;
     for (int i = 0; i < 10; ++i) bad.push_back(fmt::format("bad-{}", given_up.size() + i));
     given_up.insert(given_up.end(), bad.begin(), bad.end());
-    work.scene().send(bad);
+    work.bed().send(bad);
   };
   ASSERT_NO_FATAL_FAILURE(
       kill_amid_effects(under_test->server(), work, send, [&] { return ledger.balance().keys; }));
-  const Scene& scene = work.scene();
-  const auto dead = scene.dead();
+  const TestBed& bed = work.bed();
+  const auto dead = bed.dead();
   EXPECT_EQ(dead.size(), given_up.size());
   for (const auto& [id, reason] : dead) EXPECT_EQ(reason, "handler.native") << id;
-  EXPECT_EQ(scene.completed(), work.sent());
-  EXPECT_EQ(scene.held(), 0U);
+  EXPECT_EQ(bed.completed(), work.sent());
+  EXPECT_EQ(bed.held(), 0U);
   const auto balance = ledger.balance();
   EXPECT_EQ(balance.keys, 2 * work.sent() + 4 * given_up.size()) << "a call is missing";
   const auto entries = ledger.entries();

@@ -1,4 +1,4 @@
-// A scene's database is one on a PostgreSQL server.
+// A test bed's database is one on a PostgreSQL server.
 #include <fmt/format.h>
 #include <libpq-fe.h>
 

@@ -17,7 +17,7 @@
 #include "stores/redis/names.h"
 #include "tests/chaos/redis_database.h"
 #include "tests/chaos/redis_losses.h"
-#include "tests/chaos/scene.h"
+#include "tests/chaos/test_bed.h"
 #include "tests/chaos/work.h"
 #include "tests/support/builders.h"
 #include "tests/support/ledger.h"
@@ -34,8 +34,8 @@ constexpr int kNodeTimeoutMs = 1'500;
 
 // The same, and the nodes agree on the data they keep.
 std::size_t expect_none_lost_on_nodes(Work& work, const Ledger& ledger) {
-  const std::size_t doubled = expect_none_lost(work.scene(), ledger, work.sent());
-  const auto store = work.scene().database().open();
+  const std::size_t doubled = expect_none_lost(work.bed(), ledger, work.sent());
+  const auto store = work.bed().database().open();
   const auto findings = store->facets().records->verify(true);
   EXPECT_TRUE(findings.has_value());
   for (const auto& finding : findings.value()) {
@@ -127,7 +127,7 @@ TEST(RedisClusterKills, SlotsMoveUnderLoadAndNothingComesTwice) {
     cluster.end_move(name, to);
   }
   // A worker that is asked to end may die, and then repeat the messages in progress.
-  ASSERT_TRUE(work.goes_on([&] { return work.scene().completed(); }, work.sent() - 1));
+  ASSERT_TRUE(work.goes_on([&] { return work.bed().completed(); }, work.sent() - 1));
   work.finish();
   EXPECT_EQ(expect_none_lost_on_nodes(work, ledger), 0U) << "nobody was killed";
   const std::size_t asked = errors_of(cluster, "ASK"), moved = errors_of(cluster, "MOVED");

@@ -29,7 +29,7 @@ class RedisDatabase final : public RedisRecords {
     RedisOptions options;
     options.url = url;
     options.prefix = prefix_;
-    options.accept_eviction = true;  // the scene only looks
+    options.accept_eviction = true;  // the test bed only looks
     return value_of(open_redis(std::move(options)));
   }
 

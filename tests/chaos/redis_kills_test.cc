@@ -13,7 +13,7 @@
 
 #include "tests/chaos/redis_database.h"
 #include "tests/chaos/redis_losses.h"
-#include "tests/chaos/scene.h"
+#include "tests/chaos/test_bed.h"
 #include "tests/chaos/work.h"
 #include "tests/support/ledger.h"
 #include "tests/support/tcp_proxy.h"
@@ -69,7 +69,7 @@ TEST_P(RedisKills, NothingIsLostWhereTheServerIsKilled) {
     server.start();
   }
   work.finish();
-  const std::size_t doubled = expect_none_lost(work.scene(), ledger, work.sent());
+  const std::size_t doubled = expect_none_lost(work.bed(), ledger, work.sent());
   fmt::print("{} kills under {}: of {} effects {} came twice\n", kills, GetParam(), work.sent(),
              doubled);
 }
@@ -90,7 +90,7 @@ TEST(RedisCuts, ConnectionsAreCutAtAnyByte) {
   Work work(make_redis_database(RedisServer::shared(), proxy.port()), plain(folder), 1);
   ASSERT_NO_FATAL_FAILURE(cut_at_any_byte(proxy, work, random, cuts, 1'000));
   work.finish();
-  expect_none_lost(work.scene(), ledger, work.sent());
+  expect_none_lost(work.bed(), ledger, work.sent());
 }
 
 // Acts of an operator, or of a script, on the server while workers run.
@@ -100,13 +100,13 @@ class RedisForgets : public testing::Test {
   void beside(const std::function<void()>& what) {
     const RedisServer server(RedisServer::fast());
     server_ = &server;
-    Scene scene(make_redis_database(server));
-    scene.write_lines(scene.file("messages"), ids(kLines));
+    TestBed bed(make_redis_database(server));
+    bed.write_lines(bed.file("messages"), ids(kLines));
     const auto settings =
-        plain(folder_, {"source=file", "from=start", "file=" + scene.file("messages"), "batch=20",
-                        "lease=2s", "slow=300", "hold=" + ids(kLines).back(),
-                        "hold_file=" + scene.file("go")});
-    ChildProcess worker = scene.start(settings);
+        plain(folder_,
+              {"source=file", "from=start", "file=" + bed.file("messages"), "batch=20", "lease=2s",
+               "slow=300", "hold=" + ids(kLines).back(), "hold_file=" + bed.file("go")});
+    ChildProcess worker = bed.start(settings);
     // A worker that cannot reach its store at the start reports that and ends.
     ASSERT_TRUE(comes_true([&] { return ledger().balance().keys > 0; }));
     // Its last line waits until there was enough of it.
@@ -119,7 +119,7 @@ class RedisForgets : public testing::Test {
       what();
       ++times;
     }
-    write_file(scene.file("go"), {});
+    write_file(bed.file("go"), {});
     const auto ended = worker.wait();
     ASSERT_TRUE(ended);
     EXPECT_EQ(ended->code, 0);
@@ -167,19 +167,19 @@ TEST(RedisPowerCut, WhatTheLogLostIsHandledAgainAndNothingElse) {
   RedisServer server({.arguments = {"--appendfsync", "everysec"}});
   const TempDir folder;
   const Ledger ledger(folder.file("ledger"));
-  Scene scene(make_redis_database(server));
+  TestBed bed(make_redis_database(server));
   const auto run = [&](const std::string& lines) {
-    scene.write_lines(scene.file(lines), ids(kKeys));
-    return scene.run(plain(folder, {"source=file", "file=" + scene.file(lines), "lease=2s"}));
+    bed.write_lines(bed.file(lines), ids(kKeys));
+    return bed.run(plain(folder, {"source=file", "file=" + bed.file(lines), "lease=2s"}));
   };
   ASSERT_EQ(run("messages"), 0);
-  ASSERT_EQ(scene.completed(), kKeys);
+  ASSERT_EQ(bed.completed(), kKeys);
   const std::string told = server.query("CONFIG GET dir");
   server.kill();
   const auto log = newest_log(told.substr(told.find('\n') + 1));
   std::filesystem::resize_file(log, std::filesystem::file_size(log) * 3 / 4);
   server.start();
-  const std::size_t forgotten = kKeys - scene.completed();
+  const std::size_t forgotten = kKeys - bed.completed();
   EXPECT_GE(forgotten, 1U) << "nothing was lost from the log";
   // Uses another file: the restarted server does not know that the reader of the first one is gone.
   ASSERT_EQ(run("again"), 0);
@@ -196,17 +196,17 @@ TEST(RedisEviction, WhatIsEvictedIsHandledAgainAndNeverLost) {
       {.arguments = {"--appendfsync", "no", "--maxmemory-policy", "volatile-lru"}});
   const TempDir folder;
   const Ledger ledger(folder.file("ledger"));
-  Scene scene(make_redis_database(server));
+  TestBed bed(make_redis_database(server));
   auto twice = ids(kKeys);
   const auto again = ids(kKeys);
   twice.insert(twice.end(), again.begin(), again.end());
-  scene.write_lines(scene.file("messages"), twice);
+  bed.write_lines(bed.file("messages"), twice);
   // There is room for some of the records, and none for all.
   server.query("CONFIG SET maxmemory 2mb");
-  ASSERT_EQ(scene.run(plain(folder, {"source=file", "from=start", "accept=eviction",
-                                     "file=" + scene.file("messages"), "lease=2s"})),
+  ASSERT_EQ(bed.run(plain(folder, {"source=file", "from=start", "accept=eviction",
+                                   "file=" + bed.file("messages"), "lease=2s"})),
             0);
-  EXPECT_LT(scene.completed(), kKeys) << "nothing was evicted";
+  EXPECT_LT(bed.completed(), kKeys) << "nothing was evicted";
   const auto balance = ledger.balance();
   EXPECT_EQ(balance.keys, kKeys) << "lost";
   EXPECT_GE(balance.doubled, 1U) << "the table says >=1: it shows";

@@ -1,4 +1,4 @@
-// A scene's questions to Redis, on a server or a Cluster: through the store and around it.
+// A test bed's questions to Redis, on a server or a Cluster: through the store and around it.
 #pragma once
 
 #include <chrono>

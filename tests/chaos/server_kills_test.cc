@@ -9,8 +9,8 @@
 
 #include "tests/chaos/commit_fault.h"
 #include "tests/chaos/outside.h"
-#include "tests/chaos/scene.h"
 #include "tests/chaos/server_under_test.h"
+#include "tests/chaos/test_bed.h"
 #include "tests/chaos/work.h"
 #include "tests/support/ledger.h"
 #include "tests/support/tcp_proxy.h"
@@ -24,19 +24,19 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-void expect_once(const Scene& scene, std::size_t sent) {
-  const auto effects = scene.effects();
+void expect_once(const TestBed& bed, std::size_t sent) {
+  const auto effects = bed.effects();
   EXPECT_EQ(effects.size(), sent) << "lost";
   for (const auto& [key, count] : effects) EXPECT_EQ(count, 1U) << key;
-  EXPECT_EQ(scene.total(), sent);
-  EXPECT_EQ(scene.completed(), sent);
-  EXPECT_EQ(scene.ask("SELECT count(*) FROM semel_record"), std::to_string(sent));
-  EXPECT_EQ(scene.held(), 0U);
-  EXPECT_TRUE(scene.dead().empty());
+  EXPECT_EQ(bed.total(), sent);
+  EXPECT_EQ(bed.completed(), sent);
+  EXPECT_EQ(bed.ask("SELECT count(*) FROM semel_record"), std::to_string(sent));
+  EXPECT_EQ(bed.held(), 0U);
+  EXPECT_TRUE(bed.dead().empty());
 }
 
-std::size_t inside_of(const Scene& scene) {
-  return std::stoul(scene.ask("SELECT count(*) FROM effect"));
+std::size_t inside_of(const TestBed& bed) {
+  return std::stoul(bed.ask("SELECT count(*) FROM effect"));
 }
 
 TEST(ServerKills, NothingIsLostAndEffectsAgreeWithRecords) {
@@ -51,7 +51,7 @@ TEST(ServerKills, NothingIsLostAndEffectsAgreeWithRecords) {
   Work inside(under_test->make_database(), {"strategy=dedup_table", "handler=native"}, 2);
   Work outside(under_test->make_database(),
                {"strategy=state_machine", "handler=plain", "ledger=" + folder.file("ledger")}, 1);
-  const auto effects = [&] { return inside_of(inside.scene()); };
+  const auto effects = [&] { return inside_of(inside.bed()); };
   const auto calls = [&] { return ledger.balance().keys; };
   for (std::size_t i = 0; i < kills; ++i) {
     const std::size_t effects_before = effects();
@@ -67,12 +67,12 @@ TEST(ServerKills, NothingIsLostAndEffectsAgreeWithRecords) {
   }
   inside.finish();
   outside.finish();
-  expect_once(inside.scene(), inside.sent());
+  expect_once(inside.bed(), inside.sent());
   const auto balance = ledger.balance();
   EXPECT_EQ(balance.keys, outside.sent()) << "lost";
-  EXPECT_EQ(outside.scene().completed(), outside.sent());
-  EXPECT_EQ(outside.scene().held(), 0U);
-  EXPECT_TRUE(outside.scene().dead().empty());
+  EXPECT_EQ(outside.bed().completed(), outside.sent());
+  EXPECT_EQ(outside.bed().held(), 0U);
+  EXPECT_TRUE(outside.bed().dead().empty());
   fmt::print("{} kills: of {} outside effects {} came twice\n", kills, balance.keys,
              balance.doubled);
 }
@@ -88,7 +88,7 @@ TEST(ServerKills, ConnectionsAreCutAtAnyByte) {
             {"strategy=dedup_table", "handler=native", "workers=2"}, 1);
   ASSERT_NO_FATAL_FAILURE(cut_at_any_byte(proxy, work, random, cuts, 2'000));
   work.finish();
-  expect_once(work.scene(), work.sent());
+  expect_once(work.bed(), work.sent());
 }
 
 // The answer to a COMMIT of the consumer is lost, on any of its connections.
@@ -97,16 +97,16 @@ TEST(ServerKills, CommitsWhoseAnswerIsLostAreFoundDone) {
   TcpProxy proxy(shared_server().port());
   Work work(make_database_on_shared(proxy.port()), {"strategy=dedup_table", "handler=native"}, 1);
   for (std::size_t i = 0; i < losses; ++i) {
-    const std::size_t before = inside_of(work.scene());
+    const std::size_t before = inside_of(work.bed());
     work.send(60);
-    ASSERT_TRUE(work.goes_on([&] { return inside_of(work.scene()); }, before)) << "loss " << i;
+    ASSERT_TRUE(work.goes_on([&] { return inside_of(work.bed()); }, before)) << "loss " << i;
     const CommitFault lost(proxy, TcpProxy::Then::kWithhold);
     proxy.cut_all();
     ASSERT_TRUE(lost.wait_fired()) << "the fault did not fire";
     proxy.clear();
   }
   work.finish();
-  expect_once(work.scene(), work.sent());
+  expect_once(work.bed(), work.sent());
 }
 
 TEST_P(OutsideServer, ItsAnswersAreLost) {
@@ -128,20 +128,20 @@ TEST_P(OutsideServer, ItsAnswersAreLost) {
 
 // A twin's key is busy then, and nothing else.
 TEST(StandsStill, InItsTransactionItHoldsUpItsOwnKeysAlone) {
-  Scene scene;
-  scene.write_lines(scene.file("one"), {"slow"});
-  scene.write_lines(scene.file("other"), {"a", "b", "slow", "c", "d"});
+  TestBed bed;
+  bed.write_lines(bed.file("one"), {"slow"});
+  bed.write_lines(bed.file("other"), {"a", "b", "slow", "c", "d"});
   const std::vector<std::string> common{"strategy=dedup_table", "handler=native", "source=file"};
   std::vector<std::string> stands = common;
   stands.insert(stands.end(),
-                {"file=" + scene.file("one"), "hold=slow", "hold_file=" + scene.file("go")});
-  ChildProcess stopped = scene.start(stands);
+                {"file=" + bed.file("one"), "hold=slow", "hold_file=" + bed.file("go")});
+  ChildProcess stopped = bed.start(stands);
   ASSERT_EQ(stopped.line(), "holding");
   stopped.stop();
 
   std::vector<std::string> goes = common;
-  goes.insert(goes.end(), {"file=" + scene.file("other"), "tell=1"});
-  ChildProcess other = scene.start(goes);
+  goes.insert(goes.end(), {"file=" + bed.file("other"), "tell=1"});
+  ChildProcess other = bed.start(goes);
   std::vector<std::string> told;
   while (told.size() < 5) {
     const auto line = other.line(seconds(60));
@@ -152,9 +152,9 @@ TEST(StandsStill, InItsTransactionItHoldsUpItsOwnKeysAlone) {
   for (const char* key : {"a", "b", "c", "d"}) {
     EXPECT_TRUE(std::ranges::find(told, fmt::format("done {}", key)) != told.end()) << key;
   }
-  EXPECT_FALSE(scene.effects().contains("slow"));
+  EXPECT_FALSE(bed.effects().contains("slow"));
 
-  write_file(scene.file("go"), "");
+  write_file(bed.file("go"), "");
   stopped.resume();
   const auto ended = stopped.wait();
   ASSERT_TRUE(ended);
@@ -162,30 +162,29 @@ TEST(StandsStill, InItsTransactionItHoldsUpItsOwnKeysAlone) {
   const auto finished = other.wait();
   ASSERT_TRUE(finished);
   EXPECT_EQ(finished->code, 0);
-  expect_once(scene, 5);
+  expect_once(bed, 5);
 }
 
 TEST(Together, EightProcessesOnOneQueueMakeEachEffectOnce) {
   constexpr std::size_t kProcesses = 8;
-  Scene scene;
+  TestBed bed;
   std::vector<ChildProcess> workers;
   for (std::size_t i = 0; i < kProcesses; ++i) {
-    workers.push_back(
-        scene.start({"strategy=dedup_table", "handler=native", "batch=20", "once=0"}));
+    workers.push_back(bed.start({"strategy=dedup_table", "handler=native", "batch=20", "once=0"}));
   }
   EXPECT_TRUE(comes_true([&] {
-    scene.send_new(500);
-    return scene.effects_by_process().size() == kProcesses;
-  })) << scene.effects_by_process().size()
+    bed.send_new(500);
+    return bed.effects_by_process().size() == kProcesses;
+  })) << bed.effects_by_process().size()
       << " of them have a part";
-  scene.send_new(4'000 * soak_factor());
-  EXPECT_TRUE(comes_true([&] { return scene.completed() == scene.sent() && scene.held() == 0; },
+  bed.send_new(4'000 * soak_factor());
+  EXPECT_TRUE(comes_true([&] { return bed.completed() == bed.sent() && bed.held() == 0; },
                          std::chrono::minutes(5)));
   for (ChildProcess& worker : workers) {
     worker.terminate();
     ASSERT_TRUE(worker.wait());
   }
-  expect_once(scene, scene.sent());
+  expect_once(bed, bed.sent());
 }
 
 }  // namespace

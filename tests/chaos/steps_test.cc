@@ -11,7 +11,7 @@
 #include <semel/spi/step_store.h>
 
 #include "core/failpoints.h"
-#include "tests/chaos/scene.h"
+#include "tests/chaos/test_bed.h"
 #include "tests/support/ledger.h"
 
 namespace semel::test {
@@ -54,8 +54,8 @@ std::vector<Kill> kills() {
   return all;
 }
 
-void expect_only_the_dead(const Scene& scene) {
-  const auto store = scene.database().open();
+void expect_only_the_dead(const TestBed& bed) {
+  const auto store = bed.database().open();
   const auto left = store->facets().records->list(std::nullopt, std::nullopt, 10).value();
   ASSERT_EQ(left.size(), 1U);
   EXPECT_EQ(left[0].key, "bad-c");
@@ -68,22 +68,22 @@ void expect_only_the_dead(const Scene& scene) {
   }
   if (!has_tables()) return;
   // The steps of a completed record are deleted immediately, or by the purge.
-  EXPECT_EQ(scene.ask("SELECT count(*) FROM semel_step WHERE state = 'undone'"), "2");
+  EXPECT_EQ(bed.ask("SELECT count(*) FROM semel_step WHERE state = 'undone'"), "2");
 }
 
 class StepKills : public testing::TestWithParam<Kill> {};
 
 TEST_P(StepKills, KilledThereAndStartedAgain) {
   const Kill& kill = GetParam();
-  Scene scene;
-  scene.send(kill.ids);
+  TestBed bed;
+  bed.send(kill.ids);
   const std::vector<std::string> settings = {"strategy=state_machine", "handler=steps",
-                                             "ledger=" + scene.ledger_path()};
-  ASSERT_EQ(scene.run(settings, fmt::format("{}:kill:{}", kill.point, kill.nth)), -SIGKILL);
-  if (!has_tables()) scene.database().notice_deaths();
-  ASSERT_EQ(scene.run(settings), 0);
+                                             "ledger=" + bed.ledger_path()};
+  ASSERT_EQ(bed.run(settings, fmt::format("{}:kill:{}", kill.point, kill.nth)), -SIGKILL);
+  if (!has_tables()) bed.database().notice_deaths();
+  ASSERT_EQ(bed.run(settings), 0);
 
-  const Ledger ledger(scene.ledger_path());
+  const Ledger ledger(bed.ledger_path());
   const auto counts = ledger.counts();
   EXPECT_EQ(counts.size(), 2 * kill.ids.size() + 2) << "two steps of each, and two undos of one";
   std::size_t again = 0;
@@ -97,9 +97,9 @@ TEST_P(StepKills, KilledThereAndStartedAgain) {
   const auto first_undo = at("bad-c/charge/undo");
   EXPECT_EQ(std::find(first_undo, entries.end(), "bad-c/charge"), entries.end())
       << "what is being undone is not done again";
-  EXPECT_EQ(scene.dead(), (std::map<std::string, std::string>{{"bad-c", "handler.native"}}));
-  EXPECT_EQ(scene.held(), 0U);
-  expect_only_the_dead(scene);
+  EXPECT_EQ(bed.dead(), (std::map<std::string, std::string>{{"bad-c", "handler.native"}}));
+  EXPECT_EQ(bed.held(), 0U);
+  expect_only_the_dead(bed);
 }
 
 INSTANTIATE_TEST_SUITE_P(Points, StepKills, testing::ValuesIn(kills()),

@@ -1,4 +1,4 @@
-// Work: a scene on which workers go on while its server is at fault.
+// Work: a test bed on which workers go on while its server is at fault.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,29 +13,29 @@
 #include <utility>
 #include <vector>
 
-#include "tests/chaos/scene.h"
+#include "tests/chaos/test_bed.h"
 #include "tests/support/tcp_proxy.h"
 #include "tests/support/test_environment.h"
 #include "tests/support/waiting.h"
 
 namespace semel::test {
 
-// A scene with its workers, which are restarted when they end because the server is away, as a
+// A test bed with its workers, which are restarted when they end because the server is away, as a
 // supervisor would, and a continuing stream of messages.
 class Work {
  public:
   Work(std::unique_ptr<Database> database, std::vector<std::string> settings, std::size_t count)
-      : scene_(std::move(database)), settings_(std::move(settings)), workers_(count) {
+      : bed_(std::move(database)), settings_(std::move(settings)), workers_(count) {
     // The worker takes the last value of a setting: the given ones override these.
     settings_.insert(settings_.begin(), {"batch=20", "lease=2s", "slow=500"});
     // Its tables, before the first kill.
     send(1);
   }
 
-  Scene& scene() noexcept { return scene_; }
-  std::size_t sent() const noexcept { return scene_.sent(); }
+  TestBed& bed() noexcept { return bed_; }
+  std::size_t sent() const noexcept { return bed_.sent(); }
 
-  void send(std::size_t keys) { scene_.send_new(keys); }
+  void send(std::size_t keys) { bed_.send_new(keys); }
   void tend() {
     std::vector<std::string> endless = settings_;
     endless.push_back("once=0");
@@ -46,7 +46,7 @@ class Work {
         EXPECT_EQ(ended->code, 69) << "it can only want for a store";
         worker.reset();
       }
-      worker.emplace(scene_.start(endless));
+      worker.emplace(bed_.start(endless));
     }
   }
   // Returns when `count()` is greater than `before`, its value before something was sent; all of it
@@ -66,11 +66,11 @@ class Work {
       worker->terminate();
       ASSERT_TRUE(worker->wait());
     }
-    EXPECT_EQ(scene_.run(settings_), 0);
+    EXPECT_EQ(bed_.run(settings_), 0);
   }
 
  private:
-  Scene scene_;
+  TestBed bed_;
   std::vector<std::string> settings_;
   std::vector<std::optional<ChildProcess>> workers_;
 };

@@ -36,9 +36,9 @@ inline std::string series_in(const std::string& metrics, const std::string& seri
 // A run whose config has an admin listener, and the port that it told.
 class AdminRun {
  public:
-  explicit AdminRun(const Scene& scene, std::string_view admin = kAdmin,
+  explicit AdminRun(const TestBed& bed, std::string_view admin = kAdmin,
                     const StartOptions& options = {})
-      : program_(words(scene, admin), options) {
+      : program_(words(bed, admin), options) {
     EXPECT_TRUE(tells(program_, kTold)) << program_.err();
     const std::string said = program_.err();
     const auto at = said.find(kTold);
@@ -69,9 +69,9 @@ class AdminRun {
 
  private:
   static constexpr std::string_view kTold = "metrics and health on port ";
-  static Words words(const Scene& scene, std::string_view admin) {
-    write_file(scene.config(), std::string(admin) + contents_of(scene.config()));
-    return {"run", scene.config()};
+  static Words words(const TestBed& bed, std::string_view admin) {
+    write_file(bed.config(), std::string(admin) + contents_of(bed.config()));
+    return {"run", bed.config()};
   }
 
   Program program_;

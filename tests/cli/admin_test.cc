@@ -25,9 +25,9 @@ std::string deliveries(std::string_view outcome) {
 }
 
 TEST(AdminMetrics, AgreeWithTheEffects) {
-  const Scene scene(payments(kQueue));
-  ASSERT_EQ(scene.semel({"store", "init"}).code, 0);
-  AdminRun run(scene);
+  const TestBed bed(payments(kQueue));
+  ASSERT_EQ(bed.semel({"store", "init"}).code, 0);
+  AdminRun run(bed);
   constexpr int kMessages = 500;
   std::string lines;
   for (int i = 0; i < kMessages; ++i) {
@@ -35,13 +35,13 @@ TEST(AdminMetrics, AgreeWithTheEffects) {
     lines += i % 5 == 0 ? line + line : line;
   }
   lines += "{\"account\":1,\"amount\":1}\n";
-  ASSERT_EQ(scene.semel({"send", "payments", "-"}, {.input = lines}).code, 0);
+  ASSERT_EQ(bed.semel({"send", "payments", "-"}, {.input = lines}).code, 0);
   ASSERT_TRUE(comes_true([&] { return run.metric(deliveries("dead")) == "1"; }));
   ASSERT_TRUE(comes_true([&] { return run.metric(deliveries("duplicate")) == "100"; }));
   ASSERT_TRUE(comes_true([&] {
     return run.metric("semel_effects_total{consumer=\"payments\"}") == "500";
   })) << run.get("/metrics").body;
-  EXPECT_EQ(scene.number("SELECT sum(balance) FROM account"), kMessages);
+  EXPECT_EQ(bed.number("SELECT sum(balance) FROM account"), kMessages);
   EXPECT_EQ(run.metric(deliveries("done")), "500");
   EXPECT_TRUE(
       comes_true([&] { return run.metric("semel_in_flight{consumer=\"payments\"}") == "0"; }));
@@ -50,7 +50,7 @@ TEST(AdminMetrics, AgreeWithTheEffects) {
   ASSERT_TRUE(comes_true([&] {
     return run.metric("semel_dead_letters_stored{consumer=\"payments\"}") == "1";
   })) << "it comes from the store";
-  ASSERT_EQ(scene.semel({"consumers", "pause", "payments"}).code, 0);
+  ASSERT_EQ(bed.semel({"consumers", "pause", "payments"}).code, 0);
   EXPECT_TRUE(comes_true(
       [&] { return run.metric("semel_consumer_paused{consumer=\"payments\"}") == "1"; }));
   run.program().signal(SIGTERM);
@@ -59,9 +59,9 @@ TEST(AdminMetrics, AgreeWithTheEffects) {
 }
 
 TEST(AdminMetrics, DeadLettersPastTheirTimeAreRemovedAndCounted) {
-  const Scene scene(payments(kQueue) + "    dead_letter: { expire: 2s }\n");
-  ASSERT_EQ(scene.semel({"send", "payments", "-"}, {.input = "{}\n{}\n{\"a\":1}\n"}).code, 0);
-  AdminRun run(scene);
+  const TestBed bed(payments(kQueue) + "    dead_letter: { expire: 2s }\n");
+  ASSERT_EQ(bed.semel({"send", "payments", "-"}, {.input = "{}\n{}\n{\"a\":1}\n"}).code, 0);
+  AdminRun run(bed);
   const auto oldest = [&] {
     return std::stod("0" + run.metric("semel_dead_letter_oldest_seconds{consumer=\"payments\"}"));
   };
@@ -77,9 +77,9 @@ TEST(AdminMetrics, DeadLettersPastTheirTimeAreRemovedAndCounted) {
 
 // Docs, alerts and dashboard name only metrics that are served, and the docs name all of them.
 TEST(AdminMetrics, AreThoseOfThePage) {
-  const Scene scene(payments(kQueue));
-  ASSERT_EQ(scene.semel({"send", "payments", "{}"}).code, 0);
-  AdminRun run(scene);
+  const TestBed bed(payments(kQueue));
+  ASSERT_EQ(bed.semel({"send", "payments", "{}"}).code, 0);
+  AdminRun run(bed);
   ASSERT_TRUE(comes_true([&] { return run.metric(deliveries("dead")) == "1"; }));
   ASSERT_TRUE(comes_true([&] {
     return run.metric("semel_dead_letters_stored{consumer=\"payments\"}") == "1";
@@ -121,14 +121,14 @@ TEST(AdminMetrics, AreThoseOfThePage) {
 }
 
 TEST(AdminHealth, FollowsTheStore) {
-  const Scene scene(payments("{ stdin: {} }"));
-  AdminRun run(scene, kAdmin, {.held_input = true});
+  const TestBed bed(payments("{ stdin: {} }"));
+  AdminRun run(bed, kAdmin, {.held_input = true});
   ASSERT_TRUE(run.is_ready(200));
   EXPECT_EQ(run.get("/startupz").status, 200);
-  ASSERT_EQ(scene.semel({"consumers", "pause", "payments"}).code, 0);
+  ASSERT_EQ(bed.semel({"consumers", "pause", "payments"}).code, 0);
   EXPECT_EQ(run.get("/readyz").status, 200) << "a pause is a person's wish";
-  ASSERT_EQ(scene.semel({"consumers", "resume", "payments"}).code, 0);
-  auto lock = std::make_unique<WriteLock>(scene.database());
+  ASSERT_EQ(bed.semel({"consumers", "resume", "payments"}).code, 0);
+  auto lock = std::make_unique<WriteLock>(bed.database());
   run.program().say(payment("p-1", 1, 5));
   ASSERT_TRUE(run.is_ready(503));
   const HttpAnswer away = run.get("/readyz");
@@ -145,14 +145,14 @@ TEST(AdminHealth, FollowsTheStore) {
 TEST(AdminHealth, ADrainIsNotReady) {
   const TempDir folder;
   const std::string go = folder.file("go");
-  const Scene scene(fmt::format(
+  const TestBed bed(fmt::format(
       "    source: {{ queue: {{}} }}\n"
       "    key: json:/id\n"
       "    handler: {{ exec: {{ command: [/bin/sh, -c, 'until [ -e {} ]; do sleep 0.05; "
       "done'] }} }}\n",
       go));
-  AdminRun run(scene);
-  ASSERT_EQ(scene.semel({"send", "payments", "{\"id\":\"a\"}"}).code, 0);
+  AdminRun run(bed);
+  ASSERT_EQ(bed.semel({"send", "payments", "{\"id\":\"a\"}"}).code, 0);
   ASSERT_TRUE(
       comes_true([&] { return run.metric("semel_in_flight{consumer=\"payments\"}") == "1"; }));
   run.program().signal(SIGTERM);
@@ -164,9 +164,9 @@ TEST(AdminHealth, ADrainIsNotReady) {
 }
 
 TEST(AdminPage, ShowsWhatTheRunDoes) {
-  const Scene scene(payments(kQueue));
-  AdminRun run(scene);
-  ASSERT_EQ(scene.semel({"send", "payments", "{}"}).code, 0);
+  const TestBed bed(payments(kQueue));
+  AdminRun run(bed);
+  ASSERT_EQ(bed.semel({"send", "payments", "{}"}).code, 0);
   ASSERT_TRUE(comes_true([&] {
     return run.get("/").body.find("semel dlq list --consumer payments") != std::string::npos;
   })) << run.get("/").body;
@@ -174,47 +174,47 @@ TEST(AdminPage, ShowsWhatTheRunDoes) {
   EXPECT_NE(page.find("queue → dedup_table → sql"), std::string::npos) << page;
   EXPECT_NE(page.find("<span class=\"badge\">transactional</span>"), std::string::npos);
   EXPECT_NE(page.find("<span class=\"state good\">running</span>"), std::string::npos);
-  ASSERT_EQ(scene.semel({"consumers", "pause", "payments", "--reason", "month <end>"}).code, 0);
+  ASSERT_EQ(bed.semel({"consumers", "pause", "payments", "--reason", "month <end>"}).code, 0);
   EXPECT_TRUE(comes_true([&] {
     return run.get("/").body.find("is paused: month &lt;end&gt;") != std::string::npos;
   })) << run.get("/").body;
 }
 
 TEST(AdminPage, AFlagOfTheCommandServesIt) {
-  const Scene scene(payments(kQueue));
-  Program run({"run", scene.config(), "--ui=127.0.0.1:0"});
+  const TestBed bed(payments(kQueue));
+  Program run({"run", bed.config(), "--ui=127.0.0.1:0"});
   EXPECT_TRUE(tells(run, "dashboard, metrics and health on port ")) << run.err();
-  const Ran open = scene.semel({"run", "--once", "--ui=:0"});
+  const Ran open = bed.semel({"run", "--once", "--ui=:0"});
   EXPECT_EQ(open.code, 78) << "nobody needs a token: " << open.err;
   EXPECT_NE(open.err.find("E055"), std::string::npos) << open.err;
-  write_file(scene.config(), std::string(kAdmin) + contents_of(scene.config()));
-  const Ran none = scene.semel({"run", "--once", "--no-ui"});
+  write_file(bed.config(), std::string(kAdmin) + contents_of(bed.config()));
+  const Ran none = bed.semel({"run", "--once", "--no-ui"});
   EXPECT_EQ(none.code, 0) << none.err;
   EXPECT_EQ(none.err.find("dashboard"), std::string::npos) << none.err;
 }
 
 TEST(AdminListener, APortThatIsTakenEndsTheRunBeforeItReceives) {
-  const Scene scene(payments(kQueue));
-  ASSERT_EQ(scene.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
-  ASSERT_EQ(scene.semel({"consumers", "pause", "payments"}).code, 0);
-  AdminRun first(scene);
+  const TestBed bed(payments(kQueue));
+  ASSERT_EQ(bed.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  ASSERT_EQ(bed.semel({"consumers", "pause", "payments"}).code, 0);
+  AdminRun first(bed);
   const std::string said = first.program().err();
   const auto port = said.substr(said.find("on port ") + 8);
-  ASSERT_EQ(scene.semel({"consumers", "resume", "payments"}).code, 0);
-  const Ran second = scene.semel(
+  ASSERT_EQ(bed.semel({"consumers", "resume", "payments"}).code, 0);
+  const Ran second = bed.semel(
       {"run", "--once", "--set", "admin.listen=127.0.0.1:" + port.substr(0, port.find('\n'))});
   EXPECT_EQ(second.code, 69) << second.err;
   EXPECT_NE(second.err.find("R340"), std::string::npos) << second.err;
   EXPECT_EQ(second.out.find("deliver"), std::string::npos) << second.out;
-  const Ran dry = scene.semel({"run", "--once", "--dry-run", "--set",
-                               "admin.listen=127.0.0.1:" + port.substr(0, port.find('\n'))});
+  const Ran dry = bed.semel({"run", "--once", "--dry-run", "--set",
+                             "admin.listen=127.0.0.1:" + port.substr(0, port.find('\n'))});
   EXPECT_EQ(dry.code, 0) << "it does not listen: " << dry.err;
 }
 
 TEST(AdminListener, ATokenIsNeededWhereTheConfigHasOne) {
-  const Scene scene(payments(kQueue));
-  write_file(scene.file("token"), "a token of some length\n");
-  AdminRun run(scene,
+  const TestBed bed(payments(kQueue));
+  write_file(bed.file("token"), "a token of some length\n");
+  AdminRun run(bed,
                "admin: { listen: ':0', auth: { tokens: [{ name: prometheus, secret: "
                "'${file:token}' }] } }\n");
   EXPECT_EQ(run.get("/metrics").status, 401);

@@ -12,7 +12,7 @@ namespace {
 
 class AdminTls : public ::testing::Test {
  protected:
-  AdminTls() : scene_(payments(kQueue)) { files_.add("server", first_); }
+  AdminTls() : bed_(payments(kQueue)) { files_.add("server", first_); }
   std::string admin() const {
     return fmt::format("admin: {{ listen: 127.0.0.1:0, tls: {{ certificate: {}, key: {} }} }}\n",
                        files_.file("server.pem"), files_.file("server.key"));
@@ -25,13 +25,13 @@ class AdminTls : public ::testing::Test {
                       files_.file("trusted.pem")});
   }
 
-  const Scene scene_;
+  const TestBed bed_;
   const TlsFiles files_;
   const TlsIdentity first_, second_;
 };
 
 TEST_F(AdminTls, AnswersThoseWhoTrustItsCertificate) {
-  const AdminRun run(scene_, admin());
+  const AdminRun run(bed_, admin());
   // The store is opened by then.
   ASSERT_TRUE(comes_true([&] { return ask(run, first_).code == 0; })) << ask(run, first_).err;
   const Ran stranger = ask(run, second_);
@@ -40,7 +40,7 @@ TEST_F(AdminTls, AnswersThoseWhoTrustItsCertificate) {
 }
 
 TEST_F(AdminTls, FilesThatWereRenewedAreReadAnew) {
-  const AdminRun run(scene_, admin());
+  const AdminRun run(bed_, admin());
   ASSERT_TRUE(comes_true([&] { return ask(run, first_).code == 0; }));
   files_.write("server.key", "no key\n");
   EXPECT_EQ(ask(run, first_).code, 0) << "what was good stays while they are not";
@@ -52,7 +52,7 @@ TEST_F(AdminTls, FilesThatWereRenewedAreReadAnew) {
 // Each change of the files is told once, and that the next ones are good.
 TEST_F(AdminTls, ARenewalThatCannotBeUsedIsToldOnce) {
   files_.write("token", "the secret of operators");
-  AdminRun run(scene_,
+  AdminRun run(bed_,
                fmt::format("admin: {{ listen: 127.0.0.1:0, tls: {{ certificate: {}, key: {} }}, "
                            "auth: {{ tokens: [{{ name: ops, role: operator, secret: the secret of "
                            "operators }}] }} }}\n",
@@ -100,14 +100,14 @@ TEST_F(AdminTls, ARenewalThatCannotBeUsedIsToldOnce) {
 }
 
 TEST_F(AdminTls, PlainTextIsToldWhatToSpeak) {
-  const AdminRun run(scene_, admin());
+  const AdminRun run(bed_, admin());
   const Ran plain = ask(run, first_, "http");
   EXPECT_EQ(plain.code, 69);
   EXPECT_NE(plain.err.find("https://"), std::string::npos) << plain.err;
 }
 
 TEST_F(AdminTls, ARunWithoutItTellsThoseWhoSpeakTls) {
-  const AdminRun run(scene_);
+  const AdminRun run(bed_);
   const Ran ran = ask(run, first_);
   EXPECT_EQ(ran.code, 69);
   EXPECT_NE(ran.err.find("http://"), std::string::npos) << ran.err;
@@ -119,13 +119,13 @@ TEST_F(AdminTls, FilesThatCannotBeUsedEndTheStart) {
        {std::tuple{"server.pem", "other.key", "it is not the key of"},
         std::tuple{"none.pem", "server.key", "it cannot be read"},
         std::tuple{"server.key", "server.key", "admin.tls"}}) {
-    const Scene scene(payments(kQueue));
+    const TestBed bed(payments(kQueue));
     write_file(
-        scene.config(),
+        bed.config(),
         fmt::format("admin: {{ listen: 127.0.0.1:0, tls: {{ certificate: {}, key: {} }} }}\n",
                     files_.file(certificate), files_.file(key)) +
-            contents_of(scene.config()));
-    const Ran ran = scene.semel({"run"});
+            contents_of(bed.config()));
+    const Ran ran = bed.semel({"run"});
     EXPECT_EQ(ran.code, 78) << ran.err;
     EXPECT_NE(ran.err.find("error[R363]"), std::string::npos) << ran.err;
     EXPECT_NE(ran.err.find(why), std::string::npos) << ran.err;

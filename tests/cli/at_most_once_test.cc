@@ -22,24 +22,24 @@ std::string mailing(const Gateway& gateway) {
       gateway.url());
 }
 
-std::string state_of(const Scene& scene, const std::string& key) {
-  const Ran shown = scene.semel({"records", "show", key, "-o", "json"});
+std::string state_of(const TestBed& bed, const std::string& key) {
+  const Ran shown = bed.semel({"records", "show", key, "-o", "json"});
   return json_at(shown.out, "/records/0/state");
 }
 
 // A run that is killed while the service has its call, and another one after it.
-void kill_and_expect_parked(const Scene& scene, Gateway& gateway, const std::string& key) {
+void kill_and_expect_parked(const TestBed& bed, Gateway& gateway, const std::string& key) {
   const int before = gateway.calls();
-  const Ran sent = scene.semel({"send", "payments", fmt::format(R"({{"id":"{}"}})", key)});
+  const Ran sent = bed.semel({"send", "payments", fmt::format(R"({{"id":"{}"}})", key)});
   ASSERT_EQ(sent.code, 0) << sent.err;
-  Program runner({"run", scene.config(), "-q"}, {.held_input = true});
+  Program runner({"run", bed.config(), "-q"}, {.held_input = true});
   EXPECT_TRUE(comes_true([&] { return gateway.calls() == before + 1; })) << runner.err();
   runner.signal(SIGKILL);
   EXPECT_EQ(runner.wait().signal, SIGKILL) << "the fault must have fired";
-  const Ran rest = scene.semel({"run", "--once", "-q"});
+  const Ran rest = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(rest.code, 0) << rest.err;
   EXPECT_EQ(gateway.calls(), before + 1) << "called again";
-  const Ran shown = scene.semel({"records", "show", key, "-o", "json"});
+  const Ran shown = bed.semel({"records", "show", key, "-o", "json"});
   EXPECT_EQ(json_at(shown.out, "/records/0/state"), "parked");
   EXPECT_EQ(json_at(shown.out, "/records/0/reason"), "lease.parked");
 }
@@ -47,35 +47,35 @@ void kill_and_expect_parked(const Scene& scene, Gateway& gateway, const std::str
 TEST(AtMostOnce, WhatACrashLeftInTheDarkIsParkedAndAPersonSaysWhatBecameOfIt) {
   Gateway gateway(Gateway::Keys::kIgnored);
   gateway.next({3, Gateway::Answer::kNever});
-  const Scene scene(mailing(gateway));
+  const TestBed bed(mailing(gateway));
   for (const char* key : {"it-happened", "it-did-not", "never-mind"}) {
-    kill_and_expect_parked(scene, gateway, key);
+    kill_and_expect_parked(bed, gateway, key);
   }
-  const Ran asked = scene.semel({"records", "unlock", "it-did-not", "--yes"});
+  const Ran asked = bed.semel({"records", "unlock", "it-did-not", "--yes"});
   EXPECT_NE(asked.code, 0);
   EXPECT_NE(asked.err.find("R242"), std::string::npos) << asked.err;
   EXPECT_NE(asked.err.find("--as done"), std::string::npos) << asked.err;
   const auto say = [&](const char* key, const char* as) {
-    const Ran said = scene.semel({"records", "unlock", key, "--as", as, "--yes"});
+    const Ran said = bed.semel({"records", "unlock", key, "--as", as, "--yes"});
     EXPECT_EQ(said.code, 0) << said.out << said.err;
   };
   say("it-happened", "done");
   say("it-did-not", "retry");
   say("never-mind", "dead");
-  EXPECT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
-  EXPECT_EQ(state_of(scene, "it-happened"), "completed");
-  EXPECT_EQ(state_of(scene, "it-did-not"), "completed");
-  EXPECT_EQ(state_of(scene, "never-mind"), "dead");
+  EXPECT_EQ(bed.semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(state_of(bed, "it-happened"), "completed");
+  EXPECT_EQ(state_of(bed, "it-did-not"), "completed");
+  EXPECT_EQ(state_of(bed, "never-mind"), "dead");
   EXPECT_EQ(gateway.calls(), 4) << "one call more";
   EXPECT_EQ(gateway.calls("it-did-not"), 2);
-  EXPECT_EQ(scene.semel({"records", "unlock", "it-happened", "--as", "retry", "--yes"}).code, 4)
+  EXPECT_EQ(bed.semel({"records", "unlock", "it-happened", "--as", "retry", "--yes"}).code, 4)
       << "what is completed stays";
 }
 
 TEST(AtMostOnce, CheckPromisesIt) {
   Gateway gateway;
-  const Scene scene(mailing(gateway));
-  const Ran checked = scene.semel({"check"});
+  const TestBed bed(mailing(gateway));
+  const Ran checked = bed.semel({"check"});
   EXPECT_EQ(checked.code, 0) << checked.err;
   EXPECT_NE(checked.out.find("at_most_once"), std::string::npos) << checked.out;
   EXPECT_NE(checked.out.find("records unlock --as"), std::string::npos) << checked.out;

@@ -40,10 +40,10 @@ std::string answered(const std::string& body, int index, std::string_view member
 }
 
 TEST(Claims, AClaimOutlivesTheRunThatGaveIt) {
-  const Scene scene(kClaimed);
+  const TestBed bed(kClaimed);
   std::string nonce;
   {
-    AdminRun run(scene, admin_at(0));
+    AdminRun run(bed, admin_at(0));
     ASSERT_TRUE(run.is_ready(200));
     const auto given = run.post(kPath, key_body("p-1"), kWorkersSecret);
     ASSERT_EQ(answered(given.body, 0, "outcome"), "new") << given.body;
@@ -53,7 +53,7 @@ TEST(Claims, AClaimOutlivesTheRunThatGaveIt) {
     run.program().signal(SIGKILL);
     EXPECT_EQ(run.program().wait().signal, SIGKILL);
   }
-  AdminRun run(scene, "");
+  AdminRun run(bed, "");
   ASSERT_TRUE(run.is_ready(200));
   const auto done =
       run.post(std::string(kPath) + "/finish", done_body("p-1", nonce), kWorkersSecret);
@@ -62,14 +62,14 @@ TEST(Claims, AClaimOutlivesTheRunThatGaveIt) {
             "duplicate");
   // Nobody knows whether the other client lives, and the end of the run does not say so.
   EXPECT_EQ(answered(run.post(kPath, key_body("p-2"), kWorkersSecret).body, 0, "outcome"), "busy");
-  EXPECT_NE(scene.semel({"records", "show", "p-1"}).out.find("completed"), std::string::npos);
+  EXPECT_NE(bed.semel({"records", "show", "p-1"}).out.find("completed"), std::string::npos);
   run.program().signal(SIGTERM);
   EXPECT_EQ(run.program().wait().code, 0) << run.program().err();
 }
 
 TEST(Claims, ThoseThatNobodyEndedAreCountedAndSoAreTheirTakeovers) {
-  const Scene scene(kClaimed);
-  AdminRun run(scene, admin_at(0));
+  const TestBed bed(kClaimed);
+  AdminRun run(bed, admin_at(0));
   ASSERT_TRUE(run.is_ready(200));
   const auto metric = [&](const char* name) {
     const std::string token = fmt::format("Authorization: Bearer {}", kWorkersSecret);
@@ -95,11 +95,11 @@ TEST(Claims, ThoseThatNobodyEndedAreCountedAndSoAreTheirTakeovers) {
 }
 
 TEST(Claims, CheckSaysWhoDoesTheWork) {
-  const Scene scene(kClaimed);
-  const Ran refused = scene.semel({"check"});
+  const TestBed bed(kClaimed);
+  const Ran refused = bed.semel({"check"});
   EXPECT_NE((refused.out + refused.err).find("E057"), std::string::npos) << refused.err;
-  write_file(scene.config(), admin_at(0) + contents_of(scene.config()));
-  const Ran checked = scene.semel({"check"});
+  write_file(bed.config(), admin_at(0) + contents_of(bed.config()));
+  const Ran checked = bed.semel({"check"});
   EXPECT_EQ(checked.code, 0) << checked.err;
   EXPECT_NE(checked.out.find("its clients"), std::string::npos) << checked.out;
 }
@@ -182,15 +182,15 @@ class ClaimsStorm {
 
 TEST(Claims, KilledRunsLoseNoKeyAndTakeOneEndOfEach) {
   constexpr int kKeys = 300, kWorkers = 3, kKills = 5;
-  const Scene scene(kClaimed);
+  const TestBed bed(kClaimed);
   const int port = free_port();
-  write_file(scene.config(), admin_at(port) + contents_of(scene.config()));
+  write_file(bed.config(), admin_at(port) + contents_of(bed.config()));
   ClaimsStorm storm(port, kKeys);
   std::vector<std::thread> workers;
   for (int i = 0; i < kWorkers; ++i) workers.emplace_back([&storm, i] { storm.work(i); });
   int killed = 0;
   for (int kill = 0; kill < kKills && !storm.all_done(); ++kill) {
-    Program run({"run", scene.config()});
+    Program run({"run", bed.config()});
     const std::size_t before = storm.count_done();
     EXPECT_TRUE(comes_true([&] { return storm.count_done() > before + 10 || storm.all_done(); }));
     if (storm.all_done()) break;
@@ -198,7 +198,7 @@ TEST(Claims, KilledRunsLoseNoKeyAndTakeOneEndOfEach) {
     EXPECT_EQ(run.wait().signal, SIGKILL);
     ++killed;
   }
-  Program run({"run", scene.config()});
+  Program run({"run", bed.config()});
   EXPECT_TRUE(comes_true([&] { return storm.all_done(); })) << run.err();
   storm.stop();
   for (std::thread& worker : workers) worker.join();

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tests/cli/gateway.h"
-#include "tests/cli/server_scene.h"
+#include "tests/cli/server_test_bed.h"
 #include "tests/support/redis_server.h"
 #include "tests/support/temp_dir.h"
 

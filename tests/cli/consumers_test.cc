@@ -10,72 +10,72 @@ namespace {
 
 class ConsumersTest : public ::testing::Test {
  protected:
-  ConsumersTest() : scene_(payments(kQueue)) {}
+  ConsumersTest() : bed_(payments(kQueue)) {}
   std::string gate() {
-    return json_at(scene_.semel({"consumers", "list", "-o", "json"}).out, "/consumers/0/gate");
+    return json_at(bed_.semel({"consumers", "list", "-o", "json"}).out, "/consumers/0/gate");
   }
-  Scene scene_;
+  TestBed bed_;
 };
 
 TEST_F(ConsumersTest, APausedConsumerBeginsNothingAndItsRunsSaySo) {
-  ASSERT_EQ(scene_.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  ASSERT_EQ(bed_.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
   const Ran paused =
-      scene_.semel({"consumers", "pause", "payments", "--reason", "bank holiday", "-o", "json"});
+      bed_.semel({"consumers", "pause", "payments", "--reason", "bank holiday", "-o", "json"});
   EXPECT_EQ(paused.code, 0) << paused.err;
   EXPECT_EQ(json_at(paused.out, "/changed"), "true");
-  EXPECT_EQ(json_at(scene_.semel({"consumers", "pause", "payments", "-o", "json"}).out, "/changed"),
+  EXPECT_EQ(json_at(bed_.semel({"consumers", "pause", "payments", "-o", "json"}).out, "/changed"),
             "false");
   EXPECT_EQ(gate(), "paused");
-  const Ran status = scene_.semel({"status"});
+  const Ran status = bed_.semel({"status"});
   EXPECT_NE(status.out.find("bank holiday"), std::string::npos) << status.out;
 
-  const Ran once = scene_.semel({"run", "--once"});
+  const Ran once = bed_.semel({"run", "--once"});
   EXPECT_EQ(once.code, 1);
   EXPECT_NE(once.err.find("semel consumers resume payments"), std::string::npos) << once.err;
-  EXPECT_EQ(scene_.number("SELECT sum(balance) FROM account"), 0);
+  EXPECT_EQ(bed_.number("SELECT sum(balance) FROM account"), 0);
 
-  EXPECT_EQ(scene_.semel({"consumers", "resume", "payments"}).code, 0);
+  EXPECT_EQ(bed_.semel({"consumers", "resume", "payments"}).code, 0);
   EXPECT_EQ(gate(), "open");
-  EXPECT_EQ(scene_.semel({"run", "--once", "-q"}).code, 0);
-  EXPECT_EQ(scene_.number("SELECT sum(balance) FROM account"), 5);
+  EXPECT_EQ(bed_.semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(bed_.number("SELECT sum(balance) FROM account"), 5);
 }
 
 TEST_F(ConsumersTest, ARunningProcessStopsAndGoesOn) {
-  Program runner({"run", scene_.config(), "-v"});
-  ASSERT_EQ(scene_.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  Program runner({"run", bed_.config(), "-v"});
+  ASSERT_EQ(bed_.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
   ASSERT_TRUE(runner.says("p-1  done"));
-  ASSERT_EQ(scene_.semel({"consumers", "pause", "payments"}).code, 0);
+  ASSERT_EQ(bed_.semel({"consumers", "pause", "payments"}).code, 0);
   ASSERT_TRUE(tells(runner, "paused"));
-  ASSERT_EQ(scene_.semel({"send", "payments", payment("p-2", 1, 7)}).code, 0);
-  ASSERT_EQ(scene_.semel({"consumers", "resume", "payments"}).code, 0);
+  ASSERT_EQ(bed_.semel({"send", "payments", payment("p-2", 1, 7)}).code, 0);
+  ASSERT_EQ(bed_.semel({"consumers", "resume", "payments"}).code, 0);
   EXPECT_TRUE(runner.says("p-2  done"));
   EXPECT_TRUE(tells(runner, "resumed"));
 }
 
 TEST_F(ConsumersTest, WhatIsSaidIsTrue) {
-  ASSERT_EQ(scene_.semel({"store", "init"}).code, 0);
-  const Ran open = scene_.semel({"consumers", "resume", "payments"});
+  ASSERT_EQ(bed_.semel({"store", "init"}).code, 0);
+  const Ran open = bed_.semel({"consumers", "resume", "payments"});
   EXPECT_EQ(open.code, 4) << open.out << "nothing was paused";
   EXPECT_NE(open.out.find("was not paused"), std::string::npos) << open.out;
   EXPECT_EQ(open.out.find("running"), std::string::npos) << "nobody runs it: " << open.out;
   const Words pause = {"consumers", "pause", "payments"};
   const Words why = {"consumers", "pause", "payments", "--reason", "bank holiday"};
-  EXPECT_NE(scene_.semel(why).out.find("payments is paused\n"), std::string::npos);
-  const Ran again = scene_.semel(pause);
+  EXPECT_NE(bed_.semel(why).out.find("payments is paused\n"), std::string::npos);
+  const Ran again = bed_.semel(pause);
   EXPECT_EQ(again.code, 0);
   EXPECT_NE(again.out.find("was paused already\n"), std::string::npos) << again.out;
-  EXPECT_NE(scene_.semel({"status"}).out.find("bank holiday"), std::string::npos)
+  EXPECT_NE(bed_.semel({"status"}).out.find("bank holiday"), std::string::npos)
       << "the reason that was given stays";
-  const Ran other = scene_.semel({"consumers", "pause", "payments", "--reason", "audit"});
+  const Ran other = bed_.semel({"consumers", "pause", "payments", "--reason", "audit"});
   EXPECT_NE(other.out.find("keeps its first reason: bank holiday"), std::string::npos) << other.out;
-  EXPECT_EQ(scene_.semel({"status"}).out.find("audit"), std::string::npos);
-  const Ran resumed = scene_.semel({"consumers", "resume", "payments"});
+  EXPECT_EQ(bed_.semel({"status"}).out.find("audit"), std::string::npos);
+  const Ran resumed = bed_.semel({"consumers", "resume", "payments"});
   EXPECT_EQ(resumed.code, 0);
   EXPECT_NE(resumed.out.find("payments is resumed\n"), std::string::npos) << resumed.out;
 }
 
 TEST_F(ConsumersTest, AnUnknownNameIsAnswered) {
-  const Ran ran = scene_.semel({"consumers", "pause", "paymnts"});
+  const Ran ran = bed_.semel({"consumers", "pause", "paymnts"});
   EXPECT_EQ(ran.code, 2);
   EXPECT_NE(ran.err.find("payments"), std::string::npos);
 }

@@ -17,25 +17,25 @@ namespace {
 // missing (payload.invalid, dead), and one without a key.
 class DeadLetterTest : public ::testing::Test {
  protected:
-  DeadLetterTest() : scene_(payments(kQueue)) {
-    send(scene_, payment("p-1", 1, 5) + payment("p-1", 1, 6) + "{\"account\":1,\"amount\":7}\n");
-    send(scene_, broken(0) + broken(1) + broken(2));
-    work(scene_);
+  DeadLetterTest() : bed_(payments(kQueue)) {
+    send(bed_, payment("p-1", 1, 5) + payment("p-1", 1, 6) + "{\"account\":1,\"amount\":7}\n");
+    send(bed_, broken(0) + broken(1) + broken(2));
+    work(bed_);
   }
   static std::string broken(int number) {
     return "{\"id\":\"b-" + std::to_string(number) + "\",\"account\":1}\n";
   }
-  static void send(const Scene& scene, const std::string& messages) {
-    const Ran ran = scene.semel({"send", "payments", "-"}, {.input = messages});
+  static void send(const TestBed& bed, const std::string& messages) {
+    const Ran ran = bed.semel({"send", "payments", "-"}, {.input = messages});
     ASSERT_EQ(ran.code, 0) << ran.err;
   }
-  static void work(const Scene& scene) {
-    const Ran ran = scene.semel({"run", "--once", "-q"});
+  static void work(const TestBed& bed) {
+    const Ran ran = bed.semel({"run", "--once", "-q"});
     ASSERT_EQ(ran.code, 0) << ran.err;
   }
   Ran dlq(Words words, const StartOptions& options = {}) const {
     words.insert(words.begin(), "dlq");
-    return scene_.semel(std::move(words), options);
+    return bed_.semel(std::move(words), options);
   }
   std::string count(const std::string& filter) const {
     const Ran ran = dlq({"list", "--where", filter, "-o", "json"});
@@ -47,9 +47,9 @@ class DeadLetterTest : public ::testing::Test {
     EXPECT_EQ(json_at(ran.out, "/count"), "1") << ran.out;
     return json_at(ran.out, "/dead_letters/0/id");
   }
-  std::int64_t sum() const { return scene_.number("SELECT sum(balance) FROM account"); }
+  std::int64_t sum() const { return bed_.number("SELECT sum(balance) FROM account"); }
 
-  Scene scene_;
+  TestBed bed_;
 };
 
 TEST_F(DeadLetterTest, AFilterChooses) {
@@ -128,14 +128,14 @@ TEST_F(DeadLetterTest, AnEditedLetterIsHandledOnceUnderItsKey) {
             std::string::npos);
   EXPECT_EQ(sum(), 5) << "an edit runs nothing";
   ASSERT_EQ(dlq({"replay", id, "--yes"}).code, 0);
-  work(scene_);
+  work(bed_);
   EXPECT_EQ(sum(), 45);
-  send(scene_, broken(0) + mended + "\n");
-  work(scene_);
+  send(bed_, broken(0) + mended + "\n");
+  work(bed_);
   EXPECT_EQ(sum(), 45) << "both are duplicates: the mended one, and the one that was edited";
   EXPECT_EQ(count("key=b-0 and reason=key.conflict"), "0");
-  send(scene_, payment("b-0", 1, 7));
-  work(scene_);
+  send(bed_, payment("b-0", 1, 7));
+  work(bed_);
   EXPECT_EQ(count("key=b-0 and reason=key.conflict"), "1") << "any other payload is a conflict";
 }
 
@@ -156,7 +156,7 @@ TEST_F(DeadLetterTest, AnEditThatWouldLieIsRefused) {
   ASSERT_EQ(dlq({"replay", dead, "--yes"}).code, 0);
   EXPECT_NE(edit(dead, payment("b-0", 1, 1)).find("waits"), std::string::npos);
   EXPECT_EQ(dlq({"edit", "4711", "--payload", "-", "--yes"}).code, 4);
-  EXPECT_EQ(dlq({"edit", dead, "--payload", scene_.file("nowhere"), "--yes"}).code, 2);
+  EXPECT_EQ(dlq({"edit", dead, "--payload", bed_.file("nowhere"), "--yes"}).code, 2);
 }
 
 TEST_F(DeadLetterTest, AnEditForeseesWhatItWouldBe) {
@@ -182,9 +182,9 @@ TEST_F(DeadLetterTest, AnEditGivesAKeyToWhatHadNone) {
   const Ran ran = dlq({"edit", id, "--payload", "-", "--yes"}, {.input = payment("new", 1, 7)});
   ASSERT_EQ(ran.code, 0) << ran.err;
   ASSERT_EQ(dlq({"replay", id, "--yes"}).code, 0);
-  work(scene_);
+  work(bed_);
   EXPECT_EQ(sum(), 12);
-  EXPECT_EQ(scene_.semel({"records", "show", "new"}).code, 0);
+  EXPECT_EQ(bed_.semel({"records", "show", "new"}).code, 0);
 }
 
 TEST_F(DeadLetterTest, AnEditorIsTheUsers) {
@@ -194,38 +194,38 @@ TEST_F(DeadLetterTest, AnEditorIsTheUsers) {
   const Ran same = dlq({"edit", id, "--yes"}, {.environment = {"EDITOR=true", "VISUAL="}});
   EXPECT_EQ(same.code, 0) << same.err;
   EXPECT_NE(same.out.find("nothing to do"), std::string::npos) << same.out;
-  write_file(scene_.file("edit"),
+  write_file(bed_.file("edit"),
              "#!/bin/sh\nprintf '{\"id\":\"b-1\",\"account\":1,\"amount\":2}\\n' > \"$2\"\n"
              "stat -c %a \"$2\" > \"$1\"\nprintf %s \"$2\" >> \"$1\"\n");
-  ASSERT_EQ(::chmod(scene_.file("edit").c_str(), 0755), 0);
-  const Ran ran = dlq(
-      {"edit", id, "--yes"},
-      {.environment = {"EDITOR=" + scene_.file("edit") + " " + scene_.file("seen"), "VISUAL="}});
+  ASSERT_EQ(::chmod(bed_.file("edit").c_str(), 0755), 0);
+  const Ran ran =
+      dlq({"edit", id, "--yes"},
+          {.environment = {"EDITOR=" + bed_.file("edit") + " " + bed_.file("seen"), "VISUAL="}});
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(json_at(dlq({"show", id, "-o", "json"}).out, "/dead_letter/payload"),
             "{\"id\":\"b-1\",\"account\":1,\"amount\":2}")
       << "without the line end that editors add";
-  const std::string seen = read_file(scene_.file("seen"));
+  const std::string seen = read_file(bed_.file("seen"));
   EXPECT_TRUE(seen.starts_with("600\n")) << "nobody else may read it: " << seen;
   EXPECT_NE(::access(seen.substr(4).c_str(), F_OK), 0) << "the draft is gone";
 }
 
 TEST_F(DeadLetterTest, AnExportComesBackWholeAndOnce) {
-  ASSERT_EQ(scene_.semel({"send", "payments", "{\"id\":\"h\"}", "--header", "from=\xff\x01"}).code,
+  ASSERT_EQ(bed_.semel({"send", "payments", "{\"id\":\"h\"}", "--header", "from=\xff\x01"}).code,
             0);
-  send(scene_, std::string("\xff\0 bytes", 8) + "\n");
-  work(scene_);
+  send(bed_, std::string("\xff\0 bytes", 8) + "\n");
+  work(bed_);
   const Ran exported = dlq({"export"});
   ASSERT_EQ(exported.code, 0) << exported.err;
   EXPECT_NE(exported.err.find("7 dead letters exported"), std::string::npos) << exported.err;
-  const std::string file = scene_.file("letters.jsonl");
+  const std::string file = bed_.file("letters.jsonl");
   write_file(file, exported.out);
   const Ran again = dlq({"import", file, "-o", "json"});
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(json_at(again.out, "/present"), "7") << "into the store it came from: nothing new";
   EXPECT_EQ(json_at(again.out, "/added"), "0");
 
-  const Scene other(payments(kQueue));
+  const TestBed other(payments(kQueue));
   ASSERT_EQ(other.semel({"store", "init"}).code, 0);
   const Ran dry = other.semel({"dlq", "import", file, "--dry-run", "-o", "json"});
   EXPECT_EQ(json_at(dry.out, "/added"), "7") << dry.err;
@@ -257,7 +257,7 @@ TEST_F(DeadLetterTest, ABadLineIsNamedAndCostsNoOther) {
   const auto first = good.substr(0, good.find('\n') + 1);
   std::string strange = first;
   strange.replace(strange.find("payments"), 8, "unknown!");
-  const Scene other(payments(kQueue));
+  const TestBed other(payments(kQueue));
   ASSERT_EQ(other.semel({"store", "init"}).code, 0);
   write_file(other.file("in.jsonl"), "{\"torn\":\n" + strange + "\n" + good);
   const Ran ran = other.semel({"dlq", "import", other.file("in.jsonl"), "-o", "json"});
@@ -273,7 +273,7 @@ TEST_F(DeadLetterTest, ABadLineIsNamedAndCostsNoOther) {
 }
 
 TEST_F(DeadLetterTest, RecordsTakeTheSameGrammar) {
-  const Ran list = scene_.semel(
+  const Ran list = bed_.semel(
       {"records", "list", "--where", "reason=payload.invalid and key!=b-0", "-o", "json"});
   EXPECT_EQ(json_at(list.out, "/records/1/key"), "b-2") << list.out << list.err;
   EXPECT_EQ(json_at(list.out, "/records/2/key"), "(absent)");
@@ -281,7 +281,7 @@ TEST_F(DeadLetterTest, RecordsTakeTheSameGrammar) {
   const auto with = [&](const Words& more) {
     Words words = unlock;
     words.insert(words.end(), more.begin(), more.end());
-    return scene_.semel(words);
+    return bed_.semel(words);
   };
   EXPECT_EQ(with({}).code, 2) << "no terminal to ask on";
   const Ran plan = with({"--dry-run"});
@@ -293,53 +293,53 @@ TEST_F(DeadLetterTest, RecordsTakeTheSameGrammar) {
   EXPECT_EQ(json_at(one.out, "/unlocked"), "1");
   EXPECT_EQ(json_at(with({"--yes"}).out, "/unlocked"), "2");
   EXPECT_EQ(with({"--yes"}).code, 4) << "none is dead any more";
-  const Ran forgotten = scene_.semel(
+  const Ran forgotten = bed_.semel(
       {"records", "forget", "--where", "state=retrying and key~B-", "--yes", "-o", "json"});
   EXPECT_EQ(json_at(forgotten.out, "/forgotten"), "3") << forgotten.err;
-  EXPECT_EQ(
-      scene_.semel({"records", "forget", "--where", "key=p-1 and state=completed", "-y"}).code, 0);
-  EXPECT_EQ(scene_.semel({"records", "show", "p-1"}).code, 4);
-  EXPECT_EQ(scene_.semel({"records", "forget", "--where", "state=completed", "-y"}).code, 2);
-  EXPECT_EQ(scene_.semel({"records", "list", "--where", "state=completed"}).code, 2);
-  EXPECT_EQ(scene_.semel({"records", "forget", "k", "--where", "age>1h", "-y"}).code, 2);
-  EXPECT_EQ(scene_.semel({"records", "forget", "-y"}).code, 2);
+  EXPECT_EQ(bed_.semel({"records", "forget", "--where", "key=p-1 and state=completed", "-y"}).code,
+            0);
+  EXPECT_EQ(bed_.semel({"records", "show", "p-1"}).code, 4);
+  EXPECT_EQ(bed_.semel({"records", "forget", "--where", "state=completed", "-y"}).code, 2);
+  EXPECT_EQ(bed_.semel({"records", "list", "--where", "state=completed"}).code, 2);
+  EXPECT_EQ(bed_.semel({"records", "forget", "k", "--where", "age>1h", "-y"}).code, 2);
+  EXPECT_EQ(bed_.semel({"records", "forget", "-y"}).code, 2);
 }
 
 // p-1 is completed: a verb that is about other states has nothing to do with it.
 TEST_F(DeadLetterTest, AnUnlockCountsOnlyWhatItCanUnlock) {
-  const Ran dry = scene_.semel({"records", "unlock", "p-1", "--dry-run"});
+  const Ran dry = bed_.semel({"records", "unlock", "p-1", "--dry-run"});
   EXPECT_EQ(dry.code, 4) << dry.out << dry.err;
   EXPECT_NE(dry.out.find("0 would be unlocked of 1; 1 skipped: neither parked nor dead"),
             std::string::npos)
       << dry.out;
-  const Ran asked = scene_.semel({"records", "unlock", "p-1"});
+  const Ran asked = bed_.semel({"records", "unlock", "p-1"});
   EXPECT_EQ(asked.code, 4) << "there is nothing to ask about: " << asked.err;
   EXPECT_EQ(asked.err.find("confirmation"), std::string::npos) << asked.err;
-  EXPECT_EQ(scene_.semel({"records", "unlock", "p-1", "--as", "done", "--yes"}).code, 4);
-  const Ran part = scene_.semel({"records", "unlock", "p-1", "b-0", "--dry-run", "-o", "json"});
+  EXPECT_EQ(bed_.semel({"records", "unlock", "p-1", "--as", "done", "--yes"}).code, 4);
+  const Ran part = bed_.semel({"records", "unlock", "p-1", "b-0", "--dry-run", "-o", "json"});
   EXPECT_EQ(part.code, 3) << part.out;
   EXPECT_EQ(json_at(part.out, "/matched"), "1") << part.out;
   EXPECT_EQ(json_at(part.out, "/skipped"), "1") << part.out;
 }
 
 TEST_F(DeadLetterTest, AStoreVerifiesItselfBesideARunner) {
-  Program runner({"run", scene_.config(), "-v"});
-  send(scene_, payment("p-7", 1, 1));
+  Program runner({"run", bed_.config(), "-v"});
+  send(bed_, payment("p-7", 1, 1));
   ASSERT_TRUE(runner.says("p-7  done")) << runner.err();
-  const Ran good = scene_.semel({"store", "verify", "--full", "-o", "json"});
+  const Ran good = bed_.semel({"store", "verify", "--full", "-o", "json"});
   EXPECT_EQ(good.code, 0) << good.out << good.err;
   EXPECT_EQ(json_at(good.out, "/schema"), "semel.v1.store_verify");
   EXPECT_EQ(json_at(good.out, "/wrong"), "0");
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
-  EXPECT_NE(scene_.semel({"store", "verify"}).out.find("agrees with itself"), std::string::npos);
-  scene_.sql("UPDATE semel_live SET held = 4711 WHERE key = 'b-0'");
-  const Ran bad = scene_.semel({"store", "verify", "-o", "json"});
+  EXPECT_NE(bed_.semel({"store", "verify"}).out.find("agrees with itself"), std::string::npos);
+  bed_.sql("UPDATE semel_live SET held = 4711 WHERE key = 'b-0'");
+  const Ran bad = bed_.semel({"store", "verify", "-o", "json"});
   EXPECT_EQ(bad.code, 1) << bad.err;
   EXPECT_EQ(json_at(bad.out, "/wrong"), "1");
   EXPECT_EQ(json_at(bad.out, "/findings/0/what"), "record.held_missing");
   EXPECT_NE(json_at(bad.out, "/findings/0/where").find("b-0"), std::string::npos) << bad.out;
-  EXPECT_NE(scene_.semel({"store", "verify"}).out.find("1 finding wrong"), std::string::npos);
+  EXPECT_NE(bed_.semel({"store", "verify"}).out.find("1 finding wrong"), std::string::npos);
 }
 
 }  // namespace

@@ -30,29 +30,29 @@ std::string with_rule(const std::string& rule) {
 }
 
 TEST(Doctor, NamesAStatementThatCannotRun) {
-  const Scene scene(payments(kQueue));
-  ASSERT_EQ(scene.semel({"store", "init", "-q"}).code, 0);
-  scene.sql("ALTER TABLE account RENAME COLUMN balance TO amount");
-  const Ran told = scene.semel({"doctor"});
+  const TestBed bed(payments(kQueue));
+  ASSERT_EQ(bed.semel({"store", "init", "-q"}).code, 0);
+  bed.sql("ALTER TABLE account RENAME COLUMN balance TO amount");
+  const Ran told = bed.semel({"doctor"});
   EXPECT_EQ(told.code, 1) << told.out << told.err;
   EXPECT_NE(told.out.find("[fail] D134  payments: handler.sql.statements[0] cannot run: no such "
                           "column: balance"),
             std::string::npos)
       << told.out;
-  scene.sql("ALTER TABLE account RENAME COLUMN amount TO balance");
-  EXPECT_EQ(scene.semel({"doctor"}).code, 0);
+  bed.sql("ALTER TABLE account RENAME COLUMN amount TO balance");
+  EXPECT_EQ(bed.semel({"doctor"}).code, 0);
 }
 
 TEST(Doctor, NamesTheConditionOfALockThatCannotRun) {
-  const Scene fine(locked(kFree));
+  const TestBed fine(locked(kFree));
   ASSERT_EQ(fine.semel({"store", "init", "-q"}).code, 0);
   const Ran good = fine.semel({"doctor"});
   EXPECT_EQ(good.code, 0) << good.out << good.err;
   EXPECT_NE(good.out.find("[ok  ] D133  payments: 2 of its statements"), std::string::npos)
       << good.out;
-  const Scene scene(locked("      done_when: paid > 10\n"));
-  ASSERT_EQ(scene.semel({"store", "init", "-q"}).code, 0);
-  const Ran told = scene.semel({"doctor"});
+  const TestBed bed(locked("      done_when: paid > 10\n"));
+  ASSERT_EQ(bed.semel({"store", "init", "-q"}).code, 0);
+  const Ran told = bed.semel({"doctor"});
   EXPECT_EQ(told.code, 1) << told.out << told.err;
   EXPECT_NE(told.out.find("[fail] D134  payments: lock.select cannot run: no such column: paid"),
             std::string::npos)
@@ -60,19 +60,19 @@ TEST(Doctor, NamesTheConditionOfALockThatCannotRun) {
 }
 
 TEST(Doctor, NamesARuleUnderWhichNothingFalls) {
-  const Scene scene(with_rule("account(balance)"));
-  ASSERT_EQ(scene.semel({"store", "init", "-q"}).code, 0);
-  const Ran told = scene.semel({"doctor"});
+  const TestBed bed(with_rule("account(balance)"));
+  ASSERT_EQ(bed.semel({"store", "init", "-q"}).code, 0);
+  const Ran told = bed.semel({"doctor"});
   EXPECT_EQ(told.code, 1) << told.out << told.err;
   EXPECT_NE(told.out.find("[fail] D137  payments: handler.sql.on_unique_violation: the store's "
                           "database has no unique constraint account(balance)"),
             std::string::npos)
       << told.out;
-  scene.sql("CREATE UNIQUE INDEX one_balance ON account(balance) WHERE balance > 0");
-  EXPECT_EQ(scene.semel({"doctor"}).code, 0);
+  bed.sql("CREATE UNIQUE INDEX one_balance ON account(balance) WHERE balance > 0");
+  EXPECT_EQ(bed.semel({"doctor"}).code, 0);
   // The primary key of a table with rowids, and an expression.
   for (const char* rule : {"account(id)", "account(abs(balance), id)", "one_amount"}) {
-    const Scene other(with_rule(rule));
+    const TestBed other(with_rule(rule));
     other.sql("CREATE UNIQUE INDEX one_amount ON account(abs(balance), id)");
     ASSERT_EQ(other.semel({"store", "init", "-q"}).code, 0);
     const Ran fine = other.semel({"doctor"});
@@ -81,39 +81,39 @@ TEST(Doctor, NamesARuleUnderWhichNothingFalls) {
 }
 
 TEST(Doctor, LeavesNothingBehind) {
-  const Scene scene(payments(kQueue));
-  ASSERT_EQ(scene.semel({"store", "init", "-q"}).code, 0);
-  expect_doctor_leaves_nothing(scene);
+  const TestBed bed(payments(kQueue));
+  ASSERT_EQ(bed.semel({"store", "init", "-q"}).code, 0);
+  expect_doctor_leaves_nothing(bed);
 }
 
 TEST(Doctor, ADryRunLeavesNothingBehind) {
-  const Scene scene(payments(kQueue));
-  expect_dry_run_leaves_nothing(scene, kOfProcesses);
-  EXPECT_EQ(scene.number("SELECT sum(balance) FROM account"), 0);
+  const TestBed bed(payments(kQueue));
+  expect_dry_run_leaves_nothing(bed, kOfProcesses);
+  EXPECT_EQ(bed.number("SELECT sum(balance) FROM account"), 0);
 }
 
 // The store keeps the position in a file.
 TEST(Doctor, ADryRunOfAFileLeavesItsPositionAlone) {
-  const Scene scene(payments("{ file: { path: in.jsonl } }"));
-  write_file(scene.file("in.jsonl"), payment("p-1", 1, 5));
-  ASSERT_EQ(scene.semel({"store", "init", "-q"}).code, 0);
-  const std::string before = scene.contents();
+  const TestBed bed(payments("{ file: { path: in.jsonl } }"));
+  write_file(bed.file("in.jsonl"), payment("p-1", 1, 5));
+  ASSERT_EQ(bed.semel({"store", "init", "-q"}).code, 0);
+  const std::string before = bed.contents();
   for (const char* name : {"payments", "invoices"}) {
-    const Ran dry = scene.semel(
+    const Ran dry = bed.semel(
         {"run", "--once", "--dry-run", "--set", std::string("consumers[0].name=") + name});
     EXPECT_EQ(dry.code, 0) << dry.err;
     EXPECT_NE(dry.out.find("p-1  would be done"), std::string::npos) << dry.out;
-    EXPECT_EQ(scene.contents(), before);
+    EXPECT_EQ(bed.contents(), before);
   }
 }
 
 TEST(Doctor, AnotherKeyRecipeIsToldByItAndByADryRun) {
-  const Scene scene(payments(kQueue));
-  ASSERT_EQ(scene.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  const TestBed bed(payments(kQueue));
+  ASSERT_EQ(bed.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
   const Words other = {"--set", "consumers[0].key={from: [json:/account]}"};
   const auto with_other = [&](Words words) {
     words.insert(words.end(), other.begin(), other.end());
-    return scene.semel(words);
+    return bed.semel(words);
   };
   const Ran told = with_other({"doctor"});
   EXPECT_EQ(told.code, 1) << told.err;
@@ -126,11 +126,11 @@ TEST(Doctor, AnotherKeyRecipeIsToldByItAndByADryRun) {
 }
 
 TEST(Doctor, ADryRunMakesNoTables) {
-  const Scene scene(payments(kQueue));
-  const Ran dry = scene.semel({"run", "--once", "--dry-run"});
+  const TestBed bed(payments(kQueue));
+  const Ran dry = bed.semel({"run", "--once", "--dry-run"});
   EXPECT_EQ(dry.code, 69) << dry.err;
   EXPECT_NE(dry.err.find("error[R207]"), std::string::npos) << dry.err;
-  EXPECT_EQ(scene.number("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'semel%'"), 0);
+  EXPECT_EQ(bed.number("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'semel%'"), 0);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class FaultTable : public testing::TestWithParam<Column> {
 
   explicit FaultTable(std::string_view source = "queue: {}", std::string_view lease = "20s")
       : gateway_(GetParam() == Column::kFence ? Gateway::Keys::kHonoured : Gateway::Keys::kIgnored),
-        scene_(consumer(source, lease)) {}
+        bed_(consumer(source, lease)) {}
 
   std::string consumer(std::string_view source, std::string_view lease) const {
     return fmt::format(
@@ -55,17 +55,17 @@ class FaultTable : public testing::TestWithParam<Column> {
     return fmt::format("{{\"id\":\"{}\",\"amount\":{}}}\n", id, amount);
   }
   void send(const std::string& lines) const {
-    const Ran sent = scene_.semel({"send", "payments", "-"}, {.input = lines});
+    const Ran sent = bed_.semel({"send", "payments", "-"}, {.input = lines});
     ASSERT_EQ(sent.code, 0) << sent.err;
   }
   Words running(const Words& more = {}) const {
-    Words words = {"run", scene_.config(), "-o", "jsonl"};
+    Words words = {"run", bed_.config(), "-o", "jsonl"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
   Ran run_once(const std::string& failpoint = {}) const {
-    return scene_.semel({"run", "--once", "-o", "jsonl"},
-                        {.environment = kNoProxy, .failpoint = failpoint});
+    return bed_.semel({"run", "--once", "-o", "jsonl"},
+                      {.environment = kNoProxy, .failpoint = failpoint});
   }
   void ends_well() const {
     const Ran ran = run_once();
@@ -86,8 +86,7 @@ class FaultTable : public testing::TestWithParam<Column> {
   }
 
   std::string of_record(const std::string& key, const std::string& member) const {
-    return json_at(scene_.semel({"records", "show", key, "-o", "json"}).out,
-                   "/records/0/" + member);
+    return json_at(bed_.semel({"records", "show", key, "-o", "json"}).out, "/records/0/" + member);
   }
   void expect(const std::string& key, const Cell& fence, const Cell& ignoring,
               const Cell& at_most_once) const {
@@ -101,7 +100,7 @@ class FaultTable : public testing::TestWithParam<Column> {
 
   const Words kNoProxy = {"no_proxy=127.0.0.1"};
   Gateway gateway_;
-  const Scene scene_;
+  const TestBed bed_;
 };
 
 // The rows of a file, for each of the columns.

@@ -77,29 +77,29 @@ TEST_P(FaultTable, TwoWhoRecoverTheSameRecord) {
 // The store is set back: a failover that loses its last writes, or a backup that is restored.
 TEST_P(FaultTable, TheStoreGoesBack) {
   send(message("p-1"));
-  std::filesystem::copy_file(scene_.database(), scene_.file("backup"));
+  std::filesystem::copy_file(bed_.database(), bed_.file("backup"));
   ends_well();
   expect("p-1", {1, 1, "completed"});
-  for (const char* part : {"-wal", "-shm"}) std::filesystem::remove(scene_.database() + part);
-  std::filesystem::rename(scene_.file("backup"), scene_.database());
+  for (const char* part : {"-wal", "-shm"}) std::filesystem::remove(bed_.database() + part);
+  std::filesystem::rename(bed_.file("backup"), bed_.database());
   ends_well();
   expect("p-1", {2, 1, "completed"}, {2, 2, "completed"}, {2, 2, "completed"});
 }
 
 // The other columns' cell: what a transaction wrote goes back with its record.
 TEST(FaultTableTransactional, TheStoreGoesBackWithItsEffects) {
-  const Scene scene(payments(kQueue));
-  ASSERT_EQ(scene.semel({"send", "payments", "-"}, {.input = payment("p-1", 1, 7)}).code, 0);
-  std::filesystem::copy_file(scene.database(), scene.file("backup"));
+  const TestBed bed(payments(kQueue));
+  ASSERT_EQ(bed.semel({"send", "payments", "-"}, {.input = payment("p-1", 1, 7)}).code, 0);
+  std::filesystem::copy_file(bed.database(), bed.file("backup"));
   const auto handled = [&] {
-    const Ran ran = scene.semel({"run", "--once", "-o", "json"});
+    const Ran ran = bed.semel({"run", "--once", "-o", "json"});
     EXPECT_EQ(json_at(ran.out, "/effects"), "1") << ran.out << ran.err;
-    return scene.number("SELECT balance FROM account WHERE id = 1");
+    return bed.number("SELECT balance FROM account WHERE id = 1");
   };
   EXPECT_EQ(handled(), 7);
-  for (const char* part : {"-wal", "-shm"}) std::filesystem::remove(scene.database() + part);
-  std::filesystem::rename(scene.file("backup"), scene.database());
-  EXPECT_EQ(scene.number("SELECT balance FROM account WHERE id = 1"), 0);
+  for (const char* part : {"-wal", "-shm"}) std::filesystem::remove(bed.database() + part);
+  std::filesystem::rename(bed.file("backup"), bed.database());
+  EXPECT_EQ(bed.number("SELECT balance FROM account WHERE id = 1"), 0);
   EXPECT_EQ(handled(), 7);
 }
 
@@ -108,7 +108,7 @@ TEST_P(FaultTable, TheRecordIsForgotten) {
     send(message("p-1"));
     ends_well();
     if (times > 0) break;
-    ASSERT_EQ(scene_.semel({"records", "forget", "p-1", "--yes"}).code, 0);
+    ASSERT_EQ(bed_.semel({"records", "forget", "p-1", "--yes"}).code, 0);
   }
   expect("p-1", {2, 1, "completed"}, {2, 2, "completed"}, {2, 2, "completed"});
 }
@@ -129,7 +129,7 @@ TEST_P(FaultTable, TheKeyIsUsedAgainWithAnotherPayload) {
   send(message("p-1", 2));
   ends_well();
   expect("p-1", {1, 1, "completed"});
-  const Ran letters = scene_.semel({"dlq", "list", "--reason", "key.conflict", "-o", "json"});
+  const Ran letters = bed_.semel({"dlq", "list", "--reason", "key.conflict", "-o", "json"});
   EXPECT_EQ(json_at(letters.out, "/count"), "1") << letters.out;
 }
 
@@ -144,7 +144,7 @@ TEST_P(FaultTable, TheProducerSendsAgainUnderANewKey) {
 TEST_P(FaultTable, TheDatabaseIsLocked) {
   send(message("p-1"));
   {
-    const WriteLock lock(scene_.database());
+    const WriteLock lock(bed_.database());
     const Ran refused = run_once();
     EXPECT_EQ(refused.code, 69);
     EXPECT_NE(refused.err.find("R206"), std::string::npos) << refused.err;
@@ -156,12 +156,12 @@ TEST_P(FaultTable, TheDatabaseIsLocked) {
 
 TEST_P(FaultTable, TheDatabaseMayNotBeWritten) {
   send(message("p-1"));
-  ASSERT_EQ(::chmod(scene_.database().c_str(), 0444), 0);
-  const Ran refused = scene_.semel({"run", "--once"}, {.environment = kNoProxy, .ordinary = true});
+  ASSERT_EQ(::chmod(bed_.database().c_str(), 0444), 0);
+  const Ran refused = bed_.semel({"run", "--once"}, {.environment = kNoProxy, .ordinary = true});
   EXPECT_NE(refused.code, 0);
   EXPECT_NE(refused.err.find("R203"), std::string::npos) << refused.err;
   EXPECT_EQ(gateway_.calls(), 0);
-  ASSERT_EQ(::chmod(scene_.database().c_str(), 0644), 0);
+  ASSERT_EQ(::chmod(bed_.database().c_str(), 0644), 0);
   ends_well();
   expect("p-1", {1, 1, "completed"});
 }
@@ -171,7 +171,7 @@ TEST_P(FaultTable, APersonReplaysADeadLetter) {
   gateway_.next({Answer::kDeclined});
   ends_well();
   expect("p-1", {1, 0, "dead"});
-  ASSERT_EQ(scene_.semel({"dlq", "replay", "--all", "--yes"}).code, 0);
+  ASSERT_EQ(bed_.semel({"dlq", "replay", "--all", "--yes"}).code, 0);
   ends_well();
   expect("p-1", {2, 1, "completed"});
 }

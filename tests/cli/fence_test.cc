@@ -23,25 +23,25 @@ std::string charging(const Gateway& gateway, const std::string& strategy) {
 }
 
 // A run that is killed while the gateway has its call, and another that is told nothing more.
-void kill_in_mid_call(const Scene& scene, Gateway& gateway) {
-  Program runner({"run", scene.config(), "-q"}, {.held_input = true});
+void kill_in_mid_call(const TestBed& bed, Gateway& gateway) {
+  Program runner({"run", bed.config(), "-q"}, {.held_input = true});
   runner.say(R"({"id":"p-1"})"
              "\n");
   EXPECT_TRUE(comes_true([&] { return gateway.calls() == 1; })) << runner.err();
   runner.signal(SIGKILL);
   EXPECT_EQ(runner.wait().signal, SIGKILL) << "the fault must have fired";
-  const Ran rest = scene.semel({"run", "--once", "-q"}, {.input = "\n"});
+  const Ran rest = bed.semel({"run", "--once", "-q"}, {.input = "\n"});
   EXPECT_EQ(rest.code, 0) << rest.err;
 }
 
 TEST(Fence, WhatACrashLeftIsFinishedUnderTheSameKeyWithoutARedelivery) {
   Gateway gateway;
   gateway.next({Gateway::Answer::kNever});
-  const Scene scene(charging(gateway, "fence"));
-  kill_in_mid_call(scene, gateway);
+  const TestBed bed(charging(gateway, "fence"));
+  kill_in_mid_call(bed, gateway);
   EXPECT_EQ(gateway.calls("p-1"), 2);
   EXPECT_EQ(gateway.effects(), 1);
-  const Ran shown = scene.semel({"records", "show", "p-1", "-o", "json"});
+  const Ran shown = bed.semel({"records", "show", "p-1", "-o", "json"});
   EXPECT_EQ(json_at(shown.out, "/records/0/state"), "completed") << shown.out;
 }
 
@@ -49,10 +49,10 @@ TEST(Fence, WhatACrashLeftIsFinishedUnderTheSameKeyWithoutARedelivery) {
 TEST(Fence, WithoutItTheMessageOfASourceThatCannotBeReadAgainIsGone) {
   Gateway gateway;
   gateway.next({Gateway::Answer::kNever});
-  const Scene scene(charging(gateway, "state_machine"));
-  kill_in_mid_call(scene, gateway);
+  const TestBed bed(charging(gateway, "state_machine"));
+  kill_in_mid_call(bed, gateway);
   EXPECT_EQ(gateway.calls(), 1);
-  const Ran shown = scene.semel({"records", "show", "p-1", "-o", "json"});
+  const Ran shown = bed.semel({"records", "show", "p-1", "-o", "json"});
   EXPECT_NE(json_at(shown.out, "/records/0/state"), "completed") << shown.out;
 }
 
@@ -60,8 +60,8 @@ TEST(Fence, CheckSaysWhatIsPromisedAndWhatTheReceiverForgets) {
   Gateway gateway;
   std::string config = charging(gateway, "fence");
   config.replace(config.find("timeout: 20s"), 12, "timeout: 20s, remote_keeps: 1h");
-  const Scene scene(config);
-  const Ran checked = scene.semel({"check"});
+  const TestBed bed(config);
+  const Ran checked = bed.semel({"check"});
   EXPECT_NE(checked.out.find("keyed_retry"), std::string::npos) << checked.out;
   EXPECT_NE(checked.out.find("W045"), std::string::npos) << checked.out;
   EXPECT_NE(checked.out.find("without a redelivery"), std::string::npos) << checked.out;

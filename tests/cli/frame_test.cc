@@ -77,13 +77,13 @@ TEST(Frame, TheConfigIsTheArgumentTheFlagTheEnvironmentOrTheUsualPlace) {
   EXPECT_NE(none.err.find("./semel.yaml"), std::string::npos) << none.err;
   EXPECT_EQ(run({"status", "-c", "nowhere.yaml"}, in_empty).code, 78);
 
-  const Scene scene(payments(kQueue));
-  EXPECT_EQ(run({"store", "init", scene.config()}).code, 0);
-  EXPECT_EQ(run({"status", scene.config()}).code, 0);
-  EXPECT_EQ(run({"status", "-c", scene.config()}).code, 0);
-  EXPECT_EQ(run({"status"}, {.environment = {"SEMEL_CONFIG=" + scene.config()}}).code, 0);
-  EXPECT_EQ(run({"status"}, {.folder = scene.file("")}).code, 0);
-  EXPECT_EQ(run({"status", scene.config(), "-c", "other.yaml"}).code, 2);
+  const TestBed bed(payments(kQueue));
+  EXPECT_EQ(run({"store", "init", bed.config()}).code, 0);
+  EXPECT_EQ(run({"status", bed.config()}).code, 0);
+  EXPECT_EQ(run({"status", "-c", bed.config()}).code, 0);
+  EXPECT_EQ(run({"status"}, {.environment = {"SEMEL_CONFIG=" + bed.config()}}).code, 0);
+  EXPECT_EQ(run({"status"}, {.folder = bed.file("")}).code, 0);
+  EXPECT_EQ(run({"status", bed.config(), "-c", "other.yaml"}).code, 2);
 }
 
 TEST(Frame, ABrokenConfigIsSeventyEight) {
@@ -101,31 +101,30 @@ TEST(Frame, ABrokenConfigIsSeventyEight) {
 }
 
 TEST(Frame, SetGoesOverTheFile) {
-  const Scene scene(payments(kQueue));
-  EXPECT_EQ(
-      scene.semel({"store", "init", "--set", "store.sqlite.path=" + scene.file("other.db")}).code,
-      0);
-  EXPECT_EQ(::access(scene.file("other.db").c_str(), F_OK), 0);
-  EXPECT_EQ(scene.semel({"store", "init", "--set", "no.such.path=1"}).code, 78);
+  const TestBed bed(payments(kQueue));
+  EXPECT_EQ(bed.semel({"store", "init", "--set", "store.sqlite.path=" + bed.file("other.db")}).code,
+            0);
+  EXPECT_EQ(::access(bed.file("other.db").c_str(), F_OK), 0);
+  EXPECT_EQ(bed.semel({"store", "init", "--set", "no.such.path=1"}).code, 78);
 }
 
 TEST(Frame, AReaderThatLeavesIsNoFailure) {
-  const Scene scene(payments(kQueue));
-  ASSERT_EQ(scene.semel({"store", "init"}).code, 0);
+  const TestBed bed(payments(kQueue));
+  ASSERT_EQ(bed.semel({"store", "init"}).code, 0);
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   ::close(ends[0]);
-  const Ran ran = scene.semel({"status"}, {.out = ends[1]});
+  const Ran ran = bed.semel({"status"}, {.out = ends[1]});
   EXPECT_EQ(ran.code, 0);
   EXPECT_EQ(ran.signal, 0);
   ::close(ends[1]);
 }
 
 TEST(Frame, AFullDiskUnderTheOutputIsToldAndCounts) {
-  const Scene scene(payments(kQueue));
-  ASSERT_EQ(scene.semel({"store", "init"}).code, 0);
+  const TestBed bed(payments(kQueue));
+  ASSERT_EQ(bed.semel({"store", "init"}).code, 0);
   const int full = ::open("/dev/full", O_WRONLY);
-  const Ran ran = scene.semel({"status"}, {.out = full});
+  const Ran ran = bed.semel({"status"}, {.out = full});
   EXPECT_EQ(ran.code, 1);
   EXPECT_NE(ran.err.find("cannot write to stdout"), std::string::npos) << ran.err;
   ::close(full);
@@ -133,8 +132,8 @@ TEST(Frame, AFullDiskUnderTheOutputIsToldAndCounts) {
 
 TEST(Frame, ColorsOnlyWhereTheyAreWanted) {
   EXPECT_EQ(run({"rn"}).err.find('\x1b'), std::string::npos);
-  const Scene scene(payments(kQueue));
-  EXPECT_NE(scene.semel({"status", "--color", "always"}).err.find('\x1b'), std::string::npos)
+  const TestBed bed(payments(kQueue));
+  EXPECT_NE(bed.semel({"status", "--color", "always"}).err.find('\x1b'), std::string::npos)
       << "the store is missing: an error, and red";
 }
 

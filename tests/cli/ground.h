@@ -9,13 +9,13 @@
 #include <string>
 
 #include "tests/cli/program.h"
-#include "tests/cli/server_scene.h"
+#include "tests/cli/server_test_bed.h"
 
 namespace semel::test {
 
-enum class Ground { kSqlite, kPostgres };
-inline std::string name_of_ground(Ground ground) {
-  return ground == Ground::kSqlite ? "Sqlite" : "Postgres";
+enum class DatabaseKind { kSqlite, kPostgres };
+inline std::string name_of_ground(DatabaseKind database_kind) {
+  return database_kind == DatabaseKind::kSqlite ? "Sqlite" : "Postgres";
 }
 
 // The handler of a payment: its account, and a row of the table `effect`.
@@ -28,10 +28,10 @@ inline constexpr const char* kPaymentHandler =
     "            expect_rows: 1\n"
     "          - INSERT INTO effect (id) VALUES (:id)\n";
 
-class GroundScene {
+class GroundTestBed {
  public:
-  // `consumer`: as Scene takes it.
-  GroundScene(Ground ground, const std::string& consumer);
+  // `consumer`: as TestBed takes it.
+  GroundTestBed(DatabaseKind database_kind, const std::string& consumer);
 
   std::string config() const;
   std::size_t config_lines() const;
@@ -45,8 +45,8 @@ class GroundScene {
   void expect_each_once(std::size_t payments, std::int64_t sum_of_all) const;
 
  private:
-  std::optional<Scene> sqlite_;
-  std::unique_ptr<ServerScene> postgres_;
+  std::optional<TestBed> sqlite_;
+  std::unique_ptr<ServerTestBed> postgres_;
 };
 
 }  // namespace semel::test

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "tests/cli/server_scene.h"
+#include "tests/cli/server_test_bed.h"
 
 namespace semel::test {
 namespace {
@@ -28,10 +28,10 @@ std::string versions_in_order() {
   return lines;
 }
 
-void make_bills(const ServerScene& scene) {
+void make_bills(const ServerTestBed& bed) {
   std::string bills;
   for (int id = 0; id < kBills; ++id) bills += fmt::format("{}({}, 0)", id == 0 ? "" : ",", id);
-  scene.sql(
+  bed.sql(
       "CREATE TABLE bill(id integer PRIMARY KEY, version bigint NOT NULL);"
       "INSERT INTO bill VALUES " +
       bills);
@@ -56,30 +56,30 @@ constexpr const char* kVersionedBill =
 class VersionedRows : public HotRows {
  protected:
   VersionedRows() {
-    make_bills(scene_);
+    make_bills(bed_);
     const Ran sent =
-        scene_.semel({"send", "payments", "-", "-o", "json"}, {.input = versions_in_order()});
+        bed_.semel({"send", "payments", "-", "-o", "json"}, {.input = versions_in_order()});
     EXPECT_EQ(json_at(sent.out, "/sent"), std::to_string(kMessages)) << sent.err;
   }
   void expect_each_done() const {
-    EXPECT_EQ(scene_.sum(), kMessages);
-    EXPECT_EQ(scene_.number("SELECT sum(version) FROM bill"), kMessages);
-    EXPECT_EQ(json_at(scene_.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
+    EXPECT_EQ(bed_.sum(), kMessages);
+    EXPECT_EQ(bed_.number("SELECT sum(version) FROM bill"), kMessages);
+    EXPECT_EQ(json_at(bed_.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
   }
 
-  const ServerScene scene_{GetParam(), kVersionedBill};
+  const ServerTestBed bed_{GetParam(), kVersionedBill};
 };
 
 TEST_P(VersionedRows, OfOneWorkerComeInTheirOrder) {
   const Ran ran =
-      scene_.semel({"run", "--once", "-o", "json", "--set", "consumers[0].concurrency=1"});
+      bed_.semel({"run", "--once", "-o", "json", "--set", "consumers[0].concurrency=1"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(json_at(ran.out, "/outcomes/retry"), "0") << ran.out;
   expect_each_done();
 }
 
 TEST_P(VersionedRows, OfManyWorkersWaitForEachOther) {
-  const Ran ran = scene_.semel({"run", "--once", "-q"});
+  const Ran ran = bed_.semel({"run", "--once", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   expect_each_done();
 }
@@ -87,10 +87,10 @@ TEST_P(VersionedRows, OfManyWorkersWaitForEachOther) {
 TEST_P(VersionedRows, OfTwoProcessesWaitForEachOther) {
   // Neither knows what the other one has in hand: only that the rows move.
   const std::string attempts = "consumers[0].retry.attempts=8";
-  Program other({"run", scene_.config(), "-q", "--set", attempts});
-  const Ran ran = scene_.semel({"run", "--once", "-q", "--set", attempts});
+  Program other({"run", bed_.config(), "-q", "--set", attempts});
+  const Ran ran = bed_.semel({"run", "--once", "-q", "--set", attempts});
   EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_TRUE(comes_true([&] { return scene_.sum() == kMessages; }));
+  EXPECT_TRUE(comes_true([&] { return bed_.sum() == kMessages; }));
   other.signal(SIGTERM);
   EXPECT_EQ(other.wait().code, 0);
   expect_each_done();
@@ -115,31 +115,30 @@ class Transfers : public HotRows {
       const int to = (from + 1 + i / 3 % (kAccounts - 1)) % kAccounts;
       lines += fmt::format("{{\"id\":\"m{}\",\"from\":{},\"to\":{}}}\n", i, 1 + from, 1 + to);
     }
-    const Ran sent = scene_.semel({"send", "payments", "-", "-o", "json"}, {.input = lines});
+    const Ran sent = bed_.semel({"send", "payments", "-", "-o", "json"}, {.input = lines});
     EXPECT_EQ(json_at(sent.out, "/sent"), std::to_string(kMessages)) << sent.err;
   }
   // Counts only PostgreSQL's, each found after a second; the other servers find them at once.
   std::int64_t deadlocks() const {
     if (GetParam().store != kPostgres.store) return 0;
-    return scene_.number(
-        "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()");
+    return bed_.number("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()");
   }
 
-  const ServerScene scene_{GetParam(), kTransfer};
+  const ServerTestBed bed_{GetParam(), kTransfer};
 };
 
 TEST_P(Transfers, MakeNoStormOfDeadlocks) {
-  const Ran ran = scene_.semel({"run", "--once", "-q"});
+  const Ran ran = bed_.semel({"run", "--once", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_EQ(scene_.sum(), 2 * kMessages);
+  EXPECT_EQ(bed_.sum(), 2 * kMessages);
   EXPECT_LE(deadlocks(), kWorkers) << "after the first they run one at a time";
 }
 
 TEST_P(Transfers, OfTwoProcessesMakeNone) {
-  Program other({"run", scene_.config(), "-q"});
-  const Ran ran = scene_.semel({"run", "--once", "-q"});
+  Program other({"run", bed_.config(), "-q"});
+  const Ran ran = bed_.semel({"run", "--once", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_TRUE(comes_true([&] { return scene_.sum() == 2 * kMessages; }));
+  EXPECT_TRUE(comes_true([&] { return bed_.sum() == 2 * kMessages; }));
   other.signal(SIGTERM);
   EXPECT_EQ(other.wait().code, 0);
   EXPECT_LE(deadlocks(), 2 * kWorkers);
@@ -149,19 +148,19 @@ TEST_P(Transfers, OfTwoProcessesMakeNone) {
 class LockedRows : public HotRows {
  protected:
   // `blocked` messages need what `locks` reads.
-  static void expect_others_done(const ServerScene& scene, const std::string& lines,
+  static void expect_others_done(const ServerTestBed& bed, const std::string& lines,
                                  const std::string& locks, int blocked) {
-    ASSERT_EQ(scene.semel({"send", "payments", "-"}, {.input = lines}).code, 0);
-    const auto session = scene.server().open_session(scene.database());
+    ASSERT_EQ(bed.semel({"send", "payments", "-"}, {.input = lines}).code, 0);
+    const auto session = bed.server().open_session(bed.database());
     session->query("BEGIN");
     session->query(locks);
-    Program program({"run", scene.config(), "--once", "-q"});
-    EXPECT_TRUE(comes_true([&] { return scene.sum() == kMessages - blocked; }));
+    Program program({"run", bed.config(), "--once", "-q"});
+    EXPECT_TRUE(comes_true([&] { return bed.sum() == kMessages - blocked; }));
     session->query("COMMIT");
     const Ran ran = program.wait();
     EXPECT_EQ(ran.code, 0) << ran.err;
-    EXPECT_EQ(scene.sum(), kMessages);
-    EXPECT_EQ(json_at(scene.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
+    EXPECT_EQ(bed.sum(), kMessages);
+    EXPECT_EQ(json_at(bed.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
   }
 };
 
@@ -169,14 +168,14 @@ class LockedVersions : public LockedRows {};
 class LockedByName : public LockedRows {};
 
 TEST_P(LockedVersions, OnlyTheirMessagesWait) {
-  const ServerScene scene(GetParam(), kVersionedBill);
-  make_bills(scene);
-  expect_others_done(scene, versions_in_order(), "SELECT version FROM bill WHERE id = 3 FOR UPDATE",
+  const ServerTestBed bed(GetParam(), kVersionedBill);
+  make_bills(bed);
+  expect_others_done(bed, versions_in_order(), "SELECT version FROM bill WHERE id = 3 FOR UPDATE",
                      kMessages / kBills);
 }
 
 TEST_P(LockedRows, OnlyTheirMessagesWait) {
-  const ServerScene scene(
+  const ServerTestBed bed(
       GetParam(),
       "    key: { from: [json:/id] }\n"
       "    source: { queue: {} }\n"
@@ -185,12 +184,12 @@ TEST_P(LockedRows, OnlyTheirMessagesWait) {
       "        params: { account: json:/account }\n"
       "        statements:\n"
       "          - UPDATE account SET balance = balance + 1 WHERE id = :account\n");
-  expect_others_done(scene, versions_in_order(),
+  expect_others_done(bed, versions_in_order(),
                      "SELECT balance FROM account WHERE id = 4 FOR UPDATE", kMessages / kAccounts);
 }
 
 TEST_P(LockedByName, OnlyItsMessagesWait) {
-  const ServerScene scene(
+  const ServerTestBed bed(
       GetParam(),
       "    key: { from: [json:/id] }\n"
       "    source: { queue: {} }\n"
@@ -203,8 +202,8 @@ TEST_P(LockedByName, OnlyItsMessagesWait) {
       "        params: { bill: json:/bill, account: json:/account }\n"
       "        statements:\n"
       "          - UPDATE account SET balance = balance + 1 WHERE id = :account\n");
-  make_bills(scene);
-  expect_others_done(scene, versions_in_order(), "SELECT version FROM bill WHERE id = 3 FOR UPDATE",
+  make_bills(bed);
+  expect_others_done(bed, versions_in_order(), "SELECT version FROM bill WHERE id = 3 FOR UPDATE",
                      kMessages / kBills);
 }
 

@@ -43,14 +43,14 @@ std::string replayed_at(const HttpAnswer& answer, int index) {
 }
 
 TEST(HttpBatch, EachEventHasItsEffectOnce) {
-  const Scene scene(events_of());
-  const HttpRun run(scene);
+  const TestBed bed(events_of());
+  const HttpRun run(bed);
   const std::string batch =
       fmt::format("[{}, {}, {}]", event("1", 5), event("2", 7), event("1", 11, "/other"));
   const HttpAnswer first = run.post(batch, kBatch);
   EXPECT_EQ(first.status, 200) << first.head << first.body;
   EXPECT_EQ(first.header("Content-Type"), "application/json");
-  EXPECT_EQ(sum_of(scene), 23);
+  EXPECT_EQ(sum_of(bed), 23);
   const HttpAnswer again = run.post(batch, kBatch);
   EXPECT_EQ(again.status, 200) << again.body;
   for (int i = 0; i < 3; ++i) {
@@ -62,32 +62,32 @@ TEST(HttpBatch, EachEventHasItsEffectOnce) {
   EXPECT_EQ(run.post(event("2", 7), "Content-Type: application/cloudevents+json\r\n")
                 .header("Idempotent-Replayed"),
             "true");
-  EXPECT_EQ(sum_of(scene), 23);
+  EXPECT_EQ(sum_of(bed), 23);
   EXPECT_EQ(run.post("[]", kBatch).status, 200);
 }
 
 TEST(HttpBatch, TwoEventsOfOneIdHaveOneEffect) {
-  const Scene scene(events_of());
-  const HttpRun run(scene);
+  const TestBed bed(events_of());
+  const HttpRun run(bed);
   const HttpAnswer twice =
       run.post(fmt::format("[{}, {}, {}]", event("1", 5), event("1", 5), event("2", 7)), kBatch);
   EXPECT_EQ(twice.status, 200) << twice.body;
   EXPECT_EQ(replayed_at(twice, 0), "(absent)");
   EXPECT_EQ(replayed_at(twice, 1), "true");
-  EXPECT_EQ(sum_of(scene), 12);
+  EXPECT_EQ(sum_of(bed), 12);
   // One id with two payloads: the second is not executed, and its place is told.
   const HttpAnswer two = run.post(fmt::format("[{}, {}]", event("3", 1), event("3", 2)), kBatch);
   EXPECT_EQ(two.status, 422) << two.body;
   EXPECT_EQ(json_at(two.body, "/code"), "R328");
   EXPECT_EQ(status_at(two, 0), "200");
   EXPECT_EQ(status_at(two, 1), "422");
-  EXPECT_EQ(sum_of(scene), 13);
+  EXPECT_EQ(sum_of(bed), 13);
 }
 
 // Its neighbours are done; it is told and kept.
 TEST(HttpBatch, OneBadEventCostsItsNeighboursNothing) {
-  const Scene scene(events_of());
-  const HttpRun run(scene);
+  const TestBed bed(events_of());
+  const HttpRun run(bed);
   const std::string batch =
       fmt::format(R"([{}, {{"specversion":"1.0","type":"paid","source":"/shop"}}, 5, {}])",
                   event("1", 5), event("2", 7));
@@ -100,86 +100,86 @@ TEST(HttpBatch, OneBadEventCostsItsNeighboursNothing) {
   EXPECT_EQ(json_at(first.body, "/events/1/code"), "R324");
   EXPECT_EQ(status_at(first, 2), "400");
   EXPECT_EQ(status_at(first, 3), "200");
-  EXPECT_EQ(sum_of(scene), 12);
+  EXPECT_EQ(sum_of(bed), 12);
   const HttpAnswer again = run.post(batch, kBatch);
   EXPECT_EQ(again.status, 400);
   EXPECT_EQ(replayed_at(again, 0), "true");
   EXPECT_EQ(replayed_at(again, 3), "true");
-  EXPECT_EQ(sum_of(scene), 12);
-  const Ran dead = scene.semel({"dlq", "list", "--reason", "key.invalid", "-o", "json"});
+  EXPECT_EQ(sum_of(bed), 12);
+  const Ran dead = bed.semel({"dlq", "list", "--reason", "key.invalid", "-o", "json"});
   EXPECT_EQ(json_at(dead.out, "/count"), "4") << dead.out;
 }
 
 TEST(HttpBatch, ABodyThatIsNoBatchIsADeadLetter) {
-  const Scene scene(events_of());
-  const HttpRun run(scene);
+  const TestBed bed(events_of());
+  const HttpRun run(bed);
   const HttpAnswer refused = run.post("[" + event("1", 5), kBatch);
   EXPECT_EQ(refused.status, 400) << refused.body;
   EXPECT_NE(refused.body.find("the batch of CloudEvents"), std::string::npos) << refused.body;
-  const Ran dead = scene.semel({"dlq", "list", "--reason", "payload.invalid", "-o", "json"});
+  const Ran dead = bed.semel({"dlq", "list", "--reason", "payload.invalid", "-o", "json"});
   EXPECT_EQ(json_at(dead.out, "/count"), "1") << dead.out;
-  EXPECT_EQ(sum_of(scene), 0);
+  EXPECT_EQ(sum_of(bed), 0);
 }
 
 TEST(HttpBatch, MoreEventsThanItMayHaveAreRefusedWhole) {
-  const Scene scene(events_of(", max_batch: 2"));
-  const HttpRun run(scene);
+  const TestBed bed(events_of(", max_batch: 2"));
+  const HttpRun run(bed);
   const HttpAnswer refused =
       run.post(fmt::format("[{}, {}, {}]", event("1", 1), event("2", 1), event("3", 1)), kBatch);
   EXPECT_EQ(refused.status, 413) << refused.body;
   EXPECT_EQ(json_at(refused.body, "/code"), "R325");
-  EXPECT_EQ(sum_of(scene), 0);
-  EXPECT_EQ(json_at(scene.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
+  EXPECT_EQ(sum_of(bed), 0);
+  EXPECT_EQ(json_at(bed.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
 }
 
 TEST(HttpBatch, AcceptedIsSaidWhenAllOfItIsKept) {
-  const Scene scene(events_of(", mode: accepted"));
+  const TestBed bed(events_of(", mode: accepted"));
   const std::string batch = fmt::format("[{}, {}]", event("1", 5), event("2", 7));
   {
     // It only receives.
-    HttpRun run(scene, {}, {"--set", "consumers[0].defer=elsewhere"});
+    HttpRun run(bed, {}, {"--set", "consumers[0].defer=elsewhere"});
     const HttpAnswer answer = run.post(batch, kBatch);
     EXPECT_EQ(answer.status, 202) << answer.body;
     EXPECT_EQ(status_at(answer, 1), "202");
     run.program().signal(SIGKILL);
     EXPECT_EQ(run.program().wait().signal, SIGKILL);
-    EXPECT_EQ(sum_of(scene), 0);
+    EXPECT_EQ(sum_of(bed), 0);
   }
-  const HttpRun run(scene);
-  EXPECT_TRUE(comes_true([&] { return sum_of(scene) == 12; })) << "nobody sent it again";
+  const HttpRun run(bed);
+  EXPECT_TRUE(comes_true([&] { return sum_of(bed) == 12; })) << "nobody sent it again";
   EXPECT_EQ(run.post(batch, kBatch).status, 202);
   EXPECT_EQ(run.post(fmt::format("[{}]", event("3", 1)), kBatch).status, 202);
-  EXPECT_TRUE(comes_true([&] { return sum_of(scene) == 13; }));
+  EXPECT_TRUE(comes_true([&] { return sum_of(bed) == 13; }));
 }
 
 // The process is killed with half of a batch done: the rest is done when it is sent again.
 class HttpBatchKill : public testing::TestWithParam<const char*> {};
 
 TEST_P(HttpBatchKill, ARetryOfTheWholeBatchHasOneEffect) {
-  const Scene scene(events_of() + "    batch: { max: 2 }\n");
+  const TestBed bed(events_of() + "    batch: { max: 2 }\n");
   // A settlement may come when all of it is recorded.
   const bool in_midst = std::string_view(GetParam()) != "settle.before";
   std::string batch = "[";
   for (int i = 0; i < 10; ++i) batch += (i == 0 ? "" : ",") + event(fmt::format("e-{}", i), 1);
   batch += "]";
   {
-    HttpRun run(scene, {.failpoint = fmt::format("{}:kill:3", GetParam())});
+    HttpRun run(bed, {.failpoint = fmt::format("{}:kill:3", GetParam())});
     EXPECT_EQ(run.post(batch, kBatch).status, 0) << "the connection is cut";
     EXPECT_EQ(run.program().wait().signal, SIGKILL);
-    const auto done = sum_of(scene);
+    const auto done = sum_of(bed);
     EXPECT_GT(done, 0);
     if (in_midst) {
       EXPECT_LT(done, 10);
     }
   }
-  const HttpRun run(scene);
+  const HttpRun run(bed);
   const HttpAnswer answer = run.post(batch, kBatch);
   EXPECT_EQ(answer.status, 200) << answer.body;
   EXPECT_EQ(replayed_at(answer, 0), "true");
   if (in_midst) {
     EXPECT_EQ(replayed_at(answer, 9), "(absent)");
   }
-  EXPECT_EQ(sum_of(scene), 10);
+  EXPECT_EQ(sum_of(bed), 10);
 }
 
 INSTANTIATE_TEST_SUITE_P(Points, HttpBatchKill,
@@ -193,8 +193,8 @@ INSTANTIATE_TEST_SUITE_P(Points, HttpBatchKill,
 // As nginx passes a request on by default: HTTP/1.0, with its own headers, and with or without the
 // prefix of its location.
 TEST(HttpProxy, ARequestIsTakenWithItsPrefixAndWithout) {
-  const Scene scene(payments(takes(", path_prefix: /hooks")));
-  const HttpRun run(scene);
+  const TestBed bed(payments(takes(", path_prefix: /hooks")));
+  const HttpRun run(bed);
   const auto proxied = [&](std::string_view path, std::string_view id) {
     const std::string body = payment(id, 1, 5);
     return http_answer(http_raw(
@@ -211,13 +211,13 @@ TEST(HttpProxy, ARequestIsTakenWithItsPrefixAndWithout) {
   const HttpAnswer elsewhere = proxied("/hooks/other", "p-3");
   EXPECT_EQ(elsewhere.status, 404);
   EXPECT_NE(json_at(elsewhere.body, "/fix").find("/hooks/pay"), std::string::npos);
-  EXPECT_EQ(sum_of(scene), 10);
+  EXPECT_EQ(sum_of(bed), 10);
 }
 
 // What docs/sources/http.md shows, by the sender that everybody has.
 TEST(HttpCurl, TheSecondOfTwoIsAnsweredAgain) {
-  const Scene scene(payments(takes()));
-  const HttpRun run(scene);
+  const TestBed bed(payments(takes()));
+  const HttpRun run(bed);
   const auto curl = [&] {
     ChildProcess child = ChildProcess::run({"curl", "-s", "-i", "--noproxy", "*", "--data",
                                             kPayment, fmt::format("127.0.0.1:{}/pay", run.port())});
@@ -231,7 +231,7 @@ TEST(HttpCurl, TheSecondOfTwoIsAnsweredAgain) {
   const std::string second = curl();
   EXPECT_TRUE(second.starts_with("HTTP/1.1 200")) << second;
   EXPECT_NE(second.find("Idempotent-Replayed: true"), std::string::npos) << second;
-  EXPECT_EQ(sum_of(scene), 5);
+  EXPECT_EQ(sum_of(bed), 5);
 }
 
 }  // namespace

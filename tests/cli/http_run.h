@@ -18,8 +18,8 @@ namespace semel::test {
 // A run that takes requests, and the port that it told.
 class HttpRun {
  public:
-  explicit HttpRun(const Scene& scene, const StartOptions& options = {}, const Words& more = {})
-      : program_(words(scene, more), options) {
+  explicit HttpRun(const TestBed& bed, const StartOptions& options = {}, const Words& more = {})
+      : program_(words(bed, more), options) {
     EXPECT_TRUE(tells(program_, kTold)) << program_.err();
     const std::string said = program_.err();
     const auto at = said.find(kTold);
@@ -46,8 +46,8 @@ class HttpRun {
   std::uint16_t port() const noexcept { return port_; }
 
  private:
-  static Words words(const Scene& scene, const Words& more) {
-    Words all = {"run", scene.config(), "--set", "consumers[0].source.http.listen=127.0.0.1:0"};
+  static Words words(const TestBed& bed, const Words& more) {
+    Words all = {"run", bed.config(), "--set", "consumers[0].source.http.listen=127.0.0.1:0"};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -61,8 +61,8 @@ inline std::string takes(std::string_view more = "") {
   return fmt::format("{{ http: {{ listen: \"127.0.0.1:0\", path: /pay{} }} }}", more);
 }
 
-inline std::int64_t sum_of(const Scene& scene) {
-  return scene.number("SELECT sum(balance) FROM account");
+inline std::int64_t sum_of(const TestBed& bed) {
+  return bed.number("SELECT sum(balance) FROM account");
 }
 
 inline const std::string kPayment = R"({"id":"p-1","account":1,"amount":5})";

@@ -153,8 +153,8 @@ class HttpSoak : public testing::Test {
   }
 
   const int port_ = free_port();
-  const GroundScene ground_{
-      Ground::kSqlite,
+  const GroundTestBed ground_{
+      DatabaseKind::kSqlite,
       fmt::format("    source: {{ http: {{ listen: \"127.0.0.1:{}\", path: /pay }} }}\n"
                   "    key: json:/id\n{}",
                   port_, kPaymentHandler)};

@@ -30,32 +30,32 @@ std::string with_command(std::string_view more = "") {
       takes(more));
 }
 
-void write_script(const Scene& scene, std::string_view text) {
-  const std::string script = scene.file("handler.sh");
-  write_file(script, fmt::format("#!/bin/sh\ncd '{}'\n{}", scene.file(""), text));
+void write_script(const TestBed& bed, std::string_view text) {
+  const std::string script = bed.file("handler.sh");
+  write_file(script, fmt::format("#!/bin/sh\ncd '{}'\n{}", bed.file(""), text));
   std::filesystem::permissions(script, std::filesystem::perms::owner_all);
 }
 
 TEST(HttpSourceProgram, ADuplicateIsAnsweredAndDoesNothing) {
-  const Scene scene(payments(takes()));
-  const HttpRun run(scene);
+  const TestBed bed(payments(takes()));
+  const HttpRun run(bed);
   const HttpAnswer first = run.post(kPayment);
   EXPECT_EQ(first.status, 200) << first.head << first.body;
   EXPECT_EQ(first.header("Idempotent-Replayed"), "(none)");
   const HttpAnswer second = run.post(kPayment);
   EXPECT_EQ(second.status, 200);
   EXPECT_EQ(second.header("Idempotent-Replayed"), "true");
-  EXPECT_EQ(sum_of(scene), 5);
+  EXPECT_EQ(sum_of(bed), 5);
   const HttpAnswer other = run.post(R"({"id":"p-1","account":1,"amount":6})");
   EXPECT_EQ(other.status, 422) << other.body;
   EXPECT_EQ(json_at(other.body, "/code"), "R328");
-  EXPECT_EQ(sum_of(scene), 5);
+  EXPECT_EQ(sum_of(bed), 5);
 }
 
 TEST(HttpSourceProgram, TheStoredAnswerIsReplayed) {
-  const Scene scene(with_command());
-  write_script(scene, "echo x >>ran; echo '{\"charge\":\"ch_1\"}'\n");
-  const HttpRun run(scene);
+  const TestBed bed(with_command());
+  write_script(bed, "echo x >>ran; echo '{\"charge\":\"ch_1\"}'\n");
+  const HttpRun run(bed);
   constexpr std::string_view kKey = "Idempotency-Key: \"k-1\"\r\n";
   const HttpAnswer first = run.post("pay", kKey);
   EXPECT_EQ(first.status, 200) << first.body;
@@ -69,46 +69,46 @@ TEST(HttpSourceProgram, TheStoredAnswerIsReplayed) {
 }
 
 TEST(HttpSourceProgram, WithoutAKeyARequestIsRefusedAndKeptForAPerson) {
-  const Scene scene(payments(takes()));
-  const HttpRun run(scene);
+  const TestBed bed(payments(takes()));
+  const HttpRun run(bed);
   const HttpAnswer refused = run.post(R"({"account":1,"amount":5})");
   EXPECT_EQ(refused.status, 400);
   EXPECT_EQ(json_at(refused.body, "/code"), "R324");
-  const Ran dead = scene.semel({"dlq", "list", "--reason", "key.missing", "-o", "json"});
+  const Ran dead = bed.semel({"dlq", "list", "--reason", "key.missing", "-o", "json"});
   EXPECT_EQ(json_at(dead.out, "/count"), "1") << dead.out;
   EXPECT_EQ(run.post("no json").status, 400);
-  EXPECT_EQ(sum_of(scene), 0);
+  EXPECT_EQ(sum_of(bed), 0);
 }
 
 TEST(HttpSourceProgram, WhatIsNotSignedIsNotStored) {
-  const Scene scene(payments(takes(", signature: { github: s3cret }")));
-  const HttpRun run(scene);
+  const TestBed bed(payments(takes(", signature: { github: s3cret }")));
+  const HttpRun run(bed);
   EXPECT_EQ(run.post(kPayment).status, 403);
   EXPECT_EQ(run.post(kPayment, "X-Hub-Signature-256: sha256=00ff\r\n").status, 403);
-  EXPECT_EQ(json_at(scene.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
+  EXPECT_EQ(json_at(bed.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
   const std::string good = digest::hex(digest::view(digest::hmac_sha256("s3cret", kPayment)));
   EXPECT_EQ(run.post(kPayment, fmt::format("X-Hub-Signature-256: sha256={}\r\n", good)).status,
             200);
-  EXPECT_EQ(sum_of(scene), 5);
+  EXPECT_EQ(sum_of(bed), 5);
 }
 
 // Where the process is killed in the midst of a request, its sender sends it again.
 class HttpSourceKill : public testing::TestWithParam<const char*> {};
 
 TEST_P(HttpSourceKill, ARetryAfterAKillHasOneEffect) {
-  const Scene scene(payments(takes()));
+  const TestBed bed(payments(takes()));
   const bool recorded = std::string_view(GetParam()) != "handler.after";
   {
-    HttpRun run(scene, {.failpoint = fmt::format("{}:kill:1", GetParam())});
+    HttpRun run(bed, {.failpoint = fmt::format("{}:kill:1", GetParam())});
     EXPECT_EQ(run.post(kPayment).status, 0) << "the connection is cut";
     EXPECT_EQ(run.program().wait().signal, SIGKILL);
   }
-  const HttpRun run(scene);
+  const HttpRun run(bed);
   const HttpAnswer answer = run.post(kPayment);
   EXPECT_EQ(answer.status, 200) << answer.body;
   EXPECT_EQ(answer.header("Idempotent-Replayed"), recorded ? "true" : "(none)");
   EXPECT_EQ(run.post(kPayment).header("Idempotent-Replayed"), "true");
-  EXPECT_EQ(sum_of(scene), 5);
+  EXPECT_EQ(sum_of(bed), 5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Points, HttpSourceKill,
@@ -121,8 +121,8 @@ INSTANTIATE_TEST_SUITE_P(Points, HttpSourceKill,
 
 TEST(HttpSourceProgram, ManyConnectionsAreAnsweredTogether) {
   constexpr int kConnections = 512;
-  const Scene scene(payments(takes()));
-  const HttpRun run(scene);
+  const TestBed bed(payments(takes()));
+  const HttpRun run(bed);
   std::vector<system::Descriptor> sockets;
   for (int copy = 0; copy < 2; ++copy) {
     for (int i = 0; i < kConnections / 2; ++i) {
@@ -138,13 +138,13 @@ TEST(HttpSourceProgram, ManyConnectionsAreAnsweredTogether) {
     if (answer.header("Idempotent-Replayed") == "true") ++replayed;
   }
   EXPECT_EQ(replayed, kConnections / 2);
-  EXPECT_EQ(sum_of(scene), kConnections / 2);
+  EXPECT_EQ(sum_of(bed), kConnections / 2);
 }
 
 TEST(HttpSourceProgram, IdleConnectionsKeepNobodyWaiting) {
   constexpr int kIdle = 5'000;
-  const Scene scene(payments(takes()));
-  HttpRun run(scene);
+  const TestBed bed(payments(takes()));
+  HttpRun run(bed);
   std::vector<system::Descriptor> idle;
   for (int i = 0; i < kIdle; ++i) {
     idle.push_back(http_sent(run.port(), ""));
@@ -161,13 +161,13 @@ TEST(HttpSourceProgram, IdleConnectionsKeepNobodyWaiting) {
 }
 
 TEST(HttpSourceProgram, ADrainAnswersWhatIsInHand) {
-  const Scene scene(with_command());
-  write_script(scene, "touch begun; while [ ! -e go ]; do sleep 0.02; done; echo done\n");
-  HttpRun run(scene);
+  const TestBed bed(with_command());
+  write_script(bed, "touch begun; while [ ! -e go ]; do sleep 0.02; done; echo done\n");
+  HttpRun run(bed);
   auto answer = run.post_aside("pay", "Idempotency-Key: k-1\r\n");
-  ASSERT_TRUE(comes_true([&] { return std::filesystem::exists(scene.file("begun")); }));
+  ASSERT_TRUE(comes_true([&] { return std::filesystem::exists(bed.file("begun")); }));
   run.program().signal(SIGTERM);
-  write_file(scene.file("go"), "");
+  write_file(bed.file("go"), "");
   const HttpAnswer got = answer.get();
   EXPECT_EQ(got.status, 200) << got.body;
   EXPECT_EQ(got.body, "done\n");
@@ -175,42 +175,42 @@ TEST(HttpSourceProgram, ADrainAnswersWhatIsInHand) {
 }
 
 TEST(HttpSourceProgram, AcceptedIsKeptAndHandledFromTheStore) {
-  const Scene scene(payments(takes(", mode: accepted")));
+  const TestBed bed(payments(takes(", mode: accepted")));
   {
     // It only receives.
-    HttpRun run(scene, {}, {"--set", "consumers[0].defer=elsewhere"});
+    HttpRun run(bed, {}, {"--set", "consumers[0].defer=elsewhere"});
     EXPECT_EQ(run.post(kPayment).status, 202);
     run.program().signal(SIGKILL);
     EXPECT_EQ(run.program().wait().signal, SIGKILL);
-    EXPECT_EQ(sum_of(scene), 0);
+    EXPECT_EQ(sum_of(bed), 0);
   }
-  const HttpRun run(scene);
-  EXPECT_TRUE(comes_true([&] { return sum_of(scene) == 5; })) << "nobody sent it again";
+  const HttpRun run(bed);
+  EXPECT_TRUE(comes_true([&] { return sum_of(bed) == 5; })) << "nobody sent it again";
   EXPECT_EQ(run.post(kPayment).status, 202);
   EXPECT_EQ(run.post(payment("p-2", 2, 1)).status, 202);
-  EXPECT_TRUE(comes_true([&] { return sum_of(scene) == 6; }));
+  EXPECT_TRUE(comes_true([&] { return sum_of(bed) == 6; }));
 }
 
 TEST(HttpSourceProgram, WithoutItsStoreItSaysWhenToComeAgain) {
-  const Scene scene(payments(takes(), "dedup_table"));
-  const HttpRun run(scene, {.environment = {}});
+  const TestBed bed(payments(takes(), "dedup_table"));
+  const HttpRun run(bed, {.environment = {}});
   EXPECT_EQ(run.post(kPayment).status, 200);
   {
-    const WriteLock lock(scene.database());
+    const WriteLock lock(bed.database());
     const HttpAnswer away = run.post(payment("p-2", 2, 1));
     EXPECT_TRUE(away.status == 503 || away.status == 409) << away.status << away.body;
     EXPECT_NE(away.header("Retry-After"), "(none)");
   }
   EXPECT_TRUE(comes_true([&] { return run.post(payment("p-2", 2, 1)).status == 200; }));
-  EXPECT_EQ(sum_of(scene), 6);
+  EXPECT_EQ(sum_of(bed), 6);
 }
 
 // The config of the page, and a request as Standard Webhooks signs it.
 TEST(HttpSourceProgram, ThePagesConfigTakesASignedRequest) {
-  const Scene scene(payments(kQueue));
-  std::filesystem::copy_file(SEMEL_SOURCE "/tests/cli/http/semel.yaml", scene.config(),
+  const TestBed bed(payments(kQueue));
+  std::filesystem::copy_file(SEMEL_SOURCE "/tests/cli/http/semel.yaml", bed.config(),
                              std::filesystem::copy_options::overwrite_existing);
-  const HttpRun run(scene);
+  const HttpRun run(bed);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const std::string time =
       std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now).count());
@@ -221,13 +221,13 @@ TEST(HttpSourceProgram, ThePagesConfigTakesASignedRequest) {
   EXPECT_EQ(run.post(kPayment, lines).status, 200);
   EXPECT_EQ(run.post(kPayment, lines).header("Idempotent-Replayed"), "true");
   EXPECT_EQ(run.post(kPayment + " ", lines).status, 403) << "another body";
-  EXPECT_EQ(sum_of(scene), 5);
+  EXPECT_EQ(sum_of(bed), 5);
 }
 
 TEST(HttpSourceProgram, ItHasNoEndAndNoDryRun) {
-  const Scene scene(payments(takes()));
+  const TestBed bed(payments(takes()));
   for (const char* flag : {"--once", "--dry-run"}) {
-    const Ran ran = scene.semel({"run", flag});
+    const Ran ran = bed.semel({"run", flag});
     EXPECT_EQ(ran.code, 78) << ran.err;
     EXPECT_NE(ran.err.find("R322"), std::string::npos) << ran.err;
   }
@@ -238,12 +238,12 @@ TEST(HttpSourceProgram, AnotherRunIsItsSender) {
   const TlsFiles files;
   const TlsIdentity identity;
   files.add("server", identity);
-  const Scene receiver(payments(
+  const TestBed receiver(payments(
       takes(fmt::format(", tls: {{ certificate: {}, key: {} }}, signature: {{ standard_webhooks: "
                         "whsec_c2VjcmV0 }}",
                         files.file("server.pem"), files.file("server.key")))));
   const HttpRun run(receiver);
-  const Scene sender(fmt::format(
+  const TestBed sender(fmt::format(
       "    source: {{ queue: {{}} }}\n    key: json:/id\n"
       "    handler: {{ http: {{ url: \"https://127.0.0.1:{}/pay\", ca_file: {}, signing: "
       "whsec_c2VjcmV0 }} }}\n",

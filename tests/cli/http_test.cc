@@ -25,18 +25,18 @@ constexpr std::string_view kConsumer = R"(
 
 class HttpProgramTest : public testing::Test {
  protected:
-  HttpProgramTest() : scene_(fmt::format(kConsumer, server_.url("/send"))) {}
+  HttpProgramTest() : bed_(fmt::format(kConsumer, server_.url("/send"))) {}
 
   void send(std::size_t count, std::size_t copies = 1) {
     std::string lines;
     for (std::size_t copy = 0; copy < copies; ++copy) {
       for (std::size_t i = 0; i < count; ++i) lines += fmt::format("{{\"id\":\"k-{}\"}}\n", i);
     }
-    const Ran sent = scene_.semel({"send", "payments", "-"}, {.input = lines});
+    const Ran sent = bed_.semel({"send", "payments", "-"}, {.input = lines});
     ASSERT_EQ(sent.code, 0) << sent.err;
   }
   Ran run_once() const {
-    return scene_.semel({"run", "--once", "-o", "json"}, {.environment = kNoProxy});
+    return bed_.semel({"run", "--once", "-o", "json"}, {.environment = kNoProxy});
   }
   // How often each key came.
   std::map<std::string, std::size_t> calls() const {
@@ -47,7 +47,7 @@ class HttpProgramTest : public testing::Test {
 
   const Words kNoProxy = {"no_proxy=127.0.0.1"};
   HttpServer server_;
-  Scene scene_;
+  TestBed bed_;
 };
 
 TEST_F(HttpProgramTest, EachKeyIsSentOnceHoweverOftenItIsDelivered) {
@@ -87,9 +87,9 @@ TEST_F(HttpProgramTest, AnEndpointThatFailsNowAndThenAnswersEachKeyOnce) {
   send(kKeys);
   send(kKeys / 2);
   const Ran ran =
-      scene_.semel({"run", "--once", "-o", "json", "--set", "consumers[0].retry.backoff=1ms..20ms",
-                    "--set", "consumers[0].retry.attempts=20"},
-                   {.environment = kNoProxy});
+      bed_.semel({"run", "--once", "-o", "json", "--set", "consumers[0].retry.backoff=1ms..20ms",
+                  "--set", "consumers[0].retry.attempts=20"},
+                 {.environment = kNoProxy});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(json_at(ran.out, "/effects"), "1500") << ran.out;
   EXPECT_EQ(well.size(), kKeys);
@@ -115,7 +115,7 @@ TEST_F(HttpProgramTest, WhatIsRefusedIsADeadLetterWithItsStatus) {
   send(3);
   EXPECT_EQ(run_once().code, 0);
   EXPECT_EQ(server_.requests().size(), 3U) << "at once";
-  const Ran dead = scene_.semel({"dlq", "list", "--reason", "handler.http.422", "-o", "json"});
+  const Ran dead = bed_.semel({"dlq", "list", "--reason", "handler.http.422", "-o", "json"});
   EXPECT_EQ(json_at(dead.out, "/count"), "3") << dead.out;
   EXPECT_NE(dead.out.find("no such address"), std::string::npos) << dead.out;
 }
@@ -137,7 +137,7 @@ TEST_F(HttpProgramTest, AnEndpointAtFaultIsLeftAloneUntilItWorks) {
   EXPECT_LE(server_.requests().size(), 3 * kMessages);
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(json_at(ran.out, "/effects"), "50") << ran.out;
-  EXPECT_EQ(json_at(scene_.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
+  EXPECT_EQ(json_at(bed_.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
 }
 
 TEST_F(HttpProgramTest, AKilledProgramCallsAgainUnderTheSameKey) {
@@ -145,7 +145,7 @@ TEST_F(HttpProgramTest, AKilledProgramCallsAgainUnderTheSameKey) {
   server_.on("/send", never);
   send(5);
   {
-    Program program({"run", "-c", scene_.config()}, {.environment = kNoProxy});
+    Program program({"run", "-c", bed_.config()}, {.environment = kNoProxy});
     ASSERT_TRUE(server_.wait_requests(5));
     program.signal(SIGKILL);
     EXPECT_EQ(program.wait().signal, SIGKILL);
@@ -162,7 +162,7 @@ TEST_F(HttpProgramTest, ADrainWaitsForWhatIsOnItsWay) {
   held.after_requests = 1'000;
   server_.on("/send", held);
   send(5);
-  Program program({"run", "-c", scene_.config()}, {.environment = kNoProxy});
+  Program program({"run", "-c", bed_.config()}, {.environment = kNoProxy});
   ASSERT_TRUE(server_.wait_requests(5));
   program.signal(SIGTERM);
   server_.release();

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/cli/kafka_scene.h"
+#include "tests/cli/kafka_test_bed.h"
 #include "tests/support/kafka_cluster.h"
 
 namespace semel::test {
@@ -24,25 +24,25 @@ std::size_t rounds() { return soaks() ? 5 : 1; }
 
 class KafkaClusterRun {
  public:
-  KafkaClusterRun(Ground ground, const KafkaCluster& cluster)
-      : scene_(ground, cluster.server(), {.partitions = 6, .properties = kShortSession}) {
-    scene_.produce(300);
+  KafkaClusterRun(DatabaseKind database_kind, const KafkaCluster& cluster)
+      : bed_(database_kind, cluster.server(), {.partitions = 6, .properties = kShortSession}) {
+    bed_.produce(300);
     for (int i = 0; i < 2; ++i) {
-      members_.push_back(std::make_unique<Program>(Words{"run", scene_.config(), "-q"}));
+      members_.push_back(std::make_unique<Program>(Words{"run", bed_.config(), "-q"}));
     }
   }
 
-  const KafkaScene& scene() const { return scene_; }
-  void produce() { scene_.produce(600); }
+  const KafkaTestBed& bed() const { return bed_; }
+  void produce() { bed_.produce(600); }
   bool works() {
-    const auto before = scene_.sum();
+    const auto before = bed_.sum();
     produce();
-    return comes_true([&] { return scene_.sum() > before; }, seconds(60));
+    return comes_true([&] { return bed_.sum() > before; }, seconds(60));
   }
   void expect_all_done(const std::string& what) {
-    EXPECT_TRUE(comes_true([&] { return scene_.sum() == scene_.produced_sum(); }, seconds(90)))
-        << what << ": " << scene_.sum() << " of " << scene_.produced_sum() << members_[0]->err();
-    EXPECT_TRUE(comes_true([&] { return scene_.all_committed(); }, seconds(60))) << what;
+    EXPECT_TRUE(comes_true([&] { return bed_.sum() == bed_.produced_sum(); }, seconds(90)))
+        << what << ": " << bed_.sum() << " of " << bed_.produced_sum() << members_[0]->err();
+    EXPECT_TRUE(comes_true([&] { return bed_.all_committed(); }, seconds(60))) << what;
     for (const auto& member : members_) EXPECT_TRUE(member->runs()) << what << member->err();
   }
   void finish() {
@@ -51,12 +51,12 @@ class KafkaClusterRun {
       const Ran ran = member->wait();
       EXPECT_EQ(ran.code, 0) << ran.err;
     }
-    scene_.expect_each_once();
-    scene_.expect_nothing_happens_again();
+    bed_.expect_each_once();
+    bed_.expect_nothing_happens_again();
   }
 
  private:
-  KafkaScene scene_;
+  KafkaTestBed bed_;
   std::vector<std::unique_ptr<Program>> members_;
 };
 
@@ -64,8 +64,8 @@ class KafkaClusterRun {
 // before that is back.
 TEST(KafkaClusters, LeadersAndCoordinatorsAreKilled) {
   KafkaCluster cluster;
-  KafkaClusterRun sqlite(Ground::kSqlite, cluster);
-  KafkaClusterRun postgres(Ground::kPostgres, cluster);
+  KafkaClusterRun sqlite(DatabaseKind::kSqlite, cluster);
+  KafkaClusterRun postgres(DatabaseKind::kPostgres, cluster);
   const auto kill = [&](KafkaServer& broker, const std::string& what) {
     ASSERT_TRUE(sqlite.works() && postgres.works()) << what;
     broker.kill();
@@ -74,12 +74,12 @@ TEST(KafkaClusters, LeadersAndCoordinatorsAreKilled) {
     sqlite.expect_all_done(what);
     postgres.expect_all_done(what);
     broker.start();
-    cluster.wait_in_step(sqlite.scene().topic());
-    cluster.wait_in_step(postgres.scene().topic());
+    cluster.wait_in_step(sqlite.bed().topic());
+    cluster.wait_in_step(postgres.bed().topic());
   };
   for (std::size_t i = 0; i < rounds(); ++i) {
-    kill(cluster.leader_of(sqlite.scene().topic(), 0), "the leader");
-    kill(cluster.coordinator_of(postgres.scene().group()), "the coordinator");
+    kill(cluster.leader_of(sqlite.bed().topic(), 0), "the leader");
+    kill(cluster.coordinator_of(postgres.bed().group()), "the coordinator");
   }
   sqlite.finish();
   postgres.finish();

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "tests/cli/kafka_scene.h"
+#include "tests/cli/kafka_test_bed.h"
 #include "tests/support/kafka_records.h"
 
 namespace semel::test {
@@ -28,13 +28,13 @@ std::string grave(const std::string& brokers, const std::string& topic) {
 }
 
 // Payments that have no amount, and the first one has no key.
-void produce_dead(const KafkaScene& scene, int first = 0, int count = kDead) {
+void produce_dead(const KafkaTestBed& bed, int first = 0, int count = kDead) {
   std::vector<std::string> values;
   for (int i = first; i < first + count; ++i) {
     values.push_back(i == 0 ? R"({"account":1,"amount":1})"
                             : fmt::format(R"({{"id":"dead-{}"}})", i));
   }
-  scene.server().produce_values(scene.topic(), values);
+  bed.server().produce_values(bed.topic(), values);
 }
 
 std::set<std::string> keys_of(const std::vector<KafkaServer::Record>& records) {
@@ -43,17 +43,17 @@ std::set<std::string> keys_of(const std::vector<KafkaServer::Record>& records) {
   return keys;
 }
 
-class KafkaDeadLetters : public ::testing::TestWithParam<Ground> {};
+class KafkaDeadLetters : public ::testing::TestWithParam<DatabaseKind> {};
 
 TEST_P(KafkaDeadLetters, ACopyOfEachIsInItsTopic) {
   const auto& server = KafkaServer::shared();
   const std::string topic = server.new_topic(1, {});
-  KafkaScene scene(GetParam(), server, {.others = grave(server.brokers(), topic)});
-  scene.produce(100);
-  produce_dead(scene);
-  const Ran ran = scene.semel({"run", "--once", "-q"});
+  KafkaTestBed bed(GetParam(), server, {.others = grave(server.brokers(), topic)});
+  bed.produce(100);
+  produce_dead(bed);
+  const Ran ran = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
-  scene.expect_each_once();
+  bed.expect_each_once();
   const auto records = records_of(server, topic);
   ASSERT_EQ(records.size(), static_cast<std::size_t>(kDead));
   EXPECT_EQ(keys_of(records).size(), static_cast<std::size_t>(kDead));
@@ -64,15 +64,14 @@ TEST_P(KafkaDeadLetters, ACopyOfEachIsInItsTopic) {
   EXPECT_EQ(header_of(*one, "semel-consumer"), "payments");
   EXPECT_EQ(header_of(*one, "semel-reason"), "payload.invalid");
   EXPECT_NE(header_of(*one, "semel-error").find("amount"), std::string::npos);
-  EXPECT_EQ(header_of(*one, "semel-source").find(scene.topic()), 0U);
-  EXPECT_EQ(json_at(scene.semel({"dlq", "list", "-o", "json"}).out, "/count"),
-            std::to_string(kDead));
+  EXPECT_EQ(header_of(*one, "semel-source").find(bed.topic()), 0U);
+  EXPECT_EQ(json_at(bed.semel({"dlq", "list", "-o", "json"}).out, "/count"), std::to_string(kDead));
   // What is given up stays so: it leaves no second copy. What has no key has no record, and leaves
   // one under the same key.
-  server.reset_offsets(scene.group(), scene.topic(), 3);
-  const Ran again = scene.semel({"run", "--once", "-q"});
+  server.reset_offsets(bed.group(), bed.topic(), 3);
+  const Ran again = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(again.code, 0) << again.err;
-  scene.expect_each_once();
+  bed.expect_each_once();
   const auto later = records_of(server, topic);
   EXPECT_EQ(later.size(), records.size() + 1);
   EXPECT_EQ(keys_of(later), keys_of(records));
@@ -81,32 +80,32 @@ TEST_P(KafkaDeadLetters, ACopyOfEachIsInItsTopic) {
 TEST_P(KafkaDeadLetters, HoweverOftenTheRunIsKilledNoneIsMissing) {
   const auto& server = KafkaServer::shared();
   const std::string topic = server.new_topic(1, {});
-  KafkaScene scene(GetParam(), server,
+  KafkaTestBed bed(GetParam(), server,
                    {.properties = "session.timeout.ms: 1500, heartbeat.interval.ms: 300",
                     .others = grave(server.brokers(), topic)});
   constexpr int kKills = 5;
   const auto dead = [&] {
-    return scene.semel({"dlq", "list", "-o", "json"}).out.find("dead-") != std::string::npos;
+    return bed.semel({"dlq", "list", "-o", "json"}).out.find("dead-") != std::string::npos;
   };
   for (int i = 0; i < kKills; ++i) {
-    const auto before = scene.sum();
-    scene.produce(100);
-    produce_dead(scene, i * kDead / kKills, kDead / kKills);
-    Program runner({"run", scene.config(), "-q"});
-    ASSERT_TRUE(comes_true([&] { return scene.sum() > before && dead(); })) << runner.err();
+    const auto before = bed.sum();
+    bed.produce(100);
+    produce_dead(bed, i * kDead / kKills, kDead / kKills);
+    Program runner({"run", bed.config(), "-q"});
+    ASSERT_TRUE(comes_true([&] { return bed.sum() > before && dead(); })) << runner.err();
     runner.signal(SIGKILL);
     EXPECT_EQ(runner.wait().signal, SIGKILL) << "the fault must have fired";
   }
-  const Ran ran = scene.semel({"run", "--once", "-q"});
+  const Ran ran = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
-  scene.expect_each_once();
+  bed.expect_each_once();
   const auto keys = keys_of(records_of(server, topic));
   EXPECT_EQ(keys.size(), static_cast<std::size_t>(kDead));
   EXPECT_FALSE(keys.contains("(none)")) << "each has its key";
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, KafkaDeadLetters,
-                         ::testing::Values(Ground::kSqlite, Ground::kPostgres),
+                         ::testing::Values(DatabaseKind::kSqlite, DatabaseKind::kPostgres),
                          [](const auto& info) { return name_of_ground(info.param); });
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/cli/kafka_scene.h"
+#include "tests/cli/kafka_test_bed.h"
 
 namespace semel::test {
 namespace {
@@ -20,50 +20,50 @@ namespace {
 using std::chrono::seconds;
 
 // A member that dies is missed soon.
-std::string short_session(Ground ground) {
+std::string short_session(DatabaseKind database_kind) {
   return fmt::format(
       "session.timeout.ms: 1500, heartbeat.interval.ms: 300, partition.assignment.strategy: {}",
-      ground == Ground::kSqlite ? "range" : "cooperative-sticky");
+      database_kind == DatabaseKind::kSqlite ? "range" : "cooperative-sticky");
 }
 
 class KafkaKills : public ::testing::Test {
  protected:
-  static std::unique_ptr<Program> start(const KafkaScene& scene) {
-    return std::make_unique<Program>(Words{"run", scene.config(), "-q"});
+  static std::unique_ptr<Program> start(const KafkaTestBed& bed) {
+    return std::make_unique<Program>(Words{"run", bed.config(), "-q"});
   }
   // All that was produced is done, and the members are sent home.
-  static void finish(KafkaScene& scene, std::vector<std::unique_ptr<Program>>& members) {
-    EXPECT_TRUE(comes_true([&] { return scene.sum() == scene.produced_sum(); }, seconds(90)))
-        << scene.sum() << " of " << scene.produced_sum();
+  static void finish(KafkaTestBed& bed, std::vector<std::unique_ptr<Program>>& members) {
+    EXPECT_TRUE(comes_true([&] { return bed.sum() == bed.produced_sum(); }, seconds(90)))
+        << bed.sum() << " of " << bed.produced_sum();
     // What came again is settled too, and told.
-    EXPECT_TRUE(comes_true([&] { return scene.all_committed(); }, seconds(60)));
+    EXPECT_TRUE(comes_true([&] { return bed.all_committed(); }, seconds(60)));
     for (auto& member : members) member->signal(SIGTERM);
     for (auto& member : members) {
       const Ran ran = member->wait();
       EXPECT_EQ(ran.code, 0) << ran.err;
     }
-    scene.expect_each_once();
-    scene.expect_nothing_happens_again();
+    bed.expect_each_once();
+    bed.expect_nothing_happens_again();
   }
 };
 
-class KafkaMembers : public KafkaKills, public ::testing::WithParamInterface<Ground> {};
+class KafkaMembers : public KafkaKills, public ::testing::WithParamInterface<DatabaseKind> {};
 
 TEST_P(KafkaMembers, AreKilledAndAdded) {
-  KafkaScene scene(GetParam(), KafkaServer::shared(),
+  KafkaTestBed bed(GetParam(), KafkaServer::shared(),
                    {.partitions = 6, .properties = short_session(GetParam())});
   const auto seed = std::random_device{}();
   SCOPED_TRACE(fmt::format("seed {}", seed));
   std::mt19937_64 random(seed);
-  scene.produce(300);
+  bed.produce(300);
   std::vector<std::unique_ptr<Program>> members;
-  for (int i = 0; i < 3; ++i) members.push_back(start(scene));
+  for (int i = 0; i < 3; ++i) members.push_back(start(bed));
   const std::size_t kills = soak_times(10);
   std::size_t killed = 0;
   for (std::size_t i = 0; i < kills; ++i) {
-    const auto before = scene.sum();
-    scene.produce(300);
-    ASSERT_TRUE(comes_true([&] { return scene.sum() > before; }, seconds(60))) << "kill " << i;
+    const auto before = bed.sum();
+    bed.produce(300);
+    ASSERT_TRUE(comes_true([&] { return bed.sum() > before; }, seconds(60))) << "kill " << i;
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 30'000));
     auto& victim = members[random() % members.size()];
     // One in three goes in good order: a rebalance of another kind.
@@ -72,31 +72,31 @@ TEST_P(KafkaMembers, AreKilledAndAdded) {
     if (ran.signal == SIGKILL) ++killed;
     // One that has just begun does not hear SIGTERM yet: it dies of it.
     EXPECT_TRUE(ran.signal != 0 || ran.code == 0) << ran.err;
-    victim = start(scene);
+    victim = start(bed);
   }
   EXPECT_GE(killed, kills / 2);
-  finish(scene, members);
+  finish(bed, members);
 }
 
 TEST_P(KafkaMembers, OneStandsStillPastItsSession) {
-  KafkaScene scene(GetParam(), KafkaServer::shared(),
+  KafkaTestBed bed(GetParam(), KafkaServer::shared(),
                    {.partitions = 4, .properties = short_session(GetParam())});
-  scene.produce(300);
+  bed.produce(300);
   std::vector<std::unique_ptr<Program>> members;
-  for (int i = 0; i < 2; ++i) members.push_back(start(scene));
+  for (int i = 0; i < 2; ++i) members.push_back(start(bed));
   const auto are_members = [&](int count) {
-    return comes_true([&] { return scene.server().members(scene.group()) == count; });
+    return comes_true([&] { return bed.server().members(bed.group()) == count; });
   };
   for (std::size_t i = 0; i < soak_times(2); ++i) {
     ASSERT_TRUE(are_members(2));
-    scene.produce(1'000);
+    bed.produce(1'000);
     auto& frozen = members[i % members.size()];
     frozen->signal(SIGSTOP);
     EXPECT_TRUE(are_members(1)) << "the group does not miss it";
     frozen->signal(SIGCONT);
-    scene.produce(300);
+    bed.produce(300);
   }
-  finish(scene, members);
+  finish(bed, members);
 }
 
 // What docs/sources/kafka.md promises, in one run: a config of some twenty lines, a topic of which
@@ -105,56 +105,56 @@ TEST_F(KafkaKills, ATopicIsReadByAProcessThatIsKilledAgainAndAgain) {
   const bool soak = soaks();
   const std::size_t messages = soak ? 1'000'000 : 20'000;
   const std::size_t kills = soak ? 20 : 4;
-  KafkaScene scene(Ground::kSqlite, KafkaServer::shared(),
+  KafkaTestBed bed(DatabaseKind::kSqlite, KafkaServer::shared(),
                    {.partitions = 6,
-                    .properties = short_session(Ground::kSqlite) + ", group.instance.id: one",
+                    .properties = short_session(DatabaseKind::kSqlite) + ", group.instance.id: one",
                     .copied = 10});
-  EXPECT_LE(scene.config_lines(), 25U);
+  EXPECT_LE(bed.config_lines(), 25U);
   const std::size_t share = messages * 10 / 11 / kills;
-  const auto done = [&] { return scene.number("SELECT COALESCE(max(place), 0) FROM effect"); };
+  const auto done = [&] { return bed.number("SELECT COALESCE(max(place), 0) FROM effect"); };
   std::size_t in_mid_work = 0;
   // A kill that comes late finds no more done than its own share, and is made up for.
   std::size_t killed = 0;
   for (; in_mid_work < kills && killed < 5 * kills; ++killed) {
-    scene.produce(share);
-    const auto next = static_cast<std::int64_t>(scene.produced() - share / 2);
-    auto runner = start(scene);
+    bed.produce(share);
+    const auto next = static_cast<std::int64_t>(bed.produced() - share / 2);
+    auto runner = start(bed);
     ASSERT_TRUE(comes_true([&] { return done() >= next; })) << "kill " << killed;
     runner->signal(SIGKILL);
     EXPECT_EQ(runner->wait().signal, SIGKILL);
-    if (done() < static_cast<std::int64_t>(scene.produced())) ++in_mid_work;
+    if (done() < static_cast<std::int64_t>(bed.produced())) ++in_mid_work;
   }
   EXPECT_EQ(in_mid_work, kills) << "the kills come too late";
   std::vector<std::unique_ptr<Program>> last;
-  last.push_back(start(scene));
-  finish(scene, last);
+  last.push_back(start(bed));
+  finish(bed, last);
   std::printf(
       "%zu messages, %zu of them copies, %zu kills, %zu of them in mid-work: sum %lld of %lld, "
       "%lld effects; all read again: the same\n",
-      scene.deliveries(), scene.deliveries() - scene.produced(), killed, in_mid_work,
-      static_cast<long long>(scene.sum()), static_cast<long long>(scene.produced_sum()),
+      bed.deliveries(), bed.deliveries() - bed.produced(), killed, in_mid_work,
+      static_cast<long long>(bed.sum()), static_cast<long long>(bed.produced_sum()),
       static_cast<long long>(done()));
 }
 
 TEST_F(KafkaKills, TheBrokerIsKilled) {
   KafkaServer server;
-  KafkaScene scene(Ground::kSqlite, server,
-                   {.partitions = 4, .properties = short_session(Ground::kSqlite)});
-  scene.produce(300);
+  KafkaTestBed bed(DatabaseKind::kSqlite, server,
+                   {.partitions = 4, .properties = short_session(DatabaseKind::kSqlite)});
+  bed.produce(300);
   std::vector<std::unique_ptr<Program>> members;
-  for (int i = 0; i < 2; ++i) members.push_back(start(scene));
+  for (int i = 0; i < 2; ++i) members.push_back(start(bed));
   for (std::size_t i = 0; i < soak_times(3); ++i) {
-    const auto before = scene.sum();
-    scene.produce(1'000);
-    ASSERT_TRUE(comes_true([&] { return scene.sum() > before; }, seconds(60))) << "kill " << i;
+    const auto before = bed.sum();
+    bed.produce(1'000);
+    ASSERT_TRUE(comes_true([&] { return bed.sum() > before; }, seconds(60))) << "kill " << i;
     server.kill();
     server.start();
   }
-  finish(scene, members);
+  finish(bed, members);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, KafkaMembers,
-                         ::testing::Values(Ground::kSqlite, Ground::kPostgres),
+                         ::testing::Values(DatabaseKind::kSqlite, DatabaseKind::kPostgres),
                          [](const auto& info) { return name_of_ground(info.param); });
 
 }  // namespace

@@ -7,13 +7,13 @@
 #include <optional>
 #include <string>
 
-#include "tests/cli/kafka_scene.h"
+#include "tests/cli/kafka_test_bed.h"
 
 namespace semel::test {
 namespace {
 
-bool all_is_done(const KafkaScene& scene) {
-  return comes_true([&] { return scene.sum() == scene.produced_sum() && scene.all_committed(); });
+bool all_is_done(const KafkaTestBed& bed) {
+  return comes_true([&] { return bed.sum() == bed.produced_sum() && bed.all_committed(); });
 }
 
 void expect_to_end_at_its_signal(Program& runner) {
@@ -26,23 +26,23 @@ void expect_to_end_at_its_signal(Program& runner) {
 class KafkaTopicOfARun : public ::testing::Test {
  protected:
   void SetUp() override {
-    scene_.produce(60);
-    runner_.emplace(Words{"run", scene_.config()});
-    ASSERT_TRUE(all_is_done(scene_)) << runner_->err();
-    scene_.server().delete_topic(scene_.topic());
+    bed_.produce(60);
+    runner_.emplace(Words{"run", bed_.config()});
+    ASSERT_TRUE(all_is_done(bed_)) << runner_->err();
+    bed_.server().delete_topic(bed_.topic());
     EXPECT_TRUE(tells(*runner_, "is not there any more"));
   }
 
-  KafkaScene scene_{Ground::kSqlite, KafkaServer::shared(), {.partitions = 2}};
+  KafkaTestBed bed_{DatabaseKind::kSqlite, KafkaServer::shared(), {.partitions = 2}};
   std::optional<Program> runner_;
 };
 
 TEST_F(KafkaTopicOfARun, ATopicThatIsDeletedIsToldAndWaitedFor) {
-  scene_.server().make_topic(scene_.topic(), 2);
-  scene_.produce(60);
-  EXPECT_TRUE(all_is_done(scene_)) << runner_->err();
+  bed_.server().make_topic(bed_.topic(), 2);
+  bed_.produce(60);
+  EXPECT_TRUE(all_is_done(bed_)) << runner_->err();
   expect_to_end_at_its_signal(*runner_);
-  scene_.expect_each_once();
+  bed_.expect_each_once();
 }
 
 TEST_F(KafkaTopicOfARun, TheSignalIsHeardWhileTheTopicIsGone) {
@@ -54,19 +54,19 @@ class KafkaNewLog : public ::testing::TestWithParam<bool> {};
 // Longer than the old one was read: librdkafka alone would go on at the old position.
 TEST_P(KafkaNewLog, IsReadFromItsBeginningThoughItReachesTheOldPosition) {
   const bool stopped = GetParam();
-  KafkaScene scene(Ground::kSqlite, KafkaServer::shared(), {.partitions = 1});
-  scene.produce(500);
-  Program runner({"run", scene.config()});
-  ASSERT_TRUE(all_is_done(scene)) << runner.err();
+  KafkaTestBed bed(DatabaseKind::kSqlite, KafkaServer::shared(), {.partitions = 1});
+  bed.produce(500);
+  Program runner({"run", bed.config()});
+  ASSERT_TRUE(all_is_done(bed)) << runner.err();
   // One that stands still sees nothing of it; one that runs may see the topic missing.
   if (stopped) runner.signal(SIGSTOP);
-  scene.server().delete_topic(scene.topic());
-  scene.server().make_topic(scene.topic(), 1);
-  scene.produce(2'000);
+  bed.server().delete_topic(bed.topic());
+  bed.server().make_topic(bed.topic(), 1);
+  bed.produce(2'000);
   if (stopped) runner.signal(SIGCONT);
-  EXPECT_TRUE(all_is_done(scene)) << runner.err();
+  EXPECT_TRUE(all_is_done(bed)) << runner.err();
   expect_to_end_at_its_signal(runner);
-  scene.expect_each_once();
+  bed.expect_each_once();
 }
 
 INSTANTIATE_TEST_SUITE_P(Members, KafkaNewLog, ::testing::Bool(), [](const auto& info) {
@@ -74,28 +74,28 @@ INSTANTIATE_TEST_SUITE_P(Members, KafkaNewLog, ::testing::Bool(), [](const auto&
 });
 
 TEST(KafkaLogsOfARun, WhatComesBetweenTwoRunsFromLatestIsNotSkipped) {
-  KafkaScene scene(Ground::kSqlite, KafkaServer::shared(), {.partitions = 2});
+  KafkaTestBed bed(DatabaseKind::kSqlite, KafkaServer::shared(), {.partitions = 2});
   const auto run_once = [&] {
-    return scene.semel(
+    return bed.semel(
         {"run", "--once", "-o", "json", "-q", "--set", "consumers[0].source.kafka.from=latest"});
   };
   const Ran first = run_once();
   EXPECT_EQ(first.code, 0) << first.err;
   EXPECT_EQ(json_at(first.out, "/deliveries"), "0") << first.out;
-  EXPECT_TRUE(scene.server().committed(scene.group(), scene.topic(), 1) == 0);
-  scene.produce(30);
+  EXPECT_TRUE(bed.server().committed(bed.group(), bed.topic(), 1) == 0);
+  bed.produce(30);
   const Ran second = run_once();
   EXPECT_EQ(second.code, 0) << second.err;
-  scene.expect_each_once();
+  bed.expect_each_once();
 }
 
 TEST(KafkaLogsOfARun, ADryRunLeavesTheGroupWithoutAnOffset) {
-  KafkaScene scene(Ground::kSqlite, KafkaServer::shared(), {.partitions = 1});
-  ASSERT_EQ(scene.semel({"store", "init", "-q"}).code, 0);
+  KafkaTestBed bed(DatabaseKind::kSqlite, KafkaServer::shared(), {.partitions = 1});
+  ASSERT_EQ(bed.semel({"store", "init", "-q"}).code, 0);
   const Ran dry =
-      scene.semel({"run", "--dry-run", "-q", "--set", "consumers[0].source.kafka.from=latest"});
+      bed.semel({"run", "--dry-run", "-q", "--set", "consumers[0].source.kafka.from=latest"});
   EXPECT_EQ(dry.code, 0) << dry.err;
-  EXPECT_EQ(scene.server().committed(scene.group(), scene.topic(), 0), -1);
+  EXPECT_EQ(bed.server().committed(bed.group(), bed.topic(), 0), -1);
 }
 
 }  // namespace

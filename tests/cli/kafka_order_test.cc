@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/cli/kafka_scene.h"
+#include "tests/cli/kafka_test_bed.h"
 
 namespace semel::test {
 namespace {
@@ -14,16 +14,16 @@ namespace {
 // The account that fails is not there; those that count from 1 to 100 are.
 constexpr int kAway = 4711;
 
-class KafkaOrder : public ::testing::TestWithParam<Ground> {
+class KafkaOrder : public ::testing::TestWithParam<DatabaseKind> {
  protected:
-  static KafkaScene::Options ordered(const std::string& on_failure, int partitions = 1) {
+  static KafkaTestBed::Options ordered(const std::string& on_failure, int partitions = 1) {
     return {.partitions = partitions,
             .more = fmt::format("    order: {{ key: json:/account, on_failure: {} }}\n"
                                 "    retry: {{ attempts: 1000, backoff: 300ms..300ms }}\n",
                                 on_failure)};
   }
   // So many rounds, each with a message of every account; the failing one's among them.
-  static std::size_t produce_rounds(const KafkaScene& scene, int rounds, int accounts,
+  static std::size_t produce_rounds(const KafkaTestBed& bed, int rounds, int accounts,
                                     int first = 0) {
     std::vector<KafkaServer::Record> records;
     const auto add = [&](const std::string& value) {
@@ -35,28 +35,28 @@ class KafkaOrder : public ::testing::TestWithParam<Ground> {
         if (account == accounts / 2) add(payment(fmt::format("r{:03}-away", round), kAway, 1));
       }
     }
-    scene.server().produce(scene.topic(), records);
+    bed.server().produce(bed.topic(), records);
     return records.size();
   }
-  static std::int64_t offset(const KafkaScene& scene) {
-    return scene.server().committed(scene.group(), scene.topic(), 0);
+  static std::int64_t offset(const KafkaTestBed& bed) {
+    return bed.server().committed(bed.group(), bed.topic(), 0);
   }
-  static int retrying(const KafkaScene& scene) {
+  static int retrying(const KafkaTestBed& bed) {
     const std::string told =
-        json_at(scene.semel({"status", "-o", "json"}).out, "/consumers/0/retrying");
+        json_at(bed.semel({"status", "-o", "json"}).out, "/consumers/0/retrying");
     return told.starts_with('(') ? 0 : std::stoi(told);
   }
   // The account comes, and what waited for it is done.
-  static void mend(const KafkaScene& scene) {
-    scene.sql(fmt::format("INSERT INTO account (id, balance) VALUES ({}, 0)", kAway));
+  static void mend(const KafkaTestBed& bed) {
+    bed.sql(fmt::format("INSERT INTO account (id, balance) VALUES ({}, 0)", kAway));
   }
   // Each effect once, and those of each account in the order of their rounds.
-  static void expect_in_order(const KafkaScene& scene, int rounds, int accounts) {
+  static void expect_in_order(const KafkaTestBed& bed, int rounds, int accounts) {
     const std::string rows = " FROM effect WHERE id LIKE 'r%'";
-    EXPECT_EQ(scene.number("SELECT count(*)" + rows), rounds * (accounts + 1));
-    EXPECT_EQ(scene.number("SELECT count(DISTINCT id)" + rows), rounds * (accounts + 1));
-    EXPECT_EQ(scene.number("SELECT count(*) FROM effect e JOIN effect l ON l.place > e.place AND "
-                           "substr(l.id, 6) = substr(e.id, 6) WHERE l.id < e.id"),
+    EXPECT_EQ(bed.number("SELECT count(*)" + rows), rounds * (accounts + 1));
+    EXPECT_EQ(bed.number("SELECT count(DISTINCT id)" + rows), rounds * (accounts + 1));
+    EXPECT_EQ(bed.number("SELECT count(*) FROM effect e JOIN effect l ON l.place > e.place AND "
+                         "substr(l.id, 6) = substr(e.id, 6) WHERE l.id < e.id"),
               0)
         << "out of order";
   }
@@ -69,62 +69,61 @@ class KafkaOrder : public ::testing::TestWithParam<Ground> {
 TEST_P(KafkaOrder, OneKeyOfAThousandIsHeldAndThePartitionGoesOn) {
   constexpr int kRounds = 3;
   constexpr int kAccounts = 999;
-  KafkaScene scene(GetParam(), KafkaServer::shared(), ordered("hold_key"));
-  scene.add_accounts(kAccounts);
-  const auto messages = static_cast<std::int64_t>(produce_rounds(scene, kRounds, kAccounts));
-  Program runner({"run", scene.config(), "-q"});
-  EXPECT_TRUE(comes_true([&] { return scene.sum() == kRounds * kAccounts; })) << scene.sum();
-  EXPECT_TRUE(comes_true([&] { return offset(scene) == messages; }))
-      << offset(scene) << ": what fails is in the store, and pins no offset";
-  EXPECT_EQ(scene.number("SELECT count(*) FROM effect WHERE id LIKE '%away'"), 0);
-  mend(scene);
-  EXPECT_TRUE(comes_true([&] { return scene.sum() == kRounds * (kAccounts + 1); }));
+  KafkaTestBed bed(GetParam(), KafkaServer::shared(), ordered("hold_key"));
+  bed.add_accounts(kAccounts);
+  const auto messages = static_cast<std::int64_t>(produce_rounds(bed, kRounds, kAccounts));
+  Program runner({"run", bed.config(), "-q"});
+  EXPECT_TRUE(comes_true([&] { return bed.sum() == kRounds * kAccounts; })) << bed.sum();
+  EXPECT_TRUE(comes_true([&] { return offset(bed) == messages; }))
+      << offset(bed) << ": what fails is in the store, and pins no offset";
+  EXPECT_EQ(bed.number("SELECT count(*) FROM effect WHERE id LIKE '%away'"), 0);
+  mend(bed);
+  EXPECT_TRUE(comes_true([&] { return bed.sum() == kRounds * (kAccounts + 1); }));
   stop(runner);
-  expect_in_order(scene, kRounds, kAccounts);
+  expect_in_order(bed, kRounds, kAccounts);
 }
 
 TEST_P(KafkaOrder, BlockHoldsThePartitionAndItsOffset) {
   constexpr int kRounds = 5;
   constexpr int kAccounts = 4;
   constexpr int kMarks = 3;
-  KafkaScene scene(GetParam(), KafkaServer::shared(), ordered("block", 2));
-  produce_rounds(scene, kRounds, kAccounts);
-  Program runner({"run", scene.config(), "-q"});
+  KafkaTestBed bed(GetParam(), KafkaServer::shared(), ordered("block", 2));
+  produce_rounds(bed, kRounds, kAccounts);
+  Program runner({"run", bed.config(), "-q"});
   // What was in one batch with the first that fails may go; of all behind it nothing does.
-  EXPECT_TRUE(comes_true([&] { return retrying(scene) == 1 && offset(scene) >= 3; }))
-      << offset(scene);
-  produce_rounds(scene, kRounds, kAccounts, 100);
+  EXPECT_TRUE(comes_true([&] { return retrying(bed) == 1 && offset(bed) >= 3; })) << offset(bed);
+  produce_rounds(bed, kRounds, kAccounts, 100);
   // The run goes on to handle and to commit what is in the other partition.
   for (int mark = 0; mark < kMarks; ++mark) {
-    scene.server().produce(
-        scene.topic(), {{.value = payment(fmt::format("mark-{}", mark), 1, 0), .partition = 1}});
-    ASSERT_TRUE(comes_true(
-        [&] { return scene.server().committed(scene.group(), scene.topic(), 1) > mark; }));
+    bed.server().produce(bed.topic(),
+                         {{.value = payment(fmt::format("mark-{}", mark), 1, 0), .partition = 1}});
+    ASSERT_TRUE(
+        comes_true([&] { return bed.server().committed(bed.group(), bed.topic(), 1) > mark; }));
   }
-  EXPECT_LE(offset(scene), (kAccounts + 1) * kRounds) << "the partition waits at the broker";
-  EXPECT_EQ(scene.number("SELECT count(*) FROM effect WHERE id LIKE 'r1%'"), 0);
-  EXPECT_EQ(retrying(scene), 1) << "nothing but the failed one is in the store";
-  mend(scene);
-  EXPECT_TRUE(comes_true([&] { return scene.sum() == 2 * kRounds * (kAccounts + 1); }));
-  EXPECT_TRUE(comes_true([&] { return scene.all_committed(); }));
+  EXPECT_LE(offset(bed), (kAccounts + 1) * kRounds) << "the partition waits at the broker";
+  EXPECT_EQ(bed.number("SELECT count(*) FROM effect WHERE id LIKE 'r1%'"), 0);
+  EXPECT_EQ(retrying(bed), 1) << "nothing but the failed one is in the store";
+  mend(bed);
+  EXPECT_TRUE(comes_true([&] { return bed.sum() == 2 * kRounds * (kAccounts + 1); }));
+  EXPECT_TRUE(comes_true([&] { return bed.all_committed(); }));
   stop(runner);
-  expect_in_order(scene, 2 * kRounds, kAccounts);
+  expect_in_order(bed, 2 * kRounds, kAccounts);
 }
 
 TEST_P(KafkaOrder, SkipPassesByWhatFails) {
   constexpr int kRounds = 5;
   constexpr int kAccounts = 4;
-  KafkaScene scene(GetParam(), KafkaServer::shared(), ordered("skip"));
-  produce_rounds(scene, kRounds, kAccounts);
-  Program runner({"run", scene.config(), "-q"});
-  EXPECT_TRUE(comes_true([&] { return scene.sum() == kRounds * kAccounts; }));
-  EXPECT_TRUE(comes_true([&] { return scene.all_committed(); }));
+  KafkaTestBed bed(GetParam(), KafkaServer::shared(), ordered("skip"));
+  produce_rounds(bed, kRounds, kAccounts);
+  Program runner({"run", bed.config(), "-q"});
+  EXPECT_TRUE(comes_true([&] { return bed.sum() == kRounds * kAccounts; }));
+  EXPECT_TRUE(comes_true([&] { return bed.all_committed(); }));
   // Each of the failing ones was tried: none waits behind another.
-  EXPECT_TRUE(comes_true([&] { return retrying(scene) == kRounds; }));
-  mend(scene);
-  EXPECT_TRUE(comes_true([&] { return scene.sum() == kRounds * (kAccounts + 1); }));
+  EXPECT_TRUE(comes_true([&] { return retrying(bed) == kRounds; }));
+  mend(bed);
+  EXPECT_TRUE(comes_true([&] { return bed.sum() == kRounds * (kAccounts + 1); }));
   stop(runner);
-  EXPECT_EQ(scene.number("SELECT count(DISTINCT id) FROM effect"), kRounds * (kAccounts + 1));
+  EXPECT_EQ(bed.number("SELECT count(DISTINCT id) FROM effect"), kRounds * (kAccounts + 1));
 }
 
 // Of two members one has the partition. The other began when nothing waited in the store.
@@ -133,32 +132,33 @@ TEST_P(KafkaOrder, AMemberThatIsGivenThePartitionInMidRunKnowsWhatWaits) {
   constexpr int kOfARound = kAccounts + 1;
   for (const int end : {SIGKILL, SIGTERM}) {
     SCOPED_TRACE(end);
-    KafkaScene::Options options = ordered("hold_key");
+    KafkaTestBed::Options options = ordered("hold_key");
     options.properties =
         "session.timeout.ms: 1500, heartbeat.interval.ms: 300, "
         "partition.assignment.strategy: cooperative-sticky";
-    KafkaScene scene(GetParam(), KafkaServer::shared(), options);
-    Program owner({"run", scene.config(), "-q"});
-    ASSERT_TRUE(comes_true([&] { return scene.figure("partitions", owner.pid()) == 1; }));
-    Program standby({"run", scene.config(), "-q"});
-    ASSERT_TRUE(comes_true([&] { return scene.server().members(scene.group()) == 2; }));
-    produce_rounds(scene, 1, kAccounts);
-    ASSERT_TRUE(comes_true([&] { return offset(scene) == kOfARound && retrying(scene) == 1; }));
-    ASSERT_EQ(scene.figure("partitions", owner.pid()), 1) << "the one that joined has it";
+    KafkaTestBed bed(GetParam(), KafkaServer::shared(), options);
+    Program owner({"run", bed.config(), "-q"});
+    ASSERT_TRUE(comes_true([&] { return bed.figure("partitions", owner.pid()) == 1; }));
+    Program standby({"run", bed.config(), "-q"});
+    ASSERT_TRUE(comes_true([&] { return bed.server().members(bed.group()) == 2; }));
+    produce_rounds(bed, 1, kAccounts);
+    ASSERT_TRUE(comes_true([&] { return offset(bed) == kOfARound && retrying(bed) == 1; }));
+    ASSERT_EQ(bed.figure("partitions", owner.pid()), 1) << "the one that joined has it";
     owner.signal(end);
     const Ran ended = owner.wait();
     EXPECT_EQ(end == SIGKILL ? ended.signal : ended.code, end == SIGKILL ? SIGKILL : 0);
-    produce_rounds(scene, 1, kAccounts, 1);
-    EXPECT_TRUE(comes_true([&] { return offset(scene) == 2 * kOfARound; })) << offset(scene);
-    EXPECT_EQ(retrying(scene), 1) << "what follows was not tried";
-    mend(scene);
-    EXPECT_TRUE(comes_true([&] { return scene.sum() == 2 * kOfARound; }));
+    produce_rounds(bed, 1, kAccounts, 1);
+    EXPECT_TRUE(comes_true([&] { return offset(bed) == 2 * kOfARound; })) << offset(bed);
+    EXPECT_EQ(retrying(bed), 1) << "what follows was not tried";
+    mend(bed);
+    EXPECT_TRUE(comes_true([&] { return bed.sum() == 2 * kOfARound; }));
     stop(standby);
-    expect_in_order(scene, 2, kAccounts);
+    expect_in_order(bed, 2, kAccounts);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, KafkaOrder, ::testing::Values(Ground::kSqlite, Ground::kPostgres),
+INSTANTIATE_TEST_SUITE_P(Stores, KafkaOrder,
+                         ::testing::Values(DatabaseKind::kSqlite, DatabaseKind::kPostgres),
                          [](const auto& info) { return name_of_ground(info.param); });
 
 }  // namespace

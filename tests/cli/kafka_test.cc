@@ -6,75 +6,75 @@
 #include <string>
 #include <vector>
 
-#include "tests/cli/kafka_scene.h"
+#include "tests/cli/kafka_test_bed.h"
 
 namespace semel::test {
 namespace {
 
-class KafkaProgram : public ::testing::TestWithParam<Ground> {};
+class KafkaProgram : public ::testing::TestWithParam<DatabaseKind> {};
 
 TEST_P(KafkaProgram, ATopicIsAppliedOnceThoughAllOfItComesAgain) {
-  KafkaScene scene(GetParam(), KafkaServer::shared());
-  scene.produce(300);
-  const Ran checked = scene.semel({"check"});
+  KafkaTestBed bed(GetParam(), KafkaServer::shared());
+  bed.produce(300);
+  const Ran checked = bed.semel({"check"});
   EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
-  EXPECT_NE(checked.out.find("kafka " + scene.topic()), std::string::npos) << checked.out;
-  EXPECT_NE(checked.out.find("reads as group " + scene.group()), std::string::npos) << checked.out;
-  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_NE(checked.out.find("kafka " + bed.topic()), std::string::npos) << checked.out;
+  EXPECT_NE(checked.out.find("reads as group " + bed.group()), std::string::npos) << checked.out;
+  const Ran ran = bed.semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(json_at(ran.out, "/effects"), "300") << ran.out;
   EXPECT_EQ(json_at(ran.out, "/duplicates"), "100") << ran.out;
-  scene.expect_each_once();
-  EXPECT_TRUE(scene.all_committed()) << "a drain tells the broker";
-  const Ran idle = scene.semel({"run", "--once", "-o", "json", "-q"});
+  bed.expect_each_once();
+  EXPECT_TRUE(bed.all_committed()) << "a drain tells the broker";
+  const Ran idle = bed.semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(json_at(idle.out, "/deliveries"), "0") << idle.out;
-  scene.expect_nothing_happens_again();
+  bed.expect_nothing_happens_again();
 }
 
 // Its retry waits in the store: the partition's offset goes on.
 TEST_P(KafkaProgram, AKeyThatFailsDelaysNobodyAndPinsNoPartition) {
-  KafkaScene scene(GetParam(), KafkaServer::shared(),
+  KafkaTestBed bed(GetParam(), KafkaServer::shared(),
                    {.partitions = 1, .more = "    retry: { backoff: 1h..2h }\n"});
-  scene.server().produce_values(scene.topic(), {payment("no-account", 4711, 1)});
-  scene.produce(100);
-  Program runner({"run", scene.config(), "-q"});
-  EXPECT_TRUE(comes_true([&] { return scene.sum() == scene.produced_sum(); }));
-  EXPECT_TRUE(comes_true([&] { return scene.all_committed(); })) << "while it runs";
+  bed.server().produce_values(bed.topic(), {payment("no-account", 4711, 1)});
+  bed.produce(100);
+  Program runner({"run", bed.config(), "-q"});
+  EXPECT_TRUE(comes_true([&] { return bed.sum() == bed.produced_sum(); }));
+  EXPECT_TRUE(comes_true([&] { return bed.all_committed(); })) << "while it runs";
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
   EXPECT_EQ(
-      json_at(scene.semel({"records", "show", "no-account", "-o", "json"}).out, "/records/0/state"),
+      json_at(bed.semel({"records", "show", "no-account", "-o", "json"}).out, "/records/0/state"),
       "retrying");
-  scene.expect_each_once();
+  bed.expect_each_once();
 }
 
 // Nothing of it is in the store yet: only the brokers know.
 TEST_P(KafkaProgram, AConsumerThatNobodyRunsIsDownWhereMessagesWait) {
-  KafkaScene scene(GetParam(), KafkaServer::shared());
-  ASSERT_EQ(scene.semel({"store", "init"}).code, 0);
-  const Ran empty = scene.semel({"status", "-o", "json"});
+  KafkaTestBed bed(GetParam(), KafkaServer::shared());
+  ASSERT_EQ(bed.semel({"store", "init"}).code, 0);
+  const Ran empty = bed.semel({"status", "-o", "json"});
   EXPECT_EQ(empty.code, 0) << empty.out << empty.err;
   EXPECT_EQ(json_at(empty.out, "/consumers/0/lag"), "0") << empty.out;
-  scene.produce(10);
-  const Ran down = scene.semel({"status", "-o", "json"});
+  bed.produce(10);
+  const Ran down = bed.semel({"status", "-o", "json"});
   EXPECT_EQ(down.code, 1) << down.out;
   EXPECT_EQ(json_at(down.out, "/consumers/0/state"), "down") << down.out;
-  EXPECT_EQ(json_at(down.out, "/consumers/0/lag"), std::to_string(scene.deliveries()));
+  EXPECT_EQ(json_at(down.out, "/consumers/0/lag"), std::to_string(bed.deliveries()));
   EXPECT_NE(down.err.find("is down"), std::string::npos) << down.err;
-  ASSERT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
-  EXPECT_EQ(scene.semel({"status"}).code, 0) << "all of it is done";
-  const Ran away = scene.semel(
-      {"status", "-o", "json", "--set", "consumers[0].source.kafka.brokers=127.0.0.1:1"});
+  ASSERT_EQ(bed.semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(bed.semel({"status"}).code, 0) << "all of it is done";
+  const Ran away =
+      bed.semel({"status", "-o", "json", "--set", "consumers[0].source.kafka.brokers=127.0.0.1:1"});
   EXPECT_EQ(away.code, 69) << away.out << away.err;
   EXPECT_EQ(json_at(away.out, "/consumers/0/state"), "unknown") << away.out;
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, KafkaProgram,
-                         ::testing::Values(Ground::kSqlite, Ground::kPostgres),
+                         ::testing::Values(DatabaseKind::kSqlite, DatabaseKind::kPostgres),
                          [](const auto& info) { return name_of_ground(info.param); });
 
-Ran run_with(const KafkaScene& scene, const std::string& set) {
-  return scene.semel({"run", "--once", "-q", "--set", "consumers[0].source.kafka." + set});
+Ran run_with(const KafkaTestBed& bed, const std::string& set) {
+  return bed.semel({"run", "--once", "-q", "--set", "consumers[0].source.kafka." + set});
 }
 
 std::string login(const std::string& user, const std::string& password) {
@@ -93,15 +93,14 @@ void expect_refused_with(const Ran& ran, const std::string& code, const std::str
 }
 
 TEST(KafkaRefusals, EachIsOneErrorWithItsFix) {
-  const KafkaScene scene(Ground::kSqlite, KafkaServer::shared());
-  expect_refused_with(run_with(scene, "topics=[no-such-topic]"), "R303", "no-such-topic");
-  expect_refused_with(run_with(scene, "properties={sesion.timeout.ms: 6000}"), "R308",
+  const KafkaTestBed bed(DatabaseKind::kSqlite, KafkaServer::shared());
+  expect_refused_with(run_with(bed, "topics=[no-such-topic]"), "R303", "no-such-topic");
+  expect_refused_with(run_with(bed, "properties={sesion.timeout.ms: 6000}"), "R308",
                       "sesion.timeout.ms");
   const auto at_login = [&](const std::string& properties) {
-    return scene.semel(
-        {"run", "--once", "-q", "--set",
-         "consumers[0].source.kafka.brokers=" + KafkaServer::shared().login_brokers(), "--set",
-         "consumers[0].source.kafka." + properties});
+    return bed.semel({"run", "--once", "-q", "--set",
+                      "consumers[0].source.kafka.brokers=" + KafkaServer::shared().login_brokers(),
+                      "--set", "consumers[0].source.kafka." + properties});
   };
   const Ran wrong = at_login(login("owner", "hunter2"));
   expect_refused_with(wrong, "R301", "sasl.password");
@@ -112,9 +111,9 @@ TEST(KafkaRefusals, EachIsOneErrorWithItsFix) {
 }
 
 TEST(KafkaRefusals, ASettingThatBreaksThePromiseIsRefusedByCheck) {
-  const KafkaScene scene(Ground::kSqlite, KafkaServer::shared(),
+  const KafkaTestBed bed(DatabaseKind::kSqlite, KafkaServer::shared(),
                          {.properties = "enable.auto.commit: true"});
-  const Ran ran = scene.semel({"check"});
+  const Ran ran = bed.semel({"check"});
   EXPECT_EQ(ran.code, 78) << ran.out;
   EXPECT_NE(ran.out.find("E027"), std::string::npos) << ran.out;
 }
@@ -141,25 +140,25 @@ constexpr int kAskedOfKafka = 3;
 TEST(KafkaBroker, ThatIsAwayIsSaidOnceAndWaitedFor) {
   constexpr std::size_t kOutages = 3;
   KafkaServer server;
-  KafkaScene scene(Ground::kSqlite, server);
-  scene.produce(30);
+  KafkaTestBed bed(DatabaseKind::kSqlite, server);
+  bed.produce(30);
   server.kill();
-  Program runner({"run", scene.config(), "-q"});
+  Program runner({"run", bed.config(), "-q"});
   for (std::size_t outage = 1; outage <= kOutages; ++outage) {
     if (outage > 1) server.kill();
     EXPECT_TRUE(turn_away(server.port(), kAskedOfKafka)) << "it asks again";
     EXPECT_TRUE(comes_true([&] { return count_of(runner.err(), "error[R300]") == outage; }))
         << outage << ": " << runner.err();
     server.start();
-    scene.produce(30);
-    EXPECT_TRUE(comes_true([&] { return scene.sum() == scene.produced_sum(); })) << runner.err();
+    bed.produce(30);
+    EXPECT_TRUE(comes_true([&] { return bed.sum() == bed.produced_sum(); })) << runner.err();
     EXPECT_TRUE(comes_true([&] { return count_of(runner.err(), "works again") == outage; }))
         << outage << ": " << runner.err();
   }
   EXPECT_EQ(count_of(runner.err(), "R300]"), kOutages) << runner.err();
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
-  scene.expect_each_once();
+  bed.expect_each_once();
 }
 
 // One of the addresses accepts clients and never says anything: to librdkafka it is not down, so it
@@ -167,23 +166,23 @@ TEST(KafkaBroker, ThatIsAwayIsSaidOnceAndWaitedFor) {
 TEST(KafkaBroker, ThatIsAwayIsSaidThoughAnotherAddressAccepts) {
   const OwnListener mute = own_listener();
   KafkaServer server;
-  KafkaScene scene(Ground::kSqlite, server,
+  KafkaTestBed bed(DatabaseKind::kSqlite, server,
                    {.properties = "api.version.request.timeout.ms: 300000, "
                                   "socket.connection.setup.timeout.ms: 300000",
                     .brokers = fmt::format("{},127.0.0.1:{}", server.brokers(), mute.port)});
-  scene.produce(30);
-  Program runner({"run", scene.config(), "-q"});
-  ASSERT_TRUE(comes_true([&] { return scene.sum() == scene.produced_sum(); })) << runner.err();
+  bed.produce(30);
+  Program runner({"run", bed.config(), "-q"});
+  ASSERT_TRUE(comes_true([&] { return bed.sum() == bed.produced_sum(); })) << runner.err();
   EXPECT_EQ(count_of(runner.err(), "R300"), 0U) << runner.err();
   server.kill();
   EXPECT_TRUE(tells(runner, "error[R300]"));
   server.start();
-  scene.produce(30);
-  EXPECT_TRUE(comes_true([&] { return scene.sum() == scene.produced_sum(); })) << runner.err();
+  bed.produce(30);
+  EXPECT_TRUE(comes_true([&] { return bed.sum() == bed.produced_sum(); })) << runner.err();
   EXPECT_TRUE(tells(runner, "works again"));
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0) << runner.err();
-  scene.expect_each_once();
+  bed.expect_each_once();
 }
 
 struct KafkaKeyCase {
@@ -213,12 +212,13 @@ class KafkaKeys : public ::testing::TestWithParam<int> {
 
 TEST_P(KafkaKeys, AreFoundWhereTheProducerPutThem) {
   const KafkaKeyCase& one = cases().at(static_cast<std::size_t>(GetParam()));
-  const KafkaScene scene(Ground::kSqlite, KafkaServer::shared(), {.partitions = 1, .key = one.key});
-  scene.server().produce(scene.topic(), {one.record, one.record});
-  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  const KafkaTestBed bed(DatabaseKind::kSqlite, KafkaServer::shared(),
+                         {.partitions = 1, .key = one.key});
+  bed.server().produce(bed.topic(), {one.record, one.record});
+  const Ran ran = bed.semel({"run", "--once", "-o", "json", "-q"});
   const bool copies = std::string_view(one.key) == "position";
   EXPECT_EQ(json_at(ran.out, "/effects"), copies ? "2" : "1") << ran.out << ran.err;
-  EXPECT_EQ(scene.sum(), copies ? 10 : 5);
+  EXPECT_EQ(bed.sum(), copies ? 10 : 5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Places, KafkaKeys, ::testing::Range(0, 6));

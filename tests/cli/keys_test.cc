@@ -16,66 +16,66 @@ std::string with_key(const std::string& key) {
   return consumer.replace(at, usual.size(), key);
 }
 
-void send(const Scene& scene, const Words& headers, const std::string& body) {
+void send(const TestBed& bed, const Words& headers, const std::string& body) {
   Words words = {"send", "payments", body};
   for (const std::string& header : headers) words.insert(words.end(), {"--header", header});
-  const Ran ran = scene.semel(words);
+  const Ran ran = bed.semel(words);
   ASSERT_EQ(ran.code, 0) << ran.err;
 }
 
-std::int64_t sum_after_work(const Scene& scene) {
-  const Ran ran = scene.semel({"run", "--once", "-q"});
+std::int64_t sum_after_work(const TestBed& bed) {
+  const Ran ran = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
-  return scene.number("SELECT sum(balance) FROM account");
+  return bed.number("SELECT sum(balance) FROM account");
 }
 
 constexpr const char* kBody = "{\"account\":1,\"amount\":5}";
 
 TEST(Keys, AutoKnowsAMessageByWhatItsStandardNames) {
-  const Scene scene(with_key("    key: auto\n"));
+  const TestBed bed(with_key("    key: auto\n"));
   for (int copies = 0; copies < 2; ++copies) {
-    send(scene, {"ce-id=1", "ce-source=/shop", "ce-type=paid"}, kBody);
-    send(scene, {"Idempotency-Key=\"1\""}, kBody);
-    send(scene, {"webhook-id=msg_1"}, kBody);
-    send(scene, {},
+    send(bed, {"ce-id=1", "ce-source=/shop", "ce-type=paid"}, kBody);
+    send(bed, {"Idempotency-Key=\"1\""}, kBody);
+    send(bed, {"webhook-id=msg_1"}, kBody);
+    send(bed, {},
          "{\"specversion\":\"1.0\",\"source\":\"/bank\",\"id\":\"1\",\"account\":1,\"amount\":5}");
   }
-  send(scene, {}, kBody);
-  EXPECT_EQ(sum_after_work(scene), 20) << "four events, each of them twice";
+  send(bed, {}, kBody);
+  EXPECT_EQ(sum_after_work(bed), 20) << "four events, each of them twice";
   for (const char* key : {"/shop|1", "1", "msg_1", "/bank|1"}) {
-    EXPECT_EQ(scene.semel({"records", "show", key}).code, 0) << key;
+    EXPECT_EQ(bed.semel({"records", "show", key}).code, 0) << key;
   }
-  const Ran letters = scene.semel({"dlq", "list", "-o", "json"});
+  const Ran letters = bed.semel({"dlq", "list", "-o", "json"});
   EXPECT_EQ(json_at(letters.out, "/count"), "1") << letters.out;
   EXPECT_EQ(json_at(letters.out, "/dead_letters/0/reason"), "key.missing");
 }
 
 TEST(Keys, WithoutAKeyInTheConfigAutoIsMeantAndItsChangeIsNone) {
-  const Scene scene(with_key(""));
-  send(scene, {"webhook-id=w"}, kBody);
-  EXPECT_EQ(sum_after_work(scene), 5);
-  const Ran named = scene.semel({"run", "--once", "--set", "consumers[0].key=auto"});
+  const TestBed bed(with_key(""));
+  send(bed, {"webhook-id=w"}, kBody);
+  EXPECT_EQ(sum_after_work(bed), 5);
+  const Ran named = bed.semel({"run", "--once", "--set", "consumers[0].key=auto"});
   EXPECT_EQ(named.code, 0) << "the same recipe: " << named.err;
   EXPECT_EQ(named.err.find("W034"), std::string::npos) << named.err;
-  const Ran other = scene.semel({"run", "--once", "--set", "consumers[0].key=webhook-id"});
+  const Ran other = bed.semel({"run", "--once", "--set", "consumers[0].key=webhook-id"});
   EXPECT_EQ(other.code, 78);
   EXPECT_NE(other.err.find("R220"), std::string::npos) << other.err;
 }
 
 TEST(Keys, ABodyMayBeTheKeyKnowinglyAndCheckSaysWhatThatCosts) {
-  const Scene scene(with_key("    key: { from: webhook-id, missing: hash_body }\n"));
-  for (int copies = 0; copies < 3; ++copies) send(scene, {}, kBody);
-  send(scene, {"webhook-id=w"}, kBody);
-  EXPECT_EQ(sum_after_work(scene), 10);
-  const Ran checked = scene.semel({"check"});
+  const TestBed bed(with_key("    key: { from: webhook-id, missing: hash_body }\n"));
+  for (int copies = 0; copies < 3; ++copies) send(bed, {}, kBody);
+  send(bed, {"webhook-id=w"}, kBody);
+  EXPECT_EQ(sum_after_work(bed), 10);
+  const Ran checked = bed.semel({"check"});
   EXPECT_NE(checked.out.find("known by its body"), std::string::npos) << checked.out;
-  const Ran show = scene.semel({"run", "--once", "--set", "consumers[0].key.missing=dead_letter"});
+  const Ran show = bed.semel({"run", "--once", "--set", "consumers[0].key.missing=dead_letter"});
   EXPECT_EQ(show.code, 0) << "no key that was found is new: " << show.err;
 }
 
 TEST(Keys, ConfigShowSaysWhereEachValueCameFrom) {
-  const Scene scene(payments(kQueue));
-  write_file(scene.file("origin.yaml"),
+  const TestBed bed(payments(kQueue));
+  write_file(bed.file("origin.yaml"),
              "version: 1\n"
              "defaults: { timeout: 7s }\n"
              "consumers:\n"
@@ -85,12 +85,12 @@ TEST(Keys, ConfigShowSaysWhereEachValueCameFrom) {
              "    strategy: state_machine\n"
              "    limits: { key: 1KiB }\n"
              "    handler: { native: \"${file:name.txt}\" }\n");
-  write_file(scene.file("name.txt"), "hidden\n");
-  const Ran ran = run({"config", "show", "--origin", scene.file("origin.yaml"), "--set",
+  write_file(bed.file("name.txt"), "hidden\n");
+  const Ran ran = run({"config", "show", "--origin", bed.file("origin.yaml"), "--set",
                        "consumers.payments.batch.max=3"},
                       {.environment = {"INPUT=in.jsonl", "STATE_DIRECTORY=/var/lib/x"}});
   ASSERT_EQ(ran.code, 0) << ran.err;
-  const std::string file = scene.file("origin.yaml");
+  const std::string file = bed.file("origin.yaml");
   for (const std::string& line :
        {"consumers[0].source.file.path = in.jsonl   # " + file + ":5:21, env INPUT",
         "consumers[0].timeout = 7s   # " + file + ":2:22",

@@ -16,10 +16,10 @@ constexpr std::string_view kLongError =
 // Two consumers of one queue's worth of messages each; their command fails until `mended` is there.
 class LettersTest : public ::testing::Test {
  protected:
-  LettersTest() : scene_(consumer()) {
-    write_file(scene_.file("other.yaml"),
+  LettersTest() : bed_(consumer()) {
+    write_file(bed_.file("other.yaml"),
                fmt::format("store: {{ sqlite: {{ path: {} }} }}\nconsumers:\n  - name: others\n{}",
-                           scene_.database(), consumer()));
+                           bed_.database(), consumer()));
   }
   std::string consumer() const {
     return fmt::format(
@@ -33,7 +33,7 @@ class LettersTest : public ::testing::Test {
   }
   void handle(const Words& sends, const std::string& config) {
     for (const std::string& id : sends) {
-      const std::string name = config == scene_.config() ? "payments" : "others";
+      const std::string name = config == bed_.config() ? "payments" : "others";
       const Ran sent = run({"send", name, "-c", config, fmt::format(R"({{"id":"{}"}})", id)});
       ASSERT_EQ(sent.code, 0) << sent.err;
     }
@@ -46,17 +46,17 @@ class LettersTest : public ::testing::Test {
   void mend() { write_file(folder_.file("mended"), ""); }
   std::string count(Words words) const {
     words.insert(words.begin(), {"dlq", "list", "-o", "json"});
-    return json_at(scene_.semel(words).out, "/count");
+    return json_at(bed_.semel(words).out, "/count");
   }
-  std::string other() const { return scene_.file("other.yaml"); }
+  std::string other() const { return bed_.file("other.yaml"); }
 
   TempDir folder_;
-  Scene scene_;
+  TestBed bed_;
 };
 
 TEST_F(LettersTest, TheCauseOfTheLastTryIsShownAndFound) {
-  handle({"a"}, scene_.config());
-  const Ran listed = scene_.semel({"dlq", "list", "-o", "json"});
+  handle({"a"}, bed_.config());
+  const Ran listed = bed_.semel({"dlq", "list", "-o", "json"});
   EXPECT_EQ(json_at(listed.out, "/dead_letters/0/reason"), "attempts.exhausted");
   EXPECT_EQ(json_at(listed.out, "/dead_letters/0/cause"), "handler.exec.3");
   EXPECT_EQ(count({"--where", "reason=handler.exec.3"}), "1");
@@ -64,85 +64,85 @@ TEST_F(LettersTest, TheCauseOfTheLastTryIsShownAndFound) {
   EXPECT_EQ(count({"--where", "reason=attempts.exhausted"}), "1");
   EXPECT_EQ(count({"--where", "reason=handler.exec.4"}), "0");
   const Ran records =
-      scene_.semel({"records", "list", "-o", "json", "--where", "reason=handler.exec.3"});
+      bed_.semel({"records", "list", "-o", "json", "--where", "reason=handler.exec.3"});
   EXPECT_EQ(json_at(records.out, "/records/0/cause"), "handler.exec.3") << records.out;
-  EXPECT_EQ(scene_.semel({"dlq", "replay", "--yes", "--where", "reason=handler.exec.3"}).code, 0);
-  EXPECT_EQ(scene_.semel({"dlq", "discard", "--yes", "--where", "reason=handler.exec.3"}).code, 0);
+  EXPECT_EQ(bed_.semel({"dlq", "replay", "--yes", "--where", "reason=handler.exec.3"}).code, 0);
+  EXPECT_EQ(bed_.semel({"dlq", "discard", "--yes", "--where", "reason=handler.exec.3"}).code, 0);
   EXPECT_EQ(count({}), "0");
 }
 
 TEST_F(LettersTest, AnErrorIsWholeWhereStdoutIsAPipe) {
-  handle({"a"}, scene_.config());
+  handle({"a"}, bed_.config());
   for (const char* family : {"dlq", "records"}) {
-    const Ran listed = scene_.semel({family, "list"});
+    const Ran listed = bed_.semel({family, "list"});
     EXPECT_NE(listed.out.find(kLongError), std::string::npos) << listed.out;
   }
 }
 
 TEST_F(LettersTest, AReplayedOneThatIsDoneLeavesTheList) {
-  handle({"a", "b"}, scene_.config());
+  handle({"a", "b"}, bed_.config());
   ASSERT_EQ(count({}), "2");
-  EXPECT_EQ(scene_.semel({"dlq", "replay", "--where", "key=b", "--yes"}).code, 0);
-  work(scene_.config());
+  EXPECT_EQ(bed_.semel({"dlq", "replay", "--where", "key=b", "--yes"}).code, 0);
+  work(bed_.config());
   EXPECT_EQ(count({}), "2") << "it failed again";
   mend();
-  EXPECT_EQ(scene_.semel({"dlq", "replay", "--where", "key=a", "--yes"}).code, 0);
+  EXPECT_EQ(bed_.semel({"dlq", "replay", "--where", "key=a", "--yes"}).code, 0);
   EXPECT_EQ(count({}), "2") << "it is not done yet";
-  work(scene_.config());
+  work(bed_.config());
   EXPECT_EQ(count({}), "1");
-  const Ran listed = scene_.semel({"dlq", "list"});
+  const Ran listed = bed_.semel({"dlq", "list"});
   EXPECT_NE(listed.err.find("1 replayed and done: --replayed"), std::string::npos) << listed.err;
-  const Ran done = scene_.semel({"dlq", "list", "--replayed", "-o", "json"});
+  const Ran done = bed_.semel({"dlq", "list", "--replayed", "-o", "json"});
   EXPECT_EQ(json_at(done.out, "/count"), "1");
   EXPECT_EQ(json_at(done.out, "/dead_letters/0/key"), "a");
-  const Ran plan = scene_.semel({"dlq", "replay", "--all", "--dry-run", "-o", "json"});
+  const Ran plan = bed_.semel({"dlq", "replay", "--all", "--dry-run", "-o", "json"});
   EXPECT_EQ(json_at(plan.out, "/matched"), "1") << plan.out;
-  EXPECT_EQ(scene_.semel({"dlq", "discard", "--replayed", "--yes"}).code, 0);
+  EXPECT_EQ(bed_.semel({"dlq", "discard", "--replayed", "--yes"}).code, 0);
   EXPECT_EQ(count({"--replayed"}), "0");
   EXPECT_EQ(count({}), "1");
 }
 
 TEST_F(LettersTest, AllMeansTheConfigsConsumers) {
-  handle({"a"}, scene_.config());
+  handle({"a"}, bed_.config());
   handle({"b", "c"}, other());
   EXPECT_EQ(count({}), "1");
   EXPECT_EQ(count({"--consumer", "others"}), "2") << "it is named";
   EXPECT_EQ(count({"--where", "consumer=others"}), "2");
-  const Ran listed = scene_.semel({"dlq", "list"});
+  const Ran listed = bed_.semel({"dlq", "list"});
   EXPECT_NE(listed.err.find("2 of consumers that are not in the config"), std::string::npos)
       << listed.err;
-  const Ran gone = scene_.semel({"dlq", "discard", "--all", "--yes", "-o", "json"});
+  const Ran gone = bed_.semel({"dlq", "discard", "--all", "--yes", "-o", "json"});
   EXPECT_EQ(json_at(gone.out, "/discarded"), "1") << gone.out;
   EXPECT_EQ(count({"--consumer", "others"}), "2");
 }
 
 TEST_F(LettersTest, RecordsListFindsACompletedOneByItsKey) {
   mend();
-  handle({"a"}, scene_.config());
-  const Ran all = scene_.semel({"records", "list"});
+  handle({"a"}, bed_.config());
+  const Ran all = bed_.semel({"records", "list"});
   EXPECT_EQ(all.code, 0);
   EXPECT_EQ(all.out, "");
   EXPECT_NE(all.err.find("semel records show KEY"), std::string::npos) << all.err;
-  EXPECT_EQ(scene_.semel({"records", "list", "--state", "completed"}).code, 2);
+  EXPECT_EQ(bed_.semel({"records", "list", "--state", "completed"}).code, 2);
   for (const char* filter : {"key=a", "key=a and state=completed"}) {
-    const Ran listed = scene_.semel({"records", "list", "-o", "json", "--where", filter});
+    const Ran listed = bed_.semel({"records", "list", "-o", "json", "--where", filter});
     EXPECT_EQ(json_at(listed.out, "/records/0/key"), "a") << listed.out << listed.err;
     EXPECT_EQ(json_at(listed.out, "/records/0/state"), "completed");
   }
   const Ran none =
-      scene_.semel({"records", "list", "-o", "json", "--where", "key=a", "--state", "dead"});
+      bed_.semel({"records", "list", "-o", "json", "--where", "key=a", "--state", "dead"});
   EXPECT_EQ(json_at(none.out, "/records/0/key"), "(absent)");
 }
 
 TEST(ParkedOutcome, IsSaidAsParked) {
-  const Scene scene(
+  const TestBed bed(
       "    source: { queue: {} }\n"
       "    key: json:/id\n"
       "    strategy: at_most_once\n"
       "    handler: { exec: { command: [/bin/sh, -c, \"exit 3\"] } }\n");
   for (const char* format : {"text", "jsonl", "json"}) {
-    ASSERT_EQ(scene.semel({"send", "payments", fmt::format(R"({{"id":"{}"}})", format)}).code, 0);
-    const Ran ran = scene.semel({"run", "--once", "-o", format});
+    ASSERT_EQ(bed.semel({"send", "payments", fmt::format(R"({{"id":"{}"}})", format)}).code, 0);
+    const Ran ran = bed.semel({"run", "--once", "-o", format});
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_NE(ran.out.find("parked"), std::string::npos) << ran.out;
     if (std::string_view(format) == "json") {
@@ -152,15 +152,15 @@ TEST(ParkedOutcome, IsSaidAsParked) {
       EXPECT_EQ(ran.out.find("dead"), std::string::npos) << ran.out;
     }
   }
-  EXPECT_EQ(json_at(scene.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
+  EXPECT_EQ(json_at(bed.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
 }
 
 // The exit code of a run whose source has an error that no waiting mends.
 TEST(FinalErrors, EndARunWithTheExitCodeOfTheirPage) {
   const TempDir folder;
   const auto ended = [&](const std::string& path, const StartOptions& options = {}) {
-    const Scene scene(payments(fmt::format("{{ file: {{ path: \"{}\" }} }}", path)));
-    return scene.semel({"run", "--once", "-q"}, options);
+    const TestBed bed(payments(fmt::format("{{ file: {{ path: \"{}\" }} }}", path)));
+    return bed.semel({"run", "--once", "-q"}, options);
   };
   const Ran absent = ended(folder.file("absent.jsonl"));
   EXPECT_NE(absent.err.find("error[R231]"), std::string::npos) << absent.err;
@@ -177,11 +177,11 @@ TEST(FinalErrors, EndARunWithTheExitCodeOfTheirPage) {
 }
 
 TEST_F(LettersTest, AreCountedByReasonAndCause) {
-  ASSERT_EQ(scene_.semel({"store", "init"}).code, 0);
-  EXPECT_NE(scene_.semel({"dlq", "groups"}).err.find("no dead letters"), std::string::npos);
-  handle({"a", "b"}, scene_.config());
+  ASSERT_EQ(bed_.semel({"store", "init"}).code, 0);
+  EXPECT_NE(bed_.semel({"dlq", "groups"}).err.find("no dead letters"), std::string::npos);
+  handle({"a", "b"}, bed_.config());
   handle({"c"}, other());
-  const Ran groups = scene_.semel({"dlq", "groups", "-o", "json"});
+  const Ran groups = bed_.semel({"dlq", "groups", "-o", "json"});
   EXPECT_EQ(json_at(groups.out, "/schema"), "semel.v1.dead_letter_groups");
   EXPECT_EQ(json_at(groups.out, "/groups/0/consumer"), "payments");
   EXPECT_EQ(json_at(groups.out, "/groups/0/reason"), "attempts.exhausted");
@@ -189,29 +189,29 @@ TEST_F(LettersTest, AreCountedByReasonAndCause) {
   EXPECT_EQ(json_at(groups.out, "/groups/0/count"), "2");
   EXPECT_EQ(json_at(groups.out, "/groups/1/count"), "(absent)") << "others are not in the config";
   EXPECT_EQ(json_at(groups.out, "/count"), "2");
-  const Ran all = scene_.semel({"dlq", "groups", "--consumer", "others", "-o", "jsonl"});
+  const Ran all = bed_.semel({"dlq", "groups", "--consumer", "others", "-o", "jsonl"});
   EXPECT_EQ(json_at(all.out, "/group/count"), "1") << all.out;
-  const Ran text = scene_.semel({"dlq", "groups", "--where", "reason=handler.exec.3"});
+  const Ran text = bed_.semel({"dlq", "groups", "--where", "reason=handler.exec.3"});
   EXPECT_NE(text.out.find("attempts.exhausted  handler.exec.3"), std::string::npos) << text.out;
-  EXPECT_EQ(json_at(scene_.semel({"dlq", "groups", "-o", "json", "--reason", "x"}).out, "/count"),
+  EXPECT_EQ(json_at(bed_.semel({"dlq", "groups", "-o", "json", "--reason", "x"}).out, "/count"),
             "0");
 }
 
 TEST_F(LettersTest, ASweepRemovesThosePastTheirTime) {
-  handle({"a", "b"}, scene_.config());
+  handle({"a", "b"}, bed_.config());
   const Words soon = {"store", "sweep", "-o",
                       "json",  "--set", "consumers[0].dead_letter.expire=1s"};
   const Words later = {"store", "sweep", "--set", "consumers[0].dead_letter.expire=30d"};
-  EXPECT_EQ(scene_.semel(later).code, 0);
-  EXPECT_EQ(json_at(scene_.semel({"store", "sweep", "-o", "json"}).out, "/dead_letters"), "0");
+  EXPECT_EQ(bed_.semel(later).code, 0);
+  EXPECT_EQ(json_at(bed_.semel({"store", "sweep", "-o", "json"}).out, "/dead_letters"), "0");
   EXPECT_EQ(count({}), "2");
   ASSERT_TRUE(comes_true([&] {
-    return json_at(scene_.semel({"dlq", "list", "-o", "json", "--where", "age>1s"}).out,
-                   "/count") == "2";
+    return json_at(bed_.semel({"dlq", "list", "-o", "json", "--where", "age>1s"}).out, "/count") ==
+           "2";
   }));
-  EXPECT_EQ(json_at(scene_.semel(soon).out, "/dead_letters"), "2");
+  EXPECT_EQ(json_at(bed_.semel(soon).out, "/dead_letters"), "2");
   EXPECT_EQ(count({}), "0");
-  const Ran record = scene_.semel({"records", "show", "a", "-o", "json"});
+  const Ran record = bed_.semel({"records", "show", "a", "-o", "json"});
   EXPECT_EQ(json_at(record.out, "/records/0/state"), "dead") << "its record stays closed";
 }
 

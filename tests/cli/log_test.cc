@@ -56,10 +56,10 @@ std::vector<std::string> those_with(const std::vector<std::string>& lines, std::
 }
 
 TEST(JsonLog, EveryLineOfARunIsAnObject) {
-  const Scene scene(payments("{ stdin: {} }"));
+  const TestBed bed(payments("{ stdin: {} }"));
   const std::string good = payment("p-1", 1, 5);
   const std::string bad = "{\"id\":\"p-\xc3\xbc-\xff\"}\nnot json\n{\"id\":\"p-2\"}\n";
-  const Ran ran = scene.semel(with_json_log({"run", "--once", "-v"}), {.input = good + good + bad});
+  const Ran ran = bed.semel(with_json_log({"run", "--once", "-v"}), {.input = good + good + bad});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.out, "") << "the log has it";
   const auto lines = lines_of(ran.err);
@@ -68,7 +68,7 @@ TEST(JsonLog, EveryLineOfARunIsAnObject) {
   EXPECT_EQ(json_at(done[0], "/consumer"), "payments");
   EXPECT_EQ(json_at(done[0], "/level"), "debug");
   EXPECT_EQ(json_at(done[0], "/attempt"), "1");
-  const Ran shown = scene.semel({"records", "show", "p-1", "-o", "json"});
+  const Ran shown = bed.semel({"records", "show", "p-1", "-o", "json"});
   EXPECT_EQ(json_at(done[0], "/key_id"), json_at(shown.out, "/records/0/id")) << shown.out;
   EXPECT_EQ(ran.err.find("p-1"), std::string::npos) << "the key's id, not the key: " << ran.err;
   EXPECT_EQ(those_with(lines, "/outcome", "duplicate").size(), 1U) << ran.err;
@@ -82,38 +82,38 @@ TEST(JsonLog, EveryLineOfARunIsAnObject) {
 }
 
 TEST(JsonLog, WithoutAWishItHasTroubles) {
-  const Scene scene(payments("{ stdin: {} }"));
+  const TestBed bed(payments("{ stdin: {} }"));
   const StartOptions input{.input = payment("p-1", 1, 5) + "{\"id\":\"p-2\"}\n"};
-  const Ran ran = scene.semel(with_json_log({"run", "--once", "-o", "jsonl"}), input);
+  const Ran ran = bed.semel(with_json_log({"run", "--once", "-o", "jsonl"}), input);
   const auto lines = lines_of(ran.err);
   EXPECT_TRUE(those_with(lines, "/outcome", "done").empty()) << ran.err;
   EXPECT_EQ(those_with(lines, "/outcome", "dead").size(), 1U) << ran.err;
   EXPECT_EQ(count_of(ran.out, "\"schema\":\"semel.v1.delivery\""), 2U)
       << "documents stay: " << ran.out;
-  const Ran quiet = scene.semel(with_json_log({"run", "--once", "-q"}), input);
+  const Ran quiet = bed.semel(with_json_log({"run", "--once", "-q"}), input);
   EXPECT_EQ(quiet.err, "");
 }
 
 TEST(JsonLog, LinesOfManyThreadsDoNotMix) {
-  const Scene scene(payments("{ stdin: {} }") + "    concurrency: 4\n    batch: { max: 3 }\n");
+  const TestBed bed(payments("{ stdin: {} }") + "    concurrency: 4\n    batch: { max: 3 }\n");
   std::string input;
   constexpr std::size_t kMessages = 2'000;
   for (std::size_t i = 0; i < kMessages; ++i) input += payment("p-" + std::to_string(i), 1, 1);
-  const Ran ran = scene.semel(with_json_log({"run", "--once", "-v"}), {.input = input});
+  const Ran ran = bed.semel(with_json_log({"run", "--once", "-v"}), {.input = input});
   EXPECT_EQ(ran.code, 0);
   const auto lines = lines_of(ran.err);
   EXPECT_EQ(those_with(lines, "/outcome", "done").size(), kMessages);
 }
 
 TEST(JsonLog, AMessagesTraceIsNamed) {
-  const Scene scene(payments(kQueue));
+  const TestBed bed(payments(kQueue));
   const std::string id = "4bf92f3577b34da6a3ce929d0e0e4736";
   for (const std::string& header : {"traceparent=00-" + id + "-00f067aa0ba902b7-01",
                                     "traceparent=00-" + id + "-0000000000000000-01"}) {
-    ASSERT_EQ(
-        scene.semel({"send", "payments", payment("p" + header, 1, 5), "--header", header}).code, 0);
+    ASSERT_EQ(bed.semel({"send", "payments", payment("p" + header, 1, 5), "--header", header}).code,
+              0);
   }
-  const Ran ran = scene.semel(with_json_log({"run", "--once", "-v"}));
+  const Ran ran = bed.semel(with_json_log({"run", "--once", "-v"}));
   const auto done = those_with(lines_of(ran.err), "/outcome", "done");
   ASSERT_EQ(done.size(), 2U) << ran.err;
   EXPECT_EQ(those_with(done, "/trace_id", id).size(), 1U) << ran.err;
@@ -121,9 +121,9 @@ TEST(JsonLog, AMessagesTraceIsNamed) {
 }
 
 TEST(JsonLog, ErrorsHaveTheirCodeAndFix) {
-  const Scene scene(payments(kQueue));
-  const Ran away = scene.semel(with_json_log(
-      {"run", "--once", "--set", "store.sqlite.path=" + scene.file("no/such/folder/x.db")}));
+  const TestBed bed(payments(kQueue));
+  const Ran away = bed.semel(with_json_log(
+      {"run", "--once", "--set", "store.sqlite.path=" + bed.file("no/such/folder/x.db")}));
   EXPECT_EQ(away.code, 69);
   const auto lines = lines_of(away.err);
   ASSERT_FALSE(lines.empty());
@@ -131,7 +131,7 @@ TEST(JsonLog, ErrorsHaveTheirCodeAndFix) {
   EXPECT_EQ(json_at(lines.back(), "/level"), "error");
   EXPECT_NE(json_at(lines.back(), "/fix"), "(absent)") << away.err;
 
-  const Ran wrong = scene.semel(with_json_log({"run", "--set", "consumers[0].timeot=5s"}));
+  const Ran wrong = bed.semel(with_json_log({"run", "--set", "consumers[0].timeot=5s"}));
   EXPECT_EQ(wrong.code, 78);
   const auto errors = lines_of(wrong.err);
   ASSERT_EQ(errors.size(), 1U) << wrong.err;

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "tests/cli/nats_scene.h"
+#include "tests/cli/nats_test_bed.h"
 #include "tests/cli/soak.h"
 
 namespace semel::test {
@@ -17,63 +17,64 @@ namespace {
 
 using std::chrono::seconds;
 
-class NatsKills : public ::testing::TestWithParam<Ground> {};
+class NatsKills : public ::testing::TestWithParam<DatabaseKind> {};
 
 TEST_P(NatsKills, TheRunIsKilledAgainAndAgain) {
-  const bool inbox = GetParam() == Ground::kPostgres;
-  NatsScene scene(NatsServer::shared(),
-                  {.ground = GetParam(), .more = inbox ? "    strategy: inbox\n" : ""});
+  const bool inbox = GetParam() == DatabaseKind::kPostgres;
+  NatsTestBed bed(NatsServer::shared(),
+                  {.database_kind = GetParam(), .more = inbox ? "    strategy: inbox\n" : ""});
   const auto seed = std::random_device{}();
   SCOPED_TRACE(fmt::format("seed {}", seed));
   std::mt19937_64 random(seed);
-  scene.publish(300);
-  auto runner = scene.start();
+  bed.publish(300);
+  auto runner = bed.start();
   std::size_t killed = 0;
   const std::size_t kills = soak_times(8);
   for (std::size_t i = 0; i < kills; ++i) {
-    const auto before = scene.sum();
-    scene.publish(300);
-    ASSERT_TRUE(comes_true([&] { return scene.sum() > before; }, seconds(60))) << "kill " << i;
+    const auto before = bed.sum();
+    bed.publish(300);
+    ASSERT_TRUE(comes_true([&] { return bed.sum() > before; }, seconds(60))) << "kill " << i;
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 30'000));
     // One in three goes in good order.
     runner->signal(i % 3 == 2 ? SIGTERM : SIGKILL);
     const Ran ran = runner->wait();
     if (ran.signal == SIGKILL) ++killed;
     EXPECT_TRUE(ran.signal != 0 || ran.code == 0) << ran.err;
-    runner = scene.start();
+    runner = bed.start();
   }
   EXPECT_GE(killed, kills / 2);
-  scene.finish(*runner);
-  scene.expect_nothing_happens_again();
+  bed.finish(*runner);
+  bed.expect_nothing_happens_again();
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, NatsKills, ::testing::Values(Ground::kSqlite, Ground::kPostgres),
+INSTANTIATE_TEST_SUITE_P(Stores, NatsKills,
+                         ::testing::Values(DatabaseKind::kSqlite, DatabaseKind::kPostgres),
                          [](const auto& info) { return name_of_ground(info.param); });
 
 // All that a killed process had in hand comes again when its time is over, and what is new would
 // come before it.
 TEST(NatsOrder, WhatIsOrderedIsNotOvertakenByWhatIsNewThoughTheRunIsKilled) {
-  NatsScene scene(NatsServer::shared(), {.more_of_source = "prefetch: 40",
+  NatsTestBed bed(NatsServer::shared(), {.more_of_source = "prefetch: 40",
                                          .more = "    order: { key: json:/account }\n"
                                                  "    in_flight: { messages: 40 }\n"
                                                  "    batch: { max: 5 }\n"});
-  scene.publish(1'500);
+  bed.publish(1'500);
   std::size_t in_mid_work = 0;
   for (std::int64_t kill = 1; kill <= 3; ++kill) {
-    auto runner = scene.start();
-    ASSERT_TRUE(comes_true([&] { return scene.last_effect() >= kill * 300; }, seconds(60)))
+    auto runner = bed.start();
+    ASSERT_TRUE(comes_true([&] { return bed.last_effect() >= kill * 300; }, seconds(60)))
         << runner->err();
     runner->signal(SIGKILL);
     EXPECT_EQ(runner->wait().signal, SIGKILL);
-    if (scene.counts().ack_pending > 0 && scene.counts().pending > 0) ++in_mid_work;
+    if (bed.counts().ack_pending > 0 && bed.counts().pending > 0) ++in_mid_work;
   }
   EXPECT_GE(in_mid_work, 1U) << "the kills come too late";
-  auto last = scene.start();
-  scene.finish(*last);
-  EXPECT_EQ(scene.number("SELECT count(*) FROM effect a JOIN effect b ON a.place < b.place "
-                         "AND CAST(substr(a.id, 3) AS INTEGER) > CAST(substr(b.id, 3) AS INTEGER) "
-                         "AND CAST(substr(a.id, 3) AS INTEGER) % 100 = "
-                         "CAST(substr(b.id, 3) AS INTEGER) % 100"),
+  auto last = bed.start();
+  bed.finish(*last);
+  EXPECT_EQ(bed.number("SELECT count(*) FROM effect a JOIN effect b ON a.place < b.place "
+                       "AND CAST(substr(a.id, 3) AS INTEGER) > CAST(substr(b.id, 3) AS INTEGER) "
+                       "AND CAST(substr(a.id, 3) AS INTEGER) % 100 = "
+                       "CAST(substr(b.id, 3) AS INTEGER) % 100"),
             0)
       << "of one account";
 }
@@ -83,13 +84,13 @@ TEST(NatsOrder, WhatIsOrderedIsNotOvertakenByWhatIsNewThoughTheRunIsKilled) {
 // that is.
 TEST(NatsSoak, AStreamIsReadThoughProcessAndServerAreKilledAgainAndAgain) {
   NatsServer server;
-  NatsScene scene(server, {.copied = 10});
-  EXPECT_LE(scene.config_lines(), 20U);
+  NatsTestBed bed(server, {.copied = 10});
+  EXPECT_LE(bed.config_lines(), 20U);
   const auto restart = [&] {
     server.kill();
     server.start();
   };
-  soak(scene, "nats", soak_size({20'000, 4, 2}, {100'000, 10, 3}, {1'000'000, 20, 10}), restart);
+  soak(bed, "nats", soak_size({20'000, 4, 2}, {100'000, 10, 3}, {1'000'000, 20, 10}), restart);
 }
 
 }  // namespace

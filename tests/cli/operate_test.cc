@@ -14,27 +14,27 @@ namespace {
 // A queue with one payment done, one key used again with another body, and one for a person.
 class OperateTest : public ::testing::Test {
  protected:
-  OperateTest() : scene_(payments(kQueue)) {}
+  OperateTest() : bed_(payments(kQueue)) {}
   void send(const std::string& messages) {
-    const Ran ran = scene_.semel({"send", "payments", "-", "-o", "json"}, {.input = messages});
+    const Ran ran = bed_.semel({"send", "payments", "-", "-o", "json"}, {.input = messages});
     ASSERT_EQ(ran.code, 0) << ran.err;
   }
   void work() {
-    const Ran ran = scene_.semel({"run", "--once", "-q"});
+    const Ran ran = bed_.semel({"run", "--once", "-q"});
     ASSERT_EQ(ran.code, 0) << ran.err;
   }
   void fill() {
     send(payment("p-1", 1, 5) + payment("p-1", 1, 6) + "{\"id\":\"p-2\"}\n");
     work();
   }
-  std::int64_t sum() const { return scene_.number("SELECT sum(balance) FROM account"); }
+  std::int64_t sum() const { return bed_.number("SELECT sum(balance) FROM account"); }
 
-  Scene scene_;
+  TestBed bed_;
 };
 
 TEST_F(OperateTest, SendCountsWhatItSends) {
-  const Ran ran = scene_.semel({"send", "payments", "-", "-o", "json", "--times", "3"},
-                               {.input = payment("p-1", 1, 5) + "\n" + payment("p-2", 1, 5)});
+  const Ran ran = bed_.semel({"send", "payments", "-", "-o", "json", "--times", "3"},
+                             {.input = payment("p-1", 1, 5) + "\n" + payment("p-2", 1, 5)});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(json_at(ran.out, "/schema"), "semel.v1.send");
   EXPECT_EQ(json_at(ran.out, "/sent"), "6");
@@ -47,45 +47,42 @@ TEST_F(OperateTest, SendTakesALineAsTheFileSourceDoes) {
   const Words send = {"send", "payments", "-", "-o", "json"};
   const std::string mark = "\xEF\xBB\xBF";
   const std::string body = "{\"id\":\"p-1\",\"account\":1,\"amount\":5}";
-  const Ran ran = scene_.semel(send, {.input = mark + body + "\r\n \t\r\n" + body + "\r"});
+  const Ran ran = bed_.semel(send, {.input = mark + body + "\r\n \t\r\n" + body + "\r"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(json_at(ran.out, "/sent"), "2");
   EXPECT_EQ(
-      scene_.semel({"send", "payments", "-", "--key", "p-1"}, {.input = mark + body + "\r\n"}).code,
+      bed_.semel({"send", "payments", "-", "--key", "p-1"}, {.input = mark + body + "\r\n"}).code,
       0);
   work();
   EXPECT_EQ(sum(), 5) << "three copies, alike to the byte";
-  EXPECT_EQ(json_at(scene_.semel({"dlq", "list", "-o", "json"}).out, "/dead_letters/0/id"),
+  EXPECT_EQ(json_at(bed_.semel({"dlq", "list", "-o", "json"}).out, "/dead_letters/0/id"),
             "(absent)");
 }
 
 TEST_F(OperateTest, SendTakesOneMessageFromTheCommandLineAndAKey) {
-  EXPECT_EQ(scene_
-                .semel({"send", "payments", "{\"account\":1,\"amount\":4}", "--key", "given",
+  EXPECT_EQ(bed_.semel({"send", "payments", "{\"account\":1,\"amount\":4}", "--key", "given",
                         "--header", "from=test"})
                 .code,
             0);
   work();
   EXPECT_EQ(sum(), 4);
-  EXPECT_EQ(
-      json_at(scene_.semel({"records", "show", "given", "-o", "json"}).out, "/records/0/state"),
-      "completed");
+  EXPECT_EQ(json_at(bed_.semel({"records", "show", "given", "-o", "json"}).out, "/records/0/state"),
+            "completed");
 }
 
 TEST_F(OperateTest, SendRefusesWhatIsNotMeant) {
-  EXPECT_EQ(scene_.semel({"send", "paymnts", "{}"}).code, 2);
-  EXPECT_NE(scene_.semel({"send", "paymnts", "{}"}).err.find("did you mean \"payments\"?"),
+  EXPECT_EQ(bed_.semel({"send", "paymnts", "{}"}).code, 2);
+  EXPECT_NE(bed_.semel({"send", "paymnts", "{}"}).err.find("did you mean \"payments\"?"),
             std::string::npos);
-  EXPECT_EQ(scene_.semel({"send", "payments", "{}", "--times", "0"}).code, 2);
-  EXPECT_EQ(scene_.semel({"send", "payments", "{}", "--header", "bare"}).code, 2);
-  EXPECT_EQ(scene_.semel({"send", "payments", "{}", "--key", ""}).code, 2);
-  EXPECT_EQ(scene_
-                .semel({"send", "payments", "-", "--key", "k"},
+  EXPECT_EQ(bed_.semel({"send", "payments", "{}", "--times", "0"}).code, 2);
+  EXPECT_EQ(bed_.semel({"send", "payments", "{}", "--header", "bare"}).code, 2);
+  EXPECT_EQ(bed_.semel({"send", "payments", "{}", "--key", ""}).code, 2);
+  EXPECT_EQ(bed_.semel({"send", "payments", "-", "--key", "k"},
                        {.input = payment("a", 1, 1) + payment("b", 1, 1)})
                 .code,
             1);
-  EXPECT_EQ(scene_.semel({"send", "payments", "-"}).code, 4) << "nothing to send";
-  const Scene from_stdin(payments("{ stdin: {} }"));
+  EXPECT_EQ(bed_.semel({"send", "payments", "-"}).code, 4) << "nothing to send";
+  const TestBed from_stdin(payments("{ stdin: {} }"));
   const Ran no_queue = from_stdin.semel({"send", "payments", "{}"});
   EXPECT_EQ(no_queue.code, 2);
   EXPECT_NE(no_queue.err.find("does not read a queue"), std::string::npos) << no_queue.err;
@@ -98,7 +95,7 @@ TEST_F(OperateTest, WithoutAStoreEachSaysHowToMakeOne) {
                              {"dlq", "list"},
                              {"store", "stats"},
                              {"store", "sweep"}}) {
-    const Ran ran = scene_.semel(words);
+    const Ran ran = bed_.semel(words);
     EXPECT_EQ(ran.code, 69) << words.front() << ran.err;
     EXPECT_NE(ran.err.find("semel store init"), std::string::npos) << ran.err;
     EXPECT_EQ(ran.out, "");
@@ -106,59 +103,59 @@ TEST_F(OperateTest, WithoutAStoreEachSaysHowToMakeOne) {
 }
 
 TEST_F(OperateTest, StoreInitMakesTheTablesAndTellsOfWal) {
-  const Ran first = scene_.semel({"store", "init", "-o", "json"});
+  const Ran first = bed_.semel({"store", "init", "-o", "json"});
   EXPECT_EQ(first.code, 0) << first.err;
   EXPECT_EQ(json_at(first.out, "/schema"), "semel.v1.store_init");
   EXPECT_EQ(json_at(first.out, "/made"), "false") << "the user's tables were there";
   EXPECT_EQ(json_at(first.out, "/turned_to_wal"), "true");
   EXPECT_EQ(json_at(first.out, "/consumers/0"), "payments");
-  const Ran again = scene_.semel({"store", "init", "-o", "json"});
+  const Ran again = bed_.semel({"store", "init", "-o", "json"});
   EXPECT_EQ(again.code, 0);
   EXPECT_EQ(json_at(again.out, "/turned_to_wal"), "false");
-  EXPECT_EQ(json_at(scene_.semel({"store", "sweep", "-o", "json"}).out, "/forgotten"), "0");
+  EXPECT_EQ(json_at(bed_.semel({"store", "sweep", "-o", "json"}).out, "/forgotten"), "0");
 }
 
 TEST_F(OperateTest, AMigrationIsPlannedDoneAndNeededNoMore) {
-  const Ran plan = scene_.semel({"store", "migrate", "--dry-run"});
+  const Ran plan = bed_.semel({"store", "migrate", "--dry-run"});
   EXPECT_EQ(plan.code, 0) << plan.err;
   EXPECT_NE(plan.out.find("CREATE TABLE semel_live"), std::string::npos) << plan.out;
-  EXPECT_EQ(scene_.semel({"status"}).code, 69) << "a dry run makes nothing";
-  const Ran done = scene_.semel({"store", "migrate", "-o", "json"});
+  EXPECT_EQ(bed_.semel({"status"}).code, 69) << "a dry run makes nothing";
+  const Ran done = bed_.semel({"store", "migrate", "-o", "json"});
   EXPECT_EQ(done.code, 0) << done.err;
   EXPECT_EQ(json_at(done.out, "/schema"), "semel.v1.store_migrate");
   EXPECT_EQ(json_at(done.out, "/from"), "0");
-  EXPECT_EQ(scene_.semel({"status"}).code, 0);
-  EXPECT_NE(scene_.semel({"store", "migrate"}).err.find("up to date"), std::string::npos);
+  EXPECT_EQ(bed_.semel({"status"}).code, 0);
+  EXPECT_NE(bed_.semel({"store", "migrate"}).err.find("up to date"), std::string::npos);
 }
 
 TEST_F(OperateTest, StatusShowsOneScreenAndTheCodeTellsWhetherAnyoneIsDown) {
-  ASSERT_EQ(scene_.semel({"store", "init"}).code, 0);
-  EXPECT_EQ(scene_.semel({"status"}).code, 0);
+  ASSERT_EQ(bed_.semel({"store", "init"}).code, 0);
+  EXPECT_EQ(bed_.semel({"status"}).code, 0);
   send(payment("p-1", 1, 5));
-  const Ran down = scene_.semel({"status", "-o", "json"});
+  const Ran down = bed_.semel({"status", "-o", "json"});
   EXPECT_EQ(down.code, 1) << "messages wait and nobody runs";
   EXPECT_EQ(json_at(down.out, "/consumers/0/state"), "down");
   EXPECT_EQ(json_at(down.out, "/consumers/0/held"), "1");
   EXPECT_EQ(json_at(down.out, "/consumers/0/guarantee"), "transactional");
   work();
-  const Ran idle = scene_.semel({"status"});
+  const Ran idle = bed_.semel({"status"});
   EXPECT_EQ(idle.code, 0);
   EXPECT_NE(idle.out.find("payments"), std::string::npos);
   EXPECT_NE(idle.out.find("1 completed"), std::string::npos) << idle.out;
 }
 
 TEST_F(OperateTest, EverythingWorksBesideARunner) {
-  Program runner({"run", scene_.config(), "-v"});
+  Program runner({"run", bed_.config(), "-v"});
   send(payment("p-1", 1, 5) + payment("p-1", 1, 6));
   ASSERT_TRUE(runner.says("p-1  conflict")) << runner.out() << runner.err();
-  const Ran status = scene_.semel({"status", "-o", "json"});
+  const Ran status = bed_.semel({"status", "-o", "json"});
   EXPECT_EQ(status.code, 0) << status.err;
   EXPECT_EQ(json_at(status.out, "/consumers/0/state"), "running");
   EXPECT_EQ(json_at(status.out, "/running_pids/0"), std::to_string(runner.pid()));
-  EXPECT_EQ(json_at(scene_.semel({"dlq", "list", "-o", "json"}).out, "/count"), "1");
-  EXPECT_EQ(scene_.semel({"records", "show", "p-1"}).code, 0);
-  EXPECT_EQ(scene_.semel({"dlq", "discard", "--all", "--yes"}).code, 0);
-  EXPECT_EQ(scene_.semel({"store", "sweep"}).code, 0);
+  EXPECT_EQ(json_at(bed_.semel({"dlq", "list", "-o", "json"}).out, "/count"), "1");
+  EXPECT_EQ(bed_.semel({"records", "show", "p-1"}).code, 0);
+  EXPECT_EQ(bed_.semel({"dlq", "discard", "--all", "--yes"}).code, 0);
+  EXPECT_EQ(bed_.semel({"store", "sweep"}).code, 0);
   send(payment("p-9", 1, 1));
   EXPECT_TRUE(runner.says("p-9  done")) << runner.err();
   runner.signal(SIGTERM);
@@ -168,28 +165,28 @@ TEST_F(OperateTest, EverythingWorksBesideARunner) {
 
 TEST_F(OperateTest, RecordsAreShownByTheProducersKey) {
   fill();
-  const Ran shown = scene_.semel({"records", "show", "p-1", "-o", "json"});
+  const Ran shown = bed_.semel({"records", "show", "p-1", "-o", "json"});
   EXPECT_EQ(shown.code, 0) << shown.err;
   EXPECT_EQ(json_at(shown.out, "/schema"), "semel.v1.records");
   EXPECT_EQ(json_at(shown.out, "/records/0/key"), "p-1");
   EXPECT_EQ(json_at(shown.out, "/records/0/state"), "completed");
   EXPECT_EQ(json_at(shown.out, "/records/0/consumer"), "payments");
-  EXPECT_EQ(scene_.semel({"records", "show", "nobody"}).code, 4);
-  EXPECT_EQ(scene_.semel({"records", "show", "p-1", "--consumer", "nobody"}).code, 2);
-  const Ran list = scene_.semel({"records", "list", "--state", "dead", "-o", "json"});
+  EXPECT_EQ(bed_.semel({"records", "show", "nobody"}).code, 4);
+  EXPECT_EQ(bed_.semel({"records", "show", "p-1", "--consumer", "nobody"}).code, 2);
+  const Ran list = bed_.semel({"records", "list", "--state", "dead", "-o", "json"});
   EXPECT_EQ(json_at(list.out, "/records/0/key"), "p-2") << list.out;
   EXPECT_EQ(json_at(list.out, "/records/0/reason"), "payload.invalid") << list.out;
-  EXPECT_NE(scene_.semel({"records", "list"}).out.find("payload.invalid"), std::string::npos);
+  EXPECT_NE(bed_.semel({"records", "list"}).out.find("payload.invalid"), std::string::npos);
 }
 
 TEST_F(OperateTest, ForgettingNeedsAYesAndMakesTheKeyNew) {
   fill();
   ASSERT_EQ(sum(), 5);
-  EXPECT_EQ(scene_.semel({"records", "forget", "p-1"}).code, 2) << "no terminal to ask on";
-  EXPECT_EQ(scene_.semel({"records", "forget", "p-1", "--dry-run"}).code, 0);
-  EXPECT_EQ(scene_.semel({"records", "show", "p-1"}).code, 0);
-  EXPECT_EQ(scene_.semel({"records", "forget", "p-1", "nobody", "--yes"}).code, 3);
-  EXPECT_EQ(scene_.semel({"records", "forget", "p-1", "--yes"}).code, 4);
+  EXPECT_EQ(bed_.semel({"records", "forget", "p-1"}).code, 2) << "no terminal to ask on";
+  EXPECT_EQ(bed_.semel({"records", "forget", "p-1", "--dry-run"}).code, 0);
+  EXPECT_EQ(bed_.semel({"records", "show", "p-1"}).code, 0);
+  EXPECT_EQ(bed_.semel({"records", "forget", "p-1", "nobody", "--yes"}).code, 3);
+  EXPECT_EQ(bed_.semel({"records", "forget", "p-1", "--yes"}).code, 4);
   send(payment("p-1", 1, 5));
   work();
   EXPECT_EQ(sum(), 10);
@@ -198,94 +195,94 @@ TEST_F(OperateTest, ForgettingNeedsAYesAndMakesTheKeyNew) {
 TEST_F(OperateTest, UnlockLetsADeadOneTryAgain) {
   send("{\"id\":\"p-2\",\"account\":1}\n");
   work();
-  const Ran unlocked = scene_.semel({"records", "unlock", "p-2", "--yes", "-o", "json"});
+  const Ran unlocked = bed_.semel({"records", "unlock", "p-2", "--yes", "-o", "json"});
   EXPECT_EQ(unlocked.code, 0) << unlocked.err;
   EXPECT_EQ(json_at(unlocked.out, "/unlocked"), "1");
-  EXPECT_EQ(scene_.semel({"records", "unlock", "nobody"}).code, 4);
+  EXPECT_EQ(bed_.semel({"records", "unlock", "nobody"}).code, 4);
   work();
-  EXPECT_EQ(json_at(scene_.semel({"records", "show", "p-2", "-o", "json"}).out, "/records/0/state"),
+  EXPECT_EQ(json_at(bed_.semel({"records", "show", "p-2", "-o", "json"}).out, "/records/0/state"),
             "dead");
-  EXPECT_EQ(scene_.semel({"records", "unlock", "p-1"}).code, 4);
+  EXPECT_EQ(bed_.semel({"records", "unlock", "p-1"}).code, 4);
 }
 
 TEST_F(OperateTest, DeadLettersAreListedShownReplayedAndDiscarded) {
   fill();
-  const Ran list = scene_.semel({"dlq", "list", "-o", "json"});
+  const Ran list = bed_.semel({"dlq", "list", "-o", "json"});
   EXPECT_EQ(json_at(list.out, "/schema"), "semel.v1.dead_letters");
   ASSERT_EQ(json_at(list.out, "/count"), "2") << list.out;
-  const Ran conflicts = scene_.semel({"dlq", "list", "--reason", "key.conflict", "-o", "json"});
+  const Ran conflicts = bed_.semel({"dlq", "list", "--reason", "key.conflict", "-o", "json"});
   ASSERT_EQ(json_at(conflicts.out, "/count"), "1") << conflicts.out;
   const std::string id = json_at(conflicts.out, "/dead_letters/0/id");
-  const Ran shown = scene_.semel({"dlq", "show", id, "-o", "json"});
+  const Ran shown = bed_.semel({"dlq", "show", id, "-o", "json"});
   EXPECT_EQ(json_at(shown.out, "/schema"), "semel.v1.dead_letter");
   EXPECT_NE(json_at(shown.out, "/dead_letter/payload").find("\"amount\":6"), std::string::npos);
-  EXPECT_NE(scene_.semel({"dlq", "show", id}).out.find("key.conflict"), std::string::npos);
-  EXPECT_EQ(scene_.semel({"dlq", "show", "999999"}).code, 4);
+  EXPECT_NE(bed_.semel({"dlq", "show", id}).out.find("key.conflict"), std::string::npos);
+  EXPECT_EQ(bed_.semel({"dlq", "show", "999999"}).code, 4);
 
-  EXPECT_EQ(scene_.semel({"dlq", "replay"}).code, 2) << "which?";
-  EXPECT_EQ(scene_.semel({"dlq", "replay", id, "--all", "--yes"}).code, 2) << "which?";
-  EXPECT_EQ(scene_.semel({"dlq", "replay", id}).code, 2) << "no terminal to ask on";
-  EXPECT_EQ(scene_.semel({"dlq", "replay", "999999", "--yes"}).code, 4);
-  const Ran plan = scene_.semel({"dlq", "replay", "--all", "--dry-run", "-o", "json"});
+  EXPECT_EQ(bed_.semel({"dlq", "replay"}).code, 2) << "which?";
+  EXPECT_EQ(bed_.semel({"dlq", "replay", id, "--all", "--yes"}).code, 2) << "which?";
+  EXPECT_EQ(bed_.semel({"dlq", "replay", id}).code, 2) << "no terminal to ask on";
+  EXPECT_EQ(bed_.semel({"dlq", "replay", "999999", "--yes"}).code, 4);
+  const Ran plan = bed_.semel({"dlq", "replay", "--all", "--dry-run", "-o", "json"});
   EXPECT_EQ(json_at(plan.out, "/matched"), "2");
   EXPECT_EQ(json_at(plan.out, "/replayed"), "0");
-  const Ran skipped = scene_.semel({"dlq", "replay", id, "--yes", "-o", "json"});
+  const Ran skipped = bed_.semel({"dlq", "replay", id, "--yes", "-o", "json"});
   EXPECT_EQ(skipped.code, 3);
   EXPECT_EQ(json_at(skipped.out, "/skipped_conflict"), "1") << skipped.out;
 
-  const Ran gone = scene_.semel({"dlq", "discard", id, "--yes", "-o", "json"});
+  const Ran gone = bed_.semel({"dlq", "discard", id, "--yes", "-o", "json"});
   EXPECT_EQ(gone.code, 0);
   EXPECT_EQ(json_at(gone.out, "/discarded"), "1");
-  EXPECT_EQ(json_at(scene_.semel({"dlq", "list", "-o", "json"}).out, "/count"), "1");
+  EXPECT_EQ(json_at(bed_.semel({"dlq", "list", "-o", "json"}).out, "/count"), "1");
 }
 
 TEST_F(OperateTest, AReplayThatCanSucceedDoes) {
-  scene_.sql(
+  bed_.sql(
       "CREATE TRIGGER closed BEFORE UPDATE ON account BEGIN SELECT RAISE(ABORT, 'closed'); END");
   send(payment("p-1", 1, 5));
-  const Ran ran = scene_.semel({"run", "--once", "--set", "consumers[0].retry.attempts=1", "-q"});
+  const Ran ran = bed_.semel({"run", "--once", "--set", "consumers[0].retry.attempts=1", "-q"});
   ASSERT_EQ(ran.code, 0) << ran.err;
-  scene_.sql("DROP TRIGGER closed");
-  const Ran replayed = scene_.semel({"dlq", "replay", "--all", "--yes", "-o", "json"});
+  bed_.sql("DROP TRIGGER closed");
+  const Ran replayed = bed_.semel({"dlq", "replay", "--all", "--yes", "-o", "json"});
   EXPECT_EQ(replayed.code, 0) << replayed.out;
   EXPECT_EQ(json_at(replayed.out, "/replayed"), "1");
   work();
   EXPECT_EQ(sum(), 5);
-  EXPECT_EQ(json_at(scene_.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
-  const Ran list = scene_.semel({"dlq", "list", "--replayed", "-o", "json"});
+  EXPECT_EQ(json_at(bed_.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
+  const Ran list = bed_.semel({"dlq", "list", "--replayed", "-o", "json"});
   EXPECT_EQ(json_at(list.out, "/dead_letters/0/replayed"), "1") << "it stays, and says so";
-  EXPECT_EQ(scene_.semel({"dlq", "replay", "--all", "--yes"}).code, 4) << "none is left";
-  const Ran again = scene_.semel({"dlq", "replay", "--replayed", "--yes", "-o", "json"});
+  EXPECT_EQ(bed_.semel({"dlq", "replay", "--all", "--yes"}).code, 4) << "none is left";
+  const Ran again = bed_.semel({"dlq", "replay", "--replayed", "--yes", "-o", "json"});
   EXPECT_EQ(again.code, 3) << "what is completed meanwhile is skipped";
   EXPECT_EQ(json_at(again.out, "/skipped_completed"), "1") << again.out;
 }
 
 TEST_F(OperateTest, ATableThatIsMissingStopsARunBeforeItBegins) {
-  scene_.sql("ALTER TABLE account RENAME TO hidden");
+  bed_.sql("ALTER TABLE account RENAME TO hidden");
   send(payment("p-1", 1, 5));
-  const Ran ran = scene_.semel({"run", "--once"});
+  const Ran ran = bed_.semel({"run", "--once"});
   EXPECT_EQ(ran.code, 78) << ran.err;
   EXPECT_NE(ran.err.find("error[D133] payments: "), std::string::npos) << ran.err;
   EXPECT_NE(ran.err.find("no such table: account"), std::string::npos) << ran.err;
-  EXPECT_NE(scene_.semel({"doctor"}).out.find("[fail] D133"), std::string::npos);
-  scene_.sql("ALTER TABLE hidden RENAME TO account");
-  EXPECT_EQ(scene_.semel({"doctor"}).code, 0);
+  EXPECT_NE(bed_.semel({"doctor"}).out.find("[fail] D133"), std::string::npos);
+  bed_.sql("ALTER TABLE hidden RENAME TO account");
+  EXPECT_EQ(bed_.semel({"doctor"}).code, 0);
   work();
   EXPECT_EQ(sum(), 5);
 }
 
 TEST_F(OperateTest, RowsThatBreakAForeignKeyAlreadyAreTold) {
-  scene_.sql("CREATE TABLE entry (account REFERENCES account(id)); INSERT INTO entry VALUES (777)");
-  ASSERT_EQ(scene_.semel({"store", "init", "-q"}).code, 0);
-  const Ran told = scene_.semel({"doctor"});
+  bed_.sql("CREATE TABLE entry (account REFERENCES account(id)); INSERT INTO entry VALUES (777)");
+  ASSERT_EQ(bed_.semel({"store", "init", "-q"}).code, 0);
+  const Ran told = bed_.semel({"doctor"});
   EXPECT_EQ(told.code, 1) << told.out << told.err;
   EXPECT_NE(told.out.find("[fail] D136"), std::string::npos) << told.out;
   EXPECT_NE(told.out.find("1 row of table entry has no parent in account"), std::string::npos)
       << told.out;
-  const Ran checked = scene_.semel({"check"});
+  const Ran checked = bed_.semel({"check"});
   EXPECT_EQ(checked.code, 0) << checked.err;
   EXPECT_NE(checked.out.find("warning[D136]"), std::string::npos) << checked.out;
-  const Ran off = scene_.semel({"doctor", "--set", "store.sqlite.foreign_keys=false"});
+  const Ran off = bed_.semel({"doctor", "--set", "store.sqlite.foreign_keys=false"});
   EXPECT_EQ(off.code, 0) << off.out << off.err;
   EXPECT_NE(off.out.find("foreign_keys = off"), std::string::npos) << off.out;
 }
@@ -296,17 +293,17 @@ TEST_F(OperateTest, AnOrphanIsItsMessagesOwnError) {
   const std::string keys[] = {"", " DEFERRABLE INITIALLY DEFERRED"};
   for (const std::string& deferred : keys) {
     SCOPED_TRACE(deferred);
-    scene_.sql(
+    bed_.sql(
         "DROP TABLE account; CREATE TABLE IF NOT EXISTS limits (amount INTEGER PRIMARY KEY);"
         "CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER REFERENCES limits(amount)" +
         deferred + "); INSERT INTO account VALUES (1, NULL), (2, 0)");
-    scene_.sql("INSERT OR IGNORE INTO limits VALUES (0), (7)");
+    bed_.sql("INSERT OR IGNORE INTO limits VALUES (0), (7)");
     send(payment("good" + deferred, 2, 7) + payment("orphan" + deferred, 2, 5));
-    const Ran ran = scene_.semel({"run", "--once", "--set", "consumers[0].retry.attempts=1", "-q"});
+    const Ran ran = bed_.semel({"run", "--once", "--set", "consumers[0].retry.attempts=1", "-q"});
     ASSERT_EQ(ran.code, 0) << ran.err;
     EXPECT_EQ(sum(), 7);
   }
-  const Ran list = scene_.semel({"dlq", "list", "-o", "json"});
+  const Ran list = bed_.semel({"dlq", "list", "-o", "json"});
   EXPECT_EQ(count_of(list.out, "FOREIGN KEY constraint failed"), 2U) << list.out;
 }
 
@@ -315,36 +312,36 @@ TEST_F(OperateTest, ANumberThatSqliteWouldRoundIsRefusedUnlessItIsAskedFor) {
   send(message);
   work();
   EXPECT_EQ(sum(), 0);
-  const Ran list = scene_.semel({"dlq", "list", "-o", "json"});
+  const Ran list = bed_.semel({"dlq", "list", "-o", "json"});
   EXPECT_EQ(json_at(list.out, "/dead_letters/0/reason"), "payload.invalid") << list.out;
-  EXPECT_EQ(scene_.semel({"dlq", "replay", "--all", "--yes"}).code, 0);
-  const Ran ran = scene_.semel(
+  EXPECT_EQ(bed_.semel({"dlq", "replay", "--all", "--yes"}).code, 0);
+  const Ran ran = bed_.semel(
       {"run", "--once", "-q", "--set", "consumers[0].handler.sql.params.amount.type=real"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(sum(), 12345678901234568);
 }
 
 TEST_F(OperateTest, AStoreThatMayNotBeWrittenIsSaid) {
-  ASSERT_EQ(scene_.semel({"store", "init"}).code, 0);
-  ASSERT_EQ(::chmod(scene_.database().c_str(), 0444), 0);
-  const Ran ran = scene_.semel({"send", "payments", "{}"}, {.ordinary = true});
+  ASSERT_EQ(bed_.semel({"store", "init"}).code, 0);
+  ASSERT_EQ(::chmod(bed_.database().c_str(), 0444), 0);
+  const Ran ran = bed_.semel({"send", "payments", "{}"}, {.ordinary = true});
   EXPECT_EQ(ran.code, 77) << ran.err;
   EXPECT_NE(ran.err.find("R203"), std::string::npos) << ran.err;
 }
 
 TEST_F(OperateTest, AFileThatIsNoDatabaseIsSaid) {
-  write_file(scene_.file("text.db"), "this is not a database, whatever it is called\n");
-  const Ran ran = scene_.semel({"status", "--set", "store.sqlite.path=" + scene_.file("text.db")});
+  write_file(bed_.file("text.db"), "this is not a database, whatever it is called\n");
+  const Ran ran = bed_.semel({"status", "--set", "store.sqlite.path=" + bed_.file("text.db")});
   EXPECT_EQ(ran.code, 69) << ran.err;
   EXPECT_NE(ran.err.find("R202"), std::string::npos) << ran.err;
 }
 
 TEST_F(OperateTest, AStoreInMemoryIsNobodyElsesBusiness) {
-  write_file(scene_.file("memory.yaml"),
+  write_file(bed_.file("memory.yaml"),
              "version: 1\nstore: { memory: {} }\nconsumers:\n  - name: payments\n"
              "    source: { stdin: {} }\n    key: { from: [json:/id] }\n"
              "    handler: { native: payments }\n");
-  const Ran ran = run({"status", scene_.file("memory.yaml")});
+  const Ran ran = run({"status", bed_.file("memory.yaml")});
   EXPECT_EQ(ran.code, 69);
   EXPECT_NE(ran.err.find("memory"), std::string::npos) << ran.err;
 }

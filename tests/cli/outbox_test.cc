@@ -58,51 +58,50 @@ std::string orders(int first, int last) {
 
 class OutboxTest : public ::testing::Test {
  protected:
-  static void prepare(const Scene& scene, int count) {
-    scene.sql(
+  static void prepare(const TestBed& bed, int count) {
+    bed.sql(
         "CREATE TABLE moved (id TEXT, amount INTEGER); CREATE TABLE mailed (id TEXT);"
         "CREATE TABLE buried (id TEXT);");
-    write_file(scene.file("orders.jsonl"), orders(0, count));
+    write_file(bed.file("orders.jsonl"), orders(0, count));
   }
   // What was done, in all and of how many orders.
-  static void expect_once(const Scene& scene, int moved, int buried) {
+  static void expect_once(const TestBed& bed, int moved, int buried) {
     for (const auto& [table, rows] :
          {std::pair("moved", moved), std::pair("mailed", moved), std::pair("buried", buried)}) {
-      EXPECT_EQ(scene.number("SELECT count(*) FROM " + std::string(table)), rows) << table;
-      EXPECT_EQ(scene.number("SELECT count(DISTINCT id) FROM " + std::string(table)), rows)
-          << table;
+      EXPECT_EQ(bed.number("SELECT count(*) FROM " + std::string(table)), rows) << table;
+      EXPECT_EQ(bed.number("SELECT count(DISTINCT id) FROM " + std::string(table)), rows) << table;
     }
   }
 };
 
 TEST_F(OutboxTest, ARunThatEndsBringsWhatIsSentToItsEnd) {
-  const Scene scene(shop("dedup_table"));
-  prepare(scene, 200);
-  const Ran ran = scene.semel({"run", "--once", "-q"});
+  const TestBed bed(shop("dedup_table"));
+  prepare(bed, 200);
+  const Ran ran = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
-  expect_once(scene, 196, 4);
-  EXPECT_EQ(json_at(scene.semel({"dlq", "list", "-o", "json"}).out, "/count"), "4")
+  expect_once(bed, 196, 4);
+  EXPECT_EQ(json_at(bed.semel({"dlq", "list", "-o", "json"}).out, "/count"), "4")
       << "the store keeps them all the same";
 }
 
 TEST_F(OutboxTest, HoweverOftenItIsKilledEachMessageIsSentOnce) {
   constexpr int kEach = 200;
   const int kills = soaks() ? 200 : 10;
-  const Scene scene(shop("inbox"));
-  prepare(scene, 0);
-  ASSERT_EQ(scene.semel({"store", "init"}).code, 0);
+  const TestBed bed(shop("inbox"));
+  prepare(bed, 0);
+  ASSERT_EQ(bed.semel({"store", "init"}).code, 0);
   const auto done = [&] {
-    return scene.number("SELECT (SELECT count(*) FROM mailed) + (SELECT count(*) FROM buried)");
+    return bed.number("SELECT (SELECT count(*) FROM mailed) + (SELECT count(*) FROM buried)");
   };
   std::mt19937 random(std::random_device{}());
   int count = 0;
   int in_mid_work = 0;
   // A kill that finds all done comes too late, and is made up for.
   for (int killed = 0; in_mid_work < kills && killed < 5 * kills; ++killed) {
-    append_file(scene.file("orders.jsonl"), orders(count, count + kEach));
+    append_file(bed.file("orders.jsonl"), orders(count, count + kEach));
     count += kEach;
     const auto before = done();
-    Program runs({"run", scene.config(), "-q"});
+    Program runs({"run", bed.config(), "-q"});
     ASSERT_TRUE(comes_true([&] { return done() > before; })) << runs.err();
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 3'000));
     runs.signal(SIGKILL);
@@ -110,16 +109,16 @@ TEST_F(OutboxTest, HoweverOftenItIsKilledEachMessageIsSentOnce) {
     if (done() < count) ++in_mid_work;
   }
   EXPECT_EQ(in_mid_work, kills) << "the kills come too late";
-  const Ran rest = scene.semel({"run", "--once", "-q"});
+  const Ran rest = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(rest.code, 0) << rest.err;
-  expect_once(scene, count - count / 50, count / 50);
+  expect_once(bed, count - count / 50, count / 50);
 }
 
 TEST_F(OutboxTest, WhoMayNotBeSentToIsNamed) {
   std::string config = shop("inbox");
   config.replace(config.find("publish: [mails]"), 16, "publish: [males]");
-  const Scene scene(config);
-  const Ran ran = scene.semel({"check"});
+  const TestBed bed(config);
+  const Ran ran = bed.semel({"check"});
   EXPECT_EQ(ran.code, 78);
   EXPECT_NE((ran.out + ran.err).find("E040"), std::string::npos) << ran.out << ran.err;
 }

@@ -33,11 +33,11 @@ const PaymentsSize& payments_size() {
 
 class PaymentsTest : public ::testing::TestWithParam<const char*> {
  protected:
-  static std::int64_t sum(const Scene& scene) {
-    return scene.number("SELECT sum(balance) FROM account");
+  static std::int64_t sum(const TestBed& bed) {
+    return bed.number("SELECT sum(balance) FROM account");
   }
-  static std::string conflicts(const Scene& scene) {
-    return json_at(scene.semel({"dlq", "list", "--reason", "key.conflict", "-o", "json"}).out,
+  static std::string conflicts(const TestBed& bed) {
+    return json_at(bed.semel({"dlq", "list", "--reason", "key.conflict", "-o", "json"}).out,
                    "/count");
   }
   static std::uint64_t seed() {
@@ -48,55 +48,54 @@ class PaymentsTest : public ::testing::TestWithParam<const char*> {
 };
 
 TEST_P(PaymentsTest, AFileIsAppliedOnceAndACopyOfItChangesNothing) {
-  const Scene scene(payments("{ file: { path: in.jsonl } }", GetParam()));
+  const TestBed bed(payments("{ file: { path: in.jsonl } }", GetParam()));
   const Payments made = make_payments(payments_size().payments, payments_size().reused, seed());
-  write_file(scene.file("in.jsonl"), made.lines);
-  const Ran ran = scene.semel({"run", "--once", "-q"});
+  write_file(bed.file("in.jsonl"), made.lines);
+  const Ran ran = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.out, "");
-  EXPECT_EQ(sum(scene), made.sum);
-  EXPECT_EQ(conflicts(scene), std::to_string(payments_size().reused));
+  EXPECT_EQ(sum(bed), made.sum);
+  EXPECT_EQ(conflicts(bed), std::to_string(payments_size().reused));
 
-  std::filesystem::copy_file(scene.file("in.jsonl"), scene.file("copy.jsonl"));
-  const Ran again = scene.semel({"run", "--once", "-o", "json", "--set",
-                                 "consumers[0].source.file.path=" + scene.file("copy.jsonl")});
+  std::filesystem::copy_file(bed.file("in.jsonl"), bed.file("copy.jsonl"));
+  const Ran again = bed.semel({"run", "--once", "-o", "json", "--set",
+                               "consumers[0].source.file.path=" + bed.file("copy.jsonl")});
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(json_at(again.out, "/deliveries"), std::to_string(made.deliveries));
   EXPECT_EQ(json_at(again.out, "/effects"), "0") << again.out;
-  EXPECT_EQ(sum(scene), made.sum);
-  EXPECT_EQ(conflicts(scene), std::to_string(payments_size().reused));
+  EXPECT_EQ(sum(bed), made.sum);
+  EXPECT_EQ(conflicts(bed), std::to_string(payments_size().reused));
 }
 
 TEST_P(PaymentsTest, AFileIsAppliedOnceHoweverOftenTheRunIsKilled) {
-  const Scene scene(payments("{ file: { path: in.jsonl } }", GetParam()));
+  const TestBed bed(payments("{ file: { path: in.jsonl } }", GetParam()));
   const std::uint64_t seed = PaymentsTest::seed();
-  ASSERT_EQ(scene.semel({"store", "init"}).code, 0);
+  ASSERT_EQ(bed.semel({"store", "init"}).code, 0);
   const auto parts = static_cast<std::size_t>(payments_size().kills);
   const KilledRuns made = kill_runs(
-      scene.config(), scene.file("in.jsonl"), payments_size().payments / parts,
-      payments_size().reused / parts, payments_size().kills, seed, [&] { return sum(scene); });
-  const Ran last = scene.semel({"run", "--once", "-q"});
+      bed.config(), bed.file("in.jsonl"), payments_size().payments / parts,
+      payments_size().reused / parts, payments_size().kills, seed, [&] { return sum(bed); });
+  const Ran last = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(last.code, 0) << last.err;
-  EXPECT_EQ(sum(scene), made.sum);
-  EXPECT_EQ(conflicts(scene), std::to_string(made.reused));
+  EXPECT_EQ(sum(bed), made.sum);
+  EXPECT_EQ(conflicts(bed), std::to_string(made.reused));
 }
 
 TEST_P(PaymentsTest, TwoRunnersOnOneQueueOneOfThemKilledAgainAndAgain) {
-  const Scene scene(payments(kQueue, GetParam()));
+  const TestBed bed(payments(kQueue, GetParam()));
   const Payments made = make_payments(payments_size().queued, 0, seed());
-  const Ran sent = scene.semel({"send", "payments", "-", "-o", "json"}, {.input = made.lines});
+  const Ran sent = bed.semel({"send", "payments", "-", "-o", "json"}, {.input = made.lines});
   ASSERT_EQ(sent.code, 0) << sent.err;
   ASSERT_EQ(json_at(sent.out, "/sent"), std::to_string(made.deliveries));
-  Program steady({"run", scene.config(), "-q"});
-  EXPECT_EQ(
-      kill_runners(scene.config(), made.sum, payments_size().kills, [&] { return sum(scene); }),
-      payments_size().kills);
-  const Ran rest = scene.semel({"run", "--once", "-q"});
+  Program steady({"run", bed.config(), "-q"});
+  EXPECT_EQ(kill_runners(bed.config(), made.sum, payments_size().kills, [&] { return sum(bed); }),
+            payments_size().kills);
+  const Ran rest = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(rest.code, 0) << rest.err;
   steady.signal(SIGTERM);
   EXPECT_EQ(steady.wait().code, 0) << steady.err();
-  EXPECT_EQ(sum(scene), made.sum);
-  EXPECT_EQ(json_at(scene.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
+  EXPECT_EQ(sum(bed), made.sum);
+  EXPECT_EQ(json_at(bed.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
 }
 
 INSTANTIATE_TEST_SUITE_P(Strategies, PaymentsTest,

@@ -26,13 +26,12 @@ std::string evil(std::string_view name) {
 class PrintableTest : public ::testing::Test {
  protected:
   PrintableTest()
-      : scene_(
+      : bed_(
             "    source: { queue: {} }\n"
             "    key: json:/id\n"
             "    handler: { exec: [/bin/sh, -c, 'cat >&2; exit 65'] }\n") {
     const std::string key = evil("k-1");
-    EXPECT_EQ(scene_
-                  .semel({"send", "payments",
+    EXPECT_EQ(bed_.semel({"send", "payments",
                           json::Writer().begin_object().member("id", key).end_object().text(),
                           "--header", "note=" + evil("h")})
                   .code,
@@ -41,7 +40,7 @@ class PrintableTest : public ::testing::Test {
 
   // Neither in what it says nor in what it complains of.
   void expect_printable(const Words& words) {
-    const Ran ran = scene_.semel(words);
+    const Ran ran = bed_.semel(words);
     for (const std::string_view one : kActing) {
       EXPECT_EQ(ran.out.find(one), std::string::npos) << words.front() << ": " << ran.out;
       EXPECT_EQ(ran.err.find(one), std::string::npos) << words.front() << ": " << ran.err;
@@ -50,7 +49,7 @@ class PrintableTest : public ::testing::Test {
         << words.front() << " did not show it: " << ran.out << ran.err;
   }
 
-  Scene scene_;
+  TestBed bed_;
 };
 
 TEST_F(PrintableTest, WhatARunAndItsLettersShow) {
@@ -69,13 +68,13 @@ TEST_F(PrintableTest, WhatARunAndItsLettersShow) {
     as_json.insert(as_json.end(), {"-o", "json"});
     if (words[1] != "export") expect_printable(as_json);
   }
-  EXPECT_EQ(json_at(scene_.semel({"dlq", "show", "1", "-o", "json"}).out, "/dead_letter/key"),
+  EXPECT_EQ(json_at(bed_.semel({"dlq", "show", "1", "-o", "json"}).out, "/dead_letter/key"),
             evil("k-1"))
       << "a reader of JSON gets it whole";
 }
 
 TEST_F(PrintableTest, WhatAnOperatorGaveAndAConfigHolds) {
-  ASSERT_EQ(scene_.semel({"consumers", "pause", "payments", "--reason", evil("why")}).code, 0);
+  ASSERT_EQ(bed_.semel({"consumers", "pause", "payments", "--reason", evil("why")}).code, 0);
   expect_printable({"status"});
   expect_printable({"status", "-o", "json"});
   expect_printable({"consumers", "list"});
@@ -85,9 +84,9 @@ TEST_F(PrintableTest, WhatAnOperatorGaveAndAConfigHolds) {
   expect_printable({"records", "list", "--state", evil("state")});
   expect_printable({evil("command")});
   expect_printable({"config", "show", "--set", "store.sqlite.path=" + evil("p")});
-  write_file(scene_.file("evil.yaml"),
+  write_file(bed_.file("evil.yaml"),
              "version: 1\nstore: { sqlite: { path: " + evil("p") + " } }\nconsumers: []\n");
-  const Ran checked = run({"check", scene_.file("evil.yaml")});
+  const Ran checked = run({"check", bed_.file("evil.yaml")});
   for (const std::string_view one : kActing) {
     EXPECT_EQ((checked.out + checked.err).find(one), std::string::npos) << checked.out;
   }

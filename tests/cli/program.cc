@@ -194,7 +194,7 @@ std::size_t count_of(std::string_view text, std::string_view part) {
   return count;
 }
 
-Scene::Scene(std::string_view consumer) {
+TestBed::TestBed(std::string_view consumer) {
   write_file(config(), fmt::format("version: 1\n"
                                    "store: {{ sqlite: {{ path: semel.db }} }}\n"
                                    "consumers:\n"
@@ -206,7 +206,7 @@ Scene::Scene(std::string_view consumer) {
       "INSERT INTO account(id) SELECT i FROM n;");
 }
 
-void Scene::sql(const std::string& text) const {
+void TestBed::sql(const std::string& text) const {
   sqlite3* connection = nullptr;
   if (sqlite3_open(database().c_str(), &connection) != SQLITE_OK) give_up("sqlite3_open");
   sqlite3_busy_timeout(connection, 30'000);
@@ -218,7 +218,7 @@ void Scene::sql(const std::string& text) const {
   sqlite3_close(connection);
 }
 
-std::int64_t Scene::number(const std::string& query) const {
+std::int64_t TestBed::number(const std::string& query) const {
   sqlite3* connection = nullptr;
   sqlite3_stmt* statement = nullptr;
   if (sqlite3_open(database().c_str(), &connection) != SQLITE_OK) give_up("sqlite3_open");
@@ -234,7 +234,7 @@ std::int64_t Scene::number(const std::string& query) const {
   return number;
 }
 
-std::string Scene::contents(const std::set<std::string>& but) const {
+std::string TestBed::contents(const std::set<std::string>& but) const {
   sqlite3* connection = nullptr;
   if (sqlite3_open(database().c_str(), &connection) != SQLITE_OK) give_up("sqlite3_open");
   sqlite3_busy_timeout(connection, 30'000);
@@ -266,7 +266,7 @@ std::string Scene::contents(const std::set<std::string>& but) const {
   return text;
 }
 
-Ran Scene::semel(Words words, const StartOptions& options) const {
+Ran TestBed::semel(Words words, const StartOptions& options) const {
   words.insert(words.end(), {"-c", config()});
   return run(words, options);
 }

@@ -79,10 +79,10 @@ bool soaks();
 std::size_t soak_times(std::size_t in_short);
 
 // A folder with a database of the user's, a config over it, and the program.
-class Scene {
+class TestBed {
  public:
   // `consumer`: what follows `- name: payments` in the config, four blanks deep.
-  explicit Scene(std::string_view consumer);
+  explicit TestBed(std::string_view consumer);
 
   std::string file(std::string_view name) const { return folder_.file(name); }
   std::string config() const { return file("semel.yaml"); }

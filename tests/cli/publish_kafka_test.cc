@@ -25,7 +25,7 @@ std::string to_topic(const std::string& brokers, const std::string& topic,
       timeout, brokers, topic, more);
 }
 
-void send_ids(const Scene& scene, std::size_t count, const Words& more = {},
+void send_ids(const TestBed& bed, std::size_t count, const Words& more = {},
               std::size_t first = 0) {
   std::string lines;
   for (std::size_t i = first; i < first + count; ++i) {
@@ -33,7 +33,7 @@ void send_ids(const Scene& scene, std::size_t count, const Words& more = {},
   }
   Words words = {"send", "payments", "-"};
   words.insert(words.end(), more.begin(), more.end());
-  const Ran sent = scene.semel(words, {.input = lines});
+  const Ran sent = bed.semel(words, {.input = lines});
   ASSERT_EQ(sent.code, 0) << sent.err;
 }
 
@@ -49,13 +49,13 @@ std::map<std::string, int> published_ids(const KafkaServer& server, const std::s
 TEST(KafkaPublishProgram, WhatIsQueuedStandsInTheTopicWithIdsAndHeaders) {
   const auto& server = KafkaServer::shared();
   const std::string topic = server.new_topic();
-  const Scene scene(to_topic(server.brokers(), topic, "honours_key: true"));
-  const Ran checked = scene.semel({"check"});
+  const TestBed bed(to_topic(server.brokers(), topic, "honours_key: true"));
+  const Ran checked = bed.semel({"check"});
   EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
   EXPECT_NE(checked.out.find("kafka " + topic), std::string::npos) << checked.out;
   EXPECT_NE(checked.out.find("keyed_retry"), std::string::npos) << checked.out;
-  send_ids(scene, 200, {"--header", "trace=7"});
-  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  send_ids(bed, 200, {"--header", "trace=7"});
+  const Ran ran = bed.semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(json_at(ran.out, "/effects"), "200") << ran.out;
   const auto records = records_of(server, topic);
@@ -70,10 +70,10 @@ TEST(KafkaPublishProgram, WhatIsQueuedStandsInTheTopicWithIdsAndHeaders) {
 TEST(KafkaPublishProgram, ABrokerThatIsAwayAtTheStartAndKilledInMidRunLosesNothing) {
   KafkaServer server;
   const std::string topic = server.new_topic();
-  const Scene scene(to_topic(server.brokers(), topic, {}, "5s"));
-  send_ids(scene, 3'000);
+  const TestBed bed(to_topic(server.brokers(), topic, {}, "5s"));
+  send_ids(bed, 3'000);
   server.kill();
-  Program runner({"run", scene.config()});
+  Program runner({"run", bed.config()});
   EXPECT_TRUE(comes_true([&] {
     return runner.err().find("no Kafka broker took it") != std::string::npos;
   })) << runner.err();
@@ -85,41 +85,41 @@ TEST(KafkaPublishProgram, ABrokerThatIsAwayAtTheStartAndKilledInMidRunLosesNothi
       comes_true([&] { return server.end_of(topic, 0) >= 3'000; }, std::chrono::seconds(90)))
       << runner.err();
   EXPECT_TRUE(comes_true([&] {
-    return json_at(scene.semel({"status", "-o", "json"}).out, "/store/completed") == "3000";
-  })) << scene.semel({"status", "-o", "json"}).out;
+    return json_at(bed.semel({"status", "-o", "json"}).out, "/store/completed") == "3000";
+  })) << bed.semel({"status", "-o", "json"}).out;
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
   const auto times = published_ids(server, topic);
   EXPECT_EQ(times.size(), 3'000U) << "each with its id, however often";
-  EXPECT_EQ(json_at(scene.semel({"dlq", "list", "-o", "json"}).out, "/dead_letters/0/id"),
+  EXPECT_EQ(json_at(bed.semel({"dlq", "list", "-o", "json"}).out, "/dead_letters/0/id"),
             "(absent)");
 }
 
 TEST(KafkaPublishProgram, OneThatIsTooLargeIsADeadLetterAmongGoodOnes) {
   const auto& server = KafkaServer::shared();
   const std::string topic = server.new_topic(1, {{"max.message.bytes", "20000"}});
-  const Scene scene(to_topic(server.brokers(), topic));
-  send_ids(scene, 30);
+  const TestBed bed(to_topic(server.brokers(), topic));
+  send_ids(bed, 30);
   const std::string large =
       fmt::format("{{\"id\":\"large\",\"x\":\"{}\"}}", std::string(50'000, 'x'));
-  ASSERT_EQ(scene.semel({"send", "payments", "-"}, {.input = large + "\n"}).code, 0);
-  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  ASSERT_EQ(bed.semel({"send", "payments", "-"}, {.input = large + "\n"}).code, 0);
+  const Ran ran = bed.semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(json_at(ran.out, "/effects"), "30") << ran.out << ran.err;
   EXPECT_EQ(published_ids(server, topic).size(), 30U);
-  const Ran letters = scene.semel({"dlq", "list"});
+  const Ran letters = bed.semel({"dlq", "list"});
   EXPECT_NE(letters.out.find("handler.kafka.too_large"), std::string::npos) << letters.out;
 }
 
 TEST(KafkaPublishProgram, ADrainWaitsForReports) {
   const auto& server = KafkaServer::shared();
   const std::string topic = server.new_topic();
-  const Scene scene(to_topic(server.brokers(), topic, "properties: { linger.ms: 500 }"));
-  send_ids(scene, 2'000);
-  Program runner({"run", scene.config(), "-q"});
+  const TestBed bed(to_topic(server.brokers(), topic, "properties: { linger.ms: 500 }"));
+  send_ids(bed, 2'000);
+  Program runner({"run", bed.config(), "-q"});
   ASSERT_TRUE(comes_true([&] { return server.end_of(topic, 0) > 0; }));
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
-  const Ran rest = scene.semel({"run", "--once", "-q"});
+  const Ran rest = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(rest.code, 0) << rest.err;
   const auto times = published_ids(server, topic);
   EXPECT_EQ(times.size(), 2'000U);
@@ -130,7 +130,7 @@ TEST(KafkaPublishProgram, ADrainWaitsForReports) {
 TEST(KafkaPublishProgram, AChainMakesEachEffectOnceThoughItsWriterIsKilled) {
   const auto& server = KafkaServer::shared();
   const std::string topic = server.new_topic();
-  const Scene writer(to_topic(server.brokers(), topic, "honours_key: true"));
+  const TestBed writer(to_topic(server.brokers(), topic, "honours_key: true"));
   constexpr std::size_t kEach = 2'000;
   std::int64_t messages = 0;
   std::int64_t stood = 0;
@@ -149,7 +149,7 @@ TEST(KafkaPublishProgram, AChainMakesEachEffectOnceThoughItsWriterIsKilled) {
   }
   EXPECT_EQ(writer.semel({"run", "--once", "-q"}).code, 0);
   EXPECT_GE(server.end_of(topic, 0), messages + doubled);
-  const Scene reader(fmt::format(
+  const TestBed reader(fmt::format(
       "    source: {{ kafka: {{ brokers: \"{}\", group: {}-g, topics: [{}] }} }}\n"
       "    key: header:Idempotency-Key\n"
       "    handler:\n      sql:\n"

@@ -24,12 +24,12 @@ std::string to_subject(const std::string& url, const std::string& subject,
       url, subject, more);
 }
 
-void send_messages(const Scene& scene, std::size_t count, const Words& more = {}) {
+void send_messages(const TestBed& bed, std::size_t count, const Words& more = {}) {
   std::string lines;
   for (std::size_t i = 0; i < count; ++i) lines += fmt::format("{{\"id\":\"k-{}\"}}\n", i);
   Words words = {"send", "payments", "-"};
   words.insert(words.end(), more.begin(), more.end());
-  const Ran sent = scene.semel(words, {.input = lines});
+  const Ran sent = bed.semel(words, {.input = lines});
   ASSERT_EQ(sent.code, 0) << sent.err;
 }
 
@@ -39,27 +39,27 @@ std::map<std::string, int> stored_ids(const NatsServer& server, const std::strin
   return times;
 }
 
-bool all_stored(const Scene& scene, std::size_t count) {
-  return json_at(scene.semel({"status", "-o", "json"}).out, "/store/completed") ==
+bool all_stored(const TestBed& bed, std::size_t count) {
+  return json_at(bed.semel({"status", "-o", "json"}).out, "/store/completed") ==
          std::to_string(count);
 }
 
 TEST(NatsPublishProgram, WhatIsQueuedStandsInTheStreamAndIsReadFromItOnce) {
   const auto& server = NatsServer::shared();
   const std::string stream = server.new_stream();
-  const Scene scene(to_subject(server.url(), stream + ".out", ", honours_key: true"));
-  const Ran checked = scene.semel({"check"});
+  const TestBed bed(to_subject(server.url(), stream + ".out", ", honours_key: true"));
+  const Ran checked = bed.semel({"check"});
   EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
   EXPECT_NE(checked.out.find("keyed_retry"), std::string::npos) << checked.out;
   EXPECT_NE(checked.out.find("its duplicate window; a message is retried"), std::string::npos)
       << checked.out;
   EXPECT_EQ(checked.out.find("right"), std::string::npos) << "the password";
-  send_messages(scene, 200, {"--header", "trace=7"});
-  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  send_messages(bed, 200, {"--header", "trace=7"});
+  const Ran ran = bed.semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(json_at(ran.out, "/effects"), "200") << ran.out;
   EXPECT_EQ(stored_ids(server, stream).size(), 200U);
-  const Scene reader(fmt::format(
+  const TestBed reader(fmt::format(
       "    source: {{ nats: {{ url: \"{}\", stream: {}, durable: d, declare: true }} }}\n"
       "    key: broker_key\n"
       "    handler: {{ exec: [/bin/true] }}\n",
@@ -72,15 +72,15 @@ TEST(NatsPublishProgram, WhatIsQueuedStandsInTheStreamAndIsReadFromItOnce) {
 TEST(NatsPublishProgram, ASubjectWithoutAStreamIsSaidAndNothingIsLost) {
   const auto& server = NatsServer::shared();
   const std::string nowhere = NatsServer::unused_name();
-  const Scene scene(to_subject(server.url(), nowhere));
-  send_messages(scene, 20);
-  Program runner({"run", scene.config()});
+  const TestBed bed(to_subject(server.url(), nowhere));
+  send_messages(bed, 20);
+  Program runner({"run", bed.config()});
   EXPECT_TRUE(tells(runner, "no stream takes " + nowhere)) << runner.err();
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
   const std::string stream = server.new_stream();
   const Ran mended =
-      scene.semel({"run", "--once", "-q", "--set", "consumers[0].handler.nats.subject=" + stream});
+      bed.semel({"run", "--once", "-q", "--set", "consumers[0].handler.nats.subject=" + stream});
   EXPECT_EQ(mended.code, 0) << mended.err;
   EXPECT_EQ(stored_ids(server, stream).size(), 20U);
 }
@@ -88,16 +88,16 @@ TEST(NatsPublishProgram, ASubjectWithoutAStreamIsSaidAndNothingIsLost) {
 TEST(NatsPublishProgram, AServerThatIsAwayAtTheStartAndKilledInMidRunLosesAndDoublesNothing) {
   NatsServer server;
   const std::string stream = server.new_stream();
-  const Scene scene(to_subject(server.url(), stream));
-  send_messages(scene, 3'000);
+  const TestBed bed(to_subject(server.url(), stream));
+  send_messages(bed, 3'000);
   server.kill();
-  Program runner({"run", scene.config()});
+  Program runner({"run", bed.config()});
   EXPECT_TRUE(tells(runner, "no NATS server answers")) << runner.err();
   server.start();
   ASSERT_TRUE(comes_true([&] { return server.stored_count(stream) > 100; })) << runner.err();
   server.kill();
   server.start();
-  EXPECT_TRUE(comes_true([&] { return all_stored(scene, 3'000); }, std::chrono::seconds(90)))
+  EXPECT_TRUE(comes_true([&] { return all_stored(bed, 3'000); }, std::chrono::seconds(90)))
       << runner.err();
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
@@ -109,15 +109,15 @@ TEST(NatsPublishProgram, AServerThatIsAwayAtTheStartAndKilledInMidRunLosesAndDou
 TEST(NatsPublishProgram, AWrongPasswordIsSaidWithoutItAndCostsNoAttempt) {
   const auto& server = NatsServer::shared();
   const std::string stream = server.new_stream();
-  const Scene scene(to_subject(server.url("owner:wrong-hunter2"), stream));
-  send_messages(scene, 10);
-  Program runner({"run", scene.config()});
+  const TestBed bed(to_subject(server.url("owner:wrong-hunter2"), stream));
+  send_messages(bed, 10);
+  Program runner({"run", bed.config()});
   EXPECT_TRUE(tells(runner, "refuses the login")) << runner.err();
   runner.signal(SIGTERM);
   runner.wait();
   EXPECT_EQ(runner.err().find("hunter2"), std::string::npos);
-  const Ran mended = scene.semel(
-      {"run", "--once", "-q", "--set", "consumers[0].handler.nats.url=" + server.url()});
+  const Ran mended =
+      bed.semel({"run", "--once", "-q", "--set", "consumers[0].handler.nats.url=" + server.url()});
   EXPECT_EQ(mended.code, 0) << mended.err;
   EXPECT_EQ(stored_ids(server, stream).size(), 10U);
 }
@@ -130,24 +130,24 @@ TEST(NatsPublishProgram, AConsumerThatWouldReadWhatItPublishesIsRefusedByDoctorA
   const auto reading = [&](const std::string& from) {
     return fmt::format("stream: {}, durable: d, declare: true", from);
   };
-  const Scene scene(
+  const TestBed bed(
       fmt::format("    source: {{ nats: {{ url: \"{0}\", {1} }} }}\n"
                   "    key: json:/id\n"
                   "    handler: {{ nats: {{ url: \"{0}\", subject: {2}.out }} }}\n",
                   server.url(), reading(other), stream));
-  ASSERT_EQ(scene.semel({"store", "init", "-q"}).code, 0);
-  const Ran apart = scene.semel({"doctor"});
+  ASSERT_EQ(bed.semel({"store", "init", "-q"}).code, 0);
+  const Ran apart = bed.semel({"doctor"});
   EXPECT_EQ(apart.code, 0) << apart.out;
-  const std::string config = contents_of(scene.config());
+  const std::string config = contents_of(bed.config());
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string text = config;
     text.replace(text.find(from), from.size(), to);
-    write_file(scene.config(), text);
+    write_file(bed.config(), text);
   };
-  Program runner({"run", scene.config()});
+  Program runner({"run", bed.config()});
   ASSERT_TRUE(comes_true([&] { return server.counts(other, "d").waiting > 0; })) << runner.err();
   with(reading(other), reading(stream));
-  EXPECT_NE(scene.semel({"doctor"}).out.find("[fail] E053"), std::string::npos);
+  EXPECT_NE(bed.semel({"doctor"}).out.find("[fail] E053"), std::string::npos);
   runner.signal(SIGHUP);
   EXPECT_TRUE(tells(runner, "E053")) << runner.err();
   with(reading(other), "stream: " + other + ", durable: nobody");
@@ -156,7 +156,7 @@ TEST(NatsPublishProgram, AConsumerThatWouldReadWhatItPublishesIsRefusedByDoctorA
   // The durable that is there is given other subjects alone.
   server.make_consumer(stream, "d", fmt::format(R"(,"filter_subject":"{}.in")", stream));
   with(reading(other), reading(stream));
-  EXPECT_EQ(scene.semel({"doctor"}).out.find("E053"), std::string::npos);
+  EXPECT_EQ(bed.semel({"doctor"}).out.find("E053"), std::string::npos);
   runner.signal(SIGHUP);
   EXPECT_TRUE(tells(runner, "reload: the config is in effect")) << runner.err();
   runner.signal(SIGTERM);

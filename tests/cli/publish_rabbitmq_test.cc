@@ -25,12 +25,12 @@ std::string to_queue(const std::string& url, const std::string& route,
       timeout, url, route);
 }
 
-void send_numbers(const Scene& scene, std::size_t count, const Words& more = {}) {
+void send_numbers(const TestBed& bed, std::size_t count, const Words& more = {}) {
   std::string lines;
   for (std::size_t i = 0; i < count; ++i) lines += fmt::format("{{\"id\":\"k-{}\"}}\n", i);
   Words words = {"send", "payments", "-"};
   words.insert(words.end(), more.begin(), more.end());
-  const Ran sent = scene.semel(words, {.input = lines});
+  const Ran sent = bed.semel(words, {.input = lines});
   ASSERT_EQ(sent.code, 0) << sent.err;
 }
 
@@ -40,22 +40,22 @@ std::map<std::string, int> message_ids(const std::vector<RabbitmqServer::Post>& 
   return times;
 }
 
-bool all_completed(const Scene& scene, std::size_t count) {
-  return json_at(scene.semel({"status", "-o", "json"}).out, "/store/completed") ==
+bool all_completed(const TestBed& bed, std::size_t count) {
+  return json_at(bed.semel({"status", "-o", "json"}).out, "/store/completed") ==
          std::to_string(count);
 }
 
 TEST(RabbitmqPublishProgram, WhatIsQueuedStandsInTheQueueWithIdsAndHeaders) {
   const auto& server = RabbitmqServer::shared();
   const std::string queue = server.new_queue("classic");
-  const Scene scene(to_queue(server.url(), "honours_key: true, queue: " + queue));
-  const Ran checked = scene.semel({"check"});
+  const TestBed bed(to_queue(server.url(), "honours_key: true, queue: " + queue));
+  const Ran checked = bed.semel({"check"});
   EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
   EXPECT_NE(checked.out.find("rabbitmq " + queue), std::string::npos) << checked.out;
   EXPECT_NE(checked.out.find("keyed_retry"), std::string::npos) << checked.out;
   EXPECT_EQ(checked.out.find("right"), std::string::npos) << "the password";
-  send_numbers(scene, 200, {"--header", "trace=7"});
-  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  send_numbers(bed, 200, {"--header", "trace=7"});
+  const Ran ran = bed.semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(json_at(ran.out, "/effects"), "200") << ran.out;
   const auto posts = server.take_all(queue);
@@ -72,12 +72,12 @@ TEST(RabbitmqPublishProgram, WhatIsQueuedStandsInTheQueueWithIdsAndHeaders) {
 TEST(RabbitmqPublishProgram, WhatNoQueueTakesWaitsForItsQueue) {
   const auto& server = RabbitmqServer::shared();
   const std::string queue = RabbitmqServer::unused_name();
-  const Scene scene(to_queue(server.url(), "queue: " + queue));
-  send_numbers(scene, 50);
-  Program runner({"run", scene.config()});
+  const TestBed bed(to_queue(server.url(), "queue: " + queue));
+  send_numbers(bed, 50);
+  Program runner({"run", bed.config()});
   EXPECT_TRUE(tells(runner, "has no queue for routing key \"" + queue)) << runner.err();
   server.make_queue(queue, "quorum");
-  EXPECT_TRUE(comes_true([&] { return all_completed(scene, 50); })) << runner.err();
+  EXPECT_TRUE(comes_true([&] { return all_completed(bed, 50); })) << runner.err();
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
   const auto times = message_ids(server.take_all(queue));
@@ -89,16 +89,16 @@ TEST(RabbitmqPublishProgram, WhatNoQueueTakesWaitsForItsQueue) {
 TEST(RabbitmqPublishProgram, ABrokerThatIsAwayAtTheStartAndKilledInMidRunLosesNothing) {
   RabbitmqServer server;
   const std::string queue = server.new_queue("classic");
-  const Scene scene(to_queue(server.url(), "queue: " + queue, "5s"));
-  send_numbers(scene, 3'000);
+  const TestBed bed(to_queue(server.url(), "queue: " + queue, "5s"));
+  send_numbers(bed, 3'000);
   server.kill();
-  Program runner({"run", scene.config()});
+  Program runner({"run", bed.config()});
   EXPECT_TRUE(tells(runner, "no RabbitMQ broker answers")) << runner.err();
   server.start();
   ASSERT_TRUE(comes_true([&] { return server.depth(queue) > 100; }));
   server.kill();
   server.start();
-  EXPECT_TRUE(comes_true([&] { return all_completed(scene, 3'000); }, std::chrono::seconds(90)))
+  EXPECT_TRUE(comes_true([&] { return all_completed(bed, 3'000); }, std::chrono::seconds(90)))
       << runner.err();
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
@@ -108,13 +108,13 @@ TEST(RabbitmqPublishProgram, ABrokerThatIsAwayAtTheStartAndKilledInMidRunLosesNo
 TEST(RabbitmqPublishProgram, ADrainWaitsForConfirms) {
   const auto& server = RabbitmqServer::shared();
   const std::string queue = server.new_queue("classic");
-  const Scene scene(to_queue(server.url(), "queue: " + queue));
-  send_numbers(scene, 2'000);
-  Program runner({"run", scene.config(), "-q"});
+  const TestBed bed(to_queue(server.url(), "queue: " + queue));
+  send_numbers(bed, 2'000);
+  Program runner({"run", bed.config(), "-q"});
   ASSERT_TRUE(comes_true([&] { return server.depth(queue) > 0; }));
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
-  const Ran rest = scene.semel({"run", "--once", "-q"});
+  const Ran rest = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(rest.code, 0) << rest.err;
   const auto times = message_ids(server.take_all(queue));
   EXPECT_EQ(times.size(), 2'000U);
@@ -124,14 +124,14 @@ TEST(RabbitmqPublishProgram, ADrainWaitsForConfirms) {
 TEST(RabbitmqPublishProgram, AWrongPasswordIsSaidAndCostsNoAttempt) {
   const auto& server = RabbitmqServer::shared();
   const std::string queue = server.new_queue("classic");
-  const Scene scene(to_queue(server.url_of("owner:wrong-hunter2", "%2F"), "queue: " + queue));
-  send_numbers(scene, 10);
-  Program runner({"run", scene.config()});
+  const TestBed bed(to_queue(server.url_of("owner:wrong-hunter2", "%2F"), "queue: " + queue));
+  send_numbers(bed, 10);
+  Program runner({"run", bed.config()});
   EXPECT_TRUE(tells(runner, "refuses the login")) << runner.err();
   runner.signal(SIGTERM);
   runner.wait();
   EXPECT_EQ(runner.err().find("hunter2"), std::string::npos);
-  const Ran mended = scene.semel(
+  const Ran mended = bed.semel(
       {"run", "--once", "-q", "--set", "consumers[0].handler.rabbitmq.url=" + server.url()});
   EXPECT_EQ(mended.code, 0) << mended.err;
   EXPECT_EQ(server.take_all(queue).size(), 10U);

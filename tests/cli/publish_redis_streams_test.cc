@@ -25,12 +25,12 @@ std::string to_stream(const std::string& url, const std::string& stream,
       url, stream, more);
 }
 
-void send_entries(const Scene& scene, std::size_t count, const Words& more = {}) {
+void send_entries(const TestBed& bed, std::size_t count, const Words& more = {}) {
   std::string lines;
   for (std::size_t i = 0; i < count; ++i) lines += fmt::format("{{\"id\":\"k-{}\"}}\n", i);
   Words words = {"send", "payments", "-"};
   words.insert(words.end(), more.begin(), more.end());
-  const Ran sent = scene.semel(words, {.input = lines});
+  const Ran sent = bed.semel(words, {.input = lines});
   ASSERT_EQ(sent.code, 0) << sent.err;
 }
 
@@ -43,8 +43,8 @@ std::map<std::string, int> entry_keys(const RedisServer& server, const std::stri
   return times;
 }
 
-bool all_added(const Scene& scene, std::size_t count) {
-  return json_at(scene.semel({"status", "-o", "json"}).out, "/store/completed") ==
+bool all_added(const TestBed& bed, std::size_t count) {
+  return json_at(bed.semel({"status", "-o", "json"}).out, "/store/completed") ==
          std::to_string(count);
 }
 
@@ -52,18 +52,18 @@ TEST(RedisStreamsPublishProgram, WhatIsQueuedStandsInTheStreamAndIsReadFromItOnc
   const auto& server = RedisServer::shared();
   const std::string stream = server.new_database() + ":out";
   server.run({"XGROUP", "CREATE", stream, "readers", "0", "MKSTREAM"});
-  const Scene scene(to_stream(server.url(), stream, ", honours_key: true"));
-  const Ran checked = scene.semel({"check"});
+  const TestBed bed(to_stream(server.url(), stream, ", honours_key: true"));
+  const Ran checked = bed.semel({"check"});
   EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
   EXPECT_NE(checked.out.find("redis_streams " + stream.substr(0, 20)), std::string::npos)
       << checked.out;
   EXPECT_NE(checked.out.find("keyed_retry"), std::string::npos) << checked.out;
-  send_entries(scene, 200, {"--header", "trace=7"});
-  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  send_entries(bed, 200, {"--header", "trace=7"});
+  const Ran ran = bed.semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(json_at(ran.out, "/effects"), "200") << ran.out;
   EXPECT_EQ(entry_keys(server, stream).size(), 200U);
-  const Scene reader(fmt::format(
+  const TestBed reader(fmt::format(
       "    source: {{ redis_streams: {{ url: \"{}\", stream: \"{}\", group: readers }} }}\n"
       "    handler: {{ exec: [/bin/true] }}\n",
       server.url(), stream));
@@ -75,12 +75,12 @@ TEST(RedisStreamsPublishProgram, WhatIsQueuedStandsInTheStreamAndIsReadFromItOnc
 TEST(RedisStreamsPublishProgram, AStreamThatIsNotThereIsWaitedFor) {
   const auto& server = RedisServer::shared();
   const std::string stream = server.new_database() + ":out";
-  const Scene scene(to_stream(server.url(), stream));
-  send_entries(scene, 50);
-  Program runner({"run", scene.config()});
+  const TestBed bed(to_stream(server.url(), stream));
+  send_entries(bed, 50);
+  Program runner({"run", bed.config()});
   EXPECT_TRUE(tells(runner, "there is no stream " + stream)) << runner.err();
   server.run({"XGROUP", "CREATE", stream, "readers", "0", "MKSTREAM"});
-  EXPECT_TRUE(comes_true([&] { return all_added(scene, 50); })) << runner.err();
+  EXPECT_TRUE(comes_true([&] { return all_added(bed, 50); })) << runner.err();
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
   const auto times = entry_keys(server, stream);
@@ -90,10 +90,10 @@ TEST(RedisStreamsPublishProgram, AStreamThatIsNotThereIsWaitedFor) {
 
 TEST(RedisStreamsPublishProgram, AServerThatIsAwayAtTheStartAndKilledInMidRunLosesNothing) {
   RedisServer server;
-  const Scene scene(to_stream(server.url(), "out", ", declare: true"));
-  send_entries(scene, 3'000);
+  const TestBed bed(to_stream(server.url(), "out", ", declare: true"));
+  send_entries(bed, 3'000);
   server.kill();
-  Program runner({"run", scene.config()});
+  Program runner({"run", bed.config()});
   EXPECT_TRUE(tells(runner, "Redis server")) << runner.err();
   server.start();
   const auto added = [&] {
@@ -103,7 +103,7 @@ TEST(RedisStreamsPublishProgram, AServerThatIsAwayAtTheStartAndKilledInMidRunLos
   ASSERT_TRUE(comes_true(added)) << runner.err();
   server.kill();
   server.start();
-  EXPECT_TRUE(comes_true([&] { return all_added(scene, 3'000); }, std::chrono::seconds(90)))
+  EXPECT_TRUE(comes_true([&] { return all_added(bed, 3'000); }, std::chrono::seconds(90)))
       << runner.err();
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
@@ -113,13 +113,13 @@ TEST(RedisStreamsPublishProgram, AServerThatIsAwayAtTheStartAndKilledInMidRunLos
 TEST(RedisStreamsPublishProgram, ADrainWaitsForAnswers) {
   const auto& server = RedisServer::shared();
   const std::string stream = server.new_database() + ":out";
-  const Scene scene(to_stream(server.url(), stream, ", declare: true"));
-  send_entries(scene, 2'000);
-  Program runner({"run", scene.config(), "-q"});
+  const TestBed bed(to_stream(server.url(), stream, ", declare: true"));
+  send_entries(bed, 2'000);
+  Program runner({"run", bed.config(), "-q"});
   ASSERT_TRUE(comes_true([&] { return server.run({"XLEN", stream}) != "0"; }));
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
-  const Ran rest = scene.semel({"run", "--once", "-q"});
+  const Ran rest = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(rest.code, 0) << rest.err;
   const auto times = entry_keys(server, stream);
   EXPECT_EQ(times.size(), 2'000U);

@@ -31,10 +31,10 @@ std::string to_sns(const MotoServer& server, const std::string& arn, const std::
       arn, server.url({}), kSnsKeys, more);
 }
 
-void send_notices(const Scene& scene, std::size_t count) {
+void send_notices(const TestBed& bed, std::size_t count) {
   std::string lines;
   for (std::size_t i = 0; i < count; ++i) lines += fmt::format("{{\"id\":\"k-{}\"}}\n", i);
-  const Ran sent = scene.semel({"send", "payments", "-"}, {.input = lines});
+  const Ran sent = bed.semel({"send", "payments", "-"}, {.input = lines});
   ASSERT_EQ(sent.code, 0) << sent.err;
 }
 
@@ -42,19 +42,19 @@ TEST_F(SnsPublishProgram, AKilledProgramPublishesTheRestUnderTheirKeys) {
   const MotoServer& server = MotoServer::shared();
   const std::string topic = server.new_topic();
   const std::string queue = server.new_subscriber(topic);
-  const Scene scene(to_sns(server, topic, ", honours_key: true"));
-  const Ran checked = scene.semel({"check"});
+  const TestBed bed(to_sns(server, topic, ", honours_key: true"));
+  const Ran checked = bed.semel({"check"});
   EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
   EXPECT_NE(checked.out.find("keyed_retry"), std::string::npos) << checked.out;
   EXPECT_NE(checked.out.find("SNS delivers what comes again"), std::string::npos) << checked.out;
-  send_notices(scene, 200);
-  Program runner({"run", scene.config(), "-q"});
+  send_notices(bed, 200);
+  Program runner({"run", bed.config(), "-q"});
   ASSERT_TRUE(comes_true([&] {
-    return json_at(scene.semel({"status", "-o", "json"}).out, "/store/completed") != "0";
+    return json_at(bed.semel({"status", "-o", "json"}).out, "/store/completed") != "0";
   })) << runner.err();
   runner.signal(SIGKILL);
   EXPECT_EQ(runner.wait().signal, SIGKILL);
-  const Ran rest = scene.semel({"run", "--once", "-q"});
+  const Ran rest = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(rest.code, 0) << rest.err;
   std::set<std::string> keys;
   for (const auto& post : server.take_all(queue)) {
@@ -68,13 +68,13 @@ TEST_F(SnsPublishProgram, AKilledProgramPublishesTheRestUnderTheirKeys) {
 TEST_F(SnsPublishProgram, ATopicThatIsNotThereIsWaitedFor) {
   const MotoServer& server = MotoServer::shared();
   const std::string name = ElasticmqServer::unused_name();
-  const Scene scene(to_sns(server, MotoServer::arn_of(name)));
-  send_notices(scene, 20);
-  Program runner({"run", scene.config()});
+  const TestBed bed(to_sns(server, MotoServer::arn_of(name)));
+  send_notices(bed, 20);
+  Program runner({"run", bed.config()});
   EXPECT_TRUE(tells(runner, "there is no topic " + name)) << runner.err();
   server.make_topic(name);
   EXPECT_TRUE(comes_true([&] {
-    return json_at(scene.semel({"status", "-o", "json"}).out, "/store/completed") == "20";
+    return json_at(bed.semel({"status", "-o", "json"}).out, "/store/completed") == "20";
   })) << runner.err();
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);

@@ -27,25 +27,25 @@ std::string to_sqs(const std::string& url, const std::string& more = {}) {
       url, kSqsKeys, more);
 }
 
-Scene reader_of(const std::string& url, const std::string& key = "auto") {
-  return Scene(
+TestBed reader_of(const std::string& url, const std::string& key = "auto") {
+  return TestBed(
       fmt::format("    source: {{ sqs: {{ queue_url: \"{}\", {}, wait: 1s }} }}\n"
                   "    key: {}\n"
                   "    handler: {{ exec: [/bin/true] }}\n",
                   url, kSqsKeys, key));
 }
 
-void send_parcels(const Scene& scene, std::size_t count, const Words& more = {}) {
+void send_parcels(const TestBed& bed, std::size_t count, const Words& more = {}) {
   std::string lines;
   for (std::size_t i = 0; i < count; ++i) lines += fmt::format("{{\"id\":\"k-{}\"}}\n", i);
   Words words = {"send", "payments", "-"};
   words.insert(words.end(), more.begin(), more.end());
-  const Ran sent = scene.semel(words, {.input = lines});
+  const Ran sent = bed.semel(words, {.input = lines});
   ASSERT_EQ(sent.code, 0) << sent.err;
 }
 
-bool all_sent(const Scene& scene, std::size_t count) {
-  return json_at(scene.semel({"status", "-o", "json"}).out, "/store/completed") ==
+bool all_sent(const TestBed& bed, std::size_t count) {
+  return json_at(bed.semel({"status", "-o", "json"}).out, "/store/completed") ==
          std::to_string(count);
 }
 
@@ -58,13 +58,13 @@ std::map<std::string, int> bodies_in(const ElasticmqServer& server, const std::s
 TEST(SqsPublishProgram, ALineOfAFileStandsInTheQueue) {
   const auto& server = ElasticmqServer::shared();
   const std::string queue = server.new_queue();
-  const Scene scene(
+  const TestBed bed(
       fmt::format("    source: {{ file: {{ path: parcels.jsonl }} }}\n"
                   "    key: json:/id\n"
                   "    handler: {{ sqs: {{ queue_url: \"{}\", {} }} }}\n",
                   server.url(queue), kSqsKeys));
-  write_file(scene.file("parcels.jsonl"), "{\"id\":\"k-1\"}\n");
-  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  write_file(bed.file("parcels.jsonl"), "{\"id\":\"k-1\"}\n");
+  const Ran ran = bed.semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   const auto posts = server.take_all(queue);
   ASSERT_EQ(posts.size(), 1U);
@@ -74,20 +74,20 @@ TEST(SqsPublishProgram, ALineOfAFileStandsInTheQueue) {
 TEST(SqsPublishProgram, WhatIsQueuedStandsInTheQueueAndIsReadFromItOnce) {
   const auto& server = ElasticmqServer::shared();
   const std::string queue = server.new_queue();
-  const Scene scene(to_sqs(server.url(queue), ", honours_key: true"));
-  const Ran checked = scene.semel({"check"});
+  const TestBed bed(to_sqs(server.url(queue), ", honours_key: true"));
+  const Ran checked = bed.semel({"check"});
   EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
   EXPECT_NE(checked.out.find("sqs " + queue.substr(0, 20)), std::string::npos) << checked.out;
   EXPECT_NE(checked.out.find("keyed_retry"), std::string::npos) << checked.out;
   EXPECT_NE(checked.out.find("as one more message; a message is retried"), std::string::npos)
       << checked.out;
   EXPECT_EQ(checked.out.find("hunter2"), std::string::npos) << "the secret";
-  send_parcels(scene, 200, {"--header", "trace=7"});
-  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  send_parcels(bed, 200, {"--header", "trace=7"});
+  const Ran ran = bed.semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(json_at(ran.out, "/effects"), "200") << ran.out;
   EXPECT_EQ(server.ready(queue), 200);
-  const Scene reader = reader_of(server.url(queue));
+  const TestBed reader = reader_of(server.url(queue));
   const Ran read = reader.semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(read.code, 0) << read.err;
   EXPECT_EQ(json_at(read.out, "/effects"), "200") << read.out;
@@ -96,12 +96,12 @@ TEST(SqsPublishProgram, WhatIsQueuedStandsInTheQueueAndIsReadFromItOnce) {
 TEST(SqsPublishProgram, AQueueThatIsNotThereIsWaitedFor) {
   const auto& server = ElasticmqServer::shared();
   const std::string queue = ElasticmqServer::unused_name();
-  const Scene scene(to_sqs(server.url(queue)));
-  send_parcels(scene, 50);
-  Program runner({"run", scene.config()});
+  const TestBed bed(to_sqs(server.url(queue)));
+  send_parcels(bed, 50);
+  Program runner({"run", bed.config()});
   EXPECT_TRUE(tells(runner, "there is no queue " + queue)) << runner.err();
   server.make_queue(queue);
-  EXPECT_TRUE(comes_true([&] { return all_sent(scene, 50); })) << runner.err();
+  EXPECT_TRUE(comes_true([&] { return all_sent(bed, 50); })) << runner.err();
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
   const auto times = bodies_in(server, queue);
@@ -110,27 +110,27 @@ TEST(SqsPublishProgram, AQueueThatIsNotThereIsWaitedFor) {
 }
 
 // It is killed again and again while it sends; a FIFO queue drops what comes again.
-void kill_and_go_on(const ElasticmqServer& server, const Scene& scene, const std::string& queue) {
+void kill_and_go_on(const ElasticmqServer& server, const TestBed& bed, const std::string& queue) {
   for (int kills = 0; kills < 4; ++kills) {
     const auto before = server.ready(queue);
-    Program runner({"run", scene.config(), "-q"});
+    Program runner({"run", bed.config(), "-q"});
     ASSERT_TRUE(comes_true([&] { return server.ready(queue) > before + 50; })) << runner.err();
     runner.signal(SIGKILL);
     EXPECT_EQ(runner.wait().signal, SIGKILL);
   }
-  const Ran rest = scene.semel({"run", "--once", "-q"});
+  const Ran rest = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(rest.code, 0) << rest.err;
-  EXPECT_TRUE(all_sent(scene, 3'000));
+  EXPECT_TRUE(all_sent(bed, 3'000));
 }
 
 TEST(SqsPublishProgram, AKilledProgramSendsTheRestAndWhoReadsItDoesEachOnce) {
   const auto& server = ElasticmqServer::shared();
   const std::string queue = server.new_queue();
-  const Scene scene(to_sqs(server.url(queue)) + "    dedup: { lease: 1s }\n");
-  send_parcels(scene, 3'000);
-  kill_and_go_on(server, scene, queue);
+  const TestBed bed(to_sqs(server.url(queue)) + "    dedup: { lease: 1s }\n");
+  send_parcels(bed, 3'000);
+  kill_and_go_on(server, bed, queue);
   EXPECT_GE(server.ready(queue), 3'000);
-  const Scene reader = reader_of(server.url(queue));
+  const TestBed reader = reader_of(server.url(queue));
   const Ran read = reader.semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(json_at(read.out, "/effects"), "3000") << read.out << read.err;
 }
@@ -138,13 +138,13 @@ TEST(SqsPublishProgram, AKilledProgramSendsTheRestAndWhoReadsItDoesEachOnce) {
 TEST(SqsPublishProgram, AKilledProgramLeavesEachOnceInAFifoQueue) {
   const auto& server = ElasticmqServer::shared();
   const std::string queue = server.new_fifo_queue();
-  const Scene scene(to_sqs(server.url(queue)) + "    dedup: { lease: 1s }\n");
-  const Ran checked = scene.semel({"check"});
+  const TestBed bed(to_sqs(server.url(queue)) + "    dedup: { lease: 1s }\n");
+  const Ran checked = bed.semel({"check"});
   EXPECT_NE(checked.out.find("SQS drops what comes again with this key and payload within 5m"),
             std::string::npos)
       << checked.out;
-  send_parcels(scene, 3'000);
-  kill_and_go_on(server, scene, queue);
+  send_parcels(bed, 3'000);
+  kill_and_go_on(server, bed, queue);
   const auto times = bodies_in(server, queue);
   EXPECT_EQ(times.size(), 3'000U);
   for (const auto& [body, count] : times) EXPECT_EQ(count, 1) << body;
@@ -156,10 +156,10 @@ TEST(SqsPublishProgram, AServerThatIsAwayAtTheStartAndKilledInMidRunLosesNothing
   ElasticmqServer server;
   server.begin_with("parcels");
   TcpProxy proxy(server.port());
-  const Scene scene(to_sqs(fmt::format("http://127.0.0.1:{}/000000000000/parcels", proxy.port())));
-  send_parcels(scene, 3'000);
+  const TestBed bed(to_sqs(fmt::format("http://127.0.0.1:{}/000000000000/parcels", proxy.port())));
+  send_parcels(bed, 3'000);
   server.kill();
-  Program runner({"run", scene.config()});
+  Program runner({"run", bed.config()});
   EXPECT_TRUE(tells(runner, "no SQS answers")) << runner.err();
   server.start();
   ASSERT_TRUE(comes_true([&] { return server.ready("parcels") > 100; })) << runner.err();
@@ -174,7 +174,7 @@ TEST(SqsPublishProgram, AServerThatIsAwayAtTheStartAndKilledInMidRunLosesNothing
   server.kill();
   server.start();
   proxy.refuse(false);
-  EXPECT_TRUE(comes_true([&] { return all_sent(scene, 3'000); }, std::chrono::seconds(90)))
+  EXPECT_TRUE(comes_true([&] { return all_sent(bed, 3'000); }, std::chrono::seconds(90)))
       << runner.err();
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
@@ -185,13 +185,13 @@ TEST(SqsPublishProgram, AServerThatIsAwayAtTheStartAndKilledInMidRunLosesNothing
 TEST(SqsPublishProgram, ADrainWaitsForAnswers) {
   const auto& server = ElasticmqServer::shared();
   const std::string queue = server.new_queue();
-  const Scene scene(to_sqs(server.url(queue)));
-  send_parcels(scene, 2'000);
-  Program runner({"run", scene.config(), "-q"});
+  const TestBed bed(to_sqs(server.url(queue)));
+  send_parcels(bed, 2'000);
+  Program runner({"run", bed.config(), "-q"});
   ASSERT_TRUE(comes_true([&] { return server.ready(queue) > 0; }));
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
-  const Ran rest = scene.semel({"run", "--once", "-q"});
+  const Ran rest = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(rest.code, 0) << rest.err;
   const auto times = bodies_in(server, queue);
   EXPECT_EQ(times.size(), 2'000U);
@@ -202,11 +202,11 @@ TEST(SqsPublishProgram, AServiceThatHangsKeepsNoProgramFromItsEnd) {
   const auto& server = ElasticmqServer::shared();
   const std::string queue = server.new_queue();
   TcpProxy proxy(server.port());
-  const Scene scene(
+  const TestBed bed(
       to_sqs(fmt::format("http://127.0.0.1:{}/000000000000/{}", proxy.port(), queue)));
-  send_parcels(scene, 20);
+  send_parcels(bed, 20);
   const auto stall = proxy.inject({.text = "SendMessageBatch", .then = TcpProxy::Then::kStall});
-  Program runner({"run", scene.config(), "-q", "--drain-timeout", "1s"});
+  Program runner({"run", bed.config(), "-q", "--drain-timeout", "1s"});
   ASSERT_TRUE(proxy.wait_fired(stall));
   runner.signal(SIGTERM);
   EXPECT_NE(runner.wait(std::chrono::seconds(30)).code, -1) << "it was not killed";

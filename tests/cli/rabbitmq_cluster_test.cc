@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "tests/cli/rabbitmq_scene.h"
+#include "tests/cli/rabbitmq_test_bed.h"
 #include "tests/support/rabbitmq_cluster.h"
 
 namespace semel::test {
@@ -23,26 +23,26 @@ TEST(RabbitmqCluster, AQueueWhoseLeaderIsKilledLosesNothing) {
   RabbitmqServer& killed = cluster.node(*first);
   // Who publishes stays with a node that lives.
   const std::size_t lives = (*first + 1) % cluster.size();
-  RabbitmqScene scene(cluster.node(lives), {.queue = queue, .url = cluster.url()});
-  scene.publish(2'000);
-  auto runner = scene.start();
-  ASSERT_TRUE(comes_true([&] { return scene.sum() > 0; }, seconds(60))) << runner->err();
+  RabbitmqTestBed bed(cluster.node(lives), {.queue = queue, .url = cluster.url()});
+  bed.publish(2'000);
+  auto runner = bed.start();
+  ASSERT_TRUE(comes_true([&] { return bed.sum() > 0; }, seconds(60))) << runner->err();
   // It stands still, so that something is left to lose.
   runner->signal(SIGSTOP);
-  scene.publish(2'000);
+  bed.publish(2'000);
   killed.kill();
   runner->signal(SIGCONT);
   // A producer is told no while nobody leads, and would have to send again.
   EXPECT_TRUE(comes_true([&] { return leader(lives).value_or(*first) != *first; }, seconds(60)));
-  scene.publish(2'000);
-  EXPECT_TRUE(comes_true([&] { return scene.all_done(); }, seconds(90))) << runner->err();
+  bed.publish(2'000);
+  EXPECT_TRUE(comes_true([&] { return bed.all_done(); }, seconds(90))) << runner->err();
   killed.start();
-  scene.publish(500);
+  bed.publish(500);
   // What was out to a consumer of that node comes back when the node is known to be there again.
-  EXPECT_TRUE(comes_true([&] { return scene.server().messages(queue) == 0; }, seconds(60)))
-      << scene.server().messages(queue) << '\n'
+  EXPECT_TRUE(comes_true([&] { return bed.server().messages(queue) == 0; }, seconds(60)))
+      << bed.server().messages(queue) << '\n'
       << runner->err();
-  scene.finish(*runner);
+  bed.finish(*runner);
 }
 
 }  // namespace

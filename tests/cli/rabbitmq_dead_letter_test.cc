@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/cli/rabbitmq_scene.h"
+#include "tests/cli/rabbitmq_test_bed.h"
 
 namespace semel::test {
 namespace {
@@ -25,40 +25,38 @@ std::string morgue(const RabbitmqServer& server, const std::string& queue) {
       server.url(), queue);
 }
 
-void publish_dead(const RabbitmqScene& scene) {
+void publish_dead(const RabbitmqTestBed& bed) {
   std::vector<std::string> bodies;
   for (int i = 0; i < kLost; ++i) bodies.push_back(fmt::format(R"({{"id":"dead-{}"}})", i));
-  scene.server().publish_bodies(scene.queue(), bodies);
+  bed.server().publish_bodies(bed.queue(), bodies);
 }
 
 TEST(RabbitmqDeadLetters, ACopyOfEachIsInItsQueue) {
   const auto& server = RabbitmqServer::shared();
   const std::string queue = server.new_queue("quorum");
-  RabbitmqScene scene(server, {.others = morgue(server, queue)});
-  scene.publish(50);
-  publish_dead(scene);
-  const Ran ran = scene.semel({"run", "--once", "-q"});
+  RabbitmqTestBed bed(server, {.others = morgue(server, queue)});
+  bed.publish(50);
+  publish_dead(bed);
+  const Ran ran = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
-  scene.expect_each_once();
+  bed.expect_each_once();
   // A broker that is busy says of a quorum queue that it has none.
   EXPECT_TRUE(comes_true([&] { return server.depth(queue) == kLost; })) << server.depth(queue);
-  EXPECT_EQ(json_at(scene.semel({"dlq", "list", "-o", "json"}).out, "/count"),
-            std::to_string(kLost));
+  EXPECT_EQ(json_at(bed.semel({"dlq", "list", "-o", "json"}).out, "/count"), std::to_string(kLost));
 }
 
 // It waits in the store until somebody makes the queue, and says why.
 TEST(RabbitmqDeadLetters, WhereTheQueueIsMissingNoneIsLost) {
   const auto& server = RabbitmqServer::shared();
   const std::string queue = RabbitmqServer::unused_name();
-  RabbitmqScene scene(server, {.others = morgue(server, queue)});
-  publish_dead(scene);
-  Program runner({"run", scene.config()});
+  RabbitmqTestBed bed(server, {.others = morgue(server, queue)});
+  publish_dead(bed);
+  Program runner({"run", bed.config()});
   EXPECT_TRUE(comes_true([&] {
-    return json_at(scene.semel({"dlq", "list", "-o", "json"}).out, "/count") ==
-           std::to_string(kLost);
+    return json_at(bed.semel({"dlq", "list", "-o", "json"}).out, "/count") == std::to_string(kLost);
   }));
   EXPECT_TRUE(runner.says(queue)) << "who looks for it finds its name: " << runner.err();
-  EXPECT_TRUE(comes_true([&] { return server.messages(scene.queue()) == 0; }))
+  EXPECT_TRUE(comes_true([&] { return server.messages(bed.queue()) == 0; }))
       << "settled all the same";
   server.make_queue(queue, "classic");
   EXPECT_TRUE(comes_true([&] { return server.depth(queue) == kLost; })) << runner.err();

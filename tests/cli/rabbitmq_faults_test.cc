@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "tests/cli/rabbitmq_scene.h"
+#include "tests/cli/rabbitmq_test_bed.h"
 
 namespace semel::test {
 namespace {
@@ -27,59 +27,59 @@ constexpr int kAskedOfRabbitmq = 3;
 
 TEST(RabbitmqBroker, ThatIsAwayIsSaidOnceAndWaitedFor) {
   RabbitmqServer& server = own_broker();
-  RabbitmqScene scene(server);
-  scene.publish(30);
+  RabbitmqTestBed bed(server);
+  bed.publish(30);
   // In good order: killed just after it was made, a quorum queue is one that the broker cannot
   // start again, for it keeps its name in memory for minutes.
   server.stop();
-  Program runner({"run", scene.config()});
+  Program runner({"run", bed.config()});
   EXPECT_TRUE(tells(runner, "R310"));
   EXPECT_TRUE(turn_away(server.port(), kAskedOfRabbitmq)) << "it asks again";
   EXPECT_EQ(count_of(runner.err(), "R310]"), 1U) << runner.err();
   server.start();
-  EXPECT_TRUE(comes_true([&] { return scene.all_done(); }, seconds(60))) << runner.err();
+  EXPECT_TRUE(comes_true([&] { return bed.all_done(); }, seconds(60))) << runner.err();
   EXPECT_TRUE(tells(runner, "works again"));
   // And while it works.
-  const auto before = scene.sum();
-  scene.publish(3'000);
-  EXPECT_TRUE(comes_true([&] { return scene.sum() > before; }, seconds(60)));
+  const auto before = bed.sum();
+  bed.publish(3'000);
+  EXPECT_TRUE(comes_true([&] { return bed.sum() > before; }, seconds(60)));
   server.kill();
   EXPECT_TRUE(comes_true([&] { return count_of(runner.err(), "error[R310]") == 2; }))
       << runner.err();
   server.start();
-  scene.finish(runner);
+  bed.finish(runner);
 }
 
 TEST(RabbitmqBroker, ThatClosesTheConnectionIsAskedAgain) {
   RabbitmqServer& server = own_broker();
-  RabbitmqScene scene(server);
-  auto runner = scene.start();
+  RabbitmqTestBed bed(server);
+  auto runner = bed.start();
   for (int i = 0; i < 2; ++i) {
-    scene.publish(1'000);
+    bed.publish(1'000);
     server.ctl({"close_all_connections", "--vhost", "/", "a test"});
   }
-  scene.finish(*runner);
+  bed.finish(*runner);
 }
 
 // The channel is closed under a message that is handled for longer than the broker waits.
 TEST(RabbitmqBroker, ThatLosesPatienceIsToldOfAndTheMessageIsDoneOnce) {
-  RabbitmqScene scene(own_broker(), {.more = "    timeout: 60s\n", .slow = true});
-  scene.server().publish_bodies(scene.queue(), {payment("a", 1, 1)});
+  RabbitmqTestBed bed(own_broker(), {.more = "    timeout: 60s\n", .slow = true});
+  bed.server().publish_bodies(bed.queue(), {payment("a", 1, 1)});
   const TempDir folder;
   const std::string waits =
       fmt::format("cat > /dev/null; while [ ! -e {} ]; do sleep 0.05; done", folder.file("go"));
-  Program runner({"run", scene.config(), "--set",
+  Program runner({"run", bed.config(), "--set",
                   fmt::format("consumers[0].handler.exec.command=[sh, -c, '{}']", waits)});
   EXPECT_TRUE(tells(runner, "consumer_timeout")) << runner.err();
   write_file(folder.file("go"), "");
   EXPECT_TRUE(comes_true(
       [&] {
-        return json_at(scene.semel({"records", "show", "a", "-o", "json"}).out,
-                       "/records/0/state") == "completed";
+        return json_at(bed.semel({"records", "show", "a", "-o", "json"}).out, "/records/0/state") ==
+               "completed";
       },
       seconds(30)))
       << runner.err();
-  EXPECT_TRUE(comes_true([&] { return scene.server().messages(scene.queue()) == 0; }, seconds(30)))
+  EXPECT_TRUE(comes_true([&] { return bed.server().messages(bed.queue()) == 0; }, seconds(30)))
       << runner.err();
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
@@ -87,41 +87,41 @@ TEST(RabbitmqBroker, ThatLosesPatienceIsToldOfAndTheMessageIsDoneOnce) {
 
 TEST(RabbitmqBroker, ThatIsShortOfMemoryIsReadFromAsEver) {
   RabbitmqServer& server = own_broker();
-  RabbitmqScene scene(server);
-  scene.publish(200);
+  RabbitmqTestBed bed(server);
+  bed.publish(200);
   server.ctl({"set_vm_memory_high_watermark", "absolute", "1MB"});
-  auto runner = scene.start();
-  EXPECT_TRUE(comes_true([&] { return scene.all_done(); }, seconds(60))) << runner->err();
+  auto runner = bed.start();
+  EXPECT_TRUE(comes_true([&] { return bed.all_done(); }, seconds(60))) << runner->err();
   server.ctl({"set_vm_memory_high_watermark", "absolute", "1GB"});
-  scene.publish(50);
-  scene.finish(*runner);
+  bed.publish(50);
+  bed.finish(*runner);
 }
 
 TEST(RabbitmqQueue, ThatIsDeletedInMidRunEndsItWithOneError) {
   const auto& server = RabbitmqServer::shared();
-  RabbitmqScene scene(server);
-  scene.publish(20);
-  Program runner({"run", scene.config()});
-  EXPECT_TRUE(comes_true([&] { return scene.all_done(); })) << runner.err();
-  server.delete_queue(scene.queue());
+  RabbitmqTestBed bed(server);
+  bed.publish(20);
+  Program runner({"run", bed.config()});
+  EXPECT_TRUE(comes_true([&] { return bed.all_done(); })) << runner.err();
+  server.delete_queue(bed.queue());
   const Ran ran = runner.wait();
   EXPECT_NE(ran.code, 0);
   EXPECT_EQ(count_of(ran.err, "error[R314]"), 1U) << ran.err;
   EXPECT_EQ(count_of(ran.err, "error["), 1U) << ran.err;
-  scene.expect_each_once();
+  bed.expect_each_once();
 }
 
 // A classic one: of a quorum queue the broker's channel would go on to count where it was.
 TEST(RabbitmqQueue, ThatIsMadeAgainAtOnceIsReadOn) {
   const auto& server = RabbitmqServer::shared();
-  RabbitmqScene scene(server, {.type = "classic"});
-  scene.publish(20);
-  auto runner = scene.start();
-  EXPECT_TRUE(comes_true([&] { return scene.all_done(); })) << runner->err();
-  server.delete_queue(scene.queue());
-  server.make_queue(scene.queue(), "classic");
-  scene.publish(20);
-  scene.finish(*runner);
+  RabbitmqTestBed bed(server, {.type = "classic"});
+  bed.publish(20);
+  auto runner = bed.start();
+  EXPECT_TRUE(comes_true([&] { return bed.all_done(); })) << runner->err();
+  server.delete_queue(bed.queue());
+  server.make_queue(bed.queue(), "classic");
+  bed.publish(20);
+  bed.finish(*runner);
 }
 
 }  // namespace

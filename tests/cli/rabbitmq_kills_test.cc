@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/cli/rabbitmq_scene.h"
+#include "tests/cli/rabbitmq_test_bed.h"
 #include "tests/support/redis_server.h"
 
 namespace semel::test {
@@ -22,38 +22,38 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-class RabbitmqKills : public ::testing::TestWithParam<Ground> {};
+class RabbitmqKills : public ::testing::TestWithParam<DatabaseKind> {};
 
 TEST_P(RabbitmqKills, TheRunIsKilledAgainAndAgain) {
-  const bool inbox = GetParam() == Ground::kPostgres;
-  RabbitmqScene scene(RabbitmqServer::shared(),
-                      {.ground = GetParam(), .more = inbox ? "    strategy: inbox\n" : ""});
+  const bool inbox = GetParam() == DatabaseKind::kPostgres;
+  RabbitmqTestBed bed(RabbitmqServer::shared(),
+                      {.database_kind = GetParam(), .more = inbox ? "    strategy: inbox\n" : ""});
   const auto seed = std::random_device{}();
   SCOPED_TRACE(fmt::format("seed {}", seed));
   std::mt19937_64 random(seed);
-  scene.publish(300);
-  auto runner = scene.start();
+  bed.publish(300);
+  auto runner = bed.start();
   std::size_t killed = 0;
   const std::size_t kills = soak_times(8);
   for (std::size_t i = 0; i < kills; ++i) {
-    const auto before = scene.sum();
-    scene.publish(300);
-    ASSERT_TRUE(comes_true([&] { return scene.sum() > before; }, seconds(60))) << "kill " << i;
+    const auto before = bed.sum();
+    bed.publish(300);
+    ASSERT_TRUE(comes_true([&] { return bed.sum() > before; }, seconds(60))) << "kill " << i;
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 30'000));
     // One in three goes in good order.
     runner->signal(i % 3 == 2 ? SIGTERM : SIGKILL);
     const Ran ran = runner->wait();
     if (ran.signal == SIGKILL) ++killed;
     EXPECT_TRUE(ran.signal != 0 || ran.code == 0) << ran.err;
-    runner = scene.start();
+    runner = bed.start();
   }
   EXPECT_GE(killed, kills / 2);
-  scene.finish(*runner);
-  scene.expect_nothing_happens_again();
+  bed.finish(*runner);
+  bed.expect_nothing_happens_again();
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, RabbitmqKills,
-                         ::testing::Values(Ground::kSqlite, Ground::kPostgres),
+                         ::testing::Values(DatabaseKind::kSqlite, DatabaseKind::kPostgres),
                          [](const auto& info) { return name_of_ground(info.param); });
 
 // What docs/sources/rabbitmq.md promises, in one run: a config of some twenty lines, a quorum queue
@@ -61,33 +61,32 @@ INSTANTIATE_TEST_SUITE_P(Stores, RabbitmqKills,
 TEST(RabbitmqSoak, AQueueIsReadByAProcessThatIsKilledAgainAndAgain) {
   const std::size_t messages = soaks() ? 1'000'000 : 20'000;
   const std::size_t kills = soaks() ? 20 : 4;
-  RabbitmqScene scene(RabbitmqServer::shared(), {.copied = 10});
-  EXPECT_LE(scene.config_lines(), 20U);
+  RabbitmqTestBed bed(RabbitmqServer::shared(), {.copied = 10});
+  EXPECT_LE(bed.config_lines(), 20U);
   const std::size_t share = messages * 10 / 11 / kills;
   std::size_t in_mid_work = 0;
   // A kill that comes late finds no more done than its own share, and is made up for.
   std::size_t killed = 0;
   for (; in_mid_work < kills && killed < 5 * kills; ++killed) {
-    scene.publish(share);
-    const auto next = static_cast<std::int64_t>(scene.published() - share / 2);
-    auto runner = scene.start();
-    ASSERT_TRUE(comes_true([&] { return scene.last_effect() >= next; }))
-        << "kill " << killed << '\n'
-        << runner->err();
+    bed.publish(share);
+    const auto next = static_cast<std::int64_t>(bed.published() - share / 2);
+    auto runner = bed.start();
+    ASSERT_TRUE(comes_true([&] { return bed.last_effect() >= next; })) << "kill " << killed << '\n'
+                                                                       << runner->err();
     runner->signal(SIGKILL);
     EXPECT_EQ(runner->wait().signal, SIGKILL);
-    if (scene.last_effect() < static_cast<std::int64_t>(scene.published())) ++in_mid_work;
+    if (bed.last_effect() < static_cast<std::int64_t>(bed.published())) ++in_mid_work;
   }
   EXPECT_EQ(in_mid_work, kills) << "the kills come too late";
-  auto last = scene.start();
-  scene.finish(*last);
-  scene.expect_nothing_happens_again();
+  auto last = bed.start();
+  bed.finish(*last);
+  bed.expect_nothing_happens_again();
   std::printf(
       "%zu messages, %zu of them copies, %zu kills, %zu of them in mid-work: sum %lld of %lld, "
       "%lld effects; all sent again: the same\n",
-      scene.deliveries(), scene.deliveries() - scene.published(), killed, in_mid_work,
-      static_cast<long long>(scene.sum()), static_cast<long long>(scene.published_sum()),
-      static_cast<long long>(scene.last_effect()));
+      bed.deliveries(), bed.deliveries() - bed.published(), killed, in_mid_work,
+      static_cast<long long>(bed.sum()), static_cast<long long>(bed.published_sum()),
+      static_cast<long long>(bed.last_effect()));
 }
 
 // A queue, a Redis that keeps the records, and a command whose calls are counted.

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/cli/rabbitmq_scene.h"
+#include "tests/cli/rabbitmq_test_bed.h"
 
 namespace semel::test {
 namespace {
@@ -14,20 +14,20 @@ namespace {
 class RabbitmqProgram : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(RabbitmqProgram, AQueueIsAppliedOnceThoughItsProducerSaysThingsTwice) {
-  RabbitmqScene scene(RabbitmqServer::shared(), {.type = GetParam()});
-  scene.publish(300);
-  const Ran checked = scene.semel({"check"});
+  RabbitmqTestBed bed(RabbitmqServer::shared(), {.type = GetParam()});
+  bed.publish(300);
+  const Ran checked = bed.semel({"check"});
   EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
-  EXPECT_NE(checked.out.find("rabbitmq " + scene.queue()), std::string::npos) << checked.out;
+  EXPECT_NE(checked.out.find("rabbitmq " + bed.queue()), std::string::npos) << checked.out;
   EXPECT_NE(checked.out.find("consumes in vhost / at 127.0.0.1:"), std::string::npos)
       << checked.out;
   EXPECT_EQ(checked.out.find("right"), std::string::npos) << "the password";
-  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  const Ran ran = bed.semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(json_at(ran.out, "/effects"), "300") << ran.out;
   EXPECT_EQ(json_at(ran.out, "/duplicates"), "100") << ran.out;
-  scene.expect_each_once();
-  const Ran idle = scene.semel({"run", "--once", "-o", "json", "-q"});
+  bed.expect_each_once();
+  const Ran idle = bed.semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(json_at(idle.out, "/deliveries"), "0") << "all was acknowledged: " << idle.out;
 }
 
@@ -36,24 +36,24 @@ INSTANTIATE_TEST_SUITE_P(Queues, RabbitmqProgram, ::testing::Values("quorum", "c
 
 // Nothing of it is in the store yet: only the broker knows.
 TEST(RabbitmqRun, AConsumerThatNobodyRunsIsDownWhereMessagesWait) {
-  RabbitmqScene scene(RabbitmqServer::shared());
-  ASSERT_EQ(scene.semel({"store", "init"}).code, 0);
+  RabbitmqTestBed bed(RabbitmqServer::shared());
+  ASSERT_EQ(bed.semel({"store", "init"}).code, 0);
   const auto status = [&](Words more = {}) {
     Words words{"status", "-o", "json"};
     words.insert(words.end(), more.begin(), more.end());
-    return scene.semel(words);
+    return bed.semel(words);
   };
   const Ran empty = status();
   EXPECT_EQ(empty.code, 0) << empty.out << empty.err;
   EXPECT_EQ(json_at(empty.out, "/consumers/0/lag"), "0") << empty.out;
-  scene.server().publish_bodies(scene.queue(), {payment("p-1", 1, 5), payment("p-2", 2, 5)});
-  ASSERT_TRUE(comes_true([&] { return scene.server().messages(scene.queue()) == 2; }));
+  bed.server().publish_bodies(bed.queue(), {payment("p-1", 1, 5), payment("p-2", 2, 5)});
+  ASSERT_TRUE(comes_true([&] { return bed.server().messages(bed.queue()) == 2; }));
   const Ran down = status();
   EXPECT_EQ(down.code, 1) << down.out;
   EXPECT_EQ(json_at(down.out, "/consumers/0/state"), "down") << down.out;
   EXPECT_EQ(json_at(down.out, "/consumers/0/lag"), "2") << down.out;
   EXPECT_NE(down.err.find("is down"), std::string::npos) << down.err;
-  ASSERT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
+  ASSERT_EQ(bed.semel({"run", "--once", "-q"}).code, 0);
   EXPECT_EQ(status().code, 0) << "all of it is done";
 
   const std::string at = "consumers[0].source.rabbitmq.";
@@ -69,33 +69,32 @@ TEST(RabbitmqRun, AConsumerThatNobodyRunsIsDownWhereMessagesWait) {
 
 // Its retry waits in the store: it is settled at the broker, and keeps no place of the prefetch.
 TEST(RabbitmqRun, AKeyThatFailsDelaysNobody) {
-  RabbitmqScene scene(RabbitmqServer::shared(), {.more_of_source = "prefetch: 2",
+  RabbitmqTestBed bed(RabbitmqServer::shared(), {.more_of_source = "prefetch: 2",
                                                  .more = "    retry: { backoff: 1h..2h }\n"});
   std::vector<std::string> failing;
   for (int i = 0; i < 4; ++i) failing.push_back(payment(fmt::format("none-{}", i), 4711, 1));
-  scene.server().publish_bodies(scene.queue(), failing);
-  scene.publish(50);
-  Program runner({"run", scene.config(), "-q"});
-  EXPECT_TRUE(comes_true([&] { return scene.all_done(); })) << runner.err();
-  EXPECT_TRUE(comes_true([&] { return scene.server().messages(scene.queue()) == 0; }))
+  bed.server().publish_bodies(bed.queue(), failing);
+  bed.publish(50);
+  Program runner({"run", bed.config(), "-q"});
+  EXPECT_TRUE(comes_true([&] { return bed.all_done(); })) << runner.err();
+  EXPECT_TRUE(comes_true([&] { return bed.server().messages(bed.queue()) == 0; }))
       << "while it runs";
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
-  EXPECT_EQ(
-      json_at(scene.semel({"records", "show", "none-0", "-o", "json"}).out, "/records/0/state"),
-      "retrying");
-  scene.expect_each_once();
+  EXPECT_EQ(json_at(bed.semel({"records", "show", "none-0", "-o", "json"}).out, "/records/0/state"),
+            "retrying");
+  bed.expect_each_once();
 }
 
 TEST(RabbitmqRun, DeclareMakesTheQueueThatIsNotThere) {
   const auto& server = RabbitmqServer::shared();
-  const RabbitmqScene scene(server);
+  const RabbitmqTestBed bed(server);
   for (const char* type : {"quorum", "classic"}) {
     const std::string queue = RabbitmqServer::unused_name();
     const Ran ran =
-        scene.semel({"run", "--once", "-q", "--set", "consumers[0].source.rabbitmq.queue=" + queue,
-                     "--set", "consumers[0].source.rabbitmq.declare=true", "--set",
-                     std::string("consumers[0].source.rabbitmq.queue_type=") + type});
+        bed.semel({"run", "--once", "-q", "--set", "consumers[0].source.rabbitmq.queue=" + queue,
+                   "--set", "consumers[0].source.rabbitmq.declare=true", "--set",
+                   std::string("consumers[0].source.rabbitmq.queue_type=") + type});
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_EQ(server.depth(queue), 0);
     EXPECT_NO_THROW(server.make_queue(queue, type)) << "durable, and of this type";
@@ -104,19 +103,19 @@ TEST(RabbitmqRun, DeclareMakesTheQueueThatIsNotThere) {
 }
 
 TEST(RabbitmqRun, ADryRunTakesNothingAndEnds) {
-  RabbitmqScene scene(RabbitmqServer::shared());
-  ASSERT_EQ(scene.semel({"store", "init", "-q"}).code, 0);
-  scene.publish(30);
-  const Ran few = scene.semel(
+  RabbitmqTestBed bed(RabbitmqServer::shared());
+  ASSERT_EQ(bed.semel({"store", "init", "-q"}).code, 0);
+  bed.publish(30);
+  const Ran few = bed.semel(
       {"run", "--dry-run", "-o", "json", "-q", "--set", "consumers[0].source.rabbitmq.prefetch=7"});
   EXPECT_EQ(json_at(few.out, "/deliveries"), "7") << "as many as it may have: " << few.out;
-  const Ran looked = scene.semel({"run", "--dry-run", "-o", "json", "-q"});
+  const Ran looked = bed.semel({"run", "--dry-run", "-o", "json", "-q"});
   EXPECT_EQ(looked.code, 0) << looked.err;
-  EXPECT_EQ(json_at(looked.out, "/deliveries"), std::to_string(scene.deliveries())) << looked.out;
-  EXPECT_EQ(scene.sum(), 0);
-  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
-  EXPECT_EQ(json_at(ran.out, "/deliveries"), std::to_string(scene.deliveries())) << ran.out;
-  scene.expect_each_once();
+  EXPECT_EQ(json_at(looked.out, "/deliveries"), std::to_string(bed.deliveries())) << looked.out;
+  EXPECT_EQ(bed.sum(), 0);
+  const Ran ran = bed.semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_EQ(json_at(ran.out, "/deliveries"), std::to_string(bed.deliveries())) << ran.out;
+  bed.expect_each_once();
 }
 
 void expect_one_refusal(const Ran& ran, const std::string& code, const std::string& what) {
@@ -130,23 +129,23 @@ void expect_one_refusal(const Ran& ran, const std::string& code, const std::stri
 
 TEST(RabbitmqRefusals, EachIsOneErrorWithItsFix) {
   const auto& server = RabbitmqServer::shared();
-  const RabbitmqScene scene(server);
+  const RabbitmqTestBed bed(server);
   const auto at = [&](const std::string& account, const std::string& vhost) {
-    return scene.run_with("url=" + server.url_of(account, vhost));
+    return bed.run_with("url=" + server.url_of(account, vhost));
   };
-  expect_one_refusal(scene.run_with("queue=no-such-queue"), "R314", "no-such-queue");
+  expect_one_refusal(bed.run_with("queue=no-such-queue"), "R314", "no-such-queue");
   expect_one_refusal(at("owner:hunter2", "%2F"), "R311", "password");
   expect_one_refusal(at("owner:right", "nowhere"), "R313", "nowhere");
   expect_one_refusal(at("stranger:right", "%2F"), "R313", "stranger");
   const Ran declared =
-      scene.semel({"run", "--once", "-q", "--set", "consumers[0].source.rabbitmq.declare=true",
-                   "--set", "consumers[0].source.rabbitmq.queue_type=classic"});
+      bed.semel({"run", "--once", "-q", "--set", "consumers[0].source.rabbitmq.declare=true",
+                 "--set", "consumers[0].source.rabbitmq.queue_type=classic"});
   expect_one_refusal(declared, "R316", "x-queue-type");
   const Ran no_right =
-      scene.semel({"run", "--once", "-q", "--set",
-                   "consumers[0].source.rabbitmq.url=" + server.url_of("reader:right", "%2F"),
-                   "--set", "consumers[0].source.rabbitmq.queue=" + RabbitmqServer::unused_name(),
-                   "--set", "consumers[0].source.rabbitmq.declare=true"});
+      bed.semel({"run", "--once", "-q", "--set",
+                 "consumers[0].source.rabbitmq.url=" + server.url_of("reader:right", "%2F"),
+                 "--set", "consumers[0].source.rabbitmq.queue=" + RabbitmqServer::unused_name(),
+                 "--set", "consumers[0].source.rabbitmq.declare=true"});
   expect_one_refusal(no_right, "R315", "reader");
   const Ran reader = at("reader:right", "%2F");
   EXPECT_EQ(reader.code, 0) << "reading is enough: " << reader.err;
@@ -156,14 +155,14 @@ TEST(RabbitmqRefusals, EachIsOneErrorWithItsFix) {
 }
 
 TEST(RabbitmqRefusals, NobodyAtThatPlaceEndsOneRunAfterAWhile) {
-  const RabbitmqScene scene(RabbitmqServer::shared());
-  const Ran ran = scene.run_with("url=amqp://owner:hunter2@127.0.0.1:1");
+  const RabbitmqTestBed bed(RabbitmqServer::shared());
+  const Ran ran = bed.run_with("url=amqp://owner:hunter2@127.0.0.1:1");
   expect_one_refusal(ran, "R310", "127.0.0.1:1");
 }
 
 TEST(RabbitmqRefusals, ADeliveryTagAsKeyIsRefusedByCheck) {
-  const RabbitmqScene scene(RabbitmqServer::shared(), {.key = "position"});
-  const Ran ran = scene.semel({"check"});
+  const RabbitmqTestBed bed(RabbitmqServer::shared(), {.key = "position"});
+  const Ran ran = bed.semel({"check"});
   EXPECT_EQ(ran.code, 78) << ran.out;
   EXPECT_NE(ran.out.find("E029"), std::string::npos) << ran.out;
 }
@@ -215,12 +214,12 @@ class RabbitmqKeys : public ::testing::TestWithParam<int> {
 TEST_P(RabbitmqKeys, AreFoundWhereTheProducerPutThem) {
   const RabbitmqKeyCase& one = cases().at(static_cast<std::size_t>(GetParam()));
   // The id of its effect is the payload's, or the event's.
-  const RabbitmqScene scene(RabbitmqServer::shared(), {.key = one.key});
-  scene.server().publish(scene.queue(), {one.post, one.post});
-  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  const RabbitmqTestBed bed(RabbitmqServer::shared(), {.key = one.key});
+  bed.server().publish(bed.queue(), {one.post, one.post});
+  const Ran ran = bed.semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(json_at(ran.out, "/effects"), "1") << ran.out << ran.err;
   EXPECT_EQ(json_at(ran.out, "/duplicates"), "1") << ran.out << ran.err;
-  EXPECT_EQ(scene.sum(), 5);
+  EXPECT_EQ(bed.sum(), 5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Places, RabbitmqKeys, ::testing::Range(0, 7));

@@ -16,9 +16,9 @@ namespace {
 const RedisCluster& cluster() { return RedisCluster::shared(); }
 
 // A folder with a config over a prefix of its own, and a script that is the handler.
-class ClusterScene {
+class ClusterTestBed {
  public:
-  ClusterScene() {
+  ClusterTestBed() {
     write_file(config(), fmt::format("version: 1\n"
                                      "store: {{ redis: {{ url: \"{}\", prefix: \"{}\" }} }}\n"
                                      "consumers:\n"
@@ -60,49 +60,49 @@ class ClusterScene {
 };
 
 TEST(RedisClusterProgram, RunsAndIsLookedAtAndMended) {
-  const ClusterScene scene;
+  const ClusterTestBed bed;
   std::string sent;
   for (int i = 0; i < 50; ++i) sent += fmt::format("{{\"id\":\"p-{}\"}}\n", i);
-  const Ran put = scene.semel({"send", "payments", "-", "-q"}, {.input = sent});
+  const Ran put = bed.semel({"send", "payments", "-", "-q"}, {.input = sent});
   ASSERT_EQ(put.code, 0) << put.err;
-  const Ran ran = scene.semel({"run", "--once", "-q"});
+  const Ran ran = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_EQ(scene.calls().size(), 50U);
-  EXPECT_EQ(scene.calls()["p-3"], 3);
-  EXPECT_EQ(scene.shown("p-3", "state"), "completed");
-  const Ran listed = scene.semel({"records", "list", "-o", "json"});
+  EXPECT_EQ(bed.calls().size(), 50U);
+  EXPECT_EQ(bed.calls()["p-3"], 3);
+  EXPECT_EQ(bed.shown("p-3", "state"), "completed");
+  const Ran listed = bed.semel({"records", "list", "-o", "json"});
   EXPECT_EQ(json_at(listed.out, "/records/4/state"), "dead") << listed.out << listed.err;
   EXPECT_EQ(json_at(listed.out, "/records/5/key"), "(absent)");
-  const Ran stats = scene.semel({"store", "stats", "-o", "json"});
+  const Ran stats = bed.semel({"store", "stats", "-o", "json"});
   EXPECT_EQ(json_at(stats.out, "/generations/0/records"), "45") << stats.out << stats.err;
-  const Ran letters = scene.semel({"dlq", "list", "-o", "json"});
+  const Ran letters = bed.semel({"dlq", "list", "-o", "json"});
   EXPECT_EQ(json_at(letters.out, "/count"), "5") << letters.err;
 
-  write_file(scene.file("mended"), "");
-  const Ran unlocked = scene.semel({"records", "unlock", "p-7", "--yes"});
+  write_file(bed.file("mended"), "");
+  const Ran unlocked = bed.semel({"records", "unlock", "p-7", "--yes"});
   EXPECT_EQ(unlocked.code, 0) << unlocked.err;
-  const Ran replayed = scene.semel({"dlq", "replay", "--all", "--yes"});
+  const Ran replayed = bed.semel({"dlq", "replay", "--all", "--yes"});
   EXPECT_EQ(replayed.code, 0) << replayed.out << replayed.err;
-  EXPECT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(bed.semel({"run", "--once", "-q"}).code, 0);
   for (const char* key : {"p-7", "p-17", "p-47"}) {
-    EXPECT_EQ(scene.shown(key, "state"), "completed") << key;
-    EXPECT_EQ(scene.calls()[key], 2) << key;
+    EXPECT_EQ(bed.shown(key, "state"), "completed") << key;
+    EXPECT_EQ(bed.calls()[key], 2) << key;
   }
-  const Ran forgotten = scene.semel({"records", "forget", "p-0", "--yes"});
+  const Ran forgotten = bed.semel({"records", "forget", "p-0", "--yes"});
   EXPECT_EQ(forgotten.code, 0) << forgotten.err;
-  EXPECT_EQ(scene.shown("p-0", "state"), "(absent)");
-  const Ran verified = scene.semel({"store", "verify", "--full"});
+  EXPECT_EQ(bed.shown("p-0", "state"), "(absent)");
+  const Ran verified = bed.semel({"store", "verify", "--full"});
   EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
 }
 
 // A replica that stands still for longer than it is waited for leaves a call in doubt, which is
 // said and made again.
 TEST(RedisClusterProgram, WhatItSaysMayWaitForReplicas) {
-  const ClusterScene scene;
+  const ClusterTestBed bed;
   const Words waiting = {"--set", "store.redis.wait_replicas=1"};
   const auto with = [&](Words words) {
     words.insert(words.end(), waiting.begin(), waiting.end());
-    return scene.semel(words);
+    return bed.semel(words);
   };
   EXPECT_TRUE(comes_true([&] {
     const Ran sent = with({"send", "payments", "{\"id\":\"p-1\"}", "-q"});
@@ -111,14 +111,14 @@ TEST(RedisClusterProgram, WhatItSaysMayWaitForReplicas) {
   }));
   EXPECT_TRUE(comes_true([&] {
     (void)with({"run", "--once", "-q"});
-    return scene.shown("p-1", "state") == "completed";
-  })) << scene.shown("p-1", "state");
-  EXPECT_GE(scene.calls()["p-1"], 1);
+    return bed.shown("p-1", "state") == "completed";
+  })) << bed.shown("p-1", "state");
+  EXPECT_GE(bed.calls()["p-1"], 1);
 }
 
 TEST(RedisClusterProgram, TheDoctorTellsOfEachMaster) {
-  const ClusterScene scene;
-  const Ran doctor = scene.semel({"doctor"});
+  const ClusterTestBed bed;
+  const Ran doctor = bed.semel({"doctor"});
   for (const int port : cluster().masters()) {
     EXPECT_NE(doctor.out.find(fmt::format("127.0.0.1:{}", port)), std::string::npos)
         << doctor.out << doctor.err;
@@ -126,9 +126,9 @@ TEST(RedisClusterProgram, TheDoctorTellsOfEachMaster) {
 }
 
 TEST(RedisClusterProgram, ANumberedDatabaseIsRefused) {
-  const ClusterScene scene;
+  const ClusterTestBed bed;
   const Ran ran =
-      scene.semel({"run", "--once", "--set", "store.redis.url=" + cluster().url() + "/3"});
+      bed.semel({"run", "--once", "--set", "store.redis.url=" + cluster().url() + "/3"});
   EXPECT_EQ(ran.code, 78) << ran.err;
   EXPECT_NE(ran.err.find("error[R264]"), std::string::npos) << ran.err;
 }

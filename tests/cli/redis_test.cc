@@ -22,10 +22,10 @@ using std::chrono::milliseconds;
 constexpr std::string_view kFile = "{ file: { path: in.jsonl } }";
 
 // A folder with a config over a prefix of its own, and a script that is the handler.
-class RedisScene {
+class RedisTestBed {
  public:
-  explicit RedisScene(std::string_view source, std::string_view more = {},
-                      const RedisServer& server = RedisServer::shared())
+  explicit RedisTestBed(std::string_view source, std::string_view more = {},
+                        const RedisServer& server = RedisServer::shared())
       : server_(server), prefix_(server.new_database() + ":") {
     write_file(config(), fmt::format("version: 1\n"
                                      "store: {{ redis: {{ url: \"{}\", prefix: \"{}\" }} }}\n"
@@ -80,34 +80,34 @@ class RedisScene {
 };
 
 TEST(RedisProgram, AFileIsHandledOnceEachThoughItsLinesComeTwice) {
-  const RedisScene scene(kFile);
-  scene.lines(0, 60);
-  scene.lines(0, 60);
-  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  const RedisTestBed bed(kFile);
+  bed.lines(0, 60);
+  bed.lines(0, 60);
+  const Ran ran = bed.semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(json_at(ran.out, "/effects"), "60") << ran.out;
-  EXPECT_EQ(scene.calls().size(), 60U);
-  const Ran again = scene.semel(
+  EXPECT_EQ(bed.calls().size(), 60U);
+  const Ran again = bed.semel(
       {"run", "--once", "-o", "json", "-q", "--set", "consumers[0].source.file.from=start"});
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(json_at(again.out, "/deliveries"), "120") << again.out;
   EXPECT_EQ(json_at(again.out, "/effects"), "0") << again.out;
-  for (const auto& [key, times] : scene.calls()) EXPECT_EQ(times, 1) << key;
-  scene.lines(60, 61);
-  const Ran kept = scene.semel({"run", "--once", "-o", "json", "-q"});
+  for (const auto& [key, times] : bed.calls()) EXPECT_EQ(times, 1) << key;
+  bed.lines(60, 61);
+  const Ran kept = bed.semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(json_at(kept.out, "/deliveries"), "1") << "its position was kept: " << kept.out;
-  EXPECT_EQ(scene.shown("p-60", "state"), "completed");
-  const Ran stats = scene.semel({"store", "stats", "-o", "json"});
+  EXPECT_EQ(bed.shown("p-60", "state"), "completed");
+  const Ran stats = bed.semel({"store", "stats", "-o", "json"});
   EXPECT_EQ(json_at(stats.out, "/generations/0/records"), "61") << stats.out << stats.err;
   EXPECT_GT(std::stoi(json_at(stats.out, "/record_bytes")), 80) << stats.out;
-  EXPECT_NE(scene.semel({"store", "stats"}).out.find("each for its ttl"), std::string::npos);
-  const Ran verified = scene.semel({"store", "verify", "--full"});
+  EXPECT_NE(bed.semel({"store", "stats"}).out.find("each for its ttl"), std::string::npos);
+  const Ran verified = bed.semel({"store", "verify", "--full"});
   EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
 }
 
 TEST(RedisProgram, WhatFailsIsTriedAgainAndWhatIsHopelessIsADeadLetter) {
-  const RedisScene scene(kQueue);
-  scene.handle(
+  const RedisTestBed bed(kQueue);
+  bed.handle(
       "echo \"$SEMEL_KEY\" >> calls.txt\n"
       "case $SEMEL_KEY in\n"
       "  *3) [ \"$SEMEL_ATTEMPT\" -gt 2 ] || exit 75;;\n"
@@ -115,26 +115,26 @@ TEST(RedisProgram, WhatFailsIsTriedAgainAndWhatIsHopelessIsADeadLetter) {
       "esac");
   std::string sent;
   for (int i = 0; i < 10; ++i) sent += fmt::format("{{\"id\":\"p-{}\"}}\n", i);
-  ASSERT_EQ(scene.semel({"send", "payments", "-", "-q"}, {.input = sent}).code, 0);
-  const Ran ran = scene.semel({"run", "--once", "-q"});
+  ASSERT_EQ(bed.semel({"send", "payments", "-", "-q"}, {.input = sent}).code, 0);
+  const Ran ran = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_EQ(scene.calls()["p-3"], 3);
-  EXPECT_EQ(scene.shown("p-3", "state"), "completed");
-  EXPECT_EQ(scene.letters(), "1");
-  const Ran listed = scene.semel({"records", "list", "-o", "json"});
+  EXPECT_EQ(bed.calls()["p-3"], 3);
+  EXPECT_EQ(bed.shown("p-3", "state"), "completed");
+  EXPECT_EQ(bed.letters(), "1");
+  const Ran listed = bed.semel({"records", "list", "-o", "json"});
   EXPECT_EQ(json_at(listed.out, "/records/0/key"), "p-7") << listed.out << listed.err;
   EXPECT_EQ(json_at(listed.out, "/records/0/state"), "dead");
   EXPECT_EQ(json_at(listed.out, "/records/1/key"), "(absent)");
-  write_file(scene.file("mended"), "");
-  const Ran unlocked = scene.semel({"records", "unlock", "p-7", "--yes"});
+  write_file(bed.file("mended"), "");
+  const Ran unlocked = bed.semel({"records", "unlock", "p-7", "--yes"});
   EXPECT_EQ(unlocked.code, 0) << unlocked.err;
-  EXPECT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
-  EXPECT_EQ(scene.shown("p-7", "state"), "completed");
-  EXPECT_EQ(scene.calls()["p-7"], 2);
-  const Ran forgotten = scene.semel({"records", "forget", "p-0", "--yes"});
+  EXPECT_EQ(bed.semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(bed.shown("p-7", "state"), "completed");
+  EXPECT_EQ(bed.calls()["p-7"], 2);
+  const Ran forgotten = bed.semel({"records", "forget", "p-0", "--yes"});
   EXPECT_EQ(forgotten.code, 0) << forgotten.err;
-  EXPECT_EQ(scene.shown("p-0", "state"), "(absent)");
-  const Ran verified = scene.semel({"store", "verify", "--full"});
+  EXPECT_EQ(bed.shown("p-0", "state"), "(absent)");
+  const Ran verified = bed.semel({"store", "verify", "--full"});
   EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
 }
 
@@ -142,13 +142,13 @@ TEST(RedisProgram, NothingIsLostHoweverOftenTheRunIsKilled) {
   constexpr int kAtATime = 16;
   const bool soak = soaks();
   const int messages = soak ? 5'000 : 400, kills = soak ? 25 : 6;
-  const RedisScene scene(kFile);
-  scene.lines(0, messages);
+  const RedisTestBed bed(kFile);
+  bed.lines(0, messages);
   std::size_t killed = 0;
   for (int i = 1; i <= kills; ++i) {
     const std::size_t goal = static_cast<std::size_t>(i * messages / (kills + 2));
-    Program runner({"run", scene.config(), "-q"});
-    while (runner.runs() && scene.calls().size() < goal) {
+    Program runner({"run", bed.config(), "-q"});
+    while (runner.runs() && bed.calls().size() < goal) {
       std::this_thread::sleep_for(milliseconds(2));
     }
     runner.signal(SIGKILL);
@@ -156,48 +156,48 @@ TEST(RedisProgram, NothingIsLostHoweverOftenTheRunIsKilled) {
     EXPECT_EQ(ran.signal, SIGKILL) << "it ended by itself, with " << ran.code << ": " << ran.err;
     if (ran.signal == SIGKILL) ++killed;
   }
-  const Ran last = scene.semel({"run", "--once", "-q"});
+  const Ran last = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(last.code, 0) << last.err;
   std::size_t repeats = 0;
-  for (const auto& [key, times] : scene.calls()) {
+  for (const auto& [key, times] : bed.calls()) {
     repeats += static_cast<std::size_t>(times - 1);
   }
-  EXPECT_EQ(scene.calls().size(), static_cast<std::size_t>(messages));
+  EXPECT_EQ(bed.calls().size(), static_cast<std::size_t>(messages));
   EXPECT_LE(repeats, killed * kAtATime) << "only what was in hand when it was killed";
   std::printf("%zu of %d repeated by %zu kills\n", repeats, messages, killed);
-  EXPECT_EQ(scene.letters(), "0");
-  const Ran verified = scene.semel({"store", "verify", "--full"});
+  EXPECT_EQ(bed.letters(), "0");
+  const Ran verified = bed.semel({"store", "verify", "--full"});
   EXPECT_EQ(verified.code, 0) << verified.out;
 }
 
 TEST(RedisProgram, AFileHasOneReaderAndADeadOnesIsFreeAtOnce) {
-  const RedisScene scene(kFile);
-  scene.lines(0, 1);
-  Program first({"run", scene.config(), "-q"});
-  ASSERT_TRUE(comes_true([&] { return scene.calls().size() == 1; })) << first.err();
-  const Ran second = scene.semel({"run", "--once"});
+  const RedisTestBed bed(kFile);
+  bed.lines(0, 1);
+  Program first({"run", bed.config(), "-q"});
+  ASSERT_TRUE(comes_true([&] { return bed.calls().size() == 1; })) << first.err();
+  const Ran second = bed.semel({"run", "--once"});
   EXPECT_EQ(second.code, 69) << second.err;
   EXPECT_NE(second.err.find("error[R230]"), std::string::npos) << second.err;
   first.signal(SIGKILL);
   first.wait();
-  scene.lines(1, 2);
-  const Ran third = scene.semel({"run", "--once", "-q"});
+  bed.lines(1, 2);
+  const Ran third = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(third.code, 0) << third.err;
-  EXPECT_EQ(scene.calls().size(), 2U);
+  EXPECT_EQ(bed.calls().size(), 2U);
 }
 
 TEST(RedisProgram, ARunSaysOnceThatTheServerIsAwayAndGoesOn) {
   RedisServer server(RedisServer::fast());
-  const RedisScene scene(kFile, {}, server);
-  Program runner({"run", scene.config(), "-o", "none"});
-  scene.lines(0, 20);
-  ASSERT_TRUE(comes_true([&] { return scene.calls().size() == 20; })) << runner.err();
+  const RedisTestBed bed(kFile, {}, server);
+  Program runner({"run", bed.config(), "-o", "none"});
+  bed.lines(0, 20);
+  ASSERT_TRUE(comes_true([&] { return bed.calls().size() == 20; })) << runner.err();
   server.kill();
-  scene.lines(20, 40);
+  bed.lines(20, 40);
   EXPECT_TRUE(tells(runner, "payments: store: error")) << runner.err();
-  EXPECT_EQ(scene.calls().size(), 20U) << "nothing is handled without a record";
+  EXPECT_EQ(bed.calls().size(), 20U) << "nothing is handled without a record";
   server.start();
-  EXPECT_TRUE(comes_true([&] { return scene.calls().size() == 40; })) << runner.err();
+  EXPECT_TRUE(comes_true([&] { return bed.calls().size() == 40; })) << runner.err();
   runner.signal(SIGTERM);
   const Ran ran = runner.wait();
   EXPECT_EQ(ran.code, 0) << ran.err;
@@ -206,8 +206,8 @@ TEST(RedisProgram, ARunSaysOnceThatTheServerIsAwayAndGoesOn) {
 
 TEST(RedisProgram, DoctorTellsWhatTheServerMayForget) {
   const RedisServer server;  // as durable as Redis can be
-  const RedisScene scene(kFile, {}, server);
-  const Ran fine = scene.semel({"doctor"});
+  const RedisTestBed bed(kFile, {}, server);
+  const Ran fine = bed.semel({"doctor"});
   EXPECT_EQ(fine.code, 0) << fine.out << fine.err;
   EXPECT_NE(fine.out.find("[ok  ] D101  redis 127.0.0.1:"), std::string::npos) << fine.out;
   EXPECT_NE(fine.out.find("[ok  ] D131  appendfsync = always"), std::string::npos) << fine.out;
@@ -215,13 +215,13 @@ TEST(RedisProgram, DoctorTellsWhatTheServerMayForget) {
             std::string::npos)
       << fine.out;
   server.query("CONFIG SET appendfsync everysec");
-  const Ran risky = scene.semel({"doctor"});
+  const Ran risky = bed.semel({"doctor"});
   EXPECT_EQ(risky.code, 1) << risky.out;
   EXPECT_NE(risky.out.find("[fail] D131  appendfsync = everysec: a crash of the machine may forget "
                            "the last second: then the work runs again"),
             std::string::npos)
       << risky.out;
-  const Ran run = scene.semel({"run", "--once", "--set", "consumers[0].source={queue: {}}"});
+  const Ran run = bed.semel({"run", "--once", "--set", "consumers[0].source={queue: {}}"});
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_EQ(count_of(run.err, "warning[D131] store: appendfsync = everysec"), 1U) << run.err;
 }
@@ -229,12 +229,12 @@ TEST(RedisProgram, DoctorTellsWhatTheServerMayForget) {
 // Neither before anything has run, nor after.
 TEST(RedisProgram, DoctorAndADryRunLeaveNothingBehind) {
   const RedisServer server({.arguments = {"--enable-debug-command", "yes"}});
-  const RedisScene scene(kFile, {}, server);
-  scene.lines(0, 3);
+  const RedisTestBed bed(kFile, {}, server);
+  bed.lines(0, 3);
   const auto expect_nothing_written = [&] {
     const std::string before = server.query("DEBUG DIGEST");
     for (const Words& words : {Words{"doctor"}, Words{"run", "--once", "--dry-run"}}) {
-      const Ran ran = scene.semel(words);
+      const Ran ran = bed.semel(words);
       EXPECT_NE(ran.out, "") << ran.err;
       EXPECT_EQ(ran.out.find("[fail] D101"), std::string::npos) << ran.out;
       EXPECT_EQ(server.query("DEBUG DIGEST"), before) << words.front();
@@ -242,25 +242,25 @@ TEST(RedisProgram, DoctorAndADryRunLeaveNothingBehind) {
   };
   expect_nothing_written();
   ASSERT_EQ(server.query("DBSIZE"), "0");
-  ASSERT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
-  ASSERT_EQ(scene.calls().size(), 3U);
-  scene.lines(3, 5);
+  ASSERT_EQ(bed.semel({"run", "--once", "-q"}).code, 0);
+  ASSERT_EQ(bed.calls().size(), 3U);
+  bed.lines(3, 5);
   expect_nothing_written();
-  ASSERT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
-  EXPECT_EQ(scene.calls().size(), 5U);
+  ASSERT_EQ(bed.semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(bed.calls().size(), 5U);
 }
 
 TEST(RedisProgram, AServerThatEvictsIsRefusedUnlessThatIsAccepted) {
   const RedisServer server({.arguments = {"--maxmemory", "64mb", "--maxmemory-policy",
                                           "allkeys-lru", "--appendfsync", "no"}});
-  const RedisScene scene(kQueue, {}, server);
+  const RedisTestBed bed(kQueue, {}, server);
   for (const Words& words : {Words{"run", "--once"}, Words{"doctor"}, Words{"store", "stats"}}) {
-    const Ran ran = scene.semel(words);
+    const Ran ran = bed.semel(words);
     EXPECT_EQ(ran.code, 78) << ran.err;
     EXPECT_NE(ran.err.find("error[R265]"), std::string::npos) << ran.err;
     EXPECT_NE(ran.err.find("maxmemory-policy noeviction"), std::string::npos) << ran.err;
   }
-  const Ran accepted = scene.semel({"doctor", "--set", "store.redis.accept=eviction"});
+  const Ran accepted = bed.semel({"doctor", "--set", "store.redis.accept=eviction"});
   EXPECT_EQ(accepted.code, 1);
   EXPECT_NE(accepted.out.find("[fail] D131  maxmemory-policy = allkeys-lru"), std::string::npos)
       << accepted.out << accepted.err;
@@ -269,14 +269,13 @@ TEST(RedisProgram, AServerThatEvictsIsRefusedUnlessThatIsAccepted) {
         Words{"dlq", "replay", "1"}, Words{"send", "payments", "{}"}}) {
     Words more = words;
     more.insert(more.end(), {"--set", "store.redis.accept=eviction"});
-    const Ran ran = scene.semel(more);
+    const Ran ran = bed.semel(more);
     EXPECT_EQ(ran.code, 78) << words.front() << ran.err;
     EXPECT_NE(ran.err.find("error[R267]"), std::string::npos) << words.front() << ran.err;
   }
   server.query("CONFIG SET maxmemory-policy volatile-ttl");
-  EXPECT_EQ(scene
-                .semel({"send", "payments", payment("p-1", 1, 5), "-q", "--set",
-                        "store.redis.accept=eviction"})
+  EXPECT_EQ(bed.semel({"send", "payments", payment("p-1", 1, 5), "-q", "--set",
+                       "store.redis.accept=eviction"})
                 .code,
             0);
 }
@@ -284,18 +283,18 @@ TEST(RedisProgram, AServerThatEvictsIsRefusedUnlessThatIsAccepted) {
 TEST(RedisProgram, AWrongPasswordIsForAPersonToMendAndAnAbsentServerForPatience) {
   RedisServer server(
       {.arguments = {"--user", "ann", "on", ">right", "~*", "+@all", "--appendfsync", "no"}});
-  const RedisScene scene(kQueue, {}, server);
+  const RedisTestBed bed(kQueue, {}, server);
   const auto url = [&](const std::string& account) {
     return fmt::format("redis://{}@127.0.0.1:{}/0", account, server.port());
   };
-  EXPECT_EQ(scene.semel_at(url("ann:right"), {"run", "--once", "-q"}).code, 0);
-  const Ran wrong = scene.semel_at(url("ann:hunter2"), {"run", "--once"});
+  EXPECT_EQ(bed.semel_at(url("ann:right"), {"run", "--once", "-q"}).code, 0);
+  const Ran wrong = bed.semel_at(url("ann:hunter2"), {"run", "--once"});
   EXPECT_EQ(wrong.code, 78) << wrong.err;
   EXPECT_NE(wrong.err.find("error[R251]"), std::string::npos) << wrong.err;
   EXPECT_EQ(wrong.err.find("hunter2"), std::string::npos) << wrong.err;
   server.stop();
   for (const Words& words : {Words{"run", "--once"}, Words{"records", "list"}}) {
-    const Ran away = scene.semel(words);
+    const Ran away = bed.semel(words);
     EXPECT_EQ(away.code, 69) << away.err;
     EXPECT_NE(away.err.find("error[R250]"), std::string::npos) << away.err;
   }
@@ -323,14 +322,14 @@ TEST(RedisProgram, TheExampleRunsAsItStands) {
 }
 
 TEST(RedisProgram, WhatOtherStoresMakeIsThereAlready) {
-  const RedisScene scene(kQueue);
-  const Ran made = scene.semel({"store", "init"});
+  const RedisTestBed bed(kQueue);
+  const Ran made = bed.semel({"store", "init"});
   EXPECT_EQ(made.code, 0) << made.err;
   EXPECT_NE(made.out.find("ready, schema 1"), std::string::npos) << made.out;
-  const Ran migrated = scene.semel({"store", "migrate", "--dry-run"});
+  const Ran migrated = bed.semel({"store", "migrate", "--dry-run"});
   EXPECT_EQ(migrated.code, 0) << migrated.err;
   EXPECT_NE(migrated.err.find("schema 1, up to date"), std::string::npos) << migrated.err;
-  const Ran status = scene.semel({"status"});
+  const Ran status = bed.semel({"status"});
   EXPECT_EQ(status.code, 0) << status.err;
   EXPECT_NE(status.out.find("at_least_once"), std::string::npos) << status.out;
 }

@@ -4,22 +4,22 @@
 
 #include <string>
 
-#include "tests/cli/reload_scene.h"
+#include "tests/cli/reload_test_bed.h"
 
 namespace semel::test {
 namespace {
 
-class ReloadCommands : public ReloadScene {
+class ReloadCommands : public ReloadTestBed {
  protected:
   Ran ask(const AdminRun& run, Words words) const {
     words.insert(words.end(), {"--url", fmt::format("http://127.0.0.1:{}", run.port()),
-                               "--token-file", scene_.file("token")});
+                               "--token-file", bed_.file("token")});
     return test::run(words);
   }
 };
 
 TEST_F(ReloadCommands, AReloadIsShownAndTakenUp) {
-  const AdminRun run(scene_, kReloadable);
+  const AdminRun run(bed_, kReloadable);
   ASSERT_TRUE(comes_to_state(run, "payments", "running"));
   EXPECT_EQ(ask(run, {"reload"}).out, "nothing has changed in the config\n");
   rewrite("timeout: 20s", "timeout: 30s");
@@ -33,8 +33,8 @@ TEST_F(ReloadCommands, AReloadIsShownAndTakenUp) {
   EXPECT_EQ(taken.out,
             "the config is taken up: payments changed\n  payments timeout: 20s to 30s\n");
   ASSERT_TRUE(in_effect(run, 2));
-  EXPECT_EQ(scene_.number("SELECT count(*) FROM semel_audit WHERE action = 'reload' AND reason = "
-                          "'ticket 7'"),
+  EXPECT_EQ(bed_.number("SELECT count(*) FROM semel_audit WHERE action = 'reload' AND reason = "
+                        "'ticket 7'"),
             1);
   rewrite("timeout: 30s", "timeout: 20s");
   const Ran json = ask(run, {"reload", "-o", "json"});
@@ -43,7 +43,7 @@ TEST_F(ReloadCommands, AReloadIsShownAndTakenUp) {
 }
 
 TEST_F(ReloadCommands, ARefusedReloadSaysWhyAndWhere) {
-  const AdminRun run(scene_, kReloadable);
+  const AdminRun run(bed_, kReloadable);
   ASSERT_TRUE(comes_to_state(run, "payments", "running"));
   rewrite("path: semel.db", "path: other.db");
   const Ran fixed = ask(run, {"reload"});
@@ -62,19 +62,19 @@ TEST_F(ReloadCommands, ARefusedReloadSaysWhyAndWhere) {
 }
 
 TEST_F(ReloadCommands, AConsumerIsDrainedAndResumed) {
-  const AdminRun run(scene_, kReloadable);
+  const AdminRun run(bed_, kReloadable);
   hold(run);
   const Ran drains = ask(run, {"consumers", "drain", "slow", "--reason", "a new disk"});
   EXPECT_EQ(drains.code, 0) << drains.err;
   EXPECT_EQ(drains.out, "slow is draining, 1 in flight\n");
-  write_file(scene_.file("go"), "");
+  write_file(bed_.file("go"), "");
   ASSERT_TRUE(comes_to_state(run, "slow", "drained"));
   EXPECT_EQ(ask(run, {"consumers", "drain", "slow"}).out, "slow was drained already: drained\n");
   send("slow", "{\"id\":\"second\"}\n");
   const Ran resumed = ask(run, {"consumers", "resume", "slow"});
   EXPECT_EQ(resumed.code, 0) << resumed.err;
   EXPECT_EQ(resumed.out, "slow is resumed\n");
-  EXPECT_TRUE(comes_true([&] { return contents_of(scene_.file("done")) == "first\nsecond\n"; }));
+  EXPECT_TRUE(comes_true([&] { return contents_of(bed_.file("done")) == "first\nsecond\n"; }));
   const Ran nobody = ask(run, {"consumers", "drain", "slo"});
   EXPECT_EQ(nobody.code, 2);
   EXPECT_NE(nobody.err.find("did you mean \"slow\"?"), std::string::npos) << nobody.err;
@@ -82,11 +82,11 @@ TEST_F(ReloadCommands, AConsumerIsDrainedAndResumed) {
 
 // Masking follows the config of the moment.
 TEST_F(ReloadCommands, WhatIsMaskedIsThatOfTheNewestConfig) {
-  const AdminRun run(scene_, kReloadable);
+  const AdminRun run(bed_, kReloadable);
   ASSERT_TRUE(comes_to_state(run, "payments", "running"));
   send("payments", "{\"id\":\"p-1\",\"card\":\"4111 1111\"}\n");
   ASSERT_TRUE(
-      comes_true([&] { return scene_.number("SELECT count(*) FROM semel_dead_letter") == 1; }));
+      comes_true([&] { return bed_.number("SELECT count(*) FROM semel_dead_letter") == 1; }));
   const auto letter = [&] { return get(run, "/api/v1/dead-letters/1").body; };
   EXPECT_NE(letter().find("4111 1111"), std::string::npos) << letter();
   rewrite("admin: { ", "admin: { mask: ['json:/card'], ");

@@ -6,22 +6,22 @@
 #include <string>
 #include <string_view>
 
-#include "tests/cli/reload_scene.h"
+#include "tests/cli/reload_test_bed.h"
 
 namespace semel::test {
 namespace {
 
 // Killed where the first of two consumers is drained, and where the second is and the first begins.
-class ReloadKill : public ReloadScene, public ::testing::WithParamInterface<const char*> {};
+class ReloadKill : public ReloadTestBed, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(ReloadKill, LosesAndDoublesNothing) {
   constexpr int kMessages = 400;
-  make_effects_slow(scene_, "UPDATE ON account");
+  make_effects_slow(bed_, "UPDATE ON account");
   send("payments", payments_of(0, kMessages) + payments_of(0, kMessages / 2));
   StartOptions options;
   options.failpoint = GetParam();
   {
-    AdminRun run(scene_, kReloadable, options);
+    AdminRun run(bed_, kReloadable, options);
     ASSERT_TRUE(comes_true([&] { return balance() > 0; }));
     rewrite("timeout: 20s", "timeout: 30s");
     rewrite("timeout: 50s", "timeout: 55s");
@@ -29,22 +29,22 @@ TEST_P(ReloadKill, LosesAndDoublesNothing) {
     EXPECT_EQ(run.program().wait().signal, SIGKILL) << run.program().err();
   }
   EXPECT_LT(balance(), kMessages) << "nothing was left to lose";
-  write_file(scene_.file("go"), "");
-  EXPECT_EQ(scene_.semel({"run", "--once", "-q"}).code, 0);
+  write_file(bed_.file("go"), "");
+  EXPECT_EQ(bed_.semel({"run", "--once", "-q"}).code, 0);
   EXPECT_EQ(balance(), kMessages);
 }
 
 INSTANTIATE_TEST_SUITE_P(Points, ReloadKill, ::testing::Values("drained:kill:1", "drained:kill:2"));
 
-class ReloadKilledByChance : public ReloadScene {};
+class ReloadKilledByChance : public ReloadTestBed {};
 
 TEST_F(ReloadKilledByChance, AtAnyTimeNothingIsLostOrDoubled) {
   constexpr int kRounds = 5;
   constexpr int kEach = 200;
-  make_effects_slow(scene_, "UPDATE ON account");
+  make_effects_slow(bed_, "UPDATE ON account");
   for (int round = 0; round < kRounds; ++round) {
     send("payments", payments_of(round * kEach, (round + 1) * kEach));
-    AdminRun run(scene_, round == 0 ? kReloadable : std::string_view());
+    AdminRun run(bed_, round == 0 ? kReloadable : std::string_view());
     const auto timeout = [](int n) { return fmt::format("timeout: {}s", 20 + n); };
     rewrite(timeout(round), timeout(round + 1));
     run.program().signal(SIGHUP);
@@ -53,8 +53,8 @@ TEST_F(ReloadKilledByChance, AtAnyTimeNothingIsLostOrDoubled) {
     EXPECT_EQ(run.program().wait().signal, SIGKILL);
     EXPECT_LT(balance(), (round + 1) * kEach) << "nothing was left to lose";
   }
-  write_file(scene_.file("go"), "");
-  EXPECT_EQ(scene_.semel({"run", "--once", "-q"}).code, 0);
+  write_file(bed_.file("go"), "");
+  EXPECT_EQ(bed_.semel({"run", "--once", "-q"}).code, 0);
   EXPECT_EQ(balance(), kRounds * kEach);
 }
 
@@ -63,7 +63,7 @@ TEST_F(ReloadKilledByChance, AtAnyTimeNothingIsLostOrDoubled) {
 TEST(ReloadOrder, IsKeptAndNothingIsLostOrDoubled) {
   constexpr int kLines = 3000;
   constexpr int kReloads = 8;
-  const Scene scene(
+  const TestBed bed(
       "    source: { queue: {} }\n"
       "    key: json:/n\n"
       "    order: { key: json:/account }\n"
@@ -74,19 +74,19 @@ TEST(ReloadOrder, IsKeptAndNothingIsLostOrDoubled) {
       "        params: { account: json:/account, n: json:/n }\n"
       "        statements:\n"
       "          - INSERT INTO log(account, n) VALUES (:account, :n)\n");
-  scene.sql("CREATE TABLE log(seq INTEGER PRIMARY KEY AUTOINCREMENT, account INTEGER, n INTEGER)");
+  bed.sql("CREATE TABLE log(seq INTEGER PRIMARY KEY AUTOINCREMENT, account INTEGER, n INTEGER)");
   std::string lines;
   for (int i = 0; i < kLines; ++i) lines += fmt::format("{{\"account\":{},\"n\":{}}}\n", i % 7, i);
-  make_effects_slow(scene, "INSERT ON log");
-  ASSERT_EQ(scene.semel({"send", "payments", "-"}, {.input = lines}).code, 0);
-  Program run({"run", scene.config()});
-  const auto rows = [&] { return scene.number("SELECT count(*) FROM log"); };
+  make_effects_slow(bed, "INSERT ON log");
+  ASSERT_EQ(bed.semel({"send", "payments", "-"}, {.input = lines}).code, 0);
+  Program run({"run", bed.config()});
+  const auto rows = [&] { return bed.number("SELECT count(*) FROM log"); };
   for (int i = 0; i < kReloads; ++i) {
     ASSERT_TRUE(comes_true([&] { return rows() >= kLines / kReloads / 2 * (i + 1); })) << run.err();
-    std::string text = contents_of(scene.config());
+    std::string text = contents_of(bed.config());
     const std::string before = fmt::format("timeout: {}s", 20 + i);
     text.replace(text.find(before), before.size(), fmt::format("timeout: {}s", 21 + i));
-    write_file(scene.config(), text);
+    write_file(bed.config(), text);
     run.signal(SIGHUP);
     ASSERT_TRUE(comes_true([&] {
       return count_of(run.err(), "the config is in effect") == static_cast<std::size_t>(i + 1);
@@ -97,9 +97,9 @@ TEST(ReloadOrder, IsKeptAndNothingIsLostOrDoubled) {
   run.signal(SIGTERM);
   EXPECT_EQ(run.wait().code, 0);
   EXPECT_EQ(rows(), kLines);
-  EXPECT_EQ(scene.number("SELECT count(DISTINCT n) FROM log"), kLines);
-  EXPECT_EQ(scene.number("SELECT count(*) FROM (SELECT n, lag(n) OVER (PARTITION BY account ORDER "
-                         "BY seq) AS before FROM log) WHERE before > n"),
+  EXPECT_EQ(bed.number("SELECT count(DISTINCT n) FROM log"), kLines);
+  EXPECT_EQ(bed.number("SELECT count(*) FROM (SELECT n, lag(n) OVER (PARTITION BY account ORDER "
+                       "BY seq) AS before FROM log) WHERE before > n"),
             0);
 }
 

@@ -1,12 +1,12 @@
 // Many dead letters with --url: a job of the run, looked at until it is over.
 #include <csignal>
 
-#include "tests/cli/remote_scene.h"
+#include "tests/cli/remote_test_bed.h"
 
 namespace semel::test {
 namespace {
 
-class RemoteJobs : public RemoteScene {
+class RemoteJobs : public RemoteTestBed {
  protected:
   std::string job(std::string_view member) const {
     return json_at(
@@ -14,7 +14,7 @@ class RemoteJobs : public RemoteScene {
         fmt::format("/jobs/0/{}", member));
   }
   std::int64_t letters_up_to() const {
-    return scene_.number("SELECT max(id) FROM semel_dead_letter");
+    return bed_.number("SELECT max(id) FROM semel_dead_letter");
   }
 };
 
@@ -114,11 +114,11 @@ TEST_F(RemoteJobs, ARunThatIsStartedAgainHasDoneAPart) {
   run_->program().signal(SIGKILL);
   run_->program().wait();
   const std::string free_port = "127.0.0.1:0";
-  std::string config = contents_of(scene_.config());
+  std::string config = contents_of(bed_.config());
   config.replace(config.find(free_port), free_port.size(),
                  fmt::format("127.0.0.1:{}", run_->port()));
-  write_file(scene_.config(), config);
-  const Program again({"run", scene_.config()});
+  write_file(bed_.config(), config);
+  const Program again({"run", bed_.config()});
   const Ran ran = program.wait();
   EXPECT_EQ(ran.code, 3) << ran.err << again.err();
   EXPECT_NE(ran.err.find("does not know job"), std::string::npos) << ran.err;

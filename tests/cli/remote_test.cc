@@ -1,7 +1,7 @@
 // Commands with --url: they show and do what those on the store do, with the same exit codes.
 #include <sys/stat.h>
 
-#include "tests/cli/remote_scene.h"
+#include "tests/cli/remote_test_bed.h"
 #include "tests/support/http_server.h"
 #include "tests/support/server_address.h"
 #include "tests/support/waiting.h"
@@ -9,7 +9,7 @@
 namespace semel::test {
 namespace {
 
-class RemoteTest : public RemoteScene {};
+class RemoteTest : public RemoteTestBed {};
 
 TEST_F(RemoteTest, ShowsWhatTheStoreShows) {
   const std::string id = id_of(0);
@@ -30,7 +30,7 @@ TEST_F(RemoteTest, ShowsWhatTheStoreShows) {
         // A run that is busy may not say in time that it is there.
         Ran opened, asked;
         (void)test::comes_true([&] {
-          opened = scene_.semel(words);
+          opened = bed_.semel(words);
           asked = ask(words);
           return asked.out == opened.out;
         });
@@ -44,7 +44,7 @@ TEST_F(RemoteTest, ShowsWhatTheStoreShows) {
 
 TEST_F(RemoteTest, TheDoctorSaysWhatItSaysOfTheStore) {
   const Ran asked = ask({"doctor"});
-  EXPECT_EQ(asked.code, scene_.semel({"doctor"}).code);
+  EXPECT_EQ(asked.code, bed_.semel({"doctor"}).code);
   EXPECT_NE(asked.out.find("D101"), std::string::npos) << asked.out << asked.err;
   EXPECT_NE(asked.out.find("payments: transactional; effect"), std::string::npos) << asked.out;
   EXPECT_EQ(json_at(ask({"doctor", "-o", "json"}).out, "/schema"), "semel.v1.doctor");
@@ -72,7 +72,7 @@ TEST_F(RemoteTest, UnlocksAndForgetsRecordsByTheirKeys) {
   EXPECT_EQ(ask({"records", "show", "p-done"}).code, 0);
   EXPECT_EQ(ask({"records", "forget", "p-done", "--yes", "--why", "ticket 8"}).out,
             "1 forgotten\n");
-  EXPECT_EQ(scene_.number("SELECT count(*) FROM semel_audit WHERE reason = 'ticket 8'"), 1);
+  EXPECT_EQ(bed_.number("SELECT count(*) FROM semel_audit WHERE reason = 'ticket 8'"), 1);
   EXPECT_EQ(ask({"records", "show", "p-done"}).code, 4);
   EXPECT_EQ(ask({"records", "forget", "--where", "state=dead", "--yes"}).code, 2);
 }
@@ -108,10 +108,10 @@ TEST_F(RemoteTest, ReplaysAndDiscardsByIds) {
   EXPECT_EQ(discarded.code, 0) << discarded.err;
   EXPECT_EQ(json_at(discarded.out, "/discarded"), "1");
   EXPECT_EQ(letters("1"), kRemoteLetters - 1);
-  EXPECT_EQ(scene_.number("SELECT count(*) FROM semel_audit WHERE who = 'admin' AND action = "
-                          "'dead_letters.discard' AND reason = 'ticket 7'"),
+  EXPECT_EQ(bed_.number("SELECT count(*) FROM semel_audit WHERE who = 'admin' AND action = "
+                        "'dead_letters.discard' AND reason = 'ticket 7'"),
             1);
-  EXPECT_EQ(scene_.semel({"dlq", "discard", first, "--yes", "--why", "ticket 7"}).code, 2);
+  EXPECT_EQ(bed_.semel({"dlq", "discard", first, "--yes", "--why", "ticket 7"}).code, 2);
   EXPECT_EQ(ask({"dlq", "show", second}).code, 4);
   EXPECT_EQ(ask({"dlq", "discard", second, "--yes"}).code, 4);
 }
@@ -122,8 +122,8 @@ TEST_F(RemoteTest, EditsALetter) {
   const std::string mended =
       fmt::format(R"({{"id":"{}","account":1,"amount":2,"mended":true}})", key);
   const auto edit = [&](Words more, const std::string& payload, const std::string& role = "admin") {
-    Words words = {"dlq", "edit", id, "--payload", scene_.file("payload")};
-    write_file(scene_.file("payload"), payload);
+    Words words = {"dlq", "edit", id, "--payload", bed_.file("payload")};
+    write_file(bed_.file("payload"), payload);
     words.insert(words.end(), more.begin(), more.end());
     return ask(words, role);
   };
@@ -139,8 +139,8 @@ TEST_F(RemoteTest, EditsALetter) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(json_at(ran.out, "/edited"), "true");
   EXPECT_EQ(json_at(ask({"dlq", "show", id, "-o", "json"}).out, "/dead_letter/payload"), mended);
-  EXPECT_EQ(scene_.number("SELECT count(*) FROM semel_audit WHERE action = 'dead_letters.edit' AND "
-                          "reason = 'ticket 9' AND outcome = 'edited'"),
+  EXPECT_EQ(bed_.number("SELECT count(*) FROM semel_audit WHERE action = 'dead_letters.edit' AND "
+                        "reason = 'ticket 9' AND outcome = 'edited'"),
             1);
 }
 
@@ -169,12 +169,11 @@ TEST_F(RemoteTest, TheFlagsSayWhomToAsk) {
   EXPECT_EQ(nobody.code, 69);
   EXPECT_NE(nobody.err.find("error[R360]"), std::string::npos) << nobody.err;
   EXPECT_EQ(test::run({"status", "--url", "localhost"}).code, 2);
-  EXPECT_EQ(test::run({"status", "--url", url(), "-c", scene_.config()}).code, 2);
+  EXPECT_EQ(test::run({"status", "--url", url(), "-c", bed_.config()}).code, 2);
   EXPECT_EQ(test::run({"status", "--token-file", token_file("read")}).code, 2);
-  EXPECT_EQ(test::run({"status", "--url", url(), "--token-file", scene_.file("none")}).code, 2);
-  write_file(scene_.file("two.token"), "one\ntwo\n");
-  EXPECT_EQ(test::run({"status", "--url", url(), "--token-file", scene_.file("two.token")}).code,
-            2);
+  EXPECT_EQ(test::run({"status", "--url", url(), "--token-file", bed_.file("none")}).code, 2);
+  write_file(bed_.file("two.token"), "one\ntwo\n");
+  EXPECT_EQ(test::run({"status", "--url", url(), "--token-file", bed_.file("two.token")}).code, 2);
   EXPECT_EQ(test::run({"status", "--url", url() + "/prefix"}).code, 69) << "no API is there";
 }
 
@@ -184,12 +183,11 @@ TEST_F(RemoteTest, TheEnvironmentSaysItToo) {
   EXPECT_EQ(asked.code, 0) << asked.err;
   EXPECT_EQ(json_at(asked.out, "/consumers/0/gate"), "paused");
   const Words other = {"SEMEL_URL=http://127.0.0.1:1"};
-  EXPECT_EQ(scene_.semel({"consumers", "list"}, {.environment = other}).code, 0)
-      << "-c outranks it";
+  EXPECT_EQ(bed_.semel({"consumers", "list"}, {.environment = other}).code, 0) << "-c outranks it";
   for (const Words& here :
        {Words{"records", "list"}, Words{"dlq", "export"}, Words{"tap", "payments"},
         Words{"store", "migrate"}, Words{"send", "payments", "{}"}}) {
-    const Ran refused = test::run(here, {.environment = other, .folder = scene_.file("")});
+    const Ran refused = test::run(here, {.environment = other, .folder = bed_.file("")});
     EXPECT_EQ(refused.code, 2) << "it would look at this machine, and not ask: " << here.front();
     EXPECT_NE(refused.err.find("SEMEL_URL"), std::string::npos) << refused.err;
   }

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "tests/cli/server_scene.h"
+#include "tests/cli/server_test_bed.h"
 #include "tests/support/postgres_server.h"
 
 namespace semel::test {
@@ -23,22 +23,22 @@ class ServerAway : public ::testing::TestWithParam<ServerKind> {
     for (const int end = sent_ + count; sent_ < end; ++sent_) {
       lines += payment(fmt::format("p-{}", sent_), 1 + sent_ % 100, 1);
     }
-    const Ran ran = scene_.semel({"send", "payments", "-"}, {.input = lines});
+    const Ran ran = bed_.semel({"send", "payments", "-"}, {.input = lines});
     ASSERT_EQ(ran.code, 0) << ran.err;
   }
 
   static constexpr int kTimes = 3;
   int sent_ = 0;
   const std::unique_ptr<DatabaseServer> server_ = GetParam().own();
-  const ServerScene scene_{GetParam(), payments(kQueue), *server_};
+  const ServerTestBed bed_{GetParam(), payments(kQueue), *server_};
 };
 
 TEST_P(ServerAway, ARunSaysItOnceGoesOnAndLosesNothing) {
-  Program runner({"run", scene_.config(), "-o", "none"});
+  Program runner({"run", bed_.config(), "-o", "none"});
   for (int times = 1; times <= 2; ++times) {
-    const std::int64_t before = scene_.sum();
+    const std::int64_t before = bed_.sum();
     send(2'000);
-    ASSERT_TRUE(comes_true([&] { return scene_.sum() > before; })) << runner.err();
+    ASSERT_TRUE(comes_true([&] { return bed_.sum() > before; })) << runner.err();
     // A commit is seen before its run knows of it.
     ASSERT_TRUE(comes_true([&] {
       return count_of(runner.err(), "works again") == static_cast<std::size_t>(times - 1);
@@ -51,15 +51,15 @@ TEST_P(ServerAway, ARunSaysItOnceGoesOnAndLosesNothing) {
     EXPECT_TRUE(turn_away(server_->port(), kTimes));
     server_->start();
   }
-  EXPECT_TRUE(comes_true([&] { return scene_.sum() >= sent_; }, seconds(120))) << runner.err();
+  EXPECT_TRUE(comes_true([&] { return bed_.sum() >= sent_; }, seconds(120))) << runner.err();
   runner.signal(SIGTERM);
   const Ran ran = runner.wait();
   EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_EQ(scene_.sum(), sent_);
+  EXPECT_EQ(bed_.sum(), sent_);
   EXPECT_EQ(count_of(ran.err, "works again"), 2U) << ran.err;
   EXPECT_EQ(count_of(ran.err, GetParam().called), 2U) << ran.err;
   server_->stop();
-  const Ran down = scene_.semel({"run", "--once"});
+  const Ran down = bed_.semel({"run", "--once"});
   EXPECT_EQ(down.code, 69) << down.err;
   EXPECT_NE(down.err.find("error[R250]"), std::string::npos) << down.err;
 }
@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(Servers, ServerAway, ::testing::ValuesIn(server_kinds()
 // A server that asks for passwords, in the way of its own administrator.
 TEST(PostgresLogin, AWrongPasswordIsForAPersonToMend) {
   const PostgresServer server(PostgresServer::fast());
-  const ServerScene scene(kPostgres, payments(kQueue), server);
+  const ServerTestBed bed(kPostgres, payments(kQueue), server);
   server.query("postgres", "CREATE USER ann PASSWORD 'right' SUPERUSER");
   const std::string file = server.query("postgres", "SHOW hba_file");
   server.query("postgres",
@@ -79,9 +79,9 @@ TEST(PostgresLogin, AWrongPasswordIsForAPersonToMend) {
                            "'host all all 127.0.0.1/32 trust', 'local all all trust'])) TO '{}'",
                            file));
   server.query("postgres", "SELECT pg_reload_conf()");
-  EXPECT_EQ(scene.semel_at(scene.url_of("ann:right"), {"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(bed.semel_at(bed.url_of("ann:right"), {"run", "--once", "-q"}).code, 0);
   for (const char* user : {"ann:hunter2", "ann"}) {
-    const Ran ran = scene.semel_at(scene.url_of(user), {"run", "--once"});
+    const Ran ran = bed.semel_at(bed.url_of(user), {"run", "--once"});
     EXPECT_EQ(ran.code, 78) << ran.err;
     EXPECT_NE(ran.err.find("error[R251]"), std::string::npos) << ran.err;
     EXPECT_EQ(ran.err.find("hunter2"), std::string::npos) << ran.err;

@@ -9,7 +9,7 @@
 
 #include "tests/cli/leaves_nothing.h"
 #include "tests/cli/payments.h"
-#include "tests/cli/server_scene.h"
+#include "tests/cli/server_test_bed.h"
 
 namespace semel::test {
 namespace {
@@ -18,20 +18,20 @@ const std::set<std::string> kOfServerProcesses = {"semel_instance", "semel_meta"
 
 class ServerDoctor : public ::testing::TestWithParam<ServerKind> {
  protected:
-  ServerDoctor() { EXPECT_EQ(scene_.semel({"store", "init", "-q"}).code, 0); }
+  ServerDoctor() { EXPECT_EQ(bed_.semel({"store", "init", "-q"}).code, 0); }
   static bool postgres() { return GetParam().page == kPostgres.page; }
 
-  const ServerScene scene_{GetParam(), payments(kQueue)};
+  const ServerTestBed bed_{GetParam(), payments(kQueue)};
 };
 
 // The tests' own servers keep less than they could, for the sake of speed.
 TEST_P(ServerDoctor, LowersThePromiseByWhatTheServerIsSetTo) {
   if (postgres()) {
-    scene_.sql(fmt::format("ALTER DATABASE {} SET synchronous_commit = off", scene_.database()));
+    bed_.sql(fmt::format("ALTER DATABASE {} SET synchronous_commit = off", bed_.database()));
   }
   const std::string setting =
       postgres() ? "synchronous_commit = off" : "innodb_flush_log_at_trx_commit = 2";
-  const Ran shown = scene_.semel({"doctor"});
+  const Ran shown = bed_.semel({"doctor"});
   EXPECT_EQ(shown.code, 1) << shown.out << shown.err;
   EXPECT_NE(shown.out.find("[ok  ] D101"), std::string::npos) << shown.out;
   EXPECT_NE(shown.out.find("[fail] D131  " + setting), std::string::npos) << shown.out;
@@ -40,26 +40,26 @@ TEST_P(ServerDoctor, LowersThePromiseByWhatTheServerIsSetTo) {
             std::string::npos)
       << shown.out;
   EXPECT_NE(shown.out.find("  - " + setting), std::string::npos) << shown.out;
-  const Ran json = scene_.semel({"doctor", "-o", "json"});
+  const Ran json = bed_.semel({"doctor", "-o", "json"});
   EXPECT_EQ(json.code, 1) << json.err;
   EXPECT_EQ(json_at(json.out, "/ok"), "false");
   EXPECT_EQ(json_at(json.out, "/checks/0/grade"), "ok");
   EXPECT_EQ(json_at(json.out, "/consumers/0/guarantee"), "transactional");
-  const Ran run = scene_.semel({"run", "--once"});
+  const Ran run = bed_.semel({"run", "--once"});
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_EQ(count_of(run.err, "warning[D131] store: " + setting), 1U) << run.err;
-  EXPECT_EQ(scene_.semel({"run", "--once", "-q"}).err, "");
+  EXPECT_EQ(bed_.semel({"run", "--once", "-q"}).err, "");
 }
 
-TEST_P(ServerDoctor, LeavesNothingBehind) { expect_doctor_leaves_nothing(scene_); }
+TEST_P(ServerDoctor, LeavesNothingBehind) { expect_doctor_leaves_nothing(bed_); }
 
 TEST_P(ServerDoctor, ADryRunLeavesNothingBehind) {
-  expect_dry_run_leaves_nothing(scene_, kOfServerProcesses);
-  EXPECT_EQ(scene_.sum(), 0);
+  expect_dry_run_leaves_nothing(bed_, kOfServerProcesses);
+  EXPECT_EQ(bed_.sum(), 0);
 }
 
 TEST_P(ServerDoctor, ADryRunMakesNoTables) {
-  const ServerScene bare(GetParam(), payments(kQueue));
+  const ServerTestBed bare(GetParam(), payments(kQueue));
   const Ran dry = bare.semel({"run", "--once", "--dry-run"});
   EXPECT_EQ(dry.code, 69) << dry.err;
   EXPECT_NE(dry.err.find("error[R207]"), std::string::npos) << dry.err;
@@ -67,15 +67,15 @@ TEST_P(ServerDoctor, ADryRunMakesNoTables) {
 }
 
 TEST_P(ServerDoctor, NamesAStatementThatTheServerWillRefuse) {
-  scene_.sql("ALTER TABLE account DROP COLUMN balance");
-  const Ran told = scene_.semel({"doctor"});
+  bed_.sql("ALTER TABLE account DROP COLUMN balance");
+  const Ran told = bed_.semel({"doctor"});
   EXPECT_EQ(told.code, 1) << told.out << told.err;
   EXPECT_NE(told.out.find("[fail] D134  payments: handler.sql.statements[0] cannot run: the "),
             std::string::npos)
       << told.out;
   EXPECT_NE(told.out.find("balance"), std::string::npos) << told.out;
-  scene_.sql("ALTER TABLE account ADD COLUMN balance bigint NOT NULL DEFAULT 0");
-  const Ran mended = scene_.semel({"doctor"});
+  bed_.sql("ALTER TABLE account ADD COLUMN balance bigint NOT NULL DEFAULT 0");
+  const Ran mended = bed_.semel({"doctor"});
   EXPECT_EQ(mended.out.find("D134"), std::string::npos) << mended.out;
   EXPECT_NE(mended.out.find("[ok  ] D133  payments: 1 of its statements"), std::string::npos)
       << mended.out;
@@ -90,12 +90,12 @@ TEST_P(ServerDoctor, NamesTheConditionOfALockThatTheServerWillRefuse) {
                "      done_when: {}\n",
                condition);
   };
-  const ServerScene good(GetParam(), consumer("balance > 10"));
+  const ServerTestBed good(GetParam(), consumer("balance > 10"));
   ASSERT_EQ(good.semel({"store", "init", "-q"}).code, 0);
   const Ran fine = good.semel({"doctor"});
   EXPECT_NE(fine.out.find("[ok  ] D133  payments: 2 of its statements"), std::string::npos)
       << fine.out << fine.err;
-  const ServerScene bad(GetParam(), consumer("paid > 10"));
+  const ServerTestBed bad(GetParam(), consumer("paid > 10"));
   ASSERT_EQ(bad.semel({"store", "init", "-q"}).code, 0);
   const Ran told = bad.semel({"doctor"});
   EXPECT_NE(told.out.find("[fail] D134  payments: lock.select cannot run: the "), std::string::npos)
@@ -106,29 +106,29 @@ TEST_P(ServerDoctor, NamesTheConditionOfALockThatTheServerWillRefuse) {
 class MySqlDoctor : public ServerDoctor {};
 
 TEST_P(MySqlDoctor, ATableInNoTransactionStopsARunBeforeItBegins) {
-  scene_.sql("ALTER TABLE account ENGINE = MyISAM");
-  ASSERT_EQ(scene_.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
-  const Ran run = scene_.semel({"run", "--once"});
+  bed_.sql("ALTER TABLE account ENGINE = MyISAM");
+  ASSERT_EQ(bed_.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  const Ran run = bed_.semel({"run", "--once"});
   EXPECT_EQ(run.code, 78) << run.err;
   EXPECT_NE(run.err.find("error[D133]"), std::string::npos) << run.err;
   EXPECT_NE(run.err.find("MyISAM"), std::string::npos) << run.err;
   EXPECT_NE(run.err.find("fix: ALTER TABLE account ENGINE = InnoDB"), std::string::npos) << run.err;
-  EXPECT_NE(scene_.semel({"doctor"}).out.find("[fail] D133"), std::string::npos);
-  scene_.sql("ALTER TABLE account ENGINE = InnoDB");
-  EXPECT_EQ(scene_.semel({"run", "--once", "-q"}).code, 0);
-  EXPECT_EQ(scene_.sum(), 5);
+  EXPECT_NE(bed_.semel({"doctor"}).out.find("[fail] D133"), std::string::npos);
+  bed_.sql("ALTER TABLE account ENGINE = InnoDB");
+  EXPECT_EQ(bed_.semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(bed_.sum(), 5);
 }
 
 TEST_P(ServerDoctor, AMissingTableStopsARunBeforeItBeginsAndLosesNothing) {
-  scene_.sql("ALTER TABLE account RENAME TO hidden");
-  ASSERT_EQ(scene_.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
-  const Ran run = scene_.semel({"run", "--once"});
+  bed_.sql("ALTER TABLE account RENAME TO hidden");
+  ASSERT_EQ(bed_.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  const Ran run = bed_.semel({"run", "--once"});
   EXPECT_EQ(run.code, 78) << run.err;
   EXPECT_NE(run.err.find("error[D133] payments: a table"), std::string::npos) << run.err;
   EXPECT_NE(run.err.find(GetParam().missing_table), std::string::npos) << run.err;
-  scene_.sql("ALTER TABLE hidden RENAME TO account");
-  EXPECT_EQ(scene_.semel({"run", "--once", "-q"}).code, 0);
-  EXPECT_EQ(scene_.sum(), 5);
+  bed_.sql("ALTER TABLE hidden RENAME TO account");
+  EXPECT_EQ(bed_.semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(bed_.sum(), 5);
 }
 
 std::vector<ServerKind> of_mysqls_family() {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/cli/server_scene.h"
+#include "tests/cli/server_test_bed.h"
 
 namespace semel::test {
 namespace {
@@ -53,24 +53,24 @@ std::string lines_around(const std::string& bad) {
 class ServerErrors {
  public:
   ServerErrors(const ServerKind& kind, std::string_view statements, std::string_view rules = "{}")
-      : scene(kind, consumer(kQueue, statements, rules)) {}
+      : bed(kind, consumer(kQueue, statements, rules)) {}
   ServerErrors(const ServerKind& kind, std::string_view statements, const DatabaseServer& server)
-      : scene(kind, consumer("{ stdin: {} }", statements), server) {}
+      : bed(kind, consumer("{ stdin: {} }", statements), server) {}
 
   void send(const std::string& lines) const {
-    const Ran ran = scene.semel({"send", "payments", "-"}, {.input = lines});
+    const Ran ran = bed.semel({"send", "payments", "-"}, {.input = lines});
     ASSERT_EQ(ran.code, 0) << ran.err;
   }
   Ran run(const std::string& input = {}) const {
-    return scene.semel({"run", "--once", "-v"}, {.input = input});
+    return bed.semel({"run", "--once", "-v"}, {.input = input});
   }
   std::int64_t letters(std::string_view where = "1 = 1") const {
-    const bool postgres = scene.kind().page == kPostgres.page;
-    return scene.number(fmt::format("SELECT count(*) FROM {}semel_dead_letter WHERE {}",
-                                    postgres ? "semel." : "", where));
+    const bool postgres = bed.kind().page == kPostgres.page;
+    return bed.number(fmt::format("SELECT count(*) FROM {}semel_dead_letter WHERE {}",
+                                  postgres ? "semel." : "", where));
   }
 
-  ServerScene scene;
+  ServerTestBed bed;
 };
 
 constexpr std::string_view kEntry = "          - INSERT INTO entry(id, kind) VALUES (:id, :kind)\n";
@@ -107,19 +107,19 @@ class PostgresTrouble : public ::testing::TestWithParam<Trouble> {};
 
 TEST_P(PostgresTrouble, IsItsMessagesOwn) {
   const ServerErrors errors(kPostgres, kEntry);
-  const ServerScene& scene = errors.scene;
-  scene.sql(kTroubled);
-  scene.sql(GetParam().trigger);
+  const ServerTestBed& bed = errors.bed;
+  bed.sql(kTroubled);
+  bed.sql(GetParam().trigger);
   errors.send(lines_around(line("bad", GetParam().kind, 0)));
-  scene.sql(fmt::format("ALTER DATABASE {} SET statement_timeout = '300ms'", scene.database()));
+  bed.sql(fmt::format("ALTER DATABASE {} SET statement_timeout = '300ms'", bed.database()));
   const Ran ran = errors.run();
   EXPECT_EQ(ran.err.find("error[R2"), std::string::npos) << ran.err;
-  EXPECT_EQ(scene.number("SELECT count(*) FROM entry"), kGood) << ran.err;
+  EXPECT_EQ(bed.number("SELECT count(*) FROM entry"), kGood) << ran.err;
   EXPECT_EQ(errors.letters(), 1) << ran.err;
   EXPECT_EQ(errors.letters("convert_from(error, 'UTF8') LIKE 'handler.sql.%'"), 1)
-      << scene.server().query(scene.database(),
-                              "SELECT convert_from(error, 'UTF8') FROM "
-                              "semel.semel_dead_letter");
+      << bed.server().query(bed.database(),
+                            "SELECT convert_from(error, 'UTF8') FROM "
+                            "semel.semel_dead_letter");
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, PostgresTrouble,
@@ -139,13 +139,13 @@ TEST(PostgresDeferred, AForeignKeyThatFailsAtTheCommitIsItsMessagesOwn) {
   const ServerErrors errors(kPostgres,
                             "          - INSERT INTO entry(id, account) VALUES (:id, :number)\n"
                             "          - UPDATE account SET balance = balance + 1 WHERE id = 1\n");
-  errors.scene.sql(
+  errors.bed.sql(
       "CREATE TABLE entry(id text, account integer REFERENCES account(id) "
       "DEFERRABLE INITIALLY DEFERRED)");
   errors.send(lines_around(line("bad", "fine", 1000)));
   const Ran ran = errors.run();
-  EXPECT_EQ(errors.scene.number("SELECT count(*) FROM entry"), kGood) << ran.err;
-  EXPECT_EQ(errors.scene.sum(), kGood);
+  EXPECT_EQ(errors.bed.number("SELECT count(*) FROM entry"), kGood) << ran.err;
+  EXPECT_EQ(errors.bed.sum(), kGood);
   EXPECT_EQ(errors.letters("convert_from(error, 'UTF8') LIKE 'handler.sql.constraint: %'"), 1)
       << ran.err;
 }
@@ -154,13 +154,13 @@ TEST(PostgresDeferred, AUniqueViolationToldAtTheCommitFallsUnderItsRule) {
   const ServerErrors errors(kPostgres,
                             "          - INSERT INTO entry(id, number) VALUES (:id, :number)\n",
                             "{ entry(number): duplicate }");
-  errors.scene.sql(
+  errors.bed.sql(
       "CREATE TABLE entry(id text, number integer UNIQUE DEFERRABLE INITIALLY DEFERRED);"
       "INSERT INTO entry VALUES ('old', 1000)");
   errors.send(lines_around(line("again", "fine", 1000)));
   const Ran ran = errors.run();
   EXPECT_NE(ran.out.find("again  duplicate"), std::string::npos) << ran.out << ran.err;
-  EXPECT_EQ(errors.scene.number("SELECT count(*) FROM entry"), kGood + 1);
+  EXPECT_EQ(errors.bed.number("SELECT count(*) FROM entry"), kGood + 1);
   EXPECT_EQ(errors.letters(), 0) << ran.err;
 }
 
@@ -174,16 +174,16 @@ class ServerRemedies : public ::testing::TestWithParam<ServerKind> {
 };
 
 TEST_P(ServerRemedies, AValueThatDoesNotFitIsDeadAtOnce) {
-  errors_.scene.sql("CREATE TABLE entry(id varchar(99) PRIMARY KEY, number integer NOT NULL)");
+  errors_.bed.sql("CREATE TABLE entry(id varchar(99) PRIMARY KEY, number integer NOT NULL)");
   errors_.send(line("bad", "many", 0) + line("good", "7", 0) +
                "{\"id\":\"none\",\"kind\":null,\"number\":0}\n");
   const Ran ran = errors_.run();
-  EXPECT_EQ(errors_.scene.number("SELECT count(*) FROM entry"), 1) << ran.err;
+  EXPECT_EQ(errors_.bed.number("SELECT count(*) FROM entry"), 1) << ran.err;
   EXPECT_EQ(errors_.letters("attempts = 1"), 2) << ran.out << ran.err;
 }
 
 TEST_P(ServerRemedies, AMissingColumnPausesTheConsumerAndKeepsItsQueue) {
-  errors_.scene.sql("CREATE TABLE entry(id varchar(99) PRIMARY KEY, amount integer)");
+  errors_.bed.sql("CREATE TABLE entry(id varchar(99) PRIMARY KEY, amount integer)");
   std::string lines;
   for (int n = 0; n < kGood; ++n) lines += line(fmt::format("k-{}", n), "7", 0);
   errors_.send(lines);
@@ -193,10 +193,10 @@ TEST_P(ServerRemedies, AMissingColumnPausesTheConsumerAndKeepsItsQueue) {
   const auto dead = errors_.letters("attempts = 1");
   EXPECT_GT(dead, 0);
   EXPECT_LE(dead, 3) << "of all workers together";
-  errors_.scene.sql("ALTER TABLE entry ADD COLUMN number integer");
-  EXPECT_EQ(errors_.scene.semel({"consumers", "resume", "payments"}).code, 0);
+  errors_.bed.sql("ALTER TABLE entry ADD COLUMN number integer");
+  EXPECT_EQ(errors_.bed.semel({"consumers", "resume", "payments"}).code, 0);
   EXPECT_EQ(errors_.run().code, 0);
-  EXPECT_EQ(errors_.scene.number("SELECT count(*) FROM entry"), kGood - dead);
+  EXPECT_EQ(errors_.bed.number("SELECT count(*) FROM entry"), kGood - dead);
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, ServerRemedies, ::testing::ValuesIn(server_kinds()),
@@ -216,9 +216,9 @@ TEST(MariaDbTimeout, AStatementThatTakesTooLongIsItsMessagesOwn) {
                             "          - INSERT INTO entry(id, kind) SELECT :id, :kind FROM "
                             "(SELECT sleep(if(:kind = 'slow', 30, 0))) AS slept\n",
                             *server);
-  errors.scene.sql("CREATE TABLE entry(id varchar(99) PRIMARY KEY, kind varchar(99) NOT NULL)");
+  errors.bed.sql("CREATE TABLE entry(id varchar(99) PRIMARY KEY, kind varchar(99) NOT NULL)");
   const Ran ran = errors.run(lines_around(line("bad", "slow", 0)));
-  EXPECT_EQ(errors.scene.number("SELECT count(*) FROM entry"), kGood) << ran.err;
+  EXPECT_EQ(errors.bed.number("SELECT count(*) FROM entry"), kGood) << ran.err;
   EXPECT_EQ(errors.letters("error LIKE 'handler.sql.busy: %'"), 1) << ran.err;
 }
 
@@ -234,9 +234,9 @@ class SmallPacket : public ::testing::TestWithParam<ServerKind> {
 
 TEST_P(SmallPacket, AMessageThatItDoesNotTakeIsKeptByItsSizeAlone) {
   const ServerErrors errors(GetParam(), kEntry, *server_);
-  errors.scene.sql("CREATE TABLE entry(id varchar(99) PRIMARY KEY, kind longtext NOT NULL)");
+  errors.bed.sql("CREATE TABLE entry(id varchar(99) PRIMARY KEY, kind longtext NOT NULL)");
   const Ran ran = errors.run(lines_around(with_text("bad", 1'300'000)));
-  EXPECT_EQ(errors.scene.number("SELECT count(*) FROM entry"), kGood) << ran.err;
+  EXPECT_EQ(errors.bed.number("SELECT count(*) FROM entry"), kGood) << ran.err;
   EXPECT_EQ(errors.letters("reason = 'too_large' AND length(payload) = 0"), 1) << ran.err;
   EXPECT_EQ(errors.letters("error LIKE '%payload of 1300033 bytes is not kept%'"), 1) << ran.err;
 }
@@ -245,9 +245,9 @@ TEST_P(SmallPacket, AMessageWhoseStatementItDoesNotTakeIsDeadWithItsPayload) {
   const ServerErrors errors(
       GetParam(), "          - INSERT INTO entry(id, kind) VALUES (:id, concat(:kind, :kind))\n",
       *server_);
-  errors.scene.sql("CREATE TABLE entry(id varchar(99) PRIMARY KEY, kind longtext NOT NULL)");
+  errors.bed.sql("CREATE TABLE entry(id varchar(99) PRIMARY KEY, kind longtext NOT NULL)");
   const Ran ran = errors.run(lines_around(with_text("bad", 700'000)));
-  EXPECT_EQ(errors.scene.number("SELECT count(*) FROM entry"), kGood) << ran.err;
+  EXPECT_EQ(errors.bed.number("SELECT count(*) FROM entry"), kGood) << ran.err;
   EXPECT_EQ(errors.letters("reason = 'handler.sql.other' AND length(payload) > 700000"), 1)
       << ran.err;
 }
@@ -255,12 +255,12 @@ TEST_P(SmallPacket, AMessageWhoseStatementItDoesNotTakeIsDeadWithItsPayload) {
 // A user's trigger that raises the server's own SQLSTATE.
 TEST_P(SmallPacket, ADeadlockThatIsNoneIsItsMessagesOwn) {
   const ServerErrors errors(GetParam(), kEntry, *server_);
-  errors.scene.sql("CREATE TABLE entry(id varchar(99) PRIMARY KEY, kind varchar(99) NOT NULL)");
-  errors.scene.sql(
+  errors.bed.sql("CREATE TABLE entry(id varchar(99) PRIMARY KEY, kind varchar(99) NOT NULL)");
+  errors.bed.sql(
       "CREATE TRIGGER troubled BEFORE INSERT ON entry FOR EACH ROW IF NEW.kind <> 'fine' THEN "
       "SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213, MESSAGE_TEXT = 'no entry'; END IF");
   const Ran ran = errors.run(lines_around(line("bad", "foul", 0)));
-  EXPECT_EQ(errors.scene.number("SELECT count(*) FROM entry"), kGood) << ran.err;
+  EXPECT_EQ(errors.bed.number("SELECT count(*) FROM entry"), kGood) << ran.err;
   EXPECT_EQ(errors.letters("error LIKE 'handler.sql.busy: %no entry%'"), 1) << ran.err;
 }
 

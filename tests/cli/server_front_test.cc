@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "tests/cli/program.h"
-#include "tests/cli/server_scene.h"
+#include "tests/cli/server_test_bed.h"
 #include "tests/cli/window.h"
 #include "tests/support/redis_server.h"
 
@@ -60,9 +60,9 @@ std::string in_redis(const RedisServer& server) {
 
 // A consumer behind a window that reads files, and the account of what each message came to: a
 // table beside the records, or a file where the store has no tables.
-class FrontedScene {
+class FrontedTestBed {
  public:
-  FrontedScene(const FrontStore& store, const DatabaseServer& server, std::string_view front)
+  FrontedTestBed(const FrontStore& store, const DatabaseServer& server, std::string_view front)
       : has_tables_(store.has_tables()), server_(server), database_(server.new_database()) {
     const std::string place =
         has_tables_ ? fmt::format("url: \"{}\"", server.url(database_))
@@ -146,8 +146,8 @@ class FrontedScene {
 // One process, and how its deliveries ended.
 class FrontedRun {
  public:
-  explicit FrontedRun(const FrontedScene& scene, const Words& more = {})
-      : program_(words(scene, more)) {}
+  explicit FrontedRun(const FrontedTestBed& bed, const Words& more = {})
+      : program_(words(bed, more)) {}
 
   const Program& program() const { return program_; }
   std::string said() const { return program_.out() + program_.err(); }
@@ -167,8 +167,8 @@ class FrontedRun {
   }
 
  private:
-  static Words words(const FrontedScene& scene, const Words& more) {
-    Words all = {"run", scene.config(), "-v"};
+  static Words words(const FrontedTestBed& bed, const Words& more) {
+    Words all = {"run", bed.config(), "-v"};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -176,9 +176,9 @@ class FrontedRun {
   Program program_;
 };
 
-bool window_answers_for(const FrontedScene& scene, const FrontedRun& run, int from, int to) {
+bool window_answers_for(const FrontedTestBed& bed, const FrontedRun& run, int from, int to) {
   return window_answers(run.program(), static_cast<std::size_t>(to - from),
-                        [&] { scene.add(from, to); });
+                        [&] { bed.add(from, to); });
 }
 
 Effects once_each(int count) {
@@ -212,49 +212,49 @@ class ServerBehindWindow : public testing::TestWithParam<FrontCase> {
 };
 
 TEST_P(ServerBehindWindow, AForgottenRecordIsHandledAgainAndNoOther) {
-  const FrontedScene scene(GetParam().store, GetParam().store.shared(), front());
-  scene.add(0, kSome);
-  FrontedRun run(scene);
+  const FrontedTestBed bed(GetParam().store, GetParam().store.shared(), front());
+  bed.add(0, kSome);
+  FrontedRun run(bed);
   ASSERT_TRUE(run.ends(kSome)) << run.said();
-  ASSERT_TRUE(window_answers_for(scene, run, 0, kSome)) << run.said();
-  EXPECT_EQ(scene.effects(), once_each(kSome));
+  ASSERT_TRUE(window_answers_for(bed, run, 0, kSome)) << run.said();
+  EXPECT_EQ(bed.effects(), once_each(kSome));
   const std::string answered = std::to_string(run.by_window());
-  EXPECT_TRUE(comes_true([&] { return scene.told_of_window(0, "answered") == answered; }))
-      << scene.told_of_window(0, "answered");
+  EXPECT_TRUE(comes_true([&] { return bed.told_of_window(0, "answered") == answered; }))
+      << bed.told_of_window(0, "answered");
 
-  const Ran forgotten = scene.semel({"records", "forget", "p-1", "-y"});
+  const Ran forgotten = bed.semel({"records", "forget", "p-1", "-y"});
   EXPECT_EQ(forgotten.code, 0) << forgotten.err;
-  scene.add(0, kSome);
+  bed.add(0, kSome);
   Effects wanted = once_each(kSome);
   wanted["p-1"] = 2;
-  EXPECT_TRUE(comes_true([&] { return scene.effects() == wanted; })) << run.said();
-  EXPECT_TRUE(window_answers_for(scene, run, 0, kSome)) << run.said();
+  EXPECT_TRUE(comes_true([&] { return bed.effects() == wanted; })) << run.said();
+  EXPECT_TRUE(window_answers_for(bed, run, 0, kSome)) << run.said();
   run.stop();
-  EXPECT_EQ(scene.effects(), wanted);
+  EXPECT_EQ(bed.effects(), wanted);
 }
 
 TEST_P(ServerBehindWindow, TheStoreIsKilledAndComesBack) {
   const auto server = GetParam().store.own();
-  const FrontedScene scene(GetParam().store, *server, front());
-  scene.add(0, kSome);
-  FrontedRun run(scene);
+  const FrontedTestBed bed(GetParam().store, *server, front());
+  bed.add(0, kSome);
+  FrontedRun run(bed);
   ASSERT_TRUE(run.ends(kSome)) << run.said();
-  ASSERT_TRUE(window_answers_for(scene, run, 0, kSome)) << run.said();
+  ASSERT_TRUE(window_answers_for(bed, run, 0, kSome)) << run.said();
   for (int more = 1; more <= 2; ++more) {
     const std::size_t before = run.times_store_away();
     server->kill();
     // Known ones and a new one.
-    scene.add(0, kSome + more);
+    bed.add(0, kSome + more);
     EXPECT_TRUE(comes_true([&] { return run.times_store_away() > before; })) << run.said();
     server->start();
     EXPECT_TRUE(comes_true([&] { return run.times_store_back() == run.times_store_away(); }))
         << run.said();
     const auto wanted = static_cast<std::size_t>(kSome + more);
-    EXPECT_TRUE(comes_true([&] { return scene.effects().size() == wanted; })) << run.said();
-    EXPECT_TRUE(window_answers_for(scene, run, 0, kSome + more)) << run.said();
+    EXPECT_TRUE(comes_true([&] { return bed.effects().size() == wanted; })) << run.said();
+    EXPECT_TRUE(window_answers_for(bed, run, 0, kSome + more)) << run.said();
   }
   run.stop();
-  EXPECT_EQ(scene.effects(), once_each(kSome + 2));
+  EXPECT_EQ(bed.effects(), once_each(kSome + 2));
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, ServerBehindWindow, testing::ValuesIn(front_cases()),
@@ -266,59 +266,59 @@ class ServerBehindRedisWindow : public testing::TestWithParam<FrontStore> {};
 
 TEST_P(ServerBehindRedisWindow, FlushedAndKilledInMidRunItOnlyForgets) {
   RedisServer window(RedisServer::fast());
-  const FrontedScene scene(GetParam(), GetParam().shared(), in_redis(window));
-  scene.add(0, kSome);
-  FrontedRun run(scene);
+  const FrontedTestBed bed(GetParam(), GetParam().shared(), in_redis(window));
+  bed.add(0, kSome);
+  FrontedRun run(bed);
   ASSERT_TRUE(run.ends(kSome)) << run.said();
-  ASSERT_TRUE(window_answers_for(scene, run, 0, kSome)) << run.said();
+  ASSERT_TRUE(window_answers_for(bed, run, 0, kSome)) << run.said();
 
   window.query("FLUSHALL");
   const std::size_t before = run.by_record();
-  scene.add(0, kSome);
+  bed.add(0, kSome);
   ASSERT_TRUE(comes_true([&] { return run.by_record() >= before + kSome; })) << run.said();
-  EXPECT_TRUE(window_answers_for(scene, run, 0, kSome)) << run.said();
+  EXPECT_TRUE(window_answers_for(bed, run, 0, kSome)) << run.said();
 
   window.kill();
-  scene.add(0, 2 * kSome);
-  EXPECT_TRUE(comes_true([&] { return scene.effects().size() == 2 * kSome; })) << run.said();
+  bed.add(0, 2 * kSome);
+  EXPECT_TRUE(comes_true([&] { return bed.effects().size() == 2 * kSome; })) << run.said();
   EXPECT_TRUE(tells(run.program(), "front window:")) << run.said();
   window.start();
   EXPECT_TRUE(tells(run.program(), "front window works again")) << run.said();
-  EXPECT_TRUE(window_answers_for(scene, run, 0, 2 * kSome)) << run.said();
+  EXPECT_TRUE(window_answers_for(bed, run, 0, 2 * kSome)) << run.said();
   run.stop();
-  EXPECT_EQ(scene.effects(), once_each(2 * kSome));
+  EXPECT_EQ(bed.effects(), once_each(2 * kSome));
   EXPECT_EQ(count_of(run.program().err(), "front window:"), 1U) << run.said();
 }
 
 TEST_P(ServerBehindRedisWindow, WhatOneProcessCompletedAnotherIsAnswered) {
-  const FrontedScene scene(GetParam(), GetParam().shared(), in_redis(RedisServer::shared()));
-  FrontedRun one(scene);
-  FrontedRun two(scene, {"--set", "consumers[0].source.file.path=other.jsonl"});
+  const FrontedTestBed bed(GetParam(), GetParam().shared(), in_redis(RedisServer::shared()));
+  FrontedRun one(bed);
+  FrontedRun two(bed, {"--set", "consumers[0].source.file.path=other.jsonl"});
   // The second one's beginning made the window forget, and the first one hears of it within a
   // second: new messages each time, which the second one never asked the store about.
   int sent = 0;
   ASSERT_TRUE(comes_true([&] {
     const std::size_t done = one.done();
-    scene.add(sent, sent + kSome);
+    bed.add(sent, sent + kSome);
     if (!comes_true([&] { return one.done() == done + kSome; })) return false;
     const std::size_t windows = two.by_window();
     const std::size_t ended = windows + two.by_record();
-    scene.add(sent, sent + kSome, "other.jsonl");
+    bed.add(sent, sent + kSome, "other.jsonl");
     sent += kSome;
     return two.ends(ended + kSome) && two.by_window() == windows + kSome;
   })) << one.said()
       << two.said();
 
-  const Ran forgotten = scene.semel({"records", "forget", "p-0", "-y"});
+  const Ran forgotten = bed.semel({"records", "forget", "p-0", "-y"});
   EXPECT_EQ(forgotten.code, 0) << forgotten.err;
-  scene.add(0, kSome, "other.jsonl");
+  bed.add(0, kSome, "other.jsonl");
   EXPECT_TRUE(comes_true([&] { return two.done() == 1; })) << two.said();
-  EXPECT_TRUE(window_answers_for(scene, one, 0, kSome)) << one.said();
+  EXPECT_TRUE(window_answers_for(bed, one, 0, kSome)) << one.said();
   one.stop();
   two.stop();
   Effects wanted = once_each(sent);
   wanted["p-0"] = 2;
-  EXPECT_EQ(scene.effects(), wanted);
+  EXPECT_EQ(bed.effects(), wanted);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, ServerBehindRedisWindow, testing::ValuesIn(front_stores()),

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "tests/cli/server_scene.h"
+#include "tests/cli/server_test_bed.h"
 #include "tests/support/child_process.h"
 
 namespace semel::test {
@@ -32,7 +32,7 @@ class ServerFunctions : public ::testing::Test {
  protected:
   // The last line that psql prints when it runs the file.
   std::string psql(const std::string& file, const std::string& user = {}) const {
-    const std::string url = user.empty() ? scene_.url() : scene_.url_of(user);
+    const std::string url = user.empty() ? bed_.url() : bed_.url_of(user);
     ChildProcess client =
         ChildProcess::run({"psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-f", file, url});
     std::string last;
@@ -40,91 +40,91 @@ class ServerFunctions : public ::testing::Test {
     return last;
   }
   std::int64_t functions() const {
-    return scene_.number("SELECT count(*) FROM pg_proc WHERE pronamespace = 'semel'::regnamespace");
+    return bed_.number("SELECT count(*) FROM pg_proc WHERE pronamespace = 'semel'::regnamespace");
   }
 
-  const ServerScene scene_{kPostgres, payments(kQueue)};
+  const ServerTestBed bed_{kPostgres, payments(kQueue)};
 };
 
 TEST_F(ServerFunctions, PsqlIsAConsumer) {
   const Ran made =
-      scene_.semel({"store", "init", "--functions", "--consumer", "mails=7d", "-o", "json"});
+      bed_.semel({"store", "init", "--functions", "--consumer", "mails=7d", "-o", "json"});
   ASSERT_EQ(made.code, 0) << made.err;
   EXPECT_EQ(json_at(made.out, "/functions"), "made");
   EXPECT_EQ(json_at(made.out, "/consumers/1"), "mails");
   EXPECT_EQ(psql(example("any_language.sql")), "new");
   EXPECT_EQ(psql(example("any_language.sql")), "duplicate");
-  EXPECT_EQ(scene_.sum(), 5);
+  EXPECT_EQ(bed_.sum(), 5);
   EXPECT_EQ(psql(example("any_language_leases.sql")), "done");
   EXPECT_EQ(psql(example("any_language_leases.sql")), "duplicate");
-  const Ran verified = scene_.semel({"store", "verify", "--full"});
+  const Ran verified = bed_.semel({"store", "verify", "--full"});
   EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
 }
 
 TEST_F(ServerFunctions, ARoleWithTheGrantsOfThePageClaims) {
-  ASSERT_EQ(scene_.semel({"store", "init", "--functions", "--consumer", "mails"}).code, 0);
-  const std::string user = "f_" + scene_.database();
-  scene_.sql(fmt::format("CREATE USER {0}; GRANT ALL ON account TO {0}", user));
-  scene_.sql(grants_of("postgres", user));
+  ASSERT_EQ(bed_.semel({"store", "init", "--functions", "--consumer", "mails"}).code, 0);
+  const std::string user = "f_" + bed_.database();
+  bed_.sql(fmt::format("CREATE USER {0}; GRANT ALL ON account TO {0}", user));
+  bed_.sql(grants_of("postgres", user));
   EXPECT_EQ(psql(example("any_language.sql"), user), "new");
   EXPECT_EQ(psql(example("any_language_leases.sql"), user), "done");
-  scene_.sql(fmt::format("DROP OWNED BY {0}; DROP USER {0}", user));
+  bed_.sql(fmt::format("DROP OWNED BY {0}; DROP USER {0}", user));
 }
 
 TEST_F(ServerFunctions, AConsumerOfTheConfigSharesItsRecords) {
-  ASSERT_EQ(scene_.semel({"store", "init", "--functions"}).code, 0);
-  ASSERT_EQ(scene_.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
-  EXPECT_EQ(scene_.semel({"run", "--once"}).code, 0);
+  ASSERT_EQ(bed_.semel({"store", "init", "--functions"}).code, 0);
+  ASSERT_EQ(bed_.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  EXPECT_EQ(bed_.semel({"run", "--once"}).code, 0);
   const auto answered = [&](const std::string& key, const std::string& payload) {
-    return scene_.server().query(
-        scene_.database(),
+    return bed_.server().query(
+        bed_.database(),
         fmt::format("SELECT outcome FROM semel.claim('payments', '{}', '{}')", key, payload));
   };
   EXPECT_EQ(answered("p-1", payment("p-1", 1, 5)), "duplicate");
   EXPECT_EQ(answered("p-1", "{}"), "conflict");
   EXPECT_EQ(answered("p-2", "{}"), "new");
-  const Ran shown = scene_.semel({"records", "show", "p-2", "-o", "json"});
+  const Ran shown = bed_.semel({"records", "show", "p-2", "-o", "json"});
   EXPECT_EQ(json_at(shown.out, "/records/0/state"), "completed") << shown.out << shown.err;
 }
 
 TEST_F(ServerFunctions, ARunConsumesWhatAClientPublishes) {
-  ASSERT_EQ(scene_.semel({"store", "init", "--functions", "--consumer", "mails"}).code, 0);
+  ASSERT_EQ(bed_.semel({"store", "init", "--functions", "--consumer", "mails"}).code, 0);
   EXPECT_EQ(psql(example("any_language_queue.sql")), "1");
   EXPECT_EQ(psql(example("any_language_queue.sql")), "1") << "the second is a duplicate";
   const auto publish = [&](const std::string& arguments) {
-    scene_.sql(fmt::format("SELECT semel.publish('payments', {})", arguments));
+    bed_.sql(fmt::format("SELECT semel.publish('payments', {})", arguments));
   };
   publish(fmt::format("'{}', 'given'", payment("found", 1, 20)));
   publish(fmt::format("'{}', 'given'", payment("found", 1, 20)));
-  const Ran ran = scene_.semel({"run", "--once", "-v"});
+  const Ran ran = bed_.semel({"run", "--once", "-v"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("bonus-18  done"), std::string::npos) << ran.out << ran.err;
   EXPECT_NE(ran.out.find("given  done"), std::string::npos) << "the given key goes first";
-  EXPECT_EQ(scene_.sum(), 27);
-  EXPECT_EQ(scene_.number("SELECT count(*) FROM semel.semel_held"), 0);
-  const Ran verified = scene_.semel({"store", "verify", "--full"});
+  EXPECT_EQ(bed_.sum(), 27);
+  EXPECT_EQ(bed_.number("SELECT count(*) FROM semel.semel_held"), 0);
+  const Ran verified = bed_.semel({"store", "verify", "--full"});
   EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
 }
 
 TEST_F(ServerFunctions, AMigrationMakesAndDropsThem) {
-  ASSERT_EQ(scene_.semel({"store", "init"}).code, 0);
+  ASSERT_EQ(bed_.semel({"store", "init"}).code, 0);
   EXPECT_EQ(functions(), 0);
-  const Ran plan = scene_.semel({"store", "migrate", "--functions", "--dry-run"});
+  const Ran plan = bed_.semel({"store", "migrate", "--functions", "--dry-run"});
   EXPECT_EQ(plan.code, 0) << plan.err;
   EXPECT_NE(plan.out.find("FUNCTION \"semel\".claim"), std::string::npos) << plan.out;
   EXPECT_EQ(functions(), 0) << "a dry run makes nothing";
-  const Ran made = scene_.semel({"store", "migrate", "--functions"});
+  const Ran made = bed_.semel({"store", "migrate", "--functions"});
   EXPECT_EQ(made.code, 0) << made.err;
   EXPECT_NE(made.out.find("functions made"), std::string::npos) << made.out;
   EXPECT_GT(functions(), 9);
-  const Ran dropped = scene_.semel({"store", "migrate", "--drop-functions", "-o", "json"});
+  const Ran dropped = bed_.semel({"store", "migrate", "--drop-functions", "-o", "json"});
   EXPECT_EQ(json_at(dropped.out, "/functions"), "dropped") << dropped.err;
   EXPECT_EQ(functions(), 0);
 }
 
 TEST_F(ServerFunctions, WrongWordsAreRefused) {
   const auto refused = [&](const Words& words) {
-    const Ran ran = scene_.semel(words);
+    const Ran ran = bed_.semel(words);
     EXPECT_NE(ran.err.find("fix: "), std::string::npos) << ran.err;
     return ran.code;
   };
@@ -141,78 +141,78 @@ class ServerProcedures : public ::testing::TestWithParam<ServerKind> {
   std::string client(const std::string& file, const std::string& user = "root") const {
     ChildProcess client =
         ChildProcess::run({"mariadb", "--no-defaults", "--host=127.0.0.1",
-                           fmt::format("--port={}", scene_.server().port()), "--user=" + user,
+                           fmt::format("--port={}", bed_.server().port()), "--user=" + user,
                            "--batch", "--skip-column-names", "--default-character-set=utf8mb4",
-                           scene_.database(), "-e", "source " + file});
+                           bed_.database(), "-e", "source " + file});
     std::string last;
     while (const auto line = client.line()) last = *line;
     return last;
   }
   std::string page_example(const std::string& name) const { return example(name, "mysql"); }
   std::int64_t procedures() const {
-    return scene_.number(
+    return bed_.number(
         "SELECT COUNT(*) FROM information_schema.routines WHERE routine_schema = DATABASE()");
   }
 
-  const ServerScene scene_{GetParam(), payments(kQueue)};
+  const ServerTestBed bed_{GetParam(), payments(kQueue)};
 };
 
 TEST_P(ServerProcedures, TheServersClientIsAConsumer) {
   const Ran made =
-      scene_.semel({"store", "init", "--functions", "--consumer", "mails=7d", "-o", "json"});
+      bed_.semel({"store", "init", "--functions", "--consumer", "mails=7d", "-o", "json"});
   ASSERT_EQ(made.code, 0) << made.err;
   EXPECT_EQ(json_at(made.out, "/functions"), "made");
   EXPECT_EQ(client(page_example("any_language.sql")), "new");
   EXPECT_EQ(client(page_example("any_language.sql")), "duplicate");
-  EXPECT_EQ(scene_.sum(), 5);
+  EXPECT_EQ(bed_.sum(), 5);
   EXPECT_EQ(client(page_example("any_language_leases.sql")), "done");
   EXPECT_EQ(client(page_example("any_language_leases.sql")), "lease_lost") << "it was done";
-  scene_.sql("CALL semel_claim('payments', 'p-2', '{}', NULL)");
-  const Ran shown = scene_.semel({"records", "show", "p-2", "-o", "json"});
+  bed_.sql("CALL semel_claim('payments', 'p-2', '{}', NULL)");
+  const Ran shown = bed_.semel({"records", "show", "p-2", "-o", "json"});
   EXPECT_EQ(json_at(shown.out, "/records/0/state"), "completed") << shown.out << shown.err;
-  const Ran verified = scene_.semel({"store", "verify", "--full"});
+  const Ran verified = bed_.semel({"store", "verify", "--full"});
   EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
 }
 
 TEST_P(ServerProcedures, AUserWithTheGrantsOfThePageClaims) {
-  ASSERT_EQ(scene_.semel({"store", "init", "--functions", "--consumer", "mails"}).code, 0);
-  const std::string user = "f_" + scene_.database();
-  scene_.sql(fmt::format("CREATE USER {0}; GRANT SELECT, UPDATE ON account TO {0}", user));
-  scene_.sql(grants_of("mysql", user));
+  ASSERT_EQ(bed_.semel({"store", "init", "--functions", "--consumer", "mails"}).code, 0);
+  const std::string user = "f_" + bed_.database();
+  bed_.sql(fmt::format("CREATE USER {0}; GRANT SELECT, UPDATE ON account TO {0}", user));
+  bed_.sql(grants_of("mysql", user));
   EXPECT_EQ(client(page_example("any_language.sql"), user), "new");
   EXPECT_EQ(client(page_example("any_language_leases.sql"), user), "done");
-  scene_.sql("DROP USER " + user);
+  bed_.sql("DROP USER " + user);
 }
 
 TEST_P(ServerProcedures, ARunConsumesWhatAClientPublishes) {
-  ASSERT_EQ(scene_.semel({"store", "init", "--functions"}).code, 0);
+  ASSERT_EQ(bed_.semel({"store", "init", "--functions"}).code, 0);
   client(page_example("any_language_queue.sql"));
   client(page_example("any_language_queue.sql"));
-  const Ran ran = scene_.semel({"run", "--once", "-v"});
+  const Ran ran = bed_.semel({"run", "--once", "-v"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("bonus-18  done"), std::string::npos) << ran.out << ran.err;
-  EXPECT_EQ(scene_.sum(), 9) << "twice one, and once the message";
-  EXPECT_EQ(scene_.number("SELECT COUNT(*) FROM semel_held"), 0);
+  EXPECT_EQ(bed_.sum(), 9) << "twice one, and once the message";
+  EXPECT_EQ(bed_.number("SELECT COUNT(*) FROM semel_held"), 0);
 }
 
 TEST_P(ServerProcedures, AMigrationMakesAndDropsThem) {
-  ASSERT_EQ(scene_.semel({"store", "init"}).code, 0);
+  ASSERT_EQ(bed_.semel({"store", "init"}).code, 0);
   EXPECT_EQ(procedures(), 0);
-  const Ran plan = scene_.semel({"store", "migrate", "--functions", "--dry-run"});
+  const Ran plan = bed_.semel({"store", "migrate", "--functions", "--dry-run"});
   EXPECT_EQ(plan.code, 0) << plan.err;
   EXPECT_EQ(procedures(), 0) << "a dry run makes nothing";
-  const Ran made = scene_.semel({"store", "migrate", "--functions"});
+  const Ran made = bed_.semel({"store", "migrate", "--functions"});
   EXPECT_EQ(made.code, 0) << made.err;
   EXPECT_NE(made.out.find("functions made"), std::string::npos) << made.out;
   const std::int64_t all = procedures();
   EXPECT_GT(all, 9);
-  const Ran dropped = scene_.semel({"store", "migrate", "--drop-functions", "-o", "json"});
+  const Ran dropped = bed_.semel({"store", "migrate", "--drop-functions", "-o", "json"});
   EXPECT_EQ(json_at(dropped.out, "/functions"), "dropped") << dropped.err;
   EXPECT_EQ(procedures(), 0);
   // An operator applies the plan by hand, and again.
-  write_file(scene_.file("plan.sql"), plan.out);
+  write_file(bed_.file("plan.sql"), plan.out);
   for (int times = 0; times < 2; ++times) {
-    client(scene_.file("plan.sql"));
+    client(bed_.file("plan.sql"));
     EXPECT_EQ(procedures(), all);
   }
 }
@@ -227,9 +227,9 @@ INSTANTIATE_TEST_SUITE_P(Each, ServerProcedures, ::testing::ValuesIn([] {
                          [](const auto& kind) { return name_of_kind(kind.param); });
 
 TEST(ServerWithoutFunctions, SaysWhoHasThem) {
-  const Scene scene(payments(kQueue));
+  const TestBed bed(payments(kQueue));
   for (const char* const command : {"init", "migrate"}) {
-    const Ran ran = scene.semel({"store", command, "--functions"});
+    const Ran ran = bed.semel({"store", command, "--functions"});
     EXPECT_EQ(ran.code, 78) << ran.err;
     EXPECT_NE(ran.err.find("error[R274]"), std::string::npos) << ran.err;
   }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/cli/payments.h"
-#include "tests/cli/server_scene.h"
+#include "tests/cli/server_test_bed.h"
 
 namespace semel::test {
 namespace {
@@ -31,8 +31,8 @@ std::uint64_t new_seed() {
   return seed;
 }
 
-std::string conflicts(const ServerScene& scene) {
-  return json_at(scene.semel({"dlq", "list", "--reason", "key.conflict", "-o", "json"}).out,
+std::string conflicts(const ServerTestBed& bed) {
+  return json_at(bed.semel({"dlq", "list", "--reason", "key.conflict", "-o", "json"}).out,
                  "/count");
 }
 
@@ -93,45 +93,45 @@ class ServerPayments : public ::testing::TestWithParam<Way> {
 };
 
 TEST_P(ServerPayments, AFileIsAppliedOnceHoweverOftenTheRunIsKilled) {
-  const ServerScene scene(GetParam().kind, consumer("{ file: { path: in.jsonl } }"));
-  scene.sql(kPaidTable);
+  const ServerTestBed bed(GetParam().kind, consumer("{ file: { path: in.jsonl } }"));
+  bed.sql(kPaidTable);
   const std::uint64_t seed = new_seed();
-  ASSERT_EQ(scene.semel({"store", "init"}).code, 0);
+  ASSERT_EQ(bed.semel({"store", "init"}).code, 0);
   const auto parts = static_cast<std::size_t>(server_run_size().kills);
   const KilledRuns made = kill_runs(
-      scene.config(), scene.file("in.jsonl"), server_run_size().payments / parts,
-      server_run_size().reused / parts, server_run_size().kills, seed, [&] { return scene.sum(); });
-  const Ran last = scene.semel({"run", "--once", "-q"});
+      bed.config(), bed.file("in.jsonl"), server_run_size().payments / parts,
+      server_run_size().reused / parts, server_run_size().kills, seed, [&] { return bed.sum(); });
+  const Ran last = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(last.code, 0) << last.err;
   EXPECT_EQ(last.out, "");
-  EXPECT_EQ(scene.sum(), made.sum);
-  EXPECT_EQ(conflicts(scene), std::to_string(made.reused));
+  EXPECT_EQ(bed.sum(), made.sum);
+  EXPECT_EQ(conflicts(bed), std::to_string(made.reused));
 
   const Ran again =
-      scene.semel({"run", "--once", "-o", "json", "--set", "consumers[0].source.file.from=start"});
+      bed.semel({"run", "--once", "-o", "json", "--set", "consumers[0].source.file.from=start"});
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(json_at(again.out, "/deliveries"), std::to_string(made.deliveries));
   EXPECT_EQ(json_at(again.out, "/effects"), "0") << again.out;
-  EXPECT_EQ(scene.sum(), made.sum);
+  EXPECT_EQ(bed.sum(), made.sum);
 }
 
 TEST_P(ServerPayments, TwoRunnersOnOneQueueOneOfThemKilledAgainAndAgain) {
-  const ServerScene scene(GetParam().kind, consumer(kQueue));
-  scene.sql(kPaidTable);
+  const ServerTestBed bed(GetParam().kind, consumer(kQueue));
+  bed.sql(kPaidTable);
   const Payments made = make_payments(server_run_size().payments, 0, new_seed());
-  const Ran sent = scene.semel({"send", "payments", "-", "-o", "json"}, {.input = made.lines});
+  const Ran sent = bed.semel({"send", "payments", "-", "-o", "json"}, {.input = made.lines});
   ASSERT_EQ(sent.code, 0) << sent.err;
   ASSERT_EQ(json_at(sent.out, "/sent"), std::to_string(made.deliveries));
-  Program steady({"run", scene.config(), "-q"});
+  Program steady({"run", bed.config(), "-q"});
   EXPECT_EQ(
-      kill_runners(scene.config(), made.sum, server_run_size().kills, [&] { return scene.sum(); }),
+      kill_runners(bed.config(), made.sum, server_run_size().kills, [&] { return bed.sum(); }),
       server_run_size().kills);
-  const Ran rest = scene.semel({"run", "--once", "-q"});
+  const Ran rest = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(rest.code, 0) << rest.err;
   steady.signal(SIGTERM);
   EXPECT_EQ(steady.wait().code, 0) << steady.err();
-  EXPECT_EQ(scene.sum(), made.sum);
-  EXPECT_EQ(json_at(scene.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
+  EXPECT_EQ(bed.sum(), made.sum);
+  EXPECT_EQ(json_at(bed.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, ServerPayments, ::testing::ValuesIn(ways()),
@@ -141,89 +141,89 @@ INSTANTIATE_TEST_SUITE_P(Servers, ServerPayments, ::testing::ValuesIn(ways()),
 
 class ServerOperate : public ::testing::TestWithParam<ServerKind> {
  protected:
-  const ServerScene scene{GetParam(), payments(kQueue)};
+  const ServerTestBed bed{GetParam(), payments(kQueue)};
 };
 
 TEST_P(ServerOperate, CommandsWorkBesideARun) {
-  const Ran before = scene.semel({"status"});
+  const Ran before = bed.semel({"status"});
   EXPECT_EQ(before.code, 69) << before.err;
   EXPECT_NE(before.err.find("semel store init"), std::string::npos) << before.err;
 
-  const Ran made = scene.semel({"store", "init", "-o", "json"});
+  const Ran made = bed.semel({"store", "init", "-o", "json"});
   ASSERT_EQ(made.code, 0) << made.err;
   EXPECT_EQ(json_at(made.out, "/made"), "true");
   EXPECT_EQ(json_at(made.out, "/consumers/0"), "payments");
-  EXPECT_EQ(json_at(scene.semel({"store", "init", "-o", "json"}).out, "/made"), "false");
+  EXPECT_EQ(json_at(bed.semel({"store", "init", "-o", "json"}).out, "/made"), "false");
 
-  Program runner({"run", scene.config()});
-  Program tap({"tap", "payments", "-c", scene.config(), "--limit", "1"});
+  Program runner({"run", bed.config()});
+  Program tap({"tap", "payments", "-c", bed.config(), "--limit", "1"});
   ASSERT_TRUE(tells(tap, "watching process " + std::to_string(runner.pid()))) << tap.err();
-  const Ran sent = scene.semel({"send", "payments", "-"},
-                               {.input = payment("p-1", 1, 5) + payment("p-1", 1, 6)});
+  const Ran sent =
+      bed.semel({"send", "payments", "-"}, {.input = payment("p-1", 1, 5) + payment("p-1", 1, 6)});
   ASSERT_EQ(sent.code, 0) << sent.err;
   ASSERT_TRUE(runner.says("p-1  conflict")) << runner.out() << runner.err();
   EXPECT_EQ(tap.wait().code, 0);
   EXPECT_NE(tap.out().find("p-1"), std::string::npos) << tap.out();
 
-  const Ran status = scene.semel({"status", "-o", "json"});
+  const Ran status = bed.semel({"status", "-o", "json"});
   EXPECT_EQ(status.code, 0) << status.err;
   EXPECT_EQ(json_at(status.out, "/consumers/0/state"), "running");
   EXPECT_EQ(json_at(status.out, "/consumers/0/guarantee"), "transactional");
   EXPECT_EQ(json_at(status.out, "/running_pids/0"), std::to_string(runner.pid()));
   EXPECT_EQ(json_at(status.out, "/completed"), "(absent)");
   EXPECT_EQ(json_at(status.out, "/store/completed"), "1");
-  EXPECT_EQ(json_at(scene.semel({"records", "show", "p-1", "-o", "json"}).out, "/records/0/state"),
+  EXPECT_EQ(json_at(bed.semel({"records", "show", "p-1", "-o", "json"}).out, "/records/0/state"),
             "completed");
-  EXPECT_EQ(conflicts(scene), "1");
-  EXPECT_EQ(scene.semel({"consumers", "pause", "payments"}).code, 0);
-  EXPECT_EQ(scene.semel({"consumers", "resume", "payments"}).code, 0);
-  EXPECT_EQ(scene.semel({"dlq", "discard", "--all", "--yes"}).code, 0);
-  EXPECT_EQ(scene.semel({"records", "forget", "p-1", "--yes"}).code, 0);
-  EXPECT_EQ(scene.semel({"store", "sweep"}).code, 0);
-  const Ran verified = scene.semel({"store", "verify", "--full"});
+  EXPECT_EQ(conflicts(bed), "1");
+  EXPECT_EQ(bed.semel({"consumers", "pause", "payments"}).code, 0);
+  EXPECT_EQ(bed.semel({"consumers", "resume", "payments"}).code, 0);
+  EXPECT_EQ(bed.semel({"dlq", "discard", "--all", "--yes"}).code, 0);
+  EXPECT_EQ(bed.semel({"records", "forget", "p-1", "--yes"}).code, 0);
+  EXPECT_EQ(bed.semel({"store", "sweep"}).code, 0);
+  const Ran verified = bed.semel({"store", "verify", "--full"});
   EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
-  const Ran stats = scene.semel({"store", "stats"});
+  const Ran stats = bed.semel({"store", "stats"});
   EXPECT_EQ(stats.code, 0) << stats.err;
-  EXPECT_TRUE(stats.out.starts_with(fmt::format("{} 127.0.0.1:{}/{}: ", GetParam().store,
-                                                scene.server().port(), scene.database())))
+  EXPECT_TRUE(stats.out.starts_with(
+      fmt::format("{} 127.0.0.1:{}/{}: ", GetParam().store, bed.server().port(), bed.database())))
       << stats.out;
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0) << runner.err();
-  EXPECT_EQ(scene.sum(), 5);
+  EXPECT_EQ(bed.sum(), 5);
 }
 
 TEST_P(ServerOperate, ATableOfTheBusinessThatGoesIsToldAndTheMessageKept) {
-  ASSERT_EQ(scene.semel({"store", "init", "-q"}).code, 0);
-  Program runner({"run", scene.config(), "--set", "consumers[0].retry.attempts=1"});
+  ASSERT_EQ(bed.semel({"store", "init", "-q"}).code, 0);
+  Program runner({"run", bed.config(), "--set", "consumers[0].retry.attempts=1"});
   ASSERT_TRUE(comes_true([&] {
-    return json_at(scene.semel({"status", "-o", "json"}).out, "/consumers/0/state") == "running";
+    return json_at(bed.semel({"status", "-o", "json"}).out, "/consumers/0/state") == "running";
   }));
-  scene.sql("ALTER TABLE account RENAME TO hidden");
-  ASSERT_EQ(scene.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  bed.sql("ALTER TABLE account RENAME TO hidden");
+  ASSERT_EQ(bed.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
   EXPECT_TRUE(runner.says(GetParam().missing_table)) << runner.out() << runner.err();
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0) << runner.err();
-  scene.sql("ALTER TABLE hidden RENAME TO account");
-  EXPECT_EQ(scene.semel({"dlq", "replay", "--all", "--yes"}).code, 0);
-  EXPECT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
-  EXPECT_EQ(scene.sum(), 5);
+  bed.sql("ALTER TABLE hidden RENAME TO account");
+  EXPECT_EQ(bed.semel({"dlq", "replay", "--all", "--yes"}).code, 0);
+  EXPECT_EQ(bed.semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(bed.sum(), 5);
 }
 
 TEST_P(ServerOperate, ThePlanOfAMigrationIsTheSqlThatMakesTheTables) {
-  const Ran plan = scene.semel({"store", "migrate", "--dry-run"});
+  const Ran plan = bed.semel({"store", "migrate", "--dry-run"});
   ASSERT_EQ(plan.code, 0) << plan.err;
   EXPECT_NE(plan.out.find(GetParam().first_table), std::string::npos) << plan.out;
-  EXPECT_EQ(scene.semel({"status"}).code, 69) << "a dry run makes nothing";
-  scene.sql(plan.out);
-  const Ran done = scene.semel({"store", "migrate", "--dry-run", "-o", "json"});
+  EXPECT_EQ(bed.semel({"status"}).code, 69) << "a dry run makes nothing";
+  bed.sql(plan.out);
+  const Ran done = bed.semel({"store", "migrate", "--dry-run", "-o", "json"});
   EXPECT_EQ(json_at(done.out, "/from"), json_at(done.out, "/to"));
   EXPECT_EQ(json_at(done.out, "/sql"), "");
-  EXPECT_EQ(scene.semel({"status"}).code, 0);
-  EXPECT_NE(scene.semel({"store", "migrate"}).err.find("up to date"), std::string::npos);
+  EXPECT_EQ(bed.semel({"status"}).code, 0);
+  EXPECT_NE(bed.semel({"store", "migrate"}).err.find("up to date"), std::string::npos);
 }
 
 TEST_P(ServerOperate, ItsPageShowsAConfigThatWorks) {
-  const StartOptions with_url = {.environment = {"DATABASE_URL=" + scene.url()}};
+  const StartOptions with_url = {.environment = {"DATABASE_URL=" + bed.url()}};
   const Words config = {"-c",
                         fmt::format("{}/tests/cli/{}/semel.yaml", SEMEL_SOURCE, GetParam().page)};
   const auto semel = [&](Words words) {
@@ -232,9 +232,9 @@ TEST_P(ServerOperate, ItsPageShowsAConfigThatWorks) {
   };
   EXPECT_EQ(semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
   EXPECT_EQ(semel({"run", "--once", "-q"}).code, 0);
-  EXPECT_EQ(scene.sum(), 5);
+  EXPECT_EQ(bed.sum(), 5);
   const Ran shown = semel({"config", "show", "--origin"});
-  EXPECT_NE(shown.out.find(fmt::format("store.{}.url = {}", GetParam().store, scene.url())),
+  EXPECT_NE(shown.out.find(fmt::format("store.{}.url = {}", GetParam().store, bed.url())),
             std::string::npos)
       << shown.out;
 }

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string>
 
-#include "tests/cli/server_scene.h"
+#include "tests/cli/server_test_bed.h"
 
 namespace semel::test {
 namespace {
@@ -33,11 +33,11 @@ std::string source(const std::string& path) {
 // Users belong to the server, which others use too.
 class ServerRights : public ::testing::TestWithParam<ServerKind> {
  protected:
-  ServerRights() : scene_(GetParam(), payments(kQueue)), user_("u_" + scene_.database()) {
+  ServerRights() : bed_(GetParam(), payments(kQueue)), user_("u_" + bed_.database()) {
     if (postgres()) {
-      scene_.sql(fmt::format("CREATE USER {0}; GRANT ALL ON account TO {0}", user_));
+      bed_.sql(fmt::format("CREATE USER {0}; GRANT ALL ON account TO {0}", user_));
     } else {
-      scene_.sql(
+      bed_.sql(
           fmt::format("CREATE USER '{0}'@'%' IDENTIFIED BY 'right'; "
                       "GRANT SELECT, UPDATE ON account TO '{0}'@'%'",
                       user_));
@@ -45,26 +45,26 @@ class ServerRights : public ::testing::TestWithParam<ServerKind> {
   }
   ~ServerRights() override {
     if (postgres()) {
-      scene_.sql(fmt::format("DROP OWNED BY {0}; DROP USER {0}", user_));
+      bed_.sql(fmt::format("DROP OWNED BY {0}; DROP USER {0}", user_));
     } else {
-      scene_.sql(fmt::format("DROP USER '{}'@'%'", user_));
+      bed_.sql(fmt::format("DROP USER '{}'@'%'", user_));
     }
   }
   static bool postgres() { return GetParam().page == kPostgres.page; }
-  std::string url() const { return scene_.url_of(postgres() ? user_ : user_ + ":right"); }
-  Ran semel(const Words& words) const { return scene_.semel_at(url(), words); }
+  std::string url() const { return bed_.url_of(postgres() ? user_ : user_ + ":right"); }
+  Ran semel(const Words& words) const { return bed_.semel_at(url(), words); }
   void grant_what_the_page_says() const {
     std::string grants = source(fmt::format("tests/cli/{}/grants.sql", GetParam().page));
     for (auto at = grants.find("worker"); at != std::string::npos; at = grants.find("worker", at)) {
       grants.replace(at, std::string("worker").size(), user_);
       at += user_.size();
     }
-    scene_.sql(grants);
+    bed_.sql(grants);
   }
   // GRANT or REVOKE.
   void change_rights(std::string_view rights, std::string_view to_or_from) const {
-    scene_.sql(postgres() ? fmt::format("{} {} {}", rights, to_or_from, user_)
-                          : fmt::format("{} {} '{}'@'%'", rights, to_or_from, user_));
+    bed_.sql(postgres() ? fmt::format("{} {} {}", rights, to_or_from, user_)
+                        : fmt::format("{} {} '{}'@'%'", rights, to_or_from, user_));
   }
   // The page of MariaDB and MySQL grants it on the whole database: then it is granted table by
   // table.
@@ -72,8 +72,8 @@ class ServerRights : public ::testing::TestWithParam<ServerKind> {
     change_rights("REVOKE UPDATE ON account", "FROM");
     if (postgres()) return;
     change_rights("REVOKE UPDATE ON *", "FROM");
-    std::istringstream tables(scene_.server().query(
-        scene_.database(),
+    std::istringstream tables(bed_.server().query(
+        bed_.database(),
         "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND "
         "table_name LIKE 'semel%'"));
     for (std::string table; std::getline(tables, table);) {
@@ -81,18 +81,18 @@ class ServerRights : public ::testing::TestWithParam<ServerKind> {
     }
   }
 
-  ServerScene scene_;
+  ServerTestBed bed_;
   const std::string user_;
 };
 
 TEST_P(ServerRights, AWrongAddressIsToldAtTheStart) {
   const std::string scheme = url().substr(0, url().find(':'));
   for (const char* command : {"run", "status"}) {
-    const auto at = [&](const std::string& address) { return scene_.semel_at(address, {command}); };
-    expect_refusal(at(scene_.server().url("no_such_database")), {78, "R252"});
+    const auto at = [&](const std::string& address) { return bed_.semel_at(address, {command}); };
+    expect_refusal(at(bed_.server().url("no_such_database")), {78, "R252"});
     expect_refusal(at(scheme + "://ann:hunter2@127.0.0.1:1/bank"), {69, "R250"});
-    expect_refusal(at(scene_.url_of("nobody_at_all")), {78, "R251"});
-    if (!postgres()) expect_refusal(at(scene_.url_of(user_ + ":hunter2")), {78, "R251"});
+    expect_refusal(at(bed_.url_of("nobody_at_all")), {78, "R251"});
+    if (!postgres()) expect_refusal(at(bed_.url_of(user_ + ":hunter2")), {78, "R251"});
     expect_refusal(at(scheme + "://ann:hunter2%zz@127.0.0.1/bank"), {78, "R259"});
     expect_refusal(at(scheme + "://127.0.0.1/bank?sslmod=x"), {78, "R259"});
   }
@@ -106,7 +106,7 @@ TEST_P(ServerRights, WithoutTheRightToMakeTablesItSaysWhatToGrant) {
 }
 
 TEST_P(ServerRights, AUserWhoOwnsNothingWorksWithTheGrantsOfThePage) {
-  ASSERT_EQ(scene_.semel({"store", "init"}).code, 0);
+  ASSERT_EQ(bed_.semel({"store", "init"}).code, 0);
   expect_refusal(semel({"run", "--once"}), {77, "R253"});
   grant_what_the_page_says();
   const Ran sent = semel({"send", "payments", payment("p-1", 1, 5)});
@@ -114,15 +114,15 @@ TEST_P(ServerRights, AUserWhoOwnsNothingWorksWithTheGrantsOfThePage) {
   const Ran ran = semel({"run", "--once", "-v"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("p-1  done"), std::string::npos) << ran.out << ran.err;
-  EXPECT_EQ(scene_.sum(), 5);
+  EXPECT_EQ(bed_.sum(), 5);
   const Ran verified = semel({"store", "verify"});
   EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
   // What the owner does for it, now and then.
-  EXPECT_EQ(scene_.semel({"store", "sweep"}).code, 0);
+  EXPECT_EQ(bed_.semel({"store", "sweep"}).code, 0);
 }
 
 TEST_P(ServerRights, DoctorNamesARightThatAStatementLacks) {
-  ASSERT_EQ(scene_.semel({"store", "init"}).code, 0);
+  ASSERT_EQ(bed_.semel({"store", "init"}).code, 0);
   grant_what_the_page_says();
   const Ran fine = semel({"doctor"});
   EXPECT_EQ(fine.out.find("D135"), std::string::npos) << fine.out << fine.err;

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/cli/server_scene.h"
-#include "tests/cli/steps_scene.h"
+#include "tests/cli/server_test_bed.h"
+#include "tests/cli/steps_test_bed.h"
 
 namespace semel::test {
 namespace {
@@ -25,17 +25,17 @@ class ServerKilledInAStep : public testing::TestWithParam<ServerKind> {
       charged.after_requests = kUntilReleased;
       return charged;
     });
-    scene_.sql(kOrdersTable);
-    scene_.send();
-    runner_ = scene_.start();
+    bed_.sql(kOrdersTable);
+    bed_.send();
+    runner_ = bed_.start();
     EXPECT_TRUE(service_.server().wait_requests(2)) << runner_->err();
   }
   bool completes() const {
-    return comes_true([&] { return scene_.record("state") == "completed"; },
+    return comes_true([&] { return bed_.record("state") == "completed"; },
                       std::chrono::seconds(60));
   }
   void expect_locked_once_and_paid() {
-    EXPECT_TRUE(completes()) << scene_.record("state") << runner_->err();
+    EXPECT_TRUE(completes()) << bed_.record("state") << runner_->err();
     runner_->signal(SIGTERM);
     const Ran ran = runner_->wait();
     EXPECT_EQ(ran.code, 0) << ran.err;
@@ -45,14 +45,14 @@ class ServerKilledInAStep : public testing::TestWithParam<ServerKind> {
     EXPECT_GE(charges, 1);
     EXPECT_EQ(static_cast<std::size_t>(charges) + 1, calls.size())
         << "the one in hand, under its key, and nothing else";
-    EXPECT_EQ(scene_.number("SELECT count(*) FROM orders WHERE status = 'PAID'"), 1);
-    EXPECT_EQ(scene_.record("result"), "charged");
+    EXPECT_EQ(bed_.number("SELECT count(*) FROM orders WHERE status = 'PAID'"), 1);
+    EXPECT_EQ(bed_.record("result"), "charged");
   }
 
   const std::unique_ptr<DatabaseServer> server_ = GetParam().own();
   StepsService service_;
-  const StepsSceneOn<ServerScene> scene_{GetParam(), service_.consumer() + std::string(kStepsApply),
-                                         *server_};
+  const StepsTestBedOn<ServerTestBed> bed_{
+      GetParam(), service_.consumer() + std::string(kStepsApply), *server_};
   std::unique_ptr<Program> runner_;
 };
 
@@ -77,7 +77,7 @@ TEST_P(ServerKilledInAStep, TheRunIsKilledToo) {
   EXPECT_EQ(runner_->wait().signal, SIGKILL);
   service_.server().release();
   server_->start();
-  runner_ = scene_.start();
+  runner_ = bed_.start();
   expect_locked_once_and_paid();
 }
 

@@ -6,7 +6,7 @@
 #include <csignal>
 #include <string>
 
-#include "tests/cli/server_scene.h"
+#include "tests/cli/server_test_bed.h"
 #include "tests/support/tcp_proxy.h"
 
 namespace semel::test {
@@ -22,7 +22,7 @@ class ServerStop : public ::testing::TestWithParam<ServerKind> {
  protected:
   bool postgres() const { return GetParam().name == kPostgres.name; }
   std::string set_url() const {
-    std::string url = scene_.url();
+    std::string url = bed_.url();
     url.replace(url.rfind(':'), url.rfind('/') - url.rfind(':'), fmt::format(":{}", proxy_.port()));
     return fmt::format("store.{}.url={}?{}={}", GetParam().store, url,
                        postgres() ? "connect_timeout" : "connect-timeout", kTimeout);
@@ -33,10 +33,10 @@ class ServerStop : public ::testing::TestWithParam<ServerKind> {
                           .then = TcpProxy::Then::kStall,
                           .times = 10'000});
   }
-  Words words() const { return {"run", "-c", scene_.config(), "--set", set_url(), "-o", "none"}; }
+  Words words() const { return {"run", "-c", bed_.config(), "--set", set_url(), "-o", "none"}; }
 
-  const ServerScene scene_{GetParam(), payments(kQueue)};
-  TcpProxy proxy_{scene_.server().port()};
+  const ServerTestBed bed_{GetParam(), payments(kQueue)};
+  TcpProxy proxy_{bed_.server().port()};
 };
 
 TEST_P(ServerStop, ItIsHeardAtTheStart) {
@@ -51,8 +51,8 @@ TEST_P(ServerStop, ItIsHeardAtTheStart) {
 
 TEST_P(ServerStop, ItIsHeardWhileItRuns) {
   Program runner(words());
-  ASSERT_EQ(scene_.semel({"send", "payments", "-"}, {.input = payment("p-1", 1, 1)}).code, 0);
-  ASSERT_TRUE(comes_true([&] { return scene_.sum() == 1; })) << runner.err();
+  ASSERT_EQ(bed_.semel({"send", "payments", "-"}, {.input = payment("p-1", 1, 1)}).code, 0);
+  ASSERT_TRUE(comes_true([&] { return bed_.sum() == 1; })) << runner.err();
   const auto silent = silence();
   proxy_.cut_all();
   ASSERT_TRUE(proxy_.wait_fired(silent)) << runner.err();

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "tests/cli/server_scene.h"
+#include "tests/cli/server_test_bed.h"
 
 namespace semel::test {
 namespace {
@@ -49,28 +49,28 @@ constexpr const char* kExpression =
     "CREATE TABLE entry(id text, kind varchar(20), number int);"
     "CREATE UNIQUE INDEX entry_kind ON entry(lower(kind), (number + 1))";
 
-void expect_duplicate(const ServerScene& scene, const Case& one, const Ran& ran) {
+void expect_duplicate(const ServerTestBed& bed, const Case& one, const Ran& ran) {
   EXPECT_NE(ran.out.find("again  duplicate"), std::string::npos) << ran.out << ran.err;
   EXPECT_NE(ran.out.find("new  done"), std::string::npos) << ran.out << ran.err;
-  EXPECT_EQ(scene.number(fmt::format("SELECT count(*) FROM {}", one.table)), 2);
+  EXPECT_EQ(bed.number(fmt::format("SELECT count(*) FROM {}", one.table)), 2);
 }
 
-void prepare(const ServerScene& scene, const Case& one) {
-  scene.sql(one.tables);
-  scene.sql(fmt::format("INSERT INTO {} VALUES ('old', 'blue', 1000)", one.table));
-  const Ran sent = scene.semel({"send", "payments", "-"},
-                               {.input = "{\"id\":\"again\",\"kind\":\"blue\",\"number\":1000}\n"
-                                         "{\"id\":\"new\",\"kind\":\"blue\",\"number\":1001}\n"});
+void prepare(const ServerTestBed& bed, const Case& one) {
+  bed.sql(one.tables);
+  bed.sql(fmt::format("INSERT INTO {} VALUES ('old', 'blue', 1000)", one.table));
+  const Ran sent = bed.semel({"send", "payments", "-"},
+                             {.input = "{\"id\":\"again\",\"kind\":\"blue\",\"number\":1000}\n"
+                                       "{\"id\":\"new\",\"kind\":\"blue\",\"number\":1001}\n"});
   ASSERT_EQ(sent.code, 0) << sent.err;
 }
 
 void run_case(const ServerKind& kind, const Case& one) {
-  const ServerScene scene(kind, uniqueness(one.table, one.rule));
-  prepare(scene, one);
-  const Ran doctor = scene.semel({"doctor"});
+  const ServerTestBed bed(kind, uniqueness(one.table, one.rule));
+  prepare(bed, one);
+  const Ran doctor = bed.semel({"doctor"});
   EXPECT_NE(doctor.out.find("[ok  ] D101"), std::string::npos) << doctor.out << doctor.err;
   EXPECT_EQ(doctor.out.find("D137"), std::string::npos) << doctor.out;
-  expect_duplicate(scene, one, scene.semel({"run", "--once", "-v"}));
+  expect_duplicate(bed, one, bed.semel({"run", "--once", "-v"}));
 }
 
 std::string name_of_case(const ::testing::TestParamInfo<Case>& info) { return info.param.name; }
@@ -94,9 +94,9 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(PostgresUniqueRights, AUserWhoMayOnlyInsertHasTheRuleToo) {
   const Case one{"", "entry", "CREATE TABLE entry(id text, kind text, number int UNIQUE)",
                  "entry(number)"};
-  const ServerScene scene(kPostgres, uniqueness(one.table, one.rule));
-  prepare(scene, one);
-  const std::string user = "u_" + scene.database();
+  const ServerTestBed bed(kPostgres, uniqueness(one.table, one.rule));
+  prepare(bed, one);
+  const std::string user = "u_" + bed.database();
   std::ifstream file(std::string(SEMEL_SOURCE) + "/tests/cli/postgres/grants.sql");
   std::stringstream text;
   text << file.rdbuf();
@@ -106,39 +106,39 @@ TEST(PostgresUniqueRights, AUserWhoMayOnlyInsertHasTheRuleToo) {
     grants.replace(at, kWorker.size(), user);
     at += user.size();
   }
-  scene.sql(fmt::format("CREATE USER {0}; GRANT INSERT ON entry TO {0}", user));
-  scene.sql(grants);
-  const Ran doctor = scene.semel_at(scene.url_of(user), {"doctor"});
+  bed.sql(fmt::format("CREATE USER {0}; GRANT INSERT ON entry TO {0}", user));
+  bed.sql(grants);
+  const Ran doctor = bed.semel_at(bed.url_of(user), {"doctor"});
   EXPECT_EQ(doctor.out.find("D137"), std::string::npos) << doctor.out << doctor.err;
-  expect_duplicate(scene, one, scene.semel_at(scene.url_of(user), {"run", "--once", "-v"}));
-  scene.sql(fmt::format("DROP OWNED BY {0}; DROP USER {0}", user));
+  expect_duplicate(bed, one, bed.semel_at(bed.url_of(user), {"run", "--once", "-v"}));
+  bed.sql(fmt::format("DROP OWNED BY {0}; DROP USER {0}", user));
 }
 
 // A column that a sequence fills in needs a right on that too, but for an identity column.
 TEST(PostgresRights, DoctorNamesASequenceThatTheUserMayNotDrawFrom) {
-  const ServerScene scene(kPostgres, uniqueness("entry", "entry_pkey"));
-  const std::string user = "u_" + scene.database();
-  scene.sql(
+  const ServerTestBed bed(kPostgres, uniqueness("entry", "entry_pkey"));
+  const std::string user = "u_" + bed.database();
+  bed.sql(
       "CREATE SEQUENCE \"the line's\"; CREATE TABLE entry(id text PRIMARY KEY, kind text, "
       "number int, line int DEFAULT nextval('\"the line''s\"'), "
       "other int GENERATED ALWAYS AS IDENTITY)");
-  ASSERT_EQ(scene.semel({"store", "init", "-q"}).code, 0);
-  scene.sql(
+  ASSERT_EQ(bed.semel({"store", "init", "-q"}).code, 0);
+  bed.sql(
       fmt::format("CREATE USER {0}; GRANT INSERT ON entry TO {0}; "
                   "GRANT USAGE ON SCHEMA semel TO {0}; "
                   "GRANT ALL ON ALL TABLES IN SCHEMA semel TO {0}; "
                   "GRANT ALL ON ALL SEQUENCES IN SCHEMA semel TO {0}",
                   user));
-  const Ran told = scene.semel_at(scene.url_of(user), {"doctor"});
+  const Ran told = bed.semel_at(bed.url_of(user), {"doctor"});
   EXPECT_NE(told.out.find("[fail] D135  payments: handler.sql.statements[0] may not run: "
                           "permission denied for sequence \"the line's\""),
             std::string::npos)
       << told.out << told.err;
-  scene.sql(fmt::format("GRANT USAGE ON SEQUENCE \"the line's\" TO {}", user));
-  const Ran fine = scene.semel_at(scene.url_of(user), {"doctor"});
+  bed.sql(fmt::format("GRANT USAGE ON SEQUENCE \"the line's\" TO {}", user));
+  const Ran fine = bed.semel_at(bed.url_of(user), {"doctor"});
   EXPECT_EQ(fine.out.find("D135"), std::string::npos) << fine.out << fine.err;
   EXPECT_NE(fine.out.find("[ok  ] D133"), std::string::npos) << fine.out << fine.err;
-  scene.sql(fmt::format("DROP OWNED BY {0}; DROP USER {0}", user));
+  bed.sql(fmt::format("DROP OWNED BY {0}; DROP USER {0}", user));
 }
 
 constexpr const char* kInMySql =
@@ -185,11 +185,11 @@ TEST_P(MySqlFamilyUnique, AlsoInAnotherDatabase) {
   const std::string rule =
       one.rule == std::string("one_number") ? "one_number" : table + "(number, kind)";
   const Case there{one.name, table.c_str(), "SELECT 1", rule.c_str()};
-  const ServerScene scene(kind, uniqueness(table, rule));
+  const ServerTestBed bed(kind, uniqueness(table, rule));
   kind.shared().query(other, kInMySql);
-  prepare(scene, there);
-  EXPECT_EQ(scene.semel({"doctor"}).out.find("D137"), std::string::npos);
-  expect_duplicate(scene, there, scene.semel({"run", "--once", "-v"}));
+  prepare(bed, there);
+  EXPECT_EQ(bed.semel({"doctor"}).out.find("D137"), std::string::npos);
+  expect_duplicate(bed, there, bed.semel({"run", "--once", "-v"}));
 }
 
 class UniqueDoctor : public ::testing::TestWithParam<ServerKind> {};
@@ -197,10 +197,10 @@ class UniqueDoctor : public ::testing::TestWithParam<ServerKind> {};
 TEST_P(UniqueDoctor, NamesARuleUnderWhichNothingFalls) {
   for (const char* rule : {"entry(kind)", "entry_of_old", "others(id)"}) {
     SCOPED_TRACE(rule);
-    const ServerScene scene(GetParam(), uniqueness("entry", rule));
-    scene.sql("CREATE TABLE entry(id varchar(20) PRIMARY KEY, kind varchar(20), number int)");
-    ASSERT_EQ(scene.semel({"store", "init", "-q"}).code, 0);
-    const Ran told = scene.semel({"doctor"});
+    const ServerTestBed bed(GetParam(), uniqueness("entry", rule));
+    bed.sql("CREATE TABLE entry(id varchar(20) PRIMARY KEY, kind varchar(20), number int)");
+    ASSERT_EQ(bed.semel({"store", "init", "-q"}).code, 0);
+    const Ran told = bed.semel({"doctor"});
     EXPECT_EQ(told.code, 1) << told.out << told.err;
     EXPECT_NE(told.out.find(fmt::format("[fail] D137  payments: handler.sql.on_unique_violation: "
                                         "the store's database has no unique constraint {}",

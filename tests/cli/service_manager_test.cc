@@ -43,12 +43,12 @@ class NotifySocket {
 };
 
 TEST(ServiceManager, IsToldOfBeginLifeAndEnd) {
-  const Scene scene(payments(kQueue));
+  const TestBed bed(payments(kQueue));
   const TempDir folder;
   const NotifySocket manager(folder.file("notify"));
   StartOptions options;
   options.environment = {"NOTIFY_SOCKET=" + folder.file("notify"), "WATCHDOG_USEC=100000"};
-  Program run({"run", scene.config()}, options);
+  Program run({"run", bed.config()}, options);
   EXPECT_EQ(manager.next(), "READY=1") << run.err();
   EXPECT_EQ(manager.next(), "WATCHDOG=1") << run.err();
   EXPECT_EQ(manager.next(), "WATCHDOG=1") << run.err();
@@ -60,19 +60,19 @@ TEST(ServiceManager, IsToldOfBeginLifeAndEnd) {
 }
 
 TEST(ServiceManager, IsToldOfAReload) {
-  const Scene scene(payments(kQueue));
+  const TestBed bed(payments(kQueue));
   const TempDir folder;
   const NotifySocket manager(folder.file("notify"));
   StartOptions options;
   options.environment = {"NOTIFY_SOCKET=" + folder.file("notify")};
-  Program run({"run", scene.config()}, options);
+  Program run({"run", bed.config()}, options);
   EXPECT_EQ(manager.next(), "READY=1") << run.err();
   run.signal(SIGHUP);
   const std::string begins = manager.next();
   EXPECT_EQ(begins.find("RELOADING=1\nMONOTONIC_USEC="), 0U) << begins;
   EXPECT_GT(std::atoll(begins.substr(begins.rfind('=') + 1).c_str()), 0) << begins;
   EXPECT_EQ(manager.next(), "READY=1");
-  write_file(scene.config(), "consumers: wrong");
+  write_file(bed.config(), "consumers: wrong");
   run.signal(SIGHUP);
   EXPECT_EQ(manager.next().find("RELOADING=1\n"), 0U);
   EXPECT_EQ(manager.next(), "READY=1") << "a refused one is over too";
@@ -82,20 +82,20 @@ TEST(ServiceManager, IsToldOfAReload) {
 }
 
 TEST(ServiceManager, SignsOfLifeOfAnotherProcessAreNotOurs) {
-  const Scene scene(payments(kQueue));
+  const TestBed bed(payments(kQueue));
   const TempDir folder;
   const NotifySocket manager(folder.file("notify"));
   StartOptions options;
   options.environment = {"NOTIFY_SOCKET=" + folder.file("notify"), "WATCHDOG_USEC=1000",
                          fmt::format("WATCHDOG_PID={}", ::getpid())};
-  const Ran ran = scene.semel({"run", "--once"}, options);
+  const Ran ran = bed.semel({"run", "--once"}, options);
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(manager.next(), "READY=1");
   EXPECT_EQ(manager.next(), "STOPPING=1");
 }
 
 TEST(ServiceManager, ARunThatDoesNotBeginIsNotReady) {
-  const Scene scene(payments(kQueue));
+  const TestBed bed(payments(kQueue));
   const TempDir folder;
   const NotifySocket manager(folder.file("notify"));
   StartOptions options;
@@ -103,18 +103,18 @@ TEST(ServiceManager, ARunThatDoesNotBeginIsNotReady) {
   const Words run{"run", "--once"};
   Words fails = run;
   fails.insert(fails.end(), {"--set", "store.sqlite.path=/none/semel.db"});
-  EXPECT_NE(scene.semel(fails, options).code, 0);
-  EXPECT_EQ(scene.semel(run, options).code, 0);
+  EXPECT_NE(bed.semel(fails, options).code, 0);
+  EXPECT_EQ(bed.semel(run, options).code, 0);
   EXPECT_EQ(manager.next(), "READY=1");
   EXPECT_EQ(manager.next(), "STOPPING=1") << "the first run sent nothing";
 }
 
 TEST(ServiceManager, AnAddressThatIsNoneChangesNothing) {
-  const Scene scene(payments(kQueue));
+  const TestBed bed(payments(kQueue));
   StartOptions options;
   for (const char* address : {"vsock:2:1", "/none/notify", ""}) {
     options.environment = {std::string("NOTIFY_SOCKET=") + address};
-    EXPECT_EQ(scene.semel({"run", "--once"}, options).code, 0) << address;
+    EXPECT_EQ(bed.semel({"run", "--once"}, options).code, 0) << address;
   }
 }
 

@@ -35,20 +35,20 @@ struct SoakEnd {
 // Prints it, and expects that nothing was lost and nothing doubled.
 void tell_soak(const SoakEnd& end);
 
-// Publishes share by share to a scene of a broker, each tenth payment twice, and kills a run in the
-// midst of each.
-template <class BrokerScene>
-void soak(BrokerScene& scene, std::string_view source, const SoakSize& size,
+// Publishes share by share to a test bed of a broker, each tenth payment twice, and kills a run in
+// the midst of each.
+template <class BrokerTestBed>
+void soak(BrokerTestBed& bed, std::string_view source, const SoakSize& size,
           const std::function<void()>& restart_server) {
   constexpr auto kPatience = std::chrono::seconds(120);
   const std::size_t share = size.messages * 10 / 11 / size.kills;
   SoakEnd end{.source = source};
   // A kill that comes late finds no more done than its own share, and is made up for.
   for (; end.in_mid_work < size.kills && end.killed < 5 * size.kills; ++end.killed) {
-    scene.publish(share);
-    const auto next = scene.last_effect() + static_cast<std::int64_t>(share / 2);
-    auto runner = scene.start();
-    ASSERT_TRUE(comes_true([&] { return scene.last_effect() >= next; }, kPatience))
+    bed.publish(share);
+    const auto next = bed.last_effect() + static_cast<std::int64_t>(share / 2);
+    auto runner = bed.start();
+    ASSERT_TRUE(comes_true([&] { return bed.last_effect() >= next; }, kPatience))
         << "kill " << end.killed << '\n'
         << runner->err();
     if (end.server_kills < size.server_kills && end.killed % 2 == 1) {
@@ -57,20 +57,20 @@ void soak(BrokerScene& scene, std::string_view source, const SoakSize& size,
     }
     runner->signal(SIGKILL);
     EXPECT_EQ(runner->wait().signal, SIGKILL);
-    if (scene.last_effect() < static_cast<std::int64_t>(scene.published())) ++end.in_mid_work;
+    if (bed.last_effect() < static_cast<std::int64_t>(bed.published())) ++end.in_mid_work;
   }
   EXPECT_EQ(end.in_mid_work, size.kills) << "the kills come too late";
   EXPECT_EQ(end.server_kills, size.server_kills);
-  auto last = scene.start();
-  EXPECT_TRUE(comes_true([&] { return scene.all_done(); }, kPatience)) << last->err();
-  scene.finish(*last);
-  scene.expect_nothing_happens_again();
-  end.deliveries = scene.deliveries();
-  end.published = scene.published();
-  end.effects = scene.number("SELECT COUNT(*) FROM effect");
-  end.paid = scene.number("SELECT COUNT(DISTINCT id) FROM effect");
-  end.sum = scene.sum();
-  end.published_sum = scene.published_sum();
+  auto last = bed.start();
+  EXPECT_TRUE(comes_true([&] { return bed.all_done(); }, kPatience)) << last->err();
+  bed.finish(*last);
+  bed.expect_nothing_happens_again();
+  end.deliveries = bed.deliveries();
+  end.published = bed.published();
+  end.effects = bed.number("SELECT COUNT(*) FROM effect");
+  end.paid = bed.number("SELECT COUNT(DISTINCT id) FROM effect");
+  end.sum = bed.sum();
+  end.published_sum = bed.published_sum();
   tell_soak(end);
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/cli/sqs_scene.h"
+#include "tests/cli/sqs_test_bed.h"
 #include "tests/support/tcp_proxy.h"
 
 namespace semel::test {
@@ -18,13 +18,13 @@ constexpr int kFifoRounds = 6;
 constexpr int kFifoAccounts = 5;
 constexpr std::chrono::seconds kLong{60};
 
-class SqsOrder : public ::testing::TestWithParam<Ground> {
+class SqsOrder : public ::testing::TestWithParam<DatabaseKind> {
  protected:
   SqsOrder()
-      : scene_(ElasticmqServer::shared(),
-               {.ground = GetParam(),
-                .fifo = true,
-                .more = "    retry: { attempts: 1000, backoff: 300ms..300ms }\n"}) {}
+      : bed_(ElasticmqServer::shared(),
+             {.database_kind = GetParam(),
+              .fifo = true,
+              .more = "    retry: { attempts: 1000, backoff: 300ms..300ms }\n"}) {}
 
   // In each round a message of every account, the missing one among them.
   void send_rounds() const {
@@ -37,31 +37,31 @@ class SqsOrder : public ::testing::TestWithParam<Ground> {
                          .deduplication = id});
       }
     }
-    scene_.server().send(scene_.queue(), posts);
+    bed_.server().send(bed_.queue(), posts);
   }
   void expect_all_in_order() const {
-    EXPECT_EQ(scene_.number("SELECT count(*) FROM effect"), kFifoRounds * (kFifoAccounts + 1));
-    EXPECT_EQ(scene_.number("SELECT count(DISTINCT id) FROM effect"),
+    EXPECT_EQ(bed_.number("SELECT count(*) FROM effect"), kFifoRounds * (kFifoAccounts + 1));
+    EXPECT_EQ(bed_.number("SELECT count(DISTINCT id) FROM effect"),
               kFifoRounds * (kFifoAccounts + 1));
-    EXPECT_EQ(scene_.number("SELECT count(*) FROM effect e JOIN effect l ON l.place > e.place AND "
-                            "substr(l.id, 6) = substr(e.id, 6) WHERE l.id < e.id"),
+    EXPECT_EQ(bed_.number("SELECT count(*) FROM effect e JOIN effect l ON l.place > e.place AND "
+                          "substr(l.id, 6) = substr(e.id, 6) WHERE l.id < e.id"),
               0)
         << "out of order";
   }
 
-  const SqsScene scene_;
+  const SqsTestBed bed_;
 };
 
 TEST_P(SqsOrder, AGroupWhoseMessageFailsWaitsInTheStoreAndTheOthersGoOn) {
   send_rounds();
-  Program runner({"run", scene_.config(), "-q"});
-  EXPECT_TRUE(comes_true([&] { return scene_.sum() == kFifoRounds * kFifoAccounts; }))
+  Program runner({"run", bed_.config(), "-q"});
+  EXPECT_TRUE(comes_true([&] { return bed_.sum() == kFifoRounds * kFifoAccounts; }))
       << runner.err();
-  EXPECT_TRUE(comes_true([&] { return scene_.is_empty(); }))
+  EXPECT_TRUE(comes_true([&] { return bed_.is_empty(); }))
       << "what waits is in the store, and holds no group at the server: " << runner.err();
-  EXPECT_EQ(scene_.number("SELECT count(*) FROM effect WHERE id LIKE '%a0'"), 0);
-  scene_.sql(fmt::format("INSERT INTO account (id, balance) VALUES ({}, 0)", kMissingAccount));
-  EXPECT_TRUE(comes_true([&] { return scene_.sum() == kFifoRounds * (kFifoAccounts + 1); }))
+  EXPECT_EQ(bed_.number("SELECT count(*) FROM effect WHERE id LIKE '%a0'"), 0);
+  bed_.sql(fmt::format("INSERT INTO account (id, balance) VALUES ({}, 0)", kMissingAccount));
+  EXPECT_TRUE(comes_true([&] { return bed_.sum() == kFifoRounds * (kFifoAccounts + 1); }))
       << runner.err();
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0) << runner.err();
@@ -69,16 +69,16 @@ TEST_P(SqsOrder, AGroupWhoseMessageFailsWaitsInTheStoreAndTheOthersGoOn) {
 }
 
 TEST_P(SqsOrder, AKillLeavesEachGroupInItsOrder) {
-  scene_.sql(fmt::format("INSERT INTO account (id, balance) VALUES ({}, 0)", kMissingAccount));
+  bed_.sql(fmt::format("INSERT INTO account (id, balance) VALUES ({}, 0)", kMissingAccount));
   send_rounds();
   {
-    Program first({"run", scene_.config(), "-q"});
-    EXPECT_TRUE(comes_true([&] { return scene_.last_effect() >= 3; })) << first.err();
+    Program first({"run", bed_.config(), "-q"});
+    EXPECT_TRUE(comes_true([&] { return bed_.last_effect() >= 3; })) << first.err();
     first.signal(SIGKILL);
     EXPECT_EQ(first.wait().signal, SIGKILL);
   }
-  Program second({"run", scene_.config(), "-q"});
-  EXPECT_TRUE(comes_true([&] { return scene_.sum() == kFifoRounds * (kFifoAccounts + 1); },
+  Program second({"run", bed_.config(), "-q"});
+  EXPECT_TRUE(comes_true([&] { return bed_.sum() == kFifoRounds * (kFifoAccounts + 1); },
                          std::chrono::seconds(60)))
       << second.err();
   second.signal(SIGTERM);
@@ -88,41 +88,42 @@ TEST_P(SqsOrder, AKillLeavesEachGroupInItsOrder) {
 
 // The next message of a group comes to a process that has never heard of the one that waits.
 TEST_P(SqsOrder, WhatOneProcessHoldsIsNotOvertakenInAnother) {
-  const SqsScene scene(ElasticmqServer::shared(),
-                       {.ground = GetParam(),
+  const SqsTestBed bed(ElasticmqServer::shared(),
+                       {.database_kind = GetParam(),
                         .fifo = true,
                         .more = "    retry: { attempts: 1000, backoff: 1h..1h }\n"});
-  const std::string rows = GetParam() == Ground::kSqlite ? "semel_held" : "semel.semel_held";
-  const auto held = [&] { return scene.number("SELECT count(*) FROM " + rows); };
+  const std::string rows = GetParam() == DatabaseKind::kSqlite ? "semel_held" : "semel.semel_held";
+  const auto held = [&] { return bed.number("SELECT count(*) FROM " + rows); };
   const auto send = [&](const std::string& id) {
-    scene.server().send(
-        scene.queue(),
+    bed.server().send(
+        bed.queue(),
         {{.body = payment(id, kMissingAccount, 1), .group = "missing", .deduplication = id}});
   };
-  TcpProxy proxy(scene.server().port());
+  TcpProxy proxy(bed.server().port());
   proxy.refuse(true);
-  const auto started = scene.start_through(proxy.port());
+  const auto started = bed.start_through(proxy.port());
   Program& other = *started;
   EXPECT_TRUE(tells(other, "R390"))
       << "it knows what waits in the store, which is nothing: " << other.err();
   send("first");
   {
-    Program one({"run", scene.config(), "-q"});
-    EXPECT_TRUE(comes_true([&] { return held() == 1 && scene.is_empty(); })) << one.err();
+    Program one({"run", bed.config(), "-q"});
+    EXPECT_TRUE(comes_true([&] { return held() == 1 && bed.is_empty(); })) << one.err();
     one.signal(SIGTERM);
     EXPECT_EQ(one.wait().code, 0) << one.err();
   }
   // A process that did not ask the store would find an account for the second one alone.
-  scene.sql(fmt::format("INSERT INTO account (id, balance) VALUES ({}, 0)", kMissingAccount));
+  bed.sql(fmt::format("INSERT INTO account (id, balance) VALUES ({}, 0)", kMissingAccount));
   proxy.refuse(false);
   send("second");
-  EXPECT_TRUE(comes_true([&] { return held() == 2 && scene.is_empty(); }, kLong)) << other.err();
-  EXPECT_EQ(scene.number("SELECT count(*) FROM effect"), 0) << "it waits behind the first one";
+  EXPECT_TRUE(comes_true([&] { return held() == 2 && bed.is_empty(); }, kLong)) << other.err();
+  EXPECT_EQ(bed.number("SELECT count(*) FROM effect"), 0) << "it waits behind the first one";
   other.signal(SIGTERM);
   EXPECT_EQ(other.wait().code, 0) << other.err();
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, SqsOrder, ::testing::Values(Ground::kSqlite, Ground::kPostgres),
+INSTANTIATE_TEST_SUITE_P(Stores, SqsOrder,
+                         ::testing::Values(DatabaseKind::kSqlite, DatabaseKind::kPostgres),
                          [](const auto& info) { return name_of_ground(info.param); });
 
 }  // namespace

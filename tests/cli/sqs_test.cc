@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/cli/sqs_scene.h"
+#include "tests/cli/sqs_test_bed.h"
 
 namespace semel::test {
 namespace {
@@ -14,22 +14,22 @@ namespace {
 class SqsProgram : public ::testing::TestWithParam<bool> {};
 
 TEST_P(SqsProgram, AQueueIsAppliedOnceThoughItsProducerSaysThingsTwice) {
-  SqsScene scene(ElasticmqServer::shared(), {.fifo = GetParam()});
-  scene.publish(300);
-  const Ran checked = scene.semel({"check"});
+  SqsTestBed bed(ElasticmqServer::shared(), {.fifo = GetParam()});
+  bed.publish(300);
+  const Ran checked = bed.semel({"check"});
   EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
-  EXPECT_NE(checked.out.find("sqs " + scene.queue()), std::string::npos) << checked.out;
+  EXPECT_NE(checked.out.find("sqs " + bed.queue()), std::string::npos) << checked.out;
   EXPECT_NE(checked.out.find(GetParam() ? "reads the FIFO queue" : "reads the standard queue"),
             std::string::npos)
       << checked.out;
   EXPECT_EQ(checked.out.find("hunter2"), std::string::npos) << "the secret";
-  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  const Ran ran = bed.semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(json_at(ran.out, "/effects"), "300") << ran.out;
   EXPECT_EQ(json_at(ran.out, "/duplicates"), "100") << ran.out;
-  scene.expect_each_once();
-  EXPECT_TRUE(scene.is_empty());
-  const Ran idle = scene.semel({"run", "--once", "-o", "json", "-q"});
+  bed.expect_each_once();
+  EXPECT_TRUE(bed.is_empty());
+  const Ran idle = bed.semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(json_at(idle.out, "/deliveries"), "0") << "all was deleted: " << idle.out;
 }
 
@@ -37,15 +37,15 @@ INSTANTIATE_TEST_SUITE_P(Queues, SqsProgram, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Fifo" : "Standard"; });
 
 TEST(SqsRun, AConsumerThatNobodyRunsIsDownWhereMessagesWait) {
-  SqsScene scene(ElasticmqServer::shared());
-  ASSERT_EQ(scene.semel({"store", "init"}).code, 0);
+  SqsTestBed bed(ElasticmqServer::shared());
+  ASSERT_EQ(bed.semel({"store", "init"}).code, 0);
   const auto status = [&](Words more = {}) {
     Words words{"status", "-o", "json"};
     words.insert(words.end(), more.begin(), more.end());
-    return scene.semel(words);
+    return bed.semel(words);
   };
   EXPECT_EQ(json_at(status().out, "/consumers/0/lag"), "0");
-  scene.server().send_bodies(scene.queue(), {payment("p-1", 1, 5), payment("p-2", 2, 5)});
+  bed.server().send_bodies(bed.queue(), {payment("p-1", 1, 5), payment("p-2", 2, 5)});
   const Ran down = status();
   EXPECT_EQ(down.code, 1) << down.out;
   EXPECT_EQ(json_at(down.out, "/consumers/0/state"), "down") << down.out;
@@ -58,39 +58,38 @@ TEST(SqsRun, AConsumerThatNobodyRunsIsDownWhereMessagesWait) {
 
 // Its retry waits in the store: it is deleted at the server, and keeps no place of the prefetch.
 TEST(SqsRun, AKeyThatFailsDelaysNobody) {
-  SqsScene scene(ElasticmqServer::shared(),
+  SqsTestBed bed(ElasticmqServer::shared(),
                  {.more_of_source = "prefetch: 2", .more = "    retry: { backoff: 1h..2h }\n"});
   std::vector<std::string> failing;
   for (int i = 0; i < 4; ++i) failing.push_back(payment(fmt::format("none-{}", i), 4711, 1));
-  scene.server().send_bodies(scene.queue(), failing);
-  scene.publish(50);
-  Program runner({"run", scene.config(), "-q"});
-  EXPECT_TRUE(comes_true([&] { return scene.all_done(); })) << runner.err();
-  EXPECT_TRUE(comes_true([&] { return scene.is_empty(); })) << "while it runs";
+  bed.server().send_bodies(bed.queue(), failing);
+  bed.publish(50);
+  Program runner({"run", bed.config(), "-q"});
+  EXPECT_TRUE(comes_true([&] { return bed.all_done(); })) << runner.err();
+  EXPECT_TRUE(comes_true([&] { return bed.is_empty(); })) << "while it runs";
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
-  EXPECT_EQ(
-      json_at(scene.semel({"records", "show", "none-0", "-o", "json"}).out, "/records/0/state"),
-      "retrying");
-  scene.expect_each_once();
+  EXPECT_EQ(json_at(bed.semel({"records", "show", "none-0", "-o", "json"}).out, "/records/0/state"),
+            "retrying");
+  bed.expect_each_once();
 }
 
 TEST(SqsRun, ADryRunTakesNothingAndEnds) {
-  SqsScene scene(ElasticmqServer::shared());
-  ASSERT_EQ(scene.semel({"store", "init", "-q"}).code, 0);
-  scene.publish(30);
-  const Ran few = scene.semel(
+  SqsTestBed bed(ElasticmqServer::shared());
+  ASSERT_EQ(bed.semel({"store", "init", "-q"}).code, 0);
+  bed.publish(30);
+  const Ran few = bed.semel(
       {"run", "--dry-run", "-o", "json", "-q", "--set", "consumers[0].source.sqs.prefetch=7"});
   EXPECT_EQ(json_at(few.out, "/deliveries"), "7") << "as many as it may have: " << few.out;
-  const Ran looked = scene.semel({"run", "--dry-run", "-o", "json", "-q"});
+  const Ran looked = bed.semel({"run", "--dry-run", "-o", "json", "-q"});
   EXPECT_EQ(looked.code, 0) << looked.err;
-  EXPECT_EQ(json_at(looked.out, "/deliveries"), std::to_string(scene.deliveries())) << looked.out;
-  EXPECT_EQ(scene.sum(), 0);
-  EXPECT_EQ(scene.server().ready(scene.queue()), static_cast<std::int64_t>(scene.deliveries()))
+  EXPECT_EQ(json_at(looked.out, "/deliveries"), std::to_string(bed.deliveries())) << looked.out;
+  EXPECT_EQ(bed.sum(), 0);
+  EXPECT_EQ(bed.server().ready(bed.queue()), static_cast<std::int64_t>(bed.deliveries()))
       << "all of it is given back";
-  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
-  EXPECT_EQ(json_at(ran.out, "/deliveries"), std::to_string(scene.deliveries())) << ran.out;
-  scene.expect_each_once();
+  const Ran ran = bed.semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_EQ(json_at(ran.out, "/deliveries"), std::to_string(bed.deliveries())) << ran.out;
+  bed.expect_each_once();
 }
 
 void expect_one_sqs_refusal(const Ran& ran, const std::string& code, int exit,
@@ -104,11 +103,11 @@ void expect_one_sqs_refusal(const Ran& ran, const std::string& code, int exit,
 
 TEST(SqsRefusals, EachIsOneErrorWithItsFix) {
   const auto& server = ElasticmqServer::shared();
-  const SqsScene scene(server);
-  const Ran missing = scene.run_with("queue_url=" + server.url("no-such-queue"));
+  const SqsTestBed bed(server);
+  const Ran missing = bed.run_with("queue_url=" + server.url("no-such-queue"));
   expect_one_sqs_refusal(missing, "R394", 78, "no-such-queue");
   EXPECT_NE(missing.err.find("fix: "), std::string::npos) << missing.err;
-  expect_one_sqs_refusal(scene.run_with("queue_url=http://127.0.0.1:1/0/payments"), "R390", 69,
+  expect_one_sqs_refusal(bed.run_with("queue_url=http://127.0.0.1:1/0/payments"), "R390", 69,
                          "127.0.0.1:1");
 }
 
@@ -122,14 +121,14 @@ TEST(SqsDoctor, SaysWhoseDeadLettersComeFirst) {
                                        R"("maxReceiveCount":"{}"}})",
                                        dead, receives)}});
   };
-  const SqsScene quick(server, {.queue = queue_with("6")});
+  const SqsTestBed quick(server, {.queue = queue_with("6")});
   ASSERT_EQ(quick.semel({"store", "init"}).code, 0);
   const Ran told = quick.semel({"doctor"});
   EXPECT_EQ(told.code, 1) << told.out << told.err;
   EXPECT_NE(told.out.find("[fail] D122"), std::string::npos) << told.out;
   EXPECT_NE(told.out.find("maxReceiveCount 7 or more"), std::string::npos) << told.out;
   EXPECT_NE(told.out.find("[ok  ] D102"), std::string::npos) << told.out;
-  const SqsScene patient(server, {.queue = queue_with("7")});
+  const SqsTestBed patient(server, {.queue = queue_with("7")});
   ASSERT_EQ(patient.semel({"store", "init"}).code, 0);
   const Ran fine = patient.semel({"doctor"});
   EXPECT_EQ(fine.code, 0) << fine.out << fine.err;
@@ -174,12 +173,12 @@ class SqsKeys : public ::testing::TestWithParam<int> {
 
 TEST_P(SqsKeys, AreFoundWhereTheProducerPutThem) {
   const SqsKeyCase& one = cases().at(static_cast<std::size_t>(GetParam()));
-  const SqsScene scene(ElasticmqServer::shared(), {.key = one.key});
-  scene.server().send(scene.queue(), {one.post, one.post});
-  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  const SqsTestBed bed(ElasticmqServer::shared(), {.key = one.key});
+  bed.server().send(bed.queue(), {one.post, one.post});
+  const Ran ran = bed.semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(json_at(ran.out, "/effects"), "1") << ran.out << ran.err;
   EXPECT_EQ(json_at(ran.out, "/duplicates"), "1") << ran.out << ran.err;
-  EXPECT_EQ(scene.sum(), 5);
+  EXPECT_EQ(bed.sum(), 5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Places, SqsKeys, ::testing::Range(0, 4));
@@ -188,17 +187,17 @@ INSTANTIATE_TEST_SUITE_P(Places, SqsKeys, ::testing::Range(0, 4));
 // ttl.
 TEST(SqsKey, IsTheDeduplicationIdWhereItIsAskedFor) {
   const auto& server = ElasticmqServer::shared();
-  const SqsScene scene(server, {.fifo = true, .key = "broker_key"});
+  const SqsTestBed bed(server, {.fifo = true, .key = "broker_key"});
   const auto post = [&](const std::string& id) {
-    server.send(scene.queue(),
+    server.send(bed.queue(),
                 {{.body = payment("p-" + id, 1, 5), .group = "1", .deduplication = id}});
   };
   post("d-1");
   post("d-1");
   post("d-2");
-  const Ran ran = scene.semel({"run", "--once", "-o", "json", "-q"});
+  const Ran ran = bed.semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(json_at(ran.out, "/effects"), "2") << ran.out << ran.err;
-  EXPECT_EQ(json_at(scene.semel({"records", "show", "d-1", "-o", "json"}).out, "/records/0/state"),
+  EXPECT_EQ(json_at(bed.semel({"records", "show", "d-1", "-o", "json"}).out, "/records/0/state"),
             "completed");
 }
 

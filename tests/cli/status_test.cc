@@ -17,63 +17,63 @@ std::string first(const Ran& status, const std::string& member) {
 }
 
 TEST(Status, SaysHowLongTheOldestWaitsAndWhenSomethingLastHappened) {
-  const Scene scene(payments(kQueue));
-  ASSERT_EQ(scene.semel({"store", "init"}).code, 0);
-  const Ran before = scene.semel({"status", "-o", "json"});
+  const TestBed bed(payments(kQueue));
+  ASSERT_EQ(bed.semel({"store", "init"}).code, 0);
+  const Ran before = bed.semel({"status", "-o", "json"});
   EXPECT_EQ(first(before, "last_change"), "(absent)") << "nothing ever";
-  ASSERT_EQ(scene.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  ASSERT_EQ(bed.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
   // As if it waited since three hours.
-  scene.sql("UPDATE semel_held SET enqueued_at = enqueued_at - 3 * 3600 * 1000");
-  const Ran waits = scene.semel({"status", "-o", "json"});
+  bed.sql("UPDATE semel_held SET enqueued_at = enqueued_at - 3 * 3600 * 1000");
+  const Ran waits = bed.semel({"status", "-o", "json"});
   EXPECT_EQ(waits.code, 1);
   const std::string age = first(waits, "oldest_waiting_ms");
   ASSERT_NE(age, "(absent)") << waits.out;
   EXPECT_GE(std::stoll(age), 3 * 3'600'000) << waits.out;
   EXPECT_LT(std::stoll(age), 4 * 3'600'000) << waits.out;
-  const Ran screen = scene.semel({"status"});
+  const Ran screen = bed.semel({"status"});
   EXPECT_NE(screen.out.find("  OLDEST\n"), std::string::npos) << screen.out;
   EXPECT_NE(screen.out.find(" 3 h\n"), std::string::npos) << screen.out;
   EXPECT_NE(screen.out.find("payments: queue, "), std::string::npos) << screen.out;
   constexpr std::size_t kTerminal = 80;
   std::istringstream lines(screen.out.substr(screen.out.find("CONSUMER")));
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), kTerminal) << line;
-  ASSERT_EQ(scene.semel({"run", "--once", "-q"}).code, 0);
-  const Ran done = scene.semel({"status", "-o", "json", "--time", "raw"});
+  ASSERT_EQ(bed.semel({"run", "--once", "-q"}).code, 0);
+  const Ran done = bed.semel({"status", "-o", "json", "--time", "raw"});
   EXPECT_EQ(first(done, "oldest_waiting"), "(absent)") << done.out;
   EXPECT_EQ(first(done, "last_change"),
-            std::to_string(scene.number("SELECT max(completed_at) FROM semel_completed_1")))
+            std::to_string(bed.number("SELECT max(completed_at) FROM semel_completed_1")))
       << done.out;
 }
 
 TEST(Status, AProcessThatRunsAnotherConsumerRunsNotThisOne) {
-  const Scene scene(payments(kQueue));
-  ASSERT_EQ(scene.semel({"store", "init"}).code, 0);
-  write_file(scene.file("other.yaml"),
+  const TestBed bed(payments(kQueue));
+  ASSERT_EQ(bed.semel({"store", "init"}).code, 0);
+  write_file(bed.file("other.yaml"),
              "version: 1\nstore: { sqlite: { path: semel.db } }\n"
              "consumers:\n  - name: refunds\n" +
                  payments(kQueue));
-  Program other({"run", scene.file("other.yaml"), "-q"});
+  Program other({"run", bed.file("other.yaml"), "-q"});
   ASSERT_TRUE(comes_true([&] {
-    return json_at(scene.semel({"status", "-o", "json"}).out, "/running_pids/0") ==
+    return json_at(bed.semel({"status", "-o", "json"}).out, "/running_pids/0") ==
            std::to_string(other.pid());
   })) << other.err();
-  ASSERT_EQ(scene.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
-  const Ran status = scene.semel({"status", "-o", "json"});
+  ASSERT_EQ(bed.semel({"send", "payments", payment("p-1", 1, 5)}).code, 0);
+  const Ran status = bed.semel({"status", "-o", "json"});
   EXPECT_EQ(status.code, 1) << "a message waits and nobody runs its consumer";
   EXPECT_EQ(first(status, "state"), "down") << status.out;
   EXPECT_EQ(first(status, "running_pids/0"), "(absent)") << status.out;
-  const Ran theirs = run({"status", "-c", scene.file("other.yaml"), "-o", "json"});
+  const Ran theirs = run({"status", "-c", bed.file("other.yaml"), "-o", "json"});
   EXPECT_EQ(first(theirs, "state"), "running") << theirs.out;
 }
 
 TEST(Status, ARunThatCannotWriteIsNotCalledRunning) {
-  const Scene scene(payments("{ stdin: {} }"));
-  Program runner({"run", scene.config(), "-v"}, {.held_input = true});
+  const TestBed bed(payments("{ stdin: {} }"));
+  Program runner({"run", bed.config(), "-v"}, {.held_input = true});
   runner.say(payment("p-1", 1, 5));
   ASSERT_TRUE(runner.says("p-1  done")) << runner.err();
-  const auto status = [&] { return scene.semel({"status", "-o", "json"}); };
+  const auto status = [&] { return bed.semel({"status", "-o", "json"}); };
   EXPECT_EQ(first(status(), "state"), "running");
-  auto lock = std::make_unique<WriteLock>(scene.database());
+  auto lock = std::make_unique<WriteLock>(bed.database());
   runner.say(payment("p-2", 1, 7));
   ASSERT_TRUE(comes_true([&] { return first(status(), "state") == "failing"; }))
       << status().out << runner.err();
@@ -82,7 +82,7 @@ TEST(Status, ARunThatCannotWriteIsNotCalledRunning) {
   EXPECT_NE(failing.err.find("payments is failing"), std::string::npos) << failing.err;
   EXPECT_EQ(first(failing, "troubles/0/pid"), std::to_string(runner.pid()));
   EXPECT_EQ(first(failing, "troubles/0/where"), "store");
-  EXPECT_NE(scene.semel({"status"}).out.find("has trouble with the store since 20"),
+  EXPECT_NE(bed.semel({"status"}).out.find("has trouble with the store since 20"),
             std::string::npos);
   lock.reset();
   EXPECT_TRUE(runner.says("p-2  done")) << runner.err();

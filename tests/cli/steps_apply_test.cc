@@ -4,23 +4,23 @@
 #include <string>
 #include <vector>
 
-#include "tests/cli/steps_scene.h"
+#include "tests/cli/steps_test_bed.h"
 
 namespace semel::test {
 namespace {
 
-class StepsThenApply : public testing::TestWithParam<StepsGround> {};
+class StepsThenApply : public testing::TestWithParam<StepsDatabase> {};
 
 TEST_P(StepsThenApply, TheSecondPartCommitsWithTheRecordAndItsRefusalUndoesAll) {
   using Calls = std::vector<std::string>;
   const StepsService service;
-  const auto scene = GetParam().make(service.consumer() + std::string(kStepsApply));
-  scene->sql(kOrdersTable);
-  scene->send();
-  scene->send("o-2");
-  const Ran ran = scene->run_once();
-  EXPECT_EQ(scene->number("SELECT count(*) FROM orders WHERE status = 'PAID'"), 1) << ran.err;
-  EXPECT_EQ(scene->record("state"), "completed");
+  const auto bed = GetParam().make(service.consumer() + std::string(kStepsApply));
+  bed->sql(kOrdersTable);
+  bed->send();
+  bed->send("o-2");
+  const Ran ran = bed->run_once();
+  EXPECT_EQ(bed->number("SELECT count(*) FROM orders WHERE status = 'PAID'"), 1) << ran.err;
+  EXPECT_EQ(bed->record("state"), "completed");
   // They may run beside each other.
   Calls of_one;
   Calls of_none;

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "tests/cli/steps_scene.h"
+#include "tests/cli/steps_test_bed.h"
 #include "tests/support/redis_cluster.h"
 #include "tests/support/redis_server.h"
 
@@ -33,10 +33,10 @@ class RedisGround {
 
 }  // namespace
 
-std::vector<StepsGround> steps_grounds() {
+std::vector<StepsDatabase> steps_grounds() {
   const auto made = [](const std::string& url, const std::string& prefix,
-                       std::string_view consumer) -> std::unique_ptr<StepsScene> {
-    return std::make_unique<StepsSceneOn<RedisGround>>(url, prefix, consumer);
+                       std::string_view consumer) -> std::unique_ptr<StepsTestBed> {
+    return std::make_unique<StepsTestBedOn<RedisGround>>(url, prefix, consumer);
   };
   return {{"Redis",
            [made](std::string_view consumer) {

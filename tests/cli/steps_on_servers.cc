@@ -1,14 +1,14 @@
-#include "tests/cli/server_scene.h"
-#include "tests/cli/steps_scene.h"
+#include "tests/cli/server_test_bed.h"
+#include "tests/cli/steps_test_bed.h"
 
 namespace semel::test {
 
-std::vector<StepsGround> steps_grounds() {
-  std::vector<StepsGround> grounds;
+std::vector<StepsDatabase> steps_grounds() {
+  std::vector<StepsDatabase> grounds;
   for (const ServerKind& kind : server_kinds()) {
     grounds.push_back({name_of_kind(kind), [kind](std::string_view consumer) {
-                         return std::unique_ptr<StepsScene>(
-                             std::make_unique<StepsSceneOn<ServerScene>>(kind, consumer));
+                         return std::unique_ptr<StepsTestBed>(
+                             std::make_unique<StepsTestBedOn<ServerTestBed>>(kind, consumer));
                        }});
   }
   return grounds;

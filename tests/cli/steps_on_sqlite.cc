@@ -1,10 +1,10 @@
-#include "tests/cli/steps_scene.h"
+#include "tests/cli/steps_test_bed.h"
 
 namespace semel::test {
 
-std::vector<StepsGround> steps_grounds() {
-  return {{"Sqlite", [](std::string_view consumer) -> std::unique_ptr<StepsScene> {
-             return std::make_unique<StepsSceneOn<Scene>>(consumer);
+std::vector<StepsDatabase> steps_grounds() {
+  return {{"Sqlite", [](std::string_view consumer) -> std::unique_ptr<StepsTestBed> {
+             return std::make_unique<StepsTestBedOn<TestBed>>(consumer);
            }}};
 }
 

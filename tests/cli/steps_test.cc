@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/cli/steps_scene.h"
+#include "tests/cli/steps_test_bed.h"
 
 namespace semel::test {
 namespace {
@@ -16,32 +16,32 @@ namespace {
 class StepsProgramTest : public testing::Test {
  protected:
   using Calls = std::vector<std::string>;
-  using OnSqlite = StepsSceneOn<Scene>;
+  using OnSqlite = StepsTestBedOn<TestBed>;
 
   StepsService service_;
 };
 
 TEST_F(StepsProgramTest, AStepThatTheConfigNoLongerHasParksTheMessage) {
   service_.hang_first_charge();
-  const OnSqlite scene(service_.consumer());
-  scene.send();
+  const OnSqlite bed(service_.consumer());
+  bed.send();
   {
-    const auto runner = scene.start();
+    const auto runner = bed.start();
     EXPECT_TRUE(service_.server().wait_requests(2)) << runner->err();
     runner->signal(SIGKILL);
     runner->wait();
   }
-  scene.rewrite("name: lock_stock", "name: reserve");
-  scene.run_once();
+  bed.rewrite("name: lock_stock", "name: reserve");
+  bed.run_once();
   EXPECT_EQ(service_.calls().size(), 2U) << "nothing was guessed";
-  EXPECT_EQ(scene.record("state"), "parked");
-  EXPECT_EQ(scene.record("error"),
+  EXPECT_EQ(bed.record("state"), "parked");
+  EXPECT_EQ(bed.record("error"),
             "steps that are done and no longer in the handler: lock_stock; the handler has: "
             "reserve, charge");
-  scene.rewrite("name: reserve", "name: lock_stock");
-  EXPECT_EQ(scene.semel({"records", "unlock", "o-1", "--yes"}).code, 0);
-  scene.run_once();
-  EXPECT_EQ(scene.record("state"), "completed");
+  bed.rewrite("name: reserve", "name: lock_stock");
+  EXPECT_EQ(bed.semel({"records", "unlock", "o-1", "--yes"}).code, 0);
+  bed.run_once();
+  EXPECT_EQ(bed.record("state"), "completed");
   EXPECT_EQ(service_.calls().back(), "/charge o-1/charge");
   EXPECT_EQ(service_.calls().size(), 3U);
 }
@@ -54,10 +54,10 @@ TEST_F(StepsProgramTest, ACommandMayBeAStepToo) {
       R"(          exec: [sh, -c, 'cat > /dev/null; printf %s "$SEMEL_KEY" >> "$0"', LEDGER])");
   const TempDir folder;
   const std::string ledger = folder.file("ledger");
-  const OnSqlite scene(with_other(text, "LEDGER", ledger));
-  scene.send();
-  const Ran ran = scene.semel({"run", "--once", "-q"},
-                              {.environment = {"no_proxy=127.0.0.1", "PATH=/usr/bin:/bin"}});
+  const OnSqlite bed(with_other(text, "LEDGER", ledger));
+  bed.send();
+  const Ran ran = bed.semel({"run", "--once", "-q"},
+                            {.environment = {"no_proxy=127.0.0.1", "PATH=/usr/bin:/bin"}});
   EXPECT_EQ(ran.code, 0) << ran.err;
   std::ifstream in(ledger);
   EXPECT_EQ(std::string((std::istreambuf_iterator<char>(in)), {}), "o-1/lock_stock");
@@ -74,9 +74,9 @@ TEST_F(StepsProgramTest, ACallMayHaveWhatTheStepsBeforeItAnswered) {
                     "        - name: charge\n          answers: true\n");
   text = with_other(text, "undo: { http: { url: \"" + service_.server().url("/unlock"),
                     "undo: { answers: true, http: { url: \"" + service_.server().url("/unlock"));
-  const OnSqlite scene(text);
-  scene.send();
-  scene.run_once();
+  const OnSqlite bed(text);
+  bed.send();
+  bed.run_once();
   EXPECT_EQ(service_.calls(), (Calls{"/lock o-1/lock_stock", "/charge o-1/charge",
                                      "/charge o-1/charge", "/unlock o-1/lock_stock/undo"}));
   const auto requests = service_.server().requests();
@@ -95,13 +95,13 @@ TEST_F(StepsProgramTest, AnAnswerStandsInTheUrlOfWhatFollowsIt) {
   std::string text = with_other(service_.consumer(), "/charge\"",
                                 "/charge/{answer:lock_stock/hold}?of={json:/id}\"");
   text = with_other(text, "/unlock\"", "/unlock/{answer:lock_stock/hold}\"");
-  const OnSqlite scene(text);
-  scene.send();
-  const Ran ran = scene.run_once();
+  const OnSqlite bed(text);
+  bed.send();
+  const Ran ran = bed.run_once();
   EXPECT_EQ(service_.calls(), (Calls{"/lock o-1/lock_stock", "/charge/h%2F1?of=o-1 o-1/charge",
                                      "/unlock/h%2F1 o-1/lock_stock/undo"}))
       << ran.err;
-  EXPECT_EQ(scene.record("state"), "dead");
+  EXPECT_EQ(bed.record("state"), "dead");
 }
 
 // Nobody is called at half an address: what was done is undone, and what cannot be is a person's.
@@ -109,12 +109,12 @@ TEST_F(StepsProgramTest, AnAnswerThatIsNotThereGivesTheMessageUp) {
   service_.server().on("/lock", reply(200, "{}"));
   const std::string text =
       with_other(service_.consumer(), "/charge\"", "/charge/{answer:lock_stock/hold}\"");
-  const OnSqlite scene(text);
-  scene.send();
-  scene.run_once();
+  const OnSqlite bed(text);
+  bed.send();
+  bed.run_once();
   EXPECT_EQ(service_.calls(), (Calls{"/lock o-1/lock_stock", "/unlock o-1/lock_stock/undo"}));
-  EXPECT_EQ(scene.record("state"), "dead");
-  EXPECT_EQ(scene.record("reason"), "payload.invalid");
+  EXPECT_EQ(bed.record("state"), "dead");
+  EXPECT_EQ(bed.record("reason"), "payload.invalid");
 
   const OnSqlite stuck(with_other(text, "/unlock\"", "/unlock/{answer:lock_stock/hold}\""));
   stuck.send();

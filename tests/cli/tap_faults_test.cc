@@ -12,8 +12,8 @@
 #include <functional>
 #include <string>
 
-#include "tap/place.h"
-#include "tests/cli/tap_scene.h"
+#include "tap/socket_directory.h"
+#include "tests/cli/tap_test_bed.h"
 
 namespace semel::test {
 namespace {
@@ -49,7 +49,7 @@ TEST_F(TapTest, ARunThatIsKilledIsSaidAndItsSocketGoes) {
   const Words left = sockets();
   ASSERT_EQ(left.size(), 1U);
   struct stat about {};
-  ASSERT_EQ(::stat(scene_.file(left[0]).c_str(), &about), 0);
+  ASSERT_EQ(::stat(bed_.file(left[0]).c_str(), &about), 0);
   EXPECT_EQ(about.st_mode & 07777U, 0600U);
   runner.signal(SIGKILL);
   EXPECT_EQ(runner.wait().signal, SIGKILL);
@@ -142,11 +142,11 @@ TEST_F(StdinTapTest, WhoTalksRubbishOrNeverReadsIsNoMatterToTheRun) {
   constexpr std::size_t kMessages = 1'000;
   Program runner(run({"-o", "json", "--once"}), {.held_input = true});
   ASSERT_TRUE(comes_true([&] { return sockets().size() == 1; }));
-  const auto place = tap::Place::beside(scene_.database());
+  const auto place = tap::SocketDirectory::beside(bed_.database());
   const std::string name = sockets().at(0);
   const auto connect = [&](std::string_view words) {
     auto connected = place->connect(name);
-    EXPECT_EQ(connected.reach, tap::Place::Reach::kThere);
+    EXPECT_EQ(connected.reach, tap::SocketDirectory::Reach::kThere);
     EXPECT_EQ(::send(connected.socket.get(), words.data(), words.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(words.size()));
     return std::move(connected.socket);
@@ -171,17 +171,17 @@ TEST_F(StdinTapTest, WhoTalksRubbishOrNeverReadsIsNoMatterToTheRun) {
 }
 
 TEST_F(TapTest, ARunThatCannotBeWatchedRunsAllTheSame) {
-  const std::string path = scene_.file(std::string(235, 'd') + ".db");
-  std::filesystem::copy_file(scene_.database(), path);
+  const std::string path = bed_.file(std::string(235, 'd') + ".db");
+  std::filesystem::copy_file(bed_.database(), path);
   const Words set = {"--set", "store.sqlite.path=" + path};
-  const Ran sent = scene_.semel({"send", "payments", "{\"account\":1}", set[0], set[1]});
+  const Ran sent = bed_.semel({"send", "payments", "{\"account\":1}", set[0], set[1]});
   ASSERT_EQ(sent.code, 0) << sent.err;
-  const Ran ran = scene_.semel({"run", "--once", set[0], set[1]});
+  const Ran ran = bed_.semel({"run", "--once", set[0], set[1]});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.err.find("semel: semel tap cannot watch this run: "), std::string::npos) << ran.err;
   EXPECT_NE(ran.err.find("; fix: "), std::string::npos) << ran.err;
   EXPECT_NE(ran.out.find("1 delivery"), std::string::npos) << ran.out;
-  EXPECT_EQ(scene_.semel({"run", "--once", "-q", set[0], set[1]}).err, "");
+  EXPECT_EQ(bed_.semel({"run", "--once", "-q", set[0], set[1]}).err, "");
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "tests/cli/tap_scene.h"
+#include "tests/cli/tap_test_bed.h"
 
 namespace semel::test {
 namespace {
@@ -102,7 +102,7 @@ TEST_F(StdinTapTest, ShowsAllRunsOfTheStore) {
 
 // On a busy machine the tap may not get a turn before a run of some milliseconds is over.
 TEST_F(TapTest, AShortRunIsSeenFromItsFirstDelivery) {
-  ASSERT_EQ(scene_.semel({"store", "init"}).code, 0);
+  ASSERT_EQ(bed_.semel({"store", "init"}).code, 0);
   Program tap(this->tap());
   ASSERT_TRUE(tells(tap, "waiting for one"));
   int rounds = 0;
@@ -121,20 +121,20 @@ TEST_F(TapTest, AShortRunIsSeenFromItsFirstDelivery) {
   while (std::chrono::steady_clock::now() < by && !one_is_whole()) {
     const std::string number = std::to_string(rounds++);
     send(payment("a-" + number, 1, 5) + payment("z-" + number, 1, 5));
-    ASSERT_EQ(scene_.semel({"run", "--once", "-q"}).code, 0);
+    ASSERT_EQ(bed_.semel({"run", "--once", "-q"}).code, 0);
   }
   EXPECT_TRUE(comes_true(one_is_whole)) << tap.out() << tap.err();
 }
 
 TEST_F(TapTest, WaitsForAStoreThatIsNotThereYet) {
-  const std::string path = scene_.file("later.db");
+  const std::string path = bed_.file("later.db");
   Program tap(this->tap({"--set", "store.sqlite.path=" + path, "--limit", "1"}));
   ASSERT_TRUE(tells(tap, "waiting for one")) << tap.err();
-  std::filesystem::copy_file(scene_.database(), path);
+  std::filesystem::copy_file(bed_.database(), path);
   Program runner(run({"-q", "--set", "store.sqlite.path=" + path}));
   ASSERT_TRUE(watches(tap, runner));
   const Ran sent =
-      scene_.semel({"send", "payments", "{\"account\":1}", "--set", "store.sqlite.path=" + path});
+      bed_.semel({"send", "payments", "{\"account\":1}", "--set", "store.sqlite.path=" + path});
   ASSERT_EQ(sent.code, 0) << sent.err;
   const Ran ran = tap.wait();
   EXPECT_EQ(ran.code, 0);
@@ -142,7 +142,7 @@ TEST_F(TapTest, WaitsForAStoreThatIsNotThereYet) {
 }
 
 TEST_F(TapTest, ARunWithoutTheConsumerIsNotWatched) {
-  const std::string other = scene_.file("other.yaml");
+  const std::string other = bed_.file("other.yaml");
   write_file(other,
              "version: 1\nstore: { sqlite: { path: semel.db } }\nconsumers:\n  - name: emails\n" +
                  payments(kQueue));
@@ -172,32 +172,32 @@ TEST_F(TapTest, QuietSaysOnlyWhatItWasAskedFor) {
 }
 
 TEST_F(TapTest, WhatCannotBeIsSaidWithItsFix) {
-  write_file(scene_.file("memory.yaml"),
+  write_file(bed_.file("memory.yaml"),
              "version: 1\nstore: { memory: {} }\nconsumers:\n  - name: payments\n"
              "    source: { stdin: {} }\n    key: { from: [json:/id] }\n"
              "    handler: { exec: { command: [cat] } }\n");
-  const Ran memory = test::run({"tap", "payments", "-c", scene_.file("memory.yaml")});
+  const Ran memory = test::run({"tap", "payments", "-c", bed_.file("memory.yaml")});
   EXPECT_EQ(memory.code, 69) << memory.err;
   EXPECT_NE(memory.err.find("error[R293]"), std::string::npos) << memory.err;
   EXPECT_NE(memory.err.find("fix: "), std::string::npos) << memory.err;
-  const Ran consumer = scene_.semel({"tap", "paymnts"});
+  const Ran consumer = bed_.semel({"tap", "paymnts"});
   EXPECT_EQ(consumer.code, 2);
   EXPECT_NE(consumer.err.find("did you mean \"payments\"?"), std::string::npos) << consumer.err;
-  const Ran outcome = scene_.semel({"tap", "payments", "--outcome", "done,dupplicate"});
+  const Ran outcome = bed_.semel({"tap", "payments", "--outcome", "done,dupplicate"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_NE(outcome.err.find("did you mean \"duplicate\"?"), std::string::npos) << outcome.err;
-  const Ran body = scene_.semel({"tap", "payments", "--body", "xml"});
+  const Ran body = bed_.semel({"tap", "payments", "--body", "xml"});
   EXPECT_EQ(body.code, 2);
   EXPECT_NE(body.err.find("one of none, json, hex"), std::string::npos) << body.err;
   const Ran folder =
-      scene_.semel({"tap", "payments", "--set", "store.sqlite.path=" + scene_.file("no/such.db")});
+      bed_.semel({"tap", "payments", "--set", "store.sqlite.path=" + bed_.file("no/such.db")});
   EXPECT_EQ(folder.code, 69);
   EXPECT_NE(folder.err.find("error[R201]"), std::string::npos) << folder.err;
-  EXPECT_EQ(scene_.semel({"tap"}).code, 2);
+  EXPECT_EQ(bed_.semel({"tap"}).code, 2);
 }
 
 TEST_F(StdinTapTest, ADryRunEndsNothingAndIsNotWatched) {
-  ASSERT_EQ(scene_.semel({"store", "init", "-q"}).code, 0);
+  ASSERT_EQ(bed_.semel({"store", "init", "-q"}).code, 0);
   Program runner(run({"--dry-run"}), {.held_input = true});
   runner.say(payment("p-1", 1, 5));
   ASSERT_TRUE(runner.says("p-1  would be done"));

@@ -31,8 +31,8 @@ std::string traces_to(const HttpServer& collector, std::string_view more = "") {
   return fmt::format("traces: {{ otlp: '{}', service: shop{} }}\n", collector.url(""), more);
 }
 
-void put_before(const Scene& scene, const std::string& text) {
-  write_file(scene.config(), text + contents_of(scene.config()));
+void put_before(const TestBed& bed, const std::string& text) {
+  write_file(bed.config(), text + contents_of(bed.config()));
 }
 
 std::vector<OtlpSpan> with_outcome(const std::vector<OtlpSpan>& spans, std::string_view outcome) {
@@ -50,19 +50,19 @@ bool is_child_of(const OtlpSpan& parent, const std::vector<OtlpSpan>& spans) {
 
 TEST(Traces, AQueuedMessageContinuesTheTraceOfItsSender) {
   const HttpServer collector;
-  const Scene scene(payments(kQueue));
-  put_before(scene, traces_to(collector));
+  const TestBed bed(payments(kQueue));
+  put_before(bed, traces_to(collector));
   const Words sampled = {"--header", traceparent_of("01"), "--header", "tracestate=vendor=1"};
   const auto send = [&](const std::string& id, Words headers) {
     Words words = {"send", "payments", payment(id, 1, 5)};
     words.insert(words.end(), headers.begin(), headers.end());
-    ASSERT_EQ(scene.semel(words).code, 0);
+    ASSERT_EQ(bed.semel(words).code, 0);
   };
   send("p-1", sampled);
   send("p-1", sampled);
   send("p-2", {"--header", traceparent_of("00")});
   send("p-3", {});
-  ASSERT_EQ(scene.semel({"run", "--once"}).code, 0);
+  ASSERT_EQ(bed.semel({"run", "--once"}).code, 0);
 
   const auto [spans, flaws] = otlp_of(collector);
   EXPECT_TRUE(flaws.empty()) << flaws.front();
@@ -84,7 +84,7 @@ TEST(Traces, AQueuedMessageContinuesTheTraceOfItsSender) {
   const auto duplicate = with_outcome(spans, "duplicate");
   ASSERT_EQ(duplicate.size(), 1U);
   EXPECT_EQ(duplicate[0].trace_id, kTraceId);
-  const Ran shown = scene.semel({"records", "show", "p-1", "-o", "json"});
+  const Ran shown = bed.semel({"records", "show", "p-1", "-o", "json"});
   const std::string id = json_at(shown.out, "/records/0/id");
   std::string bytes;
   for (std::size_t at = 0; at + 1 < id.size(); at += 2) {
@@ -98,20 +98,20 @@ TEST(Traces, AQueuedMessageContinuesTheTraceOfItsSender) {
 
 TEST(Traces, LinesOfAFileAndADeadLetterOnTheMemoryStore) {
   const HttpServer collector;
-  const Scene scene(
+  const TestBed bed(
       "    source: { file: { path: lines.jsonl, from: start } }\n"
       "    key: json:/id\n"
       "    strategy: state_machine\n"
       "    handler: { exec: { command: [/bin/sh, -c, 'grep -q good || exit 65'] } }\n");
   write_file(
-      scene.file("lines.jsonl"),
+      bed.file("lines.jsonl"),
       "{\"id\":\"a\",\"is\":\"good\"}\n{\"id\":\"b\"}\n{\"id\":\"a\",\"is\":\"good\"}\nno JSON\n");
-  std::string config = contents_of(scene.config());
+  std::string config = contents_of(bed.config());
   const std::string_view sqlite = "sqlite: { path: semel.db }";
   ASSERT_NE(config.find(sqlite), std::string::npos);
   config.replace(config.find(sqlite), sqlite.size(), "memory: {}");
-  write_file(scene.config(), config);
-  ASSERT_EQ(scene.semel({"run", "--once", "--set", "traces.otlp=" + collector.url("")}).code, 0);
+  write_file(bed.config(), config);
+  ASSERT_EQ(bed.semel({"run", "--once", "--set", "traces.otlp=" + collector.url("")}).code, 0);
   const auto [spans, flaws] = otlp_of(collector);
   EXPECT_TRUE(flaws.empty()) << flaws.front();
   ASSERT_EQ(with_outcome(spans, "done").size(), 1U);
@@ -139,16 +139,16 @@ TEST(Traces, LinesOfAFileAndADeadLetterOnTheMemoryStore) {
 TEST(Traces, AnEndpointIsToldTheSpanAsItsParent) {
   const HttpServer collector;
   HttpServer endpoint;
-  const Scene scene(
+  const TestBed bed(
       fmt::format("    source: {{ queue: {{}} }}\n    key: json:/id\n    handler: {{ http: {{ url: "
                   "'{}' }} }}\n",
                   endpoint.url("/send")));
-  put_before(scene, traces_to(collector));
-  ASSERT_EQ(scene.semel({"send", "payments", "{\"id\":1}", "--header", traceparent_of("01")}).code,
+  put_before(bed, traces_to(collector));
+  ASSERT_EQ(bed.semel({"send", "payments", "{\"id\":1}", "--header", traceparent_of("01")}).code,
             0);
-  ASSERT_EQ(scene.semel({"send", "payments", "{\"id\":2}", "--header", traceparent_of("00")}).code,
+  ASSERT_EQ(bed.semel({"send", "payments", "{\"id\":2}", "--header", traceparent_of("00")}).code,
             0);
-  ASSERT_EQ(scene.semel({"run", "--once"}, {.environment = {"no_proxy=127.0.0.1"}}).code, 0);
+  ASSERT_EQ(bed.semel({"run", "--once"}, {.environment = {"no_proxy=127.0.0.1"}}).code, 0);
   const auto done = with_outcome(otlp_of(collector).spans, "done");
   ASSERT_EQ(done.size(), 1U);
   std::vector<std::string> told;
@@ -164,12 +164,12 @@ TEST(Traces, AnEndpointIsToldTheSpanAsItsParent) {
 TEST(Traces, ARequestContinuesTheTraceOfItsSender) {
   const HttpServer collector;
   const int port = free_port();
-  const Scene scene(
+  const TestBed bed(
       fmt::format("    source: {{ http: {{ listen: '127.0.0.1:{}' }} }}\n    key: json:/id\n"
                   "    handler: {{ exec: {{ command: [/bin/true] }} }}\n",
                   port));
-  put_before(scene, traces_to(collector));
-  Program run({"run", scene.config()});
+  put_before(bed, traces_to(collector));
+  Program run({"run", bed.config()});
   ASSERT_TRUE(tells(run, "takes requests to ")) << run.err();
   const std::string answer =
       http_raw(static_cast<std::uint16_t>(port),
@@ -188,10 +188,10 @@ TEST(Traces, ARequestContinuesTheTraceOfItsSender) {
 
 TEST(Traces, ALogLineNamesTheTraceThatBeganHere) {
   const HttpServer collector;
-  const Scene scene(payments("{ stdin: {} }"));
-  put_before(scene, traces_to(collector));
+  const TestBed bed(payments("{ stdin: {} }"));
+  put_before(bed, traces_to(collector));
   const Ran ran =
-      scene.semel({"run", "--once", "-v", "--log-format", "json"}, {.input = payment("p-1", 1, 5)});
+      bed.semel({"run", "--once", "-v", "--log-format", "json"}, {.input = payment("p-1", 1, 5)});
   const auto done = with_outcome(otlp_of(collector).spans, "done");
   ASSERT_EQ(done.size(), 1U);
   EXPECT_NE(ran.err.find("\"trace_id\":\"" + done[0].trace_id + "\""), std::string::npos)
@@ -203,7 +203,7 @@ class LostCollector : public testing::Test {
  protected:
   LostCollector()
       : proxy_(collector_.port()),
-        scene_(payments("{ file: { path: payments.jsonl, from: start } }")) {}
+        bed_(payments("{ file: { path: payments.jsonl, from: start } }")) {}
 
   std::string traces(std::string_view more = "") const {
     return fmt::format("{}traces: {{ otlp: 'http://127.0.0.1:{}'{} }}\n", kAdmin, proxy_.port(),
@@ -211,7 +211,7 @@ class LostCollector : public testing::Test {
   }
   void add(int first, int last) {
     for (int i = first; i < last; ++i) lines_ += payment(fmt::format("p-{}", i), 1, 1);
-    write_file(scene_.file("payments.jsonl"), lines_);
+    write_file(bed_.file("payments.jsonl"), lines_);
   }
   static bool shows(const AdminRun& run, const std::string& series, int value) {
     return comes_true([&] { return run.metric(series) == std::to_string(value); });
@@ -227,7 +227,7 @@ class LostCollector : public testing::Test {
 
   HttpServer collector_;
   TcpProxy proxy_;
-  const Scene scene_;
+  const TestBed bed_;
   std::string lines_;
 };
 
@@ -236,7 +236,7 @@ constexpr const char* kDoneSeries =
 
 TEST_F(LostCollector, KilledAndBackItGetsWhatWaitedMeanwhile) {
   add(0, 10);
-  AdminRun run(scene_, traces());
+  AdminRun run(bed_, traces());
   EXPECT_TRUE(comes_true([&] { return done() == 10; }));
   EXPECT_EQ(run.metric("semel_spans_dropped_total{reason=\"queue_full\"}"), "0");
   proxy_.refuse(true);
@@ -259,7 +259,7 @@ TEST_F(LostCollector, KilledAndBackItGetsWhatWaitedMeanwhile) {
 TEST_F(LostCollector, WhatFindsNoRoomIsCountedAndHoldsUpNobody) {
   proxy_.refuse(true);
   add(0, 500);
-  AdminRun run(scene_, traces(", queue: 10"));
+  AdminRun run(bed_, traces(", queue: 10"));
   EXPECT_TRUE(shows(run, kDoneSeries, 500));
   const std::string dropped = run.metric("semel_spans_dropped_total{reason=\"queue_full\"}");
   EXPECT_GT(std::atoi(dropped.c_str()), 400) << dropped;

@@ -1,4 +1,5 @@
 // DeadLetters: messages that were given up, and the acts on them.
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>

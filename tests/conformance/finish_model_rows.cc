@@ -75,9 +75,9 @@ void FinishModelSuite::send() {
   const bool keyless = chance(kFinishModelKeyless);
   const Headers name = next_name();
   // One without a key and a place is known by what it says.
-  HeldMessage sent = keyless
-                         ? held_message({}, model_name_in(name), any_delay())
-                         : held_message(any_key(), chance(8) ? "other" : "payload", any_delay());
+  OutgoingMessage sent =
+      keyless ? held_message({}, model_name_in(name), any_delay())
+              : held_message(any_key(), chance(8) ? "other" : "payload", any_delay());
   sent.headers = name;
   ModelRow row;
   row.payload = sent.payload;

@@ -20,7 +20,7 @@ std::optional<Bytes> HeldLinesSuite::line_of(const Arrival& arrival) {
 }
 
 void HeldLinesSuite::send(const Payloads& payloads) {
-  std::vector<HeldMessage> messages;
+  std::vector<OutgoingMessage> messages;
   for (const Bytes& payload : payloads) messages.push_back(held_message({}, payload));
   append(messages);
 }
@@ -187,7 +187,7 @@ TEST_P(HeldLinesSuite, LinesOfConsumersAreApart) {
   const ConsumerNumber other = attach("refunds");
   send({"a:1"});
   ASSERT_EQ(take_lines().size(), 1U);
-  const HeldMessage theirs = held_message({}, "a:2");
+  const OutgoingMessage theirs = held_message({}, "a:2");
   ASSERT_TRUE(held().append(other, {&theirs, 1}).has_value());
   EXPECT_EQ(held().take(other, 10, 1 << 20, 30s, line_of).value().size(), 1U);
   EXPECT_EQ(held().lines(other).value(), std::vector<Bytes>{"a"});

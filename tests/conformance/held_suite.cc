@@ -27,7 +27,7 @@ TEST_P(HeldSuite, RowsComeInTheOrderTheyWereAppended) {
 }
 
 TEST_P(HeldSuite, ARowKeepsWhatItWasGiven) {
-  HeldMessage given;
+  OutgoingMessage given;
   given.payload = Bytes("\0\xff payload", 10);
   given.headers = {{"Name", Bytes("\0v", 2)}, {"name", "second"}, {"empty", ""}};
   given.content_type = "application/json";
@@ -156,7 +156,7 @@ TEST_P(HeldSuite, UnknownTagsAreIgnored) {
 }
 
 TEST_P(HeldSuite, LimitsHoldByMessagesAndBytes) {
-  std::vector<HeldMessage> messages;
+  std::vector<OutgoingMessage> messages;
   for (int i = 0; i < 10; ++i) messages.push_back(held_message({}, Bytes(1000, 'x')));
   append(messages);
   EXPECT_EQ(held().take(consumer(), 2, 1 << 20, 1min).value().size(), 2U);
@@ -208,7 +208,7 @@ TEST_P(HeldSuite, APeekSaysWhetherThereAreRowsAndWhenTheNextShows) {
 
 TEST_P(HeldSuite, RaceOfTakersGivesEachOtherRows) {
   constexpr std::size_t kRows = 300;
-  std::vector<HeldMessage> messages;
+  std::vector<OutgoingMessage> messages;
   for (std::size_t i = 0; i < kRows; ++i) messages.push_back(held_message({}, std::to_string(i)));
   append(messages);
   const auto second = durable() ? place().open() : nullptr;
@@ -266,7 +266,7 @@ TEST_P(HeldSuite, TheDescriptorTellsOfRowsOfAnotherStore) {
   if (fd < 0) GTEST_SKIP() << "trait: it cannot tell";
   const auto other = place().open();
   take();
-  const HeldMessage one = held_message({}, "one");
+  const OutgoingMessage one = held_message({}, "one");
   ASSERT_TRUE(other->facets().held->append(consumer(), {&one, 1}).has_value());
   EXPECT_TRUE(readable(fd, 60s));
   EXPECT_EQ(take().size(), 1U);

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "stores/mysql/presence.h"
+#include "stores/mysql/instance_lock.h"
 #include "stores/mysql/store.h"
 #include "stores/mysql/url.h"
 #include "tests/conformance/finish_model.h"

@@ -246,5 +246,20 @@ TEST(NatsLook, TellsWhatTheServerHas) {
   EXPECT_EQ(server.counts(stream, kNatsDurable).pending, 3) << "nothing was taken";
 }
 
+// A run of this user consumes all the same.
+TEST(NatsLook, AUserWhoMayNotAskAboutTheStreamIsToldOfTheConsumer) {
+  const std::string stream = nats_stream_of(3);
+  NatsServer::shared().make_consumer(stream, kNatsDurable, "");
+  auto spec = nats_spec_for(stream);
+  spec.address = core::read_nats_url(
+                     fmt::format("nats://plain:right@127.0.0.1:{}", NatsServer::shared().port()))
+                     .value();
+  const auto look = nats::look_at_consumer(spec);
+  ASSERT_TRUE(look) << look.error().message;
+  ASSERT_TRUE(look->stream_hidden);
+  EXPECT_EQ(look->stream_hidden->code, "R385");
+  EXPECT_EQ(look->waiting, 3);
+}
+
 }  // namespace
 }  // namespace semel::conformance

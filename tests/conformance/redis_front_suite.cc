@@ -62,7 +62,7 @@ class Process {
 
   // How each ended: 'd' done, 'f' a duplicate by the window, 'r' by the record, '?' else.
   std::string deliver(const std::vector<std::string>& keys) {
-    struct Sink final : strategies::EndingSink {
+    struct Sink final : strategies::OutcomeSink {
       void ended(core::TrackedDelivery& delivery, Outcome outcome) noexcept override {
         char how = '?';
         if (outcome.kind == Outcome::Kind::kDone) how = 'd';

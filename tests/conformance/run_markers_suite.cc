@@ -40,7 +40,7 @@ std::vector<Message> messages_of(ConsumerNumber consumer) {
 // Begins, claims all keys and takes three rows: a consumer in the middle of its work.
 std::vector<Lease> begin_work(Store& store, std::size_t window = kWindow) {
   const ConsumerNumber consumer = attach(store);
-  std::vector<HeldMessage> rows(3);
+  std::vector<OutgoingMessage> rows(3);
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].payload = "row " + std::to_string(i);
   if (!held(store).append(consumer, rows).has_value()) return {};
   if (!runs(store).begin(consumer, window).has_value()) return {};
@@ -225,7 +225,7 @@ TEST_P(RunMarkersSuite, WhatItHadStandsAgainBeforeWhatCameSince) {
   const auto store = place->open();
   const ConsumerNumber consumer = attach(*store);
   ASSERT_TRUE(runs(*store).begin(consumer, 1).has_value());
-  HeldMessage younger;
+  OutgoingMessage younger;
   younger.payload = "younger";
   ASSERT_TRUE(held(*store).append(consumer, {&younger, 1}).has_value());
   expect_killed(*place, child);

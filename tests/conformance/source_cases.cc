@@ -68,7 +68,7 @@ class FilePlace final : public WithStore {
 class HeldPlace final : public WithStore {
  public:
   void add(const std::vector<Bytes>& payloads) override {
-    std::vector<HeldMessage> rows(payloads.size());
+    std::vector<OutgoingMessage> rows(payloads.size());
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i].payload = payloads[i];
     EXPECT_TRUE(store_->facets().held->append(consumer_, rows).has_value());
   }

@@ -18,7 +18,7 @@ class QueuePlace final : public SourcePlace {
     consumer_ = store_->attach({"payments", "recipe", false, {}}).value();
   }
   void add(const std::vector<Bytes>& payloads) override {
-    std::vector<HeldMessage> rows(payloads.size());
+    std::vector<OutgoingMessage> rows(payloads.size());
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i].payload = payloads[i];
     EXPECT_TRUE(store_->facets().held->append(consumer_, rows).has_value());
   }

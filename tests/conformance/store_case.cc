@@ -180,13 +180,14 @@ std::vector<Arrival> StoreTest::take_for(ConsumerNumber consumer, std::size_t ma
   return std::move(taken).value_or(std::vector<Arrival>());
 }
 
-void StoreTest::append(std::vector<HeldMessage> messages) {
+void StoreTest::append(std::vector<OutgoingMessage> messages) {
   const auto appended = held().append(consumer_, messages);
   ASSERT_TRUE(appended.has_value()) << appended.error().message;
 }
 
-HeldMessage StoreTest::held_message(std::optional<Bytes> key, Bytes payload, milliseconds delay) {
-  HeldMessage message;
+OutgoingMessage StoreTest::held_message(std::optional<Bytes> key, Bytes payload,
+                                        milliseconds delay) {
+  OutgoingMessage message;
   message.key = std::move(key);
   message.payload = std::move(payload);
   message.delay = delay;

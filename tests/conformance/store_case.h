@@ -108,10 +108,10 @@ class StoreTest : public testing::TestWithParam<StoreCase> {
     return take_for(consumer_, max, hidden);
   }
   std::vector<Arrival> take_for(ConsumerNumber consumer, std::size_t max, milliseconds hidden);
-  void append(std::vector<HeldMessage> messages);
+  void append(std::vector<OutgoingMessage> messages);
   // One held message with `key`.
-  static HeldMessage held_message(std::optional<Bytes> key, Bytes payload = "{}",
-                                  milliseconds delay = 0ms);
+  static OutgoingMessage held_message(std::optional<Bytes> key, Bytes payload = "{}",
+                                      milliseconds delay = 0ms);
   std::vector<DeadLetter> all_dead_letters();
 
  private:

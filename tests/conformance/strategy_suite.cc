@@ -140,7 +140,7 @@ Verdict StrategySuite::work(const Message& message, Transaction* tx, const Twist
   }
   if (after_effect_) after_effect_(message);
   if (destinations_.empty()) return done("result of " + key);
-  HeldMessage out;
+  OutgoingMessage out;
   out.payload = "of " + key;
   if (tx == nullptr) return done("result of " + key, {{"relay", std::move(out)}});
   tx->publish("relay", std::move(out));

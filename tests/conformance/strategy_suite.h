@@ -80,7 +80,7 @@ std::vector<StrategyCase> at_most_once_cases(const std::string& store,
                                              std::function<std::unique_ptr<StrategyPlace>()> make);
 
 // Remembers how each delivery ended. Safe for several threads.
-class EndingsSeen final : public strategies::EndingSink {
+class EndingsSeen final : public strategies::OutcomeSink {
  public:
   void ended(core::TrackedDelivery& delivery, Outcome outcome) noexcept override;
 

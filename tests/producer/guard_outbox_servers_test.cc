@@ -36,7 +36,7 @@ void send_in_own_transactions(Store& store, const std::string& config, const Sql
   const auto mail_for = [&](const char* key, const char* end) {
     sql("BEGIN");
     const auto outcome = guard.run_once(key, fingerprint_of(key), [](Transaction& tx) {
-      HeldMessage mail;
+      OutgoingMessage mail;
       mail.payload = "{}";
       tx.publish("mails", mail);
     });

@@ -33,8 +33,8 @@ class GuardOutbox : public testing::Test {
     if (queues) made.receivers = *std::move(queues);
     return made;
   }
-  static HeldMessage a_mail() {
-    HeldMessage mail;
+  static OutgoingMessage a_mail() {
+    OutgoingMessage mail;
     mail.payload = "{}";
     return mail;
   }

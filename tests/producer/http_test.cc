@@ -14,8 +14,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-HeldMessage a_payment(Bytes payload = R"({"amount":5})") {
-  HeldMessage payment;
+OutgoingMessage a_payment(Bytes payload = R"({"amount":5})") {
+  OutgoingMessage payment;
   payment.payload = std::move(payload);
   payment.content_type = "application/json";
   return payment;
@@ -108,7 +108,7 @@ TEST(ProducerOverHttp, OfABatchEachHasItsOwnAnswer) {
     return request.body == "7" ? reply(422, "not this") : reply(200, request.body);
   });
   Producer producer(endpoint(server));
-  std::vector<HeldMessage> payments;
+  std::vector<OutgoingMessage> payments;
   for (int i = 0; i < 200; ++i) payments.push_back(a_payment(std::to_string(i)));
   const auto results = producer.send(payments);
   for (std::size_t i = 0; i < results.size(); ++i) {

@@ -18,8 +18,8 @@ namespace {
 
 using std::chrono::seconds;
 
-HeldMessage an_order(int number) {
-  HeldMessage order;
+OutgoingMessage an_order(int number) {
+  OutgoingMessage order;
   order.payload = fmt::format(R"({{"order":{}}})", number);
   return order;
 }
@@ -43,7 +43,7 @@ TEST(ProducerOnKafka, WhatIsConfirmedStandsInTheTopicUnderItsKey) {
   EXPECT_EQ(header_of(records[0], "Idempotency-Key"), sent->key);
   EXPECT_EQ(records[0].key, sent->key);
 
-  HeldMessage named = an_order(2);
+  OutgoingMessage named = an_order(2);
   named.key = "o-2";
   ASSERT_TRUE(producer.send(named));
   ASSERT_TRUE(producer.send(named)) << "the same message again";
@@ -62,7 +62,7 @@ TEST(ProducerOnKafka, ABatchIsConfirmedInItsOrderAndByItsOwnRecordKeys) {
                                .record_key = [](const Message& message) {
                                  return Bytes(message.header("customer").value_or(""));
                                }});
-  std::vector<HeldMessage> orders;
+  std::vector<OutgoingMessage> orders;
   for (int i = 0; i < 500; ++i) {
     orders.push_back(an_order(i));
     orders.back().headers = {{"customer", fmt::format("c-{}", i % 5)}};
@@ -101,7 +101,7 @@ TEST(ProducerOnKafka, OneThatIsTooLargeIsALimitAndTakesNoNeighbourWithIt) {
   const KafkaServer& server = KafkaServer::shared();
   const std::string topic = server.new_topic();
   Producer producer(KafkaTopic{.brokers = server.brokers(), .topic = topic});
-  std::vector<HeldMessage> orders = {an_order(1), an_order(2), an_order(3)};
+  std::vector<OutgoingMessage> orders = {an_order(1), an_order(2), an_order(3)};
   orders[1].payload.assign(3 << 20, 'x');
   const auto results = producer.send(orders);
   EXPECT_TRUE(results[0]);
@@ -116,7 +116,7 @@ TEST(ProducerOnKafka, WithoutABrokerItDidNotArriveAndWithOneAgainItDoes) {
   Producer producer(KafkaTopic{.brokers = server.brokers(), .topic = topic},
                     {.time_limit = seconds(4)});
   server.kill();
-  HeldMessage order = an_order(1);
+  OutgoingMessage order = an_order(1);
   const SendResult missed = producer.send(order);
   ASSERT_FALSE(missed);
   EXPECT_EQ(missed.error().kind, ErrorKind::kUnavailable) << missed.error().message;
@@ -136,7 +136,7 @@ TEST(ProducerOnKafka, ABrokerThatIsKilledInMidSendAndComesBackConfirmsAll) {
   Producer producer(KafkaTopic{.brokers = server.brokers(), .topic = topic},
                     {.time_limit = seconds(120)});
   ASSERT_TRUE(producer.send(an_order(-1)));
-  std::vector<HeldMessage> orders;
+  std::vector<OutgoingMessage> orders;
   for (int i = 0; i < 2'000; ++i) orders.push_back(an_order(i));
   server.kill();
   std::vector<SendResult> results;
@@ -156,7 +156,7 @@ TEST(ProducerOnKafka, WhatIsInDoubtIsSentAgainUnderItsKeyAndHasItsEffectOnce) {
   KafkaServer server({.listener = KafkaServer::Listener{port, proxy.port()}});
   const std::string topic = server.new_topic();
   const KafkaTopic to{.brokers = server.listener_brokers(), .topic = topic};
-  HeldMessage order = an_order(77);
+  OutgoingMessage order = an_order(77);
   ASSERT_TRUE(Producer(to, {.time_limit = seconds(60)}).send(an_order(1)));
   const auto withheld = proxy.inject({.text = order.payload, .then = TcpProxy::Then::kWithhold});
   proxy.inject({.text = order.payload, .then = TcpProxy::Then::kLose, .times = 1'000});

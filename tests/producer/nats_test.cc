@@ -17,8 +17,8 @@ namespace {
 
 using std::chrono::seconds;
 
-HeldMessage a_click(int number) {
-  HeldMessage click;
+OutgoingMessage a_click(int number) {
+  OutgoingMessage click;
   click.payload = fmt::format(R"({{"click":{}}})", number);
   return click;
 }
@@ -32,7 +32,7 @@ TEST(ProducerOnNats, WhatIsConfirmedStandsInTheStreamWithItsKey) {
   const NatsServer& server = NatsServer::shared();
   const std::string stream = server.new_stream();
   Producer producer(NatsSubject{.url = server.url(), .subject = stream});
-  std::vector<HeldMessage> clicks;
+  std::vector<OutgoingMessage> clicks;
   for (int i = 0; i < 300; ++i) clicks.push_back(a_click(i));
   const auto results = producer.send(clicks);
   const auto posts = server.stored(stream);
@@ -51,7 +51,7 @@ TEST(ProducerOnNats, WhatIsConfirmedStandsInTheStreamWithItsKey) {
 TEST(ProducerOnNats, TwoSubjectsOfOneStreamBothGetAMessageOfOneKeyAndItIsReadUnderIt) {
   const NatsServer& server = NatsServer::shared();
   const std::string stream = server.new_stream();
-  HeldMessage click = a_click(1);
+  OutgoingMessage click = a_click(1);
   click.key = "k";
   for (const char* below : {".paid", ".packed"}) {
     Producer producer(NatsSubject{.url = server.url(), .subject = stream + below});
@@ -79,7 +79,7 @@ TEST(ProducerOnNats, ASubjectThatNoStreamTakesIsAFinalError) {
 TEST(ProducerOnNats, AKeyThatWouldNotArriveAsItIsIsRefused) {
   const NatsServer& server = NatsServer::shared();
   Producer producer(NatsSubject{.url = server.url(), .subject = server.new_stream()});
-  HeldMessage click = a_click(1);
+  OutgoingMessage click = a_click(1);
   click.key = "two\nlines";
   const SendResult sent = producer.send(click);
   ASSERT_FALSE(sent);
@@ -94,7 +94,7 @@ TEST(ProducerOnNats, AnAnswerThatIsLostIsAskedForAgainAndStoredOnce) {
   Producer producer(NatsSubject{.url = fmt::format("nats://owner:right@127.0.0.1:{}", proxy.port()),
                                 .subject = stream},
                     {.time_limit = seconds(60)});
-  const HeldMessage click = a_click(77);
+  const OutgoingMessage click = a_click(77);
   const auto lost = proxy.inject({.text = click.payload, .then = TcpProxy::Then::kWithhold});
   const SendResult sent = producer.send(click);
   ASSERT_TRUE(sent) << sent.error().message;
@@ -108,7 +108,7 @@ TEST(ProducerOnNats, AServerThatIsKilledAndComesBackConfirmsAll) {
   Producer producer(NatsSubject{.url = server.url(), .subject = stream},
                     {.time_limit = seconds(120)});
   ASSERT_TRUE(producer.send(a_click(-1)));
-  std::vector<HeldMessage> clicks;
+  std::vector<OutgoingMessage> clicks;
   for (int i = 0; i < 2'000; ++i) clicks.push_back(a_click(i));
   std::vector<SendResult> results;
   std::thread sends([&] { results = producer.send(clicks); });

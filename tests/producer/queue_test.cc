@@ -31,8 +31,8 @@ class ProducerToAQueue : public testing::Test {
         "    handler: {{ native: mails }}\n",
         database_, source);
   }
-  static HeldMessage a_mail(Bytes payload) {
-    HeldMessage mail;
+  static OutgoingMessage a_mail(Bytes payload) {
+    OutgoingMessage mail;
     mail.payload = std::move(payload);
     return mail;
   }
@@ -49,7 +49,7 @@ TEST_F(ProducerToAQueue, WhatIsConfirmedHasItsEffectOnceUnderTheKeyThatItCarries
   ASSERT_TRUE(first) << first.error().message;
   EXPECT_EQ(first->key, "m-1") << "the consumer's recipe finds it";
   ASSERT_TRUE(producer.send(a_mail(R"({"id":"m-1"})"))) << "once more";
-  HeldMessage given = a_mail(R"({"id":"m-2"})");
+  OutgoingMessage given = a_mail(R"({"id":"m-2"})");
   given.key = "given";
   ASSERT_TRUE(producer.send(given));
   const SendResult named = producer.send(a_mail("{}"));
@@ -62,7 +62,7 @@ TEST_F(ProducerToAQueue, WhatIsConfirmedHasItsEffectOnceUnderTheKeyThatItCarries
 
 TEST_F(ProducerToAQueue, ABatchIsOneCommitAndABadMessageIsToldApart) {
   Producer producer(to_);
-  std::vector<HeldMessage> mails;
+  std::vector<OutgoingMessage> mails;
   for (int i = 0; i < 2'500; ++i) mails.push_back(a_mail(fmt::format(R"({{"id":"m-{}"}})", i)));
   mails[7].payload = "no JSON";
   const auto results = producer.send(mails);

@@ -16,8 +16,8 @@ namespace {
 
 using std::chrono::seconds;
 
-HeldMessage a_parcel(int number) {
-  HeldMessage parcel;
+OutgoingMessage a_parcel(int number) {
+  OutgoingMessage parcel;
   parcel.payload = fmt::format(R"({{"parcel":{}}})", number);
   return parcel;
 }
@@ -41,7 +41,7 @@ TEST(ProducerOnRabbitmq, WhatIsConfirmedStandsInTheQueueWithItsKeyAsId) {
   const RabbitmqServer& server = RabbitmqServer::shared();
   const std::string queue = server.new_queue();
   Producer producer(to_queue(server.url(), queue));
-  std::vector<HeldMessage> parcels;
+  std::vector<OutgoingMessage> parcels;
   for (int i = 0; i < 300; ++i) parcels.push_back(a_parcel(i));
   const auto results = producer.send(parcels);
   const auto posts = server.take_all(queue);
@@ -74,7 +74,7 @@ TEST(ProducerOnRabbitmq, AConfirmThatIsLostMakesItArriveTwiceUnderOneKeyAndTheEf
   const std::string queue = server.new_queue();
   TcpProxy proxy(server.port());
   Producer producer(to_queue(through(proxy, server), queue), {.time_limit = seconds(60)});
-  const HeldMessage parcel = a_parcel(77);
+  const OutgoingMessage parcel = a_parcel(77);
   const auto lost = proxy.inject({.text = parcel.payload, .then = TcpProxy::Then::kWithhold});
   const SendResult sent = producer.send(parcel);
   ASSERT_TRUE(sent) << sent.error().message;
@@ -89,7 +89,7 @@ TEST(ProducerOnRabbitmq, WithoutAConfirmInTimeItIsInDoubt) {
   const std::string queue = server.new_queue();
   TcpProxy proxy(server.port());
   ASSERT_TRUE(Producer(to_queue(through(proxy, server), queue)).send(a_parcel(1)));
-  HeldMessage parcel = a_parcel(2);
+  OutgoingMessage parcel = a_parcel(2);
   const auto stalled = proxy.inject({.text = parcel.payload, .then = TcpProxy::Then::kStall});
   // A busy machine may not have sent it by then: there is more time for the next.
   for (seconds limit(1); proxy.fired(stalled) == 0; limit *= 2) {
@@ -114,7 +114,7 @@ TEST(ProducerOnRabbitmq, ABrokerThatIsKilledAndComesBackConfirmsAll) {
   const std::string queue = server.new_queue("classic");
   Producer producer(to_queue(server.url(), queue), {.time_limit = seconds(120)});
   ASSERT_TRUE(producer.send(a_parcel(-1)));
-  std::vector<HeldMessage> parcels;
+  std::vector<OutgoingMessage> parcels;
   for (int i = 0; i < 2'000; ++i) parcels.push_back(a_parcel(i));
   std::vector<SendResult> results;
   std::thread sends([&] { results = producer.send(parcels); });

@@ -16,8 +16,8 @@ namespace {
 
 using std::chrono::seconds;
 
-HeldMessage a_stream_order(int number) {
-  HeldMessage order;
+OutgoingMessage a_stream_order(int number) {
+  OutgoingMessage order;
   order.payload = fmt::format(R"({{"order":{}}})", number);
   return order;
 }
@@ -37,7 +37,7 @@ TEST(ProducerOnRedisStreams, WhatIsConfirmedStandsInTheStreamWithItsKey) {
   const RedisServer& server = RedisServer::shared();
   const std::string stream = new_stream_at(server);
   Producer producer(RedisStreamTarget{.url = server.url(), .stream = stream});
-  std::vector<HeldMessage> orders;
+  std::vector<OutgoingMessage> orders;
   for (int i = 0; i < 300; ++i) orders.push_back(a_stream_order(i));
   const auto results = producer.send(orders);
   for (const SendResult& sent : results) {
@@ -67,7 +67,7 @@ TEST(ProducerOnRedisStreams, AnAnswerThatIsLostMakesItArriveTwiceUnderOneKeyAndT
   Producer producer(RedisStreamTarget{.url = fmt::format("redis://127.0.0.1:{}/0", proxy.port()),
                                       .stream = stream},
                     {.time_limit = seconds(60)});
-  const HeldMessage order = a_stream_order(77);
+  const OutgoingMessage order = a_stream_order(77);
   const auto lost = proxy.inject({.text = order.payload, .then = TcpProxy::Then::kWithhold});
   const SendResult sent = producer.send(order);
   ASSERT_TRUE(sent) << sent.error().message;
@@ -83,7 +83,7 @@ TEST(ProducerOnRedisStreams, AServerThatIsKilledAndComesBackConfirmsAll) {
   Producer producer(RedisStreamTarget{.url = server.url(), .stream = stream},
                     {.time_limit = seconds(120)});
   ASSERT_TRUE(producer.send(a_stream_order(-1)));
-  std::vector<HeldMessage> orders;
+  std::vector<OutgoingMessage> orders;
   for (int i = 0; i < 2'000; ++i) orders.push_back(a_stream_order(i));
   std::vector<SendResult> results;
   std::thread sends([&] { results = producer.send(orders); });

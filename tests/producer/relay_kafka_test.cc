@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "tests/producer/relay_scene.h"
+#include "tests/producer/relay_test_bed.h"
 #include "tests/support/kafka_server.h"
 
 namespace semel::test {

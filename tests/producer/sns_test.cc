@@ -22,8 +22,8 @@ SnsTopic topic_at(const MotoServer& server, const std::string& arn) {
   return made;
 }
 
-HeldMessage a_notice(int number) {
-  HeldMessage notice;
+OutgoingMessage a_notice(int number) {
+  OutgoingMessage notice;
   notice.payload = fmt::format(R"({{"notice":{}}})", number);
   return notice;
 }
@@ -33,7 +33,7 @@ TEST(ProducerOnSns, EachSubscriberGetsWhatIsConfirmedUnderItsKey) {
   const std::string topic = server.new_topic();
   const std::string queues[] = {server.new_subscriber(topic), server.new_subscriber(topic)};
   Producer producer(topic_at(server, topic));
-  std::vector<HeldMessage> notices;
+  std::vector<OutgoingMessage> notices;
   for (int i = 0; i < 40; ++i) notices.push_back(a_notice(i));
   const auto results = producer.send(notices);
   for (const SendResult& sent : results) ASSERT_TRUE(sent) << sent.error().message;

@@ -16,8 +16,8 @@ namespace {
 
 using std::chrono::seconds;
 
-HeldMessage an_sqs_parcel(int number) {
-  HeldMessage parcel;
+OutgoingMessage an_sqs_parcel(int number) {
+  OutgoingMessage parcel;
   parcel.payload = fmt::format(R"({{"parcel":{}}})", number);
   return parcel;
 }
@@ -41,7 +41,7 @@ TEST(ProducerOnSqs, WhatIsConfirmedStandsInTheQueueWithItsKey) {
   const ElasticmqServer& server = ElasticmqServer::shared();
   const std::string queue = server.new_queue();
   Producer producer(queue_at(server.url(queue)));
-  std::vector<HeldMessage> parcels;
+  std::vector<OutgoingMessage> parcels;
   for (int i = 0; i < 300; ++i) parcels.push_back(an_sqs_parcel(i));
   const auto results = producer.send(parcels);
   for (const SendResult& sent : results) {
@@ -59,7 +59,7 @@ TEST(ProducerOnSqs, AGroupOfAFifoQueueIsTheProgramsOwn) {
   SqsQueue to = queue_at(server.url(queue));
   to.group_of = [](const Message&) { return std::optional<Bytes>("parcels"); };
   Producer producer(std::move(to));
-  std::vector<HeldMessage> parcels;
+  std::vector<OutgoingMessage> parcels;
   for (int i = 0; i < 50; ++i) parcels.push_back(an_sqs_parcel(i));
   for (const SendResult& sent : producer.send(parcels)) ASSERT_TRUE(sent) << sent.error().message;
   const auto posts = server.take_all(queue);
@@ -87,7 +87,7 @@ TEST(ProducerOnSqs, AnAnswerThatIsLostMakesItArriveTwiceUnderOneKeyAndTheEffectO
   Producer producer(
       queue_at(fmt::format("http://127.0.0.1:{}/000000000000/{}", proxy.port(), queue)),
       {.time_limit = seconds(60)});
-  const HeldMessage parcel = an_sqs_parcel(77);
+  const OutgoingMessage parcel = an_sqs_parcel(77);
   const auto lost = proxy.inject({.text = "parcel", .then = TcpProxy::Then::kWithhold});
   const SendResult sent = producer.send(parcel);
   ASSERT_TRUE(sent) << sent.error().message;
@@ -102,7 +102,7 @@ TEST(ProducerOnSqs, AServerThatIsAwayAndComesBackConfirmsAll) {
   server.begin_with("parcels");
   Producer producer(queue_at(server.url("parcels")), {.time_limit = seconds(120)});
   server.kill();
-  std::vector<HeldMessage> parcels;
+  std::vector<OutgoingMessage> parcels;
   for (int i = 0; i < 500; ++i) parcels.push_back(an_sqs_parcel(i));
   std::vector<SendResult> results;
   std::thread sends([&] { results = producer.send(parcels); });

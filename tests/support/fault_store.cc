@@ -151,7 +151,7 @@ class FaultStore final : public Store, private TransactionalStore, private HeldM
     });
   }
 
-  Result<void> append(ConsumerNumber consumer, std::span<const HeldMessage> messages) override {
+  Result<void> append(ConsumerNumber consumer, std::span<const OutgoingMessage> messages) override {
     return with_faults(plan_, StoreCall::kHeldAppend,
                        [&] { return inner_facets_.held->append(consumer, messages); });
   }

@@ -93,12 +93,12 @@ std::string shared_server_file(std::string_view folder, std::string_view name, p
   return fmt::format("{}/{}.{}", folder, name, ctest);
 }
 
-void write_shared_server(const std::string& path, const ServerAddress& address, pid_t keeper) {
+void write_shared_server(const std::string& path, const ServerAddress& address, pid_t monitor) {
   const std::string written = path + ".new";
   write_file(written, fmt::format("port={}\nsocket={}\nlog={}\npristine={}\npid={}\n"
                                   "keeper={}\n",
                                   address.port, address.socket, address.log, address.pristine,
-                                  address.pid, keeper));
+                                  address.pid, monitor));
   std::filesystem::rename(written, path);
 }
 

@@ -24,8 +24,8 @@ struct ServerAddress {
 // A file announces a server that a run of ctest shares. Its name contains the server's name and
 // ctest's process id, so that two runs in one build do not interfere.
 std::string shared_server_file(std::string_view folder, std::string_view name, pid_t ctest);
-// `keeper`: the process that stops the server (test_servers_main.cc).
-void write_shared_server(const std::string& path, const ServerAddress& address, pid_t keeper);
+// `monitor`: the process that stops the server (test_servers_main.cc).
+void write_shared_server(const std::string& path, const ServerAddress& address, pid_t monitor);
 // None where there is no such file.
 std::optional<ServerAddress> read_shared_server(const std::string& path);
 std::optional<pid_t> read_keeper(const std::string& path);

@@ -1,7 +1,7 @@
 // semel_test_server_keeper up|down SERVER FOLDER: starts and stops the server that the tests of one
 // run of ctest share (cmake/SemelServers.cmake). FOLDER holds the file that says where it is.
 //
-// `up` leaves a keeper behind, which stops the server when `down` tells it to, and also when ctest
+// `up` leaves a monitor behind, which stops the server when `down` tells it to, and also when ctest
 // is gone without having run `down`.
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -92,7 +92,7 @@ std::string log_of(const std::string& path) { return path + ".log"; }
 
 int watch_of(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
 
-// No thread is to take them: the keeper reads them.
+// No thread is to take them: the monitor reads them.
 int listen_to_signals() {
   sigset_t ends;
   ::sigemptyset(&ends);
@@ -136,9 +136,9 @@ int up(const Make& make, const std::string& path, pid_t ctest) {
   const std::string log = log_of(path);
   std::array<int, 2> ready{};
   if (::pipe2(ready.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
-  const pid_t keeper = ::fork();
-  if (keeper < 0) throw std::runtime_error("no fork");
-  if (keeper == 0) {
+  const pid_t monitor = ::fork();
+  if (monitor < 0) throw std::runtime_error("no fork");
+  if (monitor == 0) {
     ::close(ready[0]);
     let_go(log, ready[1]);
     return stay(make, path, ctest, ready[1]);
@@ -153,14 +153,14 @@ int up(const Make& make, const std::string& path, pid_t ctest) {
 }
 
 int down(const std::string& path) {
-  const auto keeper = read_keeper(path);
-  if (!keeper) return 0;  // it is not up
-  const int watch = watch_of(*keeper);
+  const auto monitor = read_keeper(path);
+  if (!monitor) return 0;  // it is not up
+  const int watch = watch_of(*monitor);
   if (watch < 0) return 0;
-  ::kill(*keeper, SIGTERM);
+  ::kill(*monitor, SIGTERM);
   pollfd end{watch, POLLIN, 0};
   const int ended = ::poll(&end, 1, kKeeperStopPatience);
-  if (ended != 1) fmt::print(stderr, "process {} does not stop the server\n", *keeper);
+  if (ended != 1) fmt::print(stderr, "process {} does not stop the server\n", *monitor);
   return ended == 1 ? 0 : 1;
 }
 

@@ -19,8 +19,9 @@ enum class RowTag : std::int64_t {};
 // Identifies a delivery to its source, which settles it by this; only the source reads it.
 struct Tag {
   std::uint64_t value = 0;
-  std::uint64_t generation =
-      0;  // of the partition's assignment; a settlement of an older one is void
+  // Grows with each assignment of partitions, over all partitions of a source. A settlement of an
+  // older one is void.
+  std::uint64_t generation = 0;
   auto operator<=>(const Tag&) const = default;
 };
 

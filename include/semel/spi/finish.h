@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <semel/bytes.h>
-#include <semel/held_message.h>
 #include <semel/message.h>
+#include <semel/outgoing_message.h>
 #include <semel/spi/delivery.h>
 #include <semel/spi/lease.h>
 

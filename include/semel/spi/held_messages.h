@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include <semel/held_message.h>
+#include <semel/outgoing_message.h>
 #include <semel/result.h>
 #include <semel/spi/delivery.h>
 
@@ -40,7 +40,8 @@ class HeldMessages {
   virtual ~HeldMessages() = default;
 
   // Durable against power loss on return; all or none.
-  virtual Result<void> append(ConsumerNumber consumer, std::span<const HeldMessage> messages) = 0;
+  virtual Result<void> append(ConsumerNumber consumer,
+                              std::span<const OutgoingMessage> messages) = 0;
 
   // Takes due rows, oldest due first, and hides them from every process for `hidden`. Rows hidden
   // by a process that is proven gone are visible again immediately, marked suspect. `line_of`:

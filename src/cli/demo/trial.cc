@@ -195,7 +195,7 @@ void Trial::race() {
 
 // A call is another process's matter: twins come one right after the other.
 void Trial::append_twins() {
-  std::vector<HeldMessage> batch;
+  std::vector<OutgoingMessage> batch;
   for (std::uint64_t i = 1; i <= storm_.raced; ++i) {
     for (int twin = 0; twin < 2; ++twin) batch.emplace_back().payload = payload_of(3 * i);
   }
@@ -226,7 +226,7 @@ void Trial::race_one(Worker& first, Worker& second, std::uint64_t number, bool a
 }
 
 void Trial::append(std::size_t until) {
-  std::vector<HeldMessage> batch;
+  std::vector<OutgoingMessage> batch;
   while (appended_ < until) {
     batch.clear();
     const std::size_t end = std::min(until, appended_ + kAppend);

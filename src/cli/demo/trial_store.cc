@@ -23,7 +23,7 @@ TrialStore::TrialStore(const std::string& config)
       store_(value_or_throw(compose::open_store(config_.store, {.create = true}))),
       consumer_(value_or_throw(compose::attach(*store_, config_.consumers.front()))) {}
 
-void TrialStore::append(std::span<const HeldMessage> messages) const {
+void TrialStore::append(std::span<const OutgoingMessage> messages) const {
   value_or_throw(store_->facets().held->append(consumer_, messages));
 }
 

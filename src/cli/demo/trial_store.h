@@ -29,7 +29,7 @@ class TrialStore {
   explicit TrialStore(const std::string& config);
 
   const config::Config& config() const noexcept { return config_; }
-  void append(std::span<const HeldMessage> messages) const;
+  void append(std::span<const OutgoingMessage> messages) const;
   std::vector<Arrival> take(std::size_t most, std::size_t most_bytes,
                             std::chrono::milliseconds hidden) const;
   void remove(std::span<const RowTag> rows) const;

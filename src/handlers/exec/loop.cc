@@ -54,7 +54,7 @@ struct Loop::Call final : InFlightCall {
   };
 
   Phase phase = Phase::kWaiting;
-  Ending::Why why = Ending::Why::kItself;
+  ProcessEnd::Why why = ProcessEnd::Why::kItself;
   Clock::time_point next = kNever;  // when its phase must act
   bool unwatched = false;           // no event reports it: it is polled now and then
   std::optional<Process> process;
@@ -240,7 +240,7 @@ void Loop::heed_times() {
 // counts.
 void Loop::tell_to_end(Call& call, bool timeout) {
   if (call.process->ended()) return service(call);
-  call.why = timeout ? Ending::Why::kTimeout : Ending::Why::kStopped;
+  call.why = timeout ? ProcessEnd::Why::kTimeout : ProcessEnd::Why::kStopped;
   call.phase = Call::Phase::kTold;
   set_next(call, Clock::now() + plan_.spec.grace);
   call.process->signal_group(SIGTERM);
@@ -265,13 +265,13 @@ void Loop::service(Call& call) {
 }
 
 void Loop::answer_ended(Call& call) {
-  Ending ending;
-  ending.why = call.why;
-  ending.status = call.status.value_or(ExitStatus{});
-  ending.output = call.process->take_output();
-  ending.output_size = call.process->output_size();
-  ending.last_error_text = call.process->last_error_output();
-  answer(call, verdict_of(plan_.spec, std::move(ending)));
+  ProcessEnd end;
+  end.why = call.why;
+  end.status = call.status.value_or(ExitStatus{});
+  end.output = call.process->take_output();
+  end.output_size = call.process->output_size();
+  end.last_error_text = call.process->last_error_output();
+  answer(call, verdict_of(plan_.spec, std::move(end)));
 }
 
 void Loop::answer(Call& call, Verdict verdict) {

@@ -34,17 +34,17 @@ std::string with_words(std::string sentence, std::string_view error_text) {
   return sentence;
 }
 
-Verdict by_code(const core::ExecSpec& spec, int code, Ending ending) {
-  if (code == kExitDone && ending.output_size > spec.result_limit) {
+Verdict by_code(const core::ExecSpec& spec, int code, ProcessEnd end) {
+  if (code == kExitDone && end.output_size > spec.result_limit) {
     Verdict::Dead verdict;
     verdict.reason = fmt::format("the command printed {} bytes on stdout, the limit is {}",
-                                 ending.output_size, spec.result_limit);
+                                 end.output_size, spec.result_limit);
     verdict.code = reason::kTooLarge;
     verdict.unknown = true;  // it is known, and has happened
     return verdict;
   }
-  if (code == kExitDone) return done(std::move(ending.output));
-  std::string why = last_line(ending.last_error_text);
+  if (code == kExitDone) return done(std::move(end.output));
+  std::string why = last_line(end.last_error_text);
   if (why.empty()) why = fmt::format("the command ended with exit code {}", code);
   Verdict verdict = code == kExitDead      ? dead(std::move(why))
                     : code == kExitDiscard ? discard(std::move(why))
@@ -57,30 +57,30 @@ Verdict by_code(const core::ExecSpec& spec, int code, Ending ending) {
 
 }  // namespace
 
-Verdict verdict_of(const core::ExecSpec& spec, Ending ending) {
-  const ExitStatus status = ending.status;
-  if (ending.why == Ending::Why::kItself && status.code) {
-    return by_code(spec, *status.code, std::move(ending));
+Verdict verdict_of(const core::ExecSpec& spec, ProcessEnd end) {
+  const ExitStatus status = end.status;
+  if (end.why == ProcessEnd::Why::kItself && status.code) {
+    return by_code(spec, *status.code, std::move(end));
   }
   Verdict::Retry verdict;
   const int signal = status.code ? SIGTERM : status.signal;
-  switch (ending.why) {
-    case Ending::Why::kTimeout:
+  switch (end.why) {
+    case ProcessEnd::Why::kTimeout:
       verdict.reason = with_words(
           fmt::format("the command ran longer than its timeout of {}", shown(spec.timeout)),
-          ending.last_error_text);
+          end.last_error_text);
       verdict.code = reason::kHandlerTimeout;
       break;
-    case Ending::Why::kStopped:
-      verdict.reason = with_words("the command was stopped before its end", ending.last_error_text);
+    case ProcessEnd::Why::kStopped:
+      verdict.reason = with_words("the command was stopped before its end", end.last_error_text);
       verdict.code = reason::exec_reason(fmt::format("signal_{}", signal));
       verdict.counted = false;
       break;
-    case Ending::Why::kItself:
+    case ProcessEnd::Why::kItself:
       verdict.reason = with_words(
           signal > 0 ? fmt::format("the command was ended by signal {}", signal)
                      : "how the command ended is not known: the program around it collected it",
-          ending.last_error_text);
+          end.last_error_text);
       verdict.code = reason::exec_reason(fmt::format("signal_{}", signal));
       break;
   }

@@ -13,7 +13,7 @@
 
 namespace semel::handlers::exec {
 
-struct Ending {
+struct ProcessEnd {
   enum class Why {
     kItself,
     kTimeout,  // asked to end because of its timeout
@@ -26,7 +26,7 @@ struct Ending {
   std::string_view last_error_text;  // the end of stderr
 };
 
-Verdict verdict_of(const core::ExecSpec& spec, Ending ending);
+Verdict verdict_of(const core::ExecSpec& spec, ProcessEnd end);
 
 // It was never started, because of this errno.
 Verdict not_started(const std::string& program, int problem);

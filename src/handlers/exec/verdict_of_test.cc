@@ -16,8 +16,8 @@ core::ExecSpec spec() {
   return made;
 }
 
-Ending ended(ExitStatus status, Ending::Why why = Ending::Why::kItself) {
-  Ending made;
+ProcessEnd ended(ExitStatus status, ProcessEnd::Why why = ProcessEnd::Why::kItself) {
+  ProcessEnd made;
   made.status = status;
   made.why = why;
   return made;
@@ -58,16 +58,16 @@ TEST(Tail, KeepsTheEndAndNoMore) {
 
 TEST(VerdictOf, AStopOutweighsTheExitCode) {
   for (const int code : {0, 65, 100}) {
-    const auto timed_out = verdict_of(spec(), ended({code, 0}, Ending::Why::kTimeout));
+    const auto timed_out = verdict_of(spec(), ended({code, 0}, ProcessEnd::Why::kTimeout));
     EXPECT_EQ(timed_out.code(), reason::kHandlerTimeout);
     EXPECT_EQ(timed_out.kind(), Verdict::Kind::kRetry);
     EXPECT_TRUE(timed_out.counted());
     EXPECT_EQ(timed_out.reason(), "the command ran longer than its timeout of 90s");
-    const auto stopped = verdict_of(spec(), ended({code, 0}, Ending::Why::kStopped));
+    const auto stopped = verdict_of(spec(), ended({code, 0}, ProcessEnd::Why::kStopped));
     EXPECT_EQ(stopped.code(), "handler.exec.signal_15");
     EXPECT_FALSE(stopped.counted());
   }
-  const auto killed = verdict_of(spec(), ended({std::nullopt, 9}, Ending::Why::kStopped));
+  const auto killed = verdict_of(spec(), ended({std::nullopt, 9}, ProcessEnd::Why::kStopped));
   EXPECT_EQ(killed.code(), "handler.exec.signal_9");
   EXPECT_TRUE(killed.unknown());
 }

@@ -21,7 +21,7 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::system_clock;
-using Ending = Answer::Ending;
+using TransferState = Answer::TransferState;
 using Endpoint = Judged::Endpoint;
 
 constexpr hours kLongestWait{24};
@@ -170,7 +170,7 @@ Judged judge_status(Answer answer, system_clock::time_point now, const CallFacts
   return made;
 }
 
-Judged judge_ending(const Answer& answer) {
+Judged judge_state(const Answer& answer) {
   Judged made;
   made.endpoint = Endpoint::kFails;
   Verdict::Retry verdict;
@@ -178,25 +178,25 @@ Judged judge_ending(const Answer& answer) {
   verdict.unknown = answer.sent;
   verdict.counted = answer.sent;
   made.why = answer.error;
-  switch (answer.ending) {
-    case Ending::kNotTrusted:
+  switch (answer.state) {
+    case TransferState::kNotTrusted:
       made.endpoint = Endpoint::kAtFault;
       [[fallthrough]];
-    case Ending::kNotSent:
+    case TransferState::kNotSent:
       verdict.code = reason::http_reason("connect");
       break;
-    case Ending::kWhole:
-    case Ending::kBroken:
+    case TransferState::kWhole:
+    case TransferState::kBroken:
       verdict.code = reason::http_reason("reset");
       break;
-    case Ending::kInvalid:
+    case TransferState::kInvalid:
       verdict.code = reason::http_reason("invalid");
       break;
-    case Ending::kTooLarge:
+    case TransferState::kTooLarge:
       verdict.code = reason::http_reason("too_large");
       break;
-    case Ending::kTimedOut:
-    case Ending::kStopped:
+    case TransferState::kTimedOut:
+    case TransferState::kStopped:
       verdict.code = reason::kHandlerTimeout;
       break;
   }
@@ -231,10 +231,11 @@ std::optional<milliseconds> retry_after(std::string_view value, system_clock::ti
 Judged judge(Answer answer, std::size_t response_limit, system_clock::time_point now,
              const CallFacts& call) {
   const bool good = answer.status >= 200 && answer.status < 300;
-  if (answer.status != 0 && answer.ending != Ending::kStopped) {
+  if (answer.status != 0 && answer.state != TransferState::kStopped) {
     // For a failure the status is enough: how its body ended changes nothing.
-    if (!good || answer.ending == Ending::kWhole) return judge_status(std::move(answer), now, call);
-    if (answer.ending == Ending::kTooLarge) {
+    if (!good || answer.state == TransferState::kWhole)
+      return judge_status(std::move(answer), now, call);
+    if (answer.state == TransferState::kTooLarge) {
       Judged made = given_up(
           reason::http_reason("too_large"),
           fmt::format("the endpoint answered {}, so its effect has happened; its answer is "
@@ -244,7 +245,7 @@ Judged judge(Answer answer, std::size_t response_limit, system_clock::time_point
       return made;
     }
   }
-  return judge_ending(answer);
+  return judge_state(answer);
 }
 
 }  // namespace semel::handlers

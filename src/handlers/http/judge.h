@@ -13,7 +13,7 @@
 namespace semel::handlers {
 
 struct Answer {
-  enum class Ending {
+  enum class TransferState {
     kWhole,
     kNotSent,     // there was no connection to send it on
     kNotTrusted,  // likewise: the other end's certificate, or ours to check it with
@@ -24,7 +24,7 @@ struct Answer {
     kStopped,     // by the attempt's stop token, or the end of the handler
   };
 
-  Ending ending = Ending::kWhole;
+  TransferState state = TransferState::kWhole;
   bool sent = true;  // something of the request may have been sent
   int status = 0;    // 0: its headers did not arrive completely
   std::string content_type;

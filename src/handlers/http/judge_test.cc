@@ -11,7 +11,7 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::system_clock;
-using Ending = Answer::Ending;
+using TransferState = Answer::TransferState;
 using Endpoint = Judged::Endpoint;
 using Kind = Verdict::Kind;
 
@@ -216,9 +216,9 @@ TEST(RetryAfter, RubbishIsNone) {
   }
 }
 
-Judged judge_ending(Ending ending, bool sent, int status = 0) {
+Judged judge_state(TransferState state, bool sent, int status = 0) {
   Answer answer;
-  answer.ending = ending;
+  answer.state = state;
   answer.sent = sent;
   answer.status = status;
   answer.error = "what happened";
@@ -226,13 +226,14 @@ Judged judge_ending(Ending ending, bool sent, int status = 0) {
 }
 
 TEST(Judge, WhatWasSentAndNotAnsweredIsUnknown) {
-  const std::pair<Ending, std::string_view> rows[] = {{Ending::kBroken, "handler.http.reset"},
-                                                      {Ending::kInvalid, "handler.http.invalid"},
-                                                      {Ending::kTooLarge, "handler.http.too_large"},
-                                                      {Ending::kTimedOut, reason::kHandlerTimeout},
-                                                      {Ending::kStopped, reason::kHandlerTimeout}};
-  for (const auto& [ending, code] : rows) {
-    const Judged made = judge_ending(ending, true);
+  const std::pair<TransferState, std::string_view> rows[] = {
+      {TransferState::kBroken, "handler.http.reset"},
+      {TransferState::kInvalid, "handler.http.invalid"},
+      {TransferState::kTooLarge, "handler.http.too_large"},
+      {TransferState::kTimedOut, reason::kHandlerTimeout},
+      {TransferState::kStopped, reason::kHandlerTimeout}};
+  for (const auto& [state, code] : rows) {
+    const Judged made = judge_state(state, true);
     EXPECT_EQ(made.verdict.kind(), Kind::kRetry) << code;
     EXPECT_EQ(made.verdict.code(), code);
     EXPECT_TRUE(made.verdict.unknown()) << code;
@@ -243,24 +244,26 @@ TEST(Judge, WhatWasSentAndNotAnsweredIsUnknown) {
 }
 
 TEST(Judge, WhatWasNotSentHasHadNoEffect) {
-  for (const Ending ending : {Ending::kNotSent, Ending::kNotTrusted, Ending::kStopped}) {
-    const Judged made = judge_ending(ending, false);
+  for (const TransferState state :
+       {TransferState::kNotSent, TransferState::kNotTrusted, TransferState::kStopped}) {
+    const Judged made = judge_state(state, false);
     EXPECT_EQ(made.verdict.kind(), Kind::kRetry);
     EXPECT_FALSE(made.verdict.unknown());
     EXPECT_FALSE(made.verdict.counted());
   }
-  EXPECT_EQ(judge_ending(Ending::kNotSent, false).verdict.code(), "handler.http.connect");
-  EXPECT_EQ(judge_ending(Ending::kNotTrusted, false).endpoint, Endpoint::kAtFault);
+  EXPECT_EQ(judge_state(TransferState::kNotSent, false).verdict.code(), "handler.http.connect");
+  EXPECT_EQ(judge_state(TransferState::kNotTrusted, false).endpoint, Endpoint::kAtFault);
 }
 
 TEST(Judge, ASuccessWhoseBodyBrokeIsUnknownAndARefusalIsARefusal) {
-  EXPECT_TRUE(judge_ending(Ending::kBroken, true, 200).verdict.unknown());
-  EXPECT_TRUE(judge_ending(Ending::kTimedOut, true, 200).verdict.unknown());
-  EXPECT_EQ(judge_ending(Ending::kTooLarge, true, 200).verdict.kind(), Kind::kDead);
-  EXPECT_EQ(judge_ending(Ending::kBroken, true, 422).verdict.code(), "handler.http.422");
-  EXPECT_EQ(judge_ending(Ending::kTimedOut, true, 503).verdict.code(), "handler.http.503");
-  EXPECT_FALSE(judge_ending(Ending::kTooLarge, true, 503).verdict.unknown());
-  EXPECT_EQ(judge_ending(Ending::kStopped, true, 422).verdict.code(), reason::kHandlerTimeout);
+  EXPECT_TRUE(judge_state(TransferState::kBroken, true, 200).verdict.unknown());
+  EXPECT_TRUE(judge_state(TransferState::kTimedOut, true, 200).verdict.unknown());
+  EXPECT_EQ(judge_state(TransferState::kTooLarge, true, 200).verdict.kind(), Kind::kDead);
+  EXPECT_EQ(judge_state(TransferState::kBroken, true, 422).verdict.code(), "handler.http.422");
+  EXPECT_EQ(judge_state(TransferState::kTimedOut, true, 503).verdict.code(), "handler.http.503");
+  EXPECT_FALSE(judge_state(TransferState::kTooLarge, true, 503).verdict.unknown());
+  EXPECT_EQ(judge_state(TransferState::kStopped, true, 422).verdict.code(),
+            reason::kHandlerTimeout);
 }
 
 TEST(Judge, TextsAreOneLineAndShort) {

@@ -22,7 +22,7 @@ namespace semel::handlers {
 namespace {
 
 using std::chrono::milliseconds;
-using Ending = Answer::Ending;
+using TransferState = Answer::TransferState;
 
 constexpr milliseconds kConnectTimeout{10'000};
 
@@ -63,8 +63,8 @@ struct Transfer::Parts {
   void prepare_request(const std::string& url, const Headers& headers, BytesView body);
   void prepare_connection();
   void prepare_answer();
-  Ending ending_of(CURLcode code) const;
-  Answer answer(Ending ending, std::string error);
+  TransferState state_of(CURLcode code) const;
+  Answer answer(TransferState state, std::string error);
 
   const core::HttpSpec& spec;
   ResponseReader reader;
@@ -128,44 +128,44 @@ void Transfer::Parts::prepare_answer() {
   set(easy.get(), CURLOPT_ERRORBUFFER, error.data());
 }
 
-Ending Transfer::Parts::ending_of(CURLcode code) const {
+TransferState Transfer::Parts::state_of(CURLcode code) const {
   if (!sent) {
     switch (code) {
       case CURLE_PEER_FAILED_VERIFICATION:
       case CURLE_SSL_CACERT_BADFILE:
       case CURLE_SSL_ISSUER_ERROR:
       case CURLE_SSL_CERTPROBLEM:
-        return Ending::kNotTrusted;
+        return TransferState::kNotTrusted;
       default:
-        return Ending::kNotSent;
+        return TransferState::kNotSent;
     }
   }
   switch (code) {
     case CURLE_OK:
-      return reader.status() == 0 ? Ending::kBroken : Ending::kWhole;
+      return reader.status() == 0 ? TransferState::kBroken : TransferState::kWhole;
     case CURLE_OPERATION_TIMEDOUT:
-      return Ending::kTimedOut;
+      return TransferState::kTimedOut;
     case CURLE_WRITE_ERROR:
-      return reader.too_large() ? Ending::kTooLarge : Ending::kInvalid;
+      return reader.too_large() ? TransferState::kTooLarge : TransferState::kInvalid;
     // A header line beyond libcurl's own limit.
     case CURLE_OUT_OF_MEMORY:
-      return Ending::kTooLarge;
+      return TransferState::kTooLarge;
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_BAD_CONTENT_ENCODING:
-      return Ending::kInvalid;
+      return TransferState::kInvalid;
     case CURLE_RECV_ERROR:
       return std::string_view(error.data()).find("chunked-encoding") != std::string_view::npos
-                 ? Ending::kInvalid
-                 : Ending::kBroken;
+                 ? TransferState::kInvalid
+                 : TransferState::kBroken;
     default:
-      return Ending::kBroken;
+      return TransferState::kBroken;
   }
 }
 
-Answer Transfer::Parts::answer(Ending ending, std::string text) {
+Answer Transfer::Parts::answer(TransferState state, std::string text) {
   Answer made;
-  made.ending = ending;
+  made.state = state;
   made.sent = sent;
   made.status = reader.status();
   made.content_type = reader.content_type();
@@ -202,15 +202,15 @@ void* Transfer::owner_of(void* easy) noexcept {
 
 Answer Transfer::ended(int curl_code) {
   const auto code = static_cast<CURLcode>(curl_code);
-  const Ending ending = parts_->ending_of(code);
+  const TransferState state = parts_->state_of(code);
   std::string text;
-  switch (ending) {
-    case Ending::kWhole:
+  switch (state) {
+    case TransferState::kWhole:
       break;
-    case Ending::kTimedOut:
+    case TransferState::kTimedOut:
       text = fmt::format("no whole answer within {} ms", parts_->spec.timeout.count());
       break;
-    case Ending::kTooLarge:
+    case TransferState::kTooLarge:
       text = "the answer's headers are too large";
       break;
     default:
@@ -220,11 +220,11 @@ Answer Transfer::ended(int curl_code) {
                                 : curl_easy_strerror(code);
       break;
   }
-  return parts_->answer(ending, std::move(text));
+  return parts_->answer(state, std::move(text));
 }
 
 Answer Transfer::stopped(std::string why) {
-  return parts_->answer(Ending::kStopped, std::move(why));
+  return parts_->answer(TransferState::kStopped, std::move(why));
 }
 
 Result<void> parse_url(const std::string& url) {

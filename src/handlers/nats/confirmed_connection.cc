@@ -129,7 +129,6 @@ std::optional<ConfirmedConnection::Sent> sent_of(int status) {
       return ConfirmedConnection::Sent::kTooLarge;
     case NATS_INVALID_SUBJECT:
     case NATS_INVALID_ARG:
-    case NATS_INSUFFICIENT_BUFFER:
       return ConfirmedConnection::Sent::kInvalid;
     default:
       return std::nullopt;

@@ -124,10 +124,10 @@ Result<Received> FileSource::receive(const ReceiveLimits& limits) {
   if (paused) {
     save_when_due();
   } else {
-    Room room(limits);
-    receive_given_back(received, room);
+    RemainingLimits remaining(limits);
+    receive_given_back(received, remaining);
     auto looked = look_at_path();
-    auto read = read_segments(received, room);
+    auto read = read_segments(received, remaining);
     if (!looked) read = std::move(looked);
     // Arrivals already read are returned first; the error will still occur in the next call.
     if (!read && received.arrivals.empty()) return failure(std::move(read.error()));
@@ -171,9 +171,9 @@ Result<void> FileSource::look_at_path() {
   return {};
 }
 
-void FileSource::receive_given_back(Received& into, Room& room) {
+void FileSource::receive_given_back(Received& into, RemainingLimits& remaining) {
   for (const auto& segment : segments_) {
-    while (!room.full()) {
+    while (!remaining.full()) {
       std::optional<LineLedger::Line> line;
       {
         const system::MutexLock lock(mutex_);
@@ -185,7 +185,7 @@ void FileSource::receive_given_back(Received& into, Room& room) {
       Bytes hashed;
       if (load_line(segment->file.fd.get(), part, part.size(), hashed) &&
           line_hash(hashed) == line->hash && fill(*segment, line->span, arrival)) {
-        room.take(arrival.payload.size());
+        remaining.take(arrival.payload.size());
         into.arrivals.push_back(std::move(arrival));
         continue;
       }
@@ -201,10 +201,10 @@ void FileSource::receive_given_back(Received& into, Room& room) {
   for (const auto& segment : segments_) more_ = more_ || segment->ledger.given_back() > 0;
 }
 
-Result<void> FileSource::read_segments(Received& into, Room& room) {
+Result<void> FileSource::read_segments(Received& into, RemainingLimits& remaining) {
   std::size_t budget = kScanBudget;
   for (std::size_t i = 0; i < segments_.size(); ++i) {
-    auto done = read(*segments_[i], into, room, budget);
+    auto done = read(*segments_[i], into, remaining, budget);
     if (!done) return done;
     // A truncated file is opened again, as a new segment after the existing ones.
     if (segments_[i]->closed && i + 1 == segments_.size() && options_.follow) {
@@ -215,20 +215,21 @@ Result<void> FileSource::read_segments(Received& into, Room& room) {
   return {};
 }
 
-Result<void> FileSource::read(Segment& segment, Received& into, Room& room, std::size_t& budget) {
+Result<void> FileSource::read(Segment& segment, Received& into, RemainingLimits& remaining,
+                              std::size_t& budget) {
   while (!segment.closed) {
-    if (room.full() || budget == 0) {
+    if (remaining.full() || budget == 0) {
       more_ = true;
       return {};
     }
     switch (segment.reader.next(budget)) {
       case LineReader::Step::kLine:
-        hand_out(segment, segment.reader.span(), segment.reader.view(), into, room);
+        hand_out(segment, segment.reader.span(), segment.reader.view(), into, remaining);
         break;
       case LineReader::Step::kMore:
         break;
       case LineReader::Step::kEnd:
-        if (finish(segment, into, room)) close_segment(segment, false);
+        if (finish(segment, into, remaining)) close_segment(segment, false);
         return {};
       case LineReader::Step::kChanged:
         changed(segment);
@@ -245,12 +246,12 @@ Result<void> FileSource::read(Segment& segment, Received& into, Room& room, std:
 
 // At the present end of a file: takes the unfinished last line where no writer will finish it. True
 // when nothing more will be read.
-bool FileSource::finish(Segment& segment, Received& into, Room& room) {
+bool FileSource::finish(Segment& segment, Received& into, RemainingLimits& remaining) {
   const bool old = &segment != segments_.back().get();
   const bool over = old && (!options_.follow || !segment.renamed ||
                             environment_.clock->now() - *segment.renamed >= kRenamedFor);
   if ((over || !options_.follow) && segment.reader.take_rest()) {
-    hand_out(segment, segment.reader.span(), {}, into, room);
+    hand_out(segment, segment.reader.span(), {}, into, remaining);
   }
   return over;
 }
@@ -300,7 +301,7 @@ bool FileSource::fill(const Segment& segment, const LineSpan& span, Arrival& arr
 }
 
 void FileSource::hand_out(Segment& segment, const LineSpan& span, BytesView text, Received& into,
-                          Room& room) {
+                          RemainingLimits& remaining) {
   if (span.begin == 0) text = without_mark(text);
   if (!text.empty() && is_blank(text)) return;
   Arrival arrival = arrival_of(segment, span);
@@ -322,7 +323,7 @@ void FileSource::hand_out(Segment& segment, const LineSpan& span, BytesView text
     const system::MutexLock lock(mutex_);
     segment.ledger.handed_out(line);
   }
-  room.take(arrival.payload.size());
+  remaining.take(arrival.payload.size());
   into.arrivals.push_back(std::move(arrival));
 }
 

@@ -53,13 +53,14 @@ class FileSource final : public Source {
 
   // Called by the receiving thread, once in each receive.
   Result<void> look_at_path();
-  void receive_given_back(Received& into, Room& room) SEMEL_EXCLUDES(mutex_);
-  Result<void> read_segments(Received& into, Room& room);
-  Result<void> read(Segment& segment, Received& into, Room& room, std::size_t& budget);
-  bool finish(Segment& segment, Received& into, Room& room);
+  void receive_given_back(Received& into, RemainingLimits& remaining) SEMEL_EXCLUDES(mutex_);
+  Result<void> read_segments(Received& into, RemainingLimits& remaining);
+  Result<void> read(Segment& segment, Received& into, RemainingLimits& remaining,
+                    std::size_t& budget);
+  bool finish(Segment& segment, Received& into, RemainingLimits& remaining);
   void drop_read_segments() SEMEL_EXCLUDES(mutex_);
-  void hand_out(Segment& segment, const LineSpan& span, BytesView text, Received& into, Room& room)
-      SEMEL_EXCLUDES(mutex_);
+  void hand_out(Segment& segment, const LineSpan& span, BytesView text, Received& into,
+                RemainingLimits& remaining) SEMEL_EXCLUDES(mutex_);
   Arrival arrival_of(const Segment& segment, const LineSpan& span) const;
   bool fill(const Segment& segment, const LineSpan& span, Arrival& arrival) const;
   void changed(Segment& segment);

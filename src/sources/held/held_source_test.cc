@@ -19,8 +19,8 @@ class FakeHeld final : public HeldMessages {
   FakeHeld(Clock& clock, bool can_wake)
       : clock_(clock), wake_(can_wake ? ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1) {}
 
-  Result<void> append(ConsumerNumber, std::span<const HeldMessage> messages) override {
-    for (const HeldMessage& m : messages) rows[++last_] = {m.payload, clock_.now() + m.delay};
+  Result<void> append(ConsumerNumber, std::span<const OutgoingMessage> messages) override {
+    for (const OutgoingMessage& m : messages) rows[++last_] = {m.payload, clock_.now() + m.delay};
     ring();
     return {};
   }
@@ -76,7 +76,7 @@ class FakeHeld final : public HeldMessages {
     if (wake_.valid()) ::eventfd_read(wake_.get(), &rung);
   }
   void add(const std::string& payload, milliseconds delay = {}) {
-    HeldMessage message;
+    OutgoingMessage message;
     message.payload = payload;
     message.delay = delay;
     ASSERT_TRUE(append(kConsumer, {&message, 1}));

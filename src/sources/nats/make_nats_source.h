@@ -37,6 +37,8 @@ std::unique_ptr<Source> make_nats_source(NatsOptions options,
 
 // The server's information about a consumer and its stream.
 struct ConsumerLook {
+  // Why nothing of the stream is known: the user lacks a right that a run does without.
+  std::optional<Error> stream_hidden;
   bool there = true;         // else it does not exist yet, and the rest is about the stream alone
   std::int64_t waiting = 0;  // for it, including deliveries that are not acknowledged
   std::optional<std::int64_t> max_deliver;      // nullopt: without a limit

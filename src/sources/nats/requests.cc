@@ -65,8 +65,8 @@ std::size_t many_of(std::size_t most) noexcept { return std::max<std::size_t>(mo
 std::size_t worth_asking(std::size_t most, std::size_t open, std::size_t outstanding) noexcept {
   const std::size_t taken = open + outstanding;
   if (taken >= most) return 0;
-  const std::size_t room = most - taken;
-  return room >= many_of(most) || outstanding == 0 ? room : 0;
+  const std::size_t remaining = most - taken;
+  return remaining >= many_of(most) || outstanding == 0 ? remaining : 0;
 }
 
 core::AckPace pace_of_asking(std::size_t most) noexcept { return {many_of(most), kAskWait}; }

@@ -192,7 +192,7 @@ void RedisStreamsSource::list_own() {
   std::size_t most = 0;
   {
     const system::MutexLock lock(mutex_);
-    most = std::min(kPage, room() + ledger_.ours_behind(listed_to_));
+    most = std::min(kPage, remaining() + ledger_.ours_behind(listed_to_));
   }
   if (most == 0) {
     // All entries here were asked for: they are renewed meanwhile.
@@ -230,7 +230,7 @@ void RedisStreamsSource::take_over() {
   std::size_t most = 0;
   {
     const system::MutexLock lock(mutex_);
-    most = std::min(kPage, room());
+    most = std::min(kPage, remaining());
   }
   if (most == 0) return;  // continues once there is room, before new entries are read
   if (!std::exchange(sweeping_, true)) {
@@ -294,7 +294,7 @@ void RedisStreamsSource::read() {
   {
     const system::MutexLock lock(mutex_);
     if (stop_) return;
-    most = std::min(kPage, room());
+    most = std::min(kPage, remaining());
     read_began_ = changes_;
   }
   if (most > 0) client_->begin_read(most, options_.follow ? kBlock : kShortBlock, now());
@@ -341,8 +341,8 @@ void RedisStreamsSource::wait_for_something() {
   {
     const system::MutexLock lock(mutex_);
     if (stop_) return;
-    const bool can_list = !listed_ && room() + ledger_.ours_behind(listed_to_) > 0;
-    const bool can_sweep = listed_ && room() > 0 && (sweeping_ || time >= sweep_due_);
+    const bool can_list = !listed_ && remaining() + ledger_.ours_behind(listed_to_) > 0;
+    const bool can_sweep = listed_ && remaining() > 0 && (sweeping_ || time >= sweep_due_);
     if (can_list || can_sweep) patience = milliseconds(0);
     if (const auto due = ack_pace_.due()) patience = std::min(patience, until(*due, time));
     if (end_wanted_) patience = std::min(patience, kAskEndAgain);

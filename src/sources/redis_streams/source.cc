@@ -62,7 +62,7 @@ std::vector<SourceFigure> RedisStreamsSource::figures() {
   return made;
 }
 
-std::size_t RedisStreamsSource::room() const {
+std::size_t RedisStreamsSource::remaining() const {
   const auto most = static_cast<std::size_t>(spec_.prefetch);
   return most - std::min(most, ledger_.pending());
 }

@@ -77,7 +77,7 @@ class RedisStreamsSource final : public broker::BrokerSource {
   bool is_all_told() const noexcept SEMEL_REQUIRES(mutex_) override {
     return all_told_ && ledger_.waiting_acks() == 0;
   }
-  std::size_t room() const SEMEL_REQUIRES(mutex_);
+  std::size_t remaining() const SEMEL_REQUIRES(mutex_);
 
   const RedisStreamsOptions options_;
   const core::RedisStreamsSpec& spec_;

@@ -110,7 +110,7 @@ void SqsSource::take_facts(QueueFacts facts) {
                   core::generous_deliveries(options_.crashes)));
 }
 
-std::size_t SqsSource::room() const {
+std::size_t SqsSource::remaining() const {
   if (intake_ended_) return 0;
   const auto most = static_cast<std::size_t>(spec_.prefetch);
   const std::size_t used = ledger_.open() + ledger_.deletes() + asked_;
@@ -128,7 +128,7 @@ void SqsSource::poll() {
     {
       const system::MutexLock lock(mutex_);
       if (paused_) return;
-      const std::size_t free = room();
+      const std::size_t free = remaining();
       calm = ledger_.deletes() == 0 && removals_ == 0;
       if (free == 0 && calm && polls_ == 0 && end_wanted_ && !ledger_.has_waiting()) {
         // Nothing more can come before something is settled.

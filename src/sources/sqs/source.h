@@ -66,7 +66,7 @@ class SqsSource final : public broker::BrokerSource {
   void give_back(TimePoint by) SEMEL_EXCLUDES(mutex_);
 
   // How many more messages may be received; zero while that is not worth a request.
-  std::size_t room() const SEMEL_REQUIRES(mutex_);
+  std::size_t remaining() const SEMEL_REQUIRES(mutex_);
   void wake() noexcept override { client_.wake(); }
   // Each of its calls ends by the deadline.
   void interrupt() noexcept SEMEL_REQUIRES(mutex_) override {}

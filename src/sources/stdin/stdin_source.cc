@@ -47,10 +47,10 @@ class StdinSource final : public Source {
 
   enum class Read { kSome, kNothingNow, kEnd };
   Result<Read> read_chunk();
-  void receive_given_back(Received& into, Room& room) SEMEL_EXCLUDES(mutex_);
-  void split(Received& into, Room& room);
+  void receive_given_back(Received& into, RemainingLimits& remaining) SEMEL_EXCLUDES(mutex_);
+  void split(Received& into, RemainingLimits& remaining);
   void add_to_line(BytesView part);
-  void end_line(Received& into, Room& room) SEMEL_EXCLUDES(mutex_);
+  void end_line(Received& into, RemainingLimits& remaining) SEMEL_EXCLUDES(mutex_);
   Arrival arrival_of(std::uint64_t number, const Line& line) const;
 
   const int fd_;
@@ -80,12 +80,12 @@ Result<Received> StdinSource::receive(const ReceiveLimits& limits) {
     if (closed_) return failure({ErrorKind::kRejected, "R235", "standard input was closed", {}});
     if (paused_) return received;
   }
-  Room room(limits);
+  RemainingLimits remaining(limits);
   more_ = false;
-  receive_given_back(received, room);
+  receive_given_back(received, remaining);
   for (;;) {
-    split(received, room);
-    if (room.full()) {
+    split(received, remaining);
+    if (remaining.full()) {
       more_ = true;
       break;
     }
@@ -95,7 +95,7 @@ Result<Received> StdinSource::receive(const ReceiveLimits& limits) {
     if (!read || *read == Read::kNothingNow) break;
     if (*read == Read::kEnd) {
       end_ = true;
-      if (line_size_ > 0) end_line(received, room);
+      if (line_size_ > 0) end_line(received, remaining);
       if (waited_for_) wake_.unwatch(fd_);
       waited_for_ = false;
     }
@@ -127,18 +127,18 @@ Result<StdinSource::Read> StdinSource::read_chunk() {
                   {}});
 }
 
-void StdinSource::receive_given_back(Received& into, Room& room) {
+void StdinSource::receive_given_back(Received& into, RemainingLimits& remaining) {
   const system::MutexLock lock(mutex_);
-  while (!room.full()) {
+  while (!remaining.full()) {
     const auto [number, line] = lines_out_.take();
     if (line == nullptr) return;
-    room.take(line->payload.size());
+    remaining.take(line->payload.size());
     into.arrivals.push_back(arrival_of(number, *line));
   }
 }
 
-void StdinSource::split(Received& into, Room& room) {
-  while (!unread_.empty() && !room.full()) {
+void StdinSource::split(Received& into, RemainingLimits& remaining) {
+  while (!unread_.empty() && !remaining.full()) {
     const std::size_t end = unread_.find('\n');
     add_to_line(unread_.substr(0, end));
     if (end == BytesView::npos) {
@@ -146,7 +146,7 @@ void StdinSource::split(Received& into, Room& room) {
       return;
     }
     unread_.remove_prefix(end + 1);
-    end_line(into, room);
+    end_line(into, remaining);
   }
 }
 
@@ -164,14 +164,14 @@ void StdinSource::add_to_line(BytesView part) {
   line_.append(part.substr(0, kExcerpt - line_.size()));
 }
 
-void StdinSource::end_line(Received& into, Room& room) {
+void StdinSource::end_line(Received& into, RemainingLimits& remaining) {
   const std::uint64_t number = ++lines_;
   const std::size_t size = std::exchange(line_size_, 0);
   Bytes text = std::exchange(line_, {});
   if (number == 1) text.erase(0, text.size() - without_mark(text).size());
   if (size <= kMaxLine) text.resize(without_ending(text).size());
   if (is_blank(text) && size <= kMaxLine) return;
-  room.take(text.size());
+  remaining.take(text.size());
   Line line{std::move(text), size};
   into.arrivals.push_back(arrival_of(number, line));
   const system::MutexLock lock(mutex_);

@@ -15,10 +15,10 @@ class Held final : public HeldMessages {
  public:
   explicit Held(State& state) : state_(state) {}
 
-  Result<void> append(ConsumerNumber consumer, std::span<const HeldMessage> messages) override {
+  Result<void> append(ConsumerNumber consumer, std::span<const OutgoingMessage> messages) override {
     const system::MutexLock lock(state_.mutex);
     const StoreTime now = state_.now();
-    for (const HeldMessage& message : messages) {
+    for (const OutgoingMessage& message : messages) {
       state_.held.add(row_of(consumer, message, now));
     }
     return {};

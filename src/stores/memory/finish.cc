@@ -114,7 +114,7 @@ void keep_dead_letter(State& state, const Finishing& f, HeldRow row, const KeyId
   state.dead_letters.keep(std::move(dead));
 }
 
-void bury(State& state, const Finishing& f) SEMEL_REQUIRES(state.mutex) {
+void write_dead_letter(State& state, const Finishing& f) SEMEL_REQUIRES(state.mutex) {
   for (const PayloadFrom from : f.plan.from) {
     if (from == PayloadFrom::kMessage && f.finish.keep != nullptr) {
       HeldRow row;
@@ -159,7 +159,7 @@ void carry_out(State& state, const Finishing& f) SEMEL_REQUIRES(state.mutex) {
       hold(state, f);
       break;
     case Plan::KeepAct::kDeadLetter:
-      bury(state, f);
+      write_dead_letter(state, f);
       break;
     case Plan::KeepAct::kNone:
       break;
@@ -181,7 +181,7 @@ const spi::Record* held_for(State& state, const Finish& finish) SEMEL_REQUIRES(s
 
 }  // namespace
 
-HeldRow row_of(ConsumerNumber consumer, const HeldMessage& message, StoreTime now) {
+HeldRow row_of(ConsumerNumber consumer, const OutgoingMessage& message, StoreTime now) {
   HeldRow row;
   row.consumer = consumer;
   row.due = spi::due_after(now, message.delay);

@@ -24,7 +24,7 @@ class MemoryFront final : public FrontWindow {
     const std::int64_t now = milliseconds_now();
     std::vector<Bytes> found(names.size());
     for (std::size_t i = 0; i < names.size(); ++i) {
-      const Place place = place_of(names[i]);
+      const Bucket place = place_of(names[i]);
       const system::MutexLock lock(place.mutex);
       for (const Slot& slot : place.slots) {
         if (slot.until <= now || slot.entry.name != names[i]) continue;
@@ -38,7 +38,7 @@ class MemoryFront final : public FrontWindow {
   void keep(std::span<const FrontEntry> entries) noexcept override {
     const std::int64_t until = milliseconds_now() + ttl_.count();
     for (const FrontEntry& entry : entries) {
-      const Place place = place_of(entry.name);
+      const Bucket place = place_of(entry.name);
       const system::MutexLock lock(place.mutex);
       Slot* chosen = &place.slots.front();
       for (Slot& slot : place.slots) {
@@ -61,12 +61,12 @@ class MemoryFront final : public FrontWindow {
   };
   // As docs/front.md says.
   static_assert(sizeof(Slot) == 40);
-  struct Place {
+  struct Bucket {
     system::Mutex& mutex;
     std::span<Slot> slots;
   };
 
-  Place place_of(const FrontName& name) {
+  Bucket place_of(const FrontName& name) {
     std::uint64_t word = 0;
     std::memcpy(&word, name.data(), sizeof word);
     const std::size_t ways = std::min(kWays, buckets_.size());

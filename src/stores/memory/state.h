@@ -85,6 +85,6 @@ void note_in_journal(State& state, const spi::FinishPlan& plan, const Finish& fi
 bool reopen_record(State& state, const KeyId& id, StoreTime now) SEMEL_REQUIRES(state.mutex);
 HeldRow row_of(const DeadLetterRow& dead, StoreTime due);
 HeldRow row_of(const Message& message, const Arrival* arrival);
-HeldRow row_of(ConsumerNumber consumer, const HeldMessage& message, StoreTime now);
+HeldRow row_of(ConsumerNumber consumer, const OutgoingMessage& message, StoreTime now);
 
 }  // namespace semel::memory

@@ -5,14 +5,14 @@
 
 #include <semel/mysql.h>
 
-#include "stores/mysql/core.h"
 #include "stores/mysql/schema.h"
+#include "stores/mysql/store_context.h"
 #include "stores/sql/server_store.h"
 
 namespace semel::mysql {
 namespace {
 
-class BorrowedStore final : public sql::BorrowedServerStore<Core> {
+class BorrowedStore final : public sql::BorrowedServerStore<StoreContext> {
  public:
   explicit BorrowedStore(MYSQL* connection)
       : BorrowedServerStore(kMySqlTraits, "open the database with open_mysql", connection) {}
@@ -22,7 +22,7 @@ class BorrowedStore final : public sql::BorrowedServerStore<Core> {
     // A read-only unit begins a transaction of its own, and so would commit the caller's.
     if (options.only_looks) return failure(refusal());
     // The caller may have rolled back what was read last, unnoticed: it is read again.
-    core().generations.forget();
+    context().generations.forget();
     return {};
   }
 };

@@ -40,10 +40,10 @@ class MySqlBounds : public testing::TestWithParam<test::SharedMySqlServer> {
 };
 
 TEST_P(MySqlBounds, WhatGoesAheadOfALargeStatementIsNotWaitedForWithoutEnd) {
-  Place place;
-  place.target = target_of(server_.url(database_));
-  place.longest_answer = 300ms;
-  Connection connection(place);
+  Endpoint endpoint;
+  endpoint.target = target_of(server_.url(database_));
+  endpoint.longest_answer = 300ms;
+  Connection connection(endpoint);
   connection.queue("SELECT SLEEP(40)");
   const auto begun = std::chrono::steady_clock::now();
   const std::string large = fmt::format("SELECT LENGTH('{}')", std::string(1 << 20, 'x'));

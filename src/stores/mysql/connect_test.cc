@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "stores/mysql/connection.h"
-#include "stores/mysql/presence.h"
+#include "stores/mysql/instance_lock.h"
 #include "stores/mysql/schema.h"
 #include "stores/mysql/url.h"
 #include "system/event_fd.h"
@@ -91,20 +91,20 @@ TEST_P(MySqlConnect, AStopEndsWhateverItWaitsFor) {
 
 // Every claim of a process asks for its number first.
 TEST_P(MySqlConnect, ASilentProxyHangsNobodyWhoAsksForTheNumber) {
-  Place place;
-  place.target = through_proxy(1);
+  Endpoint endpoint;
+  endpoint.target = through_proxy(1);
   {
-    Wire wire(place.target);
+    Wire wire(endpoint.target);
     make_schema(wire);
   }
   const Dialect dialect;
-  Presence presence(place, dialect, 0ms, 9);
+  InstanceLock instance_lock(endpoint, dialect, 0ms, 9);
   const auto silent = silence(kSetUp);
   std::vector<std::future<Error>> asking;
   for (int i = 0; i < 4; ++i) {
     asking.push_back(std::async(std::launch::async, [&] {
       try {
-        presence.number();
+        instance_lock.number();
       } catch (const sql::Failure& failed) {
         return failed.error();
       }
@@ -124,7 +124,7 @@ TEST_P(MySqlConnect, ASilentProxyHangsNobodyWhoAsksForTheNumber) {
   std::int64_t number = 0;
   while (number == 0 && std::chrono::steady_clock::now() < end) {
     try {
-      number = presence.number();
+      number = instance_lock.number();
     } catch (const sql::Failure&) {
       continue;
     }

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "stores/mysql/instance_lock.h"
 #include "stores/mysql/literal.h"
-#include "stores/mysql/presence.h"
 
 namespace semel::mysql {
 namespace {
@@ -32,15 +32,17 @@ std::string group_lock(const LockName& group) {
 
 }  // namespace
 
-Connection::Connection(const Place& place) : place_(place), wire_(place.target, place.stops) {
-  wait_for(place.patience);
+Connection::Connection(const Endpoint& endpoint)
+    : endpoint_(endpoint), wire_(endpoint.target, endpoint.stops) {
+  wait_for(endpoint.patience);
   run();
 }
 
-Connection::Connection(const Place& place, st_mysql* borrowed) : place_(place), wire_(borrowed) {}
+Connection::Connection(const Endpoint& endpoint, st_mysql* borrowed)
+    : endpoint_(endpoint), wire_(borrowed) {}
 
 system::Deadline Connection::deadline() const noexcept {
-  return {place_.longest_answer, place_.stops, kLongestAfterStop};
+  return {endpoint_.longest_answer, endpoint_.stops, kLongestAfterStop};
 }
 
 void Connection::need_transaction() const {
@@ -69,11 +71,11 @@ std::vector<Said> Connection::run() {
   return std::move(answers.said);
 }
 
-void Connection::queue(const sql::Text& text, std::initializer_list<sql::Param> params) {
+void Connection::queue(const sql::SqlText& text, std::initializer_list<sql::Param> params) {
   queue(filled(text.sql(), {params.begin(), params.size()}, literals()));
 }
 
-sql::Answer Connection::ask(const sql::Text& text, std::initializer_list<sql::Param> params) {
+sql::Answer Connection::ask(const sql::SqlText& text, std::initializer_list<sql::Param> params) {
   return ask(filled(text.sql(), {params.begin(), params.size()}, literals()));
 }
 
@@ -109,7 +111,7 @@ std::int64_t Connection::next_number(sql::Counter counter) {
 }
 
 StoreTime Connection::now() {
-  sql::Answer answer = ask("SELECT " + place_.clock);
+  sql::Answer answer = ask("SELECT " + endpoint_.clock);
   answer.next();
   return answer.time(0);
 }

@@ -15,7 +15,7 @@
 
 namespace semel::mysql {
 
-struct Place {
+struct Endpoint {
   Target target;
   // The server's clock, as an expression: when the statement began.
   std::string clock = "NOW(6)";
@@ -28,12 +28,12 @@ struct Place {
 
 class Connection final : public sql::Session {
  public:
-  explicit Connection(const Place& place);
+  explicit Connection(const Endpoint& endpoint);
   // Over a borrowed connection: a transaction is then a part of the one that is open there.
-  Connection(const Place& place, st_mysql* borrowed);
+  Connection(const Endpoint& endpoint, st_mysql* borrowed);
 
-  sql::Answer ask(const sql::Text& text, std::initializer_list<sql::Param> params) override;
-  void queue(const sql::Text& text, std::initializer_list<sql::Param> params) override;
+  sql::Answer ask(const sql::SqlText& text, std::initializer_list<sql::Param> params) override;
+  void queue(const sql::SqlText& text, std::initializer_list<sql::Param> params) override;
   std::int64_t next_number(sql::Counter counter) override;
   StoreTime now() override;
   void begin(std::chrono::milliseconds patience) override;
@@ -90,7 +90,7 @@ class Connection final : public sql::Session {
   void begin_inside();
   void back_to(const std::string& mark);
 
-  const Place& place_;
+  const Endpoint& endpoint_;
   Wire wire_;
   HandlerTexts handler_texts_;
   bool open_ = false;       // a transaction

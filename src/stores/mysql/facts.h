@@ -18,12 +18,12 @@ class Facts final : public sql::Facts {
                                              std::span<const Statement> handled) override;
 
  private:
-  const sql::Text bytes_;
-  const sql::Text about_;
-  const sql::Text check_;
-  const sql::Text unlisted_;
-  const sql::Text settings_;
-  const sql::Text engine_;
+  const sql::SqlText bytes_;
+  const sql::SqlText about_;
+  const sql::SqlText check_;
+  const sql::SqlText unlisted_;
+  const sql::SqlText settings_;
+  const sql::SqlText engine_;
 };
 
 }  // namespace semel::mysql

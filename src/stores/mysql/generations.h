@@ -48,14 +48,14 @@ class Generations {
  private:
   void make(Connection& connection, ConsumerNumber consumer);
 
-  const sql::Text lock_;
-  const sql::Text keep_;
-  const sql::Text list_;
-  const sql::Text of_consumer_;
-  const sql::Text ttl_;
-  const sql::Text add_;
-  const sql::Text seal_;
-  const sql::Text lengthen_;
+  const sql::SqlText lock_;
+  const sql::SqlText keep_;
+  const sql::SqlText list_;
+  const sql::SqlText of_consumer_;
+  const sql::SqlText ttl_;
+  const sql::SqlText add_;
+  const sql::SqlText seal_;
+  const sql::SqlText lengthen_;
 
   system::SharedMutex mutex_;
   std::unordered_map<std::uint32_t, std::int64_t> known_ SEMEL_GUARDED_BY(mutex_);  // by consumer

@@ -31,17 +31,17 @@ std::vector<Access> accesses(const std::string& plan) {
 
 class MySqlHeldPlans : public testing::TestWithParam<test::SharedMySqlServer> {
  protected:
-  static Place place_of(const test::PooledDatabase& database) {
-    Place place;
-    place.target = target_of(database.url());
-    return place;
+  static Endpoint endpoint_of(const test::PooledDatabase& database) {
+    Endpoint endpoint;
+    endpoint.target = target_of(database.url());
+    return endpoint;
   }
 
   const test::PooledDatabase database_{GetParam()()};
   const Dialect dialect_{};
   const sql::TableTexts texts_{dialect_};
-  const Place place_{place_of(database_)};
-  Connection session_{place_};
+  const Endpoint endpoint_{endpoint_of(database_)};
+  Connection session_{endpoint_};
   sql::HeldPlans plans_{session_, dialect_, "EXPLAIN FORMAT=JSON "};
 };
 

@@ -14,18 +14,18 @@ class MySqlLockOrder : public testing::TestWithParam<test::SharedMySqlServer> {
  protected:
   MySqlLockOrder() { order_.fill(); }
 
-  static Place place_of(const test::PooledDatabase& database) {
-    Place place;
-    place.target = target_of(database.url());
-    return place;
+  static Endpoint endpoint_of(const test::PooledDatabase& database) {
+    Endpoint endpoint;
+    endpoint.target = target_of(database.url());
+    return endpoint;
   }
 
   const test::PooledDatabase database_{GetParam()()};
   const Dialect dialect_{};
   const sql::TableTexts texts_{dialect_};
-  const Place place_{place_of(database_)};
-  Connection first_{place_};
-  Connection second_{place_};
+  const Endpoint endpoint_{endpoint_of(database_)};
+  Connection first_{endpoint_};
+  Connection second_{endpoint_};
   sql::LockOrder order_{
       {first_, second_}, texts_, [this] { return GetParam()().lock_waiters(database_.name()); }};
 };
@@ -51,7 +51,7 @@ TEST_P(MySqlLockOrder, OfRecordsThatAMixedBatchChanges) {
   options.url = database_.url();
   const auto store = open_store(std::move(options), {});
   ASSERT_TRUE(store.has_value()) << store.error().message;
-  ManyRecords records(first_, place_.clock);
+  ManyRecords records(first_, endpoint_.clock);
   EXPECT_EQ(order_.a_mixed_batch_meets_a_late_holder(**store, records), "");
 }
 

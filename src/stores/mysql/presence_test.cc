@@ -5,7 +5,7 @@
 #include <future>
 #include <memory>
 
-#include "stores/mysql/presence.h"
+#include "stores/mysql/instance_lock.h"
 #include "stores/mysql/schema.h"
 #include "stores/mysql/url.h"
 #include "system/event_fd.h"
@@ -19,14 +19,14 @@ namespace {
 class MySqlPresence : public testing::TestWithParam<test::SharedMySqlServer> {
  protected:
   MySqlPresence() {
-    place_.target = target_of(server_.url(database_));
-    Wire wire(place_.target);
+    endpoint_.target = target_of(server_.url(database_));
+    Wire wire(endpoint_.target);
     make_schema(wire);
     survivor_ = process();
     looking_ = session();
   }
-  std::unique_ptr<Presence> process(std::chrono::milliseconds grace = {}) const {
-    return std::make_unique<Presence>(place_, dialect_, grace);
+  std::unique_ptr<InstanceLock> process(std::chrono::milliseconds grace = {}) const {
+    return std::make_unique<InstanceLock>(endpoint_, dialect_, grace);
   }
   // As if a server, or a proxy before it, went away.
   void cut_all() const {
@@ -42,7 +42,7 @@ class MySqlPresence : public testing::TestWithParam<test::SharedMySqlServer> {
     const std::string name = lock_name("reserved", std::to_string(reservation >> 1U));
     return server_.query(database_, "SELECT IS_FREE_LOCK(" + name + ")") == "1";
   }
-  std::unique_ptr<Connection> session() const { return std::make_unique<Connection>(place_); }
+  std::unique_ptr<Connection> session() const { return std::make_unique<Connection>(endpoint_); }
   bool gone(std::int64_t number) {
     const bool alone = survivor_->is_gone(*looking_, number);
     const auto numbers = survivor_->gone(*looking_);
@@ -62,8 +62,8 @@ class MySqlPresence : public testing::TestWithParam<test::SharedMySqlServer> {
   const test::MySqlFamilyServer& server_ = GetParam()();
   const std::string database_ = server_.new_database();
   const Dialect dialect_{};
-  Place place_;
-  std::unique_ptr<Presence> survivor_;
+  Endpoint endpoint_;
+  std::unique_ptr<InstanceLock> survivor_;
   std::unique_ptr<Connection> looking_;
 };
 
@@ -134,9 +134,9 @@ TEST_P(MySqlPresence, TheEpochGrowsBeforeANewSessionClaims) {
     return std::stoi(server_.query(database_, "SELECT epoch FROM semel_meta"));
   };
   test::TcpProxy proxy(server_.port());
-  Place away = place_;
+  Endpoint away = endpoint_;
   away.target.port = static_cast<unsigned>(proxy.port());
-  Presence first(away, dialect_, std::chrono::milliseconds(0));
+  InstanceLock first(away, dialect_, std::chrono::milliseconds(0));
   const std::int64_t number = first.number_for(*session());
   const int before = epoch();
   EXPECT_EQ(first.number_for(*session()), number);
@@ -173,10 +173,10 @@ TEST_P(MySqlPresence, AReservationOfItsOwnLateSessionIsNotLost) {
   constexpr std::uint64_t kStays = 0x1234'5678'9abc'def0, kGoes = 0x2345'6789'abcd'ef01;
   test::TcpProxy proxy(server_.port());
   system::EventFd stop;
-  Place away = place_;
+  Endpoint away = endpoint_;
   away.target.port = static_cast<unsigned>(proxy.port());
   away.stops[0] = stop.get();
-  Presence first(away, dialect_, std::chrono::milliseconds(0));
+  InstanceLock first(away, dialect_, std::chrono::milliseconds(0));
   const auto second = process();
   const auto stays = first.try_take(kStays), goes = first.try_take(kGoes);
   ASSERT_NE(stays, nullptr);
@@ -216,9 +216,9 @@ TEST_P(MySqlPresence, ASweepAsksItsOwnSessionToo) {
                          .substr(7)) > kGrace.count();
   })) << "of a server that has just begun nobody counts as gone either";
   test::TcpProxy proxy(server_.port());
-  Place away = place_;
+  Endpoint away = endpoint_;
   away.target.port = static_cast<unsigned>(proxy.port());
-  Presence first(away, dialect_, kGrace);
+  InstanceLock first(away, dialect_, kGrace);
   first.number();
   auto other = process();
   const std::int64_t number = other->number();
@@ -233,9 +233,9 @@ TEST_P(MySqlPresence, ASweepAsksItsOwnSessionToo) {
 
 TEST_P(MySqlPresence, WhatHasNoSessionCountsNobodyAsGoneAndConnectsInNoTransaction) {
   test::TcpProxy proxy(server_.port());
-  Place away = place_;
+  Endpoint away = endpoint_;
   away.target.port = static_cast<unsigned>(proxy.port());
-  Presence first(away, dialect_, std::chrono::milliseconds(0));
+  InstanceLock first(away, dialect_, std::chrono::milliseconds(0));
   first.number();
   auto other = process();
   const std::int64_t number = other->number();

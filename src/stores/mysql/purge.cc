@@ -30,10 +30,11 @@ std::string value_list(const std::vector<T>& values, Append&& append_one) {
 
 }  // namespace
 
-Purge::Purge(Core& core)
-    : core_(core),
-      sweep_(core.dialect, core.generations, std::min(core.pool.patience(), kSweepPatience)),
-      clock_(core.dialect, *core.environment.clock) {}
+Purge::Purge(StoreContext& context)
+    : context_(context),
+      sweep_(context.dialect, context.generations,
+             std::min(context.pool.patience(), kSweepPatience)),
+      clock_(context.dialect, *context.environment.clock) {}
 
 // If the budget ends before all consumers had a turn, the next call begins with the next consumer.
 std::size_t Purge::forget_completed(Connection& connection, sql::Tables& tables, StoreTime now,
@@ -53,7 +54,7 @@ void Purge::forget_names(Connection& connection, sql::PurgeBudget& budget) {
   const std::string free =
       fmt::format("SELECT name FROM semel_lock LIMIT {} FOR UPDATE SKIP LOCKED", kForgottenAtOnce);
   for (bool all = false; !all && !budget.ended();) {
-    connection.begin(core_.pool.patience());
+    connection.begin(context_.pool.patience());
     sql::Answer answer = connection.ask(free);
     std::vector<Bytes> names;
     while (answer.next()) names.push_back(answer.bytes(0));
@@ -69,17 +70,17 @@ void Purge::forget_names(Connection& connection, sql::PurgeBudget& budget) {
 }
 
 PurgeReport Purge::run(milliseconds whole) {
-  sql::PurgeBudget budget(*core_.environment.clock, whole);
-  sql::Lent lent(core_.pool);
+  sql::PurgeBudget budget(*context_.environment.clock, whole);
+  sql::PooledSession lent(context_.pool);
   auto& connection = static_cast<Connection&>(*lent);
   try {
-    const StoreTime now = clock_.check(connection, core_.pool.patience());
+    const StoreTime now = clock_.check(connection, context_.pool.patience());
     PurgeReport report;
-    sql::Tables tables = core_.shared.tables(connection);
-    sql::forget_steps(connection, tables, core_.pool.patience(), budget);
+    sql::Tables tables = context_.shared.tables(connection);
+    sql::forget_steps(connection, tables, context_.pool.patience(), budget);
     report.records = forget_completed(connection, tables, now, budget);
     if (!budget.more()) {
-      report.records += sql::forget_dead(connection, tables, now, core_.pool.patience(), budget);
+      report.records += sql::forget_dead(connection, tables, now, context_.pool.patience(), budget);
     }
     if (!budget.more()) forget_names(connection, budget);
     report.more = budget.more();

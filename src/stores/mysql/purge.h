@@ -3,7 +3,7 @@
 
 #include <semel/spi/store.h>
 
-#include "stores/mysql/core.h"
+#include "stores/mysql/store_context.h"
 #include "stores/mysql/sweep.h"
 #include "stores/sql/purge.h"
 
@@ -12,7 +12,7 @@ namespace semel::mysql {
 // One caller at a time.
 class Purge {
  public:
-  explicit Purge(Core& core);
+  explicit Purge(StoreContext& context);
 
   PurgeReport run(std::chrono::milliseconds budget);
 
@@ -22,7 +22,7 @@ class Purge {
   // The names of locks.
   void forget_names(Connection& connection, sql::PurgeBudget& budget);
 
-  Core& core_;
+  StoreContext& context_;
   Sweep sweep_;
   std::size_t turn_ = 0;
   sql::PurgeClock clock_;

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "stores/mysql/functions.h"
+#include "stores/mysql/instance_lock.h"
 #include "stores/mysql/literal.h"
-#include "stores/mysql/presence.h"
 #include "stores/mysql/schema_sql.h"
 
 namespace semel::mysql {

@@ -2,13 +2,13 @@
 
 #include <utility>
 
-#include "stores/mysql/core.h"
 #include "stores/mysql/facts.h"
 #include "stores/mysql/functions.h"
 #include "stores/mysql/lease_claims.h"
 #include "stores/mysql/primaries.h"
 #include "stores/mysql/purge.h"
 #include "stores/mysql/schema.h"
+#include "stores/mysql/store_context.h"
 #include "stores/sql/instances.h"
 #include "stores/sql/server_store.h"
 
@@ -21,25 +21,25 @@ using std::chrono::milliseconds;
 struct Server {
   using Purge = mysql::Purge;
 
-  Server(const MySqlOptions& options, Place place, milliseconds grace)
-      : core(options, std::move(place), grace,
-             options.environment != nullptr ? *options.environment : system_environment()),
-        facts(core.dialect) {}
+  Server(const MySqlOptions& options, Endpoint endpoint, milliseconds grace)
+      : context(options, std::move(endpoint), grace,
+                options.environment != nullptr ? *options.environment : system_environment()),
+        facts(context.dialect) {}
 
   std::vector<Claim> claim(sql::Session& session, std::span<const Message* const> messages,
                            std::span<const Nonce> nonces, const ClaimOptions& options,
                            std::int64_t instance) {
     auto& connection = static_cast<Connection&>(session);
     const ConsumerNumber consumer = messages.front()->key().id.consumer();
-    LeaseClaims leases(connection, core.place.clock, core.texts.records, core.trend);
-    return leases.claim(messages, nonces, options, core.generations.active(connection, consumer),
+    LeaseClaims leases(connection, context.endpoint.clock, context.texts.records, context.trend);
+    return leases.claim(messages, nonces, options, context.generations.active(connection, consumer),
                         options.outlives_process ? sql::kNoInstance : instance);
   }
 
   std::vector<KeyId> renew(std::span<const Lease> leases, milliseconds lease) {
-    return sql::transacted(core.pool, [&](sql::Work& work) {
-      core.presence.number_for(work.session());
-      RecordBatch batch(static_cast<Connection&>(work.session()), core.place.clock);
+    return sql::transacted(context.pool, [&](sql::ScopedTransaction& work) {
+      context.instance_lock.number_for(work.session());
+      RecordBatch batch(static_cast<Connection&>(work.session()), context.endpoint.clock);
       std::vector<KeyId> held = batch.lock_held(leases);
       batch.queue_renewal(held, lease);
       return held;
@@ -47,10 +47,10 @@ struct Server {
   }
 
   std::unique_ptr<sql::ManyRecords> records(sql::Session& session) {
-    return std::make_unique<ManyRecords>(static_cast<Connection&>(session), core.place.clock);
+    return std::make_unique<ManyRecords>(static_cast<Connection&>(session), context.endpoint.clock);
   }
 
-  Core core;
+  StoreContext context;
   Facts facts;
 };
 
@@ -58,14 +58,14 @@ struct Server {
 
 Result<std::unique_ptr<Store>> open_store(MySqlOptions options, const InnerOptions& inner) {
   return sql::contained([&]() -> std::unique_ptr<Store> {
-    Place place;
-    place.target = target_of(options.url);
-    place.clock = inner.clock;
-    place.patience = options.busy;
-    place.stops[0] = options.stop_fd;
+    Endpoint endpoint;
+    endpoint.target = target_of(options.url);
+    endpoint.clock = inner.clock;
+    endpoint.patience = options.busy;
+    endpoint.stops[0] = options.stop_fd;
     StoreTraits traits = kMySqlTraits;
     {
-      Wire first(place.target, place.stops);
+      Wire first(endpoint.target, endpoint.stops);
       need_one_primary(first);
       traits.largest_message = first.most();
       if (options.create) {
@@ -74,7 +74,7 @@ Result<std::unique_ptr<Store>> open_store(MySqlOptions options, const InnerOptio
         need_schema(first);
       }
     }
-    return std::make_unique<sql::ServerStore<Server>>(traits, options, std::move(place),
+    return std::make_unique<sql::ServerStore<Server>>(traits, options, std::move(endpoint),
                                                       inner.grace);
   });
 }

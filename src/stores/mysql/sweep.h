@@ -52,10 +52,10 @@ class Sweep {
 
   Generations& generations_;
   const std::chrono::milliseconds patience_;
-  const sql::Text begin_first_;
-  const sql::Text place_;
-  const sql::Text begin_;
-  const sql::Text move_;
+  const sql::SqlText begin_first_;
+  const sql::SqlText place_;
+  const sql::SqlText begin_;
+  const sql::SqlText move_;
   std::set<ConsumerNumber> begun_;  // from the first record, by this process
 };
 

@@ -127,21 +127,21 @@ TEST(MySqlDialect, AnUpsertIsSaidInItsOwnWay) {
 TEST(MySqlDialect, NoSharedTextIsLeftInAnothersWords) {
   const Dialect dialect;
   const sql::TableTexts texts(dialect);
-  for (const sql::Text* text :
+  for (const sql::SqlText* text :
        {&texts.held.free, &texts.held.lined, &texts.held.remove, &texts.held.take, &texts.held.show,
         &texts.held.lines.join, &texts.held.lines.put_behind, &texts.held.lines.show_first}) {
     EXPECT_NE(text->sql().find("FORCE INDEX (PRIMARY)"), std::string::npos) << text->sql();
   }
-  for (const sql::Text* text :
+  for (const sql::SqlText* text :
        {&texts.held.due, &texts.held.due_numbers, &texts.held.any_due, &texts.held.taken,
         &texts.held.taken_from, &texts.held.peek, &texts.held.depth}) {
     EXPECT_NE(text->sql().find("FORCE INDEX (semel_held_due)"), std::string::npos) << text->sql();
   }
-  for (const sql::Text* text : {&texts.held.behind, &texts.held.lined, &texts.held.lines.ends,
-                                &texts.held.lines.waits, &texts.held.lines.all}) {
+  for (const sql::SqlText* text : {&texts.held.behind, &texts.held.lined, &texts.held.lines.ends,
+                                   &texts.held.lines.waits, &texts.held.lines.all}) {
     EXPECT_NE(text->sql().find("FORCE INDEX (semel_held_line)"), std::string::npos) << text->sql();
   }
-  for (const sql::Text* text :
+  for (const sql::SqlText* text :
        {&texts.records.save, &texts.records.list_state, &texts.consumers.add, &texts.inbox.put,
         &texts.dead_letters.keep, &texts.dead_letters.add, &texts.runs.add, &texts.runs.first_crash,
         &texts.gates.shut}) {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "stores/mysql/core.h"
+#include "stores/mysql/store_context.h"
 #include "stores/mysql/unit_claims.h"
 #include "stores/sql/unit.h"
 
@@ -10,15 +10,15 @@ namespace {
 
 class UnitWork final : public sql::UnitWork {
  public:
-  UnitWork(Core& core, const UnitOptions& options)
-      : core_(core),
+  UnitWork(StoreContext& context, const UnitOptions& options)
+      : context_(context),
         options_(options),
-        lent_(core.pool),
+        lent_(context.pool),
         connection_(static_cast<Connection&>(*lent_)),
-        records_(connection_, core.place.clock),
+        records_(connection_, context.endpoint.clock),
         wire_(connection_.wire(), connection_.handler_texts(), connection_.mark(),
               options.names_blocked),
-        claims_(connection_, core.place.clock, core.trend) {
+        claims_(connection_, context.endpoint.clock, context.trend) {
     if (connection_.borrowed()) connection_.need_transaction();
   }
   ~UnitWork() override {
@@ -37,7 +37,7 @@ class UnitWork final : public sql::UnitWork {
     go_alone();
     const ConsumerNumber consumer = messages.front()->key().id.consumer();
     auto claims =
-        claims_.claim(messages, options_, core_.generations.active(connection_, consumer));
+        claims_.claim(messages, options_, context_.generations.active(connection_, consumer));
     limit_row_waits();
     return claims;
   }
@@ -46,7 +46,7 @@ class UnitWork final : public sql::UnitWork {
     go_alone();
     connection_.begin(options_.patience);
     auto applied =
-        sql::applied(leases, RecordBatch(connection_, core_.place.clock).lock_held(leases));
+        sql::applied(leases, RecordBatch(connection_, context_.endpoint.clock).lock_held(leases));
     limit_row_waits();
     return applied;
   }
@@ -64,9 +64,9 @@ class UnitWork final : public sql::UnitWork {
     alone_ = true;
   }
 
-  Core& core_;
+  StoreContext& context_;
   const UnitOptions options_;
-  sql::Lent lent_;
+  sql::PooledSession lent_;
   Connection& connection_;
   ManyRecords records_;
   HandlerWire wire_;
@@ -76,8 +76,8 @@ class UnitWork final : public sql::UnitWork {
 
 class LookWork final : public sql::LookWork {
  public:
-  explicit LookWork(Core& core)
-      : lent_(core.pool),
+  explicit LookWork(StoreContext& context)
+      : lent_(context.pool),
         connection_(static_cast<Connection&>(*lent_)),
         wire_(connection_.wire(), connection_.handler_texts(), connection_.mark()) {}
   ~LookWork() override { connection_.roll_back(); }
@@ -99,15 +99,15 @@ class LookWork final : public sql::LookWork {
   }
 
  private:
-  sql::Lent lent_;
+  sql::PooledSession lent_;
   Connection& connection_;
   HandlerWire wire_;
 };
 
 }  // namespace
 
-std::unique_ptr<TransactionalStore> make_units(Core& core) {
-  return std::make_unique<sql::Units<Core, UnitWork, LookWork>>(core);
+std::unique_ptr<TransactionalStore> make_units(StoreContext& context) {
+  return std::make_unique<sql::Units<StoreContext, UnitWork, LookWork>>(context);
 }
 
 }  // namespace semel::mysql

@@ -53,7 +53,7 @@ class Wire {
       system::Deadline::kNever, system::Deadline::kNoStops, std::chrono::milliseconds(0)};
 
   // Throws Failure: R254 where a proxy accepts the connection but has no session for it. `stops`:
-  // as in Place.
+  // as in Endpoint.
   explicit Wire(const Target& target,
                 const system::Deadline::Stops& stops = system::Deadline::kNoStops);
   // Over a borrowed connection, whose settings stay as they are: each statement is sent by itself.

@@ -6,8 +6,8 @@
 
 #include <semel/postgres.h>
 
-#include "stores/postgres/core.h"
 #include "stores/postgres/schema.h"
+#include "stores/postgres/store_context.h"
 #include "stores/sql/server_store.h"
 
 namespace semel::postgres {
@@ -26,7 +26,7 @@ void need_utf8(PGconn* connection) {
              "PQsetClientEncoding(connection, \"UTF8\") before it is borrowed"});
 }
 
-class BorrowedStore final : public sql::BorrowedServerStore<Core> {
+class BorrowedStore final : public sql::BorrowedServerStore<StoreContext> {
  public:
   BorrowedStore(PGconn* connection, const PostgresBorrow& options)
       : BorrowedServerStore(kPostgresTraits, "open the database with open_postgres", connection,

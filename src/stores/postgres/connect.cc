@@ -148,8 +148,8 @@ std::string current_address(PGconn* connection) {
 
 // Each address of the server has the whole `limit`, as with PQconnectdb. False where one that had
 // accepted became silent: then the library does not try the next one by itself.
-bool finish_opening(PGconn* connection, const Place& place, seconds limit) {
-  const auto fresh = [&] { return system::Deadline(limit, place.stops, kConnectAfterStop); };
+bool finish_opening(PGconn* connection, const Endpoint& endpoint, seconds limit) {
+  const auto fresh = [&] { return system::Deadline(limit, endpoint.stops, kConnectAfterStop); };
   system::Deadline deadline = fresh();
   std::string address = current_address(connection);
   bool silent = false;
@@ -176,23 +176,23 @@ bool finish_opening(PGconn* connection, const Place& place, seconds limit) {
   return true;
 }
 
-Opening opened(const Place& place) {
-  Opening connection = begin_opening(place.url, nullptr);
+Opening opened(const Endpoint& endpoint) {
+  Opening connection = begin_opening(endpoint.url, nullptr);
   HostList hosts(connection.get());
   for (;;) {
     const seconds limit = limit_of(connection.get());
     PQsetErrorVerbosity(connection.get(), PQERRORS_VERBOSE);
-    if (finish_opening(connection.get(), place, limit)) break;
+    if (finish_opening(connection.get(), endpoint, limit)) break;
     if (!hosts.drop_current(connection.get())) {
       sql::fail(unreachable(fmt::format("no answer within {} s", limit.count())), 1);
     }
-    connection = begin_opening(place.url, &hosts);
+    connection = begin_opening(endpoint.url, &hosts);
   }
   PQsetErrorVerbosity(connection.get(), PQERRORS_DEFAULT);
   return connection;
 }
 
-std::string settings_of(PGconn* connection, const Place& place) {
+std::string settings_of(PGconn* connection, const Endpoint& endpoint) {
   // Statements are planned once for a session, which may begin on empty tables: a plan that scans
   // whole tables would be kept when they are large.
   std::string sql = fmt::format(
@@ -202,7 +202,7 @@ std::string settings_of(PGconn* connection, const Place& place) {
       "SET enable_seqscan = off; SET client_encoding = 'UTF8'; "
       // Otherwise a backslash in a string of a handler's statement would be an escape.
       "SET standard_conforming_strings = on",
-      std::max<std::int64_t>(place.patience.count(), 1), kIdleInTransaction);
+      std::max<std::int64_t>(endpoint.patience.count(), 1), kIdleInTransaction);
   // A session that waits for work is no leak.
   if (PQserverVersion(connection) >= kFirstWithIdleSessionTimeout) {
     sql += "; SET idle_session_timeout = 0";
@@ -211,9 +211,9 @@ std::string settings_of(PGconn* connection, const Place& place) {
 }
 
 // A pooler accepts a client before it has a session for it.
-void set_up(PGconn* connection, const Place& place, seconds limit) {
-  system::Deadline deadline(limit, place.stops, kConnectAfterStop);
-  const ResultPtr result = exchange(connection, settings_of(connection, place), deadline);
+void set_up(PGconn* connection, const Endpoint& endpoint, seconds limit) {
+  system::Deadline deadline(limit, endpoint.stops, kConnectAfterStop);
+  const ResultPtr result = exchange(connection, settings_of(connection, endpoint), deadline);
   if (result != nullptr) {
     if (went_well(result.get())) return;
     throw failure_of(result.get());
@@ -229,9 +229,9 @@ void set_up(PGconn* connection, const Place& place, seconds limit) {
 
 }  // namespace
 
-PGconn* connect(const Place& place) {
-  check_url(place.url);
-  Opening connection = opened(place);
+PGconn* connect(const Endpoint& endpoint) {
+  check_url(endpoint.url);
+  Opening connection = opened(endpoint);
   if (PQserverVersion(connection.get()) < kOldestServer) {
     sql::fail({ErrorKind::kRejected, "R258", "the PostgreSQL server is older than version 12",
                "use a newer server"},
@@ -239,12 +239,12 @@ PGconn* connect(const Place& place) {
   }
   PQsetNoticeReceiver(
       connection.get(), [](void*, const PGresult*) {}, nullptr);
-  set_up(connection.get(), place, limit_of(connection.get()));
+  set_up(connection.get(), endpoint, limit_of(connection.get()));
   return connection.release();
 }
 
-system::Deadline short_deadline(const Place& place) noexcept {
-  return {place.patience + kConnectTimeout, place.stops, kConnectAfterStop};
+system::Deadline short_deadline(const Endpoint& endpoint) noexcept {
+  return {endpoint.patience + kConnectTimeout, endpoint.stops, kConnectAfterStop};
 }
 
 }  // namespace semel::postgres

@@ -37,16 +37,16 @@ TestedConnection connected(const std::string& url) {
   return TestedConnection(connect({url, "semel"}));
 }
 
-Error connect_error(const Place& place) {
+Error connect_error(const Endpoint& endpoint) {
   try {
-    const TestedConnection connection(connect(place));
+    const TestedConnection connection(connect(endpoint));
   } catch (const sql::Failure& failed) {
     return failed.error();
   }
   ADD_FAILURE() << "it connected";
   return {};
 }
-Error connect_error(const std::string& url) { return connect_error(Place{url, "semel"}); }
+Error connect_error(const std::string& url) { return connect_error(Endpoint{url, "semel"}); }
 
 std::string answer(PGconn* connection, const std::string& sql) {
   return PQgetvalue(execute(connection, sql).get(), 0, 0);
@@ -216,9 +216,9 @@ TEST(PostgresConnect, AStopEndsWhateverItWaitsFor) {
         greets ? silence(proxy, kSetUp)
                : proxy.inject({.bytes = 1, .then = TcpProxy::Then::kStall, .times = 9});
     system::EventFd stop;
-    Place place{through(proxy, "connect_timeout=3000"), "semel"};
-    place.stops[0] = stop.get();
-    auto connecting = std::async(std::launch::async, [&] { return connect_error(place); });
+    Endpoint endpoint{through(proxy, "connect_timeout=3000"), "semel"};
+    endpoint.stops[0] = stop.get();
+    auto connecting = std::async(std::launch::async, [&] { return connect_error(endpoint); });
     ASSERT_TRUE(proxy.wait_fired(silent));
     stop.signal();
     ASSERT_EQ(connecting.wait_for(60s), std::future_status::ready);

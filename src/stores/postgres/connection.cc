@@ -41,12 +41,12 @@ SessionTexts::SessionTexts(const Dialect& dialect, const std::string& clock)
   }
 }
 
-Connection::Connection(const Place& place, const Dialect& dialect, const SessionTexts& texts)
+Connection::Connection(const Endpoint& endpoint, const Dialect& dialect, const SessionTexts& texts)
     : dialect_(dialect),
       texts_(texts),
-      usual_patience_(place.patience),
-      stops_(place.stops),
-      pipe_(connect(place), Pipe::Whose::kOwn) {}
+      usual_patience_(endpoint.patience),
+      stops_(endpoint.stops),
+      pipe_(connect(endpoint), Pipe::Whose::kOwn) {}
 
 Connection::Connection(PGconn* borrowed, bool prepares, const Dialect& dialect,
                        const SessionTexts& texts)
@@ -73,23 +73,23 @@ std::vector<ResultPtr> Connection::run() {
   return all;
 }
 
-void Connection::queue(const sql::Text& text, std::initializer_list<sql::Param> params) {
+void Connection::queue(const sql::SqlText& text, std::initializer_list<sql::Param> params) {
   WireParams wire;
   for (const sql::Param& param : params) wire.add(param);
   queue(text, wire);
 }
 
-sql::Answer Connection::ask(const sql::Text& text, std::initializer_list<sql::Param> params) {
+sql::Answer Connection::ask(const sql::SqlText& text, std::initializer_list<sql::Param> params) {
   queue(text, params);
   return answer_of(run().back().get());
 }
 
-sql::Answer Connection::ask(const sql::Text& text, const WireParams& params) {
+sql::Answer Connection::ask(const sql::SqlText& text, const WireParams& params) {
   queue(text, params);
   return answer_of(run().back().get());
 }
 
-sql::Answer Connection::ask_planned(const sql::Text& text, const WireParams& params) {
+sql::Answer Connection::ask_planned(const sql::SqlText& text, const WireParams& params) {
   queue_planned(text, params);
   return answer_of(run().back().get());
 }

@@ -15,7 +15,7 @@
 
 namespace semel::postgres {
 
-struct Place {
+struct Endpoint {
   std::string url;     // as libpq takes it: postgresql://… or key=value pairs
   std::string schema;  // of Semel's tables
   // The server's clock, as an SQL expression.
@@ -31,19 +31,19 @@ struct SessionTexts {
 
   std::string begin, begin_look, commit, roll_back, patience, share_group, lock_group;
   std::string mark, release, back_to_mark;
-  sql::Text now;
+  sql::SqlText now;
   std::string numbers[4];  // by Counter
 };
 
 class Connection final : public sql::Session {
  public:
-  Connection(const Place& place, const Dialect& dialect, const SessionTexts& texts);
+  Connection(const Endpoint& endpoint, const Dialect& dialect, const SessionTexts& texts);
   // Over a borrowed connection, on which statements stay prepared if `prepares`. In its owner's
   // transaction, begin sets a savepoint, commit releases it, and roll_back returns to it.
   Connection(PGconn* borrowed, bool prepares, const Dialect& dialect, const SessionTexts& texts);
 
-  sql::Answer ask(const sql::Text& text, std::initializer_list<sql::Param> params) override;
-  void queue(const sql::Text& text, std::initializer_list<sql::Param> params) override;
+  sql::Answer ask(const sql::SqlText& text, std::initializer_list<sql::Param> params) override;
+  void queue(const sql::SqlText& text, std::initializer_list<sql::Param> params) override;
   std::int64_t next_number(sql::Counter counter) override;
   StoreTime now() override;
   void begin(std::chrono::milliseconds patience) override;
@@ -53,12 +53,12 @@ class Connection final : public sql::Session {
   bool whole() const noexcept override { return pipe_.whole(); }
 
   // The same with parameters that only PostgreSQL has.
-  sql::Answer ask(const sql::Text& text, const WireParams& params);
-  void queue(const sql::Text& text, const WireParams& params) { pipe_.send(text.sql(), params); }
+  sql::Answer ask(const sql::SqlText& text, const WireParams& params);
+  void queue(const sql::SqlText& text, const WireParams& params) { pipe_.send(text.sql(), params); }
   // The same, but planned for this call. A prepared statement keeps the plan of its first
   // executions, when tables may have been small: a join would scan tables that are large by now.
-  sql::Answer ask_planned(const sql::Text& text, const WireParams& params);
-  void queue_planned(const sql::Text& text, const WireParams& params) {
+  sql::Answer ask_planned(const sql::SqlText& text, const WireParams& params);
+  void queue_planned(const sql::SqlText& text, const WireParams& params) {
     pipe_.send_once(text.sql(), params);
   }
   // For a statement that is not worth preparing: `shared` as in a Text.
@@ -110,8 +110,8 @@ class Connection final : public sql::Session {
 
 // Opens a connection and configures it, each within the URL's connect_timeout. Throws Failure: R254
 // where a pooler accepts the connection but has no session for it.
-PGconn* connect(const Place& place);
+PGconn* connect(const Endpoint& endpoint);
 // The deadline for a statement, or another wait of a session, that is no handler's statement.
-system::Deadline short_deadline(const Place& place) noexcept;
+system::Deadline short_deadline(const Endpoint& endpoint) noexcept;
 
 }  // namespace semel::postgres

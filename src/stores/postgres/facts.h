@@ -23,13 +23,13 @@ class Facts final : public sql::Facts {
                              std::size_t placeholders);
 
   const std::string schema_;
-  const sql::Text bytes_;
-  const sql::Text about_;
-  const sql::Text unnamed_;
-  const sql::Text missing_;
-  const sql::Text settings_;
-  const sql::Text unique_names_;
-  const sql::Text may_draw_;
+  const sql::SqlText bytes_;
+  const sql::SqlText about_;
+  const sql::SqlText unnamed_;
+  const sql::SqlText missing_;
+  const sql::SqlText settings_;
+  const sql::SqlText unique_names_;
+  const sql::SqlText may_draw_;
 };
 
 }  // namespace semel::postgres

@@ -157,7 +157,7 @@ std::string functions_sql(const std::string& schema, const std::string& clock) {
       {"{consuming}", std::string(consuming())},
       {"{settings}", std::string(kSettings)},
       {"{channel}", literal("semel." + schema)},
-      {"{patience}", fmt::format("'{}'", Place{}.patience.count())},
+      {"{patience}", fmt::format("'{}'", Endpoint{}.patience.count())},
       {"{brief_patience}", fmt::format("'{} ms'", kSingleClaimPatience.count())},
       {"{shortest_busy}", interval_of(spi::kShortestBusy)},
       {"{longest_busy}", interval_of(spi::kLongestBusy)},

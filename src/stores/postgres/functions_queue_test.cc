@@ -47,15 +47,15 @@ TEST_F(FunctionsQueue, AMessageComesAndGoesWithItsTransaction) {
 }
 
 TEST_F(FunctionsQueue, ARowIsThatOfTheStore) {
-  HeldMessage message;
+  OutgoingMessage message;
   message.payload = R"({"text":"back\slash"})";
   message.headers = {{"a", ""}, {"bb", "Grüße, 1:2"}};
   message.content_type = "application/json";
   message.type = "mail.v1";
   message.key = "order-17";
   message.delay = 0ms;
-  const HeldMessage bare;
-  for (const HeldMessage& one : {message, bare}) {
+  const OutgoingMessage bare;
+  for (const OutgoingMessage& one : {message, bare}) {
     ASSERT_TRUE(held().append(consumer_, {&one, 1}).has_value());
   }
   publish(R"('{"text":"back\slash"}', 'order-17', '{"a": "", "bb": "Grüße, 1:2"}',)"

@@ -42,14 +42,14 @@ struct PartitionTexts {
   PartitionTexts(const Dialect& dialect, std::int64_t number, const std::string& clock);
 
   // Each of the inserts fails, and undoes its transaction, where the version is not the given one.
-  sql::Text insert_completed;  // ids, fingerprints, version: the ids that were new
-  sql::Text insert_received;   // the same: and their new inbox rows
-  sql::Text insert_one;        // of one: id, fingerprint, version, whether it has an inbox row
-  sql::Text
-      insert_consuming;  // ids, fingerprints, nonces, keys, lease, holder, version: ids, tokens
-  sql::Text others;      // ids: those in other generations
-  sql::Text erase;       // ids
-  sql::Text lock_out;    // all that insert; waits for them
+  sql::SqlText insert_completed;  // ids, fingerprints, version: the ids that were new
+  sql::SqlText insert_received;   // the same: and their new inbox rows
+  sql::SqlText insert_one;        // of one: id, fingerprint, version, whether it has an inbox row
+  sql::SqlText
+      insert_consuming;   // ids, fingerprints, nonces, keys, lease, holder, version: ids, tokens
+  sql::SqlText others;    // ids: those in other generations
+  sql::SqlText erase;     // ids
+  sql::SqlText lock_out;  // all that insert; waits for them
 
  private:
   // The number, as an expression that fails where the generations' version is not `version`.
@@ -107,13 +107,13 @@ class Generations {
 
   // The current version, where the transaction reads an older state of the database; it stays until
   // the transaction ends. No row at READ COMMITTED, where each statement sees the current state.
-  const sql::Text& version_now() const noexcept { return version_now_; }
+  const sql::SqlText& version_now() const noexcept { return version_now_; }
   // Whether the generation known as active for a consumer still is. Parameters: version, whether it
   // is alone, its number, and the consumer. What a transaction saw of its own changes may have been
   // undone since, and the version reused for another change.
-  const sql::Text& still_active() const noexcept { return still_active_; }
+  const sql::SqlText& still_active() const noexcept { return still_active_; }
   // Fails, and undoes its transaction, where the version is not the given one.
-  const sql::Text& guard() const noexcept { return guard_; }
+  const sql::SqlText& guard() const noexcept { return guard_; }
 
  private:
   std::optional<Active> known_active(const Ttl& ttl) SEMEL_EXCLUDES(mutex_);
@@ -129,17 +129,17 @@ class Generations {
   const Dialect& dialect_;
   const std::string clock_;
   const sql::ConsumerTexts& consumers_;
-  const sql::Text version_;
-  const sql::Text version_now_;
-  const sql::Text still_active_;
-  const sql::Text guard_;
-  const sql::Text lock_meta_;
-  const sql::Text list_;
-  const sql::Text add_;
-  const sql::Text moved_;
-  const sql::Text seal_;
-  const sql::Text lengthen_;
-  const sql::Text remove_;
+  const sql::SqlText version_;
+  const sql::SqlText version_now_;
+  const sql::SqlText still_active_;
+  const sql::SqlText guard_;
+  const sql::SqlText lock_meta_;
+  const sql::SqlText list_;
+  const sql::SqlText add_;
+  const sql::SqlText moved_;
+  const sql::SqlText seal_;
+  const sql::SqlText lengthen_;
+  const sql::SqlText remove_;
 
   system::SharedMutex mutex_;
   std::optional<KnownGenerations> known_ SEMEL_GUARDED_BY(mutex_);

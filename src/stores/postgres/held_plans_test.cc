@@ -33,13 +33,13 @@ std::vector<std::string> whole_scans(const std::string& plan) {
 
 TEST(HeldPlans, OnPostgresEachStatementGoesByAnIndex) {
   const test::PooledDatabase database(test::PostgresServer::shared());
-  Place place;
-  place.url = database.url();
-  place.schema = "semel";
-  const Dialect dialect(place.schema);
-  const SessionTexts session_texts(dialect, place.clock);
+  Endpoint endpoint;
+  endpoint.url = database.url();
+  endpoint.schema = "semel";
+  const Dialect dialect(endpoint.schema);
+  const SessionTexts session_texts(dialect, endpoint.clock);
   const sql::TableTexts texts(dialect);
-  Connection session(place, dialect, session_texts);
+  Connection session(endpoint, dialect, session_texts);
   sql::HeldPlans plans(session, dialect, "EXPLAIN ");
   plans.fill(texts.held);
   // Before the server has statistics about the table, and after.

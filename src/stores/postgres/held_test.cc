@@ -26,14 +26,14 @@ constexpr std::size_t kMuch = 64 << 20;
 // Counts how often an answer is waited for.
 class CountingSession final : public sql::Session {
  public:
-  CountingSession(const Place& place, const Dialect& dialect, const SessionTexts& texts,
+  CountingSession(const Endpoint& place, const Dialect& dialect, const SessionTexts& texts,
                   std::atomic<int>& waits)
       : session_(place, dialect, texts), waits_(waits) {}
-  sql::Answer ask(const sql::Text& text, std::initializer_list<sql::Param> params) override {
+  sql::Answer ask(const sql::SqlText& text, std::initializer_list<sql::Param> params) override {
     ++waits_;
     return session_.ask(text, params);
   }
-  void queue(const sql::Text& text, std::initializer_list<sql::Param> params) override {
+  void queue(const sql::SqlText& text, std::initializer_list<sql::Param> params) override {
     session_.queue(text, params);
   }
   std::int64_t next_number(sql::Counter counter) override { return session_.next_number(counter); }
@@ -78,7 +78,7 @@ class CountedRings final : public sql::WakeUps {
 
 // The parts of one process.
 struct Process {
-  Process(const Place& place, std::int64_t number)
+  Process(const Endpoint& place, std::int64_t number)
       : dialect(place.schema),
         session_texts(dialect, place.clock),
         texts(dialect),
@@ -97,7 +97,7 @@ struct Process {
     return std::move(taken).value_or(std::vector<Arrival>());
   }
   void append(const std::vector<Bytes>& payloads) {
-    std::vector<HeldMessage> messages(payloads.size());
+    std::vector<OutgoingMessage> messages(payloads.size());
     for (std::size_t i = 0; i < payloads.size(); ++i) messages[i].payload = payloads[i];
     const auto appended = held->append(kConsumer, messages);
     ASSERT_TRUE(appended.has_value()) << appended.error().message;
@@ -158,7 +158,7 @@ class HeldTest : public testing::Test {
   }
 
   const std::string database_;
-  Place place_;
+  Endpoint place_;
 };
 
 TEST_F(HeldTest, ManyRowsCostFewRoundTrips) {
@@ -218,7 +218,7 @@ TEST_F(HeldTest, OneTransactionLooksAtALimitedNumberOfRows) {
   process.append({"other:1"});
   const auto first = process.take(1, line_of);
   ASSERT_TRUE(process.held->release(tags_of(first), 1h).has_value());
-  sql::Work work(process.pool);
+  sql::ScopedTransaction work(process.pool);
   sql::HeldRows held(work.session(), process.texts.held, process.wake_ups);
   held.lines().lock(kConsumer);
   sql::HeldTake::Wanted wanted{kConsumer, 1, kMuch, 1, work.now(), work.now() + 10min};
@@ -256,7 +256,7 @@ TEST_F(HeldTest, WhoDiedLeavesItsRowsSuspect) {
   ASSERT_EQ(dead.take(3, line_of).size(), 3U);
   other.wake_ups.rings = 0;
   {
-    sql::Work work(other.pool);
+    sql::ScopedTransaction work(other.pool);
     sql::HeldRows held(work.session(), other.texts.held, other.wake_ups);
     EXPECT_EQ(held.show_again(1, work.now()), 3);
     EXPECT_EQ(held.show_again(1, work.now()), 0);
@@ -272,7 +272,7 @@ TEST_F(HeldTest, WhoDiedLeavesItsRowsSuspect) {
 // removed in order, and no row is left behind a removed one.
 class Hustle {
  public:
-  Hustle(const Place& place, int number) : process_(place, number), random_(unsigned(number)) {}
+  Hustle(const Endpoint& place, int number) : process_(place, number), random_(unsigned(number)) {}
 
   struct Lines {
     std::mutex mutex;

@@ -13,20 +13,20 @@ class LockOrderTest : public testing::Test {
  protected:
   LockOrderTest() { order_.fill(); }
 
-  static Place place_of(const test::PooledDatabase& database) {
-    Place place;
-    place.url = database.url();
-    place.schema = "semel";
-    return place;
+  static Endpoint endpoint_of(const test::PooledDatabase& database) {
+    Endpoint endpoint;
+    endpoint.url = database.url();
+    endpoint.schema = "semel";
+    return endpoint;
   }
 
   const test::PooledDatabase database_{test::PostgresServer::shared()};
-  const Place place_ = place_of(database_);
-  const Dialect dialect_{place_.schema};
-  const SessionTexts session_texts_{dialect_, place_.clock};
+  const Endpoint endpoint_ = endpoint_of(database_);
+  const Dialect dialect_{endpoint_.schema};
+  const SessionTexts session_texts_{dialect_, endpoint_.clock};
   const sql::TableTexts texts_{dialect_};
-  Connection first_{place_, dialect_, session_texts_};
-  Connection second_{place_, dialect_, session_texts_};
+  Connection first_{endpoint_, dialect_, session_texts_};
+  Connection second_{endpoint_, dialect_, session_texts_};
   sql::LockOrder order_{{first_, second_}, texts_, [this] {
                           return test::PostgresServer::shared().lock_waiters(database_.name());
                         }};
@@ -50,10 +50,10 @@ TEST_F(LockOrderTest, TheConsumersLockStandsForThatOfARowInALine) {
 
 TEST_F(LockOrderTest, OfRecordsThatAMixedBatchChanges) {
   PostgresOptions options;
-  options.url = place_.url;
+  options.url = endpoint_.url;
   const auto store = open_store(std::move(options), {});
   ASSERT_TRUE(store.has_value()) << store.error().message;
-  const BatchTexts batch_texts(dialect_, place_.clock);
+  const BatchTexts batch_texts(dialect_, endpoint_.clock);
   ManyRecords records(first_, batch_texts);
   EXPECT_EQ(order_.a_mixed_batch_meets_a_late_holder(**store, records), "");
 }

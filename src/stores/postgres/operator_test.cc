@@ -19,7 +19,7 @@ class PostgresOperatorTest : public PostgresTest {
   RunMarkers& runs() { return *store_->facets().runs; }
   Gates& gates() { return *store_->facets().gates; }
 
-  std::vector<Message> bury(int count) {
+  std::vector<Message> write_dead_letter(int count) {
     auto messages = test::make_messages(consumer_, "k-", static_cast<std::size_t>(count));
     for (const Message& m : messages) finish(*store_, test::dead(acquire(*store_, m), &m));
     return messages;
@@ -42,7 +42,7 @@ class PostgresOperatorTest : public PostgresTest {
 };
 
 TEST_F(PostgresOperatorTest, ARecordIsUnlockedOnce) {
-  for (const Message& m : bury(10)) {
+  for (const Message& m : write_dead_letter(10)) {
     std::atomic<int> unlocked = 0;
     together(kAtOnce, [&](int) { unlocked += records().unlock(m.key().id).value() ? 1 : 0; });
     EXPECT_EQ(unlocked, 1);
@@ -51,7 +51,7 @@ TEST_F(PostgresOperatorTest, ARecordIsUnlockedOnce) {
 }
 
 TEST_F(PostgresOperatorTest, ARecordIsForgottenOrUnlocked) {
-  for (const Message& m : bury(10)) {
+  for (const Message& m : write_dead_letter(10)) {
     const RecordView seen = records().show(m.key().id).value().value();
     std::atomic<int> forgotten = 0;
     together(kAtOnce, [&](int i) {
@@ -71,7 +71,7 @@ TEST_F(PostgresOperatorTest, ARecordIsForgottenOrUnlocked) {
 }
 
 TEST_F(PostgresOperatorTest, ReplaysInAnyOrderDoNotWaitForEachOther) {
-  bury(30);
+  write_dead_letter(30);
   std::vector<std::int64_t> forth = ids();
   std::vector<std::int64_t> back(forth.rbegin(), forth.rend());
   together(kAtOnce, [&](int i) {
@@ -84,7 +84,7 @@ TEST_F(PostgresOperatorTest, ReplaysInAnyOrderDoNotWaitForEachOther) {
 }
 
 TEST_F(PostgresOperatorTest, ALetterIsEditedOnce) {
-  bury(1);
+  write_dead_letter(1);
   const DeadLetter letter = letters().show(ids().at(0)).value().value();
   std::atomic<int> edited = 0, moved = 0;
   together(kAtOnce, [&](int i) {

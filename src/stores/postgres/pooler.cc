@@ -12,14 +12,14 @@ namespace {
 
 using ConnectionPtr = std::unique_ptr<PGconn, decltype(&PQfinish)>;
 
-ResultPtr ask_in_time(PGconn* connection, const Place& place, const std::string& sql) {
+ResultPtr ask_in_time(PGconn* connection, const Endpoint& place, const std::string& sql) {
   system::Deadline deadline = short_deadline(place);
   ResultPtr result = exchange(connection, sql, deadline);
   if (result == nullptr) sql::fail(unreachable("it did not answer in time"), 1);
   return result;
 }
 
-std::string session_of(PGconn* connection, const Place& place) {
+std::string session_of(PGconn* connection, const Endpoint& place) {
   const ResultPtr result = ask_in_time(connection, place, "SELECT pg_backend_pid()");
   if (!went_well(result.get())) throw failure_of(result.get());
   return PQgetvalue(result.get(), 0, 0);
@@ -35,7 +35,7 @@ std::string session_of(PGconn* connection, const Place& place) {
 
 // A pooler that gives each statement another session supports no transaction, and reports that
 // itself.
-bool can_begin(PGconn* connection, const Place& place) {
+bool can_begin(PGconn* connection, const Endpoint& place) {
   constexpr std::string_view kProtocolViolation = "08P01";
   const ResultPtr result = ask_in_time(connection, place, "BEGIN");
   if (went_well(result.get())) return true;
@@ -45,7 +45,7 @@ bool can_begin(PGconn* connection, const Place& place) {
 
 }  // namespace
 
-void need_own_session(PGconn* connection, const Place& place) {
+void need_own_session(PGconn* connection, const Endpoint& place) {
   const std::string session = session_of(connection, place);
   if (session == std::to_string(PQbackendPID(connection))) return;
   // There is a pooler. If it frees a session when its transaction ends, the next one to begin gets

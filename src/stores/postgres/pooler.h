@@ -7,6 +7,6 @@ namespace semel::postgres {
 
 // Throws R257 where a pooler gives each transaction another session: locks, LISTEN and prepared
 // statements do not last there.
-void need_own_session(PGconn* connection, const Place& place);
+void need_own_session(PGconn* connection, const Endpoint& place);
 
 }  // namespace semel::postgres

@@ -7,7 +7,7 @@
 #include <future>
 #include <memory>
 
-#include "stores/postgres/presence.h"
+#include "stores/postgres/instance_lock.h"
 #include "stores/postgres/schema.h"
 #include "system/event_fd.h"
 #include "tests/support/postgres_server.h"
@@ -21,15 +21,15 @@ using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 using test::PostgresServer;
 
-class PresenceTest : public testing::Test {
+class InstanceLockTest : public testing::Test {
  protected:
-  PresenceTest() {
-    PGconn* const connection = connect(place_);
-    make_schema(connection, place_.schema);
+  InstanceLockTest() {
+    PGconn* const connection = connect(endpoint_);
+    make_schema(connection, endpoint_.schema);
     PQfinish(connection);
   }
-  std::unique_ptr<Presence> process(milliseconds grace = 0ms) const {
-    return std::make_unique<Presence>(place_, dialect_, PresenceOptions{false, grace});
+  std::unique_ptr<InstanceLock> process(milliseconds grace = 0ms) const {
+    return std::make_unique<InstanceLock>(endpoint_, dialect_, InstanceLockOptions{false, grace});
   }
   // As if a server, or a proxy before it, went away.
   void cut_all() const {
@@ -57,7 +57,7 @@ class PresenceTest : public testing::Test {
                                      static_cast<std::uint32_t>(reservation >> 1U))) == "0";
   }
   std::unique_ptr<Connection> session() const {
-    return std::make_unique<Connection>(place_, dialect_, texts_);
+    return std::make_unique<Connection>(endpoint_, dialect_, texts_);
   }
   bool gone(std::int64_t number) {
     const bool alone = survivor_->is_gone(*looking_, number);
@@ -77,14 +77,14 @@ class PresenceTest : public testing::Test {
 
   const PostgresServer& server_ = PostgresServer::shared();
   const std::string database_ = server_.new_database();
-  const Place place_{server_.url(database_), "semel"};
-  const Dialect dialect_{place_.schema};
-  const SessionTexts texts_{dialect_, place_.clock};
-  const std::unique_ptr<Presence> survivor_ = process();
+  const Endpoint endpoint_{server_.url(database_), "semel"};
+  const Dialect dialect_{endpoint_.schema};
+  const SessionTexts texts_{dialect_, endpoint_.clock};
+  const std::unique_ptr<InstanceLock> survivor_ = process();
   const std::unique_ptr<Connection> looking_ = session();
 };
 
-TEST_F(PresenceTest, AnInstanceIsGoneWithTheLastOfItsSessions) {
+TEST_F(InstanceLockTest, AnInstanceIsGoneWithTheLastOfItsSessions) {
   auto dying = process();
   auto first = session();
   auto second = session();
@@ -104,7 +104,7 @@ TEST_F(PresenceTest, AnInstanceIsGoneWithTheLastOfItsSessions) {
   EXPECT_TRUE(gone_soon(number));
 }
 
-TEST_F(PresenceTest, ASessionThatWroteNothingHoldsNobody) {
+TEST_F(InstanceLockTest, ASessionThatWroteNothingHoldsNobody) {
   auto dying = process();
   const auto idle = session();
   const std::int64_t number = dying->number();
@@ -114,7 +114,7 @@ TEST_F(PresenceTest, ASessionThatWroteNothingHoldsNobody) {
 }
 
 // A standby that takes over has run for long, and so has a server behind a restarted proxy.
-TEST_F(PresenceTest, WhoLostItsOwnSessionCountsNobodyAsGoneForAWhile) {
+TEST_F(InstanceLockTest, WhoLostItsOwnSessionCountsNobodyAsGoneForAWhile) {
   constexpr milliseconds kGrace = 5s;
   ASSERT_TRUE(server_has_run_for_long())
       << "of a server that has just begun nobody counts as gone either";
@@ -144,7 +144,7 @@ TEST_F(PresenceTest, WhoLostItsOwnSessionCountsNobodyAsGoneForAWhile) {
   ASSERT_TRUE(within);
 }
 
-TEST_F(PresenceTest, TheEpochGrowsBeforeANewSessionClaims) {
+TEST_F(InstanceLockTest, TheEpochGrowsBeforeANewSessionClaims) {
   const auto epoch = [&] {
     return std::stoi(server_.query(database_, "SELECT epoch FROM semel.semel_meta"));
   };
@@ -160,7 +160,7 @@ TEST_F(PresenceTest, TheEpochGrowsBeforeANewSessionClaims) {
   EXPECT_GT(epoch(), before);
 }
 
-TEST_F(PresenceTest, AReservationThatAnotherTookMeanwhileIsLost) {
+TEST_F(InstanceLockTest, AReservationThatAnotherTookMeanwhileIsLost) {
   constexpr std::uint64_t kName = 0x1234'5678'9abc'def0;
   const auto first = process(), second = process();
   auto taken = first->try_take(kName);
@@ -184,14 +184,14 @@ TEST_F(PresenceTest, AReservationThatAnotherTookMeanwhileIsLost) {
 }
 
 // Cut off unnoticed: the server keeps the old session, and its locks, until it notices.
-TEST_F(PresenceTest, AReservationOfItsOwnLateSessionIsNotLost) {
+TEST_F(InstanceLockTest, AReservationOfItsOwnLateSessionIsNotLost) {
   constexpr std::uint64_t kStays = 0x1234'5678'9abc'def0, kGoes = 0x2345'6789'abcd'ef01;
   test::TcpProxy proxy(server_.port());
   system::EventFd stop;
-  Place away = place_;
+  Endpoint away = endpoint_;
   away.url = fmt::format("postgresql://postgres@127.0.0.1:{}/{}", proxy.port(), database_);
   away.stops[0] = stop.get();
-  Presence first(away, dialect_, PresenceOptions{false, 0ms});
+  InstanceLock first(away, dialect_, InstanceLockOptions{false, 0ms});
   const auto second = process();
   const auto stays = first.try_take(kStays), goes = first.try_take(kGoes);
   ASSERT_NE(stays, nullptr);
@@ -224,14 +224,14 @@ TEST_F(PresenceTest, AReservationOfItsOwnLateSessionIsNotLost) {
 }
 
 // The server of our own session vanished unnoticed, and another has taken over, without the locks.
-TEST_F(PresenceTest, ASweepAsksItsOwnSessionToo) {
+TEST_F(InstanceLockTest, ASweepAsksItsOwnSessionToo) {
   constexpr milliseconds kGrace = 5s;
   ASSERT_TRUE(server_has_run_for_long())
       << "of a server that has just begun nobody counts as gone either";
   test::TcpProxy proxy(server_.port());
-  Place away = place_;
+  Endpoint away = endpoint_;
   away.url = fmt::format("postgresql://postgres@127.0.0.1:{}/{}", proxy.port(), database_);
-  Presence first(away, dialect_, PresenceOptions{false, kGrace});
+  InstanceLock first(away, dialect_, InstanceLockOptions{false, kGrace});
   first.number();
   auto other = process();
   const std::int64_t number = other->number();
@@ -244,11 +244,11 @@ TEST_F(PresenceTest, ASweepAsksItsOwnSessionToo) {
   EXPECT_EQ(proxy.fired(cut), 1U);
 }
 
-TEST_F(PresenceTest, WhatHasNoSessionCountsNobodyAsGoneAndConnectsInNoTransaction) {
+TEST_F(InstanceLockTest, WhatHasNoSessionCountsNobodyAsGoneAndConnectsInNoTransaction) {
   test::TcpProxy proxy(server_.port());
-  Place away = place_;
+  Endpoint away = endpoint_;
   away.url = fmt::format("postgresql://postgres@127.0.0.1:{}/{}", proxy.port(), database_);
-  Presence first(away, dialect_, PresenceOptions{false, 0ms});
+  InstanceLock first(away, dialect_, InstanceLockOptions{false, 0ms});
   first.number();
   auto other = process();
   const std::int64_t number = other->number();

@@ -24,30 +24,30 @@ constexpr milliseconds kLongestWait = std::chrono::minutes(15);
 
 }  // namespace
 
-Purge::Purge(Core& core)
-    : core_(core),
-      remove_inbox_(core.dialect, "DELETE FROM semel_inbox WHERE row_id = ANY(?1)"),
-      clock_(core.dialect, *core.environment.clock) {}
+Purge::Purge(StoreContext& context)
+    : context_(context),
+      remove_inbox_(context.dialect, "DELETE FROM semel_inbox WHERE row_id = ANY(?1)"),
+      clock_(context.dialect, *context.environment.clock) {}
 
 bool Purge::waits(std::int64_t generation) const {
   const auto blocked = blocked_.find(generation);
-  return blocked != blocked_.end() && core_.environment.clock->now() < blocked->second.until;
+  return blocked != blocked_.end() && context_.environment.clock->now() < blocked->second.until;
 }
 
 void Purge::put_off(std::int64_t generation) {
   Blocked& blocked = blocked_[generation];
   blocked.wait = std::clamp(2 * blocked.wait, kFirstWait, kLongestWait);
-  blocked.until = core_.environment.clock->now() + blocked.wait;
+  blocked.until = context_.environment.clock->now() + blocked.wait;
 }
 
 void Purge::seal_old(Connection& connection, StoreTime now) {
-  for (const Generation& one : core_.generations.look(connection).all) {
+  for (const Generation& one : context_.generations.look(connection).all) {
     if (!one.active || !one.ttl || one.created_at + *one.ttl / kGenerationsInTtl > now) continue;
     if (waits(one.number)) continue;
     const std::string any = fmt::format("SELECT 1 FROM {} LIMIT 1", partition_name(one.number));
     if (!connection.ask_once(any).next()) continue;
     try {
-      core_.generations.seal(connection, one, kPatience);
+      context_.generations.seal(connection, one, kPatience);
       blocked_.erase(one.number);
     } catch (const sql::Failure& failed) {
       // A long transaction uses it.
@@ -76,7 +76,7 @@ bool Purge::remove_inbox(Connection& connection, const Old& old, sql::PurgeBudge
     WireParams params;
     params.add(rows);
     connection.queue(remove_inbox_, params);
-    connection.queue(core_.generations.guard(), {old.version});
+    connection.queue(context_.generations.guard(), {old.version});
     connection.settle();
     // After one part, however little time there is: otherwise none would ever be dropped.
     if (budget.ended()) return false;
@@ -105,7 +105,7 @@ bool Purge::keep_late(Connection& connection, const Old& old, sql::PurgeBudget& 
   KeyId last;
   for (;;) {
     connection.queue_once(move, {old.before, last});
-    connection.queue(core_.generations.guard(), {old.version});
+    connection.queue(context_.generations.guard(), {old.version});
     const auto results = connection.run();
     sql::Answer part = answer_of(results[results.size() - 2].get());
     part.next();
@@ -118,13 +118,13 @@ bool Purge::keep_late(Connection& connection, const Old& old, sql::PurgeBudget& 
 
 std::optional<Purge::Old> Purge::look_again(Connection& connection, std::int64_t number,
                                             StoreTime now) {
-  const KnownGenerations known = core_.generations.look(connection);
+  const KnownGenerations known = context_.generations.look(connection);
   const auto old = std::ranges::find(known.all, number, &Generation::number);
   if (old == known.all.end() || !old->past(now)) return std::nullopt;
   const auto active = std::ranges::find_if(
       known.all, [&](const Generation& one) { return one.active && one.ttl == old->ttl; });
   if (active != known.all.end()) return Old{number, active->number, known.version, now - *old->ttl};
-  core_.generations.active(connection, old->ttl);
+  context_.generations.active(connection, old->ttl);
   return look_again(connection, number, now);
 }
 
@@ -134,7 +134,7 @@ std::size_t Purge::drop(Connection& connection, std::int64_t number, StoreTime n
   try {
     // Before everything is read and moved in vain while another session uses the table. Once only:
     // all later sessions wait behind it, and the work has many parts.
-    if (!begun_.contains(number)) core_.generations.need_free(connection, number, kPatience);
+    if (!begun_.contains(number)) context_.generations.need_free(connection, number, kPatience);
     begun_.insert(number);
     const auto old = look_again(connection, number, now);
     if (!old || !remove_inbox(connection, *old, budget)) return forgotten;
@@ -143,7 +143,7 @@ std::size_t Purge::drop(Connection& connection, std::int64_t number, StoreTime n
         connection.ask_once(fmt::format("SELECT count(*) FROM {}", partition_name(number)));
     counted.next();
     const auto rest = static_cast<std::size_t>(counted.integer(0));
-    if (core_.generations.remove(connection, number, old->version, now, kPatience)) {
+    if (context_.generations.remove(connection, number, old->version, now, kPatience)) {
       blocked_.erase(number);
       return forgotten + rest;
     }
@@ -163,16 +163,16 @@ std::size_t Purge::drop(Connection& connection, std::int64_t number, StoreTime n
 }
 
 PurgeReport Purge::run(milliseconds whole) {
-  sql::PurgeBudget budget(*core_.environment.clock, whole);
-  sql::Lent lent(core_.pool);
+  sql::PurgeBudget budget(*context_.environment.clock, whole);
+  sql::PooledSession lent(context_.pool);
   auto& connection = static_cast<Connection&>(*lent);
   try {
-    const StoreTime now = clock_.check(connection, core_.pool.patience());
-    sql::Tables tables = core_.shared.tables(connection);
-    sql::forget_steps(connection, tables, core_.pool.patience(), budget);
+    const StoreTime now = clock_.check(connection, context_.pool.patience());
+    sql::Tables tables = context_.shared.tables(connection);
+    sql::forget_steps(connection, tables, context_.pool.patience(), budget);
     seal_old(connection, now);
     PurgeReport report;
-    const auto all = core_.generations.look(connection).all;
+    const auto all = context_.generations.look(connection).all;
     const auto dropped = [&](std::int64_t number) {
       return std::ranges::find(all, number, &Generation::number) == all.end();
     };
@@ -184,7 +184,7 @@ PurgeReport Purge::run(milliseconds whole) {
       report.records += drop(connection, one.number, now, budget);
     }
     if (!budget.more()) {
-      report.records += sql::forget_dead(connection, tables, now, core_.pool.patience(), budget);
+      report.records += sql::forget_dead(connection, tables, now, context_.pool.patience(), budget);
     }
     report.more = budget.more();
     sql::forget_crashes(tables, now);

@@ -8,7 +8,7 @@
 
 #include <semel/spi/store.h>
 
-#include "stores/postgres/core.h"
+#include "stores/postgres/store_context.h"
 #include "stores/sql/purge.h"
 
 namespace semel::postgres {
@@ -16,7 +16,7 @@ namespace semel::postgres {
 // One caller at a time.
 class Purge {
  public:
-  explicit Purge(Core& core);
+  explicit Purge(StoreContext& context);
 
   PurgeReport run(std::chrono::milliseconds budget);
 
@@ -49,8 +49,8 @@ class Purge {
   bool keep_late(Connection& connection, const Old& old, sql::PurgeBudget& budget,
                  std::size_t& forgotten);
 
-  Core& core_;
-  const sql::Text remove_inbox_;
+  StoreContext& context_;
+  const sql::SqlText remove_inbox_;
   sql::PurgeClock clock_;
   std::map<std::int64_t, Blocked> blocked_;  // by generation number
   std::set<std::int64_t> begun_;             // were not in use then

@@ -115,7 +115,7 @@ FoundRows taken_in(const PGresult* result) {
 
 namespace {
 
-std::vector<KeyId> held_now(Connection& connection, const sql::Text& text,
+std::vector<KeyId> held_now(Connection& connection, const sql::SqlText& text,
                             std::span<const Lease> leases, std::optional<std::int64_t> more) {
   ArrayParam ids(oid::kBytea), nonces(oid::kBytea);
   for (const Lease& lease : leases) {
@@ -135,7 +135,7 @@ std::vector<KeyId> held_now(Connection& connection, const sql::Text& text,
 
 }  // namespace
 
-std::vector<KeyId> held_by(Connection& connection, const sql::Text& text,
+std::vector<KeyId> held_by(Connection& connection, const sql::SqlText& text,
                            std::span<const Lease> leases, std::optional<std::int64_t> more) {
   std::vector<KeyId> held = held_now(connection, text, leases, more);
   if (held.size() >= leases.size()) return held;

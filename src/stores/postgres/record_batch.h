@@ -28,16 +28,17 @@ std::string_view consuming() noexcept;
 struct BatchTexts {
   BatchTexts(const Dialect& dialect, const std::string& clock);
 
-  sql::Text find;  // ids; their results, too, where asked for
-  sql::Text find_with_result;
-  sql::Text lock_due;     // ids: those that may be claimed now, locked
-  sql::Text take_over;    // ids, fingerprints, nonces, lease, holder: those that may be claimed now
-  sql::Text renew;        // ids, nonces, lease
-  sql::Text confirm;      // ids, nonces: locked
-  sql::Text lock;         // ids
-  sql::Text complete;     // ids, nonces, results: those for which nothing else is kept
-  sql::Text set_results;  // ids, results
-  sql::Text keep;         // rows, consumers, keys, types, content types, results, payloads
+  sql::SqlText find;  // ids; their results, too, where asked for
+  sql::SqlText find_with_result;
+  sql::SqlText lock_due;  // ids: those that may be claimed now, locked
+  sql::SqlText
+      take_over;          // ids, fingerprints, nonces, lease, holder: those that may be claimed now
+  sql::SqlText renew;     // ids, nonces, lease
+  sql::SqlText confirm;   // ids, nonces: locked
+  sql::SqlText lock;      // ids
+  sql::SqlText complete;  // ids, nonces, results: those for which nothing else is kept
+  sql::SqlText set_results;  // ids, results
+  sql::SqlText keep;         // rows, consumers, keys, types, content types, results, payloads
 };
 
 // Rows of find, find_with_result or lock_due; with them the server's clock.
@@ -51,7 +52,7 @@ FoundRows taken_in(const PGresult* result);
 
 // The ids of those leases that hold their records, in order, as returned by `text` (renew or
 // confirm), which takes ids and nonces, and then `more`.
-std::vector<KeyId> held_by(Connection& connection, const sql::Text& text,
+std::vector<KeyId> held_by(Connection& connection, const sql::SqlText& text,
                            std::span<const Lease> leases,
                            std::optional<std::int64_t> more = std::nullopt);
 

@@ -65,11 +65,11 @@ TEST_F(PostgresSchemaChange, AValueThatDoesNotFitStaysItsMessagesOwn) {
 
 // As behind a pooler that gave the session to another client in between.
 TEST_F(PostgresSchemaChange, AStatementThatIsGoneIsPreparedAnew) {
-  const Place place{url(), "semel"};
-  const Dialect dialect(place.schema);
-  const SessionTexts texts(dialect, place.clock);
-  const sql::Text question(dialect, "SELECT ?1");
-  Connection session(place, dialect, texts);
+  const Endpoint endpoint{url(), "semel"};
+  const Dialect dialect(endpoint.schema);
+  const SessionTexts texts(dialect, endpoint.clock);
+  const sql::SqlText question(dialect, "SELECT ?1");
+  Connection session(endpoint, dialect, texts);
   const auto ask = [&] {
     sql::Answer answer = session.ask(question, {std::int64_t{7}});
     return answer.next() ? answer.integer(0) : 0;

@@ -3,13 +3,13 @@
 #include <libpq-fe.h>
 #include <utility>
 
-#include "stores/postgres/core.h"
 #include "stores/postgres/facts.h"
 #include "stores/postgres/functions.h"
 #include "stores/postgres/lease_claims.h"
 #include "stores/postgres/pooler.h"
 #include "stores/postgres/purge.h"
 #include "stores/postgres/schema.h"
+#include "stores/postgres/store_context.h"
 #include "stores/sql/instances.h"
 #include "stores/sql/server_store.h"
 
@@ -22,11 +22,13 @@ using std::chrono::milliseconds;
 struct Server {
   using Purge = postgres::Purge;
 
-  Server(const PostgresOptions& options, Place place, const InnerOptions& inner)
-      : core(options, std::move(place), {options.listens, inner.grace, options.connections + 1},
-             options.environment != nullptr ? *options.environment : system_environment()),
-        facts(core.dialect, core.place.schema),
-        leases(core.generations, core.batch_texts, core.session_texts, core.pool.patience()) {}
+  Server(const PostgresOptions& options, Endpoint endpoint, const InnerOptions& inner)
+      : context(options, std::move(endpoint),
+                {options.listens, inner.grace, options.connections + 1},
+                options.environment != nullptr ? *options.environment : system_environment()),
+        facts(context.dialect, context.endpoint.schema),
+        leases(context.generations, context.batch_texts, context.session_texts,
+               context.pool.patience()) {}
 
   std::vector<Claim> claim(sql::Session& session, std::span<const Message* const> messages,
                            std::span<const Nonce> nonces, const ClaimOptions& options,
@@ -36,16 +38,17 @@ struct Server {
   }
 
   std::vector<KeyId> renew(std::span<const Lease> renewed, milliseconds lease) {
-    sql::Lent lent(core.pool);
-    core.presence.number_for(*lent);
-    return held_by(static_cast<Connection&>(*lent), core.batch_texts.renew, renewed, lease.count());
+    sql::PooledSession lent(context.pool);
+    context.instance_lock.number_for(*lent);
+    return held_by(static_cast<Connection&>(*lent), context.batch_texts.renew, renewed,
+                   lease.count());
   }
 
   std::unique_ptr<sql::ManyRecords> records(sql::Session& session) {
-    return std::make_unique<ManyRecords>(static_cast<Connection&>(session), core.batch_texts);
+    return std::make_unique<ManyRecords>(static_cast<Connection&>(session), context.batch_texts);
   }
 
-  Core core;
+  StoreContext context;
   Facts facts;
   LeaseClaims leases;
 };
@@ -53,7 +56,7 @@ struct Server {
 // A connection for the lifetime of the object.
 class Opened {
  public:
-  explicit Opened(const Place& place) : connection_(connect(place)) {}
+  explicit Opened(const Endpoint& endpoint) : connection_(connect(endpoint)) {}
   ~Opened() { PQfinish(connection_); }
   Opened(const Opened&) = delete;
   Opened& operator=(const Opened&) = delete;
@@ -63,31 +66,31 @@ class Opened {
   PGconn* connection_;
 };
 
-Place place_of(const PostgresOptions& options) {
-  Place place;
-  place.url = options.url;
-  place.schema = options.schema;
-  place.patience = options.busy;
-  return place;
+Endpoint endpoint_of(const PostgresOptions& options) {
+  Endpoint endpoint;
+  endpoint.url = options.url;
+  endpoint.schema = options.schema;
+  endpoint.patience = options.busy;
+  return endpoint;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_store(PostgresOptions options, const InnerOptions& inner) {
   return sql::contained([&]() -> std::unique_ptr<Store> {
-    Place place = place_of(options);
-    place.clock = inner.clock;
-    place.stops[0] = options.stop_fd;
+    Endpoint endpoint = endpoint_of(options);
+    endpoint.clock = inner.clock;
+    endpoint.stops[0] = options.stop_fd;
     {
-      const Opened first(place);
-      need_own_session(first.get(), place);
+      const Opened first(endpoint);
+      need_own_session(first.get(), endpoint);
       if (options.create) {
-        make_schema(first.get(), place.schema);
+        make_schema(first.get(), endpoint.schema);
       } else {
-        need_schema(first.get(), place.schema);
+        need_schema(first.get(), endpoint.schema);
       }
     }
-    return std::make_unique<sql::ServerStore<Server>>(kPostgresTraits, options, std::move(place),
+    return std::make_unique<sql::ServerStore<Server>>(kPostgresTraits, options, std::move(endpoint),
                                                       inner);
   });
 }
@@ -102,15 +105,15 @@ Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options) {
 
 Result<SchemaChange> postgres_schema_change(const PostgresOptions& options) {
   return sql::contained([&] {
-    const postgres::Place place = postgres::place_of(options);
-    const postgres::Opened opened(place);
+    const postgres::Endpoint endpoint = postgres::endpoint_of(options);
+    const postgres::Opened opened(endpoint);
     SchemaChange change;
-    change.from = postgres::schema_version(opened.get(), place.schema);
+    change.from = postgres::schema_version(opened.get(), endpoint.schema);
     change.to = postgres::newest_version();
-    postgres::refuse_newer(change.from, place.schema);
-    change.sql = postgres::migration_sql(change.from, place.schema);
-    if (!change.sql.empty() && postgres::may_replace_functions(opened.get(), place.schema)) {
-      change.sql += postgres::functions_sql(place.schema);
+    postgres::refuse_newer(change.from, endpoint.schema);
+    change.sql = postgres::migration_sql(change.from, endpoint.schema);
+    if (!change.sql.empty() && postgres::may_replace_functions(opened.get(), endpoint.schema)) {
+      change.sql += postgres::functions_sql(endpoint.schema);
     }
     return change;
   });
@@ -118,15 +121,15 @@ Result<SchemaChange> postgres_schema_change(const PostgresOptions& options) {
 
 Result<void> make_postgres_functions(const PostgresOptions& options) {
   return sql::contained([&] {
-    const postgres::Place place = postgres::place_of(options);
-    postgres::make_functions(postgres::Opened(place).get(), place.schema);
+    const postgres::Endpoint endpoint = postgres::endpoint_of(options);
+    postgres::make_functions(postgres::Opened(endpoint).get(), endpoint.schema);
   });
 }
 
 Result<void> drop_postgres_functions(const PostgresOptions& options) {
   return sql::contained([&] {
-    const postgres::Place place = postgres::place_of(options);
-    postgres::drop_functions(postgres::Opened(place).get(), place.schema);
+    const postgres::Endpoint endpoint = postgres::endpoint_of(options);
+    postgres::drop_functions(postgres::Opened(endpoint).get(), endpoint.schema);
   });
 }
 

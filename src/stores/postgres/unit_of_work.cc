@@ -1,7 +1,7 @@
 #include <chrono>
 #include <utility>
 
-#include "stores/postgres/core.h"
+#include "stores/postgres/store_context.h"
 #include "stores/postgres/unit_claims.h"
 #include "stores/sql/unit.h"
 
@@ -13,15 +13,15 @@ constexpr std::chrono::milliseconds kGroupPatience{1'000};
 
 class UnitWork final : public sql::UnitWork {
  public:
-  UnitWork(Core& core, const UnitOptions& options)
-      : core_(core),
+  UnitWork(StoreContext& context, const UnitOptions& options)
+      : context_(context),
         options_(options),
-        lent_(core.pool),
+        lent_(context.pool),
         connection_(static_cast<Connection&>(*lent_)),
-        records_(connection_, core.batch_texts),
+        records_(connection_, context.batch_texts),
         wire_(connection_.pipe(), connection_.handler_texts(), connection_.end_of_unit(),
               options.names_blocked),
-        claims_(core.generations, core.batch_texts),
+        claims_(context.generations, context.batch_texts),
         in_group_(options.group && !connection_.borrowed()) {}
 
   sql::Session& session() override { return connection_; }
@@ -35,7 +35,7 @@ class UnitWork final : public sql::UnitWork {
 
   std::vector<Claim> claim(std::span<const Message* const> messages) override {
     const ConsumerNumber consumer = messages.front()->key().id.consumer();
-    auto claims = claim_patiently(core_.generations.active(connection_, consumer), messages);
+    auto claims = claim_patiently(context_.generations.active(connection_, consumer), messages);
     limit_row_waits();
     return claims;
   }
@@ -75,7 +75,7 @@ class UnitWork final : public sql::UnitWork {
   }
 
   std::vector<Applied> confirm_begun(std::span<const Lease> leases) {
-    auto applied = sql::applied(leases, held_by(connection_, core_.batch_texts.confirm, leases));
+    auto applied = sql::applied(leases, held_by(connection_, context_.batch_texts.confirm, leases));
     limit_row_waits();
     return applied;
   }
@@ -101,9 +101,9 @@ class UnitWork final : public sql::UnitWork {
     return claims_.claim_singly(connection_, active, messages, options_);
   }
 
-  Core& core_;
+  StoreContext& context_;
   const UnitOptions options_;
-  sql::Lent lent_;
+  sql::PooledSession lent_;
   Connection& connection_;
   ManyRecords records_;
   HandlerWire wire_;
@@ -113,7 +113,8 @@ class UnitWork final : public sql::UnitWork {
 
 class LookWork final : public sql::LookWork {
  public:
-  explicit LookWork(Core& core) : lent_(core.pool), connection_(static_cast<Connection&>(*lent_)) {}
+  explicit LookWork(StoreContext& context)
+      : lent_(context.pool), connection_(static_cast<Connection&>(*lent_)) {}
   ~LookWork() override { connection_.roll_back(); }
 
   std::optional<Rows> look(const RecordedStatement& statement) override {
@@ -136,14 +137,14 @@ class LookWork final : public sql::LookWork {
   }
 
  private:
-  sql::Lent lent_;
+  sql::PooledSession lent_;
   Connection& connection_;
 };
 
 }  // namespace
 
-std::unique_ptr<TransactionalStore> make_units(Core& core) {
-  return std::make_unique<sql::Units<Core, UnitWork, LookWork>>(core);
+std::unique_ptr<TransactionalStore> make_units(StoreContext& context) {
+  return std::make_unique<sql::Units<StoreContext, UnitWork, LookWork>>(context);
 }
 
 }  // namespace semel::postgres

@@ -53,11 +53,11 @@ AuditEntry audit_entry_of(const Reply& reply) {
 
 class RedisAudit final : public AuditLog {
  public:
-  RedisAudit(Core& core, const std::string& clock)
-      : core_(core),
-        entries_(core.names.of_store("audit")),
-        ends_(core.names.of_store("audit_ends")),
-        requests_(core.names.of_store("audit_requests")),
+  RedisAudit(StoreContext& context, const std::string& clock)
+      : context_(context),
+        entries_(context.names.of_store("audit")),
+        ends_(context.names.of_store("audit_ends")),
+        requests_(context.names.of_store("audit_requests")),
         append_(with_now(clock, lua::kAuditAppend)),
         end_(lua::kAuditEnd),
         list_(lua::kAuditList) {}
@@ -98,10 +98,10 @@ class RedisAudit final : public AuditLog {
     Call call;
     call.keys = {entries_, ends_, requests_};
     for (const Bytes& one : arguments) call.arguments.push_back(one);
-    return core_.run_one(script, call, loss);
+    return context_.run_one(script, call, loss);
   }
 
-  Core& core_;
+  StoreContext& context_;
   const std::string entries_;
   const std::string ends_;
   const std::string requests_;
@@ -112,8 +112,8 @@ class RedisAudit final : public AuditLog {
 
 }  // namespace
 
-std::unique_ptr<AuditLog> make_audit(Core& core, const std::string& clock) {
-  return std::make_unique<RedisAudit>(core, clock);
+std::unique_ptr<AuditLog> make_audit(StoreContext& context, const std::string& clock) {
+  return std::make_unique<RedisAudit>(context, clock);
 }
 
 }  // namespace semel::redis

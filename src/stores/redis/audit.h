@@ -5,11 +5,11 @@
 
 #include <semel/admin/audit.h>
 
-#include "stores/redis/core.h"
+#include "stores/redis/store_context.h"
 
 namespace semel::redis {
 
 // `clock`: as for Scripts. The core outlives it.
-std::unique_ptr<AuditLog> make_audit(Core& core, const std::string& clock);
+std::unique_ptr<AuditLog> make_audit(StoreContext& context, const std::string& clock);
 
 }  // namespace semel::redis

@@ -44,7 +44,7 @@ class ClusterEdit : public testing::Test {
     const Message* one = &message;
     return store.claim({&one, 1}, {60s, {}, false}).value().front();
   }
-  void bury(Store& store) {
+  void write_dead_letter(Store& store) {
     const Message message = old();
     const Finish dead = test::dead(std::get<Acquired>(claim(store, message)).lease, &message);
     ASSERT_EQ(store.finish({&dead, 1})->front(), Applied::kYes);
@@ -87,7 +87,7 @@ class ClusterEdit : public testing::Test {
 TEST_F(ClusterEdit, OneThatWasKilledBetweenItsStepsGoesOnWhenItIsSaidAgain) {
   {
     auto store = open(system_environment());
-    bury(*store);
+    write_dead_letter(*store);
   }
   auto child = test::ChildProcess::fork([&](test::ChildProcess::Voice&) {
     EndAtRecord end;
@@ -110,7 +110,7 @@ TEST_F(ClusterEdit, OneThatMeetsItsTwinLeavesWhatThatHasDone) {
   environment.failpoints = &points;
   auto first = open(environment);
   auto second = open(system_environment());
-  bury(*second);
+  write_dead_letter(*second);
   points.on(failpoint::kRecorded, [&] { EXPECT_EQ(edit(*second).value(), Edited::kYes); });
   EXPECT_EQ(edit(*first).value(), Edited::kMoved);
   EXPECT_EQ(points.hits(failpoint::kRecorded), 1U);

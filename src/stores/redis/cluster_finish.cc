@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "core/failpoints.h"
+#include "stores/redis/byte_reader.h"
 #include "stores/redis/cluster_script.h"
-#include "stores/redis/cutter.h"
 #include "stores/redis/finisher.h"
 #include "stores/redis/held.h"
 #include "stores/redis/parts.h"
@@ -71,10 +71,10 @@ std::vector<Applied> ClusterFinish::end(std::span<const Finish> batch, const Ttl
       consumer = one.keep->key().id.consumer();
     }
     if (ending.leased) {
-      ending.record = core_.names.record(one.lease->key);
+      ending.record = context_.names.record(one.lease->key);
       consumer = one.lease->key.consumer();
     }
-    ending.rows = core_.names.last_row(consumer);
+    ending.rows = context_.names.last_row(consumer);
   }
   // A record that is named twice is ended twice: the second time starts from the first one's
   // result.
@@ -99,14 +99,14 @@ std::vector<Applied> ClusterFinish::end(std::span<const Finish> batch, const Ttl
 
 void ClusterFinish::end_some(std::vector<Ending>& endings, const Ttl& ttl) {
   mark(endings);
-  failpoint::hit(core_.environment, failpoint::kMarked);
+  failpoint::hit(context_.environment, failpoint::kMarked);
   hold(endings);
   find_bodies(endings);
-  bury(endings);
+  write_dead_letter(endings);
   send(endings);
-  failpoint::hit(core_.environment, failpoint::kKept);
+  failpoint::hit(context_.environment, failpoint::kKept);
   write(endings, ttl);
-  failpoint::hit(core_.environment, failpoint::kRecorded);
+  failpoint::hit(context_.environment, failpoint::kRecorded);
   try {
     settle(endings);
     acknowledge(endings);
@@ -116,7 +116,7 @@ void ClusterFinish::end_some(std::vector<Ending>& endings, const Ttl& ttl) {
 }
 
 void ClusterFinish::mark(std::vector<Ending>& endings) {
-  Parts parts(core_);
+  Parts parts(context_);
   std::vector<Ending*> asked;
   for (Ending& one : endings) {
     const bool keeps = is_held(*one.finish) || one.finish->to == Finish::To::kDead ||
@@ -132,7 +132,7 @@ void ClusterFinish::mark(std::vector<Ending>& endings) {
     asked.push_back(&one);
   }
   // Idempotent.
-  auto replies = core_.run(core_.on_cluster->mark, parts.calls(), Loss::kNothingDone);
+  auto replies = context_.run(context_.on_cluster->mark, parts.calls(), Loss::kNothingDone);
   parts.each_reply(replies, [&](std::size_t at, const Reply& said) {
     Ending& one = *asked[at];
     if (said.bytes.empty()) {
@@ -140,7 +140,7 @@ void ClusterFinish::mark(std::vector<Ending>& endings) {
       one.over = true;
       return;
     }
-    Cutter cut(said.bytes);
+    ByteReader cut(said.bytes);
     one.till = cut.number(6);
     one.first = cut.number(6);
     one.may_have_row = cut.number(1) != 0;
@@ -150,7 +150,7 @@ void ClusterFinish::mark(std::vector<Ending>& endings) {
 }
 
 void ClusterFinish::hold(std::vector<Ending>& endings) {
-  Parts parts(core_);
+  Parts parts(context_);
   std::vector<Ending*> asked;
   for (Ending& one : endings) {
     const bool something = !one.extra.empty() || one.may_have_row;
@@ -158,7 +158,7 @@ void ClusterFinish::hold(std::vector<Ending>& endings) {
     if (one.over || !held || !something) continue;
     Call& call = parts.add(one.rows, weight_of(*one.finish), [&](Call& begun) {
       begun.keys = {one.rows};
-      begun.arguments = {core_.names.prefix};
+      begun.arguments = {context_.names.prefix};
     });
     call.arguments.push_back(one.id());
     call.arguments.push_back(std::to_string(one.leased ? static_cast<std::int64_t>(one.till)
@@ -169,7 +169,7 @@ void ClusterFinish::hold(std::vector<Ending>& endings) {
     call.arguments.push_back(one.extra);
     asked.push_back(&one);
   }
-  auto replies = core_.run(core_.on_cluster->hold, parts.calls(), Loss::kInDoubt);
+  auto replies = context_.run(context_.on_cluster->hold, parts.calls(), Loss::kInDoubt);
   parts.each_reply(replies, [&](std::size_t at, Reply& said) {
     asked[at]->row = std::move(said.bytes);
     if (!asked[at]->leased) asked[at]->over = true;
@@ -178,7 +178,7 @@ void ClusterFinish::hold(std::vector<Ending>& endings) {
 
 // For dead entries that are given without their message: the body of the row held for them.
 void ClusterFinish::find_bodies(std::vector<Ending>& endings) {
-  Parts parts(core_);
+  Parts parts(context_);
   std::vector<Ending*> asked;
   for (Ending& one : endings) {
     const bool dead = one.leased && one.finish->to == Finish::To::kDead;
@@ -186,28 +186,28 @@ void ClusterFinish::find_bodies(std::vector<Ending>& endings) {
     if (one.ack.empty() && !one.may_have_row) continue;
     Call& call = parts.add(one.rows, 0, [&](Call& begun) {
       begun.keys = {one.rows};
-      begun.arguments = {core_.names.prefix};
+      begun.arguments = {context_.names.prefix};
     });
     call.arguments.push_back(one.may_have_row ? one.id() : Bytes());
     call.arguments.push_back(one.ack);
     asked.push_back(&one);
   }
-  auto replies = core_.run(core_.on_cluster->bodies, parts.calls(), Loss::kNothingDone);
+  auto replies = context_.run(context_.on_cluster->bodies, parts.calls(), Loss::kNothingDone);
   parts.each_reply(replies,
                    [&](std::size_t at, Reply& said) { asked[at]->body = std::move(said.bytes); });
 }
 
-void ClusterFinish::bury(std::vector<Ending>& endings) {
-  Parts parts(core_);
+void ClusterFinish::write_dead_letter(std::vector<Ending>& endings) {
+  Parts parts(context_);
   std::vector<Ending*> asked;
   for (Ending& one : endings) {
     const Finish::To to = one.finish->to;
     const bool dead = to == Finish::To::kDead || (!one.leased && to == Finish::To::kParked);
     if (one.over || !dead || (one.finish->keep == nullptr && one.body.empty())) continue;
     const std::size_t weight = weight_of(*one.finish) + one.body.size();
-    Call& call = parts.add(core_.names.letters, weight, [&](Call& begun) {
-      begun.keys = {core_.names.letters};
-      begun.arguments = {core_.names.prefix};
+    Call& call = parts.add(context_.names.letters, weight, [&](Call& begun) {
+      begun.keys = {context_.names.letters};
+      begun.arguments = {context_.names.prefix};
     });
     call.arguments.push_back(one.id());
     call.arguments.push_back(one.leased ? std::to_string(one.first) : Bytes());
@@ -217,7 +217,8 @@ void ClusterFinish::bury(std::vector<Ending>& endings) {
     call.arguments.push_back(one.extra);
     asked.push_back(&one);
   }
-  auto replies = core_.run(core_.on_cluster->bury, parts.calls(), Loss::kInDoubt);
+  auto replies =
+      context_.run(context_.on_cluster->write_dead_letter, parts.calls(), Loss::kInDoubt);
   parts.each_reply(replies,
                    [&](std::size_t at, Reply& said) { asked[at]->letter = std::move(said.bytes); });
 }
@@ -231,8 +232,8 @@ void ClusterFinish::send(std::vector<Ending>& endings) {
     for (const Outgoing& outgoing : one.finish->outgoing) {
       Call& call = calls[outgoing.to];
       if (call.keys.empty()) {
-        call.keys = {core_.names.last_row(outgoing.to)};
-        call.arguments = {core_.names.prefix,
+        call.keys = {context_.names.last_row(outgoing.to)};
+        call.arguments = {context_.names.prefix,
                           std::to_string(static_cast<std::uint32_t>(outgoing.to))};
       }
       for (const Bytes& word : words_of(outgoing.to, outgoing.message)) {
@@ -242,7 +243,7 @@ void ClusterFinish::send(std::vector<Ending>& endings) {
     }
   }
   for (const auto& [consumer, call] : calls) {
-    const Reply reply = core_.run_one(core_.scripts.append, call, Loss::kInDoubt);
+    const Reply reply = context_.run_one(context_.scripts.append, call, Loss::kInDoubt);
     for (std::size_t i = 0; i < senders[consumer].size(); ++i) {
       senders[consumer][i]->sent.push_back(
           place_at(reply.list, 2 * i, static_cast<std::uint32_t>(consumer)));
@@ -251,7 +252,7 @@ void ClusterFinish::send(std::vector<Ending>& endings) {
 }
 
 void ClusterFinish::write(std::vector<Ending>& endings, const Ttl& ttl) {
-  Parts parts(core_);
+  Parts parts(context_);
   std::vector<Ending*> asked;
   for (Ending& one : endings) {
     if (one.over || !one.leased) continue;
@@ -268,7 +269,7 @@ void ClusterFinish::write(std::vector<Ending>& endings, const Ttl& ttl) {
     call.arguments.push_back(one.row.empty() ? "0" : "1");
     asked.push_back(&one);
   }
-  const auto replies = core_.run(core_.on_cluster->write, parts.calls(), Loss::kInDoubt);
+  const auto replies = context_.run(context_.on_cluster->write, parts.calls(), Loss::kInDoubt);
   parts.each_letter(replies, [&](std::size_t at, char said) {
     Ending& one = *asked[at];
     if (said == '0') one.applied = Applied::kLeaseLost;
@@ -277,11 +278,11 @@ void ClusterFinish::write(std::vector<Ending>& endings, const Ttl& ttl) {
 }
 
 void ClusterFinish::settle(std::vector<Ending>& endings) {
-  Parts parts(core_);
+  Parts parts(context_);
   std::vector<Ending> parked;
   Call unburied;
-  unburied.keys = {core_.names.letters};
-  unburied.arguments = {core_.names.prefix};
+  unburied.keys = {context_.names.letters};
+  unburied.arguments = {context_.names.prefix};
   for (Ending& one : endings) {
     const Finish::To to = one.finish->to;
     if (one.over) continue;
@@ -304,7 +305,7 @@ void ClusterFinish::settle(std::vector<Ending>& endings) {
     const bool by_record = one.how[0] == 's' || one.how[0] == 'p';
     Call& call = parts.add(one.rows, 0, [&](Call& begun) {
       begun.keys = {one.rows};
-      begun.arguments = {core_.names.prefix};
+      begun.arguments = {context_.names.prefix};
     });
     call.arguments.push_back(one.how);
     call.arguments.push_back(by_record || one.may_have_row ? one.id() : Bytes());
@@ -314,43 +315,43 @@ void ClusterFinish::settle(std::vector<Ending>& endings) {
     parked.push_back(one);
     parked.back().ack.clear();
   }
-  core_.run(core_.on_cluster->settle, parts.calls(), Loss::kInDoubt);
+  context_.run(context_.on_cluster->settle, parts.calls(), Loss::kInDoubt);
   unpark(parked);
   take_back(endings);
   if (unburied.arguments.size() > 1) {
-    core_.run_one(core_.on_cluster->unbury, unburied, Loss::kInDoubt);
+    context_.run_one(context_.on_cluster->unbury, unburied, Loss::kInDoubt);
   }
 }
 
 // Takes back outgoing messages of entries whose lease was lost after all.
 void ClusterFinish::take_back(const std::vector<Ending>& endings) {
-  Parts parts(core_);
+  Parts parts(context_);
   for (const Ending& one : endings) {
     if (one.applied != Applied::kLeaseLost) continue;
-    for (const RowPlace& place : one.sent) add_change(parts, core_.names, place, "remove", "0");
+    for (const RowPlace& place : one.sent) add_change(parts, context_.names, place, "remove", "0");
   }
-  core_.run(core_.scripts.change, parts.calls(), Loss::kInDoubt);
+  context_.run(context_.scripts.change, parts.calls(), Loss::kInDoubt);
 }
 
 void ClusterFinish::acknowledge(std::vector<Ending>& endings) {
-  Parts parts(core_);
+  Parts parts(context_);
   std::vector<Ending*> asked;
   for (Ending& one : endings) {
     if (one.leased || !met_only(*one.finish) || one.ack.empty()) continue;
     Call& call = parts.add(one.rows, 0, [&](Call& begun) {
       begun.keys = {one.rows};
-      begun.arguments = {core_.names.prefix};
+      begun.arguments = {context_.names.prefix};
     });
     call.arguments.push_back(one.ack);
     asked.push_back(&one);
   }
   std::vector<Ending> met;
-  auto replies = core_.run(core_.on_cluster->ack, parts.calls(), Loss::kInDoubt);
+  auto replies = context_.run(context_.on_cluster->ack, parts.calls(), Loss::kInDoubt);
   parts.each_reply(replies, [&](std::size_t at, const Reply& said) {
     KeyId id;
     if (said.bytes.size() != id.bytes.size()) return;
     std::copy(said.bytes.begin(), said.bytes.end(), id.bytes.begin());
-    asked[at]->record = core_.names.record(id);
+    asked[at]->record = context_.names.record(id);
     met.push_back(*asked[at]);
   });
   if (!met.empty()) settle_met(met);
@@ -358,11 +359,11 @@ void ClusterFinish::acknowledge(std::vector<Ending>& endings) {
 
 // In the format of ClusterScripts::peek.
 std::vector<Bytes> ClusterFinish::states_of(std::span<const Ending> endings) {
-  Parts records(core_);
+  Parts records(context_);
   for (const Ending& one : endings) {
     records.add(one.record, 0, [](Call&) {}).keys.push_back(one.record);
   }
-  auto told = core_.run(core_.on_cluster->peek, records.calls(), Loss::kNothingDone);
+  auto told = context_.run(context_.on_cluster->peek, records.calls(), Loss::kNothingDone);
   std::vector<Bytes> states(endings.size());
   records.each_reply(told,
                      [&](std::size_t at, Reply& said) { states[at] = std::move(said.bytes); });
@@ -371,35 +372,35 @@ std::vector<Bytes> ClusterFinish::states_of(std::span<const Ending> endings) {
 
 void ClusterFinish::unpark(std::span<const Ending> parked) {
   const std::vector<Bytes> states = states_of(parked);
-  Parts parts(core_);
+  Parts parts(context_);
   for (std::size_t i = 0; i < parked.size(); ++i) {
     const char state = states[i].empty() ? ' ' : states[i].front();
     if (state != 'R' && state != 'C') continue;
     const Ending& one = parked[i];
     Call& call = parts.add(one.rows, 0, [&](Call& begun) {
       begun.keys = {one.rows};
-      begun.arguments = {core_.names.prefix};
+      begun.arguments = {context_.names.prefix};
     });
     call.arguments.push_back("unpark");
     call.arguments.push_back(one.id());
     call.arguments.push_back(one.ack);
     call.arguments.push_back(states[i].substr(1));
   }
-  core_.run(core_.on_cluster->settle, parts.calls(), Loss::kInDoubt);
+  context_.run(context_.on_cluster->settle, parts.calls(), Loss::kInDoubt);
 }
 
 // Rows whose records know of them: the present state of the records decides.
 void ClusterFinish::settle_met(std::vector<Ending>& met) {
   const std::vector<Bytes> states = states_of(met);
-  failpoint::hit(core_.environment, failpoint::kRecorded);
+  failpoint::hit(context_.environment, failpoint::kRecorded);
   std::vector<Ending> parked;
-  Parts parts(core_);
+  Parts parts(context_);
   for (std::size_t i = 0; i < met.size(); ++i) {
     const char state = states[i].empty() ? ' ' : states[i].front();
     const bool waits = state == 'R' || state == 'C';
     Call& call = parts.add(met[i].rows, 0, [&](Call& begun) {
       begun.keys = {met[i].rows};
-      begun.arguments = {core_.names.prefix};
+      begun.arguments = {context_.names.prefix};
     });
     call.arguments.push_back(state == 'P' ? "park" : waits ? "wait" : "go");
     call.arguments.push_back(BytesView());
@@ -407,7 +408,7 @@ void ClusterFinish::settle_met(std::vector<Ending>& met) {
     call.arguments.push_back(waits ? states[i].substr(1) : Bytes());
     if (state == 'P') parked.push_back(met[i]);
   }
-  core_.run(core_.on_cluster->settle, parts.calls(), Loss::kInDoubt);
+  context_.run(context_.on_cluster->settle, parts.calls(), Loss::kInDoubt);
   unpark(parked);
 }
 

@@ -33,7 +33,7 @@
 
 #include <semel/spi/finish.h>
 
-#include "stores/redis/core.h"
+#include "stores/redis/store_context.h"
 
 namespace semel::redis {
 
@@ -43,7 +43,7 @@ class ClusterFinish {
   // In ms; empty: none.
   using Ttl = std::function<std::string(const Finish&)>;
 
-  explicit ClusterFinish(Core& core) : core_(core) {}
+  explicit ClusterFinish(StoreContext& context) : context_(context) {}
 
   // Throws core::Failure; in doubt once a record may have been written.
   std::vector<Applied> end(std::span<const Finish> batch, const Ttl& ttl);
@@ -55,7 +55,7 @@ class ClusterFinish {
   void mark(std::vector<Ending>& endings);
   void hold(std::vector<Ending>& endings);
   void find_bodies(std::vector<Ending>& endings);
-  void bury(std::vector<Ending>& endings);
+  void write_dead_letter(std::vector<Ending>& endings);
   void send(std::vector<Ending>& endings);
   void write(std::vector<Ending>& endings, const Ttl& ttl);
   void settle(std::vector<Ending>& endings);
@@ -67,7 +67,7 @@ class ClusterFinish {
   // Shows the rows of entries whose records no longer wait for a person.
   void unpark(std::span<const Ending> parked);
 
-  Core& core_;
+  StoreContext& context_;
 };
 
 }  // namespace semel::redis

@@ -150,7 +150,7 @@ TEST_P(ClusterFinishStopped, NothingIsLost) {
   const bool from_row = how.from_row;
   const Message message = test::make_message(consumer_, "k", "payload");
   if (from_row) {
-    HeldMessage sent;
+    OutgoingMessage sent;
     sent.key = "k";
     sent.payload = "payload";
     ASSERT_TRUE(store_->facets().held->append(consumer_, {&sent, 1}).has_value());

@@ -25,17 +25,17 @@ struct Kept {
   Bytes head, origin, content;
 };
 
-std::optional<Kept> read_letter(Core& core, BytesView number) {
-  const std::string name = core.names.of_store("letter:" + std::string(number));
-  Reply reply = core.router.ask({"HMGET", name, "m", "o", "b"}, Loss::kNothingDone);
+std::optional<Kept> read_letter(StoreContext& context, BytesView number) {
+  const std::string name = context.names.of_store("letter:" + std::string(number));
+  Reply reply = context.router.ask({"HMGET", name, "m", "o", "b"}, Loss::kNothingDone);
   if (reply.list.at(0).kind == Reply::Kind::kNil) return std::nullopt;
   return Kept{reply.list[0].bytes, reply.list[1].bytes, reply.list[2].bytes};
 }
 
 // The first bytes of a record; empty where there is none. Throws where it cannot be read.
-Bytes head_of_record(Core& core, const std::string& name) {
+Bytes head_of_record(StoreContext& context, const std::string& name) {
   const std::string last = std::to_string(kHead - 1);
-  Bytes head = core.router.ask({"GETRANGE", name, "0", last}, Loss::kNothingDone).bytes;
+  Bytes head = context.router.ask({"GETRANGE", name, "0", last}, Loss::kNothingDone).bytes;
   if (head.empty()) return head;
   if (head.size() != kHead || !is_known_format(head.front())) decoded(head);
   return head;
@@ -44,35 +44,35 @@ Bytes head_of_record(Core& core, const std::string& name) {
 char state_in(const Bytes& head) { return head[1]; }
 BytesView print_in(const Bytes& head) { return BytesView(head).substr(26, 16); }
 
-Call about_rows(const Core& core, ConsumerNumber consumer) {
+Call about_rows(const StoreContext& context, ConsumerNumber consumer) {
   Call call;
-  call.keys = {core.names.last_row(consumer)};
-  call.arguments = {core.names.prefix};
+  call.keys = {context.names.last_row(consumer)};
+  call.arguments = {context.names.prefix};
   return call;
 }
 
 // Returns how many rows were unparked.
-std::int64_t settle(Core& core, ConsumerNumber consumer, const std::vector<Bytes>& how) {
-  Call call = about_rows(core, consumer);
+std::int64_t settle(StoreContext& context, ConsumerNumber consumer, const std::vector<Bytes>& how) {
+  Call call = about_rows(context, consumer);
   for (const Bytes& word : how) call.arguments.push_back(word);
-  return core.run_one(core.on_cluster->settle, call, Loss::kInDoubt).number;
+  return context.run_one(context.on_cluster->settle, call, Loss::kInDoubt).number;
 }
 
-bool unpark(Core& core, const KeyId& id) {
-  return settle(core, id.consumer(), {"unpark", Bytes(id.view()), {}, "0"}) > 0;
+bool unpark(StoreContext& context, const KeyId& id) {
+  return settle(context, id.consumer(), {"unpark", Bytes(id.view()), {}, "0"}) > 0;
 }
 
 // Returns the row in the format of ack_of().
-Bytes hold_copy(Core& core, const Kept& kept, const char* hidden, BytesView record) {
+Bytes hold_copy(StoreContext& context, const Kept& kept, const char* hidden, BytesView record) {
   const ConsumerNumber consumer = letter_of(kept.head, kept.origin, {}).consumer;
-  Call call = about_rows(core, consumer);
+  Call call = about_rows(context, consumer);
   const Bytes no_headers(4, '\0');
   for (const Bytes& part :
        {kept.head, kept.origin, kept.content.empty() ? no_headers : kept.content, Bytes(hidden),
         Bytes(record)}) {
     call.arguments.push_back(part);
   }
-  const Reply reply = core.run_one(core.on_cluster->copy, call, Loss::kInDoubt);
+  const Reply reply = context.run_one(context.on_cluster->copy, call, Loss::kInDoubt);
   RowPlace place;
   place.consumer = static_cast<std::uint32_t>(consumer);
   place.lane = static_cast<unsigned>(reply.list.at(0).number);
@@ -80,59 +80,61 @@ Bytes hold_copy(Core& core, const Kept& kept, const char* hidden, BytesView reco
   return ack_of(place);
 }
 
-void count_replay(Core& core, const Bytes& letter) {
+void count_replay(StoreContext& context, const Bytes& letter) {
   Call call;
-  call.keys = {core.names.letters};
-  call.arguments = {core.names.prefix, letter};
-  core.run_one(core.on_cluster->count_replay, call, Loss::kInDoubt);
+  call.keys = {context.names.letters};
+  call.arguments = {context.names.prefix, letter};
+  context.run_one(context.on_cluster->count_replay, call, Loss::kInDoubt);
 }
 
-bool reopen(Core& core, const std::string& name, const Bytes& head, bool held, const Bytes* note) {
+bool reopen(StoreContext& context, const std::string& name, const Bytes& head, bool held,
+            const Bytes* note) {
   Call call;
   call.keys = {name};
   call.arguments = {head, held ? "1" : "0"};
   if (note != nullptr) call.arguments.push_back(*note);
-  return core.run_one(core.on_cluster->reopen, call, Loss::kInDoubt).number == 1;
+  return context.run_one(context.on_cluster->reopen, call, Loss::kInDoubt).number == 1;
 }
 
 // The row becomes visible before the record is due: a delivery that finds the record parked parks
 // the row again, and it becomes visible when the record is written.
-bool reopen_parked(Core& core, const KeyId& id, const std::string& name, const Bytes& head,
-                   const Bytes* note) {
+bool reopen_parked(StoreContext& context, const KeyId& id, const std::string& name,
+                   const Bytes& head, const Bytes* note) {
   bool held = false;
   if (head[kFlags] >= kRowFlag) {
-    Call call = about_rows(core, id.consumer());
+    Call call = about_rows(context, id.consumer());
     call.arguments.push_back(id.view());
     call.arguments.push_back(BytesView());
-    held =
-        !core.run_one(core.on_cluster->bodies, call, Loss::kNothingDone).list.at(0).bytes.empty();
+    held = !context.run_one(context.on_cluster->bodies, call, Loss::kNothingDone)
+                .list.at(0)
+                .bytes.empty();
   }
-  if (held) settle(core, id.consumer(), {"show", Bytes(id.view()), {}, {}});
-  failpoint::hit(core.environment, failpoint::kKept);
-  if (!reopen(core, name, head, held, note)) return false;
-  if (held) unpark(core, id);
+  if (held) settle(context, id.consumer(), {"show", Bytes(id.view()), {}, {}});
+  failpoint::hit(context.environment, failpoint::kKept);
+  if (!reopen(context, name, head, held, note)) return false;
+  if (held) unpark(context, id);
   return true;
 }
 
 // `known`: the letter, if its caller has read it. It may be removed meanwhile, and has the only
 // payload.
-bool reopen_dead(Core& core, const KeyId& id, const std::string& name, const Bytes& head,
+bool reopen_dead(StoreContext& context, const KeyId& id, const std::string& name, const Bytes& head,
                  const Bytes* note, const Kept* known) {
-  const std::string ids = core.names.of_store("letter-ids");
+  const std::string ids = context.names.of_store("letter-ids");
   const Bytes field = "k" + Bytes(id.view()) + Bytes(print_in(head));
-  const Bytes letter = core.router.ask({"HGET", ids, field}, Loss::kNothingDone).bytes;
-  auto kept = letter.empty() ? std::nullopt : read_letter(core, letter);
+  const Bytes letter = context.router.ask({"HGET", ids, field}, Loss::kNothingDone).bytes;
+  auto kept = letter.empty() ? std::nullopt : read_letter(context, letter);
   if (!kept && known != nullptr) kept = *known;
-  if (!kept) return reopen(core, name, head, false, note);
-  const Bytes row = hold_copy(core, *kept, kHiddenMs, id.view());
-  failpoint::hit(core.environment, failpoint::kKept);
-  if (!reopen(core, name, head, true, note)) {
-    settle(core, id.consumer(), {"go", {}, row, {}});
+  if (!kept) return reopen(context, name, head, false, note);
+  const Bytes row = hold_copy(context, *kept, kHiddenMs, id.view());
+  failpoint::hit(context.environment, failpoint::kKept);
+  if (!reopen(context, name, head, true, note)) {
+    settle(context, id.consumer(), {"go", {}, row, {}});
     return false;
   }
-  failpoint::hit(core.environment, failpoint::kRecorded);
-  settle(core, id.consumer(), {"wait", {}, row, "0"});
-  if (!letter.empty()) count_replay(core, letter);
+  failpoint::hit(context.environment, failpoint::kRecorded);
+  settle(context, id.consumer(), {"wait", {}, row, "0"});
+  if (!letter.empty()) count_replay(context, letter);
   return true;
 }
 
@@ -150,28 +152,28 @@ bool was_unlocked_as(const Bytes& head, const SeenRecord& seen) {
 }
 
 // nullopt where it changed meanwhile.
-std::optional<bool> try_to_unlock(Core& core, const KeyId& id, const Bytes* note,
+std::optional<bool> try_to_unlock(StoreContext& context, const KeyId& id, const Bytes* note,
                                   const Kept* letter, const SeenRecord* seen) {
-  const std::string name = core.names.record(id);
-  const Bytes head = head_of_record(core, name);
+  const std::string name = context.names.record(id);
+  const Bytes head = head_of_record(context, name);
   if (head.empty()) return false;
   const char state = state_in(head);
   // An earlier unlock may have stopped between the record and its row.
   if (state == 'R') {
     if (seen != nullptr && !was_unlocked_as(head, *seen)) return false;
-    return head[kFlags] >= kRowFlag && unpark(core, id);
+    return head[kFlags] >= kRowFlag && unpark(context, id);
   }
   if (state != 'P' && state != 'X') return false;
   if (seen != nullptr && !is_seen(head, *seen)) return false;
-  const bool done = state == 'P' ? reopen_parked(core, id, name, head, note)
-                                 : reopen_dead(core, id, name, head, note, letter);
+  const bool done = state == 'P' ? reopen_parked(context, id, name, head, note)
+                                 : reopen_dead(context, id, name, head, note, letter);
   return done ? std::optional(true) : std::nullopt;
 }
 
-bool unlock_with(Core& core, const KeyId& id, const Bytes* note, const Kept* letter,
+bool unlock_with(StoreContext& context, const KeyId& id, const Bytes* note, const Kept* letter,
                  const SeenRecord* seen = nullptr) {
   for (int look = 0; look < kLooks; ++look) {
-    if (const auto done = try_to_unlock(core, id, note, letter, seen)) return *done;
+    if (const auto done = try_to_unlock(context, id, note, letter, seen)) return *done;
   }
   never_stands_still();
 }
@@ -189,97 +191,99 @@ std::optional<Edited> refused_by(const Bytes& head, const LetterEdit& edit) {
   return std::nullopt;
 }
 
-bool set_print(Core& core, const std::string& record, const Bytes& head, BytesView print) {
+bool set_print(StoreContext& context, const std::string& record, const Bytes& head,
+               BytesView print) {
   Call call;
   call.keys = {record};
   call.arguments = {head, Bytes(print)};
-  return core.run_one(core.on_cluster->print, call, Loss::kInDoubt).number == 1;
+  return context.run_one(context.on_cluster->print, call, Loss::kInDoubt).number == 1;
 }
 
 // nullopt where its record changed meanwhile.
-std::optional<Edited> try_to_edit(Core& core, const LetterEdit& edit) {
+std::optional<Edited> try_to_edit(StoreContext& context, const LetterEdit& edit) {
   Call call;
-  call.keys = {core.names.letters};
-  call.arguments = {core.names.prefix, std::to_string(edit.id), edit.before.view(),
+  call.keys = {context.names.letters};
+  call.arguments = {context.names.prefix, std::to_string(edit.id), edit.before.view(),
                     edit.fingerprint.view(), content_of(edit.headers_before, edit.payload_before)};
   const Loss look = Loss::kNothingDone;
-  const Edited would = edited_of(core.run_one(core.on_cluster->edit, call, look).bytes);
-  const auto kept = read_letter(core, call.arguments[1]);
+  const Edited would = edited_of(context.run_one(context.on_cluster->edit, call, look).bytes);
+  const auto kept = read_letter(context, call.arguments[1]);
   if (would != Edited::kYes || !kept) return would == Edited::kYes ? Edited::kMissing : would;
   const auto id = record_in(kept->head);
   std::string record;
   Bytes head;
   if (id) {
-    record = core.names.record(*id);
-    head = head_of_record(core, record);
+    record = context.names.record(*id);
+    head = head_of_record(context, record);
     if (const auto refused = refused_by(head, edit)) return refused;
-    if (!head.empty() && !set_print(core, record, head, edit.fingerprint.view())) {
+    if (!head.empty() && !set_print(context, record, head, edit.fingerprint.view())) {
       return std::nullopt;
     }
-    failpoint::hit(core.environment, failpoint::kRecorded);
+    failpoint::hit(context.environment, failpoint::kRecorded);
   }
   call.arguments.push_back(content_of(edit.headers, edit.payload));
-  const Edited done = edited_of(core.run_one(core.on_cluster->edit, call, Loss::kInDoubt).bytes);
+  const Edited done =
+      edited_of(context.run_one(context.on_cluster->edit, call, Loss::kInDoubt).bytes);
   if (done == Edited::kYes || head.empty()) return done;
   // Somebody has made the same edit meanwhile: the record speaks for the letter.
-  const auto now = read_letter(core, call.arguments[1]);
+  const auto now = read_letter(context, call.arguments[1]);
   if (now && letter_of(now->head, now->origin, {}).told.fingerprint == edit.fingerprint) {
     return done;
   }
   Bytes changed = head;
   changed.replace(26, 16, edit.fingerprint.view());
-  set_print(core, record, changed, print_in(head));
+  set_print(context, record, changed, print_in(head));
   return done;
 }
 
 }  // namespace
 
-bool unlock_on_cluster(Core& core, const KeyId& id, const std::optional<Bytes>& note,
+bool unlock_on_cluster(StoreContext& context, const KeyId& id, const std::optional<Bytes>& note,
                        const SeenRecord* seen) {
-  return unlock_with(core, id, note ? &*note : nullptr, nullptr, seen);
+  return unlock_with(context, id, note ? &*note : nullptr, nullptr, seen);
 }
 
-ReplayReport::Result replay_on_cluster(Core& core, std::int64_t letter) {
+ReplayReport::Result replay_on_cluster(StoreContext& context, std::int64_t letter) {
   using enum ReplayReport::Result;
   const Bytes number = std::to_string(letter);
-  const auto kept = read_letter(core, number);
+  const auto kept = read_letter(context, number);
   if (!kept) return kMissing;
   const Letter told = letter_of(kept->head, kept->origin, {});
   if (told.record) {
-    const Bytes head = head_of_record(core, core.names.record(*told.record));
+    const Bytes head = head_of_record(context, context.names.record(*told.record));
     const Fingerprint& print = told.told.fingerprint;
     if (!head.empty()) {
       if (print != Fingerprint{} && print.view() != print_in(head)) return kSkippedConflict;
       if (state_in(head) == 'D') return kSkippedCompleted;
-      if (unlock_with(core, *told.record, nullptr, &*kept)) return kReplayed;
+      if (unlock_with(context, *told.record, nullptr, &*kept)) return kReplayed;
     }
   }
   // No record, or one in progress: a separate copy is handled like any other message.
-  hold_copy(core, *kept, "0", {});
-  count_replay(core, number);
+  hold_copy(context, *kept, "0", {});
+  count_replay(context, number);
   return kReplayed;
 }
 
-Edited edit_on_cluster(Core& core, const LetterEdit& edit) {
+Edited edit_on_cluster(StoreContext& context, const LetterEdit& edit) {
   for (int look = 0; look < kLooks; ++look) {
-    if (const auto done = try_to_edit(core, edit)) return *done;
+    if (const auto done = try_to_edit(context, edit)) return *done;
   }
   never_stands_still();
 }
 
-bool in_hand_on_cluster(Core& core, std::int64_t letter) {
-  const auto kept = read_letter(core, std::to_string(letter));
+bool in_hand_on_cluster(StoreContext& context, std::int64_t letter) {
+  const auto kept = read_letter(context, std::to_string(letter));
   if (!kept) return false;
   const Letter told = letter_of(kept->head, kept->origin, {});
   if (!told.record) return false;
-  const Bytes head = head_of_record(core, core.names.record(*told.record));
+  const Bytes head = head_of_record(context, context.names.record(*told.record));
   if (head.empty() || BytesView("CRP").find(state_in(head)) == BytesView::npos) return false;
   const Fingerprint& print = told.told.fingerprint;
   return print == Fingerprint{} || print.view() == print_in(head);
 }
 
-void remove_rows_of(Core& core, const KeyId& id) {
-  settle(core, id.consumer(), {"go", Bytes(id.view()), {}, {}});
+void remove_rows_of(StoreContext& context, const KeyId& id) {
+  settle(context, id.consumer(), {"go", Bytes(id.view()), {}, {}});
 }
 
 }  // namespace semel::redis

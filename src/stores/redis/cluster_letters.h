@@ -11,7 +11,7 @@
 
 #include <semel/admin/records.h>
 
-#include "stores/redis/core.h"
+#include "stores/redis/store_context.h"
 
 namespace semel::redis {
 
@@ -22,16 +22,16 @@ struct SeenRecord {
 };
 
 // As unlock_record. `seen`: only that record; null: any.
-bool unlock_on_cluster(Core& core, const KeyId& id, const std::optional<Bytes>& note = {},
-                       const SeenRecord* seen = nullptr);
+bool unlock_on_cluster(StoreContext& context, const KeyId& id,
+                       const std::optional<Bytes>& note = {}, const SeenRecord* seen = nullptr);
 
-ReplayReport::Result replay_on_cluster(Core& core, std::int64_t letter);
+ReplayReport::Result replay_on_cluster(StoreContext& context, std::int64_t letter);
 
-Edited edit_on_cluster(Core& core, const LetterEdit& edit);
+Edited edit_on_cluster(StoreContext& context, const LetterEdit& edit);
 
 // Whether a replay is handling the message of the letter, judging by its record.
-bool in_hand_on_cluster(Core& core, std::int64_t letter);
+bool in_hand_on_cluster(StoreContext& context, std::int64_t letter);
 
-void remove_rows_of(Core& core, const KeyId& id);
+void remove_rows_of(StoreContext& context, const KeyId& id);
 
 }  // namespace semel::redis

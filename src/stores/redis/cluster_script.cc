@@ -28,7 +28,7 @@ ClusterScripts::ClusterScripts(const std::string& clock)
       settle(of_rows(clock, lua::kClusterSettle)),
       ack(of_rows(clock, lua::kClusterAck)),
       copy(of_rows(clock, lua::kClusterCopy)),
-      bury(of_rows(clock, lua::kClusterBury)),
+      write_dead_letter(of_rows(clock, lua::kClusterBury)),
       unbury(of_rows(clock, lua::kClusterUnbury)),
       count_replay(of_rows(clock, lua::kClusterCountReplay)),
       edit(of_rows(clock, std::string(lua::kEditParts) + lua::kClusterEdit)) {}

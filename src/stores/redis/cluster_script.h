@@ -52,8 +52,8 @@ struct ClusterScripts {
   //
   // Six for each: the record's id, first seen, key, fingerprint, body, Extra. Answer for each: the
   // number of the letter, where it is new.
-  Script bury;
-  // Numbers. Removes the letters that were not written again since bury wrote them.
+  Script write_dead_letter;
+  // Numbers. Removes the letters that were not written again since write_dead_letter wrote them.
   Script unbury;
   // Number.
   Script count_replay;

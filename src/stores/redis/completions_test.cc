@@ -6,8 +6,8 @@
 
 #include <semel/spi/held_messages.h>
 
-#include "stores/redis/core.h"
 #include "stores/redis/held_rows.h"
+#include "stores/redis/store_context.h"
 #include "stores/redis/test_place.h"
 
 namespace semel::redis {
@@ -21,7 +21,7 @@ class CompletionsOnRedis : public testing::Test {
   }
   // In lines named by their first letters.
   void append(const std::vector<Bytes>& payloads, const Bytes& type = {}) {
-    std::vector<HeldMessage> messages(payloads.size());
+    std::vector<OutgoingMessage> messages(payloads.size());
     for (std::size_t i = 0; i < payloads.size(); ++i) {
       messages[i].payload = payloads[i];
       messages[i].type = type;
@@ -52,8 +52,8 @@ class CompletionsOnRedis : public testing::Test {
   }
   // The answer of the script.
   std::string said(const std::vector<Finish>& batch) {
-    const Completions completions(core_.names, batch, {});
-    return core_.run(core_.scripts.complete_rows, completions.calls(), Loss::kInDoubt)
+    const Completions completions(context_.names, batch, {});
+    return context_.run(context_.scripts.complete_rows, completions.calls(), Loss::kInDoubt)
         .front()
         .bytes;
   }
@@ -64,7 +64,7 @@ class CompletionsOnRedis : public testing::Test {
                          "local head = redis.call('HGET', KEYS[1], ARGV[1]) redis.call('HSET', "
                          "KEYS[1], ARGV[1], string.sub(head, 1, ARGV[2]) .. ARGV[3] .. "
                          "string.sub(head, ARGV[2] + 1 + #ARGV[3]))",
-                         "1", core_.names.lane(place_.consumer(), place.lane) + "m",
+                         "1", context_.names.lane(place_.consumer(), place.lane) + "m",
                          place.number_text(), at, bytes});
   }
   void make_newer(const Arrival& arrival) { write_head(arrival, "0", "\x02"); }
@@ -94,9 +94,9 @@ class CompletionsOnRedis : public testing::Test {
   }
 
   TestPlace place_{shared()};
-  Core core_{system_environment(),
-             {target_of(shared().url()), place_.prefix(), false, 1, {}},
-             kServerClock};
+  StoreContext context_{system_environment(),
+                        {target_of(shared().url()), place_.prefix(), false, 1, {}},
+                        kServerClock};
 };
 
 TEST_F(CompletionsOnRedis, RowsGoWithTheirRecordsOrAlone) {
@@ -222,7 +222,7 @@ TEST_F(CompletionsOnRedis, AParkedRowIsHarder) {
   const auto taken = take();
   const std::vector<Finish> batch = all_completed(taken);
   const RowPlace place = *place_of(*taken[0].row);
-  const std::string lane = core_.names.lane(place_.consumer(), place.lane);
+  const std::string lane = context_.names.lane(place_.consumer(), place.lane);
   write_head(taken[0], "1", "\x2a");  // taken, parked, in a line
   place_.server().run({"ZREM", lane + "d", place.number_text()});
   place_.server().run({"SADD", lane + "p", place.number_text()});
@@ -259,14 +259,15 @@ class TakesOnRedis : public CompletionsOnRedis {
  protected:
   Call about(const std::vector<Bytes>& more) {
     Call call;
-    call.keys = {core_.names.last_row(place_.consumer())};
+    call.keys = {context_.names.last_row(place_.consumer())};
     call.arguments = {place_.prefix(),
                       std::to_string(static_cast<std::uint32_t>(place_.consumer()))};
     for (const Bytes& word : more) call.arguments.push_back(word);
     return call;
   }
   std::vector<Reply> look(const std::string& most, const std::string& most_bytes) {
-    return core_.run_one(core_.scripts.look, about({most, most_bytes}), Loss::kNothingDone).list;
+    return context_.run_one(context_.scripts.look, about({most, most_bytes}), Loss::kNothingDone)
+        .list;
   }
   // Takes all looked-at rows into one line.
   std::vector<Reply> take_named(const std::vector<Reply>& looked) {
@@ -277,7 +278,7 @@ class TakesOnRedis : public CompletionsOnRedis {
       words.push_back("1a");
       words.push_back(std::to_string(lane_of_line("a")));
     }
-    return core_.run_one(core_.scripts.take, about(words), Loss::kInDoubt).list;
+    return context_.run_one(context_.scripts.take, about(words), Loss::kInDoubt).list;
   }
 };
 
@@ -286,8 +287,8 @@ TEST_F(TakesOnRedis, ALookHasItsMeasureInRowsAndBytes) {
   EXPECT_EQ(look("3", "1000000").size(), 1U + 3 * 4);
   EXPECT_EQ(look("100", "9000").size(), 1U + 2 * 4);
   EXPECT_EQ(look("100", "1").size(), 1U + 4) << "the first, however large it is";
-  std::vector<HeldMessage> wide(3);
-  for (HeldMessage& one : wide) one.headers = {{"much", Bytes(4000, 'h')}};
+  std::vector<OutgoingMessage> wide(3);
+  for (OutgoingMessage& one : wide) one.headers = {{"much", Bytes(4000, 'h')}};
   ASSERT_TRUE(held().append(place_.consumer(), wide).has_value());
   EXPECT_EQ(look("100", "21000").size(), 1U + 5 * 4) << "headers count as payloads do";
 }

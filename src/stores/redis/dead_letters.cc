@@ -6,8 +6,8 @@
 #include <charconv>
 #include <utility>
 
+#include "stores/redis/byte_reader.h"
 #include "stores/redis/cluster_letters.h"
-#include "stores/redis/cutter.h"
 #include "stores/redis/letter.h"
 
 namespace semel::redis {
@@ -22,7 +22,7 @@ std::int64_t number_in_text(BytesView text) {
 
 class Letters final : public DeadLetters {
  public:
-  explicit Letters(Core& core) : core_(core) {}
+  explicit Letters(StoreContext& context) : context_(context) {}
 
   Result<std::vector<DeadLetter>> list(const DeadLetterFilter& filter) override {
     return core::contained([&] { return list_now(filter); });
@@ -41,7 +41,7 @@ class Letters final : public DeadLetters {
   Result<ReplayReport> replay(std::span<const std::int64_t> ids) override {
     return core::contained([&] {
       ReplayReport report;
-      if (core_.names.cluster) {
+      if (context_.names.cluster) {
         replay_each_on_cluster(ids, report);
         return report;
       }
@@ -56,7 +56,8 @@ class Letters final : public DeadLetters {
   Result<std::size_t> discard(std::span<const std::int64_t> ids) override {
     return core::contained([&] {
       std::size_t count = 0;
-      for (const Reply& reply : core_.run(core_.scripts.discard, about_each(ids), Loss::kInDoubt)) {
+      for (const Reply& reply :
+           context_.run(context_.scripts.discard, about_each(ids), Loss::kInDoubt)) {
         count += static_cast<std::size_t>(reply.number);
       }
       return count;
@@ -64,8 +65,8 @@ class Letters final : public DeadLetters {
   }
   Result<Edited> edit(const LetterEdit& edit) override {
     return core::contained([&] {
-      core_.need_room(bytes_of(edit.payload, edit.headers));
-      return core_.names.cluster ? edit_on_cluster(core_, edit) : edit_now(edit);
+      context_.need_room(bytes_of(edit.payload, edit.headers));
+      return context_.names.cluster ? edit_on_cluster(context_, edit) : edit_now(edit);
     });
   }
   Result<bool> replaces(const KeyId& record, BytesView, const Fingerprint& now,
@@ -75,7 +76,7 @@ class Letters final : public DeadLetters {
       for (const BytesView part : {record.view(), now.view(), original.view()}) {
         call.arguments.push_back(part);
       }
-      return core_.run_one(core_.scripts.replaces, call, Loss::kNothingDone).number == 1;
+      return context_.run_one(context_.scripts.replaces, call, Loss::kNothingDone).number == 1;
     });
   }
   Result<AddReport> add(std::span<const ForeignLetter> letters) override {
@@ -90,8 +91,8 @@ class Letters final : public DeadLetters {
   void replay_each_on_cluster(std::span<const std::int64_t> ids, ReplayReport& report);
   Call about_none() const {
     Call call;
-    call.keys = {core_.names.letters};
-    call.arguments = {core_.names.prefix};
+    call.keys = {context_.names.letters};
+    call.arguments = {context_.names.prefix};
     return call;
   }
   std::vector<Call> about_each(std::span<const std::int64_t> ids) const {
@@ -119,14 +120,14 @@ class Letters final : public DeadLetters {
   std::vector<Aged> past_of(std::span<const Aged> letters, std::span<const LetterLife> lives,
                             bool remove);
 
-  Core& core_;
+  StoreContext& context_;
 };
 
 std::vector<DeadLetter> Letters::list_now(const DeadLetterFilter& filter) {
   std::vector<DeadLetter> letters;
   std::map<std::uint32_t, std::string> names;
   Bytes wanted;
-  for (const auto& [name, number] : known_consumers(core_)) {
+  for (const auto& [name, number] : known_consumers(context_)) {
     names[static_cast<std::uint32_t>(number)] = name;
     if (filter.consumer == name) wanted = std::to_string(static_cast<std::uint32_t>(number));
   }
@@ -139,7 +140,7 @@ std::vector<DeadLetter> Letters::list_now(const DeadLetterFilter& filter) {
     call.arguments.push_back(wanted);
     call.arguments.push_back(filter.reason ? "1" + *filter.reason : Bytes());
     call.arguments.push_back(filter.payloads ? "1" : "0");
-    const Reply reply = core_.run_one(core_.scripts.list_letters, call, Loss::kNothingDone);
+    const Reply reply = context_.run_one(context_.scripts.list_letters, call, Loss::kNothingDone);
     for (std::size_t i = 1; i + 3 < reply.list.size(); i += 4) {
       Letter letter =
           letter_of(reply.list[i + 1].bytes, reply.list[i + 2].bytes, reply.list[i + 3].bytes);
@@ -156,11 +157,12 @@ std::vector<DeadLetter> Letters::list_now(const DeadLetterFilter& filter) {
 std::vector<std::string> Letters::records_of(std::span<const std::int64_t> ids) {
   std::vector<std::string> names;
   const auto calls = about_each(ids);
-  for (const Reply& reply : core_.run(core_.scripts.letter_heads, calls, Loss::kNothingDone)) {
+  for (const Reply& reply :
+       context_.run(context_.scripts.letter_heads, calls, Loss::kNothingDone)) {
     for (const Reply& head : reply.list) {
       std::optional<KeyId> record;
       if (head.kind == Reply::Kind::kBytes) record = record_in(head.bytes);
-      names.push_back(record ? core_.names.record(*record) : core_.names.letters);
+      names.push_back(record ? context_.names.record(*record) : context_.names.letters);
     }
   }
   return names;
@@ -177,7 +179,7 @@ std::vector<std::int64_t> Letters::replay_now(std::span<const std::int64_t> ids,
   }
   std::vector<std::int64_t> again;
   std::size_t at = 0;
-  for (const Reply& reply : core_.run(core_.scripts.replay, calls, Loss::kInDoubt)) {
+  for (const Reply& reply : context_.run(context_.scripts.replay, calls, Loss::kInDoubt)) {
     for (const char said : reply.bytes) {
       if (said == 'Y') report.note(ids[at], ReplayReport::Result::kReplayed);
       if (said == 'D') report.note(ids[at], ReplayReport::Result::kSkippedCompleted);
@@ -194,7 +196,7 @@ std::vector<std::int64_t> Letters::replay_now(std::span<const std::int64_t> ids,
 void Letters::replay_each_on_cluster(std::span<const std::int64_t> ids, ReplayReport& report) {
   for (const std::int64_t id : ids) {
     try {
-      report.note(id, replay_on_cluster(core_, id));
+      report.note(id, replay_on_cluster(context_, id));
     } catch (const core::Failure& failed) {
       if (report.replayed == 0) throw;
       Error error = failed.error();
@@ -214,14 +216,14 @@ Edited Letters::edit_now(const LetterEdit& edit) {
     call.arguments.push_back(edit.fingerprint.view());
     call.arguments.push_back(content_of(edit.headers_before, edit.payload_before));
     call.arguments.push_back(content_of(edit.headers, edit.payload));
-    const Reply reply = core_.run_one(core_.scripts.edit, call, Loss::kInDoubt);
+    const Reply reply = context_.run_one(context_.scripts.edit, call, Loss::kInDoubt);
     if (reply.bytes != "again") return edited_of(reply.bytes);
   }
   never_stands_still();
 }
 
 AddReport Letters::add_now(std::span<const ForeignLetter> letters) {
-  const auto known = known_consumers(core_);
+  const auto known = known_consumers(context_);
   std::vector<Call> calls;
   std::size_t bytes = 0;
   for (const ForeignLetter& foreign : letters) {
@@ -235,7 +237,7 @@ AddReport Letters::add_now(std::span<const ForeignLetter> letters) {
       calls.push_back(about_none());
       bytes = 0;
     }
-    core_.need_room(bytes_of(foreign.letter.payload, foreign.letter.headers));
+    context_.need_room(bytes_of(foreign.letter.payload, foreign.letter.headers));
     Bytes body;
     append_sized(body, origin_of(foreign.letter));
     body += content_of(foreign.letter.headers, foreign.letter.payload);
@@ -244,7 +246,7 @@ AddReport Letters::add_now(std::span<const ForeignLetter> letters) {
     calls.back().arguments.push_back(body);
   }
   AddReport report;
-  for (const Reply& reply : core_.run(core_.scripts.add, calls, Loss::kInDoubt)) {
+  for (const Reply& reply : context_.run(context_.scripts.add, calls, Loss::kInDoubt)) {
     report.added += static_cast<std::size_t>(reply.number);
   }
   report.present = letters.size() - report.added;
@@ -258,7 +260,7 @@ ExpiryReport Letters::expire_now(std::span<const LetterLife> lives, std::int64_t
        {std::to_string(after), std::to_string(most), Bytes(), Bytes(), Bytes("0")}) {
     call.arguments.push_back(word);
   }
-  const Reply page = core_.run_one(core_.scripts.list_letters, call, Loss::kNothingDone);
+  const Reply page = context_.run_one(context_.scripts.list_letters, call, Loss::kNothingDone);
   ExpiryReport report{std::vector<std::size_t>(lives.size()),
                       number_in_text(page.list.at(0).bytes)};
   std::vector<Aged> letters;
@@ -273,8 +275,8 @@ ExpiryReport Letters::expire_now(std::span<const LetterLife> lives, std::int64_t
   }
   std::vector<Aged> past = past_of(letters, lives, false);
   // A replay that begins after this look holds a copy with a payload of its own.
-  if (core_.names.cluster) {
-    std::erase_if(past, [&](const Aged& one) { return in_hand_on_cluster(core_, one.id); });
+  if (context_.names.cluster) {
+    std::erase_if(past, [&](const Aged& one) { return in_hand_on_cluster(context_, one.id); });
   }
   for (const Aged& removed : past_of(past, lives, true)) ++report.removed[removed.life];
   return report;
@@ -289,9 +291,9 @@ std::vector<Letters::Aged> Letters::past_of(std::span<const Aged> letters,
     std::vector<std::int64_t> ids;
     for (const Aged& one : part) ids.push_back(one.id);
     Call call = about_none();
-    const bool asks_records = remove && !core_.names.cluster;
-    const auto keys =
-        asks_records ? records_of(ids) : std::vector<std::string>(ids.size(), core_.names.letters);
+    const bool asks_records = remove && !context_.names.cluster;
+    const auto keys = asks_records ? records_of(ids)
+                                   : std::vector<std::string>(ids.size(), context_.names.letters);
     call.keys.assign(keys.begin(), keys.end());
     call.arguments.push_back(remove ? "1" : "0");
     for (const Aged& one : part) {
@@ -299,7 +301,7 @@ std::vector<Letters::Aged> Letters::past_of(std::span<const Aged> letters,
       call.arguments.push_back(std::to_string(lives[one.life].kept_for.count()));
     }
     const Loss loss = remove ? Loss::kInDoubt : Loss::kNothingDone;
-    const Reply reply = core_.run_one(core_.scripts.expire, call, loss);
+    const Reply reply = context_.run_one(context_.scripts.expire, call, loss);
     for (std::size_t i = 0; i < part.size(); ++i) {
       if (reply.bytes.at(i) == '1') past.push_back(part[i]);
     }
@@ -328,24 +330,24 @@ Edited edited_of(BytesView word) {
   core::fail({ErrorKind::kUnavailable, "R200", "the server gave an answer of no meaning", {}});
 }
 
-std::unique_ptr<DeadLetters> make_dead_letters(Core& core) {
-  return std::make_unique<Letters>(core);
+std::unique_ptr<DeadLetters> make_dead_letters(StoreContext& context) {
+  return std::make_unique<Letters>(context);
 }
 
-bool unlock_record(Core& core, const KeyId& id, const std::optional<Bytes>& note) {
-  if (core.names.cluster) return unlock_on_cluster(core, id, note);
+bool unlock_record(StoreContext& context, const KeyId& id, const std::optional<Bytes>& note) {
+  if (context.names.cluster) return unlock_on_cluster(context, id, note);
   Call call;
-  call.keys = {core.names.record(id)};
-  call.arguments = {core.names.prefix};
+  call.keys = {context.names.record(id)};
+  call.arguments = {context.names.prefix};
   if (note) call.arguments.push_back(*note);
-  return core.run_one(core.scripts.unlock, call, Loss::kInDoubt).number == 1;
+  return context.run_one(context.scripts.unlock, call, Loss::kInDoubt).number == 1;
 }
 
-std::map<std::string, ConsumerNumber> known_consumers(Core& core) {
-  const Reply reply = core.router.ask({"HGETALL", core.names.consumers}, Loss::kNothingDone);
+std::map<std::string, ConsumerNumber> known_consumers(StoreContext& context) {
+  const Reply reply = context.router.ask({"HGETALL", context.names.consumers}, Loss::kNothingDone);
   std::map<std::string, ConsumerNumber> consumers;
   for (std::size_t i = 0; i + 1 < reply.list.size(); i += 2) {
-    Cutter cut(reply.list[i + 1].bytes);
+    ByteReader cut(reply.list[i + 1].bytes);
     consumers[reply.list[i].bytes] = ConsumerNumber{static_cast<std::uint32_t>(cut.number(4))};
   }
   return consumers;

@@ -37,7 +37,7 @@ std::size_t largest_value(Connection& connection) {
   return largest;
 }
 
-Facts look_at_masters(const Core::Place& place, bool accept_eviction, Random& random) {
+Facts look_at_masters(const StoreContext::Settings& place, bool accept_eviction, Random& random) {
   if (!place.target.socket.empty()) {
     core::fail({ErrorKind::kRejected, "R264",
                 "the Redis server is a node of a Cluster, whose other nodes no socket leads to",
@@ -75,7 +75,7 @@ Bytes info_of_any(const Target& target, std::size_t& largest) {
 
 }  // namespace
 
-Facts look_at(Core::Place& place, bool accept_eviction, Random& random) {
+Facts look_at(StoreContext::Settings& place, bool accept_eviction, Random& random) {
   std::size_t largest = 0;
   const Bytes info = info_of_any(place.target, largest);
   place.cluster = info_field(info, "cluster_enabled") == "1";

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "stores/redis/core.h"
+#include "stores/redis/store_context.h"
 
 namespace semel::redis {
 
@@ -18,6 +18,6 @@ struct Facts {
 // Notes in `place` whether it is a Cluster; then checks each of its masters, and the worst counts.
 // Throws core::Failure for a replica that is no node of a Cluster, for a Cluster with a database
 // number, and where eviction is on and not accepted.
-Facts look_at(Core::Place& place, bool accept_eviction, Random& random);
+Facts look_at(StoreContext::Settings& place, bool accept_eviction, Random& random);
 
 }  // namespace semel::redis

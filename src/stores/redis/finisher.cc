@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "stores/redis/cutter.h"
+#include "stores/redis/byte_reader.h"
 #include "stores/redis/held_rows.h"
 #include "stores/redis/journal.h"
 #include "stores/redis/letter.h"

@@ -5,8 +5,8 @@
 
 #include <semel/spi/finish.h>
 
-#include "stores/redis/core.h"
 #include "stores/redis/held_rows.h"
+#include "stores/redis/store_context.h"
 
 namespace semel::redis {
 

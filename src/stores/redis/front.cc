@@ -94,7 +94,7 @@ class RedisFront final : public FrontWindow {
   Router& router() SEMEL_EXCLUDES(connecting_) {
     const system::MutexLock lock(connecting_);
     if (!router_) {
-      Core::Place place{target_, options_.prefix, false, options_.connections, {}};
+      StoreContext::Settings place{target_, options_.prefix, false, options_.connections, {}};
       (void)look_at(place, true, *environment_.random);
       router_.emplace(target_, options_.connections, place.cluster, Confirm{},
                       *environment_.random);

@@ -28,9 +28,9 @@ StoreTime time_at(BytesView bytes, std::size_t at) {
 
 class RedisGates final : public Gates {
  public:
-  RedisGates(Core& core, const std::string& clock)
-      : core_(core),
-        name_(core.names.of_store("gates")),
+  RedisGates(StoreContext& context, const std::string& clock)
+      : context_(context),
+        name_(context.names.of_store("gates")),
         state_(with_now(clock, fmt::format("{}{}", lua::kGate, lua::kGateState))),
         shut_(with_now(clock, fmt::format("{}{}", lua::kGate, lua::kGateShut))),
         open_(with_now(clock, fmt::format("{}{}", lua::kGate, lua::kGateOpen))),
@@ -73,10 +73,10 @@ class RedisGates final : public Gates {
     call.keys = {name_};
     call.arguments = {std::to_string(static_cast<std::uint32_t>(consumer))};
     for (const Bytes& one : more) call.arguments.push_back(one);
-    return core_.run_one(script, call, Loss::kNothingDone);
+    return context_.run_one(script, call, Loss::kNothingDone);
   }
 
-  Core& core_;
+  StoreContext& context_;
   const std::string name_;
   Script state_;
   Script shut_;
@@ -86,8 +86,8 @@ class RedisGates final : public Gates {
 
 }  // namespace
 
-std::unique_ptr<Gates> make_gates(Core& core, const std::string& clock) {
-  return std::make_unique<RedisGates>(core, clock);
+std::unique_ptr<Gates> make_gates(StoreContext& context, const std::string& clock) {
+  return std::make_unique<RedisGates>(context, clock);
 }
 
 }  // namespace semel::redis

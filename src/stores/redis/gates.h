@@ -5,11 +5,11 @@
 
 #include <semel/admin/gates.h>
 
-#include "stores/redis/core.h"
+#include "stores/redis/store_context.h"
 
 namespace semel::redis {
 
 // `clock`: as for Scripts. The core outlives it.
-std::unique_ptr<Gates> make_gates(Core& core, const std::string& clock);
+std::unique_ptr<Gates> make_gates(StoreContext& context, const std::string& clock);
 
 }  // namespace semel::redis

@@ -25,9 +25,9 @@ std::string text_of(ConsumerNumber consumer) {
 
 class Held final : public HeldMessages {
  public:
-  explicit Held(Core& core) : core_(core) {}
+  explicit Held(StoreContext& context) : context_(context) {}
 
-  Result<void> append(ConsumerNumber consumer, std::span<const HeldMessage> messages) override {
+  Result<void> append(ConsumerNumber consumer, std::span<const OutgoingMessage> messages) override {
     return core::contained([&] { append_now(consumer, messages); });
   }
   Result<std::vector<Arrival>> take(ConsumerNumber consumer, std::size_t max_messages,
@@ -44,7 +44,7 @@ class Held final : public HeldMessages {
   Result<std::vector<Bytes>> lines(ConsumerNumber consumer) override {
     return core::contained([&] {
       std::vector<Bytes> lines;
-      Reply reply = core_.run_one(core_.scripts.lines, about(consumer), Loss::kNothingDone);
+      Reply reply = context_.run_one(context_.scripts.lines, about(consumer), Loss::kNothingDone);
       for (Reply& line : reply.list) lines.push_back(std::move(line.bytes));
       return lines;
     });
@@ -56,12 +56,13 @@ class Held final : public HeldMessages {
     return change("hide", rows, hidden);
   }
   Result<void> remove(std::span<const RowTag> rows) override {
-    if (core_.names.cluster) return change("remove", rows, milliseconds(0));
+    if (context_.names.cluster) return change("remove", rows, milliseconds(0));
     return core::contained([&] { remove_now(rows); });
   }
   Result<Depth> depth(ConsumerNumber consumer) override {
     return core::contained([&] {
-      const Reply reply = core_.run_one(core_.scripts.depth, about(consumer), Loss::kNothingDone);
+      const Reply reply =
+          context_.run_one(context_.scripts.depth, about(consumer), Loss::kNothingDone);
       Depth depth;
       depth.rows = static_cast<std::size_t>(reply.list.at(0).number);
       if (reply.list.size() > 1) depth.next_due = milliseconds(reply.list[1].number);
@@ -73,11 +74,11 @@ class Held final : public HeldMessages {
  private:
   Call about(ConsumerNumber consumer) const {
     Call call;
-    call.keys = {core_.names.last_row(consumer)};
-    call.arguments = {core_.names.prefix, text_of(consumer)};
+    call.keys = {context_.names.last_row(consumer)};
+    call.arguments = {context_.names.prefix, text_of(consumer)};
     return call;
   }
-  void append_now(ConsumerNumber consumer, std::span<const HeldMessage> messages);
+  void append_now(ConsumerNumber consumer, std::span<const OutgoingMessage> messages);
   std::vector<Arrival> take_now(ConsumerNumber consumer, std::size_t max_messages,
                                 std::size_t max_bytes, milliseconds hidden, const LineOf& line_of);
   bool take_some(std::vector<Arrival>& taken, ConsumerNumber consumer, std::size_t looked_at,
@@ -91,18 +92,18 @@ class Held final : public HeldMessages {
   void change_now(const char* how, std::span<const RowTag> rows, milliseconds time);
   Result<void> change(const char* how, std::span<const RowTag> rows, milliseconds time);
 
-  Core& core_;
+  StoreContext& context_;
 };
 
 // One call whatever its size: all or none.
-void Held::append_now(ConsumerNumber consumer, std::span<const HeldMessage> messages) {
+void Held::append_now(ConsumerNumber consumer, std::span<const OutgoingMessage> messages) {
   if (messages.empty()) return;
   Call call = about(consumer);
-  for (const HeldMessage& message : messages) {
-    core_.need_room(bytes_of(message.payload, message.headers));
+  for (const OutgoingMessage& message : messages) {
+    context_.need_room(bytes_of(message.payload, message.headers));
     for (const Bytes& word : words_of(consumer, message)) call.arguments.push_back(word);
   }
-  core_.run_one(core_.scripts.append, call, Loss::kInDoubt);
+  context_.run_one(context_.scripts.append, call, Loss::kInDoubt);
 }
 
 // Rows that were not met before, each with its line.
@@ -111,7 +112,7 @@ std::vector<Arrival> Held::look(ConsumerNumber consumer, std::size_t most, std::
   Call call = about(consumer);
   call.arguments.push_back(std::to_string(most));
   call.arguments.push_back(std::to_string(most_bytes));
-  const Reply reply = core_.run_one(core_.scripts.look, call, Loss::kNothingDone);
+  const Reply reply = context_.run_one(context_.scripts.look, call, Loss::kNothingDone);
   std::vector<Arrival> met;
   for (std::size_t at = 1; at + kRowWords <= reply.list.size(); at += kRowWords) {
     Arrival& row =
@@ -128,7 +129,7 @@ bool Held::take_some(std::vector<Arrival>& taken, ConsumerNumber consumer, std::
   std::vector<Arrival> met;
   if (line_of) met = look(consumer, looked_at, std::max(most_bytes, kMostBytes), line_of);
   Call call = about(consumer);
-  call.arguments.push_back(core_.instance.name());
+  call.arguments.push_back(context_.instance.name());
   call.arguments.push_back(std::to_string(most));
   call.arguments.push_back(std::to_string(most_bytes));
   call.arguments.push_back(std::to_string(wait_of(hidden)));
@@ -143,7 +144,7 @@ bool Held::take_some(std::vector<Arrival>& taken, ConsumerNumber consumer, std::
     call.arguments.push_back(std::to_string(place.lane));
     set_place(row, place);
   }
-  const Reply reply = core_.run_one(core_.scripts.take, call, Loss::kInDoubt);
+  const Reply reply = context_.run_one(context_.scripts.take, call, Loss::kInDoubt);
   const std::size_t before = taken.size();
   std::size_t given = 0;
   // Whether there were more than one call looks at.
@@ -206,7 +207,7 @@ std::vector<HeldMessages::Place> Held::hold_behind_now(ConsumerNumber consumer,
     }
     const auto at = call_of.try_emplace(*followers[i].arrival->line, calls.size() - 1).first;
     const Message& message = *followers[i].message;
-    core_.need_room(bytes_of(message.payload(), message.headers()));
+    context_.need_room(bytes_of(message.payload(), message.headers()));
     NewRow row = row_of(message, followers[i].arrival);
     bytes += row.body.size();
     Call& call = calls[at->second];
@@ -215,7 +216,8 @@ std::vector<HeldMessages::Place> Held::hold_behind_now(ConsumerNumber consumer,
     call.arguments.push_back(row.body);
     asked[at->second].push_back(i);
   }
-  const std::vector<Reply> replies = core_.run(core_.scripts.hold_behind, calls, Loss::kInDoubt);
+  const std::vector<Reply> replies =
+      context_.run(context_.scripts.hold_behind, calls, Loss::kInDoubt);
   for (std::size_t c = 0; c < calls.size(); ++c) {
     for (std::size_t i = 0; i < asked[c].size(); ++i) {
       const char said = replies[c].bytes.at(i);
@@ -233,22 +235,22 @@ void Held::remove_now(std::span<const RowTag> rows) {
     acks[i].to = Finish::To::kAckOnly;
     acks[i].ack = rows[i];
   }
-  const Completions completions(core_.names, acks, {});
+  const Completions completions(context_.names, acks, {});
   std::vector<RowTag> harder;
   completions.each(
-      core_.run(core_.scripts.complete_rows, completions.calls(), Loss::kInDoubt),
+      context_.run(context_.scripts.complete_rows, completions.calls(), Loss::kInDoubt),
       [](std::size_t) {}, [&](std::size_t at) { harder.push_back(rows[at]); });
   if (!harder.empty()) change_now("remove", harder, milliseconds(0));
 }
 
 void Held::change_now(const char* how, std::span<const RowTag> rows, milliseconds time) {
-  Parts parts(core_);
+  Parts parts(context_);
   for (const RowTag row : rows) {
     const auto place = place_of(row);
     if (!place) continue;
-    add_change(parts, core_.names, *place, how, std::to_string(wait_of(time)));
+    add_change(parts, context_.names, *place, how, std::to_string(wait_of(time)));
   }
-  core_.run(core_.scripts.change, parts.calls(), Loss::kInDoubt);
+  context_.run(context_.scripts.change, parts.calls(), Loss::kInDoubt);
 }
 
 Result<void> Held::change(const char* how, std::span<const RowTag> rows, milliseconds time) {
@@ -269,6 +271,8 @@ void add_change(Parts& parts, const Names& names, const RowPlace& place, BytesVi
   call.arguments.push_back(place.number_text());
 }
 
-std::unique_ptr<HeldMessages> make_held(Core& core) { return std::make_unique<Held>(core); }
+std::unique_ptr<HeldMessages> make_held(StoreContext& context) {
+  return std::make_unique<Held>(context);
+}
 
 }  // namespace semel::redis

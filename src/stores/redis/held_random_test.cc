@@ -9,8 +9,8 @@
 #include <map>
 #include <set>
 
-#include "stores/redis/core.h"
 #include "stores/redis/dead_letters.h"
+#include "stores/redis/store_context.h"
 #include "stores/redis/test_place.h"
 #include "tests/support/test_environment.h"
 
@@ -118,17 +118,17 @@ class HeldAtRandom : public testing::Test {
   const std::uint64_t seed_ = test::test_seed();
   test::SeededRandom random_{seed_};
   TestPlace place_{shared()};
-  Core core_{system_environment(),
-             {target_of(shared().url()), place_.prefix(), false, 1, {}},
-             kServerClock};
+  StoreContext context_{system_environment(),
+                        {target_of(shared().url()), place_.prefix(), false, 1, {}},
+                        kServerClock};
   std::map<Bytes, Sent> sent_;  // by payload, which is the key as well; none of them ended
   std::vector<Arrival> hand_;
   int number_ = 0;
 };
 
 void HeldAtRandom::send() {
-  std::vector<HeldMessage> messages(1 + below(3));
-  for (HeldMessage& message : messages) {
+  std::vector<OutgoingMessage> messages(1 + below(3));
+  for (OutgoingMessage& message : messages) {
     message.payload = fmt::format("{}{}", "-ab"[below(3)], ++number_);
     if (below(2) == 0) message.key = message.payload;
     message.delay = milliseconds(below(3));
@@ -242,7 +242,7 @@ void HeldAtRandom::lose_the_hand() {
 void HeldAtRandom::open_parked() {
   for (auto& [payload, sent] : sent_) {
     if (!sent.parked && !sent.dead) continue;
-    ASSERT_TRUE(unlock_record(core_, place_.message(payload).key().id)) << payload;
+    ASSERT_TRUE(unlock_record(context_, place_.message(payload).key().id)) << payload;
     sent.parked = sent.dead = false;
   }
 }

@@ -7,7 +7,7 @@
 
 #include "core/headers_text.h"
 #include "core/key_encoding.h"
-#include "stores/redis/cutter.h"
+#include "stores/redis/byte_reader.h"
 
 namespace semel::redis {
 namespace {
@@ -52,7 +52,7 @@ Bytes held_head(const std::optional<Bytes>& key, const std::optional<Fingerprint
 Arrival arrival_of(const RowPlace& place, BytesView head, BytesView body, StoreTime now) {
   Arrival arrival;
   set_place(arrival, place);
-  Cutter cut(head);
+  ByteReader cut(head);
   cut.number(1);
   const auto flags = static_cast<unsigned>(cut.number(1));
   cut.number(6);
@@ -71,7 +71,7 @@ Arrival arrival_of(const RowPlace& place, BytesView head, BytesView body, StoreT
   if ((flags & kHasLine) != 0) arrival.line = std::move(line);
   if ((flags & kHasKey) != 0) arrival.key = cut.rest();
 
-  Cutter rest(body);
+  ByteReader rest(body);
   Origin origin = origin_of(rest.sized());
   arrival.type = std::move(origin.type);
   arrival.content_type = std::move(origin.content_type);
@@ -143,13 +143,13 @@ NewRow row_of(const Message& message, const Arrival* arrival) {
           body_of(origin, message.headers(), message.payload())};
 }
 
-NewRow row_of(const HeldMessage& message) {
+NewRow row_of(const OutgoingMessage& message) {
   const Origin origin{message.type, message.content_type, {}, {}, {}, {}};
   return {0, held_head(message.key, {}, {}, message.payload.size()),
           body_of(origin, message.headers, message.payload)};
 }
 
-std::array<Bytes, 4> words_of(ConsumerNumber consumer, const HeldMessage& message) {
+std::array<Bytes, 4> words_of(ConsumerNumber consumer, const OutgoingMessage& message) {
   NewRow row = row_of(message);
   std::string lane;
   if (message.key) lane = std::to_string(lane_of_id(core::encode_key(consumer, *message.key)));
@@ -158,7 +158,7 @@ std::array<Bytes, 4> words_of(ConsumerNumber consumer, const HeldMessage& messag
 }
 
 Origin origin_of(BytesView bytes) {
-  Cutter cut(bytes);
+  ByteReader cut(bytes);
   Origin origin;
   origin.type = cut.sized();
   origin.content_type = cut.sized();

@@ -58,9 +58,9 @@ struct NewRow {
 };
 // For a message whose key is known; `arrival` may be null.
 NewRow row_of(const Message& message, const Arrival* arrival);
-NewRow row_of(const HeldMessage& message);
+NewRow row_of(const OutgoingMessage& message);
 // A row's arguments for Scripts::append: four words.
-std::array<Bytes, 4> words_of(ConsumerNumber consumer, const HeldMessage& message);
+std::array<Bytes, 4> words_of(ConsumerNumber consumer, const OutgoingMessage& message);
 
 // The parts of the body that describe a message and its origin, for letters.
 struct Origin {

@@ -10,9 +10,9 @@
 #include <map>
 #include <thread>
 
-#include "stores/redis/core.h"
 #include "stores/redis/dead_letters.h"
 #include "stores/redis/run_markers.h"
+#include "stores/redis/store_context.h"
 #include "stores/redis/test_place.h"
 #include "tests/support/tcp_proxy.h"
 
@@ -32,11 +32,11 @@ class HeldOnRedis : public testing::Test {
     return held().take(place_.consumer(), most, 64 << 20, 60s).value();
   }
   std::size_t rows() { return held().depth(place_.consumer()).value().rows; }
-  void append(std::vector<HeldMessage> messages) {
+  void append(std::vector<OutgoingMessage> messages) {
     ASSERT_TRUE(held().append(place_.consumer(), messages).has_value());
   }
-  static HeldMessage payload(Bytes bytes) {
-    HeldMessage message;
+  static OutgoingMessage payload(Bytes bytes) {
+    OutgoingMessage message;
     message.payload = std::move(bytes);
     return message;
   }
@@ -103,7 +103,7 @@ TEST_F(HeldOnRedis, ARowIsTakenOnceHoweverShortItIsHidden) {
 }
 
 TEST_F(HeldOnRedis, ManyRowsComeInTheirOrderOverAllLanes) {
-  std::vector<HeldMessage> messages;
+  std::vector<OutgoingMessage> messages;
   for (int i = 0; i < 1000; ++i) messages.push_back(payload(fmt::format("{}:{}", i % 40, i)));
   append(messages);
   const auto line_of = [](const Arrival& arrival) -> std::optional<Bytes> {
@@ -130,17 +130,17 @@ TEST_F(HeldOnRedis, ALeaseEndsOnceInABatch) {
 }
 
 TEST_F(HeldOnRedis, AParkedMessageAndADeadOneComeBackByUnlock) {
-  Core core(system_environment(), {target_of(shared().url()), place_.prefix(), false, 1, {}},
-            kServerClock);
+  StoreContext context(system_environment(),
+                       {target_of(shared().url()), place_.prefix(), false, 1, {}}, kServerClock);
   const Message parked = message("parked", "one"), dead = message("dead", "two");
-  EXPECT_FALSE(unlock_record(core, parked.key().id));
+  EXPECT_FALSE(unlock_record(context, parked.key().id));
   ASSERT_EQ(place_.finish(test::parked(place_.acquire(parked), &parked)).value(), Applied::kYes);
   ASSERT_EQ(place_.finish(test::dead(place_.acquire(dead), &dead)).value(), Applied::kYes);
   EXPECT_TRUE(take().empty());
   EXPECT_EQ(rows(), 0U) << "what waits for a person is not counted";
   for (const Message* m : {&parked, &dead}) {
-    EXPECT_TRUE(unlock_record(core, m->key().id));
-    EXPECT_FALSE(unlock_record(core, m->key().id)) << "it is open already";
+    EXPECT_TRUE(unlock_record(context, m->key().id));
+    EXPECT_FALSE(unlock_record(context, m->key().id)) << "it is open already";
     const auto taken = take();
     ASSERT_EQ(taken.size(), 1U);
     EXPECT_EQ(taken[0].payload, m->payload());
@@ -200,7 +200,7 @@ TEST(HeldOnFullRedis, NothingIsHalfKeptAndWhatGoesMayGo) {
   const RedisServer small({.arguments = {"--appendfsync", "no"}});
   TestPlace place(small);
   HeldMessages& held = *place.store().facets().held;
-  HeldMessage one;
+  OutgoingMessage one;
   one.payload = "one";
   ASSERT_TRUE(held.append(place.consumer(), {&one, 1}).has_value());
   const Arrival taken = held.take(place.consumer(), 1, 1 << 20, 60s).value().at(0);
@@ -232,7 +232,7 @@ TEST(HeldOnSmallRedis, WhatIsTooLargeForAValueIsALimitAndTheConnectionLives) {
   for (const Finish& refused : {test::retrying(lease, 0ms, &m), test::dead(lease, &m)}) {
     EXPECT_EQ(place.finish(refused).error().kind, ErrorKind::kLimit);
   }
-  HeldMessage large;
+  OutgoingMessage large;
   large.payload = m.payload();
   EXPECT_EQ(held.append(place.consumer(), {&large, 1}).error().kind, ErrorKind::kLimit);
   ForeignLetter letter;
@@ -356,14 +356,14 @@ TEST_F(RunsOnRedis, ADeathWhoseNoticeIsLostIsToldAgain) {
 TEST_F(RunsOnRedis, ANoticeThatNobodyHeardIsLeftToTheNext) {
   ASSERT_TRUE(runs().begin(place_.consumer(), 17).has_value());
   lose_session();
-  Core core(system_environment(), {target_of(shared().url()), place_.prefix(), false, 1, {}},
-            kServerClock);
+  StoreContext context(system_environment(),
+                       {target_of(shared().url()), place_.prefix(), false, 1, {}}, kServerClock);
   Call call;
-  call.keys = {core.names.runs};
+  call.keys = {context.names.runs};
   const std::string consumer = std::to_string(static_cast<std::uint32_t>(place_.consumer()));
   ASSERT_TRUE(open_redis(place_.options()).value()->facets().runs->sweep().has_value());
   call.arguments = {place_.prefix(), "somebody", "1", "1", consumer, "2", "1", "no session"};
-  EXPECT_EQ(core.run_one(core.scripts.begin_run, call, Loss::kInDoubt).number, 17);
+  EXPECT_EQ(context.run_one(context.scripts.begin_run, call, Loss::kInDoubt).number, 17);
   lose_signs();
   const auto begun =
       open_redis(place_.options()).value()->facets().runs->begin(place_.consumer(), 1);
@@ -377,15 +377,16 @@ TEST_F(RunsOnRedis, WhatASweepLeftOffAnotherGoesOnWith) {
   ASSERT_TRUE(runs().begin(place_.consumer(), 17).has_value());
   ASSERT_EQ(take().size(), 1U);
   lose_session();
-  Core core(system_environment(), {target_of(shared().url()), place_.prefix(), false, 1, {}},
-            kServerClock);
+  StoreContext context(system_environment(),
+                       {target_of(shared().url()), place_.prefix(), false, 1, {}}, kServerClock);
   const Bytes name =
-      core.router.ask({"HKEYS", core.names.runs}, Loss::kNothingDone).list.at(0).bytes;
-  const std::string sessions = core.names.of_store("sessions");
-  const Bytes session = core.router.ask({"HVALS", sessions}, Loss::kNothingDone).list.at(0).bytes;
+      context.router.ask({"HKEYS", context.names.runs}, Loss::kNothingDone).list.at(0).bytes;
+  const std::string sessions = context.names.of_store("sessions");
+  const Bytes session =
+      context.router.ask({"HVALS", sessions}, Loss::kNothingDone).list.at(0).bytes;
   Call declare;
-  declare.arguments = {core.names.prefix, name, session};
-  ASSERT_EQ(core.run_one(core.scripts.declare, declare, Loss::kNothingDone).list.size(), 2U);
+  declare.arguments = {context.names.prefix, name, session};
+  ASSERT_EQ(context.run_one(context.scripts.declare, declare, Loss::kNothingDone).list.size(), 2U);
   // Here it died too.
   place_.open();
   const auto begun = runs().begin(place_.consumer(), 1);

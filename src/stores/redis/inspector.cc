@@ -31,12 +31,12 @@ StoreTime time_in(const Reply& read) {
 
 class RedisInspector final : public RecordInspector {
  public:
-  RedisInspector(Core& core, const std::string& clock)
-      : core_(core), names_(core.names), scripts_(clock, core.names.cluster) {}
+  RedisInspector(StoreContext& context, const std::string& clock)
+      : context_(context), names_(context.names), scripts_(clock, context.names.cluster) {}
 
   Result<std::optional<ConsumerNumber>> consumer(const std::string& name) override {
     return core::contained([&]() -> std::optional<ConsumerNumber> {
-      const Reply reply = core_.router.ask({"HGET", names_.consumers, name}, Loss::kNothingDone);
+      const Reply reply = context_.router.ask({"HGET", names_.consumers, name}, Loss::kNothingDone);
       if (reply.kind == Reply::Kind::kNil) return std::nullopt;
       return number_in(reply.bytes);
     });
@@ -69,13 +69,14 @@ class RedisInspector final : public RecordInspector {
 
   Result<bool> unlock(const KeyId& id) override {
     return core::contained([&] {
-      return names_.cluster ? unlock_on_cluster(core_, id) : change(scripts_.unlock, id, {{}, {}});
+      return names_.cluster ? unlock_on_cluster(context_, id)
+                            : change(scripts_.unlock, id, {{}, {}});
     });
   }
   Result<bool> unlock_as(const KeyId& id, RecordState state, std::uint64_t token) override {
     return core::contained([&] {
       const SeenRecord seen = seen_as(state, token);
-      return names_.cluster ? unlock_on_cluster(core_, id, {}, &seen)
+      return names_.cluster ? unlock_on_cluster(context_, id, {}, &seen)
                             : change(scripts_.unlock, id, {seen.state, seen.token});
     });
   }
@@ -89,14 +90,14 @@ class RedisInspector final : public RecordInspector {
   }
 
   Result<std::vector<StoreFinding>> verify(bool full) override {
-    return core::contained([&] { return verify_in(core_, scripts_, full); });
+    return core::contained([&] { return verify_in(context_, scripts_, full); });
   }
 
   Result<StoreStats> stats() override {
-    return core::contained([&] { return stats_of(core_); });
+    return core::contained([&] { return stats_of(context_); });
   }
   Result<StoreStats> backlog() override {
-    return core::contained([&] { return backlog_of(core_); });
+    return core::contained([&] { return backlog_of(context_); });
   }
 
  private:
@@ -109,7 +110,7 @@ class RedisInspector final : public RecordInspector {
   Reply read(const KeyId& id);
   bool change(Script& script, const KeyId& id, const std::vector<Bytes>& arguments);
 
-  Core& core_;
+  StoreContext& context_;
   const Names& names_;
   InspectorScripts scripts_;
 };
@@ -120,13 +121,13 @@ std::vector<RecordView> RedisInspector::listed(std::optional<ConsumerNumber> con
                                                std::optional<RecordState> state,
                                                std::size_t limit) {
   std::map<KeyId, RecordView> found;
-  each_name(core_.router, names_, [&](std::span<const std::string> names) {
+  each_name(context_.router, names_, [&](std::span<const std::string> names) {
     std::vector<std::string> records;
     for (const std::string& name : names) {
       const auto id = names_.id_of(name);
       if (id && (!consumer || id->consumer() == *consumer)) records.push_back(name);
     }
-    const std::vector<Reply> states = beginnings(core_.router, records, 1);
+    const std::vector<Reply> states = beginnings(context_.router, records, 1);
     std::vector<std::string> wanted;
     for (std::size_t i = 0; i < records.size(); ++i) {
       if (states[i].is_error()) throw failure_of(states[i]);
@@ -135,7 +136,7 @@ std::vector<RecordView> RedisInspector::listed(std::optional<ConsumerNumber> con
     if (wanted.empty()) return;
     // Read before the records: a lease that has ended by then had ended.
     const StoreTime now = time_in(read(*names_.id_of(wanted.front())));
-    const std::vector<Reply> whole = beginnings(core_.router, wanted, -1);
+    const std::vector<Reply> whole = beginnings(context_.router, wanted, -1);
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       if (whole[i].is_error()) throw failure_of(whole[i]);
       const KeyId id = *names_.id_of(wanted[i]);
@@ -159,19 +160,19 @@ bool RedisInspector::forget_now(const KeyId& id, const SeenRecord& seen) {
   const std::vector<Bytes> arguments = {seen.state, seen.token};
   if (!names_.cluster) return change(scripts_.forget, id, arguments);
   if (!change(scripts_.may_forget, id, arguments)) return false;
-  remove_rows_of(core_, id);
+  remove_rows_of(context_, id);
   return change(scripts_.forget, id, arguments);
 }
 
 Reply RedisInspector::read(const KeyId& id) {
   Call call;
   call.keys = {names_.record(id)};
-  return core_.run_one(scripts_.read, call, Loss::kNothingDone);
+  return context_.run_one(scripts_.read, call, Loss::kNothingDone);
 }
 
 std::optional<Lease> RedisInspector::seized(const KeyId& id, const SeenRecord& seen,
                                             std::chrono::milliseconds lease) {
-  const Lease seized{id, {}, core_.instance.draw_nonce()};
+  const Lease seized{id, {}, context_.instance.draw_nonce()};
   const std::vector<Bytes> how = {seen.state, seen.token, std::to_string(lease.count()),
                                   Bytes(nonce_of(seized))};
   return change(scripts_.seize, id, how) ? std::optional(seized) : std::nullopt;
@@ -182,7 +183,7 @@ bool RedisInspector::change(Script& script, const KeyId& id, const std::vector<B
   call.keys = {names_.record(id)};
   call.arguments = {names_.prefix};
   for (const Bytes& one : arguments) call.arguments.push_back(one);
-  const Reply reply = core_.run_one(script, call, Loss::kInDoubt);
+  const Reply reply = context_.run_one(script, call, Loss::kInDoubt);
   switch (static_cast<Change>(reply.number)) {
     case Change::kNo:
       return false;
@@ -197,14 +198,14 @@ bool RedisInspector::change(Script& script, const KeyId& id, const std::vector<B
       break;
   }
   // Throws the reason why it cannot be read.
-  decoded(core_.router.ask({"GET", call.keys.front()}, Loss::kNothingDone).bytes);
+  decoded(context_.router.ask({"GET", call.keys.front()}, Loss::kNothingDone).bytes);
   return false;
 }
 
 }  // namespace
 
-std::unique_ptr<RecordInspector> make_inspector(Core& core, const std::string& clock) {
-  return std::make_unique<RedisInspector>(core, clock);
+std::unique_ptr<RecordInspector> make_inspector(StoreContext& context, const std::string& clock) {
+  return std::make_unique<RedisInspector>(context, clock);
 }
 
 }  // namespace semel::redis

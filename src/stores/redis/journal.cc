@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "stores/redis/cutter.h"
+#include "stores/redis/byte_reader.h"
 #include "stores/redis/record.h"
 
 namespace semel::redis {
@@ -21,7 +21,7 @@ constexpr int kMostTries = (1 << kHalf) - 1;
 constexpr int kMostUncounted = (1 << (kHalf - 1)) - 1;
 
 GivingUp note_in(BytesView bytes) {
-  Cutter cut(bytes);
+  ByteReader cut(bytes);
   GivingUp note;
   note.attempts = static_cast<int>(cut.number(4));
   const auto tries = static_cast<std::uint32_t>(cut.number(4));
@@ -33,7 +33,7 @@ GivingUp note_in(BytesView bytes) {
 }
 
 StepEntry entry_in(BytesView bytes) {
-  Cutter cut(bytes);
+  ByteReader cut(bytes);
   StepEntry entry;
   const BytesView state = cut.bytes(1);
   if (state.empty() || (state[0] != kDone && state[0] != kUndone)) damaged();
@@ -64,7 +64,7 @@ StepJournal journal_in(BytesView record) {
   StepJournal journal;
   const RecordState state = decoded(record).state;
   if (record.front() != kJournalFormat) return journal;
-  Cutter cut(record.substr(state == RecordState::kConsuming ? kNonceEnd : kHead));
+  ByteReader cut(record.substr(state == RecordState::kConsuming ? kNonceEnd : kHead));
   cut.whole_part();  // the text of its key
   const BytesView note = cut.whole_part();
   if (!note.empty()) journal.giving_up = note_in(note);

@@ -3,7 +3,7 @@
 #include "base/digest.h"
 #include "core/headers_text.h"
 #include "core/key_encoding.h"
-#include "stores/redis/cutter.h"
+#include "stores/redis/byte_reader.h"
 
 namespace semel::redis {
 namespace {
@@ -62,7 +62,7 @@ Bytes content_of(const Headers& headers, BytesView payload) {
 namespace {
 
 Letter letter_in(BytesView head) {
-  Cutter cut(head);
+  ByteReader cut(head);
   const std::uint64_t format = cut.number(1);
   if (format > kLetterFormat) {
     core::fail({ErrorKind::kRejected, "R210", "a newer Semel has written dead letters here",
@@ -99,7 +99,7 @@ Letter letter_of(BytesView head, BytesView origin, BytesView content) {
   told.partition = std::move(from.partition);
   told.position = std::move(from.position);
   if (content.empty()) return letter;
-  Cutter rest(content);
+  ByteReader rest(content);
   told.headers = core::headers_of(rest.sized());
   told.payload = rest.rest();
   return letter;

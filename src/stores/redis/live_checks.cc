@@ -114,7 +114,7 @@ std::optional<LiveSetting> eviction_of(const Target& replica) {
 
 class RedisLiveChecks final : public LiveChecks {
  public:
-  explicit RedisLiveChecks(Core& core) : core_(core), router_(core.router) {}
+  explicit RedisLiveChecks(StoreContext& context) : context_(context), router_(context.router) {}
 
   // On a Cluster: each master, by its address, and replicas that would evict.
   Result<std::vector<LiveSetting>> settings() override {
@@ -151,7 +151,7 @@ class RedisLiveChecks final : public LiveChecks {
   Result<std::optional<ConsumerNumber>> number_of(const ConsumerSpec& consumer) override {
     return core::contained([&]() -> std::optional<ConsumerNumber> {
       const Reply reply =
-          router_.ask({"HGET", core_.names.consumers, consumer.name}, Loss::kNothingDone);
+          router_.ask({"HGET", context_.names.consumers, consumer.name}, Loss::kNothingDone);
       if (reply.kind == Reply::Kind::kNil) return std::nullopt;
       BytesView known = reply.bytes;
       std::uint32_t number = 0;
@@ -164,14 +164,14 @@ class RedisLiveChecks final : public LiveChecks {
   }
 
  private:
-  Core& core_;
+  StoreContext& context_;
   Router& router_;
 };
 
 }  // namespace
 
-std::unique_ptr<LiveChecks> make_live_checks(Core& core) {
-  return std::make_unique<RedisLiveChecks>(core);
+std::unique_ptr<LiveChecks> make_live_checks(StoreContext& context) {
+  return std::make_unique<RedisLiveChecks>(context);
 }
 
 }  // namespace semel::redis

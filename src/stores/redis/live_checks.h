@@ -4,10 +4,10 @@
 
 #include <semel/spi/live_checks.h>
 
-#include "stores/redis/core.h"
+#include "stores/redis/store_context.h"
 
 namespace semel::redis {
 
-std::unique_ptr<LiveChecks> make_live_checks(Core& core);
+std::unique_ptr<LiveChecks> make_live_checks(StoreContext& context);
 
 }  // namespace semel::redis

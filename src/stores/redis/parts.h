@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "clients/redis/slot_map.h"
-#include "stores/redis/core.h"
+#include "stores/redis/store_context.h"
 
 namespace semel::redis {
 
@@ -17,8 +17,8 @@ namespace semel::redis {
 class Parts {
  public:
   // `records`: how many will be added, if known, to reserve memory.
-  explicit Parts(const Core& core, std::size_t records = 0)
-      : by_slot_(core.names.cluster),
+  explicit Parts(const StoreContext& context, std::size_t records = 0)
+      : by_slot_(context.names.cluster),
         room_(by_slot_ ? 2 * records / kSlots : std::min(records, kMostKeys)) {
     if (records == 0) return;
     if (by_slot_) calls_.reserve(std::min<std::size_t>(records, kSlots));

@@ -12,15 +12,15 @@ namespace {
 
 class RedisPositions final : public Positions {
  public:
-  explicit RedisPositions(Core& core)
-      : core_(core),
-        positions_(core.names.of_store("positions")),
-        readers_(core.names.of_store("reader:")) {}
+  explicit RedisPositions(StoreContext& context)
+      : context_(context),
+        positions_(context.names.of_store("positions")),
+        readers_(context.names.of_store("reader:")) {}
 
   Result<std::optional<Bytes>> load(ConsumerNumber consumer, std::string_view partition) override {
     return core::contained([&]() -> std::optional<Bytes> {
       const std::string whose = field(consumer, partition);
-      Reply reply = core_.router.ask({"HGET", positions_, whose}, Loss::kNothingDone);
+      Reply reply = context_.router.ask({"HGET", positions_, whose}, Loss::kNothingDone);
       if (reply.kind == Reply::Kind::kNil) return std::nullopt;
       return std::move(reply.bytes);
     });
@@ -31,7 +31,7 @@ class RedisPositions final : public Positions {
                     BytesView position) override {
     return core::contained([&] {
       const std::string whose = field(consumer, partition);
-      core_.router.ask({"HSET", positions_, whose, position}, Loss::kNothingDone);
+      context_.router.ask({"HSET", positions_, whose, position}, Loss::kNothingDone);
     });
   }
 
@@ -39,10 +39,10 @@ class RedisPositions final : public Positions {
                                                std::string_view partition) override {
     return core::contained([&]() -> std::unique_ptr<Reservation> {
       const auto connect = [this] {
-        return core_.router.connect_to(*core_.router.owner(positions_));
+        return context_.router.connect_to(*context_.router.owner(positions_));
       };
-      auto held = HeldName::take(readers_ + field(consumer, partition), connect, scripts_,
-                                 *core_.environment.random, {});
+      auto held = NameReservation::take(readers_ + field(consumer, partition), connect, scripts_,
+                                        *context_.environment.random, {});
       if (held) return held;
       core::fail({ErrorKind::kBlocked, "R230",
                   fmt::format("another process, or another part of this one, already reads \"{}\" "
@@ -57,7 +57,7 @@ class RedisPositions final : public Positions {
     return fmt::format("{}:{}", static_cast<std::uint32_t>(consumer), partition);
   }
 
-  Core& core_;
+  StoreContext& context_;
   const std::string positions_;
   const std::string readers_;
   const std::shared_ptr<NameScripts> scripts_ = std::make_shared<NameScripts>();
@@ -65,8 +65,8 @@ class RedisPositions final : public Positions {
 
 }  // namespace
 
-std::unique_ptr<Positions> make_positions(Core& core) {
-  return std::make_unique<RedisPositions>(core);
+std::unique_ptr<Positions> make_positions(StoreContext& context) {
+  return std::make_unique<RedisPositions>(context);
 }
 
 }  // namespace semel::redis

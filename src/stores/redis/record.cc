@@ -1,6 +1,6 @@
 #include "stores/redis/record.h"
 
-#include "stores/redis/cutter.h"
+#include "stores/redis/byte_reader.h"
 
 namespace semel::redis {
 namespace {
@@ -37,7 +37,7 @@ spi::Record decoded(BytesView bytes) {
   }
   if (!is_known_format(bytes.front()) || bytes.size() < kHead) damaged();
   spi::Record record;
-  Cutter cut(bytes.substr(1));
+  ByteReader cut(bytes.substr(1));
   record.state = state_of(cut.bytes(1).front());
   const auto flags = cut.number(1);
   record.outcome_unknown = (flags & kUnknown) != 0;

@@ -157,7 +157,7 @@ class RedisRights : public testing::Test {
 TEST_F(RedisRights, AreEnoughForRecordsAndWhatIsHeld) {
   HeldMessages& held = *store_->facets().held;
   const auto line_of = [](const Arrival&) -> std::optional<Bytes> { return "line"; };
-  const std::vector<HeldMessage> rows(3);
+  const std::vector<OutgoingMessage> rows(3);
   ASSERT_TRUE(held.append(consumer_, rows).has_value());
   const auto taken = held.take(consumer_, 3, 1 << 20, 60s, line_of);
   ASSERT_TRUE(taken.has_value()) << taken.error().message;

@@ -32,18 +32,20 @@ bool is_gone(Connection& connection, const Bytes& holder) {
 
 NameScripts::NameScripts() : release(lua::kReleaseName), renew(lua::kRenewName) {}
 
-std::unique_ptr<HeldName> HeldName::take(std::string name, const Pool::Connect& connect,
-                                         std::shared_ptr<NameScripts> scripts, Random& random,
-                                         const Times& times) {
-  std::unique_ptr<HeldName> held(
-      new HeldName(std::move(name), connect, std::move(scripts), draw(random), times));
+std::unique_ptr<NameReservation> NameReservation::take(std::string name,
+                                                       const Pool::Connect& connect,
+                                                       std::shared_ptr<NameScripts> scripts,
+                                                       Random& random, const Times& times) {
+  std::unique_ptr<NameReservation> held(
+      new NameReservation(std::move(name), connect, std::move(scripts), draw(random), times));
   if (!held->try_take() && !(held->free_of_the_dead() && held->try_take())) return nullptr;
   held->thread_ = std::thread([held = held.get()] { held->keep(); });
   return held;
 }
 
-HeldName::HeldName(std::string name, Pool::Connect connect, std::shared_ptr<NameScripts> scripts,
-                   Bytes nonce, const Times& times)
+NameReservation::NameReservation(std::string name, Pool::Connect connect,
+                                 std::shared_ptr<NameScripts> scripts, Bytes nonce,
+                                 const Times& times)
     : name_(std::move(name)),
       connect_(std::move(connect)),
       scripts_(std::move(scripts)),
@@ -53,7 +55,7 @@ HeldName::HeldName(std::string name, Pool::Connect connect, std::shared_ptr<Name
   me_ = nonce_ + session_of(*connection_);
 }
 
-HeldName::~HeldName() {
+NameReservation::~NameReservation() {
   if (!thread_.joinable()) return;
   {
     const system::MutexLock lock(mutex_);
@@ -64,13 +66,13 @@ HeldName::~HeldName() {
   release();
 }
 
-bool HeldName::try_take() {
+bool NameReservation::try_take() {
   const std::string expiry = std::to_string(times_.expiry.count());
   const Reply taken = connection_->ask({"SET", name_, me_, "NX", "PX", expiry}, Loss::kInDoubt);
   return taken.kind == Reply::Kind::kStatus;
 }
 
-bool HeldName::free_of_the_dead() {
+bool NameReservation::free_of_the_dead() {
   const Bytes holder = connection_->ask({"GET", name_}, Loss::kNothingDone).bytes;
   if (holder.empty()) return true;
   if (!is_gone(*connection_, holder)) return false;
@@ -81,7 +83,7 @@ bool HeldName::free_of_the_dead() {
   return true;
 }
 
-void HeldName::keep() {
+void NameReservation::keep() {
   system::RelockableLock lock(mutex_);
   milliseconds pause = times_.renew_every;
   while (!wake_.wait_for(mutex_, pause, [&]() SEMEL_REQUIRES(mutex_) { return ending_; })) {
@@ -98,7 +100,7 @@ void HeldName::keep() {
   }
 }
 
-void HeldName::renew() {
+void NameReservation::renew() {
   if (refused_ || !connection_->whole()) {
     connection_ = connect_();
     me_ = nonce_ + session_of(*connection_);
@@ -115,7 +117,7 @@ void HeldName::renew() {
   lost_ = reply.number == 0;
 }
 
-void HeldName::release() noexcept {
+void NameReservation::release() noexcept {
   try {
     if (!connection_->whole()) return;  // it expires
     Call call;

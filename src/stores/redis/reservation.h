@@ -1,4 +1,4 @@
-// HeldName: a name on the server that one process at a time has.
+// NameReservation: a name on the server that one process at a time has.
 //
 // Its value identifies the holder: a nonce, and the session of a connection that lives as long as
 // the holder. It has an expiry, which a thread extends; where the server lists its connections, a
@@ -32,7 +32,7 @@ class NameScripts {
   Script renew;
 };
 
-class HeldName final : public Positions::Reservation {
+class NameReservation final : public Positions::Reservation {
  public:
   struct Times {
     std::chrono::milliseconds expiry{30'000};
@@ -41,18 +41,18 @@ class HeldName final : public Positions::Reservation {
   };
   // Null where another one has it. Throws core::Failure. `scripts` and `connect` are copied or
   // outlive it.
-  static std::unique_ptr<HeldName> take(std::string name, const Pool::Connect& connect,
-                                        std::shared_ptr<NameScripts> scripts, Random& random,
-                                        const Times& times);
-  ~HeldName() override;
-  HeldName(const HeldName&) = delete;
-  HeldName& operator=(const HeldName&) = delete;
+  static std::unique_ptr<NameReservation> take(std::string name, const Pool::Connect& connect,
+                                               std::shared_ptr<NameScripts> scripts, Random& random,
+                                               const Times& times);
+  ~NameReservation() override;
+  NameReservation(const NameReservation&) = delete;
+  NameReservation& operator=(const NameReservation&) = delete;
 
   bool lost() const noexcept override { return lost_; }
 
  private:
-  HeldName(std::string name, Pool::Connect connect, std::shared_ptr<NameScripts> scripts,
-           Bytes nonce, const Times& times);
+  NameReservation(std::string name, Pool::Connect connect, std::shared_ptr<NameScripts> scripts,
+                  Bytes nonce, const Times& times);
 
   bool try_take();
   bool free_of_the_dead();

@@ -9,15 +9,15 @@
 namespace semel::redis {
 namespace {
 
-constexpr HeldName::Times kShort{.expiry = 60s, .renew_every = 50ms, .again = 20ms};
+constexpr NameReservation::Times kShort{.expiry = 60s, .renew_every = 50ms, .again = 20ms};
 
 class HeldNames : public ::testing::Test {
  protected:
   static Pool::Connect connect() {
     return [] { return std::make_unique<Connection>(target_of(shared().url())); };
   }
-  std::unique_ptr<HeldName> take(const HeldName::Times& times = {}) {
-    return HeldName::take(name_, connect(), scripts_, *system_environment().random, times);
+  std::unique_ptr<NameReservation> take(const NameReservation::Times& times = {}) {
+    return NameReservation::take(name_, connect(), scripts_, *system_environment().random, times);
   }
   // The holder stored there.
   Bytes holder() const { return shared().run({"GET", name_}); }
@@ -90,7 +90,7 @@ TEST_F(HeldNames, AHolderThatWasCutOffComesBack) {
 TEST_F(HeldNames, WhoeverTookItMeanwhileKeepsIt) {
   // Only its holder runs scripts there.
   const test::RedisServer own(test::RedisServer::fast());
-  auto mine = HeldName::take(
+  auto mine = NameReservation::take(
       name_, [&own] { return std::make_unique<Connection>(target_of(own.url())); }, scripts_,
       *system_environment().random, kShort);
   ASSERT_NE(mine, nullptr);

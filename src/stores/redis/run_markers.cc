@@ -34,7 +34,7 @@ struct Other {
 
 class Runs final : public RunMarkers {
  public:
-  explicit Runs(Core& core) : core_(core) {}
+  explicit Runs(StoreContext& context) : context_(context) {}
 
   Result<Begun> begin(ConsumerNumber consumer, std::size_t window) override {
     return core::contained([&] {
@@ -51,9 +51,9 @@ class Runs final : public RunMarkers {
   Result<void> end(ConsumerNumber consumer) override {
     return core::contained([&] {
       const system::MutexLock lock(mutex_);
-      Call call = about(core_.instance.name());
+      Call call = about(context_.instance.name());
       call.arguments.push_back(text_of(consumer));
-      core_.run_one(core_.scripts.end_run, call, Loss::kNothingDone);
+      context_.run_one(context_.scripts.end_run, call, Loss::kNothingDone);
       marked_.erase(consumer);
       if (marked_.empty()) session_.reset();
     });
@@ -73,7 +73,7 @@ class Runs final : public RunMarkers {
       for (const KeyId& key : keys) calls.push_back(about_crashes(key));
       std::vector<std::optional<int>> crashes;
       crashes.reserve(keys.size());
-      for (const Reply& reply : core_.run(core_.scripts.crashes, calls, Loss::kNothingDone)) {
+      for (const Reply& reply : context_.run(context_.scripts.crashes, calls, Loss::kNothingDone)) {
         const bool completed = reply.kind == Reply::Kind::kNil;
         crashes.push_back(completed ? std::nullopt : std::optional(static_cast<int>(reply.number)));
       }
@@ -93,7 +93,7 @@ class Runs final : public RunMarkers {
       std::vector<int> crashes;
       crashes.reserve(changes.size());
       // Sending it again changes nothing more.
-      for (const Reply& reply : core_.run(core_.scripts.crashes, calls, Loss::kNothingDone)) {
+      for (const Reply& reply : context_.run(context_.scripts.crashes, calls, Loss::kNothingDone)) {
         crashes.push_back(static_cast<int>(reply.number));
       }
       return crashes;
@@ -111,13 +111,13 @@ class Runs final : public RunMarkers {
   }
   Call about(const Bytes& instance) const {
     Call call;
-    call.keys = {core_.names.runs};
-    call.arguments = {core_.names.prefix, instance};
+    call.keys = {context_.names.runs};
+    call.arguments = {context_.names.prefix, instance};
     return call;
   }
   Call about_crashes(const KeyId& key) const {
     Call call;
-    call.keys = {core_.names.record(key), core_.names.crash(key)};
+    call.keys = {context_.names.record(key), context_.names.crash(key)};
     return call;
   }
   void keep_connected() SEMEL_REQUIRES(mutex_);
@@ -131,7 +131,7 @@ class Runs final : public RunMarkers {
   bool free_all_of(const Other& other);
   void show_rows(const Bytes& instance, const Bytes& consumer);
 
-  Core& core_;
+  StoreContext& context_;
   system::Mutex mutex_;
   std::map<ConsumerNumber, std::size_t> marked_ SEMEL_GUARDED_BY(mutex_);  // with their windows
   std::unique_ptr<Connection> session_ SEMEL_GUARDED_BY(mutex_);  // open while there are any
@@ -141,18 +141,18 @@ class Runs final : public RunMarkers {
 
 // Connects to the node that has the list of instances: that node is asked for its connections.
 void Runs::keep_connected() {
-  const auto node = core_.router.owner(core_.names.runs);
+  const auto node = context_.router.owner(context_.names.runs);
   if (session_ != nullptr && session_node_ == node && session_->whole()) return;
-  session_ = core_.router.connect_to(*node);
+  session_ = context_.router.connect_to(*node);
   session_node_ = node;
   session_name_ = session_of(*session_);
 }
 
 void Runs::acknowledge(ConsumerNumber consumer) {
-  Call call = about(core_.instance.name());
+  Call call = about(context_.instance.name());
   call.arguments.push_back(text_of(consumer));
   try {
-    core_.run_one(core_.scripts.acknowledge_death, call, Loss::kNothingDone);
+    context_.run_one(context_.scripts.acknowledge_death, call, Loss::kNothingDone);
   } catch (const core::Failure&) {
     // The death is reported once more: a false suspicion only costs time.
   }
@@ -160,28 +160,28 @@ void Runs::acknowledge(ConsumerNumber consumer) {
 
 // The largest window of those that died; negative where none did.
 std::int64_t Runs::mark(ConsumerNumber consumer, std::size_t window, bool hear_of_deaths) {
-  Call call = about(core_.instance.name());
+  Call call = about(context_.instance.name());
   call.arguments.push_back(std::to_string(::getpid()));
   call.arguments.push_back(std::to_string(kAlive.count()));
   call.arguments.push_back(text_of(consumer));
   call.arguments.push_back(std::to_string(window));
   call.arguments.push_back(hear_of_deaths ? "1" : "0");
   call.arguments.push_back(session_name_);
-  return core_.run_one(core_.scripts.begin_run, call, Loss::kInDoubt).number;
+  return context_.run_one(context_.scripts.begin_run, call, Loss::kInDoubt).number;
 }
 
 bool Runs::sweep_now(Moment moment) {
   if (!marked_.empty()) keep_connected();
-  Call call = about(marked_.empty() ? Bytes() : core_.instance.name());
+  Call call = about(marked_.empty() ? Bytes() : context_.instance.name());
   call.arguments.push_back(std::to_string(kAlive.count()));
   call.arguments.push_back(session_name_);
-  const Reply reply = core_.run_one(core_.scripts.sign, call, Loss::kNothingDone);
+  const Reply reply = context_.run_one(context_.scripts.sign, call, Loss::kNothingDone);
   if (reply.list.at(0).bytes == "unknown") {
     // Others found it dead, or the server has forgotten everything.
-    core_.instance.rename();
+    context_.instance.rename();
     for (const auto& [consumer, window] : marked_) mark(consumer, window, false);
   }
-  core_.instance.set_gone(reply.list.at(1).bytes);
+  context_.instance.set_gone(reply.list.at(1).bytes);
   std::vector<Other> others;
   std::vector<Bytes> sessions;
   for (std::size_t i = 2; i + 2 < reply.list.size(); i += 3) {
@@ -197,7 +197,7 @@ bool Runs::sweep_now(Moment moment) {
 }
 
 void Runs::look_for(std::span<const Bytes> sessions, std::span<Other> others) {
-  const auto node = core_.router.owner(core_.names.runs);
+  const auto node = context_.router.owner(context_.names.runs);
   PooledConnection connection(node->pool);
   const auto there = connected(*connection, sessions);
   if (!there) return;
@@ -218,7 +218,7 @@ bool Runs::look_after(const Other& other, Moment moment) {
   if (missing ? moment == Moment::kLater : !silent) return false;
   Call call = about(other.name);
   call.arguments.push_back(other.session);
-  core_.run_one(core_.scripts.doubt, call, Loss::kNothingDone);
+  context_.run_one(context_.scripts.doubt, call, Loss::kNothingDone);
   return false;
 }
 
@@ -226,13 +226,13 @@ bool Runs::look_after(const Other& other, Moment moment) {
 bool Runs::free_all_of(const Other& other) {
   Call call = about(other.name);
   call.arguments.push_back(other.session);
-  const Reply declared = core_.run_one(core_.scripts.declare, call, Loss::kNothingDone);
+  const Reply declared = context_.run_one(context_.scripts.declare, call, Loss::kNothingDone);
   if (declared.list.at(0).number == 0) return false;
-  core_.instance.set_gone(other.name + core_.instance.gone());
+  context_.instance.set_gone(other.name + context_.instance.gone());
   for (std::size_t i = 1; i < declared.list.size(); ++i) {
     show_rows(other.name, declared.list[i].bytes);
   }
-  return core_.run_one(core_.scripts.forget_run, call, Loss::kNothingDone).number > 0;
+  return context_.run_one(context_.scripts.forget_run, call, Loss::kNothingDone).number > 0;
 }
 
 void Runs::show_rows(const Bytes& instance, const Bytes& consumer) {
@@ -240,17 +240,19 @@ void Runs::show_rows(const Bytes& instance, const Bytes& consumer) {
     Bytes cursor = "0";
     do {
       Call call = about(instance);
-      call.keys = {core_.names.last_row(number_of(consumer))};
+      call.keys = {context_.names.last_row(number_of(consumer))};
       call.arguments.push_back(consumer);
       call.arguments.push_back(std::to_string(lane));
       call.arguments.push_back(cursor);
-      cursor = core_.run_one(core_.scripts.show, call, Loss::kNothingDone).list.at(0).bytes;
+      cursor = context_.run_one(context_.scripts.show, call, Loss::kNothingDone).list.at(0).bytes;
     } while (cursor != "0");
   }
 }
 
 }  // namespace
 
-std::unique_ptr<RunMarkers> make_run_markers(Core& core) { return std::make_unique<Runs>(core); }
+std::unique_ptr<RunMarkers> make_run_markers(StoreContext& context) {
+  return std::make_unique<Runs>(context);
+}
 
 }  // namespace semel::redis

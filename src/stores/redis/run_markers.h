@@ -15,7 +15,7 @@
 
 #include <semel/spi/run_markers.h>
 
-#include "stores/redis/core.h"
+#include "stores/redis/store_context.h"
 
 namespace semel::redis {
 
@@ -24,6 +24,6 @@ inline constexpr std::chrono::milliseconds kAlive{15'000};
 // The minimum age of the last sign of an instance without a connection.
 inline constexpr std::chrono::milliseconds kSure{3'000};
 
-std::unique_ptr<RunMarkers> make_run_markers(Core& core);
+std::unique_ptr<RunMarkers> make_run_markers(StoreContext& context);
 
 }  // namespace semel::redis

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "core/consumer_times.h"
-#include "stores/redis/cutter.h"
+#include "stores/redis/byte_reader.h"
 #include "stores/redis/record.h"
 #include "stores/redis/record_view.h"
 #include "stores/redis/scan.h"
@@ -60,7 +60,7 @@ void add(StoreStats::Consumer& told, char letter, BytesView head) {
   // The offsets of its state and its times: see record.h.
   constexpr std::size_t kFirstSeen = 14, kUntil = 20, kTime = 6;
   const auto time_at = [&](std::size_t at) {
-    return std::optional(Cutter(head.substr(at, kTime)).time());
+    return std::optional(ByteReader(head.substr(at, kTime)).time());
   };
   const bool completed = letter == state_letter(RecordState::kCompleted);
   core::note_change(told, time_at(completed ? kUntil : kFirstSeen));
@@ -97,20 +97,20 @@ std::uint64_t epoch_of(Router& router, const Names& names) {
 }
 
 // Counts waiting and given-up messages.
-void count_messages(Core& core, ByNumber& consumers) {
+void count_messages(StoreContext& context, ByNumber& consumers) {
   for (auto& [number, told] : consumers) {
     Call call;
     const std::string text = std::to_string(static_cast<std::uint32_t>(number));
-    call.keys = {core.names.last_row(number)};
-    call.arguments = {core.names.prefix, text};
-    const Reply depth = core.run_one(core.scripts.depth, call, Loss::kNothingDone);
+    call.keys = {context.names.last_row(number)};
+    call.arguments = {context.names.prefix, text};
+    const Reply depth = context.run_one(context.scripts.depth, call, Loss::kNothingDone);
     told.held = static_cast<std::size_t>(depth.list.at(0).number);
     // A due row waits since its due time; a row that was tried has a record with that time.
     if (depth.list.size() > 2 && depth.list[1].number == 0) {
       core::note_waiting(told, StoreTime(std::chrono::milliseconds(depth.list[2].number)));
     }
-    const std::string counts = core.names.of_store("letter-counts");
-    const Bytes letters = core.router.ask({"HGET", counts, text}, Loss::kNothingDone).bytes;
+    const std::string counts = context.names.of_store("letter-counts");
+    const Bytes letters = context.router.ask({"HGET", counts, text}, Loss::kNothingDone).bytes;
     std::from_chars(letters.data(), letters.data() + letters.size(), told.dead_letters);
   }
 }
@@ -138,9 +138,9 @@ std::vector<std::int64_t> running_pids(Router& router, const Names& names, ByNum
   return running;
 }
 
-void add_messages(Core& core, ByNumber& consumers, StoreStats& stats) {
-  count_messages(core, consumers);
-  stats.running_pids = running_pids(core.router, core.names, consumers);
+void add_messages(StoreContext& context, ByNumber& consumers, StoreStats& stats) {
+  count_messages(context, consumers);
+  stats.running_pids = running_pids(context.router, context.names, consumers);
 }
 
 // Moves the statistics: empties `consumers`.
@@ -151,19 +151,19 @@ void add_sorted(ByNumber& consumers, StoreStats& stats) {
 
 }  // namespace
 
-StoreStats backlog_of(Core& core) {
+StoreStats backlog_of(StoreContext& context) {
   StoreStats stats;
   stats.schema_version = kFormat;
   stats.records_counted = false;
-  ByNumber consumers = consumers_of(core.router, core.names);
-  add_messages(core, consumers, stats);
+  ByNumber consumers = consumers_of(context.router, context.names);
+  add_messages(context, consumers, stats);
   add_sorted(consumers, stats);
   return stats;
 }
 
-StoreStats stats_of(Core& core) {
-  const Names& names = core.names;
-  Router& router = core.router;
+StoreStats stats_of(StoreContext& context) {
+  const Names& names = context.names;
+  Router& router = context.router;
   StoreStats stats;
   stats.schema_version = kFormat;
   stats.epoch = epoch_of(router, names);
@@ -184,7 +184,7 @@ StoreStats stats_of(Core& core) {
       if (whose != consumers.end()) add(whose->second, letter, states[i].bytes);
     }
   });
-  add_messages(core, consumers, stats);
+  add_messages(context, consumers, stats);
   stats.record_bytes = completed.each(router);
   for (const Measure* kind : {&completed, &unfinished, &others}) {
     stats.bytes += kind->count() * kind->each(router);

@@ -2,13 +2,13 @@
 
 #include <semel/admin/records.h>
 
-#include "stores/redis/core.h"
+#include "stores/redis/store_context.h"
 
 namespace semel::redis {
 
 // Counted by reading every name; bytes from a sample. Throws core::Failure.
-StoreStats stats_of(Core& core);
+StoreStats stats_of(StoreContext& context);
 // Reads no names of records. Throws core::Failure.
-StoreStats backlog_of(Core& core);
+StoreStats backlog_of(StoreContext& context);
 
 }  // namespace semel::redis

@@ -9,12 +9,12 @@ namespace {
 
 class RedisSteps final : public StepStore {
  public:
-  explicit RedisSteps(Core& core) : core_(core) {}
+  explicit RedisSteps(StoreContext& context) : context_(context) {}
 
   Result<StepJournal> read(const KeyId& record) override {
     return core::contained([&] {
-      const std::string name = core_.names.record(record);
-      const Reply reply = core_.router.ask({"GET", name}, Loss::kNothingDone);
+      const std::string name = context_.names.record(record);
+      const Reply reply = context_.router.ask({"GET", name}, Loss::kNothingDone);
       return reply.kind == Reply::Kind::kNil ? StepJournal() : journal_in(reply.bytes);
     });
   }
@@ -23,23 +23,25 @@ class RedisSteps final : public StepStore {
   Result<Applied> keep(const Lease& lease, const StepEntry& entry) override {
     return core::contained([&] {
       Call call;
-      call.keys = {core_.names.record(lease.key)};
+      call.keys = {context_.names.record(lease.key)};
       call.arguments = {nonce_of(lease), sized_entry(entry)};
-      const Reply reply = core_.run_one(core_.scripts.keep_step, call, Loss::kInDoubt);
+      const Reply reply = context_.run_one(context_.scripts.keep_step, call, Loss::kInDoubt);
       return reply.number == 1 ? Applied::kYes : Applied::kLeaseLost;
     });
   }
 
   Result<bool> give_up(const KeyId& record, const GivingUp& note) override {
-    return core::contained([&] { return unlock_record(core_, record, note_of(note)); });
+    return core::contained([&] { return unlock_record(context_, record, note_of(note)); });
   }
 
  private:
-  Core& core_;
+  StoreContext& context_;
 };
 
 }  // namespace
 
-std::unique_ptr<StepStore> make_steps(Core& core) { return std::make_unique<RedisSteps>(core); }
+std::unique_ptr<StepStore> make_steps(StoreContext& context) {
+  return std::make_unique<RedisSteps>(context);
+}
 
 }  // namespace semel::redis

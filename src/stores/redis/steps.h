@@ -5,10 +5,10 @@
 
 #include <semel/spi/step_store.h>
 
-#include "stores/redis/core.h"
+#include "stores/redis/store_context.h"
 
 namespace semel::redis {
 
-std::unique_ptr<StepStore> make_steps(Core& core);
+std::unique_ptr<StepStore> make_steps(StoreContext& context);
 
 }  // namespace semel::redis

@@ -14,10 +14,9 @@
 #include "base/digest.h"
 #include "core/key_encoding.h"
 #include "stores/redis/audit.h"
+#include "stores/redis/byte_reader.h"
 #include "stores/redis/cluster_finish.h"
 #include "stores/redis/completions.h"
-#include "stores/redis/core.h"
-#include "stores/redis/cutter.h"
 #include "stores/redis/dead_letters.h"
 #include "stores/redis/facts.h"
 #include "stores/redis/finisher.h"
@@ -31,6 +30,7 @@
 #include "stores/redis/record.h"
 #include "stores/redis/run_markers.h"
 #include "stores/redis/steps.h"
+#include "stores/redis/store_context.h"
 #include "system/mutex.h"
 
 namespace semel::redis {
@@ -64,37 +64,37 @@ void need_no_messages(std::span<const Finish> batch) {
 }
 
 // On a Cluster outgoing messages are sent to their own nodes, each as a value.
-void need_room(const Core& core, std::span<const Finish> batch) {
+void need_room(const StoreContext& context, std::span<const Finish> batch) {
   for (const Finish& one : batch) {
     std::size_t bytes = 0, messages = 1;
     if (one.keep != nullptr) bytes = bytes_of(one.keep->payload(), one.keep->headers());
     for (const Outgoing& outgoing : one.outgoing) {
       const std::size_t its_own = bytes_of(outgoing.message.payload, outgoing.message.headers);
-      if (core.names.cluster) {
-        core.need_room(its_own);
+      if (context.names.cluster) {
+        context.need_room(its_own);
       } else {
         bytes += its_own;
         ++messages;
       }
     }
-    core.need_room(std::max(bytes, one.result.size()), messages);
+    context.need_room(std::max(bytes, one.result.size()), messages);
   }
 }
 
 class RedisStore final : public Store {
  public:
-  RedisStore(Environment& environment, const Core::Place& place, const Facts& facts,
+  RedisStore(Environment& environment, const StoreContext::Settings& place, const Facts& facts,
              const InnerOptions& inner)
-      : core_(environment, place, inner.clock),
-        held_(make_held(core_)),
-        dead_letters_(make_dead_letters(core_)),
-        runs_(make_run_markers(core_)),
-        inspector_(make_inspector(core_, inner.clock)),
-        positions_(make_positions(core_)),
-        gates_(make_gates(core_, inner.clock)),
-        live_(make_live_checks(core_)),
-        steps_(make_steps(core_)),
-        audit_(make_audit(core_, inner.clock)) {
+      : context_(environment, place, inner.clock),
+        held_(make_held(context_)),
+        dead_letters_(make_dead_letters(context_)),
+        runs_(make_run_markers(context_)),
+        inspector_(make_inspector(context_, inner.clock)),
+        positions_(make_positions(context_)),
+        gates_(make_gates(context_, inner.clock)),
+        live_(make_live_checks(context_)),
+        steps_(make_steps(context_)),
+        audit_(make_audit(context_, inner.clock)) {
     traits_.durable = facts.keeps_log;
     traits_.forgets = facts.evicts;
     traits_.largest_message = facts.largest;
@@ -129,7 +129,7 @@ class RedisStore final : public Store {
   }
   Result<std::vector<Applied>> finish(std::span<const Finish> batch) override {
     return core::contained([&] {
-      need_room(core_, batch);
+      need_room(context_, batch);
       return finish_now(batch);
     });
   }
@@ -156,8 +156,8 @@ class RedisStore final : public Store {
   void saw(Token token) noexcept;
   std::string ttl_of(const KeyId& id) SEMEL_EXCLUDES(mutex_);
 
-  Core core_;
-  ClusterFinish finish_{core_};
+  StoreContext context_;
+  ClusterFinish finish_{context_};
   StoreTraits traits_ = kRedisTraits;
   bool keeps_messages_ = true;
   const std::unique_ptr<HeldMessages> held_;
@@ -178,11 +178,11 @@ class RedisStore final : public Store {
 
 ConsumerNumber RedisStore::attach_now(const ConsumerSpec& spec) {
   Call call;
-  call.keys = {core_.names.consumers, core_.names.numbers};
+  call.keys = {context_.names.consumers, context_.names.numbers};
   call.arguments = {spec.name, std::to_string(number_for(spec.name)), spec.recipe_hash,
                     spec.accept_recipe ? "1" : "0", std::to_string(kMaxConsumer)};
   // Idempotent.
-  const Reply reply = core_.run_one(core_.scripts.attach, call, Loss::kNothingDone);
+  const Reply reply = context_.run_one(context_.scripts.attach, call, Loss::kNothingDone);
   if (reply.number == 0) refuse_recipe(spec.name);
   if (reply.number > kMaxConsumer) {
     core::fail({ErrorKind::kRejected, "R202",
@@ -207,16 +207,16 @@ Parts RedisStore::asked(std::span<const Message* const> messages, const ClaimOpt
   constexpr std::size_t kLife = 3;
   const std::string lease = std::to_string(options.lease.count());
   const std::string seen = std::to_string(seen_.load());
-  const Bytes gone = core_.instance.gone();
-  Parts parts(core_, messages.size());
+  const Bytes gone = context_.instance.gone();
+  Parts parts(context_, messages.size());
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const KeyId& id = messages[i]->key().id;
     Call& call = parts.add_record(id, 0, [&](Call& begun) {
-      begun.keys.push_back(core_.names.token_of(id));
+      begun.keys.push_back(context_.names.token_of(id));
       begun.arguments.append({lease, options.want_result ? "1" : "0", seen, BytesView(), gone});
       begun.life_at = kLife;
     });
-    call.keys.push_written([&](Bytes& word) { core_.names.append_record(word, id); });
+    call.keys.push_written([&](Bytes& word) { context_.names.append_record(word, id); });
     call.arguments.push_written([&](Bytes& word) {
       word += messages[i]->fingerprint().view();
       word += nonce_bytes(nonces[i]);
@@ -277,24 +277,24 @@ std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> message
                                          const ClaimOptions& options) {
   std::vector<Claim> claims;
   if (messages.empty()) return claims;
-  failpoint::hit(core_.environment, failpoint::kBegun);
+  failpoint::hit(context_.environment, failpoint::kBegun);
   std::vector<Nonce> nonces;
   nonces.reserve(messages.size());
   for (std::size_t i = 0; i < messages.size(); ++i) {
     // A nonce without the instance's name is not freed when the instance is dead.
-    nonces.push_back(options.outlives_process ? spi::draw_nonce(*core_.environment.random)
-                                              : core_.instance.draw_nonce());
+    nonces.push_back(options.outlives_process ? spi::draw_nonce(*context_.environment.random)
+                                              : context_.instance.draw_nonce());
   }
   const Parts parts = asked(messages, options, nonces);
   std::vector<Reply> replies;
   try {
-    replies = core_.router.run(core_.scripts.claim, parts.calls(), Loss::kInDoubt);
+    replies = context_.router.run(context_.scripts.claim, parts.calls(), Loss::kInDoubt);
   } catch (const core::Failure& failed) {
     if (failed.error().kind != ErrorKind::kInDoubt) throw;
     // Under the same nonces: keys claimed before the answer was lost are found to be ours.
-    replies = core_.router.run(core_.scripts.claim, parts.calls(), Loss::kInDoubt);
+    replies = context_.router.run(context_.scripts.claim, parts.calls(), Loss::kInDoubt);
   }
-  failpoint::hit(core_.environment, failpoint::kClaimed);
+  failpoint::hit(context_.environment, failpoint::kClaimed);
   claims.resize(messages.size());
   std::optional<core::Failure> refused;
   parts.each([&](std::size_t at, std::size_t call, std::size_t i) {
@@ -328,7 +328,7 @@ void RedisStore::refuse_claims(const core::Failure& refused, std::span<const Cla
 
 std::vector<Applied> RedisStore::applied(Script& script, const Parts& parts) {
   std::vector<Applied> answers(parts.size(), Applied::kLeaseLost);
-  parts.each_letter(core_.run(script, parts.calls(), Loss::kInDoubt),
+  parts.each_letter(context_.run(script, parts.calls(), Loss::kInDoubt),
                     [&](std::size_t at, char said) {
                       if (said == '1') answers[at] = Applied::kYes;
                     });
@@ -337,14 +337,14 @@ std::vector<Applied> RedisStore::applied(Script& script, const Parts& parts) {
 
 std::vector<Applied> RedisStore::renew_now(std::span<const Lease> leases, milliseconds lease) {
   if (leases.empty()) return {};
-  Parts parts(core_, leases.size());
+  Parts parts(context_, leases.size());
   for (const Lease& one : leases) {
     Call& call = parts.add_record(
         one.key, 0, [&](Call& begun) { begun.arguments.push_back(std::to_string(lease.count())); });
-    call.keys.push_written([&](Bytes& word) { core_.names.append_record(word, one.key); });
+    call.keys.push_written([&](Bytes& word) { context_.names.append_record(word, one.key); });
     call.arguments.push_back(nonce_bytes(one.nonce));
   }
-  return applied(core_.scripts.renew, parts);
+  return applied(context_.scripts.renew, parts);
 }
 
 std::string RedisStore::ttl_of(const KeyId& id) {
@@ -368,43 +368,43 @@ bool RedisStore::completes(std::span<const Finish> batch, bool (*which)(const Fi
 std::vector<Applied> RedisStore::finish_now(std::span<const Finish> batch) {
   if (batch.empty()) return {};
   if (!keeps_messages_) need_no_messages(batch);
-  failpoint::hit(core_.environment, failpoint::kCommitBefore);
+  failpoint::hit(context_.environment, failpoint::kCommitBefore);
   std::vector<Applied> answers;
   if (completes(batch, only_completes)) {
     answers = complete_now(batch);
-  } else if (!core_.names.cluster && completes(batch, only_completes_or_acks)) {
+  } else if (!context_.names.cluster && completes(batch, only_completes_or_acks)) {
     answers = complete_with_rows(batch);
   } else {
     answers = end_now(batch);
   }
-  failpoint::hit(core_.environment, failpoint::kCommitAfter);
+  failpoint::hit(context_.environment, failpoint::kCommitAfter);
   return answers;
 }
 
 std::vector<Applied> RedisStore::end_now(std::span<const Finish> batch) {
   const auto ttl = [this](const Finish& one) { return one.lease ? ttl_of(one.lease->key) : ""; };
-  if (core_.names.cluster) return finish_.end(batch, ttl);
-  Parts parts(core_);
+  if (context_.names.cluster) return finish_.end(batch, ttl);
+  Parts parts(context_);
   for (const Finish& one : batch) {
     Call& call = parts.add({}, weight_of(one),
-                           [&](Call& begun) { begun.arguments.push_back(core_.names.prefix); });
-    append_finish(call, core_.names, one, ttl(one));
+                           [&](Call& begun) { begun.arguments.push_back(context_.names.prefix); });
+    append_finish(call, context_.names, one, ttl(one));
   }
-  return applied(core_.scripts.finish, parts);
+  return applied(context_.scripts.finish, parts);
 }
 
 // All of one consumer.
 std::vector<Applied> RedisStore::complete_now(std::span<const Finish> batch) {
   const std::string ttl = ttl_of(batch[0].lease->key);
-  Parts parts(core_, batch.size());
+  Parts parts(context_, batch.size());
   for (const Finish& one : batch) {
     append_completion(parts.add_record(one.lease->key, weight_of(one),
                                        [&](Call& begun) { begun.arguments.push_back(ttl); }),
-                      core_.names, one);
+                      context_.names, one);
   }
   std::vector<Applied> answers(batch.size(), Applied::kLeaseLost);
   std::vector<std::size_t> places;
-  parts.each_letter(core_.run(core_.scripts.complete, parts.calls(), Loss::kInDoubt),
+  parts.each_letter(context_.run(context_.scripts.complete, parts.calls(), Loss::kInDoubt),
                     [&](std::size_t at, char said) {
                       if (said == '1') answers[at] = Applied::kYes;
                       if (said == kHasRow) places.push_back(at);
@@ -416,11 +416,11 @@ std::vector<Applied> RedisStore::complete_now(std::span<const Finish> batch) {
 std::vector<Applied> RedisStore::complete_with_rows(std::span<const Finish> batch) {
   const auto leased = std::ranges::find_if(batch, is_leased);
   const std::string ttl = leased == batch.end() ? std::string() : ttl_of(leased->lease->key);
-  const Completions completions(core_.names, batch, ttl);
+  const Completions completions(context_.names, batch, ttl);
   std::vector<Applied> answers(batch.size(), Applied::kLeaseLost);
   std::vector<std::size_t> places;
   completions.each(
-      core_.run(core_.scripts.complete_rows, completions.calls(), Loss::kInDoubt),
+      context_.run(context_.scripts.complete_rows, completions.calls(), Loss::kInDoubt),
       [&](std::size_t at) { answers[at] = Applied::kYes; },
       [&](std::size_t at) { places.push_back(at); });
   end_rest(batch, places, answers);
@@ -456,7 +456,8 @@ Result<std::unique_ptr<Store>> open_store(RedisOptions options, const InnerOptio
         options.environment != nullptr ? *options.environment : system_environment();
     const Confirm confirm{options.wait_replicas,
                           std::min(kReplicaPatience, target.answer_timeout / 2)};
-    Core::Place place{std::move(target), options.prefix, false, options.connections, confirm};
+    StoreContext::Settings place{std::move(target), options.prefix, false, options.connections,
+                                 confirm};
     const Facts facts = look_at(place, options.accept_eviction, *environment.random);
     place.largest = facts.largest;
     if (!place.cluster) place.confirm.name = options.prefix + "{store}" + place.confirm.name;

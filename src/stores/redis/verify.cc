@@ -7,12 +7,12 @@
 #include <optional>
 #include <string>
 
-#include "stores/redis/core.h"
 #include "stores/redis/held_rows.h"
 #include "stores/redis/journal.h"
 #include "stores/redis/record.h"
 #include "stores/redis/record_view.h"
 #include "stores/redis/scan.h"
+#include "stores/redis/store_context.h"
 
 namespace semel::redis {
 namespace {
@@ -28,8 +28,12 @@ constexpr char kHasHeldRow = 2;
 
 class Verify {
  public:
-  Verify(Core& core, InspectorScripts& scripts, bool full)
-      : core_(core), router_(core.router), names_(core.names), scripts_(scripts), full_(full) {}
+  Verify(StoreContext& context, InspectorScripts& scripts, bool full)
+      : context_(context),
+        router_(context.router),
+        names_(context.names),
+        scripts_(scripts),
+        full_(full) {}
 
   std::vector<StoreFinding> run() {
     look_at_consumers();
@@ -130,7 +134,7 @@ class Verify {
 
   // Each call begins with the prefix.
   Reply run(Script& script, const Call& call) {
-    return core_.run_one(script, call, Loss::kNothingDone);
+    return context_.run_one(script, call, Loss::kNothingDone);
   }
 
   void tell_of_missing(const std::string& record) {
@@ -240,7 +244,7 @@ class Verify {
     return id == KeyId{} ? std::nullopt : std::optional(id);
   }
 
-  Core& core_;
+  StoreContext& context_;
   Router& router_;
   const Names& names_;
   InspectorScripts& scripts_;
@@ -251,8 +255,8 @@ class Verify {
 
 }  // namespace
 
-std::vector<StoreFinding> verify_in(Core& core, InspectorScripts& scripts, bool full) {
-  return Verify(core, scripts, full).run();
+std::vector<StoreFinding> verify_in(StoreContext& context, InspectorScripts& scripts, bool full) {
+  return Verify(context, scripts, full).run();
 }
 
 }  // namespace semel::redis

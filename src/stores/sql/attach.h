@@ -3,7 +3,7 @@
 
 #include <semel/spi/store.h>
 
-#include "stores/sql/core.h"
+#include "stores/sql/store_context.h"
 #include "stores/sql/transacted.h"
 
 namespace semel::sql {
@@ -12,11 +12,11 @@ namespace semel::sql {
 // records are kept, and `change_ttl` keeps existing records for the longer of the two times, both
 // in their session's transaction. Throws Failure: R220 as Store::attach.
 template <class ServerCore>
-ConsumerNumber attach_to(ServerCore& core, const ConsumerSpec& spec) {
+ConsumerNumber attach_to(ServerCore& context, const ConsumerSpec& spec) {
   using Connection = typename ServerCore::Session;
-  auto& generations = core.generations;
-  const ConsumerNumber number = transacted(core.pool, [&](Work& work) {
-    Tables tables = core.shared.tables(work.session());
+  auto& generations = context.generations;
+  const ConsumerNumber number = transacted(context.pool, [&](ScopedTransaction& work) {
+    Tables tables = context.shared.tables(work.session());
     auto row = tables.consumers.find(spec.name);
     if (!row) row = tables.consumers.add(spec, work.session().next_number(Counter::kConsumer));
     Consumers::check_recipe(*row, spec);
@@ -31,7 +31,7 @@ ConsumerNumber attach_to(ServerCore& core, const ConsumerSpec& spec) {
     return row->number;
   });
   generations.forget();
-  Lent lent(core.pool);
+  PooledSession lent(context.pool);
   // Makes a missing generation now, as a user that may: a consumer that only works needs no right
   // to make tables.
   generations.active(static_cast<Connection&>(*lent), number);

@@ -13,7 +13,7 @@ namespace semel::sql {
 
 struct AuditTexts {
   explicit AuditTexts(const Dialect& dialect);
-  Text add, find, end, list;
+  SqlText add, find, end, list;
 };
 
 class AuditRows {

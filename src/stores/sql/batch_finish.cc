@@ -89,7 +89,7 @@ void BatchFinish::send() {
   for (std::size_t i = 0; i < all_.size(); ++i) {
     const Finish& finish = *all_[i].finish;
     if (applied_[i] == Applied::kYes && !finish.outgoing.empty()) {
-      finisher_.acts().send(finish, now());
+      finish_writer_.acts().send(finish, now());
     }
   }
 }
@@ -154,7 +154,7 @@ std::optional<std::int64_t> BatchFinish::lock_record(const One& one) {
   if (one.claimed != nullptr) return one.claimed->live ? one.claimed->live->held : std::nullopt;
   if (!spi::has_lease(*one.finish)) return std::nullopt;
   const auto [found, fresh] = found_.try_emplace(one.finish->lease->key);
-  if (fresh) found->second = finisher_.find(found->first);
+  if (fresh) found->second = finish_writer_.find(found->first);
   return found->second ? found->second->held : std::nullopt;
 }
 
@@ -190,10 +190,10 @@ std::set<RowTag> BatchFinish::rows_that_wait() {
   std::set<RowTag> waiting;
   if (rows.empty()) return waiting;
   for (const TriedRow& tried : tables_.held.tried(rows)) {
-    const auto record = finisher_.acts().held_for(tried);
+    const auto record = finish_writer_.acts().held_for(tried);
     if (!record) continue;
     const auto plan = spi::plan_without_record(*met.at(tried.row), &*record, now());
-    if (finisher_.acts().waits_on(plan, tried.row)) waiting.insert(tried.row);
+    if (finish_writer_.acts().waits_on(plan, tried.row)) waiting.insert(tried.row);
   }
   return waiting;
 }
@@ -244,9 +244,9 @@ Applied BatchFinish::end_leased(const Finish& finish) {
   auto found =
       spi::has_lease(finish) ? found_.extract(finish.lease->key) : decltype(found_)::node_type();
   // The record is missing, or an earlier Finish of the batch has changed it.
-  if (found.empty()) return finisher_.apply(finish, now());
+  if (found.empty()) return finish_writer_.apply(finish, now());
   if (!found.mapped()) return Applied::kLeaseLost;
-  return finisher_.apply(*found.mapped(), std::nullopt, finish, now());
+  return finish_writer_.apply(*found.mapped(), std::nullopt, finish, now());
 }
 
 Applied BatchFinish::end_claimed_otherwise(Claimed& claimed, const Finish& finish) {
@@ -254,7 +254,7 @@ Applied BatchFinish::end_claimed_otherwise(Claimed& claimed, const Finish& finis
   if (finish.to == To::kNotStarted) {
     // The record of an earlier attempt stays as it was before the claim.
     if (!claimed.live) tables_.records.erase(claimed.id);
-    finisher_.acts().release(finish, now());
+    finish_writer_.acts().release(finish, now());
     return Applied::kYes;
   }
   if (!claimed.live) {
@@ -266,7 +266,7 @@ Applied BatchFinish::end_claimed_otherwise(Claimed& claimed, const Finish& finis
   // The transaction is the fence: this record is the unit's, whatever nonce the caller passes.
   row.record.state = RecordState::kConsuming;
   row.record.nonce = finish.lease->nonce;
-  return finisher_.apply(row, claimed.inbox, finish, now());
+  return finish_writer_.apply(row, claimed.inbox, finish, now());
 }
 
 }  // namespace semel::sql

@@ -13,7 +13,7 @@
 #include <semel/spi/finish.h>
 
 #include "stores/sql/claims.h"
-#include "stores/sql/finisher.h"
+#include "stores/sql/finish_writer.h"
 
 namespace semel::sql {
 
@@ -50,7 +50,11 @@ class BatchFinish {
  public:
   // `claims`: of the unit whose transaction it is; null: there is no unit.
   BatchFinish(Session& session, Tables& tables, ManyRecords& records, ClaimedKeys* claims)
-      : session_(session), tables_(tables), records_(records), claims_(claims), finisher_(tables) {}
+      : session_(session),
+        tables_(tables),
+        records_(records),
+        claims_(claims),
+        finish_writer_(tables) {}
 
   std::vector<Applied> run(std::span<const Finish> batch);
 
@@ -83,7 +87,7 @@ class BatchFinish {
   Tables& tables_;
   ManyRecords& records_;
   ClaimedKeys* claims_;
-  Finisher finisher_;
+  FinishWriter finish_writer_;
 
   std::vector<One> all_;
   std::vector<Applied> applied_;

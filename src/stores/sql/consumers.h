@@ -23,7 +23,7 @@ struct ConsumerRow {
 
 struct ConsumerTexts {
   explicit ConsumerTexts(const Dialect& dialect);
-  Text find, all, add, change, ttl;
+  SqlText find, all, add, change, ttl;
 };
 
 class Consumers {

@@ -20,8 +20,8 @@ struct DeadLetterRow {
 
 struct DeadLetterTexts {
   explicit DeadLetterTexts(const Dialect& dialect);
-  Text keep, find, find_locked, find_named, find_record, record, list, list_whole, note, twin, edit,
-      replaces, lock_adding, add, same_unnamed, discard, count, times;
+  SqlText keep, find, find_locked, find_named, find_record, record, list, list_whole, note, twin,
+      edit, replaces, lock_adding, add, same_unnamed, discard, count, times;
 };
 
 class DeadLetterRows {

@@ -35,7 +35,8 @@ class FinishActs {
            std::optional<std::int64_t> reserved, StoreTime now) {
     if (row.key.empty() && finish.keep != nullptr) row.key = finish.keep->key().text;
     note_in_journal(plan, finish, now);
-    if (plan.keep == spi::FinishPlan::KeepAct::kDeadLetter) bury(plan, finish, row, now);
+    if (plan.keep == spi::FinishPlan::KeepAct::kDeadLetter)
+      write_dead_letter(plan, finish, row, now);
     const bool in_inbox = row.inbox.has_value();
     row.inbox = end_rows(plan, finish, &row.held, {in_inbox ? row.inbox : reserved, in_inbox}, now);
     if (holds(plan)) return hold(plan, finish, row, now);
@@ -179,7 +180,8 @@ class FinishActs {
   }
 
   template <class Row>
-  void bury(const spi::FinishPlan& plan, const Finish& finish, const Row& row, StoreTime now) {
+  void write_dead_letter(const spi::FinishPlan& plan, const Finish& finish, const Row& row,
+                         StoreTime now) {
     for (const spi::PayloadFrom from : plan.from) {
       if (from == spi::PayloadFrom::kMessage && finish.keep != nullptr) {
         const HeldContent content = HeldContent::of(*finish.keep, finish.arrival);

@@ -12,7 +12,7 @@ namespace semel::sql {
 
 struct GateTexts {
   explicit GateTexts(const Dialect& dialect);
-  Text find, shut, change, open, resume;
+  SqlText find, shut, change, open, resume;
 };
 
 class GateRows {

@@ -86,15 +86,15 @@ class LostTakes {
 
 class Held final : public HeldMessages {
  public:
-  explicit Held(const Core& core) : core_(core) {}
+  explicit Held(const StoreContext& context) : context_(context) {}
 
-  Result<void> append(ConsumerNumber consumer, std::span<const HeldMessage> messages) override {
+  Result<void> append(ConsumerNumber consumer, std::span<const OutgoingMessage> messages) override {
     return contained([&] {
       if (messages.empty()) return;
-      transacted(core_.pool, [&](Work& work) {
+      transacted(context_.pool, [&](ScopedTransaction& work) {
         HeldRows held = rows(work.session());
         const StoreTime now = work.now();
-        for (const HeldMessage& message : messages) {
+        for (const OutgoingMessage& message : messages) {
           held.add(HeldContent::of(consumer, message, now), now);
         }
       });
@@ -106,7 +106,7 @@ class Held final : public HeldMessages {
                                     const LineOf& line_of) override {
     return contained([&] {
       // Before the look: a row that arrives during it wakes again.
-      core_.wake_ups.drain(consumer);
+      context_.wake_ups.drain(consumer);
       if (max_messages == 0) return std::vector<Arrival>();
       HeldTake::Wanted wanted;
       wanted.consumer = consumer;
@@ -114,8 +114,8 @@ class Held final : public HeldMessages {
       wanted.max_bytes = max_bytes;
       const std::vector<StoreTime> lost = lost_.of(consumer);
       const auto attempt = [&](bool lined) {
-        return transacted(core_.pool, [&](Work& work) {
-          wanted.instance = core_.instances.number_for(work.session());
+        return transacted(context_.pool, [&](ScopedTransaction& work) {
+          wanted.instance = context_.instances.number_for(work.session());
           show_again(work, wanted, lost);
           return take(work, wanted, hidden, line_of, lined);
         });
@@ -142,7 +142,7 @@ class Held final : public HeldMessages {
                                          std::size_t most_bytes) override {
     return contained([&] {
       if (followers.empty()) return std::vector<Place>();
-      return transacted(core_.pool, [&](Work& work) {
+      return transacted(context_.pool, [&](ScopedTransaction& work) {
         HeldRows held = rows(work.session());
         held.lines().lock(consumer);
         const StoreTime now = work.now();
@@ -158,7 +158,7 @@ class Held final : public HeldMessages {
 
   Result<std::vector<Bytes>> lines(ConsumerNumber consumer) override {
     return contained([&] {
-      Lent session(core_.pool);
+      PooledSession session(context_.pool);
       return rows(*session).lines().all(consumer);
     });
   }
@@ -183,7 +183,7 @@ class Held final : public HeldMessages {
 
   Result<Peek> peek(ConsumerNumber consumer) override {
     return contained([&] {
-      Lent session(core_.pool);
+      PooledSession session(context_.pool);
       const StoreTime now = session->now();
       return rows(*session).peek(consumer, now);
     });
@@ -191,19 +191,20 @@ class Held final : public HeldMessages {
 
   Result<Depth> depth(ConsumerNumber consumer) override {
     return contained([&] {
-      Lent session(core_.pool);
+      PooledSession session(context_.pool);
       const StoreTime now = session->now();
       return rows(*session).depth(consumer, now);
     });
   }
 
-  int wake_fd() noexcept override { return core_.wake_ups.fd(std::nullopt); }
-  int wake_fd(ConsumerNumber consumer) noexcept override { return core_.wake_ups.fd(consumer); }
+  int wake_fd() noexcept override { return context_.wake_ups.fd(std::nullopt); }
+  int wake_fd(ConsumerNumber consumer) noexcept override { return context_.wake_ups.fd(consumer); }
 
  private:
-  HeldRows rows(Session& session) { return {session, core_.texts.held, core_.wake_ups}; }
+  HeldRows rows(Session& session) { return {session, context_.texts.held, context_.wake_ups}; }
 
-  void show_again(Work& work, const HeldTake::Wanted& wanted, std::span<const StoreTime> lost) {
+  void show_again(ScopedTransaction& work, const HeldTake::Wanted& wanted,
+                  std::span<const StoreTime> lost) {
     HeldRows held = rows(work.session());
     std::vector<RowTag> all;
     for (const StoreTime until : lost) {
@@ -214,8 +215,8 @@ class Held final : public HeldMessages {
   }
 
   // nullopt where the lines must be locked first.
-  std::optional<HeldTake::Taken> take(Work& work, HeldTake::Wanted& wanted, milliseconds hidden,
-                                      const LineOf& line_of, bool lined) {
+  std::optional<HeldTake::Taken> take(ScopedTransaction& work, HeldTake::Wanted& wanted,
+                                      milliseconds hidden, const LineOf& line_of, bool lined) {
     HeldRows held = rows(work.session());
     if (lined) {
       // Where nothing is due, the lock is not waited for.
@@ -234,19 +235,21 @@ class Held final : public HeldMessages {
       if (rows.empty()) return;
       std::vector<RowTag> sorted(rows.begin(), rows.end());
       std::ranges::sort(sorted);
-      transacted(core_.pool, [&](Work& work) {
+      transacted(context_.pool, [&](ScopedTransaction& work) {
         HeldRows held = this->rows(work.session());
         change(held, std::span<const RowTag>(sorted), work.now());
       });
     });
   }
 
-  const Core core_;
+  const StoreContext context_;
   LostTakes lost_;
 };
 
 }  // namespace
 
-std::unique_ptr<HeldMessages> make_held(const Core& core) { return std::make_unique<Held>(core); }
+std::unique_ptr<HeldMessages> make_held(const StoreContext& context) {
+  return std::make_unique<Held>(context);
+}
 
 }  // namespace semel::sql

@@ -5,10 +5,10 @@
 
 #include <semel/spi/held_messages.h>
 
-#include "stores/sql/core.h"
+#include "stores/sql/store_context.h"
 
 namespace semel::sql {
 
-std::unique_ptr<HeldMessages> make_held(const Core& core);
+std::unique_ptr<HeldMessages> make_held(const StoreContext& context);
 
 }  // namespace semel::sql

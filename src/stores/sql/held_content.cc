@@ -44,7 +44,8 @@ HeldContent HeldContent::of(const Arrival& arrival, ConsumerNumber consumer) {
   return content;
 }
 
-HeldContent HeldContent::of(ConsumerNumber consumer, const HeldMessage& message, StoreTime now) {
+HeldContent HeldContent::of(ConsumerNumber consumer, const OutgoingMessage& message,
+                            StoreTime now) {
   HeldContent content;
   content.consumer = consumer;
   content.due = spi::due_after(now, message.delay);

@@ -33,7 +33,7 @@ struct HeldContent {
   static HeldContent of(const Message& message, const Arrival* arrival);
   // The payload of a found row, to be kept elsewhere.
   static HeldContent of(const Arrival& arrival, ConsumerNumber consumer);
-  static HeldContent of(ConsumerNumber consumer, const HeldMessage& message, StoreTime now);
+  static HeldContent of(ConsumerNumber consumer, const OutgoingMessage& message, StoreTime now);
 };
 
 // A held row that was tried, so it may be held for a record; and its key.

@@ -54,7 +54,7 @@ std::string text_of_join() {
          " WHERE row_id IN " + list();
 }
 
-void queue_joins(Session& session, const Text& text, std::span<const Joining> rows,
+void queue_joins(Session& session, const SqlText& text, std::span<const Joining> rows,
                  std::optional<std::int64_t> taken_by, StoreTime due) {
   const auto row = [&](std::size_t i) -> const Joining& {
     return rows[std::min(i, rows.size() - 1)];
@@ -66,7 +66,7 @@ void queue_joins(Session& session, const Text& text, std::span<const Joining> ro
   (std::make_index_sequence<kMany>());
 }
 
-Answer ask_ends(Session& session, const Text& text, ConsumerNumber consumer,
+Answer ask_ends(Session& session, const SqlText& text, ConsumerNumber consumer,
                 std::span<const Bytes> names) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     return session.ask(text, {Param(consumer), Param(names[std::min(I, names.size() - 1)])...});

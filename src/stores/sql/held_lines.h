@@ -74,7 +74,7 @@ struct Joining {
 
 struct LineTexts {
   explicit LineTexts(const Dialect& dialect);
-  Text lock, ends, join, waits, put_behind, show_first, all;
+  SqlText lock, ends, join, waits, put_behind, show_first, all;
 };
 
 // For one transaction.

@@ -25,7 +25,7 @@ inline constexpr std::size_t kLook = 256;
 struct HeldTexts {
   explicit HeldTexts(const Dialect& dialect);
   LineTexts lines;
-  Text add, due, due_numbers, any_due, behind, take, taken, release, release_later, hide, free,
+  SqlText add, due, due_numbers, any_due, behind, take, taken, release, release_later, hide, free,
       whose, lined, remove, find, payload, inbox, move, there, consumers, taken_from, show, peek,
       depth, count, ages;
 };

@@ -13,7 +13,7 @@ namespace semel::sql {
 
 struct InboxTexts {
   explicit InboxTexts(const Dialect& dialect);
-  Text put, end, result, remove;
+  SqlText put, end, result, remove;
 };
 
 // For one transaction.

@@ -124,8 +124,9 @@ class TableInspector final : public RecordInspector {
 
  private:
   // `work` gets the records and the time, in a transaction.
-  template <class Work>
-  auto change(Work&& work) -> Result<std::invoke_result_t<Work&, Records&, StoreTime>> {
+  template <class ScopedTransaction>
+  auto change(ScopedTransaction&& work)
+      -> Result<std::invoke_result_t<ScopedTransaction&, Records&, StoreTime>> {
     return contained([&] {
       return database_.transact(Sync::kPowerLoss, [&](TransactionAccess& access) {
         return work(access.records(), access.now());

@@ -39,7 +39,7 @@ void in_parts(std::span<const T> values, Each&& each) {
 
 // `text` contains list(), with `more` after it. One to kMany values.
 template <class T, class... More>
-Answer ask_many(Statements& statements, const Text& text, std::span<const T> values,
+Answer ask_many(Statements& statements, const SqlText& text, std::span<const T> values,
                 const More&... more) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     return statements.ask(text, {Param(values[std::min(I, values.size() - 1)])..., Param(more)...});
@@ -48,7 +48,7 @@ Answer ask_many(Statements& statements, const Text& text, std::span<const T> val
 }
 
 template <class T, class... More>
-void queue_many(Statements& statements, const Text& text, std::span<const T> values,
+void queue_many(Statements& statements, const SqlText& text, std::span<const T> values,
                 const More&... more) {
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     statements.queue(text, {Param(values[std::min(I, values.size() - 1)])..., Param(more)...});

@@ -54,12 +54,12 @@ class Pool {
 };
 
 // A session for statements that each commit by themselves.
-class Lent {
+class PooledSession {
  public:
-  explicit Lent(Pool& pool) : pool_(pool), session_(pool.lend()) {}
-  ~Lent() { pool_.give_back(std::move(session_)); }
-  Lent(const Lent&) = delete;
-  Lent& operator=(const Lent&) = delete;
+  explicit PooledSession(Pool& pool) : pool_(pool), session_(pool.lend()) {}
+  ~PooledSession() { pool_.give_back(std::move(session_)); }
+  PooledSession(const PooledSession&) = delete;
+  PooledSession& operator=(const PooledSession&) = delete;
 
   Session& operator*() noexcept { return *session_; }
   Session* operator->() noexcept { return session_.get(); }
@@ -70,15 +70,17 @@ class Lent {
 };
 
 // One transaction; rolled back unless it was committed.
-class Work {
+class ScopedTransaction {
  public:
-  explicit Work(Pool& pool) : Work(pool, pool.patience()) {}
-  Work(Pool& pool, std::chrono::milliseconds patience) : lent_(pool) { lent_->begin(patience); }
-  ~Work() {
+  explicit ScopedTransaction(Pool& pool) : ScopedTransaction(pool, pool.patience()) {}
+  ScopedTransaction(Pool& pool, std::chrono::milliseconds patience) : lent_(pool) {
+    lent_->begin(patience);
+  }
+  ~ScopedTransaction() {
     if (!committed_) lent_->roll_back();
   }
-  Work(const Work&) = delete;
-  Work& operator=(const Work&) = delete;
+  ScopedTransaction(const ScopedTransaction&) = delete;
+  ScopedTransaction& operator=(const ScopedTransaction&) = delete;
 
   Session& session() noexcept { return *lent_; }
   // The server's clock, read once, by the first call.
@@ -92,7 +94,7 @@ class Work {
   }
 
  private:
-  Lent lent_;
+  PooledSession lent_;
   std::optional<StoreTime> now_;
   bool committed_ = false;
 };

@@ -14,8 +14,8 @@ namespace {
 class ToldSession final : public Session {
  public:
   ToldSession(int number, std::set<int>& ended) : number(number), ended_(ended) {}
-  Answer ask(const Text&, std::initializer_list<Param>) override { return {{}, 0, 0}; }
-  void queue(const Text&, std::initializer_list<Param>) override {}
+  Answer ask(const SqlText&, std::initializer_list<Param>) override { return {{}, 0, 0}; }
+  void queue(const SqlText&, std::initializer_list<Param>) override {}
   std::int64_t next_number(Counter) override { return 0; }
   StoreTime now() override { return {}; }
   void begin(std::chrono::milliseconds) override {}
@@ -36,8 +36,8 @@ TEST(SessionPool, LendsNoneThatWasEndedWhileItWasIdle) {
   int opened = 0;
   Pool pool([&] { return std::make_unique<ToldSession>(++opened, ended); }, 4,
             std::chrono::milliseconds(1));
-  const auto lend = [&] { return static_cast<ToldSession&>(*Lent(pool)).number; };
-  { Lent first(pool), second(pool), third(pool); }
+  const auto lend = [&] { return static_cast<ToldSession&>(*PooledSession(pool)).number; };
+  { PooledSession first(pool), second(pool), third(pool); }
   ASSERT_EQ(opened, 3);
   EXPECT_LE(lend(), 3) << "an idle one";
   ended = {1, 2, 3};

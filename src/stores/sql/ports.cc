@@ -4,12 +4,12 @@
 
 namespace semel::sql {
 
-Ports::Ports(const Core& core, const Dialect& dialect, Facts& facts, Reservations& reservations,
-             Random& random)
+Ports::Ports(const StoreContext& context, const Dialect& dialect, Facts& facts,
+             Reservations& reservations, Random& random)
     : verify_texts_(dialect),
       facts_(dialect, facts),
-      database_(core),
-      held_(make_held(core)),
+      database_(context),
+      held_(make_held(context)),
       dead_letters_(make_dead_letters(database_)),
       inspector_(make_inspector(database_, verify_texts_, facts_, random)),
       positions_(make_positions(database_, reservations)),
@@ -24,12 +24,12 @@ StoreFacets Ports::facets(TransactionalStore& units) const noexcept {
           runs_.get(), gates_.get(), live_.get(),         steps_.get(),     audit_.get()};
 }
 
-std::vector<Applied> finish_in_one(const Core& core, Environment& environment,
+std::vector<Applied> finish_in_one(const StoreContext& context, Environment& environment,
                                    const MakeManyRecords& make_records,
                                    std::span<const Finish> batch) {
   if (batch.empty()) return {};
-  Work work(core.pool);
-  Tables tables = core.tables(work.session());
+  ScopedTransaction work(context.pool);
+  Tables tables = context.tables(work.session());
   const std::unique_ptr<ManyRecords> records = make_records(work.session());
   auto applied = BatchFinish(work.session(), tables, *records, nullptr).run(batch);
   failpoint::hit(environment, failpoint::kFinished);

@@ -9,7 +9,6 @@
 
 #include "stores/sql/audit.h"
 #include "stores/sql/batch_finish.h"
-#include "stores/sql/core.h"
 #include "stores/sql/dead_letters.h"
 #include "stores/sql/gates.h"
 #include "stores/sql/held.h"
@@ -19,14 +18,15 @@
 #include "stores/sql/server_database.h"
 #include "stores/sql/server_facts.h"
 #include "stores/sql/steps.h"
+#include "stores/sql/store_context.h"
 
 namespace semel::sql {
 
 class Ports {
  public:
   // All of it outlives the ports.
-  Ports(const Core& core, const Dialect& dialect, Facts& facts, Reservations& reservations,
-        Random& random);
+  Ports(const StoreContext& context, const Dialect& dialect, Facts& facts,
+        Reservations& reservations, Random& random);
 
   // Together with the transactional one, which differs between servers.
   StoreFacets facets(TransactionalStore& units) const noexcept;
@@ -48,7 +48,7 @@ class Ports {
 
 // Store::finish: the batch in a transaction of its own. Throws Failure.
 using MakeManyRecords = std::function<std::unique_ptr<ManyRecords>(Session&)>;
-std::vector<Applied> finish_in_one(const Core& core, Environment& environment,
+std::vector<Applied> finish_in_one(const StoreContext& context, Environment& environment,
                                    const MakeManyRecords& make_records,
                                    std::span<const Finish> batch);
 

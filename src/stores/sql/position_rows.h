@@ -10,7 +10,7 @@ namespace semel::sql {
 
 struct PositionTexts {
   explicit PositionTexts(const Dialect& dialect);
-  Text load, save;
+  SqlText load, save;
 };
 
 class PositionRows {

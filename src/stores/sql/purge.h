@@ -37,8 +37,8 @@ class PurgeClock {
   StoreTime check(Session& session, std::chrono::milliseconds patience);
 
  private:
-  const Text seen_;
-  const Text set_seen_;
+  const SqlText seen_;
+  const SqlText set_seen_;
   Clock& clock_;
   std::optional<StoreTime> last_now_;
   std::chrono::steady_clock::time_point last_steady_;

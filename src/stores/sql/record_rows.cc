@@ -126,7 +126,7 @@ RecordTexts::RecordTexts(const Dialect& dialect)
 
 std::optional<RecordRow> RecordRows::find(const KeyId& id, Lock lock) {
   const bool locks = lock == Lock::kForUpdate;
-  const Text& text = locks ? texts_.find_locked : texts_.find;
+  const SqlText& text = locks ? texts_.find_locked : texts_.find;
   Answer answer = session_.ask(text, {id});
   if (answer.next()) return record_at(answer);
   if (!locks) return std::nullopt;
@@ -164,7 +164,7 @@ void RecordRows::save(const KeyId& id, const RecordRow& row, StoreTime now) {
 }
 
 void RecordRows::queue_listing(const KeyId& id, bool open) {
-  const std::optional<Text>& text = open ? texts_.list_open : texts_.unlist_open;
+  const std::optional<SqlText>& text = open ? texts_.list_open : texts_.unlist_open;
   if (text) session_.queue(*text, {id});
 }
 

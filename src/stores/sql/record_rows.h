@@ -35,9 +35,9 @@ RecordRow record_at(const Answer& answer);
 
 struct RecordTexts {
   explicit RecordTexts(const Dialect& dialect);
-  Text find, find_locked, completed, save, set_inbox, erase, holders, end, dead, list, list_state,
-      counts;
-  std::optional<Text> list_open, unlist_open;  // where the server needs a list
+  SqlText find, find_locked, completed, save, set_inbox, erase, holders, end, dead, list,
+      list_state, counts;
+  std::optional<SqlText> list_open, unlist_open;  // where the server needs a list
 };
 
 class RecordRows {

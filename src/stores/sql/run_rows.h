@@ -23,8 +23,8 @@ struct RunRow {
 
 struct RunTexts {
   explicit RunTexts(const Dialect& dialect);
-  Text claim_instance, await_instance, remove_instance, running, add, remove, mark_died, died;
-  Text crashes, first_crash, change_crashes, forget_crashes, forget_old;
+  SqlText claim_instance, await_instance, remove_instance, running, add, remove, mark_died, died;
+  SqlText crashes, first_crash, change_crashes, forget_crashes, forget_old;
 };
 
 class RunRows {

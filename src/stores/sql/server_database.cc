@@ -106,11 +106,11 @@ class ServerRecords final : public Records {
 template <class Clock>
 class ServerAccess final : public TransactionAccess {
  public:
-  ServerAccess(const Core& core, Session& session, Clock& clock)
-      : core_(core),
+  ServerAccess(const StoreContext& context, Session& session, Clock& clock)
+      : context_(context),
         session_(session),
         clock_(clock),
-        tables_(core.tables(session)),
+        tables_(context.tables(session)),
         looks_(tables_),
         records_(tables_) {}
 
@@ -119,13 +119,13 @@ class ServerAccess final : public TransactionAccess {
   RecordLooks& looks() noexcept override { return looks_; }
   Records& records() noexcept override { return records_; }
   StoreTime now() override { return clock_.now(); }
-  std::vector<std::int64_t> gone() override { return core_.instances.gone(session_); }
+  std::vector<std::int64_t> gone() override { return context_.instances.gone(session_); }
   bool is_gone(std::int64_t instance) override {
-    return core_.instances.is_gone(session_, instance);
+    return context_.instances.is_gone(session_, instance);
   }
 
  private:
-  const Core& core_;
+  const StoreContext& context_;
   Session& session_;
   Clock& clock_;
   Tables tables_;
@@ -136,8 +136,8 @@ class ServerAccess final : public TransactionAccess {
 }  // namespace
 
 void ServerDatabase::run_glance(const Job& job) {
-  Lent lent(core_.pool);
-  ServerAccess<Session> access(core_, *lent, *lent);
+  PooledSession lent(context_.pool);
+  ServerAccess<Session> access(context_, *lent, *lent);
   job(access);
 }
 
@@ -145,8 +145,8 @@ void ServerDatabase::run_look(const Job& job) { run_glance(job); }
 void ServerDatabase::run_change(Sync, const Job& job) { run_glance(job); }
 
 void ServerDatabase::run_transaction(Sync, const TransactionJob& job) {
-  transacted(core_.pool, [&](Work& work) {
-    ServerAccess<Work> access(core_, work.session(), work);
+  transacted(context_.pool, [&](ScopedTransaction& work) {
+    ServerAccess<ScopedTransaction> access(context_, work.session(), work);
     job(access);
   });
 }

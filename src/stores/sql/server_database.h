@@ -1,17 +1,17 @@
 // ServerDatabase: the sessions of a pool as a Database.
 #pragma once
 
-#include "stores/sql/core.h"
 #include "stores/sql/database.h"
+#include "stores/sql/store_context.h"
 
 namespace semel::sql {
 
 class ServerDatabase final : public Database {
  public:
   // All of it outlives the database.
-  explicit ServerDatabase(const Core& core) : core_(core) {}
+  explicit ServerDatabase(const StoreContext& context) : context_(context) {}
 
-  std::int64_t instance() override { return core_.instances.number(); }
+  std::int64_t instance() override { return context_.instances.number(); }
 
  protected:
   void run_glance(const Job& job) override;
@@ -20,7 +20,7 @@ class ServerDatabase final : public Database {
   void run_transaction(Sync sync, const TransactionJob& job) override;
 
  private:
-  const Core core_;
+  const StoreContext context_;
 };
 
 }  // namespace semel::sql

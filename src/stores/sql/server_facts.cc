@@ -100,7 +100,7 @@ std::vector<StoreFinding> ServerFacts::verify_tables(Access& access, bool full) 
 std::vector<StoreFinding> ServerFacts::verify_generations(Access& access, bool full) {
   Session& session = session_of(access);
   Findings findings;
-  const auto each = [&](const char* what, const Text& text, const char* detail) {
+  const auto each = [&](const char* what, const SqlText& text, const char* detail) {
     findings.add_each(what, "semel_record", session.ask(text, {}), detail);
   };
   each("record.twice", open_twice_, "stands in another generation too");

@@ -24,10 +24,10 @@ class ServerFacts final : public StoreFacts {
   std::size_t count_completed(Session& session, std::int64_t generation, StoreStats& stats);
 
   Facts& facts_;
-  const Text version_, epoch_, generations_, completed_;
-  const Text open_twice_;
+  const SqlText version_, epoch_, generations_, completed_;
+  const SqlText open_twice_;
   // Each reads all records.
-  const Text twice_, inbox_missing_, generation_unknown_;
+  const SqlText twice_, inbox_missing_, generation_unknown_;
 };
 
 }  // namespace semel::sql

@@ -36,28 +36,28 @@ class ServerStore final : public Store {
   explicit ServerStore(const StoreTraits& traits, Arguments&&... arguments)
       : traits_(traits),
         server_(std::forward<Arguments>(arguments)...),
-        ports_(server_.core.shared, server_.core.dialect, server_.facts, server_.core.presence,
-               *server_.core.environment.random),
-        units_(make_units(server_.core)),
-        purge_(server_.core) {}
+        ports_(server_.context.shared, server_.context.dialect, server_.facts,
+               server_.context.instance_lock, *server_.context.environment.random),
+        units_(make_units(server_.context)),
+        purge_(server_.context) {}
 
   const StoreTraits& traits() const noexcept override { return traits_; }
   StoreFacets facets() noexcept override { return ports_.facets(*units_); }
 
   Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
-    return contained([&] { return attach_to(server_.core, spec); });
+    return contained([&] { return attach_to(server_.context, spec); });
   }
 
   Result<std::vector<Claim>> claim(std::span<const Message* const> messages,
                                    const ClaimOptions& options) override {
     return contained([&] {
       if (messages.empty()) return std::vector<Claim>();
-      Environment& environment = server_.core.environment;
+      Environment& environment = server_.context.environment;
       const auto nonces = draw(*environment.random, messages.size());
       failpoint::hit(environment, failpoint::kBegun);
       auto claims = said_again_in_doubt([&] {
-        Lent lent(server_.core.pool);
-        const std::int64_t instance = server_.core.presence.number_for(*lent);
+        PooledSession lent(server_.context.pool);
+        const std::int64_t instance = server_.context.instance_lock.number_for(*lent);
         return server_.claim(*lent, messages, nonces, options, instance);
       });
       failpoint::hit(environment, failpoint::kClaimed);
@@ -76,7 +76,7 @@ class ServerStore final : public Store {
   Result<std::vector<Applied>> finish(std::span<const Finish> batch) override {
     return contained([&] {
       const auto records = [this](Session& session) { return server_.records(session); };
-      return finish_in_one(server_.core.shared, server_.core.environment, records, batch);
+      return finish_in_one(server_.context.shared, server_.context.environment, records, batch);
     });
   }
 
@@ -104,11 +104,11 @@ class BorrowedServerStore : public BorrowedStore {
   template <class... Arguments>
   BorrowedServerStore(const StoreTraits& database, const char* instead, Arguments&&... arguments)
       : BorrowedStore(database, instead),
-        core_(std::forward<Arguments>(arguments)...),
-        units_(make_units(core_)) {}
+        context_(std::forward<Arguments>(arguments)...),
+        units_(make_units(context_)) {}
 
   Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
-    return contained([&] { return attach_to(core_, spec); });
+    return contained([&] { return attach_to(context_, spec); });
   }
   Result<std::unique_ptr<UnitOfWork>> begin(const UnitOptions& options) override {
     if (auto ready = may_begin(options); !ready) return failure(std::move(ready.error()));
@@ -118,10 +118,10 @@ class BorrowedServerStore : public BorrowedStore {
  protected:
   // Whether a unit may begin on the connection in its present state.
   virtual Result<void> may_begin(const UnitOptions& options) = 0;
-  ServerCore& core() noexcept { return core_; }
+  ServerCore& context() noexcept { return context_; }
 
  private:
-  ServerCore core_;
+  ServerCore context_;
   const std::unique_ptr<TransactionalStore> units_;
 };
 

@@ -34,11 +34,11 @@ class Dialect {
 
 // One of our statements. A connection identifies it by its address and prepares it at first use: so
 // it lives as long as the store.
-class Text {
+class SqlText {
  public:
-  Text(const Dialect& dialect, std::string_view shared) : sql_(dialect.translated(shared)) {}
-  Text(const Text&) = delete;
-  Text& operator=(const Text&) = delete;
+  SqlText(const Dialect& dialect, std::string_view shared) : sql_(dialect.translated(shared)) {}
+  SqlText(const SqlText&) = delete;
+  SqlText& operator=(const SqlText&) = delete;
   const std::string& sql() const noexcept { return sql_; }
 
  private:
@@ -56,10 +56,10 @@ class Statements {
   Statements& operator=(const Statements&) = delete;
 
   // Runs the queued statements, then `text`, and returns its answer.
-  virtual Answer ask(const Text& text, std::initializer_list<Param> params) = 0;
+  virtual Answer ask(const SqlText& text, std::initializer_list<Param> params) = 0;
   // Runs it with, or before, the next ask or commit: a write whose answer is not needed. Its error
   // is thrown there.
-  virtual void queue(const Text& text, std::initializer_list<Param> params) = 0;
+  virtual void queue(const SqlText& text, std::initializer_list<Param> params) = 0;
 };
 
 }  // namespace semel::sql

@@ -12,7 +12,7 @@ namespace semel::sql {
 
 struct StepTexts {
   explicit StepTexts(const Dialect& dialect);
-  Text read, last, erase, add, given_up, forget, left;
+  SqlText read, last, erase, add, given_up, forget, left;
 };
 
 class StepRows {

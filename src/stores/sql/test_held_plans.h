@@ -146,15 +146,15 @@ class HeldPlans {
   }
 
   template <class... Value>
-  void one(const char* name, const Text& text, const Value&... values) {
+  void one(const char* name, const SqlText& text, const Value&... values) {
     keep(name, session_.ask(asking(text), {Param(values)...}));
   }
   // For a statement about all rows together.
   template <class... More>
-  void many(const char* name, const Text& text, const More&... more) {
+  void many(const char* name, const SqlText& text, const More&... more) {
     keep(name, ask_many(session_, asking(text), std::span<const RowTag>(rows_), more...));
   }
-  const Text& asking(const Text& text) {
+  const SqlText& asking(const SqlText& text) {
     return texts_.emplace_back(dialect_, words_ + text.sql());
   }
   void keep(const char* name, Answer answer) {
@@ -168,7 +168,7 @@ class HeldPlans {
   StoreTime now_{};
   const Bytes line_ = "line 1";
   std::vector<RowTag> rows_;
-  std::deque<Text> texts_;
+  std::deque<SqlText> texts_;
   std::map<std::string, std::string> plans_;
 };
 

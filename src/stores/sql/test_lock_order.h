@@ -31,14 +31,15 @@ namespace semel::sql {
 // Calls back before one statement, after `times` earlier calls of it.
 class StoppedSession final : public Session {
  public:
-  StoppedSession(Session& session, const Text& before, std::function<void()> stopped, int times = 0)
+  StoppedSession(Session& session, const SqlText& before, std::function<void()> stopped,
+                 int times = 0)
       : session_(session), before_(before), stopped_(std::move(stopped)), times_(times) {}
 
-  Answer ask(const Text& text, std::initializer_list<Param> params) override {
+  Answer ask(const SqlText& text, std::initializer_list<Param> params) override {
     if (&text == &before_ && stopped_ && times_-- == 0) std::exchange(stopped_, nullptr)();
     return session_.ask(text, params);
   }
-  void queue(const Text& text, std::initializer_list<Param> params) override {
+  void queue(const SqlText& text, std::initializer_list<Param> params) override {
     session_.queue(text, params);
   }
   std::int64_t next_number(Counter counter) override { return session_.next_number(counter); }
@@ -58,7 +59,7 @@ class StoppedSession final : public Session {
 
  private:
   Session& session_;
-  const Text& before_;
+  const SqlText& before_;
   std::function<void()> stopped_;
   int times_;
   int begun_ = 0;
@@ -211,7 +212,7 @@ class LockOrder {
   // The store's own port to dead letters, over one session.
   class Operator {
    public:
-    Operator(LockOrder& order, Session& session, const Text& at, std::function<void()> stopped)
+    Operator(LockOrder& order, Session& session, const SqlText& at, std::function<void()> stopped)
         : pool_(
               [this, &session, &at, stopped] {
                 auto lent = std::make_unique<StoppedSession>(session, at, stopped, 1);
@@ -255,7 +256,7 @@ class LockOrder {
   }
 
   // One operator stops when it has its first letter.
-  std::string operators_meet(const Text& at, const Operation& operation) {
+  std::string operators_meet(const SqlText& at, const Operation& operation) {
     const Ids ids = add_letters();
     EXPECT_EQ(ids.size(), 2U);
     const Ids other_way(ids.rbegin(), ids.rend());
@@ -295,7 +296,7 @@ class LockOrder {
 
   // The other change begins before the first one sends `at`, which continues once the other waits
   // for it or is done.
-  std::string meet(const Change& change, const Text& at, const OtherChange& other) {
+  std::string meet(const Change& change, const SqlText& at, const OtherChange& other) {
     std::string refused;
     std::string refused_to_other;
     std::atomic<bool> done = false;

@@ -11,12 +11,12 @@ namespace semel::sql {
 // (a deadlock), it runs again, a few times: so `done` must not accumulate changes outside of the
 // database.
 template <class Done>
-auto transacted(Pool& pool, Done&& done) -> std::invoke_result_t<Done&, Work&> {
+auto transacted(Pool& pool, Done&& done) -> std::invoke_result_t<Done&, ScopedTransaction&> {
   constexpr int kMostTries = 5;
   for (int tries = 1;; ++tries) {
     try {
-      Work work(pool);
-      if constexpr (std::is_void_v<std::invoke_result_t<Done&, Work&>>) {
+      ScopedTransaction work(pool);
+      if constexpr (std::is_void_v<std::invoke_result_t<Done&, ScopedTransaction&>>) {
         done(work);
         work.commit();
         return;

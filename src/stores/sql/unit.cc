@@ -15,13 +15,13 @@ namespace {
 
 class Unit final : public UnitOfWork {
  public:
-  Unit(std::unique_ptr<UnitWork> work, const Core& core, const UnitOptions& options,
+  Unit(std::unique_ptr<UnitWork> work, const StoreContext& context, const UnitOptions& options,
        Environment& environment)
       : environment_(environment),
         patience_(options.patience),
         work_(std::move(work)),
         session_(work_->session()),
-        tables_(core.tables(session_)),
+        tables_(context.tables(session_)),
         statements_(work_->wire(), options.savepoints,
                     // The owner of a borrowed transaction decides about its constraints.
                     options.check_deferred && !session_.borrowed()) {
@@ -157,11 +157,12 @@ class Unit final : public UnitOfWork {
   }
 
   // After a failure of the store, nothing may be committed.
-  template <class Work>
-  auto guarded(Work&& work) noexcept -> Result<std::invoke_result_t<Work&>> {
+  template <class ScopedTransaction>
+  auto guarded(ScopedTransaction&& work) noexcept
+      -> Result<std::invoke_result_t<ScopedTransaction&>> {
     return contained([&] {
       try {
-        if constexpr (std::is_void_v<std::invoke_result_t<Work&>>) {
+        if constexpr (std::is_void_v<std::invoke_result_t<ScopedTransaction&>>) {
           work();
           work_->hand_back();
         } else {
@@ -232,9 +233,9 @@ class LookUnit final : public UnitOfWork {
 
 }  // namespace
 
-std::unique_ptr<UnitOfWork> make_unit(std::unique_ptr<UnitWork> work, const Core& core,
+std::unique_ptr<UnitOfWork> make_unit(std::unique_ptr<UnitWork> work, const StoreContext& context,
                                       const UnitOptions& options, Environment& environment) {
-  return std::make_unique<Unit>(std::move(work), core, options, environment);
+  return std::make_unique<Unit>(std::move(work), context, options, environment);
 }
 
 std::unique_ptr<UnitOfWork> make_look_unit(std::unique_ptr<LookWork> work) {

@@ -7,8 +7,8 @@
 #include <semel/spi/unit_of_work.h>
 
 #include "stores/sql/batch_finish.h"
-#include "stores/sql/core.h"
 #include "stores/sql/handler_wire.h"
+#include "stores/sql/store_context.h"
 
 namespace semel::sql {
 
@@ -29,7 +29,7 @@ class UnitWork {
 };
 
 // `core` and `environment` outlive it.
-std::unique_ptr<UnitOfWork> make_unit(std::unique_ptr<UnitWork> work, const Core& core,
+std::unique_ptr<UnitOfWork> make_unit(std::unique_ptr<UnitWork> work, const StoreContext& context,
                                       const UnitOptions& options, Environment& environment);
 
 // The part of a read-only unit that differs between servers. Throws Failure.
@@ -46,18 +46,18 @@ std::unique_ptr<UnitOfWork> make_look_unit(std::unique_ptr<LookWork> work);
 template <class ServerCore, class ServerUnitWork, class ServerLookWork>
 class Units final : public TransactionalStore {
  public:
-  explicit Units(ServerCore& core) : core_(core) {}
+  explicit Units(ServerCore& context) : context_(context) {}
 
   Result<std::unique_ptr<UnitOfWork>> begin(const UnitOptions& options) override {
     return contained([&]() -> std::unique_ptr<UnitOfWork> {
-      if (options.only_looks) return make_look_unit(std::make_unique<ServerLookWork>(core_));
-      return make_unit(std::make_unique<ServerUnitWork>(core_, options), core_.shared, options,
-                       core_.environment);
+      if (options.only_looks) return make_look_unit(std::make_unique<ServerLookWork>(context_));
+      return make_unit(std::make_unique<ServerUnitWork>(context_, options), context_.shared,
+                       options, context_.environment);
     });
   }
 
  private:
-  ServerCore& core_;
+  ServerCore& context_;
 };
 
 }  // namespace semel::sql

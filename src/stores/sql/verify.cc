@@ -25,7 +25,7 @@ class StoreLook {
   }
 
  private:
-  void each(const std::string& what, std::string_view table, const Text& text,
+  void each(const std::string& what, std::string_view table, const SqlText& text,
             const std::string& detail, std::initializer_list<Param> params = {}) {
     findings_.add_each(what, table, access_.statements().ask(text, params), detail);
   }
@@ -46,7 +46,7 @@ class StoreLook {
     nameless("semel_inbox", texts_.inbox);
   }
 
-  void nameless(const char* table, const Text& count) {
+  void nameless(const char* table, const SqlText& count) {
     Answer answer = access_.statements().ask(count, {});
     const std::int64_t rows = answer.next() ? answer.integer(0) : 0;
     if (rows == 0) return;

@@ -21,9 +21,9 @@ struct VerifyWords {
 // Each reads one state of the store, while others work: related rows were committed together.
 struct VerifyTexts {
   explicit VerifyTexts(const Dialect& dialect);
-  Text held_rows, dead_letters, inbox;                                 // of no consumer
-  Text held_missing, held_shared, held_lost, held_stuck, place_twice;  // payloads that wait
-  Text open_inbox_missing, held_inbox_missing;
+  SqlText held_rows, dead_letters, inbox;                                 // of no consumer
+  SqlText held_missing, held_shared, held_lost, held_stuck, place_twice;  // payloads that wait
+  SqlText open_inbox_missing, held_inbox_missing;
 };
 
 // Whether records that are not completed agree with everything kept for them.

@@ -151,24 +151,25 @@ UnitClaims::Claimed* UnitClaims::find(const KeyId& id) noexcept {
 
 Applied UnitClaims::finish(const Finish& finish, StoreTime now) {
   const Applied applied = finish_one(finish, now);
-  if (applied == Applied::kYes) finisher_.acts().send(finish, now);
+  if (applied == Applied::kYes) finish_writer_.acts().send(finish, now);
   return applied;
 }
 
 Applied UnitClaims::finish_one(const Finish& finish, StoreTime now) {
   Claimed* const claimed = finish.lease ? find(finish.lease->key) : nullptr;
-  if (claimed == nullptr) return finisher_.apply(finish, now);
+  if (claimed == nullptr) return finish_writer_.apply(finish, now);
   if (claimed->finished) return Applied::kLeaseLost;
   claimed->finished = true;
   LiveRow* const live = claimed->live ? &*claimed->live : nullptr;
   if (finish.to == Finish::To::kCompleted) {
-    finisher_.completed_in(*claimed->generation, claimed->id, live, claimed->inbox, finish, now);
+    finish_writer_.completed_in(*claimed->generation, claimed->id, live, claimed->inbox, finish,
+                                now);
     return Applied::kYes;
   }
   claimed->generation->erase(claimed->id);
   if (finish.to == Finish::To::kNotStarted) {
     // The record of an earlier attempt stays as it was before the claim.
-    finisher_.acts().release(finish, now);
+    finish_writer_.acts().release(finish, now);
     return Applied::kYes;
   }
   LiveRow row = live != nullptr ? *live : LiveRow{};
@@ -181,7 +182,7 @@ Applied UnitClaims::finish_one(const Finish& finish, StoreTime now) {
   // The transaction is the fence: this record is the unit's, whatever nonce the caller passes.
   row.record.state = RecordState::kConsuming;
   row.record.nonce = finish.lease->nonce;
-  return finisher_.apply(row, claimed->inbox, finish, now);
+  return finish_writer_.apply(row, claimed->inbox, finish, now);
 }
 
 bool UnitClaims::unfinished() const noexcept {

@@ -8,7 +8,7 @@
 #include <semel/spi/store.h>
 #include <semel/spi/unit_of_work.h>
 
-#include "stores/sqlite/finisher.h"
+#include "stores/sqlite/finish_writer.h"
 #include "stores/sqlite/tables.h"
 
 namespace semel::sqlite {
@@ -39,7 +39,7 @@ class LeaseClaims {
 // One phase: the claim is the completed record itself, in the transaction of the work.
 class UnitClaims {
  public:
-  explicit UnitClaims(Tables& tables) noexcept : tables_(tables), finisher_(tables) {}
+  explicit UnitClaims(Tables& tables) noexcept : tables_(tables), finish_writer_(tables) {}
 
   // Begins a new unit: nothing is claimed.
   void begin() noexcept { used_ = 0; }
@@ -66,7 +66,7 @@ class UnitClaims {
   Claimed& remember(std::size_t at, const Message& message, Generation& generation, StoreTime now);
 
   Tables& tables_;
-  Finisher finisher_;
+  FinishWriter finish_writer_;
   // In the order of the request; reused by later units, to avoid allocations.
   std::vector<Claimed> claimed_;
   std::size_t used_ = 0;

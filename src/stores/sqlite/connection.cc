@@ -109,14 +109,14 @@ void Connection::roll_back() noexcept {
   if (in_transaction()) sqlite3_exec(handle_, "ROLLBACK", nullptr, nullptr, nullptr);
 }
 
-Prepared& Connection::ready(const sql::Text& text, std::initializer_list<sql::Param> params) {
+Prepared& Connection::ready(const sql::SqlText& text, std::initializer_list<sql::Param> params) {
   Prepared& statement = shared_.try_emplace(&text, *this, text.sql().c_str()).first->second;
   int at = 0;
   for (const sql::Param& param : params) statement.bind_param(++at, param);
   return statement;
 }
 
-sql::Answer Connection::ask(const sql::Text& text, std::initializer_list<sql::Param> params) {
+sql::Answer Connection::ask(const sql::SqlText& text, std::initializer_list<sql::Param> params) {
   Prepared& statement = ready(text, params);
   std::vector<sql::Cell> cells;
   std::size_t rows = 0;
@@ -130,7 +130,7 @@ sql::Answer Connection::ask(const sql::Text& text, std::initializer_list<sql::Pa
   return {std::move(cells), columns, columns > 0 ? rows : static_cast<std::size_t>(changes())};
 }
 
-void Connection::queue(const sql::Text& text, std::initializer_list<sql::Param> params) {
+void Connection::queue(const sql::SqlText& text, std::initializer_list<sql::Param> params) {
   ready(text, params).run();
 }
 

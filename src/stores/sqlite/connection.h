@@ -10,8 +10,8 @@
 
 #include "stores/sql/database.h"
 #include "stores/sqlite/failure.h"
-#include "stores/sqlite/patience.h"
 #include "stores/sqlite/prepared.h"
+#include "stores/sqlite/wait_budget.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -51,8 +51,8 @@ class Connection final : public sql::Statements {
   // The first column of the first row, as text; empty where there is none.
   std::string ask(const char* sql);
   // A shared statement also stays prepared. A queued one runs immediately.
-  sql::Answer ask(const sql::Text& text, std::initializer_list<sql::Param> params) override;
-  void queue(const sql::Text& text, std::initializer_list<sql::Param> params) override;
+  sql::Answer ask(const sql::SqlText& text, std::initializer_list<sql::Param> params) override;
+  void queue(const sql::SqlText& text, std::initializer_list<sql::Param> params) override;
 
   // Ends a transaction, whatever its state.
   void roll_back() noexcept;
@@ -65,7 +65,9 @@ class Connection final : public sql::Statements {
   // Whether there are rows whose parents are still missing: a commit would fail.
   bool misses_parents() const noexcept;
   // Sets how long statements wait for a lock from now on.
-  void set_patience(std::chrono::milliseconds patience) noexcept { patience_ = Patience(patience); }
+  void set_patience(std::chrono::milliseconds patience) noexcept {
+    patience_ = WaitBudget(patience);
+  }
 
   // The error for `code`, the result of the last call, with SQLite's own message.
   Failure failure_now(int code) const;
@@ -91,15 +93,15 @@ class Connection final : public sql::Statements {
   static int authorize(void* self, int action, const char* first, const char* second,
                        const char* database, const char* trigger) noexcept;
   void configure(const ConnectionOptions& options);
-  Prepared& ready(const sql::Text& text, std::initializer_list<sql::Param> params);
+  Prepared& ready(const sql::SqlText& text, std::initializer_list<sql::Param> params);
 
   sqlite3* handle_ = nullptr;
   std::string path_;
   bool borrowed_ = false;
   bool handler_ = false;
   Sync sync_ = Sync::kPowerLoss;
-  Patience patience_{std::chrono::milliseconds(0)};
-  std::unordered_map<const sql::Text*, Prepared> shared_;
+  WaitBudget patience_{std::chrono::milliseconds(0)};
+  std::unordered_map<const sql::SqlText*, Prepared> shared_;
 };
 
 }  // namespace semel::sqlite

@@ -113,19 +113,23 @@ class FileRecords final : public sql::Records {
 
 class FileAccess final : public sql::TransactionAccess {
  public:
-  FileAccess(Core& core, Tables& tables, Connection& connection)
-      : core_(core), tables_(tables), connection_(connection), looks_(tables), records_(tables) {}
+  FileAccess(StoreContext& context, Tables& tables, Connection& connection)
+      : context_(context),
+        tables_(tables),
+        connection_(connection),
+        looks_(tables),
+        records_(tables) {}
 
   sql::Statements& statements() noexcept override { return connection_; }
   sql::SharedTables& tables() noexcept override { return tables_; }
   sql::RecordLooks& looks() noexcept override { return looks_; }
   sql::Records& records() noexcept override { return records_; }
-  StoreTime now() override { return core_.clock.now(); }
-  std::vector<std::int64_t> gone() override { return core_.instances.gone(connection_); }
-  bool is_gone(std::int64_t instance) override { return core_.instances.is_gone(instance); }
+  StoreTime now() override { return context_.clock.now(); }
+  std::vector<std::int64_t> gone() override { return context_.instances.gone(connection_); }
+  bool is_gone(std::int64_t instance) override { return context_.instances.is_gone(instance); }
 
  private:
-  Core& core_;
+  StoreContext& context_;
   Tables& tables_;
   Connection& connection_;
   FileLooks looks_;
@@ -135,15 +139,15 @@ class FileAccess final : public sql::TransactionAccess {
 }  // namespace
 
 void FileDatabase::run_glance(const Job& job) {
-  core_.reader.glance([&](Tables& tables, Connection& connection) {
-    FileAccess access(core_, tables, connection);
+  context_.reader.glance([&](Tables& tables, Connection& connection) {
+    FileAccess access(context_, tables, connection);
     job(access);
   });
 }
 
 void FileDatabase::run_look(const Job& job) {
-  core_.reader.look([&](Tables& tables, Connection& connection) {
-    FileAccess access(core_, tables, connection);
+  context_.reader.look([&](Tables& tables, Connection& connection) {
+    FileAccess access(context_, tables, connection);
     job(access);
   });
 }
@@ -151,8 +155,8 @@ void FileDatabase::run_look(const Job& job) {
 void FileDatabase::run_change(Sync sync, const Job& job) { run_transaction(sync, job); }
 
 void FileDatabase::run_transaction(Sync sync, const TransactionJob& job) {
-  WriteTransaction transaction(core_.writer, sync, core_.options.busy);
-  FileAccess access(core_, transaction.tables(), core_.writer.connection());
+  WriteTransaction transaction(context_.writer, sync, context_.options.busy);
+  FileAccess access(context_, transaction.tables(), context_.writer.connection());
   job(access);
   transaction.commit();
 }

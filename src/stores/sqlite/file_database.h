@@ -2,16 +2,16 @@
 #pragma once
 
 #include "stores/sql/database.h"
-#include "stores/sqlite/core.h"
+#include "stores/sqlite/store_context.h"
 
 namespace semel::sqlite {
 
 class FileDatabase final : public sql::Database {
  public:
   // `core` outlives the database.
-  explicit FileDatabase(Core& core) noexcept : core_(core) {}
+  explicit FileDatabase(StoreContext& context) noexcept : context_(context) {}
 
-  std::int64_t instance() override { return core_.instances.number(); }
+  std::int64_t instance() override { return context_.instances.number(); }
   bool locks_all() const noexcept override { return true; }
 
  protected:
@@ -21,7 +21,7 @@ class FileDatabase final : public sql::Database {
   void run_transaction(Sync sync, const TransactionJob& job) override;
 
  private:
-  Core& core_;
+  StoreContext& context_;
 };
 
 }  // namespace semel::sqlite

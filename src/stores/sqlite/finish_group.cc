@@ -73,8 +73,8 @@ void FinishGroup::write_together(const std::vector<Job*>& group) {
     job->applied.clear();
     job->applied.reserve(job->batch.size());
     for (const Finish& one : job->batch) {
-      job->applied.push_back(writer_.finisher().apply(one, now));
-      if (job->applied.back() == Applied::kYes) writer_.finisher().acts().send(one, now);
+      job->applied.push_back(writer_.finish_writer().apply(one, now));
+      if (job->applied.back() == Applied::kYes) writer_.finish_writer().acts().send(one, now);
     }
   }
   failpoint::hit(writer_.environment(), failpoint::kFinished);

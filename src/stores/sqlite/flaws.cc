@@ -9,9 +9,9 @@
 
 #include <semel/sqlite.h>
 
-#include "stores/sqlite/core.h"
 #include "stores/sqlite/place.h"
 #include "stores/sqlite/prepared.h"
+#include "stores/sqlite/store_context.h"
 
 namespace semel::sqlite {
 namespace {

@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "stores/sqlite/core.h"
+#include "stores/sqlite/store_context.h"
 
 namespace semel::sqlite {
 namespace {
@@ -110,14 +110,14 @@ class Take {
 
 class Held final : public HeldMessages {
  public:
-  explicit Held(Core& core) : core_(core) {}
+  explicit Held(StoreContext& context) : context_(context) {}
 
-  Result<void> append(ConsumerNumber consumer, std::span<const HeldMessage> messages) override {
+  Result<void> append(ConsumerNumber consumer, std::span<const OutgoingMessage> messages) override {
     return contained([&] {
       if (messages.empty()) return;
-      WriteTransaction transaction(core_.writer, Sync::kPowerLoss, core_.options.busy);
+      WriteTransaction transaction(context_.writer, Sync::kPowerLoss, context_.options.busy);
       const StoreTime now = transaction.now();
-      for (const HeldMessage& message : messages) {
+      for (const OutgoingMessage& message : messages) {
         transaction.tables().held.add(HeldContent::of(consumer, message, now), now);
       }
       transaction.commit();
@@ -129,7 +129,7 @@ class Held final : public HeldMessages {
                                     const LineOf& line_of) override {
     return contained([&] {
       // Before the look: a row that arrives during it wakes again.
-      core_.wake_ups.drain(consumer);
+      context_.wake_ups.drain(consumer);
       std::vector<Arrival> taken;
       if (max_messages == 0) return taken;
       const auto end = std::chrono::steady_clock::now() + kLongestTake;
@@ -137,8 +137,8 @@ class Held final : public HeldMessages {
       while (more && taken.empty()) {
         // Where nothing is due, nothing is written, and no turn is waited for.
         if (!any_due(consumer)) break;
-        const std::int64_t instance = core_.instances.number();
-        WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
+        const std::int64_t instance = context_.instances.number();
+        WriteTransaction transaction(context_.writer, Sync::kProcessCrash, context_.options.busy);
         HeldRows& held = transaction.tables().held;
         const StoreTime now = transaction.now();
         Take take(held, consumer, max_messages, max_bytes, instance, now,
@@ -147,7 +147,7 @@ class Held final : public HeldMessages {
         more = take.more() && std::chrono::steady_clock::now() < end;
         // This commit wakes nothing here: rows that others had added before it were looked at.
         transaction.commit([&] {
-          if (!take.more()) core_.wake_ups.drain(consumer);
+          if (!take.more()) context_.wake_ups.drain(consumer);
         });
       }
       return taken;
@@ -160,7 +160,7 @@ class Held final : public HeldMessages {
     return contained([&] {
       std::vector<Place> places;
       if (followers.empty()) return places;
-      WriteTransaction transaction(core_.writer, Sync::kPowerLoss, core_.options.busy);
+      WriteTransaction transaction(context_.writer, Sync::kPowerLoss, context_.options.busy);
       HeldRows& held = transaction.tables().held;
       const StoreTime now = transaction.now();
       // Once a message does not fit, later messages of its line must not overtake it.
@@ -189,7 +189,7 @@ class Held final : public HeldMessages {
 
   Result<std::vector<Bytes>> lines(ConsumerNumber consumer) override {
     return contained([&] {
-      return core_.reader.glance(
+      return context_.reader.glance(
           [&](Tables& tables, Connection&) { return tables.held.lines().all(consumer); });
     });
   }
@@ -212,27 +212,27 @@ class Held final : public HeldMessages {
 
   Result<Peek> peek(ConsumerNumber consumer) override {
     return contained([&] {
-      return core_.reader.glance([&](Tables& tables, Connection&) {
-        return tables.held.peek(consumer, core_.clock.now());
+      return context_.reader.glance([&](Tables& tables, Connection&) {
+        return tables.held.peek(consumer, context_.clock.now());
       });
     });
   }
 
   Result<Depth> depth(ConsumerNumber consumer) override {
     return contained([&] {
-      return core_.reader.glance([&](Tables& tables, Connection&) {
-        return tables.held.depth(consumer, core_.clock.now());
+      return context_.reader.glance([&](Tables& tables, Connection&) {
+        return tables.held.depth(consumer, context_.clock.now());
       });
     });
   }
 
-  int wake_fd() noexcept override { return core_.wake_ups.fd(std::nullopt); }
-  int wake_fd(ConsumerNumber consumer) noexcept override { return core_.wake_ups.fd(consumer); }
+  int wake_fd() noexcept override { return context_.wake_ups.fd(std::nullopt); }
+  int wake_fd(ConsumerNumber consumer) noexcept override { return context_.wake_ups.fd(consumer); }
 
  private:
   bool any_due(ConsumerNumber consumer) {
-    return core_.reader.glance([&](Tables& tables, Connection&) {
-      return tables.held.any_due(consumer, core_.clock.now());
+    return context_.reader.glance([&](Tables& tables, Connection&) {
+      return tables.held.any_due(consumer, context_.clock.now());
     });
   }
 
@@ -241,18 +241,20 @@ class Held final : public HeldMessages {
   Result<void> change(std::span<const RowTag> rows, Work&& work, Sync sync = Sync::kProcessCrash) {
     return contained([&] {
       if (rows.empty()) return;
-      WriteTransaction transaction(core_.writer, sync, core_.options.busy);
+      WriteTransaction transaction(context_.writer, sync, context_.options.busy);
       const StoreTime now = transaction.now();
       for (const RowTag row : rows) work(transaction.tables().held, row, now);
       transaction.commit();
     });
   }
 
-  Core& core_;
+  StoreContext& context_;
 };
 
 }  // namespace
 
-std::unique_ptr<HeldMessages> make_held(Core& core) { return std::make_unique<Held>(core); }
+std::unique_ptr<HeldMessages> make_held(StoreContext& context) {
+  return std::make_unique<Held>(context);
+}
 
 }  // namespace semel::sqlite

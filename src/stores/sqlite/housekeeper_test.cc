@@ -18,7 +18,7 @@ TEST_F(HousekeeperTest, ASteadyLoadDoesNotLetTheLogGrowWithoutEnd) {
   std::uintmax_t longest = 0;
   std::uintmax_t written = 0;
   // Big payloads fill the log quickly.
-  const std::vector<HeldMessage> rows(64, row(Bytes(16 << 10, 'x')));
+  const std::vector<OutgoingMessage> rows(64, row(Bytes(16 << 10, 'x')));
   for (int i = 0; i < 160; ++i) {
     ASSERT_TRUE(store->facets().held->append(consumer, rows).has_value());
     written += 64 * (16 << 10);
@@ -32,7 +32,7 @@ TEST_F(HousekeeperTest, WithoutAThreadSqliteCopiesItself) {
   wanted.checkpoints = false;
   const auto store = open(wanted);
   const ConsumerNumber consumer = attach(*store);
-  const std::vector<HeldMessage> rows(64, row(Bytes(16 << 10, 'x')));
+  const std::vector<OutgoingMessage> rows(64, row(Bytes(16 << 10, 'x')));
   for (int i = 0; i < 40; ++i) {
     ASSERT_TRUE(store->facets().held->append(consumer, rows).has_value());
   }

@@ -35,9 +35,9 @@ std::uint64_t hash_of(const KeyId& id) noexcept {
 IdFilter::IdFilter(std::size_t ids)
     : lines_(std::max<std::size_t>(ids * kBitsPerId / kBitsPerLine + 1, 1)) {}
 
-IdFilter::Place IdFilter::place_of(const KeyId& id) const noexcept {
+IdFilter::BitPosition IdFilter::place_of(const KeyId& id) const noexcept {
   const std::uint64_t hash = hash_of(id);
-  Place place{};
+  BitPosition place{};
   place.line = static_cast<std::size_t>(hash % lines_.size());
   std::uint64_t bits = mixed(hash + 0x9e3779b97f4a7c15U);
   std::size_t word = bits & (kWords - 1);
@@ -50,13 +50,13 @@ IdFilter::Place IdFilter::place_of(const KeyId& id) const noexcept {
 }
 
 void IdFilter::add(const KeyId& id) noexcept {
-  const Place place = place_of(id);
+  const BitPosition place = place_of(id);
   Line& line = lines_[place.line];
   for (std::size_t i = 0; i < kWords; ++i) line.words[i] |= place.bits.words[i];
 }
 
 bool IdFilter::may_hold(const KeyId& id) const noexcept {
-  const Place place = place_of(id);
+  const BitPosition place = place_of(id);
   const Line& line = lines_[place.line];
   std::uint64_t missing = 0;
   for (std::size_t i = 0; i < kWords; ++i) missing |= place.bits.words[i] & ~line.words[i];

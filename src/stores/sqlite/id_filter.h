@@ -26,11 +26,11 @@ class IdFilter {
   struct alignas(64) Line {
     std::array<std::uint64_t, kWords> words{};
   };
-  struct Place {
+  struct BitPosition {
     std::size_t line;
     Line bits;
   };
-  Place place_of(const KeyId& id) const noexcept;
+  BitPosition place_of(const KeyId& id) const noexcept;
 
   std::vector<Line> lines_;
 };

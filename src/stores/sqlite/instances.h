@@ -29,7 +29,7 @@ class Instances {
   bool is_gone(std::int64_t number) const;
 
  private:
-  const sql::Text all_;
+  const sql::SqlText all_;
   SideFile file_;
   Writer& writer_;
   Prepared add_;  // used while the writer's turn is held

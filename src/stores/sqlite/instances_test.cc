@@ -30,7 +30,7 @@ class InstancesTest : public SqliteTest {
     });
   }
   void append(Store& store, ConsumerNumber consumer, std::size_t count) {
-    const std::vector<HeldMessage> rows(count, row("row"));
+    const std::vector<OutgoingMessage> rows(count, row("row"));
     ASSERT_TRUE(store.facets().held->append(consumer, rows).has_value());
   }
   std::vector<Arrival> take(Store& store, ConsumerNumber consumer) {

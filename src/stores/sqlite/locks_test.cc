@@ -12,7 +12,7 @@
 
 #include "stores/sqlite/fair_lock.h"
 #include "stores/sqlite/side_file.h"
-#include "stores/sqlite/turnstile.h"
+#include "stores/sqlite/writer_queue.h"
 #include "tests/support/child_process.h"
 #include "tests/support/temp_dir.h"
 
@@ -64,19 +64,19 @@ TEST(SideFile, LocksHoldBetweenObjectsAndGoWithThem) {
   EXPECT_FALSE(one.locked_elsewhere(lock_byte::kInstances + 7));
 }
 
-TEST(Turnstile, NamesWhoHasTheTurn) {
+TEST(WriterQueue, NamesWhoHasTheTurn) {
   const test::TempDir folder;
   const std::string path = folder.file("s.db-semel");
   test::ChildProcess other = test::ChildProcess::fork([&](test::ChildProcess::Voice& voice) {
-    Turnstile turnstile(path);
-    Patience::Duration patience = 1s;
-    if (!turnstile.enter(patience)) return 1;
+    WriterQueue writer_queue(path);
+    WaitBudget::Duration patience = 1s;
+    if (!writer_queue.enter(patience)) return 1;
     voice.ready();
     test::ChildProcess::Voice::wait_for_death();
   });
   ASSERT_TRUE(other.wait_ready());
-  Turnstile mine(path);
-  Patience::Duration patience = 20ms;
+  WriterQueue mine(path);
+  WaitBudget::Duration patience = 20ms;
   EXPECT_FALSE(mine.enter(patience));
   EXPECT_EQ(patience, 0ms);
   EXPECT_EQ(mine.holder(), other.pid());
@@ -89,7 +89,7 @@ TEST(Turnstile, NamesWhoHasTheTurn) {
 
 // Both write all the time, and neither has to wait for many turns of the other. The machine may
 // suspend one of them for a while, so the usual wait counts.
-TEST(Turnstile, TwoBusyProcessesTakeTurns) {
+TEST(WriterQueue, TwoBusyProcessesTakeTurns) {
   const test::TempDir folder;
   const std::string path = folder.file("s.db-semel");
   constexpr std::size_t kTurns = 300;
@@ -109,15 +109,15 @@ TEST(Turnstile, TwoBusyProcessesTakeTurns) {
   Both& both = *new (shared) Both;
   // Until each has waited often enough while the other was writing.
   const auto take_turns = [&path](Process& mine, const Process& others) {
-    Turnstile turnstile(path);
+    WriterQueue writer_queue(path);
     while (mine.waits < kTurns || others.waits < kTurns) {
       const int before = others.turns;
-      Patience::Duration patience = 60s;
-      if (!turnstile.enter(patience)) return false;
+      WaitBudget::Duration patience = 60s;
+      if (!writer_queue.enter(patience)) return false;
       if (before > 0 && mine.waits < kTurns) mine.waited.at(mine.waits++) = others.turns - before;
       std::this_thread::sleep_for(300us);
       ++mine.turns;
-      turnstile.leave();
+      writer_queue.leave();
     }
     return true;
   };

@@ -54,7 +54,7 @@ TEST_F(PowerCutTest, WhatWasAnsweredSurvives) {
   cut();
   EXPECT_TRUE(is_completed(*store_, finished));
 
-  const HeldMessage one = row("row");
+  const OutgoingMessage one = row("row");
   ASSERT_TRUE(store_->facets().held->append(consumer_, {&one, 1}).has_value());
   cut();
   EXPECT_EQ(store_->facets().held->depth(consumer_).value().rows, 1U);

@@ -60,14 +60,14 @@ class Purge::Budget {
   bool more_ = false;
 };
 
-Purge::Purge(Core& core)
-    : core_(core), last_now_(core.clock.now()), last_steady_(core.clock.steady()) {}
+Purge::Purge(StoreContext& context)
+    : context_(context), last_now_(context.clock.now()), last_steady_(context.clock.steady()) {}
 
 StoreTime Purge::check_clock() {
-  WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
+  WriteTransaction transaction(context_.writer, Sync::kProcessCrash, context_.options.busy);
   Tables& tables = transaction.tables();
   const StoreTime now = transaction.now();
-  const auto steady = core_.clock.steady();
+  const auto steady = context_.clock.steady();
   const auto passed = std::chrono::duration_cast<milliseconds>(steady - last_steady_);
   const milliseconds jumped = (now - last_now_) - passed;
   last_now_ = now;
@@ -84,20 +84,20 @@ StoreTime Purge::check_clock() {
   fail({ErrorKind::kUnavailable, "R211",
         fmt::format("the clock jumped since {} was last purged: nothing is forgotten by a clock "
                     "that may be wrong",
-                    core_.options.path),
+                    context_.options.path),
         "check the machine's clock; where it is right, the purge goes on by itself in a while"});
 }
 
 void Purge::seal_old() {
   std::vector<std::int64_t> sealed;
   {
-    WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
+    WriteTransaction transaction(context_.writer, Sync::kProcessCrash, context_.options.busy);
     sealed = transaction.tables().generations.seal_old(transaction.now());
     transaction.commit();
   }
   for (const std::int64_t number : sealed) {
     // It takes no inserts any more, so all of it can be read without a lock.
-    const auto found = core_.reader.look(
+    const auto found = context_.reader.look(
         [&](Tables& tables,
             Connection& connection) -> std::optional<std::pair<StoreTime, std::int64_t>> {
           if (!is_there(tables, number)) return std::nullopt;
@@ -109,14 +109,14 @@ void Purge::seal_old() {
           return std::pair(look.time(0), look.integer(1));
         });
     if (!found) continue;
-    WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
+    WriteTransaction transaction(context_.writer, Sync::kProcessCrash, context_.options.busy);
     transaction.tables().generations.correct(number, found->first, found->second);
     transaction.commit();
   }
 }
 
 std::optional<std::size_t> Purge::drop_next(StoreTime now, Budget& budget) {
-  const auto past = core_.reader.look([&](Tables& tables, Connection& connection) {
+  const auto past = context_.reader.look([&](Tables& tables, Connection& connection) {
     std::optional<std::pair<std::int64_t, std::size_t>> found;
     for (const auto& generation : tables.generations.all()) {
       const GenerationRow& row = generation->row();
@@ -127,7 +127,7 @@ std::optional<std::size_t> Purge::drop_next(StoreTime now, Budget& budget) {
     return found;
   });
   if (!past || !remove_details(past->first, now, budget)) return std::nullopt;
-  WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
+  WriteTransaction transaction(context_.writer, Sync::kProcessCrash, context_.options.busy);
   if (still_past(transaction.tables(), past->first, now) == nullptr) return 0;
   transaction.tables().generations.drop(past->first);
   transaction.commit();
@@ -144,7 +144,7 @@ bool Purge::remove_details(std::int64_t generation, StoreTime now, Budget& budge
   KeyId last;
   for (;;) {
     std::vector<KeyId> part;
-    core_.reader.look([&](Tables& tables, Connection& connection) {
+    context_.reader.look([&](Tables& tables, Connection& connection) {
       if (!is_there(tables, generation)) return;
       Prepared look(connection, sql.c_str());
       look.bind(1, last);
@@ -162,7 +162,7 @@ bool Purge::remove_details(std::int64_t generation, StoreTime now, Budget& budge
 // message's result, and remove it with itself. So the record's references are cleared with the
 // rows, and are read once more here: another process may have removed them meanwhile.
 bool Purge::remove_details(std::int64_t generation, const std::vector<KeyId>& ids, StoreTime now) {
-  WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
+  WriteTransaction transaction(context_.writer, Sync::kProcessCrash, context_.options.busy);
   Tables& tables = transaction.tables();
   Generation* const past = still_past(tables, generation, now);
   if (past == nullptr) return false;
@@ -179,16 +179,16 @@ bool Purge::remove_details(std::int64_t generation, const std::vector<KeyId>& id
 std::size_t Purge::forget_dead(StoreTime now, Budget& budget) {
   std::size_t forgotten = 0;
   const auto consumers =
-      core_.reader.glance([](Tables& tables, Connection&) { return tables.consumers.all(); });
+      context_.reader.glance([](Tables& tables, Connection&) { return tables.consumers.all(); });
   for (const ConsumerRow& consumer : consumers) {
     if (!consumer.ttl) continue;
     for (;;) {
       if (budget.ended()) return forgotten;
-      const auto ids = core_.reader.glance([&](Tables& tables, Connection&) {
+      const auto ids = context_.reader.glance([&](Tables& tables, Connection&) {
         return tables.live.dead_before(consumer.number, now - *consumer.ttl, kPart);
       });
       if (ids.empty()) break;
-      WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
+      WriteTransaction transaction(context_.writer, Sync::kProcessCrash, context_.options.busy);
       Tables& tables = transaction.tables();
       // Its ttl may be longer by now.
       if (tables.consumers.ttl(consumer.number) != consumer.ttl) break;
@@ -208,7 +208,7 @@ std::size_t Purge::forget_dead(StoreTime now, Budget& budget) {
 }
 
 PurgeReport Purge::run(milliseconds budget) {
-  Budget left(core_.clock, budget);
+  Budget left(context_.clock, budget);
   const StoreTime now = check_clock();
   seal_old();
   PurgeReport report;
@@ -218,7 +218,7 @@ PurgeReport Purge::run(milliseconds budget) {
   }
   if (!left.more()) report.records += forget_dead(now, left);
   report.more = left.more();
-  WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
+  WriteTransaction transaction(context_.writer, Sync::kProcessCrash, context_.options.busy);
   transaction.tables().runs.forget_crashes_before(now - kCrashMemory);
   transaction.tables().generations.count_all();
   transaction.commit();

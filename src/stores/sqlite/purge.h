@@ -6,14 +6,14 @@
 
 #include <semel/spi/store.h>
 
-#include "stores/sqlite/core.h"
+#include "stores/sqlite/store_context.h"
 
 namespace semel::sqlite {
 
 // One caller at a time.
 class Purge {
  public:
-  explicit Purge(Core& core);
+  explicit Purge(StoreContext& context);
 
   PurgeReport run(std::chrono::milliseconds budget);
 
@@ -31,7 +31,7 @@ class Purge {
   bool remove_details(std::int64_t generation, const std::vector<KeyId>& ids, StoreTime now);
   std::size_t forget_dead(StoreTime now, Budget& budget);
 
-  Core& core_;
+  StoreContext& context_;
   StoreTime last_now_;
   std::chrono::steady_clock::time_point last_steady_;
 };

@@ -12,8 +12,8 @@
 #include "stores/sql/dead_letters.h"
 #include "stores/sql/positions.h"
 #include "stores/sql/run_markers.h"
-#include "stores/sqlite/core.h"
 #include "stores/sqlite/file_database.h"
+#include "stores/sqlite/store_context.h"
 #include "stores/sqlite/test_place.h"
 
 namespace semel::sqlite {
@@ -50,7 +50,7 @@ class CountedAccess final : public sql::TransactionAccess {
 // A file whose transactions are counted, with a test's action before each.
 class WatchedDatabase final : public sql::Database {
  public:
-  explicit WatchedDatabase(Core& core) : file_(core) {}
+  explicit WatchedDatabase(StoreContext& context) : file_(context) {}
 
   std::int64_t instance() override { return file_.instance(); }
   bool locks_all() const noexcept override { return together; }
@@ -98,15 +98,15 @@ class SharedPortsTest : public SqliteTest {
   // How many texts that begin so the writer has prepared.
   int prepared(std::string_view beginning) {
     int count = 0;
-    sqlite3* const handle = core_.writer.connection().handle();
+    sqlite3* const handle = context_.writer.connection().handle();
     for (sqlite3_stmt* one = nullptr; (one = sqlite3_next_stmt(handle, one)) != nullptr;) {
       if (std::string_view(sqlite3_sql(one)).starts_with(beginning)) ++count;
     }
     return count;
   }
 
-  Core core_{without_housekeeper(options()), system_environment(), *clock_};
-  WatchedDatabase database_{core_};
+  StoreContext context_{without_housekeeper(options()), system_environment(), *clock_};
+  WatchedDatabase database_{context_};
   const std::unique_ptr<RunMarkers> runs_ = sql::make_run_markers(database_);
 };
 
@@ -184,15 +184,15 @@ TEST_F(SharedPortsTest, AnInstanceIsNeverGoneForItself) {
   std::vector<std::int64_t> gone;
   int commits = 0;
   // Others can read its row, before it knows its own number.
-  core_.writer.on_commit([&](int) {
+  context_.writer.on_commit([&](int) {
     ++commits;
     gone = database_.glance([](sql::Access& access) { return access.gone(); });
   });
   const std::int64_t number = database_.instance();
   EXPECT_EQ(commits, 1);
   EXPECT_TRUE(gone.empty());
-  EXPECT_FALSE(core_.instances.is_gone(number));
-  EXPECT_TRUE(core_.instances.is_gone(number + 1)) << "nobody has that one";
+  EXPECT_FALSE(context_.instances.is_gone(number));
+  EXPECT_TRUE(context_.instances.is_gone(number + 1)) << "nobody has that one";
 }
 
 // Its lock is lost as soon as it is taken.
@@ -241,11 +241,11 @@ TEST_F(SharedPortsTest, AFileLocksNoRecordOfALetter) {
 TEST_F(SharedPortsTest, ADeadLetterOfARecordWithoutStepsLeavesTheJournalAlone) {
   const Message m = test::make_message(ConsumerNumber{1}, "k");
   const Message* const one_message = &m;
-  WriteTransaction transaction(core_.writer, sql::Sync::kPowerLoss, 5s);
+  WriteTransaction transaction(context_.writer, sql::Sync::kPowerLoss, 5s);
   const StoreTime now = transaction.now();
-  const auto claims = core_.writer.lease_claims().claim({&one_message, 1}, {}, 1, now);
+  const auto claims = context_.writer.lease_claims().claim({&one_message, 1}, {}, 1, now);
   const Lease lease = std::get<Acquired>(claims.at(0)).lease;
-  EXPECT_EQ(core_.writer.finisher().apply(test::dead(lease, &m), now), Applied::kYes);
+  EXPECT_EQ(context_.writer.finish_writer().apply(test::dead(lease, &m), now), Applied::kYes);
   transaction.commit();
   EXPECT_EQ(one("SELECT count(*) FROM semel_dead_letter"), "1");
   EXPECT_EQ(prepared("DELETE FROM semel_step"), 0);

@@ -39,9 +39,9 @@ TEST(SqliteDialect, SaysTheNamesOfAFileAndLocksNoRow) {
 }
 
 TEST_F(SharedStatements, StayPreparedOnABorrowedConnection) {
-  const sql::Text add(Dialect(), "INSERT INTO kept VALUES (?1) ON CONFLICT DO NOTHING");
-  const sql::Text find(Dialect(), "SELECT word FROM kept WHERE word = ?1");
-  const sql::Text wrong(Dialect(), "SELECT 1 FROM gone");
+  const sql::SqlText add(Dialect(), "INSERT INTO kept VALUES (?1) ON CONFLICT DO NOTHING");
+  const sql::SqlText find(Dialect(), "SELECT word FROM kept WHERE word = ?1");
+  const sql::SqlText wrong(Dialect(), "SELECT 1 FROM gone");
   Connection connection(handle_);
   connection.execute("CREATE TABLE kept (word PRIMARY KEY)");
   for (int i = 0; i < 3; ++i) {
@@ -54,9 +54,9 @@ TEST_F(SharedStatements, StayPreparedOnABorrowedConnection) {
 }
 
 TEST_F(SharedStatements, KeepATextWhereAPersonMayReadItAndABlobWhereNot) {
-  const sql::Text types(Dialect(),
-                        "SELECT typeof(?1), typeof(?2), typeof(?3), typeof(?4), typeof(?5)");
-  const sql::Text echo(Dialect(), "SELECT ?1, ?2, ?3");
+  const sql::SqlText types(Dialect(),
+                           "SELECT typeof(?1), typeof(?2), typeof(?3), typeof(?4), typeof(?5)");
+  const sql::SqlText echo(Dialect(), "SELECT ?1, ?2, ?3");
   Connection connection(handle_);
   sql::Answer answer = connection.ask(
       types, {BytesView("words"), BytesView("\xff"), sql::Binary{"words"}, StoreTime{}, Ttl{}});
@@ -75,7 +75,7 @@ TEST_F(SharedStatements, KeepATextWhereAPersonMayReadItAndABlobWhereNot) {
 }
 
 TEST_F(SharedStatements, ReadATimeWrittenByHandAsTheNumberItIs) {
-  const sql::Text by_hand(Dialect(), "SELECT 1764187200123.75, '1764187200123.75'");
+  const sql::SqlText by_hand(Dialect(), "SELECT 1764187200123.75, '1764187200123.75'");
   Connection connection(handle_);
   sql::Answer answer = connection.ask(by_hand, {});
   ASSERT_TRUE(answer.next());

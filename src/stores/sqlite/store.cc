@@ -12,7 +12,6 @@
 #include "stores/sql/live_checks.h"
 #include "stores/sql/run_markers.h"
 #include "stores/sql/steps.h"
-#include "stores/sqlite/core.h"
 #include "stores/sqlite/facts.h"
 #include "stores/sqlite/file_database.h"
 #include "stores/sqlite/finish_group.h"
@@ -20,6 +19,7 @@
 #include "stores/sqlite/purge.h"
 #include "stores/sqlite/reservations.h"
 #include "stores/sqlite/schema.h"
+#include "stores/sqlite/store_context.h"
 #include "stores/sqlite/store_facts.h"
 #include "system/mutex.h"
 
@@ -33,21 +33,21 @@ class SqliteStore final : public Store {
   SqliteStore(SqliteOptions options, std::shared_ptr<StoreClock> clock)
       : environment_(options.environment != nullptr ? *options.environment : system_environment()),
         clock_(clock ? std::move(clock) : std::make_shared<SystemStoreClock>(environment_)),
-        core_(std::move(options), environment_, *clock_),
-        finishes_(core_.writer, core_.options.busy),
-        database_(core_),
-        units_(make_units(core_)),
-        held_(make_held(core_)),
+        context_(std::move(options), environment_, *clock_),
+        finishes_(context_.writer, context_.options.busy),
+        database_(context_),
+        units_(make_units(context_)),
+        held_(make_held(context_)),
         dead_letters_(sql::make_dead_letters(database_)),
         inspector_(sql::make_inspector(database_, verify_texts(), facts_, *environment_.random)),
-        reservations_(SideFile::path_for(core_.options.path)),
+        reservations_(SideFile::path_for(context_.options.path)),
         positions_(sql::make_positions(database_, reservations_)),
         runs_(sql::make_run_markers(database_)),
         gates_(sql::make_gates(database_)),
         live_(sql::make_live_checks(database_, live_facts_)),
         steps_(sql::make_steps(database_)),
         audit_(sql::make_audit(database_)),
-        purge_(core_) {}
+        purge_(context_) {}
 
   const StoreTraits& traits() const noexcept override { return kSqliteTraits; }
   StoreFacets facets() noexcept override {
@@ -73,7 +73,7 @@ class SqliteStore final : public Store {
 
   Environment& environment_;
   std::shared_ptr<StoreClock> clock_;
-  Core core_;
+  StoreContext context_;
   FinishGroup finishes_;
   FileDatabase database_;
   std::unique_ptr<TransactionalStore> units_;
@@ -95,7 +95,7 @@ class SqliteStore final : public Store {
 
 Result<ConsumerNumber> SqliteStore::attach(const ConsumerSpec& spec) {
   return contained([&] {
-    WriteTransaction transaction(core_.writer, Sync::kPowerLoss, core_.options.busy);
+    WriteTransaction transaction(context_.writer, Sync::kPowerLoss, context_.options.busy);
     Tables& tables = transaction.tables();
     const auto row = tables.consumers.find(spec.name);
     if (!row) {
@@ -116,11 +116,12 @@ std::vector<Claim> SqliteStore::claim_once(std::span<const Message* const> messa
                                            bool& no_room) {
   const Sync sync =
       options.durability == Durability::kPowerLoss ? Sync::kPowerLoss : Sync::kProcessCrash;
-  WriteTransaction transaction(core_.writer, sync, core_.options.busy);
+  WriteTransaction transaction(context_.writer, sync, context_.options.busy);
   failpoint::hit(environment_, failpoint::kBegun);
   no_room = !Meta::room_for(transaction.tables().facts, messages.size());
   if (no_room) return {};
-  auto claims = core_.writer.lease_claims().claim(messages, options, instance, transaction.now());
+  auto claims =
+      context_.writer.lease_claims().claim(messages, options, instance, transaction.now());
   failpoint::hit(environment_, failpoint::kClaimed);
   transaction.commit();
   return claims;
@@ -130,13 +131,13 @@ Result<std::vector<Claim>> SqliteStore::claim(std::span<const Message* const> me
                                               const ClaimOptions& options) {
   return contained([&] {
     if (messages.empty()) return std::vector<Claim>();
-    const std::int64_t own = core_.instances.number();
+    const std::int64_t own = context_.instances.number();
     const std::int64_t instance = options.outlives_process ? sql::kNoInstance : own;
     bool no_room = false;
     auto claims = claim_once(messages, options, instance, no_room);
     if (!no_room) return claims;
     {
-      WriteTransaction transaction(core_.writer, Sync::kPowerLoss, core_.options.busy);
+      WriteTransaction transaction(context_.writer, Sync::kPowerLoss, context_.options.busy);
       transaction.tables().meta.raise_epoch();
       transaction.commit();
     }
@@ -148,7 +149,7 @@ Result<std::vector<Applied>> SqliteStore::renew(std::span<const Lease> leases, m
   return contained([&] {
     std::vector<Applied> applied;
     if (leases.empty()) return applied;
-    WriteTransaction transaction(core_.writer, Sync::kProcessCrash, core_.options.busy);
+    WriteTransaction transaction(context_.writer, Sync::kProcessCrash, context_.options.busy);
     const StoreTime until = spi::due_after(transaction.now(), lease);
     applied.reserve(leases.size());
     for (const Lease& one : leases) {

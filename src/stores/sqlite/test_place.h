@@ -46,8 +46,8 @@ class SqliteTest : public testing::Test {
   static bool is_completed(Store& store, const Message& message) {
     return std::holds_alternative<Completed>(claim(store, message));
   }
-  static HeldMessage row(Bytes payload) {
-    HeldMessage message;
+  static OutgoingMessage row(Bytes payload) {
+    OutgoingMessage message;
     message.payload = std::move(payload);
     return message;
   }

@@ -4,8 +4,8 @@
 
 #include <semel/spi/failpoints.h>
 
-#include "stores/sqlite/core.h"
 #include "stores/sqlite/look_unit.h"
+#include "stores/sqlite/store_context.h"
 
 namespace semel::sqlite {
 namespace {
@@ -146,37 +146,37 @@ class Unit final : public UnitOfWork {
 
 class OwnSession final : public UnitSession {
  public:
-  OwnSession(Core& core, std::chrono::milliseconds patience)
-      : core_(core), transaction_(core.writer, Sync::kPowerLoss, patience) {}
+  OwnSession(StoreContext& context, std::chrono::milliseconds patience)
+      : context_(context), transaction_(context.writer, Sync::kPowerLoss, patience) {}
 
-  UnitClaims& claims() noexcept override { return core_.writer.unit_claims(); }
-  StatementRun& statements() noexcept override { return core_.writer.statements(); }
-  Tables& tables() noexcept override { return core_.writer.tables(); }
-  Environment& environment() noexcept override { return core_.writer.environment(); }
-  StoreTime now() noexcept override { return core_.clock.now(); }
+  UnitClaims& claims() noexcept override { return context_.writer.unit_claims(); }
+  StatementRun& statements() noexcept override { return context_.writer.statements(); }
+  Tables& tables() noexcept override { return context_.writer.tables(); }
+  Environment& environment() noexcept override { return context_.writer.environment(); }
+  StoreTime now() noexcept override { return context_.clock.now(); }
   void commit() override { transaction_.commit(); }
-  void undo_all() override { core_.writer.connection().execute("ROLLBACK"); }
+  void undo_all() override { context_.writer.connection().execute("ROLLBACK"); }
   void roll_back() noexcept override { transaction_.roll_back(); }
 
  private:
-  Core& core_;
+  StoreContext& context_;
   WriteTransaction transaction_;
 };
 
 class Units final : public TransactionalStore {
  public:
-  explicit Units(Core& core)
-      : core_(core), looks_(connection_options(core.options), core.options.busy) {}
+  explicit Units(StoreContext& context)
+      : context_(context), looks_(connection_options(context.options), context.options.busy) {}
 
   Result<std::unique_ptr<UnitOfWork>> begin(const UnitOptions& options) override {
     return contained([&] {
       if (options.only_looks) return looks_.begin();
-      return make_unit(std::make_unique<OwnSession>(core_, options.patience), options);
+      return make_unit(std::make_unique<OwnSession>(context_, options.patience), options);
     });
   }
 
  private:
-  Core& core_;
+  StoreContext& context_;
   Looks looks_;
 };
 
@@ -187,6 +187,8 @@ std::unique_ptr<UnitOfWork> make_unit(std::unique_ptr<UnitSession> session,
   return std::make_unique<Unit>(std::move(session), options);
 }
 
-std::unique_ptr<TransactionalStore> make_units(Core& core) { return std::make_unique<Units>(core); }
+std::unique_ptr<TransactionalStore> make_units(StoreContext& context) {
+  return std::make_unique<Units>(context);
+}
 
 }  // namespace semel::sqlite

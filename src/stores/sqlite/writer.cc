@@ -16,11 +16,11 @@ Writer::Writer(const ConnectionOptions& options, std::size_t generation_rows,
     : environment_(environment),
       clock_(clock),
       connection_(options),
-      turnstile_(SideFile::path_for(options.path)),
+      writer_queue_(SideFile::path_for(options.path)),
       tables_(connection_, generation_rows),
       unit_claims_(tables_),
       lease_claims_(tables_, environment),
-      finisher_(tables_),
+      finish_writer_(tables_),
       statements_(connection_),
       begin_(connection_, "BEGIN IMMEDIATE"),
       commit_(connection_, "COMMIT") {}
@@ -37,17 +37,17 @@ int Writer::wal_grew(void* self, sqlite3* /*connection*/, const char* /*database
 }
 
 void Writer::take_turn(milliseconds patience) {
-  Patience::Duration left = patience;
+  WaitBudget::Duration left = patience;
   if (!lock_.lock(left)) fail(locked_error(connection_.path(), ::getpid()));
   bool entered = false;
   try {
-    entered = turnstile_.enter(left);
+    entered = writer_queue_.enter(left);
   } catch (...) {
     lock_.unlock();
     throw;
   }
   if (!entered) {
-    const long holder = static_cast<long>(turnstile_.holder());
+    const long holder = static_cast<long>(writer_queue_.holder());
     lock_.unlock();
     fail(locked_error(connection_.path(), holder > 0 ? std::optional(holder) : std::nullopt));
   }
@@ -55,7 +55,7 @@ void Writer::take_turn(milliseconds patience) {
 }
 
 void Writer::leave_turn() noexcept {
-  turnstile_.leave();
+  writer_queue_.leave();
   lock_.unlock();
 }
 

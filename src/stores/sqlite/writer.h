@@ -11,11 +11,11 @@
 #include "stores/sqlite/claims.h"
 #include "stores/sqlite/connection.h"
 #include "stores/sqlite/fair_lock.h"
-#include "stores/sqlite/finisher.h"
+#include "stores/sqlite/finish_writer.h"
 #include "stores/sqlite/statement_run.h"
 #include "stores/sqlite/store_clock.h"
 #include "stores/sqlite/tables.h"
-#include "stores/sqlite/turnstile.h"
+#include "stores/sqlite/writer_queue.h"
 
 namespace semel::sqlite {
 
@@ -35,7 +35,7 @@ class Writer {
   Tables& tables() noexcept { return tables_; }
   UnitClaims& unit_claims() noexcept { return unit_claims_; }
   LeaseClaims& lease_claims() noexcept { return lease_claims_; }
-  Finisher& finisher() noexcept { return finisher_; }
+  FinishWriter& finish_writer() noexcept { return finish_writer_; }
   StatementRun& statements() noexcept { return statements_; }
   Environment& environment() noexcept { return environment_; }
   StoreClock& clock() noexcept { return clock_; }
@@ -52,11 +52,11 @@ class Writer {
   StoreClock& clock_;
   FairLock lock_;
   Connection connection_;
-  Turnstile turnstile_;
+  WriterQueue writer_queue_;
   Tables tables_;
   UnitClaims unit_claims_;
   LeaseClaims lease_claims_;
-  Finisher finisher_;
+  FinishWriter finish_writer_;
   StatementRun statements_;
   Prepared begin_;
   Prepared commit_;

@@ -21,7 +21,7 @@ TEST_P(StrategySuite, WhatIsPublishedLeavesOnceTheWorkIsDone) {
         const Bytes& key = message.key().text;
         const bool has_no_effect = key == "k003" || (key == "k005" && runs(key) == 1);
         if (!has_no_effect) return std::nullopt;
-        HeldMessage never;
+        OutgoingMessage never;
         never.payload = "never";
         if (tx != nullptr) tx->publish("relay", never);
         return key == "k003" ? discard("no need") : retry("not yet");
@@ -45,7 +45,7 @@ TEST_P(StrategySuite, WhatIsPublishedLeavesOnceTheWorkIsDone) {
 TEST_P(StrategySuite, SeveralOfOneMessageHaveKeysOfTheirOwn) {
   publish_to_relay();
   const auto one = strategy([](const Message&, Transaction*) -> std::optional<Verdict> {
-    HeldMessage own;
+    OutgoingMessage own;
     own.key = "own";
     return done({}, {{"relay", {}}, {"relay", {}}, {"relay", own}});
   });

@@ -1,4 +1,4 @@
-// Shared by the strategies' own tests: a batch, a sink that records, a keeper fired by hand.
+// Shared by the strategies' own tests: a batch, a sink that records, a monitor fired by hand.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@
 
 namespace semel::strategies {
 
-class RememberingSink final : public strategies::EndingSink {
+class RememberingSink final : public strategies::OutcomeSink {
  public:
   void ended(core::TrackedDelivery& delivery, Outcome outcome) noexcept override {
     order.push_back(delivery.message.key().text);
@@ -42,8 +42,8 @@ class RememberingSink final : public strategies::EndingSink {
   std::vector<bool> waits_seen;
 };
 
-// Does nothing by itself: the test triggers the keeper's actions.
-class HandKeeper final : public Keeper {
+// Does nothing by itself: the test triggers the monitor's actions.
+class HandKeeper final : public HandlerMonitor {
  public:
   std::unique_ptr<Watch> watch(std::span<const Lease> leases, Handlers handlers,
                                std::size_t) override {
@@ -66,20 +66,20 @@ class HandKeeper final : public Keeper {
  private:
   class HandWatch final : public Watch {
    public:
-    explicit HandWatch(HandKeeper& keeper) : keeper_(keeper) {}
-    ~HandWatch() override { keeper_.tick = nullptr; }
+    explicit HandWatch(HandKeeper& monitor) : monitor_(monitor) {}
+    ~HandWatch() override { monitor_.tick = nullptr; }
     std::stop_token handler_begins(std::size_t lease) override {
-      ++keeper_.begun;
-      keeper_.stop = std::stop_source();
-      if (keeper_.stop_at_begin && keeper_.stop_at_begin(lease)) keeper_.stop.request_stop();
-      return keeper_.stop.get_token();
+      ++monitor_.begun;
+      monitor_.stop = std::stop_source();
+      if (monitor_.stop_at_begin && monitor_.stop_at_begin(lease)) monitor_.stop.request_stop();
+      return monitor_.stop.get_token();
     }
-    void handler_ended(std::size_t) override { ++keeper_.ended; }
-    void finished(std::size_t lease) override { keeper_.finished.push_back(lease); }
-    void on_tick(std::function<void()> action) override { keeper_.tick = std::move(action); }
+    void handler_ended(std::size_t) override { ++monitor_.ended; }
+    void finished(std::size_t lease) override { monitor_.finished.push_back(lease); }
+    void on_tick(std::function<void()> action) override { monitor_.tick = std::move(action); }
 
    private:
-    HandKeeper& keeper_;
+    HandKeeper& monitor_;
   };
 };
 
@@ -94,7 +94,7 @@ class StrategyFixture : public ::testing::Test {
     context_.store = faulty_.get();
     context_.environment = &environment_.get();
     context_.observer = &observer_;
-    context_.services.keeper = &keeper_;
+    context_.services.monitor = &monitor_;
     context_.retry.attempts = 3;
     context_.retry.first = std::chrono::milliseconds(100);
   }
@@ -155,7 +155,7 @@ class StrategyFixture : public ::testing::Test {
 
   semel::test::TestEnvironment environment_;
   semel::test::RecordingObserver observer_;
-  HandKeeper keeper_;
+  HandKeeper monitor_;
   ScriptedStore store_;
   semel::test::FaultPlan faults_;
   std::unique_ptr<Store> faulty_;

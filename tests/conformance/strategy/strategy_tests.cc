@@ -162,9 +162,9 @@ TEST_P(StrategySuite, ARetryIsHeldByTheStoreAndCompletedFromThere) {
 }
 
 TEST_P(StrategySuite, ARowOfTheQueueGoesWithItsRecord) {
-  std::vector<HeldMessage> queue;
+  std::vector<OutgoingMessage> queue;
   for (const auto& key : keys(20)) {
-    HeldMessage message;
+    OutgoingMessage message;
     message.key = key;
     message.payload = "{}";
     queue.push_back(std::move(message));
@@ -333,7 +333,7 @@ TEST_P(RecordStrategySuite, ARetryThatNobodyHoldsIsGivenBackUntilItIsDue) {
     const Finish again = test::retrying(lease, delay, nullptr);
     EXPECT_EQ(inner_->finish({&again, 1}).value().front(), Applied::kYes);
   };
-  HeldMessage queued;
+  OutgoingMessage queued;
   queued.key = "queued";
   queued.payload = "{}";
   ASSERT_TRUE(inner_->facets().held->append(consumer_, {&queued, 1}));

@@ -1,0 +1,76 @@
+// Payments that come from an SQS queue.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/cli/ground.h"
+#include "tests/support/elasticmq_server.h"
+
+namespace semel::test {
+
+class SqsTestBed {
+ public:
+  struct Options {
+    DatabaseKind database_kind = DatabaseKind::kSqlite;
+    bool fifo = false;                // each payment in the group of its account
+    std::string queue = {};           // that is there; empty: a new one
+    std::size_t copied = 3;           // each so-manyth payment comes twice
+    std::string more_of_source = {};  // as in YAML: "prefetch: 5, wait: 2s"
+    std::string more = {};            // lines of the consumer
+    std::string key = "json:/id";
+  };
+  explicit SqsTestBed(const ElasticmqServer& server) : SqsTestBed(server, Options()) {}
+  SqsTestBed(const ElasticmqServer& server, const Options& options);
+
+  const ElasticmqServer& server() const { return server_; }
+  const std::string& queue() const { return queue_; }
+  std::string config() const { return ground_.config(); }
+  std::size_t config_lines() const { return ground_.config_lines(); }
+  Ran semel(Words words) const { return ground_.semel(std::move(words)); }
+  std::unique_ptr<Program> start() const {
+    return std::make_unique<Program>(Words{"run", config()});
+  }
+  // A run whose way to the server leads over this port of this machine.
+  std::unique_ptr<Program> start_through(int port) const;
+  // Until all that was sent is done; then sends it home. Nothing was done twice, and nothing is
+  // left at the server.
+  void finish(Program& runner) const;
+  // One run to the end, with another value in the source's place.
+  Ran run_with(const std::string& set) const;
+
+  // So many new payments of amounts that differ, some of them twice.
+  void publish(std::size_t payments);
+  // All of them once more, and a run: nothing happens.
+  void expect_nothing_happens_again() const;
+  std::int64_t published_sum() const { return sum_; }
+  std::size_t published() const { return next_; }
+  std::size_t deliveries() const { return deliveries_; }
+
+  void sql(const std::string& text) const { ground_.sql(text); }
+  std::int64_t number(const std::string& query) const { return ground_.number(query); }
+  std::int64_t sum() const { return ground_.sum(); }
+  std::int64_t last_effect() const { return ground_.last_effect(); }
+  bool all_done() const { return sum() == sum_; }
+  // Nothing is in the queue, and nobody holds anything of it.
+  bool is_empty() const { return server_.ready(queue_) + server_.in_flight(queue_) == 0; }
+  void expect_each_once() const { ground_.expect_each_once(next_, sum_); }
+
+ private:
+  std::size_t send(std::size_t first, std::size_t last, const std::string& round) const;
+
+  const ElasticmqServer& server_;
+  const bool fifo_;
+  const std::size_t copied_;
+  const std::string queue_;
+  const GroundTestBed ground_;
+  std::size_t next_ = 0;
+  std::size_t deliveries_ = 0;
+  std::int64_t sum_ = 0;
+};
+
+}  // namespace semel::test
