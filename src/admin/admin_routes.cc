@@ -120,8 +120,10 @@ std::optional<Caller> caller_without_token(const HttpRequest& request, const Ent
 std::optional<Caller> caller_of(const HttpRequest& request, const Entrance& entrance) {
   const Tokens& tokens = entrance.tokens;
   const auto shown = request.header("Authorization");
-  // A token that is wrong is never taken for none.
-  if (!shown || tokens.empty()) return caller_without_token(request, entrance);
+  const bool needs_no_token =
+      tokens.empty() && (entrance.socket == nullptr || !entrance.socket->trusts());
+  // A token that is wrong is never taken for none, where having none gives a role.
+  if (!shown || needs_no_token) return caller_without_token(request, entrance);
   const auto secret = token_of(*shown);
   if (!secret) return std::nullopt;
   const auto found = std::ranges::find_if(tokens, [&](const AdminOptions::Token& token) {

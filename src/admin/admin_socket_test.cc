@@ -77,6 +77,14 @@ TEST_F(AdminSocketTest, NeedsATokenWhereThereIsOne) {
   EXPECT_EQ(post(kPausePayments, "{}", {bearer(Role::kOperator)}).status, 200);
 }
 
+TEST_F(AdminSocketTest, AWrongTokenIsNotTakenForNoneWhereNoTokenIsConfigured) {
+  AdminOptions::Socket socket;
+  socket.role = Role::kOperator;
+  listen(std::move(socket));
+  EXPECT_EQ(post(kPausePayments, "{}", {"Authorization: Bearer wrong"}).status, 401);
+  EXPECT_EQ(post(kPausePayments, "{}").status, 200);
+}
+
 TEST_F(AdminSocketTest, ARoleIsThatOfWhoMayConnect) {
   listen({{}, false, Role::kOperator, {}}, true);
   EXPECT_EQ(post(kPausePayments, R"({"reason":"ticket 7"})").status, 200);

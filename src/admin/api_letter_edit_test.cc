@@ -125,6 +125,15 @@ TEST_F(LetterEditTest, TheKeyStays) {
   refuses(R"({"payload":"no JSON","reason":"t"})", 422, "R349", "payload.invalid");
 }
 
+// What was not kept cannot show the key: the new payload must.
+TEST_F(LetterEditTest, TheKeyStaysWhereThePayloadWasNotKept) {
+  const std::int64_t first = letter().id;
+  ASSERT_TRUE(store_->facets().dead_letters->discard({&first, 1}));
+  bury("two", "");
+  refuses(R"({"payload":"{\"id\":\"three\"}","reason":"t"})", 422, "R349", "another key");
+  EXPECT_EQ(edit(R"({"payload":"{\"id\":\"two\"}","reason":"t"})").status, 200);
+}
+
 TEST_F(LetterEditTest, ABodyThatIsWrongIsRefused) {
   refuses("", 400, "R344", "the body");
   refuses("{", 400, "R344", "the body");

@@ -132,9 +132,20 @@ std::string edited_by(const operate::StoreAccess& access, const DeadLetter& lett
   return {};
 }
 
-std::string edited_row(const operate::StoreAccess& access, const DeadLetter& letter) {
+// A producer may send a header of this name: nothing but a time of it is shown.
+bool is_time(std::string_view text) {
+  constexpr std::size_t kLongest = 30;
+  return !text.empty() && text.size() <= kLongest &&
+         text.find_first_not_of("0123456789-:.TZ") == std::string_view::npos;
+}
+
+std::string edited_row(const ApiCall& call, const operate::StoreAccess& access,
+                       const DeadLetter& letter) {
   const auto mark = find_header(letter.headers, operate::kEditedHeader);
-  if (!mark) return {};
+  if (!mark || !is_time(mark->substr(0, mark->find(';')))) return {};
+  if (!call.has(core::Role::kAdmin)) {
+    return row_of("Edited", page::shown(mark->substr(0, mark->find(';')), kWholeHeader));
+  }
   const std::string by = edited_by(access, letter);
   // A command leaves no entry; the header begins with the time.
   const std::string_view at = mark->substr(0, mark->find(';'));
@@ -252,7 +263,7 @@ HttpResponse letter_page(const ApiCall& call, const ApiSources& sources) {
         fmt::format(
             "<section aria-labelledby=\"letter\"><h2 id=\"letter\">Dead "
             "letter {}</h2>\n{}</section>\n",
-            letter.id, about_letter(letter, shows, edited_row(access, letter))) +
+            letter.id, about_letter(letter, shows, edited_row(call, access, letter))) +
         payload_of(call, letter, shows) + headers_of(letter, shows) +
         letter_actions(call, sources, letter) + edit_form(call, sources, letter, shows);
     return page::html_answer(200, page::frame("dead letter", main, page::Refreshes::kNever));

@@ -148,21 +148,32 @@ Result<void> SocketFile::remove_stale(const ListenerNames& names) {
   return refused(names, std::strerror(errno), kFolderFix, ErrorKind::kRejected);
 }
 
+// A user who may write the folder could put a link in the file's place meanwhile: so the file is
+// opened once, and its rights are changed through that.
+bool SocketFile::give_rights(const std::string& name, mode_t mode) {
+  const system::Descriptor file(
+      ::openat(folder_.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat made {};
+  if (!file.valid() || ::fstat(file.get(), &made) != 0) return false;
+  if (!S_ISSOCK(made.st_mode)) {
+    errno = EEXIST;
+    return false;
+  }
+  device_ = made.st_dev;
+  inode_ = made.st_ino;
+  return ::chmod(fmt::format("/proc/self/fd/{}", file.get()).c_str(), mode) == 0;
+}
+
 // It is made under another name, and has its own name when it listens with its rights. The
 // process's umask takes rights from what bind() makes, so they are given after it.
 Result<void> SocketFile::bind(mode_t mode, int queue, const ListenerNames& names) {
   const std::string unfinished = name_ + kNewSuffix;
   socket_ = make_socket();
   const sockaddr_un address = address_in(folder_.get(), unfinished);
-  struct stat made {};
   const bool bound =
       socket_.valid() && ::fchmod(socket_.get(), kOwnerOnly) == 0 &&
       ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  if (bound && ::fchmodat(folder_.get(), unfinished.c_str(), mode, 0) == 0 &&
-      ::fstatat(folder_.get(), unfinished.c_str(), &made, AT_SYMLINK_NOFOLLOW) == 0 &&
-      ::listen(socket_.get(), queue) == 0) {
-    device_ = made.st_dev;
-    inode_ = made.st_ino;
+  if (bound && give_rights(unfinished, mode) && ::listen(socket_.get(), queue) == 0) {
     int placed = ::renameat2(folder_.get(), unfinished.c_str(), folder_.get(), name_.c_str(),
                              RENAME_NOREPLACE);
     // A file system without it.

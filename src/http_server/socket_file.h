@@ -48,6 +48,7 @@ class SocketFile {
   Result<void> open(const SocketPath& where, int queue, const ListenerNames& names);
   Result<void> lock(const ListenerNames& names);
   Result<void> remove_stale(const ListenerNames& names);
+  bool give_rights(const std::string& name, mode_t mode);
   Result<void> bind(mode_t mode, int queue, const ListenerNames& names);
   tl::unexpected<Error> refused(const ListenerNames& names, const std::string& why,
                                 const std::string& hint, ErrorKind kind) const;

@@ -92,7 +92,9 @@ Result<void> read_by(Recipe& recipe, const DeadLetter& letter, bool texts, Plann
   edit.fingerprint = kept->fingerprint();
   planned.record = kept->key().id;
   const auto before = recipe.read(letter.payload, letter.headers);
-  if (!before || before->key().text != letter.key) return {};
+  // Where the letter as it was shows that its key came from elsewhere, or where no letter has what
+  // the key is in. One whose payload was not kept shows nothing: its edit must show the key.
+  if (before ? before->key().text != letter.key : !recipe.finds_keys_here()) return {};
   const auto after = recipe.read(edit.payload, edit.headers);
   if (!after) return failure(refused(after.error(), texts));
   if (after->key().text == letter.key) return {};
@@ -271,7 +273,8 @@ std::optional<Error> refusal_of(Edited edited, std::int64_t letter) {
                   "send the message under a key of its own: semel send --key");
     case Edited::kUnknownOutcome:
       return said(kRefused, "the old payload may have had its effect under this key",
-                  "look whether it has; if not: semel records forget KEY, and edit it then");
+                  "look whether it has; if not: semel records forget KEY, then edit it and replay "
+                  "it at once");
   }
   return std::nullopt;
 }

@@ -5,6 +5,8 @@
 
 #include <semel/admin/records.h>
 
+#include "strategies/resolver.h"
+
 namespace semel::strategies {
 
 namespace {
@@ -41,9 +43,14 @@ std::optional<Claim> answer_to_original(const Context& context, const Conflict& 
   const KeyId& id = message.key().id;
   const auto replaced =
       facets.dead_letters->replaces(id, message.key().text, conflict.recorded, conflict.arrived);
-  if (!replaced || !*replaced) return std::nullopt;
+  // Not known: a dead letter that is made now could be the second one of its message.
+  if (!replaced) return Busy{kAskHolderAgain};
   const auto record = facets.records->show(id);
-  if (!record || !*record || (*record)->fingerprint != conflict.recorded) return std::nullopt;
+  // Edited once more since the claim, or forgotten: the next claim learns which.
+  if (!record || !*record || (*record)->fingerprint != conflict.recorded) {
+    return Busy{kAskHolderAgain};
+  }
+  if (!*replaced) return std::nullopt;
   return answer_of(**record);
 }
 

@@ -76,8 +76,7 @@ TEST(NatsAnswers, AMessageThatTheClientRefusesEndsNoConnection) {
   using Sent = ConfirmedConnection::Sent;
   EXPECT_EQ(sent_of(NATS_OK), Sent::kYes);
   EXPECT_EQ(sent_of(NATS_MAX_PAYLOAD), Sent::kTooLarge);
-  for (const natsStatus status :
-       {NATS_INVALID_SUBJECT, NATS_INVALID_ARG}) {
+  for (const natsStatus status : {NATS_INVALID_SUBJECT, NATS_INVALID_ARG}) {
     EXPECT_EQ(sent_of(status), Sent::kInvalid) << natsStatus_GetText(status);
   }
   for (const natsStatus status : {NATS_CONNECTION_CLOSED, NATS_IO_ERROR, NATS_NO_SERVER_SUPPORT}) {
