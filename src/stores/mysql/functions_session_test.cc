@@ -1,11 +1,12 @@
-// Procedures and the state of the session that calls them: its clock, calls that were killed in it,
-// and answers that are larger than one of its packets.
+// Procedures and the state of the session that calls them: its clock, its transaction and what that
+// sees, calls that were killed in it, and answers that are larger than one of its packets.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <thread>
 
+#include "core/key_encoding.h"
 #include "stores/mysql/test_functions.h"
 #include "tests/support/waiting.h"
 
@@ -21,14 +22,19 @@ class ProcedureSession : public FunctionsTest {
     const std::string id = session.ask("SELECT CONNECTION_ID()");
     unsigned code = 0;
     std::thread waits([&] { code = session.refused(call).code; });
-    EXPECT_TRUE(test::comes_true([&] {
-      return sql(fmt::format("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE "
-                             "trx_mysql_thread_id = {} AND trx_state = 'LOCK WAIT'",
-                             id)) == "1";
-    }));
+    EXPECT_TRUE(test::comes_true([&] { return waits_for_lock(id); }));
     sql("KILL QUERY " + id);
     waits.join();
     return code;
+  }
+  // information_schema.innodb_trx is cached for as long as it is asked: see lock_waiters.
+  bool waits_for_lock(const std::string& session) const {
+    const std::string state = sql("SHOW ENGINE INNODB STATUS");
+    const std::size_t at = state.rfind(fmt::format(" thread id {},", session));
+    if (at == std::string::npos) return false;
+    const std::size_t begin = state.rfind("---TRANSACTION ", at);
+    return begin != std::string::npos &&
+           state.substr(begin, at - begin).find("\nLOCK WAIT ") != std::string::npos;
   }
   // Answers the call, which may first be told that an earlier one is undone.
   static std::string answered(ClientSession& session, const std::string& call) {
@@ -43,7 +49,7 @@ class ProcedureSession : public FunctionsTest {
 
 TEST_P(ProcedureSession, ATimeOfItsOwnIsRefused) {
   const Begun held = begun(client_, "held", "60");
-  for (const char* const time : {"1000000000", "UNIX_TIMESTAMP() + 3600"}) {
+  for (const char* const time : {"1000000000", "UNIX_TIMESTAMP() + 3600", "UNIX_TIMESTAMP()"}) {
     client_.ask(fmt::format("SET timestamp = {}", time));
     for (const std::string& call :
          {std::string("begin('payments', 'k', '{}', NULL, 60, NULL)"),
@@ -104,6 +110,66 @@ TEST_P(ProcedureSession, ATransactionThatACallLeftIsUndoneAndTold) {
   EXPECT_EQ(claimed(client_, "mine"), "new");
   client_.ask("COMMIT");
   EXPECT_EQ(sql("SELECT name FROM effect"), "mine");
+}
+
+// As a call leaves it that was killed before its own transaction had the mark.
+TEST_P(ProcedureSession, ATransactionThatACallOnlyOpenedIsUndoneAndTold) {
+  client_.ask("CREATE TABLE effect (name VARCHAR(20))");
+  client_.ask("SET @semel_opening = TRUE");
+  client_.ask("START TRANSACTION");
+  client_.ask("INSERT INTO effect VALUES ('in the dark')");
+  const auto refusal = client_.refused("CALL semel_claim('payments', 'k', '{}', NULL)");
+  EXPECT_EQ(refusal.state, "40001") << refusal.message;
+  EXPECT_EQ(sql("SELECT COUNT(*) FROM effect"), "0");
+  // Told once.
+  client_.ask("START TRANSACTION");
+  client_.ask("INSERT INTO effect VALUES ('mine')");
+  EXPECT_EQ(claimed(client_, "k"), "new");
+  client_.ask("COMMIT");
+  EXPECT_EQ(sql("SELECT name FROM effect"), "mine");
+  // One that was killed before it opened anything leaves nothing to undo.
+  client_.ask("SET @semel_opening = TRUE");
+  EXPECT_EQ(claimed(client_, "j"), "new");
+  EXPECT_EQ(client_.ask("SELECT @semel_opening IS NULL"), "1");
+  EXPECT_EQ(sql("SELECT COUNT(*) FROM semel_record"), "2");
+}
+
+// Its record and the message that the record belongs to are as they are now.
+TEST_P(ProcedureSession, ATransactionThatSeesOlderRowsAnswersWithTheResult) {
+  ClientSession old(url());
+  old.ask("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ");
+  old.ask("START TRANSACTION WITH CONSISTENT SNAPSHOT");
+  EXPECT_EQ(claimed(client_, "k"), "new");
+  EXPECT_EQ(claimed(client_, "due"), "new");
+  client_.ask(
+      "INSERT INTO semel_inbox (row_id, consumer, received_at, result) VALUES "
+      "(5000, 1, UTC_TIMESTAMP(6), 'kept'), (5001, 1, UTC_TIMESTAMP(6), NULL)");
+  client_.ask(fmt::format("UPDATE semel_record SET inbox = 5000 WHERE id = {}",
+                          hex(core::encode_key(consumer_, "k").view())));
+  client_.ask(
+      fmt::format("UPDATE semel_record SET inbox = 5001, state = 'retrying', attempt = 1, "
+                  "next_at = '2020-01-01' WHERE id = {}",
+                  hex(core::encode_key(consumer_, "due").view())));
+  EXPECT_EQ(old.ask("SELECT COUNT(*) FROM semel_inbox"), "0");
+  EXPECT_EQ(old.ask("CALL semel_claim('payments', 'k', '{}', NULL)"), "duplicate||kept||");
+  EXPECT_EQ(old.ask("CALL semel_claim_many('payments', '[\"k\"]', '[\"{}\"]', NULL)"),
+            "1|k|duplicate||kept||");
+  EXPECT_EQ(claimed(old, "due"), "new");
+  old.ask("COMMIT");
+  EXPECT_EQ(sql("SELECT processed_at IS NULL FROM semel_inbox WHERE row_id = 5001"), "0");
+}
+
+// A table of the session's own hides the store's: its results cannot be read.
+TEST_P(ProcedureSession, AListWhoseResultsCannotBeReadClaimsNothing) {
+  ClientSession session(url());
+  session.ask("CREATE TEMPORARY TABLE semel_inbox (row_id BIGINT)");
+  session.ask("START TRANSACTION");
+  EXPECT_EQ(claimed(session, "before"), "new");
+  EXPECT_EQ(session.refused("CALL semel_claim_many('payments', '[\"k\"]', NULL, NULL)").state,
+            "42S22");
+  session.ask("COMMIT");
+  EXPECT_EQ(sql("SELECT COUNT(*) FROM semel_record"), "1");
+  EXPECT_EQ(claimed(client_, "k"), "new");
 }
 
 TEST_P(ProcedureSession, AKilledListLeavesTheSessionsPatience) {

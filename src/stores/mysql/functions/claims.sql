@@ -5,7 +5,7 @@ CREATE PROCEDURE semel_internal_take(IN wanted VARBINARY(20), IN drawn VARBINARY
 MODIFIES SQL DATA SQL SECURITY INVOKER
 BEGIN
   DECLARE inbox_is BIGINT;
-  SELECT r.inbox INTO inbox_is FROM semel_record AS r WHERE r.id = wanted;
+  SELECT r.inbox INTO inbox_is FROM semel_record AS r WHERE r.id = wanted FOR UPDATE;
   UPDATE semel_record AS r
     SET r.state = 'completed', r.changed_at = {clock}, r.result = NULL, r.token = NULL,
         r.nonce = drawn, r.lease_until = NULL, r.attempt = NULL, r.outcome_unknown = NULL,
@@ -269,12 +269,14 @@ BEGIN
   CLOSE met;
   SET SESSION innodb_lock_wait_timeout = patience;
   SET @semel_patience = NULL;
-  CALL semel_internal_leave(alone);
   -- Results are read from the records, for all of them may be more than a text can hold. Those of a
   -- caller's transaction are its own by their locks, and its snapshot may be older than they are.
+  -- Where they cannot be read, what the call did in that transaction is undone.
   IF alone THEN
+    CALL semel_internal_leave(alone);
     {answers};
   ELSE
-    {answers} LOCK IN SHARE MODE;
+    {locked_answers};
+    CALL semel_internal_leave(alone);
   END IF;
 END

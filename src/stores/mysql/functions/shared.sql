@@ -18,18 +18,17 @@ BEGIN
   END CASE;
 END
 
--- Refuses a session that set its time (SET timestamp): leases would begin and end by it. The time in
--- a UUID is the server's whatever the session says, in UTC, and in the microseconds that it has
--- counted since 1582. Between the two looks a process may be stopped for a while.
+-- Refuses a session that set its time (SET timestamp): leases would begin and end by it. A time that
+-- was set stands still; the server's moves from one instruction of a procedure to the next.
 CREATE PROCEDURE semel_internal_session_time()
 NO SQL SQL SECURITY INVOKER
 BEGIN
   DECLARE said DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
-  DECLARE drawn CHAR(36) CHARACTER SET utf8mb4 DEFAULT UUID();
-  DECLARE since_1970 BIGINT DEFAULT
-    CAST(CONV(CONCAT(SUBSTR(drawn, 16, 3), SUBSTR(drawn, 10, 4), LEFT(drawn, 8)), 16, 10)
-         AS UNSIGNED) DIV 10000000 - 12219292800;
-  IF ABS(TIMESTAMPDIFF(SECOND, '1970-01-01', said) - since_1970) > {session_time_differs} THEN
+  DECLARE looks BIGINT DEFAULT 0;
+  WHILE UTC_TIMESTAMP(6) = said AND looks < {looks_at_clock} DO
+    SET looks = looks + 1;
+  END WHILE;
+  IF looks = {looks_at_clock} THEN
     CALL semel_internal_refuse('R271', 'the session has a time of its own: SET timestamp = DEFAULT');
   END IF;
 END
@@ -37,7 +36,8 @@ END
 -- A transaction of the call's own where its caller has none open: each of its statements would be
 -- committed by itself. Else a mark in the caller's. A server remembers a mark only in a transaction.
 -- One with the mark of such a call is what a call left open that was killed: MySQL runs no handler
--- then. It is undone, and the caller told so, in the words of a deadlock.
+-- then. So is one that is open while @semel_opening says that a call was about to mark its own. It
+-- is undone, and the caller told so, in the words of a deadlock.
 CREATE PROCEDURE semel_internal_enter(OUT alone BOOLEAN)
 MODIFIES SQL DATA SQL SECURITY INVOKER
 BEGIN
@@ -56,20 +56,23 @@ BEGIN
   END;
   IF NOT alone_is THEN
     BEGIN
-      DECLARE CONTINUE HANDLER FOR 1305 SET left_open = FALSE;
+      DECLARE CONTINUE HANDLER FOR 1305 SET left_open = @semel_opening IS NOT NULL;
       SET left_open = TRUE;
       RELEASE SAVEPOINT semel_own;
     END;
     IF left_open THEN
       ROLLBACK AND NO CHAIN NO RELEASE;
+      SET @semel_opening = NULL;
       SIGNAL SQLSTATE '40001' SET MESSAGE_TEXT =
         'semel: a call that was killed had left its transaction open; it is undone: call again';
     END IF;
     SAVEPOINT semel_call;
   ELSE
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET @semel_opening = TRUE;
     START TRANSACTION READ WRITE;
     SAVEPOINT semel_own;
+    SET @semel_opening = NULL;
   END IF;
   SET alone = alone_is;
 END
@@ -238,7 +241,9 @@ BEGIN
   ELSEIF state_is = 'completed' THEN
     SET outcome = 'duplicate';
     IF inbox_is IS NOT NULL THEN
-      SELECT i.result INTO kept FROM semel_inbox AS i WHERE i.row_id = inbox_is;
+      -- As it is now: the snapshot of the caller's transaction may be older.
+      SELECT i.result INTO kept FROM semel_inbox AS i WHERE i.row_id = inbox_is
+        LOCK IN SHARE MODE;
     END IF;
   ELSEIF state_is IN ('parked', 'dead') THEN
     SET outcome = state_is;
