@@ -259,9 +259,9 @@ int report_job(Console& console, const LetterVerb& verb, Plan plan, const JsonVi
   const operate::LetterProgress progress = progress_from(job);
   plan.count = progress.total.value_or(progress.taken());
   plan.complete = true;
-  const int code =
-      report(console, verb, plan,
-             {progress.done, progress.skipped_completed, progress.skipped_conflict, progress.gone});
+  const int code = report(
+      console, verb, plan,
+      {progress.done, progress.skipped_completed, progress.skipped_conflict, progress.gone, {}});
   if (progress.failed > 0) {
     console.note(fmt::format("{} refused by the store, the last one: {}", grouped(progress.failed),
                              printable(progress.last_error)));

@@ -1,5 +1,7 @@
 #include "telemetry/timed_store.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace semel::telemetry {
@@ -23,7 +25,7 @@ class TimedUnit final : public UnitOfWork {
 
   Result<std::vector<Claim>> claim(std::span<const Message* const> messages) override {
     auto claims = measured(metrics_, Operation::kClaim, [&] { return unit_->claim(messages); });
-    if (claims) metrics_.claimed(*claims);
+    if (claims) keep_takeovers(*claims);
     return claims;
   }
   Result<std::vector<Applied>> confirm(std::span<const Lease> leases) override {
@@ -43,15 +45,33 @@ class TimedUnit final : public UnitOfWork {
     return measured(metrics_, Operation::kFinish, [&] { return unit_->finish(batch); });
   }
   Result<void> commit() override {
-    return measured(metrics_, Operation::kCommit, [&] { return unit_->commit(); });
+    auto committed = measured(metrics_, Operation::kCommit, [&] { return unit_->commit(); });
+    if (committed) count_takeovers();
+    return committed;
   }
   Result<FlushReport> flush_and_commit(std::span<const Finish> batch) override {
-    return measured(metrics_, Operation::kCommit, [&] { return unit_->flush_and_commit(batch); });
+    auto report =
+        measured(metrics_, Operation::kCommit, [&] { return unit_->flush_and_commit(batch); });
+    if (report && report->committed) count_takeovers();
+    return report;
   }
 
  private:
+  // A claim here is the transaction's: where it is rolled back, nothing was taken over.
+  void keep_takeovers(const std::vector<Claim>& claims) {
+    std::ranges::copy_if(claims, std::back_inserter(takeovers_), [](const Claim& claim) {
+      const auto* const acquired = std::get_if<Acquired>(&claim);
+      return acquired != nullptr && acquired->lease_ended;
+    });
+  }
+  void count_takeovers() noexcept {
+    metrics_.claimed(takeovers_);
+    takeovers_.clear();
+  }
+
   const std::unique_ptr<UnitOfWork> unit_;
   StoreMetrics& metrics_;
+  std::vector<Claim> takeovers_;  // since the last commit
 };
 
 class TimedStore final : public Store, private TransactionalStore {

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <memory>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <semel/memory.h>
 
@@ -95,6 +98,95 @@ TEST(TimedStoreTest, CountsLeasesThatWereTakenOverAndRecordsThatWereSwept) {
   environment.clock.advance(std::chrono::hours(3));
   EXPECT_EQ(store->purge(std::chrono::seconds(1)).value().records, 1U);
   EXPECT_EQ(value_of(metrics, swept), "1");
+}
+
+// Each claim takes over; `commits` says whether commits succeed.
+class TakingUnit final : public UnitOfWork {
+ public:
+  TakingUnit(const bool& commits, ConsumerNumber consumer)
+      : commits_(commits), consumer_(consumer) {}
+
+  Result<std::vector<Claim>> claim(std::span<const Message* const> messages) override {
+    Acquired acquired;
+    acquired.lease.key = test::make_delivery(consumer_, "k").message.key().id;
+    acquired.lease_ended = true;
+    return std::vector<Claim>(messages.size(), acquired);
+  }
+  Result<std::vector<Applied>> confirm(std::span<const Lease>) override { return {}; }
+  void run(std::size_t, const StatementList&) override {}
+  Result<Rows> query(std::size_t, const RecordedStatement&) override { return {}; }
+  Result<FlushReport> flush() override { return {}; }
+  Result<void> undo(std::size_t) override { return {}; }
+  Result<std::vector<Applied>> finish(std::span<const Finish>) override { return {}; }
+  Result<void> commit() override {
+    if (!commits_) return failure({ErrorKind::kUnavailable, "R299", "not committed", {}});
+    return {};
+  }
+
+ private:
+  const bool& commits_;
+  const ConsumerNumber consumer_;
+};
+
+class TakingStore final : public Store, private TransactionalStore {
+ public:
+  explicit TakingStore(const bool& commits) : commits_(commits) {}
+
+  const StoreTraits& traits() const noexcept override { return memory_->traits(); }
+  StoreFacets facets() noexcept override {
+    StoreFacets facets;
+    facets.transactional = this;
+    return facets;
+  }
+  Result<ConsumerNumber> attach(const ConsumerSpec& spec) override {
+    auto number = memory_->attach(spec);
+    if (number) consumer_ = *number;
+    return number;
+  }
+  Result<std::vector<Claim>> claim(std::span<const Message* const>, const ClaimOptions&) override {
+    return {};
+  }
+  Result<std::vector<Applied>> renew(std::span<const Lease>, std::chrono::milliseconds) override {
+    return {};
+  }
+  Result<std::vector<Applied>> finish(std::span<const Finish>) override { return {}; }
+  Result<PurgeReport> purge(std::chrono::milliseconds) override { return {}; }
+
+ private:
+  Result<std::unique_ptr<UnitOfWork>> begin(const UnitOptions&) override {
+    return std::make_unique<TakingUnit>(commits_, consumer_);
+  }
+
+  const std::unique_ptr<Store> memory_ = make_memory_store({});
+  const bool& commits_;
+  ConsumerNumber consumer_{};
+};
+
+TEST(TimedStoreTest, ATakeoverCountsWhenItsTransactionIsCommitted) {
+  bool commits = false;
+  StoreMetrics metrics;
+  const auto store = timed(std::make_unique<TakingStore>(commits), metrics);
+  const auto number = store->attach({"payments", "recipe", false, std::chrono::hours(1)});
+  ASSERT_TRUE(number);
+  const Message message = std::move(test::make_delivery(*number, "k").message);
+  const Message* const one = &message;
+  const auto claimed = [&] {
+    auto unit = store->facets().transactional->begin({}).value();
+    EXPECT_EQ(unit->claim({&one, 1}).value().size(), 1U);
+    return unit;
+  };
+  const auto takeovers = [&] {
+    return value_of(metrics, "semel_lease_takeovers_total{consumer=\"payments\"}");
+  };
+  EXPECT_FALSE(claimed()->commit());
+  EXPECT_FALSE(claimed()->flush_and_commit({}));
+  claimed().reset();
+  EXPECT_EQ(takeovers(), "0");
+  commits = true;
+  EXPECT_TRUE(claimed()->commit());
+  EXPECT_EQ(takeovers(), "1");
+  EXPECT_TRUE(claimed()->flush_and_commit({}));
+  EXPECT_EQ(takeovers(), "2");
 }
 
 TEST(TimedStoreTest, CountsWhatFails) {

@@ -1,7 +1,11 @@
 // semel demo: the proof, and the villain that must be caught every time.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <pty.h>
+#include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "system/descriptor.h"
 #include "tests/cli/program.h"
 #include "tests/support/http_get.h"
 #include "tests/support/server_address.h"
@@ -212,15 +217,32 @@ class AtATerminal {
   std::string said_;
 };
 
+// The ports that a demo takes by itself: one test at a time has them, of all processes and builds.
+class UsualPorts {
+ public:
+  UsualPorts() : lock_(::open("/tmp/semel-demo-test.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+    EXPECT_EQ(::flock(lock_.get(), LOCK_EX), 0);
+  }
+
+ private:
+  const system::Descriptor lock_;
+};
+
+// The port of the dashboard that it says it has.
+std::uint16_t told_port(AtATerminal& demo) {
+  EXPECT_TRUE(demo.says("while this runs;")) << demo.said_so_far();
+  constexpr std::string_view kTold = "dashboard: http://127.0.0.1:";
+  const std::string& so_far = demo.said_so_far();
+  const auto at = so_far.find(kTold);
+  if (at == std::string::npos) return 0;
+  return static_cast<std::uint16_t>(std::atoi(so_far.c_str() + at + kTold.size()));
+}
+
 TEST(Demo, OnATerminalADashboardIsServedWhileItRuns) {
+  const UsualPorts ports;
   AtATerminal demo({"demo", "--messages", "3000"});
-  ASSERT_TRUE(demo.says("while this runs;")) << demo.said();
-  const std::string told = "dashboard: http://127.0.0.1:";
-  const std::string so_far = demo.said_so_far();
-  const auto at = so_far.find(told);
-  ASSERT_NE(at, std::string::npos) << so_far;
-  const auto port = static_cast<std::uint16_t>(std::atoi(so_far.c_str() + at + told.size()));
-  EXPECT_GE(port, 8585);
+  const std::uint16_t port = told_port(demo);
+  ASSERT_GE(port, 8585);
   // It is killed like the others, and there again.
   EXPECT_TRUE(comes_true([&] { return http_get(port, "/livez").status == 200; }));
   const std::string all = demo.said();
@@ -228,6 +250,30 @@ TEST(Demo, OnATerminalADashboardIsServedWhileItRuns) {
   EXPECT_EQ(all.find("Ctrl-C"), std::string::npos) << "it waits for nobody: " << all;
   EXPECT_EQ(demo.code(), 0);
   EXPECT_EQ(http_get(port, "/livez").status, 0) << "nothing listens after the demo";
+}
+
+// Its port is taken between the look and the worker that serves it: the race comes before that.
+TEST(Demo, ADashboardThatNobodyAskedForDoesNotEndTheDemo) {
+  const UsualPorts ports;
+  AtATerminal demo({"demo", "--messages", "300", "--kills", "3"});
+  const std::uint16_t port = told_port(demo);
+  ASSERT_GE(port, 8585);
+  const system::Descriptor other(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int yes = 1;
+  ASSERT_EQ(::setsockopt(other.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes), 0);
+  ASSERT_EQ(::bind(other.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(other.get(), 1), 0);
+  const std::string all = demo.said();
+  const std::string_view no_page = "no dashboard";
+  const auto at = all.find(no_page);
+  EXPECT_NE(at, std::string::npos) << all;
+  EXPECT_EQ(all.rfind(no_page), at) << "it is said once";
+  EXPECT_NE(all.find("lost 0"), std::string::npos) << all;
+  EXPECT_EQ(demo.code(), 0);
 }
 
 TEST(Demo, NobodyIsServedWhoDoesNotWantIt) {

@@ -183,6 +183,11 @@ TrialResult Demo::trial(const Contender& contender, const std::string& ui,
   options.progress = [&](const std::string& line) { console_.progress(name + ": " + line); };
   options.stopped = [this] { return stopped_.load(); };
   options.ui = ui;
+  if (flags_.ui.empty()) {
+    options.ui_taken = [this] {
+      console_.note("no dashboard: somebody else has taken its port meanwhile");
+    };
+  }
   return demo::run_trial(storm_, options, ended);
 }
 

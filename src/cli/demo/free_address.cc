@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <charconv>
 #include <cstdint>
 
 #include "system/descriptor.h"
@@ -36,6 +37,13 @@ std::optional<std::string> free_address() {
     if (is_free(port)) return fmt::format("127.0.0.1:{}", port);
   }
   return std::nullopt;
+}
+
+bool is_free_address(std::string_view address) {
+  const std::string_view digits = address.substr(address.rfind(':') + 1);
+  std::uint16_t port = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  return is_free(port);
 }
 
 }  // namespace semel::cli::demo

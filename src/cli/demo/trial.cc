@@ -14,6 +14,7 @@
 #include <semel/spi/held_messages.h>
 
 #include "cli/demo/database.h"
+#include "cli/demo/free_address.h"
 #include "cli/demo/own_work.h"
 #include "cli/demo/redis.h"
 #include "cli/demo/trial_store.h"
@@ -60,7 +61,8 @@ class Trial {
   std::string race_config() const { return options_.folder + "/race.yaml"; }
   void write_config(const std::string& path, const std::string& source);
   WorkerSpec worker(const std::string& name, bool racer) const;
-  bool serves_dashboard(std::size_t place) const { return !options_.ui.empty() && place == 0; }
+  bool serves_dashboard(std::size_t place) const { return !ui_.empty() && place == 0; }
+  void look_whether_ui_is_free();
   void race();
   void append_twins();
   // Keeps the workers from going on, at a place that depends on the contender.
@@ -80,6 +82,7 @@ class Trial {
 
   const Storm& storm_;
   const TrialOptions& options_;
+  std::string ui_;
   // The user's tables. Work of its own has its queue elsewhere.
   Database database_;
   std::optional<RedisServer> redis_;
@@ -96,7 +99,7 @@ class Trial {
 };
 
 Trial::Trial(const Storm& storm, const TrialOptions& options)
-    : storm_(storm), options_(options), database_(ledger(options.folder)) {
+    : storm_(storm), options_(options), ui_(options.ui), database_(ledger(options.folder)) {
   database_.run(schema_sql(options.contender.strategy, storm.messages));
   write_config(queue_config(options.folder), "queue");
   if (options.contender.needs_redis()) redis_.emplace(options.redis_server, options.folder);
@@ -242,9 +245,17 @@ void Trial::append(std::size_t until) {
   }
 }
 
+// A dashboard that nobody asked for must not end the demo: its worker could not listen.
+void Trial::look_whether_ui_is_free() {
+  if (!options_.ui_taken || is_free_address(ui_)) return;
+  ui_.clear();
+  options_.ui_taken();
+}
+
 void Trial::start(std::size_t place) {
   WorkerSpec spec = worker(fmt::format("worker-{}", ++started_), false);
-  if (serves_dashboard(place)) spec.command.push_back("--ui=" + options_.ui);
+  if (serves_dashboard(place)) look_whether_ui_is_free();
+  if (serves_dashboard(place)) spec.command.push_back("--ui=" + ui_);
   workers_[place] = std::make_unique<Worker>(spec);
 }
 

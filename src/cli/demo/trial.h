@@ -22,6 +22,9 @@ struct TrialOptions {
   // The address and port of a dashboard, which one of the workers serves from the first message of
   // the queue on; empty: no dashboard. Not for work of its own.
   std::string ui;
+  // Set where nobody asked for the dashboard: called once, where its port is taken when its worker
+  // starts. From then on there is no dashboard.
+  std::function<void()> ui_taken;
 };
 
 struct TrialResult {

@@ -184,6 +184,15 @@ MessageAnswer too_many_events(std::size_t most) {
                       "send fewer at a time");
 }
 
+MessageAnswer headers_too_large(std::size_t most) {
+  return error_answer(
+      413, "R325",
+      fmt::format("each event of a batch has the request's headers, and all of these together may "
+                  "have {} bytes (limits.payload)",
+                  most),
+      "send fewer events at a time, or fewer headers");
+}
+
 MessageAnswer too_slow() {
   return error_answer(408, "R326", "the request did not come whole in time", kAgainSameKey);
 }

@@ -41,6 +41,8 @@ MessageAnswer not_taken(int status, std::string why, std::string fix);
 MessageAnswer not_signed(std::string why);
 MessageAnswer too_large(std::size_t most);
 MessageAnswer too_many_events(std::size_t most);
+// Of a batch: each of its events has a copy of the request's headers.
+MessageAnswer headers_too_large(std::size_t most);
 MessageAnswer too_slow();
 
 http::HttpResponse response_of(MessageAnswer answer);

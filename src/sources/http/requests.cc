@@ -63,6 +63,12 @@ Headers headers_of_events(Headers headers) {
   return headers;
 }
 
+std::size_t size_of(const Headers& headers) noexcept {
+  std::size_t size = 0;
+  for (const Header& header : headers) size += header.name.size() + header.value.size();
+  return size;
+}
+
 }  // namespace
 
 RequestRules::RequestRules(const core::HttpSourceSpec& spec)
@@ -165,6 +171,10 @@ tl::expected<RequestRules::Messages, MessageAnswer> RequestRules::events_of(Arri
     return messages;
   }
   const Headers headers = headers_of_events(std::move(whole.headers));
+  // A short body of many small events would multiply them.
+  if (size_of(headers) * events->size() > max_body_) {
+    return tl::unexpected(headers_too_large(max_body_));
+  }
   messages.batch = true;
   messages.arrivals.reserve(events->size());
   for (const std::string_view event : *events) {

@@ -173,6 +173,20 @@ TEST(RequestRules, ABatchHasSoManyEvents) {
   EXPECT_EQ(taken(spec, "[1,2]").error().status, 413) << "they would never fit";
 }
 
+// Each event has a copy of them, so that a short body could take much memory.
+TEST(RequestRules, TheHeadersOfAllEventsHaveTheLimitOfABody) {
+  core::HttpSourceSpec spec = spec_at("/in");
+  spec.max_body = 10'000;
+  const Lines large = {{"X-Large", std::string(4'900, 'x')}};
+  EXPECT_EQ(taken(spec, "[0,0]", large)->arrivals.size(), 2U);
+  const auto refused = taken(spec, "[0,0,0]", large);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().status, 413);
+  EXPECT_EQ(refused.error().code, "R325");
+  EXPECT_NE(refused.error().detail.find("headers"), std::string::npos) << refused.error().detail;
+  EXPECT_TRUE(taken(spec, "[]", {{"X-Large", std::string(20'000, 'x')}})) << "there is no event";
+}
+
 TEST(RequestRules, ABatchWithAKeyOfItsOwnIsOneMessage) {
   core::HttpSourceSpec spec = spec_at("/in");
   spec.splits_batches = false;

@@ -31,7 +31,10 @@ std::int64_t unix_seconds() {
 }
 
 http::ListenerNames listener_names() {
-  return {"source.http.listen", "R320", "source.http.tls", "R321"};
+  return {.field = "source.http.listen",
+          .code = "R320",
+          .tls_field = "source.http.tls",
+          .tls_code = "R321"};
 }
 
 std::optional<http::HttpTls> tls_of(const core::HttpSourceSpec& spec) {
@@ -110,10 +113,10 @@ HttpReply HttpSource::handle(const HttpRequest& request) {
   }};
 }
 
-// A single message has its place among the server's requests.
+// The server counts requests only: the events of a batch take the places of so many.
 std::optional<MessageAnswer> HttpSource::no_room_for(std::size_t messages) const {
   if (takes_no_more_) return ending();
-  if (messages > 1 && ledger_.open() + messages > spec_.max_requests) return full();
+  if (ledger_.open() + messages > spec_.max_requests) return full();
   return std::nullopt;
 }
 
@@ -139,6 +142,8 @@ void HttpSource::wait_for_answer(RequestRules::Messages messages, Responder resp
       if (wakes) event_.signal();
       return;
     }
+    // As in admit(), the end of the intake is no refusal.
+    if (!takes_no_more_) ++refused_;
   }
   responder->answer(response_of(*std::move(refused)));
 }
@@ -236,8 +241,11 @@ Result<void> HttpSource::settle(std::span<const Settlement> settlements) {
   return {};
 }
 
+// One that was taken and not settled would never be answered: the memory comes first.
 void HttpSource::refuse_next(MessageAnswer answer, Answered& answered) {
+  if (answered.size() == answered.capacity()) answered.reserve(2 * answered.size() + 1);
   const Ledger::Taken next = ledger_.take();
+  if (next.value == nullptr) return;
   ++handed_out_;
   conclude(*next.value, std::move(answer), answered);
   ledger_.settle(next.position, Settlement::Kind::kAck);

@@ -394,11 +394,40 @@ TEST_F(HttpSourceTest, ABatchThatDoesNotFitIsRefusedWhole) {
   EXPECT_EQ(full.status, 503);
   EXPECT_EQ(full.header("Retry-After"), "1");
   EXPECT_EQ(figure("received"), 1) << "none of it was taken";
+  EXPECT_EQ(figure("refused"), 2);
   auto fits = post_batch("[1, 2]");
   for (const Arrival& arrival : receive(2)) settle(arrival);
   EXPECT_EQ(fits.get().status, 202);
   settle(first[0]);
   EXPECT_EQ(one.get().status, 202);
+}
+
+// It is one request, and its events have all the places.
+TEST_F(HttpSourceTest, ASingleMessageDoesNotFitBesideAFullBatch) {
+  spec_.max_requests = 3;
+  open();
+  auto batch = post_batch("[1, 2, 3]");
+  const auto arrivals = receive(3);
+  const HttpAnswer full = post("a").get();
+  EXPECT_EQ(full.status, 503);
+  EXPECT_EQ(full.header("Retry-After"), "1");
+  EXPECT_EQ(figure("received"), 3);
+  EXPECT_EQ(figure("refused"), 1);
+  settle(arrivals[0]);
+  auto fits = post("a");
+  settle(receive(1)[0]);
+  EXPECT_EQ(fits.get().status, 202);
+  settle(arrivals[1]);
+  settle(arrivals[2]);
+  EXPECT_EQ(batch.get().status, 202);
+}
+
+TEST_F(HttpSourceTest, WhereOneIsTakenALoneMessageFits) {
+  spec_.max_requests = 1;
+  open();
+  auto answer = post("a");
+  settle(receive(1)[0]);
+  EXPECT_EQ(answer.get().status, 202);
 }
 
 TEST_F(HttpSourceTest, AnAddressInUseIsNamed) {
