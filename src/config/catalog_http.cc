@@ -40,7 +40,8 @@ constexpr CodePage kHttpPages[] = {
      "curl -H 'Idempotency-Key: p-1' -d '{}' http://127.0.0.1:8080/", 0},
     {"R325", "a request is too large",
      "Its body has more bytes than the consumer takes as a payload, or a batch of CloudEvents has "
-     "more events than max_batch or max_requests allow. It was answered 413; nothing was stored.",
+     "more events than max_batch or max_requests allow, or headers that are larger than that when "
+     "each event has them. It was answered 413; nothing was stored.",
      "Send less, or raise limits.payload, source.http.max_batch or max_requests.",
      "limits: { payload: 32MiB }", 0},
     {"R326", "no request can be taken now",
