@@ -9,6 +9,8 @@ import threading
 import time
 from typing import Any, Iterator, Optional
 
+from ._fork import leave_to_parent, made_anew
+
 
 def _cut(connection: Any) -> None:
     """Ends the connection under the call that waits on it, which then raises as where the server closes it."""
@@ -21,23 +23,30 @@ def _cut(connection: Any) -> None:
 
 
 class Deadlines:
-    """One thread that ends connections whose calls take too long. Thread-safe."""
+    """One thread that ends connections whose calls take too long. Thread-safe. It is never stopped: use DEADLINES."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._due: dict[int, tuple[float, Any]] = {}
         self._thread: Optional[threading.Thread] = None
-        self._process = os.getpid()
+        made_anew(self)
+
+    def after_fork(self) -> None:
+        for _, connection in self._due.values():
+            leave_to_parent(connection)
+        self._changed = threading.Condition()
+        self._due = {}
+        self._thread = None
 
     @contextlib.contextmanager
     def of(self, connection: Any, seconds: float) -> Iterator[None]:
         """The block is a call on the connection, which is ended after so many seconds."""
         mark = id(connection)
         with self._changed:
-            if self._thread is None or self._process != os.getpid():
-                self._process = os.getpid()
-                self._thread = threading.Thread(target=self._run, name="semel deadlines", daemon=True)
-                self._thread.start()
+            if self._thread is None:
+                thread = threading.Thread(target=self._run, name="semel deadlines", daemon=True)
+                thread.start()
+                self._thread = thread
             self._due[mark] = (time.monotonic() + seconds, connection)
             self._changed.notify()
         try:
@@ -54,8 +63,13 @@ class Deadlines:
                     if due <= now:
                         del self._due[mark]
                         _cut(connection)
+                connection = None  # it may be closed and forgotten while this thread waits
                 first = min((due for due, _ in self._due.values()), default=None)
                 self._changed.wait(None if first is None else first - now)
+
+
+#: Of all claims of this process.
+DEADLINES = Deadlines()
 
 
 def connected(connect: Any, seconds: float) -> Any:
@@ -79,8 +93,15 @@ def connected(connect: Any, seconds: float) -> Any:
                 one.close()
         done.set()
 
-    threading.Thread(target=make, name="semel connects", daemon=True).start()
-    done.wait(seconds)
+    try:
+        threading.Thread(target=make, name="semel connects", daemon=True).start()
+        done.wait(seconds)
+    except BaseException:  # an interrupt: nobody takes the connection
+        with lock:
+            given_up = True
+        for one in made:
+            one.close()
+        raise
     with lock:
         given_up = not made and not failed
     if failed:

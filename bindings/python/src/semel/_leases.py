@@ -9,14 +9,14 @@ from datetime import timedelta
 from typing import Any, Callable, Iterable, Optional, Sequence
 
 from ._claim import Claim, Outcome, Payload, as_bytes, fingerprint_of, lease_clock
-from ._deadlines import Deadlines, connected
+from ._deadlines import DEADLINES, connected
 from ._errors import Refused, Unavailable, lease_lost
+from ._fork import leave_to_parent, made_anew
 from ._http import End, Item, plain_text
 from ._sql import check_schema, refusal_of
 
 _FIRST_WAIT = 0.02
 _LONGEST_WAIT = 1.0
-_SHORTEST_TIMEOUT = 1.0
 _LONGEST_KEY = 64 * 1024
 # As every driver of PEP 249 calls a connection that broke, and a server that asks for the same once more.
 _FAULTS = {"OperationalError", "InterfaceError", "TimeoutError"}
@@ -59,7 +59,9 @@ class SqlClaims:
     another where none is. They are in autocommit, keep no state in the session, and close by ``close()``.
     ``lease``: seconds that a claim is good without renewal.
     ``patience``: for how many seconds a call is asked again while the database does not answer.
-    ``timeout``: of one call, in seconds; its connection is ended then. A renewal has a third of the lease.
+    ``timeout``: of one call, in seconds; its connection is ended then. A renewal has a third of the lease, and
+    no more than what is left of it, its connection and all its calls together.
+    A child of fork() makes connections of its own.
     """
 
     def __init__(self, connect: Callable[[], Any], *, consumer: str, lease: float = 60.0,
@@ -69,10 +71,16 @@ class SqlClaims:
         self._connect = connect
         self._patience = patience
         self._timeout = timeout
-        self._deadlines = Deadlines()
         self._schema = check_schema(schema)
         self._free: list[Any] = []
         self._lock = threading.Lock()
+        made_anew(self)
+
+    def after_fork(self) -> None:
+        self._lock = threading.Lock()
+        inherited, self._free = self._free, []
+        for connection in inherited:
+            leave_to_parent(connection)
 
     def close(self) -> None:
         """Closes the connections that no call uses."""
@@ -127,25 +135,29 @@ class SqlClaims:
     def renew_claim(self, claim: Claim, lease: Optional[float]) -> None:
         seconds = lease if lease is not None else self.lease
         asked = lease_clock()
+        # It may be taken though its answer is lost, and may shorten the lease.
+        claim.good_until = min(claim.good_until, asked + seconds)
         # A caller that waits longer for one answer misses the end of the lease.
+        at_most, left = seconds / 3, claim.good_until - asked
         answered = self._ask(self._call("renew", "%s::interval"), [*self._shown(claim), _interval(seconds)],
-                             seconds / 3)
+                             min(at_most, left) if left > 0 else at_most)
         if answered[0] != "renewed":
             raise lease_lost(claim.key)
         claim.good_until = asked + seconds
 
     def _begin(self, key: str, nonce: bytes, fingerprint: Optional[bytes]) -> Claim:
-        asked = lease_clock()
+        asked: list[float] = []
         (outcome, token, attempt, taken_over, result, retry_after, reason) = self._ask(
             f"SELECT outcome, token, attempt, taken_over, result, retry_after, reason FROM {self._schema}.begin("
             "consumer => %s::text, key => %s::text, lease => %s::interval, fingerprint => %s::bytea,"
-            " own_nonce => %s::bytea)", [self.consumer, key, _interval(self.lease), fingerprint, nonce])
+            " own_nonce => %s::bytea)", [self.consumer, key, _interval(self.lease), fingerprint, nonce], asked=asked)
         new = outcome == Outcome.NEW.value
         made = Claim(self, key, Outcome(outcome), result=None if result is None else bytes(result),
                      retry_after=None if retry_after is None else retry_after.total_seconds(), reason=reason,
                      nonce=nonce.hex() if new else None, token=token, attempt=attempt if new else 1,
                      taken_over=bool(taken_over), lease=self.lease if new else None)
-        made.good_until = asked + self.lease
+        # The same claim that is asked for again has the whole lease again.
+        made.good_until = asked[-1] + self.lease
         return made
 
     def _finish(self, end: End) -> bool:
@@ -192,18 +204,24 @@ class SqlClaims:
         return f"SELECT {self._schema}.{function}(%s::text, %s::text, %s::bytea{', ' if more else ''}{more})"
 
     def _ask(self, sql: str, parameters: list[Any], at_most: Optional[float] = None,
-             lost: Optional[list[int]] = None) -> Sequence[Any]:
-        """The row that is answered. ``lost`` counts the calls whose answer may have been lost."""
-        patience, timeout = self._patience, self._timeout
-        if at_most is not None:
-            patience, timeout = min(patience, at_most), min(timeout, max(at_most, _SHORTEST_TIMEOUT))
-        last = time.monotonic() + patience
+             lost: Optional[list[int]] = None, asked: Optional[list[float]] = None) -> Sequence[Any]:
+        """The row that is answered. ``at_most``: seconds for all of it. ``lost`` counts the calls whose answer may
+        have been lost, ``asked`` is told when each was made."""
+        begun = time.monotonic()
+        last = begun + (self._patience if at_most is None else min(self._patience, at_most))
+
+        def timeout() -> float:
+            left = self._timeout if at_most is None else begun + at_most - time.monotonic()
+            return max(0.0, min(self._timeout, left))
+
         wait = _FIRST_WAIT
         while True:
             connection = None
             try:
-                connection = self._taken(timeout)
-                with self._deadlines.of(connection, timeout):
+                connection = self._taken(timeout())
+                if asked is not None:
+                    asked.append(lease_clock())
+                with DEADLINES.of(connection, timeout()):
                     row = self._row(connection, sql, parameters)
                 with self._lock:
                     self._free.append(connection)

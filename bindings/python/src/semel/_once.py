@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Callable, Optional, Protocol, TypeVar, Union
 
-from ._claim import Claim, Outcome, Payload, as_bytes
+from ._claim import Claim, Outcome, Payload, as_bytes, lease_clock
 from ._errors import LeaseLost
 
 Work = TypeVar("Work", bound=Callable[..., Any])
@@ -66,25 +66,29 @@ class Block:
 class Schedule:
     """When a claim is renewed, and when its lease is over by the clock of this process."""
 
-    def __init__(self, lease: float, timeout: Optional[float]) -> None:
-        now = time.monotonic()
+    def __init__(self, held: Claim, lease: float, timeout: Optional[float]) -> None:
         self._lease = lease
-        self._end = None if timeout is None else now + timeout
-        self._good_until = now + lease
+        self._end = None if timeout is None else time.monotonic() + timeout
+        self._good_until = held.good_until or lease_clock() + lease
+        self._begun = False
 
     def pause(self) -> float:
-        left = self._good_until - time.monotonic()
-        return min(self._lease / 3, left) if left > 0 else self._lease / 3
+        """A third of the lease; where a renewal has failed, less, so that there is time for others."""
+        begun, self._begun = self._begun, True
+        left = self._good_until - lease_clock()
+        if left <= 0:
+            return self._lease / 3 if begun else 0.0
+        return min(self._lease / 3, max(left / 2, self._lease / 12), left)
 
     def goes_on(self) -> bool:
         return self._end is None or time.monotonic() < self._end
 
     def renewed(self, asked: float) -> None:
-        """``asked``: the lease counts from somewhere between the question and its answer."""
+        """``asked``: by lease_clock(); the lease counts from somewhere between the question and its answer."""
         self._good_until = asked + self._lease
 
     def over(self) -> bool:
-        return time.monotonic() >= self._good_until
+        return lease_clock() >= self._good_until
 
 
 class _Renewal(threading.Thread):
@@ -94,12 +98,13 @@ class _Renewal(threading.Thread):
         super().__init__(name=f"semel renews {held.key[:40]}", daemon=True)
         self._held = held
         self._lease = lease
-        self._schedule = Schedule(lease, timeout)
+        self._schedule = Schedule(held, lease, timeout)
         self._stopped = threading.Event()
 
     def run(self) -> None:
         while not self._stopped.wait(self._schedule.pause()):
             goes_on = self._schedule.goes_on()
+            self._held.lost = self._schedule.over()  # before it is asked: the answer may be long in coming
             if goes_on and not self._renews():
                 return
             self._held.lost = self._schedule.over()
@@ -107,7 +112,7 @@ class _Renewal(threading.Thread):
                 return
 
     def _renews(self) -> bool:
-        asked = time.monotonic()
+        asked = lease_clock()
         try:
             self._held.renew(self._lease)
             self._schedule.renewed(asked)

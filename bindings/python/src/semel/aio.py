@@ -12,8 +12,9 @@ from typing import Any, Awaitable, Callable, Iterable, Optional, Protocol, Seque
 
 from . import _http, _leases, _sql
 from ._claim import Claim as _Claim
-from ._claim import UNKEPT, Payload, as_bytes
+from ._claim import UNKEPT, Payload, as_bytes, lease_clock
 from ._errors import LeaseLost
+from ._fork import made_anew
 from ._http import End, Item
 from ._once import (
     Block,
@@ -108,8 +109,12 @@ class _OnThreads:
 
     def __init__(self, claims: Any) -> None:
         self._claims = claims
-        self._callers = ThreadPoolExecutor(_CALLERS, f"semel claims {claims.consumer}")
-        self._renewers = ThreadPoolExecutor(_RENEWERS, f"semel renews {claims.consumer}")
+        self.after_fork()
+        made_anew(self)
+
+    def after_fork(self) -> None:
+        self._callers = ThreadPoolExecutor(_CALLERS, f"semel claims {self._claims.consumer}")
+        self._renewers = ThreadPoolExecutor(_RENEWERS, f"semel renews {self._claims.consumer}")
 
     async def claim(self, key: str, payload: Optional[Payload] = None) -> Claim:
         return (await self.claim_many([(key, payload)]))[0]
@@ -241,21 +246,23 @@ class claim(Block):
         return isinstance(error, asyncio.CancelledError) and others <= 0
 
     async def _renews(self, held: Claim, lease: float) -> None:
-        schedule = Schedule(lease, self._options.timeout)
+        schedule = Schedule(held, lease, self._options.timeout)
+        failed = False
         while True:
             await asyncio.sleep(schedule.pause())
-            asked = time.monotonic()
-            lost = False
+            asked = lease_clock()
+            lost = failed and schedule.over()
             try:
-                if schedule.goes_on():
+                if not lost and schedule.goes_on():
                     await held.renew(lease)
                     schedule.renewed(asked)
+                    failed = False
             except LeaseLost:
                 lost = True
             except RuntimeError:  # the block has ended it
                 return
             except Exception:  # no other fault may end the renewal while the work lasts
-                pass
+                failed = True
             if held.ended:
                 return
             if (lost or schedule.over()) and not held._being_ended:
