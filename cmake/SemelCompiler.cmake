@@ -13,11 +13,10 @@ foreach(linker mold gold)
   endif()
 endforeach()
 
-# A compiled file is found again by what stands in it, in any clone. Where the cache has nothing, the compiler
-# itself tells what it has read (CCACHE_DEPEND): to preprocess each file before would be a twentieth of a build.
+# A compiled file is found again by what stands in it, in any clone.
 find_program(SEMEL_CCACHE ccache)
 if(SEMEL_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${SEMEL_CCACHE})
 endif()
 # ccache may give a precompiled header back whose headers were written again since, with the same text: Clang
