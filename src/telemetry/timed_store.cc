@@ -86,7 +86,7 @@ class TimedStore final : public Store, private TransactionalStore {
     return facets;
   }
   Result<ConsumerNumber> attach(const ConsumerSpec& consumer) override {
-    const auto number = store_->attach(consumer);
+    auto number = store_->attach(consumer);
     if (number) metrics_.attached(consumer.name, *number);
     return number;
   }

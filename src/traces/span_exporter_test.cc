@@ -266,7 +266,8 @@ TEST_F(SpanExporterTest, TheEndDoesNotWaitForACollectorThatIsAway) {
   add(40);
   exporter().end(kNever);
   EXPECT_EQ(exporter().counts().dropped[SpanExporter::kUnavailable], 50U);
-  EXPECT_EQ(wire_.posts().size(), 2U) << "one more try, and not one for each batch";
+  // The end may come before the first pause begins: then there is no other try.
+  EXPECT_LE(wire_.posts().size(), 2U) << "one more try at most, and not one for each batch";
   EXPECT_LT(wire_.last_moment(), std::chrono::steady_clock::now() + kNever / 2)
       << "it has little time";
 }
