@@ -105,7 +105,7 @@ class TimedStore final : public Store, private TransactionalStore {
     return measured(metrics_, Operation::kFinish, [&] { return store_->finish(batch); });
   }
   Result<PurgeReport> purge(std::chrono::milliseconds budget) override {
-    const auto report = store_->purge(budget);
+    auto report = store_->purge(budget);
     if (report) metrics_.swept(report->records);
     return report;
   }
