@@ -34,6 +34,10 @@ constexpr bool alike(std::string_view a, std::string_view b) noexcept {
   return true;
 }
 
+constexpr bool begins_alike(std::string_view text, std::string_view with) noexcept {
+  return alike(text.substr(0, with.size()), with);
+}
+
 constexpr bool is_control(char c) noexcept {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
 }

@@ -53,7 +53,7 @@ class Scan {
 // is not JSON, or no array. kLimit: it has more than `most`.
 Result<std::vector<std::string_view>> array_elements(std::string_view text, std::size_t most);
 
-// What an escaped string of validated text means.
+// The value of an escaped string of validated text.
 std::string unescape(std::string_view raw);
 
 // A string in quotes. Each byte that is not UTF-8 is replaced by U+FFFD.

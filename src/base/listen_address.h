@@ -1,6 +1,7 @@
 // ListenAddress: "127.0.0.1:8585", "[::1]:8585", "localhost:8585" or ":8585" (every interface).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -8,6 +9,9 @@
 #include <semel/result.h>
 
 namespace semel {
+
+// The longest path of a Unix socket that clients can give to connect(), in bytes.
+inline constexpr std::size_t kLongestSocketPath = 107;
 
 struct ListenAddress {
   std::string host;        // without brackets; empty: every interface

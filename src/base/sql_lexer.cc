@@ -101,10 +101,7 @@ std::size_t params_before_where(const TokenList& tokens) noexcept {
   return 0;
 }
 
-bool is_own_table(std::string_view table) noexcept {
-  constexpr std::string_view kPrefix = "semel_";
-  return ascii::alike(table.substr(0, kPrefix.size()), kPrefix);
-}
+bool is_own_table(std::string_view table) noexcept { return ascii::begins_alike(table, "semel_"); }
 
 }  // namespace
 

@@ -16,8 +16,8 @@ struct Lexed {
   std::vector<std::string>
       params;  // for each `?`, the name it had, without colon; "" for a bare `?`
   std::vector<std::string> writes;  // tables named after INTO, UPDATE, DELETE FROM, REPLACE INTO
-  // How many of the placeholders come before the statement's own WHERE; 0 where it has none. Those
-  // after it identify the rows.
+  // How many of the placeholders come before the statement's own WHERE; 0 where it has none. The
+  // others after it identify the rows.
   std::size_t before_where = 0;
   bool returns_rows = false;
 };

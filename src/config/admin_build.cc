@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/ascii.h"
+#include "base/listen_address.h"
 #include "config/member.h"
 #include "config/node.h"
 #include "config/secrets.h"
@@ -17,14 +18,6 @@ namespace semel::config {
 namespace {
 
 constexpr std::size_t kShortestSecret = 16;
-
-// The longest path of a Unix socket that clients can connect to.
-constexpr std::size_t kLongestSocketPath = 107;
-
-bool is_written(const View& admin, std::string_view name) {
-  const auto* setting = admin.find(name);
-  return setting != nullptr && setting->from != Setting::From::kDefault;
-}
 
 // The names of consumers in the list.
 std::vector<std::string> claims_of(const View& holder) {
@@ -56,7 +49,7 @@ void build_socket(const View& admin, const std::string& folder, AdminConfig& mad
 // False where there is none, or it cannot be read.
 bool build_listen(const View& admin, AdminConfig& made, Report& report) {
   const auto* setting = admin.find("listen");
-  if (setting == nullptr || (made.socket && !is_written(admin, "listen"))) return false;
+  if (setting == nullptr) return false;
   auto address = ListenAddress::parse(setting->text);
   if (address) {
     made.listen = *std::move(address);

@@ -177,6 +177,7 @@ class Conformer {
           missing_help(field, parent_path);
       return;
     }
+    if (!field.unless.empty() && parent.find(field.unless) != nullptr) return;
     fill(field, path);
   }
 

@@ -160,6 +160,9 @@ TEST(HttpSourceConfig, TwoListenersAtOneAddressAreRefused) {
       "E065 ");
   EXPECT_EQ(codes_of(load_http("admin: { listen: 127.0.0.1:0 }\n" + consumer_with("127.0.0.1:0"))),
             "");
+  EXPECT_EQ(
+      codes_of(load_http("admin: { socket: /run/a.sock }\n" + consumer_with("127.0.0.1:8585"))), "")
+      << "nothing listens at admin's usual address";
 }
 
 TEST(HttpSourceConfig, WarnsOfAnOpenDoorAndOfRequestsWithoutAKey) {

@@ -106,8 +106,6 @@ std::vector<EffectiveValue> effective_values(const Config& config, const Setting
   };
   for (const auto& setting : settings.all()) {
     if (setting.path.starts_with("defaults.")) continue;
-    // Its default, where there is a socket in its place.
-    if (setting.path == "admin.listen" && config.admin && !config.admin->listen) continue;
     const bool next = consumer < config.consumers.size() &&
                       setting.path.starts_with(join_path("consumers", consumer + 1) + ".");
     if (next) derived(consumer++);

@@ -62,13 +62,14 @@ struct Field {
   std::string_view short_form = {};    // of a map: the field that a plain value sets
   std::string_view usual = {};         // of a map: the alternative used where none is written
   bool required = false;
-  bool alternative = false;  // at most one of the alternatives of a map may be written
-  bool one_of = false;       // of a map: one alternative is required
-  bool comma = false;        // of a list: may be one text with commas
-  bool single = false;       // of a list: may be a single plain value
-  bool secret = false;       // never shown
-  bool address = false;      // of a server: a password in it is never shown
-  bool optional = false;     // of a map: without it none of its defaults apply
+  bool alternative = false;      // at most one of the alternatives of a map may be written
+  bool one_of = false;           // of a map: one alternative is required
+  bool comma = false;            // of a list: may be one text with commas
+  bool single = false;           // of a list: may be a single plain value
+  bool secret = false;           // never shown
+  bool address = false;          // of a server: a password in it is never shown
+  bool optional = false;         // of a map: without it none of its defaults apply
+  std::string_view unless = {};  // its default does not apply where this sibling is written
 };
 
 // The whole file.

@@ -71,7 +71,8 @@ inline constexpr Field kAdminFields[] = {
      .shape = Shape::kText,
      .meaning = "Address and port, as `127.0.0.1:8585`, `[::1]:8585` or `:8585` for every "
                 "interface.",
-     .fallback = "127.0.0.1:8585"},
+     .fallback = "127.0.0.1:8585",
+     .unless = "socket"},
     {.name = "socket",
      .shape = Shape::kMap,
      .meaning = "A Unix socket with the same dashboard and API, or its path. With it there is a "
