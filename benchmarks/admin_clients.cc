@@ -8,13 +8,12 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "benchmarks/http_answer.h"
 #include "benchmarks/measure.h"
 #include "system/descriptor.h"
 
@@ -68,16 +67,10 @@ bool take_answer(Connection& connection) {
   const ssize_t got = ::recv(connection.socket.get(), buffer, sizeof buffer, 0);
   if (got <= 0) give_up("a connection of a client was closed");
   connection.read.append(buffer, static_cast<std::size_t>(got));
-  constexpr std::string_view kEnd = "\r\n\r\n", kLength = "Content-Length: ";
-  const auto end = connection.read.find(kEnd);
-  if (end == std::string::npos) return false;
-  const auto length = connection.read.find(kLength);
-  if (!connection.read.starts_with("HTTP/1.1 200") || length > end) {
-    give_up("a client was answered: " + connection.read.substr(0, connection.read.find('\r')));
-  }
-  const auto size =
-      static_cast<std::size_t>(std::atoll(connection.read.c_str() + length + kLength.size()));
-  if (connection.read.size() < end + kEnd.size() + size) return false;
+  const auto complaint = [&] {
+    return "a client was answered: " + connection.read.substr(0, connection.read.find('\r'));
+  };
+  if (!whole_body(connection.read, complaint)) return false;
   connection.read.clear();
   connection.waits = false;
   return true;

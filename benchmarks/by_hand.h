@@ -1,4 +1,4 @@
-// What people write by hand over a database, without Semel: the raw limit with a transaction for
+// Consumers written by hand over a database, without Semel: the raw limit with a transaction for
 // each batch, and the naive consumer with one for each message. Same settings, prepared statements
 // or packets of them; each as fast as its style allows.
 #pragma once
@@ -52,7 +52,7 @@ class SocketDirectory {
   virtual std::unique_ptr<Store> open() const = 0;
   // Where a connection of one's own goes; empty: that was not wanted of it yet.
   virtual std::string url() const { return {}; }
-  // What is in the accounts.
+  // The contents of the accounts.
   virtual long long sum() const = 0;
   // How many messages the consumers written by hand have recorded as processed.
   virtual std::size_t processed() const = 0;
@@ -62,7 +62,7 @@ class SocketDirectory {
   virtual bool fill(Keys, std::size_t) const { return false; }
 };
 
-// What is in the accounts once each of these had its effect once.
+// The contents of the accounts once each of these had its effect once.
 long long sum_of_amounts(const std::vector<std::string>& payloads);
 
 }  // namespace semel::bench

@@ -67,11 +67,6 @@ class EndingSource final : public Source {
   std::atomic<std::size_t> settled_{0};
 };
 
-double p99(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() * 99 / 100];
-}
-
 class HttpBench {
  public:
   explicit HttpBench(const Options& options)

@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -15,6 +14,7 @@
 
 #include <semel/sqlite.h>
 
+#include "benchmarks/http_answer.h"
 #include "benchmarks/measure.h"
 #include "system/descriptor.h"
 #include "tests/support/builders.h"
@@ -57,24 +57,14 @@ class ClaimingClient {
 
  private:
   std::string_view answer() {
-    constexpr std::string_view kEnd = "\r\n\r\n", kLength = "Content-Length: ";
+    const auto complaint = [&] { return "the client was answered: " + read_; };
     read_.clear();
     for (;;) {
       char buffer[1 << 16];
       const ssize_t got = ::recv(socket_.get(), buffer, sizeof buffer, 0);
       if (got <= 0) give_up("the client's connection was closed");
       read_.append(buffer, static_cast<std::size_t>(got));
-      const auto end = read_.find(kEnd);
-      if (end == std::string::npos) continue;
-      const auto length = read_.find(kLength);
-      if (!read_.starts_with("HTTP/1.1 200") || length > end) {
-        give_up("the client was answered: " + read_);
-      }
-      const auto size =
-          static_cast<std::size_t>(std::atoll(read_.c_str() + length + kLength.size()));
-      if (read_.size() >= end + kEnd.size() + size) {
-        return std::string_view(read_).substr(end + kEnd.size());
-      }
+      if (const auto body = whole_body(read_, complaint)) return *body;
     }
   }
 

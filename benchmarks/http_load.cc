@@ -10,10 +10,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
-#include <string_view>
 
+#include "benchmarks/http_answer.h"
 #include "benchmarks/measure.h"
 #include "system/descriptor.h"
 
@@ -34,21 +33,6 @@ system::Descriptor open_connection(std::uint16_t port) {
   const int on = 1;
   (void)::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   return socket;
-}
-
-// How long the answer is, where its head has come. Gives up where it is no good one.
-std::size_t answer_size(std::string_view read) {
-  constexpr std::string_view kEnd = "\r\n\r\n", kLength = "Content-Length: ";
-  const auto end = read.find(kEnd);
-  if (end == std::string_view::npos) return 0;
-  const auto length = read.find(kLength);
-  if (!read.starts_with("HTTP/1.1 200") || length > end) {
-    give_up(fmt::format("a sender was answered: {}", read));
-  }
-  std::size_t body = 0;
-  const char* const digits = read.data() + length + kLength.size();
-  (void)std::from_chars(digits, read.data() + end, body);
-  return end + kEnd.size() + body;
 }
 
 class Sender {
@@ -75,8 +59,8 @@ class Sender {
     const ssize_t got = ::recv(descriptor(), buffer.data(), buffer.size(), 0);
     if (got <= 0) give_up("a sender's connection was closed");
     read_.append(buffer.data(), static_cast<std::size_t>(got));
-    const std::size_t size = answer_size(read_);
-    if (size == 0 || read_.size() < size) return false;
+    const auto complaint = [&] { return fmt::format("a sender was answered: {}", read_); };
+    if (!whole_body(read_, complaint)) return false;
     read_.clear();
     return true;
   }

@@ -1,4 +1,4 @@
-// What people write by hand over a topic.
+// Consumers written by hand over a topic.
 #pragma once
 
 #include <cstddef>

@@ -49,6 +49,13 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
+double p99(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() * 99 / 100);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
 double spread(const std::vector<double>& values) {
   if (values.size() < 2) return 0;
   const auto [least, most] = std::minmax_element(values.begin(), values.end());

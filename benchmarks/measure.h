@@ -38,6 +38,8 @@ class ProcessorWatch {
 
 // The value in the middle; of an even number the mean of both.
 double median(std::vector<double> values);
+// The value that 99 of 100 do not exceed.
+double p99(std::vector<double> values);
 // Half the distance from the smallest to the largest, as a part of the median.
 double spread(const std::vector<double>& values);
 

@@ -1,4 +1,4 @@
-// What a message says, as one reads it who writes by hand: a JSON parser that knows no faster, and
+// The fields of a message, as handwritten code reads them: a JSON parser that knows no faster, and
 // a digest of the payload.
 #pragma once
 

@@ -129,7 +129,7 @@ class MySqlByHand final : public ByHand {
   static void check_new(std::size_t claimed, std::size_t count) {
     check_count(claimed, count, "keys were new");
   }
-  // What is there already is counted as no change.
+  // A row that is there already is counted as no change.
   static std::string records(const std::vector<Fields>& fields, std::size_t first,
                              std::size_t count) {
     std::string sql = "INSERT INTO processed VALUES ";

@@ -12,7 +12,7 @@
 
 namespace semel::bench {
 
-// What a run leaves behind; outlives its source.
+// The result of a run; outlives its source.
 struct Tally {
   std::size_t acked = 0;
   std::size_t given_back = 0;

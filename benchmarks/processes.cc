@@ -61,8 +61,8 @@ void wait_ready(Member& member) {
   if (std::fgetc(member.answer) != 'r') give_up("one of two processes did not start");
 }
 
-// The most it had resident at any time, of the program it is now. What wait4 tells would be that of
-// this process too, as the fork had it.
+// The most it had resident at any time, of the program it is now. The figure of wait4 would be that
+// of this process too, as the fork had it.
 double peak_mib(pid_t pid) {
   std::ifstream status(fmt::format("/proc/{}/status", pid));
   for (std::string line; std::getline(status, line);) {

@@ -1,4 +1,4 @@
-// What people write by hand over a queue.
+// Consumers written by hand over a queue.
 #pragma once
 
 #include <cstddef>

@@ -240,7 +240,7 @@ class RedisBench {
     report_.run(one, rounds_);
   }
 
-  // What the server holds more than before, for each record that is completed.
+  // The growth of the server's memory, for each record that is completed.
   void bytes(const RedisPlace& place) {
     const std::string name = "bytes-per-record";
     if (!report_.wanted(name)) return;

@@ -65,7 +65,7 @@ class RedisConnection {
     redisAppendCommandArgv(context_, static_cast<int>(words.size()), starts_.data(), sizes_.data());
     ++open_;
   }
-  // What was sent goes out; answers are waited for where they are read.
+  // Sends the queued commands; answers are waited for where they are read.
   void flush() {
     for (int done = open_ == 0; done == 0;) {
       if (redisBufferWrite(context_, &done) != REDIS_OK) give_up(context_->errstr);

@@ -1,4 +1,4 @@
-// What people write by hand over Redis, without Semel.
+// Consumers written by hand over Redis, without Semel.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ struct RedisPlace {
   };
   std::string url;  // as Semel takes it
   std::vector<Node> nodes;
-  // Of a Cluster: between braces in a key, and whose such a key is, an index into `nodes`.
+  // For a Cluster: the text between braces in a key, and its node, an index into `nodes`.
   struct Tag {
     std::string text;
     std::size_t owner = 0;

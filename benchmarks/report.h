@@ -1,4 +1,4 @@
-// What a benchmark prints: a table for people, one JSON document for programs.
+// A benchmark's output: a table for people, one JSON document for programs.
 #pragma once
 
 #include <cstddef>

@@ -56,7 +56,7 @@ class SlowService {
   std::chrono::microseconds slow_takes_{0};
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  // What is open, by the tick at which it is due. A heap would take more of the processors' time,
+  // Open calls, by the tick at which each is due. A heap would take more of the processors' time,
   // which who calls cannot have.
   std::deque<std::vector<Open>> ticks_;
   std::int64_t first_tick_ = 0;  // the next to be looked at

@@ -20,7 +20,7 @@ namespace semel::bench {
 // Accounts in the tables of a place.
 inline constexpr std::size_t kRows = 10'000;
 
-// What one question is asked with.
+// The input of one question.
 struct Setting {
   Work work = Work::kEffects;
   core::StrategyKind strategy = core::StrategyKind::kDedupTable;
@@ -47,7 +47,7 @@ class StoreBench {
   void fresh(const std::string& name, const Setting& setting, const std::string& what);
   // Among `there` records, against raw among as many, and against itself on an empty table.
   void preloaded(const std::string& name, std::size_t there, Keys keys);
-  // What people write by hand, on so many connections at once.
+  // Consumers written by hand, on this many connections.
   void naive_on(std::size_t connections);
   // A queue of `waiting` messages with few ordering keys, against the same queue without an order.
   // `workers`: as the program has them for such a store.

@@ -145,8 +145,8 @@ class DirectoryStore final : public semel::Store {
     return std::chrono::duration_cast<milliseconds>(clock_().time_since_epoch() -
                                                     environment_.clock->now().time_since_epoch());
   }
-  // Whether something may be forgotten by the clock. What it has seen is known to whoever opens the
-  // store next.
+  // Whether records may be forgotten by the clock. The next process that opens the store knows the
+  // time that it has seen.
   Result<void> check_clock();
   Result<bool> forget_if_over(const std::string& name, milliseconds ttl);
 

@@ -8,7 +8,7 @@
 
 namespace semel {
 
-// Steady time, for durations within the process. What expires in a store is decided by the store.
+// Steady time, for durations within the process. The store decides what has expired in it.
 class Clock {
  public:
   virtual ~Clock() = default;

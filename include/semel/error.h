@@ -1,6 +1,6 @@
 // Error: why a port could not do what it was asked.
 //
-// What the business expects (a duplicate, a busy key) is never an Error: it is a value. An Error
+// Outcomes that the business expects (a duplicate, a busy key) are values, never Errors. An Error
 // says that the store, the source or the caller's request failed, and its kind says what may be
 // done next.
 #pragma once

@@ -51,7 +51,7 @@ HttpResponse text_response(int status, std::string body) {
 
 // The scheme's name may be written in any case (RFC 9110, 11.1).
 std::optional<std::string_view> after_scheme(std::string_view header, std::string_view scheme) {
-  if (!ascii::alike(header.substr(0, scheme.size()), scheme)) return std::nullopt;
+  if (!ascii::begins_alike(header, scheme)) return std::nullopt;
   return header.substr(scheme.size());
 }
 

@@ -20,7 +20,7 @@ class AdminRoutes {
   // two listeners take turns, and nothing here waits. Tasks of the answer may run on other threads;
   // they use this object, and end before it.
   virtual HttpReply answer(const HttpRequest& request, const AdminOptions::Socket* socket) = 0;
-  // Of every request that comes after it. Thread-safe.
+  // Applies to every request that comes after it. Thread-safe.
   virtual void set_tokens(Tokens tokens) = 0;
 };
 

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "admin/api_number.h"
 #include "admin/api_route.h"
 #include "admin/api_store.h"
 #include "admin/audited.h"
@@ -24,14 +23,9 @@ namespace semel::admin {
 
 namespace {
 
-constexpr std::size_t kWrongIdShown = 80;
+int status_of_refusal(const Error& error) { return error.code == "R343" ? 404 : status_of(error); }
 
-int status_of_refusal(const Error& error) {
-  if (error.code == "R343") return 404;
-  return error.code == "R348" || error.code == "R349" ? 409 : status_of(error);
-}
-
-// What stands for hidden places is no part of a message.
+// The mark of a hidden place is no part of a message.
 std::optional<Error> flaw_of_mask(const EditBody& body, const core::Disclosure& shows) {
   if (shows.contents == core::Disclosure::Contents::kFull || !body.change.payload ||
       body.change.payload->find(json::kHidden) == Bytes::npos) {
@@ -42,28 +36,16 @@ std::optional<Error> flaw_of_mask(const EditBody& body, const core::Disclosure& 
                "write the whole payload; or semel dlq edit, where the store is"};
 }
 
-Result<ReplayReport> replay_after(const operate::StoreAccess& access, const ApiSources& sources,
-                                  const DeadLetter& letter, const EditBody& body) {
-  if (!body.replay) return ReplayReport{};
-  auto report = access.facets.dead_letters->replay({&letter.id, 1});
-  if (report && sources.replayed) {
-    for (const auto& [id, result] : report->letters) sources.replayed(letter.consumer, result);
-  }
-  return report;
-}
-
 std::string document_of(const operate::PlannedEdit& planned, bool edited, const EditBody& body,
                         const ReplayReport& report) {
   const LetterEdit& edit = planned.edit;
-  DeadLetter now;
-  now.fingerprint = edit.fingerprint;
-  now.payload = edit.payload;
-  now.headers = edit.headers;
   json::Writer writer = operate::document("dlq_edit");
   writer.member("id", edit.id).member("dry_run", body.dry_run).member("edited", edited);
   writer.member("fingerprint_before", digest::hex(edit.before.view()));
   writer.member("fingerprint", digest::hex(edit.fingerprint.view()));
-  if (!body.dry_run) writer.member("revision", operate::revision_of(now));
+  if (!body.dry_run) {
+    writer.member("revision", operate::revision_of(edit.fingerprint, edit.payload, edit.headers));
+  }
   if (body.replay && !body.dry_run) writer.member("replayed", report.replayed);
   return writer.end_object().text();
 }
@@ -82,7 +64,8 @@ ActEnd edit_letter(const operate::StoreAccess& access, const ApiSources& sources
     if (const auto error = operate::refusal_of(*edited, letter.id)) return refused_act(*error);
   }
   const std::string done = planned.changes ? "edited" : "nothing to edit: it was so already";
-  const auto report = replay_after(access, sources, letter, body);
+  const auto report =
+      body.replay ? replay_one(access, sources, letter) : Result<ReplayReport>(ReplayReport{});
   if (!report) {
     return {problem(report.error()), done + "; not replayed: " + report.error().message};
   }
@@ -119,9 +102,7 @@ HttpResponse edit_seen(const ApiCall& call, const ApiSources& sources,
     return problem(error.code == "R349" ? 422 : status_of(error), error);
   }
   if (body.dry_run) return foreseen(access, letter, *planned, body);
-  std::string target = fmt::format("{} {}", letter.consumer, letter.id);
-  if (!letter.key.empty()) target += " " + operate::printable(letter.key);
-  target += ": " + operate::difference_of(planned->edit);
+  const std::string target = audit_target(letter) + ": " + operate::difference_of(planned->edit);
   return audited(call, access, {"dead_letters.edit", target, body.reason},
                  [&] { return edit_letter(access, sources, letter, *planned, body); });
 }
@@ -131,23 +112,14 @@ HttpResponse edit_seen(const ApiCall& call, const ApiSources& sources,
 namespace api {
 
 HttpResponse edit_dead_letter(const ApiCall& call, const ApiSources& sources) {
-  const auto id = whole_number(call.path[0]);
-  if (!id) {
-    return bad_request(fmt::format("\"{}\" is no id of a dead letter",
-                                   operate::printable(call.path[0], kWrongIdShown)),
-                       "GET /api/v1/dead-letters");
-  }
+  const auto id = letter_id_of(call);
+  if (!id) return id.error();
   auto body = edit_body(call);
   if (!body) return std::move(body.error());
-  return with_dead_letters(sources, [&](const operate::StoreAccess& access) {
-    const auto letter = access.facets.dead_letters->show(*id);
-    if (!letter) return problem(letter.error());
-    // Another config's consumers are another one's to decide about.
-    if (!*letter || access.config.find((*letter)->consumer) == nullptr) {
-      return not_found(fmt::format("there is no dead letter {}", *id));
-    }
-    return edit_seen(call, sources, access, **letter, *body);
-  });
+  return with_own_letter(sources, *id,
+                         [&](const operate::StoreAccess& access, const DeadLetter& letter) {
+                           return edit_seen(call, sources, access, letter, *body);
+                         });
 }
 
 }  // namespace api

@@ -1,7 +1,6 @@
 // A dead letter that gets another payload through the API.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,7 +9,7 @@
 #include <semel/admin/audit.h>
 #include <semel/spi/held_messages.h>
 
-#include "admin/faceted_store.h"
+#include "admin/interrupted_store.h"
 #include "admin/test_api.h"
 
 namespace semel::admin {
@@ -125,7 +124,7 @@ TEST_F(LetterEditTest, TheKeyStays) {
   refuses(R"({"payload":"no JSON","reason":"t"})", 422, "R349", "payload.invalid");
 }
 
-// What was not kept cannot show the key: the new payload must.
+// A payload that was not kept cannot show the key: the new payload must.
 TEST_F(LetterEditTest, TheKeyStaysWhereThePayloadWasNotKept) {
   const std::int64_t first = letter().id;
   ASSERT_TRUE(store_->facets().dead_letters->discard({&first, 1}));
@@ -225,39 +224,6 @@ TEST_F(LetterEditTest, OnlyAdminsEdit) {
 }
 
 // While the entry of an edit is written, somebody else edits.
-class InterruptedAudit final : public AuditLog {
- public:
-  explicit InterruptedAudit(AuditLog& log) : log_(log) {}
-  Result<std::int64_t> append(const Nonce& request, const AuditEntry& entry) override {
-    if (meanwhile) std::exchange(meanwhile, nullptr)();
-    return log_.append(request, entry);
-  }
-  Result<void> end(std::int64_t id, std::string_view outcome) override {
-    return log_.end(id, outcome);
-  }
-  Result<std::vector<AuditEntry>> list(std::optional<std::int64_t> before,
-                                       std::size_t limit) override {
-    return log_.list(before, limit);
-  }
-
-  std::function<void()> meanwhile;
-
- private:
-  AuditLog& log_;
-};
-
-class InterruptedStore final : public FacetedStore {
- public:
-  explicit InterruptedStore(Store& store) : FacetedStore(store), audit(*store.facets().audit) {}
-  StoreFacets facets() noexcept override {
-    StoreFacets facets = FacetedStore::facets();
-    facets.audit = &audit;
-    return facets;
-  }
-
-  InterruptedAudit audit;
-};
-
 class InterruptedEditTest : public LetterEditTest {
  protected:
   Store& served() override { return interrupted_; }

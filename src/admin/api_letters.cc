@@ -141,12 +141,8 @@ HttpResponse group_dead_letters(const ApiCall& call, const ApiSources& sources) 
 }
 
 HttpResponse show_dead_letter(const ApiCall& call, const ApiSources& sources) {
-  const auto id = whole_number(call.path[0]);
-  if (!id) {
-    return bad_request(fmt::format("\"{}\" is no id of a dead letter",
-                                   operate::printable(call.path[0], kKeyShown)),
-                       "GET /api/v1/dead-letters");
-  }
+  const auto id = letter_id_of(call);
+  if (!id) return id.error();
   return with_dead_letters(sources, [&](const operate::StoreAccess& access) {
     const auto letter = access.facets.dead_letters->show(*id);
     if (!letter) return problem(letter.error());

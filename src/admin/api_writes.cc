@@ -178,11 +178,8 @@ Result<bool> forget(const operate::StoreAccess& access, const RecordView& seen) 
 
 ActEnd replay_letter(const operate::StoreAccess& access, const ApiSources& sources,
                      const DeadLetter& letter) {
-  const auto report = access.facets.dead_letters->replay({&letter.id, 1});
+  const auto report = replay_one(access, sources, letter);
   if (!report) return failed_act(report.error());
-  if (sources.replayed) {
-    for (const auto& [id, result] : report->letters) sources.replayed(letter.consumer, result);
-  }
   json::Writer writer = operate::document("replay");
   writer.member("replayed", report->replayed);
   writer.member("skipped_completed", report->skipped_completed);
@@ -214,26 +211,15 @@ ActEnd discard_letter(const operate::StoreAccess& access, const ApiSources&,
 HttpResponse with_letter(const ApiCall& call, const ApiSources& sources, const char* action,
                          ActEnd (*work)(const operate::StoreAccess&, const ApiSources&,
                                         const DeadLetter&)) {
-  const auto id = whole_number(call.path[0]);
-  if (!id) {
-    return bad_request(fmt::format("\"{}\" is no id of a dead letter",
-                                   operate::printable(call.path[0], kNameShown)),
-                       "GET /api/v1/dead-letters");
-  }
+  const auto id = letter_id_of(call);
+  if (!id) return id.error();
   auto body = write_body(call);
   if (!body) return std::move(body.error());
-  return with_dead_letters(sources, [&](const operate::StoreAccess& access) {
-    const auto letter = access.facets.dead_letters->show(*id);
-    if (!letter) return problem(letter.error());
-    // Another config's consumers are another one's to decide about.
-    if (!*letter || access.config.find((*letter)->consumer) == nullptr) {
-      return not_found(fmt::format("there is no dead letter {}", *id));
-    }
-    std::string target = fmt::format("{} {}", (*letter)->consumer, *id);
-    if (!(*letter)->key.empty()) target += " " + operate::printable((*letter)->key);
-    return audited(call, access, {action, target, body->reason},
-                   [&] { return work(access, sources, **letter); });
-  });
+  return with_own_letter(
+      sources, *id, [&](const operate::StoreAccess& access, const DeadLetter& letter) {
+        return audited(call, access, {action, audit_target(letter), body->reason},
+                       [&] { return work(access, sources, letter); });
+      });
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,6 +12,7 @@
 #include <semel/admin/gates.h>
 
 #include "admin/faceted_store.h"
+#include "admin/interrupted_store.h"
 #include "admin/test_api.h"
 
 namespace semel::admin {
@@ -167,43 +167,10 @@ TEST_F(ApiWritesTest, APageOfAnotherSiteChangesNothing) {
 }
 
 // While the entry of an act is written, something else happens.
-class BusyAudit final : public AuditLog {
- public:
-  explicit BusyAudit(AuditLog& log) : log_(log) {}
-  Result<std::int64_t> append(const Nonce& request, const AuditEntry& entry) override {
-    if (meanwhile) std::exchange(meanwhile, nullptr)();
-    return log_.append(request, entry);
-  }
-  Result<void> end(std::int64_t id, std::string_view outcome) override {
-    return log_.end(id, outcome);
-  }
-  Result<std::vector<AuditEntry>> list(std::optional<std::int64_t> before,
-                                       std::size_t limit) override {
-    return log_.list(before, limit);
-  }
-
-  std::function<void()> meanwhile;
-
- private:
-  AuditLog& log_;
-};
-
-class BusyStore final : public FacetedStore {
- public:
-  explicit BusyStore(Store& store) : FacetedStore(store), audit(*store.facets().audit) {}
-  StoreFacets facets() noexcept override {
-    StoreFacets facets = FacetedStore::facets();
-    facets.audit = &audit;
-    return facets;
-  }
-
-  BusyAudit audit;
-};
-
 class MeanwhileTest : public ApiWritesTest {
  protected:
-  Store& served() override { return busy_; }
-  BusyStore busy_{*store_};
+  Store& served() override { return interrupted_; }
+  InterruptedStore interrupted_{*store_};
 };
 
 // The record was seen as a plain failure and has an unknown outcome by then: tried again, its
@@ -218,7 +185,7 @@ TEST_F(MeanwhileTest, AnUnlockMeetsTheRecordThatWasSeenOrNone) {
       sent = fmt::format(R"({{"state":"parked","token":{}}})",
                          text_at(get_as(Role::kRead, path).body, "/records/0/token"));
     }
-    busy_.audit.meanwhile = [&] {
+    interrupted_.audit.meanwhile = [&] {
       ASSERT_TRUE(store_->facets().records->unlock(id).value());
       finish("one", Finish::To::kParked, "outcome.unknown");
     };

@@ -1,28 +1,22 @@
 #include "admin/audited.h"
 
-#include <cstring>
 #include <utility>
 
+#include <fmt/format.h>
 #include <semel/admin/audit.h>
 #include <semel/environment.h>
+#include <semel/spi/record_machine.h>
 
 #include "admin/problem.h"
+#include "operate/words.h"
 
 namespace semel::admin {
 
-namespace {
-
-Nonce drawn_request() {
-  Nonce request;
-  Random& random = *system_environment().random;
-  for (std::size_t i = 0; i < request.bytes.size(); i += sizeof(std::uint64_t)) {
-    const std::uint64_t bits = random.next();
-    std::memcpy(request.bytes.data() + i, &bits, sizeof bits);
-  }
-  return request;
+std::string audit_target(const DeadLetter& letter) {
+  std::string target = fmt::format("{} {}", letter.consumer, letter.id);
+  if (!letter.key.empty()) target += " " + operate::printable(letter.key);
+  return target;
 }
-
-}  // namespace
 
 tl::expected<std::int64_t, HttpResponse> begin_act(const ApiCall& call,
                                                    const operate::StoreAccess& access,
@@ -38,7 +32,7 @@ tl::expected<std::int64_t, HttpResponse> begin_act(const ApiCall& call,
   entry.reason = act.reason;
   AuditLog& log = *access.facets.audit;
   // Writing the same entry twice has no further effect.
-  const Nonce request = drawn_request();
+  const Nonce request = spi::draw_nonce(*system_environment().random);
   auto id = log.append(request, entry);
   if (!id && id.error().kind == ErrorKind::kInDoubt) id = log.append(request, entry);
   if (!id) return tl::unexpected(problem(id.error()));

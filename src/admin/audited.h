@@ -6,6 +6,8 @@
 #include <functional>
 #include <string>
 
+#include <semel/admin/records.h>
+
 #include "admin/api_route.h"
 #include "operate/store_access.h"
 
@@ -16,6 +18,9 @@ struct Act {
   std::string target;
   std::string reason;
 };
+
+// A dead letter as the target of an act: consumer, id, and the key where it has one.
+std::string audit_target(const DeadLetter& letter);
 
 struct ActEnd {
   HttpResponse answer;

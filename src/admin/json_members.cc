@@ -1,7 +1,8 @@
 #include "admin/json_members.h"
 
 #include <algorithm>
-#include <cstdint>
+#include <bitset>
+#include <cstddef>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -30,7 +31,7 @@ Wrong each_member(std::string_view object, std::span<const std::string_view> kno
   if (scan.peek() != '{') return "it is no JSON object";
   scan.step();
   scan.skip_space();
-  std::uint32_t seen = 0;
+  std::bitset<kMostMembers> seen;
   while (scan.peek() != '}') {
     const json::RawString raw = scan.raw_string();
     const std::string name = raw.escaped ? json::unescape(raw.text) : std::string(raw.text);
@@ -42,9 +43,9 @@ Wrong each_member(std::string_view object, std::span<const std::string_view> kno
       return fmt::format("unknown member \"{}\": there are {}",
                          operate::printable(name, kMemberNameShown), fmt::join(known, ", "));
     }
-    const std::uint32_t bit = std::uint32_t{1} << (found - known.begin());
-    if ((seen & bit) != 0) return fmt::format("\"{}\" stands there twice", name);
-    seen |= bit;
+    const auto place = static_cast<std::size_t>(found - known.begin());
+    if (seen.test(place)) return fmt::format("\"{}\" stands there twice", name);
+    seen.set(place);
     if (Wrong wrong = use(*found, scan.skip_value()); !wrong.empty()) return wrong;
     scan.skip_space();
     if (scan.peek() != ',') break;

@@ -16,7 +16,7 @@ using Wrong = std::string;
 // The string that stands there; nullopt: something else does.
 std::optional<std::string> string_in(std::string_view value);
 
-// An object may have so many members that are known.
+// The most members of an object that may be known.
 inline constexpr std::size_t kMostMembers = 32;
 
 // Calls `use` with each member of an object in text that was found good, each of which is one of

@@ -10,6 +10,7 @@
 
 #include "admin/api_number.h"
 #include "admin/api_store.h"
+#include "admin/audited.h"
 #include "admin/html.h"
 #include "admin/page_parts.h"
 #include "admin/pages.h"
@@ -112,16 +113,14 @@ std::string payload_of(const ApiCall& call, const DeadLetter& letter,
 // By whom it was edited last, and when; empty: nobody has, or the log does not reach back so far.
 std::string edited_by(const operate::StoreAccess& access, const DeadLetter& letter) {
   if (access.facets.audit == nullptr) return {};
-  const std::string target = fmt::format("{} {}", letter.consumer, letter.id);
+  const std::string target = audit_target(letter) + ": ";
   std::optional<std::int64_t> before;
   for (std::size_t looked = 0; looked < kMostEntries; looked += kEntriesAtOnce) {
     const auto entries = access.facets.audit->list(before, kEntriesAtOnce);
     if (!entries) return {};
     for (const AuditEntry& entry : *entries) {
-      const bool its = entry.target.starts_with(target) && entry.target.size() > target.size() &&
-                       (entry.target[target.size()] == ' ' || entry.target[target.size()] == ':');
-      if (!its || entry.action != "dead_letters.edit" || !entry.outcome ||
-          !entry.outcome->starts_with("edited")) {
+      if (!entry.target.starts_with(target) || entry.action != "dead_letters.edit" ||
+          !entry.outcome || !entry.outcome->starts_with("edited")) {
         continue;
       }
       return fmt::format("{} by {}", page::time_cell(entry.at), html(printable_text(entry.who)));
@@ -142,20 +141,19 @@ bool is_time(std::string_view text) {
 std::string edited_row(const ApiCall& call, const operate::StoreAccess& access,
                        const DeadLetter& letter) {
   const auto mark = find_header(letter.headers, operate::kEditedHeader);
-  if (!mark || !is_time(mark->substr(0, mark->find(';')))) return {};
-  if (!call.has(core::Role::kAdmin)) {
-    return row_of("Edited", page::shown(mark->substr(0, mark->find(';')), kWholeHeader));
-  }
+  if (!mark) return {};
+  const std::string_view at = mark->substr(0, mark->find(';'));
+  if (!is_time(at)) return {};
+  if (!call.has(core::Role::kAdmin)) return row_of("Edited", page::shown(at, kWholeHeader));
   const std::string by = edited_by(access, letter);
   // A command leaves no entry; the header begins with the time.
-  const std::string_view at = mark->substr(0, mark->find(';'));
   return row_of("Edited", by.empty() ? page::shown(at, kWholeHeader) + " by a command" : by);
 }
 
 constexpr const char* kEditHead =
     "<section aria-labelledby=\"edit\"><h2 id=\"edit\">Edit and replay</h2>\n";
 
-// What stands in the form; nothing where it is to be written anew.
+// The payload in the form; nothing where it is to be written anew.
 std::string payload_field(const DeadLetter& letter, const core::Disclosure& shows) {
   const bool full = shows.contents == core::Disclosure::Contents::kFull;
   const bool fits = letter.payload.size() <= kWholePayload;

@@ -26,7 +26,7 @@ function lines_of(id) {
   return document.getElementById(id).value.split('\n').map((line) => line.trim())
                  .filter((line) => line !== '');
 }
-// What stands in the form of a letter; a payload that nobody touched stays as it is.
+// The form of a letter; a payload that nobody touched stays as it is.
 function edit_of(one) {
   const payload = document.getElementById('edit-payload');
   const form = document.getElementById('edit-form');

@@ -76,7 +76,7 @@ int show_letter(Console& console, const DeadLetter& letter);
 // Prints groups as text or as JSON, and reports on stderr what they leave out.
 int show_groups(Console& console, const operate::LetterGroups& made);
 
-// Returns the exit code after an error. What was done before it remains done, and is reported.
+// Returns the exit code after an error. Work done before it remains done, and is reported.
 int stopped_early(Console& console, Error error, std::size_t done, std::string_view verb);
 
 // Prints the summary of a bulk verb, after the work or, in a dry run, instead of it; returns the

@@ -182,7 +182,7 @@ void JobWatch::tell(const JsonView& job) {
   console_.note(line);
 }
 
-// A job ends with its run. What it has done is kept, and may be only a part.
+// A job ends with its run. Its work so far is kept, and may be only a part.
 int JobWatch::lost() {
   return console_.fail(
       kPartly,

@@ -19,9 +19,9 @@ void add_source_figures(ConsumerOverview& one, const GaugeInput& input) {
       if (is_lag(figure)) one.lag = one.lag.value_or(0) + figure.value;
     }
   }
-  const auto flight =
+  const auto found =
       std::ranges::find(input.in_flight, one.name, &std::pair<std::string, std::size_t>::first);
-  if (flight != input.in_flight.end()) one.in_flight = flight->second;
+  if (found != input.in_flight.end()) one.in_flight = found->second;
 }
 
 void add_stored(ConsumerOverview& one, const GaugeInput& input) {

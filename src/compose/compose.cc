@@ -94,34 +94,19 @@ Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfi
   facts.store = config::traits_of(config.store);
   facts.strategy = consumer.strategy;
   facts.handler_transactional = std::holds_alternative<config::SqlHandler>(consumer.handler);
-  if (const auto* exec = std::get_if<config::ExecHandler>(&consumer.handler)) {
-    facts.honours_key = exec->spec.honours_key;
-  }
+  std::visit(
+      [&facts](const auto& handler) {
+        if constexpr (requires { handler.spec.honours_key; }) {
+          facts.honours_key = handler.spec.honours_key;
+        }
+      },
+      consumer.handler);
   if (const auto* http = std::get_if<config::HttpHandler>(&consumer.handler)) {
-    facts.honours_key = http->spec.honours_key;
     facts.remote_keeps = http->spec.remote_keeps;
   }
   if (const auto* steps = std::get_if<config::StepsHandler>(&consumer.handler)) {
     facts.steps = step_facts(*steps);
     facts.honours_key = facts.steps->keyless.empty();
-  }
-  if (const auto* kafka = std::get_if<config::KafkaHandler>(&consumer.handler)) {
-    facts.honours_key = kafka->spec.honours_key;
-  }
-  if (const auto* rabbitmq = std::get_if<config::RabbitmqHandler>(&consumer.handler)) {
-    facts.honours_key = rabbitmq->spec.honours_key;
-  }
-  if (const auto* streams = std::get_if<config::RedisStreamsHandler>(&consumer.handler)) {
-    facts.honours_key = streams->spec.honours_key;
-  }
-  if (const auto* topic = std::get_if<config::SnsHandler>(&consumer.handler)) {
-    facts.honours_key = topic->spec.honours_key;
-  }
-  if (const auto* queue = std::get_if<config::SqsHandler>(&consumer.handler)) {
-    facts.honours_key = queue->spec.honours_key;
-  }
-  if (const auto* nats = std::get_if<config::NatsHandler>(&consumer.handler)) {
-    facts.honours_key = nats->spec.honours_key;
   }
   const auto is_position = [](const core::KeyPart& part) {
     return std::holds_alternative<core::KeyPart::PositionPart>(part.what);

@@ -32,6 +32,9 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build);
 // nothing in the store.
 Result<void> check_consumer_parts(const ConsumerBuild& build);
 
+// The same error, which names the consumer first.
+Error of_consumer(std::string_view consumer, Error error);
+
 // kRejected where the consumer's records are kept for less than `horizon`, and its config does not
 // accept that.
 Result<void> refuse_too_short(std::string_view consumer, const core::Retention& retention,

@@ -16,9 +16,9 @@
 #include <semel/memory.h>
 #include <semel/reason.h>
 
+#include "compose/test_engine_parts.h"
 #include "engine/engine.h"
 #include "handlers/http/http_handler.h"
-#include "sources/sources.h"
 #include "system/mutex.h"
 #include "tests/support/builders.h"
 #include "tests/support/http_server.h"
@@ -63,28 +63,12 @@ class EndpointOutage : public testing::Test {
     options.recipe = recipe_;
     options.once = true;
     options.workers = 2;
-    engine::EngineParts parts;
-    parts.store = store_.get();
-    parts.sources.push_back(std::make_unique<test::MemorySource>(topic_));
-    parts.sources.push_back(sources::make_held_source(
-        *store_->facets().held, number_, std::chrono::seconds(60), system_environment(), {}));
-    parts.environment = &system_environment();
-    parts.observer = &seen_;
-    parts.suspect_gate = &gate_;
-    parts.hung = [](const std::string& why) { ADD_FAILURE() << why; };
-    parts.strategy = parts.give_up_strategy = [&](const strategies::Services& services) {
-      strategies::Context context;
-      context.consumer = "emails";
-      context.store = store_.get();
-      context.handler = *handler;
-      context.retry.attempts = 3;
-      context.retry.first = milliseconds(10);
-      context.retry.longest = milliseconds(100);
-      context.environment = &system_environment();
-      context.observer = &seen_;
-      context.services = services;
-      return strategies::make_strategy(core::StrategyKind::kStateMachine, std::move(context));
-    };
+    RetryPolicy retry;
+    retry.attempts = 3;
+    retry.first = milliseconds(10);
+    retry.longest = milliseconds(100);
+    auto parts = engine::test_engine_parts({"emails", number_, *store_, seen_, gate_, {}, retry},
+                                           std::make_unique<test::MemorySource>(topic_), *handler);
     return engine::Engine::create(std::move(options), std::move(parts))->run();
   }
 

@@ -10,8 +10,8 @@
 
 #include <semel/memory.h>
 
+#include "compose/test_engine_parts.h"
 #include "engine/engine.h"
-#include "sources/sources.h"
 #include "system/mutex.h"
 #include "tests/support/builders.h"
 #include "tests/support/fault_store.h"
@@ -56,25 +56,8 @@ class HeldRoomTest : public testing::Test {
     options.pace.max_held = 20;
     options.workers = 1;
     options.pace.batch_max = 7;
-    EngineParts parts;
-    parts.store = store_.get();
-    parts.sources.push_back(std::make_unique<test::MemorySource>(topic_));
-    parts.sources.push_back(sources::make_held_source(held(), number_, std::chrono::seconds(60),
-                                                      system_environment(), {}));
-    parts.environment = &system_environment();
-    parts.observer = &observer_;
-    parts.suspect_gate = &gate_;
-    parts.hung = [](const std::string& why) { ADD_FAILURE() << why; };
-    parts.strategy = parts.give_up_strategy = [&](const strategies::Services& services) {
-      strategies::Context context;
-      context.consumer = "orders";
-      context.store = store_.get();
-      context.handler = handler;
-      context.environment = &system_environment();
-      context.observer = &observer_;
-      context.services = services;
-      return strategies::make_strategy(core::StrategyKind::kStateMachine, std::move(context));
-    };
+    auto parts = test_engine_parts({"orders", number_, *store_, observer_, gate_},
+                                   std::make_unique<test::MemorySource>(topic_), handler);
     return Engine::create(std::move(options), std::move(parts))->run();
   }
 

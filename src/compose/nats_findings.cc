@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "compose/compose.h"
+#include "compose/consumer_parts.h"
 #include "core/nats_publish_spec.h"
 #include "core/retention.h"
 #include "core/suspect_group.h"
@@ -147,9 +148,7 @@ Result<void> refuse_nats(const config::ConsumerConfig& consumer) {
     return found ? failure(*std::move(found)) : Result<void>();
   }
   if (look.error().kind == ErrorKind::kUnavailable) return {};
-  Error error = look.error();
-  error.message = fmt::format("consumer \"{}\": {}", consumer.name, error.message);
-  return failure(std::move(error));
+  return failure(of_consumer(consumer.name, look.error()));
 }
 
 std::vector<Finding> look_at_nats(const config::Config& config) {

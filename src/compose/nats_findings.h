@@ -10,9 +10,9 @@
 
 namespace semel::compose {
 
-// Asks a server for each consumer that reads from one, within some seconds; consumes nothing. What
-// the consumer's limits and the stream's keeping mean for the promise: D102, D121, D122, D123.
-// And E053, where a consumer is given what it publishes.
+// Asks a server for each consumer that reads from one, within some seconds; consumes nothing.
+// Tells how the consumer's limits and the stream's retention affect the promise: D102, D121, D122,
+// D123. And E053, where a consumer is given its own messages.
 std::vector<Finding> look_at_nats(const config::Config& config);
 
 // Why a consumer that reads from NATS cannot run: what no waiting mends, as a run would refuse it,

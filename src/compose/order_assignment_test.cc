@@ -18,10 +18,10 @@
 #include <semel/memory.h>
 #include <semel/sqlite.h>
 
+#include "compose/test_engine_parts.h"
 #include "core/intake.h"
 #include "core/leaving_partitions.h"
 #include "engine/engine.h"
-#include "sources/sources.h"
 #include "system/event_fd.h"
 #include "system/mutex.h"
 #include "tests/support/builders.h"
@@ -37,7 +37,7 @@ using std::chrono::milliseconds;
 using Effects = std::vector<std::string>;
 
 constexpr SourceTraits kMemberTraits{.name = "member"};
-// Of the records that wait for a partition's member, so many are handed out at once.
+// The most records of a partition that one receive hands out.
 constexpr std::size_t kHandedOutAtOnce = 4;
 
 // "k3-7" is the seventh message of the ordering key k3.
@@ -45,8 +45,8 @@ Bytes numbered(const std::string& id) {
   return fmt::format(R"({{"id":"{}","k":"{}"}})", id, id.substr(0, id.find('-')));
 }
 
-// A topic and its consumer group. What a member has of a partition that it gives up, and has not
-// settled, comes again to the other one; settling it is void then.
+// A topic and its consumer group. Records that a member has of a partition that it gives up, and
+// has not settled, come again to the other one; settling them is void then.
 class GroupTopic {
  public:
   struct Partition {
@@ -246,29 +246,13 @@ class OrderAtAssignment : public testing::Test {
     options.order = order_;
     options.takes_over_lines = true;
     options.workers = workers_;
-    EngineParts parts;
-    parts.store = &store;
-    parts.sources.push_back(std::make_unique<GroupMember>(topic, member));
     auto intake = std::make_shared<core::Intake>(number_, recipe_, core::Limits{}, order_);
-    parts.sources.push_back(sources::make_held_source(
-        *store.facets().held, number_, std::chrono::seconds(60), system_environment(),
-        [intake](const Arrival& arrival) { return intake->line_of(arrival); }));
-    parts.environment = &system_environment();
-    parts.observer = &observer_;
-    parts.suspect_gate = &gate_;
-    parts.hung = [](const std::string& why) { ADD_FAILURE() << why; };
-    parts.strategy = parts.give_up_strategy =
-        [this, &store, handler = std::move(handler)](const strategies::Services& services) {
-          strategies::Context context;
-          context.consumer = "orders";
-          context.store = &store;
-          context.handler = handler;
-          context.environment = &system_environment();
-          context.observer = &observer_;
-          context.services = services;
-          return strategies::make_strategy(core::StrategyKind::kStateMachine, std::move(context));
-        };
-    return Engine::create(std::move(options), std::move(parts));
+    const TestEngine of{
+        "orders",  number_, store,
+        observer_, gate_,   [intake](const Arrival& arrival) { return intake->line_of(arrival); }};
+    return Engine::create(
+        std::move(options),
+        test_engine_parts(of, std::make_unique<GroupMember>(topic, member), std::move(handler)));
   }
 
   // Runs an engine that has the partition until it has tried its first message in vain, and left

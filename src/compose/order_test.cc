@@ -9,9 +9,9 @@
 
 #include <semel/memory.h>
 
+#include "compose/test_engine_parts.h"
 #include "core/intake.h"
 #include "engine/engine.h"
-#include "sources/sources.h"
 #include "system/mutex.h"
 #include "tests/support/builders.h"
 #include "tests/support/fault_store.h"
@@ -72,27 +72,11 @@ class EngineOrderTest : public testing::Test {
     options.shares_lines = shares_lines_;
     options.once = true;
     options.pace.max_in_flight = in_flight_;
-    EngineParts parts;
-    parts.store = store_.get();
-    parts.sources.push_back(std::make_unique<MemorySource>(topic_));
     auto intake = std::make_shared<core::Intake>(number_, recipe_, core::Limits{}, order_);
-    parts.sources.push_back(sources::make_held_source(
-        *store_->facets().held, number_, std::chrono::seconds(60), system_environment(),
-        [intake](const Arrival& arrival) { return intake->line_of(arrival); }));
-    parts.environment = &system_environment();
-    parts.observer = &observer_;
-    parts.suspect_gate = &gate_;
-    parts.hung = [](const std::string& why) { ADD_FAILURE() << why; };
-    parts.strategy = parts.give_up_strategy = [this](const strategies::Services& services) {
-      strategies::Context context;
-      context.consumer = "orders";
-      context.store = store_.get();
-      context.handler = handler();
-      context.environment = &system_environment();
-      context.observer = &observer_;
-      context.services = services;
-      return strategies::make_strategy(core::StrategyKind::kStateMachine, std::move(context));
-    };
+    const TestEngine of{
+        "orders",  number_, *store_,
+        observer_, gate_,   [intake](const Arrival& arrival) { return intake->line_of(arrival); }};
+    auto parts = test_engine_parts(of, std::make_unique<MemorySource>(topic_), handler());
     return Engine::create(std::move(options), std::move(parts))->run();
   }
 

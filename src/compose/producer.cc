@@ -158,6 +158,15 @@ core::HttpSpec spec_of(HttpEndpoint to) {
   return spec;
 }
 
+// The producer's own keys, under which the broker knows a message by `id_header` where it has one.
+KeyRules rules_for(std::optional<std::string> (*flaw)(BytesView key), std::string id_header = {}) {
+  KeyRules rules;
+  rules.recipe = producer::auto_recipe();
+  rules.id_header = std::move(id_header);
+  rules.flaw = flaw;
+  return rules;
+}
+
 const config::ConsumerConfig& queue_of(const config::Config& config, const ConsumerQueue& to) {
   const auto* consumer = config.find(to.consumer);
   if (consumer == nullptr) {
@@ -195,6 +204,10 @@ class Producer::Impl {
        std::unique_ptr<Store> opened = nullptr)
       : store_(std::move(opened)),
         sender_(std::move(attempt), std::move(rules), options, system_environment()) {}
+  // Throws the handler's error.
+  Impl(Result<AsyncHandler> handler, std::size_t at_a_time, KeyRules rules,
+       const ProducerOptions& options)
+      : Impl(producer::try_by(taken(std::move(handler)), at_a_time), std::move(rules), options) {}
 
   std::vector<SendResult> send(std::span<const OutgoingMessage> messages) const {
     return sender_.send(messages);
@@ -207,74 +220,48 @@ class Producer::Impl {
 
 Producer::Producer(KafkaTopic to, ProducerOptions options) {
   check_options(options);
-  KeyRules rules;
-  rules.recipe = producer::auto_recipe();
-  rules.flaw = &producer::header_key_flaw;
-  auto handler = taken(kafka::make_kafka_publisher(spec_of(std::move(to), options)));
-  impl_ = std::make_unique<Impl>(producer::try_by(std::move(handler), kRecordsAtATime),
-                                 std::move(rules), options);
+  impl_ = std::make_unique<Impl>(kafka::make_kafka_publisher(spec_of(std::move(to), options)),
+                                 kRecordsAtATime, rules_for(&producer::header_key_flaw), options);
 }
 
 Producer::Producer(RabbitmqRoute to, ProducerOptions options) {
   check_options(options);
-  KeyRules rules;
-  rules.recipe = producer::auto_recipe();
-  rules.id_header = "amqp-message-id";
-  rules.flaw = &producer::message_id_flaw;
-  auto handler = taken(rabbitmq::make_rabbitmq_publisher(spec_of(std::move(to), options)));
-  impl_ = std::make_unique<Impl>(producer::try_by(std::move(handler), kConfirmsAtATime),
-                                 std::move(rules), options);
+  impl_ = std::make_unique<Impl>(rabbitmq::make_rabbitmq_publisher(spec_of(std::move(to), options)),
+                                 kConfirmsAtATime,
+                                 rules_for(&producer::message_id_flaw, "amqp-message-id"), options);
 }
 
 Producer::Producer(RedisStreamTarget to, ProducerOptions options) {
   check_options(options);
-  KeyRules rules;
-  rules.recipe = producer::auto_recipe();
-  rules.flaw = &producer::header_key_flaw;
-  auto handler =
-      taken(redis_streams::make_redis_streams_publisher(spec_of(std::move(to), options)));
-  impl_ = std::make_unique<Impl>(producer::try_by(std::move(handler), kConfirmsAtATime),
-                                 std::move(rules), options);
+  impl_ = std::make_unique<Impl>(
+      redis_streams::make_redis_streams_publisher(spec_of(std::move(to), options)),
+      kConfirmsAtATime, rules_for(&producer::header_key_flaw), options);
 }
 
 Producer::Producer(NatsSubject to, ProducerOptions options) {
   check_options(options);
-  KeyRules rules;
-  rules.recipe = producer::auto_recipe();
-  rules.id_header = "Nats-Msg-Id";
-  rules.flaw = &producer::nats_id_flaw;
-  auto handler = taken(nats::make_nats_publisher(spec_of(std::move(to), options)));
-  impl_ = std::make_unique<Impl>(producer::try_by(std::move(handler), kConfirmsAtATime),
-                                 std::move(rules), options);
+  impl_ = std::make_unique<Impl>(nats::make_nats_publisher(spec_of(std::move(to), options)),
+                                 kConfirmsAtATime,
+                                 rules_for(&producer::nats_id_flaw, "Nats-Msg-Id"), options);
 }
 
 Producer::Producer(SqsQueue to, ProducerOptions options) {
   check_options(options);
-  KeyRules rules;
-  rules.recipe = producer::auto_recipe();
-  rules.flaw = &producer::header_key_flaw;
-  auto handler = taken(sqs::make_sqs_publisher(spec_of(std::move(to), options)));
-  impl_ = std::make_unique<Impl>(producer::try_by(std::move(handler), kConfirmsAtATime),
-                                 std::move(rules), options);
+  impl_ = std::make_unique<Impl>(sqs::make_sqs_publisher(spec_of(std::move(to), options)),
+                                 kConfirmsAtATime, rules_for(&producer::header_key_flaw), options);
 }
 
 Producer::Producer(SnsTopic to, ProducerOptions options) {
   check_options(options);
-  KeyRules rules;
-  rules.recipe = producer::auto_recipe();
-  rules.flaw = &producer::header_key_flaw;
-  auto handler = taken(sqs::make_sns_publisher(spec_of(std::move(to), options)));
-  impl_ = std::make_unique<Impl>(producer::try_by(std::move(handler), kConfirmsAtATime),
-                                 std::move(rules), options);
+  impl_ = std::make_unique<Impl>(sqs::make_sns_publisher(spec_of(std::move(to), options)),
+                                 kConfirmsAtATime, rules_for(&producer::header_key_flaw), options);
 }
 
 Producer::Producer(HttpEndpoint to, ProducerOptions options) {
   check_options(options);
-  KeyRules rules;
-  rules.recipe = producer::auto_recipe();
-  auto handler = taken(handlers::make_http_handler(spec_of(std::move(to)), system_environment()));
-  impl_ = std::make_unique<Impl>(producer::try_by(std::move(handler), kSendsAtATime),
-                                 std::move(rules), options);
+  impl_ = std::make_unique<Impl>(
+      handlers::make_http_handler(spec_of(std::move(to)), system_environment()), kSendsAtATime,
+      rules_for(nullptr), options);
 }
 
 Producer::Producer(const ConsumerQueue& to, ProducerOptions options) {

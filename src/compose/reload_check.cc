@@ -37,11 +37,10 @@ Result<void> refuse_unable_to_listen(const config::ConsumerConfig& consumer,
   if (http == nullptr) return {};
   auto able = sources::check_http_source(http->spec);
   if (able) return {};
-  Error& error = able.error();
+  const Error& error = able.error();
   const bool is_taken = error.kind == ErrorKind::kUnavailable;
   if (is_taken && leaving.contains(http->spec.listen.port)) return {};
-  error.message = fmt::format("consumer \"{}\": {}", consumer.name, error.message);
-  return able;
+  return failure(of_consumer(consumer.name, error));
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ class RunningService final : public Service {
   void serve(Slot& slot) SEMEL_EXCLUDES(mutex_);
   void take_one(SharedConfig next, const config::ConsumerChange& change) SEMEL_REQUIRES(mutex_);
   std::list<Slot> take_gone() SEMEL_REQUIRES(mutex_);
-  void bury(std::list<Slot> gone) SEMEL_EXCLUDES(mutex_);
+  void join_gone(std::list<Slot> gone) SEMEL_EXCLUDES(mutex_);
   void nudge_all() const SEMEL_EXCLUDES(mutex_);
   int exit_code() SEMEL_EXCLUDES(mutex_);
 
@@ -421,7 +421,7 @@ std::list<RunningService::Slot> RunningService::take_gone() {
   return gone;
 }
 
-void RunningService::bury(std::list<Slot> gone) {
+void RunningService::join_gone(std::list<Slot> gone) {
   for (Slot& slot : gone) {
     slot.thread.join();
     const std::string& name = slot.consumer->name();
@@ -445,7 +445,7 @@ int RunningService::run() {
       auto gone = take_gone();
       if (!gone.empty()) {
         lock.unlock();
-        bury(std::move(gone));
+        join_gone(std::move(gone));
         lock.lock();
         continue;
       }

@@ -26,7 +26,7 @@ using std::chrono::milliseconds;
 // The result of an endpoint's call is judged a moment after its time limit.
 constexpr milliseconds kJudgedAfter{1'000};
 
-// Of an endpoint or a command.
+// The steps of an endpoint or a command.
 Result<handlers::HttpCall> call_of(const config::StepCall& call, bool undoes,
                                    Environment& environment) {
   if (const auto* http = std::get_if<config::HttpHandler>(&call)) {
@@ -42,8 +42,7 @@ Result<handlers::HttpCall> call_of(const config::StepCall& call, bool undoes,
 }
 
 bool honours_key(const config::StepCall& call) {
-  if (const auto* exec = std::get_if<config::ExecHandler>(&call)) return exec->spec.honours_key;
-  return std::get<config::HttpHandler>(call).spec.honours_key;
+  return std::visit([](const auto& handler) { return handler.spec.honours_key; }, call);
 }
 
 milliseconds longest_call(const config::StepCall& call) {

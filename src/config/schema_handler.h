@@ -341,7 +341,7 @@ inline constexpr Field kSqsHandlerFields[] = {
      .meaning = "How long SQS hides each message before anybody receives it, in whole seconds. Not "
                 "on a FIFO queue, which has a delay of its own.",
      .member = &kMember<&core::SqsPublishSpec::delay>,
-     .high = 900'000},
+     .high = std::chrono::milliseconds(core::kSqsLongestDelay).count()},
     {.name = "honours_key",
      .shape = Shape::kBoolean,
      .meaning = "Declares that who receives it does nothing again under an Idempotency-Key it "

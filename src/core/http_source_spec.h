@@ -38,8 +38,8 @@ struct HttpSourceSpec {
   std::string path_prefix;  // of a proxy that may pass it on before the path; empty: none
   Mode mode = Mode::kCompleted;
   std::optional<HttpSignature> signature;
-  std::optional<HttpSourceTls> tls;                              // nullopt: plain HTTP
-  std::chrono::milliseconds timeout = std::chrono::seconds(30);  // to receive a whole request
+  std::optional<HttpSourceTls> tls;                                      // nullopt: plain HTTP
+  std::chrono::milliseconds timeout = std::chrono::seconds(30);          // of an answer
   std::chrono::milliseconds receive_timeout = std::chrono::seconds(15);  // of a whole request
   std::chrono::milliseconds idle_timeout = std::chrono::seconds(75);
   std::size_t max_connections = 8192;

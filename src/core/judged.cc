@@ -1,5 +1,7 @@
 #include "core/judged.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace semel::core {
@@ -15,6 +17,15 @@ Judged judged_again(std::string code, std::string why, Judged::Broker broker, bo
   made.broker = broker;
   made.why = std::move(why);
   return made;
+}
+
+Judged judged_no_answer(const NoAnswer& call, std::string code) {
+  std::string why = fmt::format("{} within {} ms", call.sent ? "no answer" : "it was not sent",
+                                call.after.count());
+  if (!call.last.empty()) why += ": " + call.last;
+  const bool at_fault = !call.stopped && (call.sent || !call.last.empty());
+  return judged_again(std::move(code), std::move(why),
+                      at_fault ? Judged::Broker::kAtFault : Judged::Broker::kSilent, call.sent);
 }
 
 Judged judged_dead(std::string code, std::string why, Judged::Broker broker) {

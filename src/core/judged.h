@@ -29,6 +29,15 @@ Judged judged_again(std::string code, std::string why, Judged::Broker broker, bo
 // A failure that no retry mends.
 Judged judged_dead(std::string code, std::string why, Judged::Broker broker);
 
+// A call that ends without an answer: its timeout passed, or its attempt was stopped.
+struct NoAnswer {
+  std::chrono::milliseconds after;
+  bool sent;
+  bool stopped;      // says nothing about the broker
+  std::string last;  // the last error on the way; may be empty
+};
+Judged judged_no_answer(const NoAnswer& call, std::string code);
+
 // How an answer changes the gate.
 struct GateNews {
   bool open = false;

@@ -28,10 +28,7 @@ bool arrives_as_it_is(std::string_view key) {
 }
 
 // Each header Nats-… asks a server to do something, or tells of the stream it came from.
-bool is_the_servers(std::string_view name) {
-  constexpr std::string_view kOfTheServer = "nats-";
-  return ascii::alike(name.substr(0, kOfTheServer.size()), kOfTheServer);
-}
+bool is_the_servers(std::string_view name) { return ascii::begins_alike(name, "nats-"); }
 
 bool is_nats_header_name(std::string_view name) {
   const auto fits = [](char c) { return c > ' ' && c < 0x7F && c != ':'; };

@@ -30,4 +30,16 @@ inline std::optional<std::chrono::system_clock::time_point> earlier(
   return std::min(*one, *other);
 }
 
+// The earliest broker's time of the open deliveries of a ledger that keeps their arrivals; a null
+// arrival is out of its hands.
+template <class Deliveries>
+std::optional<std::chrono::system_clock::time_point> earliest_sent(const Deliveries& deliveries) {
+  std::optional<std::chrono::system_clock::time_point> sent;
+  deliveries.each_open([&](const auto& arrival) {
+    if (arrival != nullptr) sent = earlier(sent, arrival->broker_time);
+    return true;
+  });
+  return sent;
+}
+
 }  // namespace semel::core

@@ -217,12 +217,13 @@ Edited decide_edit(const Record& record, const Fingerprint& letter) noexcept {
   return record.outcome_unknown ? Edited::kUnknownOutcome : Edited::kYes;
 }
 
+bool same_header(const Header& one, const Header& other) noexcept {
+  return one.name == other.name && one.value == other.value;
+}
+
 bool is_as_seen(const DeadLetter& letter, const LetterEdit& edit) noexcept {
-  const auto same = [](const Header& one, const Header& other) {
-    return one.name == other.name && one.value == other.value;
-  };
   return letter.fingerprint == edit.before && letter.payload == edit.payload_before &&
-         std::ranges::equal(letter.headers, edit.headers_before, same);
+         std::ranges::equal(letter.headers, edit.headers_before, same_header);
 }
 
 }  // namespace semel::spi

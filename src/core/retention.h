@@ -21,7 +21,7 @@ std::string duration_text(std::chrono::milliseconds duration);
 
 // D102, with both times, where records are forgotten before the source has forgotten their
 // messages. kRejected where the config set the ttl, which a run refuses (docs/contract.md, rule
-// 13); kBlocked where `auto` chose it. Of a horizon that is only partly known, the known part
+// 13); kBlocked where `auto` chose it. If a horizon is only partly known, the known part
 // counts. The caller must look at `accepted`.
 std::optional<Error> too_short(const Retention& retention, const Horizon& horizon);
 

@@ -33,10 +33,6 @@ std::string sqs_digest_of(std::string_view text) {
   return digest::hex(digest::view(digest::sha256(text)));
 }
 
-bool begins_alike(std::string_view text, std::string_view with) {
-  return ascii::alike(text.substr(0, with.size()), with);
-}
-
 bool is_attribute_name(std::string_view name) {
   const auto fits = [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
@@ -44,16 +40,16 @@ bool is_attribute_name(std::string_view name) {
   };
   return !name.empty() && name.size() <= kLongestAttributeName && std::ranges::all_of(name, fits) &&
          name.front() != '.' && name.back() != '.' && name.find("..") == std::string_view::npos &&
-         !begins_alike(name, "AWS.") && !begins_alike(name, "Amazon.") && name != kSqsMoreHeaders;
+         !ascii::begins_alike(name, "AWS.") && !ascii::begins_alike(name, "Amazon.") &&
+         name != kSqsMoreHeaders;
 }
 
 // Readers look for these: they are attributes before all others.
 bool goes_first_to_sqs(std::string_view name) {
   constexpr std::array<std::string_view, 4> kFirst = {"idempotency-key", "content-type",
                                                       "traceparent", "tracestate"};
-  return std::ranges::any_of(kFirst, [&](std::string_view each) {
-    return name.size() == each.size() && ascii::alike(name, each);
-  });
+  return std::ranges::any_of(kFirst,
+                             [&](std::string_view each) { return ascii::alike(name, each); });
 }
 
 SqsAttribute more_headers_of(const Headers& headers) {
@@ -89,7 +85,8 @@ bool is_sqs_text(BytesView text) noexcept {
 
 std::vector<SqsAttribute> sqs_attributes_of(const Message& message) {
   Headers headers = headers_with_key(message);
-  std::erase_if(headers, [](const Header& header) { return begins_alike(header.name, "sqs-"); });
+  std::erase_if(headers,
+                [](const Header& header) { return ascii::begins_alike(header.name, "sqs-"); });
   std::stable_partition(headers.begin(), headers.end(),
                         [](const Header& header) { return goes_first_to_sqs(header.name); });
   std::vector<SqsAttribute> made;
@@ -166,13 +163,7 @@ tl::expected<SqsQueueUrl, SnsTopicFlaw> read_sns_topic(std::string_view arn,
   constexpr std::size_t kLongestTopicName = 256;
   auto read = read_sqs_url(url + "/queue");
   if (!read) return tl::unexpected(SnsTopicFlaw{true, read.error()});
-  const auto fits = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-           c == '_';
-  };
-  std::string_view plain = parts[5];
-  if (plain.ends_with(".fifo")) plain.remove_suffix(5);
-  if (plain.empty() || parts[5].size() > kLongestTopicName || !std::ranges::all_of(plain, fits)) {
+  if (!is_sqs_name(parts[5], kLongestTopicName)) {
     return tl::unexpected(
         SnsTopicFlaw{false, "does not end in a topic's name: letters, digits, - and _"});
   }

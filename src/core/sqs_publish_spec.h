@@ -30,7 +30,7 @@ struct SqsFifo {
   Deduplication deduplication = Deduplication::kKeyAndPayload;
 };
 
-// What both have in common. `queue` is the topic of SNS, too: its ARN in place of a URL.
+// The settings that both share. `queue` is the topic of SNS, too: its ARN in place of a URL.
 struct SqsSendSpec : SqsAccess {
   SqsFifo fifo;
   // Where a program says it: the group of a message, or nothing for its key.
@@ -74,12 +74,12 @@ struct SqsAttribute {
   Bytes value;
   bool binary = false;
 };
-// The message's headers with its key as Idempotency-Key, each an attribute. Those that cannot be
+// The message's headers with its key as Idempotency-Key, each an attribute. Headers that cannot be
 // one, and what is beyond the tenth, stand together in one attribute, as a JSON list. Headers that
 // tell of another queue (sqs-…) are left out.
 std::vector<SqsAttribute> sqs_attributes_of(const Message& message);
 
-// A text as an id of the service: not many letters, digits and punctuation marks. What is none
+// A text as an id of the service: not many letters, digits and punctuation marks. Any other text
 // becomes sha256: and its digest; no two texts meet.
 std::string sqs_id_of(std::string_view text);
 // Why it can be no group of a config, in words that follow its value.

@@ -36,17 +36,16 @@ std::string region_in(std::string_view host) {
   return {};
 }
 
-bool is_queue_name(std::string_view name) {
+}  // namespace
+
+bool is_sqs_name(std::string_view name, std::size_t longest) {
   const bool fifo = name.ends_with(".fifo");
   const std::string_view plain = fifo ? name.substr(0, name.size() - 5) : name;
-  return !plain.empty() && name.size() <= kLongestQueueName &&
-         std::ranges::all_of(plain, [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                  c == '-' || c == '_';
-         });
+  return !plain.empty() && name.size() <= longest && std::ranges::all_of(plain, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+           c == '_';
+  });
 }
-
-}  // namespace
 
 tl::expected<SqsQueueUrl, std::string> read_sqs_url(std::string_view url) {
   SqsQueueUrl made;
@@ -78,7 +77,7 @@ tl::expected<SqsQueueUrl, std::string> read_sqs_url(std::string_view url) {
   if (port != usual) made.host += fmt::format(":{}", port);
   made.endpoint = fmt::format("{}://{}/", made.tls ? "https" : "http", made.host);
   while (!url.empty()) made.name = cut_before(url, '/');
-  if (!is_queue_name(made.name)) {
+  if (!is_sqs_name(made.name, kLongestQueueName)) {
     return NoQueue("does not end in a queue's name: letters, digits, - and _, at most 80");
   }
   return made;

@@ -55,6 +55,9 @@ struct SqsSpec : SqsAccess {
   static constexpr std::chrono::seconds kLongestWait{20};
 };
 
+// The rules of the names of queues and topics: letters, digits, - and _, and .fifo at the end.
+bool is_sqs_name(std::string_view name, std::size_t longest);
+
 // Parses https://sqs.REGION.amazonaws.com/ACCOUNT/NAME, or the URL of a compatible server. On
 // failure: why it is none, in words that follow "the URL".
 tl::expected<SqsQueueUrl, std::string> read_sqs_url(std::string_view url);

@@ -292,7 +292,7 @@ bool RunningEngine::receive(bool sure) {
     return false;
   }
   if (sources_.take_assigned() && options_.takes_over_lines) {
-    if (auto loaded = order_.load_again(); !loaded) note_store(store_away(loaded.error()));
+    if (auto loaded = order_.load_again(now()); !loaded) note_store(store_away(loaded.error()));
   }
   for (SourceSet::Batch& batch : *batches) {
     parts_.observer->on_received(options_.consumer, batch.arrivals.size());

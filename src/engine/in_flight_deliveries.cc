@@ -91,7 +91,7 @@ bool InFlightDeliveries::crowded() const {
   return crowded_locked();
 }
 
-// Waking a worker for every batch would cost more than settling the batch does. What is no crowd is
+// Waking a worker for every batch would cost more than settling the batch does. A smaller number is
 // left to the receiver.
 bool InFlightDeliveries::thin() const {
   return sequencer_.waiting() <= limits_.messages / 2 || (workers_ == 0 && !crowded_locked());
@@ -278,11 +278,15 @@ void InFlightDeliveries::stop_line(const PendingSettlement& pending) {
   }
 }
 
+void InFlightDeliveries::remove_waiting(const core::TrackedDelivery& delivery) {
+  --messages_;
+  bytes_ -= weight(delivery);
+  if (delivery.arrival.suspect) --suspects_;
+}
+
 void InFlightDeliveries::put_aside(std::vector<core::TrackedDelivery> deliveries) {
   for (core::TrackedDelivery& delivery : deliveries) {
-    --messages_;
-    bytes_ -= weight(delivery);
-    if (delivery.arrival.suspect) --suspects_;
+    remove_waiting(delivery);
     (delivery.arrival.row ? aside_.rows : aside_.followers).push_back(std::move(delivery));
   }
   sort_followers();
@@ -337,7 +341,7 @@ void InFlightDeliveries::lines_held(const std::vector<Bytes>& lines, Question as
   const system::MutexLock lock(mutex_);
   book_.only({lines.begin(), lines.end()}, asked);
   if (forgotten_ && *forgotten_ < asked) forgotten_.reset();
-  // The store may have none of a line whose followers are aside. Those that come must not pass
+  // The store may have none of a line whose followers are aside. Later ones must not pass
   // them.
   for (const core::TrackedDelivery& delivery : aside_.followers) {
     if (delivery.arrival.line) book_.held(*delivery.arrival.line);
@@ -373,18 +377,23 @@ bool InFlightDeliveries::gate_is_shut() const {
   return admission() == ConsumerGate::Admission::kNone;
 }
 
-std::optional<TimePoint> InFlightDeliveries::bring_back(TimePoint now) {
-  const system::MutexLock lock(mutex_);
-  if (later_.empty()) return std::nullopt;
-  const auto due = std::stable_partition(later_.begin(), later_.end(),
-                                         [&](const Later& later) { return later.due > now; });
-  const bool any = due != later_.end();
-  for (auto it = due; it != later_.end(); ++it) {
+// Deliveries that do not stay wait in the sequencer again. True where there was one.
+template <class Stays>
+bool InFlightDeliveries::reopen_unless(Stays stays) {
+  const auto back = std::stable_partition(later_.begin(), later_.end(), stays);
+  const bool any = back != later_.end();
+  for (auto it = back; it != later_.end(); ++it) {
     if (it->delivery.arrival.suspect) ++suspects_;
     sequencer_.reopen(std::move(it->delivery));
   }
-  later_.erase(due, later_.end());
-  if (any) call_workers();
+  later_.erase(back, later_.end());
+  return any;
+}
+
+std::optional<TimePoint> InFlightDeliveries::bring_back(TimePoint now) {
+  const system::MutexLock lock(mutex_);
+  if (later_.empty()) return std::nullopt;
+  if (reopen_unless([&](const Later& later) { return later.due > now; })) call_workers();
   if (later_.empty()) return std::nullopt;
   return std::min_element(later_.begin(), later_.end(),
                           [](const Later& a, const Later& b) { return a.due < b.due; })
@@ -409,18 +418,10 @@ void InFlightDeliveries::withdraw_leaving() {
   const auto goes = [&](const core::TrackedDelivery& delivery)
                         SEMEL_REQUIRES(mutex_) { return leaves(delivery.arrival); };
   // Others of its key go on.
-  const auto later = std::stable_partition(
-      later_.begin(), later_.end(),
-      [&](const Later& each) SEMEL_REQUIRES(mutex_) { return !leaves(each.delivery.arrival); });
-  for (auto it = later; it != later_.end(); ++it) {
-    if (it->delivery.arrival.suspect) ++suspects_;
-    sequencer_.reopen(std::move(it->delivery));
-  }
-  later_.erase(later, later_.end());
+  reopen_unless([&](const Later& later)
+                    SEMEL_REQUIRES(mutex_) { return !leaves(later.delivery.arrival); });
   for (core::TrackedDelivery& delivery : sequencer_.withdraw_if(goes)) {
-    --messages_;
-    bytes_ -= weight(delivery);
-    if (delivery.arrival.suspect) --suspects_;
+    remove_waiting(delivery);
     given_away_.push_back(std::move(delivery));
   }
   auto& followers = aside_.followers;

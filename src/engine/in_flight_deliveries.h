@@ -69,7 +69,7 @@ class InFlightDeliveries {
     std::size_t bytes;
   };
 
-  // Of a source's deliveries, by their tags.
+  // The assignment of a source's deliveries, by their tags.
   struct Generation {
     std::uint32_t source;
     std::uint64_t generation;
@@ -106,7 +106,7 @@ class InFlightDeliveries {
   void drop_refused(std::size_t count) SEMEL_EXCLUDES(mutex_);
 
   // The next batch; empty where none is ready, suspects must run first, or more messages are
-  // expected in a moment. With `wait`, blocks until there is one or the flight is closed; without
+  // expected in a moment. With `wait`, blocks until there is one or this is closed; without
   // workers, until it is crowded.
   std::vector<core::TrackedDelivery> take(bool wait) SEMEL_EXCLUDES(mutex_);
   // More messages wait than one batch takes: worth a second thread.
@@ -172,7 +172,7 @@ class InFlightDeliveries {
   // question, a message of a line that comes from outside is put aside, as with `shares_lines`.
   void forget_lines() SEMEL_EXCLUDES(mutex_);
   // These, all of one line, may run, and so may what was put aside of it since: the store has
-  // nothing of it. What is returned must stay aside: the line has stopped since `asked`.
+  // nothing of it. The returned ones must stay aside: the line has stopped since `asked`.
   std::vector<core::TrackedDelivery> line_free(BytesView line,
                                                std::vector<core::TrackedDelivery> followers,
                                                Question asked) SEMEL_EXCLUDES(mutex_);
@@ -189,6 +189,10 @@ class InFlightDeliveries {
   bool may_run_now(const core::TrackedDelivery& delivery) const SEMEL_REQUIRES(mutex_);
   bool asks_first(const Arrival& arrival) const SEMEL_REQUIRES(mutex_);
   void add_locked(core::TrackedDelivery&& delivery) SEMEL_REQUIRES(mutex_);
+  // Uncounts a delivery that waits no more.
+  void remove_waiting(const core::TrackedDelivery& delivery) SEMEL_REQUIRES(mutex_);
+  template <class Stays>
+  bool reopen_unless(Stays stays) SEMEL_REQUIRES(mutex_);
   void put_aside(std::vector<core::TrackedDelivery> deliveries) SEMEL_REQUIRES(mutex_);
   void put_back(std::vector<core::TrackedDelivery> followers) SEMEL_REQUIRES(mutex_);
   void sort_followers() SEMEL_REQUIRES(mutex_);

@@ -68,7 +68,7 @@ TEST(InFlightDeliveries, WithoutWorkersOneBatchIsInHandAtATime) {
   EXPECT_EQ(f.take(false).size(), 1u) << "its deliveries may end later";
 }
 
-// The receiver handles small amounts itself, so it must be woken for them even when the flight is
+// The receiver handles small amounts itself, so it must be woken for them even when the table is
 // full.
 TEST(InFlightDeliveries, WhatIsNoCrowdIsTheReceiversOwn) {
   constexpr std::size_t kRoom = 40;

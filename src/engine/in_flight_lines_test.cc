@@ -37,7 +37,7 @@ std::vector<std::string> names(const std::vector<core::TrackedDelivery>& deliver
 }
 using Names = std::vector<std::string>;
 
-struct FlightInLines : testing::Test {
+struct DeliveriesInLines : testing::Test {
   InFlightDeliveries f{{100, 1 << 20},
                        BatchSize(100, 100, milliseconds(20)),
                        0,
@@ -63,7 +63,7 @@ struct FlightInLines : testing::Test {
   }
 };
 
-TEST_F(FlightInLines, WhatFollowsOneThatComesAgainIsPutAside) {
+TEST_F(DeliveriesInLines, WhatFollowsOneThatComesAgainIsPutAside) {
   add(in_line("a1", "a"));
   add(in_line("a2", "a"));
   add(in_line("a3", "a", RowTag{7}));
@@ -77,7 +77,7 @@ TEST_F(FlightInLines, WhatFollowsOneThatComesAgainIsPutAside) {
   EXPECT_EQ(names(aside.followers), Names({"a2", "a4"}));
 }
 
-TEST_F(FlightInLines, NoMoreIsAskedForWhileRowsAreAside) {
+TEST_F(DeliveriesInLines, NoMoreIsAskedForWhileRowsAreAside) {
   add(in_line("a1", "a", RowTag{1}));
   add(in_line("a2", "a", RowTag{2}));
   const auto batch = f.take(false);
@@ -88,7 +88,7 @@ TEST_F(FlightInLines, NoMoreIsAskedForWhileRowsAreAside) {
   EXPECT_TRUE(f.ask_for_more().has_value());
 }
 
-TEST_F(FlightInLines, RowsThatWereAskedForBeforeTheStopAreNotTrusted) {
+TEST_F(DeliveriesInLines, RowsThatWereAskedForBeforeTheStopAreNotTrusted) {
   add(in_line("a1", "a", RowTag{1}));
   const auto batch = f.take(false);
   const auto before = f.ask();
@@ -99,7 +99,7 @@ TEST_F(FlightInLines, RowsThatWereAskedForBeforeTheStopAreNotTrusted) {
   EXPECT_EQ(names(f.take(false)), Names{"a1"});
 }
 
-TEST_F(FlightInLines, AFreeLineRunsInTheOrderItCame) {
+TEST_F(DeliveriesInLines, AFreeLineRunsInTheOrderItCame) {
   f.lines_held({"a"}, f.ask());
   add(in_line("a1", "a"));
   add(in_line("a2", "a"));
@@ -117,7 +117,7 @@ TEST_F(FlightInLines, AFreeLineRunsInTheOrderItCame) {
 }
 
 // Another process may have stopped any line since this one asked for all.
-TEST(FlightInSharedLines, WhatComesFromOutsideWaitsForTheStoresAnswer) {
+TEST(DeliveriesInSharedLines, WhatComesFromOutsideWaitsForTheStoresAnswer) {
   InFlightDeliveries f({100, 1 << 20}, BatchSize(100, 100, milliseconds(20)), 0, nullptr,
                        InFlightDeliveries::OnFailure::kHoldKey, false, true);
   std::vector<core::TrackedDelivery> deliveries;
@@ -137,7 +137,7 @@ TEST(FlightInSharedLines, WhatComesFromOutsideWaitsForTheStoresAnswer) {
 }
 
 // Another process may have stopped any line since.
-TEST_F(FlightInLines, ForgottenLinesAreAskedForUntilALaterQuestionIsAnswered) {
+TEST_F(DeliveriesInLines, ForgottenLinesAreAskedForUntilALaterQuestionIsAnswered) {
   const auto before = f.ask();
   f.forget_lines();
   f.lines_held({}, before);
@@ -153,8 +153,8 @@ TEST_F(FlightInLines, ForgottenLinesAreAskedForUntilALaterQuestionIsAnswered) {
   EXPECT_EQ(names(f.take_aside().followers), Names{"a2"});
 }
 
-// What its line waited for is gone, and nobody has told those that are aside.
-TEST_F(FlightInLines, NothingPassesWhatIsAsideThoughTheStoreHasNoneOfItsLine) {
+// The message that a line waited for is gone, and the deliveries aside have not been told.
+TEST_F(DeliveriesInLines, NothingPassesWhatIsAsideThoughTheStoreHasNoneOfItsLine) {
   f.forget_lines();
   add(in_line("a1", "a"));
   f.lines_held({}, f.ask());
@@ -166,7 +166,7 @@ TEST_F(FlightInLines, NothingPassesWhatIsAsideThoughTheStoreHasNoneOfItsLine) {
   EXPECT_EQ(names(f.take(false)), Names{"a1"});
 }
 
-TEST_F(FlightInLines, AnAnswerThatIsTooOldFreesNothing) {
+TEST_F(DeliveriesInLines, AnAnswerThatIsTooOldFreesNothing) {
   f.lines_held({"a"}, f.ask());
   add(in_line("a0", "a", RowTag{1}, f.ask()));
   const auto batch = f.take(false);
@@ -177,7 +177,7 @@ TEST_F(FlightInLines, AnAnswerThatIsTooOldFreesNothing) {
   EXPECT_EQ(names(f.line_free("a", std::move(aside.followers), asked)), Names{"a1"});
 }
 
-TEST_F(FlightInLines, AFollowerThatDidNotRunComesInItsOrder) {
+TEST_F(DeliveriesInLines, AFollowerThatDidNotRunComesInItsOrder) {
   f.allow_followers(true);
   for (const char* name : {"a1", "a2", "a3"}) add(in_line(name, "a"));
   auto batch = f.take(false);
@@ -192,7 +192,7 @@ TEST_F(FlightInLines, AFollowerThatDidNotRunComesInItsOrder) {
   EXPECT_EQ(f.capacity().messages, 98U);
 }
 
-TEST_F(FlightInLines, AFollowerThatDidNotRunGoesAsideWithWhatIsBehindIt) {
+TEST_F(DeliveriesInLines, AFollowerThatDidNotRunGoesAsideWithWhatIsBehindIt) {
   f.allow_followers(true);
   for (int i = 1; i <= 3; ++i) add(in_line("a" + std::to_string(i), "a"));
   auto batch = f.take(false);
@@ -203,7 +203,7 @@ TEST_F(FlightInLines, AFollowerThatDidNotRunGoesAsideWithWhatIsBehindIt) {
   EXPECT_EQ(names(f.take_aside().followers), Names({"a2", "a3", "a4"}));
 }
 
-TEST_F(FlightInLines, AFollowerThatDidNotRunGoesAsideWhereItsLineHasStopped) {
+TEST_F(DeliveriesInLines, AFollowerThatDidNotRunGoesAsideWhereItsLineHasStopped) {
   f.allow_followers(true);
   for (int i = 1; i <= 3; ++i) add(in_line("a" + std::to_string(i), "a", RowTag{i}, f.ask()));
   auto batch = f.take(false);

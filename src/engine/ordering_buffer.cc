@@ -58,10 +58,16 @@ Result<void> OrderingBuffer::load() {
   return {};
 }
 
-Result<void> OrderingBuffer::load_again() {
+Result<void> OrderingBuffer::load_again(TimePoint now) {
   if (!keeps_lines_) return {};
   in_flight_.forget_lines();
-  return load();
+  return try_load(now);
+}
+
+Result<void> OrderingBuffer::try_load(TimePoint now) {
+  auto loaded = load();
+  load_at_ = loaded ? std::nullopt : std::optional(now + kAskAgainWhenAway);
+  return loaded;
 }
 
 void OrderingBuffer::look_at_pauses() {
@@ -75,9 +81,7 @@ Result<bool> OrderingBuffer::look_after(TimePoint now) {
   if (!waiting.ask_for_all) {
     load_at_.reset();
   } else if (!load_at_ || now >= *load_at_) {
-    load_at_ = now + kAskAgainWhenAway;
-    loaded = load();
-    if (loaded) load_at_.reset();
+    loaded = try_load(now);
   }
   const bool ask = waiting.followers && (waiting.moved || !again_at_ || now >= *again_at_);
   const auto done = [&](bool changed) -> Result<bool> {

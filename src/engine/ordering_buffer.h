@@ -47,11 +47,11 @@ class OrderingBuffer {
   Result<void> load();
   // The same before anything runs that has just been received: others may have made messages wait.
   // After an error the store is asked about each line until look_after has found them all out.
-  Result<void> load_again();
+  Result<void> load_again(TimePoint now);
   // Brings what is aside to its place. True where something changed. An error is the store's: the
   // rest stays aside.
   Result<bool> look_after(TimePoint now);
-  // What was given away may have been all that was aside: then no partition waits for it.
+  // The deliveries that were given away may have been all that was aside: then no partition waits.
   void look_at_pauses();
   // As InFlightDeliveries::ask_for_more; zero where no lines are kept.
   std::optional<InFlightDeliveries::Question> ask_for_more() {
@@ -65,6 +65,8 @@ class OrderingBuffer {
  private:
   struct Placed;
   struct Sorted;
+  // After an error the next time to try is known.
+  Result<void> try_load(TimePoint now);
   Result<void> place(std::vector<core::TrackedDelivery> followers, TimePoint now);
   // Ends those that are completed, unless the store must be asked about them.
   std::vector<core::TrackedDelivery> answer(std::vector<core::TrackedDelivery> followers,

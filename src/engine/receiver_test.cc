@@ -33,13 +33,13 @@ TEST(ReceiverTest, ADiscardedRowGoesAlthoughARecordWaitsWithIt) {
   options.number = number;
   options.empty = core::EmptyPayload::kDiscard;
   test::RecordingObserver seen;
-  Receiver desk(options, *store, seen);
+  Receiver receiver(options, *store, seen);
   const SourceTraits traits;
   SourceSet::Batch batch;
   batch.arrivals = std::move(arrivals);
   batch.traits = &traits;
-  EXPECT_TRUE(desk.take_in(std::move(batch)).empty());
-  ASSERT_EQ(desk.keep_refused().value().size(), 1u);
+  EXPECT_TRUE(receiver.take_in(std::move(batch)).empty());
+  ASSERT_EQ(receiver.keep_refused().value().size(), 1u);
   EXPECT_EQ(seen.count(Outcome::Kind::kDiscarded), 1u);
   EXPECT_EQ(held.depth(number).value().rows, 0u);
 }

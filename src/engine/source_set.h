@@ -53,7 +53,7 @@ class SourceSet {
     InFlightDeliveries::Question question{};  // the question that the arrivals answer
     std::uint64_t first_number = 0;           // of its first arrival; the others count on from it
   };
-  // Returns what the sources have now, within `room`. An Error is final; a source that is
+  // Returns what the sources have now, within `capacity`. An Error is final; a source that is
   // unavailable is reported and asked again later. `sure`: as ReceiveLimits. `question`: the
   // question that the arrivals answer. `outside`: the most messages from sources that are not in
   // the store.
@@ -65,7 +65,7 @@ class SourceSet {
   // the last call: it was given partitions that another process may have read until then.
   bool take_assigned() noexcept { return std::exchange(assigned_, false); }
 
-  // What of their deliveries goes to other processes, each once.
+  // The assignments that go to other processes, each once.
   std::vector<InFlightDeliveries::Generation> take_leaving();
 
   bool at_end() const noexcept;  // all of them, at the last receive

@@ -26,12 +26,12 @@ class SourceSetTest : public ::testing::Test {
     for (std::uint64_t i = 1; i < kLateGeneration; ++i) source_->reassign();
     std::vector<std::unique_ptr<Source>> sources;
     sources.push_back(std::move(source));
-    desk_ = std::make_unique<SourceSet>(SourceSet::Options{}, std::move(sources),
-                                        system_environment(), seen_, store_);
+    sources_ = std::make_unique<SourceSet>(SourceSet::Options{}, std::move(sources),
+                                           system_environment(), seen_, store_);
   }
 
   std::vector<Arrival> receive() {
-    auto batches = desk_->receive({kAll, kAll * kAll}, kAll, false, {}, kAll);
+    auto batches = sources_->receive({kAll, kAll * kAll}, kAll, false, {}, kAll);
     if (!batches || batches->size() != 1) {
       ADD_FAILURE() << "one source has something";
       return {};
@@ -41,18 +41,19 @@ class SourceSetTest : public ::testing::Test {
   // How many deliveries are kept hidden now.
   std::size_t extended_now(const std::set<SourceTag>& but = {}) {
     const std::size_t before = source_->extended();
-    desk_->extend(but);
+    sources_->extend(but);
     return source_->extended() - before;
   }
   void settle(const Arrival& arrival) {
-    desk_->settle({PendingSettlement::told(arrival.source, arrival.tag, Settlement::Kind::kAck)});
+    sources_->settle(
+        {PendingSettlement::told(arrival.source, arrival.tag, Settlement::Kind::kAck)});
   }
 
   test::MemoryTopic topic_;
   test::RecordingObserver seen_;
   StoreWatch store_{"payments", seen_, *system_environment().clock};
   test::MemorySource* source_ = nullptr;
-  std::unique_ptr<SourceSet> desk_;
+  std::unique_ptr<SourceSet> sources_;
 };
 
 TEST_F(SourceSetTest, ExtendsWhatIsInHandUnderTheTagsThatItCameWith) {

@@ -172,19 +172,19 @@ Result<Outcome> Guard::Impl::run(BytesView key, const Fingerprint& fingerprint,
 Guard::Impl::Handled Guard::Impl::handle(std::span<core::TrackedDelivery> batch,
                                          const Handler& work) {
   if (!front_) return handle_known(batch, work);
-  const auto glance = front_->look(std::span<const core::TrackedDelivery>(batch));
+  const auto lookup = front_->look(std::span<const core::TrackedDelivery>(batch));
   std::vector<core::TrackedDelivery> rest;
   std::vector<std::size_t> places;
   Handled all{std::vector<Result<Outcome>>(batch.size(), strategies::answered_by_front())};
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    if (glance.completed[i]) continue;
+    if (lookup.completed[i]) continue;
     rest.push_back(std::move(batch[i]));
     places.push_back(i);
   }
   if (rest.empty()) return all;
   Handled asked = handle_known(rest, work);
   for (std::size_t i = 0; i < rest.size(); ++i) {
-    tell_window(asked.answers[i], glance.secret, rest[i].message);
+    tell_window(asked.answers[i], lookup.secret, rest[i].message);
     all.answers[places[i]] = std::move(asked.answers[i]);
   }
   all.failed = std::move(asked.failed);

@@ -136,9 +136,9 @@ Result<Begun> Guard::Impl::begin(BytesView key, const Fingerprint& fingerprint) 
   core::TrackedDelivery one = delivery_of(key, fingerprint);
   Bytes secret;
   if (front_) {
-    auto glance = front_->look(std::span<const core::TrackedDelivery>(&one, 1));
-    if (glance.completed.front()) return Begun{std::nullopt, strategies::answered_by_front()};
-    secret = std::move(glance.secret);
+    auto lookup = front_->look(std::span<const core::TrackedDelivery>(&one, 1));
+    if (lookup.completed.front()) return Begun{std::nullopt, strategies::answered_by_front()};
+    secret = std::move(lookup.secret);
   }
   strategies::Context context = leased_context();
   guard::Answers sink({&one, 1});

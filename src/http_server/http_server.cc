@@ -20,6 +20,7 @@
 #include "http_server/task_pool.h"
 #include "system/descriptor.h"
 #include "system/mutex.h"
+#include "system/unix_socket.h"
 
 namespace semel::http {
 
@@ -77,11 +78,8 @@ int socket_of(MHD_Connection* connection) {
 
 // The user who connected: what the kernel says, at the other end of a Unix socket.
 std::optional<uid_t> user_of(MHD_Connection* connection) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  const int socket = socket_of(connection);
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::nullopt;
-  return peer.uid;
+  const auto peer = system::peer_of(socket_of(connection));
+  return peer ? std::optional(peer->uid) : std::nullopt;
 }
 
 // An answer as bytes, for a connection that the library cannot answer any more.

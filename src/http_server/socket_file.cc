@@ -4,16 +4,16 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "system/unix_socket.h"
 
 namespace semel::http {
 
@@ -28,30 +28,18 @@ constexpr const char* kFolderFix =
 
 // The spelling of a file in the folder that has room in a socket's address, however long its path.
 sockaddr_un address_in(int folder, const std::string& name) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string path = fmt::format("/proc/self/fd/{}/{}", folder, name);
-  std::memcpy(address.sun_path, path.data(), std::min(path.size(), sizeof address.sun_path - 1));
-  return address;
+  return system::unix_address(fmt::format("/proc/self/fd/{}/{}", folder, name));
 }
 
-system::Descriptor make_socket() noexcept {
-  return system::Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-}
-
-// What connect() says of the file; 0: somebody listens.
+// The errno of a connect() to the file; 0: somebody listens.
 int connect_to(int folder, const std::string& name, std::string& who) {
-  const auto socket = make_socket();
+  const auto socket = system::unix_socket();
   if (!socket.valid()) return errno;
-  const sockaddr_un address = address_in(folder, name);
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return errno;
+  if (const int error = system::connect_unix(socket.get(), address_in(folder, name)); error != 0) {
+    return error;
   }
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid > 0) {
-    who = fmt::format("process {} listens there", peer.pid);
-  }
+  const auto peer = system::peer_of(socket.get());
+  if (peer && peer->pid > 0) who = fmt::format("process {} listens there", peer->pid);
   return 0;
 }
 
@@ -168,7 +156,7 @@ bool SocketFile::give_rights(const std::string& name, mode_t mode) {
 // process's umask takes rights from what bind() makes, so they are given after it.
 Result<void> SocketFile::bind(mode_t mode, int queue, const ListenerNames& names) {
   const std::string unfinished = name_ + kNewSuffix;
-  socket_ = make_socket();
+  socket_ = system::unix_socket();
   const sockaddr_un address = address_in(folder_.get(), unfinished);
   const bool bound =
       socket_.valid() && ::fchmod(socket_.get(), kOwnerOnly) == 0 &&

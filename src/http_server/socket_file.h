@@ -13,13 +13,11 @@
 
 #include <semel/result.h>
 
+#include "base/listen_address.h"
 #include "http_server/listen_socket.h"
 #include "system/descriptor.h"
 
 namespace semel::http {
-
-// The longest path that clients can give to connect(), in bytes.
-constexpr std::size_t kLongestSocketPath = 107;
 
 struct SocketPath {
   std::string path;

@@ -39,7 +39,7 @@ Arrival arrival_of(const DeadLetter& letter, Bytes payload, Headers headers) {
   return arrival;
 }
 
-// What the consumer's recipe makes of a letter's contents.
+// The message that the consumer's recipe makes of a letter's contents.
 class Recipe {
  public:
   Recipe(const config::ConsumerConfig& consumer, ConsumerNumber number, const DeadLetter& letter)
@@ -105,10 +105,7 @@ Result<void> read_by(Recipe& recipe, const DeadLetter& letter, bool texts, Plann
                          "keep the key; or send it as a message of its own: semel send"));
 }
 
-bool is_own(std::string_view name) {
-  return name.size() >= kOwnHeaders.size() &&
-         ascii::alike(name.substr(0, kOwnHeaders.size()), kOwnHeaders);
-}
+bool is_own(std::string_view name) { return ascii::begins_alike(name, kOwnHeaders); }
 
 std::optional<Error> flaw_of_names(const LetterChange& change) {
   std::vector<std::string_view> names(change.remove.begin(), change.remove.end());
@@ -128,12 +125,6 @@ std::optional<Error> flaw_of_names(const LetterChange& change) {
     }
   }
   return std::nullopt;
-}
-
-bool same(const Headers& one, const Headers& other) {
-  return std::ranges::equal(one, other, [](const Header& a, const Header& b) {
-    return a.name == b.name && a.value == b.value;
-  });
 }
 
 Headers changed(const DeadLetter& letter, const LetterChange& change) {
@@ -165,6 +156,7 @@ void mark(const LetterEdit& edit, UtcTime now, Headers& headers) {
 }
 
 Result<bool> has_twin(DeadLetters& letters, const DeadLetter& letter, const LetterEdit& edit) {
+  if (letter.key.empty()) return false;
   DeadLetterFilter filter;
   filter.consumer = letter.consumer;
   for (;;) {
@@ -172,7 +164,7 @@ Result<bool> has_twin(DeadLetters& letters, const DeadLetter& letter, const Lett
     if (!page) return failure(std::move(page.error()));
     for (const DeadLetter& other : *page) {
       const bool alike = other.key == letter.key && other.fingerprint == edit.fingerprint;
-      if (alike && other.id != letter.id && !letter.key.empty()) return true;
+      if (alike && other.id != letter.id) return true;
     }
     if (page->size() < filter.limit) return false;
     filter.after = page->back().id;
@@ -206,7 +198,8 @@ Result<PlannedEdit> plan_edit(const StoreAccess& access, const DeadLetter& lette
   edit.fingerprint = letter.fingerprint;
   edit.payload = change.payload.value_or(letter.payload);
   edit.headers = changed(letter, change);
-  planned.changes = edit.payload != letter.payload || !same(edit.headers, letter.headers);
+  planned.changes = edit.payload != letter.payload ||
+                    !std::ranges::equal(edit.headers, letter.headers, &spi::same_header);
   if (!planned.changes) return planned;
   if (!change.payload && find_header(letter.headers, core::kUnkeptPayload)) {
     return failure(refused("the payload of this letter was not kept", "give it a payload"));
@@ -280,8 +273,12 @@ std::optional<Error> refusal_of(Edited edited, std::int64_t letter) {
 }
 
 std::string revision_of(const DeadLetter& letter) {
-  std::vector<BytesView> parts = {letter.fingerprint.view(), letter.payload};
-  for (const Header& header : letter.headers) {
+  return revision_of(letter.fingerprint, letter.payload, letter.headers);
+}
+
+std::string revision_of(const Fingerprint& fingerprint, BytesView payload, const Headers& headers) {
+  std::vector<BytesView> parts = {fingerprint.view(), payload};
+  for (const Header& header : headers) {
     parts.emplace_back(header.name);
     parts.emplace_back(header.value);
   }
@@ -299,9 +296,7 @@ std::string difference_of(const LetterEdit& edit) {
           : fmt::format("payload {} to {} bytes, fingerprint {} to {}", edit.payload_before.size(),
                         edit.payload.size(), print(edit.before, edit.payload_before),
                         print(edit.fingerprint, edit.payload));
-  const std::string set = names_without(
-      edit.headers, edit.headers_before,
-      [](const Header& a, const Header& b) { return a.name == b.name && a.value == b.value; });
+  const std::string set = names_without(edit.headers, edit.headers_before, &spi::same_header);
   const std::string removed =
       names_without(edit.headers_before, edit.headers,
                     [](const Header& a, const Header& b) { return ascii::alike(a.name, b.name); });

@@ -35,7 +35,7 @@ struct PlannedEdit {
 Result<PlannedEdit> plan_edit(const StoreAccess& access, const DeadLetter& letter,
                               const LetterChange& change, UtcTime now, bool texts = true);
 
-// What the store would answer, without changing anything.
+// The store's answer to the edit, without changing anything.
 Result<Edited> foresee_edit(const StoreAccess& access, const DeadLetter& letter,
                             const PlannedEdit& planned);
 
@@ -45,6 +45,7 @@ std::optional<Error> refusal_of(Edited edited, std::int64_t letter);
 
 // Names what a letter contains: it is another one after each change of payload or headers.
 std::string revision_of(const DeadLetter& letter);
+std::string revision_of(const Fingerprint& fingerprint, BytesView payload, const Headers& headers);
 
 // Sizes, fingerprints and names of headers, and no contents: "payload 17 to 40 bytes, …".
 std::string difference_of(const LetterEdit& edit);

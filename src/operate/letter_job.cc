@@ -73,15 +73,9 @@ Result<bool> LetterJob::act(const StoreAccess& access) {
   if (!walk) return failure(walk.error());
   settle_doubt(part, walk->next);
   if (!part.empty()) {
-    std::vector<std::int64_t> ids;
-    consumers_.clear();
-    for (const Met& one : part) {
-      ids.push_back(one.id);
-      consumers_.emplace(one.id, one.consumer);
-    }
     const auto begun = std::chrono::steady_clock::now();
     const std::size_t before = progress_.taken();
-    const auto taken = take(access, ids);
+    const auto taken = take(access, part);
     throttle_.took(progress_.taken() - before, begun);
     if (!taken) {
       std::erase_if(part, [&](const Met& one) { return one.id <= after_; });
@@ -119,17 +113,17 @@ bool LetterJob::finish() {
 }
 
 // A letter that the store refuses costs its neighbours nothing.
-Result<void> LetterJob::take(const StoreAccess& access, std::span<const std::int64_t> ids) {
-  auto taken = take_together(access, ids);
+Result<void> LetterJob::take(const StoreAccess& access, std::span<const Met> part) {
+  auto taken = take_together(access, part);
   if (taken || passes(taken.error())) {
-    if (taken) after_ = ids.back();
+    if (taken) after_ = part.back().id;
     if (taken) failed_in_a_row_ = 0;
     return taken;
   }
-  for (const std::int64_t id : ids) {
-    taken = take_together(access, {&id, 1});
+  for (const Met& one : part) {
+    taken = take_together(access, {&one, 1});
     if (!taken && passes(taken.error())) return taken;
-    after_ = id;
+    after_ = one.id;
     if (taken) {
       failed_in_a_row_ = 0;
       continue;
@@ -141,9 +135,10 @@ Result<void> LetterJob::take(const StoreAccess& access, std::span<const std::int
   return {};
 }
 
-Result<void> LetterJob::take_together(const StoreAccess& access,
-                                      std::span<const std::int64_t> ids) {
+Result<void> LetterJob::take_together(const StoreAccess& access, std::span<const Met> part) {
   DeadLetters& letters = *access.facets.dead_letters;
+  std::vector<std::int64_t> ids;
+  for (const Met& one : part) ids.push_back(one.id);
   if (work_.act == LetterAct::kDiscard) {
     const auto discarded = letters.discard(ids);
     if (!discarded) return failure(discarded.error());
@@ -157,7 +152,9 @@ Result<void> LetterJob::take_together(const StoreAccess& access,
   progress_.skipped_completed += report->skipped_completed;
   progress_.skipped_conflict += report->skipped_conflict;
   progress_.gone += report->missing;
-  for (const auto& [id, result] : report->letters) tell(consumers_[id], result);
+  for (const auto& [id, result] : report->letters) {
+    tell(std::ranges::lower_bound(part, id, {}, &Met::id)->consumer, result);
+  }
   return {};
 }
 

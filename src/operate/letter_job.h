@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -73,8 +72,9 @@ class LetterJob {
     std::string consumer;
   };
 
-  Result<void> take(const StoreAccess& access, std::span<const std::int64_t> ids);
-  Result<void> take_together(const StoreAccess& access, std::span<const std::int64_t> ids);
+  // `part`: letters with ascending ids.
+  Result<void> take(const StoreAccess& access, std::span<const Met> part);
+  Result<void> take_together(const StoreAccess& access, std::span<const Met> part);
   void settle_doubt(std::vector<Met>& part, std::optional<std::int64_t> next);
   bool finish();
   void tell(const std::string& consumer, ReplayReport::Result result) const;
@@ -85,11 +85,10 @@ class LetterJob {
   std::size_t counted_ = 0;
   std::int64_t last_ = 0;   // id of the last letter that was counted
   std::int64_t after_ = 0;  // the walk continues above it
-  // Letters of parts whose answer was lost. Those that a later walk does not find were done, and so
-  // were those replayed once more by then.
+  // Letters of parts whose answer was lost. The ones that a later walk does not find were done, and
+  // so were those replayed once more by then.
   std::vector<Met> doubtful_;
   std::size_t failed_in_a_row_ = 0;
-  std::map<std::int64_t, std::string> consumers_;  // of the letters of this part
 };
 
 // The counts in a few words: "480 replayed, 20 skipped".

@@ -36,7 +36,7 @@ struct Made {
 void apply_all(const Context& context, std::span<const Made> made);
 
 // Runs a plain handler message by message, or a batch handler once, watched by the context's
-// monitor; each outcome goes to `finisher` immediately. Messages whose lease was lost, or that the
+// monitor; each outcome goes to `collector` immediately. Messages whose lease was lost, or that the
 // drain kept from beginning, are given back. Returns when all have been reported.
 void run_calls(const Context& context, std::span<const Call> calls, FinishCollector& collector,
                OutcomeSink& sink);

@@ -1,4 +1,4 @@
-// What a delivery is answered whose dead letter a person has edited since.
+// The answer to a delivery whose dead letter a person has edited since.
 #pragma once
 
 #include <optional>

@@ -53,12 +53,12 @@ class Claiming {
 
  private:
   void take(core::TrackedDelivery& delivery, Claim& claim) {
-    const Resolver endings(context_, false);
+    const Resolver resolver(context_, false);
     const auto* const acquired = std::get_if<Acquired>(&claim);
     if (acquired == nullptr) {
-      refused_(delivery, endings.of_claim(claim, delivery));
+      refused_(delivery, resolver.of_claim(claim, delivery));
     } else if (context_.parks_doubt && acquired->taken_over) {
-      refused_(delivery, endings.of_dark_try(ClaimInfo::of(*acquired), delivery));
+      refused_(delivery, resolver.of_dark_try(ClaimInfo::of(*acquired), delivery));
     } else {
       claimed_.deliveries.push_back(&delivery);
       claimed_.rights.push_back(*acquired);

@@ -28,7 +28,7 @@ struct Claimed {
   std::optional<Error> given_back_for;
 };
 
-// Claims a batch. Messages that are not acquired end at `finisher`, as do, where doubt is parked,
+// Claims a batch. Messages that are not acquired end at `collector`, as do, where doubt is parked,
 // those whose earlier attempt has an unknown outcome. Where the store cannot answer they end at
 // `sink`: failure of the store is never "no record".
 Claimed claim_batch(const Context& context, std::span<core::TrackedDelivery> batch,

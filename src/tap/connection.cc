@@ -6,6 +6,8 @@
 #include <array>
 #include <cerrno>
 
+#include "system/unix_socket.h"
+
 namespace semel::tap {
 
 std::optional<Connection::TimePoint> Connection::until() const noexcept {
@@ -83,10 +85,8 @@ void Connection::send() {
 }
 
 bool is_trusted(int socket) noexcept {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
-  return peer.uid == 0 || peer.uid == ::geteuid();
+  const auto peer = system::peer_of(socket);
+  return peer && (peer->uid == 0 || peer->uid == ::geteuid());
 }
 
 }  // namespace semel::tap

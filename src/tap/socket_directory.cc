@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
@@ -18,6 +17,7 @@
 #include <semel/environment.h>
 
 #include "base/digest.h"
+#include "system/unix_socket.h"
 
 namespace semel::tap {
 
@@ -55,24 +55,7 @@ bool only(std::string_view text, std::string_view characters) noexcept {
 }
 
 // A spelling that fits into a socket's address, however long the path is.
-sockaddr_un address_of(const std::string& path) noexcept {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path.data(), std::min(path.size(), sizeof address.sun_path - 1));
-  return address;
-}
-
 std::string through(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
-
-int connect_through(int socket, int file) noexcept {
-  const sockaddr_un address = address_of(through(file));
-  if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return 0;
-  return errno;
-}
-
-system::Descriptor make_socket() noexcept {
-  return system::Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-}
 
 }  // namespace
 
@@ -154,9 +137,9 @@ Result<SocketDirectory::Listening> SocketDirectory::listen() const {
   const std::string unfinished = std::string(kUnfinished) + unique;
   Listening made;
   made.name = fmt::format("{}{}{}-{}", base_, kInfix, ::getpid(), unique);
-  made.socket = make_socket();
+  made.socket = system::unix_socket();
   const int fd = made.socket.get();
-  const sockaddr_un address = address_of(through(folder_.get()) + "/" + unfinished);
+  const sockaddr_un address = system::unix_address(through(folder_.get()) + "/" + unfinished);
   // The mode of the file that bind creates is the socket's own: it never has another.
   const bool bound = made.socket.valid() && ::fchmod(fd, kOwnerOnly) == 0 &&
                      ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
@@ -179,9 +162,9 @@ SocketDirectory::Connected SocketDirectory::connect(const std::string& name) con
   struct stat about {};
   const bool found = file.valid() && ::fstat(file.get(), &about) == 0;
   if (!found || !S_ISSOCK(about.st_mode)) return made;
-  system::Descriptor socket = make_socket();
+  system::Descriptor socket = system::unix_socket();
   if (!socket.valid()) return made;
-  switch (connect_through(socket.get(), file.get())) {
+  switch (system::connect_unix(socket.get(), system::unix_address(through(file.get())))) {
     case 0:
       made.reach = Reach::kThere;
       made.socket = std::move(socket);

@@ -1,5 +1,5 @@
 // The fault table's row of clocks: consumers whose machines do not agree about the time, on stores
-// that they share over a network. What expires is decided by the server's clock alone.
+// that they share over a network. The server's clock alone decides what expires.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -21,7 +21,7 @@ inline std::string name_of(Column column) {
 }
 inline void PrintTo(Column column, std::ostream* out) { *out << name_of(column); }
 
-// What a key has come to.
+// The end of a key.
 struct Cell {
   int calls;
   int effects;

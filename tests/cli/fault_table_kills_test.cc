@@ -54,7 +54,7 @@ TEST_P(FaultTableKills, BehindTheRecord) {
   }
 }
 
-// What the service says that is no clear end: the next call is made under the same key, or by a
+// Answers of the service that are no clear end: the next call is made under the same key, or by a
 // person's word.
 TEST_P(FaultTableKills, AnAnswerThatDoesNotCome) {
   for (const auto& [key, answer] :

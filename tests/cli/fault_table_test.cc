@@ -63,7 +63,7 @@ TEST_P(FaultTablePaused, PausedLongerThanItsLeaseThenResumed) {
   expect("p-1", {2, 1, "completed"}, {2, 2, "completed"}, {1, 1, "parked"});
 }
 
-// Of two who would finish what a crash left, one calls.
+// If two could finish what a crash left, one calls.
 TEST_P(FaultTable, TwoWhoRecoverTheSameRecord) {
   send(message("p-1"));
   killed_in_mid_call();

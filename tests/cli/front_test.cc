@@ -41,7 +41,7 @@ TEST_F(FrontProgram, DuplicatesAreAnsweredByRedisUntilARecordIsForgottenOrItIsGo
   add(bed, 0, 10);
   Program run({"run", bed.config(), "-v"});
   ASSERT_TRUE(comes_true([&] { return sum(bed) == 10; })) << run.err();
-  // What is kept, and what it was tried with.
+  // The kept value, and the one that it was tried with.
   ASSERT_TRUE(comes_true([&] { return std::stoi(redis.query("DBSIZE")) >= 11; }));
   EXPECT_TRUE(window_answers(run, 10, [&] { add(bed, 0, 10); })) << run.out() << run.err();
   EXPECT_EQ(sum(bed), 10);

@@ -34,7 +34,7 @@ class Gateway {
                [this](const HttpRequest& request, std::size_t) { return answer(request); });
   }
 
-  // What the next calls are answered, whoever makes them; behind them: charged.
+  // The answers to the next calls, from any caller; after these: charged.
   void next(std::deque<Answer> answers) {
     const std::scoped_lock lock(mutex_);
     next_ = std::move(answers);
@@ -60,7 +60,7 @@ class Gateway {
     const std::scoped_lock lock(mutex_);
     done_.clear();
   }
-  // Of the newest call.
+  // The newest call's.
   std::string header(std::string_view name) const { return server_.requests().back().header(name); }
 
  private:

@@ -214,7 +214,7 @@ TEST(HttpProxy, ARequestIsTakenWithItsPrefixAndWithout) {
   EXPECT_EQ(sum_of(bed), 10);
 }
 
-// What docs/sources/http.md shows, by the sender that everybody has.
+// The example of docs/sources/http.md, sent with curl.
 TEST(HttpCurl, TheSecondOfTwoIsAnsweredAgain) {
   const TestBed bed(payments(takes()));
   const HttpRun run(bed);

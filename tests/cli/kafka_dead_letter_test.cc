@@ -66,8 +66,8 @@ TEST_P(KafkaDeadLetters, ACopyOfEachIsInItsTopic) {
   EXPECT_NE(header_of(*one, "semel-error").find("amount"), std::string::npos);
   EXPECT_EQ(header_of(*one, "semel-source").find(bed.topic()), 0U);
   EXPECT_EQ(json_at(bed.semel({"dlq", "list", "-o", "json"}).out, "/count"), std::to_string(kDead));
-  // What is given up stays so: it leaves no second copy. What has no key has no record, and leaves
-  // one under the same key.
+  // A message given up stays so: it leaves no second copy. One without a key has no record, and
+  // leaves one under the same key.
   server.reset_offsets(bed.group(), bed.topic(), 3);
   const Ran again = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(again.code, 0) << again.err;

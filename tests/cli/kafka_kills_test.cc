@@ -35,7 +35,7 @@ class KafkaKills : public ::testing::Test {
   static void finish(KafkaTestBed& bed, std::vector<std::unique_ptr<Program>>& members) {
     EXPECT_TRUE(comes_true([&] { return bed.sum() == bed.produced_sum(); }, seconds(90)))
         << bed.sum() << " of " << bed.produced_sum();
-    // What came again is settled too, and told.
+    // Redelivered messages are settled too, and reported.
     EXPECT_TRUE(comes_true([&] { return bed.all_committed(); }, seconds(60)));
     for (auto& member : members) member->signal(SIGTERM);
     for (auto& member : members) {
@@ -99,7 +99,7 @@ TEST_P(KafkaMembers, OneStandsStillPastItsSession) {
   finish(bed, members);
 }
 
-// What docs/sources/kafka.md promises, in one run: a config of some twenty lines, a topic of which
+// The promise of docs/sources/kafka.md, in one run: a config of some twenty lines, a topic of which
 // each tenth message stands there twice, and one process that is killed and started again.
 TEST_F(KafkaKills, ATopicIsReadByAProcessThatIsKilledAgainAndAgain) {
   const bool soak = soaks();

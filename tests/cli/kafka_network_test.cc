@@ -1,4 +1,4 @@
-// What networks do to the source, what logins and certificates do, and what the members of a group
+// Effects on the source of networks, of logins and certificates, and of what the members of a group
 // with names of their own do.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

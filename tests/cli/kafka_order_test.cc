@@ -90,7 +90,7 @@ TEST_P(KafkaOrder, BlockHoldsThePartitionAndItsOffset) {
   KafkaTestBed bed(GetParam(), KafkaServer::shared(), ordered("block", 2));
   produce_rounds(bed, kRounds, kAccounts);
   Program runner({"run", bed.config(), "-q"});
-  // What was in one batch with the first that fails may go; of all behind it nothing does.
+  // Messages of one batch with the first that fails may run; none behind it does.
   EXPECT_TRUE(comes_true([&] { return retrying(bed) == 1 && offset(bed) >= 3; })) << offset(bed);
   produce_rounds(bed, kRounds, kAccounts, 100);
   // The run goes on to handle and to commit what is in the other partition.
@@ -126,7 +126,7 @@ TEST_P(KafkaOrder, SkipPassesByWhatFails) {
   EXPECT_EQ(bed.number("SELECT count(DISTINCT id) FROM effect"), kRounds * (kAccounts + 1));
 }
 
-// Of two members one has the partition. The other began when nothing waited in the store.
+// One of two members has the partition. The other began when nothing waited in the store.
 TEST_P(KafkaOrder, AMemberThatIsGivenThePartitionInMidRunKnowsWhatWaits) {
   constexpr int kAccounts = 2;
   constexpr int kOfARound = kAccounts + 1;

@@ -1,4 +1,4 @@
-// What a topic keeps, against the ttl of the records, as a run and semel doctor find it; and what
+// A topic's retention against the ttl of the records, as a run and semel doctor find it; and what
 // semel status shows of the source.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -130,7 +130,7 @@ TEST(KafkaFigures, StatusShowsLagAndOffsetsOfARun) {
   bed.semel({"consumers", "pause", "payments"});
   ASSERT_TRUE(tells(runner, "paused")) << runner.err();
   bed.produce(600);
-  // What is paused is still fetched, up to the queues' limits, so the broker's end is known.
+  // Paused partitions are still fetched, up to the queues' limits, so the broker's end is known.
   EXPECT_TRUE(comes_true([&] { return bed.figure("lag") == 800; }))
       << bed.figure("lag").value_or(-1);
   bed.semel({"consumers", "resume", "payments"});

@@ -51,8 +51,8 @@ class KafkaTestBed {
   void expect_each_once() const { ground_.expect_each_once(next_, sum_); }
   // Offsets back to the first message, and a run: all of it comes again, and nothing happens.
   void expect_nothing_happens_again() const;
-  // Of a run's source, as `semel status` shows it: that process's, or the only one's; none: it is
-  // not shown.
+  // A figure of a run's source, as `semel status` shows it: that process's, or the only one's;
+  // none: it is not shown.
   std::optional<std::int64_t> figure(std::string_view name, std::optional<pid_t> pid = {}) const;
   // Every partition's offset stands at its end.
   bool all_committed() const;

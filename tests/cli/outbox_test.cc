@@ -1,4 +1,4 @@
-// What a consumer sends to others of its file: messages that are done, and copies of dead letters.
+// Messages that a consumer sends to others of its file, and copies of dead letters.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -64,7 +64,7 @@ class OutboxTest : public ::testing::Test {
         "CREATE TABLE buried (id TEXT);");
     write_file(bed.file("orders.jsonl"), orders(0, count));
   }
-  // What was done, in all and of how many orders.
+  // The work done, in all and for how many orders.
   static void expect_once(const TestBed& bed, int moved, int buried) {
     for (const auto& [table, rows] :
          {std::pair("moved", moved), std::pair("mailed", moved), std::pair("buried", buried)}) {

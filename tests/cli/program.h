@@ -50,7 +50,7 @@ class Program {
   void say(std::string_view text);
   void end_input();
   bool runs();
-  // What it said so far.
+  // Its output so far.
   std::string out() const;
   std::string err() const;
   // Waits until `text` stands in its stdout; false when it took too long or ended without.

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tests/cli/program.h"
+#include "tests/cli/publish_bed.h"
 #include "tests/support/kafka_records.h"
 
 namespace semel::test {
@@ -23,18 +24,6 @@ std::string to_topic(const std::string& brokers, const std::string& topic,
       "    retry: {{ backoff: 50ms..500ms }}\n"
       "    handler: {{ kafka: {{ brokers: \"{}\", topic: {}, {} }} }}\n",
       timeout, brokers, topic, more);
-}
-
-void send_ids(const TestBed& bed, std::size_t count, const Words& more = {},
-              std::size_t first = 0) {
-  std::string lines;
-  for (std::size_t i = first; i < first + count; ++i) {
-    lines += fmt::format("{{\"id\":\"k-{}\",\"account\":1,\"amount\":1}}\n", i);
-  }
-  Words words = {"send", "payments", "-"};
-  words.insert(words.end(), more.begin(), more.end());
-  const Ran sent = bed.semel(words, {.input = lines});
-  ASSERT_EQ(sent.code, 0) << sent.err;
 }
 
 // How often each id stands in the topic.
@@ -84,9 +73,8 @@ TEST(KafkaPublishProgram, ABrokerThatIsAwayAtTheStartAndKilledInMidRunLosesNothi
   EXPECT_TRUE(
       comes_true([&] { return server.end_of(topic, 0) >= 3'000; }, std::chrono::seconds(90)))
       << runner.err();
-  EXPECT_TRUE(comes_true([&] {
-    return json_at(bed.semel({"status", "-o", "json"}).out, "/store/completed") == "3000";
-  })) << bed.semel({"status", "-o", "json"}).out;
+  EXPECT_TRUE(comes_true([&] { return all_completed(bed, 3'000); }))
+      << bed.semel({"status", "-o", "json"}).out;
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
   const auto times = published_ids(server, topic);

@@ -8,6 +8,7 @@
 
 #include "tests/cli/admin_run.h"
 #include "tests/cli/program.h"
+#include "tests/cli/publish_bed.h"
 #include "tests/support/nats_server.h"
 
 namespace semel::test {
@@ -24,24 +25,10 @@ std::string to_subject(const std::string& url, const std::string& subject,
       url, subject, more);
 }
 
-void send_messages(const TestBed& bed, std::size_t count, const Words& more = {}) {
-  std::string lines;
-  for (std::size_t i = 0; i < count; ++i) lines += fmt::format("{{\"id\":\"k-{}\"}}\n", i);
-  Words words = {"send", "payments", "-"};
-  words.insert(words.end(), more.begin(), more.end());
-  const Ran sent = bed.semel(words, {.input = lines});
-  ASSERT_EQ(sent.code, 0) << sent.err;
-}
-
 std::map<std::string, int> stored_ids(const NatsServer& server, const std::string& stream) {
   std::map<std::string, int> times;
   for (const auto& post : server.stored(stream)) ++times[post.id];
   return times;
-}
-
-bool all_stored(const TestBed& bed, std::size_t count) {
-  return json_at(bed.semel({"status", "-o", "json"}).out, "/store/completed") ==
-         std::to_string(count);
 }
 
 TEST(NatsPublishProgram, WhatIsQueuedStandsInTheStreamAndIsReadFromItOnce) {
@@ -54,7 +41,7 @@ TEST(NatsPublishProgram, WhatIsQueuedStandsInTheStreamAndIsReadFromItOnce) {
   EXPECT_NE(checked.out.find("its duplicate window; a message is retried"), std::string::npos)
       << checked.out;
   EXPECT_EQ(checked.out.find("right"), std::string::npos) << "the password";
-  send_messages(bed, 200, {"--header", "trace=7"});
+  send_ids(bed, 200, {"--header", "trace=7"});
   const Ran ran = bed.semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(json_at(ran.out, "/effects"), "200") << ran.out;
@@ -73,7 +60,7 @@ TEST(NatsPublishProgram, ASubjectWithoutAStreamIsSaidAndNothingIsLost) {
   const auto& server = NatsServer::shared();
   const std::string nowhere = NatsServer::unused_name();
   const TestBed bed(to_subject(server.url(), nowhere));
-  send_messages(bed, 20);
+  send_ids(bed, 20);
   Program runner({"run", bed.config()});
   EXPECT_TRUE(tells(runner, "no stream takes " + nowhere)) << runner.err();
   runner.signal(SIGTERM);
@@ -89,7 +76,7 @@ TEST(NatsPublishProgram, AServerThatIsAwayAtTheStartAndKilledInMidRunLosesAndDou
   NatsServer server;
   const std::string stream = server.new_stream();
   const TestBed bed(to_subject(server.url(), stream));
-  send_messages(bed, 3'000);
+  send_ids(bed, 3'000);
   server.kill();
   Program runner({"run", bed.config()});
   EXPECT_TRUE(tells(runner, "no NATS server answers")) << runner.err();
@@ -97,7 +84,7 @@ TEST(NatsPublishProgram, AServerThatIsAwayAtTheStartAndKilledInMidRunLosesAndDou
   ASSERT_TRUE(comes_true([&] { return server.stored_count(stream) > 100; })) << runner.err();
   server.kill();
   server.start();
-  EXPECT_TRUE(comes_true([&] { return all_stored(bed, 3'000); }, std::chrono::seconds(90)))
+  EXPECT_TRUE(comes_true([&] { return all_completed(bed, 3'000); }, std::chrono::seconds(90)))
       << runner.err();
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
@@ -110,7 +97,7 @@ TEST(NatsPublishProgram, AWrongPasswordIsSaidWithoutItAndCostsNoAttempt) {
   const auto& server = NatsServer::shared();
   const std::string stream = server.new_stream();
   const TestBed bed(to_subject(server.url("owner:wrong-hunter2"), stream));
-  send_messages(bed, 10);
+  send_ids(bed, 10);
   Program runner({"run", bed.config()});
   EXPECT_TRUE(tells(runner, "refuses the login")) << runner.err();
   runner.signal(SIGTERM);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tests/cli/program.h"
+#include "tests/cli/publish_bed.h"
 #include "tests/support/rabbitmq_server.h"
 
 namespace semel::test {
@@ -25,24 +26,10 @@ std::string to_queue(const std::string& url, const std::string& route,
       timeout, url, route);
 }
 
-void send_numbers(const TestBed& bed, std::size_t count, const Words& more = {}) {
-  std::string lines;
-  for (std::size_t i = 0; i < count; ++i) lines += fmt::format("{{\"id\":\"k-{}\"}}\n", i);
-  Words words = {"send", "payments", "-"};
-  words.insert(words.end(), more.begin(), more.end());
-  const Ran sent = bed.semel(words, {.input = lines});
-  ASSERT_EQ(sent.code, 0) << sent.err;
-}
-
 std::map<std::string, int> message_ids(const std::vector<RabbitmqServer::Post>& posts) {
   std::map<std::string, int> times;
   for (const auto& post : posts) ++times[post.message_id];
   return times;
-}
-
-bool all_completed(const TestBed& bed, std::size_t count) {
-  return json_at(bed.semel({"status", "-o", "json"}).out, "/store/completed") ==
-         std::to_string(count);
 }
 
 TEST(RabbitmqPublishProgram, WhatIsQueuedStandsInTheQueueWithIdsAndHeaders) {
@@ -54,7 +41,7 @@ TEST(RabbitmqPublishProgram, WhatIsQueuedStandsInTheQueueWithIdsAndHeaders) {
   EXPECT_NE(checked.out.find("rabbitmq " + queue), std::string::npos) << checked.out;
   EXPECT_NE(checked.out.find("keyed_retry"), std::string::npos) << checked.out;
   EXPECT_EQ(checked.out.find("right"), std::string::npos) << "the password";
-  send_numbers(bed, 200, {"--header", "trace=7"});
+  send_ids(bed, 200, {"--header", "trace=7"});
   const Ran ran = bed.semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(json_at(ran.out, "/effects"), "200") << ran.out;
@@ -73,7 +60,7 @@ TEST(RabbitmqPublishProgram, WhatNoQueueTakesWaitsForItsQueue) {
   const auto& server = RabbitmqServer::shared();
   const std::string queue = RabbitmqServer::unused_name();
   const TestBed bed(to_queue(server.url(), "queue: " + queue));
-  send_numbers(bed, 50);
+  send_ids(bed, 50);
   Program runner({"run", bed.config()});
   EXPECT_TRUE(tells(runner, "has no queue for routing key \"" + queue)) << runner.err();
   server.make_queue(queue, "quorum");
@@ -90,7 +77,7 @@ TEST(RabbitmqPublishProgram, ABrokerThatIsAwayAtTheStartAndKilledInMidRunLosesNo
   RabbitmqServer server;
   const std::string queue = server.new_queue("classic");
   const TestBed bed(to_queue(server.url(), "queue: " + queue, "5s"));
-  send_numbers(bed, 3'000);
+  send_ids(bed, 3'000);
   server.kill();
   Program runner({"run", bed.config()});
   EXPECT_TRUE(tells(runner, "no RabbitMQ broker answers")) << runner.err();
@@ -109,7 +96,7 @@ TEST(RabbitmqPublishProgram, ADrainWaitsForConfirms) {
   const auto& server = RabbitmqServer::shared();
   const std::string queue = server.new_queue("classic");
   const TestBed bed(to_queue(server.url(), "queue: " + queue));
-  send_numbers(bed, 2'000);
+  send_ids(bed, 2'000);
   Program runner({"run", bed.config(), "-q"});
   ASSERT_TRUE(comes_true([&] { return server.depth(queue) > 0; }));
   runner.signal(SIGTERM);
@@ -125,7 +112,7 @@ TEST(RabbitmqPublishProgram, AWrongPasswordIsSaidAndCostsNoAttempt) {
   const auto& server = RabbitmqServer::shared();
   const std::string queue = server.new_queue("classic");
   const TestBed bed(to_queue(server.url_of("owner:wrong-hunter2", "%2F"), "queue: " + queue));
-  send_numbers(bed, 10);
+  send_ids(bed, 10);
   Program runner({"run", bed.config()});
   EXPECT_TRUE(tells(runner, "refuses the login")) << runner.err();
   runner.signal(SIGTERM);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tests/cli/program.h"
+#include "tests/cli/publish_bed.h"
 #include "tests/support/redis_server.h"
 
 namespace semel::test {
@@ -25,15 +26,6 @@ std::string to_stream(const std::string& url, const std::string& stream,
       url, stream, more);
 }
 
-void send_entries(const TestBed& bed, std::size_t count, const Words& more = {}) {
-  std::string lines;
-  for (std::size_t i = 0; i < count; ++i) lines += fmt::format("{{\"id\":\"k-{}\"}}\n", i);
-  Words words = {"send", "payments", "-"};
-  words.insert(words.end(), more.begin(), more.end());
-  const Ran sent = bed.semel(words, {.input = lines});
-  ASSERT_EQ(sent.code, 0) << sent.err;
-}
-
 std::map<std::string, int> entry_keys(const RedisServer& server, const std::string& stream) {
   std::map<std::string, int> times;
   std::istringstream lines(server.run({"XRANGE", stream, "-", "+"}));
@@ -41,11 +33,6 @@ std::map<std::string, int> entry_keys(const RedisServer& server, const std::stri
     if (line == "Idempotency-Key" && std::getline(lines, line)) ++times[line];
   }
   return times;
-}
-
-bool all_added(const TestBed& bed, std::size_t count) {
-  return json_at(bed.semel({"status", "-o", "json"}).out, "/store/completed") ==
-         std::to_string(count);
 }
 
 TEST(RedisStreamsPublishProgram, WhatIsQueuedStandsInTheStreamAndIsReadFromItOnce) {
@@ -58,7 +45,7 @@ TEST(RedisStreamsPublishProgram, WhatIsQueuedStandsInTheStreamAndIsReadFromItOnc
   EXPECT_NE(checked.out.find("redis_streams " + stream.substr(0, 20)), std::string::npos)
       << checked.out;
   EXPECT_NE(checked.out.find("keyed_retry"), std::string::npos) << checked.out;
-  send_entries(bed, 200, {"--header", "trace=7"});
+  send_ids(bed, 200, {"--header", "trace=7"});
   const Ran ran = bed.semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(json_at(ran.out, "/effects"), "200") << ran.out;
@@ -76,11 +63,11 @@ TEST(RedisStreamsPublishProgram, AStreamThatIsNotThereIsWaitedFor) {
   const auto& server = RedisServer::shared();
   const std::string stream = server.new_database() + ":out";
   const TestBed bed(to_stream(server.url(), stream));
-  send_entries(bed, 50);
+  send_ids(bed, 50);
   Program runner({"run", bed.config()});
   EXPECT_TRUE(tells(runner, "there is no stream " + stream)) << runner.err();
   server.run({"XGROUP", "CREATE", stream, "readers", "0", "MKSTREAM"});
-  EXPECT_TRUE(comes_true([&] { return all_added(bed, 50); })) << runner.err();
+  EXPECT_TRUE(comes_true([&] { return all_completed(bed, 50); })) << runner.err();
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
   const auto times = entry_keys(server, stream);
@@ -91,7 +78,7 @@ TEST(RedisStreamsPublishProgram, AStreamThatIsNotThereIsWaitedFor) {
 TEST(RedisStreamsPublishProgram, AServerThatIsAwayAtTheStartAndKilledInMidRunLosesNothing) {
   RedisServer server;
   const TestBed bed(to_stream(server.url(), "out", ", declare: true"));
-  send_entries(bed, 3'000);
+  send_ids(bed, 3'000);
   server.kill();
   Program runner({"run", bed.config()});
   EXPECT_TRUE(tells(runner, "Redis server")) << runner.err();
@@ -103,7 +90,7 @@ TEST(RedisStreamsPublishProgram, AServerThatIsAwayAtTheStartAndKilledInMidRunLos
   ASSERT_TRUE(comes_true(added)) << runner.err();
   server.kill();
   server.start();
-  EXPECT_TRUE(comes_true([&] { return all_added(bed, 3'000); }, std::chrono::seconds(90)))
+  EXPECT_TRUE(comes_true([&] { return all_completed(bed, 3'000); }, std::chrono::seconds(90)))
       << runner.err();
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
@@ -114,7 +101,7 @@ TEST(RedisStreamsPublishProgram, ADrainWaitsForAnswers) {
   const auto& server = RedisServer::shared();
   const std::string stream = server.new_database() + ":out";
   const TestBed bed(to_stream(server.url(), stream, ", declare: true"));
-  send_entries(bed, 2'000);
+  send_ids(bed, 2'000);
   Program runner({"run", bed.config(), "-q"});
   ASSERT_TRUE(comes_true([&] { return server.run({"XLEN", stream}) != "0"; }));
   runner.signal(SIGTERM);

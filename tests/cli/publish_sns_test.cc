@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/cli/program.h"
+#include "tests/cli/publish_bed.h"
 #include "tests/support/moto_server.h"
 
 namespace semel::test {
@@ -31,13 +32,6 @@ std::string to_sns(const MotoServer& server, const std::string& arn, const std::
       arn, server.url({}), kSnsKeys, more);
 }
 
-void send_notices(const TestBed& bed, std::size_t count) {
-  std::string lines;
-  for (std::size_t i = 0; i < count; ++i) lines += fmt::format("{{\"id\":\"k-{}\"}}\n", i);
-  const Ran sent = bed.semel({"send", "payments", "-"}, {.input = lines});
-  ASSERT_EQ(sent.code, 0) << sent.err;
-}
-
 TEST_F(SnsPublishProgram, AKilledProgramPublishesTheRestUnderTheirKeys) {
   const MotoServer& server = MotoServer::shared();
   const std::string topic = server.new_topic();
@@ -47,35 +41,28 @@ TEST_F(SnsPublishProgram, AKilledProgramPublishesTheRestUnderTheirKeys) {
   EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
   EXPECT_NE(checked.out.find("keyed_retry"), std::string::npos) << checked.out;
   EXPECT_NE(checked.out.find("SNS delivers what comes again"), std::string::npos) << checked.out;
-  send_notices(bed, 200);
+  send_ids(bed, 200);
   Program runner({"run", bed.config(), "-q"});
-  ASSERT_TRUE(comes_true([&] {
-    return json_at(bed.semel({"status", "-o", "json"}).out, "/store/completed") != "0";
-  })) << runner.err();
+  ASSERT_TRUE(comes_true([&] { return completed_of(bed) != "0"; })) << runner.err();
   runner.signal(SIGKILL);
   EXPECT_EQ(runner.wait().signal, SIGKILL);
   const Ran rest = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(rest.code, 0) << rest.err;
   std::set<std::string> keys;
-  for (const auto& post : server.take_all(queue)) {
-    for (const auto& [name, value] : post.headers) {
-      if (name == "Idempotency-Key") keys.insert(value);
-    }
-  }
+  for (const auto& post : server.take_all(queue)) keys.insert(post.header("Idempotency-Key"));
   EXPECT_EQ(keys.size(), 200U);
+  EXPECT_EQ(keys.count("(none)"), 0U);
 }
 
 TEST_F(SnsPublishProgram, ATopicThatIsNotThereIsWaitedFor) {
   const MotoServer& server = MotoServer::shared();
   const std::string name = ElasticmqServer::unused_name();
   const TestBed bed(to_sns(server, MotoServer::arn_of(name)));
-  send_notices(bed, 20);
+  send_ids(bed, 20);
   Program runner({"run", bed.config()});
   EXPECT_TRUE(tells(runner, "there is no topic " + name)) << runner.err();
   server.make_topic(name);
-  EXPECT_TRUE(comes_true([&] {
-    return json_at(bed.semel({"status", "-o", "json"}).out, "/store/completed") == "20";
-  })) << runner.err();
+  EXPECT_TRUE(comes_true([&] { return all_completed(bed, 20); })) << runner.err();
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tests/cli/program.h"
+#include "tests/cli/publish_bed.h"
 #include "tests/support/elasticmq_server.h"
 #include "tests/support/tcp_proxy.h"
 
@@ -33,20 +34,6 @@ TestBed reader_of(const std::string& url, const std::string& key = "auto") {
                   "    key: {}\n"
                   "    handler: {{ exec: [/bin/true] }}\n",
                   url, kSqsKeys, key));
-}
-
-void send_parcels(const TestBed& bed, std::size_t count, const Words& more = {}) {
-  std::string lines;
-  for (std::size_t i = 0; i < count; ++i) lines += fmt::format("{{\"id\":\"k-{}\"}}\n", i);
-  Words words = {"send", "payments", "-"};
-  words.insert(words.end(), more.begin(), more.end());
-  const Ran sent = bed.semel(words, {.input = lines});
-  ASSERT_EQ(sent.code, 0) << sent.err;
-}
-
-bool all_sent(const TestBed& bed, std::size_t count) {
-  return json_at(bed.semel({"status", "-o", "json"}).out, "/store/completed") ==
-         std::to_string(count);
 }
 
 std::map<std::string, int> bodies_in(const ElasticmqServer& server, const std::string& queue) {
@@ -82,7 +69,7 @@ TEST(SqsPublishProgram, WhatIsQueuedStandsInTheQueueAndIsReadFromItOnce) {
   EXPECT_NE(checked.out.find("as one more message; a message is retried"), std::string::npos)
       << checked.out;
   EXPECT_EQ(checked.out.find("hunter2"), std::string::npos) << "the secret";
-  send_parcels(bed, 200, {"--header", "trace=7"});
+  send_ids(bed, 200, {"--header", "trace=7"});
   const Ran ran = bed.semel({"run", "--once", "-o", "json", "-q"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(json_at(ran.out, "/effects"), "200") << ran.out;
@@ -97,11 +84,11 @@ TEST(SqsPublishProgram, AQueueThatIsNotThereIsWaitedFor) {
   const auto& server = ElasticmqServer::shared();
   const std::string queue = ElasticmqServer::unused_name();
   const TestBed bed(to_sqs(server.url(queue)));
-  send_parcels(bed, 50);
+  send_ids(bed, 50);
   Program runner({"run", bed.config()});
   EXPECT_TRUE(tells(runner, "there is no queue " + queue)) << runner.err();
   server.make_queue(queue);
-  EXPECT_TRUE(comes_true([&] { return all_sent(bed, 50); })) << runner.err();
+  EXPECT_TRUE(comes_true([&] { return all_completed(bed, 50); })) << runner.err();
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
   const auto times = bodies_in(server, queue);
@@ -120,14 +107,14 @@ void kill_and_go_on(const ElasticmqServer& server, const TestBed& bed, const std
   }
   const Ran rest = bed.semel({"run", "--once", "-q"});
   EXPECT_EQ(rest.code, 0) << rest.err;
-  EXPECT_TRUE(all_sent(bed, 3'000));
+  EXPECT_TRUE(all_completed(bed, 3'000));
 }
 
 TEST(SqsPublishProgram, AKilledProgramSendsTheRestAndWhoReadsItDoesEachOnce) {
   const auto& server = ElasticmqServer::shared();
   const std::string queue = server.new_queue();
   const TestBed bed(to_sqs(server.url(queue)) + "    dedup: { lease: 1s }\n");
-  send_parcels(bed, 3'000);
+  send_ids(bed, 3'000);
   kill_and_go_on(server, bed, queue);
   EXPECT_GE(server.ready(queue), 3'000);
   const TestBed reader = reader_of(server.url(queue));
@@ -143,7 +130,7 @@ TEST(SqsPublishProgram, AKilledProgramLeavesEachOnceInAFifoQueue) {
   EXPECT_NE(checked.out.find("SQS drops what comes again with this key and payload within 5m"),
             std::string::npos)
       << checked.out;
-  send_parcels(bed, 3'000);
+  send_ids(bed, 3'000);
   kill_and_go_on(server, bed, queue);
   const auto times = bodies_in(server, queue);
   EXPECT_EQ(times.size(), 3'000U);
@@ -157,7 +144,7 @@ TEST(SqsPublishProgram, AServerThatIsAwayAtTheStartAndKilledInMidRunLosesNothing
   server.begin_with("parcels");
   TcpProxy proxy(server.port());
   const TestBed bed(to_sqs(fmt::format("http://127.0.0.1:{}/000000000000/parcels", proxy.port())));
-  send_parcels(bed, 3'000);
+  send_ids(bed, 3'000);
   server.kill();
   Program runner({"run", bed.config()});
   EXPECT_TRUE(tells(runner, "no SQS answers")) << runner.err();
@@ -174,7 +161,7 @@ TEST(SqsPublishProgram, AServerThatIsAwayAtTheStartAndKilledInMidRunLosesNothing
   server.kill();
   server.start();
   proxy.refuse(false);
-  EXPECT_TRUE(comes_true([&] { return all_sent(bed, 3'000); }, std::chrono::seconds(90)))
+  EXPECT_TRUE(comes_true([&] { return all_completed(bed, 3'000); }, std::chrono::seconds(90)))
       << runner.err();
   runner.signal(SIGTERM);
   EXPECT_EQ(runner.wait().code, 0);
@@ -186,7 +173,7 @@ TEST(SqsPublishProgram, ADrainWaitsForAnswers) {
   const auto& server = ElasticmqServer::shared();
   const std::string queue = server.new_queue();
   const TestBed bed(to_sqs(server.url(queue)));
-  send_parcels(bed, 2'000);
+  send_ids(bed, 2'000);
   Program runner({"run", bed.config(), "-q"});
   ASSERT_TRUE(comes_true([&] { return server.ready(queue) > 0; }));
   runner.signal(SIGTERM);
@@ -204,7 +191,7 @@ TEST(SqsPublishProgram, AServiceThatHangsKeepsNoProgramFromItsEnd) {
   TcpProxy proxy(server.port());
   const TestBed bed(
       to_sqs(fmt::format("http://127.0.0.1:{}/000000000000/{}", proxy.port(), queue)));
-  send_parcels(bed, 20);
+  send_ids(bed, 20);
   const auto stall = proxy.inject({.text = "SendMessageBatch", .then = TcpProxy::Then::kStall});
   Program runner({"run", bed.config(), "-q", "--drain-timeout", "1s"});
   ASSERT_TRUE(proxy.wait_fired(stall));

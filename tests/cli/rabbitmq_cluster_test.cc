@@ -21,7 +21,7 @@ TEST(RabbitmqCluster, AQueueWhoseLeaderIsKilledLosesNothing) {
   std::optional<std::size_t> first;
   ASSERT_TRUE(comes_true([&] { return (first = leader(0)).has_value(); }, seconds(60)));
   RabbitmqServer& killed = cluster.node(*first);
-  // Who publishes stays with a node that lives.
+  // The publisher stays with a node that lives.
   const std::size_t lives = (*first + 1) % cluster.size();
   RabbitmqTestBed bed(cluster.node(lives), {.queue = queue, .url = cluster.url()});
   bed.publish(2'000);
@@ -38,7 +38,7 @@ TEST(RabbitmqCluster, AQueueWhoseLeaderIsKilledLosesNothing) {
   EXPECT_TRUE(comes_true([&] { return bed.all_done(); }, seconds(90))) << runner->err();
   killed.start();
   bed.publish(500);
-  // What was out to a consumer of that node comes back when the node is known to be there again.
+  // Messages out to a consumer of that node come back when the node is known to be there again.
   EXPECT_TRUE(comes_true([&] { return bed.server().messages(queue) == 0; }, seconds(60)))
       << bed.server().messages(queue) << '\n'
       << runner->err();

@@ -1,4 +1,4 @@
-// What goes wrong between a run and its broker: it is away, killed, short of memory; it deletes the
+// Faults between a run and its broker: it is away, killed, short of memory; it deletes the
 // queue, closes the channel, loses patience.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

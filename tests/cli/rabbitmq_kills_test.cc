@@ -56,8 +56,9 @@ INSTANTIATE_TEST_SUITE_P(Stores, RabbitmqKills,
                          ::testing::Values(DatabaseKind::kSqlite, DatabaseKind::kPostgres),
                          [](const auto& info) { return name_of_ground(info.param); });
 
-// What docs/sources/rabbitmq.md promises, in one run: a config of some twenty lines, a quorum queue
-// of which each tenth message stands there twice, and one process that is killed and started again.
+// The promise of docs/sources/rabbitmq.md, in one run: a config of some twenty lines, a quorum
+// queue of which each tenth message stands there twice, and one process that is killed and started
+// again.
 TEST(RabbitmqSoak, AQueueIsReadByAProcessThatIsKilledAgainAndAgain) {
   const std::size_t messages = soaks() ? 1'000'000 : 20'000;
   const std::size_t kills = soaks() ? 20 : 4;
@@ -157,7 +158,7 @@ TEST_F(RabbitmqRedis, EachIsCalledAndOnlyWhatWasInFlightAtAKillTwice) {
     runner.signal(SIGKILL);
     EXPECT_EQ(runner.wait().signal, SIGKILL);
   }
-  // What the last one had in hand may be put back a little later.
+  // The last one's messages in hand may be put back a little later.
   Program last({"run", "-q", config()});
   EXPECT_TRUE(comes_true([&] { return broker_.messages(queue_) == 0; }, seconds(60))) << last.err();
   last.signal(SIGTERM);

@@ -1,4 +1,4 @@
-// What a live server says against the promise: told by doctor, and at the start of a run.
+// Facts of a live server against the promise: reported by doctor, and at the start of a run.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Who may not: wrong addresses, logins and rights, each with its code and its words.
+// Wrong addresses, logins and rights, each with its code and its words.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -117,7 +117,7 @@ TEST_P(ServerRights, AUserWhoOwnsNothingWorksWithTheGrantsOfThePage) {
   EXPECT_EQ(bed_.sum(), 5);
   const Ran verified = semel({"store", "verify"});
   EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
-  // What the owner does for it, now and then.
+  // The owner's work for it, from time to time.
   EXPECT_EQ(bed_.semel({"store", "sweep"}).code, 0);
 }
 

@@ -13,7 +13,7 @@
 
 namespace semel::test {
 
-// What differs from server to server.
+// The differences between servers.
 struct ServerKind {
   std::string_view name;   // as tests are named
   std::string_view store;  // as in `store:`

@@ -1,5 +1,5 @@
 // Several calls in one message, by the real program: what its config may say, and what becomes of a
-// message whose config was changed. What holds on every store is in steps_everywhere_test.cc.
+// message whose config was changed. steps_everywhere_test.cc has what holds on every store.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

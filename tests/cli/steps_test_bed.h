@@ -31,7 +31,7 @@ class StepsTestBed {
   // A run until nothing is left to do.
   Ran run_once() const;
   void send(std::string_view id = "o-1") const;
-  // Of the record of o-1, at a JSON pointer.
+  // The value at a JSON pointer of the record of o-1.
   std::string record(std::string_view pointer) const;
   // Puts another consumer into the config.
   void rewrite(std::string_view before, std::string_view after) const;
@@ -75,7 +75,7 @@ class StepsService {
   HttpServer server_;
 };
 
-// What follows a consumer's steps: the order is paid, where there is one.
+// The statements after a consumer's steps: the order is paid, where there is one.
 extern const std::string_view kStepsApply;
 // For kStepsApply: o-1, which is new.
 extern const char* const kOrdersTable;

@@ -18,7 +18,7 @@ constexpr std::uint64_t kFinishModelKeyEach = 25;
 constexpr std::uint64_t kFinishModelLately = 4;
 constexpr std::uint64_t kFinishModelBatch = 4;
 
-// A record in the form that store and model share. Of a completed one, only its state.
+// A record in the form that store and model share. For a completed one, only its state.
 std::string record_text(const std::optional<RecordView>& view) {
   if (!view) return "none";
   if (view->state == RecordState::kCompleted) return "completed " + view->result;

@@ -18,7 +18,7 @@ namespace {
 using sources::HttpSource;
 using steady = std::chrono::steady_clock;
 
-// The source as the suite has it. Who sends looks at it too, and may outlive the suite's.
+// The source as the suite has it. The sender looks at it too, and may outlive the suite's.
 class SharedHttpSource final : public Source {
  public:
   explicit SharedHttpSource(std::shared_ptr<HttpSource> source) : source_(std::move(source)) {}

@@ -182,7 +182,7 @@ TEST(KafkaSource, FiguresMayBeAskedByAnyThreadUntilItIsClosed) {
   };
   becomes(300);
   member.settle({arrivals.begin(), arrivals.begin() + 100});
-  // Of each partition only what is settled in one piece from its beginning.
+  // For each partition only what is settled in one piece from its beginning.
   std::int64_t in_one_piece = 0;
   for (const char* end : {"-0", "-1"}) {
     for (const Arrival& arrival : arrivals) {

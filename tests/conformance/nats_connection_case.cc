@@ -97,7 +97,7 @@ TEST(NatsConnection, AConsumerThatIsMadeAnewIsAnotherGeneration) {
   EXPECT_TRUE(server.counts(spec.stream, kNatsDurable).all_done());
 }
 
-// What was settled after the connection was lost comes again, and is settled there.
+// A message settled after the connection was lost comes again, and is settled then.
 TEST(NatsConnection, AConnectionThatIsCutIsAnotherGeneration) {
   test::TcpProxy proxy(NatsServer::shared().port());
   auto spec = nats_spec_for(nats_stream_of(20));

@@ -66,7 +66,7 @@ class Consumer : public Receiver {
   explicit Consumer(core::RabbitmqSpec spec)
       : Receiver(rabbitmq::make_rabbitmq_source({std::move(spec), true}), 60s) {}
 
-  // What comes first, though no broker may have answered before.
+  // The first arrivals, though no broker may have answered before.
   std::size_t come_after_all() {
     std::size_t count = 0;
     test::comes_true([&] {
@@ -89,7 +89,7 @@ std::string queue_of(std::size_t messages, const std::string& type = "quorum") {
   return queue;
 }
 
-// What is open fills the prefetch, and nothing else does.
+// Open deliveries fill the prefetch, and nothing else does.
 TEST(RabbitmqSource, ASlowMessageKeepsNoPlaceButItsOwn) {
   auto spec = spec_for(queue_of(40));
   spec.prefetch = 3;

@@ -1,5 +1,7 @@
 #include "tests/conformance/store_case.h"
 
+#include "tests/support/finish_one.h"
+
 #include <fmt/format.h>
 
 #include <utility>
@@ -137,10 +139,7 @@ Finish StoreTest::given(Finish finish) {
 }
 
 Applied StoreTest::finish_on(Store& store, const Finish& finish) {
-  const Finish one = given(finish);
-  const auto applied = store.finish({&one, 1});
-  EXPECT_TRUE(applied.has_value()) << (applied ? "" : applied.error().message);
-  return applied ? applied->at(0) : Applied::kLeaseLost;
+  return test::finish_one(store, given(finish));
 }
 
 Applied StoreTest::renew(const Lease& lease, milliseconds by) {

@@ -1,4 +1,4 @@
-// Whatever decides in a store, decides as the record machine does: long random runs, compared step
+// Every store decides as the record machine does: long random runs, compared step
 // by step.
 #include "tests/conformance/store_model.h"
 

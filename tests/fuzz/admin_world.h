@@ -28,7 +28,8 @@ class AdminWorld {
 
   // With the task that it may be, run to its end.
   http::HttpResponse answer(const http::HttpRequest& request);
-  // What a write would change, as one text: records, dead letters, gates, jobs, the audit log.
+  // The state that a write would change, as one text: records, dead letters, gates, jobs, the audit
+  // log.
   std::string state() const;
 
  private:

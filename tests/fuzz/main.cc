@@ -1,5 +1,5 @@
-// What libFuzzer calls. With --seeds FOLDER the program writes its seeds and its dictionary there,
-// for a run that begins with them.
+// The entry points of libFuzzer. With --seeds FOLDER the program writes its seeds and its
+// dictionary there, for a run that begins with them.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

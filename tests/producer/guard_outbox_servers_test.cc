@@ -1,4 +1,4 @@
-// What work under a Guard sends, in a transaction of the caller's own on a database server.
+// Messages sent under a Guard, in a transaction of the caller's own on a database server.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <libpq-fe.h>

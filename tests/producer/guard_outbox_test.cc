@@ -1,4 +1,4 @@
-// What work under a Guard sends leaves with its record, also in the caller's own transaction.
+// Messages sent under a Guard leave with its record, also in the caller's own transaction.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>

@@ -11,7 +11,7 @@ namespace semel::test {
 // of what it publishes is taken and not yet marked, and then lets it come to its end.
 void kill_a_relay(const std::string& handler);
 
-// What stands where it published, read by a consumer with a record: doubles came, each mail had its
+// The published messages, read by a consumer with a record: doubles came, each mail had its
 // effect once, and none is lost.
 void expect_each_mail_once(const Consumption& seen);
 

@@ -61,8 +61,8 @@ class DatabaseServer {
   // Throws std::logic_error where the server knows no SQL.
   virtual std::unique_ptr<Session> open_session(const std::string& database) const;
 
-  // Sends SIGKILL to all of its processes together. What they had written remains, as if the system
-  // lives on. Returns when they are gone.
+  // Sends SIGKILL to all of its processes together. Data that they had written remains, as if the
+  // system lives on. Returns when they are gone.
   void kill();
   // Stops it as an administrator would: open transactions are rolled back, committed data are
   // written.

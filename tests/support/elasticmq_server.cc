@@ -103,6 +103,13 @@ std::string ElasticmqServer::checked(const std::string& action, const std::strin
   return answer;
 }
 
+std::string ElasticmqServer::Post::header(std::string_view name) const {
+  for (const auto& [each, value] : headers) {
+    if (each == name) return value;
+  }
+  return "(none)";
+}
+
 bool ElasticmqServer::answers() const {
   return call("ListQueues", "{}").find("QueueUrls") != std::string::npos;
 }

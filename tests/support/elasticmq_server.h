@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,9 @@ class ElasticmqServer final : public DatabaseServer {
     std::vector<std::pair<std::string, std::string>> headers = {};  // message attributes
     std::string group = {};                                         // of a FIFO queue
     std::string deduplication = {};                                 // likewise
+
+    // The value of the header; "(none)" without it.
+    std::string header(std::string_view name) const;
   };
   // Returns when the server has them all.
   void send(const std::string& queue, const std::vector<Post>& posts) const;
@@ -56,7 +60,7 @@ class ElasticmqServer final : public DatabaseServer {
   // Receives one message, as another consumer would, and hides it for this time. Returns its body;
   // empty if there is none.
   std::string take_one(const std::string& queue, int visibility_seconds) const;
-  // Receives and deletes what is there. Those of a FIFO queue come in the order of each group.
+  // Receives and deletes what is there. Messages of a FIFO queue come in the order of each group.
   std::vector<Post> take_all(const std::string& queue) const;
   // The same at any server of this API: `call` makes a call of it, and returns its good answer.
   using Caller = std::function<std::string(const std::string& action, const std::string& body)>;

@@ -19,27 +19,25 @@ namespace {
 
 constexpr timeval kReadPatience{30, 0};
 
-system::Descriptor connected(std::uint16_t port) {
-  system::Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+system::Descriptor connected(int family, const sockaddr* to, socklen_t size) {
+  system::Descriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &kReadPatience, sizeof kReadPatience);
+  return ::connect(socket.get(), to, size) == 0 ? std::move(socket) : system::Descriptor();
+}
+
+system::Descriptor connected_to(std::uint16_t port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const auto* const to = reinterpret_cast<const sockaddr*>(&address);
-  return ::connect(socket.get(), to, sizeof address) == 0 ? std::move(socket)
-                                                          : system::Descriptor();
+  return connected(AF_INET, reinterpret_cast<const sockaddr*>(&address), sizeof address);
 }
 
 system::Descriptor connected_at(const std::string& path) {
-  system::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &kReadPatience, sizeof kReadPatience);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path.data(), std::min(path.size(), sizeof address.sun_path - 1));
-  const auto* const to = reinterpret_cast<const sockaddr*>(&address);
-  return ::connect(socket.get(), to, sizeof address) == 0 ? std::move(socket)
-                                                          : system::Descriptor();
+  return connected(AF_UNIX, reinterpret_cast<const sockaddr*>(&address), sizeof address);
 }
 
 std::string request_text(std::string_view path, const std::vector<std::string>& headers,
@@ -63,6 +61,14 @@ bool sent(int socket, std::string_view bytes) {
   return true;
 }
 
+// The answer; empty where the socket is not valid.
+std::string exchanged(const system::Descriptor& socket, std::string_view bytes) {
+  if (!socket.valid()) return {};
+  // A server may answer before everything was sent: its answer is still read.
+  (void)sent(socket.get(), bytes);
+  return http_rest(socket);
+}
+
 }  // namespace
 
 std::string HttpAnswer::header(std::string_view name) const {
@@ -74,7 +80,7 @@ std::string HttpAnswer::header(std::string_view name) const {
 }
 
 system::Descriptor http_sent(std::uint16_t port, std::string_view bytes) {
-  auto socket = connected(port);
+  auto socket = connected_to(port);
   if (socket.valid() && !sent(socket.get(), bytes)) return {};
   return socket;
 }
@@ -90,11 +96,7 @@ std::string http_rest(const system::Descriptor& socket) {
 }
 
 std::string http_raw(std::uint16_t port, std::string_view bytes) {
-  const auto socket = connected(port);
-  if (!socket.valid()) return {};
-  // A server may answer before everything was sent: its answer is still read.
-  (void)sent(socket.get(), bytes);
-  return http_rest(socket);
+  return exchanged(connected_to(port), bytes);
 }
 
 HttpAnswer http_get(std::uint16_t port, std::string_view path,
@@ -103,10 +105,7 @@ HttpAnswer http_get(std::uint16_t port, std::string_view path,
 }
 
 std::string http_raw_at(const std::string& path, std::string_view bytes) {
-  const auto socket = connected_at(path);
-  if (!socket.valid()) return {};
-  (void)sent(socket.get(), bytes);
-  return http_rest(socket);
+  return exchanged(connected_at(path), bytes);
 }
 
 HttpAnswer http_get_at(const std::string& path, std::string_view target,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <stdexcept>
+#include <utility>
 
 #include "clients/curl/transfers.h"
 #include "clients/sqs/json_walk.h"
@@ -57,32 +58,29 @@ std::string MotoServer::url(std::string_view) const {
   return fmt::format("http://127.0.0.1:{}", port());
 }
 
-std::string MotoServer::sns(const std::string& form) const {
+std::string MotoServer::post(Headers headers, std::string body, const std::string& what) const {
   curl::Request request;
   request.url = url({}) + "/";
   request.through_proxy = false;
-  request.headers = {{"Content-Type", "application/x-www-form-urlencoded"}, scope_of("sns")};
-  request.body = form + "&Version=2010-03-31";
+  request.headers = std::move(headers);
+  request.body = std::move(body);
   const auto answer = curl::fetch(request);
   if (!answer || answer->status != 200) {
-    throw std::runtime_error(form + ": " + (answer ? answer->body : answer.error().message));
+    throw std::runtime_error(what + ": " + (answer ? answer->body : answer.error().message));
   }
   return answer->body;
 }
 
+std::string MotoServer::sns(const std::string& form) const {
+  return post({{"Content-Type", "application/x-www-form-urlencoded"}, scope_of("sns")},
+              form + "&Version=2010-03-31", form);
+}
+
 std::string MotoServer::sqs(const std::string& action, const std::string& body) const {
-  curl::Request request;
-  request.url = url({}) + "/";
-  request.through_proxy = false;
-  request.headers = {{"Content-Type", "application/x-amz-json-1.0"},
-                     {"X-Amz-Target", "AmazonSQS." + action},
-                     scope_of("sqs")};
-  request.body = body;
-  const auto answer = curl::fetch(request);
-  if (!answer || answer->status != 200) {
-    throw std::runtime_error(action + ": " + (answer ? answer->body : answer.error().message));
-  }
-  return answer->body;
+  return post({{"Content-Type", "application/x-amz-json-1.0"},
+               {"X-Amz-Target", "AmazonSQS." + action},
+               scope_of("sqs")},
+              body, action);
 }
 
 bool MotoServer::answers() const {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <semel/message.h>
+
 #include "tests/support/database_server.h"
 #include "tests/support/elasticmq_server.h"
 
@@ -38,6 +40,8 @@ class MotoServer final : public DatabaseServer {
   std::vector<ElasticmqServer::Post> take_all(const std::string& queue_url) const;
 
  private:
+  // The body of a good answer; throws std::runtime_error about `what` without one.
+  std::string post(Headers headers, std::string body, const std::string& what) const;
   std::string sns(const std::string& form) const;
   std::string sqs(const std::string& action, const std::string& body) const;
 

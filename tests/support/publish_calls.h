@@ -104,19 +104,22 @@ inline void publish_surely(AsyncHandler& handler, Gate& gate, std::vector<std::s
   EXPECT_TRUE(keys.empty()) << keys.size() << " are never published: " << said;
 }
 
-// Publishes until a kill of the server interrupts some calls, and repeats those until they are
-// done. The keys are k-0, k-1 …; returns how many there are.
+struct Interrupted {
+  std::size_t sent = 0;            // how many keys there are: k-0, k-1 …
+  std::vector<std::string> again;  // the keys of the interrupted calls
+};
+
+// Publishes until a kill of the server, which is started again, interrupts some calls.
 template <class Server>
-std::size_t publish_through_kills(AsyncHandler& handler, ToldGate& gate, Server& server,
-                                  std::size_t at_once) {
-  std::vector<std::string> again;
-  std::size_t sent = 0;
+Interrupted publish_until_killed(AsyncHandler& handler, ToldGate& gate, Server& server,
+                                 std::size_t at_once) {
+  Interrupted made;
   // A kill may come too late for all of them.
-  for (int tries = 0; tries < 10 && again.empty(); ++tries) {
+  for (int tries = 0; tries < 10 && made.again.empty(); ++tries) {
     std::vector<std::unique_ptr<PublishCall>> calls;
-    const std::size_t first = sent;
-    for (; sent < first + at_once; ++sent) {
-      calls.push_back(publish(handler, gate, keyed_message(fmt::format("k-{}", sent))));
+    const std::size_t first = made.sent;
+    for (; made.sent < first + at_once; ++made.sent) {
+      calls.push_back(publish(handler, gate, keyed_message(fmt::format("k-{}", made.sent))));
     }
     EXPECT_EQ(calls.front()->verdict().kind(), Verdict::Kind::kDone);
     server.kill();
@@ -125,14 +128,22 @@ std::size_t publish_through_kills(AsyncHandler& handler, ToldGate& gate, Server&
       if (verdict.kind() == Verdict::Kind::kDone) continue;
       EXPECT_EQ(verdict.kind(), Verdict::Kind::kRetry) << verdict.reason();
       EXPECT_FALSE(verdict.counted());
-      again.push_back(fmt::format("k-{}", first + i));
+      made.again.push_back(fmt::format("k-{}", first + i));
     }
     server.start();
   }
-  EXPECT_FALSE(again.empty()) << "the faults came too late";
+  EXPECT_FALSE(made.again.empty()) << "the faults came too late";
   EXPECT_FALSE(gate.shuts().empty());
-  publish_surely(handler, gate, again);
-  return sent;
+  return made;
+}
+
+// The same, and repeats the interrupted calls until they are done. Returns how many keys there are.
+template <class Server>
+std::size_t publish_through_kills(AsyncHandler& handler, ToldGate& gate, Server& server,
+                                  std::size_t at_once) {
+  const Interrupted made = publish_until_killed(handler, gate, server, at_once);
+  publish_surely(handler, gate, made.again);
+  return made.sent;
 }
 
 }  // namespace semel::test

@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 
-from thread_safety import compiler
+from together import compiler
 from tree import Finding
 
 HEADER = "include/semel/result.h"

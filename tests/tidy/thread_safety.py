@@ -2,7 +2,6 @@
 without the mutex that guards it."""
 
 import re
-import shutil
 
 from tree import Finding, is_test, without_noise
 
@@ -10,12 +9,6 @@ OURS = ("src/system/mutex.h", "src/system/shared_mutex.h")
 # Locks that the check cannot see through.
 _BARE = re.compile(r"\bstd::(?:recursive_|timed_|recursive_timed_|shared_|shared_timed_)?mutex\b|"
                    r"\bstd::condition_variable\b(?!_any)")
-
-
-def compiler():
-    """Clang's name, or None. It comes with clang-tidy."""
-    found = [name for name in ("clang++", "clang++-14") if shutil.which(name)]
-    return found[0] if found else None
 
 
 def thread_safety(tree):

@@ -5,6 +5,7 @@ import concurrent.futures
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 
@@ -18,6 +19,12 @@ def flags(tree):
     """Options of Clang to compile a file of src/."""
     return ["-std=c++20", "-ferror-limit=0", f"-I{tree.root}/include", f"-I{tree.root}/src", f"-I{tree.root}",
             *library_flags()]
+
+
+def compiler():
+    """Clang's name, or None. It comes with clang-tidy."""
+    found = [name for name in ("clang++", "clang++-14") if shutil.which(name)]
+    return found[0] if found else None
 
 
 def passed_by(tree, command, *more):
@@ -61,7 +68,7 @@ def _group(tree, command, is_broken, excused, passed, paths, whole):
     return [f for group in groups for f in _group(tree, command, is_broken, excused, passed, group, whole)]
 
 
-def read_together(tree, groups, command, is_broken, passed, excused=lambda path, text: False):
+def read_together(tree, groups, command, is_broken, passed, excused):
     """Yields the findings in all groups of files. `command` makes the tool's command line for one file;
     `is_broken` tells whether a message means that the file does not compile, `excused(path, text)` whether it is none. Adds to `passed`."""
     with tempfile.TemporaryDirectory() as scratch, \

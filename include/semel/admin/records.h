@@ -52,8 +52,8 @@ struct StoreStats {
     std::string name;
     ConsumerNumber number{};
     std::size_t consuming = 0, retrying = 0, parked = 0, dead = 0, held = 0, dead_letters = 0;
-    // Of those consuming: their lease is over by the store's clock, and nobody has recorded how
-    // their work ended.
+    // The consuming ones whose lease is over by the store's clock, and for which nobody recorded
+    // how their work ended.
     std::size_t stuck = 0;
     std::vector<std::int64_t> running_pids;  // processes that run it now
     // When the oldest record or message that is consuming, retrying or held was first met.
@@ -181,7 +181,7 @@ struct LetterEdit {
   Headers headers_before;
   Bytes payload;
   Headers headers;
-  // Of the new message, by the consumer's recipe; of a letter without a key `before`.
+  // The new message's, by the consumer's recipe; `before` for a letter without a key.
   Fingerprint fingerprint;
 };
 

@@ -105,6 +105,9 @@ inline constexpr StoreTime kLatestDue{
 // dead, speaks for that letter, and nothing says that the old payload may have had its effect.
 [[nodiscard]] Edited decide_edit(const Record& record, const Fingerprint& letter) noexcept;
 
+// Whether name and value are the same, byte for byte.
+[[nodiscard]] bool same_header(const Header& one, const Header& other) noexcept;
+
 // Whether the letter still has the fingerprint, the payload and the headers that the caller of
 // DeadLetters::edit saw.
 [[nodiscard]] bool is_as_seen(const DeadLetter& letter, const LetterEdit& edit) noexcept;

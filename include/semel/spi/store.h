@@ -52,7 +52,7 @@ struct StoreTraits {
   bool takes_back = false;    // a crash or failover of its server may forget the last writes
 };
 
-// What only some stores can do. Null where this one cannot; never a method that fails.
+// Abilities that only some stores have. Null where this one lacks it; never a method that fails.
 //
 // held and dead_letters require each other, and records: a message moves between them in the commit
 // of its record. transactional and runs require held, steps requires records. A store without held

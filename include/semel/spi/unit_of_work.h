@@ -90,7 +90,7 @@ class UnitOfWork {
   virtual Result<std::vector<Claim>> claim(std::span<const Message* const> messages) = 0;
 
   // For claims that were committed before (two phases): compare-and-set on each nonce, in this
-  // transaction. What is kYes here cannot be taken over before the commit.
+  // transaction. A claim answered kYes cannot be taken over before the commit.
   virtual Result<std::vector<Applied>> confirm(std::span<const Lease> leases) = 0;
 
   // Adds a message's statements; they run at the next flush, in the order of the calls.

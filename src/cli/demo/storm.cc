@@ -132,7 +132,7 @@ std::int64_t expected_balance(std::uint64_t messages) {
 
 namespace {
 
-// What the strategy alone is told.
+// The settings of the strategy alone.
 std::string own_yaml(core::StrategyKind strategy) {
   switch (strategy) {
     case core::StrategyKind::kQuery:

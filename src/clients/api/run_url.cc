@@ -16,16 +16,11 @@ namespace {
 constexpr std::string_view kPlain = "http://";
 constexpr std::string_view kEncrypted = "https://";
 constexpr std::string_view kSocket = "unix:";
-constexpr std::size_t kLongestSocketPath = 107;
 
 tl::unexpected<Error> wrong_url(std::string why) {
   return failure({ErrorKind::kRejected, "R361", "the URL of the run " + std::move(why),
                   "such as http://127.0.0.1:8585, https://semel.example.com:8585 or "
                   "unix:/run/semel/admin.sock"});
-}
-
-bool begins_alike(std::string_view text, std::string_view scheme) {
-  return text.size() >= scheme.size() && ascii::alike(text.substr(0, scheme.size()), scheme);
 }
 
 // unix:/run/x, or unix:///run/x as URLs with an empty host are written.
@@ -53,10 +48,10 @@ Result<RunUrl> RunUrl::parse(std::string_view text) {
   if (!std::ranges::all_of(text, is_printable_byte)) {
     return wrong_url("has a blank or a byte that is no ASCII");
   }
-  if (begins_alike(text, kSocket)) return socket_url(text.substr(kSocket.size()));
+  if (ascii::begins_alike(text, kSocket)) return socket_url(text.substr(kSocket.size()));
   RunUrl made;
-  made.encrypted = begins_alike(text, kEncrypted);
-  if (!made.encrypted && !begins_alike(text, kPlain)) {
+  made.encrypted = ascii::begins_alike(text, kEncrypted);
+  if (!made.encrypted && !ascii::begins_alike(text, kPlain)) {
     return wrong_url(fmt::format("begins with none of http://, https:// and unix: \"{}\"",
                                  printable_text(text)));
   }

@@ -40,6 +40,8 @@ class Connection {
   // that once, and separately from the answer. kRejected: waiting gives no right. It
   // ignores a refused question how long a stream keeps its messages: reading does not need that.
   std::optional<Error> denied() const;
+  // The words in which the server has forbidden something; empty: it has not.
+  std::string denied_words() const;
 
   // From now on the connection counts as proven: see connect_error().
   void set_known() noexcept { known_ = true; }
@@ -60,9 +62,6 @@ class Connection {
 
   Result<OptionsPtr> options(const core::NatsNode& node) const;
   Result<void> use_tls(__natsOptions& options, const core::NatsNode& node) const;
-
-  // The server's last words if a right is missing; otherwise empty.
-  std::string denied_words() const;
 
   const core::NatsAccess& access_;
   bool known_;

@@ -32,13 +32,20 @@ std::optional<milliseconds> span_at(const Answer& answer, const char* pointer) {
   return answer.number(pointer) > 0 ? std::optional(time_at(answer, pointer)) : std::nullopt;
 }
 
-std::vector<std::string> texts_at(const Answer& answer, const char* array) {
-  std::vector<std::string> texts;
+// Calls `see` with the pointer of each element.
+template <class See>
+void each_at(const Answer& answer, const char* array, See see) {
   for (std::size_t i = 0;; ++i) {
     const std::string pointer = fmt::format("{}/{}", array, i);
-    if (!answer.has(pointer.c_str())) return texts;
-    texts.push_back(answer.text(pointer.c_str()));
+    if (!answer.has(pointer.c_str())) return;
+    see(pointer.c_str());
   }
+}
+
+std::vector<std::string> texts_at(const Answer& answer, const char* array) {
+  std::vector<std::string> texts;
+  each_at(answer, array, [&](const char* pointer) { texts.push_back(answer.text(pointer)); });
+  return texts;
 }
 
 ConsumerState consumer_in(const Answer& answer) {
@@ -47,11 +54,8 @@ ConsumerState consumer_in(const Answer& answer) {
   state.ack_policy = answer.text("/config/ack_policy");
   state.pushes = !answer.text("/config/deliver_subject").empty();
   state.ack_wait = time_at(answer, "/config/ack_wait");
-  for (std::size_t i = 0;; ++i) {
-    const std::string pointer = fmt::format("/config/backoff/{}", i);
-    if (!answer.has(pointer.c_str())) break;
-    state.backoff.push_back(time_at(answer, pointer.c_str()));
-  }
+  each_at(answer, "/config/backoff",
+          [&](const char* pointer) { state.backoff.push_back(time_at(answer, pointer)); });
   state.max_deliver = limit_at(answer, "/config/max_deliver");
   state.max_ack_pending = limit_at(answer, "/config/max_ack_pending");
   state.max_batch = limit_at(answer, "/config/max_batch");

@@ -27,15 +27,15 @@ constexpr int kServerFailed = 500;  // and above
 Client::Client(const core::SqsAccess& access, ServiceNames names, Protocol protocol)
     : access_(access), names_(std::move(names)), protocol_(protocol), credentials_(access) {}
 
-void Client::call(const std::string& action, const std::string& body,
-                  std::chrono::milliseconds patience, Done done) {
-  call(action, body, patience,
+void Client::call(const std::string& action, std::string body, std::chrono::milliseconds patience,
+                  Done done) {
+  call(action, std::move(body), patience,
        DoneWithAnswer([done = std::move(done)](Answer answer) { done(std::move(answer.body)); }));
 }
 
-void Client::call(const std::string& action, const std::string& body,
-                  std::chrono::milliseconds patience, DoneWithAnswer done) {
-  make({action, body, patience, std::move(done)});
+void Client::call(const std::string& action, std::string body, std::chrono::milliseconds patience,
+                  DoneWithAnswer done) {
+  make({action, std::move(body), patience, std::move(done)});
 }
 
 void Client::make(Call call) {
@@ -114,7 +114,7 @@ bool Client::mended(const Refusal& refusal, const curl::Response& response) {
   return true;
 }
 
-Result<std::string> ask(Client& client, const std::string& action, const std::string& body,
+Result<std::string> ask(Client& client, const std::string& action, std::string body,
                         std::chrono::milliseconds patience) {
   std::optional<Result<std::string>> answer;
   client.call(action, body, patience, [&](Result<std::string> told) { answer = std::move(told); });

@@ -42,9 +42,9 @@ class Client {
   // `action`: "ReceiveMessage". `body`: a JSON object, or the parameters of a form without action
   // and version. `done` is called once, from within call() or run(), and may make
   // calls; not after give_up_all().
-  void call(const std::string& action, const std::string& body, std::chrono::milliseconds patience,
+  void call(const std::string& action, std::string body, std::chrono::milliseconds patience,
             Done done);
-  void call(const std::string& action, const std::string& body, std::chrono::milliseconds patience,
+  void call(const std::string& action, std::string body, std::chrono::milliseconds patience,
             DoneWithAnswer done);
   // The end is near: credentials are not asked for any more, for their services may hang.
   void look_no_more() noexcept { credentials_.look_no_more(); }
@@ -82,7 +82,7 @@ class Client {
 };
 
 // Makes one call and waits for it.
-Result<std::string> ask(Client& client, const std::string& action, const std::string& body,
+Result<std::string> ask(Client& client, const std::string& action, std::string body,
                         std::chrono::milliseconds patience);
 
 }  // namespace semel::sqs

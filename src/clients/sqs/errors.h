@@ -21,7 +21,7 @@ Refusal refusal_in(int status, std::string_view body);
 // Likewise of the query protocol.
 Refusal query_refusal_in(int status, std::string_view body);
 
-// What errors name: the service, what is there, and the settings that say so.
+// The names that errors use: the service, its queue or topic, and their settings.
 struct ServiceNames {
   std::string service = "SQS";
   std::string thing = "queue";

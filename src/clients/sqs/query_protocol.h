@@ -10,7 +10,7 @@ namespace semel::sqs {
 // As a form writes it: all but letters, digits and -_.~ in percent.
 std::string form_encoded(std::string_view text);
 
-// What stands between the first <name> and its end, as it is written; empty where there is none.
+// The text between the first <name> and its end, as it is written; empty where there is none.
 // Elements do not contain others of their own name.
 std::string_view between_tags(std::string_view xml, std::string_view name);
 // Each of them in turn.

@@ -29,9 +29,8 @@ bool holds(const Headers& headers, std::string_view name) {
 }
 
 bool passed_on(std::string_view name) {
-  constexpr std::string_view kCloudEvents = "ce-";
-  return ascii::alike(name.substr(0, kCloudEvents.size()), kCloudEvents) ||
-         ascii::alike(name, core::kTraceparent) || ascii::alike(name, "tracestate");
+  return ascii::begins_alike(name, "ce-") || ascii::alike(name, core::kTraceparent) ||
+         ascii::alike(name, "tracestate");
 }
 
 std::string byte_sequence(BytesView key) { return ":" + text::base64(key) + ":"; }

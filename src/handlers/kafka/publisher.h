@@ -52,7 +52,7 @@ class KafkaPublisher final : private Producer::Watcher {
 
   using Usable = Result<std::shared_ptr<Producer>>;
   // The existing producer, or a new one, which takes long: librdkafka reads certificates and starts
-  // threads for it. Of those that several calls make at the same time, one is kept.
+  // threads for it. If several calls make one at the same time, one is kept.
   Usable usable(bool alone) SEMEL_EXCLUDES(mutex_);
   // A message that librdkafka refuses is reported as if it had been sent and had failed.
   std::optional<Report> produce(const Usable& producer, Ticket ticket, const Call& call)

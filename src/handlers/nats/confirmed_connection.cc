@@ -139,12 +139,7 @@ ConfirmedConnection::News ConfirmedConnection::take_news() { return answers_->ta
 
 Error ConfirmedConnection::ended() const { return connection_.lost(NATS_CONNECTION_CLOSED); }
 
-std::string ConfirmedConnection::denied() const {
-  const char* said = nullptr;
-  const bool forbidden =
-      natsConnection_GetLastError(connection_.handle(), &said) == NATS_NOT_PERMITTED;
-  return forbidden && said != nullptr ? said : "";
-}
+std::string ConfirmedConnection::denied() const { return connection_.denied_words(); }
 
 std::int64_t ConfirmedConnection::max_payload() const {
   return natsConnection_GetMaxPayload(connection_.handle());

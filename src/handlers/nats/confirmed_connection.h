@@ -70,7 +70,7 @@ class ConfirmedConnection {
   SubscriptionPtr subscription_;
 };
 
-// What cnats' status of a message says of it; nullopt: it says that the connection is over.
+// The meaning of cnats' status for a message; nullopt: the connection is over.
 std::optional<ConfirmedConnection::Sent> sent_of(int status);
 
 }  // namespace semel::nats

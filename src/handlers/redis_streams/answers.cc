@@ -91,12 +91,7 @@ Judged not_answered(const Error& error) {
 }
 
 Judged no_answer_to(const NoAnswer& call) {
-  std::string why = fmt::format("{} within {} ms", call.sent ? "no answer" : "it was not sent",
-                                call.after.count());
-  if (!call.last.empty()) why += ": " + call.last;
-  const bool at_fault = !call.stopped && (call.sent || !call.last.empty());
-  return try_again("timeout", std::move(why), at_fault ? Server::kAtFault : Server::kSilent,
-                   call.sent);
+  return core::judged_no_answer(call, reason::redis_streams_reason("timeout"));
 }
 
 Error as_of_handler(Error error) {

@@ -28,13 +28,7 @@ Judged not_reached(const Error& error);
 // It was sent, and the connection ended before the answer.
 Judged not_answered(const Error& error);
 
-// Its timeout passed, or its attempt was stopped.
-struct NoAnswer {
-  std::chrono::milliseconds after;
-  bool sent;
-  bool stopped;      // which says nothing about the server
-  std::string last;  // the last error on the way; may be empty
-};
+using core::NoAnswer;
 Judged no_answer_to(const NoAnswer& call);
 
 // An error of the client, whose hints name the store's URL, with hints for the handler's.

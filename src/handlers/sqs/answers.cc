@@ -124,12 +124,7 @@ Judged is_too_large(std::size_t bytes, const Service& service) {
 }
 
 Judged no_answer_to(const NoAnswer& call, const Service& service) {
-  std::string why = fmt::format("{} within {} ms", call.sent ? "no answer" : "it was not sent",
-                                call.after.count());
-  if (!call.last.empty()) why += ": " + call.last;
-  const bool at_fault = !call.stopped && (call.sent || !call.last.empty());
-  return try_again(service.reason("timeout"), std::move(why),
-                   at_fault ? Broker::kAtFault : Broker::kSilent, call.sent);
+  return core::judged_no_answer(call, service.reason("timeout"));
 }
 
 }  // namespace semel::sqs

@@ -18,10 +18,10 @@ using core::Judged;
 
 // The service has it, under this id of its own.
 Judged judge_taken(const std::string& message_id);
-// Of one entry, in a batch of which others may have been taken.
+// The verdict on one entry of a batch, of which others may have been taken.
 Judged judge_entry(const RefusedEntry& refused, const Service& service);
-// Of a whole batch; REQUIRES an answer that is an error. `sent` false: of a message that waits for
-// its turn meanwhile.
+// The verdict on a whole batch; REQUIRES an answer that is an error. `sent` false: of a message
+// that waits for its turn meanwhile.
 Judged judge_batch(const Client::Answer& answer, bool sent, const Service& service);
 // The batch was refused for what is in it: each of its messages is to go alone.
 bool is_of_messages(const Refusal& refusal) noexcept;
@@ -32,13 +32,7 @@ Judged not_named(const Service& service);
 Judged cannot_be_a_message(const std::string& flaw, const Service& service);
 Judged is_too_large(std::size_t bytes, const Service& service);
 
-// It waited for long enough, or its attempt was stopped.
-struct NoAnswer {
-  std::chrono::milliseconds after;
-  bool sent;
-  bool stopped;      // that says nothing about the service
-  std::string last;  // what last went wrong; may be empty
-};
+using core::NoAnswer;
 Judged no_answer_to(const NoAnswer& call, const Service& service);
 
 }  // namespace semel::sqs

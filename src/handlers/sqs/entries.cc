@@ -61,19 +61,20 @@ std::string batch_request(const std::string& queue_url, std::chrono::millisecond
   return writer.end_array().end_object().text();
 }
 
+std::optional<std::size_t> place_of(std::string_view id) {
+  const auto place = number_of(id);
+  return place && *place >= 0 ? std::optional(static_cast<std::size_t>(*place)) : std::nullopt;
+}
+
 BatchAnswer read_batch(std::string_view answer) {
   BatchAnswer made;
-  const auto place_in = [](std::string_view entry) {
-    const auto place = number_of(member_of(entry, "Id"));
-    return place && *place >= 0 ? std::optional(static_cast<std::size_t>(*place)) : std::nullopt;
-  };
   each_item(member_of(answer, "Successful"), [&](std::string_view entry) {
-    if (const auto place = place_in(entry)) {
+    if (const auto place = place_of(member_of(entry, "Id"))) {
       made.taken.push_back({*place, text_of(member_of(entry, "MessageId"))});
     }
   });
   each_item(member_of(answer, "Failed"), [&](std::string_view entry) {
-    if (const auto place = place_in(entry)) {
+    if (const auto place = place_of(member_of(entry, "Id"))) {
       made.refused.push_back({*place, text_of(member_of(entry, "Code")),
                               printable_text(text_of(member_of(entry, "Message"))),
                               text_of(member_of(entry, "SenderFault")) == "true"});

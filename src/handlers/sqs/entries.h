@@ -46,6 +46,8 @@ struct BatchAnswer {
   std::vector<TakenEntry> taken;
   std::vector<RefusedEntry> refused;
 };
+// The place that an entry is named by; nullopt for any other id.
+std::optional<std::size_t> place_of(std::string_view id);
 // `answer` is JSON that was found good.
 BatchAnswer read_batch(std::string_view answer);
 

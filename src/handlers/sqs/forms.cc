@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <optional>
-
 #include "base/printable.h"
 #include "base/text_encoding.h"
 #include "clients/sqs/query_protocol.h"
@@ -19,14 +16,6 @@ void add_attribute(std::string& form, const std::string& prefix, const core::Sqs
   form += each.binary ? fmt::format("&{}.Value.BinaryValue={}", prefix,
                                     form_encoded(text::base64(each.value)))
                       : fmt::format("&{}.Value.StringValue={}", prefix, form_encoded(each.value));
-}
-
-std::optional<std::size_t> place_of(std::string_view entry) {
-  const std::string_view id = between_tags(entry, "Id");
-  std::size_t place = 0;
-  const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), place);
-  if (error != std::errc() || end != id.data() + id.size()) return std::nullopt;
-  return place;
 }
 
 }  // namespace
@@ -53,12 +42,12 @@ std::string batch_form(const std::string& topic_arn, std::span<const OutgoingEnt
 BatchAnswer read_batch_xml(std::string_view answer) {
   BatchAnswer made;
   each_between(between_tags(answer, "Successful"), "member", [&](std::string_view entry) {
-    if (const auto place = place_of(entry)) {
+    if (const auto place = place_of(between_tags(entry, "Id"))) {
       made.taken.push_back({*place, xml_text(between_tags(entry, "MessageId"))});
     }
   });
   each_between(between_tags(answer, "Failed"), "member", [&](std::string_view entry) {
-    if (const auto place = place_of(entry)) {
+    if (const auto place = place_of(between_tags(entry, "Id"))) {
       made.refused.push_back({*place, xml_text(between_tags(entry, "Code")),
                               printable_text(xml_text(between_tags(entry, "Message"))),
                               between_tags(entry, "SenderFault") == "true"});

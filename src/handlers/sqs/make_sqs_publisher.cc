@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <memory>
 #include <utility>
 
 #include "handlers/sqs/publisher.h"
@@ -24,11 +23,6 @@ Result<void> check_spec(const core::SqsPublishSpec& spec) {
                               spec.queue.host),
                   "region: eu-west-1; a server of your own takes any");
   }
-  if (!spec.fifo.group.empty()) {
-    if (const auto flaw = core::sqs_group_flaw(spec.fifo.group)) {
-      return refuse(fmt::format("the group \"{}\" {}", spec.fifo.group, *flaw), "group: orders");
-    }
-  }
   return {};
 }
 
@@ -37,11 +31,7 @@ Result<void> check_spec(const core::SqsPublishSpec& spec) {
 Result<AsyncHandler> make_sqs_publisher(core::SqsPublishSpec spec, Environment& environment) {
   if (auto checked = check_spec(spec); !checked) return failure(std::move(checked.error()));
   Service service = to_sqs(spec);
-  auto publisher = std::make_shared<SqsPublisher>(std::move(spec), std::move(service), environment);
-  return AsyncHandler([publisher = std::move(publisher)](
-                          const Message& message, const Attempt& attempt, Completion completion) {
-    publisher->begin(message, attempt, std::move(completion));
-  });
+  return make_publisher(std::move(spec), std::move(service), environment);
 }
 
 }  // namespace semel::sqs

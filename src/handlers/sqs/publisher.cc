@@ -1,6 +1,9 @@
 #include "handlers/sqs/publisher.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "core/thrown.h"
@@ -44,8 +47,7 @@ void SqsPublisher::begin(const Message& message, const Attempt& attempt, Complet
   if (const std::size_t size = call->entry.size; size > service_.longest) {
     return calls_.answer(std::move(call), is_too_large(size, service_).verdict);
   }
-  call->deadline = call->begun + spec_.timeout;
-  const TimePoint deadline = call->deadline;
+  const TimePoint deadline = call->begun + spec_.timeout;
   calls_.begin(std::move(call), deadline);
   client_.wake();
 }
@@ -70,7 +72,6 @@ bool SqsPublisher::take_news() {
 
 void SqsPublisher::take_late() {
   for (const Ticket ticket : calls_.take_late(now())) give_up(ticket, false);
-  std::erase_if(waiting_, [this](Ticket ticket) { return calls_.find(ticket) == nullptr; });
 }
 
 void SqsPublisher::give_up(Ticket ticket, bool stopped) {
@@ -78,6 +79,7 @@ void SqsPublisher::give_up(Ticket ticket, bool stopped) {
   if (call == nullptr) return;  // it had ended by itself
   // Its stop comes at the same time, and may be seen first.
   stopped = stopped && call->took(now()) < spec_.timeout;
+  if (!call->sent) std::erase(waiting_, ticket);
   calls_.end(ticket,
              no_answer_to({call->took(now()), call->sent, stopped, last_trouble_}, service_));
 }
@@ -87,6 +89,21 @@ milliseconds SqsPublisher::patience() const {
   TimePoint until = std::min(calls_.next_deadline(), now() + kLongest);
   if (!waiting_.empty() && not_before_ > now()) until = std::min(until, not_before_);
   return std::max(std::chrono::ceil<milliseconds>(until - now()), milliseconds(0));
+}
+
+Result<AsyncHandler> make_publisher(core::SqsSendSpec spec, Service service,
+                                    Environment& environment) {
+  if (!spec.fifo.group.empty()) {
+    if (const auto flaw = core::sqs_group_flaw(spec.fifo.group)) {
+      return failure({ErrorKind::kRejected, "R255",
+                      fmt::format("the group \"{}\" {}", spec.fifo.group, *flaw), "group: orders"});
+    }
+  }
+  auto publisher = std::make_shared<SqsPublisher>(std::move(spec), std::move(service), environment);
+  return AsyncHandler([publisher = std::move(publisher)](
+                          const Message& message, const Attempt& attempt, Completion completion) {
+    publisher->begin(message, attempt, std::move(completion));
+  });
 }
 
 }  // namespace semel::sqs

@@ -41,7 +41,6 @@ class SqsPublisher final {
   struct Call final : handlers::InFlightCall {
     using InFlightCall::InFlightCall;
     Entry entry;
-    TimePoint deadline{};
     bool sent = false;
     bool alone = false;  // a batch that it was in was refused for what was in it
   };
@@ -80,7 +79,7 @@ class SqsPublisher final {
   handlers::InFlightCalls<Call> calls_;
 
   // The thread's.
-  std::deque<Ticket> waiting_;    // not sent yet; some may have ended
+  std::deque<Ticket> waiting_;    // the calls that are not sent yet
   std::size_t requests_ = 0;      // under way
   std::set<std::string> groups_;  // that have a message in one of them
   std::string last_trouble_;      // since a message was last taken; may be empty
@@ -89,5 +88,9 @@ class SqsPublisher final {
 
   std::thread thread_;
 };
+
+// The handler of either service. R255 where the spec's group can be none.
+Result<AsyncHandler> make_publisher(core::SqsSendSpec spec, Service service,
+                                    Environment& environment);
 
 }  // namespace semel::sqs

@@ -59,7 +59,7 @@ SqsPublisher::Batch SqsPublisher::take_batch() {
       bytes += call->entry.size;
       call->sent = true;
       batch.tickets.push_back(*at);
-      batch.deadline = std::max(batch.deadline, call->deadline);
+      batch.deadline = std::max(batch.deadline, call->begun + spec_.timeout);
       if (!group.empty()) batch.groups.push_back(group);
       full = call->alone || batch.tickets.size() == core::kSqsBatch;
     }
@@ -78,11 +78,11 @@ void SqsPublisher::send(Batch batch) {
     const Call& call = *calls_.find(ticket);
     entries.push_back({&call.entry, call.message.payload()});
   }
-  const std::string body = service_.request(entries);
+  std::string body = service_.request(entries);
   const auto left = std::chrono::ceil<milliseconds>(batch.deadline - now());
   ++requests_;
   client_.call(
-      service_.action, body, std::max(left, kLeastPatience),
+      service_.action, std::move(body), std::max(left, kLeastPatience),
       Client::DoneWithAnswer([this, sent = std::move(batch)](const Client::Answer& answer) {
         answered(sent, answer);
       }));
@@ -108,7 +108,7 @@ void SqsPublisher::take_answer(const Batch& batch, const std::string& body) {
     if (refused.place >= batch.tickets.size()) continue;
     calls_.end(batch.tickets[refused.place], judge_entry(refused, service_));
   }
-  // Those that are left are not named.
+  // The answer does not name the remaining ones.
   for (const Ticket ticket : batch.tickets) calls_.end(ticket, not_named(service_));
 }
 

@@ -1,4 +1,4 @@
-// What tells SQS and SNS apart for who publishes there. Pure.
+// The differences between SQS and SNS for a publisher. Pure.
 #pragma once
 
 #include <cstddef>

@@ -17,6 +17,7 @@ using test::ElasticmqServer;
 using test::keyed_message;
 using test::publish;
 using test::publish_surely;
+using test::publish_until_killed;
 using test::PublishCall;
 using test::ToldGate;
 
@@ -36,16 +37,13 @@ inline AsyncHandler publisher_of(const core::SqsPublishSpec& spec) {
 }
 
 inline std::string header_in(const ElasticmqServer::Post& post, const std::string& name) {
-  for (const auto& [each, value] : post.headers) {
-    if (each == name) return value;
-  }
-  return "(none)";
+  return post.header(name);
 }
 
 // How often each key stands in the queue.
 inline std::map<std::string, int> keys_in(const std::vector<ElasticmqServer::Post>& posts) {
   std::map<std::string, int> times;
-  for (const auto& post : posts) ++times[header_in(post, "Idempotency-Key")];
+  for (const auto& post : posts) ++times[post.header("Idempotency-Key")];
   return times;
 }
 

@@ -43,7 +43,7 @@ class FileSource final : public Source {
   using TimePoint = std::chrono::steady_clock::time_point;
   // A crash repeats at most the lines settled within this time.
   static constexpr std::chrono::milliseconds kSaveEvery{500};
-  // What a crash brings again must fit the window in which suspects are looked for.
+  // The deliveries that a crash brings again must fit the window of suspects.
   static constexpr std::size_t kSaveEveryLines = 256;
 
   // Called by open.

@@ -41,7 +41,7 @@ std::string content_type_of(const Bytes& result) {
   return is_utf8(result) ? "text/plain; charset=utf-8" : "application/octet-stream";
 }
 
-// What is wrong with the message, or what a handler says to its sender. Other texts of errors may
+// The fault of the message, or a handler's text for its sender. Other texts of errors may
 // quote what is nobody's but the store's.
 bool is_for_sender(std::string_view reason) {
   return reason == reason::kKeyMissing || reason == reason::kKeyInvalid ||

@@ -1,4 +1,4 @@
-// What the senders of requests are told, by how the deliveries of their messages ended.
+// The answers to senders of requests, by how the deliveries of their messages ended.
 #pragma once
 
 #include <chrono>
@@ -41,7 +41,7 @@ MessageAnswer not_taken(int status, std::string why, std::string fix);
 MessageAnswer not_signed(std::string why);
 MessageAnswer too_large(std::size_t most);
 MessageAnswer too_many_events(std::size_t most);
-// Of a batch: each of its events has a copy of the request's headers.
+// For a batch: each of its events has a copy of the request's headers.
 MessageAnswer headers_too_large(std::size_t most);
 MessageAnswer too_slow();
 

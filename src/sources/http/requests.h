@@ -33,9 +33,9 @@ class RequestRules {
   // The request's headers that the message keeps: without those of the connection, and without
   // credentials, which would be stored with it.
   static Headers headers_of(const http::HttpRequest& request);
-  // The messages of a request that is taken: one, or the events of a batch. Those of a batch come
-  // as CloudEvents of their own, each with the request's headers. A body that is no batch, though
-  // it is called one, is one message that nobody can read.
+  // The messages of a request that is taken: one, or the events of a batch. The events of a batch
+  // come as CloudEvents of their own, each with the request's headers. A body that is no batch,
+  // though it is called one, is one message that nobody can read.
   struct Messages {
     std::vector<Arrival> arrivals{};  // without tag and position
     bool batch = false;

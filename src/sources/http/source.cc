@@ -169,7 +169,7 @@ void HttpSource::give(Answered& answered) noexcept {
   for (const auto& request : answered) request->give();
 }
 
-// What needs memory comes first: an answer that was set and is not given would be lost.
+// Memory is allocated first: an answer that was set and is not given would be lost.
 void HttpSource::conclude(const Waiting& waiting, MessageAnswer answer, Answered& answered) {
   answered.push_back(waiting.request);
   if (!waiting.request->set(waiting.message, std::move(answer))) answered.pop_back();

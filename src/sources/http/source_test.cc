@@ -349,7 +349,7 @@ TEST_F(HttpSourceTest, OneEventThatIsNotDoneIsToldWithItsPlace) {
   EXPECT_NE(got.body.find("that at index 1"), std::string::npos) << got.body;
 }
 
-// What is handed out goes on; the rest is nobody's any more.
+// Deliveries handed out continue; the source has dropped the rest.
 TEST_F(HttpSourceTest, ABatchThatWaitsForTooLongIsAnswered) {
   open();
   auto answer = post_batch("[1, 2, 3]");

@@ -240,9 +240,9 @@ void KafkaSource::on_revoked(const std::vector<TopicPartition>& partitions, bool
     partition->leaving = true;
     leaving_.push_back(partition->generation);
   }
-  leaving_event_.signal();
+  if (!leaving_.empty()) leaving_event_.signal();
   if (!lost) {
-    // The engine gives back what has not begun. What runs is waited for.
+    // The engine gives back what has not begun. Running messages are waited for.
     changed_.wait_for(mutex_, kDrainOnRevoke, [&]() SEMEL_REQUIRES(mutex_) {
       return stop_ || assignment_.out_of_leaving() == 0;
     });

@@ -173,8 +173,9 @@ Result<void> KafkaSource::settle(std::span<const Settlement> settlements) {
 }
 
 std::vector<std::uint64_t> KafkaSource::take_leaving() noexcept {
-  leaving_event_.drain();
   const system::MutexLock lock(mutex_);
+  if (leaving_.empty()) return {};
+  leaving_event_.drain();
   return std::exchange(leaving_, {});
 }
 

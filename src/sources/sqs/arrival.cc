@@ -42,10 +42,7 @@ void take_service_attributes(std::string_view attributes, ReceivedMessage& made)
 
 // Names with this prefix are the service's: a producer's own must not be mistaken for them.
 std::string header_of(const std::string& attribute) {
-  constexpr std::string_view kReserved = "sqs-";
-  const bool reserved =
-      ascii::alike(std::string_view(attribute).substr(0, kReserved.size()), kReserved);
-  return reserved ? "attribute-" + attribute : attribute;
+  return ascii::begins_alike(attribute, "sqs-") ? "attribute-" + attribute : attribute;
 }
 
 // The headers that are no attributes of their own: a JSON list, as the SQS handler writes it. False

@@ -173,12 +173,7 @@ std::vector<std::string> Ledger::take_open() {
 }
 
 std::optional<std::chrono::system_clock::time_point> Ledger::oldest_sent() const {
-  std::optional<std::chrono::system_clock::time_point> sent;
-  deliveries_.each_open([&](const std::unique_ptr<Arrival>& arrival) {
-    if (arrival != nullptr) sent = core::earlier(sent, arrival->broker_time);
-    return true;
-  });
-  return sent;
+  return core::earliest_sent(deliveries_);
 }
 
 }  // namespace semel::sqs

@@ -21,13 +21,11 @@ class ProcedureLeases : public FunctionsTest {
  protected:
   // Ends the key `k` under a nonce.
   std::string ended(const char* function, const Nonce& nonce, const std::string& more) {
-    return called(client_,
-                  fmt::format("{}('payments', 'k', {}, {})", function, hex_of(nonce), more));
+    return called(client_, fmt::format("{}('payments', 'k', {}, {})", function, hex(nonce), more));
   }
   std::string released(const Nonce& nonce) {
-    return called(client_, fmt::format("release('payments', 'k', {})", hex_of(nonce)));
+    return called(client_, fmt::format("release('payments', 'k', {})", hex(nonce)));
   }
-  static std::string hex_of(const Nonce& nonce) { return hex(sql::Param(nonce).bytes()); }
   std::string state() const {
     return sql("SELECT state, attempt, reason, error FROM semel_records_open");
   }

@@ -39,8 +39,8 @@ TEST_P(ProcedureRights, TheLeastUserClaimsAndSeesNoTable) {
   EXPECT_EQ(claimed(least, "k"), "duplicate");
   const Begun leased = begun(least, "leased");
   EXPECT_EQ(leased.outcome, "new");
-  EXPECT_EQ(called(least, fmt::format("complete('payments', 'leased', {}, 'r')",
-                                      hex(sql::Param(leased.lease.nonce).bytes()))),
+  EXPECT_EQ(called(least,
+                   fmt::format("complete('payments', 'leased', {}, 'r')", hex(leased.lease.nonce))),
             "done");
   EXPECT_EQ(least.rows("CALL semel_claim_many('payments', '[\"m\"]', NULL, NULL)").at(0).at(2),
             "new");

@@ -56,10 +56,8 @@ TEST_P(ProcedureSession, ATimeOfItsOwnIsRefused) {
           std::string("begin('payments', 'held', '{}', NULL, 60, NULL)"),
           std::string("claim('payments', 'k', '{}', NULL)"),
           std::string("claim_many('payments', '[\"k\"]', NULL, NULL)"),
-          fmt::format("renew('payments', 'held', {}, 60)",
-                      hex(sql::Param(held.lease.nonce).bytes())),
-          fmt::format("retry('payments', 'held', {}, 60, NULL, NULL)",
-                      hex(sql::Param(held.lease.nonce).bytes())),
+          fmt::format("renew('payments', 'held', {}, 60)", hex(held.lease.nonce)),
+          fmt::format("retry('payments', 'held', {}, 60, NULL, NULL)", hex(held.lease.nonce)),
           std::string("publish('payments', 'm', NULL, NULL, NULL, NULL, NULL)")}) {
       const auto refusal = client_.refused("CALL semel_" + call);
       EXPECT_EQ(refusal.state, "SM271") << call << refusal.message;

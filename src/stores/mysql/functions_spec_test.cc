@@ -26,7 +26,6 @@ class ProcedureSpec : public FunctionsTest {
   void put(const std::optional<spi::Record>& record);
   // Returns that record, as test::spec_text formats it.
   std::string found();
-  static std::string hex_of(const Nonce& nonce) { return hex(sql::Param(nonce).bytes()); }
   static std::string seconds(std::int64_t milliseconds) {
     return fmt::format("{} / 1000", milliseconds);
   }
@@ -54,7 +53,7 @@ void ProcedureSpec::put(const std::optional<spi::Record>& record) {
       "VALUES (@id, 1, '{}', {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {})",
       to_string(record->state), hex(record->fingerprint.view()), kStillClock,
       completed ? "NULL" : "7",
-      record->state == RecordState::kConsuming ? hex_of(record->nonce) : "NULL",
+      record->state == RecordState::kConsuming ? hex(record->nonce) : "NULL",
       time(record->lease_until), completed ? "NULL" : std::to_string(record->attempt),
       completed ? "NULL" : fmt::to_string(record->outcome_unknown), time(record->next_at),
       completed ? "NULL" : kStillClock, completed ? "NULL" : hex(record->reason),
@@ -98,8 +97,7 @@ std::string ProcedureSpec::call_of(const SpecVectors& endings, const std::string
                        text(endings.text(end + "/error")));
     if (call == "retry") rest = ", " + seconds(endings.number(end + "/after")) + rest;
   }
-  return fmt::format("{}('payments', 'k', {}{})", call, hex_of(endings.nonce(end + "/nonce")),
-                     rest);
+  return fmt::format("{}('payments', 'k', {}{})", call, hex(endings.nonce(end + "/nonce")), rest);
 }
 
 TEST_P(ProcedureSpec, KeysHaveTheirIds) {
@@ -158,7 +156,7 @@ TEST_P(ProcedureSpec, ClaimsAreAnswered) {
     put(record);
     const auto begun =
         client_.rows(fmt::format("CALL semel_begin('payments', 'k', NULL, {}, {}, {})", arrived,
-                                 seconds(claims.number(at + "/claim/lease")), hex_of(nonce)));
+                                 seconds(claims.number(at + "/claim/lease")), hex(nonce)));
     const auto& row = begun.at(0);
     EXPECT_EQ(row.at(0) == "new"
                   ? fmt::format("new {}{}", row.at(3), row.at(4) == "1" ? " taken over" : "")

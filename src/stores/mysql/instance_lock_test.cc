@@ -16,9 +16,9 @@
 namespace semel::mysql {
 namespace {
 
-class MySqlPresence : public testing::TestWithParam<test::SharedMySqlServer> {
+class MySqlInstanceLock : public testing::TestWithParam<test::SharedMySqlServer> {
  protected:
-  MySqlPresence() {
+  MySqlInstanceLock() {
     endpoint_.target = target_of(server_.url(database_));
     Wire wire(endpoint_.target);
     make_schema(wire);
@@ -67,7 +67,7 @@ class MySqlPresence : public testing::TestWithParam<test::SharedMySqlServer> {
   std::unique_ptr<Connection> looking_;
 };
 
-TEST_P(MySqlPresence, AnInstanceIsGoneWithTheLastOfItsSessions) {
+TEST_P(MySqlInstanceLock, AnInstanceIsGoneWithTheLastOfItsSessions) {
   auto dying = process();
   auto first = session();
   auto second = session();
@@ -87,7 +87,7 @@ TEST_P(MySqlPresence, AnInstanceIsGoneWithTheLastOfItsSessions) {
   EXPECT_TRUE(gone_soon(number));
 }
 
-TEST_P(MySqlPresence, ASessionThatWroteNothingHoldsNobody) {
+TEST_P(MySqlInstanceLock, ASessionThatWroteNothingHoldsNobody) {
   auto dying = process();
   const auto idle = session();
   const std::int64_t number = dying->number();
@@ -97,7 +97,7 @@ TEST_P(MySqlPresence, ASessionThatWroteNothingHoldsNobody) {
 }
 
 // A replica that takes over has run for long, and so has a server behind a restarted proxy.
-TEST_P(MySqlPresence, WhoLostItsOwnSessionCountsNobodyAsGoneForAWhile) {
+TEST_P(MySqlInstanceLock, WhoLostItsOwnSessionCountsNobodyAsGoneForAWhile) {
   constexpr std::chrono::seconds kGrace{5};
   ASSERT_TRUE(test::comes_true([&] {
     return std::stoi(server_.query(database_, "SHOW GLOBAL STATUS WHERE Variable_name = 'Uptime'")
@@ -129,7 +129,7 @@ TEST_P(MySqlPresence, WhoLostItsOwnSessionCountsNobodyAsGoneForAWhile) {
   ASSERT_TRUE(within);
 }
 
-TEST_P(MySqlPresence, TheEpochGrowsBeforeANewSessionClaims) {
+TEST_P(MySqlInstanceLock, TheEpochGrowsBeforeANewSessionClaims) {
   const auto epoch = [&] {
     return std::stoi(server_.query(database_, "SELECT epoch FROM semel_meta"));
   };
@@ -148,7 +148,7 @@ TEST_P(MySqlPresence, TheEpochGrowsBeforeANewSessionClaims) {
   EXPECT_GT(epoch(), before);
 }
 
-TEST_P(MySqlPresence, AReservationThatAnotherTookMeanwhileIsLost) {
+TEST_P(MySqlInstanceLock, AReservationThatAnotherTookMeanwhileIsLost) {
   constexpr std::uint64_t kName = 0x1234'5678'9abc'def0;
   const auto first = process(), second = process();
   auto taken = first->try_take(kName);
@@ -169,7 +169,7 @@ TEST_P(MySqlPresence, AReservationThatAnotherTookMeanwhileIsLost) {
 }
 
 // Cut off unnoticed: the server keeps the old session, and its locks, until it notices.
-TEST_P(MySqlPresence, AReservationOfItsOwnLateSessionIsNotLost) {
+TEST_P(MySqlInstanceLock, AReservationOfItsOwnLateSessionIsNotLost) {
   constexpr std::uint64_t kStays = 0x1234'5678'9abc'def0, kGoes = 0x2345'6789'abcd'ef01;
   test::TcpProxy proxy(server_.port());
   system::EventFd stop;
@@ -209,7 +209,7 @@ TEST_P(MySqlPresence, AReservationOfItsOwnLateSessionIsNotLost) {
 }
 
 // The server of our own session vanished unnoticed, and another has taken over, without the locks.
-TEST_P(MySqlPresence, ASweepAsksItsOwnSessionToo) {
+TEST_P(MySqlInstanceLock, ASweepAsksItsOwnSessionToo) {
   constexpr std::chrono::seconds kGrace{5};
   ASSERT_TRUE(test::comes_true([&] {
     return std::stoi(server_.query(database_, "SHOW GLOBAL STATUS WHERE Variable_name = 'Uptime'")
@@ -231,7 +231,7 @@ TEST_P(MySqlPresence, ASweepAsksItsOwnSessionToo) {
   EXPECT_EQ(proxy.fired(cut), 1U);
 }
 
-TEST_P(MySqlPresence, WhatHasNoSessionCountsNobodyAsGoneAndConnectsInNoTransaction) {
+TEST_P(MySqlInstanceLock, WhatHasNoSessionCountsNobodyAsGoneAndConnectsInNoTransaction) {
   test::TcpProxy proxy(server_.port());
   Endpoint away = endpoint_;
   away.target.port = static_cast<unsigned>(proxy.port());
@@ -253,8 +253,8 @@ TEST_P(MySqlPresence, WhatHasNoSessionCountsNobodyAsGoneAndConnectsInNoTransacti
   })) << "the next sweep opens it";
 }
 
-INSTANTIATE_TEST_SUITE_P(Servers, MySqlPresence, testing::ValuesIn(test::shared_mysql_servers()),
-                         [](const auto& server) {
+INSTANTIATE_TEST_SUITE_P(Servers, MySqlInstanceLock,
+                         testing::ValuesIn(test::shared_mysql_servers()), [](const auto& server) {
                            return std::string(server.index == 0 ? "mariadb" : "mysql8");
                          });
 

@@ -143,6 +143,8 @@ std::string FunctionsTest::hex(BytesView content) {
   return fmt::format("x'{}'", digest::hex(content));
 }
 
+std::string FunctionsTest::hex(const Nonce& nonce) { return hex(sql::Param(nonce).bytes()); }
+
 std::string FunctionsTest::text(BytesView content) {
   return fmt::format("CONVERT({} USING utf8mb4)", hex(content));
 }

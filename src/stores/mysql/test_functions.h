@@ -80,6 +80,7 @@ class FunctionsTest : public testing::TestWithParam<test::SharedMySqlServer> {
   Begun begun(ClientSession& session, std::string_view key, std::string_view lease = "3600",
               std::string_view payload = "{}") const;
   static std::string hex(BytesView content);
+  static std::string hex(const Nonce& nonce);
   static std::string text(BytesView content);
 
   // A unit that has claimed this one message; null where another holds its key.

@@ -79,7 +79,7 @@ constexpr const char* kOutdatedSignatures[] = {
     "begin(text, text, text, interval)",
 };
 
-// What keeps the grants of functions that have another form now, or one more beside them that can
+// Keeps the grants of functions that have another form now, or one more beside them that can
 // do nothing which they cannot, and grants them again: for the transaction, in a setting that any
 // role may make.
 constexpr std::string_view kKeepGrants = R"sql(

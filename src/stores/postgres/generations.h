@@ -109,7 +109,7 @@ class Generations {
   // the transaction ends. No row at READ COMMITTED, where each statement sees the current state.
   const sql::SqlText& version_now() const noexcept { return version_now_; }
   // Whether the generation known as active for a consumer still is. Parameters: version, whether it
-  // is alone, its number, and the consumer. What a transaction saw of its own changes may have been
+  // is alone, its number, and the consumer. A transaction's view of its own changes may have been
   // undone since, and the version reused for another change.
   const sql::SqlText& still_active() const noexcept { return still_active_; }
   // Fails, and undoes its transaction, where the version is not the given one.

@@ -93,7 +93,7 @@ struct Scripts {
   // A record's id, a fingerprint of now, one of before its letter was edited. Answer: 1 where there
   // is such a letter.
   Script replaces;
-  // Of each: head, and the body of a row. Answer: how many were added.
+  // For each: head, and the body of a row. Answer: how many were added.
   Script add;
   // Key: a record. Perhaps a note of giving up. Parked or dead → retrying, and its row is due.
   // Answer: 1, or 0 where it is in neither state.

@@ -31,7 +31,7 @@ DeadLetter named(DeadLetterRow row, const Names& names) {
   return std::move(row.letter);
 }
 
-// What a replay of the letter comes to, by its record.
+// The result of a replay of the letter, by its record.
 ReplayReport::Result replay_beside(const Records::Known& known, const Fingerprint& arrived) {
   using enum ReplayReport::Result;
   if (!spi::same_fingerprint(known.record.fingerprint, arrived)) return kSkippedConflict;

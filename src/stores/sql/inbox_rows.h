@@ -24,7 +24,7 @@ class InboxRows {
 
   // A new row's number, for a record that is written before its row.
   std::int64_t next() { return numbers_.next_number(Counter::kInbox); }
-  // Writes the message as it came; `processed`: it is done. Of an existing row only the outcome
+  // Writes the message as it came; `processed`: it is done. In an existing row only the outcome
   // changes.
   void put(std::int64_t row, const Message& message, const Finish& finish, bool processed,
            StoreTime now);

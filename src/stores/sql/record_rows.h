@@ -61,7 +61,7 @@ class RecordRows {
   std::vector<std::pair<KeyId, RecordRow>> list(std::optional<ConsumerNumber> consumer,
                                                 std::optional<RecordState> state,
                                                 std::size_t limit);
-  // Of what is not completed. A consumer may have several of one state.
+  // Counts of unfinished records. A consumer may have several of one state.
   std::vector<RecordCount> counts(StoreTime now);
 
  private:

@@ -1,5 +1,5 @@
-// ReservedNumbers: the positions that a process has reserved by locks of its presence's session,
-// and those whose locks must still be released there.
+// ReservedNumbers: the positions that a process has reserved by locks of its instance lock's
+// session, and those whose locks must still be released there.
 #pragma once
 
 #include <cstdint>

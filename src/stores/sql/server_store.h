@@ -1,13 +1,13 @@
 // ServerStore: an opened store on a server. Its parameter `Server` has the parts that differ:
 //
-//   core      the store context: dialect, environment, generations, presence, pool, shared
+//   context   its StoreContext: dialect, environment, generations, instance lock, pool, shared
 //   facts     its sql::Facts
 //   claim     Store::claim of messages that are not empty, on a pooled session
 //   renew     Store::renew of leases that are not empty: the ids that it renewed, in order
 //   records   its sql::ManyRecords on a session
-//   Purge     Store::purge, made from the core
+//   Purge     Store::purge, made from the context
 //
-// make_units(core) makes the transactions of the store. All of them throw Failure.
+// make_units(context) makes the transactions of the store. All of them throw Failure.
 #pragma once
 
 #include <chrono>

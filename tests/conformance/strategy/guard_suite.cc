@@ -181,7 +181,7 @@ TEST_P(GuardSuite, RaceOfTwoCallersAtEveryIsolationMakesOneEffect) {
     std::atomic<bool> done_twice = false;
     std::jthread twin([&] {
       other->begin(level);
-      // What it looks at is as old as this.
+      // Its snapshot is as old as this.
       EXPECT_EQ(other->ask("SELECT 1 + count(*) FROM effect WHERE name = 'none'"), "1");
       const auto outcome = second.run_once(level, kBody, [&] { done_twice = true; });
       if (outcome || !place_->may_ask_again()) {

@@ -167,7 +167,7 @@ TEST_P(UndoneOnMySql, WorkThatEndsTheTransactionIsTold) {
   }
 }
 
-// What the work did cannot be undone then, and the caller's commit must not keep it.
+// The work cannot be undone then, and the caller's commit must not keep it.
 TEST_P(UndoneOnMySql, AnAnswerThatWorkLeftUnreadEndsTheSession) {
   for (const bool fails : {true, false}) {
     SCOPED_TRACE(fails);

@@ -29,6 +29,7 @@ class Deadlines:
         self._changed = threading.Condition()
         self._due: dict[int, tuple[float, Any]] = {}
         self._thread: Optional[threading.Thread] = None
+        self._wakes = float("inf")  # when the thread looks again by itself
         made_anew(self)
 
     def after_fork(self) -> None:
@@ -37,6 +38,7 @@ class Deadlines:
         self._changed = threading.Condition()
         self._due = {}
         self._thread = None
+        self._wakes = float("inf")
 
     @contextlib.contextmanager
     def of(self, connection: Any, seconds: float) -> Iterator[None]:
@@ -47,8 +49,10 @@ class Deadlines:
                 thread = threading.Thread(target=self._run, name="semel deadlines", daemon=True)
                 thread.start()
                 self._thread = thread
-            self._due[mark] = (time.monotonic() + seconds, connection)
-            self._changed.notify()
+            due = time.monotonic() + seconds
+            self._due[mark] = (due, connection)
+            if due < self._wakes:
+                self._changed.notify()
         try:
             yield
         finally:
@@ -65,6 +69,7 @@ class Deadlines:
                         _cut(connection)
                 connection = None  # it may be closed and forgotten while this thread waits
                 first = min((due for due, _ in self._due.values()), default=None)
+                self._wakes = float("inf") if first is None else first
                 self._changed.wait(None if first is None else first - now)
 
 
