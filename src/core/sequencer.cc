@@ -74,8 +74,11 @@ Sequencer::Index Sequencer::keep_item(TrackedDelivery&& delivery, std::uint64_t 
 
 void Sequencer::add(TrackedDelivery&& delivery) {
   const Index lane_index = lane_of(delivery.message.ordering_key());
-  const Index item_index = keep_item(std::move(delivery), arrivals_++);
   Lane& lane = lanes_[lane_index];
+  if (!delivery.arrival.row) {
+    lane.newest = Assignment{delivery.arrival.source, delivery.arrival.tag.generation};
+  }
+  const Index item_index = keep_item(std::move(delivery), arrivals_++);
   if (lane.first != kNone) {
     items_[lane.last].next = item_index;
     lane.last = item_index;
@@ -277,6 +280,7 @@ std::vector<TrackedDelivery> Sequencer::withdraw(BytesView ordering_key) {
   std::vector<Index> items;
   for (Index item = lane.first; item != kNone; item = items_[item].next) items.push_back(item);
   lane.first = lane.last = kNone;
+  lane.newest.reset();
   return empty_out(items);
 }
 
@@ -285,12 +289,23 @@ std::vector<TrackedDelivery> Sequencer::withdraw_if(
   std::vector<TrackedDelivery> withdrawn;
   for (TrackedDelivery& delivery : drain()) {
     if (which(delivery)) {
+      const BytesView key = delivery.message.ordering_key();
+      const Index lane = find_lane(key, hash_of(key));
+      if (lane != kNone) lanes_[lane].newest.reset();
       withdrawn.push_back(std::move(delivery));
     } else {
       add(std::move(delivery));
     }
   }
   return withdrawn;
+}
+
+bool Sequencer::continues(const TrackedDelivery& delivery) const {
+  const BytesView key = delivery.message.ordering_key();
+  const Index lane = find_lane(key, hash_of(key));
+  const Arrival& arrival = delivery.arrival;
+  return lane != kNone && !arrival.row &&
+         lanes_[lane].newest == Assignment{arrival.source, arrival.tag.generation};
 }
 
 // Empties `items`, oldest first.

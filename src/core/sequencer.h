@@ -48,6 +48,11 @@ class Sequencer {
   std::vector<TrackedDelivery> withdraw_if(
       const std::function<bool(const TrackedDelivery&)>& which);
 
+  // Whether this one would come right behind what waits or runs under its key: the last of that
+  // from outside the store came by the same assignment of the same source, and none was withdrawn
+  // since.
+  bool continues(const TrackedDelivery& delivery) const;
+
   // Removes and returns what was added and not handed out, oldest first.
   std::vector<TrackedDelivery> drain();
 
@@ -71,6 +76,12 @@ class Sequencer {
     KeyId id;
     std::uint64_t number;
   };
+  // What gave a delivery to this process.
+  struct Assignment {
+    std::uint32_t source;
+    std::uint64_t generation;
+    bool operator==(const Assignment&) const = default;
+  };
   struct Lane {
     Bytes ordering_key;
     std::uint64_t hash = 0;
@@ -78,9 +89,10 @@ class Sequencer {
     std::uint64_t number = 0;         // of the first that was handed out
     std::vector<Follower> followers;  // the ones that were handed out with it
     Index first = kNone, last = kNone;
-    std::size_t out = 0;  // handed out, and not ended
-    bool closed = false;  // a delivery that was handed out comes back
-    bool leads = false;   // the one lane that may run `id`; the others wait in `twins`
+    std::optional<Assignment> newest;  // of the last one from outside, unless some were withdrawn
+    std::size_t out = 0;               // handed out, and not ended
+    bool closed = false;               // a delivery that was handed out comes back
+    bool leads = false;                // the one lane that may run `id`; the others wait in `twins`
     bool suspect = false;
     Index twins = kNone, next_twin = kNone;
 

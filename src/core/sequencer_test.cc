@@ -225,6 +225,31 @@ TEST_F(SequencerTest, AFollowerThatDidNotRunStandsWhereItStood) {
   EXPECT_EQ(names(batch), Names({"a1", "a2", "a3", "a4"}));
 }
 
+TEST_F(SequencerTest, OneContinuesOthersOfItsKeyAndAssignment) {
+  const auto of = [](std::uint64_t generation) {
+    TrackedDelivery made = delivery("next", "a");
+    made.arrival.tag.generation = generation;
+    return made;
+  };
+  EXPECT_FALSE(sequencer.continues(of(1))) << "there is none";
+  sequencer.add(of(1));
+  EXPECT_TRUE(sequencer.continues(of(1)));
+  EXPECT_FALSE(sequencer.continues(of(2)));
+  EXPECT_FALSE(sequencer.continues(delivery("b", "b")));
+  take(1);
+  EXPECT_TRUE(sequencer.continues(of(1))) << "it runs";
+  sequencer.add(of(1));
+  sequencer.withdraw("a");
+  EXPECT_FALSE(sequencer.continues(of(1))) << "one of them is elsewhere";
+  sequencer.add(of(2));
+  sequencer.withdraw_if([](const TrackedDelivery&) { return false; });
+  EXPECT_TRUE(sequencer.continues(of(2)));
+  sequencer.withdraw_if([](const TrackedDelivery&) { return true; });
+  EXPECT_FALSE(sequencer.continues(of(2)));
+  sequencer.release("a");
+  EXPECT_FALSE(sequencer.continues(of(1))) << "none is left";
+}
+
 TEST_F(SequencerTest, OrderingKeysAreBytes) {
   const std::string nul("\0", 1), two_nuls("\0\0", 2), long_key(100'000, 'x');
   for (const std::string& key : {std::string(), nul, two_nuls, long_key, std::string("\xFF")}) {

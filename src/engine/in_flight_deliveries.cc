@@ -41,7 +41,7 @@ void InFlightDeliveries::add(std::vector<core::TrackedDelivery> deliveries) {
   if (deliveries.empty()) return;
   const system::MutexLock lock(mutex_);
   for (core::TrackedDelivery& delivery : deliveries) {
-    if (may_run_now(delivery) && !asks_first(delivery.arrival)) {
+    if (may_run_now(delivery) && (continues(delivery) || !asks_first(delivery.arrival))) {
       add_locked(std::move(delivery));
     } else {
       (delivery.arrival.row ? aside_.rows : aside_.followers).push_back(std::move(delivery));
@@ -55,7 +55,13 @@ bool InFlightDeliveries::may_run_now(const core::TrackedDelivery& delivery) cons
   if (defers_ && !arrival.row) return false;
   if (!arrival.line || on_failure_ == OnFailure::kSkip) return true;
   return arrival.row ? book_.fresh(*arrival.line, delivery.question)
-                     : !book_.may_wait(*arrival.line);
+                     : !book_.may_wait(*arrival.line) || continues(delivery);
+}
+
+// What came before it on the same way is in hand. The store may know already that one of those has
+// failed, before it lands here: this one must not go behind that row before the ones between them.
+bool InFlightDeliveries::continues(const core::TrackedDelivery& delivery) const {
+  return on_failure_ == OnFailure::kHoldKey && !shares_lines_ && sequencer_.continues(delivery);
 }
 
 // Another process may have stopped a line that the book does not have, since this one asked for

@@ -187,6 +187,7 @@ class InFlightDeliveries {
 
  private:
   bool may_run_now(const core::TrackedDelivery& delivery) const SEMEL_REQUIRES(mutex_);
+  bool continues(const core::TrackedDelivery& delivery) const SEMEL_REQUIRES(mutex_);
   bool asks_first(const Arrival& arrival) const SEMEL_REQUIRES(mutex_);
   void add_locked(core::TrackedDelivery&& delivery) SEMEL_REQUIRES(mutex_);
   // Uncounts a delivery that waits no more.

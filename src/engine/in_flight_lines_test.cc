@@ -166,6 +166,45 @@ TEST_F(DeliveriesInLines, NothingPassesWhatIsAsideThoughTheStoreHasNoneOfItsLine
   EXPECT_EQ(names(f.take(false)), Names{"a1"});
 }
 
+// The store knows of a failure before it has landed here: behind that row would be before a2.
+TEST_F(DeliveriesInLines, WhatContinuesOthersInHandIsNotPutBeforeThem) {
+  add(in_line("a1", "a"));
+  add(in_line("a2", "a"));
+  const auto batch = f.take(false);
+  ASSERT_EQ(names(batch), Names{"a1"});
+  f.lines_held({"a"}, f.ask());
+  add(in_line("a3", "a"));
+  f.forget_lines();
+  add(in_line("a4", "a"));
+  EXPECT_FALSE(f.waiting_aside().followers);
+  auto of_another = in_line("b1", "a");
+  of_another.arrival.tag.generation = 7;
+  add(std::move(of_another));
+  EXPECT_EQ(names(f.take_aside().followers), Names{"b1"}) << "another process had it meanwhile";
+  land_again(batch[0]);
+  EXPECT_EQ(names(f.take_aside().followers), Names({"a2", "a3", "a4"}));
+  f.forget_lines();
+  add(in_line("a5", "a"));
+  EXPECT_EQ(names(f.take_aside().followers), Names{"a5"}) << "those before it are aside";
+}
+
+// A load knows that a1 has failed; what did not run with it must not go before a4.
+TEST_F(DeliveriesInLines, AFollowerThatDidNotRunStaysBeforeWhatIsInHand) {
+  f.allow_followers(true);
+  for (int i = 1; i <= 3; ++i) add(in_line("a" + std::to_string(i), "a"));
+  auto batch = f.take(false);
+  ASSERT_EQ(batch.size(), 3U);
+  add(in_line("a4", "a"));
+  f.lines_held({"a"}, f.ask());
+  land_left(batch[1]);
+  land_left(batch[2]);
+  EXPECT_FALSE(f.waiting_aside().followers);
+  std::vector<PendingSettlement> pending_settlements{pending(batch[0])};
+  f.land(pending_settlements, {});
+  f.returned();
+  EXPECT_EQ(names(f.take(false)), Names({"a2", "a3", "a4"}));
+}
+
 TEST_F(DeliveriesInLines, AnAnswerThatIsTooOldFreesNothing) {
   f.lines_held({"a"}, f.ask());
   add(in_line("a0", "a", RowTag{1}, f.ask()));
