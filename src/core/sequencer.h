@@ -76,7 +76,7 @@ class Sequencer {
     KeyId id;
     std::uint64_t number;
   };
-  // What gave a delivery to this process.
+  // Where a delivery came from, and since when this process has its partition.
   struct Assignment {
     std::uint32_t source;
     std::uint64_t generation;

@@ -58,8 +58,9 @@ bool InFlightDeliveries::may_run_now(const core::TrackedDelivery& delivery) cons
                      : !book_.may_wait(*arrival.line) || continues(delivery);
 }
 
-// What came before it on the same way is in hand. The store may know already that one of those has
-// failed, before it lands here: this one must not go behind that row before the ones between them.
+// Older messages of its key from the same assignment are in hand. One of them may have failed: its
+// row is in the store before it lands here. This delivery must not be stored behind that row before
+// the messages between the two.
 bool InFlightDeliveries::continues(const core::TrackedDelivery& delivery) const {
   return on_failure_ == OnFailure::kHoldKey && !shares_lines_ && sequencer_.continues(delivery);
 }

@@ -4,7 +4,7 @@ import pathlib
 import re
 import sys
 
-from tree import Finding
+from tree import Finding, comments
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "docs" / "site"))
 import navigation as site  # noqa: E402
@@ -77,19 +77,29 @@ def navigation(tree):
 
 
 # As they would stand in another language: an English sentence begins with its subject.
-_BEGINS = re.compile(
-    r"(?:^|(?<=[.!?]) +|(?<=[.!?])\n *|^- |^\d+\. )(?P<word>Of|Who|Whose|What|Those|Whatever|Whoever)\b"
-    r"(?P<rest>(?:[^.!?]|\.(?=\w))*[.!?:])", re.MULTILINE)
+_SENTENCE = r"(?P<word>Of|Who|Whose|What|Those|Whatever|Whoever)\b(?P<rest>(?:[^.!?]|\.(?=\w))*(?:[.!?:]|\Z))"
+_BEGINS = re.compile(r"(?:^|(?<=[.!?]) +|(?<=[.!?])\n *|^- |^\d+\. )" + _SENTENCE, re.MULTILINE)
+# A comment's lines are one text.
+_BEGINS_IN_COMMENT = re.compile(r"(?:\A\s*|(?<=[.!?:])\s+|\n\s*\n\s*|\n\s*- )" + _SENTENCE)
+
+
+def _begun_late(text, begins):
+    """(line, word) of each sentence that begins with another word than its subject; questions may."""
+    for match in begins.finditer(text):
+        if not match["rest"].endswith("?"):
+            yield text.count("\n", 0, match.start("word")), match["word"]
 
 
 def sentences(tree):
-    """A sentence of the docs begins with what it is about. Headings, tables and questions are free."""
+    """A sentence of docs and comments begins with what it is about. Headings, tables and questions are free."""
+    code = tree.code("include", "src", "tests", "benchmarks", "examples")
+    said = [(path, first, begun) for path in code for first, text in comments(tree.text(path)) for begun in
+            _begun_late(text, _BEGINS_IN_COMMENT)]
     for path in tree.paths:
         if path != "README.md" and not (path.startswith("docs/") and path.endswith(".md")):
             continue
         text = re.sub(r"^(?:```.*?^```$|[|#][^\n]*)", lambda m: "\n" * m[0].count("\n"), tree.text(path),
                       flags=re.DOTALL | re.MULTILINE)
-        for match in _BEGINS.finditer(text):
-            if not match["rest"].endswith("?"):
-                yield Finding(path, text.count("\n", 0, match.start("word")) + 1,
-                              f"a sentence that begins with \"{match['word']}\": begin with its subject")
+        said += [(path, 1, begun) for begun in _begun_late(text, _BEGINS)]
+    for path, first, (line, word) in said:
+        yield Finding(path, first + line, f"a sentence that begins with \"{word}\": begin with its subject")

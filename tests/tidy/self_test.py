@@ -171,6 +171,10 @@ class Checks(unittest.TestCase):
         self.refused(docs.sentences, '"Who"', README_md="One. Who waits\nis late.\n")
         self.fine(docs.sentences, README_md="## What it is\n\nWhat is it? This, and what it does.\n\n| What it is |\n|---|\n",
                   docs__a_md="```\nWhat waits.\n```\n", src__a_md="What waits.\n")
+        self.refused(docs.sentences, 'src/a.h:2: a sentence that begins with "What"', src__a_h="int a;\n// What waits.\n")
+        self.refused(docs.sentences, 'src/a.h:2: a sentence that begins with "Of"', src__a_h="// One.\n// Of these.\n")
+        self.refused(docs.sentences, '"Those"', src__a_h="int a;  // Those that wait\n")
+        self.fine(docs.sentences, src__a_h="// It keeps\n// What it was.\n// What is it?\nauto a = \"// What waits\";\n")
 
     def test_links_of_the_site(self):
         page = '<h1 id="a">A</h1><a href="{}">b</a>'
