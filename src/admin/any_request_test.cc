@@ -18,11 +18,13 @@
 #include "admin/test_api.h"
 #include "base/json_scan.h"
 #include "base/utf8.h"
+#include "tests/support/rounds.h"
 
 namespace semel::admin {
 namespace {
 
-constexpr int kRequests = 6'000;  // of a seed and role
+// With one seed and role.
+int request_count() { return static_cast<int>(test::rounds(6'000)); }
 constexpr std::size_t kShown = 2'000;
 
 // Pieces that have broken parsers, and some that fit.
@@ -286,11 +288,12 @@ class AnyRequest : public ApiTest {
 
 TEST_F(AnyRequest, OfTheApiIsAnsweredWithinTheRole) {
   const auto routes = api_routes();
+  const int requests = request_count();
   for (const Role role : {Role::kRead, Role::kOperator, Role::kAdmin}) {
     RequestMaker maker(static_cast<std::uint64_t>(role) + 1);
     const std::string before = text_at(letters(), "/count");
     int good = 0;
-    for (int i = 0; i < kRequests && !HasFailure(); ++i) {
+    for (int i = 0; i < requests && !HasFailure(); ++i) {
       const auto made = maker.of_route(routes[maker.below(routes.size())]);
       const std::string what =
           fmt::format("request {} of {}: {} {} {}", i, core::to_string(role), made.method,
@@ -304,7 +307,7 @@ TEST_F(AnyRequest, OfTheApiIsAnsweredWithinTheRole) {
         ++good;
       }
     }
-    EXPECT_GT(good, kRequests / 50) << "most of what is drawn must not be refused at the door";
+    EXPECT_GT(good, requests / 50) << "most of what is drawn must not be refused at the door";
     if (role == Role::kRead) {
       EXPECT_EQ(text_at(letters(), "/count"), before) << "only read";
     }
@@ -314,10 +317,11 @@ TEST_F(AnyRequest, OfTheApiIsAnsweredWithinTheRole) {
 TEST_F(AnyRequest, ForAPageIsAnsweredWithinTheRole) {
   const std::array tables{letter_pages(), one_letter_pages(), record_pages(), consumer_pages(),
                           stuck_pages(),  live_pages(),       run_pages()};
+  const int requests = request_count();
   for (const Role role : {Role::kRead, Role::kOperator, Role::kAdmin}) {
     RequestMaker maker(static_cast<std::uint64_t>(role) + 11);
     int good = 0;
-    for (int i = 0; i < kRequests && !HasFailure(); ++i) {
+    for (int i = 0; i < requests && !HasFailure(); ++i) {
       const auto& table = tables[maker.below(tables.size())];
       if (table.empty()) continue;
       const Page& page = table[maker.below(table.size())];
@@ -327,7 +331,7 @@ TEST_F(AnyRequest, ForAPageIsAnsweredWithinTheRole) {
       if (answer.status == 200) ++good;
       EXPECT_EQ(answer.body.find("<script>alert"), std::string::npos) << page.path;
     }
-    EXPECT_GT(good, kRequests / 50);
+    EXPECT_GT(good, requests / 50);
   }
 }
 

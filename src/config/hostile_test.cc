@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "config/config.h"
+#include "tests/support/rounds.h"
 
 namespace semel::config {
 namespace {
@@ -174,7 +175,8 @@ TEST(Hostile, RandomChangesNeverCrashOrHang) {
   ASSERT_TRUE(load_text(kGood, "semel.yaml", no_env()).config);
   std::mt19937_64 random(seed);
   std::size_t refusals = 0;
-  for (int i = 0; i < 3'000; ++i) {
+  const std::size_t changes = test::rounds(3'000);
+  for (std::size_t i = 0; i < changes; ++i) {
     const auto text = mutated(random);
     const auto loaded = load_text(text, "semel.yaml", no_env());
     const bool errors =
@@ -184,7 +186,7 @@ TEST(Hostile, RandomChangesNeverCrashOrHang) {
     for (const auto& each : loaded.diagnostics) EXPECT_FALSE(format(each, true).empty());
     refusals += errors ? 1 : 0;
   }
-  EXPECT_GT(refusals, 500U);
+  EXPECT_GT(refusals, changes / 6);
 }
 
 }  // namespace

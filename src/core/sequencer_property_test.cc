@@ -14,6 +14,7 @@
 
 #include "core/key_encoding.h"
 #include "core/sequencer.h"
+#include "tests/support/rounds.h"
 
 namespace semel::core {
 namespace {
@@ -304,7 +305,7 @@ TEST(SequencerProperty, KeepsOrderAndGivesNoKeyTwice) {
   const std::uint64_t seed = std::random_device{}();
   std::cout << "seed " << seed << '\n';
   int twins_waited = 0, together = 0, closings = 0, withdrawn = 0, followers = 0, put_backs = 0;
-  for (std::uint64_t run = 0; run < 300; ++run) {
+  for (std::uint64_t run = 0; run < test::rounds(300); ++run) {
     SequencerWorld world(seed + run);
     world.run();
     if (HasFatalFailure()) return;

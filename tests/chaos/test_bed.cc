@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <stdexcept>
 
 #include <semel/spi/held_messages.h>
@@ -166,23 +164,6 @@ std::vector<std::string> with_twins(std::size_t count, std::size_t first) {
     if (i % 3 == 0) ids.push_back("m" + std::to_string(i / 2));
   }
   return ids;
-}
-
-std::size_t soak_factor() {
-  const char* soak = std::getenv("SEMEL_SOAK");
-  return soak != nullptr && std::string_view(soak) == "1" ? 10 : 1;
-}
-
-bool is_night() {
-  const char* night = std::getenv("SEMEL_NIGHTLY");
-  return soak_factor() > 1 || (night != nullptr && *night != '\0');
-}
-
-std::size_t rounds(std::size_t of_a_night) {
-  constexpr std::size_t kShare = 3;
-  constexpr std::size_t kFewest = 2;
-  if (is_night()) return of_a_night * soak_factor();
-  return std::min(of_a_night, std::max(of_a_night / kShare, kFewest));
 }
 
 }  // namespace semel::test

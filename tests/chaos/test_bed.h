@@ -9,6 +9,7 @@
 
 #include "tests/chaos/database.h"
 #include "tests/support/child_process.h"
+#include "tests/support/rounds.h"
 #include "tests/support/temp_dir.h"
 
 namespace semel::test {
@@ -68,13 +69,5 @@ class TestBed {
 
 // "m0", "m1", …, and every third once more. `first`: number of the first one.
 std::vector<std::string> with_twins(std::size_t count, std::size_t first = 0);
-
-// True in ./test --nightly and --soak.
-bool is_night();
-// 1 in ./test and ./test --nightly, 10 with --soak.
-std::size_t soak_factor();
-// The number of rounds of a test that has `of_a_night` at night: a third in ./test, but at least
-// two; ten times as many with --soak.
-std::size_t rounds(std::size_t of_a_night);
 
 }  // namespace semel::test

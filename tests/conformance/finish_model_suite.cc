@@ -8,11 +8,12 @@
 #include <set>
 
 #include "core/key_encoding.h"
+#include "tests/support/rounds.h"
 
 namespace semel::conformance {
 namespace {
 
-constexpr int kFinishModelSteps = 1500;
+constexpr std::size_t kFinishModelSteps = 1'500;  // of a night
 constexpr std::uint64_t kFinishModelKeys = 3;
 constexpr std::uint64_t kFinishModelKeyEach = 25;
 constexpr std::uint64_t kFinishModelLately = 4;
@@ -425,7 +426,7 @@ void FinishModelSuite::unlock_all() {
 
 TEST_P(FinishModelSuite, AllIsKeptAsThePlanOfAFinishSays) {
   SCOPED_TRACE(testing::Message() << "SEMEL_TEST_SEED=" << seed());
-  for (int i = 0; i < kFinishModelSteps; ++i) {
+  for (std::size_t i = 0; i < test::rounds(kFinishModelSteps); ++i) {
     SCOPED_TRACE(i);
     step();
     if (HasFatalFailure()) return;

@@ -11,6 +11,7 @@
 #include "sources/sources.h"
 #include "sources/test_doubles.h"
 #include "tests/support/child_process.h"
+#include "tests/support/rounds.h"
 #include "tests/support/test_environment.h"
 
 namespace semel::sources {
@@ -255,7 +256,7 @@ class History {
 TEST(FileCrash, RandomHistoriesLoseNothing) {
   const std::uint64_t seed = test::test_seed();
   SCOPED_TRACE(testing::Message() << "SEMEL_TEST_SEED=" << seed);
-  for (std::uint64_t round = 0; round < 20; ++round) {
+  for (std::uint64_t round = 0; round < test::rounds(20); ++round) {
     History history(seed + round);
     for (int i = 0; i < 300 && !testing::Test::HasFatalFailure(); ++i) history.step();
     history.finish();
