@@ -29,8 +29,9 @@ using test::StoreCall;
 using OnFailure = core::Order::OnFailure;
 using Names = std::vector<std::string>;
 
-// The first letter of an id is its ordering key.
+// The first letter of an id is its ordering key; an id of one letter has none.
 Bytes payload(const std::string& id) {
+  if (id.size() == 1) return R"({"id":")" + id + R"("})";
   return R"({"id":")" + id + R"(","k":")" + id.substr(0, 1) + R"("})";
 }
 
@@ -132,6 +133,18 @@ TEST_F(EngineOrderTest, WhatFollowsAFailedMessageWaitsBehindItInTheStore) {
   EXPECT_EQ(effects().front(), "b1") << "another key is not held up";
   EXPECT_EQ(observer_.held(), (std::vector<Bytes>{"a2", "a3"}));
   EXPECT_EQ(topic_.unsettled(), 0U);
+}
+
+// A parent whose key is the ordering key of its children.
+TEST_F(EngineOrderTest, AMessageWithoutAnOrderingKeyIsInNoOrderWithThoseOfThatName) {
+  for (const std::size_t in_flight : {std::size_t{100}, std::size_t{1}}) {
+    in_flight_ = in_flight;
+    const std::string key = in_flight == 1 ? "b" : "a";
+    fail(key + "1");
+    arrive({key + "1", key, key + "2"});
+    EXPECT_EQ(run(), Ended::kFinished);
+    EXPECT_EQ(effects_of(key[0]), Names({key, key + "1", key + "2"}));
+  }
 }
 
 TEST_F(EngineOrderTest, WhatFailsBehindAFailedOneHoldsTheRest) {

@@ -10,6 +10,9 @@ namespace {
 
 std::uint64_t hash_of(BytesView text) noexcept { return std::hash<std::string_view>{}(text); }
 std::uint64_t hash_of(const KeyId& id) noexcept { return hash_of(id.view()); }
+std::uint64_t hash_of(const LaneName& name) noexcept {
+  return hash_of(name.ordering_key) ^ (name.in_line ? 1U : 0U);
+}
 
 template <class Pool, class Free>
 IndexTable::Index take_place(Pool& pool, Free& free) {
@@ -37,17 +40,23 @@ Sequencer::Index Sequencer::find_leader(const KeyId& id, std::uint64_t hash) con
   return by_id_.find(hash, [&](Index lane) { return lanes_[lane].has(id); });
 }
 
-Sequencer::Index Sequencer::find_lane(BytesView ordering_key, std::uint64_t hash) const {
-  return by_ordering_key_.find(
-      hash, [&](Index lane) { return lanes_[lane].ordering_key == ordering_key; });
+Sequencer::Index Sequencer::find_lane(const LaneName& name, std::uint64_t hash) const {
+  return by_ordering_key_.find(hash, [&](Index lane) {
+    return lanes_[lane].in_line == name.in_line && lanes_[lane].ordering_key == name.ordering_key;
+  });
 }
 
-Sequencer::Index Sequencer::lane_of(BytesView ordering_key) {
-  const std::uint64_t hash = hash_of(ordering_key);
-  if (const Index known = find_lane(ordering_key, hash); known != kNone) return known;
+Sequencer::Index Sequencer::find_lane(const LaneName& name) const {
+  return find_lane(name, hash_of(name));
+}
+
+Sequencer::Index Sequencer::lane_of(const LaneName& name) {
+  const std::uint64_t hash = hash_of(name);
+  if (const Index known = find_lane(name, hash); known != kNone) return known;
   const Index index = take_place(lanes_, free_lanes_);
   Lane& lane = lanes_[index];
-  lane.ordering_key.assign(ordering_key);
+  lane.ordering_key.assign(name.ordering_key);
+  lane.in_line = name.in_line;
   lane.hash = hash;
   by_ordering_key_.insert(hash, index);
   return index;
@@ -73,10 +82,10 @@ Sequencer::Index Sequencer::keep_item(TrackedDelivery&& delivery, std::uint64_t 
 }
 
 void Sequencer::add(TrackedDelivery&& delivery) {
-  const Index lane_index = lane_of(delivery.message.ordering_key());
+  const Index lane_index = lane_of(LaneName::of(delivery));
   Lane& lane = lanes_[lane_index];
   if (!delivery.arrival.row) {
-    lane.newest = Assignment{delivery.arrival.source, delivery.arrival.tag.generation};
+    lane.newest = Origin{delivery.arrival.source, delivery.arrival.tag.generation};
   }
   const Index item_index = keep_item(std::move(delivery), arrivals_++);
   if (lane.first != kNone) {
@@ -206,8 +215,8 @@ std::vector<TrackedDelivery> Sequencer::take(std::size_t max, bool followers) {
 }
 
 // Counts down what runs under this key; kNone where nothing does.
-Sequencer::Index Sequencer::stop_running(BytesView ordering_key) {
-  const Index index = find_lane(ordering_key, hash_of(ordering_key));
+Sequencer::Index Sequencer::stop_running(const LaneName& name) {
+  const Index index = find_lane(name);
   if (index == kNone || lanes_[index].out == 0) return kNone;
   --running_;
   if (--lanes_[index].out > 0) return index;
@@ -227,23 +236,23 @@ void Sequencer::go_on(Index index) {
   }
 }
 
-void Sequencer::release(BytesView ordering_key) {
-  const Index index = stop_running(ordering_key);
+void Sequencer::release(const LaneName& name) {
+  const Index index = stop_running(name);
   if (index != kNone) go_on(index);
 }
 
-void Sequencer::close(BytesView ordering_key) {
-  const Index index = stop_running(ordering_key);
+void Sequencer::close(const LaneName& name) {
+  const Index index = stop_running(name);
   if (index != kNone) lanes_[index].closed = true;
 }
 
 void Sequencer::put_back(TrackedDelivery&& delivery) {
   delivery.follows = false;
-  const BytesView key = delivery.message.ordering_key();
-  const Index index = find_lane(key, hash_of(key));
+  const LaneName name = LaneName::of(delivery);
+  const Index index = find_lane(name);
   if (index == kNone || lanes_[index].out == 0) return add(std::move(delivery));
   const std::uint64_t number = lanes_[index].number_of(delivery.message.key().id);
-  stop_running(key);
+  stop_running(name);
   insert_in_order(lanes_[index], keep_item(std::move(delivery), number));
   go_on(index);
 }
@@ -261,8 +270,7 @@ void Sequencer::insert_in_order(Lane& lane, Index item) {
 }
 
 void Sequencer::reopen(TrackedDelivery&& delivery) {
-  const BytesView key = delivery.message.ordering_key();
-  const Index index = find_lane(key, hash_of(key));
+  const Index index = find_lane(LaneName::of(delivery));
   if (index == kNone || !lanes_[index].closed) return add(std::move(delivery));
   Lane& lane = lanes_[index];
   const Index item = keep_item(std::move(delivery), lane.number);
@@ -273,8 +281,8 @@ void Sequencer::reopen(TrackedDelivery&& delivery) {
   go_on(index);
 }
 
-std::vector<TrackedDelivery> Sequencer::withdraw(BytesView ordering_key) {
-  const Index index = find_lane(ordering_key, hash_of(ordering_key));
+std::vector<TrackedDelivery> Sequencer::withdraw(const LaneName& name) {
+  const Index index = find_lane(name);
   if (index == kNone || !lanes_[index].taken()) return {};
   Lane& lane = lanes_[index];
   std::vector<Index> items;
@@ -289,8 +297,7 @@ std::vector<TrackedDelivery> Sequencer::withdraw_if(
   std::vector<TrackedDelivery> withdrawn;
   for (TrackedDelivery& delivery : drain()) {
     if (which(delivery)) {
-      const BytesView key = delivery.message.ordering_key();
-      const Index lane = find_lane(key, hash_of(key));
+      const Index lane = find_lane(LaneName::of(delivery));
       if (lane != kNone) lanes_[lane].newest.reset();
       withdrawn.push_back(std::move(delivery));
     } else {
@@ -300,12 +307,14 @@ std::vector<TrackedDelivery> Sequencer::withdraw_if(
   return withdrawn;
 }
 
-bool Sequencer::continues(const TrackedDelivery& delivery) const {
-  const BytesView key = delivery.message.ordering_key();
-  const Index lane = find_lane(key, hash_of(key));
+bool Sequencer::continues(const TrackedDelivery& delivery, bool same_generation) const {
   const Arrival& arrival = delivery.arrival;
-  return lane != kNone && !arrival.row &&
-         lanes_[lane].newest == Assignment{arrival.source, arrival.tag.generation};
+  if (arrival.row) return false;
+  const Index lane = find_lane(LaneName::of(delivery));
+  if (lane == kNone || !lanes_[lane].newest) return false;
+  const Origin& newest = *lanes_[lane].newest;
+  return newest.source == arrival.source &&
+         (!same_generation || newest.generation == arrival.tag.generation);
 }
 
 // Empties `items`, oldest first.

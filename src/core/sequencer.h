@@ -20,6 +20,18 @@
 
 namespace semel::core {
 
+// The queue of a delivery. A message without an ordering key is named by its own key, which may be
+// the ordering key of others: it is in no order with those, and keeps no line.
+struct LaneName {
+  BytesView ordering_key;
+  bool in_line = false;
+  bool operator==(const LaneName&) const = default;
+
+  static LaneName of(const TrackedDelivery& delivery) {
+    return {delivery.message.ordering_key(), delivery.arrival.line.has_value()};
+  }
+};
+
 class Sequencer {
  public:
   void add(TrackedDelivery&& delivery);
@@ -32,10 +44,10 @@ class Sequencer {
 
   // A delivery that was handed out under this key has ended: when all have, the next ones may go.
   // Ignored where the key is not taken.
-  void release(BytesView ordering_key);
+  void release(const LaneName& name);
 
   // A delivery handed out under this key comes back: until then no other may go.
-  void close(BytesView ordering_key);
+  void close(const LaneName& name);
   // A delivery was handed out and did not run, and others of its key may still run: it returns to
   // its old place.
   void put_back(TrackedDelivery&& delivery);
@@ -43,15 +55,15 @@ class Sequencer {
   void reopen(TrackedDelivery&& delivery);
 
   // Removes and returns what waits behind the holder of this key, in order.
-  std::vector<TrackedDelivery> withdraw(BytesView ordering_key);
+  std::vector<TrackedDelivery> withdraw(const LaneName& name);
   // Removes and returns all waiting deliveries for which `which` holds, oldest first.
   std::vector<TrackedDelivery> withdraw_if(
       const std::function<bool(const TrackedDelivery&)>& which);
 
-  // Whether this one would come right behind what waits or runs under its key: the last of that
-  // from outside the store came by the same assignment of the same source, and none was withdrawn
-  // since.
-  bool continues(const TrackedDelivery& delivery) const;
+  // Whether this one comes right behind what waits or runs under its name: the last of that from
+  // outside the store came from the same source, and in `same_generation` of its tags, and none was
+  // withdrawn since.
+  bool continues(const TrackedDelivery& delivery, bool same_generation) const;
 
   // Removes and returns what was added and not handed out, oldest first.
   std::vector<TrackedDelivery> drain();
@@ -76,23 +88,23 @@ class Sequencer {
     KeyId id;
     std::uint64_t number;
   };
-  // Where a delivery came from, and since when this process has its partition.
-  struct Assignment {
+  // Where a delivery came from.
+  struct Origin {
     std::uint32_t source;
     std::uint64_t generation;
-    bool operator==(const Assignment&) const = default;
   };
   struct Lane {
     Bytes ordering_key;
+    bool in_line = false;
     std::uint64_t hash = 0;
     KeyId id;                         // of its first item, or of the first that was handed out
     std::uint64_t number = 0;         // of the first that was handed out
     std::vector<Follower> followers;  // the ones that were handed out with it
     Index first = kNone, last = kNone;
-    std::optional<Assignment> newest;  // of the last one from outside, unless some were withdrawn
-    std::size_t out = 0;               // handed out, and not ended
-    bool closed = false;               // a delivery that was handed out comes back
-    bool leads = false;                // the one lane that may run `id`; the others wait in `twins`
+    std::optional<Origin> newest;  // of the last one from outside, unless some were withdrawn
+    std::size_t out = 0;           // handed out, and not ended
+    bool closed = false;           // a delivery that was handed out comes back
+    bool leads = false;            // the one lane that may run `id`; the others wait in `twins`
     bool suspect = false;
     Index twins = kNone, next_twin = kNone;
 
@@ -106,12 +118,13 @@ class Sequencer {
     bool operator>(const Turn& other) const noexcept { return number > other.number; }
   };
 
-  Index lane_of(BytesView ordering_key);
-  Index find_lane(BytesView ordering_key, std::uint64_t hash) const;
+  Index lane_of(const LaneName& name);
+  Index find_lane(const LaneName& name, std::uint64_t hash) const;
+  Index find_lane(const LaneName& name) const;
   Index keep_item(TrackedDelivery&& delivery, std::uint64_t number);
   std::vector<TrackedDelivery> empty_out(std::vector<Index>& items);
   Index find_leader(const KeyId& id, std::uint64_t hash) const;
-  Index stop_running(BytesView ordering_key);
+  Index stop_running(const LaneName& name);
   void go_on(Index lane);
   void line_up(Index lane, bool fresh);
   void free_lane(Index lane);

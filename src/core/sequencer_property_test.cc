@@ -63,7 +63,7 @@ class SequencerWorld {
   void add() {
     WaitingMessage w;
     w.number = next_++;
-    w.lane = "lane " + std::to_string(random_() % 8);
+    w.lane = any_lane();
     w.key = own_order_ ? "key " + std::to_string(random_() % 8) : w.lane;
     w.suspect = suspects_ && random_() % 6 == 0;
     w.place = place_++;
@@ -71,14 +71,22 @@ class SequencerWorld {
     waiting_.push_back(std::move(w));
   }
 
+  // Names of lanes here: '+' before the ordering key where it keeps a line, else '-'.
+  std::string any_lane() {
+    return (random_() % 2 == 0 ? "+lane " : "-lane ") + std::to_string(random_() % 4);
+  }
+  static LaneName lane_name(std::string_view lane) { return {lane.substr(1), lane[0] == '+'}; }
+
   static TrackedDelivery delivery_of(const WaitingMessage& w) {
     Message::Parts parts;
     parts.key.text = w.key;
     parts.key.id = encode_key(ConsumerNumber{1}, w.key);
-    parts.ordering_key = w.lane;
+    const LaneName lane = lane_name(w.lane);
+    parts.ordering_key = lane.ordering_key;
     parts.payload = std::to_string(w.number);
     Arrival arrival;
     arrival.suspect = w.suspect;
+    if (lane.in_line) arrival.line = lane.ordering_key;
     return TrackedDelivery(Message(std::move(parts)), std::move(arrival));
   }
 
@@ -91,7 +99,9 @@ class SequencerWorld {
     of_batch_.clear();
     for (const TrackedDelivery& delivery : batch) {
       ASSERT_EQ(delivery.arrival.suspect, batch.front().arrival.suspect) << "seed " << seed_;
-      const bool first = lanes.emplace(delivery.message.ordering_key()).second;
+      const LaneName name = LaneName::of(delivery);
+      const bool first =
+          lanes.insert((name.in_line ? "+" : "-") + std::string(name.ordering_key)).second;
       ASSERT_EQ(first, !delivery.follows) << "seed " << seed_;
       ASSERT_TRUE(first || with_followers) << "seed " << seed_;
       hand_out(delivery, batch.size());
@@ -182,7 +192,7 @@ class SequencerWorld {
     if (out_.empty()) return;
     const auto one = out_.find(any_out()->first);
     if (one->second.number != first_of_.at(one->first)) return;
-    sequencer_.close(one->first);
+    sequencer_.close(lane_name(one->first));
     closed_.insert(*one);
     no_more_out(one);
     ++closings;
@@ -235,10 +245,10 @@ class SequencerWorld {
   }
 
   void withdraw() {
-    const std::string lane = "lane " + std::to_string(random_() % 8);
+    const std::string lane = any_lane();
     const bool has = out_.contains(lane) || closed_.contains(lane);
     const auto expected = remove_if([&](const WaitingMessage& w) { return has && w.lane == lane; });
-    expect(sequencer_.withdraw(lane), expected);
+    expect(sequencer_.withdraw(lane_name(lane)), expected);
     withdrawn += static_cast<int>(expected.size());
   }
 
@@ -255,7 +265,7 @@ class SequencerWorld {
   void release() {
     if (out_.empty()) return;
     const auto one = out_.find(any_out()->first);
-    sequencer_.release(one->first);
+    sequencer_.release(lane_name(one->first));
     no_more_out(one);
   }
 

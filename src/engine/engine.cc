@@ -38,9 +38,13 @@ strategies::LeaseRenewerOptions renewer_options(const EngineOptions& options,
 }
 
 // A dry run settles nothing, so no message can wait behind another.
-core::Order::OnFailure lines_of(const EngineOptions& options) {
-  const bool none = options.dry_run || !options.order;
-  return none ? core::Order::OnFailure::kSkip : options.order->on_failure;
+InFlightDeliveries::Lines lines_of(const EngineOptions& options) {
+  InFlightDeliveries::Lines lines;
+  if (!options.dry_run && options.order) lines.on_failure = options.order->on_failure;
+  lines.defers = options.defers && !options.dry_run;
+  lines.shared = options.shares_lines;
+  lines.taken_over = options.takes_over_lines;
+  return lines;
 }
 
 }  // namespace
@@ -60,8 +64,7 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
       in_flight_(
           {options_.pace.max_in_flight, options_.pace.max_in_flight_bytes, options_.most_running},
           BatchSize(options_.batch_first, options_.pace.batch_max, options_.pace.batch_target),
-          options_.workers, &gate_, lines_of(options_), options_.defers && !options_.dry_run,
-          options_.shares_lines),
+          options_.workers, &gate_, lines_of(options_)),
       store_watch_(options_.consumer, *parts_.observer, *parts_.environment->clock),
       sources_({options_.consumer, options_.lease, options_.dry_run, options_.retention},
                std::move(parts_.sources), *parts_.environment, *parts_.observer, store_watch_),

@@ -41,7 +41,7 @@ void InFlightDeliveries::add(std::vector<core::TrackedDelivery> deliveries) {
   if (deliveries.empty()) return;
   const system::MutexLock lock(mutex_);
   for (core::TrackedDelivery& delivery : deliveries) {
-    if (may_run_now(delivery) && (continues(delivery) || !asks_first(delivery.arrival))) {
+    if (may_run_now(delivery) && (!asks_first(delivery.arrival) || continues(delivery))) {
       add_locked(std::move(delivery));
     } else {
       (delivery.arrival.row ? aside_.rows : aside_.followers).push_back(std::move(delivery));
@@ -52,8 +52,8 @@ void InFlightDeliveries::add(std::vector<core::TrackedDelivery> deliveries) {
 
 bool InFlightDeliveries::may_run_now(const core::TrackedDelivery& delivery) const {
   const Arrival& arrival = delivery.arrival;
-  if (defers_ && !arrival.row) return false;
-  if (!arrival.line || on_failure_ == OnFailure::kSkip) return true;
+  if (lines_.defers && !arrival.row) return false;
+  if (!arrival.line || lines_.on_failure == OnFailure::kSkip) return true;
   return arrival.row ? book_.fresh(*arrival.line, delivery.question)
                      : !book_.may_wait(*arrival.line) || continues(delivery);
 }
@@ -62,14 +62,15 @@ bool InFlightDeliveries::may_run_now(const core::TrackedDelivery& delivery) cons
 // row is in the store before it lands here. This delivery must not be stored behind that row before
 // the messages between the two.
 bool InFlightDeliveries::continues(const core::TrackedDelivery& delivery) const {
-  return on_failure_ == OnFailure::kHoldKey && !shares_lines_ && sequencer_.continues(delivery);
+  return lines_.on_failure == OnFailure::kHoldKey && !lines_.shared &&
+         sequencer_.continues(delivery, lines_.taken_over);
 }
 
 // Another process may have stopped a line that the book does not have, since this one asked for
 // all.
 bool InFlightDeliveries::asks_first(const Arrival& arrival) const {
-  const bool may_be_stopped = shares_lines_ || forgotten_;
-  return may_be_stopped && on_failure_ != OnFailure::kSkip && arrival.line && !arrival.row;
+  const bool may_be_stopped = lines_.shared || forgotten_;
+  return may_be_stopped && lines_.on_failure != OnFailure::kSkip && arrival.line && !arrival.row;
 }
 
 void InFlightDeliveries::add_locked(core::TrackedDelivery&& delivery) {
@@ -222,14 +223,14 @@ bool InFlightDeliveries::ran(std::size_t messages, bool suspect, std::uint64_t t
 bool InFlightDeliveries::land(std::vector<PendingSettlement>& pending_settlements, TimePoint now) {
   const system::MutexLock lock(mutex_);
   bool kept = false;
-  const bool in_lines = on_failure_ != OnFailure::kSkip;
+  const bool in_lines = lines_.on_failure != OnFailure::kSkip;
   for (PendingSettlement& pending : pending_settlements) {
     if (pending.answered) --answered_;
     if (pending.keep != nullptr && leaves(pending.keep->arrival)) {
       kept = true;
       --messages_;
       bytes_ -= pending.bytes;
-      sequencer_.release(pending.ordering_key);
+      sequencer_.release(pending.lane);
       pending.keep->arrival.suspect = pending.still_suspect;
       given_away_.push_back(std::move(*pending.keep));
       continue;
@@ -241,9 +242,9 @@ bool InFlightDeliveries::land(std::vector<PendingSettlement>& pending_settlement
     if (in_lines && pending.again && pending.keep == nullptr) stop_line(pending);
     if (in_lines && !pending.again && !aside_.followers.empty()) kept = aside_moved_ = true;
     if (in_lines && pending.keep != nullptr) {
-      sequencer_.close(pending.ordering_key);
+      sequencer_.close(pending.lane);
     } else {
-      sequencer_.release(pending.ordering_key);
+      sequencer_.release(pending.lane);
     }
     if (pending.keep != nullptr) {
       kept = true;
@@ -266,7 +267,7 @@ bool InFlightDeliveries::land(std::vector<PendingSettlement>& pending_settlement
 void InFlightDeliveries::take_back(const PendingSettlement& pending) {
   pending.keep->follows = false;
   if (may_run_now(*pending.keep)) return sequencer_.put_back(std::move(*pending.keep));
-  sequencer_.release(pending.ordering_key);
+  sequencer_.release(pending.lane);
   std::vector<core::TrackedDelivery> one;
   one.push_back(std::move(*pending.keep));
   put_aside(std::move(one));
@@ -276,8 +277,8 @@ void InFlightDeliveries::take_back(const PendingSettlement& pending) {
 void InFlightDeliveries::stop_line(const PendingSettlement& pending) {
   if (!pending.line) return;
   book_.stopped(*pending.line);
-  if (on_failure_ == OnFailure::kHoldKey) {
-    put_aside(sequencer_.withdraw(pending.ordering_key));
+  if (lines_.on_failure == OnFailure::kHoldKey) {
+    put_aside(sequencer_.withdraw(pending.lane));
   } else {
     put_aside(sequencer_.withdraw_if([&](const core::TrackedDelivery& delivery) {
       return delivery.arrival.line == *pending.line;

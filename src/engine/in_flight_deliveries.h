@@ -31,7 +31,7 @@ using TimePoint = std::chrono::steady_clock::time_point;
 struct PendingSettlement {
   std::uint32_t source = 0;
   Settlement settlement;
-  BytesView ordering_key;  // of the delivery, which outlives the settlement
+  core::LaneName lane;  // of the delivery, which outlives the settlement
   std::size_t bytes = 0;
   std::uint64_t waits_for = 0;  // of the kept delivery: what may end its delay sooner
   core::TrackedDelivery* keep =
@@ -51,7 +51,7 @@ struct PendingSettlement {
   }
   static PendingSettlement of(const core::TrackedDelivery& delivery, Settlement::Kind kind) {
     PendingSettlement pending = told(delivery.arrival.source, delivery.arrival.tag, kind);
-    pending.ordering_key = delivery.message.ordering_key();
+    pending.lane = core::LaneName::of(delivery);
     pending.bytes = delivery.message.payload().size();
     return pending;
   }
@@ -79,19 +79,20 @@ class InFlightDeliveries {
   using OnFailure = core::Order::OnFailure;
   using Question = core::LineBook::Question;
 
-  // `gate`: whether messages may begin; borrowed, null: always. `defers`: all messages from outside
-  // are put aside. `shares_lines`: another process may have stopped any line, so messages of a line
-  // that come from outside are put aside until the store was asked.
+  struct Lines {
+    OnFailure on_failure = OnFailure::kSkip;
+    bool defers = false;  // all messages from outside are put aside
+    // Another process may have stopped any line: messages of a line that come from outside are put
+    // aside until the store was asked.
+    bool shared = false;
+    // Another process may have had a line's partition before, each time that the generation grows.
+    bool taken_over = false;
+  };
+
+  // `gate`: whether messages may begin; borrowed, null: always.
   InFlightDeliveries(Limits limits, BatchSize batch_size, int workers, ConsumerGate* gate = nullptr,
-                     OnFailure on_failure = OnFailure::kSkip, bool defers = false,
-                     bool shares_lines = false)
-      : limits_(limits),
-        batch_size_(batch_size),
-        gate_(gate),
-        workers_(workers),
-        on_failure_(on_failure),
-        defers_(defers),
-        shares_lines_(shares_lines) {}
+                     Lines lines = {OnFailure::kSkip, false, false, false})
+      : limits_(limits), batch_size_(batch_size), gate_(gate), workers_(workers), lines_(lines) {}
 
   // Whether batches may have followers (Strategy::takes_followers). Call it before the first take.
   void allow_followers(bool allowed) SEMEL_EXCLUDES(mutex_);
@@ -169,7 +170,7 @@ class InFlightDeliveries {
   std::optional<Question> ask_for_more() SEMEL_EXCLUDES(mutex_);
   void lines_held(const std::vector<Bytes>& lines, Question asked) SEMEL_EXCLUDES(mutex_);
   // Another process may have made a message of any line wait. Until lines_held answers a later
-  // question, a message of a line that comes from outside is put aside, as with `shares_lines`.
+  // question, a message of a line that comes from outside is put aside, as with Lines::shared.
   void forget_lines() SEMEL_EXCLUDES(mutex_);
   // These, all of one line, may run, and so may what was put aside of it since: the store has
   // nothing of it. The returned ones must stay aside: the line has stopped since `asked`.
@@ -221,9 +222,7 @@ class InFlightDeliveries {
   bool followers_ SEMEL_GUARDED_BY(mutex_) = false;
   ConsumerGate* const gate_;
   const int workers_;  // 0: one batch at a time, on any thread that takes it
-  const OnFailure on_failure_;
-  const bool defers_;
-  const bool shares_lines_;
+  const Lines lines_;
   core::LineBook book_ SEMEL_GUARDED_BY(mutex_);
   Aside aside_ SEMEL_GUARDED_BY(mutex_);
   bool aside_moved_ SEMEL_GUARDED_BY(mutex_) = false;

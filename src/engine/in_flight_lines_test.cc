@@ -42,7 +42,7 @@ struct DeliveriesInLines : testing::Test {
                        BatchSize(100, 100, milliseconds(20)),
                        0,
                        nullptr,
-                       InFlightDeliveries::OnFailure::kHoldKey};
+                       {.on_failure = InFlightDeliveries::OnFailure::kHoldKey, .taken_over = true}};
   void add(core::TrackedDelivery delivery) {
     std::vector<core::TrackedDelivery> deliveries;
     deliveries.push_back(std::move(delivery));
@@ -119,7 +119,7 @@ TEST_F(DeliveriesInLines, AFreeLineRunsInTheOrderItCame) {
 // Another process may have stopped any line since this one asked for all.
 TEST(DeliveriesInSharedLines, WhatComesFromOutsideWaitsForTheStoresAnswer) {
   InFlightDeliveries f({100, 1 << 20}, BatchSize(100, 100, milliseconds(20)), 0, nullptr,
-                       InFlightDeliveries::OnFailure::kHoldKey, false, true);
+                       {.on_failure = InFlightDeliveries::OnFailure::kHoldKey, .shared = true});
   std::vector<core::TrackedDelivery> deliveries;
   deliveries.push_back(in_line("a1", "a"));
   deliveries.push_back(in_line("b1", "b", RowTag{3}, f.ask()));
@@ -186,6 +186,22 @@ TEST_F(DeliveriesInLines, WhatContinuesOthersInHandIsNotPutBeforeThem) {
   f.forget_lines();
   add(in_line("a5", "a"));
   EXPECT_EQ(names(f.take_aside().followers), Names{"a5"}) << "those before it are aside";
+}
+
+// Its key is the ordering key of a1 and a2, and it has no ordering key itself.
+TEST_F(DeliveriesInLines, AMessageWithoutALineNeitherWaitsNorLetsOthersPass) {
+  const auto without_line = [](std::string_view name) {
+    return core::TrackedDelivery(Message(test::make_parts(kFlightConsumer, "a", name)), Arrival{});
+  };
+  add(in_line("a1", "a"));
+  add(without_line("x"));
+  const auto batch = f.take(false);
+  ASSERT_EQ(names(batch), Names({"a1", "x"}));
+  add(without_line("y"));
+  land_again(batch[0]);
+  EXPECT_FALSE(f.waiting_aside().followers) << "it is in no line";
+  add(in_line("a2", "a"));
+  EXPECT_EQ(names(f.take_aside().followers), Names{"a2"});
 }
 
 // A load knows that a1 has failed; what did not run with it must not go before a4.

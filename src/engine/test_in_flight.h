@@ -10,7 +10,7 @@ inline constexpr ConsumerNumber kFlightConsumer{7};
 
 inline PendingSettlement pending(const core::TrackedDelivery& delivery) {
   PendingSettlement pending;
-  pending.ordering_key = delivery.message.ordering_key();
+  pending.lane = core::LaneName::of(delivery);
   pending.bytes = delivery.message.payload().size();
   return pending;
 }

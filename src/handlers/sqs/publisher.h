@@ -79,7 +79,7 @@ class SqsPublisher final {
   handlers::InFlightCalls<Call> calls_;
 
   // The thread's.
-  std::deque<Ticket> waiting_;    // the calls that are not sent yet
+  std::deque<Ticket> waiting_;    // of calls that are not sent; some of them may have ended
   std::size_t requests_ = 0;      // under way
   std::set<std::string> groups_;  // that have a message in one of them
   std::string last_trouble_;      // since a message was last taken; may be empty
