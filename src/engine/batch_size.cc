@@ -18,7 +18,7 @@ void BatchSize::learn(std::size_t messages, std::chrono::nanoseconds took) noexc
   if (messages == 1) {
     floor_ = known ? std::min(took, floor_ + floor_ / 8) : took;
   } else if (took * 4 < floor_ * 3) {
-    floor_ = {};  // the server is faster now; a large batch does not show by how much
+    floor_ = {};  // the server is faster now; a large batch cannot show by how much
   }
 }
 

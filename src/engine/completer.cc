@@ -5,8 +5,8 @@
 namespace semel::engine {
 
 void ThreadCompleter::post(std::function<void()> work) {
-  // Signalled with the lock held: once it is free, the work may be done and this object destroyed
-  // before the calling user's thread returns from here.
+  // Notify with the lock held: once it is released, the work may end and this object may be
+  // destroyed before notify_one() returns.
   const system::MutexLock lock(mutex_);
   work_.push_back(std::move(work));
   if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });

@@ -22,7 +22,7 @@ void ConsumerGate::notice(const std::string& text) const {
 void ConsumerGate::change(Mode mode, News news) {
   mode_ = mode;
   ++changes_;
-  // A pause that the store does not have yet outranks later news.
+  // A pause that is not stored yet must not be replaced by a later change.
   if (!news_ || news_->mode != Mode::kPaused) news_ = std::move(news);
 }
 
@@ -85,7 +85,7 @@ void ConsumerGate::tried(std::uint64_t trial) {
 std::optional<ConsumerGate::TimePoint> ConsumerGate::until() const {
   const system::MutexLock lock(mutex_);
   if (mode_ == Mode::kShut) return until_;
-  // Another process resumes it: only the store shows that.
+  // Another process may resume the consumer, and only the store shows that: ask it again.
   if (mode_ == Mode::kPaused && looked_) return *looked_ + kLookEvery;
   return std::nullopt;
 }
@@ -114,7 +114,7 @@ void ConsumerGate::keep() {
     news.swap(news_);
   }
   if (!news || write(*news) || news->mode != Mode::kPaused) return;
-  // A break that others do not see is harmless; a pause must not be lost.
+  // Losing a break is harmless, since only other processes miss it. A pause must not be lost.
   const system::MutexLock lock(mutex_);
   news_ = std::move(news);
 }
@@ -135,8 +135,7 @@ void ConsumerGate::look() {
   {
     const system::MutexLock lock(mutex_);
     looked_ = now;
-    // A store that cannot answer changes nothing; nor does an answer older than a handler's last
-    // call.
+    // Ignore a failed read, and a read that a local change has overtaken.
     if (!state || changes != changes_ || news_) return;
     const bool pause = *state && !(*state)->until;
     paused = pause && mode_ != Mode::kPaused;

@@ -37,7 +37,7 @@ strategies::LeaseRenewerOptions renewer_options(const EngineOptions& options,
   return made;
 }
 
-// A dry run settles nothing, so no message can wait behind another.
+// A dry run settles nothing: a message that waited for an earlier one would wait for ever.
 InFlightDeliveries::Lines lines_of(const EngineOptions& options) {
   InFlightDeliveries::Lines lines;
   if (!options.dry_run && options.order) lines.on_failure = options.order->on_failure;
@@ -80,7 +80,7 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
                  options_.defers && !options_.dry_run ? options_.pace.max_held : 0),
       renewer_(renewer_options(
           options_, parts_, [this] { tick(); }, [this] { return stopping(); })),
-      // A call's slot is free once it is recorded, not only when its whole batch is.
+      // Frees a call's slot as soon as the call is recorded, not only with its whole batch.
       completer_([this] { in_flight_.answered(); }, [this] { in_flight_.look_again(); },
                  [this] { flush_running(); }),
       strategy_(behind_front()),
@@ -115,15 +115,15 @@ Ended RunningEngine::run() {
   begin_marker();
   load_lines();
   std::vector<std::thread> workers;
-  // A consumer without workers has one for crowded times: while that one handles messages, this
-  // thread receives the next ones.
+  // With `workers: 0` one thread is started all the same. When the consumer is crowded, that thread
+  // handles messages while this one receives more.
   const int threads = std::max(options_.workers, 1);
   workers.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i) workers.emplace_back([this] { work(); });
   receive_until_stopped();
   drain();
   for (std::thread& worker : workers) worker.join();
-  // The thread may still be returning from the strategy.
+  // The completer's thread may still be returning from the strategy.
   completer_.end();
   gate_.keep();
   return has_ended() ? static_cast<Ended>(ended_.load()) : Ended::kDrained;
@@ -132,7 +132,7 @@ Ended RunningEngine::run() {
 void RunningEngine::begin_marker() {
   RunMarkers* runs = parts_.store->facets().runs;
   if (runs == nullptr || options_.dry_run) return;
-  // Unless the store answers, the suspects are left to the next engine, as they were to this one.
+  // Assume that the store does not answer: then the suspects are left to the next engine.
   suspect_window_ = options_.suspects_first;
   suspects_left_ = suspect_window_ > 0;
   const std::size_t window = std::max(options_.pace.max_in_flight, suspect_window_);
@@ -150,21 +150,21 @@ void RunningEngine::begin_marker() {
       "the last run ended uncleanly: what was in flight is counted, and handled first");
 }
 
-// The lines that wait in the store must be known before anything behind them is received.
+// Ordering groups with messages in the store must be known before later messages are received.
 void RunningEngine::load_lines() {
-  // If it fails, the run has ended and receives nothing.
+  // On failure the run has ended, so nothing is received.
   (void)ask_store([&] { return order_.load(); }, IfRejected::kEnd);
 }
 
-// Its partition goes to another process, which has it from then on: what has not begun does not
-// begin here, and nothing of it is kept behind others in the store.
+// Gives back deliveries of partitions that move to another process, before they begin here or are
+// stored behind others of their ordering group.
 void RunningEngine::give_away() {
   const auto rest = in_flight_.give_away(sources_.take_leaving());
   if (rest.empty()) return;
   for (const core::TrackedDelivery& delivery : rest) {
     if (!delivery.arrival.suspect) continue;
     suspects_left_ = true;
-    // It may come back to this process, and is as suspect then as it is now.
+    // If the message comes back to this process, it is still a suspect.
     intake_.suspect_one_more(delivery.arrival.partition);
   }
   sources_.give_back(rest);
@@ -177,7 +177,7 @@ bool RunningEngine::look_after_order() {
   return looked.value_or(false);
 }
 
-// Suspects that were not tried keep the end unclean, so that the next run knows of them.
+// Untried suspects leave the end marked unclean, so that the next run handles them first.
 void RunningEngine::end_marker(bool suspects_left) {
   RunMarkers* runs = parts_.store->facets().runs;
   if (runs == nullptr || options_.dry_run) return;
@@ -185,7 +185,7 @@ void RunningEngine::end_marker(bool suspects_left) {
     left_to_next_ = std::max(options_.pace.max_in_flight, suspect_window_);
     return;
   }
-  // A marker that stays only makes the next run careful.
+  // If this fails, the marker stays, and the next run is merely more careful.
   (void)runs->end(options_.number);
 }
 
@@ -194,8 +194,8 @@ void RunningEngine::receive_until_stopped() {
     give_away();
     bring_back_at_ = in_flight_.bring_back(now());
     look_at_gate();
-    // The last settlement may have left a retry behind: the run is at its end only if nothing was
-    // in flight before the sources were asked.
+    // The last settlement may have left a retry in flight: the run is at its end only if nothing
+    // was in flight before the sources were asked.
     const bool was_empty = in_flight_.empty();
     bool progress = look_after_order();
     progress = receive(false) || progress;
@@ -236,7 +236,7 @@ void RunningEngine::look_at_gate() {
   gate_.look();
   const auto until = gate_.until();
   gate_at_ = until && *until > now() ? until : std::nullopt;
-  if (until) in_flight_.look_again();  // its time may be over
+  if (until) in_flight_.look_again();  // the break may be over
   if (!options_.once || !gate_.paused()) return;
   parts_.observer->on_notice(
       options_.consumer,
@@ -249,13 +249,13 @@ bool RunningEngine::nothing_left() {
   if (!in_flight_.empty() || in_flight_.gate_is_shut()) return false;
   if (options_.dry_run) return sources_.looked_through();
   if (!options_.once || !sources_.at_end()) return false;
-  // Asked before the last receive, so that a message sent before then is still seen.
+  // Ask this before the last receive, which then sees everything that the upstream has sent.
   if (parts_.upstream_active && parts_.upstream_active()) return false;
   return !receive(true) && in_flight_.empty() && sources_.at_end();
 }
 
 void RunningEngine::look_after_sources() {
-  // While nothing runs, the renewer's thread sleeps.
+  // While nothing runs, the renewer's thread sleeps and extends no rows.
   if (options_.dry_run || in_flight_.gate_is_shut()) sources_.extend();
   const auto since = sources_.away_since();
   if (!since) return;
@@ -264,7 +264,7 @@ void RunningEngine::look_after_sources() {
   if (options_.fail_on_unavailable || too_long) finish_run(Ended::kUnavailable);
 }
 
-// The room for messages that are not in the store yet.
+// How many more messages may be received from sources outside the store.
 std::size_t RunningEngine::room_outside() {
   auto left = held_room_.look(now());
   if (!left) {
@@ -370,8 +370,8 @@ void RunningEngine::note_store(const Outcome& outcome, std::optional<TimePoint> 
   }
 }
 
-// A handler hangs, and the engine waits for it: meanwhile the consumer begins nothing in this
-// process. Its other messages are released to other processes, since the wait has no known end.
+// While the engine waits for a handler that hangs, the consumer begins nothing in this process. Its
+// other messages are released to other processes, since the wait has no known end.
 void RunningEngine::leave_to_others() {
   if (told_of_hung_.exchange(true)) return;
   parts_.observer->on_trouble(options_.consumer, kHandlerComponent,
@@ -417,8 +417,8 @@ void RunningEngine::note_suspects() {
   if (intake_.suspecting(sources_.unread_outside())) suspects_left_ = true;
 }
 
-// The next engine of this process would take rows that this one still holds for its own, and
-// continue with the rows behind them.
+// Otherwise the next engine of this process would treat rows that this one still holds as its own,
+// and continue with the rows behind them.
 void RunningEngine::settle_rows() {
   while (process_goes_on()) {
     const auto told = sources_.settle_rows();
@@ -432,7 +432,7 @@ void RunningEngine::settle_rows() {
 
 void RunningEngine::drain() {
   sources_.end_intake();
-  // It has nothing left to do: the receiving thread has left its batch.
+  // That thread has nothing left to do: the receiving thread has left its batch.
   std::thread leaving;
   {
     const system::MutexLock lock(receiver_mutex_);

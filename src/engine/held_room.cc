@@ -7,7 +7,7 @@ namespace semel::engine {
 
 namespace {
 
-// Counting the rows costs more the more there are.
+// The more rows there are, the more it costs to count them: do not count more often than this.
 constexpr std::chrono::milliseconds kLookAgain{500};
 
 }  // namespace

@@ -18,13 +18,13 @@ namespace {
 using std::chrono::milliseconds;
 using Place = HeldMessages::Place;
 
-// Another process may have ended the message that a line waits for.
+// Another process may have finished the message that an ordering group waits for: ask again.
 constexpr milliseconds kAskAgain{200};
 constexpr milliseconds kAskAgainWhenAway{1'000};
 
 }  // namespace
 
-// The place of each follower.
+// The store's answer for each follower.
 struct OrderingBuffer::Placed {
   std::vector<Place> places;
   std::map<std::size_t, Outcome> dead;  // by index: the store refused them
@@ -77,7 +77,7 @@ void OrderingBuffer::look_at_pauses() {
 Result<bool> OrderingBuffer::look_after(TimePoint now) {
   if (!keeps_lines_ && !options_.defers) return false;
   const InFlightDeliveries::Waiting waiting = in_flight_.waiting_aside();
-  Result<void> loaded;  // what is aside is looked at even if it failed
+  Result<void> loaded;  // followers that wait aside are looked at even if loading failed
   if (!waiting.ask_for_all) {
     load_at_.reset();
   } else if (!load_at_ || now >= *load_at_) {
@@ -178,7 +178,7 @@ Result<OrderingBuffer::Placed> OrderingBuffer::keep(
   });
 }
 
-// Where partitions are blocked no message is stored behind another: those that cannot run stay
+// With `on_failure: block` no message is stored behind another one: messages that cannot run stay
 // aside.
 Result<OrderingBuffer::Placed> OrderingBuffer::look(
     const std::vector<core::TrackedDelivery>& followers) {
@@ -193,7 +193,7 @@ Result<OrderingBuffer::Placed> OrderingBuffer::look(
   return placed;
 }
 
-// Stores all of them, whatever their lines hold: each is due, and has its place in its line.
+// Stores every follower: each is due at once and keeps its place in its ordering group.
 Result<OrderingBuffer::Placed> OrderingBuffer::keep_all(
     const std::vector<core::TrackedDelivery>& followers) {
   std::vector<Finish> finishes;
@@ -214,8 +214,8 @@ Result<OrderingBuffer::Placed> OrderingBuffer::keep_all(
   });
 }
 
-// Used after the store refused all of them because one is too large. A message that is stored again
-// is kept only once.
+// Stores the followers one by one, after the store refused them together because one is too large.
+// Storing a message twice keeps it once.
 template <class PlaceOne>
 Result<OrderingBuffer::Placed> OrderingBuffer::each_alone(
     const std::vector<core::TrackedDelivery>& followers, Error met, PlaceOne place_one) {
@@ -235,7 +235,7 @@ Result<OrderingBuffer::Placed> OrderingBuffer::each_alone(
   return placed;
 }
 
-// The store refuses the message: a dead letter without its payload records what it was.
+// The store refuses the message, so a dead letter without the payload records it.
 Result<Outcome> OrderingBuffer::leave_letter(const core::TrackedDelivery& delivery,
                                              const Error& refusal) {
   const Message bare = core::without_payload(delivery.message);
@@ -284,7 +284,7 @@ OrderingBuffer::Sorted OrderingBuffer::sort(std::vector<core::TrackedDelivery> f
   return sorted;
 }
 
-// The number that stays must not grow: its partitions are paused until it is gone.
+// Pauses the partitions of the followers that stay aside, so that no more of them arrive.
 void OrderingBuffer::stay(std::vector<core::TrackedDelivery> followers,
                           std::optional<TimePoint> again_at) {
   std::set<std::pair<std::uint32_t, std::string>> full;

@@ -81,7 +81,7 @@ bool Receiver::suspecting(std::span<const std::string> unread) {
 
 std::size_t Receiver::tell_refused() { return tell_all().size(); }
 
-// A message that was tried before has a record, which must be completed normally.
+// A message that was tried before has a record, which must be completed in the usual way.
 std::optional<core::Refusal> Receiver::refuses_empty(const Arrival& arrival) const {
   const bool refuses = options_.empty != core::EmptyPayload::kHandle;
   if (!refuses || !arrival.payload.empty() || arrival.since_first) return std::nullopt;
@@ -97,7 +97,7 @@ Finish Receiver::finish_of(const Refused& refused) const {
   Finish finish;
   finish.ack = refused.arrival.row;
   if (refused.discarded) {
-    // Ends the row even where a record waits with it: otherwise it would come back again and again.
+    // End the row even if a record waits with it: otherwise the row would come back for ever.
     finish.to = Finish::To::kCompleted;
     return finish;
   }
@@ -127,7 +127,7 @@ Result<void> Receiver::write_refused() {
   auto applied = store_.finish(finishes);
   if (applied) return {};
   if (applied.error().kind != ErrorKind::kLimit) return failure(std::move(applied.error()));
-  // The store refuses one of them. Writing a dead letter twice makes one.
+  // The store refuses one of them: write each alone. A dead letter written twice is kept once.
   for (Refused& refused : refused_) {
     if (!leaves_something(refused)) continue;
     const Finish whole = finish_of(refused);

@@ -18,8 +18,9 @@ namespace {
 
 constexpr milliseconds kDrainSaysItFirst{200};
 
-// Whether its handler ran and ended, which shows that the message does not kill. With kBusy the
-// process that died may still hold the key; with an unavailable store nothing begins.
+// True if the handler ran and returned, which shows that the message does not crash the process.
+// With kBusy the process that died may still hold the key; while the store is unavailable, nothing
+// begins.
 bool tried(const Outcome& outcome) {
   return outcome.kind != Outcome::Kind::kBusy && outcome.reason != reason::kStoreUnavailable &&
          outcome.settle != Outcome::Settle::kRelease && outcome.settle != Outcome::Settle::kKeep;
@@ -92,8 +93,8 @@ void RunningEngine::process(std::vector<core::TrackedDelivery> batch) {
 void RunningEngine::one_less(Running& running) {
   std::size_t before = 0;
   if (running.suspect) {
-    // The thread that handles suspects waits for their deliveries. Signalled with the lock held:
-    // once it is free, the batch may be destroyed.
+    // The thread that handles suspects waits for this. Notify with the lock held: once it is
+    // released, the batch may be destroyed.
     const system::MutexLock lock(running_mutex_);
     before = running.open.fetch_sub(1, std::memory_order_acq_rel);
     suspect_ended_.notify_all();
@@ -111,8 +112,8 @@ void RunningEngine::land_rest(Running& running) {
 
 void RunningEngine::end_batch(Running& running) {
   if (running.left.load(std::memory_order_relaxed)) {
-    // A flush may still hold followers that were left: the message ahead of them must land after
-    // them.
+    // A flush may still hold followers that were left. Wait for it: the message ahead of them must
+    // be settled after them.
     const system::MutexLock flushing(flush_mutex_);
     land_rest(running);
   } else {
@@ -151,27 +152,27 @@ void RunningEngine::would_process(std::vector<core::TrackedDelivery> batch) {
 
 PendingSettlement RunningEngine::pending_of(core::TrackedDelivery& delivery, Outcome& outcome,
                                             TimePoint began, TimePoint ended) {
-  // A kept delivery has not ended: it was not tried.
+  // A delivery that is kept was not tried, so it has not ended.
   const bool kept = outcome.settle == Outcome::Settle::kKeep;
   if (!kept) {
     parts_.observer->on_ended(options_.consumer, delivery, outcome,
                               ended - delivery.arrival.received);
     sources_.ended(delivery.arrival.source, delivery.arrival.tag, outcome);
   }
-  // An answer of the front window says nothing about the store.
+  // An answer from the front window says nothing about the store.
   if (!kept && outcome.reason != reason::kFront) note_store(outcome, began);
   PendingSettlement pending = PendingSettlement::of(delivery, Settlement::Kind::kAck);
   pending.settlement.delay = outcome.delay;
   pending.again = core::comes_again(outcome);
   pending.answered = delivery.answered;
   pending.still_suspect = delivery.arrival.suspect && !tried(outcome);
-  // The next run must know of it.
+  // The next run must know about this suspect.
   if (pending.still_suspect && (stopping() || has_ended())) suspects_left_ = true;
   if (delivery.arrival.line) pending.line = *delivery.arrival.line;
-  // Its source would bring it again behind others of its line.
+  // If released, the message would come back behind others of its ordering group.
   const bool in_line = delivery.arrival.line && !delivery.arrival.row;
-  // Its source would also bring it without the mark; only a row that is shown again without delay
-  // keeps it.
+  // If released, an untried suspect would come back unmarked. Only a row that is shown again at
+  // once keeps the mark.
   const bool still_here = pending.still_suspect && !delivery.arrival.row;
   switch (outcome.settle) {
     case Outcome::Settle::kAck:
@@ -211,7 +212,7 @@ void RunningEngine::tick() {
   flush_running();
   sources_.extend(rows_that_hang());
   if (!stopping()) return;
-  // A handler on the receiving thread prevents that thread from draining.
+  // The receiving thread cannot drain while it runs a handler.
   sources_.end_intake();
   const TimePoint at = now();
   if (!stopping_since_) stopping_since_ = at;
@@ -220,33 +221,34 @@ void RunningEngine::tick() {
   }
   if (!hurried_since_) return;
   renewer_.stop_all();
-  // A handler on the receiving thread prevents that thread from draining, and so from reporting it.
+  // If the handler runs on the receiving thread, that thread can neither drain nor report the hang.
   if (at - *hurried_since_ < options_.grace + kDrainSaysItFirst) return;
   if (!process_goes_on()) return parts_.hung(kHandlerHangs);
   if (!leaves_aside_) leave_aside();
-  // Its time begins anew once the engine no longer waits for it.
+  // Count the drain timeout and the grace again from now.
   stopping_since_ = at;
   hurried_since_.reset();
 }
 
-// On a thread of its own: sources may take long to close, and leases are renewed meanwhile.
+// Runs on a thread of its own: sources may take long to close, and this one renews leases
+// meanwhile.
 void RunningEngine::leave_aside() {
   const system::MutexLock lock(receiver_mutex_);
   if (!receiver_in_batch_) return;
   try {
     leaving_ = std::thread([this] {
-      // Holding this keeps the receiving thread from returning meanwhile. Once it has left its
-      // batch it drains, and finds out by itself.
+      // While this lock is held, the receiving thread cannot return. If it has already left its
+      // batch, it drains, and detects the hang itself.
       const system::MutexLock in_batch(receiver_mutex_);
       if (receiver_in_batch_) leave_to_others();
     });
     leaves_aside_ = true;
   } catch (const std::system_error&) {
-    // If no thread can be started, this is tried again after another full wait.
+    // No thread could be started: try again after another full wait.
   }
 }
 
-// Rows of a batch whose handler hangs are no longer kept hidden: another process may take them.
+// Rows of batches whose handler hangs. They are not extended, so another process may take them.
 std::set<SourceTag> RunningEngine::rows_that_hang() {
   std::set<SourceTag> rows;
   if (options_.handler_timeout.count() == 0) return rows;
@@ -254,7 +256,7 @@ std::set<SourceTag> RunningEngine::rows_that_hang() {
   const TimePoint before = at - options_.handler_timeout - options_.grace;
   const system::MutexLock lock(running_mutex_);
   for (const auto& running : running_) {
-    // The time of its handlers begins when the wait for others ends.
+    // While a batch waits for other suspects, the time of its handlers has not begun.
     if (running->sink.waits()) running->progress.store(at, std::memory_order_relaxed);
     if (running->progress.load(std::memory_order_relaxed) > before) continue;
     for (const core::TrackedDelivery& delivery : running->batch) {

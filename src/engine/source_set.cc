@@ -44,7 +44,7 @@ Result<std::vector<SourceSet::Batch>> SourceSet::receive(InFlightDeliveries::Cap
                                                          InFlightDeliveries::Question question,
                                                          std::size_t outside) {
   std::vector<Batch> batches;
-  // Held messages first: they have waited, and there are few of them.
+  // Held messages first: they have already waited, and they are few.
   for (std::size_t i = sources_.size(); i-- > 0;) {
     if (capacity.messages == 0 || capacity.bytes == 0) break;
     const bool in_store = sources_[i]->source->traits().in_store;
@@ -107,14 +107,14 @@ Result<void> SourceSet::receive_from(Entry& entry, std::uint32_t index,
   return {};
 }
 
-// Until the store has heard of rows to give back, it counts them as held by this process, and would
+// Until the store knows which rows are given back, it counts them as held by this process and would
 // return the rows behind them.
 bool SourceSet::told_all(Entry& entry) {
   const system::MutexLock lock(entry.mutex);
   return tell(entry).has_value();
 }
 
-// A ttl set in the config that is too short prevents the run; for `auto` it is only reported.
+// A ttl set in the config that is too short prevents the run; with `auto` it is only reported.
 Result<void> SourceSet::judge(const Horizon& horizon) {
   const core::Retention& retention = options_.retention;
   if (!retention.ttl || retention.accepted) return {};
@@ -132,8 +132,8 @@ Result<void> SourceSet::judge(const Horizon& horizon) {
 void SourceSet::note_away(Entry& entry, const Error& error, TimePoint now) {
   entry.at_end = false;
   entry.again = now + kAgainWhenAway;
-  // Each reason is reported once: a broker that is reachable again may refuse, and two errors may
-  // alternate.
+  // Report each error code once: two errors may alternate, as when a broker is reachable again but
+  // refuses.
   if (!entry.away_for.insert(error.code).second) return;
   if (!away_since_) away_since_ = now;
   const SourceTraits& traits = entry.source->traits();
@@ -198,7 +198,7 @@ void SourceSet::settle(const std::vector<PendingSettlement>& pending_settlements
       entry->in_flight.erase(pending.settlement.tag);
       entry->open.push_back(pending.settlement);
     }
-    // A settlement that failed is sent again later.
+    // A settlement that fails is sent again later.
     (void)tell(*entry);
   }
 }
@@ -250,7 +250,7 @@ void SourceSet::extend(const std::set<SourceTag>& but) {
         if (!but.contains({index, tag})) tags.push_back(tag);
       }
     }
-    // A row that could not be extended may come a second time; its record then shows that.
+    // A row that could not be extended may be delivered twice; its record then shows the duplicate.
     if (!tags.empty()) (void)entry->source->extend(tags, options_.hidden);
   }
 }

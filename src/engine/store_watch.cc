@@ -6,7 +6,7 @@ namespace semel::engine {
 
 std::optional<StoreWatch::TimePoint> StoreWatch::note(const Outcome& outcome, TimePoint began) {
   const bool away = outcome.reason == reason::kStoreUnavailable;
-  // Fast path: no lock for a message of a store that works.
+  // Fast path: no lock while the store works.
   if (!away && !away_.load(std::memory_order_relaxed)) return std::nullopt;
   const system::MutexLock lock(mutex_);
   if (away == since_.has_value()) return since_;

@@ -18,7 +18,7 @@ CrashChange change_of(const KeyId& key, core::CrashStep step) {
   return {key, step.from, core::highest_from(step), step.to};
 }
 
-// A completed message kills no process: it fits in any group, and no number is stored for it.
+// A completed message cannot crash the process: it fits in any group, and has no stored count.
 std::vector<int> numbers_of(std::span<const std::optional<int>> kept) {
   std::vector<int> numbers;
   numbers.reserve(kept.size());
@@ -28,8 +28,8 @@ std::vector<int> numbers_of(std::span<const std::optional<int>> kept) {
 
 }  // namespace
 
-// The first deliveries of a batch, which are handled together, and their stored numbers at the
-// start.
+// The next deliveries of a batch, which are handled together, and their crash counts as stored at
+// the start.
 struct RunningEngine::SuspectGroup {
   std::span<core::TrackedDelivery> deliveries;
   std::span<const KeyId> keys;
@@ -47,7 +47,7 @@ struct RunningEngine::SuspectGroup {
     }
     return changes;
   }
-  // Sets the numbers to zero, but those of untried deliveries back to what was stored before.
+  // Resets the crash counts to zero, and those of untried deliveries to the values stored before.
   std::vector<CrashChange> ending(Running& running) const {
     const system::MutexLock lock(running.untried_mutex);
     std::vector<CrashChange> changes;
@@ -101,8 +101,8 @@ void RunningEngine::process_suspects(Running& running) {
   give_back_untried(running, all.subspan(done));
 }
 
-// kNoAnswer: the drain began, or the gate was shut, before they could be counted; uncounted they
-// must not run. kOtherwise: another process has counted one of them meanwhile.
+// kNoAnswer: the drain began, or the gate was shut, before the group was counted. Uncounted
+// messages must not run. kOtherwise: another process has counted one of them meanwhile.
 RunningEngine::Counted RunningEngine::count_group(RunMarkers& runs, const SuspectGroup& group) {
   if (stopping() || has_ended() || in_flight_.gate_is_shut()) return Counted::kNoAnswer;
   const std::vector<CrashChange> changes = group.counting();
@@ -111,7 +111,7 @@ RunningEngine::Counted RunningEngine::count_group(RunMarkers& runs, const Suspec
       ask_store([&] { return runs.change_crashes(changes); }, IfRejected::kAskAgain);
   const bool all = counted && std::ranges::equal(*counted, changes, {}, {}, &CrashChange::to);
   if (all) return Counted::kYes;
-  // Some may be counted all the same; the numbers of the others belong to another process.
+  // Undo the counts that were written; the others now belong to another process.
   std::vector<CrashChange> back;
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const CrashChange& change = changes[i];
@@ -139,8 +139,8 @@ void RunningEngine::process_group(Running& running, const SuspectGroup& group) {
   if (whole) running.took = now() - began;
 }
 
-// Repeats until the store answers; a drain asks once. A count left behind only matters for a
-// message that becomes a suspect again.
+// Retries until the store answers, but only once during a drain. A count that is left behind
+// matters only if its message becomes a suspect again.
 void RunningEngine::take_back(RunMarkers& runs, const std::vector<CrashChange>& changes) {
   if (changes.empty() || runs.change_crashes(changes)) return;
   (void)ask_store([&] { return runs.change_crashes(changes); }, IfRejected::kAskAgain);
