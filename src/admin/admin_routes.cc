@@ -36,8 +36,8 @@ constexpr const char* kOtherHost =
 constexpr const char* kBearer = "Bearer";
 constexpr const char* kBasic = "Basic realm=\"Semel\"";
 
-// A page of another site may name this server by a host name of its own (DNS rebinding): an address
-// it cannot have.
+// A page of another site may reach this server under a host name of its own (DNS rebinding). This
+// server cannot have such an address.
 bool names_this_machine(std::string_view host) {
   if (host.starts_with('[')) return host.find(']') != std::string_view::npos;
   host = host.substr(0, host.find(':'));
@@ -55,7 +55,7 @@ std::optional<std::string_view> after_scheme(std::string_view header, std::strin
   return header.substr(scheme.size());
 }
 
-// A program sends it as a bearer token, a browser as the password of any user (RFC 7617).
+// A program sends the token as a bearer token, a browser as the password of any user (RFC 7617).
 std::optional<std::string> token_of(std::string_view header) {
   if (const auto token = after_scheme(header, "Bearer ")) return std::string(*token);
   const auto encoded = after_scheme(header, "Basic ");
@@ -76,7 +76,7 @@ constexpr const char* kPolicies[] = {
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"};
 
-// It loads nothing from elsewhere, sends a form nowhere but here, and stands in no frame.
+// The page loads nothing from elsewhere, sends forms only to this server and cannot be framed.
 HttpResponse as_page(HttpResponse page, bool has_form = false) {
   page.headers.emplace_back("Content-Security-Policy", kPolicies[has_form ? 1 : 0]);
   page.headers.emplace_back("Referrer-Policy", "no-referrer");
@@ -102,12 +102,12 @@ struct Entrance {
   const AdminOptions::Socket* socket = nullptr;  // null: TCP
 };
 
-// The name of a user of the socket, for the audit log and the limits of callers.
+// The name of a user of the socket, for the audit log and the rate limits.
 std::string name_of_user(const HttpRequest& request) {
   return request.user ? fmt::format("uid {}", *request.user) : std::string();
 }
 
-// A caller that shows no token: the listener that it came through says what it may.
+// The role of a caller that shows no token depends on the listener it came through.
 std::optional<Caller> caller_without_token(const HttpRequest& request, const Entrance& entrance) {
   const AdminOptions::Socket* const socket = entrance.socket;
   const bool is_trusted = socket != nullptr && socket->trusts();
@@ -122,7 +122,7 @@ std::optional<Caller> caller_of(const HttpRequest& request, const Entrance& entr
   const auto shown = request.header("Authorization");
   const bool needs_no_token =
       tokens.empty() && (entrance.socket == nullptr || !entrance.socket->trusts());
-  // A token that is wrong is never taken for none, where having none gives a role.
+  // A wrong token is refused even where a caller without a token would have a role.
   if (!shown || needs_no_token) return caller_without_token(request, entrance);
   const auto secret = token_of(*shown);
   if (!secret) return std::nullopt;
@@ -133,8 +133,8 @@ std::optional<Caller> caller_of(const HttpRequest& request, const Entrance& entr
   return Caller{found->name, found->role, found->claims};
 }
 
-// Where a token is needed a page of another site has none. A browser comes to a socket only by a
-// proxy, whose Host is then that of the proxy's own address.
+// Where a token is needed, a page of another site has none. A browser reaches a socket only through
+// a proxy, and the Host header then names the proxy's address.
 bool names_another_host(const HttpRequest& request, const Entrance& entrance) {
   const bool by_socket = entrance.socket != nullptr && entrance.socket->trusts();
   const bool needs_none =
@@ -154,7 +154,7 @@ class RoutedAdmin final : public AdminRoutes {
     const system::MutexLock lock(tokens_mutex_);
     tokens_ = std::move(next);
   }
-  // A request is judged by one set of tokens, also where a reload brings another meanwhile.
+  // A request is judged by one set of tokens, even if a reload replaces the set meanwhile.
   HttpReply answer(const HttpRequest& request, const AdminOptions::Socket* socket) override
       SEMEL_EXCLUDES(answer_mutex_) {
     const auto tokens = this->tokens();
@@ -170,7 +170,7 @@ class RoutedAdmin final : public AdminRoutes {
     const system::MutexLock lock(tokens_mutex_);
     return tokens_;
   }
-  // Nothing of it is kept by a browser, or taken for what it is not.
+  // Browsers must not cache the response or guess another content type.
   static HttpResponse guarded(HttpResponse response) {
     response.headers.emplace_back("Cache-Control", "no-store");
     response.headers.emplace_back("X-Content-Type-Options", "nosniff");
@@ -208,7 +208,7 @@ HttpReply RoutedAdmin::guarded(HttpReply reply) {
   return reply;
 }
 
-// Pages that ask the store; nullopt: another path, or a request that route() refuses.
+// Pages that ask the store. nullopt: another path, or a request that route() refuses.
 std::optional<HttpReply> RoutedAdmin::to_page(const HttpRequest& request,
                                               const Entrance& entrance) {
   if (request.method != "GET" && request.method != "HEAD") return std::nullopt;
@@ -217,7 +217,7 @@ std::optional<HttpReply> RoutedAdmin::to_page(const HttpRequest& request,
   if (found == nullptr) return std::nullopt;
   const auto caller = caller_of(request, entrance);
   if (!caller) return guarded(unauthorized(kBasic));
-  // A link of another site may be followed; an image of one asks nothing.
+  // A link from another site may be followed, but an image or script of one is refused.
   const std::string_view site = request.header("Sec-Fetch-Site").value_or("none");
   const bool is_ours = site == "none" || site == "same-origin";
   const bool follows = request.header("Sec-Fetch-Dest").value_or("") == "document";

@@ -25,9 +25,9 @@ class MonitoringServer final : public AdminServer {
       : socket_(std::move(socket)),
         routes_(AdminRoutes::create(std::move(tokens), std::move(sources))) {}
 
-  // `tcp`: nullopt: the socket alone.
+  // Without `tcp`, only the socket is opened.
   Result<void> start(std::optional<http::HttpServerOptions> tcp) {
-    // A build may have the server for its sources alone.
+    // A build may contain the HTTP server for its sources only, without the admin listener.
     const auto missing = config::missing_adapters();
     if (std::ranges::find(missing, "ADMIN") != missing.end()) {
       return failure(core::not_built("the HTTP listener", "ADMIN"));

@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 constexpr int kBarWidth = 400;
 constexpr int kBarHeight = 12;
 
-// "1 d" rather than "24 h": bounds and most ttls are whole ones.
+// "1 d" rather than "24 h": bounds and most ttls are whole units.
 std::string whole_duration(milliseconds time) {
   constexpr std::pair<std::int64_t, const char*> kUnits[] = {
       {86'400'000, "d"}, {3'600'000, "h"}, {60'000, "min"}, {1'000, "s"}};
@@ -40,7 +40,7 @@ milliseconds bound_of(const telemetry::HistogramValue& ages, std::size_t bucket)
       static_cast<std::int64_t>(ages.bounds[bucket] * telemetry::kMillisecondsPerSecond));
 }
 
-// The last bucket that has something, of which there is one.
+// The last bucket that is not empty. At least one must have a count.
 std::size_t oldest_of(const telemetry::HistogramValue& ages) {
   std::size_t oldest = 0;
   for (std::size_t i = 0; i < ages.buckets.size(); ++i) {
@@ -56,7 +56,7 @@ std::string label_of(const telemetry::HistogramValue& ages, std::size_t bucket) 
   return "up to " + whole_duration(bound_of(ages, bucket));
 }
 
-// A bar is seen where there is one duplicate at all.
+// A bar is visible from the first duplicate on.
 std::string bar_of(std::uint64_t count, std::uint64_t most) {
   int width = 0;
   if (count > 0) {
@@ -110,7 +110,7 @@ std::string age_picture(const telemetry::HistogramValue& ages, std::optional<mil
       "<tbody>\n";
   bool drawn = !ttl;
   for (std::size_t i = 0; i < ages.buckets.size(); ++i) {
-    // A bucket whose end is the ttl, or past it, begins before it.
+    // The row of the ttl goes before the first bucket that begins at the ttl or later.
     if (!drawn && i > 0 && bound_of(ages, i - 1) >= *ttl) {
       made += ttl_row(*ttl);
       drawn = true;

@@ -51,7 +51,7 @@ HttpResponse may_not_claim(const ApiRoute& route, const std::string& consumer) {
                        "admin.socket.claims"});
 }
 
-// True of the path /api/v1/consumers/NAME/claims, and of those below it.
+// True for the path /api/v1/consumers/NAME/claims and the paths below it.
 bool is_about_claims(const std::vector<std::string>& parts) {
   constexpr std::size_t kNoun = 4;
   return parts.size() > kNoun && parts[2] == "consumers" && parts[kNoun] == "claims";
@@ -87,14 +87,14 @@ HttpResponse foreign_page(std::string message) {
 }
 
 // An image or a script of another site can send a request with the credentials that the browser has
-// for this host. It cannot read the answer, but the request would be executed.
+// for this host. That site cannot read the answer, but the request would be executed.
 bool from_another_site(const HttpRequest& request) {
   return request.header("Sec-Fetch-Site").value_or("none") == "cross-site";
 }
 
-// A page of another site can send a form with the credentials that the browser has for this host,
-// but JSON only after a preflight request, which this server never allows; and it cannot forge the
-// Origin header.
+// With the credentials that the browser has for this host, a page of another site can send a form.
+// It can send JSON only after a preflight request, which this server never allows, and it cannot
+// forge the Origin header.
 std::optional<HttpResponse> refusal_of_write(const HttpRequest& request) {
   std::string_view type = request.header("Content-Type").value_or("");
   type = type.substr(0, type.find(';'));
@@ -155,7 +155,8 @@ HttpReply RoutedApi::answer(const HttpRequest& request, const std::optional<Call
   if (auto refused = refusal_by(rate, *caller)) return *std::move(refused);
   if (!parts) return bad_request("the path has an escape that is none", "write % as %25");
   const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
-  std::string_view path;  // of the first route that fits: the others of it differ by method
+  std::string_view
+      path;  // of the first route that matches; other routes of this path differ by method only
   std::string allowed;
   for (const ApiRoute& route : api_routes()) {
     auto places = places_in(route, *parts);

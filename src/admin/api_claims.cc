@@ -1,4 +1,4 @@
-// Claims of clients that have no driver of the store: the lease protocol over HTTP.
+// Claims of clients without a driver for the store: the lease protocol over HTTP.
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -34,10 +34,10 @@ using Places = std::vector<std::size_t>;  // indexes of items of a request
 
 constexpr int kMostTries = 3;
 constexpr milliseconds kAskPausedAgain{1'000};
-// Results of one answer; beyond them only their sizes.
+// The results in one answer; beyond this size only the sizes of results are given.
 constexpr std::size_t kMostResultBytes = std::size_t{16} << 20;
 
-// Calls the store; again where it asks for that.
+// Calls the store, again if it asks for a new transaction.
 template <class T>
 Result<T> call_store(const std::function<Result<T>()>& call) {
   for (int tries = 1;; ++tries) {
@@ -172,7 +172,7 @@ Result<void> ClaimBatch::claim_round(const Places& now, bool first) {
   ClaimOptions options;
   options.lease = lease_;
   options.want_result = true;
-  // The claimer may be on another machine, and outlive a power cut of this one.
+  // The claimer may run on another machine and survive a power cut of this one.
   options.durability = Durability::kPowerLoss;
   options.outlives_process = true;
   auto answers =
@@ -188,7 +188,7 @@ Result<void> ClaimBatch::claim_round(const Places& now, bool first) {
   return first && !body_.request.empty() ? give_again(now) : Result<void>();
 }
 
-// Keys that this very request was given before, and still has.
+// Returns the claims that this same request was given before and still holds.
 Result<void> ClaimBatch::give_again(const Places& now) {
   std::vector<Acquired> given;
   std::vector<Lease> leases;

@@ -1,4 +1,4 @@
-// Consumers: their state, their backlog.
+// Consumers: their state and their backlog.
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -110,7 +110,7 @@ HttpResponse show_consumer(const ApiCall& call, const ApiSources& sources) {
   json::Writer writer = operate::document("consumer");
   writer.name("consumer");
   add_consumer(writer, *found);
-  // A C++ handler brings its strategy, and with it the guarantee.
+  // A C++ handler sets its own strategy, and thereby its guarantee.
   if (!found->guarantee.empty()) add_guarantee_of(writer, sources.guarantee(*config));
   add_reported(writer, sources.readiness(), name);
   writer.end_object().end_object();
@@ -121,7 +121,7 @@ HttpResponse show_backlog(const ApiCall& call, const ApiSources& sources) {
   const std::string& name = call.path.front();
   const Backlog backlog = sources.backlog(name);
   if (!backlog.is_consumer) return no_consumer(sources, name);
-  // A scaler would take a zero for nothing to do.
+  // A scaler would read a zero as an empty backlog.
   if (!backlog.messages) {
     return problem(503, {ErrorKind::kUnavailable, "R345", "the backlog is not known now", {}});
   }

@@ -80,7 +80,7 @@ struct BulkRequest {
   WriteBody body;
 };
 
-// Letters of consumers that another config has are left alone.
+// Letters of consumers that only another config has are left alone.
 std::optional<HttpResponse> refusal_of_consumer(const ApiSources& sources,
                                                 const operate::LetterQuery& query) {
   for (const std::string& name :
@@ -215,7 +215,7 @@ std::optional<JobView> job_of(const ApiCall& call, const ApiSources& sources) {
   return id ? sources.jobs->show(*id) : std::nullopt;
 }
 
-// `change` on a job that is not over, with its own entry in the audit log.
+// Applies `change` to a job that is not over, with its own entry in the audit log.
 HttpResponse with_job(
     const ApiCall& call, const ApiSources& sources, const char* action,
     const std::function<std::optional<JobView>(const JobView&, const WriteBody&)>& change) {

@@ -25,7 +25,7 @@ namespace {
 
 int status_of_refusal(const Error& error) { return error.code == "R343" ? 404 : status_of(error); }
 
-// The mark of a hidden place is no part of a message.
+// The mark that replaces masked values must not become part of a message.
 std::optional<Error> flaw_of_mask(const EditBody& body, const core::Disclosure& shows) {
   if (shows.contents == core::Disclosure::Contents::kFull || !body.change.payload ||
       body.change.payload->find(json::kHidden) == Bytes::npos) {

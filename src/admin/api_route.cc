@@ -23,7 +23,7 @@ constexpr QueryParameter kWhereParameter = {
 
 constexpr QueryParameter kGroupParameters[] = {kConsumerParameter, kReasonParameter,
                                                kReplayedParameter, kWhereParameter};
-// Parameters of work on many. A request that narrows nothing must say so: a slip widens none.
+// Parameters of bulk work. A request without a filter must set `all`: a typo cannot widen it.
 constexpr QueryParameter kBulkParameters[] = {
     kConsumerParameter,
     kReasonParameter,
@@ -144,7 +144,7 @@ constexpr ApiRoute limited(ApiRoute route, std::string_view too_much) {
   return route;
 }
 
-// It asks brokers too.
+// A change of the run also asks the brokers.
 constexpr ApiRoute changing_run(ApiRoute route) {
   route.begun = route.schema;
   route.too_much =

@@ -19,7 +19,7 @@ namespace {
 
 using operate::ConsumerStatus;
 
-// Adds this process's own figures on the consumer.
+// Adds this process's own metrics of the consumer.
 void add_own(ConsumerStatus& row, const Readiness& readiness) {
   const std::int64_t pid = ::getpid();
   for (const ConsumerReadiness& consumer : readiness.consumers) {

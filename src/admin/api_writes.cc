@@ -1,5 +1,5 @@
-// Acts of people: pause and resume consumers, unlock and forget records, replay and discard dead
-// letters. And the log of them.
+// What operators do: pause and resume consumers, unlock and forget records, replay and discard dead
+// letters. Also the log of these acts.
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -86,8 +86,8 @@ ActEnd pause(const operate::StoreAccess& access, const std::string& name, Consum
   return gate_end(name, true, !*before || (*before)->until);
 }
 
-// First in this process, which may have drained one that the store does not know yet; then the
-// gate, where the store has one for it.
+// Resumes first in this process, which may have drained a consumer that the store does not know
+// yet, then the gate, if the store has one for it.
 ActEnd resume(const operate::StoreAccess& access, const ApiSources& sources,
               const std::string& name) {
   bool is_known = false;
@@ -110,7 +110,7 @@ ActEnd resume(const operate::StoreAccess& access, const ApiSources& sources,
   return gate_end(name, false, changed);
 }
 
-// The record that a path names, for `change`; 404 where there is none.
+// Calls `change` with the record that a path names; 404 if there is none.
 HttpResponse with_record(
     const ApiCall& call, const ApiSources& sources,
     const std::function<HttpResponse(const operate::StoreAccess&, const RecordView&)>& change) {
@@ -128,7 +128,7 @@ HttpResponse with_record(
   });
 }
 
-// A refusal quotes the record's error.
+// The record as a refusal may show it: its error may have to be hidden.
 RecordView told(const ApiSources& sources, const RecordView& seen) {
   const core::Disclosure shows = shown_in_lists(sources);
   RecordView made = seen;
@@ -143,7 +143,7 @@ Act record_act(const ApiCall& call, std::string action, std::string reason) {
           std::move(reason)};
 }
 
-// Whether the record is another than the caller saw.
+// True if the record has changed since the caller saw it.
 bool moved_on(const WriteBody& body, const RecordView& seen) {
   return (body.state && *body.state != to_string(seen.state)) ||
          (body.token && *body.token != seen.token);
@@ -161,7 +161,8 @@ ActEnd changed_record(const ApiCall& call, const Result<bool>& changed, const ch
   return {json_answer(writer.text()), as.empty() ? done : "ended as " + as};
 }
 
-// Reseals also before forgetting: a process that is killed in between then leaves little behind.
+// Reseals before forgetting too, so that a kill in between leaves few stale answers in the front
+// windows.
 Result<bool> forget(const operate::StoreAccess& access, const RecordView& seen) {
   Environment& environment = system_environment();
   const std::set<ConsumerNumber> consumers = {seen.id.consumer()};
@@ -171,7 +172,7 @@ Result<bool> forget(const operate::StoreAccess& access, const RecordView& seen) 
   if (!forgotten || !*forgotten) return forgotten;
   windows = operate::reseal_records(access, consumers, environment);
   if (!windows) return windows;
-  // When this returns, no window calls it completed.
+  // When this function returns, no front window answers that the key is completed.
   if (*windows) std::this_thread::sleep_for(kFrontTrusted);
   return true;
 }
@@ -257,7 +258,7 @@ HttpResponse unlock_record(const ApiCall& call, const ApiSources& sources) {
     return bad_request(fmt::format("as cannot be \"{}\"", operate::printable(as, kNameShown)),
                        "done, retry or dead");
   }
-  // A wrong word loses an effect or doubles one.
+  // A wrong word here loses an effect or doubles it.
   if (!as.empty() && !call.has(core::Role::kAdmin)) {
     return problem(
         403, {ErrorKind::kRejected, "R342", "to say what became of an effect needs the role admin",

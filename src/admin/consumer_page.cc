@@ -114,7 +114,7 @@ std::string ages_section(const ConsumerOverview& one, const config::ConsumerConf
 
 std::string guarantee_section(const ConsumerOverview& one, const config::ConsumerConfig& consumer,
                               const ApiSources& sources) {
-  // A C++ handler brings its strategy, and with it the guarantee.
+  // A C++ handler sets its own strategy, and thereby its guarantee.
   if (one.guarantee.empty()) return {};
   const Guarantee kept = sources.guarantee(consumer);
   std::string made =
@@ -136,7 +136,7 @@ std::string guarantee_section(const ConsumerOverview& one, const config::Consume
                     html(one.guarantee));
 }
 
-// A row for each partition and a column for each name; figures of the whole source come first.
+// A row for each partition and a column for each metric; metrics of the whole source come first.
 std::string figures_table(const SourceReadiness& source) {
   std::vector<std::string> names, partitions;
   for (const SourceFigure& figure : source.figures) {
@@ -215,7 +215,7 @@ std::string gate_section(const ApiCall& call, const ConsumerOverview& one,
                                      "restart, until it is resumed.",
                                      one.name));
   }
-  // A message read from stdin cannot be given back.
+  // A message read from stdin cannot be given back, so such a consumer cannot be drained.
   if (!drains && !std::holds_alternative<config::StdinSource>(consumer.source)) {
     made += page::button(path + "drain", "Drain",
                          fmt::format("Drain {}? This process finishes what it has of it and "

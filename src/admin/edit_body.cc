@@ -21,7 +21,7 @@ constexpr std::string_view kBase64 = "_base64";
 
 Wrong must_be_text(std::string_view name) { return fmt::format("\"{}\" must be a string", name); }
 
-// Text, or base64 where the name ends so.
+// Reads text, or base64 if the member's name ends so.
 Wrong take_bytes(std::string_view name, std::string_view value, std::optional<Bytes>& bytes) {
   auto text = string_in(value);
   if (!text) return must_be_text(name);

@@ -119,7 +119,7 @@ std::optional<JobView> Jobs::resume(std::int64_t id) {
   if (job == nullptr) return std::nullopt;
   JobView& view = job->view;
   if (view.state == JobState::kPaused || view.state == JobState::kWaiting) {
-    // Its rate holds over a pause too.
+    // A pause does not reset the rate limit, but resuming ends a wait for the next try.
     if (view.state == JobState::kWaiting) job->due = Clock::time_point{};
     view.state = view.progress.total ? JobState::kRunning : JobState::kCounting;
     view.why.clear();
@@ -150,8 +150,8 @@ void Jobs::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-// The job that is due first; jobs to be cancelled go before all others. During shutdown, any job
-// that is not over.
+// The job that is due first; jobs to be cancelled go first. During shutdown, any job that is not
+// over.
 Jobs::Job* Jobs::next() const {
   Job* first = nullptr;
   for (const auto& job : jobs_) {
@@ -185,11 +185,11 @@ Jobs::Part Jobs::step(operate::LetterJob& job) const {
   return part;
 }
 
-// A person may have paused or cancelled it meanwhile: that stays.
+// An operator may have paused or cancelled the job meanwhile: that state stays.
 void Jobs::note(Job& job, const Part& part) {
   JobView& view = job.view;
   view.progress = job.work.progress();
-  // Never earlier than now: a job without a rate takes turns with the others.
+  // Not before now, so that a job without a rate takes turns with the others.
   job.due = std::max(job.work.due(), Clock::now());
   const bool asked = view.state == JobState::kPaused || view.state == JobState::kCancelling;
   if (part.error) {

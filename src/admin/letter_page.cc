@@ -1,5 +1,5 @@
 // The page about one dead letter: why it died, its headers and its payload as far as they may be
-// shown, and replay and discard of it alone.
+// shown, and buttons that replay or discard only this letter.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,10 +31,10 @@ namespace {
 constexpr std::size_t kWholeKey = 1'000;
 constexpr std::size_t kWholeError = 2'000;
 constexpr std::size_t kWholeHeader = 500;
-// Longer payloads are available by the API only: a page of megabytes is of no use.
+// Longer payloads are available through the API only: a page of megabytes is of no use.
 constexpr std::size_t kWholePayload = 16'000;
 constexpr std::size_t kKeyOfQuestion = 80;
-// How far back the audit log is looked through for an edit.
+// How far back the audit log is searched for an edit.
 constexpr std::size_t kEntriesAtOnce = 500;
 constexpr std::size_t kMostEntries = 10 * kEntriesAtOnce;
 
@@ -110,7 +110,8 @@ std::string payload_of(const ApiCall& call, const DeadLetter& letter,
   return made + "</section>\n";
 }
 
-// By whom it was edited last, and when; empty: nobody has, or the log does not reach back so far.
+// When the letter was edited last, and by whom. Empty: never, or the log does not reach back so
+// far.
 std::string edited_by(const operate::StoreAccess& access, const DeadLetter& letter) {
   if (access.facets.audit == nullptr) return {};
   const std::string target = audit_target(letter) + ": ";
@@ -131,7 +132,7 @@ std::string edited_by(const operate::StoreAccess& access, const DeadLetter& lett
   return {};
 }
 
-// A producer may send a header of this name: nothing but a time of it is shown.
+// A producer may send a header of this name, so only text that looks like a time is shown.
 bool is_time(std::string_view text) {
   constexpr std::size_t kLongest = 30;
   return !text.empty() && text.size() <= kLongest &&
@@ -146,14 +147,14 @@ std::string edited_row(const ApiCall& call, const operate::StoreAccess& access,
   if (!is_time(at)) return {};
   if (!call.has(core::Role::kAdmin)) return row_of("Edited", page::shown(at, kWholeHeader));
   const std::string by = edited_by(access, letter);
-  // A command leaves no entry; the header begins with the time.
+  // A command leaves no entry in the audit log; the header begins with the time.
   return row_of("Edited", by.empty() ? page::shown(at, kWholeHeader) + " by a command" : by);
 }
 
 constexpr const char* kEditHead =
     "<section aria-labelledby=\"edit\"><h2 id=\"edit\">Edit and replay</h2>\n";
 
-// The payload in the form; nothing where it is to be written anew.
+// The payload as the form shows it; empty if it must be written anew.
 std::string payload_field(const DeadLetter& letter, const core::Disclosure& shows) {
   const bool full = shows.contents == core::Disclosure::Contents::kFull;
   const bool fits = letter.payload.size() <= kWholePayload;

@@ -1,5 +1,5 @@
 // The pages about dead letters: their groups, the letters that match a filter with the plan of a
-// replay, and the jobs that work on them.
+// replay, and the jobs that process them.
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -36,11 +36,11 @@ constexpr std::size_t kRowsOfPage = 50;
 constexpr std::size_t kGroupsOfPage = 200;
 constexpr std::size_t kKeyOfRow = 60;
 constexpr std::size_t kTextOfRow = 160;
-// A question shows all of it, unless it is larger than any that people write.
+// The confirmation shows the whole filter unless it is longer than any that people write.
 constexpr std::size_t kSelectionShown = 4'000;
 constexpr std::string_view kUsualRate = "100/s";
 
-// The parameters that narrow, as a query, without a leading mark; empty where none does.
+// The filter parameters as a query string without a leading mark; empty without a filter.
 std::string filter_of_page(const ApiCall& call) {
   std::string made;
   for (const char* name : {"consumer", "reason", "where", "replayed"}) {
@@ -76,7 +76,7 @@ std::string jobs_section(const std::vector<JobView>& jobs) {
   return made + "</tbody></table></section>\n";
 }
 
-// Links to the letters of this group only: the reason alone may also occur in other groups.
+// A link to the letters of this group only: the reason alone may also occur in other groups.
 std::string link_of_group(const ApiCall& call, const operate::LetterGroup& group) {
   std::string where(call.value("where"));
   if (!where.empty()) where += " and ";
@@ -108,7 +108,7 @@ std::string group_row(const ApiCall& call, const operate::LetterGroup& group,
          "</tr>\n";
 }
 
-// They are left out of the groups, and not of the metric.
+// Letters that were replayed and done are not in the groups, but are in the metric.
 std::string done_since(const operate::LetterWalk& walk) {
   if (walk.done == 0) return {};
   return fmt::format(
@@ -180,7 +180,7 @@ std::string rate_choice() {
   return made + "</select></label> ";
 }
 
-// `up_to`: the last letter that the plan has looked at.
+// `up_to`: the last letter that the plan covers.
 std::string plan_section(const ApiCall& call, const operate::LetterGroups& plan,
                          const std::string& selection, std::int64_t up_to) {
   const std::size_t all = plan.walk.seen + plan.walk.on_their_way;
@@ -267,7 +267,7 @@ HttpResponse letters_page(const ApiCall& call, const ApiSources& sources) {
     all.settled = true;
     all.foreign = false;
     all.limit = std::numeric_limits<std::size_t>::max();
-    // The buttons do not cover letters that die after this page was made.
+    // The buttons must not cover letters that die after this page was made.
     const auto last = operate::last_letter(access);
     if (!last) return problem(last.error());
     all.up_to = *last;

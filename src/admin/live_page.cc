@@ -1,5 +1,5 @@
-// The page about deliveries that ended in this process: the newest ones, refreshed as often as its
-// reader chooses.
+// The page about deliveries that ended in this process: the newest ones. The reader chooses how
+// often the page refreshes.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -33,7 +33,7 @@ constexpr std::array kLiveOutcomes = {Outcome::Kind::kDone,      Outcome::Kind::
 std::string live_key(const telemetry::EndedDelivery& one) {
   if (!one.id) return "no key";
   std::string text = page::shown(one.key, kLiveKey);
-  // The rest of a key that is cut is not known here.
+  // The rest of a key that was cut is not known here.
   if (one.key_is_cut) return text;
   return fmt::format("<a href=\"{}\">{}</a>", html(page::record_link(one.consumer, one.key)), text);
 }

@@ -1,4 +1,4 @@
-// The description of the API that /api/openapi.json is, from the table of routes.
+// The OpenAPI document at /api/openapi.json, made from the table of routes.
 #include <map>
 #include <string>
 #include <utility>
@@ -113,7 +113,7 @@ std::string openapi_json() {
   json::Writer writer;
   writer.begin_object().member("openapi", "3.1.0").name("info").begin_object();
   writer.member("title", "Semel").member("version", version()).end_object();
-  // Relative to this document, so that it also works behind a path prefix.
+  // Relative to this document's address, so that it also works behind a path prefix.
   writer.name("servers").begin_array().begin_object().member("url", "../").end_object().end_array();
   writer.name("security").begin_array().begin_object().name("token").begin_array().end_array();
   writer.end_object().begin_object().end_object().end_array();

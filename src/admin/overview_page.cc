@@ -20,7 +20,7 @@ using telemetry::GroupCounts;
 using telemetry::OutcomeGroup;
 
 constexpr const char* kNothing = "–";
-// The rate that is shown as the present one is that of the last minute.
+// The current rate is shown as the average of the last minute.
 constexpr std::size_t kMinute = 6;
 constexpr ChartSize kWide{1'080, 160};
 constexpr ChartSize kSmall{180, 32};

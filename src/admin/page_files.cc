@@ -149,7 +149,7 @@ progress { width: 100%; max-width: 30rem; accent-color: var(--done); }
 }
 )css";
 
-// Pages are readable without it. It refreshes a page while the page is visible.
+// Pages are readable without this script. It refreshes a page while the page is visible.
 constexpr std::string_view kScript = R"js(
 'use strict';
 const every = document.getElementById('every');

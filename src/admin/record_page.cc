@@ -1,5 +1,5 @@
-// The page about a record: its state and the reason, and the acts that a person can choose. Without
-// a key it is a search box.
+// The page about a record: its state, the reason, and the acts that an operator can choose. Without
+// a key the page is a search box.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -52,7 +52,7 @@ std::string search_section(const ApiSources& sources, std::string_view consumer,
       html(operate::printable(key)), options);
 }
 
-// Each \xff as the byte that it means; nullopt where the text has none.
+// Replaces each \xff escape by its byte; nullopt if the text has no escapes.
 std::optional<Bytes> with_bytes(std::string_view text) {
   constexpr std::size_t kEscape = 4;
   const auto digit = [](char c) -> int {
@@ -168,7 +168,7 @@ std::string steps_of(const StepJournal& journal, const core::Disclosure& shows) 
   return made + "</section>\n";
 }
 
-// A plain unlock is refused: a person has to say what happened to the effect.
+// A plain unlock is refused: an operator must say what happened to the effect.
 bool must_be_decided(const RecordView& record) {
   return record.reason == reason::kLeaseParked || record.reason == reason::kOutcomeUnknown;
 }
@@ -182,10 +182,10 @@ std::string path_of(const operate::FoundRecord& found, const char* verb) {
                      page::escaped(found.key), verb);
 }
 
-// The acts that the state allows, independent of the viewer's role.
+// The acts that the state allows, whatever the viewer's role.
 struct Possible {
   bool unlock = false;
-  bool decide = false;  // a person must say what happened to the effect
+  bool decide = false;  // an operator must say what happened to the effect
   bool forget = false;
 };
 

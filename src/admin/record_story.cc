@@ -21,7 +21,7 @@ using page::time_text;
 using telemetry::EndedDelivery;
 using Deliveries = std::vector<telemetry::RecentDeliveries::Pointer>;
 
-// The reason of the failure, if it may be shown: " (handler.http.503)".
+// The reason of the failure, as " (handler.http.503)", if it may be shown.
 std::string because(const RecordView& record, const core::Disclosure& shows) {
   const std::string error = operate::shown_error(record.reason, record.error, shows);
   if (!error.empty()) return fmt::format(" ({})", printable_text(error));
@@ -111,7 +111,7 @@ std::string story_of_dead(const RecordView& record, const EndedDelivery* last,
       given_up);
 }
 
-// The newest delivery, unless the record is younger: then that delivery is not about it.
+// The newest delivery, unless the record is younger: then that delivery is not about this record.
 const EndedDelivery* last_of(const RecordFacts& facts) {
   if (facts.deliveries.empty()) return nullptr;
   const EndedDelivery* const last = facts.deliveries.front().get();

@@ -1,5 +1,5 @@
-// The page about records that wait for a person: parked ones, and those whose lease ended before
-// the work did.
+// The page about records that wait for a person: parked records, and records whose lease ended
+// before the work did.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -33,7 +33,7 @@ struct StuckRows {
   bool more = false;
 };
 
-// Uses the clock that gave the lease.
+// Uses the clock that the lease was given by.
 bool is_lease_over(const RecordView& record) {
   return record.lease_until && *record.lease_until < operate::time_of(record);
 }

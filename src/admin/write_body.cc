@@ -63,7 +63,7 @@ std::string members_text(std::span<const QueryParameter> members) {
                      fmt::join(names, names.size() == 2 ? " and " : ", "));
 }
 
-// A member that is not known may be a misspelt one, and the act another than was meant.
+// An unknown member may be a misspelt one, and the request may then not do what was meant.
 std::optional<HttpResponse> refusal_of_members(std::string_view object,
                                                std::span<const QueryParameter> members) {
   json::Scan scan(object);
