@@ -155,8 +155,8 @@ HttpReply RoutedApi::answer(const HttpRequest& request, const std::optional<Call
   if (auto refused = refusal_by(rate, *caller)) return *std::move(refused);
   if (!parts) return bad_request("the path has an escape that is none", "write % as %25");
   const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
-  std::string_view
-      path;  // of the first route that matches; other routes of this path differ by method only
+  // The first route that matches sets it; other routes of this path differ by method only.
+  std::string_view path;
   std::string allowed;
   for (const ApiRoute& route : api_routes()) {
     auto places = places_in(route, *parts);

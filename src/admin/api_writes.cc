@@ -1,4 +1,4 @@
-// What operators do: pause and resume consumers, unlock and forget records, replay and discard dead
+// Acts of operators: pause and resume consumers, unlock and forget records, replay and discard dead
 // letters. Also the log of these acts.
 #include <chrono>
 #include <functional>

@@ -51,7 +51,7 @@ std::vector<std::string> consumer_names(const config::Config& config) {
 std::vector<ConsumerAbout> about(const config::Config& config) {
   std::vector<ConsumerAbout> all;
   for (const auto& consumer : config.consumers) {
-    // A C++ handler brings its strategy, and with it the guarantee, where none is named.
+    // Unless the config names a strategy, a C++ handler sets it, and thereby the guarantee.
     const bool by_handler = !consumer.strategy_named && !consumer.is_claimed() &&
                             std::holds_alternative<config::NativeHandler>(consumer.handler);
     all.push_back({consumer.name, std::string(config::name_of(consumer.source)),
@@ -246,7 +246,7 @@ admin::ApiSources RunAdmin::api_sources() {
   return sources;
 }
 
-// Only one runs at a time, for the API and the pages together.
+// Only one doctor runs at a time, whether the API or a page asks for it.
 Result<std::string> RunAdmin::doctor(Store& store) {
   if (doctor_runs_.exchange(true)) {
     return failure(
@@ -334,7 +334,7 @@ void RunAdmin::take(SharedConfig config) {
   current_ = std::move(config);
 }
 
-// An interval without memory for it is lost.
+// An interval for which there is no memory is lost.
 void RunAdmin::sample() noexcept {
   try {
     history_.sample();
@@ -387,7 +387,7 @@ void RunAdmin::serve(Service& service, Reloader* reloader) {
 }
 
 void RunAdmin::leave() {
-  // While it has the store still, in which their entries are ended.
+  // The jobs end their audit entries in the store, so stop them while it is still available.
   jobs_.stop();
   std::unique_ptr<StoreLook> ending;
   {
@@ -407,7 +407,7 @@ RunAdmin::Phases RunAdmin::phases() const {
   return made;
 }
 
-// A consumer that is drained misses nothing.
+// Outages of a drained consumer are left out: it uses neither store nor source.
 std::vector<telemetry::ConsumerHealth> RunAdmin::health_of(const Phases& phases) const {
   auto all = health_.snapshot();
   for (telemetry::ConsumerHealth& one : all) {
@@ -480,7 +480,8 @@ admin::Overview RunAdmin::overview() {
   admin::Overview made = overview_of(input, about_, ready.word());
   for (admin::ConsumerOverview& consumer : made.consumers) {
     consumer.intervals = history_.intervals(consumer.name);
-    // A handler's error text may quote a message, and it cannot be told from a person's text.
+    // `why` may be a handler's error text, which may quote a message. It looks no different from an
+    // operator's text.
     const bool is_hidden =
         current_->admin && current_->admin->shows.errors == core::Disclosure::Errors::kCause;
     if (is_hidden && !consumer.why.empty()) consumer.why = admin::kNotShown;

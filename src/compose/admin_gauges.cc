@@ -118,7 +118,7 @@ void add_store(GaugeList& gauges, const GaugeInput& input) {
                static_cast<double>(consumer.held));
     gauges.add("semel_dead_letters_stored", "Dead letters in the store.", labels,
                static_cast<double>(consumer.dead_letters));
-    // A store that would have to read all letters to find the oldest one leaves that gauge out.
+    // The gauge is left out if the store would have to read all letters to find the oldest one.
     if (consumer.dead_letters == 0 || consumer.oldest_dead_letter) {
       std::chrono::duration<double> age{0};
       if (consumer.oldest_dead_letter) age = age_of(*consumer.oldest_dead_letter);
@@ -152,7 +152,7 @@ bool is_lag(const SourceFigure& figure) noexcept {
 admin::Backlog backlog_of(const GaugeInput& input, std::string_view consumer) {
   if (!is_run(input, consumer)) return {};
   admin::Backlog backlog{true, std::nullopt};
-  // A store that keeps no statistics has answered, without a snapshot.
+  // A store without statistics answers, but has no snapshot.
   if (!input.running || !input.seen.reachable) return backlog;
   if (!input.seen.snapshot && !*input.seen.reachable) return backlog;
   std::int64_t messages = 0;

@@ -13,14 +13,14 @@ namespace semel::compose {
 
 namespace {
 
-// A map without members, as the file has it.
+// A map without members, as a config file writes it.
 constexpr std::string_view kNoMembers = "{}";
 
 class ValueList {
  public:
   explicit ValueList(std::string path) : path_(std::move(path)) {}
 
-  // An empty value is left to its default, or to be missed.
+  // Leaves out an empty value: its default applies, or the config check finds it missing.
   void add(std::string_view name, std::string_view value) {
     if (!value.empty()) values_.push_back(fmt::format("{}.{}={}", path_, name, value));
   }

@@ -21,7 +21,7 @@ namespace {
 
 constexpr ConsumerNumber kOfNobody{0};
 
-// A client that is told to come later sends its message again.
+// A client that is told to come back later sends its message again.
 constexpr SourceTraits kClaimsTraits{.name = "claims", .redelivers = true};
 
 // Indexed by kind: a new source without traits does not compile.
@@ -44,7 +44,7 @@ SourceTraits traits_of(const config::SourceConfig& source) {
 ConsumerSpec consumer_spec(const config::ConsumerConfig& consumer) {
   ConsumerSpec spec;
   spec.name = consumer.name;
-  // A sender that uses only the consumer's recipe learns from it that this consumer has no queue.
+  // A sender that knows only the consumer's recipe learns from it that there is no queue.
   spec.recipe_hash = consumer.is_claimed() ? Bytes(core::kGuardRecipe) : consumer.key.hash();
   spec.accept_recipe = consumer.accept.contains("key_recipe");
   spec.ttl = config::effective_ttl(consumer);
@@ -112,7 +112,7 @@ Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfi
     return std::holds_alternative<core::KeyPart::PositionPart>(part.what);
   };
   facts.key_is_position = std::ranges::any_of(consumer.key.parts, is_position);
-  // With other parts in the key, a repeated position makes another key.
+  // With other parts in the key, a message at the same position may get another key.
   const bool nothing_else = std::ranges::all_of(consumer.key.parts, is_position);
   facts.positions_return =
       nothing_else && (std::holds_alternative<config::FileSource>(consumer.source) ||

@@ -67,7 +67,7 @@ Result<Handler> handler_of(const ConsumerBuild& build, std::optional<StepSpecs>&
     steps = std::move(made->specs);
     return Handler(std::move(made->handler));
   }
-  // It has no source that could bring a message.
+  // A claimed consumer has no source, so this handler is never called for a message.
   if (build.consumer->is_claimed()) {
     return Handler(PlainHandler(
         [](const Message&, const Attempt&) { return retry("its clients do the work"); }));
@@ -123,7 +123,7 @@ std::function<Result<bool>(const Message&)> look_of(const ConsumerBuild& build, 
     } none;
     core::TransactionRecorder recorder(none);
     Transaction recording(recorder, Attempt{});
-    // Its verdict is the same always: it only records.
+    // The verdict is always the same, since `record` only records statements.
     (void)record(message, recording);
     UnitOptions options;
     options.only_looks = true;

@@ -28,7 +28,7 @@ constexpr std::size_t kBesidePayload = 8 << 10;
 constexpr std::size_t kFirstBatchInTransaction = 32;
 // A handler that times its own calls gets this much extra time before it is told to stop.
 constexpr std::chrono::milliseconds kOwnTimeoutFirst{1'000};
-// librdkafka checks for timeouts only periodically.
+// librdkafka checks for timeouts only periodically, so it needs more time to report them.
 constexpr std::chrono::milliseconds kReportFirst{3'000};
 // Calls that wait for another program or machine.
 constexpr int kCallsAtATime = 64;
@@ -45,7 +45,8 @@ core::KeyRecipe recipe_of(const ConsumerBuild& build) {
   return recipe;
 }
 
-// A payload that the store cannot keep is refused on arrival.
+// The consumer's limits, lowered to what the store can keep. A larger payload is refused on
+// arrival.
 core::Limits limits_of(const ConsumerBuild& build) {
   core::Limits limits = build.consumer->limits;
   const std::size_t most = build.store->traits().largest_message;
@@ -53,7 +54,7 @@ core::Limits limits_of(const ConsumerBuild& build) {
   return limits;
 }
 
-// Reports a requested limit that cannot be enforced.
+// Reports a payload limit that the store lowers.
 void tell_of_limits(const ConsumerBuild& build) {
   const std::size_t asked = build.consumer->limits.payload;
   const std::size_t held = limits_of(build).payload;
@@ -65,7 +66,7 @@ void tell_of_limits(const ConsumerBuild& build) {
                   asked, build.store->traits().name, held));
 }
 
-// Rows of the queue get their line when they are taken: their sender need not know the order.
+// Rows of the queue get their ordering group when they are taken: senders need not know the order.
 LineOf line_of(const ConsumerBuild& build, ConsumerNumber number) {
   const config::ConsumerConfig& consumer = *build.consumer;
   if (build.options->dry_run || !core::keeps_lines(consumer.order)) return {};
@@ -83,7 +84,7 @@ std::optional<StepSpecs> declared_steps(const ConsumerBuild& build) {
   return found->second;
 }
 
-// Steps are journalled under a lease, by a handler that ends when it returns.
+// Steps need a lease for their journal, and a handler whose work is over when it returns.
 std::optional<std::string> refuse_steps(core::StrategyKind strategy, const Handler& handler) {
   if (!std::holds_alternative<PlainHandler>(handler)) {
     return "a handler with steps takes (const Message&, const Attempt&) and returns a Verdict";
@@ -91,7 +92,7 @@ std::optional<std::string> refuse_steps(core::StrategyKind strategy, const Handl
   return core::refuse_steps(strategy);
 }
 
-// A facet that the store does not have is known before anything is begun.
+// Finds a facet that the store lacks before anything is begun.
 Result<void> refuse_without_facets(const ConsumerBuild& build) {
   const config::ConsumerConfig& consumer = *build.consumer;
   const StoreFacets facets = build.store->facets();
@@ -139,7 +140,7 @@ strategies::Context context_of(const ConsumerBuild& build, Handler handler) {
   context.retry = consumer.retry;
   context.limits = limits_of(build);
   context.claim.lease = consumer.dedup.lease;
-  // Its duplicates are given the stored answer.
+  // Duplicates from these sources are answered with the stored result.
   const auto* const native = std::get_if<config::NativeSource>(&consumer.source);
   context.claim.want_result = std::holds_alternative<config::HttpSource>(consumer.source) ||
                               (native != nullptr && native->traits.answers);
@@ -160,8 +161,8 @@ Handler measured(const ConsumerBuild& build, Handler handler) {
   return telemetry::timed(std::move(handler), metrics->handler(consumer, kind));
 }
 
-// A FIFO queue gives the next message of a group to any reader once the one before is deleted; and
-// that happens while the message waits in the store.
+// A FIFO queue gives the next message of a group to any reader once the previous one is deleted. It
+// is deleted while that message still waits in the store.
 bool shares_lines(const config::SourceConfig& source) {
   const auto* const sqs = std::get_if<config::SqsSource>(&source);
   return sqs != nullptr && sqs->spec.queue.fifo();
@@ -188,7 +189,7 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   if (traces::Tracer* const tracer = build.options->tracer) {
     options.start_trace = tracer->start_of(consumer.name);
   }
-  // Under fence a message is in the store, with its payload, before its service is called.
+  // With strategy fence a message and its payload are stored before its service is called.
   options.defers = consumer.defer != config::ConsumerConfig::Defer::kNever ||
                    consumer.strategy == core::StrategyKind::kFence;
   const bool transactional = std::holds_alternative<TransactionalHandler>(handler);
@@ -200,7 +201,7 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
       transactional ? std::min(kFirstBatchInTransaction, consumer.pace.batch_max) : 1;
   options.lease = consumer.dedup.lease;
   options.handler_timeout = consumer.timeout;
-  // It ends its commands by itself: a stop before that would not be the message's fault.
+  // The exec handler ends its commands itself. A stop before that would not be the message's fault.
   if (const auto* exec = std::get_if<config::ExecHandler>(&consumer.handler)) {
     options.handler_timeout = handlers::longest_exec_call(exec->spec);
     options.grace = std::max(options.grace, handlers::longest_exec_end(exec->spec));
@@ -215,7 +216,7 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
     options.handler_timeout = consumer.timeout + kReportFirst;
   }
   if (std::holds_alternative<AsyncHandler>(handler)) {
-    // One thread starts all calls; another number limits how many run.
+    // One thread starts all calls; another option limits how many run at a time.
     options.workers = 0;
     const bool commands = std::holds_alternative<config::ExecHandler>(consumer.handler);
     const int at_a_time =
@@ -231,7 +232,7 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   return options;
 }
 
-// A consumer's handler and strategy, once it is known that its parts go together.
+// A consumer's handler and strategy, after a check that its parts fit together.
 struct Work {
   Handler handler;
   std::optional<StepSpecs> steps;
@@ -276,7 +277,7 @@ Result<Work> work_of(const ConsumerBuild& build) {
               *std::move(guard),   std::move(look)};
 }
 
-// The traits of a source of the program's own are known before there is one.
+// The traits of a native source are known before the source is made.
 Result<void> refuse_too_short_for_own(const config::ConsumerConfig& consumer) {
   const auto* native = std::get_if<config::NativeSource>(&consumer.source);
   if (native == nullptr || !native->traits.horizon) return {};

@@ -27,7 +27,7 @@ bool same_traits(const SourceTraits& one, const SourceTraits& other) {
          one.answers == other.answers && one.horizon == other.horizon;
 }
 
-// Makes the source that a config names; null if it names none other than what the store holds.
+// Makes the source that the config names; null if the consumer reads only what the store holds.
 class SourceMaker {
  public:
   SourceMaker(const ConsumerBuild& build, ConsumerNumber number)
@@ -129,7 +129,7 @@ Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& bui
   if (!made) return failure(std::move(made.error()));
   if (*made != nullptr) sources.push_back(*std::move(made));
   if (consumer.defer == config::ConsumerConfig::Defer::kElsewhere) return sources;
-  // The queue itself, or held messages: both use the same mechanism.
+  // Messages of the queue, or messages held for a retry: one source reads both.
   sources.push_back(sources::make_held_source(*build.store->facets().held, number,
                                               consumer.dedup.lease, *build.options->environment,
                                               std::move(line_of)));

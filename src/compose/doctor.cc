@@ -42,7 +42,7 @@ Message no_message(ConsumerNumber consumer) {
   return Message(std::move(parts));
 }
 
-// Claims it in a transaction that is undone.
+// Claims the key of a message in a transaction that is undone.
 Result<void> claim_and_undo(TransactionalStore& store, const Message& message) {
   auto unit = store.begin({});
   if (!unit) return failure(std::move(unit.error()));
@@ -52,8 +52,8 @@ Result<void> claim_and_undo(TransactionalStore& store, const Message& message) {
   return {};
 }
 
-// The time of each probe, in milliseconds. Where no consumer is attached, and in a store without
-// transactions, the key is only looked for.
+// Returns the time of each probe in milliseconds. If no consumer is attached, or the store has no
+// transactions, the key is only looked up.
 Result<std::vector<double>> probe(const Examined& examined,
                                   std::optional<ConsumerNumber> attached) {
   constexpr int kTimes = 20;
@@ -119,7 +119,7 @@ void add_flaws(const config::StoreConfig& store, std::vector<Finding>& findings)
   for (const SqliteFlaw& flaw : *flaws) findings.push_back({"D136", false, flaw.text, flaw.fix});
 }
 
-// Reports correct statements only once for each consumer.
+// Correct statements are reported only once for each consumer.
 void add_statements(const Live& live, std::vector<Finding>& findings) {
   std::map<std::string, int> fine;
   for (const auto& checked : live.statements) {
@@ -171,7 +171,7 @@ Finding ttl_is_enough(const LiveHorizon& live) {
   return made;
 }
 
-// States whose dead letters receive a message that crashes its process.
+// States which dead letter queue gets a message that crashes its process: that of SQS or Semel's.
 Finding dead_letters_first(const LiveHorizon& live) {
   const core::SqsRedrive& redrive = *live.redrive;
   const auto needed = core::deliveries_before_given_up(live.crashes);

@@ -6,7 +6,7 @@ namespace semel::compose {
 
 namespace {
 
-// Letters that one call looks at, and removes in one transaction at most.
+// The most letters that one call examines, and removes in one transaction.
 constexpr std::size_t kLettersAtOnce = 100;
 
 }  // namespace

@@ -28,7 +28,7 @@ bool LetterTurns::run(std::chrono::milliseconds budget) {
   const auto more = letters_->run(budget, [this](std::string_view consumer, std::size_t letters) {
     observer_.on_letters_expired(consumer, letters);
   });
-  // One unreadable letter blocks all letters after it: reported once, not at every turn.
+  // One unreadable letter blocks all later ones: it is reported once, not at every turn.
   if (!more && more.error().message != stand_still_) {
     for (const std::string& consumer : letters_->consumers()) {
       observer_.on_notice(

@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds kBrokerPatience{5'000};
 constexpr const char* kHandler = "handler.sql";
 constexpr const char* kApply = "handler.apply.sql";
 
-// A statement of the config as it would run, and where it is written.
+// A statement of the config as it would run, and its path in the config.
 struct Written {
   Statement statement;
   std::string path;

@@ -122,7 +122,7 @@ bool brings(const nats::ConsumerLook& look, const std::string& subject) {
          (look.filters.empty() || std::ranges::any_of(look.filters, takes));
 }
 
-// The config alone does not say what a stream takes, nor what a consumer that is there is given.
+// The config alone does not show which subjects a stream takes and an existing durable delivers.
 std::optional<Error> circle(const Looked& at) {
   const auto* to = std::get_if<config::NatsHandler>(&at.consumer.handler);
   if (to == nullptr || !same_account(to->spec, at.spec) || !brings(at.look, to->spec.subject)) {

@@ -25,8 +25,8 @@ bool copies(const config::ConsumerConfig& from, const config::ConsumerConfig& to
   return from.copy_dead_letters == to.name;
 }
 
-// Whether the config routes messages there, directly or over other consumers. The routes have no
-// cycles (E040).
+// True if the config routes messages from `from` to `to`, directly or through other consumers.
+// Routes have no cycles (E040).
 bool routes(const config::Config& config, const config::ConsumerConfig& from,
             const config::ConsumerConfig& to) {
   return std::ranges::any_of(config.consumers, [&](const config::ConsumerConfig& next) {

@@ -26,7 +26,7 @@ namespace {
 using producer::KeyRules;
 using std::chrono::milliseconds;
 
-// At a time: librdkafka and a broker's confirms take many, an endpoint not.
+// Concurrent sends: many for librdkafka and for a broker's confirms, few for an endpoint.
 constexpr std::size_t kRecordsAtATime = 10'000;
 constexpr std::size_t kConfirmsAtATime = 1'000;
 constexpr std::size_t kSendsAtATime = 64;
@@ -50,7 +50,7 @@ void check_options(const ProducerOptions& options) {
 }
 
 core::KafkaPublishSpec spec_of(KafkaTopic to, const ProducerOptions& options) {
-  // Makes a missing topic known soon to callers that wait for an answer.
+  // Callers that wait for an answer learn of a missing topic sooner.
   constexpr const char* kTopicPatience = "topic.metadata.propagation.max.ms";
   core::KafkaPublishSpec spec;
   spec.brokers = std::move(to.brokers);
@@ -158,7 +158,8 @@ core::HttpSpec spec_of(HttpEndpoint to) {
   return spec;
 }
 
-// The producer's own keys, under which the broker knows a message by `id_header` where it has one.
+// The rules for a producer's keys. `id_header`: the header by which the broker recognises a
+// message, if it has one.
 KeyRules rules_for(std::optional<std::string> (*flaw)(BytesView key), std::string id_header = {}) {
   KeyRules rules;
   rules.recipe = producer::auto_recipe();
@@ -214,7 +215,7 @@ class Producer::Impl {
   }
 
  private:
-  std::unique_ptr<Store> store_;  // where it is its own
+  std::unique_ptr<Store> store_;  // null if the producer has no store of its own
   producer::Sender sender_;
 };
 

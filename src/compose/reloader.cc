@@ -133,10 +133,10 @@ void Reloader::loop() {
     const bool requested = std::exchange(requested_, false);
     look_ = false;
     lock.unlock();
-    // A signal has no answer but the log.
+    // A signal gets no answer; its result is in the log only.
     if (requested) (void)reload(false);
     {
-      // No config is checked meanwhile, and the service stays.
+      // While this lock is held no config is checked, and the service is not destroyed.
       const system::MutexLock one(one_);
       end_if_settled();
     }
@@ -223,7 +223,7 @@ void Reloader::note(const Reloaded& reloaded) {
   wake_.notify_all();
 }
 
-// Also if the last reload was refused: an earlier one may still be in progress.
+// Also needed if the last reload was refused: an earlier one may still be in progress.
 void Reloader::end_if_settled() {
   Service* service = nullptr;
   {

@@ -82,7 +82,7 @@ class Runner::Impl {
   void stop() noexcept { stopper_.stop(); }
 
  private:
-  // While it lives, the runner runs.
+  // The runner counts as running while this object exists.
   class Running {
    public:
     explicit Running(Impl& impl) : impl_(impl) {}
@@ -254,7 +254,7 @@ int Runner::Impl::run_with(compose::RunnerSetup setup) {
     const compose::Stopper::Stopping stopping(stopper_, **service);
     const compose::Admin::Serving serving(**admin, **service);
     code = (*service)->run();
-    // A question to a store that does not answer is broken off.
+    // Aborts a call to a store that does not answer.
     stopper_.break_off();
   }
   if (*traces) (*traces)->end();

@@ -24,7 +24,7 @@ namespace {
                     fmt::format("give one {}: {{ native: {} }}", what, name)});
 }
 
-// Consumers that name one source have theirs made on threads of their own.
+// Consumers that name the same source call its factory on threads of their own: one at a time.
 SourceFactory one_at_a_time(SourceFactory make) {
   return [make = std::move(make),
           mutex = std::make_shared<system::Mutex>()](const SourceRequest& request) {

@@ -7,10 +7,10 @@ namespace semel::compose {
 
 namespace {
 
-// Between two tries to make an engine.
+// Pause between two attempts to make an engine.
 constexpr std::chrono::milliseconds kMakeAgain{1'000};
 
-// A store that is busy, or in doubt, is away as well: only a wrong request is another error.
+// A busy or doubtful store counts as unavailable too. Only a wrong request is another error.
 bool is_not_waited_for(const Error& error, const config::Config& config) {
   const bool is_away = error.kind != ErrorKind::kRejected && error.kind != ErrorKind::kLimit;
   return is_away && config.store.on_unavailable == config::StoreConfig::OnUnavailable::kFail;
@@ -68,11 +68,11 @@ engine::Engine* RunningConsumer::next() {
         if (!asked_) phase_ = Phase::kRunning;
         return engine_.get();
       }
-      // Drained since the last look: report that first.
+      // The consumer was drained since the last look: report that first.
       if (drained_ && !leaves() && phase_ != Phase::kDrained) continue;
       wake_.wait(mutex_, [this]() SEMEL_REQUIRES(mutex_) { return leaves() || !drained_; });
       if (leaves()) {
-        // From here on only a new one can be begun.
+        // This consumer can no longer start: only a new one can be begun.
         phase_ = Phase::kOver;
         return nullptr;
       }
@@ -97,7 +97,7 @@ engine::Engine* RunningConsumer::next() {
   }
 }
 
-// False: it was so already, or is to begin, or has an engine still.
+// False: the consumer is drained already, is about to begin, or still has an engine.
 bool RunningConsumer::becomes_drained() {
   const system::MutexLock lock(mutex_);
   if (!drained_ || leaves() || engine_ != nullptr || phase_ == Phase::kOver) return false;
@@ -125,7 +125,7 @@ bool RunningConsumer::wait_to_make_again(const Error& error, const SharedConfig&
   return true;
 }
 
-// Unless the state changed meanwhile: then the engine has received nothing, and is discarded.
+// If the state has changed meanwhile, the engine has received nothing and is discarded.
 engine::Engine* RunningConsumer::take_up(std::unique_ptr<engine::Engine> made,
                                          const SharedConfig& config) {
   const system::MutexLock lock(mutex_);
@@ -146,7 +146,7 @@ void RunningConsumer::retire(engine::Ended ended) {
     end_ = {ended, over->final_error(), false};
     suspects_ = over->suspects_left();
   }
-  // Its sources are closed before it counts as ended.
+  // Destroying the engine closes its sources, which must happen before it counts as ended.
   over.reset();
   const system::MutexLock lock(mutex_);
   begun_.reset();
@@ -211,7 +211,7 @@ bool RunningConsumer::resume() {
 void RunningConsumer::stop() {
   const system::MutexLock lock(mutex_);
   ++stops_;
-  // If it is ending already, this first stop does not count as a second one.
+  // If the engine is already ending, this first stop must not count as a second one.
   if (engine_ != nullptr && asked_ && stops_ > 1) engine_->stop();
   ask_engine();
 }

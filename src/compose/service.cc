@@ -53,7 +53,8 @@ class RunningService final : public Service {
 
   Result<void> look(const config::Config& config);
   Result<void> add_all() SEMEL_EXCLUDES(mutex_);
-  // After the consumers, which it looks for in the store. A dry run removes nothing.
+  // Call it after the consumers are added, because it looks them up in the store. A dry run removes
+  // nothing.
   Result<void> look_for_letters() { return letters_.look(); }
 
   int run() override SEMEL_EXCLUDES(mutex_);
@@ -131,7 +132,7 @@ Result<void> RunningService::look(const config::Config& config) {
   return refuse_missing(*live);
 }
 
-// With `once`: whether one of those that may send to it still runs.
+// With `once`: tells whether a consumer that may send to this one still runs.
 std::function<bool()> RunningService::upstream_active(const config::Config& config,
                                                       const config::ConsumerConfig& consumer) {
   if (!options_.once) return {};
@@ -179,7 +180,7 @@ Result<std::unique_ptr<engine::Engine>> RunningService::make_engine(
     end_hung(name, what, options_.on_hung);
   };
   tell(*parts, consumer);
-  // How long the consumer's letters are kept is looked up by its number.
+  // The expiry of dead letters goes by consumer numbers, and this one may be new: look again.
   letters_.change();
   return engine::Engine::create(std::move(parts->options), std::move(parts->parts));
 }
@@ -356,7 +357,7 @@ std::vector<std::string> RunningService::unsettled() const {
   return names;
 }
 
-// Suspects that earlier consumers of the name have left; the next one of it has them from now on.
+// The number of suspects that earlier consumers of the name have left to the next one.
 std::size_t RunningService::take_suspects(const std::string& consumer) {
   std::size_t most = 0;
   if (auto kept = suspects_.extract(consumer)) most = kept.mapped();
@@ -466,7 +467,7 @@ int RunningService::exit_code() {
   int code = 0;
   for (const Slot& slot : slots_) {
     const RunningConsumer::End end = slot.consumer->end();
-    // A final error outranks one that may pass: it would end the next run too.
+    // A final error outranks a temporary one: it would end the next run too.
     if (end.final_error) return config::exit_code_of(*end.final_error);
     if (end.ended == engine::Ended::kUnavailable) code = kExitUnavailable;
     if (end.ended == engine::Ended::kFailed && code == 0) code = kExitFailed;

@@ -26,7 +26,7 @@ using std::chrono::milliseconds;
 // The result of an endpoint's call is judged a moment after its time limit.
 constexpr milliseconds kJudgedAfter{1'000};
 
-// The steps of an endpoint or a command.
+// Makes the call of a step, or of its undo, to an endpoint or a command.
 Result<handlers::HttpCall> call_of(const config::StepCall& call, bool undoes,
                                    Environment& environment) {
   if (const auto* http = std::get_if<config::HttpHandler>(&call)) {
@@ -67,7 +67,7 @@ void add_bytes(json::Writer& writer, std::string_view name, BytesView bytes) {
   }
 }
 
-// The same at each try, like its key: the answers come from the journal.
+// The body is the same at each try, like the key: the answers come from the journal.
 Body body_with(const Answers& answers, const Message& message) {
   json::Writer writer;
   writer.begin_object();

@@ -61,7 +61,7 @@ void StoreLook::loop() {
     try {
       answer = ask_();
     } catch (...) {
-      // Without memory for it there is no answer.
+      // Out of memory: there is no answer.
     }
     lock.lock();
     seen_.reachable = answer.has_value();

@@ -22,7 +22,7 @@ namespace {
 // Redis needs no tables, and its data have had only one format so far.
 constexpr int kRedisVersion = 1;
 
-// The place of a server's tables or names; only the kind of store if the address cannot be parsed.
+// Where a server keeps its tables or names; only the kind of store if the address cannot be parsed.
 struct ServerPlace {
   std::string_view kind;
   std::string host, port, database, schema;
@@ -85,7 +85,7 @@ Result<std::unique_ptr<Store>> open_with(MemoryOptions options, const OpenOption
   return make_memory_store(options);
 }
 
-// The program's own store for as long as it runs consumers, which does not end with them.
+// Lends the program's own store to a run: the store does not end with its consumers.
 class LentStore final : public Store {
  public:
   explicit LentStore(Store& store) : store_(store) {}

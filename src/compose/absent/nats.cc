@@ -10,7 +10,7 @@ Error no_nats() { return core::not_built("NATS", "NATS"); }
 
 }  // namespace
 
-// A config that names it is refused before.
+// A config that names NATS is refused before this is called.
 std::unique_ptr<Source> make_nats_source(NatsOptions, Environment&) { throw SemelError(no_nats()); }
 
 Result<AsyncHandler> make_nats_publisher(core::NatsPublishSpec, Environment&) {

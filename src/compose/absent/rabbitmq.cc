@@ -10,7 +10,7 @@ Error no_rabbitmq() { return core::not_built("RabbitMQ", "RABBITMQ"); }
 
 }  // namespace
 
-// A config that names it is refused before.
+// A config that names RabbitMQ is refused before this is called.
 std::unique_ptr<Source> make_rabbitmq_source(RabbitmqOptions, Environment&) {
   throw SemelError(no_rabbitmq());
 }

@@ -27,7 +27,7 @@ Result<Target> read_target(std::string_view) { return failure(no_redis()); }
 
 namespace redis_streams {
 
-// A config that names it is refused before.
+// A config that names Redis is refused before this is called.
 Result<std::unique_ptr<Source>> make_redis_streams_source(RedisStreamsOptions, Environment&) {
   return failure(no_redis());
 }

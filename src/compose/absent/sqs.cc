@@ -11,7 +11,7 @@ Error no_sqs() { return core::not_built("SQS", "SQS"); }
 
 }  // namespace
 
-// A config that names it is refused before.
+// A config that names SQS is refused before this is called.
 std::unique_ptr<Source> make_sqs_source(SqsOptions, Environment&) { throw SemelError(no_sqs()); }
 
 Result<AsyncHandler> make_sqs_publisher(core::SqsPublishSpec, Environment&) {
