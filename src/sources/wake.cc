@@ -20,7 +20,7 @@ Wake::Wake()
   if (poll_.valid() && event_.valid() && watch(event_.get())) return;
   auto none = system::descriptor_limit(errno, "an event to wait on");
   if (none) throw SemelError(*std::move(none));
-  throw std::bad_alloc();  // the kernel has no memory for it
+  throw std::bad_alloc();  // the kernel has no memory for the event
 }
 
 bool Wake::watch(int fd) noexcept {

@@ -11,7 +11,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// Additional time after the deadline of a close, for the thread to end.
+// Additional time after a close's deadline, for the thread to end.
 constexpr milliseconds kWayOut{250};
 
 }  // namespace
@@ -96,7 +96,7 @@ Result<void> BrokerSource::settle(std::span<const Settlement> settlements) {
     if (settle_one(settlement)) ++changes_;
   }
   if (has_waiting()) event_.signal();
-  // In between the thread already knows enough.
+  // Wake the thread only for the first acknowledgement and once there are many of them.
   const std::size_t acks = untold();
   if (none != (acks == 0) || many != ack_pace_.are_many(acks)) wake();
   return {};
@@ -124,7 +124,7 @@ Result<void> BrokerSource::close(milliseconds deadline) {
     stop_ = true;
     changed_.notify_all();
     wake();
-    // The thread may wait for a server that does not answer.
+    // The thread may be waiting for a server that does not answer: interrupt it after the deadline.
     too_late =
         thread_.joinable() && !changed_.wait_for(mutex_, deadline + kWayOut,
                                                  [this]() SEMEL_REQUIRES(mutex_) { return left_; });

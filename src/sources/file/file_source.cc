@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// A writer continues with a renamed file until it is told to reopen.
+// After a rename a writer continues with the renamed file until it is told to reopen.
 constexpr milliseconds kRenamedFor{5'000};
 // Used where the kernel reports no changes.
 constexpr milliseconds kLookAgain{1'000};
@@ -244,8 +244,8 @@ Result<void> FileSource::read(Segment& segment, Received& into, RemainingLimits&
   return {};
 }
 
-// At the present end of a file: takes the unfinished last line where no writer will finish it. True
-// when nothing more will be read.
+// Called at the current end of a file. Takes an unfinished last line if no writer will finish it.
+// True if nothing more will be read.
 bool FileSource::finish(Segment& segment, Received& into, RemainingLimits& remaining) {
   const bool old = &segment != segments_.back().get();
   const bool over = old && (!options_.follow || !segment.renamed ||
@@ -283,7 +283,7 @@ Arrival FileSource::arrival_of(const Segment& segment, const LineSpan& span) con
   return arrival;
 }
 
-// Loads the payload from the file; false where it is no longer there.
+// Loads the payload from the file; false if it is no longer there.
 bool FileSource::fill(const Segment& segment, const LineSpan& span, Arrival& arrival) const {
   const bool too_long = span.size() > options_.max_line;
   if (!load_line(segment.file.fd.get(), span, too_long ? kExcerpt : span.size(), arrival.payload)) {

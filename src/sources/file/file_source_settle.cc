@@ -34,7 +34,7 @@ Result<void> FileSource::settle(std::span<const Settlement> settlements) {
 }
 
 Result<void> FileSource::extend(std::span<const Tag>, milliseconds) {
-  return {};  // a line is brought again only when it was given back
+  return {};  // a line is delivered again only after it was given back
 }
 
 void FileSource::set_paused(std::string_view partition, bool paused) {
@@ -88,7 +88,7 @@ Result<void> FileSource::save_position() {
   return saved;
 }
 
-// A position that cannot be saved now is saved later: it only determines how much a crash repeats.
+// A position that cannot be saved now is saved later: an old one only makes a crash repeat more.
 void FileSource::save_when_due() {
   if (!save_mutex_.try_lock()) return;
   const system::MutexLock saving(save_mutex_, std::adopt_lock);

@@ -50,7 +50,7 @@ LineReader::Step LineReader::next(std::size_t& budget) {
     if (found != nullptr) {
       span_ = {line_begin_, scanned_};
       line_begin_ = scanned_;
-      // It was taken unfinished before, and only its ending was missing.
+      // The line was taken unfinished before; only its newline was missing.
       if (span_.begin < taken_ && taken_ + 1 == span_.end) continue;
       return Step::kLine;
     }
@@ -61,8 +61,8 @@ LineReader::Step LineReader::next(std::size_t& budget) {
 }
 
 LineReader::Step LineReader::fill() {
-  // The whole buffer was scanned; only the unfinished line is kept, and not even that if it fills
-  // the buffer: then it is read again once its end is known.
+  // The whole buffer was scanned. Keep only the unfinished line, unless it fills the buffer: then
+  // the line is read again once its end is known.
   const bool too_long_to_keep =
       line_begin_ < buffer_offset_ || (line_begin_ == buffer_offset_ && filled_ == kChunk);
   const std::size_t dropped = too_long_to_keep ? filled_ : line_begin_ - buffer_offset_;

@@ -12,8 +12,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// The directory's real path, and the file's name as given: a link may be set to another file at any
-// time.
+// Resolves links in the directory, but not the file's own name: a link to a file may be changed at
+// any time.
 Result<std::string> absolute_path(const std::string& path) {
   std::error_code error;
   const std::filesystem::path whole = std::filesystem::absolute(path, error);

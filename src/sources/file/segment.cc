@@ -41,7 +41,7 @@ Error cannot_open(const std::string& path, int reason) {
           {}};
 }
 
-// payments.jsonl.1 and payments-0102.jsonl are older forms of payments.jsonl; compressed files
+// payments.jsonl.1 and payments-0102.jsonl are rotated forms of payments.jsonl; compressed files
 // contain no lines.
 bool like(const std::filesystem::path& name, const std::filesystem::path& path) {
   static constexpr std::string_view kPacked[] = {".gz", ".bz2", ".xz", ".zst", ".zip", ".lz4"};
@@ -50,7 +50,7 @@ bool like(const std::filesystem::path& name, const std::filesystem::path& path) 
          std::find(std::begin(kPacked), std::end(kPacked), ending) == std::end(kPacked);
 }
 
-// Its last newline is missing: the line may still grow, so it is read again from its start.
+// If its last newline is missing, the line may still grow, so it is read again from its start.
 bool unfinished(int fd, const LineSpan& span) {
   if (span.size() == 0) return false;
   Bytes last;

@@ -16,8 +16,9 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// While rows wait that no one can take now, a look shows whether others have ended or released
-// them. The first looks come quickly, so that a queue's end is noticed soon; then they become rare.
+// While no waiting row can be taken, another look shows whether other processes have ended or
+// released rows. The first looks come quickly, so that a queue's end is noticed soon; later looks
+// are rare.
 constexpr milliseconds kFirstLook{10};
 constexpr milliseconds kRareLook{1'000};
 // Without a descriptor of the store, new rows are found by polling.
@@ -31,8 +32,8 @@ Error away(Error error) {
   return error;
 }
 
-// Every commit of this process may ring, and each answered ring costs a look. After a useless one,
-// further rings are ignored for this time.
+// Every commit of this process may signal the store's descriptor, and each signal costs a look.
+// After a useless look, signals are ignored for this time.
 constexpr milliseconds kDeafFor{2};
 
 class HeldSource final : public Source {
@@ -77,7 +78,8 @@ class HeldSource final : public Source {
   Clock& clock_;
   Wake wake_;
 
-  // Used by the receiving thread only. A take writes, so it is made only when something can be due.
+  // Used by the receiving thread only. Taking rows writes, so it is done only when a row can be
+  // due.
   bool may_have_more_ = true;  // the last take was not empty, or there was none
   bool empty_ = false;         // at the last look the consumer had no rows at all
   std::optional<TimePoint> next_look_;
@@ -88,7 +90,7 @@ class HeldSource final : public Source {
   bool listening_ = true;
 
   system::Mutex mutex_;
-  // from row to the take it came with
+  // maps a row to the take that it came with
   std::unordered_map<std::uint64_t, std::uint64_t> taken_ SEMEL_GUARDED_BY(mutex_);
   // rows were given back or removed since the last receive
   bool changed_ SEMEL_GUARDED_BY(mutex_) = false;
@@ -96,14 +98,14 @@ class HeldSource final : public Source {
   bool closed_ SEMEL_GUARDED_BY(mutex_) = false;
 };
 
-// Whether a take can find something. Asks the store only where its answer may have changed.
+// True if a take can find something. Asks the store only if its answer may have changed.
 Result<bool> HeldSource::something_due() {
   rang_ = false;
   if (may_have_more_) return true;
   pollfd wake{wake_fd_, POLLIN, 0};
   const TimePoint now = clock_.now();
   if (deaf_until_ && now >= *deaf_until_) deaf_until_.reset();
-  // Only a take drains it.
+  // Only a take clears the descriptor.
   rang_ = !deaf_until_ && wake.fd >= 0 && ::poll(&wake, 1, 0) > 0;
   if (rang_) return true;
   bool changed = false;
@@ -148,11 +150,12 @@ Result<Received> HeldSource::receive(const ReceiveLimits& limits) {
   return received;
 }
 
-// After a take: a full one means that there is more, else the next call looks at the rest.
+// After a take that returned rows: a full one means that there are more; otherwise the next call
+// looks.
 Result<void> HeldSource::plan_next(const Received& received, const ReceiveLimits& limits) {
   if (received.arrivals.empty()) {
     auto looked = look();
-    // Rows are due that cannot be taken: repeated takes would be useless.
+    // Rows that are due cannot be taken, so repeated takes would be useless.
     if (looked) may_have_more_ = false;
     if (rang_) deaf_until_ = clock_.now() + kDeafFor;
     return looked;
@@ -166,7 +169,7 @@ Result<void> HeldSource::plan_next(const Received& received, const ReceiveLimits
   return {};
 }
 
-// Asks what there is, which does not write, and plans the next time to ask.
+// Asks which rows exist, which does not write, and plans the next look.
 Result<void> HeldSource::look() {
   auto peek = held_.peek(consumer_);
   if (!peek) {
@@ -178,8 +181,8 @@ Result<void> HeldSource::look() {
   const bool blind = wake_fd_ < 0;
   next_look_.reset();
   if (empty_) {
-    // The store's descriptor rings for all its consumers, and the first take silences it: another
-    // consumer may have taken this one's ring.
+    // The descriptor signals for all consumers of the store, and the first take clears it: another
+    // consumer may have cleared a signal meant for this one.
     look_after_ = kFirstLook;
     next_look_ = clock_.now() + (blind ? kLookBlind : kRareLook);
     return {};
@@ -207,7 +210,7 @@ void HeldSource::dress(std::vector<Arrival>& arrivals) {
 Wakeup HeldSource::wakeup() {
   Wakeup wakeup{wake_.fd(), std::nullopt};
   const system::MutexLock lock(mutex_);
-  // While paused, new rows wake nothing; only this source's own calls do.
+  // While paused, new rows wake nothing; only calls of this source do.
   const bool open = !paused_ && !closed_;
   const bool listening = open && !deaf_until_;
   if (listening != listening_ && wake_fd_ >= 0) {
@@ -261,8 +264,8 @@ Result<void> HeldSource::settle(std::span<const Settlement> settlements) {
   return {};
 }
 
-// One call for delays that are nearly equal: each gets the longest of its group, because "not
-// before" is a promise and "soon after" is none.
+// Rows with nearly equal delays share one call, with the longest delay among them: a row must not
+// come back early, but may come back a little late.
 Result<void> HeldSource::give_back(std::vector<Delayed>& rows) {
   std::sort(rows.begin(), rows.end(),
             [](const Delayed& a, const Delayed& b) { return a.delay > b.delay; });

@@ -33,7 +33,7 @@ MessageAnswer retried_after(MessageAnswer answer, milliseconds delay) {
   return answer;
 }
 
-// Handlers return bytes, and the client must know what they are.
+// Handlers return bytes without a type, but the client must know the type.
 std::string content_type_of(const Bytes& result) {
   if (result.empty()) return {};
   const bool container = result.front() == '{' || result.front() == '[';
@@ -41,8 +41,8 @@ std::string content_type_of(const Bytes& result) {
   return is_utf8(result) ? "text/plain; charset=utf-8" : "application/octet-stream";
 }
 
-// The fault of the message, or a handler's text for its sender. Other texts of errors may
-// quote what is nobody's but the store's.
+// True if the error text may be sent to the client: the message is at fault, or a handler wrote the
+// text. Other error texts may quote data that only the store may hold.
 bool is_for_sender(std::string_view reason) {
   return reason == reason::kKeyMissing || reason == reason::kKeyInvalid ||
          reason == reason::kPayloadInvalid || reason == reason::kTooLarge ||
@@ -55,7 +55,7 @@ std::string with_reason(const Outcome& outcome) {
                                 : fmt::format("{}: {}", outcome.reason, outcome.error);
 }
 
-// The message itself is at fault: its sender learns that, and not that a handler gave up.
+// If the message itself is at fault, its sender learns that, rather than that a handler gave up.
 int status_of_dead(std::string_view reason) {
   if (reason == reason::kTooLarge) return 413;
   const bool unread = reason == reason::kKeyMissing || reason == reason::kKeyInvalid ||
@@ -76,7 +76,7 @@ MessageAnswer given_up(const Outcome& outcome) {
                       "it is kept as a dead letter: to send it again changes nothing");
 }
 
-// A message that the store keeps is tried again from there; any other is its sender's.
+// A message that the store keeps is retried from there; any other must be sent again.
 MessageAnswer again_later(const Outcome& outcome) {
   if (outcome.settle == Outcome::Settle::kAck || outcome.settle == Outcome::Settle::kAcked) {
     return accepted();
@@ -96,7 +96,8 @@ HttpResponse problem_of(const MessageAnswer& answer,
   return response;
 }
 
-// How much an event needs its sender: one that waits most, because the batch is to be sent again.
+// How much the sender must do about an event. Events that must wait rank highest, because the batch
+// must be sent again.
 int rank_of(const MessageAnswer& answer) {
   switch (answer.status) {
     case 200:

@@ -21,7 +21,7 @@ namespace {
 using http::HttpRequest;
 using http::HttpResponse;
 
-// A second one of these would make the request's end or meaning ambiguous.
+// A second one of these headers would make the request's end or meaning ambiguous.
 constexpr std::string_view kFraming[] = {"content-length", "transfer-encoding", "host",
                                          "content-type", "content-encoding"};
 constexpr std::string_view kNotKept[] = {"authorization",
@@ -46,7 +46,7 @@ HttpResponse refusal(int status, std::string why, std::string fix) {
   return response_of(not_taken(status, std::move(why), std::move(fix)));
 }
 
-// In a batch these are no attributes: each event has its own.
+// In a batch these headers are not attributes of the events, which have their own.
 bool is_event_attribute(std::string_view name) {
   constexpr std::string_view kBeginnings[] = {"ce-", "ce_", "cloudevents:", "cloudevents_"};
   return std::ranges::any_of(kBeginnings,
@@ -171,7 +171,7 @@ tl::expected<RequestRules::Messages, MessageAnswer> RequestRules::events_of(Arri
     return messages;
   }
   const Headers headers = headers_of_events(std::move(whole.headers));
-  // A short body of many small events would multiply them.
+  // A short body with many small events would multiply the headers.
   if (size_of(headers) * events->size() > max_body_) {
     return tl::unexpected(headers_too_large(max_body_));
   }
@@ -188,7 +188,7 @@ tl::expected<RequestRules::Messages, MessageAnswer> RequestRules::events_of(Arri
   return messages;
 }
 
-// A proxy may pass its prefix on, or take it off.
+// A proxy may pass its path prefix on, or remove it.
 bool RequestRules::is_path(std::string_view path) const noexcept {
   if (path == path_) return true;
   if (path_prefix_.empty() || !path.starts_with(path_prefix_)) return false;

@@ -98,7 +98,7 @@ std::optional<std::string> SignatureCheck::standard_webhooks(const Headers& head
   constexpr BytesView kVersion = "v1,";
   std::vector<Bytes> given;
   for (const BytesView part : parts_of(*signatures, ' ')) {
-    // Signatures of other kinds, and of future versions, may be next to it.
+    // The header may also contain signatures of other kinds and of future versions.
     if (!part.starts_with(kVersion)) continue;
     if (auto bytes = text::from_base64(part.substr(kVersion.size()))) {
       given.push_back(*std::move(bytes));
@@ -144,7 +144,7 @@ std::optional<std::string> SignatureCheck::github(const Headers& headers, BytesV
   return std::nullopt;
 }
 
-// Checked only once the signature proves the sender.
+// Called only after the signature has proved the sender.
 std::optional<std::string> SignatureCheck::stale(BytesView time, std::int64_t now) const {
   std::int64_t at = 0;
   const char* const end = time.data() + time.size();
@@ -156,7 +156,7 @@ std::optional<std::string> SignatureCheck::stale(BytesView time, std::int64_t no
                      at > now ? "after" : "before", tolerance_.count());
 }
 
-// Compares all of them, so that the duration reveals nothing.
+// Compares all pairs, so that the time taken reveals nothing.
 bool SignatureCheck::signed_by_any(BytesView content, const std::vector<Bytes>& given) const {
   bool found = false;
   for (const Bytes& key : keys_) {

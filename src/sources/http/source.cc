@@ -106,14 +106,14 @@ HttpReply HttpSource::handle(const HttpRequest& request) {
     return response_of(std::move(messages.error()));
   }
   if (messages->arrivals.empty()) return response_of_batch({});
-  // Copied by std::function, and so held by something that can be.
+  // std::function copies its callable, so the messages must be held by a copyable pointer.
   auto held = std::make_shared<RequestRules::Messages>(*std::move(messages));
   return http::HttpPending{[this, held](Responder responder) {
     wait_for_answer(std::move(*held), std::move(responder));
   }};
 }
 
-// The server counts requests only: the events of a batch take the places of so many.
+// The server counts requests only; here each event of a batch counts as one.
 std::optional<MessageAnswer> HttpSource::no_room_for(std::size_t messages) const {
   if (takes_no_more_) return ending();
   if (ledger_.open() + messages > spec_.max_requests) return full();
@@ -142,13 +142,13 @@ void HttpSource::wait_for_answer(RequestRules::Messages messages, Responder resp
       if (wakes) event_.signal();
       return;
     }
-    // As in admit(), the end of the intake is no refusal.
+    // As in admit(), a request after the end of the intake does not count as refused.
     if (!takes_no_more_) ++refused_;
   }
   responder->answer(response_of(*std::move(refused)));
 }
 
-// Without memory a notice is lost, and the certificate in use stays.
+// If there is no memory, the notice is lost, and the certificate in use stays.
 void HttpSource::note_certificate(const Error* error) {
   std::string text =
       error == nullptr
@@ -169,7 +169,7 @@ void HttpSource::give(Answered& answered) noexcept {
   for (const auto& request : answered) request->give();
 }
 
-// Memory is allocated first: an answer that was set and is not given would be lost.
+// Allocates memory first: an answer that was set and is not given would be lost.
 void HttpSource::conclude(const Waiting& waiting, MessageAnswer answer, Answered& answered) {
   answered.push_back(waiting.request);
   if (!waiting.request->set(waiting.message, std::move(answer))) answered.pop_back();
@@ -205,7 +205,7 @@ Wakeup HttpSource::wakeup() {
   return wakeup;
 }
 
-// Numbers begin with one and have no gaps, so that a message's number is its place too.
+// Numbers begin with one and have no gaps, so a message's number is also its position.
 HttpSource::Waiting* HttpSource::find(const Tag& tag) {
   const bool ours = tag.generation == generation_;
   if (!ours || tag.value <= ledger_.passed() || tag.value > last_) return nullptr;
@@ -218,7 +218,7 @@ void HttpSource::ended(const Tag& tag, const Outcome& outcome) noexcept {
     const system::MutexLock lock(mutex_);
     if (Waiting* const waiting = find(tag)) waiting->answer = std::move(answer);
   } catch (...) {
-    // Without memory for its answer the message is answered by its settlement alone.
+    // If there is no memory for the answer, the settlement alone answers the message.
   }
 }
 
@@ -228,12 +228,12 @@ Result<void> HttpSource::settle(std::span<const Settlement> settlements) {
     const system::MutexLock lock(mutex_);
     for (const Settlement& settlement : settlements) {
       Waiting* const waiting = find(settlement.tag);
-      // One that was not handed out has nothing to be settled.
+      // A message that was not handed out cannot be settled.
       if (waiting == nullptr || waiting->arrival != nullptr) continue;
       const bool kept = settlement.kind == Settlement::Kind::kAck;
       MessageAnswer unsaid = kept ? accepted() : not_now("it was not begun", settlement.delay);
       conclude(*waiting, std::move(waiting->answer).value_or(std::move(unsaid)), answered);
-      // Its sender brings it again: here it has come to its end.
+      // The sender brings the message again, so for this source it has ended.
       ledger_.settle(settlement.tag.value, Settlement::Kind::kAck);
     }
   }
@@ -241,7 +241,7 @@ Result<void> HttpSource::settle(std::span<const Settlement> settlements) {
   return {};
 }
 
-// One that was taken and not settled would never be answered: the memory comes first.
+// Allocates memory first: a message that was taken and not settled would never be answered.
 void HttpSource::refuse_next(MessageAnswer answer, Answered& answered) {
   if (answered.size() == answered.capacity()) answered.reserve(2 * answered.size() + 1);
   const Ledger::Taken next = ledger_.take();
@@ -251,8 +251,8 @@ void HttpSource::refuse_next(MessageAnswer answer, Answered& answered) {
   ledger_.settle(next.position, Settlement::Kind::kAck);
 }
 
-// The listener stays open: on a closed one a connection would wait, and here it is answered
-// immediately.
+// The listener stays open, so that new requests are answered at once; with a closed listener their
+// connections would wait.
 void HttpSource::end_intake() noexcept {
   Answered answered;
   try {
@@ -260,19 +260,19 @@ void HttpSource::end_intake() noexcept {
     takes_no_more_ = true;
     while (ledger_.has_waiting()) refuse_next(ending(), answered);
   } catch (...) {
-    // If there is no memory for their answers, the next call or the close gives them.
+    // If there is no memory for the answers, the next call or the close gives them.
   }
   give(answered);
 }
 
-// Deadlines are in the order of the messages, so that all before the first that is not over are.
+// Deadlines are in the order of the messages: the scan stops at the first that is not over.
 void HttpSource::look_at_deadlines() noexcept {
   Answered answered;
   try {
     const TimePoint now = environment_.clock->now();
     const system::MutexLock lock(mutex_);
     for (; overdue_to_ < last_; ++overdue_to_) {
-      // The passed ones are settled.
+      // Messages before passed() are settled.
       if (overdue_to_ < ledger_.passed()) continue;
       const Waiting* const waiting = ledger_.open_value(overdue_to_);
       if (waiting == nullptr) continue;

@@ -31,7 +31,7 @@ Headers headers_of(const rd_kafka_message_t& message) {
   return made;
 }
 
-// NAME-OFFSET.
+// Makes the position NAME-OFFSET.
 std::string position_of(const std::string& name, std::int64_t offset) {
   std::array<char, 20> digits{};
   const auto end = std::to_chars(digits.begin(), digits.end(), offset).ptr;
@@ -45,7 +45,7 @@ std::string position_of(const std::string& name, std::int64_t offset) {
 
 Taken take(const Partition& partition) {
   Taken taken;
-  // One at a time: the batch call of this library version skips messages. As an event: the calls
+  // Polls one event at a time: the batch call of this librdkafka version skips messages, and calls
   // that return messages pass some errors to the client's callback.
   EventPtr event(rd_kafka_queue_poll(partition.queue.get(), 0));
   if (!event) return taken;

@@ -7,7 +7,7 @@ namespace semel::kafka {
 
 namespace {
 
-// A record that was fetched before the log deleted it is still delivered.
+// A record that was fetched before the log deleted it still arrives, so it skips nothing.
 std::optional<Skip> skip_to(std::int64_t next, std::int64_t offset, std::int64_t low) {
   if (low <= next || offset < low) return std::nullopt;
   return Skip{next, low};
@@ -74,7 +74,7 @@ void Assignment::rotate() {
 }
 
 bool Assignment::at_end() const {
-  // A full one returns nothing until something is settled, which a dry run never does.
+  // A full ledger returns nothing until something is settled, which a dry run never does.
   return std::ranges::all_of(partitions_, [](const auto& p) {
     return (p->at_end || p->ledger.full()) && !p->ledger.has_given_back();
   });

@@ -85,8 +85,8 @@ Result<std::unique_ptr<Client>> Client::create(const core::KafkaSpec& spec, Watc
   client->connections_->watch(conf->get());
   std::array<char, 512> why{};
   client->handle_ = rd_kafka_new(RD_KAFKA_CONSUMER, conf->get(), why.data(), why.size());
-  // The handle owns it now. If there is no handle, librdkafka has already freed the connection
-  // watcher, and the rest cannot be freed without it.
+  // The handle owns the configuration now. If there is no handle, librdkafka has already freed the
+  // connection watcher, and the rest cannot be freed without it.
   [[maybe_unused]] auto* const taken = conf->release();
   if (client->handle_ == nullptr) {
     return failure({ErrorKind::kRejected, "R308",
@@ -104,8 +104,9 @@ Result<std::unique_ptr<Client>> Client::create(const core::KafkaSpec& spec, Watc
 Client::~Client() {
   if (handle_ == nullptr) return;
   commits_.reset();
-  // This version waits for ever for a partition that it gave up while its topic was deleted. A
-  // thread that is left waiting uses only the connections.
+  // This librdkafka version waits for ever for a partition that it gave up while its topic was
+  // deleted. So a thread of its own destroys the handle; if that thread never ends, it uses only
+  // the connections.
   try {
     std::promise<void> done;
     const auto ended = done.get_future();
@@ -227,7 +228,8 @@ void Client::serve(milliseconds patience) {
   const MessagePtr message(rd_kafka_consumer_poll(handle_, static_cast<int>(patience.count())));
   if (message != nullptr) {
     if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-      // Every partition is split before anything of it is fetched; ignoring this would lose it.
+      // Every partition gets a queue of its own before anything of it is fetched. Ignoring this
+      // message would lose it.
       watcher_.on_error(RD_KAFKA_RESP_ERR__FATAL,
                         "it brought a message past its partition's queue");
     } else if (message->err != RD_KAFKA_RESP_ERR__PARTITION_EOF) {
@@ -278,8 +280,8 @@ bool Client::show_room(const TopicPartition& partition, milliseconds patience) {
 
 bool Client::go_to_begin(const TopicPartition& partition, milliseconds patience) {
   const TopicPtr topic(rd_kafka_topic_new(handle_, partition.topic.c_str(), nullptr));
-  // Offset 0, not "the beginning": librdkafka would take that for the old log's beginning. Where
-  // the new log begins at a higher offset, the broker refuses, and `from` applies.
+  // Seek to offset 0, not to "the beginning", which librdkafka would take for the old log's. If the
+  // new log begins at a higher offset, the broker refuses, and `from` applies.
   return topic != nullptr &&
          rd_kafka_seek(topic.get(), partition.number, 0, static_cast<int>(patience.count())) ==
              RD_KAFKA_RESP_ERR_NO_ERROR;

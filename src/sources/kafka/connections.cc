@@ -18,7 +18,7 @@ bool is_up(std::string_view state) { return state == "UP" || state == "UPDATE"; 
 struct Connections::Callbacks {
   static rd_kafka_resp_err_t changed(rd_kafka_t*, std::int32_t, const char*, const char* name,
                                      int port, const char* state, void* opaque) {
-    // The one without a name is librdkafka's own, and no broker.
+    // A connection without a name is librdkafka's own, not a broker's.
     const std::string host = name == nullptr ? "" : name;
     if (!host.empty()) static_cast<Connections*>(opaque)->set({host, port}, is_up(state));
     return RD_KAFKA_RESP_ERR_NO_ERROR;

@@ -1,4 +1,4 @@
-// The figures of the Kafka source for people.
+// The metrics of the Kafka source.
 #include <algorithm>
 
 #include "core/oldest_figure.h"
@@ -31,15 +31,15 @@ std::vector<SourceFigure> KafkaSource::figures() {
   return made;
 }
 
-// nullopt where the partition was not fetched yet, or the group has no offset and begins where only
-// the broker knows.
+// nullopt: the partition was not fetched yet, or the group has no offset and only the broker knows
+// where it begins.
 std::optional<std::int64_t> KafkaSource::lag_of(const Partition& partition) const {
   const Client::Edges edges = client_->edges(partition.id);
   if (edges.high < 0) return std::nullopt;
   if (!partition.begin && partition.ledger.committed() < 0) return std::nullopt;
   std::int64_t done = partition.committed();
   if (done < 0 && spec_.from == core::KafkaSpec::From::kEarliest) done = edges.low;
-  // Marks of transactions may follow the last record; their commit is in progress.
+  // Transaction markers may follow the last record; their commit is in progress.
   if (partition.ledger.clear()) done = std::max(done, partition.end);
   if (done < 0) return std::nullopt;
   return std::max<std::int64_t>(edges.high - std::max(done, edges.low), 0);

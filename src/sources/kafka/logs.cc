@@ -17,7 +17,7 @@ namespace {
 
 constexpr milliseconds kBeginsPatience{2'000};
 constexpr milliseconds kAskBeginsAgain{5'000};
-// Meanwhile the thread serves nothing, and does not see that it is to stop.
+// During a check the thread serves nothing, and does not notice that it must stop.
 constexpr milliseconds kCheckPatience{1'000};
 
 Error no_offset_in(const std::string& partition) {
@@ -59,10 +59,10 @@ void KafkaSource::look_for_begins() {
   }
 }
 
-// If a partition is read below its log's beginning, librdkafka silently continues there: the
-// records that the topic deleted are lost from view.
+// If a partition is read below its log's beginning, librdkafka silently continues at the beginning:
+// nothing else shows that the topic deleted records.
 void KafkaSource::note_came(Partition& partition, std::int64_t offset) {
-  // Looking takes librdkafka's locks: not for the next record of a log without gaps.
+  // Asking takes librdkafka's locks, so do not ask if this offset follows the last one.
   const bool follows = partition.next && *partition.next == offset;
   if (!follows) partition.low = std::max(partition.low, client_->edges(partition.id).low);
   const auto skip = partition.came(offset, partition.low);
@@ -80,10 +80,10 @@ void KafkaSource::tell_skip(const Partition& partition, const Skip& skip) {
 }
 
 // A broker deletes a group's offsets with the topic, and keeps them while the group has members. So
-// a missing offset means a new log under the same name, in which a position of the old one means
-// other records. librdkafka does not report it: it continues at the position when the new log
-// reaches it. Called before each commit, because a commit would hide it: an unchecked partition is
-// not committed.
+// a missing offset means a new log under the same name, where a position of the old log means other
+// records. librdkafka does not report the new log: it continues once that log reaches the position.
+// Called before each commit, because a commit would hide the new log: an unchecked partition is not
+// committed.
 void KafkaSource::check_logs() {
   checked_at_ = environment_.clock->now();
   std::vector<TopicPartition> asked;
@@ -93,7 +93,7 @@ void KafkaSource::check_logs() {
     const system::MutexLock lock(mutex_);
     const bool away = away_ || brokers_down_;
     for (const auto& partition : assignment_.all()) {
-      // Where the group has no offset there is no old log.
+      // If the group has no offset, there is no old log.
       partition->checked = !partition->strays && partition->committed() < 0;
       if (away || partition->checked) continue;
       (partition->strays ? strays : asked).push_back(partition->id);
@@ -118,7 +118,7 @@ void KafkaSource::check_logs() {
 void KafkaSource::follow_new_log(const TopicPartition& id, std::uint64_t generation) {
   {
     const system::MutexLock lock(mutex_);
-    // Not where it is being taken away, or the reader has found the new log by itself.
+    // Not if the partition is being revoked, or the reader has found the new log by itself.
     Partition* const partition = assignment_.find(generation);
     if (partition == nullptr) return;
     // Settlements from here on are not committed to the new log, and nothing is read until the

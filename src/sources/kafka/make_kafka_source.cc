@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kLookStep{300};
 
-// Keeps the first error that no waiting mends, and the text of the last other error.
+// Keeps the first error that waiting cannot resolve, and the text of the last other error.
 class Looker final : public Client::Watcher {
  public:
   void on_assigned(const std::vector<TopicPartition>&) override {}

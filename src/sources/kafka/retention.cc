@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// The time that the library itself may take beyond the given one.
+// The time that librdkafka itself may take beyond the given one.
 constexpr int kMore = 1'000;
 
 struct FreedAdmin {
@@ -60,7 +60,7 @@ Described values_of(const rd_kafka_ConfigResource_t* resource) {
   return made;
 }
 
-// For each name in turn.
+// Returns one description for each name, in the same order.
 std::vector<Described> describe(rd_kafka_t* handle, rd_kafka_ResourceType_t type,
                                 const std::vector<std::string>& names, milliseconds patience) {
   const auto nothing = [&](const std::string& why) {
@@ -159,7 +159,7 @@ Horizon ask_horizon(rd_kafka_s* handle, const std::vector<std::string>& topics,
 
 std::optional<std::chrono::minutes> ask_offsets_retention(rd_kafka_s* handle,
                                                           milliseconds patience) {
-  // Any broker: all have the same setting, unless someone has set them differently.
+  // Ask any broker: all have the same setting, unless someone has set them differently.
   const int broker = rd_kafka_controllerid(handle, static_cast<int>(patience.count()));
   if (broker < 0) return std::nullopt;
   const auto told = describe(handle, RD_KAFKA_RESOURCE_BROKER, {std::to_string(broker)}, patience);

@@ -25,14 +25,14 @@ constexpr milliseconds kReconnect{1'000};
 constexpr milliseconds kConnectPatience{5'000};
 // A new topic is not known to every broker immediately.
 constexpr milliseconds kTopicPatience{2'000};
-// The whole group waits meanwhile.
+// The whole group waits during a drain.
 constexpr milliseconds kDrainOnRevoke{5'000};
 constexpr milliseconds kCommitPatience{5'000};
 // For requests that only read.
 constexpr milliseconds kAskPatience{2'000};
 constexpr milliseconds kCommitPatienceAway{1'000};
-// This fraction of a queue is read before librdkafka is told about the room: the rest lasts until
-// it has fetched more.
+// librdkafka is told about free room after this fraction of a queue has been read; the rest lasts
+// until it has fetched more.
 constexpr std::size_t kShowRoomAfter = 2;
 constexpr milliseconds kShowRoomFor{50};
 // Interval of the check of the logs while there is nothing to commit.
@@ -59,7 +59,8 @@ void KafkaSource::show_room() {
   const TimePoint until = environment_.clock->now() + kShowRoomFor;
   while (!stopping() && environment_.clock->now() < until) {
     const auto read_from = next_with_room();
-    // A leader that does not answer brings nothing either, and commits wait for this thread.
+    // Do not try again: a leader that does not answer delivers nothing, and commits wait for this
+    // thread.
     if (!read_from || !client_->show_room(*read_from, kShowRoomFor)) return;
   }
 }
@@ -97,7 +98,7 @@ bool KafkaSource::connect() {
   return false;
 }
 
-// Before anything is read: the result may prevent the run.
+// Called before anything is read: the result may prevent the run.
 void KafkaSource::ask_horizon() {
   Horizon horizon = client_->ask_horizon(kAskPatience);
   const system::MutexLock lock(mutex_);
@@ -179,11 +180,11 @@ void KafkaSource::on_committed(const Client::Offsets& offsets, std::optional<int
       partition->ledger.committed(next);
     }
   }
-  // The group itself reports the others: it revokes the partitions, or a broker is unavailable.
   if (!failed) return;
   ++commit_errors_;
   Error error = error_of(client_->cause_of(*failed), "an offset was not committed", true);
   commit_error_ = what_is(*failed);
+  // Other errors show elsewhere: the group revokes the partitions, or a broker is unavailable.
   if (is_final(error)) set_final(std::move(error));
 }
 
@@ -296,7 +297,6 @@ void KafkaSource::leave() {
   client_->commit(offsets);
   client_->wait_committed(by);
   const bool told = !client_->committing() && !has_to_commit();
-  // The queues hold the partitions.
   (void)client_->close(by);
   const system::MutexLock lock(mutex_);
   all_told_ = told;

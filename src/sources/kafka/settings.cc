@@ -16,8 +16,8 @@ using Pair = std::pair<const char*, const char*>;
 
 // A config may override these.
 constexpr std::array<Pair, 4> kUsual = {{
-    // Each partition has a queue of its own, so this is the most that waits for each. A full one is
-    // fetched again once the source has read a part of it (Client::show_room).
+    // Each partition has a queue of its own, and this limits each queue. A full queue is fetched
+    // again once the source has read a part of it (Client::show_room).
     {"queued.max.messages.kbytes", "16384"},
     {"queued.min.messages", "100000"},
     {"fetch.max.bytes", "16777216"},
@@ -27,7 +27,7 @@ constexpr std::array<Pair, 4> kUsual = {{
 // Newer versions of librdkafka wait this long before they check a full queue again.
 constexpr Pair kQueueBackoff = {"fetch.queue.backoff.ms", "10"};
 
-// These are the source's own.
+// The source needs these values: a config cannot override them.
 constexpr std::array<Pair, 4> kFixed = {{
     {"enable.auto.commit", "false"},
     {"enable.auto.offset.store", "false"},

@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// Arrivals are moved if there is no room for all of them at first.
+// Room that is reserved at first: more arrivals cost a move of all of them.
 constexpr std::size_t kReserved = 128;
 
 }  // namespace
@@ -41,7 +41,8 @@ Result<Received> KafkaSource::receive(const ReceiveLimits& limits) {
   if (closed_) return failure({ErrorKind::kRejected, "R235", "the Kafka source was closed", {}});
   if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   if (final_) return failure(*final_);
-  // Once reported, it stays unavailable until a broker answers, whatever the queues contain.
+  // Once reported, the source stays unavailable until a broker answers, whatever the queues
+  // contain.
   if (!away_) told_away_ = false;
   if (told_away_) return failure(*away_);
   Received received;
@@ -93,10 +94,10 @@ void KafkaSource::read(Partition& partition, const ReceiveLimits& limits, Receiv
 void KafkaSource::meet_end(Partition& partition, std::int64_t end) {
   if (!partition.ledger.met_end(end)) {
     tell_going_back(partition, end);
-    (void)partition.ledger.met_end(end);  // of an empty ledger it always is the end
+    (void)partition.ledger.met_end(end);  // for an empty ledger this always is the end
   }
   note_came(partition, end);
-  partition.next = end;  // which is no record's
+  partition.next = end;  // no record has this offset
   partition.end = end;
   partition.at_end = true;
   partition.missing = false;
@@ -106,7 +107,7 @@ void KafkaSource::take_failure(Partition& partition, const Taken::Failure& failu
   // A partition that does not exist has no more records: a run that ends does not wait for it.
   partition.at_end = is_missing(failure.code);
   if (!partition.at_end) return take_error(failure.code, failure.said);
-  // librdkafka repeats it while it looks for the topic.
+  // librdkafka repeats this error while it looks for the topic.
   if (std::exchange(partition.missing, true)) return;
   notices_.push_back(error_of(failure.code, failure.said, true).message);
 }

@@ -90,7 +90,7 @@ Result<void> Client::begin() {
   natsStatus status =
       natsConnection_SubscribeSync(&made, connection_.handle(), (inbox_ + "*").c_str());
   subscription_.reset(made);
-  // The requests bound it; a message dropped here would come again, but late.
+  // No limit here: the requests limit it, and a dropped message would come again, but late.
   if (status == NATS_OK) status = natsSubscription_SetPendingLimits(made, -1, -1);
   if (status != NATS_OK) return failure(lost(status));
   connection_.set_known();
@@ -126,7 +126,7 @@ void Client::hand_over(const std::vector<MessagePtr>& messages) {
     const char* const reply = natsMsg_GetReply(message.get());
     const auto facts = read_reply(reply == nullptr ? "" : reply);
     if (!facts) {
-      // Before a request ends, all its messages have arrived.
+      // All messages of a request arrive before its end.
       flush();
       note_end(*message);
       continue;
@@ -168,7 +168,7 @@ Result<void> Client::tell_and_wait(const std::string& reply, std::string_view bo
 void Client::stop(Deadline deadline) {
   if (!reader_.joinable()) return;
   const auto patience = left_until(deadline).count();
-  // Even if the server does not answer, it will redeliver what it sent meanwhile.
+  // Even if the server does not answer, it will redeliver the messages that it sent meanwhile.
   if (natsSubscription_DrainTimeout(subscription_.get(), patience) == NATS_OK) {
     (void)natsSubscription_WaitForDrainCompletion(subscription_.get(), patience);
   }

@@ -21,7 +21,7 @@ void Requests::ended(std::uint64_t number, std::optional<std::size_t> unfilled) 
   const std::size_t missing = unfilled.value_or(guessed);
   if (found != open_.end()) {
     if (guessed > missing && open_.size() == 1) {
-      // The rest was guessed to fill others.
+      // The rest was counted towards other requests, which still expect as many messages.
       found->messages = guessed - missing;
       found->number = 0;
       return;
@@ -55,7 +55,7 @@ std::size_t Requests::outstanding() const noexcept {
 
 namespace {
 
-// More may be settled soon, but not long after.
+// More deliveries may be settled soon: wait this long for them, but not longer.
 constexpr std::chrono::milliseconds kAskWait{2};
 
 std::size_t many_of(std::size_t most) noexcept { return std::max<std::size_t>(most / 4, 1); }

@@ -16,9 +16,9 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// A request that is not filled is made again.
+// A request that is not filled by then is made again.
 constexpr milliseconds kRequestLasts{20'000};
-// The server reports its end; without a report by then, something is wrong.
+// The server reports the end of a request; without a report by then, something is wrong.
 constexpr milliseconds kEndOfRequestWaits{2'000};
 // The delay before a refused request is repeated.
 constexpr milliseconds kAskAgainAfter{200};
@@ -28,10 +28,10 @@ constexpr milliseconds kTimeIsSeen{500};
 // How often a delivery is renewed within its ack wait.
 constexpr int kRenewals = 3;
 constexpr milliseconds kSoonestRenewal{20};
-// Deliveries with a shorter ack wait do not make these looks more frequent.
+// The shortest pause between two looks, even for deliveries with a shorter ack wait.
 constexpr milliseconds kSoonestLook{500};
 constexpr milliseconds kLongestWait{5'000};
-// A connection that ends sooner counts as failed, whatever was done on it.
+// A connection that ends sooner than this counts as failed, whatever was done on it.
 constexpr milliseconds kWorks{5'000};
 // How often to look for a consumer that existed before it counts as gone.
 constexpr std::size_t kLooksForConsumer = 4;
@@ -168,7 +168,7 @@ void NatsSource::serve() {
   auto well = work.lost ? Result<void>(failure(*std::move(work.lost))) : do_work(work);
   if (well) return wait_for_something();
   if (!work.acks.empty()) {
-    // Some of them may not have been sent.
+    // Some acknowledgements may not have been sent.
     const system::MutexLock lock(mutex_);
     in_vain_ = true;
   }
@@ -180,7 +180,7 @@ void NatsSource::serve() {
 NatsSource::Work NatsSource::next_work() {
   Work work;
   const auto time = now();
-  // Requests and acknowledgements are sent without an answer: a missing right shows only here.
+  // Requests and acknowledgements get no answer: a missing permission shows only here.
   work.lost = client_->denied();
   if (work.lost) return work;
   const system::MutexLock lock(mutex_);
@@ -256,9 +256,9 @@ Error NatsSource::another_consumer() const {
           {}};
 }
 
-// After a request ended strangely: checks whether the consumer still exists. For the end of the
-// stream: a delivery that the server counts as unacknowledged is open here, or in transit, or at
-// another member, or at a dead one, so that it comes again.
+// Called after a request ended strangely, to check whether the consumer still exists, and at the
+// end of the stream. There, a delivery that the server counts as unacknowledged is open here, in
+// transit, at another member, or at a dead member and then comes again.
 Result<void> NatsSource::look_again(bool question_of_end) {
   std::uint64_t before = 0;
   {
@@ -318,7 +318,8 @@ void NatsSource::on_deliveries(std::vector<Fetched> deliveries) {
     if (one.count > 1) {
       ++redelivered_;
       warn_of_deliveries(one.count);
-      // Its process may have died of it, and new messages may have used up the window of suspects.
+      // The message may have crashed its process, and new messages may have used up the window of
+      // suspects.
       one.arrival->suspect = true;
     }
     pending_ = static_cast<std::int64_t>(one.pending);
@@ -381,9 +382,9 @@ void NatsSource::lose(Error error) {
   made_anew_ = false;
   to_look_ = false;
   if (stop_) return;
-  // A missing consumer is looked for first.
+  // A missing consumer is looked for again before the source gives up.
   if (is_final(error) && error.code != "R384") return set_final(std::move(error));
-  // Worth a notice, whether or not the source recovers immediately.
+  // This is worth a notice, whether or not the source recovers immediately.
   if (error.code != "R380") {
     notice(core::text_with_hint(error));
   } else {
@@ -396,7 +397,7 @@ void NatsSource::leave() {
   {
     const system::MutexLock lock(mutex_);
     by = leave_by_.value_or(TimePoint{});
-    // If nothing comes again, nothing needs to be reported.
+    // If no message comes again, nothing needs to be reported.
     all_told_ = !in_vain_ || final_;
   }
   const bool told = client_ && by != TimePoint{} && give_back(by);
@@ -408,11 +409,11 @@ void NatsSource::leave() {
   client_.reset();
 }
 
-// Acknowledges finished deliveries, and gives back the rest, which would otherwise wait for their
-// ack wait. The last acknowledgement is sent once more: its answer proves that all earlier ones
-// were read.
+// Acknowledges finished deliveries, and gives back the rest, which would otherwise come again only
+// after their ack wait. The last acknowledgement is sent once more: its answer proves that all
+// earlier ones were read.
 bool NatsSource::give_back(TimePoint by) {
-  // Before anything whose answer may come too late.
+  // Do this before any call whose answer may come too late.
   Work last;
   {
     const system::MutexLock lock(mutex_);

@@ -16,9 +16,9 @@ bool Ledger::settle(std::uint64_t tag, Settlement::Kind kind) {
   return true;
 }
 
-// One frame for all up to the first unsettled one, and one for each settled one after it: a slow
-// message does not delay other acknowledgements, and so finished messages use up neither the
-// prefetch nor the broker's ack timeout.
+// One frame for all deliveries up to the first unsettled one, and one for each settled one after
+// it. So a slow message does not delay other acknowledgements, and finished messages use up neither
+// the prefetch nor the broker's ack timeout.
 std::vector<Ledger::Ack> Ledger::take_acks() {
   std::vector<std::uint64_t> acked = std::exchange(acked_, {});
   std::sort(acked.begin(), acked.end());

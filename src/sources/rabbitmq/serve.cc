@@ -200,7 +200,7 @@ void RabbitmqSource::on_depth(std::uint32_t messages, std::uint32_t consumers) {
   const bool same = std::exchange(asked_at_, std::nullopt) == changes_;
   const bool all_out = ledger_.untold() >= static_cast<std::size_t>(spec_.prefetch);
   // We consume, so zero consumers means an unknown count: a quorum queue without a leader answers 0
-  // and 0, whatever it contains.
+  // messages and 0 consumers, whatever it contains.
   const bool known = consumers > 0;
   if (!same || !known || (messages > 0 && !all_out)) {
     empties_ = 0;
@@ -234,9 +234,9 @@ void RabbitmqSource::lose(Error error) {
   asked_at_.reset();
   empties_ = 0;
   if (stop_) return;
-  // A missing queue is looked for first.
+  // A missing queue is looked for again before the source gives up.
   if (is_final(error) && error.code != "R314") return set_final(std::move(error));
-  // Worth a notice, whether or not the source recovers immediately.
+  // This is worth a notice, whether or not the source recovers immediately.
   if (error.code != "R310") {
     notice(core::text_with_hint(error));
   } else {
@@ -252,7 +252,7 @@ void RabbitmqSource::leave() {
     all_told_ = !in_vain_;
   }
   if (!client_ || by == TimePoint{}) return client_.reset();
-  // Before anything whose answer may come too late.
+  // Do this before any call whose answer may come too late.
   bool told = tell(true).has_value();
   told = told && client_->stop_consuming(by).has_value() && tell(true).has_value();
   told = client_->close(by).has_value() && told;

@@ -35,7 +35,7 @@ bool RabbitmqSource::settle_one(const Settlement& settlement) {
   if (settlement.tag.generation == generation_) {
     return ledger_.settle(settlement.tag.value, settlement.kind);
   }
-  // On a new connection it comes again and is settled there.
+  // On a new connection the message comes again and is settled there.
   in_vain_ = in_vain_ || !connected_;
   return false;
 }

@@ -40,13 +40,13 @@ void take_service_attributes(std::string_view attributes, ReceivedMessage& made)
   });
 }
 
-// Names with this prefix are the service's: a producer's own must not be mistaken for them.
+// Names with this prefix are the service's, so a producer's own attribute gets another name.
 std::string header_of(const std::string& attribute) {
   return ascii::begins_alike(attribute, "sqs-") ? "attribute-" + attribute : attribute;
 }
 
-// The headers that are no attributes of their own: a JSON list, as the SQS handler writes it. False
-// where it is none.
+// Adds the headers that have no attribute of their own, from a JSON list as the SQS handler writes
+// it. False if the text is no such list.
 bool take_more_headers(const Bytes& list, Arrival& arrival) {
   if (!json::validate(list) || list.front() != '[') return false;
   const auto read = [](std::string_view header, const std::string& part) {
@@ -72,7 +72,7 @@ void take_producer_attributes(std::string_view attributes, Arrival& arrival) {
 }
 
 // A queue with ContentBasedDeduplication gives a message without an id the digest of its body. Two
-// events with equal bodies have the same one: it is no key set by a producer.
+// events with equal bodies have the same digest, so it is not a key set by a producer.
 bool is_of_body(std::string_view deduplication, BytesView body) {
   constexpr std::size_t kHexLength = 2 * std::tuple_size_v<digest::Digest>;
   return deduplication.size() == kHexLength &&

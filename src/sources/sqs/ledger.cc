@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// Early enough for some failed attempts.
+// A renewal is due after this fraction of the time, early enough for some failed attempts.
 constexpr int kShareBeforeRenewal = 3;
 // A refused renewal is tried again after this fraction of the time, and soon in any case: each
 // request costs money.
@@ -64,7 +64,8 @@ Ledger::Taken Ledger::take(TimePoint now) {
   }
 }
 
-// Its receipt is given back too: a renewal whose answer came too late may have hidden it again.
+// The receipts are given back too: a renewal whose answer came too late may have hidden the
+// messages again.
 void Ledger::forget(AllHidden::iterator hidden, TimePoint now) {
   if (!hidden->second.group.empty()) {
     if (!hidden->second.receipt.empty()) forgotten_.push_back(std::move(hidden->second.receipt));
@@ -76,7 +77,7 @@ void Ledger::forget(AllHidden::iterator hidden, TimePoint now) {
       other.until = std::min(other.until, now);
     }
   }
-  (void)deliveries_.settle(hidden->first, Settlement::Kind::kGone);  // it was out just now
+  (void)deliveries_.settle(hidden->first, Settlement::Kind::kGone);  // it was handed out until now
   hidden_.erase(hidden);
 }
 

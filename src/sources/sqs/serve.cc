@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMostPolls = 10;
 constexpr std::size_t kMostRemovals = 10;
 constexpr std::size_t kMostRenewals = 4;
-// If it does not follow, a poll only has to find out whether there is something.
+// Without `follow`, a poll only has to find out whether there is a message.
 constexpr seconds kShortWait{1};
 // The longest time for an answer, in addition to the wait for messages.
 constexpr milliseconds kAnswerPatience{10'000};
@@ -33,7 +33,7 @@ constexpr std::size_t kLooksForQueue = 4;
 // At the end, a poll that is answered within this time is awaited: its messages are given back.
 constexpr milliseconds kPollGrace{1'500};
 
-// No call of any kind is answered: the service is unavailable, or refuses this user.
+// True for errors of every call: the service is unavailable, or it refuses this user.
 bool is_of_all(const Error& error) {
   return error.code == "R390" || error.code == "R391" || error.code == "R392";
 }
@@ -77,7 +77,7 @@ void SqsSource::look() {
                    note_success(CallKind::kLook);
                    return take_facts(read_facts(*answer, spec_.queue.name));
                  }
-                 // The only right that a reader does not need.
+                 // A reader does not need this right.
                  if (answer.error().code != "R393") {
                    return note_failure(CallKind::kLook, std::move(answer.error()));
                  }
@@ -254,7 +254,7 @@ void SqsSource::not_removed(std::vector<std::string> receipts, const Error& erro
       ledger_.put_back(std::move(receipts));
     }
   }
-  // The next attempt is another request.
+  // With R395, the next attempt sends a different request.
   if (error.code != "R395") note_failure(CallKind::kDelete, error);
 }
 
@@ -356,7 +356,7 @@ void SqsSource::note_failure(CallKind kind, Error error) {
   if (error.code == "R396") ++throttled_;
   if (stop_) return;
   if (error.kind != ErrorKind::kUnavailable) {
-    // For a moment after a queue is recreated the service does not know it.
+    // For a moment after a queue is recreated, the service does not know it.
     const bool perhaps =
         client_.known() && error.code == "R394" && (!counts || ++not_there_ < kLooksForQueue);
     if (perhaps) return;
@@ -366,7 +366,7 @@ void SqsSource::note_failure(CallKind kind, Error error) {
   if (pauses_.failures(kind) < kTriesBeforeAway) return;
   const bool goes_on = kind == CallKind::kDelete || kind == CallKind::kRenew;
   if (goes_on && !is_of_all(error)) {
-    // Messages are still received, so it is no outage, but people must be told.
+    // Messages are still received, so this is no outage, but operators must be told.
     if (!told_failing_.insert(kind).second) return;
     return warn(error.code.c_str(),
                 fmt::format("{}; while that lasts, {}", error.message, meaning_of(kind)));
@@ -420,7 +420,7 @@ void SqsSource::leave() {
     }
     const bool polled = polls_ == 0 || !soon || now() >= polls_by;
     if (told && polled) break;
-    // The cause that ended the run may prevent this too: one attempt is enough.
+    // The error that ended the run may prevent deletions too: one attempt is enough.
     if (ended_ && pauses_.failures(CallKind::kDelete) > 0) break;
     client_.run(
         std::clamp(std::chrono::ceil<milliseconds>(by - now()), milliseconds(0), kLeaveStep));

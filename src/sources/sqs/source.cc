@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// Receipts are counted from one on during the life of a source: there is one generation.
+// Receipts are numbered from one during the life of a source, so there is one generation.
 constexpr std::uint64_t kGeneration = 1;
 // How long deletions wait for others of their batch: each request costs money and time.
 constexpr milliseconds kRemovalWaits{20};

@@ -39,7 +39,7 @@ class StdinSource final : public Source {
   }
 
  private:
-  // A line handed out and not settled. Kept, because no other copy exists.
+  // A line that was handed out and not settled. It is kept, because no other copy exists.
   struct Line {
     Bytes payload;
     std::size_t size = 0;  // the original size; a line that is too long is kept only in part
@@ -60,7 +60,7 @@ class StdinSource final : public Source {
   // Used by the receiving thread only.
   std::unique_ptr<char[]> chunk_;
   BytesView unread_;  // of the chunk
-  Bytes line_;        // a line without its end yet
+  Bytes line_;        // a line whose end has not been read yet
   std::size_t line_size_ = 0;
   std::uint64_t lines_ = 0;  // read so far, including blank ones
   bool end_ = false;
