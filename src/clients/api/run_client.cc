@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kToConnect{5'000};
 constexpr std::size_t kMostBytes = std::size_t{256} << 20U;
-// A caller that may ask no more now: how often it tries again, and how long it waits before it.
+// A caller that exceeds the rate limit: how often it tries again, and the pause before each try.
 constexpr int kTriesOfRate = 50;
 constexpr milliseconds kBetweenTries{200};
 constexpr int kTooManyRequests = 429;
@@ -65,7 +65,7 @@ Result<void> CurlClient::prepare() {
   const std::string agent = fmt::format("semel/{}", version());
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_FOLLOWLOCATION, 0L);
-  // A key may be "..".
+  // A key may be "..", which must reach the server unchanged.
   set(CURLOPT_PATH_AS_IS, 1L);
   set(CURLOPT_SSL_VERIFYPEER, 1L);
   set(CURLOPT_SSL_VERIFYHOST, 2L);
@@ -83,8 +83,8 @@ Result<void> CurlClient::prepare() {
   set(CURLOPT_WRITEDATA, static_cast<void*>(this));
   set(CURLOPT_PREREQFUNCTION, &CurlClient::sends);
   set(CURLOPT_PREREQDATA, static_cast<void*>(this));
-  // A proxy could read an unencrypted request and its token; and its 127.0.0.1 is another machine.
-  // An encrypted request passes through a tunnel, whose setup does not contain the token.
+  // A proxy could read an unencrypted request and its token, and the proxy's 127.0.0.1 is another
+  // machine. An encrypted request passes through a tunnel, whose setup does not contain the token.
   if (!options_.url.encrypted) set(CURLOPT_PROXY, "");
   if (!options_.url.socket.empty()) set(CURLOPT_UNIX_SOCKET_PATH, options_.url.socket.c_str());
   set(CURLOPT_HEADEROPT, static_cast<long>(CURLHEADER_SEPARATE));
@@ -163,7 +163,7 @@ Result<Answer> CurlClient::ask_once(const std::string& url, const std::string* b
     set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body->size()));
     set(CURLOPT_POSTFIELDS, body->c_str());
   }
-  // libcurl sends a request again, by itself, where the connection that it kept had ended. A write
+  // If the server has ended the kept connection, libcurl sends the request again by itself. A write
   // would then be made twice.
   set(CURLOPT_FRESH_CONNECT, body == nullptr ? 0L : 1L);
   set(CURLOPT_HTTPHEADER, body == nullptr ? reading_.get() : writing_.get());
@@ -186,7 +186,7 @@ Result<std::string> CurlClient::ask(std::string_view path, const std::string* bo
   for (int tries = 1;; ++tries) {
     auto answer = ask_once(url, body);
     if (!answer) return failure(std::move(answer.error()));
-    // Nothing was done.
+    // A rate-limited request has done nothing, so it may be sent again.
     if (answer->status != kTooManyRequests || tries == kTriesOfRate) {
       return document_of(*std::move(answer), options_.url.text());
     }

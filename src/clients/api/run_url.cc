@@ -23,7 +23,7 @@ tl::unexpected<Error> wrong_url(std::string why) {
                   "unix:/run/semel/admin.sock"});
 }
 
-// unix:/run/x, or unix:///run/x as URLs with an empty host are written.
+// unix:/run/x, or unix:///run/x, as URLs with an empty host are written.
 Result<RunUrl> socket_url(std::string_view path) {
   if (path.starts_with("///")) path.remove_prefix(2);
   if (!path.starts_with('/') || path.starts_with("//") || path.ends_with('/')) {
@@ -57,7 +57,7 @@ Result<RunUrl> RunUrl::parse(std::string_view text) {
   }
   const std::string_view scheme = made.encrypted ? kEncrypted : kPlain;
   std::string_view rest = text.substr(scheme.size());
-  // The text there is not repeated: it may be a secret.
+  // The message does not repeat this text, which may be a secret.
   if (rest.find('@') != std::string_view::npos) {
     return wrong_url("has a user before its host: a token belongs into a file (--token-file)");
   }

@@ -19,7 +19,7 @@ void EndLines::operator()(curl_slist* lines) const noexcept { curl_slist_free_al
 void HeaderLines::add(const std::string& line) {
   curl_slist* const longer = curl_slist_append(lines_.get(), line.c_str());
   if (longer == nullptr) throw std::bad_alloc();
-  (void)lines_.release();  // `longer` begins with it
+  (void)lines_.release();  // `longer` starts with these lines
   lines_.reset(longer);
 }
 

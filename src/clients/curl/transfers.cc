@@ -25,7 +25,7 @@ using std::chrono::system_clock;
 // The pause if libcurl cannot wait.
 constexpr milliseconds kPauseOfFailure{100};
 constexpr long kLongestConnect = 10'000;  // milliseconds
-// A longer body is never a wanted answer.
+// No expected answer has a longer body.
 constexpr std::size_t kLongestBody = std::size_t{64} << 20U;
 
 template <class T>
@@ -75,7 +75,7 @@ struct Transfers::Transfer {
   void prepare();
   void prepare_request();
   Answered ended(CURLcode code);
-  bool begun() const;  // some of it was sent
+  bool begun() const;  // some of the request was sent
 
   Id id = 0;
   Request request;
@@ -105,7 +105,7 @@ void Transfers::Transfer::prepare_request() {
     set(handle, CURLOPT_POSTFIELDS, request.body.data());
   }
   set(handle, CURLOPT_HTTPHEADER, lines.get());
-  // The headers are the server's, not a proxy's.
+  // The headers are for the server, not for a proxy.
   set(handle, CURLOPT_HEADEROPT, static_cast<long>(CURLHEADER_SEPARATE));
   if (!request.through_proxy) set(handle, CURLOPT_PROXY, "");
 }
@@ -212,11 +212,11 @@ void Transfers::take_ended() {
   }
 }
 
-// Otherwise the owner would poll in a busy loop for answers that never come.
+// Fails all requests. Otherwise the owner would poll in a busy loop for answers that never come.
 void Transfers::fail_all(int code) {
   const char* const why = curl_multi_strerror(static_cast<CURLMcode>(code));
   if (under_way_.empty()) return std::this_thread::sleep_for(kPauseOfFailure);
-  // Not those that an end begins.
+  // Only those that exist now: ending one may begin another.
   for (const Id last = last_; !under_way_.empty() && under_way_.begin()->first <= last;) {
     const auto first = under_way_.begin();
     const std::unique_ptr<Transfer> failed = std::move(first->second);
@@ -234,7 +234,7 @@ void Transfers::run(milliseconds patience) {
   }
   const std::size_t before = under_way_.size();
   take_ended();
-  if (under_way_.size() < before) return;  // its owner may have more to begin
+  if (under_way_.size() < before) return;  // an ended transfer's owner may have more to begin
   const auto most = static_cast<int>(patience.count());
   CURLMcode code = curl_multi_poll(multi_.get(), nullptr, 0, most, nullptr);
   if (code == CURLM_OK) code = curl_multi_perform(multi_.get(), &active);

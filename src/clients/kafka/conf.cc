@@ -20,7 +20,7 @@ namespace {
 constexpr std::array<std::pair<const char*, const char*>, 4> kOfEachClient = {{
     {"client.id", "semel"},
     {"socket.keepalive.enable", "true"},
-    // A broker that is back is to be found soon.
+    // A broker that is back must be found soon.
     {"reconnect.backoff.max.ms", "2000"},
     {"log.connection.close", "false"},
 }};
@@ -38,7 +38,7 @@ Result<void> set(rd_kafka_conf_s* conf, const std::string& name, const std::stri
   std::array<char, 512> why{};
   const auto answer = rd_kafka_conf_set(conf, name.c_str(), value.c_str(), why.data(), why.size());
   if (answer == RD_KAFKA_CONF_OK) return {};
-  // The library's own words repeat the value, which may be a secret.
+  // librdkafka's own text repeats the value, which may be a secret.
   if (answer == RD_KAFKA_CONF_UNKNOWN) {
     return failure({ErrorKind::kRejected, "R308",
                     fmt::format("librdkafka does not know the property {}", name),

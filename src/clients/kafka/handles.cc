@@ -11,8 +11,8 @@ void Freed::operator()(rd_kafka_message_s* message) const noexcept {
 }
 void Freed::operator()(rd_kafka_op_s* event) const noexcept { rd_kafka_event_destroy(event); }
 void Freed::operator()(rd_kafka_queue_s* queue) const noexcept {
-  // A partition keeps its queue, which would go on writing to a descriptor that is another's by
-  // then.
+  // A partition keeps its queue, which would otherwise write to a descriptor that is reused for
+  // something else by then.
   rd_kafka_queue_io_event_enable(queue, -1, nullptr, 0);
   rd_kafka_queue_destroy(queue);
 }

@@ -19,10 +19,10 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr milliseconds kConnectPatience{2'000};
-// All of it: the address, TCP, TLS and the login.
+// The time for everything: the address, TCP, TLS and the login.
 constexpr milliseconds kOpenPatience{6'000};
 constexpr milliseconds kWritePatience{5'000};
-// A server that does not answer two of them is taken for gone.
+// A server that does not answer this many pings counts as gone.
 constexpr milliseconds kPingInterval{10'000};
 constexpr int kPingsUnanswered = 2;
 
@@ -31,7 +31,7 @@ Error bad_file(std::string what) {
           "nats: { tls: { ca: ca.pem, cert: client.pem, key: client.key } }, files in PEM format"};
 }
 
-// Without the source position with which cnats begins it.
+// Returns cnats' last error without the source position at its start.
 std::string last_words() {
   const char* const said = nats_GetLastError(nullptr);
   if (said == nullptr) return {};
@@ -41,7 +41,7 @@ std::string last_words() {
                                                                   : words;
 }
 
-// cnats cuts the server's words off at some length.
+// cnats truncates the server's text, so only this much of a subject is compared.
 constexpr std::size_t kSubjectInWords = 100;
 
 Error missing_right(const std::string& words, ErrorKind kind) {

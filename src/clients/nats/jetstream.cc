@@ -22,7 +22,7 @@ milliseconds time_at(const Answer& answer, const char* pointer) {
   return std::chrono::duration_cast<milliseconds>(nanoseconds(answer.number(pointer)));
 }
 
-// A number that is not positive is no limit.
+// Returns nullopt for a number that is not positive, which means no limit.
 std::optional<std::int64_t> limit_at(const Answer& answer, const char* pointer) {
   const std::int64_t limit = answer.number(pointer, -1);
   return limit > 0 ? std::optional(limit) : std::nullopt;
@@ -143,7 +143,7 @@ Result<StreamState> ask_stream(Connection& connection, const core::NatsSpec& spe
 Result<ConsumerState> find_consumer(Connection& connection, const core::NatsSpec& spec) {
   auto found = ask_consumer(connection, spec);
   if (found || !spec.declare || found.error().code != "R384") return found;
-  // Creating would change an existing consumer: hence the question before.
+  // Creating would change an existing consumer, so look for it first.
   auto made = ask_api(connection, spec,
                       fmt::format("CONSUMER.DURABLE.CREATE.{}.{}", spec.stream, spec.durable),
                       consumer_request(spec));

@@ -22,7 +22,7 @@ using std::chrono::seconds;
 
 namespace {
 
-// One for the work, and one for questions whose answer may close the channel.
+// One channel for the work, and one for questions whose answer may close the channel.
 constexpr int kMostChannels = 2;
 constexpr int kFrameMax = 131'072;
 constexpr seconds kConnectPatience{5};
@@ -105,8 +105,8 @@ Result<void> Connection::open(const core::RabbitmqNode& node) {
 }
 
 Result<void> Connection::login() {
-  // Without these the broker would not report that a queue was deleted or that its resources run
-  // low.
+  // Without these capabilities the broker would not report that a queue was deleted or that its
+  // resources run low.
   std::array capabilities = {flag("consumer_cancel_notify"), flag("connection.blocked")};
   std::array properties = {text("product", "Semel"), amqp_table_entry_t{}};
   properties[1].key = amqp_cstring_bytes("capabilities");
@@ -132,7 +132,8 @@ Result<void> Connection::open_channel(std::uint16_t channel) {
 int Connection::descriptor() const noexcept { return amqp_get_sockfd(connection_.get()); }
 
 milliseconds Connection::patience() const noexcept {
-  // A part of the heartbeat interval that both have agreed on: ours are due before its half.
+  // A part of the heartbeat interval that both sides have agreed on; each side must send within
+  // half of it.
   const milliseconds heartbeat = seconds(amqp_get_heartbeat(connection_.get()));
   return heartbeat.count() == 0 ? milliseconds(seconds(5)) : heartbeat / 4;
 }
@@ -163,7 +164,7 @@ void Connection::set_answer_deadline(Deadline deadline) {
 
 Result<void> Connection::close(Deadline deadline) {
   set_answer_deadline(deadline);
-  // Frames of one channel are read in their order.
+  // The broker reads the frames of one channel in order.
   auto closed =
       checked(amqp_channel_close(connection_.get(), kChannel, AMQP_REPLY_SUCCESS), Step::kConsume);
   if (closed) (void)amqp_connection_close(connection_.get(), AMQP_REPLY_SUCCESS);

@@ -15,8 +15,8 @@ enum class When { kFinal, kFinalAtFirst, kWait };
 
 struct Row {
   int code;
-  std::optional<Step> step;  // none: at any
-  const char* words;         // of the broker; null: any
+  std::optional<Step> step;  // none: in any step
+  const char* words;         // of the broker's text; null: any
   When when;
   const char* page;
   const char* what;
@@ -34,7 +34,7 @@ constexpr const char* kVhost =
     "rabbitmqctl add_vhost; and let the user in: rabbitmqctl set_permissions -p VHOST USER '' '' "
     "'.*'";
 
-// The first row that fits.
+// The first row that matches applies.
 constexpr Row kRefusals[] = {
     {AMQP_ACCESS_REFUSED, Step::kConnect, nullptr, When::kFinalAtFirst, "R311",
      "the RabbitMQ broker refuses the login", "check the user and the password in rabbitmq.url"},
@@ -51,7 +51,7 @@ constexpr Row kRefusals[] = {
      "allow it: rabbitmqctl set_permissions -p VHOST USER '' EXCHANGE ''"},
     {AMQP_PRECONDITION_FAILED, Step::kPublish, nullptr, When::kWait, "R318",
      "the broker does not take a message", "read what it says"},
-    // A node of the cluster is away.
+    // A node of the cluster is unavailable.
     {AMQP_NOT_FOUND, std::nullopt, "down or inaccessible", When::kWait, "R314",
      "the queue's node is away", "start the node"},
     {AMQP_NOT_FOUND, std::nullopt, nullptr, When::kFinal, "R314", "the queue is not there",

@@ -16,7 +16,7 @@ namespace {
 using std::chrono::seconds;
 using std::chrono::system_clock;
 
-// The service takes signatures that are a little older than this.
+// The service accepts signatures that are a little older than this.
 constexpr std::chrono::minutes kLargestSkew{4};
 constexpr int kGood = 200;
 constexpr const char* kSnsVersion = "2010-03-31";

@@ -22,7 +22,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::chrono::minutes kBeforeExpiry{5};
-// After a look that failed, with and without keys that are good still.
+// Pauses after a failed look-up, with and without keys that are still valid.
 constexpr std::chrono::seconds kNextLook{30};
 constexpr std::chrono::seconds kNextLookWithoutKeys{2};
 constexpr milliseconds kNearbyPatience{1'000};
@@ -81,7 +81,7 @@ Result<std::optional<SessionKeys>> keys_in(const std::string& body, const std::s
   return std::optional(std::move(made));
 }
 
-// A token goes to nobody but this machine, the container's own service, or over TLS.
+// A token is sent only to this machine, to the container's own service, or over TLS.
 bool may_be_asked(std::string_view url) {
   if (url.starts_with("https://")) return true;
   if (!url.starts_with("http://")) return false;
@@ -93,7 +93,7 @@ bool may_be_asked(std::string_view url) {
 
 }  // namespace
 
-// They write whole seconds.
+// The services write whole seconds.
 std::optional<CredentialChain::WallTime> read_utc(const std::string& text) {
   constexpr std::size_t kToTheSecond = 19;
   return parse_iso_time(text.substr(0, kToTheSecond) + ".000Z");
@@ -118,7 +118,7 @@ Result<core::SqsKeys> CredentialChain::keys(WallTime now) {
     }
     failed_ = Failed{now, none_found(std::move(found))};
   }
-  // They are good until they expire.
+  // Kept keys are valid until they expire.
   if (kept_ && now < *kept_->expires) return kept_->keys;
   kept_.reset();
   if (failed_) return failure(failed_->error);

@@ -12,7 +12,8 @@ std::string meaning_of(const json::RawString& raw) {
   return raw.escaped ? json::unescape(raw.text) : std::string(raw.text);
 }
 
-// The bracket of a composite, where it is one; the scan is then before its first part.
+// Steps over the bracket of a composite, so that the scan is before its first part. False if the
+// text is no such composite.
 bool enters(json::Scan& scan, std::string_view text, char begin) {
   if (text.empty()) return false;
   scan.skip_space();

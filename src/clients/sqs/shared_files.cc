@@ -37,7 +37,7 @@ void read_profile(std::string_view text, const std::string& name, bool config_fi
       inside = names_profile(line, name, config_file);
       continue;
     }
-    // An indented line belongs to the setting above it, which is none that is read here.
+    // An indented line belongs to the setting above it; no such setting is read here.
     if (!inside || whole.front() == ' ' || whole.front() == '\t') continue;
     std::string key = ascii::lower(without_blanks(url_text::cut_before(line, '=')));
     profile.emplace(std::move(key), without_blanks(line));

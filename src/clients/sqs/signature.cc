@@ -17,7 +17,7 @@ constexpr std::size_t kDayDigits = 8;
 
 std::string hex_of(const digest::Digest& made) { return digest::hex(digest::view(made)); }
 
-// Blanks around a value go, and several between its words become one.
+// Removes blanks around a value, and replaces several blanks between words by one.
 std::string trimmed(std::string_view value) {
   std::string made;
   for (const char c : value) {
