@@ -22,7 +22,7 @@ constexpr std::string_view kUsualPath = "/usr/local/bin:/usr/bin:/bin";
 class CommandRunner {
  public:
   explicit CommandRunner(std::shared_ptr<exec::Loop> loop) : loop_(std::move(loop)) {
-    // The new thread inherits the mask: no signal of the program may be delivered to it.
+    // The new thread inherits the mask, so that no signal of the program is delivered to it.
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -37,7 +37,7 @@ class CommandRunner {
   }
   ~CommandRunner() {
     loop_->close();
-    // The last copy of the handler may be destroyed inside of a completion.
+    // The last copy of the handler may be destroyed inside a completion.
     if (std::this_thread::get_id() == thread_.get_id()) {
       thread_.detach();
     } else {
@@ -115,7 +115,7 @@ Result<AsyncHandler> make_exec_handler(const core::ExecSpec& spec) {
 }
 
 std::chrono::milliseconds longest_exec_end(const core::ExecSpec& spec) noexcept {
-  // For the kernel, and for a busy machine.
+  // Time for the kernel, and for a busy machine.
   constexpr std::chrono::milliseconds kSlack{1000};
   return spec.grace + exec::kOutputGrace + kSlack;
 }

@@ -27,16 +27,16 @@ using std::chrono::milliseconds;
 
 constexpr std::uint64_t kWakeId = 0;
 constexpr int kEventsEachTurn = 64;
-// A start blocks the thread in the kernel: so running commands are served in between.
+// A start blocks the thread in the kernel, so running commands are served between starts.
 constexpr int kStartsEachTurn = 8;
 constexpr milliseconds kShortage{50};
 // Used where the kernel provides no descriptor to wait for a command.
 constexpr milliseconds kLookAgain{10};
-// How long to begin nothing while no command can be started.
+// How long no message is begun after a command could not be started.
 constexpr milliseconds kGateShut{5000};
 constexpr Loop::Clock::time_point kNever = Loop::Clock::time_point::max();
 
-// execve takes non-const pointers, but changes nothing.
+// execve takes non-const pointers, but does not write to them.
 void append_pointers(std::vector<char*>& pointers, const std::vector<std::string>& words) {
   for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
 }
@@ -56,7 +56,7 @@ struct Loop::Call final : InFlightCall {
   Phase phase = Phase::kWaiting;
   ProcessEnd::Why why = ProcessEnd::Why::kItself;
   Clock::time_point next = kNever;  // when its phase must act
-  bool unwatched = false;           // no event reports it: it is polled now and then
+  bool unwatched = false;           // no event reports its end: it is polled now and then
   std::optional<Process> process;
   std::optional<ExitStatus> status;
 };
@@ -166,7 +166,7 @@ bool Loop::start(Call& call) {
   if (!spawned) {
     if (is_shortage(spawned.error()) && running_ > 0) return false;
     Verdict verdict = not_started(plan_.program, spawned.error());
-    // A dead letter is the message's fault; anything else is the command's.
+    // If the message is at fault, it becomes a dead letter; otherwise the command is at fault.
     if (verdict.kind() == Verdict::Kind::kRetry && call.attempt.gate != nullptr) {
       call.attempt.gate->shut(kGateShut, verdict.reason());
     }
@@ -196,7 +196,7 @@ void Loop::stop(Call& call) {
   }
 }
 
-// The same, without waiting for one that was asked to end.
+// Stops the call as stop() does, without waiting for a command that was asked to end.
 void Loop::end_now(Call& call) {
   const Ticket ticket = call.ticket();
   stop(call);
@@ -236,8 +236,8 @@ void Loop::heed_times() {
   }
 }
 
-// A command that has ended by itself, but was not noticed yet, is not signalled: its own result
-// counts.
+// A command that has ended by itself, but whose end was not noticed yet, is not signalled: its own
+// result counts.
 void Loop::tell_to_end(Call& call, bool timeout) {
   if (call.process->ended()) return service(call);
   call.why = timeout ? ProcessEnd::Why::kTimeout : ProcessEnd::Why::kStopped;
@@ -254,7 +254,7 @@ void Loop::kill(Call& call) {
 
 void Loop::service(Call& call) {
   if (!call.process) return;
-  // Checked before its output is read: then everything it wrote is there.
+  // Check the end before reading the output: then everything that the command wrote is there.
   if (!call.status && (call.status = call.process->ended())) {
     call.phase = Call::Phase::kFinished;
     set_next(call, Clock::now() + kOutputGrace);

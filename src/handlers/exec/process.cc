@@ -14,7 +14,7 @@ namespace semel::handlers::exec {
 namespace {
 
 constexpr std::size_t kPiece = 64 << 10;
-// For each stream in one turn, so that an endless one leaves time for the others.
+// Pieces of each stream in one turn, so that an endless one leaves time for the others.
 constexpr int kPiecesEachTurn = 16;
 constexpr std::size_t kTailKept = 4 << 10;
 
@@ -62,7 +62,8 @@ bool Process::watch(int epoll, std::uint64_t id) {
   return all;
 }
 
-// Taken out by name: closing is not enough where another fork of this process has a copy.
+// Removes the descriptor from epoll explicitly: closing is not enough if another fork of this
+// process has a copy.
 void Process::close(system::Descriptor& fd) noexcept {
   if (!fd.valid()) return;
   if (epoll_ >= 0) ::epoll_ctl(epoll_, EPOLL_CTL_DEL, fd.get(), nullptr);
@@ -79,7 +80,7 @@ void Process::feed() {
     } else if (n < 0 && errno == EAGAIN) {
       return;
     } else {
-      // The command does not want the rest, which is allowed.
+      // The command does not read the rest of its input, which is allowed.
       input_ = {};
     }
   }
@@ -123,13 +124,13 @@ std::optional<ExitStatus> Process::ended() {
 }
 
 void Process::signal_group(int number) const noexcept {
-  // The leader, running or not yet collected, keeps its number from being reused. If the host
-  // program has collected it, nothing does.
+  // While the leader is running or not yet collected, its number cannot be reused. If the host
+  // program has collected it, nothing protects the number, so nothing is signalled.
   siginfo_t info{};
   if (::waitid(P_PID, static_cast<id_t>(spawned_.pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
     return;
   }
-  // A leader that has moved to another group.
+  // The leader may have moved to another group.
   if (::getpgid(spawned_.pid) != spawned_.pid) ::kill(spawned_.pid, number);
   ::kill(-spawned_.pid, number);
 }

@@ -12,7 +12,7 @@
 namespace semel::handlers::exec {
 namespace {
 
-// Why `file` cannot be run; nullopt where it can.
+// Returns why `file` cannot be run; nullopt if it can.
 std::optional<Error> flaw_of(const std::string& file) {
   struct stat status {};
   const auto flaw = [&](std::string_view what, std::string hint) {

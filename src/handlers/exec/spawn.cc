@@ -27,7 +27,7 @@ system::Descriptor above_the_standard(system::Descriptor fd) {
   return system::Descriptor(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kFirstFree));
 }
 
-// Returns errno where it could not be made.
+// Returns 0, or the errno of the failure.
 int make_pipe(Pipe& made) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno;
@@ -46,9 +46,9 @@ struct ChildEnds {
   pid_t parent;
 };
 
-// Zeros are SIG_DFL without flags. The bare system call, because a sanitizer's sigaction would
-// record the change in memory that the parent shares. Large enough for the kernel's struct on every
-// machine.
+// Zeros mean SIG_DFL without flags. Uses the bare system call, because a sanitizer's sigaction
+// would record the change in memory that the parent shares. The buffer is large enough for the
+// kernel's struct on every machine.
 void reset_signals() noexcept {
   constexpr std::size_t kRoom = 64;
   alignas(8) const unsigned char by_default[kRoom] = {};
@@ -57,12 +57,12 @@ void reset_signals() noexcept {
   }
 }
 
-// In the child of vfork, which shares the parent's memory: nothing here may allocate or lock.
+// Runs in the child of vfork, which shares the parent's memory: nothing here may allocate or lock.
 [[noreturn]] void become(const SpawnOrder& order, const ChildEnds& ends) noexcept {
   reset_signals();
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // A parent that died before the line above is not reported any more.
+  // If the parent died before the line above, no signal reports that.
   if (const pid_t now = ::getppid(); now != ends.parent && now != 0) ::_exit(kNotRun);
   int problem = 0;
   if (::dup2(ends.in, STDIN_FILENO) < 0 || ::dup2(ends.out, STDOUT_FILENO) < 0 ||
@@ -81,7 +81,7 @@ void reset_signals() noexcept {
   ::_exit(kNotRun);
 }
 
-// A frame of its own: the child of vfork runs on this very stack.
+// In a frame of its own, because the child of vfork runs on this same stack.
 [[gnu::noinline]] pid_t start(const SpawnOrder& order, const ChildEnds& ends) {
   const pid_t pid = ::vfork();
   if (pid == 0) become(order, ends);

@@ -15,7 +15,7 @@
 namespace semel::handlers::exec {
 namespace {
 
-// sysexits.h names the first two; 100 is a permanent end of another kind, as mail programs use it.
+// sysexits.h names the first three. Mail programs use 100 for a permanent failure of another kind.
 constexpr int kExitDone = 0;
 constexpr int kExitDead = 65;
 constexpr int kExitRetry = 75;
@@ -27,7 +27,7 @@ std::string shown(std::chrono::milliseconds time) {
   return fmt::format("{}ms", time.count());
 }
 
-// A sentence of ours, and the command's last words.
+// Adds the last line that the command wrote to stderr.
 std::string with_words(std::string sentence, std::string_view error_text) {
   const std::string line = last_line(error_text);
   if (!line.empty()) sentence += "; it said: " + line;
@@ -40,7 +40,7 @@ Verdict by_code(const core::ExecSpec& spec, int code, ProcessEnd end) {
     verdict.reason = fmt::format("the command printed {} bytes on stdout, the limit is {}",
                                  end.output_size, spec.result_limit);
     verdict.code = reason::kTooLarge;
-    verdict.unknown = true;  // it is known, and has happened
+    verdict.unknown = true;  // the effect is known to have happened
     return verdict;
   }
   if (code == kExitDone) return done(std::move(end.output));

@@ -29,7 +29,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::system_clock;
 
-// The thread is woken explicitly; this only bounds a poll.
+// The thread is woken explicitly; this only limits how long a poll lasts.
 constexpr milliseconds kLongestPoll{60'000};
 // How many idle connections are kept.
 constexpr long kKeptConnections = 256;
@@ -165,7 +165,7 @@ void Client::reap() {
 
 void Client::give_up(Ticket ticket, const char* why) {
   auto call = calls_.take(ticket);
-  if (!call) return;  // it had ended by itself
+  if (!call) return;  // the call has already ended
   Transfer& transfer = call->transfer;
   curl_multi_remove_handle(multi_.get(), transfer.easy());
   const milliseconds took = call->took(environment_.clock->now());
@@ -182,9 +182,9 @@ void Client::end(std::unique_ptr<Call> call, Answer answer) {
   calls_.answer(std::move(call), std::move(judged.verdict));
 }
 
-// A message whose neighbours fail in the same way loses only one attempt. The exception is a call
-// that broke while it was the only one: its message may be what breaks the endpoint, and must
-// become a dead letter in the end.
+// If neighbouring messages fail in the same way, a message loses only one attempt. The exception is
+// a call that broke while it was the only one: its message may be what breaks the endpoint, and
+// must become a dead letter in the end.
 void spare(Verdict& verdict, const core::Breaker::Failure& failure, int attempt) {
   if (!failure.shared || attempt == 1 || (verdict.unknown() && !failure.late)) return;
   core::change_details<Verdict::Retry>(verdict, [&](Verdict::Retry& spared) {
@@ -220,7 +220,7 @@ void Client::tell_gate(const Call& call, Judged& judged) {
     }
   };
   calls_.with_breaker(hear);
-  // Without a gate nothing waits for the endpoint: only the caller's own attempts count.
+  // Without a gate no message waits for the endpoint: only the caller's own attempts count.
   if (gate == nullptr) return;
   if (judged.verdict.counted()) spare(judged.verdict, failure, call.attempt.number);
   if (open) gate->open();

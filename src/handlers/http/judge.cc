@@ -25,14 +25,14 @@ using TransferState = Answer::TransferState;
 using Endpoint = Judged::Endpoint;
 
 constexpr hours kLongestWait{24};
-// A receiver that is still busy with the key is asked again after this fraction of the time for
-// which it has had the key, within bounds.
+// If a receiver is still busy with the key, it is asked again after this fraction of the time for
+// which it has had the key, within the bounds below.
 constexpr int kBusyPart = 8;
 constexpr seconds kSoon{1};
 constexpr seconds kLatestSoon{60};
 constexpr std::size_t kShownText = 200;
 
-// One line of the text, in plain characters.
+// The text as one line of printable characters.
 std::string shown(std::string_view text) {
   std::string line;
   for (const char c : text.substr(0, kShownText)) line += ascii::is_control(c) ? ' ' : c;
@@ -77,7 +77,7 @@ bool is_json(std::string_view content_type) {
   return type == "application/json" || type.ends_with("+json");
 }
 
-// The member `status` of a JSON answer; empty where there is none.
+// The member `status` of a JSON answer; empty if there is none.
 std::string status_word(const Answer& answer) {
   if (answer.body.empty() || !is_json(answer.content_type)) return {};
   static const auto kPointer = json::Pointer::parse("/status").value();
@@ -137,7 +137,7 @@ Judged judge_busy(const Answer& answer, system_clock::time_point now, millisecon
 
 Judged judge_status(Answer answer, system_clock::time_point now, const CallFacts& call) {
   const int status = answer.status;
-  // Like any other failure: the message's own, until many different messages fail so in a row.
+  // Counts as the message's own failure, until many different messages fail so in a row.
   if (speaks_of_the_message(status, call)) {
     return again(answer, refusal(answer), Endpoint::kFails, now);
   }
@@ -224,7 +224,7 @@ std::optional<milliseconds> retry_after(std::string_view value, system_clock::ti
   if (first < 'A' || first > 'Z') return std::nullopt;
   const std::time_t date = ::curl_getdate(std::string(value).c_str(), nullptr);
   if (date == -1) return std::nullopt;
-  // In seconds: a far date would overflow the clock's own unit.
+  // Compare in seconds: a distant date would overflow the clock's own unit.
   return bounded(seconds(date) - std::chrono::floor<seconds>(now.time_since_epoch()));
 }
 
@@ -232,7 +232,7 @@ Judged judge(Answer answer, std::size_t response_limit, system_clock::time_point
              const CallFacts& call) {
   const bool good = answer.status >= 200 && answer.status < 300;
   if (answer.status != 0 && answer.state != TransferState::kStopped) {
-    // For a failure the status is enough: how its body ended changes nothing.
+    // For a failure the status is enough: it does not matter how the body ended.
     if (!good || answer.state == TransferState::kWhole)
       return judge_status(std::move(answer), now, call);
     if (answer.state == TransferState::kTooLarge) {

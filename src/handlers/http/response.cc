@@ -11,7 +11,7 @@ namespace semel::handlers {
 namespace {
 
 constexpr std::size_t kHeaderLimit = 64 << 10;
-// How much of a failed answer's body people see.
+// How much of a failed answer's body is shown.
 constexpr std::size_t kShownBody = 1 << 10;
 
 std::string_view trimmed(std::string_view text) {

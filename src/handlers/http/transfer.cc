@@ -53,8 +53,8 @@ struct Transfer::Parts {
     const std::size_t bytes = size * count;
     return static_cast<Parts*>(parts)->reader.body({data, bytes}) ? bytes : 0;
   }
-  // Called before each sending. libcurl repeats a request by itself if a connection it used before
-  // ends without an answer; but the endpoint may have done the work.
+  // Called before the request is sent, each time. If a reused connection ends without an answer,
+  // libcurl repeats the request by itself; but the endpoint may have done the work.
   static int before_request(void* parts, char*, char*, int, int) {
     return std::exchange(static_cast<Parts*>(parts)->sent, true) ? CURL_PREREQFUNC_ABORT
                                                                  : CURL_PREREQFUNC_OK;
@@ -147,7 +147,7 @@ TransferState Transfer::Parts::state_of(CURLcode code) const {
       return TransferState::kTimedOut;
     case CURLE_WRITE_ERROR:
       return reader.too_large() ? TransferState::kTooLarge : TransferState::kInvalid;
-    // A header line beyond libcurl's own limit.
+    // A header line is longer than libcurl's own limit.
     case CURLE_OUT_OF_MEMORY:
       return TransferState::kTooLarge;
     case CURLE_UNSUPPORTED_PROTOCOL:

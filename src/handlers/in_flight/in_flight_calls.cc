@@ -16,7 +16,7 @@ void InFlightTable::begin(std::unique_ptr<InFlightCall> call, TimePoint deadline
   insert(std::move(call), deadline);
 }
 
-// Without the lock: if a stop was requested before, this calls back immediately.
+// Register the callback without the lock: if a stop was requested before, it is called immediately.
 void InFlightTable::number(InFlightCall& call) {
   {
     const system::MutexLock lock(mutex_);
@@ -32,7 +32,7 @@ bool InFlightTable::add(std::unique_ptr<InFlightCall> call, TimePoint deadline) 
 
 bool InFlightTable::insert(std::unique_ptr<InFlightCall> call, TimePoint deadline) {
   InFlightCall& added = *call;
-  // Its callback came before the call was in the table.
+  // The callback may have come before the call was in the table.
   const bool stopped = added.attempt.stop.stop_requested();
   if (stopped) news_.stopped.push_back(added.ticket_);
   calls_.emplace(added.ticket_, std::move(call));

@@ -19,9 +19,9 @@ using Setting = std::pair<const char*, const char*>;
 
 // A config may override these.
 constexpr std::array<Setting, 2> kUsual = {{
-    // Java's: a key gets the partition that other clients would choose.
+    // The partitioner of the Java client: a key gets the partition that other clients choose.
     {"partitioner", "murmur2_random"},
-    // As many messages come at a time as are in flight, and each waits for its report.
+    // As many messages arrive at a time as are in flight, and each waits for its report.
     {"linger.ms", "2"},
 }};
 
@@ -105,7 +105,7 @@ Result<std::unique_ptr<Producer>> Producer::create(const core::KafkaPublishSpec&
                     std::string("librdkafka cannot begin: ") + why.data(),
                     "mend what it names in kafka.properties"});
   }
-  // The handle owns it now.
+  // The handle owns the configuration now.
   [[maybe_unused]] auto* const taken = conf->release();
   producer->reports_.reset(rd_kafka_queue_get_main(producer->handle_));
   return producer;
@@ -130,7 +130,7 @@ std::optional<int> Producer::produce(std::uint64_t call, const OutgoingRecord& r
   parts[2].vtype = RD_KAFKA_VTYPE_OPAQUE;
   parts[2].u.ptr = std::bit_cast<void*>(static_cast<std::uintptr_t>(call));
   parts[3].vtype = RD_KAFKA_VTYPE_VALUE;
-  // Never null, which would be a record without a value.
+  // Never null, since a null value would make a record without a value.
   parts[3].u.mem = {plain(payload.empty() ? "" : payload.data()), payload.size()};
   parts[4].vtype = RD_KAFKA_VTYPE_HEADERS;
   parts[4].u.headers = headers;

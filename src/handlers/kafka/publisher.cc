@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// The thread is woken explicitly; this only bounds a poll.
+// The thread is woken explicitly; this only limits how long a poll lasts.
 constexpr milliseconds kLongestPoll{1'000};
 // Used while another producer must be polled too.
 constexpr milliseconds kShortPoll{20};
@@ -52,7 +52,7 @@ KafkaPublisher::Usable KafkaPublisher::usable(bool alone) {
   }
   auto made = Producer::create(spec_, *this, alone);
   if (!made) return failure(std::move(made.error()));
-  // An unneeded one is destroyed after the lock is released.
+  // If another thread was faster, the spare producer is destroyed after the lock is released.
   std::shared_ptr<Producer> spare = *std::move(made);
   const system::MutexLock lock(mutex_);
   auto& place = alone ? alone_ : producer_;
@@ -144,13 +144,13 @@ void KafkaPublisher::poll() {
 void KafkaPublisher::take_stopped() {
   for (const Ticket ticket : calls_.take_news().stopped) {
     auto call = calls_.take(ticket);
-    if (!call) continue;  // it had ended by itself
+    if (!call) continue;  // the call has already ended
     Judged judged = judge_stopped(call->took(environment_.clock->now()));
     calls_.answer(std::move(call), std::move(judged));
   }
 }
 
-// Retires a producer that cannot send any more, and one for single records that has none left.
+// Retires a producer that can no longer send, and the one for single records once it has none left.
 void KafkaPublisher::retire() {
   std::shared_ptr<Producer> ended;
   std::shared_ptr<Producer> idle;
@@ -200,7 +200,7 @@ void KafkaPublisher::on_report(std::uint64_t ticket, Report report) {
   {
     const system::MutexLock lock(mutex_);
     Call* const call = calls_.find(ticket);
-    if (call == nullptr) return;  // it was stopped
+    if (call == nullptr) return;  // the call was stopped
     report.code = cause_of(report.code);
     if (report.code == RD_KAFKA_RESP_ERR_NO_ERROR) said_.clear();
     again = speaks_for_a_batch(report.code) && !std::exchange(call->alone, true);
@@ -213,7 +213,7 @@ void KafkaPublisher::on_report(std::uint64_t ticket, Report report) {
   calls_.end(ticket, judge(report, context()));
 }
 
-// The call exists: only this thread takes calls out.
+// The call still exists: only this thread removes calls.
 std::optional<Report> KafkaPublisher::send_alone(Ticket ticket) {
   const Usable producer = usable(true);
   const system::MutexLock lock(mutex_);
@@ -221,7 +221,7 @@ std::optional<Report> KafkaPublisher::send_alone(Ticket ticket) {
 }
 
 void KafkaPublisher::on_error(int code, std::string_view said) {
-  // These add nothing to earlier errors.
+  // These errors add nothing to earlier ones.
   if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || code == RD_KAFKA_RESP_ERR__FATAL) return;
   const Error error = error_of(code, said, false);
   const system::MutexLock lock(mutex_);

@@ -19,7 +19,7 @@ namespace {
 
 using Broker = Judged::Broker;
 
-// The part that is at fault, and so who can fix it.
+// The part that is at fault, and thereby who can fix it.
 enum class Trouble {
   kMessage,  // the message itself: nobody can fix it
   kTopic,    // the topic: its operator can

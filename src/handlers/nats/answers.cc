@@ -21,7 +21,7 @@ namespace {
 
 using Servers = Judged::Broker;
 
-// A refusal, and so who can fix it.
+// A refusal, and whether anybody can fix its cause.
 struct Refusal {
   std::int64_t code;
   const char* word;
@@ -36,7 +36,7 @@ constexpr Refusal kRefusals[] = {
     {JSMemoryResourcesExceededErr, "full", false},
     {JSInsufficientResourcesErr, "full", false},
     {JSAccountResourcesExceededErr, "full", false},
-    // Its limits are reached, and it discards new messages.
+    // The stream's limits are reached, and it discards new messages.
     {JSStreamStoreFailedErr, "full", false},
     {JSStreamSealedErr, "stream", false},
     {JSNotEnabledErr, "stream", false},

@@ -9,7 +9,7 @@
 
 namespace semel::nats {
 
-// Outlives the connection as long as cnats' thread may call.
+// Outlives the connection as long as a thread of cnats may call it.
 class ConfirmedConnection::Inbox {
  public:
   explicit Inbox(system::EventFd& news) : wake_(&news) {}
@@ -32,7 +32,7 @@ class ConfirmedConnection::Inbox {
     news_.over = taken.over;
     return taken;
   }
-  // After this, nothing is taken any more.
+  // After this call no answer is accepted any more.
   void leave() SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
     wake_ = nullptr;
@@ -58,7 +58,7 @@ struct ConfirmedConnection::Callbacks {
     if (size > 0) confirm.body.assign(natsMsg_GetData(message), static_cast<std::size_t>(size));
     (*static_cast<Held*>(closure))->add(std::move(confirm));
   }
-  // The last callback.
+  // cnats calls this last.
   static void on_complete(void* closure) {
     const std::unique_ptr<Held> held(static_cast<Held*>(closure));
     (*held)->end();
@@ -90,7 +90,7 @@ Result<void> ConfirmedConnection::open(const core::NatsNode& node) {
   }
   subscription_.reset(made);
   if (status == NATS_OK) {
-    // The subscription owns it now.
+    // The subscription owns the object now.
     Callbacks::Held* const its = held.release();
     status = natsSubscription_SetOnCompleteCB(made, &Callbacks::on_complete, its);
   }

@@ -13,8 +13,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// After this many calls without an answer, and none for any other meanwhile, the connection is at
-// fault, not the calls.
+// After this many calls in a row without an answer, the connection is at fault, not the calls.
 constexpr std::size_t kMostUnanswered = 3;
 constexpr core::Breaker::Options kPatience{1, milliseconds(1'000), milliseconds(10'000)};
 
@@ -88,7 +87,8 @@ void NatsPublisher::take_late() {
   for (const Ticket ticket : calls_.take_late(now())) give_up(ticket, false);
   // A call that is late while nothing can be sent is never sent.
   while (!waiting_.empty() && calls_.find(waiting_.front()) == nullptr) waiting_.pop_front();
-  // A server never tries a refused subscription again, nor says that a right was given since.
+  // A server never retries a refused subscription, and does not report a permission that was
+  // granted since.
   if (const std::string denied = std::exchange(denied_, {}); !denied.empty() && connection_) {
     return lose(no_right(denied));
   }
@@ -103,12 +103,12 @@ void NatsPublisher::take_late() {
 
 void NatsPublisher::give_up(Ticket ticket, bool stopped) {
   const Call* const call = calls_.find(ticket);
-  if (call == nullptr) return;  // it had ended by itself
+  if (call == nullptr) return;  // the call has already ended
   const bool sent = call->number != 0;
-  // Its stop comes at the same time, and may be seen first.
+  // A stop comes at the same time as the timeout, and may be seen first.
   stopped = stopped && call->took(now()) < spec_.timeout;
   const std::string denied = sent && connection_ ? connection_->denied() : std::string();
-  // A later answer is ignored.
+  // Forget the number, so that a later answer is ignored.
   numbers_.erase(call->number);
   if (sent && !stopped && denied.empty()) ++silent_;
   if (!stopped && !denied.empty()) denied_ = denied;

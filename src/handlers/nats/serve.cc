@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr milliseconds kFarewell{2'000};
-// The most messages before it looks for answers again.
+// The most messages that are sent before the thread looks for answers again.
 constexpr std::size_t kPublishedAtOnce = 256;
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace semel::rabbitmq {
 namespace {
 
 constexpr amqp_channel_t kPublish = Connection::kChannel;
-// Checking for a missing exchange closes its channel, so it has a channel of its own.
+// Asking for a missing exchange closes the channel, so the question has a channel of its own.
 constexpr amqp_channel_t kAsk = 2;
 constexpr std::uint64_t kReserveAtMost = 1 << 20;
 constexpr std::uint8_t kPersistent = 2;
@@ -97,7 +97,7 @@ Result<bool> ConfirmChannel::has_exchange(std::string_view name) {
     auto told = connection_.sent(
         amqp_send_method(connection_.handle(), kAsk, AMQP_CHANNEL_CLOSE_OK_METHOD, &seen));
     if (!told) return failure(std::move(told.error()));
-    // Other errors show when publishing.
+    // Other errors will show when publishing.
     return !missing;
   }
   if (auto answered = connection_.checked(reply, Step::kPublish); !answered) {

@@ -15,12 +15,12 @@ namespace {
 constexpr std::size_t kShortString = 255;
 // Size of a header's type and of the lengths of its name and value.
 constexpr std::size_t kOfAHeader = 6;
-// The header that the plugin reads.
+// The header that the deduplication plugin reads.
 constexpr const char* kDeduplication = "x-deduplication-header";
 
 bool fits(std::string_view text) noexcept { return text.size() <= kShortString; }
 
-// A header that a RabbitMQ source made of a property becomes that property again.
+// Turns a header that a RabbitMQ source made of a property back into that property.
 bool take_property(Header& header, Outgoing& outgoing) {
   const std::pair<const char*, std::string Outgoing::*> places[] = {
       {"amqp-correlation-id", &Outgoing::correlation_id},

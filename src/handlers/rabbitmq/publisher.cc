@@ -16,12 +16,11 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// For outstanding confirms when the handler ends, and for the thread's end.
+// Time for outstanding confirms when the handler ends, and for its thread to end.
 constexpr milliseconds kFarewellAndOut{3'000};
-// A longer write waits for a broker that does not read.
+// A write that takes longer waits for a broker that does not read.
 constexpr milliseconds kStuck{1'000};
-// After this many calls without a confirm, and none for any other meanwhile, the connection is at
-// fault, not the calls.
+// After this many calls in a row without a confirm, the connection is at fault, not the calls.
 constexpr std::size_t kMostSilent = 3;
 constexpr core::Breaker::Options kPatience{1, milliseconds(1'000), milliseconds(10'000)};
 
@@ -37,7 +36,7 @@ RabbitmqPublisher::~RabbitmqPublisher() {
   wake_.signal();
   {
     const system::MutexLock lock(mutex_);
-    // It may be waiting for a broker that does not read.
+    // The thread may be waiting for a broker that does not read.
     if (!changed_.wait_for(mutex_, kFarewellAndOut,
                            [this]() SEMEL_REQUIRES(mutex_) { return left_; }))
       cut();
@@ -128,11 +127,11 @@ milliseconds RabbitmqPublisher::until_late() const {
 
 void RabbitmqPublisher::give_up(Ticket ticket, bool stopped) {
   const Call* const call = calls_.find(ticket);
-  if (call == nullptr) return;  // it had ended by itself
+  if (call == nullptr) return;  // the call has already ended
   const bool sent = call->number != 0;
-  // Its stop comes at the same time, and may be seen first.
+  // A stop comes at the same time as the timeout, and may be seen first.
   stopped = stopped && (spec_.timeout.count() == 0 || call->took(now()) < spec_.timeout);
-  // A later confirm is ignored.
+  // Forget the number, so that a later confirm is ignored.
   numbers_.erase(call->number);
   if (sent && !stopped && blocked_.empty()) ++silent_;
   calls_.end(ticket, no_answer({call->took(now()), sent, stopped, blocked_}, one_route()));

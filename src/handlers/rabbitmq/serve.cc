@@ -25,11 +25,11 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr std::size_t kFramesAtOnce = 500;
-// A connection that ends sooner counts as failed.
+// A connection that ends sooner than this counts as failed.
 constexpr milliseconds kWorks{5'000};
 constexpr milliseconds kFarewell{2'000};
 constexpr milliseconds kToClose{500};
-// How often one message tries while the broker reads nothing.
+// How long one message is tried while the broker reads nothing.
 constexpr milliseconds kBlockedFor{10'000};
 // Bytes that are written and not acknowledged for this long end the connection.
 constexpr milliseconds kShortestWrite{1'000};
@@ -37,8 +37,8 @@ constexpr milliseconds kLongestWrite{3'600'000};
 // Bytes of a frame that are not headers.
 constexpr std::size_t kOfAFrame = 512;
 
-// A broker that no longer reads would block this thread in the middle of a message, and no one else
-// ends late calls. If the system has no such limit, a stopped attempt ends the write.
+// A broker that no longer reads would block this thread in the middle of a message, and only this
+// thread ends late calls. If the system has no such limit, a stopped attempt ends the write.
 void bound_writes(int socket, milliseconds most) noexcept {
   const auto time = static_cast<unsigned>(
       std::clamp<std::int64_t>(most.count(), kShortestWrite.count(), kLongestWrite.count()));
@@ -141,7 +141,7 @@ Result<void> RabbitmqPublisher::publish_one(Call& call) {
     const system::MutexLock lock(mutex_);
     sending_.reset();
   }
-  // Part of it may have been sent.
+  // A part of the message may have been sent.
   constexpr std::uint64_t kInPart = ~std::uint64_t{0};
   call.number = number ? *number : kInPart;
   if (!number) return failure(number.error());
@@ -154,7 +154,7 @@ void RabbitmqPublisher::wait_for_something(milliseconds most) {
   if (channel_) {
     watched[1].fd = channel_->descriptor();
     if (channel_->has_more()) most = milliseconds(0);
-    // Left over because there was no room.
+    // Messages were left over because the socket had no room.
     if (!waiting_.empty() && blocked_.empty()) watched[1].events |= POLLOUT;
   }
   ::poll(watched.data(), watched.size(), static_cast<int>(std::max(most, milliseconds(0)).count()));
@@ -181,7 +181,7 @@ void RabbitmqPublisher::on_confirm(std::uint64_t number, bool multiple, bool tak
   }
 }
 
-// The broker does not say which one it was. Equal-looking messages are interchangeable.
+// The broker does not say which message it returns. Messages that look equal are interchangeable.
 void RabbitmqPublisher::on_return(ConfirmChannel::Returned returned) {
   for (const auto& [number, ticket] : numbers_) {
     Call* const call = calls_.find(ticket);
@@ -248,7 +248,7 @@ void RabbitmqPublisher::say_farewell() {
     }
     if (!well) lose(well.error());
   }
-  // All answers are known by now; a broker that does not answer the close changes nothing.
+  // All answers are known by now, so it does not matter if the broker does not answer the close.
   if (channel_) (void)channel_->close(std::chrono::steady_clock::now() + kToClose);
   channel_.reset();
   calls_.drop_all();

@@ -25,7 +25,8 @@ Judged nobody_mends(std::string_view word, std::string why) {
   return core::judged_dead(reason::redis_streams_reason(word), std::move(why), Server::kSilent);
 }
 
-// The server compares the size of each field with proto-max-bulk-len, and disconnects.
+// The server compares the size of each field with proto-max-bulk-len. If it is larger, the server
+// disconnects.
 bool says_too_large(std::string_view said) {
   return said.find("Protocol error: invalid bulk length") != std::string_view::npos;
 }

@@ -12,15 +12,15 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// For outstanding answers when the handler ends, and for the thread's end.
+// Time for outstanding answers when the handler ends, and for its thread to end.
 constexpr milliseconds kFarewellAndOut{3'000};
-// The least time for a server, however short the calls' timeout is.
+// The least time that a server gets, however short the calls' timeout is.
 constexpr milliseconds kLeastSilence{1'000};
 constexpr core::Breaker::Options kPatience{1, milliseconds(1'000), milliseconds(10'000)};
 
 }  // namespace
 
-// Calls are not awaited longer than their timeout, so neither is the server.
+// The server is not awaited longer than the calls' timeout.
 redis::Target StreamPublisher::bounded(redis::Target target) const {
   const milliseconds most = std::max(spec_.timeout, kLeastSilence);
   target.connect_timeout = std::min(target.connect_timeout, most);
@@ -46,7 +46,7 @@ StreamPublisher::~StreamPublisher() {
   wake_.signal();
   {
     const system::MutexLock lock(mutex_);
-    // It may be waiting for a server that accepts no connection.
+    // The thread may be waiting for a server that accepts no connection.
     (void)changed_.wait_for(mutex_, kFarewellAndOut,
                             [this]() SEMEL_REQUIRES(mutex_) { return left_; });
   }
@@ -107,8 +107,8 @@ milliseconds StreamPublisher::until_late() const {
 
 void StreamPublisher::give_up(Ticket ticket, bool stopped) {
   const Call* const call = calls_.find(ticket);
-  if (call == nullptr) return;  // it had ended by itself
-  // Its stop comes at the same time, and may be seen first.
+  if (call == nullptr) return;  // the call has already ended
+  // A stop comes at the same time as the timeout, and may be seen first.
   stopped = stopped && call->took(now()) < spec_.timeout;
   calls_.end(ticket, no_answer_to({call->took(now()), call->sent, stopped, last_trouble_}));
 }

@@ -98,8 +98,8 @@ std::size_t StreamPublisher::send_one(Call& call) {
 void StreamPublisher::take_answers() {
   readable_ = false;
   if (asked_.empty()) {
-    // No answer is outstanding: the event is the end of the connection, and the next call makes
-    // another.
+    // No answer is outstanding, so the event means that the connection has ended. The next call
+    // makes another one.
     if (!connection_->whole()) connection_.reset();
     return;
   }

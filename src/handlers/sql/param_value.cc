@@ -15,7 +15,7 @@ namespace {
 
 using Type = core::SqlParam::Type;
 
-// The longest part of a value that people see.
+// The longest part of a value that is shown.
 constexpr std::size_t kShown = 40;
 
 const char* wanted(Type type) {
@@ -80,7 +80,7 @@ std::optional<double> exact(std::int64_t number) {
   return real;
 }
 
-// Whether neighbouring doubles differ by at most one, so that the text was a whole number exactly.
+// True if neighbouring doubles differ by at most one: then the text was exactly a whole number.
 bool counts_singly(double number) {
   constexpr double kEvery = 1LL << std::numeric_limits<double>::digits;
   return std::fabs(number) < kEvery;
@@ -90,14 +90,14 @@ constexpr std::string_view kRounded =
     ", which the store's database would round: type: real takes the nearest number, type: text "
     "keeps the digits";
 
-// A number that no other type can hold; nullopt where the database cannot store all its digits.
+// A number that no other type can hold; nullopt if the database cannot store all its digits.
 std::optional<Value> exact_number(std::string_view written, core::Decimals decimals) {
   if (decimals == core::Decimals::kKept) return Decimal{std::string(written)};
   if (const auto real = decimal::exact_double(written)) return *real;
   return std::nullopt;
 }
 
-// The type in the JSON, where none is declared.
+// Uses the type in the JSON, since none is declared.
 Value as_written(std::string_view name, const core::SqlParam& param, core::Decimals decimals,
                  json::Scalar& scalar) {
   if (auto* text = std::get_if<std::string>(&scalar)) return std::move(*text);
@@ -114,7 +114,7 @@ Value as_written(std::string_view name, const core::SqlParam& param, core::Decim
   refuse(name, param, scalar);
 }
 
-// Also from a text, as money often is.
+// Also accepts a text, as amounts of money often are.
 Value declared_decimal(std::string_view name, const core::SqlParam& param, core::Decimals decimals,
                        const json::Scalar& scalar) {
   std::string_view written;

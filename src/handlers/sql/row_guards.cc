@@ -17,7 +17,7 @@ namespace semel::handlers {
 
 namespace {
 
-// A number and its text are equal here: a column takes both for the same row.
+// A number and its text are equal here, because a column takes both for the same row.
 std::string text_of(const Value& value) {
   if (const auto* number = std::get_if<std::int64_t>(&value)) return fmt::format("={}", *number);
   if (const auto* real = std::get_if<double>(&value)) return fmt::format("={}", *real);
@@ -27,7 +27,7 @@ std::string text_of(const Value& value) {
   return "";
 }
 
-// Names the row that `recorded` reads, the same in every consumer.
+// Names the row that `recorded` reads. The name is the same in every consumer.
 LockName name_of(const RecordedStatement& recorded) {
   std::vector<std::string> texts = {recorded.statement->sql};
   for (const Value& value : recorded.values) texts.push_back(text_of(value));
@@ -72,7 +72,7 @@ Result<RowGuard> make_lock_guard(const core::LockSpec& spec, core::RowLocks lock
   if (!record) return failure(std::move(record.error()));
   return RowGuard([record = *std::move(record), rule = core::done_rule()](
                       const Message& message, Transaction& transaction) {
-    // Its verdict is always the same: it only records.
+    // The verdict is always the same, since `record` only records the statement.
     (void)record(message, transaction);
     auto& recorder = core::TransactionRecorder::of(transaction);
     RecordedStatement& recorded = recorder.statements().back();
@@ -95,7 +95,7 @@ Result<RowGuard> make_version_guard(const core::VersionSpec& spec, core::RowLock
        missing = spec.missing,
        written = core::written_rule()](const Message& message, Transaction& transaction) {
         const std::int64_t version = version_of(from, message);
-        // Its verdict is always the same: it only records.
+        // The verdict is always the same, since `record` only records the statement.
         (void)record(message, transaction);
         auto& recorder = core::TransactionRecorder::of(transaction);
         RecordedStatement& recorded = recorder.statements().back();

@@ -36,7 +36,7 @@ struct PlannedStatement {
 
 // Everything that is known before the first message. Shared by all threads.
 struct Plan {
-  std::vector<Param> params;  // those that a statement names
+  std::vector<Param> params;  // the parameters that a statement names
   std::vector<PlannedStatement> statements;
   std::shared_ptr<const std::vector<UniqueRule>> unique_rules;
   core::Decimals decimals = core::Decimals::kDoubles;
@@ -123,7 +123,7 @@ Result<Plan> make_plan(const core::SqlSpec& spec, core::Decimals decimals) {
   throw PayloadInvalid({ErrorKind::kRejected, {}, std::move(message), {}});
 }
 
-// `known`: it was found to be JSON before.
+// `known`: the text was found to be JSON before.
 void parse(json::Document& document, BytesView text, bool known, std::string_view what) {
   if (known) {
     document.parse_known(text);
@@ -132,11 +132,11 @@ void parse(json::Document& document, BytesView text, bool known, std::string_vie
   }
 }
 
-// `answer`: of the first part of a two-part handler; null: none.
+// `answer`: the answer of a two-part handler's first part; null: there is none.
 std::vector<Value> values_of(const Plan& plan, const Message& message, const Bytes* answer) {
   std::vector<Value> values;
   if (plan.params.empty()) return values;
-  // The thread's next message reuses their buffers.
+  // Reuse the buffers for the thread's next message.
   thread_local json::Document document;
   thread_local json::Document answered;
   const auto of_answer = [](const Param& param) { return param.spec.of_answer; };

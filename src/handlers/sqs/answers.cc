@@ -31,7 +31,7 @@ bool says_too_long(std::string_view code, std::string_view said) {
          });
 }
 
-// Nobody may use the key of queue or topic: KmsDisabled.
+// True if nobody may use the encryption key of the queue or topic, such as KmsDisabled.
 bool is_of_encryption(std::string_view code) {
   return code.starts_with("Kms") || code.starts_with("KMS");
 }
@@ -45,7 +45,7 @@ constexpr WordOf kWords[] = {{"R390", "connect"},     {"R397", "connect"}, {"R39
 
 std::string_view word_of(const Error& error, const Service& service) {
   if (error.code == "R394") return service.names.thing;
-  // They were there, or a service that gives them does not answer.
+  // The credentials were there, or a service that provides them does not answer.
   if (error.code == "R391" && error.kind == ErrorKind::kUnavailable) return "connect";
   const auto* const row = std::ranges::find(kWords, error.code, &WordOf::code);
   return row == std::end(kWords) ? "server" : row->word;
@@ -99,7 +99,7 @@ bool is_of_messages(const Refusal& refusal) noexcept {
                                                        "InvalidParameter",
                                                        "ParameterValueInvalid",
                                                        "ValidationError"};
-  // SNS says so of a topic that cannot be one, too.
+  // SNS gives these types for a malformed TopicArn too, which is no fault of the message.
   return refusal.status == kBadRequest && refusal.said.find("TopicArn") == std::string::npos &&
          std::ranges::find(kTypes, refusal.type) != kTypes.end();
 }

@@ -62,7 +62,7 @@ void SqsPublisher::work() noexcept {
   say_farewell();
 }
 
-// False: it is to end.
+// False: the thread must end.
 bool SqsPublisher::take_news() {
   const auto news = calls_.take_news();
   waiting_.insert(waiting_.end(), news.begun.begin(), news.begun.end());
@@ -76,8 +76,8 @@ void SqsPublisher::take_late() {
 
 void SqsPublisher::give_up(Ticket ticket, bool stopped) {
   const Call* const call = calls_.find(ticket);
-  if (call == nullptr) return;  // it had ended by itself
-  // Its stop comes at the same time, and may be seen first.
+  if (call == nullptr) return;  // the call has already ended
+  // A stop comes at the same time as the timeout, and may be seen first.
   stopped = stopped && call->took(now()) < spec_.timeout;
   if (!call->sent) std::erase(waiting_, ticket);
   calls_.end(ticket,

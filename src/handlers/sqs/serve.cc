@@ -1,4 +1,4 @@
-// The thread of the SQS and the SNS handler: its requests, and what comes back.
+// The thread of the SQS and SNS handlers: its requests and their answers.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostRequests = 8;
 constexpr milliseconds kFarewell{2'000};
-// A service is given at least so long, however short the calls' own time is.
+// The least time that a service gets, however short the calls' own timeout is.
 constexpr milliseconds kLeastPatience{1'000};
 
 }  // namespace
@@ -22,13 +22,13 @@ constexpr milliseconds kLeastPatience{1'000};
 void SqsPublisher::send_waiting() {
   while (worth_a_request()) {
     Batch batch = take_batch();
-    if (batch.tickets.empty()) return;  // all that wait are behind others of their groups
+    if (batch.tickets.empty()) return;  // all waiting messages are behind others of their groups
     send(std::move(batch));
   }
 }
 
-// A request costs as much with one message as with ten. While none is under way nobody waits for
-// others.
+// A request costs as much with one message as with ten. While no request is under way, a message
+// does not wait for others.
 bool SqsPublisher::worth_a_request() const {
   if (waiting_.empty() || now() < not_before_) return false;
   return requests_ == 0 || (requests_ < kMostRequests && waiting_.size() >= core::kSqsBatch);
@@ -43,7 +43,7 @@ SqsPublisher::Batch SqsPublisher::take_batch() {
   Batch batch;
   std::size_t bytes = 0;
   std::deque<Ticket> later;
-  std::set<std::string> behind;  // a message of theirs has to go first
+  std::set<std::string> behind;  // an earlier message of these groups must go first
   bool full = false;
   for (auto at = waiting_.begin(); at != waiting_.end(); ++at) {
     Call* const call = calls_.find(*at);
@@ -53,7 +53,7 @@ SqsPublisher::Batch SqsPublisher::take_batch() {
     if (waits || !fits(*call, batch, bytes)) {
       later.push_back(*at);
       if (!group.empty()) behind.insert(group);
-      // Without groups nothing that waits overtakes.
+      // Without groups, no later message may overtake.
       full = full || (!waits && group.empty());
     } else {
       bytes += call->entry.size;
@@ -108,7 +108,7 @@ void SqsPublisher::take_answer(const Batch& batch, const std::string& body) {
     if (refused.place >= batch.tickets.size()) continue;
     calls_.end(batch.tickets[refused.place], judge_entry(refused, service_));
   }
-  // The answer does not name the remaining ones.
+  // The answer does not name the remaining messages.
   for (const Ticket ticket : batch.tickets) calls_.end(ticket, not_named(service_));
 }
 
@@ -119,12 +119,12 @@ void SqsPublisher::take_refusal(const Batch& batch, const Client::Answer& answer
   last_trouble_ = judged.why;
   ++tries_;
   not_before_ = now() + core::pause_before(tries_, 1, environment_.random->next());
-  // They would fare alike.
+  // The waiting messages would be refused too.
   const Judged unsent = judge_batch(answer, false, service_);
   for (const Ticket ticket : std::exchange(waiting_, {})) calls_.end(ticket, unsent);
 }
 
-// One bad message never costs its neighbours.
+// One bad message must not cost its neighbours an attempt.
 void SqsPublisher::send_alone(const Batch& batch) {
   std::deque<Ticket> again;
   for (const Ticket ticket : batch.tickets) {
