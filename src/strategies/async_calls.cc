@@ -20,13 +20,13 @@ struct AsyncCalls::Batch {
 };
 
 // One call from its beginning to its answer, which comes from its completion, from the handler's
-// exception, or from a dropped completion. The first of them counts.
+// exception, or from a dropped completion. Only the first of these counts.
 class AsyncCalls::Begun {
  public:
   Begun(AsyncCalls& calls, std::shared_ptr<Batch> batch, std::size_t index)
       : calls_(calls), batch_(std::move(batch)), index_(index) {}
 
-  // Stack unwinding drops the completion before the exception is caught: so until the handler has
+  // Stack unwinding drops the completion before the exception is caught. So until the handler has
   // returned, a drop is only remembered.
   void told(std::optional<Verdict> verdict) SEMEL_EXCLUDES(mutex_) {
     {
@@ -107,7 +107,7 @@ void AsyncCalls::begin_one(const std::shared_ptr<Batch>& batch, std::size_t inde
 }
 
 void AsyncCalls::take_down(Answered answered) {
-  // Before the answer can be recorded: after that the delivery, and all of this, may be gone.
+  // Do this before the answer can be recorded: afterwards the delivery and this batch may be gone.
   answered.batch->calls[answered.index].delivery->answered = true;
   context_.services.completer->answered();
   {
@@ -118,7 +118,7 @@ void AsyncCalls::take_down(Answered answered) {
   context_.services.completer->post([this] { record_all(); });
 }
 
-// One round: later answers belong to the next round, which is posted separately.
+// Records one round of answers; later answers belong to the next round, which is posted separately.
 void AsyncCalls::record_all() {
   std::vector<Answered> answered;
   {

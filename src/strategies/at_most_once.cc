@@ -1,8 +1,8 @@
-// at_most_once: an effect that may have happened is never tried again; a person decides its
-// outcome.
+// at_most_once: an effect that may have happened is never tried again; an operator decides how the
+// message ends.
 //
-// Each message is claimed by the worker that starts it, one at a time, so that a crash leaves only
-// the begun message with an unknown outcome.
+// A worker claims each message only when it starts it, one at a time. So a crash leaves only the
+// message that was begun with an unknown outcome.
 #include <memory>
 #include <utility>
 #include <variant>

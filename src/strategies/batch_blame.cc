@@ -1,9 +1,9 @@
-// The part of BatchRun for errors that name no message: is the store at fault, or a message?
+// The part of BatchRun for errors that name no message: is the store at fault, or one message?
 //
 // A transaction that got past its claims proves that the store works. If it fails again and again,
-// the window is halved until it holds a single message. Then a transaction that runs none of its
-// statements records it as failed. If that one commits, the store works and the error was the
-// message's own; if it fails too, the message is given back as before.
+// the window is halved until it holds a single message. Then a transaction without the message's
+// statements records the message as failed. If that transaction commits, the store works and the
+// message was at fault; if it fails too, the message is given back as before.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,12 +47,12 @@ bool BatchRun::may_be_a_messages_own() const {
   // A retry on a borrowed connection would undo its owner's transaction.
   if (reached_ == Reached::kNothing || context_.store->traits().borrowed) return false;
   if (error_.kind == ErrorKind::kRejected || error_.kind == ErrorKind::kLimit) return true;
-  // In a database of one process only the machine causes the other errors.
+  // In a database that only one process uses, all other errors come from the machine.
   if (context_.store->traits().single_writer) return false;
   return std::ranges::find(kOfTheMachine, error_.code) == kOfTheMachine.end();
 }
 
-// True where there is more to try before messages are given back.
+// True if there is more to try before messages are given back.
 bool BatchRun::find_culprit() {
   if (!may_be_a_messages_own()) return false;
   const std::size_t count = window_.size();
@@ -70,7 +70,7 @@ bool BatchRun::blame(Slot& slot) {
     tries_ = kMostTransactionTries - 1;
     return true;
   }
-  // Without a place to keep the message, the caller gets the error itself.
+  // If the message cannot be held, the caller gets the error itself.
   if (!context_.hold) return false;
   const bool in_keeping = too_large && reached_ == Reached::kFlushed;
   if (!slot.blamed && (!in_keeping || slot.decision->has_effect())) {
@@ -82,7 +82,7 @@ bool BatchRun::blame(Slot& slot) {
   } else {
     return false;
   }
-  // Without a record nothing shows later whether a commit without an answer had happened.
+  // Without a record it cannot be learned later whether a commit without an answer had happened.
   if (error_.kind == ErrorKind::kInDoubt && !policy_.has_records()) slot.decision->unknown = true;
   slot.blamed = true;
   slot.failed = true;
@@ -91,7 +91,8 @@ bool BatchRun::blame(Slot& slot) {
   return true;
 }
 
-// The store will never accept it as it is: a dead letter records what it was.
+// The store will never accept the message as it is, so a dead letter without the payload records
+// it.
 void BatchRun::leave_out_payload(Slot& slot) {
   const std::string reason = slot.blamed ? slot.decision->reason : std::string(reason::kTooLarge);
   keep_without_payload(slot);
@@ -101,7 +102,7 @@ void BatchRun::leave_out_payload(Slot& slot) {
                            : fmt::format("{}; {}", slot.decision->error, slot.why_unkept));
 }
 
-// A conflict has no claim: only its dead letter is written.
+// A conflict has no claim, so only its dead letter is written.
 bool BatchRun::shrink_letter(Slot& slot) {
   if (slot.unkept || !context_.hold) return false;
   if (!std::holds_alternative<Conflict>(claims_.front())) return false;
@@ -122,9 +123,9 @@ bool BatchRun::is_hopeless(const Slot& slot) {
          slot.decision->remedy == Remedy::kStatement;
 }
 
-// A missing column, table or right fails every message. After a few such failures in a row, without
-// a success, the consumer pauses, so that a source is not turned into dead letters. A second part
-// is not withheld: its call was made.
+// A missing column, table or permission fails every message. After a few such failures in a row,
+// the consumer pauses, so that it does not turn a whole source into dead letters. A second part is
+// not withheld, because its call was already made.
 void BatchRun::withhold_if_hopeless() {
   forget_hopeless();
   if (context_.services.gate == nullptr || options_.second_part) return;
@@ -146,7 +147,7 @@ void BatchRun::withhold_if_hopeless() {
 
 void BatchRun::forget_hopeless() { stats_.hopeless.give_back(std::exchange(hopeless_, 0)); }
 
-// Call it in the order of the messages.
+// Must be called in the order of the messages.
 void BatchRun::count_hopeless(const Slot& slot) {
   if (slot.outcome.kind == Outcome::Kind::kDone) return stats_.hopeless.end();
   if (!is_hopeless(slot)) return;

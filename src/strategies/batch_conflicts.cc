@@ -1,4 +1,4 @@
-// The part of BatchRun for conflicts: how many of the consumer's transactions run concurrently.
+// The part of BatchRun for conflicts: how many transactions of the consumer run concurrently.
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -13,14 +13,14 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// While some program is known to keep rows locked, a single message waits no longer than this,
-// which is still longer than a deadlock lasts.
+// While some program is known to keep rows locked, a single message waits no longer than this. This
+// is still longer than a deadlock lasts.
 constexpr milliseconds kSinglePatience{1'000};
 
 }  // namespace
 
-// A store with one writer separates transactions by itself. A borrowed connection is in its owner's
-// transaction, whose end is not known here.
+// A store with one writer separates transactions by itself. A borrowed connection is inside its
+// owner's transaction, whose end is not known here.
 bool BatchRun::in_turn() const {
   return !stranger_ && !options_.always_rerun && !context_.store->traits().single_writer;
 }
@@ -57,7 +57,7 @@ BatchRun::Progress BatchRun::transact_in_turn() {
   return progress;
 }
 
-// A window has ended: the next one has had no conflict yet.
+// Called when a window has ended: the next window has had no conflict yet.
 void BatchRun::forget_meetings() { held_back_ = waited_in_vain_ = false; }
 
 void BatchRun::choose_company(UnitOptions& options) {
@@ -70,10 +70,10 @@ void BatchRun::choose_company(UnitOptions& options) {
     return;
   }
   const bool single = window_.size() == 1;
-  // A caller without a place to keep the message may have a person waiting.
+  // If the message cannot be held, a person may be waiting for the caller.
   const bool near = context_.hold && stats_.blocked.any_of_late(context_.environment->clock->now());
-  // A window of one message waits as usual: the server finds its deadlock. A second part, whose
-  // call was made, waits as long as it may, and is not given back.
+  // A window of one message waits as usual, because the server finds its deadlock. A second part
+  // waits as long as it may and is not given back, because its call was made.
   patient_ = place_ == nullptr ? options_.second_part : single && !options.alone;
   names_blocked_ = !options_.second_part && (single || stranger_ || options.alone || near);
   options.names_blocked = names_blocked_;
@@ -84,7 +84,8 @@ void BatchRun::choose_company(UnitOptions& options) {
   }
 }
 
-// Otherwise it may have waited for one of the consumer's own transactions, which waits for others.
+// True if another program holds the row. Otherwise the message may have waited for one of the
+// consumer's own transactions, which in turn waits for others.
 bool BatchRun::is_strangers(const Slot& slot) const {
   return stranger_ || patient_ || !slot.looks.empty() || (place_ != nullptr && place_->alone());
 }
@@ -93,7 +94,7 @@ Error BatchRun::row_is_locked() {
   return {ErrorKind::kBlocked, {}, "another transaction has had a row of it locked for long", {}};
 }
 
-// Another program has the row that the message needs: in this transaction the message is over.
+// Another program has locked a row that the message needs: this transaction continues without it.
 void BatchRun::meet_stranger(Slot& slot, const Error& error, const RecordedStatement& blocked,
                              const StatementList& statements) {
   in_vain_ = waited_in_vain_ = true;
@@ -105,8 +106,7 @@ void BatchRun::meet_stranger(Slot& slot, const Error& error, const RecordedState
   hold_back(slot, error, stats_.blocked.add(blocked, statements, now));
 }
 
-// The message is given back in the batch's transaction, uncounted, and the others continue without
-// it.
+// Gives the message back in the batch's transaction, uncounted; the others continue without it.
 void BatchRun::hold_back(Slot& slot, const Error& error, milliseconds wait) {
   held_back_ = true;
   slot.blocked = error;
@@ -118,7 +118,7 @@ void BatchRun::hold_back(Slot& slot, const Error& error, milliseconds wait) {
   release(slot);
 }
 
-// If the whole window is held back, there is nothing to commit.
+// True if the whole window is held back: then there is nothing to commit.
 bool BatchRun::ends_untried() {
   const bool all =
       std::ranges::all_of(window_, [](const Slot& slot) { return slot.blocked && !slot.doubt; });
@@ -148,9 +148,9 @@ BlockedRows::Answer BatchRun::ask_for_blocked(Slot& slot, const StatementList& s
   return stats_.blocked.ask(statements, question, slot.looks, now);
 }
 
-// Holds back messages whose rows are known to be blocked. A message that looks again does so before
-// all others, so that none waits for rows that it has locked; where versions have an order, the
-// first of them looks.
+// Holds back messages whose rows are known to be blocked. A message that checks its rows again does
+// so before all others, so that none waits for rows that it has locked. Where row versions have an
+// order, the first message of the row checks.
 void BatchRun::look_out() {
   if (!names_blocked_) return;
   std::vector<std::size_t> first;
@@ -170,7 +170,7 @@ void BatchRun::look_out() {
   waiting_.insert(waiting_.end(), rest.begin(), rest.end());
 }
 
-// A message that is done, now or before, has found its rows free.
+// A message that is done, now or earlier, has found its rows free.
 void BatchRun::note_free_rows() {
   for (const Slot& slot : window_) {
     const bool ran =
@@ -179,7 +179,7 @@ void BatchRun::note_free_rows() {
   }
 }
 
-// After a conflict with another transaction. True: the same window is tried again, alone.
+// Called after a conflict with another transaction. True: the same window is tried again, alone.
 bool BatchRun::goes_alone() {
   const bool blocked = error_.kind == ErrorKind::kBlocked;
   if (!in_turn() || at_begin_ || (!blocked && error_.kind != ErrorKind::kRetryTransaction)) {
@@ -196,15 +196,15 @@ bool BatchRun::goes_alone() {
     stranger_ = true;
     return false;
   }
-  // Before its statements it had locked nothing that others need; and a patient one has waited
-  // longer than a deadlock lasts.
+  // Before its statements the transaction had locked nothing that others need. A patient
+  // transaction has waited longer than a deadlock lasts.
   if (!sent_ || (blocked && patient_)) return false;
   using Conflict = TransactionLimit::Conflict;
   stats_.limit.met(blocked ? Conflict::kLongWait : Conflict::kDeadlock);
   return !std::exchange(conflicted_, true);
 }
 
-// Call it before the window's messages end: the sink may be gone with the last of them.
+// Must be called before the window's messages end: the sink may be gone with the last of them.
 void BatchRun::leave_window() {
   conflicted_ = false;
   const bool disturbed = waited_in_vain_ || (place_ != nullptr && place_->disturbed());

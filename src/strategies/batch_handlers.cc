@@ -14,7 +14,7 @@ namespace semel::strategies {
 
 namespace {
 
-// The last part of a reason, from the code of a query's error.
+// The last part of a reason, taken from the code of a query's error.
 std::string sql_class_of(const Error& error) {
   constexpr std::string_view kFamily = "handler.sql.";
   const std::string_view code = error.code;
@@ -54,7 +54,8 @@ class BatchRun::Reading final : public core::TransactionRecorder::Queries {
     throw BatchBroken{};
   }
 
-  // The unit may refer to these lists until its flush, and the handler to its recorded statements.
+  // The unit may refer to these lists until its flush, and the handler to the statements it
+  // recorded.
   void send(const StatementList& recorded) {
     if (recorded.size() <= sent_) return;
     run_.parts_.emplace_back(recorded.begin() + static_cast<std::ptrdiff_t>(sent_), recorded.end());
@@ -63,9 +64,9 @@ class BatchRun::Reading final : public core::TransactionRecorder::Queries {
   }
 
   bool asked() const noexcept { return asked_; }
-  // An error that may belong to another message.
+  // An error of a query that may belong to another message.
   std::optional<Error>& met() noexcept { return met_; }
-  // For how long to wait, if it queried a row that is known to be blocked.
+  // How long to wait, if the handler queried a row that is known to be blocked.
   std::optional<std::chrono::milliseconds> blocked_for() const noexcept { return blocked_for_; }
 
  private:
@@ -151,7 +152,7 @@ BatchRun::Progress BatchRun::call(UnitOfWork& unit, std::size_t at) {
       slot.list = std::move(recorder.statements());
       return send_rest(unit, at, reading);
     }
-    // Its decision is void: it was made within a broken transaction.
+    // The decision is void, because it was made within a broken transaction.
     const Progress progress = mend(unit, at, *std::move(reading.met()));
     if (progress != Progress::kWell) return progress;
     if (slot.failed || slot.missed) return Progress::kWell;
@@ -164,7 +165,8 @@ BatchRun::Progress BatchRun::send_rest(UnitOfWork& unit, std::size_t at, Reading
     slot.list.clear();
     const bool commits = slot.decision->kind != Decision::Kind::kFailed || window_.size() > 1;
     if (options_.always_rerun && commits) {
-      // Its changes on the connection itself are undone with the transaction; its decision remains.
+      // Changes that it made on the connection itself are undone with the transaction; the decision
+      // remains.
       slot.reads = false;
       return Progress::kUndone;
     }
@@ -184,8 +186,8 @@ BatchRun::Progress BatchRun::send_rest(UnitOfWork& unit, std::size_t at, Reading
   return Progress::kWell;
 }
 
-// A query failed because of the flush before it. If only the culprit was undone, the handler that
-// called the query runs again in the same transaction.
+// A query failed because of the flush before it. If only the message at fault was undone, the
+// handler that called the query runs again in the same transaction.
 BatchRun::Progress BatchRun::mend(UnitOfWork& unit, std::size_t at, Error met) {
   if (met.kind != ErrorKind::kRetryTransaction) return fail(std::move(met));
   auto report = unit.flush();
@@ -201,7 +203,7 @@ BatchRun::Progress BatchRun::mend(UnitOfWork& unit, std::size_t at, Error met) {
   return undone ? Progress::kWell : fail(std::move(undone.error()));
 }
 
-// True where the report names a message that was not known to fail, or to miss.
+// True if the report names a message that was not yet known to fail or to miss its rule.
 bool BatchRun::note(const FlushReport& report) {
   bool told = false;
   for (const FlushReport::Failed& one : report.failed) {
@@ -237,8 +239,8 @@ bool BatchRun::note(const FlushReport& report) {
 }
 
 // Called after messages failed or missed what they declared. The unit has undone their statements,
-// but not their other changes on a borrowed connection: those are undone with the transaction,
-// which is run again with these decisions. True where it must be.
+// but not the other changes that they made on a borrowed connection. If there may be such changes,
+// returns true: the whole transaction is undone and runs again with these decisions.
 bool BatchRun::undoes_beside() {
   if (!options_.always_rerun) return false;
   bool commits = window_.size() > 1;

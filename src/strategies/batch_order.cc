@@ -1,9 +1,9 @@
 // The part of BatchRun for followers: messages behind others of their ordering key in one batch.
 //
-// The whole batch is tried in one transaction first. It commits only if no message takes effect
-// behind one of its key that does not. Otherwise the transaction is undone and the batch runs in
-// rounds: the first message of each key, then the second. A message that comes again leaves those
-// behind it untried, and they come again after it.
+// First the whole batch is tried in one transaction. It commits only if no message takes effect
+// behind a message of its key that does not. Otherwise the transaction is undone and the batch runs
+// in rounds: the first message of each key, then the second. A message that comes again leaves
+// those behind it untried, and they come again after it.
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -16,7 +16,7 @@ namespace semel::strategies {
 
 namespace {
 
-// The store keeps nothing of the message, except that it is over or has not begun.
+// True if the store keeps nothing of the message except that it is over or has not begun.
 bool is_plain(const Finish& finish) {
   return finish.to == Finish::To::kCompleted || finish.to == Finish::To::kAckOnly ||
          finish.to == Finish::To::kNotStarted;
@@ -40,7 +40,7 @@ bool BatchRun::ends_in_order() const {
   return true;
 }
 
-// Sorting gave each key some places; its messages fill them in their own order.
+// Sorting gave each key some positions; the key's messages fill them in their own order.
 void BatchRun::keep_in_order(std::vector<std::size_t>& places) const {
   if (!followers_) return;
   std::unordered_map<BytesView, std::vector<std::size_t>> lines;
@@ -79,7 +79,8 @@ bool BatchRun::begin_next_round() {
   return true;
 }
 
-// Messages behind one that comes again end before it: the engine then puts the whole line aside.
+// Messages behind one that comes again end before it: the engine then puts the whole ordering group
+// aside.
 void BatchRun::end(const Slot& slot, Outcome outcome) {
   if (!later_.empty() && core::comes_again(outcome)) leave_behind(key_of(slot));
   sink_.ended(*slot.delivery, std::move(outcome));

@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 // After this many transactions of one batch were undone by a message's error, each message gets a
 // savepoint.
 constexpr int kMarkEachAfter = 2;
-// The number of batches that are careful after one broke as a whole.
+// The number of batches that are careful after one batch broke as a whole.
 constexpr int kCareful = 16;
 constexpr milliseconds kFirstTransactionWait{1};
 constexpr milliseconds kLongestTransactionWait{100};
@@ -55,7 +55,7 @@ PipelineResult BatchRun::run() {
     if (progress != Progress::kWell && followers_) {
       if (progress == Progress::kFailed && goes_alone()) continue;
       go_in_rounds();
-      // Waiting as long again would be useless.
+      // Waiting as long once more would be useless.
       if (progress == Progress::kFailed && at_begin_ && error_.kind == ErrorKind::kBlocked) {
         give_back_rest();
       }
@@ -127,7 +127,7 @@ BatchRun::Progress BatchRun::enter(UnitOfWork& unit) {
     }
     slot.claim_info = ClaimInfo::of(*acquired);
     if (!policy_.has_records()) slot.claim_info.lease.reset();
-    // The doubtful commit was to record a retry: it was recorded, and is due by now.
+    // The doubtful commit was to record a retry. The retry was recorded, and is due by now.
     if (slot.doubt && slot.doubt->to == Finish::To::kRetrying &&
         acquired->attempt > slot.doubt->outcome.attempt) {
       slot.returned = true;
@@ -159,7 +159,7 @@ BatchRun::Progress BatchRun::take_in(Result<FlushReport> report) {
   return fail({ErrorKind::kRetryTransaction, {}, "the store undid the whole transaction", {}});
 }
 
-// As far as is known.
+// True if all messages are expected to succeed.
 bool BatchRun::ends_all_well() const {
   return at_once_ && sent_ && marks_ == Savepoints::kSparse &&
          std::ranges::all_of(
@@ -173,7 +173,7 @@ BatchRun::Progress BatchRun::finish_at_once(std::unique_ptr<UnitOfWork> unit) {
     end_window();
     return Progress::kWell;
   }
-  // Going step by step shows which message is to blame.
+  // Going step by step shows which message is at fault.
   at_once_ = false;
   if (report && report->all_undone && report->failed.empty()) {
     stats_.careful.store(kCareful, std::memory_order_relaxed);
@@ -212,7 +212,7 @@ Resolution BatchRun::ending_of(const Slot& slot, const Claim& claim) const {
   Resolution resolution = resolver_.of_claim(claim, slot.recorded(), slot.why_unkept);
   if (!doubt_came_true(slot, claim)) return resolution;
   resolution.outcome = slot.doubt->outcome;
-  // The retry is now kept in its row.
+  // The retry is now kept in the message's row.
   if (slot.doubt->to == Finish::To::kRetrying) resolution.finish.reset();
   return resolution;
 }
@@ -283,7 +283,7 @@ void BatchRun::look_again(Slot& slot) {
     }
     return;
   }
-  // Otherwise another holder has it, which shows when the message comes again.
+  // Otherwise another holder has the record, which shows when the message comes again.
   const auto claim = policy_.look_again(slot.delivery->message);
   if (claim && doubt_came_true(slot, *claim)) slot.outcome = slot.doubt->outcome;
 }
@@ -316,7 +316,7 @@ void BatchRun::after_error() {
   switch (error_.kind) {
     case ErrorKind::kRejected:
     case ErrorKind::kLimit:
-      // Perhaps because of one message: find out which.
+      // One message may be the cause: find out which.
       if (at_begin_) return give_back_rest();
       if (count == 1) {
         if (!find_culprit()) give_back(1);
@@ -325,15 +325,16 @@ void BatchRun::after_error() {
       size_ = count / 2;
       return;
     case ErrorKind::kBlocked:
-      // It has waited long enough; on a store with one writer all others would wait as long.
+      // The transaction has waited long enough; on a store with one writer all others would wait as
+      // long.
       if (at_begin_ || context_.store->traits().single_writer) return give_back_rest();
       if (count == 1) return give_back(1);
       size_ = count / 2;
       return;
     case ErrorKind::kRetryTransaction:
       if (count == 1) break;
-      // With fewer rows locked there are fewer conflicts: a conflict counts as an attempt only once
-      // no smaller transaction is left.
+      // Fewer locked rows mean fewer conflicts. A conflict counts as an attempt only once the
+      // transaction cannot be made smaller.
       size_ = count / 2;
       return backoff_.wait();
     case ErrorKind::kUnavailable:

@@ -17,9 +17,10 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kShortestRest{500};
-// The longest time until a waiting message finds out that its row is free.
+// The longest time until a waiting message learns that its row is free.
 constexpr milliseconds kLongestRest{5'000};
-// While one message looks, which takes as long as a store waits for a row, the others do not.
+// While one message checks a row, which takes as long as a store waits for a row, the others do
+// not.
 constexpr milliseconds kLook{1'500};
 // A program that keeps a row locked while a person looks at it does so for seconds or minutes.
 constexpr std::chrono::seconds kOfLate{30};

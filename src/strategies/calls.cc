@@ -49,8 +49,8 @@ class Routes final : public OutcomeSink {
 
  private:
   const std::span<const Made> made_;
-  std::size_t next_ = 0;  // they end roughly in their order
-  // The number of deliveries that have not ended. A sink whose batch has ended may be gone.
+  std::size_t next_ = 0;  // deliveries end roughly in this order
+  // For each sink, the deliveries that have not ended. A sink whose batch has ended may be gone.
   std::map<OutcomeSink*, std::size_t> open_;
 };
 
@@ -87,7 +87,7 @@ Resolution ending_of(const Context& context, const Call& call, const Decision& d
     resolution.finish->ack.reset();
     resolution.outcome.settle = Outcome::Settle::kAck;
   }
-  // Without a record there is no point in deleting the row in a commit of its own.
+  // Without a record it is pointless to delete the row in a commit of its own.
   if (!call.claim_info.lease && completes && resolution.finish->outgoing.empty()) {
     resolution.finish.reset();
     resolution.outcome.settle = Outcome::Settle::kAck;
@@ -134,7 +134,7 @@ void apply_all(const Context& context, std::span<const Made> made) {
   Pipeline(second, options).run(deliveries, policy, routes);
 }
 
-// A batch's calls in progress, and where each goes when it has ended.
+// A batch's calls in progress. Passes each call on when it has ended.
 class CallRun::Running {
  public:
   Running(const Context& context, std::span<const Call> calls, FinishCollector& collector,
@@ -146,7 +146,7 @@ class CallRun::Running {
         watch_(watch),
         applied_at_(context.environment->clock->now()) {}
 
-  // nullopt where it may not begin: then it is given back.
+  // nullopt if the call may not begin: then the message is given back.
   std::optional<Attempt> begin(std::size_t i) {
     Attempt attempt = attempt_of(context_, calls_[i]);
     if (watch_ != nullptr) attempt.stop = watch_->handler_begins(i);
@@ -173,9 +173,9 @@ class CallRun::Running {
     collector_.flush_if_due();
     apply_if_due();
   }
-  // The same on the monitor's thread, while a handler runs: a slow one must not delay other
-  // outcomes. That thread renews all leases and watches for handlers that hang, so second parts,
-  // which may hang themselves, run on another thread.
+  // Does the same on the monitor's thread while a handler runs, because a slow handler must not
+  // delay other outcomes. The monitor's thread renews all leases and watches for handlers that
+  // hang, so second parts, which may hang themselves, run on another thread.
   void flush_beside_handler() SEMEL_EXCLUDES(mutex_) {
     collector_.flush_beside_handler();
     Completer* const completer = context_.services.completer;
@@ -186,7 +186,7 @@ class CallRun::Running {
     }
     completer->post([handle = handle_] { handle->apply_if_due(); });
   }
-  // Returns when all of them have been reported, by whichever thread.
+  // Returns once all calls have been reported, by whichever thread.
   void apply() SEMEL_EXCLUDES(mutex_) {
     std::vector<Made> made;
     {
@@ -200,7 +200,8 @@ class CallRun::Running {
   void detach() noexcept { handle_->detach(); }
 
  private:
-  // Posted work may run after all is over. The handle is locked while work runs: detach() waits.
+  // Posted work may run after this object is gone. The handle is locked while work runs: detach()
+  // waits.
   class Handle {
    public:
     explicit Handle(Running& running) : running_(&running) {}
@@ -239,7 +240,7 @@ class CallRun::Running {
     }
     apply_if_due();
   }
-  // One thread takes some at a time; the handlers continue meanwhile.
+  // One thread takes some calls at a time; the handlers continue meanwhile.
   std::vector<Made> take() SEMEL_REQUIRES(mutex_) {
     // The transaction watches the leases of the messages it completes.
     for (const std::size_t i : numbers_) {
@@ -269,9 +270,9 @@ class CallRun::Running {
   system::Mutex mutex_;
   system::CondVar applied_;
   std::vector<Made> made_ SEMEL_GUARDED_BY(mutex_);
-  std::vector<std::size_t> numbers_ SEMEL_GUARDED_BY(mutex_);  // of the made ones
-  bool applying_ SEMEL_GUARDED_BY(mutex_) = false;             // some thread has taken them
-  bool posted_ SEMEL_GUARDED_BY(mutex_) = false;               // the completer will look
+  std::vector<std::size_t> numbers_ SEMEL_GUARDED_BY(mutex_);  // of the calls in made_
+  bool applying_ SEMEL_GUARDED_BY(mutex_) = false;  // a thread has taken some and applies them
+  bool posted_ SEMEL_GUARDED_BY(mutex_) = false;    // the completer will run apply_if_due()
   std::chrono::steady_clock::time_point applied_at_ SEMEL_GUARDED_BY(mutex_);
 };
 

@@ -21,7 +21,7 @@ namespace semel::strategies {
 
 namespace {
 
-// Shown to people next to a reason; a handler's text may be of any length.
+// The error is shown to people next to a reason; a handler's text may be of any length.
 constexpr std::size_t kLongestError = 2'000;
 
 std::string shown(std::string_view text) {
@@ -42,7 +42,7 @@ std::optional<Decision> unknown_destination(const Context& context, const Verdic
   return std::nullopt;
 }
 
-// Decides on the details of each kind.
+// Makes the decision from the details of each kind of verdict.
 struct VerdictReader {
   const Context& context;
   std::string_view retry_reason;
@@ -53,7 +53,7 @@ struct VerdictReader {
       Decision decision = dead_for(std::string(reason::kTooLarge),
                                    fmt::format("the handler's result has {} bytes, the limit is {}",
                                                done.result.size(), context.limits.result));
-      decision.unknown = true;  // in a transaction of its own it is undone, outside it happened
+      decision.unknown = true;  // in a transaction the effect is undone; outside it has happened
       return decision;
     }
     if (auto unknown = unknown_destination(context, done)) return *std::move(unknown);
@@ -90,7 +90,7 @@ struct VerdictReader {
   }
 };
 
-// `retry_reason`, `dead_reason`: the reason of a verdict of that kind which names none.
+// `retry_reason`, `dead_reason`: the reason if a verdict of that kind names none.
 Decision decide_verdict(const Context& context, Verdict&& verdict, std::string_view retry_reason,
                         std::string_view dead_reason) {
   return std::visit(VerdictReader{context, retry_reason, dead_reason},

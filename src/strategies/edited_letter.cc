@@ -36,17 +36,17 @@ Claim answer_of(const RecordView& record) {
 
 std::optional<Claim> answer_to_original(const Context& context, const Conflict& conflict,
                                         const Message& message) {
-  // Without held messages nothing but the delivery keeps what it is about.
+  // If no messages are held, only the delivery itself has what it is about.
   if (!context.hold || message.key().text.empty()) return std::nullopt;
   const StoreFacets facets = context.store->facets();
   if (facets.dead_letters == nullptr || facets.records == nullptr) return std::nullopt;
   const KeyId& id = message.key().id;
   const auto replaced =
       facets.dead_letters->replaces(id, message.key().text, conflict.recorded, conflict.arrived);
-  // Not known: a dead letter that is made now could be the second one of its message.
+  // If this is not known, a dead letter made now could be the second one of its message.
   if (!replaced) return Busy{kAskHolderAgain};
   const auto record = facets.records->show(id);
-  // Edited once more since the claim, or forgotten: the next claim learns which.
+  // The letter was edited once more since the claim, or forgotten: the next claim shows which.
   if (!record || !*record || (*record)->fingerprint != conflict.recorded) {
     return Busy{kAskHolderAgain};
   }

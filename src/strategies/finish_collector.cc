@@ -19,11 +19,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How long outcomes are collected, counted from the last report, so that the outcome of a handler
-// that took as long by itself does not wait for the next one's.
+// How long outcomes are collected, counted from the last report. A handler that took this long by
+// itself therefore does not wait for the next one.
 constexpr milliseconds kLinger{3};
-// How long a finish is retried while its store is unavailable: the effect has happened, and only a
-// finish within the lease prevents a second one.
+// How long a finish is retried while its store is unavailable. The effect has happened, and only a
+// finish within the lease prevents a second effect.
 constexpr milliseconds kPatience{10'000};
 constexpr milliseconds kFirstFinishWait{2};
 constexpr milliseconds kLongestFinishWait{500};
@@ -98,7 +98,7 @@ void FinishCollector::tell(bool patient) {
   Backoff backoff(*context_.environment->random, kFirstFinishWait, kLongestFinishWait);
   while (!try_tell(0, items_.size())) {
     if (is_final(error_)) {
-      // One of them is refused: finish each by itself, so that the others are not affected.
+      // One finish is refused: write each by itself, so that the others are not affected.
       for (std::size_t i = 0; i < items_.size(); ++i) {
         if (try_tell(i, 1)) continue;
         const bool smaller = error_.kind == ErrorKind::kLimit && leave_out_payload(i);
@@ -135,7 +135,7 @@ void FinishCollector::end(std::size_t at, Applied applied) {
     if (context_.observer != nullptr) {
       context_.observer->on_lease_lost(context_.consumer, *item.delivery);
     }
-    // A message that was not started is free for others anyway.
+    // A message that was not started is free for other workers anyway.
     if (finishes_[at].to != Finish::To::kNotStarted) {
       item.outcome = lease_lost(item.outcome.attempt);
     }
@@ -151,7 +151,7 @@ void FinishCollector::resolve(std::size_t at) {
   bool ours = claims && came_true(finish.to, finish.keep != nullptr, claims->front());
   const auto* const acquired = claims ? std::get_if<Acquired>(&claims->front()) : nullptr;
   if (acquired != nullptr && ours) {
-    // The recorded retry is due by now: leave it to that retry's own delivery.
+    // The recorded retry is due by now: leave the attempt to the retry's own delivery.
     const Finish untouched = not_started(acquired->lease);
     (void)context_.store->finish({&untouched, 1});
   } else if (acquired != nullptr) {
@@ -164,8 +164,8 @@ void FinishCollector::resolve(std::size_t at) {
   item.sink->ended(*item.delivery, std::move(item.outcome));
 }
 
-// The store will never accept it as it is: a dead letter records what it was. False where nothing
-// was to be kept.
+// The store will never accept the message as it is, so a dead letter without the payload records
+// it. False if nothing was to be kept.
 bool FinishCollector::leave_out_payload(std::size_t at) {
   Item& item = items_[at];
   Finish& finish = finishes_[at];

@@ -38,7 +38,7 @@ Result<void> save_secret(Positions& positions, ConsumerNumber consumer, Random& 
 
 Front::Front(FrontOptions options) : options_(std::move(options)) {
   look_at_secret();
-  // Checked now, so that no message has to find out.
+  // Check the window now, so that no message has to find an error.
   if (auto well = options_.window->check(); !well) away(well.error());
   if (options_.own_thread) thread_ = std::thread([this] { loop(); });
 }
@@ -135,7 +135,7 @@ Front::Lookup Front::look(std::span<const Message* const> messages) {
     away(found.error());
     return lookup;
   }
-  // However long the window took.
+  // The secret's time may have ended while the window was asked.
   if (now() >= until) return lookup;
   for (std::size_t i = 0; i < std::min(found->size(), marks.size()); ++i) {
     lookup.completed[i] = (*found)[i] == digest::view(marks[i]);

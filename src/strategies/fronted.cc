@@ -1,5 +1,5 @@
-// A strategy behind a window: a key that the window knows to be completed is a duplicate without a
-// claim, and completed records are put into the window.
+// A strategy behind a front window. A key that the window knows to be completed is a duplicate and
+// needs no claim; completed records are put into the window.
 #include <atomic>
 #include <memory>
 #include <utility>
@@ -55,7 +55,7 @@ class Fronted final : public Strategy {
   void process(std::span<core::TrackedDelivery> batch, OutcomeSink& sink) noexcept override {
     const Front::Lookup lookup = front_.look(std::span<const core::TrackedDelivery>(batch));
     const std::size_t rest = move_back(batch, lookup.completed);
-    // The batch may be gone with its last outcome.
+    // The batch may be gone once its last outcome is reported.
     for (std::size_t i = rest; i < batch.size(); ++i) sink.ended(batch[i], answered_by_front());
     if (rest == 0) return;
     inner_->process(batch.first(rest), KeepingSink::over(sink, front_, lookup.secret, rest));
@@ -63,8 +63,8 @@ class Fronted final : public Strategy {
   bool takes_followers() const noexcept override { return inner_->takes_followers(); }
 
  private:
-  // Moves answered deliveries behind the others, whose order stays. Returns the number of the
-  // others.
+  // Moves answered deliveries behind the others, whose order does not change. Returns how many
+  // others there are.
   static std::size_t move_back(std::span<core::TrackedDelivery> batch,
                                const std::vector<bool>& answered) {
     std::vector<core::TrackedDelivery> aside;

@@ -1,4 +1,4 @@
-// inbox: as dedup_table, and stores the message with its type, times, error and result too.
+// inbox: like dedup_table, but also stores the message with its type, times, error and result.
 #include <utility>
 
 #include "strategies/claim_policies.h"

@@ -11,14 +11,15 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// A lease is renewed after this fraction of its length; the more frequent looks keep that punctual.
+// A lease is renewed after this fraction of its length; looks are more frequent, to renew
+// punctually.
 constexpr int kRenewAt = 3;
 constexpr int kLooksPerLease = 12;
 constexpr int kLooksPerTimeout = 4;
 constexpr milliseconds kShortestPause{5};
 
-// Call it without a lock held: callbacks on a stop token are the user's code, and may answer their
-// call there.
+// Must be called without a lock: callbacks on a stop token are the user's code, and may answer
+// their call there.
 void fire_all(std::vector<std::stop_source>& stops) {
   for (std::stop_source& stop : stops) stop.request_stop();
 }
@@ -37,7 +38,7 @@ struct LeaseRenewer::Watched {
     std::optional<Lease> lease;
     TimePoint renewed{};
     std::optional<TimePoint> begun;
-    std::stop_source stop{std::nostopstate};  // without a state until its handler begins
+    std::stop_source stop{std::nostopstate};  // no state until its handler begins
     bool lost = false;
   };
 
@@ -53,7 +54,7 @@ struct LeaseRenewer::Watched {
   bool in_transaction() const noexcept {
     return handlers == Handlers::kInTransaction || handlers == Handlers::kSecondPart;
   }
-  // Handlers of a transaction run one after the other: without leases they share one entry.
+  // Handlers of one transaction run one after the other, so without leases they share one entry.
   Entry& entry_of(std::size_t lease) SEMEL_REQUIRES(mutex) {
     return entries[lease < entries.size() ? lease : 0];
   }
@@ -83,7 +84,7 @@ class LeaseRenewer::BatchWatch final : public Watch {
   }
 
   std::stop_token handler_begins(std::size_t lease) override {
-    // A message whose call was made has begun: its second part runs in a drain too.
+    // The call of a two-part message was made, so its second part runs even during a drain.
     const bool second = watched_->handlers == Handlers::kSecondPart;
     if (!second && renewer_.options_.draining && renewer_.options_.draining()) {
       std::stop_source begins_no_more;
@@ -93,12 +94,12 @@ class LeaseRenewer::BatchWatch final : public Watch {
     const system::MutexLock lock(watched_->mutex);
     Watched::Entry& entry = watched_->entry_of(lease);
     const TimePoint now = renewer_.options_.clock->now();
-    // After a long stop of the process this thread may run before the one that would renew, and be
-    // refused.
+    // After the process was stopped for long, this thread may run before the one that would renew
+    // the lease and be refused.
     if (entry.lease && now - entry.renewed >= renewer_.options_.lease) entry.lost = true;
     entry.begun = now;
-    // Handlers of one transaction share a source until it has fired: making one costs an
-    // allocation.
+    // Handlers of one transaction share a stop source until it has fired, because making one costs
+    // an allocation.
     if (!watched_->in_transaction() || !entry.stop.stop_possible() || entry.stop.stop_requested()) {
       entry.stop = std::stop_source();
     }
@@ -223,7 +224,7 @@ void LeaseRenewer::look_after(Watched& watched, TimePoint now) {
     on_tick = watched.on_tick;
     watched.ticking = true;
   }
-  // Without the watch's lock: the callback may end leases.
+  // Call it without the watch's lock, because the callback may end leases.
   on_tick();
   {
     const system::MutexLock lock(watched.mutex);
@@ -240,8 +241,8 @@ void LeaseRenewer::renew(Watched& watched, TimePoint now) {
     const auto hangs = [&](const Watched::Entry& entry) {
       return entry.begun && past(*entry.begun, now, options_.grace);
     };
-    // A handler that hangs keeps those behind it from running: all their leases lapse, to run
-    // elsewhere.
+    // A handler that hangs keeps later handlers from running. All their leases lapse, so that the
+    // messages run elsewhere.
     const bool together = watched.handlers == Handlers::kTogether;
     if (!together && std::any_of(watched.entries.begin(), watched.entries.end(), hangs)) return;
     for (std::size_t i = 0; i < watched.entries.size(); ++i) {

@@ -70,7 +70,7 @@ void LockOrder::sort(std::vector<std::size_t>& places,
                      std::span<const StatementList* const> lists) {
   std::size_t statements = 0;
   for (const std::size_t place : places) statements = std::max(statements, lists[place]->size());
-  // A single statement leaves nothing to choose.
+  // With a single statement each, there is nothing to choose.
   if (statements > 1) learn(places, lists);
   const std::size_t first = most_shared(statements);
   std::ranges::stable_sort(places, [&](std::size_t a, std::size_t b) {
@@ -111,7 +111,7 @@ void LockOrder::learn(const std::vector<std::size_t>& places,
   }
 }
 
-// Without evidence, the last: a message's own row usually comes first.
+// Without evidence returns the last statement: a message's own row usually comes first.
 std::size_t LockOrder::most_shared(std::size_t statements) const noexcept {
   std::size_t most = 0;
   for (std::size_t at = 1; at < std::min(statements, kLooked); ++at) {

@@ -1,4 +1,4 @@
-// natural: no record. The operation itself gives the same result each time.
+// natural: keeps no record. The operation itself gives the same result each time.
 #include <utility>
 
 #include "strategies/kinds.h"

@@ -14,7 +14,7 @@ bool HopelessRun::take() noexcept {
   return true;
 }
 
-// Another message may have succeeded meanwhile.
+// Another message may have succeeded meanwhile and reset the count.
 void HopelessRun::give_back(int count) noexcept {
   if (count == 0) return;
   int now = count_.load();

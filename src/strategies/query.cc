@@ -1,5 +1,5 @@
-// query: look whether the effect exists, then make it. Wrong under concurrency: kept because people
-// start there.
+// query: looks whether the effect exists, then makes it. Wrong under concurrency; kept because
+// people start with it.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -56,13 +56,13 @@ class Query final : public Strategy {
   }
 
  private:
-  // The look has a transaction of its own: while the store answers, only its message can make it
-  // fail again and again.
+  // True if the message is at fault. The look has a transaction of its own, so while the store
+  // answers, only the message can make it fail again and again.
   static bool is_its_own(const Error& error) noexcept {
     return error.kind == ErrorKind::kRejected || error.kind == ErrorKind::kLimit ||
            error.kind == ErrorKind::kRetryTransaction;
   }
-  // A missing column, table or right: the look is the same for every message.
+  // True for a missing column, table or permission: the look is the same for every message.
   bool fails_for_all(const Error& error) const noexcept {
     return context_.services.gate != nullptr && error.remedy == Remedy::kStatement;
   }

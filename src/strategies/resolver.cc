@@ -77,7 +77,7 @@ bool came_true(Finish::To to, bool held, const Claim& claim) {
       return std::holds_alternative<Closed>(claim);
     case Finish::To::kRetrying:
       if (const auto* acquired = std::get_if<Acquired>(&claim)) return !acquired->taken_over;
-      // Another holder gives the same answer; in both cases the source brings the message again.
+      // Another holder gets the same answer; in both cases the source brings the message again.
       if (!held && std::holds_alternative<Busy>(claim)) return true;
       return std::holds_alternative<Waiting>(claim);
     default:
@@ -132,7 +132,7 @@ Resolution Resolver::of_closed(const Closed& closed, const core::TrackedDelivery
   Resolution resolution{settled(Outcome::Kind::kDead, delivery), row_only(delivery)};
   if (closed.parked) resolution.outcome = for_person(Outcome::Kind::kParked, delivery);
   if (closed.parked && !closed.held) {
-    // If a person lets it run again, this delivery is the one that runs.
+    // If an operator lets the message run again, this delivery is the one that runs.
     resolution.outcome.settle = Outcome::Settle::kLater;
     resolution.outcome.delay = kAskPersonAgain;
     resolution.finish.reset();
@@ -248,7 +248,7 @@ Resolution Resolver::of_success(const ClaimInfo& claim_info, const Decision& dec
   settle(success_of(decision), delivery, resolution.outcome);
   resolution.outcome.result = decision.result;
   resolution.outcome.error = decision.error;
-  // It was handled: a record that an earlier strategy has left must not keep its row.
+  // The message was handled: a record of an earlier strategy must not keep its row.
   resolution.finish = row_only(delivery, Finish::To::kCompleted);
   if (!sends(decision)) return resolution;
   if (!resolution.finish) resolution.finish.emplace().to = Finish::To::kCompleted;
@@ -260,8 +260,7 @@ bool Resolver::sends(const Decision& decision) const noexcept {
   return decision.has_effect() && !(decision.publications.empty() && context_.forward_to.empty());
 }
 
-// Sends under a key that is the same whenever the message is handled again, so that receivers can
-// recognise a repeat.
+// Uses the same key whenever the message is handled again, so that receivers recognise a repeat.
 void Resolver::send(const Decision& decision, const core::TrackedDelivery& delivery,
                     Finish& finish) const {
   const Message& message = delivery.message;
@@ -293,7 +292,7 @@ Resolution Resolver::of_failure(const ClaimInfo& claim_info, const Decision& dec
   wanted.after = decision.after;
   wanted.asked = decision.asked;
   wanted.counted = decision.counted;
-  // A stop says nothing about how long the failure will last, nor that it has lasted too long.
+  // A stop does not show how long the failure will last, nor that it has lasted too long.
   const auto since_first =
       decision.cancelled ? std::chrono::milliseconds(0) : claim_info.since_first;
   const auto next = core::decide_retry(context_.retry, wanted, claim_info.attempt, since_first,
@@ -314,7 +313,7 @@ Resolution Resolver::of_failure(const ClaimInfo& claim_info, const Decision& dec
       Finish& finish = resolution.finish.emplace();
       start(Finish::To::kNotStarted, claim_info, delivery, finish);
       finish.unknown = decision.unknown;
-      if (decision.stepped) {  // the results of its steps stay known
+      if (decision.stepped) {  // the results of its steps are still known
         finish.to = Finish::To::kRetrying;
         finish.counted = decision.counted;
         finish.reason = decision.reason;

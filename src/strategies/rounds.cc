@@ -24,7 +24,7 @@ Outcome left_behind() {
   return outcome;
 }
 
-// The sink for everything reported during the rounds, on the monitor's thread too.
+// The sink for everything that is reported during the rounds, also by the monitor's thread.
 class Rounds final : public OutcomeSink {
  public:
   Rounds(const Context& context, std::span<core::TrackedDelivery> batch, OutcomeSink& sink)
@@ -81,9 +81,9 @@ class Rounds final : public OutcomeSink {
 
  private:
   struct Member {
-    std::optional<std::size_t> next;  // of its key
+    std::optional<std::size_t> next;  // the next message of its key
     std::optional<std::size_t> call;
-    std::optional<Resolution> refused;  // instead of a call
+    std::optional<Resolution> refused;  // the answer if there is no call
   };
   struct Stopped {
     std::size_t at;
@@ -106,7 +106,7 @@ class Rounds final : public OutcomeSink {
     return static_cast<std::size_t>(&delivery - batch_.data());
   }
 
-  // Gives back all messages behind one that comes again, then ends that one.
+  // Gives back all messages behind one that comes again, then ends that message.
   void leave_those_behind(std::span<const Call> calls, FinishCollector& collector)
       SEMEL_EXCLUDES(mutex_) {
     std::vector<Stopped> stopped;

@@ -1,6 +1,6 @@
-// pessimistic_lock and optimistic_lock: the business row is locked, or its version compared, in the
-// transaction of the record, before the handler's statements and in the same flush. The context's
-// row guard decides which, and when a message is a duplicate or too early; all else is as in
+// pessimistic_lock and optimistic_lock: lock the business row, or compare its version. They do so
+// in the record's transaction, before the handler's statements and in the same flush. The context's
+// row guard decides which, and when a message is a duplicate or too early; everything else is as in
 // dedup_table.
 #include <algorithm>
 #include <chrono>
@@ -27,7 +27,7 @@ namespace {
 
 bool writes(const RecordedStatement& recorded) { return !recorded.statement->writes.empty(); }
 
-// Otherwise the message would be done although its row has no newer version.
+// Otherwise the message would be done although its row got no newer version.
 void need_first_write(Transaction& transaction) {
   auto& recorder = core::TransactionRecorder::of(transaction);
   const StatementList& list = recorder.statements();
@@ -51,7 +51,7 @@ Context with_guard(Context context) {
   return context;
 }
 
-// A guard only records statements.
+// A guard only records statements, so it never queries.
 struct NoQueries final : core::TransactionRecorder::Queries {
   Rows query(const RecordedStatement&, StatementList&) override { throw BatchBroken{}; }
 };
@@ -96,7 +96,7 @@ class OptimisticLock final : public Strategy {
   };
   class NotingSink final : public OutcomeSink {
    public:
-    // `recaller` may be null: then no message is kept.
+    // `recaller` may be null: then no message is kept for a recall.
     NotingSink(RowVersions& versions, Recaller* recaller, OutcomeSink& sink)
         : versions_(versions), recaller_(recaller), sink_(sink) {}
     void ended(core::TrackedDelivery& delivery, Outcome outcome) noexcept override {
@@ -115,16 +115,16 @@ class OptimisticLock final : public Strategy {
     OutcomeSink& sink_;
   };
 
-  // Two rows with the same number end a wait too soon, which is harmless.
+  // If two rows get the same number, a wait ends too soon, which is harmless.
   static std::uint64_t name_of(const LockName& row) {
     std::uint64_t name = 0;
     std::memcpy(&name, row.bytes.data(), sizeof name);
     return name;
   }
 
-  // Ends messages that are expected to be early: a transaction that finds that out costs as much as
-  // one that does some work. Returns the others. Messages behind one that is not early stay with
-  // it.
+  // Ends messages that are expected to be early, because a transaction that only finds that out
+  // costs as much as one that does some work. Returns the others. Messages behind one that is not
+  // early stay with it.
   std::vector<core::TrackedDelivery*> without_early(const std::vector<Item>& items,
                                                     OutcomeSink& sink) {
     std::vector<core::TrackedDelivery*> rest;
@@ -148,8 +148,8 @@ class OptimisticLock final : public Strategy {
     return rest;
   }
 
-  // A delivery whose end has other consequences is tried: for a crash count, or the consumer's
-  // gate. A message in a line would delay those behind it.
+  // False if the end of this delivery has other consequences, such as for a crash count or the
+  // consumer's gate: then it is tried. A message in an ordering group would delay later ones.
   bool may_wait(const Item& item) const {
     const Arrival& arrival = item.delivery->arrival;
     return context_.services.recaller != nullptr && item.version && arrival.row && !arrival.line &&
@@ -166,7 +166,7 @@ class OptimisticLock final : public Strategy {
     return outcome;
   }
 
-  // nullopt for a message that its handler will refuse, with a reason.
+  // nullopt if the handler will refuse the message, with a reason.
   std::optional<RowVersion> version_of(const Message& message) const noexcept {
     try {
       NoQueries none;

@@ -8,9 +8,10 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// One transaction may raise a version several times: a measurement over a shorter time says little.
+// One transaction may raise a version several times, so a measurement over a shorter time is
+// useless.
 constexpr nanoseconds kWindow = std::chrono::milliseconds(100);
-// A row that no message was about is not slow.
+// A row without messages is not slow.
 constexpr nanoseconds kLongestWindow = std::chrono::seconds(2);
 constexpr nanoseconds kLongest = std::chrono::hours(1);
 // A row rests if it did not rise for this long, and for this many of its steps.
@@ -63,7 +64,7 @@ void RowPace::measure(const Seen& seen) {
   if (took >= kWindow) from_ = seen;
 }
 
-// In versions.
+// How many versions are left.
 double RowPace::left_to(std::int64_t version) const {
   const double left = between(newest_->version, version) - (passed_ ? step_ : 0);
   return std::max(left, 0.0);

@@ -11,16 +11,16 @@ using std::chrono::milliseconds;
 
 // An early message is tried again soon at first: most predecessors are done within a batch's time.
 constexpr milliseconds kFirstWait{50};
-// A row that moves may become faster, and one that rests may begin to move. At most half of the
-// grace: otherwise a row's next message could let the grace of later ones pass.
+// A row that moves may become faster, and a row that rests may begin to move. At most half of the
+// grace: otherwise the row's next message could let the grace of later messages pass.
 constexpr milliseconds kLongestSoon{500};
-// A predecessor in this process brings a kept message back, so a longer wait costs little.
+// A predecessor in this process recalls a kept message when it ends, so a longer wait costs little.
 constexpr milliseconds kLongestKept{2'000};
-// Divides the time that the row needs: if every message waited for all of it, none could ever be
-// faster than the pace that they measure.
+// A wait is this fraction of the time that the row needs. If every message waited for all of it, no
+// message could ever be faster than the pace that they measure.
 constexpr int kPartOfPace = 2;
-// After the first time a look at a row is too old for the message that may be next, which looks
-// again; after the longer time for every message.
+// After the first time, what is known of a row is too old for the message that may be next, which
+// checks the row again; after the longer time, for every message.
 constexpr milliseconds kFresh{250};
 constexpr milliseconds kOld{1'000};
 // A message that was due this long ago and did not come has ended elsewhere.
@@ -29,7 +29,7 @@ constexpr std::chrono::minutes kOverdue{1};
 constexpr milliseconds kLongestDelay = std::chrono::hours(24);
 // Messages beyond this number are not remembered, and an early version counts as an attempt.
 constexpr std::size_t kMostKnown = 100'000;
-// Between two looks at all of them.
+// Pause between two searches for messages to forget.
 constexpr milliseconds kForgetPause{1'000};
 
 bool is_settled(const Outcome& outcome) {
@@ -125,7 +125,8 @@ milliseconds RowVersions::by_pace(const Known& known, milliseconds longest) {
   return std::min(std::max(part, kFirstWait), longest);
 }
 
-// No earlier message of the row is in flight or kept here: messages elsewhere cannot be waited for.
+// True if no earlier message of the row is in flight or kept in this process. Messages in other
+// processes cannot be waited for.
 bool RowVersions::is_next_here(const Known& known) {
   const Row& row = rows_.find(known.based_on.row)->second;
   for (const auto& [version, key] : row.messages) {
@@ -145,7 +146,7 @@ std::optional<milliseconds> RowVersions::foresee(const KeyId& key) {
   const TimePoint now = clock_.now();
   if (!pace.is_behind(known.based_on.version) || pace.rests(now)) return std::nullopt;
   const bool next = is_next_here(known);
-  // The slower the rows of a busy store change, the less a look finds.
+  // The slower the rows of a busy store change, the less another check finds.
   const auto fresh = std::max<std::chrono::nanoseconds>(next ? kFresh : kOld, pace.step_time());
   if (now - pace.looked() > fresh) return std::nullopt;
   const milliseconds wait = by_pace(known, std::min(kLongestKept, longest_wait_));
@@ -162,9 +163,9 @@ bool RowVersions::is_behind(const KeyId& key) const {
   return rows_.find(based_on.row)->second.pace.is_behind(based_on.version);
 }
 
-// The longest wait for a row that does not move; nullopt: this attempt counts. A predecessor that
-// is early itself is no reason to wait, since it waits for another one. The next message was early
-// when it was last tried, but is not once the row has its version.
+// The longest wait for a row that does not move; nullopt if this attempt counts. A predecessor that
+// is early itself is no reason to wait, because it waits for another one. The next message was
+// early when it was last tried, but no longer once the row has its version.
 std::optional<milliseconds> RowVersions::longest_wait_for(const Known& known,
                                                           std::int64_t version) {
   const TimePoint now = clock_.now();
@@ -174,7 +175,8 @@ std::optional<milliseconds> RowVersions::longest_wait_for(const Known& known,
     const Known& other = known_.find(at->second)->second;
     const bool early = other.early && at->first > version;
     if (early || other.until < now) continue;
-    // One in flight may end at any time; one that waits for its next attempt may do so for hours.
+    // A message in flight may end at any time; one that waits for its next attempt may do so for
+    // hours.
     const bool in_hand = other.until == TimePoint::max();
     return in_hand ? soon_ : longest_wait_;
   }
@@ -220,7 +222,7 @@ void RowVersions::forget(std::map<KeyId, Known>::iterator known) {
 void RowVersions::forget_expired() {
   const TimePoint now = clock_.now();
   if (now <= expires_) return;
-  // A message that ends from now on expires no sooner.
+  // A message that ends from now on does not expire sooner.
   expires_ = now + kOverdue;
   for (auto at = known_.begin(); at != known_.end();) {
     const auto next = std::next(at);

@@ -1,7 +1,7 @@
 // state_machine: claimed with a lease, handled, then completed. Any store, any effect.
 //
-// A transactional handler is an `apply`: its statements commit together with `completed`. So does
-// the second part of a two-part handler, after the first part has called outside.
+// A transactional handler is an `apply`: its statements commit together with `completed`. So do
+// those of a two-part handler's second part, after the first part has made its outside call.
 #include <memory>
 #include <utility>
 #include <variant>
@@ -46,7 +46,8 @@ class StateMachine final : public Strategy {
   bool takes_followers() const noexcept override { return runs_in_rounds(context_); }
 
  private:
-  // A message that was begun by a handler with steps cannot be continued by this one.
+  // A message that was begun by a handler with steps cannot be continued by a handler without
+  // steps.
   void park_journalled(Claimed& claimed, FinishCollector& collector) const {
     Claimed kept;
     for (std::size_t i = 0; i < claimed.deliveries.size(); ++i) {

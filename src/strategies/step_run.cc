@@ -22,15 +22,15 @@ namespace {
 using std::chrono::milliseconds;
 using State = StepEntry::State;
 
-// How long writing a finished step is retried while the store is unavailable: the call was made,
-// and only the journal prevents a second one.
+// How long a finished step is written again while the store is unavailable: the call was made, and
+// only the journal prevents a second one.
 constexpr milliseconds kJournalPatience{10'000};
 constexpr milliseconds kJournalFirstWait{2};
 constexpr milliseconds kJournalLongestWait{500};
-// An undo also ends after failures that say nothing about its message, this many for each attempt:
-// its service may be unavailable for hours, but not for ever.
+// An undo also ends after failures that do not count, this many for each attempt: its service may
+// be unavailable for hours, but not for ever.
 constexpr int kUncountedForEachTry = 10;
-// The minimum of attempts: so a service that is unavailable for minutes parks nothing.
+// The minimum of attempts, so that a service that is unavailable for minutes parks nothing.
 constexpr int kFewestTries = 8;
 // The largest number that the journal of every store can hold.
 constexpr int kMostUndoTries = 30'000;
@@ -68,8 +68,8 @@ StepStore* journal_of(const Context& context, const ClaimInfo& claim_info) {
   return claim_info.lease ? context.store->facets().steps : nullptr;
 }
 
-// A message that was given up has been tried before, or its consumer has undos: for others the
-// journal need not be read.
+// A message that was given up has been tried before, or its consumer has undos. For other messages
+// the journal need not be read.
 bool StepRun::may_be_giving_up() const {
   return call_.claim_info.attempt > 1 || call_.claim_info.taken_over || undoes(context_);
 }
@@ -198,7 +198,7 @@ std::optional<Decision> StepRun::keep(const StepEntry& entry) {
     const auto kept = store_.keep(*call_.claim_info.lease, entry);
     if (kept && *kept == Applied::kYes) break;
     if (kept) {
-      // This decision is refused with the lease.
+      // The store refuses this decision, because the lease is lost.
       Decision lost = failed(std::string(reason::kHandlerTimeout),
                              fmt::format("the lease was lost in step {}", shown_name(entry)));
       lost.counted = false;
@@ -216,7 +216,7 @@ std::optional<Decision> StepRun::keep(const StepEntry& entry) {
   return std::nullopt;
 }
 
-// Before anything is done: the code must know every step in the journal.
+// Checked before anything is done: the code must know every step in the journal.
 std::optional<Decision> StepRun::names_without_code() const {
   if (!context_.steps) {
     if (!journal_->giving_up) return std::nullopt;
@@ -334,7 +334,8 @@ Decision StepRun::undo_failed(const StepEntry& entry, const Verdict& verdict) {
   again.after = verdict.after();
   again.asked = verdict.asked();
   again.counted = counts;
-  // How long ago the message was first met says nothing about its undo: only the attempts end it.
+  // The time since the message was first seen does not matter for its undo: only the attempts end
+  // it.
   const int tries = counts ? note.undo_tries : std::max(note.undo_tries, note.uncounted_undo_tries);
   RetryPolicy policy = context_.retry;
   policy.attempts = std::min(policy.attempts, kMostUndoTries);
@@ -352,7 +353,7 @@ Decision StepRun::undo_failed(const StepEntry& entry, const Verdict& verdict) {
     decision.kind = Decision::Kind::kLater;
     decision.after = wait->delay;
   } else {
-    // If a person lets it try again, it has all attempts again.
+    // If an operator lets the undo run again, it has all its attempts again.
     note.undo_tries = 0;
     note.uncounted_undo_tries = 0;
   }

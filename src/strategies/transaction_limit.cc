@@ -12,8 +12,8 @@ using std::chrono::nanoseconds;
 constexpr std::size_t kLongestCalm = 16'384;
 // Above this number of concurrent transactions the limit is lifted.
 constexpr std::size_t kWidest = 16;
-// After this many times the successes needed for widening, without a deadlock, the past is
-// forgotten.
+// After this many times the successes needed for widening, all without a deadlock, earlier
+// deadlocks are forgotten.
 constexpr std::size_t kForgetAfter = 4;
 constexpr milliseconds kShortestPatience{100};
 constexpr milliseconds kLongestPatience{500};
@@ -44,14 +44,14 @@ void TransactionLimit::leave(bool confirmed, bool well) {
       well_ = 0;
     }
   }
-  // Also those that waited when the limit was lifted.
+  // Also wakes transactions that were waiting when the limit was lifted.
   if (before != kNoLimit) left_.notify_all();
 }
 
 void TransactionLimit::met(Conflict conflict) {
   const system::MutexLock lock(mutex_);
   ++deadlocks_;
-  alone_works_ = true;  // else two processes that failed to be alone once would conflict for ever
+  alone_works_ = true;  // else two processes that once failed to be alone would conflict for ever
   if (limit_ == 1) {
     if (conflict == Conflict::kDeadlock) before_wait_ = 0;
     well_ = 0;

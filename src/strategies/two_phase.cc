@@ -73,7 +73,7 @@ class Claiming {
     } else if (error.kind == ErrorKind::kBlocked) {
       give_back = batch_.size() - first_;
     } else if (count > 1) {
-      // Perhaps because of one message, or because there is no room for all: find out.
+      // One message may be the cause, or there is no room for all: find out.
       size_ = count / 2;
     } else {
       give_back = 1;
