@@ -1,6 +1,6 @@
 #include "config/adapters.h"
 
-// Set by CMake: names, each followed by a blank.
+// Set by CMake: names of adapters, each followed by a blank.
 #ifndef SEMEL_MISSING_ADAPTERS
 #define SEMEL_MISSING_ADAPTERS ""
 #endif

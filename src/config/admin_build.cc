@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kShortestSecret = 16;
 
-// The names of consumers in the list.
+// The names of consumers in the list `claims`.
 std::vector<std::string> claims_of(const View& holder) {
   std::vector<std::string> claims;
   for (std::size_t k = 0; k < holder.size("claims"); ++k) {
@@ -46,7 +46,7 @@ void build_socket(const View& admin, const std::string& folder, AdminConfig& mad
   made.socket = std::move(built);
 }
 
-// False where there is none, or it cannot be read.
+// False if there is no address, or it cannot be read.
 bool build_listen(const View& admin, AdminConfig& made, Report& report) {
   const auto* setting = admin.find("listen");
   if (setting == nullptr) return false;
@@ -162,7 +162,7 @@ void build_shown(const View& admin, core::Disclosure& made, Report& report) {
   }
 }
 
-// Whether `value` is the hidden place or lies inside it.
+// True if `value` is the masked place or lies inside it.
 bool hides(const json::Pointer& place, const json::Pointer& value) {
   const auto& hidden = place.parts();
   const auto& parts = value.parts();

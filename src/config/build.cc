@@ -119,7 +119,7 @@ HandlerConfig build_handler(const View& view, const std::string& folder, const S
 
 // The default strategy. A C++ handler may select another one by its signature.
 core::StrategyKind strategy_for(const HandlerConfig& handler, const StoreConfig& store) {
-  // After a crash during a call to a service, work must continue without a redelivery: so the
+  // After a crash during a call to a service, work must continue without a redelivery, so the
   // call's data must outlive the process.
   if (traits_of(store).durable && std::holds_alternative<HttpHandler>(handler))
     return core::StrategyKind::kFence;

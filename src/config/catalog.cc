@@ -24,7 +24,7 @@ std::string indented(std::string_view text) {
   return out;
 }
 
-// Paragraphs of `text` at a width that a terminal holds.
+// Wraps paragraphs to the width of a terminal.
 std::string wrapped(std::string_view text) {
   constexpr std::size_t kWidth = 78;
   std::string out;
@@ -93,7 +93,8 @@ std::optional<TopicPage> find_topic(std::string_view name) {
 
 namespace {
 
-// As a dead letter shows it: a line of that topic begins with the word, or with its family.
+// True for a reason as a dead letter shows it: a line of the topic begins with the word, or with
+// its family.
 bool is_reason(std::string_view word) {
   const auto topic = find_topic("reasons");
   if (!topic || word.empty() || word.find_first_of(" \n") != std::string_view::npos) return false;

@@ -1,4 +1,4 @@
-// Codes of the admin listener, its API, and the export of spans.
+// Error codes of the admin listener, its API, and the export of spans.
 #include "config/catalog.h"
 
 namespace semel::config::catalog {

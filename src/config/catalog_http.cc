@@ -1,6 +1,6 @@
 #include "config/catalog.h"
 
-// The codes of the HTTP source: R320 and R321 end a start, the others occur in its answers.
+// Error codes of the HTTP source: R320 and R321 end a start, the others occur in its answers.
 namespace semel::config::catalog {
 namespace {
 

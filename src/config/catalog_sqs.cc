@@ -1,4 +1,4 @@
-// Codes of the SQS source and handler.
+// Error codes of the SQS source and handler.
 #include "config/catalog.h"
 
 namespace semel::config::catalog {

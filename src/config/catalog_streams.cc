@@ -1,4 +1,4 @@
-// Codes about streams of a Redis server.
+// Error codes of Redis Streams.
 #include "config/catalog.h"
 
 namespace semel::config::catalog {

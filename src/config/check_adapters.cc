@@ -1,4 +1,4 @@
-// A config that names an adapter which this build lacks.
+// Refuses a config that names an adapter which this build lacks.
 #include <algorithm>
 #include <string>
 #include <string_view>

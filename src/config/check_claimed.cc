@@ -1,5 +1,5 @@
-// Checks consumers that are claimed through the API: they have no handler of their own, and a token
-// must allow claims.
+// Checks consumers that are claimed through the API: such a consumer has no handler, and a token
+// must allow its claims.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kClaimedFix =
     "name, source: { claims: {} }, dedup, limits and accept are all that it has";
 
-// Sections about the work of a consumer, or about messages that a source brings.
+// Sections about a consumer's own work, or about messages that a source delivers.
 constexpr std::string_view kOfItsWork[] = {"key",         "empty",   "order",   "defer",
                                            "query",       "lock",    "version", "front",
                                            "dead_letter", "handler", "publish"};
@@ -27,7 +27,7 @@ bool is_said(const View& view, std::string_view name) {
   return said || view.written(name);
 }
 
-// The names of the consumers that can be claimed, or how to define one.
+// The names of the consumers that can be claimed; without any, how to define one.
 std::string claimed_names(const Config& config) {
   std::string names;
   for (const ConsumerConfig& consumer : config.consumers) {
@@ -36,7 +36,7 @@ std::string claimed_names(const Config& config) {
   return names.empty() ? "add a consumer with source: { claims: {} }" : "one of: " + names;
 }
 
-// `holder`: a token, or the socket.
+// `holder`: a token, or the admin socket.
 void check_claimed_names(const Config& config, const View& holder, Report& report) {
   for (std::size_t k = 0; k < holder.size("claims"); ++k) {
     const auto* name = holder.settings().find(join_path(holder.path("claims"), k));

@@ -48,7 +48,7 @@ std::string queue_names(const Config& config) {
   return names.empty() ? "add a consumer with source: { queue: {} }" : "one of: " + names;
 }
 
-// Whether messages sent to `name` reach `wanted` in the end. `sends` has no cycles.
+// True if messages sent to `name` reach `wanted` in the end. `sends` has no cycles.
 bool leads_to(const std::string& name, const std::string& wanted,
               const std::multimap<std::string, std::string>& sends) {
   if (name == wanted) return true;

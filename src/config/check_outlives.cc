@@ -1,5 +1,5 @@
-// Checks how long the store, and the receiver, must keep messages that are held for later or sent
-// outside.
+// Checks how long the store and the receiver must keep messages that are held for later or sent to
+// other programs.
 #include <string>
 #include <variant>
 
@@ -17,7 +17,7 @@ using core::StrategyKind;
 
 bool outlives_process(const Config& config) { return traits_of(config.store).durable; }
 
-// Each try has the same key; the last one too must find a receiver that knows it.
+// Every attempt has the same key, so the receiver must still know the key at the last attempt.
 void check_remote_of(const Check& check, const core::HttpSpec& spec, const View& view) {
   if (!spec.remote_keeps) return;
   const auto elapsed = check.consumer.retry.max_elapsed;

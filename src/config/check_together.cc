@@ -66,7 +66,7 @@ void check_queues(const View& source, QueueReaders& queues, Report& report) {
       "give each consumer a queue of its own, bound to the same exchange", report);
 }
 
-// One queue has several URLs: Amazon has old and new host names, and others for a VPC.
+// One queue has several URLs: Amazon has old and new host names, and other host names inside a VPC.
 std::string place_of_queue(const std::string& url) {
   const auto read = core::read_sqs_url(url);
   if (!read) return url;
@@ -103,14 +103,14 @@ void check_durables(const View& source, QueueReaders& durables, Report& report) 
       "give each consumer a durable of its own: each of them gets all messages", report);
 }
 
-// Each address and its listener, including the run's own.
+// Maps each address to its listener, including the run's own.
 using Listeners = std::map<std::string, std::string>;
 
 void check_listener(const View& of, Listeners& listeners, Report& report) {
   const auto* listen = of.find("listen");
   if (listen == nullptr) return;
   const auto address = ListenAddress::parse(listen->text);
-  // Any free port is another one each time.
+  // Port 0 means any free port, which is a different one each time.
   if (!address || address->port == 0) return;
   const auto [other, fresh] = listeners.try_emplace(address->text(), of.path());
   if (fresh) return;

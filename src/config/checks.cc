@@ -41,7 +41,7 @@ bool is_sql(const ConsumerConfig& consumer) {
 
 bool has_transactions(const Check& check) { return traits_of(check.config.store).transactions; }
 
-// The kind of a C++ handler is known only when it is registered: until then the strategy decides.
+// The kind of a C++ handler is known only when it is registered; until then the strategy decides.
 bool transactional(const ConsumerConfig& consumer, StrategyKind strategy) {
   const bool named = core::commits_with_handler(strategy);
   return is_sql(consumer) || (named && std::holds_alternative<NativeHandler>(consumer.handler));
@@ -65,7 +65,7 @@ std::string legal_strategies(const Check& check) {
 
 void check_store(const Check& check) {
   if (has_transactions(check)) return;
-  // It is Redis then; else memory.
+  // A store without transactions is Redis, which is durable, or memory.
   const bool durable = traits_of(check.config.store).durable;
   const bool queue = std::holds_alternative<QueueSource>(check.consumer.source);
   if (queue && !durable && !check.view.spoiled("source")) {
@@ -156,7 +156,7 @@ void check_query(const Check& check) {
   }
 }
 
-// Each copy has its own value of these, or a producer does not order by them.
+// All other keys differ between copies of a message, or producers do not order by them.
 void check_order(const Check& check) {
   const auto& order = check.consumer.order;
   if (!order || !order->key) return;
@@ -187,7 +187,7 @@ void check_key_present(const Check& check) {
   const auto place = check.view.written("key") ? check.view.place("key")
                                                : check.view.settings().place_of(check.view.path());
   const auto path = check.path("key");
-  // Senders of requests have keys that standards name.
+  // Senders of HTTP requests use keys that standards name.
   if (on_http(check.consumer)) return;
   const bool rabbitmq = on_rabbitmq(check.consumer);
   const bool sqs = std::holds_alternative<SqsSource>(check.consumer.source);

@@ -171,7 +171,8 @@ class Conformer {
               const std::string& path, bool unknown) {
     if (field.required) {
       settings_.spoil(path);
-      // An unknown field next to the missing one is probably its misspelling: one cause, one error.
+      // An unknown field next to a missing one is probably its misspelling: report one error for
+      // one cause.
       if (unknown && field.shape != Shape::kList) return;
       report_.error("E017", parent.place, path, fmt::format("{} is missing", path)).help =
           missing_help(field, parent_path);
@@ -225,7 +226,7 @@ class Conformer {
     settings_.add(std::move(setting));
   }
 
-  // From `defaults:`, where the path is a consumer's.
+  // Takes values from `defaults:`, if the path is a consumer's.
   bool inherit(const std::string& path) {
     constexpr std::string_view kConsumers = "consumers[";
     if (!path.starts_with(kConsumers)) return false;

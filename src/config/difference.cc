@@ -25,7 +25,7 @@ struct Shown {
 using Values = std::map<std::string, Shown>;
 
 struct Parts {
-  Values file;                              // of no consumer
+  Values file;                              // of settings outside consumers
   std::map<std::string, Values> consumers;  // by name, without the consumer's own path
 };
 
@@ -43,7 +43,7 @@ std::optional<std::pair<std::size_t, std::string>> in_consumer(const std::string
 
 Parts parts_of(const Config& config) {
   Parts parts;
-  // A kind may have no field of its own, and so no value in effect.
+  // A kind may have no field of its own, and therefore no value in effect.
   parts.file["store"] = {std::string(traits_of(config.store).name), {}};
   for (const ConsumerConfig& consumer : config.consumers) {
     Values& values = parts.consumers[consumer.name];
@@ -82,7 +82,7 @@ bool reads_stdin(const ConsumerConfig* consumer) noexcept {
   return consumer != nullptr && std::holds_alternative<StdinSource>(consumer->source);
 }
 
-// A message read from stdin has no other copy, and no second reader gets it again.
+// A message read from stdin has no other copy: a second reader would not get it again.
 void keep_stdin(const Config& running, const ConsumerChange& change,
                 std::vector<ValueChange>& fixed) {
   if (!reads_stdin(running.find(change.consumer))) return;
@@ -95,8 +95,8 @@ void keep_stdin(const Config& running, const ConsumerChange& change,
   }
 }
 
-// Whether both may be given one message, or need one address: consumers of one group, one durable,
-// one queue, one file or one listener. The embedded queue has messages for each name.
+// True if both may be given the same message or need the same address: consumers with one group,
+// one durable, one queue, one file or one listener. The embedded queue has messages for each name.
 bool read_the_same(const SourceConfig& one, const SourceConfig& other) noexcept {
   if (one.index() != other.index()) return false;
   if (const auto* kafka = std::get_if<KafkaSource>(&one)) {
@@ -117,8 +117,8 @@ bool read_the_same(const SourceConfig& one, const SourceConfig& other) noexcept 
   }
   if (const auto* http = std::get_if<HttpSource>(&one)) {
     const ListenAddress& theirs = std::get<HttpSource>(other).spec.listen;
-    // An address and every interface meet at one port: who waits for another address in vain waits
-    // for a drain alone.
+    // A port on one address conflicts with the same port on all interfaces. If two addresses
+    // differ, waiting for the other consumer is unnecessary but costs only a drain.
     return theirs.port != 0 && http->spec.listen.port == theirs.port;
   }
   if (const auto* streams = std::get_if<RedisStreamsSource>(&one)) {

@@ -8,8 +8,8 @@
 namespace semel::config {
 namespace {
 
-// A path in it starts at the config's folder, and never loses its slash: then it would be looked
-// up in PATH.
+// A path in the command is relative to the config's folder, and always keeps a slash: without one
+// it would be searched for in PATH.
 std::string resolve_program(const std::string& folder, const std::string& program) {
   if (program.find('/') == std::string::npos) return program;
   const auto path = resolve_path(folder, program);

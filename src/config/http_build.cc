@@ -12,7 +12,7 @@
 namespace semel::config {
 namespace {
 
-// The excerpt would show a line with a secret.
+// Removes the excerpt, which would show a line with a secret.
 void without_excerpt(Diagnostic& made, std::string help) {
   made.excerpt.clear();
   made.help = std::move(help);
@@ -21,7 +21,7 @@ void without_excerpt(Diagnostic& made, std::string help) {
 void check_url(const Setting& url, Report& report) {
   const auto flaw = core::url_flaw(url.text);
   if (!flaw) return;
-  // Text after a secret's place remains hidden.
+  // Text after the place of a secret remains hidden.
   report
       .error("E050", url.place, url.path,
              url.secret ? fmt::format("{}: it {}", url.path, *flaw)

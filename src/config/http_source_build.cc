@@ -96,7 +96,7 @@ std::vector<std::string> key_headers(const core::KeyRecipe& recipe) {
   return names;
 }
 
-// Each event has a key of its own where something looks into it.
+// True if a part of the key is inside the body: then each event of a batch has its own key.
 bool key_is_in_the_body(const core::KeyRecipe& recipe) {
   using Part = core::KeyPart;
   return std::ranges::any_of(recipe.parts, [](const Part& part) {
@@ -170,7 +170,7 @@ void warn_of_open_door(const Check& check) {
   }
 }
 
-// These senders have names of their own for it.
+// Warns if the key is left to the standards, although these senders use names of their own for it.
 void warn_of_no_key(const Check& check) {
   const auto& spec = std::get<HttpSource>(check.consumer.source).spec;
   if (!spec.signature || check.view.spoiled("key")) return;
@@ -235,8 +235,8 @@ void complete_http_source(ConsumerConfig& consumer, const View& view) {
   if (spec.mode == Mode::kAccepted && !defers) consumer.defer = ConsumerConfig::Defer::kHere;
   spec.max_body = consumer.limits.payload;
   if (spec.signature && spec.signature->scheme == Scheme::kStandardWebhooks) {
-    // The only header that auto knows and that is signed: with another, one request could be sent
-    // again as many.
+    // webhook-id is the only header among those of `auto` that is signed. With another header as
+    // the key, one signed request could be sent again under many keys.
     for (core::KeyPart& part : consumer.key.parts) {
       if (!std::holds_alternative<core::KeyPart::AutoPart>(part.what)) continue;
       part = {"webhook-id", core::KeyPart::WebhookIdPart{}};

@@ -50,7 +50,8 @@ std::vector<Added> find_added(const std::vector<sql::Token>& tokens) {
   return found;
 }
 
-// The position of tokens first … last in the statement's text: the first match in their order.
+// The position of tokens first … last in the statement's text: their first match, in the same
+// order.
 std::pair<std::size_t, std::size_t> span_of(const std::string& text,
                                             const std::vector<sql::Token>& tokens,
                                             const Added& added) {
@@ -60,7 +61,7 @@ std::pair<std::size_t, std::size_t> span_of(const std::string& text,
     const auto equals = text.find_first_not_of(" \t\r\n", at);
     if (equals == std::string::npos || text[equals] != '=') continue;
     for (auto i = added.first + 1; i <= added.last; ++i) {
-      // A placeholder's text is not the name it was written with.
+      // The text of a placeholder token differs from the name that was written.
       if (tokens[i].kind == sql::Token::Kind::kPlaceholder) {
         const auto colon = text.find_first_of(":?", at);
         if (colon == std::string::npos) return {0, 0};

@@ -54,7 +54,7 @@ void derive(Settings& settings, const Lookup& env) {
   const auto state = env(std::string(kStateDirectory));
   if (path != nullptr && path->from == Setting::From::kDefault && state && !state->empty()) {
     Setting derived = *path;
-    // systemd joins several by colons.
+    // systemd separates several directories by colons.
     derived.text = state->substr(0, state->find(':')) + "/" + derived.text;
     derived.from = Setting::From::kEnvironment;
     derived.origin = kStateDirectory;
@@ -145,7 +145,7 @@ Loaded load(std::string_view raw, const std::string& name, const LoadOptions& op
   return loaded;
 }
 
-// Refuses store settings: the program passes its store as options.
+// Refuses store settings, because the program passes its store as options.
 void refuse_store_settings(const Settings& settings, Report& report) {
   constexpr std::string_view kPrefix = "store.";
   for (const auto& setting : settings.all()) {

@@ -19,7 +19,7 @@ void build_nats_address(const View& nats, core::NatsAccess& access, Report& repo
   }
   auto& made = report.error("E014", url->place, url->path,
                             fmt::format("{}: the URL {}", url->path, read.error()));
-  made.excerpt.clear();  // it may hold a password
+  made.excerpt.clear();  // the excerpt may hold a password
   made.help = "write nats://user:password@host:4222, or tls:// with TLS";
 }
 
@@ -35,7 +35,7 @@ void refuse_flaw(const View& nats, const char* name,
       .help = fmt::format("{}: orders", name);
 }
 
-// They belong to a consumer that is made.
+// These settings are for a consumer that Semel makes.
 void refuse_without_declare(const View& nats, const core::NatsSpec& spec, Report& report) {
   if (spec.declare) return;
   for (const char* name : {"subject", "ack_wait"}) {

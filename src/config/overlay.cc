@@ -116,7 +116,7 @@ class Setter {
     return &node.members.back().value;
   }
 
-  // store.memory.max_records=5 over a file with store.sqlite means memory, not both.
+  // Over a file with store.sqlite, store.memory.max_records=5 selects memory rather than both.
   static void drop_other_alternatives(Node& node, const Field* field, const std::string& name) {
     if (field == nullptr || field->shape != Shape::kMap) return;
     const auto* chosen = find_field(*field, name);
@@ -165,7 +165,7 @@ class Setter {
     node = std::move(*read);
   }
 
-  // A command line has no lines to point at.
+  // A command line has no lines that an excerpt could show.
   void settle(Node& node) {
     node.place = place_;
     for (auto& item : node.items) settle(item);

@@ -65,7 +65,8 @@ void build_route(const View& rabbitmq, core::RabbitmqPublishSpec& spec, Report& 
   check("routing_key", core::rabbitmq_routing_key_flaw(spec.route.routing_key));
 }
 
-// Each message would come again as another one, or find its own record.
+// Refuses to publish to the consumer's own source: each message would come again as a new one, or
+// find its own record.
 void refuse_circle(const View& handler, const char* name, Report& report) {
   const std::string path = handler.path(name);
   auto& made = report.error(
@@ -118,7 +119,7 @@ void check_sqs_circle(const ConsumerConfig& consumer, const View& handler, Repor
   refuse_circle(handler.in("sqs"), "queue_url", report);
 }
 
-// A setting that only the other kind of queue has.
+// Refuses a setting that only the other kind of queue has.
 void refuse_of_other_queue(const View& sqs, const char* name, const char* whose, Report& report) {
   const auto* setting = sqs.find(name);
   if (setting == nullptr || setting->from == Setting::From::kDefault) return;
@@ -145,7 +146,7 @@ void build_fifo(const View& sqs, const char* whose, core::SqsSendSpec& spec, Rep
   }
 }
 
-// Which subjects a stream takes stands at the server, but for those that `declare` names.
+// Only the server knows which subjects a stream takes, except those that `declare` names.
 void check_nats_circle(const ConsumerConfig& consumer, const View& handler, Report& report) {
   const auto* to = std::get_if<NatsHandler>(&consumer.handler);
   const auto* from = std::get_if<NatsSource>(&consumer.source);

@@ -21,7 +21,7 @@ void build_address(const View& rabbitmq, core::RabbitmqAccess& spec, Report& rep
   }
   auto& made = report.error("E014", url->place, url->path,
                             fmt::format("{}: the URL {}", url->path, read.error()));
-  made.excerpt.clear();  // it may hold a password
+  made.excerpt.clear();  // the excerpt may hold a password
   made.help = "write amqp://user:password@host:5672/vhost, or amqps:// with TLS";
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kQuotedMost = 60;    // bytes of a value that a message repeats
 constexpr std::size_t kExcerptMost = 160;  // bytes of a line that an excerpt shows
-constexpr std::size_t kExcerptLead = 60;   // of those, before the marked place
+constexpr std::size_t kExcerptLead = 60;   // of these bytes, before the marked place
 constexpr std::size_t kSpotColumn = 76;    // where a terminal line shows the place
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
@@ -38,7 +38,7 @@ std::size_t characters(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return !continues(c); }));
 }
 
-// Cuts at a character, never inside one.
+// Cuts between characters, never inside one.
 std::string_view cut(std::string_view text, std::size_t most) {
   if (text.size() <= most) return text;
   while (most > 0 && continues(text[most])) --most;
@@ -64,7 +64,7 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-// Parts of a message, which may have lines.
+// Makes a part of a message printable; it may have several lines.
 std::string printable_lines(std::string_view text) { return printable_text(text, "\n\t"); }
 
 }  // namespace
@@ -89,7 +89,7 @@ Report::Report(std::string file, std::string_view text) {
 }
 
 std::size_t Report::add_source(std::string name, std::string text) {
-  // One line, shown whole: on a command line, a second line cannot be pointed at.
+  // The text is one line and is shown whole: a second line of a command line cannot be pointed at.
   sources_.push_back({std::move(name), std::move(text), {}});
   return sources_.size() - 1;
 }

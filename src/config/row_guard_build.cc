@@ -45,11 +45,11 @@ void tell(const Setting& value, const Error& error, Report& report) {
       .help = error.hint.empty() ? "write it whole, its quotes and parentheses closed" : error.hint;
 }
 
-// One of the two maps: its place and the strategy that it belongs to.
+// One of the two maps: its name and the strategy that it belongs to.
 struct Part {
   const char* name;
   StrategyKind kind;
-  const char* needs;  // to know
+  const char* needs;  // what the strategy must know
   const char* example;
 };
 constexpr Part kLock = {"lock", StrategyKind::kPessimisticLock, "which row it locks",
@@ -59,7 +59,7 @@ constexpr Part kVersion = {"version", StrategyKind::kOptimisticLock, "which vers
                            "version: { from: json:/version, current: \"SELECT version FROM … WHERE "
                            "id = :id\" }"};
 
-// Whether the map is present if and only if it belongs there; reports it otherwise.
+// True if the map is present exactly when its strategy is used; reports it otherwise.
 bool belongs(const Part& part, const ConsumerConfig& made, const View& consumer, Report& report) {
   const bool own = made.strategy == part.kind;
   const bool written = consumer.written(part.name);
@@ -91,7 +91,7 @@ void check_lock(const core::LockSpec& lock, const View& guard, core::RowLocks lo
   const auto* select = guard.find("select");
   const auto* done = guard.find("done_when");
   if (select == nullptr || done == nullptr) return;
-  // A condition that cannot be bad shows whether the SELECT is.
+  // Tried with a condition that is always valid: this shows whether the SELECT is at fault.
   if (const auto alone = core::lock_select(lock.select, "1", locks); !alone) {
     return tell(*select, alone.error(), report);
   }
@@ -106,7 +106,7 @@ void check_lock(const core::LockSpec& lock, const View& guard, core::RowLocks lo
   check_own_params(guard, names, report);
 }
 
-// A lost comparison shows in the number of rows that the handler's write of that table changed.
+// A lost comparison shows only in the number of rows that the handler's write to the table changed.
 void check_written(const core::SqlSpec& handler, const std::string& table, const Setting& current,
                    Report& report) {
   for (const auto& statement : handler.statements) {

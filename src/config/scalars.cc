@@ -199,7 +199,8 @@ std::optional<Flaw> read_size(Setting& setting) {
 constexpr std::string_view kJson = "json:";
 constexpr std::string_view kAnswer = "answer:";
 
-// The pointer after `prefix` that was probably meant by a name without a slash or a path with dots.
+// The pointer that was probably meant by the text after `prefix`: a name without a slash, or a path
+// with dots.
 std::optional<std::string> meant_pointer(const Setting& setting, std::string_view prefix) {
   std::string_view rest = setting.text;
   if (rest.starts_with(prefix)) rest.remove_prefix(prefix.size());
@@ -244,7 +245,7 @@ std::optional<Flaw> read_key_part(const Setting& setting) {
   if (part) return std::nullopt;
   constexpr std::string_view kWords[] = {
       "cloudevents", "idempotency-key", "webhook-id", "broker_key", "auto", "position", "function"};
-  // The rest after json: or $. must be a pointer that only lacks its slash.
+  // After json: or $. the rest must be a pointer that lacks only its slash.
   const bool pointer = setting.text.starts_with(kJson) || setting.text.starts_with("$.");
   const auto place =
       setting.text.starts_with("json:/") ? std::nullopt : meant_pointer(setting, kJson);

@@ -24,7 +24,7 @@ void warn_of_secret(const Setting& setting, const std::string& what, std::string
   made.help = std::move(help);
 }
 
-// A group that may read it was given that on purpose, as Debian's ssl-cert is.
+// If a group may read the key file, that was granted on purpose, as with Debian's ssl-cert.
 void warn_of_open_key(const Setting& key, const std::string& file, Report& report) {
   std::error_code problem;
   const auto status = std::filesystem::status(file, problem);

@@ -13,7 +13,7 @@
 namespace semel::config {
 namespace {
 
-// How many lines below a value's beginning its text is looked for.
+// How many lines below the beginning of a value are searched for its text.
 constexpr int kLinesSearched = 400;
 
 Otherwise otherwise_of(const std::string& word, std::string why) {
@@ -57,7 +57,7 @@ std::string trimmed(std::string_view text) {
   return from == std::string_view::npos ? "" : std::string(text.substr(from, to - from + 1));
 }
 
-// `order_log(order_id, lower(sku))` in one spelling, or nothing.
+// `order_log(order_id, lower(sku))` in a normal form; nullopt if it is malformed.
 std::optional<std::string> table_and_columns(std::string_view written, std::size_t open) {
   if (open == 0 || !written.ends_with(')')) return std::nullopt;
   std::string made = trimmed(written.substr(0, open)) + "(";
@@ -78,7 +78,7 @@ std::optional<std::string> table_and_columns(std::string_view written, std::size
   return made + ")";
 }
 
-// The same, or the name of a constraint.
+// A table with columns in a normal form, or the name of a constraint.
 std::optional<std::string> constraint_of(std::string_view written) {
   const auto open = written.find('(');
   if (open != std::string_view::npos) return table_and_columns(written, open);
@@ -111,8 +111,8 @@ void build_unique_rules(const View& sql, core::SqlSpec& spec, Report& report) {
   }
 }
 
-// The statement lexed, its parameters checked against `spec`; those it uses go into `used`. Nothing
-// where anything is wrong with it.
+// Lexes the statement and checks its parameters against `spec`; those that it uses are added to
+// `used`. nullopt if anything in it is wrong.
 std::optional<sql::Lexed> check_statement(const Setting& value, const core::SqlSpec& spec,
                                           std::set<std::string>& used, Report& report) {
   auto lexed = sql::lex(value.text);
@@ -131,7 +131,7 @@ std::optional<sql::Lexed> check_statement(const Setting& value, const core::SqlS
   return *std::move(lexed);
 }
 
-// False where anything is wrong with one of them.
+// False if anything is wrong with a statement.
 bool build_statements(const View& sql, core::SqlSpec& spec, std::set<std::string>& used,
                       Report& report) {
   const auto& settings = sql.settings();
@@ -186,7 +186,7 @@ core::SqlSpec build_sql(const View& sql, Report& report) {
   spec.params = build_params(sql, report);
   build_unique_rules(sql, spec, report);
   std::set<std::string> used;
-  // A misspelt :name would show as a param that nothing uses: one error a cause.
+  // A misspelt :name would also make a param look unused: report one error for one cause.
   if (!build_statements(sql, spec, used, report)) return spec;
   if (sql.spoiled("statements") || sql.spoiled("params")) return spec;
   constexpr std::string_view kBelow = ".handler.sql";

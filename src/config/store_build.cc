@@ -26,7 +26,7 @@ bool has_scheme(std::string_view url, std::initializer_list<std::string_view> sc
          std::find(schemes.begin(), schemes.end(), scheme) != schemes.end();
 }
 
-// A text that is not an address is not shown: it may be a password.
+// A text that is not an address is not shown, because it may be a password.
 void refuse_address(const Setting& url, const char* server, const char* help, Report& report) {
   auto& made =
       report.error("E014", url.place, url.path,
@@ -74,7 +74,7 @@ RedisOptions build_redis(const View& redis, Report& report) {
   check_redis_place(redis, report);
   RedisOptions made;
   redis.fill(made);
-  // The list allows only one word.
+  // The schema allows only one word in this list.
   made.accept_eviction = redis.settings().size(redis.path("accept")) > 0;
   return made;
 }
@@ -85,7 +85,7 @@ struct DialectFlaw {
   const char* help;
 };
 
-// REPLACE INTO, INSERT OR …, UPDATE OR …: SQLite's.
+// REPLACE INTO, INSERT OR …, UPDATE OR …: only SQLite accepts these.
 std::optional<std::string> conflict_words(const std::vector<sql::Token>& tokens, std::size_t i,
                                           bool replace_too) {
   const bool may_replace = i == 0 || !tokens[i - 1].is_symbol('.');
@@ -153,7 +153,7 @@ StoreConfig build_store(const View& store, const std::string& folder, Report& re
   StoreConfig made;
   store.fill(made);
   if (store.written("sqlite")) {
-    // Also with another store next to it, which is reported already.
+    // If another store is named too, that is reported elsewhere.
   } else if (store.written("postgres")) {
     made.kind = build_postgres(store.in("postgres"), report);
     return made;

@@ -17,14 +17,14 @@ std::string plain(std::string_view word) {
   return out;
 }
 
-// "retries" and "retry" are one word, as are "topic" and "topics".
+// "retries" and "retry" count as one word, as do "topic" and "topics".
 std::string singular(std::string word) {
   if (word.ends_with("ies")) return word.replace(word.size() - 3, 3, "y");
   if (word.ends_with('s') && !word.ends_with("ss")) word.pop_back();
   return word;
 }
 
-// Insertions, deletions, replacements and swaps of neighbours.
+// The number of insertions, deletions, replacements and swaps of neighbouring characters.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;

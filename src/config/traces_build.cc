@@ -12,10 +12,10 @@
 namespace semel::config {
 namespace {
 
-// The default path for traces in OTLP over HTTP, if an endpoint has no path (OTLP's specification).
+// The default path for traces in OTLP over HTTP if the endpoint has none (OTLP specification).
 constexpr std::string_view kTracesPath = "/v1/traces";
 
-// It is the same for every span: no part of it is a message's.
+// The URL is the same for every span, so it cannot contain a part of a message.
 bool has_places(const std::string& url) {
   const auto parsed = core::UrlTemplate::parse(url);
   return parsed && !parsed->places().empty();

@@ -28,7 +28,7 @@ std::string parent_of(const std::string& path) {
   return end == std::string::npos ? std::string() : path.substr(0, end);
 }
 
-// The places where a field named `name` is allowed, as patterns of the maps that hold it.
+// The places where a field named `name` is allowed, as patterns of the maps that contain it.
 std::vector<std::string> homes_of(std::string_view name) {
   std::vector<std::string> homes;
   each_field([&](const std::string& path, const Field& field) {
@@ -43,7 +43,7 @@ std::vector<std::string_view> names_of(const Field& map) {
   return names;
 }
 
-// Words of other programs for fields with other names here.
+// Words that other programs use for fields with other names here.
 struct OtherWord {
   std::string_view written;
   std::string_view meant;
@@ -70,7 +70,7 @@ std::optional<std::string> meant_here(std::string_view written,
   return nearest(written, names);
 }
 
-// Suggests a field of another map. There a similar word helps only if it begins alike.
+// Suggests a field of another map, where a similar word helps only if it begins alike.
 std::optional<std::string> meant_elsewhere(std::string_view written) {
   std::vector<std::string_view> alike, all;
   each_field([&](const std::string&, const Field& field) {
@@ -101,8 +101,8 @@ std::optional<Home> home_around(const std::string& path, const std::vector<std::
   }
 }
 
-// The few with the fewest levels. Fields of `defaults` also exist in a consumer, and that is mostly
-// meant.
+// Lists the few homes with the fewest levels. A field of `defaults` also exists in a consumer,
+// which is usually meant.
 std::string list_homes(std::vector<std::string> homes, std::string_view name) {
   constexpr std::size_t kMostHomes = 3;
   const auto in_defaults = [](const std::string& home) { return home.starts_with("defaults"); };

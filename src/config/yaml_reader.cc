@@ -23,7 +23,7 @@ constexpr std::size_t kDeepest = 64;                 // maps and lists inside ea
 constexpr std::size_t kMostNodes = 100'000;          // once aliases are written out
 constexpr std::size_t kMostExpandedBytes = 8 << 20;  // likewise
 
-// Thrown through the parser to stop it; the error has been reported.
+// Thrown through the parser to stop it, after the error was reported.
 struct Refused {};
 
 struct Measure {
@@ -124,7 +124,7 @@ class Builder : public YAML::EventHandler {
     Node node;
     YAML::anchor_t anchor = 0;
     bool expects_value = false;
-    std::string name;  // of the member whose value follows
+    std::string name;  // the name of the member whose value follows
     SourceLocation name_place;
     std::map<std::string, SourceLocation> names;
   };
@@ -133,7 +133,7 @@ class Builder : public YAML::EventHandler {
     return {source_, mark.line + 1, mark.column + 1, std::max<std::size_t>(width, 1)};
   }
 
-  // The parser takes the end of the file for a closing quote.
+  // The parser accepts the end of the file as a closing quote.
   void refuse_open_quote(const YAML::Mark& mark, const std::string& tag) {
     const auto line = static_cast<std::size_t>(std::max(mark.line, 0));
     if (tag != "!" || line >= lines_.size()) return;
@@ -153,7 +153,7 @@ class Builder : public YAML::EventHandler {
     throw Refused{};
   }
 
-  // A marker covers the quotes too.
+  // The quotes of a scalar, which a marker must cover too.
   std::size_t quotes_at(const YAML::Mark& mark) const {
     const auto line = report_.line(source_, mark.line + 1);
     const auto at = static_cast<std::size_t>(std::max(mark.column, 0));
@@ -245,7 +245,7 @@ class Builder : public YAML::EventHandler {
       if (node.kind == Node::Kind::kNull && node.text.empty()) node.place = top.node.place;
       top.node.items.push_back(std::move(node));
     } else if (top.expects_value) {
-      // Without a value, the name is what can be shown.
+      // If there is no value, show the name.
       if (node.kind == Node::Kind::kNull && node.text.empty()) node.place = top.name_place;
       top.node.members.push_back({std::move(top.name), top.name_place, std::move(node)});
       top.expects_value = false;
@@ -279,7 +279,7 @@ class Builder : public YAML::EventHandler {
   }
 
   const std::string_view text_;
-  std::vector<std::size_t> lines_;  // where each begins
+  std::vector<std::size_t> lines_;  // where each line begins
   const std::size_t source_;
   Report& report_;
   std::optional<Node> root_;

@@ -17,7 +17,7 @@ struct Phrase {
   std::string_view help;
 };
 
-// The parser's text is never shown: it is about tokens, not about the file.
+// The parser's own text is never shown: it is about tokens, not about the file.
 constexpr Phrase kPhrases[] = {
     {"end of map not found", "this line does not fit the indentation of the lines before it",
      "indent the fields of one map by the same number of spaces"},
@@ -54,7 +54,7 @@ constexpr Phrase kPhrases[] = {
      "begin the text on the next line"},
 };
 
-// The line at or before `line` (from 1) that is indented with a tab; 0: none.
+// The nearest line at or before `line` (from 1) that is indented with a tab; 0: none.
 int tab_line(const Report& report, std::size_t source, int line) {
   for (int at = line; at >= 1 && at > line - 3; --at) {
     const auto text = report.line(source, at);
@@ -65,7 +65,7 @@ int tab_line(const Report& report, std::size_t source, int line) {
   return 0;
 }
 
-// The byte at which `text` stops being UTF-8; npos: it is.
+// The byte at which `text` stops being UTF-8; npos: all of it is UTF-8.
 std::size_t bad_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const auto lead = static_cast<unsigned char>(text[at]);
@@ -122,7 +122,7 @@ void report_syntax(std::string_view problem, SourceLocation at, const SourceLoca
     if (column < opening.size() && (opening[column] == '{' || opening[column] == '[')) {
       made.detail.push_back("opened at " + report.spot(opened));
     }
-    // Inside of { } a bare ${X} opens a map of its own.
+    // Inside { } a bare ${X} opens a map of its own.
     const auto line = report.line(at.source, at.line);
     const auto variable = line.find("${");
     if (variable != std::string_view::npos && line.find('{') < variable) {
