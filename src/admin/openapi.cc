@@ -1,4 +1,4 @@
-// The OpenAPI document at /api/openapi.json, made from the table of routes.
+// The API's description at /api/openapi.json, made from the table of routes.
 #include <map>
 #include <string>
 #include <utility>

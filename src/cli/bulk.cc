@@ -85,7 +85,7 @@ std::optional<int> agree(Console& console, const Plan& plan, std::string_view qu
     line += fmt::format(", from {} to {}", console.time(*plan.oldest), console.time(*plan.newest));
   }
   const bool asks = !question.empty() && !console.settings().dry_run && !console.settings().yes;
-  // A person who is asked must see the plan, so it is printed even with -q.
+  // A user who is asked must see the plan, so it is printed even with -q.
   const auto say = [&](const std::string& text) { asks ? console.warn(text) : console.note(text); };
   say(line);
   for (const std::string& sample : plan.samples) say("  " + sample);

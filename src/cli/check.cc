@@ -35,12 +35,13 @@ enum class Look { kText, kJson, kGithub };
 struct Checked {
   std::string file;
   config::Loaded loaded;
-  std::vector<Diagnostic> all;  // with what statements would do if they ran twice
+  std::vector<Diagnostic> all;  // also what statements would do if they ran twice
   std::size_t errors = 0;
   std::size_t warnings = 0;
 };
 
-// A file beside the config is there to be looked at; one that cannot be is the business of doctor.
+// Warns of flaws of the store's file, if it can be examined here; the rest is left to `semel
+// doctor`.
 void warn_of_flaws(const config::Config& config, const std::string& file,
                    std::vector<Diagnostic>& all) {
   const auto flaws = compose::standing_flaws(config.store);
@@ -132,7 +133,7 @@ std::string chosen_text(const config::ConsumerConfig& consumer) {
   return "chosen: a native handler may act anywhere; one that takes a Transaction gets dedup_table";
 }
 
-// The effect of a missing row under strategy optimistic_lock.
+// States what a missing row means under strategy optimistic_lock.
 const char* missing_text(core::VersionSpec::Missing missing) {
   using Missing = core::VersionSpec::Missing;
   switch (missing) {
@@ -148,7 +149,7 @@ const char* missing_text(core::VersionSpec::Missing missing) {
   return "is a dead letter";
 }
 
-// `service`: "SQS"; `keeps`: what it does where it drops nothing.
+// `service`: "SQS"; `keeps`: what the service does if it drops nothing.
 std::string repeats_on_sqs(const core::SqsSendSpec& spec, const char* service, const char* keeps,
                            const std::string& retries) {
   if (!spec.queue.fifo()) {
@@ -161,7 +162,7 @@ std::string repeats_on_sqs(const core::SqsSendSpec& spec, const char* service, c
                      core::duration_text(core::kSqsDeduplicates), retries);
 }
 
-// How a message that is published twice ends, where the broker has a say in it.
+// States how a message that is published twice ends, if that depends on the broker.
 std::string repeats_text(const config::ConsumerConfig& consumer) {
   const std::string retries = consumer.retry.max_elapsed.count() == 0
                                   ? "without end"
@@ -192,7 +193,7 @@ std::string repeats_text(const config::ConsumerConfig& consumer) {
                      retries, trimmed);
 }
 
-// Explains the source, lock, version, order and deferral, as far as the config uses them.
+// Explains source, lock, version, order and deferral, as far as the config uses them.
 std::vector<std::string> flow_text(const config::ConsumerConfig& consumer) {
   std::vector<std::string> lines = source_flow(consumer);
   if (consumer.strategy == core::StrategyKind::kPessimisticLock && consumer.lock) {

@@ -85,7 +85,7 @@ std::string sqs_text(const core::SqsSpec& spec) {
       printable(spec.region, 60), spec.prefetch, core::duration_text(spec.visibility));
 }
 
-// How a source is read, and how its broker itself removes repeats; empty: unknown.
+// How a source is read, and how its broker removes repeats; empty: unknown.
 struct SourceTexts {
   std::string reads;
   std::string window;

@@ -32,7 +32,8 @@ const std::map<std::string, Settings::Color> kColors = {{"auto", Settings::Color
 const std::map<std::string, LogFormat> kLogFormats = {{"text", LogFormat::kText},
                                                       {"json", LogFormat::kJson}};
 
-// The shared flags as words, before they mean anything: flag over environment over default.
+// The shared flags as text, before they are interpreted: a flag outranks the environment, which
+// outranks the default.
 struct Words {
   std::string config;
   std::string config_argument;
@@ -123,7 +124,7 @@ Settings settings_of(const Words& words) {
   return settings;
 }
 
-// The settings for reporting errors of the command line itself, from the part that was parsed.
+// Settings for reporting errors of the command line itself, from the part that was parsed.
 Settings settings_so_far(const Words& words) {
   Settings settings;
   const std::string word =
@@ -243,9 +244,9 @@ std::string suggestion(const CLI::App& command, const std::string& word) {
 
 namespace {
 
-// CLI11's help with the command's whole path, and no blank lines to spare.
+// CLI11's help with the command's whole path, and without superfluous blank lines.
 std::string help_of(const CLI::App& command) {
-  // CLI11's own help() would turn to the subcommand that was parsed.
+  // CLI11's own help() would describe the subcommand that was parsed.
   std::string text =
       command.get_formatter()->make_help(&command, path_of(&command), CLI::AppFormatMode::Normal);
   for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) text.erase(at, 1);
@@ -266,7 +267,7 @@ struct Program::Impl {
   int wrong_use(const CLI::ParseError& error);
 };
 
-// `semel help records show`
+// Prints the help of a command, as for `semel help records show`.
 int Program::Impl::help(const std::vector<std::string>& path) {
   Console console(settings_so_far(words));
   CLI::App* at = &root;
@@ -350,7 +351,7 @@ void Program::add_help() {
 
 int Program::run(int argc, char** argv) {
   add_help();
-  // A closed pipe is then an error of the write, reported like any other.
+  // Then a closed pipe is an error of the write, which is reported like any other.
   std::signal(SIGPIPE, SIG_IGN);
   try {
     impl_->root.parse(argc, argv);

@@ -20,7 +20,7 @@ struct ConfigShowFlags {
   bool origin = false;
 };
 
-// A value on one line, whatever it holds.
+// Puts a value on one line, whatever it contains.
 std::string one_line(std::string_view value) {
   std::string out;
   for (const char c : value) {

@@ -37,7 +37,7 @@ bool want_color(Settings::Color color, bool terminal) {
   return term != nullptr && std::strcmp(term, "dumb") != 0;
 }
 
-// Writes all of it; the errno of the failure, or 0.
+// Writes the whole text. Returns 0, or the errno of the failure.
 int write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(fd, text.data(), text.size());
@@ -50,8 +50,8 @@ int write_all(int fd, std::string_view text) {
   return 0;
 }
 
-// Text of the program around words of others. Only its own colors, where they are wanted, are not
-// shown by their numbers.
+// The text may quote other programs, so control characters are shown by their numbers. Only Semel's
+// own colors are kept, if they are wanted.
 std::string for_terminal(std::string_view text, bool color) {
   constexpr std::string_view kLayout = "\n\t";
   if (!color) return printable_text(text, kLayout);
@@ -70,7 +70,7 @@ std::string for_terminal(std::string_view text, bool color) {
 }
 
 constexpr std::size_t kUsualWidth = 80;
-constexpr std::size_t kLeastShown = 20;  // of a last column
+constexpr std::size_t kLeastShown = 20;  // the least width of a last column
 
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
@@ -226,7 +226,7 @@ int Console::close(int code) {
     progress_shown_ = false;
     failed = out_errno_;
   }
-  // A reader that closed the pipe has read what it wanted; a full disk is an error.
+  // If a reader has closed the pipe, it has read what it wanted; a full disk is an error.
   if (failed == 0 || failed == EPIPE) return code;
   fail(kBad, fmt::format("cannot write to stdout: {}", std::strerror(failed)));
   return code == kOk ? kBad : code;

@@ -72,7 +72,7 @@ int show_gates(Console& console, const std::vector<ConsumerGate>& rows) {
   return kOk;
 }
 
-// The consumers of a run that is asked (--url).
+// The consumers of the run that --url names.
 OrEnded<std::vector<ConsumerGate>> remote_gates(Console& console) {
   auto run = Remote::open(console);
   if (!run) return ended(run.error().code);
@@ -102,7 +102,7 @@ struct ChosenConsumer {
   ConsumerNumber number{};
 };
 
-// A pause may come before the first run: the consumer gets its number then.
+// The first pause may come before the first run: then the consumer gets its number here.
 OrEnded<ChosenConsumer> choose_consumer(Console& console, const ConsumerFlags& flags) {
   auto config = load_config(console);
   if (!config) return tl::unexpected<Ended>(config.error());
@@ -142,7 +142,7 @@ std::string already_paused(const ConsumerFlags& flags, const std::string& first_
   return text;
 }
 
-// A consumer of a run that is asked (--url), with its gate before the change.
+// A consumer of the run that --url names, with its gate before the change.
 struct RemoteConsumer {
   Remote run;
   std::optional<ShutGate> before;
@@ -195,7 +195,7 @@ int remote_resume(Console& console, const ConsumerFlags& flags) {
   return changed ? kOk : kNothing;
 }
 
-// It is a process that is drained, not the consumer in the store.
+// Drains the consumer in one process; the store does not record that.
 int drain(Console& console, const ConsumerFlags& flags) {
   auto run = Remote::open(console);
   if (!run) return run.error().code;

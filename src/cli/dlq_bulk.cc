@@ -1,4 +1,4 @@
-// dlq replay, discard, export: one grammar to say which.
+// dlq replay, discard and export: the same flags choose the letters.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -19,13 +19,13 @@ namespace {
 struct CompensationSum {
   std::size_t asked = 0;
   std::size_t nothing = 0;  // no step left to undo
-  std::size_t moved = 0;    // its record is not dead, or speaks for another payload
+  std::size_t moved = 0;    // its record is not dead, or belongs to another payload
   std::size_t gone = 0;
 };
 
 bool stands(const StepEntry& entry) { return entry.state == StepEntry::State::kDone; }
 
-// The consumer undoes the steps when it runs: only its handler knows how.
+// The consumer undoes the steps when it runs, because only its handler knows how.
 Result<void> ask_one(const Session& session, std::int64_t id, bool dry_run, CompensationSum& sum) {
   const auto letter = session.facets.dead_letters->show(id);
   if (!letter) return failure(letter.error());

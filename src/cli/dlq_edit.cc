@@ -1,4 +1,4 @@
-// dlq edit: another payload for a dead letter, under the key it has.
+// dlq edit: gives a dead letter another payload, under the same key.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -32,7 +32,7 @@ namespace {
 struct EditFlags {
   std::int64_t id = 0;
   std::optional<std::string> payload;
-  BulkFlags bulk;  // why
+  BulkFlags bulk;  // only its reason is used
 };
 
 Error cannot(std::string what, const std::string& path) {
@@ -69,7 +69,7 @@ Result<Bytes> read_whole(const std::string& path) {
   }
 }
 
-// A file of this user's alone that is gone at the end.
+// A file that only this user can read and that is removed at the end.
 class Draft {
  public:
   static Result<std::unique_ptr<Draft>> of(BytesView payload) {
@@ -105,7 +105,7 @@ std::string editor() {
   return {};
 }
 
-// Editors end a file with a line end, which is no part of the message.
+// Editors add a line end to a file, which must not become part of the message.
 Bytes without_added_end(Bytes edited, BytesView before) {
   if (edited.ends_with('\n') && !before.ends_with('\n')) edited.pop_back();
   return edited;
@@ -140,7 +140,7 @@ Result<Bytes> edited_by_hand(const Bytes& payload) {
   return without_added_end(std::move(*read), payload);
 }
 
-// How an edit is told; its key may be empty.
+// The data of an edit's report; the key may be empty.
 struct Told {
   std::int64_t id = 0;
   std::string key;
@@ -172,7 +172,7 @@ int report_edit(Console& console, const Told& told) {
   return kOk;
 }
 
-// Shows what would be changed, and asks. Nothing: it is agreed to.
+// Shows what would be changed, and asks. nullopt: the user agrees.
 std::optional<int> agree_to_edit(Console& console, const DeadLetter& letter, std::size_t bytes) {
   console.note(fmt::format("dead letter {}  {}  {}  {}: {} bytes become {}", letter.id,
                            letter.consumer, letter.key.empty() ? "-" : printable(letter.key, 40),
@@ -181,13 +181,13 @@ std::optional<int> agree_to_edit(Console& console, const DeadLetter& letter, std
   return console.confirm("Replace its payload? Only an export keeps the old one.");
 }
 
-// A letter that moved on is no letter that is missing.
+// A letter that has changed meanwhile is not a missing one.
 int refused_edit(Console& console, const Error& error) {
   const int code = console.fail(error);
   return error.code == "R348" ? kBad : code;
 }
 
-// The new payload; an end where there is none. `old`: what an editor opens.
+// The new payload, or the exit code if there is none. `old`: the text that an editor opens.
 OrEnded<Bytes> new_payload(Console& console, const EditFlags& flags, const Bytes& old) {
   auto payload = flags.payload ? read_whole(*flags.payload) : edited_by_hand(old);
   if (payload) return *std::move(payload);
@@ -205,7 +205,7 @@ int edit(Console& console, const EditFlags& flags) {
     return console.fail(kNothing, fmt::format("there is no dead letter {}", flags.id),
                         "semel dlq list");
   }
-  // Its recipe determines the key and the fingerprint of the new payload.
+  // The consumer's key recipe determines the key and the fingerprint of the new payload.
   const auto consumer = find_consumer(console, session->config, (*letter)->consumer);
   if (!consumer) return consumer.error().code;
   auto payload = new_payload(console, flags, (*letter)->payload);
@@ -229,7 +229,7 @@ int edit(Console& console, const EditFlags& flags) {
   return report_edit(console, told);
 }
 
-// An editor opens the payload only where the run shows all of it.
+// An editor opens the payload only if the run shows all of it.
 int remote_edit(Console& console, const EditFlags& flags) {
   auto run = Remote::open(console);
   if (!run) return run.error().code;

@@ -15,7 +15,7 @@ namespace semel::cli {
 
 namespace {
 
-// Groups that are kept apart; a handler may make up any number of reasons.
+// The most groups that are kept apart: a handler may make up any number of reasons.
 constexpr std::size_t kMostGroups = 1'000;
 constexpr std::size_t kGroupErrorShown = 60;
 

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t kBatchLetters = 500;
 constexpr std::size_t kImportBatchBytes = 4 << 20;
-// A payload of the largest size there may be, in base64, with headers.
+// Enough for the largest possible payload, in base64, with headers.
 constexpr std::size_t kLongestLetterLine = std::size_t{1} << 30;
 constexpr std::size_t kFlawsTold = 10;
 
@@ -89,8 +89,8 @@ class Importer {
  private:
   using Number = std::optional<ConsumerNumber>;
 
-  // The number of a consumer of the config, registered in the store if it is missing; nothing for
-  // others.
+  // The number of a consumer of the config, registered in the store if it is missing; nullopt for
+  // other consumers.
   Result<Number> number_of(const std::string& consumer) {
     const auto known = numbers_.find(consumer);
     if (known != numbers_.end()) return known->second;

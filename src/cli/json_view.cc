@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kNoMembers = "{}";
 
-// The pointer to the whole document gives a document that is a single scalar.
+// Reads a document that is a single scalar: the empty pointer refers to the whole document.
 json::Scalar scalar_of(std::string_view value) {
   json::Document document;
   document.parse_known(value);

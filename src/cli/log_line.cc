@@ -28,7 +28,7 @@ const char* level_word(LogLevel level) noexcept {
   return "error";
 }
 
-// A duplicate is normal; a message that waits, or that was given up, is not.
+// A duplicate is normal; a message that waits or was given up is not.
 LogLevel level_of(Outcome::Kind outcome) noexcept {
   switch (outcome) {
     case Outcome::Kind::kRetry:
@@ -42,7 +42,7 @@ LogLevel level_of(Outcome::Kind outcome) noexcept {
   }
 }
 
-// "warning[D131]: text" and "error[D131] text": takes all before the text away.
+// Takes "warning[D131]: " or "error[D131] " from the beginning of the text, and returns the code.
 std::string take_code(std::string_view& text, std::string_view word) {
   if (!text.starts_with(word) || text.size() == word.size() || text[word.size()] != '[') return {};
   const std::size_t end = text.find(']');

@@ -29,7 +29,7 @@ std::optional<RecordState> state_from(const std::string& word) {
 struct ListRequest {
   Where where;
   std::optional<RecordState> state;
-  std::optional<Bytes> key;  // then completed records are found too
+  std::optional<Bytes> key;  // with a key, completed records are found too
 };
 
 OrEnded<ListRequest> read_list(Console& console, const RecordFlags& flags) {
@@ -53,7 +53,7 @@ OrEnded<ListRequest> read_list(Console& console, const RecordFlags& flags) {
   return request;
 }
 
-// The records of one consumer that may match, at most `most`.
+// At most `most` records of one consumer that may match.
 Result<std::vector<FoundRecord>> candidates(const Session& session, const ListRequest& request,
                                             const std::string& consumer, std::size_t most) {
   if (request.key) return find_records(session.access(), {consumer}, *request.key);

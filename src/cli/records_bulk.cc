@@ -1,4 +1,4 @@
-// records forget and unlock: one grammar to say which.
+// records forget and unlock: the same flags choose the records.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -26,7 +26,7 @@ namespace semel::cli {
 
 namespace {
 
-// Unfinished records, dead and parked ones among them; completed ones where the key is named.
+// Unfinished records, including dead and parked ones; completed ones only if the key is named.
 OrEnded<ChosenRecords> by_filter(Console& console, const Session& session, const RecordFlags& flags,
                                  const std::vector<std::string>& consumers) {
   const auto where = read_where(console, flags.bulk.where, record_fields());
@@ -80,16 +80,16 @@ OrEnded<ChosenRecords> choose_records(Console& console, const Session& session,
                             });
 }
 
-// Changes one record; true if it did, false if the record has changed since it was seen.
+// Changes one record. False if the record has changed since it was seen.
 using RecordChange = std::function<Result<bool>(const FoundRecord& seen)>;
 
 struct Verb {
-  std::string_view name;   // of the summary
+  std::string_view name;   // in the summary
   std::string_view done;   // "forgotten"
   std::string_view asked;  // "Forget {}? …"
   std::string_view skipped;
-  // Whether a record's state fits the verb. `now`: set in a dry run, in which a lease that is over
-  // then counts; otherwise the store decides about leases by its own clock.
+  // True if the verb applies to a record's state. `now`: set in a dry run, which counts a lease
+  // that has ended; otherwise the store decides about leases by its own clock.
   bool (*fits)(const RecordView& record, std::optional<StoreTime> now) = nullptr;
   bool makes_new = false;  // completed work may be handled again
 };
@@ -109,7 +109,7 @@ bool can_decide(const RecordView& record, std::optional<StoreTime> now) {
   return consuming || record.state == RecordState::kParked;
 }
 
-// Removes the records that the verb cannot change from the plan; returns how many.
+// Removes the records that the verb cannot change from the plan. Returns their number.
 std::size_t leave_out_unfit(ChosenRecords& chosen, const Verb& verb, bool dry_run) {
   std::optional<StoreTime> now;
   if (dry_run) now = system::utc_now();
@@ -149,15 +149,15 @@ int report_changed(Console& console, const Verb& verb, const Plan& plan, std::si
   return failed ? kBad : kNothing;
 }
 
-// True if windows in front of these records had to drop what they know.
+// True if front windows of these records had to forget what they know.
 Result<bool> reseal(const Session& session, const std::vector<FoundRecord>& records) {
   std::set<ConsumerNumber> consumers;
   for (const FoundRecord& one : records) consumers.insert(one.record.id.consumer());
   return operate::reseal_records(session.access(), consumers, system_environment());
 }
 
-// Asks, and does it; `reseal`, where there is one, makes windows in front of the records forget,
-// before and after it.
+// Asks, and carries out the plan. `reseal`, if given, makes the front windows of the records
+// forget, before and after the change.
 int carry_out(Console& console, const Verb& verb, ChosenRecords chosen,
               const std::optional<Rate>& rate, const RecordChange& change,
               const std::function<Result<bool>(const ChosenRecords&)>& reseal) {
@@ -170,7 +170,7 @@ int carry_out(Console& console, const Verb& verb, ChosenRecords chosen,
   std::span<const FoundRecord> rest(chosen.records);
   if (console.settings().dry_run) rest = {};
   const bool reseals = reseal != nullptr && !rest.empty();
-  // Also before: a process that is killed in between leaves little behind.
+  // Reseal before the change too, so that a kill in between leaves few stale answers.
   if (reseals) {
     if (auto first = reseal(chosen); !first) return console.fail(first.error());
   }
@@ -186,7 +186,7 @@ int carry_out(Console& console, const Verb& verb, ChosenRecords chosen,
       }
       ++skipped;
       if (done || told) continue;
-      // A lease concerns one record; any other error would meet the others too.
+      // A lease concerns one record; any other error would affect the other records too.
       told = true;
       console.fail(done.error());
       const bool its_own = done.error().code == "R241" || done.error().code == "R242";
@@ -201,7 +201,7 @@ int carry_out(Console& console, const Verb& verb, ChosenRecords chosen,
       console.note("a front window may still call them completed: say it again");
       return console.fail(windows.error());
     }
-    // When this returns, none does.
+    // When this function returns, no front window does.
     if (*windows) std::this_thread::sleep_for(kFrontTrusted);
   }
   return report_changed(console, verb, chosen.plan, changed, unfit, skipped, told);
@@ -220,7 +220,7 @@ int run_remote(Console& console, const RecordFlags& flags, const Verb& verb,
     return changed;
   };
   const int code = carry_out(console, verb, *std::move(chosen), rate, change, nullptr);
-  // Where nothing could be done: nobody was there, or the role is too small.
+  // Nothing could be done: the run did not answer, or the role does not suffice.
   return code == kBad ? refused.value_or(code) : code;
 }
 

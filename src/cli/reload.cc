@@ -1,4 +1,4 @@
-// semel reload: a run takes up its config as the file has it now.
+// semel reload: makes a run read its config file again and apply the changes.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -20,7 +20,7 @@ struct ReloadFlags {
   std::optional<std::string> reason;
 };
 
-// "emails changed, refunds added, tokens"
+// The changes as text, such as "emails changed, refunds added, tokens".
 std::string changes_in(const JsonView& reloaded) {
   std::vector<std::string> words;
   for (const JsonView& one : reloaded.objects("consumers")) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kLongestToken = 16 << 10;
 
-// Members of the API's documents that are times.
+// Members of the API's documents that contain times.
 const std::set<std::string_view> kTimeMembers = {
     "completed_at", "dead_at", "first_seen",     "last_change", "lease_until", "newest",
     "next_at",      "oldest",  "oldest_waiting", "since",       "until"};

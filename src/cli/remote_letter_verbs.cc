@@ -1,4 +1,4 @@
-// dlq replay and discard for a run that is asked (--url): a few letters by id, many by a job of the
+// dlq replay and discard for the run that --url names: a few letters by id, many by a job of the
 // run.
 #include <fmt/format.h>
 #include <poll.h>
@@ -30,13 +30,13 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds kBetweenLooks{500};
 constexpr seconds kBetweenTold{5};
-// Gives up after a silence this long. The job continues.
+// Gives up after the run has been silent for this long. The job continues.
 constexpr seconds kSilence{30};
 constexpr const char* kSamplesAsked = "3";
 
 struct LetterVerb {
   LetterAct act;
-  std::string_view word;   // of the path
+  std::string_view word;   // a part of the path
   std::string_view asked;  // "Replay"
   std::string_view done;   // "replayed"
 };
@@ -55,7 +55,7 @@ int report(Console& console, const LetterVerb& verb, const Plan& plan, const Rep
                                         : report_discard(console, plan, sum.replayed);
 }
 
-// The letters of the ids that are there.
+// The letters that exist among the given ids.
 OrEnded<std::vector<std::int64_t>> look_up(Console& console, Remote& run, const DlqFlags& flags,
                                            Plan& plan) {
   std::vector<std::int64_t> ids;
@@ -74,7 +74,7 @@ OrEnded<std::vector<std::int64_t>> look_up(Console& console, Remote& run, const 
   return ids;
 }
 
-// `sum.replayed`: also those that were discarded.
+// `sum.replayed` also counts letters that were discarded.
 Result<void> change_letter(Remote& run, const LetterVerb& verb, const DlqFlags& flags,
                            std::int64_t id, ReplayReport& sum) {
   json::Writer body = body_with_reason(flags.bulk);
@@ -111,13 +111,13 @@ int change_by_ids(Console& console, Remote& run, const DlqFlags& flags, const Le
 }
 
 // Starts a job and polls it until it is over. The first SIGINT or SIGTERM cancels the job; the
-// second leaves it. A signal that arrives during a request counts too.
+// second one leaves it running. A signal that arrives during a request counts too.
 class JobWatch {
  public:
   JobWatch(Console& console, Remote& run) : console_(console), run_(run) {}
 
   Result<void> begin(const std::string& path, const json::Writer& body);
-  // The job when it is over, or an end of the command.
+  // Returns the job once it is over, or the exit code.
   OrEnded<JsonView> wait();
 
  private:
@@ -182,7 +182,7 @@ void JobWatch::tell(const JsonView& job) {
   console_.note(line);
 }
 
-// A job ends with its run. Its work so far is kept, and may be only a part.
+// A job ends with its run. The work that it has done stays done, and may be only a part.
 int JobWatch::lost() {
   return console_.fail(
       kPartly,
@@ -217,7 +217,7 @@ OrEnded<JsonView> JobWatch::wait() {
 
 struct JobPlan {
   Plan shown;
-  // The job takes no letter that died after the plan.
+  // The job leaves letters alone that died after the plan was made.
   std::optional<std::int64_t> up_to;
 };
 

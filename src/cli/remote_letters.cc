@@ -1,5 +1,5 @@
-// Lists, groups and shows dead letters of a run that is asked (--url). remote_letter_verbs.cc
-// changes them.
+// Lists, groups and shows dead letters of the run that --url names. remote_letter_verbs.cc changes
+// them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace semel::cli {
 
 namespace {
 
-// The API has no larger page.
+// The API returns no larger page.
 constexpr std::size_t kPage = 1'000;
 
 void add_left_out(LetterWalk& walk, const JsonView& page) {
@@ -26,7 +26,7 @@ void add_left_out(LetterWalk& walk, const JsonView& page) {
   walk.foreign += left_out.count("other_consumers");
 }
 
-// Shows `see` the letters, page by page.
+// Passes the letters to `see`, page by page.
 Result<LetterWalk> walk_pages(Remote& run, const DlqFlags& flags, std::size_t limit,
                               const std::function<void(const JsonView&)>& see) {
   LetterWalk walk;

@@ -13,7 +13,7 @@ namespace {
 
 using operate::ConsumerStatus;
 
-// Bytes written as digits; other text leaves them zero.
+// Reads bytes written as digits; other text leaves the bytes zero.
 template <class Id>
 Id id_from(std::string_view hex) {
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -40,7 +40,7 @@ int small_number(const JsonView& view, std::string_view member) {
   return static_cast<int>(std::clamp<std::int64_t>(number, 0, std::numeric_limits<int>::max()));
 }
 
-// The bytes, or, for a role to which the API does not show them, how many there are.
+// The bytes; if the API does not show them to this role, a text with their number.
 Bytes contents(const JsonView& view, const std::string& member) {
   const auto size = view.number(member + "_bytes");
   return size ? fmt::format("({} bytes, which need the role operator)", *size) : view.bytes(member);

@@ -1,4 +1,4 @@
-// Shows, unlocks and forgets records of a run that is asked (--url), by their keys.
+// Shows, unlocks and forgets records of the run that --url names, by their keys.
 #include <fmt/format.h>
 
 #include <string>
@@ -19,7 +19,7 @@ std::string path_of_record(const std::string& consumer, const std::string& key) 
   return "consumers/" + path_part(consumer) + "/records/" + path_part(key);
 }
 
-// The answers of those consumers that have one.
+// The documents of the consumers that have a record of the key.
 Result<std::vector<JsonView>> documents_of(Remote& run, const std::vector<std::string>& consumers,
                                            const std::string& key) {
   std::vector<JsonView> all;
@@ -89,12 +89,12 @@ Result<bool> change_remote_record(Remote& run, std::string_view verb, const Reco
                                   const FoundRecord& seen) {
   json::Writer body = body_with_reason(flags.bulk);
   if (!flags.as.empty()) body.member("as", flags.as);
-  // The person agreed to change this one, and no later one.
+  // The user agreed to change this version of the record, and no later one.
   body.member("state", to_string(seen.record.state)).member("token", seen.record.token);
   const auto done = run.post(fmt::format("{}/{}", path_of_record(seen.consumer, seen.key), verb),
                              body.end_object());
   if (done) return true;
-  // It moved on, or is gone.
+  // The record has changed meanwhile, or is gone.
   if (done.error().code == "R348" || is_missing(done.error())) return false;
   return failure(done.error());
 }

@@ -1,4 +1,4 @@
-// status and doctor of a run that is asked (--url).
+// status and doctor for the run that --url names.
 #include "cli/doctor.h"
 #include "cli/remote.h"
 #include "cli/remote_read.h"

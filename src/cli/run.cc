@@ -46,7 +46,7 @@ constexpr const char* kStoppedAtStart = "semel: stopped before it had received a
 struct RunFlags {
   bool once = false;
   std::string drain_timeout;
-  std::string ui;  // the address to listen on; empty: as the config has it
+  std::string ui;  // the address to listen on; empty: as in the config
   bool no_ui = false;
   std::string tally;
 };
@@ -82,7 +82,7 @@ class Ticker {
   system::Periodic ticks_;
 };
 
-// Signals may come before there is a service to stop.
+// Stops the run at a signal, which may come before there is a service to stop.
 class Stopper {
  public:
   explicit Stopper(Console& console) : console_(console) {}
@@ -98,7 +98,7 @@ class Stopper {
       end_at_start();
     }
   }
-  // The service is built; null where it could not be.
+  // Called once the service is built; null if it could not be built.
   void serve(compose::Service* service) SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
     building_ = false;
@@ -108,7 +108,7 @@ class Stopper {
     for (int i = 0; i < stops_; ++i) service->stop();
   }
   void end_waits() noexcept { event_.signal(); }
-  // Readable from the first signal on, and after end_waits().
+  // Becomes readable at the first signal, and after end_waits().
   int fd() const noexcept { return event_.get(); }
   bool stopped() SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);
@@ -120,7 +120,8 @@ class Stopper {
   }
 
  private:
-  // A resolver or a server is blocking, and cannot be interrupted. No message was received yet.
+  // A name lookup or a connection attempt blocks and cannot be interrupted. No message was received
+  // yet.
   [[noreturn]] void end_at_start() {
     console_.note(kStoppedAtStart);
     console_.flush();
@@ -165,7 +166,7 @@ void greet_terminal(Console& console, const config::Config& config) {
 }
 
 // Created before the store is opened, so that a waiting tap can connect before the first delivery.
-// A dry run has no endings to watch, and with the memory store a tap could not find the run.
+// A dry run ends no deliveries, and with the memory store a tap could not find the run.
 Result<std::unique_ptr<tap::Server>> let_watch(Console& console, const config::Config& config) {
   if (console.settings().dry_run) return nullptr;
   auto path = watched_path(config);
@@ -187,7 +188,7 @@ tap::Figures figures_of(compose::Service& service, const telemetry::HealthObserv
   return made;
 }
 
-// It listens before the store is open, so that a probe can tell a slow start from no start.
+// The listener opens before the store, so that a probe can tell a slow start from a failed one.
 Result<std::unique_ptr<compose::Admin>> open_admin(Console& console, const config::Config& config) {
   auto admin = compose::Admin::open(config, console.settings().dry_run);
   if (admin && (*admin)->port() != 0 && console.settings().quiet == 0) {
@@ -237,7 +238,7 @@ std::vector<std::string> sets_of(const RunFlags& flags) {
   return {"admin.listen=" + flags.ui};
 }
 
-// The flags outrank the file.
+// Flags outrank the config file.
 void apply(const RunFlags& flags, config::Config& config) {
   if (flags.no_ui) {
     config.admin.reset();
@@ -266,7 +267,7 @@ OrEnded<config::Config> config_with(Console& console, const RunFlags& flags) {
   return config;
 }
 
-// The same file as at the start, with the same flags.
+// Loads the same file as at the start, with the same flags.
 config::Loaded load_again(const Console& console, const RunFlags& flags, const std::string& file) {
   config::LoadOptions options;
   options.sets = console.settings().sets;
@@ -283,7 +284,7 @@ void tell_risks(Console& console, const compose::Service& service) {
   }
 }
 
-// A run that is built.
+// A run whose parts are built.
 struct Built {
   Console& console;
   const RunReport& report;
@@ -291,13 +292,13 @@ struct Built {
   RunReload& reload;
   compose::Service& service;
   compose::Admin& admin;
-  compose::Traces* traces;  // null: nothing is traced
+  compose::Traces* traces;  // null: the run exports no spans
   tap::Server* watched;     // null: the run cannot be watched
 };
 
 int work(const Built& run) {
   // Created before the reloader: a manager that learns that the run is ready may ask for a reload
-  // immediately.
+  // at once.
   const ServiceManager manager([&] { return run.service.is_stopping(); });
   run.reload.tell(&manager);
   run.reload.reloader().serve(run.service, run.admin);
@@ -311,7 +312,7 @@ int work(const Built& run) {
     const Ticker ticker(run.console, run.report);
     code = run.service.run();
   }
-  // A question to a store that does not answer is broken off.
+  // Abort a call to a store that does not answer.
   run.stopper.end_waits();
   run.reload.reloader().leave();
   run.reload.tell(nullptr);
@@ -343,7 +344,7 @@ int run(Console& console, const RunFlags& flags) {
   if (!config) return config.error().code;
   console.begin_log();
   greet_terminal(console, *config);
-  // Each connection of a source is one.
+  // Each connection of an HTTP source needs a descriptor.
   if (takes_requests(*config)) system::raise_descriptor_limit();
 
   RunReport report(console, longest_name(*config), console.settings().dry_run);
@@ -381,7 +382,7 @@ int run(Console& console, const RunFlags& flags) {
   auto service = compose::Service::build(*config, std::move(options));
   if (!service) {
     stopper.serve(nullptr);
-    // Another error than a wait that was broken off would come again at the next start.
+    // Any error other than an aborted wait would come again at the next start.
     const bool waited = service.error().kind == ErrorKind::kUnavailable;
     if (!stopper.stopped() || !waited) return build_failed(console, service.error());
     console.note(kStoppedAtStart);
@@ -421,7 +422,7 @@ void add_run(Program& program) {
                    "127.0.0.1:8585");
   command.add_flag("--no-ui", flags->no_ui, "Serve none, whatever the config says")
       ->excludes("--ui");
-  // Counts that survive a kill, for `semel demo`, which kills the runs it starts.
+  // Counts that survive a kill. `semel demo` uses them, because it kills the runs that it starts.
   command.add_option("--tally", flags->tally)->group("");
   command.footer(
       "It says what went wrong, and at its end how much was done; -v says of each message how it "

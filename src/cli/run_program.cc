@@ -9,8 +9,8 @@ namespace semel::cli {
 
 int run_program(int argc, char** argv) {
   end_with_exit_code_where_nobody_catches();
-  // The parent process may have left SIGCHLD ignored: then no handler's command could be waited
-  // for.
+  // The parent process may have left SIGCHLD ignored. Then the exit status of a handler's command
+  // could not be read.
   std::signal(SIGCHLD, SIG_DFL);
   Program program;
   add_demo(program);

@@ -15,7 +15,7 @@ namespace {
 
 static_assert(std::size(tap::kAllOutcomes) == RunCounts::kKinds);
 
-// The detail from this many -v on.
+// Details are shown from this many -v on.
 constexpr int kDetail = 2;
 
 // An unavailable store is reported once, by on_trouble, and not for each message that it delays.
@@ -100,7 +100,7 @@ void RunReport::on_refused(std::string_view consumer, const Arrival& arrival,
 
 void RunReport::on_held(std::string_view consumer, const Delivery& delivery) noexcept {
   held_.fetch_add(1, std::memory_order_relaxed);
-  // There is no outcome yet: it is logged like a busy one.
+  // A held message has no outcome yet, so it is logged like a busy one.
   if (logs(Outcome::Kind::kBusy, {})) {
     console_.log(line_of(LogLevel::kDebug, consumer, "held in the store, for later", &delivery));
   }

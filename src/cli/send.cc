@@ -52,7 +52,7 @@ class Sender {
     for (int left = kTries;; --left) {
       auto appended = queue_.append(consumer_, batch_);
       if (appended) break;
-      // Repeats what was certainly not done; reports all other errors.
+      // Tries again what was certainly not done; reports all other errors.
       const bool again = appended.error().kind == ErrorKind::kRetryTransaction ||
                          appended.error().kind == ErrorKind::kBlocked;
       if (!again || left == 1) return appended;
@@ -90,7 +90,7 @@ std::optional<Headers> parse_headers(Console& console, const std::vector<std::st
   return headers;
 }
 
-// The source of the messages: the one on the command line, or the lines of stdin.
+// Sends the message of the command line, or the lines of stdin.
 Result<void> send_all(Sender& sender, const SendFlags& flags, const OutgoingMessage& like) {
   const auto send = [&](std::string payload) -> Result<void> {
     OutgoingMessage message = like;
@@ -117,7 +117,7 @@ Result<void> send_all(Sender& sender, const SendFlags& flags, const OutgoingMess
   }
 }
 
-// With --key all messages would be one; more than one line is surely not meant.
+// With --key all lines would be the same message: more than one line is surely a mistake.
 Result<void> send_under_key(Sender& sender, SendFlags flags, const OutgoingMessage& like) {
   if (flags.message == "-") {
     LineReader lines(0, kLongestMessageLine);

@@ -48,12 +48,12 @@ std::optional<milliseconds> watchdog_interval() {
 
 ServiceManager::ServiceManager(std::function<bool()> stopping) : stopping_(std::move(stopping)) {
   const char* const address = std::getenv("NOTIFY_SOCKET");
-  // A path, or a name in the abstract namespace.
+  // The address is a path, or a name in the abstract namespace.
   if (address == nullptr || (address[0] != '/' && address[0] != '@')) return;
   if (std::strlen(address) >= sizeof(sockaddr_un{}.sun_path)) return;
   socket_ = system::Descriptor(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket_.valid()) return;
-  // Waits for a slow manager, but not for long.
+  // A slow manager is waited for, but not for long.
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &kSendPatience, sizeof kSendPatience);
   address_ = address;
   watchdog_ = watchdog_interval();

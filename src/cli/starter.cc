@@ -60,7 +60,8 @@ std::string store_lines(const StarterParts& parts, bool small) {
          "  sqlite: { path: semel.db }    # the records, and the tables your statements write to\n";
 }
 
-// Sources that are a log, whose readers have a name there. Empty for other sources.
+// The config lines of a source that is a log and whose readers have a name in it. Empty for other
+// sources.
 std::string log_source_lines(const StarterParts& parts, bool small) {
   if (parts.source == "kafka") {
     return small ? "    source:\n"
@@ -108,7 +109,7 @@ std::string log_source_lines(const StarterParts& parts, bool small) {
   return {};
 }
 
-// Queues of a broker. Empty: another source.
+// The config lines of a broker's queue. Empty for other sources.
 std::string broker_queue_lines(const StarterParts& parts, bool small) {
   if (parts.source == "rabbitmq") {
     return small ? "    source:\n"
@@ -185,8 +186,8 @@ std::string accept_lines(const StarterParts& parts, bool small) {
 
 struct StarterTarget {
   std::string_view handler;
-  const char* server;  // its lines
-  const char* to;      // the field that says where
+  const char* server;  // its config lines
+  const char* to;      // the field that names the target
   const char* there = "payments-out";
 };
 constexpr StarterTarget kTargets[] = {
@@ -320,8 +321,8 @@ Error unknown_word(std::string_view what, std::string_view word,
 
 }  // namespace
 
-// A consumer that is claimed has no handler to begin with, and a native source no program to run
-// it.
+// Leaves out claimed consumers, which have no handler to start with, and native sources, which need
+// a program of their own.
 std::vector<StarterWord> starter_sources() {
   auto sources = alternatives("consumers[].source");
   std::erase_if(sources, [](const StarterWord& word) {
@@ -329,7 +330,7 @@ std::vector<StarterWord> starter_sources() {
   });
   return sources;
 }
-// Without steps, which consist of calls of other handlers: docs/steps.md begins with a config of
+// Leaves out steps, which consist of calls of other handlers: docs/steps.md begins with a config of
 // them.
 std::vector<StarterWord> starter_handlers() {
   auto handlers = alternatives("consumers[].handler");

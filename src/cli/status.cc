@@ -24,7 +24,7 @@ using operate::ConsumerStatus;
 
 constexpr std::chrono::milliseconds kAskWithin{500};
 
-// Asks this user's runs on this machine. It does not wait for others.
+// Asks this user's runs on this machine. A run that does not answer in time is left out.
 std::vector<tap::RunFigures> ask_runs(const config::Config& config, const StoreStats& stats) {
   if (stats.running_pids.empty()) return {};
   const auto path = watched_path(config);

@@ -88,7 +88,7 @@ void show_status_text(Console& console, const Status& status) {
   }
 }
 
-// Reports the first bad consumer; one that could not be asked counts only if none is bad.
+// Reports the first failing consumer; a consumer that could not be asked counts only if none fails.
 int verdict_on(Console& console, const std::vector<ConsumerStatus>& rows) {
   const auto bad = std::ranges::find_if(rows, &ConsumerStatus::bad);
   if (bad != rows.end() && bad->state == operate::kFailing) {

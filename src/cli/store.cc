@@ -26,7 +26,7 @@ constexpr char kRollbackJournal = 1;
 
 enum class Before { kMissing, kRollbackJournal, kOther };
 
-// Whether a server's database has Semel's tables.
+// Finds out whether a server's database has Semel's tables.
 Before look_at(const config::Config& config) {
   const auto* sqlite = std::get_if<SqliteOptions>(&config.store.kind);
   if (sqlite == nullptr) {
@@ -168,7 +168,7 @@ int stats(Console& console) {
   return kOk;
 }
 
-// How many.
+// Returns the number of letters that were removed.
 Result<std::size_t> expire_letters(Session& session) {
   auto expiry = compose::LetterExpiry::of(*session.store, session.config.consumers);
   if (!expiry) return failure(std::move(expiry.error()));

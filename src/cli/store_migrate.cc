@@ -1,4 +1,4 @@
-// store migrate: the tables of an older version become those of this one.
+// store migrate: brings the tables of an older version up to this one.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -49,7 +49,7 @@ int migrate(Console& console, const FunctionFlags& flags) {
   if (!change) return console.fail(change.error());
   std::string functions;
   if (!dry_run || !kept) {
-    // Brought up to date by being opened.
+    // Opening the store brings it up to date.
     const auto session = open_session(console, *std::move(config), Create::kYes);
     if (!session) return session.error().code;
     const auto changed = change_functions(console, session->config.store, flags);

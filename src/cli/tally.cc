@@ -31,7 +31,7 @@ Tally::Tally(const std::string& path) {
   void* at = ::mmap(nullptr, sizeof(TallyCounts), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   ::close(fd);
   if (at == MAP_FAILED) throw_tally_error(path, "map");
-  // A new file is all zero, which is the initial count; another process may be counting already.
+  // A new file is all zeros, which is the initial count; another process may already be counting.
   counts_ = std::launder(static_cast<TallyCounts*>(at));
 }
 

@@ -1,4 +1,4 @@
-// tap: how deliveries end in the processes that run on a store, as they end.
+// tap: shows how deliveries end, as they end, in the processes that run on a store.
 #include "tap/watch.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr milliseconds kWatchPatience{500};
-// How long a stop waits for a reader of stdout that does not read.
+// How long a stop waits if the reader of stdout does not read.
 constexpr milliseconds kStopWithin{1'000};
 
 const std::map<std::string, Body> kBodies = {
@@ -41,7 +41,7 @@ struct TapFlags {
   std::string body = "none";
 };
 
-// A signal ends the loop; where that waits for nothing but stdout, the process.
+// A signal ends the loop. If the loop waits only for stdout, the signal ends the process.
 class Stop {
  public:
   Stop() : signals_([this](int) { stop(); }) {}
@@ -104,15 +104,15 @@ class Teller {
   Teller(Console& console, const TapFlags& flags, Body body)
       : console_(console), consumer_(flags.consumer), limit_(flags.limit), body_(body) {}
 
-  // False where the limit is reached.
+  // False if the limit is reached.
   bool operator()(const tap::Event& event) {
     std::visit([this](const auto& met) { tell(met); }, event);
     return !full();
   }
   bool full() const noexcept { return limit_ > 0 && shown_ >= limit_; }
-  // The exit code if a run that cannot be watched was met since the last call.
+  // The exit code, if a run that cannot be watched was found since the last call.
   std::optional<int> failed() noexcept { return std::exchange(failed_, std::nullopt); }
-  // Says once that there is nothing to watch, until a run appears.
+  // Reports once that there is nothing to watch, until a run appears.
   void waits(const std::string& store) {
     if (!std::exchange(waits_, true)) {
       console_.note(
@@ -196,13 +196,13 @@ int watch(Console& console, tap::Watch& watch, Teller& teller, const std::string
     if (!stepped) return console.fail(stepped.error());
     console.flush();
     if (teller.full() || console.out_broken()) return kOk;
-    // The second descriptor becomes ready only when its reader has closed it.
+    // The second descriptor becomes ready only if the reader of stdout has closed it.
     if (others[0].revents != 0 || others[1].revents != 0) return kOk;
     const auto failed = teller.failed();
     if (failed && watch.nobody()) return *failed;
     const auto now = steady_clock::now();
     if (watch.attached() > 0) alone_since = now;
-    // A run that is there may be about to answer, or be stopped and never do.
+    // A run that exists may be about to answer, or may be suspended and never answer.
     const bool alone = watch.nobody() || now - alone_since >= kWatchPatience;
     if (watch.attached() == 0 && alone) teller.waits(store);
   }

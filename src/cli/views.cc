@@ -14,7 +14,7 @@ operate::TimeText times_of(const Console& console) {
   return [&console](StoreTime time) { return console.time(time); };
 }
 
-// The lines of a detail view, their names aligned.
+// The lines of a detail view, with aligned values.
 class Lines {
  public:
   void add(std::string_view name, std::string_view value) {

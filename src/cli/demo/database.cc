@@ -55,7 +55,7 @@ WriteLock::~WriteLock() {
   try {
     database_.run("ROLLBACK");
   } catch (const SemelError&) {
-    // Without a transaction there is no lock to release.
+    // Without a transaction, there is no lock to release.
   }
 }
 

@@ -48,13 +48,13 @@ struct DemoFlags {
   bool no_ui = false;
   std::uint64_t messages = 10'000;
   std::uint64_t kills = 5;
-  // Set when the program runs as a worker: the trial's folder, and the path of its tally.
+  // Set if the program runs as a worker: the trial's folder, and the path of its tally.
   std::string own_work;
   bool own_stdin = false;
   std::string tally;
 };
 
-// A folder of its own, gone at the end unless it is to be kept.
+// A folder that is removed at the end unless it is to be kept.
 class Folder {
  public:
   explicit Folder(bool keep) : keep_(keep) {
@@ -86,8 +86,8 @@ class Folder {
   std::string path_;
 };
 
-// Whether the result is as promised. Villains must fail to be instructive; work outside of the
-// transaction may repeat after a kill; at_most_once knows of what it has not done; all others must
+// True if the result is as promised. Villains must fail, to be instructive. Work outside the
+// transaction may repeat after a kill. at_most_once must know what it has not done. All others must
 // be exact to the last cent.
 bool as_promised(const Contender& contender, const TrialResult& result) {
   if (contender.own_work == demo::OwnWork::kSetNx) return result.lost > 0;
@@ -191,8 +191,8 @@ TrialResult Demo::trial(const Contender& contender, const std::string& ui,
   return demo::run_trial(storm_, options, ended);
 }
 
-// The address of a page that is served meanwhile; empty: none is. Nobody has to ask for one who
-// sits at a terminal; a script is not to be surprised by a listener.
+// The address of the dashboard; empty: none is served. At a terminal it is served without being
+// asked for; a script must not be surprised by a listener.
 std::string Demo::page_of(const Contender& contender) const {
   if (!flags_.ui.empty() || flags_.no_ui) return flags_.ui;
   const bool watched = console_.text() && console_.out_is_terminal() &&
@@ -203,7 +203,7 @@ std::string Demo::page_of(const Contender& contender) const {
   return demo::free_address().value_or("");
 }
 
-// A signal is heard within the pause.
+// A signal is noticed within the pause.
 void Demo::stay() const {
   console_.note(fmt::format("the dashboard stays at http://{} until Ctrl-C", flags_.ui));
   while (!stopped_) std::this_thread::sleep_for(kStayPause);

@@ -13,11 +13,11 @@ namespace semel::cli::demo {
 
 namespace {
 
-// Below the ports that a system gives to connections by itself.
+// Below the ports that the system assigns to connections by itself.
 constexpr std::uint16_t kUsualPort = 8585;
 constexpr std::uint16_t kLastPort = kUsualPort + 20;
 
-// As the listener does it: what was closed a moment ago is no hindrance.
+// Binds as the listener does, so that a port that was closed a moment ago counts as free.
 bool is_free(std::uint16_t port) {
   const system::Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int yes = 1;

@@ -34,7 +34,7 @@ constexpr milliseconds kHolderPoll{10};
 constexpr std::size_t kTaken = 20;
 constexpr std::size_t kTakenBytes = 1 << 20;
 
-// Asks whether a message is done, and does it where it is not.
+// Checks whether a message is done, and does its work if not.
 class Once {
  public:
   enum class Answer { kDone, kDuplicate };
@@ -43,7 +43,7 @@ class Once {
 
  protected:
   explicit Once(const std::string& folder) : ledger_(ledger(folder)) {
-    // A killed process takes nothing along that it has written.
+    // A killed process loses nothing that it has written.
     ledger_.run("PRAGMA synchronous = NORMAL");
   }
   static std::string key_of(const std::string& payload) {
@@ -95,7 +95,7 @@ class OnceByGuard final : public Once {
              fmt::format("the guard says {}: {}", to_string(outcome.kind), outcome.error),
              {}});
       }
-      // Until then its holder may have it; as a rule it is done long before.
+      // The holder may keep the claim until then, but is usually done long before.
       std::this_thread::sleep_for(std::min(outcome.delay, kHolderPoll));
     }
   }

@@ -95,8 +95,8 @@ bool Process::kill() {
 std::optional<int> Process::drain() {
   if (runs()) ::kill(pid_, SIGTERM);
   const auto code = wait();
-  // The signal arrived before the program installed its handler, or it installs none; so it had no
-  // message in progress.
+  // The signal arrived before the program installed its handler, or the program installs none; so
+  // it had no message in progress.
   if (!code && WIFSIGNALED(*status_) && WTERMSIG(*status_) == SIGTERM) return 0;
   return code;
 }

@@ -7,7 +7,7 @@ namespace {
 
 Error demo_lacks_redis() { return core::not_built("Redis", "REDIS"); }
 
-// Not called: without a server that find_redis_server() has found, none is started.
+// Never called: a server is started only if find_redis_server() has found one.
 [[noreturn]] ProcessSpec refuse_without_redis() { throw SemelError(demo_lacks_redis()); }
 
 }  // namespace

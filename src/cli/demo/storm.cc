@@ -21,7 +21,7 @@ std::uint64_t amount_of(std::uint64_t number) { return 1 + number * 7919 % kAmou
 
 bool sent_again(std::uint64_t number) { return number % kEveryThird == 0; }
 
-// A row for each payment, which is there before it is paid.
+// True if a row exists for each payment before it is paid.
 bool has_bills(core::StrategyKind strategy) {
   return strategy == core::StrategyKind::kNatural ||
          strategy == core::StrategyKind::kOptimisticLock;
@@ -74,7 +74,7 @@ Storm make_storm(std::uint64_t messages, std::uint64_t raced, std::uint64_t seed
   storm.messages = messages;
   storm.raced = std::min(raced, messages / kEveryThird);
   std::mt19937_64 random(seed);
-  // A twin follows its first by anything between nothing and a good part of the whole.
+  // A duplicate follows its original by anything between nothing and a good part of the whole.
   std::vector<std::pair<double, std::uint64_t>> order;
   std::uniform_real_distribution<double> later(
       0.0, std::max(1.0, static_cast<double>(messages) * kFarthestTwin));
@@ -101,7 +101,7 @@ std::string schema_sql(core::StrategyKind strategy, std::uint64_t messages) {
       "CREATE TABLE service(calls INTEGER NOT NULL);"
       "INSERT INTO service VALUES (0);";
   if (has_bills(strategy)) {
-    // The ledger sees a change, not a statement: an absolute SET that changes nothing is no effect.
+    // The ledger sees changes, not statements: an absolute SET that changes nothing has no effect.
     sql += fmt::format(
         "CREATE TABLE bill(id TEXT PRIMARY KEY, account INTEGER NOT NULL, paid INTEGER, "
         "version INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;"
@@ -132,7 +132,7 @@ std::int64_t expected_balance(std::uint64_t messages) {
 
 namespace {
 
-// The settings of the strategy alone.
+// The settings that only this strategy has.
 std::string own_yaml(core::StrategyKind strategy) {
   switch (strategy) {
     case core::StrategyKind::kQuery:
@@ -172,7 +172,7 @@ std::string consumer_yaml(core::StrategyKind strategy, const std::string& databa
                           const std::string& source) {
   return fmt::format(
       "version: 1\n"
-      // A disk that stalls for longer than a store is patient is none of the demo's faults.
+      // If a disk stalls for longer than the store waits, that is not the demo's fault.
       "store: {{ sqlite: {{ path: {}, busy: 60s }} }}\n"
       "consumers:\n"
       "  - name: payments\n"
@@ -181,8 +181,8 @@ std::string consumer_yaml(core::StrategyKind strategy, const std::string& databa
       "    strategy: {}\n"
       "    dedup: {{ lease: 1s }}\n"
       "    in_flight: {{ messages: 200 }}\n"
-      // Workers are killed so soon after their start that the first message may be met by each
-      // kill, and be taken for the killer.
+      // Workers are killed so soon after their start that every kill may meet the first message,
+      // which would then be blamed for the crashes.
       "    retry: {{ crashes: 1000 }}\n",
       json::Writer().value(database).text(), source, core::to_string(strategy));
 }

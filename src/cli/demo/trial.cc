@@ -31,10 +31,10 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds kPoll{1};
 constexpr milliseconds kProgressPatience{60'000};
-// How long the write lock is held over both looks once both copies have been received.
+// How long the write lock is kept for both to look, once both copies have been received.
 constexpr milliseconds kLook{4};
-// How long the copies may take to be received under the write lock. A process that happens to need
-// the lock for something else, as to forget old records, receives nothing until it has it.
+// How long receiving both copies may take under the write lock. A process that needs the lock for
+// something else, such as removing old records, receives nothing until it has the lock.
 constexpr milliseconds kLongestLook{500};
 constexpr int kDepthEvery = 4;
 constexpr std::size_t kAppend = 1'000;
@@ -54,7 +54,7 @@ class Trial {
   TrialResult run();
 
  private:
-  // Waits until `done`; gives up where nothing happens for too long.
+  // Waits until `done`; gives up if nothing happens for too long.
   template <class Done>
   void wait(const char* what, Done done);
   std::string queue_store() const { return options_.folder + "/queue.db"; }
@@ -65,7 +65,7 @@ class Trial {
   void look_whether_ui_is_free();
   void race();
   void append_twins();
-  // Keeps the workers from going on, at a place that depends on the contender.
+  // Stops the workers at a point that depends on the contender.
   struct Barrier;
   void hold_up(Barrier& barrier, std::uint64_t stage);
   void race_one(Worker& first, Worker& second, std::uint64_t number, bool at_barrier);
@@ -83,7 +83,7 @@ class Trial {
   const Storm& storm_;
   const TrialOptions& options_;
   std::string ui_;
-  // The user's tables. Work of its own has its queue elsewhere.
+  // The user's tables. A contender with its own work keeps its queue in another file.
   Database database_;
   std::optional<RedisServer> redis_;
   std::optional<TrialStore> store_;
@@ -91,7 +91,7 @@ class Trial {
   int started_ = 0;
   std::size_t appended_ = 0;
   std::uint64_t kills_ = 0;
-  // The count of workers that have ended.
+  // Sums of the workers that have ended.
   std::uint64_t received_ = 0;
   std::uint64_t done_ = 0;
   std::uint64_t duplicates_ = 0;
@@ -119,7 +119,7 @@ void Trial::write_config(const std::string& path, const std::string& source) {
   if (!file) give_up("cannot write " + path, options_.folder);
 }
 
-// The specification of a worker; a racer reads its messages from stdin.
+// The specification of a worker. A racer reads its messages from stdin.
 WorkerSpec Trial::worker(const std::string& name, bool racer) const {
   WorkerSpec spec;
   spec.folder = options_.folder;
@@ -174,7 +174,7 @@ void Trial::add(const TallyCounts& counts) {
 }
 
 // Hands each raced message to two processes, one copy each. Meanwhile the demo holds the database's
-// write lock: so both have looked before either can act. Strategy `query` then fails as it does on
+// write lock, so both have looked before either can act. Strategy `query` then fails as it does on
 // a bad day in production; the others must not.
 void Trial::race() {
   if (storm_.raced == 0) return;
@@ -196,7 +196,7 @@ void Trial::race() {
   }
 }
 
-// A call is another process's matter: twins come one right after the other.
+// Another process makes the call, so each copy is sent right after its original.
 void Trial::append_twins() {
   std::vector<OutgoingMessage> batch;
   for (std::uint64_t i = 1; i <= storm_.raced; ++i) {
@@ -245,7 +245,7 @@ void Trial::append(std::size_t until) {
   }
 }
 
-// A dashboard that nobody asked for must not end the demo: its worker could not listen.
+// A dashboard that the user did not ask for must not end the demo: its worker could not listen.
 void Trial::look_whether_ui_is_free() {
   if (!options_.ui_taken || is_free_address(ui_)) return;
   ui_.clear();
@@ -264,15 +264,16 @@ struct Trial::Barrier {
   std::optional<WriteLock> lock;
 };
 
-// Work of its own is met between its key and its work: what others do with it there is the
-// question. A call is met before it, and the next time after it, before its record.
+// A contender with its own work is stopped between taking its key and doing the work, which is
+// where two processes conflict. A caller is stopped before its call, and next time between the call
+// and its record.
 void Trial::hold_up(Barrier& barrier, std::uint64_t stage) {
   const Contender& contender = options_.contender;
   if (!contender.own_work) return;
   if (contender.calls() && stage % 2 == 0) {
     const auto calls = [this] { return database_.number("SELECT calls FROM service"); };
     const std::int64_t before = calls();
-    // A call that was seen, on however slow a machine; or all are done, and none comes.
+    // A call was made, however slow the machine; or all messages are done, and no call comes.
     wait("a call of the service", [&] { return calls() > before || store_->depth() == 0; });
     barrier.store.emplace(queue_store());
     barrier.lock.emplace(*barrier.store);
@@ -292,7 +293,7 @@ void Trial::kill_one(std::uint64_t stage) {
   wait("a worker to make progress", [&] {
     if (workers_[victim]->counts().received.load() >= before[victim] + goal) return true;
     if (++polls % kDepthEvery != 0 || store_->depth() > 0) return false;
-    // All done already: whoever did anything of it is the one.
+    // If all messages are done, kill the worker that has done any.
     const std::size_t other = (victim + 1) % kWorkers;
     if (workers_[victim]->counts().received.load() == 0 &&
         workers_[other]->counts().received.load() > 0) {
@@ -302,7 +303,7 @@ void Trial::kill_one(std::uint64_t stage) {
   });
   Barrier barrier;
   hold_up(barrier, stage);
-  // Not always at the same place of a batch.
+  // Varies at which point of a batch the kill comes.
   const std::uint64_t grace = system_environment().random->next() % kLongestGraceUs;
   std::this_thread::sleep_for(std::chrono::microseconds(grace));
   if (!workers_[victim]->kill()) {
@@ -336,7 +337,7 @@ void Trial::storm() {
 
 void Trial::settle_up() {
   for (std::size_t place = 0; place < kWorkers; ++place) {
-    // With an empty queue it has nothing more to count.
+    // The queue is empty, so this worker has nothing more to count.
     if (serves_dashboard(place)) {
       add(workers_[place]->counts());
       continue;
@@ -376,7 +377,7 @@ Guarantee::Name Trial::guarantee() const {
   const auto& own_work = options_.contender.own_work;
   if (own_work == OwnWork::kSetNx) return Guarantee::Name::kNone;
   if (own_work == OwnWork::kGuard) return Guarantee::Name::kAtLeastOnce;
-  // A config declares it for a command or an endpoint; this service is the demo's.
+  // A config declares this for a command or an endpoint; this service is the demo's own.
   if (own_work == OwnWork::kKeyed) return Guarantee::Name::kKeyedRetry;
   const config::Config& config = store_->config();
   return compose::guarantee_of(config, config.consumers.front()).name;

@@ -21,7 +21,7 @@ ProcessSpec process_of(const WorkerSpec& spec) {
 
 }  // namespace
 
-// The tally is there before it is counted in.
+// The tally must exist before the process counts in it.
 Worker::Worker(const WorkerSpec& spec) : Process(process_of(spec)), tally_(tally_of(spec)) {}
 
 std::uint64_t Worker::ended() const noexcept {
