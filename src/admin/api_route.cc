@@ -14,7 +14,7 @@ namespace {
 
 using core::Role;
 
-constexpr QueryParameter kConsumerParameter = {"consumer", "string", "Only of this consumer."};
+constexpr QueryParameter kConsumerParameter = {"consumer", "string", "Only this consumer's."};
 constexpr QueryParameter kReasonParameter = {"reason", "string", "Only with this reason or cause."};
 constexpr QueryParameter kReplayedParameter = {
     "replayed", "boolean", "Those that were replayed and are done since, and no others."};
@@ -29,23 +29,25 @@ constexpr QueryParameter kBulkParameters[] = {
     kReasonParameter,
     kReplayedParameter,
     kWhereParameter,
-    {"all", "boolean", "All of the run's consumers: needed where nothing else narrows it."},
+    {"all", "boolean", "All consumers of the run: required if there is no other filter."},
     {"limit", "integer", "At most so many, oldest first."}};
 constexpr QueryParameter kListParameters[] = {
     kConsumerParameter,
     kReasonParameter,
     kReplayedParameter,
     kWhereParameter,
-    {"limit", "integer", "At most so many."},
-    {"after", "string", "The member `next` of the page before this one."}};
+    {"limit", "integer", "At most this many."},
+    {"after", "string", "The member `next` of the previous page."}};
 
 constexpr QueryParameter kReasonMember = {"reason", "string",
                                           "Why, for the audit log and for those who look later."};
 constexpr QueryParameter kActMembers[] = {kReasonMember};
 constexpr QueryParameter kStateMember = {
-    "state", "string", "The record's state as it was seen: where it is another, nothing is done."};
+    "state", "string",
+    "The record's state as the caller saw it: if it differs now, nothing is done."};
 constexpr QueryParameter kTokenMember = {
-    "token", "integer", "The record's token as it was seen: where it is another, nothing is done."};
+    "token", "integer",
+    "The record's token as the caller saw it: if it differs now, nothing is done."};
 constexpr QueryParameter kForgetMembers[] = {kReasonMember, kStateMember, kTokenMember};
 constexpr QueryParameter kUnlockMembers[] = {
     kReasonMember,
@@ -58,7 +60,7 @@ constexpr QueryParameter kReloadMembers[] = {kReasonMember,
                                              {"dry_run", "boolean", "Only say what would change."}};
 constexpr QueryParameter kBulkMembers[] = {
     kReasonMember,
-    {"rate", "string", "Not faster than this: 50/s, 3/m or 100/h."},
+    {"rate", "string", "The highest rate: 50/s, 3/m or 100/h."},
     {"dry_run", "boolean", "Only say what would be done."},
     {"up_to", "integer",
      "No letter with an id above this one: the `up_to` of a plan, so that letters that died since "
@@ -73,14 +75,15 @@ constexpr QueryParameter kEditMembers[] = {
     {"remove_headers", "array", "Names of headers."},
     {"revision", "string",
      "The letter's `revision` as it was seen: where it is another, nothing is done."},
-    {"replay", "boolean", "Try it again then."},
+    {"replay", "boolean", "Try the edited letter again."},
     {"dry_run", "boolean", "Only say whether it can be done."}};
 constexpr QueryParameter kAuditParameters[] = {
-    {"limit", "integer", "At most so many."},
-    {"before", "string", "The member `next` of the page before this one."}};
+    {"limit", "integer", "At most this many."},
+    {"before", "string", "The member `next` of the previous page."}};
 
 constexpr QueryParameter kLeaseMember = {
-    "lease", "string", "How long the claims are good without renewal: 45s. Else as dedup.lease."};
+    "lease", "string",
+    "How long the claims last without renewal, such as 45s. Default: dedup.lease."};
 constexpr QueryParameter kClaimMembers[] = {
     {"request", "string",
      "The client's own name for this request. Asked again with it, where the answer was lost, the "
@@ -189,7 +192,7 @@ constexpr ApiRoute kRoutes[] = {
              "Claim keys for work that the client does, each with a lease.", "claims",
              api::claim_keys, kClaimMembers),
     claiming("/api/v1/consumers/{name}/claims/renew", "renewClaims",
-             "Move the end of leases to that long from now.", "claims_renewed", api::renew_claims,
+             "Renew leases: they end that long from now.", "claims_renewed", api::renew_claims,
              kRenewMembers),
     claiming("/api/v1/consumers/{name}/claims/finish", "finishClaims",
              "End claims: done, to be tried again, given up, or not begun.", "claims_finished",
@@ -204,10 +207,10 @@ constexpr ApiRoute kRoutes[] = {
             "A dead letter; with payload and headers where the caller's role is operator.",
             "dead_letter", api::show_dead_letter),
     beginning(writing("/api/v1/dead-letters:replay", "replayDeadLetters",
-                      "Begin to try those that match again; with dry_run say how many they are.",
+                      "Begin to try matching letters again; with dry_run only count them.",
                       "dead_letter_plan", api::replay_dead_letters, Role::kOperator, kBulkMembers)),
     beginning(writing("/api/v1/dead-letters:discard", "discardDeadLetters",
-                      "Begin to remove those that match; with dry_run say how many they are.",
+                      "Begin to remove matching letters; with dry_run only count them.",
                       "dead_letter_plan", api::discard_dead_letters, Role::kAdmin, kBulkMembers)),
     writing("/api/v1/dead-letters/{id}/replay", "replayDeadLetter",
             "Try a dead letter again; where its key is completed meanwhile it is skipped.",
@@ -223,13 +226,12 @@ constexpr ApiRoute kRoutes[] = {
                     "Work on many dead letters that was begun in this run, the newest first.",
                     "jobs", api::list_jobs)),
     at_once(
-        reading("/api/v1/jobs/{id}", "showJob", "A job, and how far it is.", "job", api::show_job)),
+        reading("/api/v1/jobs/{id}", "showJob", "A job and its progress.", "job", api::show_job)),
     writing("/api/v1/jobs/{id}/pause", "pauseJob", "Do nothing more of it until it is resumed.",
             "job", api::pause_job, Role::kOperator),
     writing("/api/v1/jobs/{id}/resume", "resumeJob",
-            "Go on after a pause, or without waiting longer. One that discards needs the role "
-            "admin.",
-            "job", api::resume_job, Role::kOperator),
+            "Resume after a pause, or end a wait. A job that discards needs the role admin.", "job",
+            api::resume_job, Role::kOperator),
     writing("/api/v1/jobs/{id}/cancel", "cancelJob", "End it: what it has done stays done.", "job",
             api::cancel_job, Role::kOperator),
     alone(reading("/api/v1/doctor", "runDoctor",

@@ -310,7 +310,7 @@ HttpResponse list_audit(const ApiCall& call, const ApiSources& sources) {
   std::optional<std::int64_t> before;
   if (const auto asked = call.value("before"); !asked.empty()) {
     before = whole_number(asked);
-    if (!before) return bad_request("before is no id", "the member next of the page before");
+    if (!before) return bad_request("before is not an id", "the member next of the page before");
   }
   return with_store(sources, [&](const operate::StoreAccess& access) {
     if (access.facets.audit == nullptr) return not_found("this store keeps no audit log");

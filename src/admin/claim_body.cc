@@ -81,7 +81,7 @@ Wrong take_payload(ClaimItem& item, std::string_view name, const std::string& te
     return {};
   }
   const auto payload = text::from_base64(text);
-  if (!payload) return "payload_base64 is no base64";
+  if (!payload) return "payload_base64 is not base64";
   item.fingerprint = fingerprint_of(*payload);
   return {};
 }
@@ -98,11 +98,11 @@ Wrong take_end(ClaimItem& item, std::string_view name, std::string text) {
     item.result = std::move(text);
   } else if (name == "result_base64") {
     auto result = text::from_base64(text);
-    if (!result) return "result_base64 is no base64";
+    if (!result) return "result_base64 is not base64";
     item.result = *std::move(result);
   } else if (name == "after") {
     const auto after = operate::parse_duration(text);
-    if (!after || after->count() < 0) return "after is no duration: such as \"30s\"";
+    if (!after || after->count() < 0) return "after is not a duration such as \"30s\"";
     item.after = *after;
   } else {
     if (text.size() > ClaimsBody::kLongestError) {

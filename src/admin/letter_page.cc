@@ -96,8 +96,8 @@ std::string payload_of(const ApiCall& call, const DeadLetter& letter,
     } else {
       made += shows.contents == core::Disclosure::Contents::kNone
                   ? "<p class=\"empty\">The config shows none: <code>admin.payloads</code>.</p>\n"
-                  : "<p class=\"empty\">It is no JSON, so nobody knows where in it the masked "
-                    "places are (<code>admin.mask</code>).</p>\n";
+                  : "<p class=\"empty\">It is not JSON, so the masked places cannot be found in it "
+                    "(<code>admin.mask</code>).</p>\n";
     }
     return made + "</section>\n";
   }
@@ -217,7 +217,7 @@ std::string letter_actions(const ApiCall& call, const ApiSources& sources,
       "<section aria-labelledby=\"actions\"><h2 id=\"actions\">What a person can do</h2>\n";
   if (sources.config->find(letter.consumer) == nullptr) {
     return made +
-           "<p class=\"empty\">Nothing here: its consumer is none of this config's.</p>"
+           "<p class=\"empty\">Nothing: this config does not have its consumer.</p>"
            "</section>\n";
   }
   if (!call.has(core::Role::kOperator)) {
@@ -233,9 +233,8 @@ std::string letter_actions(const ApiCall& call, const ApiSources& sources,
                                                  "meanwhile it is skipped.",
                                                  name, letter.consumer));
   if (call.has(core::Role::kAdmin)) {
-    buttons +=
-        page::button(path + "discard", "Discard",
-                     fmt::format("Discard {}? What is discarded cannot be brought back.", name));
+    buttons += page::button(path + "discard", "Discard",
+                            fmt::format("Discard {}? A discard cannot be undone.", name));
   }
   return made + fmt::format(
                     "<p class=\"with-script\" hidden><label>reason, for the audit log <input "

@@ -218,11 +218,9 @@ std::string plan_section(const ApiCall& call, const operate::LetterGroups& plan,
                              fmt::format("Replay {}: {}?", letters, selection), up_to);
   }
   if (discards) {
-    made +=
-        page::job_button("api/v1/dead-letters:discard?" + query, "Discard",
-                         fmt::format("Discard {}: {}? What is discarded cannot be brought back.",
-                                     discarded, selection),
-                         up_to);
+    made += page::job_button(
+        "api/v1/dead-letters:discard?" + query, "Discard",
+        fmt::format("Discard {}: {}? A discard cannot be undone.", discarded, selection), up_to);
   }
   return made +
          "</p>\n<noscript><p>Without JavaScript: <code>semel dlq replay</code>, or the API with a "
@@ -251,7 +249,7 @@ HttpResponse letters_page(const ApiCall& call, const ApiSources& sources) {
   if (!query) return std::move(query.error());
   if (const std::string_view after = call.value("after"); !after.empty()) {
     const auto number = whole_number(after);
-    if (!number) return bad_request("after is no id", "the link to the next page");
+    if (!number) return bad_request("after is not an id", "the link to the next page");
     query->after = *number;
   }
   return with_dead_letters(sources, [&](const operate::StoreAccess& access) {

@@ -127,7 +127,7 @@ std::string facts_of(const operate::FoundRecord& found, const core::Disclosure& 
 std::string timeline_of(const RecordStory& story, UtcTime now, bool keeps_deliveries) {
   std::string made = "<section aria-labelledby=\"timeline\"><h2 id=\"timeline\">Timeline</h2>\n";
   if (story.events.empty()) {
-    made += "<p class=\"empty\">The store keeps no times of it.</p>\n";
+    made += "<p class=\"empty\">The store keeps no times for it.</p>\n";
   } else {
     made += "<ol class=\"timeline\">\n";
     for (const StoryEvent& event : story.events) {
@@ -221,7 +221,8 @@ std::string buttons_of(const operate::FoundRecord& found, const Possible& possib
                          "retry");
     made += page::button(
         path, "It had none: give it up",
-        fmt::format("Say that the effect of {} did not happen, and never shall?", key), "dead");
+        fmt::format("Say that the effect of {} did not happen, and must never happen?", key),
+        "dead");
   }
   if (admin && possible.forget) {
     made +=

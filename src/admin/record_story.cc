@@ -201,11 +201,10 @@ std::vector<std::string> why_no_record(const config::ConsumerConfig& consumer) {
         fmt::format("It was done more than {} ago: finished records are removed then (dedup.ttl).",
                     rough_duration(*ttl)));
   }
-  made.emplace_back("A person has forgotten it: the audit log says who.");
+  made.emplace_back("An operator made Semel forget it: the audit log says who.");
   made.emplace_back(
-      "Its key is written in another way, to the letter: keys are bytes, and what the producer "
-      "sent "
-      "counts.");
+      "Its key is spelled differently: keys are compared byte by byte with what the producer "
+      "sent.");
   return made;
 }
 

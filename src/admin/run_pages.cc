@@ -72,8 +72,9 @@ std::string lowered_list(const json::Document& report) {
     }
     made += "</li>\n";
   }
-  return made.empty() ? made
-                      : "<p>What the consumers guarantee by that:</p><ul>\n" + made + "</ul>\n";
+  return made.empty()
+             ? made
+             : "<p>With these results, the consumers guarantee:</p><ul>\n" + made + "</ul>\n";
 }
 
 std::string report_section(const std::string& json_report) {
@@ -140,7 +141,7 @@ HttpResponse audit_page(const ApiCall& call, const ApiSources& sources) {
   std::optional<std::int64_t> before;
   if (const std::string_view asked = call.value("before"); !asked.empty()) {
     before = whole_number(asked);
-    if (!before) return bad_request("before is no id", "the link to the older ones");
+    if (!before) return bad_request("before is not an id", "the link to the older ones");
   }
   return with_store(sources, [&](const operate::StoreAccess& access) {
     if (access.facets.audit == nullptr) return not_found("this store keeps no audit log");

@@ -113,7 +113,7 @@ HttpResponse stuck_page(const ApiCall& call, const ApiSources& sources) {
     std::string main =
         "<section aria-labelledby=\"stuck\"><h2 id=\"stuck\">Stuck and parked</h2>\n";
     if (made.count == 0 && made.more) {
-      main += "<p class=\"empty\">None of the oldest ones that were looked at is stuck.</p>\n";
+      main += "<p class=\"empty\">None of the oldest records that were examined is stuck.</p>\n";
     } else if (made.count == 0) {
       main +=
           "<p class=\"empty\">Nothing waits for a person, and no lease has ended without an end "

@@ -208,7 +208,7 @@ std::vector<std::string> flow_text(const config::ConsumerConfig& consumer) {
   }
   if (consumer.order) {
     const std::string by = consumer.order->key ? consumer.order->key->text : "its own key";
-    const char* after = "what follows a failed message passes it by";
+    const char* after = "later messages overtake a failed one";
     if (consumer.order->on_failure == core::Order::OnFailure::kHoldKey) {
       after = "what follows a failed message of its key waits behind it in the store";
     } else if (consumer.order->on_failure == core::Order::OnFailure::kBlock) {

@@ -17,7 +17,7 @@ namespace {
 std::string kafka_text(const core::KafkaSpec& spec) {
   using From = core::KafkaSpec::From;
   const char* begins = "begins at the first message there is";
-  if (spec.from == From::kLatest) begins = "begins after the last message there is";
+  if (spec.from == From::kLatest) begins = "begins after the newest message";
   if (spec.from == From::kFail) begins = "does not begin";
   return fmt::format("reads as group {} at {}; without an offset of its own it {}",
                      printable(spec.group, 60), printable(spec.brokers, 120), begins);
@@ -27,7 +27,7 @@ std::string http_text(const core::HttpSourceSpec& spec) {
   const char* signs = "anybody who reaches it may send";
   if (spec.signature) {
     using Scheme = core::HttpSignature::Scheme;
-    signs = "signed as Standard Webhooks has it";
+    signs = "signed as in Standard Webhooks";
     if (spec.signature->scheme == Scheme::kStripe) signs = "signed as by Stripe";
     if (spec.signature->scheme == Scheme::kGithub) signs = "signed as by GitHub";
   }

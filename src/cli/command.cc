@@ -170,7 +170,7 @@ void add_shared(CLI::App& command, unsigned flags, Words& words) {
         ->group(group);
     command
         .add_option("--set", words.sets,
-                    "A value over the config's, as --set store.sqlite.path=x.db; repeatable")
+                    "Overrides the config, as --set store.sqlite.path=x.db; repeatable")
         ->type_name("PATH=VALUE")
         ->allow_extra_args(false)
         ->group(group);
@@ -374,7 +374,7 @@ int Program::run(int argc, char** argv) {
     return Console(settings_so_far(impl_->words)).fail(error.error());
   } catch (const std::exception& error) {
     return Console(settings_so_far(impl_->words))
-        .fail(kInternal, internal_error_text(error), "tell us how to make it happen again");
+        .fail(kInternal, internal_error_text(error), "please tell us how to reproduce it");
   }
 }
 

@@ -86,7 +86,7 @@ void add_config(Program& program) {
                        .flags = kConfigArgument | kOutput | kQuiet,
                        .parent = &family},
                       [asked](Console& console) { return show_config(console, *asked); });
-  command.add_flag("--origin", asked->origin, "Say where each value came from");
+  command.add_flag("--origin", asked->origin, "Show where each value comes from");
 }
 
 }  // namespace semel::cli

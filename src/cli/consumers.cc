@@ -253,7 +253,7 @@ int resume(Console& console, const ConsumerFlags& flags) {
 
 void add_consumers(Program& program) {
   auto& family = program.family({.name = "consumers",
-                                 .description = "Pause or drain consumers and let them go on",
+                                 .description = "Pause, drain and resume consumers",
                                  .group = "Operate"});
   const unsigned shared = kConfigFlag | kUrlFlag | kOutput | kQuiet;
   program.command({.name = "list",

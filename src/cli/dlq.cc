@@ -189,10 +189,10 @@ OrEnded<ChosenLetters> choose_letters(Console& console, const DlqFlags& flags, U
 }
 
 void letter_filter_options(CLI::App& command, DlqFlags& flags) {
-  command.add_option("--consumer", flags.consumer, "Of this consumer only")->type_name("NAME");
+  command.add_option("--consumer", flags.consumer, "Only this consumer's")->type_name("NAME");
   command
       .add_option("--reason", flags.reason,
-                  "With this reason or cause only, as key.conflict or handler.http.500")
+                  "Only with this reason or cause, such as key.conflict or handler.http.500")
       ->type_name("REASON");
   command.add_flag("--replayed", flags.replayed, "Those that were replayed and are done since");
 }
@@ -220,7 +220,7 @@ void add_dlq(Program& program) {
   where_option(list_command, flags->bulk, letter_fields());
   list_command
       .add_option("--limit", flags->bulk.limit,
-                  "At most so many (default: a hundred as text, else all)")
+                  "At most this many (default: a hundred as text, else all)")
       ->type_name("N");
   letter_filter_options(list_command, *flags);
 

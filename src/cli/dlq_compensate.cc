@@ -112,12 +112,12 @@ int compensate(Console& console, const DlqFlags& flags) {
 void add_dlq_compensate(Program& program, CLI::App& family) {
   auto flags = std::make_shared<DlqFlags>();
   letter_bulk_options(
-      program.command({.name = "compensate",
-                       .description = "Have what the steps of dead letters did undone, by the "
-                                      "undos of their consumer",
-                       .flags = kConfigFlag | kOutput | kTime | kQuiet | kYes | kDryRun,
-                       .parent = &family},
-                      [flags](Console& console) { return compensate(console, *flags); }),
+      program.command(
+          {.name = "compensate",
+           .description = "Undo the steps of dead letters, by the undos of their consumer",
+           .flags = kConfigFlag | kOutput | kTime | kQuiet | kYes | kDryRun,
+           .parent = &family},
+          [flags](Console& console) { return compensate(console, *flags); }),
       *flags);
 }
 

@@ -79,7 +79,7 @@ int explain(Console& console, const std::string& word) {
 void add_explain(Program& program) {
   auto word = std::make_shared<std::string>();
   auto& command = program.command({.name = "explain",
-                                   .description = "What a code means and how to mend it; topics",
+                                   .description = "Explain a code and its fix; topics",
                                    .group = "Config",
                                    .flags = kOutput},
                                   [word](Console& console) { return explain(console, *word); });

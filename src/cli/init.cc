@@ -96,7 +96,7 @@ void add_init(Program& program) {
       [asked](Console& console) { return write_starter(console, *asked); });
   command
       .add_option("EXPR", asked->expression,
-                  "What it reads, does and keeps records in; default: queue/sql/sqlite")
+                  "Its source, handler and store; default: queue/sql/sqlite")
       ->type_name("SOURCE/HANDLER/STORE");
   command.add_flag("--small", asked->small, "Only what must be there");
   command.add_flag("--list", asked->list, "The sources, handlers and stores there are");

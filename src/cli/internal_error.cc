@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kOutOfMemory = "out of memory";
 constexpr const char* kPrefix = "internal error: ";
 constexpr const char* kFix =
-    "the next start takes over what was in hand; tell us how to make it happen";
+    "the next start takes over what was in hand; please tell us how to reproduce it";
 
 // Allocates nothing, because memory may be exhausted.
 void put_err(const char* text) noexcept {

@@ -156,7 +156,7 @@ int show_record(Console& console, const RecordFlags& flags) {
 }
 
 void consumer_option(CLI::App& command, RecordFlags& flags) {
-  command.add_option("--consumer", flags.consumer, "Of this consumer only")->type_name("NAME");
+  command.add_option("--consumer", flags.consumer, "Only this consumer's")->type_name("NAME");
 }
 
 }  // namespace
@@ -176,7 +176,7 @@ OrEnded<std::vector<std::string>> consumers_of(Console& console, const Session& 
 
 void add_records(Program& program) {
   auto& family = program.family(
-      {.name = "records", .description = "What is known of keys", .group = "Operate"});
+      {.name = "records", .description = "Show what is known of keys", .group = "Operate"});
   auto flags = std::make_shared<RecordFlags>();
   const unsigned shared = kConfigFlag | kOutput | kTime | kQuiet;
 
@@ -192,7 +192,7 @@ void add_records(Program& program) {
       ->type_name("STATE");
   list_command
       .add_option("--limit", flags->bulk.limit,
-                  "At most so many (default: a hundred as text, else all)")
+                  "At most this many (default: a hundred as text, else all)")
       ->type_name("N");
 
   auto& show_command =

@@ -279,7 +279,7 @@ void bulk_command(Program& program, CLI::App& family, const char* name, const ch
   command.add_option("KEY", flags->keys, "The keys as the producer wrote them");
   bulk_options(command, flags->bulk, record_fields());
   why_option(command, flags->bulk);
-  command.add_option("--consumer", flags->consumer, "Of this consumer only")->type_name("NAME");
+  command.add_option("--consumer", flags->consumer, "Only this consumer's")->type_name("NAME");
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ Result<std::string> token_of(const std::string& path) {
 OrEnded<Remote> Remote::open(Console& console) {
   const Settings& settings = console.settings();
   if (!settings.url) {
-    return ended(console.fail(kUsage, "this command asks a run: which one is not said",
+    return ended(console.fail(kUsage, "this command asks a run, and none is named",
                               "--url http://127.0.0.1:8585, or SEMEL_URL"));
   }
   auto url = api_client::RunUrl::parse(*settings.url);

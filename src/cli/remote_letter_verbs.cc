@@ -206,7 +206,7 @@ OrEnded<JsonView> JobWatch::wait() {
     } else if (document.error().kind != ErrorKind::kUnavailable ||
                steady_clock::now() - answered > kSilence) {
       Error error = document.error();
-      error.message += fmt::format("; what became of job {} is not known", id_.load());
+      error.message += fmt::format("; the result of job {} is not known", id_.load());
       return ended(console_.fail(error));
     }
     pollfd signalled{event_.get(), POLLIN, 0};

@@ -208,7 +208,8 @@ void add_send(Program& program) {
       ->option_text("JSON|-");
   command.add_option("--key", flags->key, "Its key, in place of what the key recipe would find")
       ->type_name("KEY");
-  command.add_option("--times", flags->times, "Send each message so often (default: once)")
+  command
+      .add_option("--times", flags->times, "How many times to send each message (default: once)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}))
       ->option_text("N");
   command.add_option("--header", flags->headers, "A header of the messages; repeatable")

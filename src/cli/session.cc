@@ -25,7 +25,7 @@ OrEnded<std::string> config_path(Console& console) {
   }
   return ended(console.fail(
       kConfig,
-      fmt::format("no config: neither {} nor {} is there", kDefaultConfigs[0], kDefaultConfigs[1]),
+      fmt::format("no config: neither {} nor {} exists", kDefaultConfigs[0], kDefaultConfigs[1]),
       "-c FILE, or write one: semel init > semel.yaml"));
 }
 

@@ -41,7 +41,7 @@ void add_function_flags(CLI::App& command, const std::shared_ptr<FunctionFlags>&
       "--functions", flags->make,
       "PostgreSQL, MariaDB, MySQL: also make the SQL functions by which a consumer in any "
       "language claims");
-  command.add_flag("--drop-functions", flags->drop, "Take those functions away; records stay")
+  command.add_flag("--drop-functions", flags->drop, "Remove the functions; records stay")
       ->excludes(make);
 }
 

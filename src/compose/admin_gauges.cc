@@ -185,9 +185,10 @@ std::vector<MetricFamily> gauges_of(const GaugeInput& input) {
 std::vector<MetricFamily> reload_families(const admin::ReloadState& state) {
   using Last = admin::ReloadState::Last;
   GaugeList gauges;
-  gauges.add("semel_config_last_reload_successful",
-             "1 unless the last reload was refused: then another config is in the file.", {},
-             state.last == Last::kRefused ? 0 : 1);
+  gauges.add(
+      "semel_config_last_reload_successful",
+      "1 unless the last reload was refused: then the file differs from the config in effect.", {},
+      state.last == Last::kRefused ? 0 : 1);
   gauges.add("semel_config_last_reload_success_timestamp_seconds",
              "When the config in effect was taken up, by a reload or at the start.", {},
              seconds(state.taken_at));

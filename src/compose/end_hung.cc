@@ -26,7 +26,8 @@ Error hung_error(std::string text) {
 void end_hung(const std::string& consumer, const std::string& what,
               const std::function<void(std::string_view, const Error&)>& tell) {
   constexpr std::string_view kEnds =
-      "this process ends, the next start counts what was in flight, and handles it first";
+      "this process ends; the next start counts the messages that were in flight and handles them "
+      "first";
   if (tell) {
     tell(consumer, hung_error(fmt::format("{}; {}", what, kEnds)));
   } else {

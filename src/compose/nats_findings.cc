@@ -34,8 +34,7 @@ struct Looked {
 Finding deliveries(const Looked& at) {
   const auto& limit = at.look.max_deliver;
   if (!limit) {
-    return {
-        "D122", true, at.durable() + " has no limit of deliveries: Semel gives messages up", {}};
+    return {"D122", true, at.durable() + " has no delivery limit: Semel gives messages up", {}};
   }
   const std::int64_t needed = core::deliveries_before_given_up(at.consumer.retry.crashes);
   const std::string text = fmt::format(
@@ -56,8 +55,9 @@ Finding renewal(const Looked& at) {
   std::string text = fmt::format("{} brings again after {} what a dead process had in hand",
                                  at.durable(), core::duration_text(wait));
   if (at.look.max_ack_pending && *at.look.max_ack_pending < at.spec.prefetch) {
-    text += fmt::format("; its max_ack_pending {} lets all processes together have no more in hand",
-                        *at.look.max_ack_pending);
+    text += fmt::format(
+        "; its max_ack_pending {} limits the messages in hand of all processes together",
+        *at.look.max_ack_pending);
   }
   if (wait >= kShortWait) return {"D121", true, std::move(text), {}};
   return {"D121", true, text + ", and also what one had that stood still for as long", {}, true};
@@ -66,7 +66,7 @@ Finding renewal(const Looked& at) {
 Finding keeping(const Looked& at) {
   const std::string stream = fmt::format("{}: stream {}", at.consumer.name, at.spec.stream);
   if (at.look.in_memory) {
-    return {"D123", false, stream + " is kept in memory: what waits there is lost with its servers",
+    return {"D123", false, stream + " is kept in memory: its messages are lost with its servers",
             fmt::format("make it anew with --storage=file")};
   }
   if (at.look.replicas > 1) {

@@ -100,7 +100,8 @@ class Runner::Impl {
 
   void refuse_while_running() const SEMEL_REQUIRES(mutex_) {
     if (!runs_) return;
-    throw SemelError({ErrorKind::kRejected, "E067", "the runner runs: it is set up before its run",
+    throw SemelError({ErrorKind::kRejected, "E067",
+                      "the runner is running: set it up before its run",
                       "make this call before run, or after it has returned"});
   }
   compose::RunnerSetup begin() SEMEL_EXCLUDES(mutex_) {

@@ -53,8 +53,7 @@ class RunningService final : public Service {
 
   Result<void> look(const config::Config& config);
   Result<void> add_all() SEMEL_EXCLUDES(mutex_);
-  // Call it after the consumers are added, because it looks them up in the store. A dry run removes
-  // nothing.
+  // Call it after add_all(): it looks the consumers up in the store. A dry run removes nothing.
   Result<void> look_for_letters() { return letters_.look(); }
 
   int run() override SEMEL_EXCLUDES(mutex_);
@@ -273,7 +272,7 @@ void RunningService::nudge_all() const {
 }
 
 Result<bool> RunningService::drain(std::string_view consumer) {
-  if (options_.once) return failure(not_by_itself("R358", "drains no consumer alone"));
+  if (options_.once) return failure(not_by_itself("R358", "cannot drain a single consumer"));
   const system::MutexLock lock(mutex_);
   const auto slot = found(consumer);
   if (!slot) return failure(slot.error());
@@ -283,7 +282,7 @@ Result<bool> RunningService::drain(std::string_view consumer) {
                     fmt::format("consumer \"{}\" reads stdin, to which nothing is given back: what "
                                 "it has received and not begun would be lost",
                                 consumer),
-                    "pause it: what it has received waits"});
+                    "pause it: the messages that it has received wait"});
   }
   return (*slot)->consumer->drain();
 }

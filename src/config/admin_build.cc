@@ -152,7 +152,7 @@ void build_shown(const View& admin, core::Disclosure& made, Report& report) {
         "E038", payloads->place, payloads->path,
         masks
             ? fmt::format("{} is {}, and mask says what is hidden", payloads->path, payloads->text)
-            : fmt::format("{} is masked, and mask says nothing of what is hidden", payloads->path));
+            : fmt::format("{} is masked, but mask does not say what is hidden", payloads->path));
     error.help = masks ? "payloads: masked, or no mask"
                        : "mask: [json:/card/number], or payloads: none, which shows nothing";
   }

@@ -87,7 +87,7 @@ constexpr CodePage kAdminPages[] = {
     {"R358", "this consumer cannot be drained alone",
      "It reads stdin, to which nothing is given back: what it has received and not begun would be "
      "lost. Or the run has --once, and ends by itself.",
-     "Pause it: then what it has received waits.", "semel consumers pause payments", 2},
+     "Pause it: the messages that it has received wait.", "semel consumers pause payments", 2},
     {"R360", "the run cannot be asked",
      "Nobody answers at the URL of --url or SEMEL_URL: no run listens there, its certificate is "
      "not "

@@ -33,9 +33,9 @@ constexpr CodePage kFilePages[] = {
      "width, so it is refused there.",
      "Indent with spaces; most editors have a setting for it.",
      "expand -t 2 old.yaml > semel.yaml"},
-    {"E007", "lists and maps lie too deep inside each other",
-     "No field of Semel lies that deep. The limit keeps a broken or hostile file from exhausting "
-     "the reader.",
+    {"E007", "lists and maps are nested too deeply",
+     "No field of Semel is nested that deeply. The limit keeps a broken or hostile file from "
+     "exhausting the reader.",
      "Look for brackets that are opened and never closed.", ""},
     {"E008", "the file grows too large once its aliases are written out",
      "An alias (*name) stands for everything under its anchor (&name). Aliases of aliases grow "
@@ -75,9 +75,9 @@ constexpr CodePage kFilePages[] = {
      "The field takes one of a few words. Types come from the schema and never from a value's "
      "look: no, yes, on and off are words like any other, and true and false are written so.",
      "Write one of the words that the message lists.", "key: { from: json:/id, missing: fail }"},
-    {"E017", "a field is missing", "Without this field it cannot be said what shall happen.",
-     "Add it.", "consumers:\n  - name: payments\n    source: { queue: {} }"},
-    {"E018", "one of several must be chosen, and one only",
+    {"E017", "a field is missing", "Without this field Semel cannot know what to do.", "Add it.",
+     "consumers:\n  - name: payments\n    source: { queue: {} }"},
+    {"E018", "exactly one of several must be chosen",
      "A store, a source and a handler are each of one kind: sqlite, postgres, mysql, redis or "
      "memory; queue, file, http, kafka, nats, rabbitmq, redis_streams, sqs, stdin or claims; sql, "
      "http, exec, kafka, nats, rabbitmq, redis_streams, sns, sqs or native.",

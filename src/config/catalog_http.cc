@@ -25,9 +25,9 @@ constexpr CodePage kHttpPages[] = {
      "It has no signature, or one that none of the secrets makes of these bytes, or its time is "
      "too far from now: it may have been sent again by somebody who overheard it. It was answered "
      "403; nothing was stored.",
-     "Compare the sender's secret with the one of source.http.signature; while it is changed both "
-     "may stand. Where a proxy changes bodies, let it pass them on as they are. Where the clocks "
-     "differ, set them, or raise tolerance.",
+     "Compare the sender's secret with the one of source.http.signature; while it is changed, both "
+     "may be listed. Where a proxy changes bodies, let it pass them on as they are. Where the "
+     "clocks differ, set them, or raise tolerance.",
      "signature: { standard_webhooks: [\"${file:/run/secrets/new}\", \"${file:/run/secrets/old}\"] "
      "}",
      0},

@@ -68,8 +68,8 @@ constexpr CodePage kNatsPages[] = {
      "Make it; or let Semel make the consumer: declare: true.",
      "nats consumer add orders billing --pull --ack explicit --max-deliver=-1", 78},
     {"R385", "a right is missing in NATS",
-     "The user may log in, and not publish where JetStream is asked and answered, or not subscribe "
-     "to its answers.",
+     "The user may log in, but not publish requests and acknowledgements to JetStream, or not "
+     "subscribe to its answers.",
      "Allow it to publish on $JS.API.> and $JS.ACK.>, and to subscribe to _INBOX.>.",
      "permissions: { publish: [\"$JS.API.>\", \"$JS.ACK.>\"], subscribe: \"_INBOX.>\" }", 77},
     {"R386", "a NATS consumer that cannot be read",
@@ -79,7 +79,7 @@ constexpr CodePage kNatsPages[] = {
      "Make one that is pulled from, with explicit acknowledgements.",
      "nats consumer add orders billing --pull --ack explicit --max-deliver=-1", 78},
     {"R387", "JetStream refuses a request",
-     "It met something that no waiting mends; its own words stand in the message.",
+     "It has an error that waiting does not resolve; the message has its own words.",
      "Read the message and the server's log; start again.", "", 69},
 };
 

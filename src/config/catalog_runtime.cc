@@ -5,8 +5,8 @@ namespace {
 
 constexpr CodePage kRuntimePages[] = {
     {"R200", "the store failed in a way it does not name",
-     "The database answered with an error that has no page of its own; its own words stand in the "
-     "message. Nothing is taken as handled on it.",
+     "The database answered with an error that has no page of its own; the message has its own "
+     "words. No message counts as handled because of it.",
      "Read the message. If it stays, check the disk and run semel store stats.", "", 69},
     {"R201", "the store cannot be opened",
      "The database file or its folder is not there, or cannot be opened; or a server cannot read "
@@ -99,9 +99,9 @@ constexpr CodePage kRuntimePages[] = {
     {"R233", "the file may not be read by this user", "The system refuses to open it.",
      "Give this user the right to read it.", "chmod +r payments.jsonl", 77},
     {"R234", "the file cannot be opened or read",
-     "The system's own words stand in the message. The source tries again by itself.",
+     "The message has the system's own words. The source tries again by itself.",
      "Check the disk and the path.", "", 69},
-    {"R235", "the source was closed", "It was used after its end; nothing was lost.",
+    {"R235", "the source was closed", "It was used after it was closed; nothing was lost.",
      "This is a defect of the program: please report it.", "", 70},
     {"R240", "the memory store is full",
      "All records that it may keep belong to messages that are not finished, and it never forgets "
@@ -125,9 +125,8 @@ constexpr CodePage kRuntimePages[] = {
      "Check host and port in the store's url, and that the server runs and listens there.",
      "pg_isready -d \"$DATABASE_URL\"", 69},
     {"R251", "the database server refused the login",
-     "There is no such user, the password is wrong or missing, or the server lets this user in "
-     "from "
-     "nowhere near here.",
+     "There is no such user, the password is wrong or missing, or the server does not let this "
+     "user in from this machine.",
      "Check user and password in the store's url; for PostgreSQL also PGPASSWORD, ~/.pgpass and "
      "pg_hba.conf, for MariaDB and MySQL the host of 'user'@'host'.",
      "store: { postgres: { url: \"${DATABASE_URL}\" } }", 78},
@@ -157,8 +156,9 @@ constexpr CodePage kRuntimePages[] = {
      "have. Nothing was sent.",
      "Mend the part that the message names.",
      "handler: { http: { url: https://10.0.0.7/x, ca_file: ca.pem } }", 78},
-    {"R256", "the HTTP library cannot begin", "It got no memory to start with. Nothing was sent.",
-     "Give the process more memory.", "", 70},
+    {"R256", "the HTTP library cannot begin",
+     "It could not get the memory to start. Nothing was sent.", "Give the process more memory.", "",
+     70},
     {"R257", "a pooler gives each transaction another session",
      "A process is known to be alive by a lock that its session holds, and hears of new messages "
      "by "
@@ -169,8 +169,7 @@ constexpr CodePage kRuntimePages[] = {
      "session). Use a cluster with one primary.",
      "store: { postgres: { url: \"postgresql://db.example:5432/bank\" } }", 78},
     {"R258", "the database server is too old",
-     "What the records rely on came with PostgreSQL 12, MariaDB 10.6 and "
-     "MySQL 8.0, and Redis 6.",
+     "The records rely on features of PostgreSQL 12, MariaDB 10.6, MySQL 8.0 or Redis 6.",
      "Use a newer server.", "", 78},
     {"R259", "the address of the database cannot be read",
      "The store's url is no address: an unknown parameter, a part that is not closed, or a "
@@ -284,7 +283,7 @@ constexpr CodePage kRuntimePages[] = {
      "Start the missing replica, or lower wait_replicas and know that a failover may forget the "
      "last writes.",
      "redis-cli INFO replication", 69},
-    {"R269", "the server logs statements, and no rows",
+    {"R269", "the server logs statements instead of rows",
      "With binlog_format = STATEMENT InnoDB refuses whatever a transaction at READ COMMITTED "
      "writes (error 1665). Semel's sessions log rows instead, and this user may not set that.",
      "Set MIXED or ROW for the server, or give the user the right.",
@@ -350,14 +349,13 @@ constexpr CodePage kRuntimePages[] = {
      "root).",
      "Run semel tap as the user who runs semel run.", "sudo -u semel semel tap orders", 77},
     {"R292", "the run cannot be watched",
-     "It was there but did not speak as this semel does: another version, or more taps on it than "
-     "it takes. The run itself goes on as ever.",
+     "It is of another version than this semel, or has as many taps as it takes. The run itself is "
+     "not affected.",
      "Use the semel that runs it, and end other taps of that run.", "semel version", 69},
     {"R293", "a run on the memory store cannot be watched",
      "Runs are found by their database. The memory store has none: it lives and dies with the "
      "process that runs it.",
-     "Use another store. What a run says of its own deliveries is on its stdout.", "semel run -v",
-     69},
+     "Use another store. A run reports its own deliveries on its stdout.", "semel run -v", 69},
     {"R300", "no Kafka broker answers",
      "None of the brokers that are known can be reached, or the group's coordinator is away. What "
      "was received goes on; it is waited for, and said when it is back. Nothing is lost: what is "
@@ -397,7 +395,7 @@ constexpr CodePage kRuntimePages[] = {
      "Give all members the same, or name another group. To change it, stop all of them first.",
      "properties: { partition.assignment.strategy: cooperative-sticky }", 78},
     {"R307", "the Kafka group has no offset that is still there",
-     "from: fail says that nobody shall guess where to begin. The group is new, or the broker has "
+     "from: fail says not to guess where to begin. The group is new, or the broker has "
      "deleted what it had not read, or the topic was deleted and created anew.",
      "Set the group's offsets with Kafka's own tool; or choose from: earliest or latest.",
      "kafka-consumer-groups --reset-offsets --to-earliest --group billing --topic orders "
@@ -429,7 +427,7 @@ constexpr CodePage kRuntimePages[] = {
      "what it should be, or the port does not speak TLS.",
      "Check host and port of the URL, and tls.ca, tls.cert and tls.key.",
      "rabbitmq: { url: \"amqps://rabbit:5671\", queue: orders, tls: { ca: rabbitmq-ca.pem } }", 78},
-    {"R313", "no way into the vhost",
+    {"R313", "the vhost cannot be entered",
      "The broker has no vhost of that name, or this user may not enter it. The vhost is the last "
      "part of the URL; without one it is the vhost /.",
      "Mend its name, make it, or let the user in.",
@@ -440,7 +438,7 @@ constexpr CodePage kRuntimePages[] = {
      "Make it with its bindings; or let Semel make it, durable and replicated: declare: true.",
      "source: { rabbitmq: { url: \"${AMQP_URL}\", queue: orders, declare: true } }", 78},
     {"R315", "a right is missing in RabbitMQ",
-     "The user may enter the vhost, and not read the queue; or with declare: true not configure "
+     "The user may enter the vhost, but not read the queue, or with declare: true not configure "
      "it.",
      "Give the user the right to read it.",
      "rabbitmqctl set_permissions -p / billing '' '' 'orders'", 77},
@@ -457,7 +455,7 @@ constexpr CodePage kRuntimePages[] = {
      "Raise consumer_timeout in the broker's rabbitmq.conf, or lower timeout or prefetch.",
      "consumer_timeout = 7200000", 69},
     {"R318", "the RabbitMQ broker does not go on with this client",
-     "It met something that no waiting mends; its own words stand in the message.",
+     "It has an error that waiting does not resolve; the message has its own words.",
      "Read the message and the broker's log; start again.", "", 69},
     {"R330", "a message that was sent may have arrived, or not",
      "A producer handed the message on, and no answer came within its time limit, or the "

@@ -65,7 +65,7 @@ constexpr CodePage kSqsPages[] = {
      "}",
      78},
     {"R398", "SQS refuses a request",
-     "It met something that no waiting mends; its own words stand in the message.",
+     "It has an error that waiting does not resolve; the message has its own words.",
      "Read the message; check the queue's settings.", "", 78},
     {"R399", "this machine's clock is wrong",
      "SQS takes a signature only within some minutes of its own time. It refused one, and its "

@@ -16,8 +16,8 @@ constexpr CodePage kStreamPages[] = {
      "appendonly yes", 1},
     {"R371", "a stream has no such group",
      "The Redis server has no stream of that name, or the stream has no group of that name; or it "
-     "was deleted while it was read. Semel makes none unless it is told to, and never again in "
-     "mid-run: where it would begin, nobody has said.",
+     "was deleted while it was read. Semel makes none unless it is told to, and never in the "
+     "middle of a run, because its beginning would be undefined.",
      "Make it with its beginning, 0 or $; or let Semel make it: declare: true, with from: earliest "
      "or latest.",
      "XGROUP CREATE orders billing 0 MKSTREAM", 78},
@@ -26,8 +26,8 @@ constexpr CodePage kStreamPages[] = {
      "Name the stream; or name the database that has it in source.redis_streams.url.",
      "source: { redis_streams: { url: \"redis://db/2\", stream: orders, group: billing } }", 78},
     {"R373", "a Redis server that is too old for streams",
-     "Before version 7 a server does not tell which entries that are pending were trimmed "
-     "meanwhile: they would be lost without a word. As a store it is new enough.",
+     "Before version 7 a server does not report which pending entries were trimmed meanwhile: they "
+     "would be lost silently. As a store it is new enough.",
      "Use a newer server.", "", 78},
 };
 

@@ -81,8 +81,8 @@ constexpr CodePage kWarningPages[] = {
      "Take the key from an id that people may see. Knowingly: accept: [W046].",
      "key: json:/payment_id\nadmin: { mask: [json:/card/number] }"},
     {"W047", "an HTTP source that anybody may send to",
-     "The address is reached by other machines, and no request has to be signed: who reaches it "
-     "can have messages handled, and fill the dead letters.",
+     "The address is reached by other machines, and no request has to be signed: anybody who "
+     "reaches it can have messages handled and fill the dead letters.",
      "Let senders sign (signature), or listen on this machine alone, behind a proxy that knows "
      "who may send. Knowingly: accept: [W047].",
      "source: { http: { listen: 127.0.0.1:8080 } }"},

@@ -26,7 +26,7 @@ void build_topics(const View& kafka, core::KafkaSpec& spec, Report& report) {
 void refuse_kafka_topic(const Setting& topic, Report& report) {
   auto& made =
       report.error("E014", topic.place, topic.path,
-                   fmt::format("{}: {} is no topic's name", topic.path, in_quotes(topic.text)));
+                   fmt::format("{}: {} is not a topic's name", topic.path, in_quotes(topic.text)));
   made.help = "letters, digits, \".\", \"_\" and \"-\"; each topic by its own name, no pattern";
 }
 

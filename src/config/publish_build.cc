@@ -60,7 +60,7 @@ void build_route(const View& rabbitmq, core::RabbitmqPublishSpec& spec, Report& 
         .help = "exchange: events, routing_key: orders.paid";
   };
   check("exchange", spec.route.exchange.empty()
-                        ? std::optional<std::string>("is no exchange's name")
+                        ? std::optional<std::string>("is not an exchange's name")
                         : core::rabbitmq_exchange_flaw(spec.route.exchange));
   check("routing_key", core::rabbitmq_routing_key_flaw(spec.route.routing_key));
 }

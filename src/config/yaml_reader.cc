@@ -198,7 +198,7 @@ class Builder : public YAML::EventHandler {
     report_
         .error("E007", place(mark, 1), "",
                fmt::format("more than {} lists and maps inside each other", kDeepest))
-        .help = "no field of Semel lies that deep; look for brackets that are never closed";
+        .help = "no field of Semel is nested that deeply; look for brackets that are never closed";
     throw Refused{};
   }
 
@@ -303,7 +303,7 @@ std::optional<Node> read_yaml(std::string_view text, std::size_t source, Report&
     return std::nullopt;
   } catch (const YAML::DeepRecursion& problem) {
     report.error("E007", {source, problem.mark.line + 1, problem.mark.column + 1, 1}, "",
-                 "lists and maps lie too deep inside each other");
+                 "lists and maps are nested too deeply");
     return std::nullopt;
   } catch (const YAML::ParserException& problem) {
     report_syntax(

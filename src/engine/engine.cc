@@ -239,9 +239,8 @@ void RunningEngine::look_at_gate() {
   if (until) in_flight_.look_again();  // the break may be over
   if (!options_.once || !gate_.paused()) return;
   parts_.observer->on_notice(
-      options_.consumer,
-      "it is paused, and this run cannot come to an end: semel consumers resume " +
-          options_.consumer);
+      options_.consumer, "the consumer is paused, so this run cannot end: semel consumers resume " +
+                             options_.consumer);
   finish_run(Ended::kFailed);
 }
 
@@ -272,11 +271,10 @@ std::size_t RunningEngine::room_outside() {
     return 0;
   }
   if (*left == 0 && !std::exchange(told_of_held_, true)) {
-    parts_.observer->on_notice(
-        options_.consumer,
-        fmt::format("the store keeps {} messages of it (in_flight.held): until some of them are "
-                    "done its sources rest",
-                    options_.pace.max_held));
+    parts_.observer->on_notice(options_.consumer,
+                               fmt::format("the store holds {} messages of the consumer "
+                                           "(in_flight.held): its sources rest until some are done",
+                                           options_.pace.max_held));
   }
   return *left;
 }

@@ -160,10 +160,10 @@ void BatchRun::count_hopeless(const Slot& slot) {
 
 void BatchRun::pause(const Slot& slot) {
   if (context_.services.gate == nullptr) return;
-  context_.services.gate->pause(fmt::format(
-      "{} messages in a row failed at what no message can mend: {}; mend the statement, "
-      "the tables or the rights, then resume it",
-      HopelessRun::kMost, slot.decision->error));
+  context_.services.gate->pause(
+      fmt::format("{} messages in a row failed for a reason that no message can change: {}; mend "
+                  "the statement, the tables or the rights, then resume it",
+                  HopelessRun::kMost, slot.decision->error));
 }
 
 // Gives the claim back in the same transaction.

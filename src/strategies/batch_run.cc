@@ -254,7 +254,8 @@ BatchRun::Progress BatchRun::commit(std::unique_ptr<UnitOfWork> unit) {
       if (!applied) return fail(std::move(applied.error()));
       // Effects without their record must not be committed.
       if (std::find(applied->begin(), applied->end(), Applied::kLeaseLost) != applied->end()) {
-        return fail({ErrorKind::kRetryTransaction, {}, "a record changed hands meanwhile", {}});
+        return fail(
+            {ErrorKind::kRetryTransaction, {}, "another holder took over a record meanwhile", {}});
       }
     }
     reached_ = Reached::kFinished;

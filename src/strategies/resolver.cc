@@ -394,10 +394,10 @@ Resolution Resolver::given_up(const ClaimInfo& claim_info, const Decision& decis
 
 Resolution Resolver::of_dark_try(const ClaimInfo& claim_info,
                                  const core::TrackedDelivery& delivery) const {
-  return in_the_dark(claim_info, reason::kLeaseParked,
-                     "a try before this one was begun and never ended: whether its effect was made "
-                     "is not known",
-                     delivery);
+  return in_the_dark(
+      claim_info, reason::kLeaseParked,
+      "an earlier attempt was begun and never ended: whether it had its effect is not known",
+      delivery);
 }
 
 Resolution Resolver::in_the_dark(const ClaimInfo& claim_info, std::string_view reason,

@@ -113,7 +113,7 @@ void Process::say(const std::string& line) {
   while (!rest.empty()) {
     const ssize_t written = ::write(input_, rest.data(), rest.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw_process_error("it does not read; its words are in " + log_);
+    if (written < 0) throw_process_error("it does not read its input; its output is in " + log_);
     rest.remove_prefix(static_cast<std::size_t>(written));
   }
 }

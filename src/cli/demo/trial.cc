@@ -45,7 +45,7 @@ constexpr std::size_t kWorkers = 2;
   throw SemelError({ErrorKind::kUnavailable,
                     {},
                     "the demo cannot go on: " + why,
-                    "what the workers said is in " + folder + "/*.log; --keep keeps it"});
+                    "the workers' output is in " + folder + "/*.log; --keep keeps it"});
 }
 
 class Trial {

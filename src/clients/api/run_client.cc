@@ -146,7 +146,7 @@ Error CurlClient::error_of(CURLcode code, bool writes) const {
   if (writes && sent_) {
     error.kind = ErrorKind::kInDoubt;
     error.message += ": it may be done, or be done still";
-    error.hint = "look before it is said again: GET /api/v1/audit has how it ended";
+    error.hint = "check before you repeat it: GET /api/v1/audit shows how it ended";
   }
   return error;
 }

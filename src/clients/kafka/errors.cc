@@ -51,7 +51,7 @@ constexpr Row kTable[] = {
      "another process has the same group.instance.id",
      "give each process its own: group.instance.id: ${HOSTNAME}"},
     {RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL, When::kFinal, "R306",
-     "the group's other members share out its partitions in another way",
+     "the group's other members have another partition.assignment.strategy",
      "give all members one partition.assignment.strategy, or name another group"},
     {RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET, When::kFinal, "R307",
      "the group has no offset that the broker still has",

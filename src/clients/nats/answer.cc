@@ -10,8 +10,8 @@ namespace semel::nats {
 Result<Answer> Answer::read(std::string_view text, bool known) {
   auto document = std::make_unique<json::Document>();
   if (!document->parse(text)) {
-    return failure({ErrorKind::kUnavailable, "R387", "what JetStream answers is no JSON",
-                    "look at what answers at nats.url"});
+    return failure({ErrorKind::kUnavailable, "R387", "JetStream's answer is not JSON",
+                    "check which server answers at nats.url"});
   }
   Answer answer(std::move(document));
   if (answer.has("/error")) {

@@ -86,12 +86,12 @@ Result<void> Connection::use_tls(natsOptions& options, const core::NatsNode& nod
   }
   if (!access_.tls_ca.empty() &&
       natsOptions_LoadCATrustedCertificates(&options, access_.tls_ca.c_str()) != NATS_OK) {
-    return failure(bad_file(fmt::format("{} is no file of certificates", access_.tls_ca)));
+    return failure(bad_file(fmt::format("{} is not a file of certificates", access_.tls_ca)));
   }
   if (!access_.tls_cert.empty() &&
       natsOptions_LoadCertificatesChain(&options, access_.tls_cert.c_str(),
                                         access_.tls_key.c_str()) != NATS_OK) {
-    return failure(bad_file(fmt::format("{} and {} are no certificate with its key",
+    return failure(bad_file(fmt::format("{} and {} are not a certificate and its key",
                                         access_.tls_cert, access_.tls_key)));
   }
   return {};

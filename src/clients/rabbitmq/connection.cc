@@ -68,15 +68,15 @@ Result<void> Connection::use_tls() {
   amqp_ssl_socket_set_ssl_versions(socket, AMQP_TLSv1_2, AMQP_TLSvLATEST);
   if (access_.tls_ca.empty()) {
     if (!trust_the_system(amqp_ssl_socket_get_context(socket))) {
-      return failure(bad_file("the system names nobody whom to trust: name a CA"));
+      return failure(bad_file("the system has no trusted CA: name one"));
     }
   } else if (amqp_ssl_socket_set_cacert(socket, access_.tls_ca.c_str()) != AMQP_STATUS_OK) {
-    return failure(bad_file(fmt::format("{} is no file of certificates", access_.tls_ca)));
+    return failure(bad_file(fmt::format("{} is not a file of certificates", access_.tls_ca)));
   }
   if (!access_.tls_cert.empty() &&
       amqp_ssl_socket_set_key(socket, access_.tls_cert.c_str(), access_.tls_key.c_str()) !=
           AMQP_STATUS_OK) {
-    return failure(bad_file(fmt::format("{} and {} are no certificate with its key",
+    return failure(bad_file(fmt::format("{} and {} are not a certificate and its key",
                                         access_.tls_cert, access_.tls_key)));
   }
   return {};

@@ -41,7 +41,7 @@ constexpr Row kRefusals[] = {
     {AMQP_NOT_ALLOWED, Step::kConnect, "limit", When::kWait, "R310",
      "the broker takes no more connections", "raise the limit, or end other connections"},
     {AMQP_NOT_ALLOWED, Step::kConnect, "vhost", When::kFinalAtFirst, "R313",
-     "this user does not get into the vhost", kVhost},
+     "this user may not enter the vhost", kVhost},
     {AMQP_INVALID_PATH, Step::kConnect, nullptr, When::kFinalAtFirst, "R313",
      "there is no such vhost", kVhost},
     {AMQP_NOT_FOUND, Step::kPublish, nullptr, When::kWait, "R314", "the exchange is not there",
@@ -50,7 +50,7 @@ constexpr Row kRefusals[] = {
      "this user may not publish there",
      "allow it: rabbitmqctl set_permissions -p VHOST USER '' EXCHANGE ''"},
     {AMQP_PRECONDITION_FAILED, Step::kPublish, nullptr, When::kWait, "R318",
-     "the broker does not take a message", "read what it says"},
+     "the broker does not take a message", "read the broker's answer"},
     // A node of the cluster is unavailable.
     {AMQP_NOT_FOUND, std::nullopt, "down or inaccessible", When::kWait, "R314",
      "the queue's node is away", "start the node"},
@@ -62,19 +62,19 @@ constexpr Row kRefusals[] = {
     {AMQP_ACCESS_REFUSED, std::nullopt, nullptr, When::kFinal, "R315", "this user may not do it",
      kGrant},
     {AMQP_RESOURCE_LOCKED, std::nullopt, nullptr, When::kWait, "R316",
-     "the queue belongs to another connection alone", "make a queue that is not exclusive"},
+     "the queue is exclusive to another connection", "make a queue that is not exclusive"},
     {AMQP_PRECONDITION_FAILED, std::nullopt, "acknowledgement", When::kWait, "R317",
      "a message was not settled within the broker's consumer_timeout",
      "raise consumer_timeout in the broker's rabbitmq.conf, or lower rabbitmq.prefetch"},
     {AMQP_PRECONDITION_FAILED, Step::kQueue, nullptr, When::kFinal, "R316",
-     "the queue is there and of another kind",
+     "the queue exists and has another type",
      "say queue_type as it is, or leave declare out: then it is taken as it is"},
     {AMQP_CONNECTION_FORCED, std::nullopt, nullptr, When::kWait, "R310",
      "the broker has closed the connection", "look at the broker and its log"},
     {AMQP_RESOURCE_ERROR, std::nullopt, nullptr, When::kWait, "R310",
      "the broker has no room for it", "look at the broker and its log"},
     {AMQP_INTERNAL_ERROR, std::nullopt, nullptr, When::kWait, "R310",
-     "the broker has an error of its own", "look at the broker and its log"},
+     "the broker has an internal error", "look at the broker and its log"},
 };
 
 bool holds(std::string_view text, const char* words) {
@@ -112,7 +112,7 @@ Error status_error(int status, std::string_view place, bool tls, bool known) {
       return no_tls("its certificate is not for this name",
                     "name the host in rabbitmq.url as the certificate does", known);
     case AMQP_STATUS_SSL_PEER_VERIFY_FAILED:
-      return no_tls("nobody who is trusted vouches for its certificate",
+      return no_tls("no trusted CA has signed its certificate",
                     "name the CA's file: rabbitmq: { tls: { ca: /etc/ssl/rabbitmq-ca.pem } }",
                     known);
     case AMQP_STATUS_SSL_ERROR:

@@ -76,7 +76,7 @@ Result<void> check(const core::ExecSpec& spec) {
   }
   for (const std::string& word : spec.command) {
     if (word.find('\0') != std::string::npos) {
-      return rejected("a word of the command holds a NUL byte, which no process can be given");
+      return rejected("a word of the command has a NUL byte, which cannot be passed to a process");
     }
   }
   if (spec.timeout.count() <= 0 || spec.grace.count() < 0) {

@@ -219,7 +219,7 @@ void Loop::heed_times() {
     }
     switch (call->phase) {
       case Call::Phase::kWaiting:
-        answer(*call, no_room("the system had no room for another process in all of its time"));
+        answer(*call, no_room("the system had no room for another process within its time limit"));
         break;
       case Call::Phase::kRunning:
         tell_to_end(*call, true);

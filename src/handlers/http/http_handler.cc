@@ -239,7 +239,7 @@ Result<void> check_spec(const core::HttpSpec& spec) {
   const auto url = core::UrlTemplate::parse(spec.url);
   if (auto parsed = parse_url(url->sample()); !parsed) return parsed;
   if (!core::is_header_name(spec.method)) {
-    return failure(refused("the method is no word that HTTP knows", "method: POST"));
+    return failure(refused("the method is not a word that HTTP allows", "method: POST"));
   }
   for (const Header& header : spec.headers) {
     if (const auto flaw = core::header_flaw(header.name)) {

@@ -20,7 +20,7 @@ Result<void> check_spec(const core::KafkaPublishSpec& spec) {
     return failure(refused("R255", "no brokers are named", "kafka: { brokers: host:9092 }"));
   }
   if (!spec.topic_of && !core::is_kafka_topic(spec.topic)) {
-    return failure(refused("R255", fmt::format("\"{}\" is no topic's name", spec.topic),
+    return failure(refused("R255", fmt::format("\"{}\" is not a topic's name", spec.topic),
                            "letters, digits, \".\", \"_\" and \"-\""));
   }
   for (const auto& [name, value] : spec.properties) {

@@ -127,7 +127,7 @@ Judged judge_stopped(std::chrono::milliseconds after) {
 }
 
 Judged judge_no_topic(const std::string& topic) {
-  return given_up("topic", fmt::format("\"{}\" is no topic's name", topic), Broker::kSilent);
+  return given_up("topic", fmt::format("\"{}\" is not a topic's name", topic), Broker::kSilent);
 }
 
 }  // namespace semel::kafka

@@ -89,11 +89,11 @@ Judged judge_stored(std::string_view answer, const std::string& subject) {
   }
   const std::string stream = read ? text_at(document, "/stream") : std::string();
   if (stream.empty()) {
-    return once_more("server",
-                     fmt::format("what answers at {} is no stream: a program that replies to it "
-                                 "stands in the stream's place",
-                                 subject),
-                     Servers::kAtFault, true);
+    return once_more(
+        "server",
+        fmt::format("no stream answers at {}: another program replies to it in the stream's place",
+                    subject),
+        Servers::kAtFault, true);
   }
   Judged made;
   made.verdict = done(fmt::format("{}-{}", stream, number_at(document, "/seq")));

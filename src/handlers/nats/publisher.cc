@@ -95,9 +95,9 @@ void NatsPublisher::take_late() {
   if (silent_ < kMostUnanswered || !connection_) return;
   lose({ErrorKind::kUnavailable,
         "R380",
-        fmt::format("the server has answered none of {} messages in time: the connection to it is "
-                    "made anew",
-                    silent_),
+        fmt::format(
+            "the server has answered none of {} messages in time: the connection to it is replaced",
+            silent_),
         {}});
 }
 

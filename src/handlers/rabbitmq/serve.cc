@@ -197,7 +197,7 @@ void RabbitmqPublisher::on_return(ConfirmChannel::Returned returned) {
 
 void RabbitmqPublisher::on_blocked(std::optional<std::string> why) {
   const bool was = !blocked_.empty();
-  blocked_ = why ? (why->empty() ? "it is short of something" : *why) : std::string();
+  blocked_ = why ? (why->empty() ? "it lacks a resource" : *why) : std::string();
   if (was == !blocked_.empty()) return;
   const auto calls = calls_.all();
   if (calls.empty()) return;

@@ -107,7 +107,7 @@ bool is_of_messages(const Refusal& refusal) noexcept {
 Judged not_named(const Service& service) {
   return try_again(
       service.reason("server"),
-      fmt::format("the answer of {} says nothing of this message", service.names.service),
+      fmt::format("the answer of {} does not mention this message", service.names.service),
       Broker::kAtFault, true);
 }
 

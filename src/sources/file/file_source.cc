@@ -50,7 +50,7 @@ Result<void> FileSource::open() {
   if (*kept && options_.from == FileOptions::From::kKept) {
     positions = decode(**kept);
     if (!positions) {
-      notices_.push_back(fmt::format("{}: its kept position is not understood", path_));
+      notices_.push_back(fmt::format("{}: its stored position cannot be read", path_));
     }
   }
   {
@@ -148,7 +148,7 @@ Result<void> FileSource::look_at_path() {
     if (errno == ENOENT || errno == ENOTDIR) return {};
     return failure({ErrorKind::kUnavailable,
                     "R234",
-                    fmt::format("{} cannot be looked at: {}", path_, std::strerror(errno)),
+                    fmt::format("{} cannot be examined: {}", path_, std::strerror(errno)),
                     {}});
   }
   if (!segments_.empty()) {

@@ -109,7 +109,7 @@ std::optional<HttpResponse> RequestRules::refuses(const HttpRequest& request) co
     return response_of(too_large(max_body_));
   }
   if (error != std::errc{} || stop != end) {
-    return refusal(400, "its Content-Length is no number", "say how many bytes the body has");
+    return refusal(400, "its Content-Length is not a number", "say how many bytes the body has");
   }
   return std::nullopt;
 }

@@ -60,7 +60,7 @@ std::optional<Bytes> from_hex(BytesView text) {
 
 std::string no_header(std::string_view name) { return fmt::format("it has no header {}", name); }
 
-constexpr const char* kWrong = "none of the secrets makes the signature that it has";
+constexpr const char* kWrong = "none of the secrets makes its signature";
 
 }  // namespace
 

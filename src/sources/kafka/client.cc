@@ -231,7 +231,7 @@ void Client::serve(milliseconds patience) {
       // Every partition gets a queue of its own before anything of it is fetched. Ignoring this
       // message would lose it.
       watcher_.on_error(RD_KAFKA_RESP_ERR__FATAL,
-                        "it brought a message past its partition's queue");
+                        "it delivered a message outside its partition's queue");
     } else if (message->err != RD_KAFKA_RESP_ERR__PARTITION_EOF) {
       const char* said = rd_kafka_message_errstr(message.get());
       watcher_.on_error(message->err, said == nullptr ? "" : said);

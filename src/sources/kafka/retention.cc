@@ -86,7 +86,7 @@ std::vector<Described> describe(rd_kafka_t* handle, rd_kafka_ResourceType_t type
   std::size_t count = 0;
   const auto* told = rd_kafka_DescribeConfigs_result_resources(
       rd_kafka_event_DescribeConfigs_result(event.get()), &count);
-  std::vector<Described> made = nothing("the broker said nothing of it");
+  std::vector<Described> made = nothing("the broker did not report it");
   for (std::size_t i = 0; i < count; ++i) {
     const auto found = std::ranges::find(names, rd_kafka_ConfigResource_name(told[i]));
     if (found != names.end()) {
@@ -121,7 +121,7 @@ Horizon horizon_of(const std::string& topic, const std::string& retention_ms,
     return {std::nullopt, fmt::format("topic {} has cleanup.policy={}", topic, cleanup_policy)};
   }
   const auto number = number_in(retention_ms);
-  if (!number) return unknown_of(topic, "the broker did not say it");
+  if (!number) return unknown_of(topic, "the broker did not report it");
   const std::string said = fmt::format("topic {} has retention.ms={}", topic, *number);
   if (*number < 0) return {std::nullopt, said};
   return {milliseconds(*number), said};
