@@ -113,7 +113,7 @@ TEST_F(AdminServerTest, ATokenIsAskedForWhereThereIsOne) {
   }
   EXPECT_EQ(get("/metrics", {bearer(kSecret)}).status, 200);
   EXPECT_EQ(get("/metrics", {bearer("another secret of them")}).status, 200);
-  // A probe has no token, and needs no details.
+  // A probe shows no token, and gets no details.
   EXPECT_EQ(get("/readyz").status, 200);
   EXPECT_EQ(get("/readyz").body, "ready\n");
   EXPECT_NE(get("/readyz", {bearer(kSecret)}).body.find("consumers"), std::string::npos);
@@ -133,7 +133,7 @@ TEST_F(AdminServerTest, ThePageLoadsNothingFromElsewhere) {
   EXPECT_EQ(get("/page.js").header("Content-Type"), "text/javascript; charset=utf-8");
 }
 
-// "any:0123456789abcdef"
+// The credentials are "any:0123456789abcdef".
 TEST_F(AdminServerTest, ABrowserSendsTheTokenAsItsPassword) {
   open({kSecret});
   const auto refused = get("/");
@@ -185,7 +185,8 @@ TEST_F(AdminServerTest, OnlyReads) {
   EXPECT_EQ(get("/metrics/").status, 404);
 }
 
-// Requests are answered: it is no reason to send none.
+// An unusable renewed certificate is reported, but the process stays ready, since requests are
+// still answered.
 TEST(Readiness, ACertificateThatCannotBeUsedIsNamedAndNoOutage) {
   Readiness made;
   made.phase = Readiness::Phase::kRunning;

@@ -1,4 +1,4 @@
-// The listener on a Unix socket: who is answered there, and as whom.
+// The listener on a Unix socket: which callers are answered, and with which role.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -119,7 +119,8 @@ TEST_F(AdminSocketTest, ClaimsAreGivenWithoutAToken) {
   EXPECT_EQ(post(kPausePayments, "{}").status, 403) << "who claims is no operator";
 }
 
-// A browser comes here through a proxy: it must not lend its rights to a page of another site.
+// A browser reaches the socket through a proxy, which must not lend its rights to a page of another
+// site.
 TEST_F(AdminSocketTest, APageOfAnotherSiteChangesNothing) {
   listen({{}, false, Role::kAdmin, {"mails"}});
   EXPECT_EQ(ask("/api/v1/consumers", {"Host: evil.example"}).status, 403);

@@ -11,7 +11,7 @@ using std::chrono::hours;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// Up to a second, a minute, an hour, a day, and older.
+// Buckets: up to a second, a minute, an hour, a day, and older.
 DuplicateAges ages(std::vector<std::uint64_t> buckets) {
   return {{{1, 60, 3'600, 86'400}, std::move(buckets), 0}, 0};
 }

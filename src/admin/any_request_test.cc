@@ -23,11 +23,11 @@
 namespace semel::admin {
 namespace {
 
-// With one seed and role.
+// For each seed and role.
 int request_count() { return static_cast<int>(test::rounds(6'000)); }
 constexpr std::size_t kShown = 2'000;
 
-// Pieces that have broken parsers, and some that fit.
+// Pieces that have broken parsers, and some valid ones.
 const std::vector<std::string>& pieces() {
   static const std::vector<std::string> all = {
       "",
@@ -211,7 +211,7 @@ class RequestMaker {
     if (one_in(20)) made.headers.emplace_back("Sec-Fetch-Site", piece());
   }
 
-  std::mt19937_64 random_;  // NOLINT: the same requests, always
+  std::mt19937_64 random_;  // NOLINT: the same requests every time
 };
 
 class AnyRequest : public ApiTest {
@@ -247,7 +247,8 @@ class AnyRequest : public ApiTest {
     return request;
   }
 
-  // A caller of its own for each: nobody asks too often. Its number is no secret number either.
+  // Each request has a caller of its own, so that none exceeds its rate. The caller's number never
+  // looks like a secret.
   Caller caller(Role role) { return {fmt::format("caller {:b}", ++callers_), role}; }
 
   void check(const HttpResponse& answer, Role role, const std::string& what) {
@@ -263,7 +264,7 @@ class AnyRequest : public ApiTest {
       json::Document document;
       EXPECT_TRUE(document.parse(answer.body)) << what << "\n" << answer.body.substr(0, kShown);
     }
-    // The description of the API speaks of secrets.
+    // The description of the API mentions secrets.
     if (role == Role::kRead && answer.body.find("\"openapi\"") == std::string::npos) {
       EXPECT_EQ(answer.body.find("secret"), std::string::npos) << what << "\n"
                                                                << answer.body.substr(0, kShown);

@@ -32,7 +32,7 @@ class ApiClaimsTest : public ApiTest {
   static std::string at(const test::HttpAnswer& answer, int index, const char* member) {
     return text_at(answer.body, fmt::format("/claims/{}/{}", index, member));
   }
-  // The nonce of a key that is claimed.
+  // The nonce of the claim on a key.
   std::string nonce_of(const std::string& key) const {
     return at(claim(fmt::format(R"({{"key":"{}"}})", key)), 0, "nonce");
   }
@@ -101,7 +101,7 @@ TEST_F(ApiClaimsTest, ALateHolderChangesNothing) {
   EXPECT_EQ(at(renew(held), 0, "outcome"), "lease_lost") << "it is over";
 }
 
-// After a lost answer the client repeats the call with the same request name.
+// After a lost answer, the client repeats the call with the same request name.
 TEST_F(ApiClaimsTest, ALostAnswerAskedAgainIsTheSame) {
   const std::string request = R"("request":"worker-1 batch-9",)";
   const auto lost = claim(R"({"key":"a"},{"key":"b"})", request);
@@ -114,7 +114,7 @@ TEST_F(ApiClaimsTest, ALostAnswerAskedAgainIsTheSame) {
   }
   EXPECT_EQ(at(claim(R"({"key":"a"})", R"("request":"worker-2 batch-9",)"), 0, "outcome"), "busy");
   EXPECT_EQ(at(claim(R"({"key":"a"})"), 0, "outcome"), "busy");
-  // Another token's request of that name is another one.
+  // A request of the same name under another token is a different request.
   const auto other = post_as(Role::kAdmin, kClaims, "{" + request + R"("claims":[{"key":"a"}]})");
   EXPECT_EQ(at(other, 0, "outcome"), "busy") << other.body;
 
@@ -126,7 +126,7 @@ TEST_F(ApiClaimsTest, ALostAnswerAskedAgainIsTheSame) {
     EXPECT_EQ(at(ended, 1, "outcome"), "released");
   }
   EXPECT_EQ(at(finish_claims(end("a", at(lost, 0, "nonce"), "dead")), 0, "outcome"), "lease_lost");
-  // The store decides: what is over is not given again, whatever was said of it.
+  // The store decides: claims that are over are not given again, whatever was answered before.
   const auto late = claim(R"({"key":"a"},{"key":"b"})", request);
   EXPECT_EQ(at(late, 0, "outcome"), "duplicate") << late.body;
   EXPECT_EQ(at(late, 1, "outcome"), "new");
@@ -211,7 +211,7 @@ TEST_F(ApiClaimsTest, OnlyATokenThatNamesTheConsumerClaims) {
   const auto refused = post_as(Role::kAdmin, kClaims, body);
   EXPECT_EQ(refused.status, 403);
   EXPECT_EQ(text_at(refused.body, "/code"), "R342") << refused.body;
-  // A token for a consumer that the run handles itself claims nothing there.
+  // A token for a consumer whose messages the run handles itself cannot claim from it.
   server_.reset();
   claims_of_tokens_ = {"payments"};
   open(true);
@@ -235,7 +235,7 @@ TEST_F(ApiClaimsTest, WithoutAStoreAClientAsksLater) {
   EXPECT_EQ(answer.header("Retry-After"), "1");
 }
 
-// Work is not slowed to the pace of those who look.
+// Claims have a rate limit of their own, higher than that of other callers.
 TEST_F(ApiClaimsTest, ManyCallsAreNoMoreThanACallerMayMake) {
   for (int i = 0; i < static_cast<int>(2 * Api::kBurst); ++i) {
     ASSERT_EQ(claim(fmt::format(R"({{"key":"k{}"}})", i)).status, 200) << i;

@@ -1,4 +1,4 @@
-// Work on many dead letters through the API.
+// Bulk work on dead letters through the API.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -33,7 +33,7 @@ class ApiJobsTest : public ApiTest {
   bool comes_to(const std::string& id, const std::string& state) const {
     return test::comes_true([&] { return text_at(job(id), "/job/state") == state; });
   }
-  // A job that stays at its first letter.
+  // A job that waits after its first letter.
   std::string slow_job(const char* path = kDiscard) {
     const auto begun = post_as(Role::kAdmin, std::string(path) + "?all=true", "{\"rate\":\"1/h\"}");
     EXPECT_EQ(begun.status, 202) << begun.body;
@@ -221,7 +221,7 @@ TEST_F(ApiJobsTest, LettersOfConsumersThatAreNotInTheConfigAreLeftAlone) {
 }
 
 TEST_F(ApiJobsTest, TooManyAreRefusedAndLeaveNoOpenEntry) {
-  // Each takes one and waits.
+  // Each job takes one letter and waits.
   for (std::size_t i = 0; i < 2 * Jobs::kMostAtOnce; ++i) {
     finish(fmt::format("key-{}", i), Finish::To::kDead, "handler.native");
   }

@@ -1,4 +1,4 @@
-// A dead letter that gets another payload through the API.
+// Edits of a dead letter's payload through the API.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -17,7 +17,7 @@ namespace {
 
 class LetterEditTest : public ApiTest {
  protected:
-  // A letter under the key `one`, of which a replay is possible.
+  // A letter under the key `one` that can be replayed.
   void SetUp() override {
     open(true);
     bury("one", R"({"id":"one","amount":"x"})");
@@ -43,7 +43,7 @@ class LetterEditTest : public ApiTest {
   std::vector<AuditEntry> entries() {
     return store_->facets().audit->list(std::nullopt, 100).value();
   }
-  // Refused so, and nothing was changed or begun.
+  // The edit is refused with these values, and nothing is changed or begun.
   void refuses(const std::string& body, int status, const std::string& code,
                const std::string& detail) {
     const DeadLetter before = letter();
@@ -124,7 +124,7 @@ TEST_F(LetterEditTest, TheKeyStays) {
   refuses(R"({"payload":"no JSON","reason":"t"})", 422, "R349", "payload.invalid");
 }
 
-// A payload that was not kept cannot show the key: the new payload must.
+// A payload that was not kept cannot show the key, so the new payload must.
 TEST_F(LetterEditTest, TheKeyStaysWhereThePayloadWasNotKept) {
   const std::int64_t first = letter().id;
   ASSERT_TRUE(store_->facets().dead_letters->discard({&first, 1}));
@@ -175,7 +175,7 @@ TEST_F(LetterEditTest, ARevisionThatIsGoneChangesNothing) {
   const std::string seen = text_at(get_as(Role::kOperator, path()).body, "/revision");
   ASSERT_EQ(seen.size(), 32U);
   EXPECT_EQ(text_at(get_as(Role::kRead, path()).body, "/revision"), "(absent)");
-  // Headers alone: the fingerprint stays, and the revision does not.
+  // Only headers change: the fingerprint stays, but the revision changes.
   const auto first = edit(fmt::format(
       R"({{"set_headers":[{{"name":"a","value":"b"}}],"revision":"{}","reason":"t"}})", seen));
   ASSERT_EQ(first.status, 200) << first.body;
@@ -223,7 +223,7 @@ TEST_F(LetterEditTest, OnlyAdminsEdit) {
   EXPECT_TRUE(entries().empty());
 }
 
-// While the entry of an edit is written, somebody else edits.
+// Another edit happens while the entry of the first one is written.
 class InterruptedEditTest : public LetterEditTest {
  protected:
   Store& served() override { return interrupted_; }

@@ -1,4 +1,4 @@
-// The tables of docs/api.md against the routes.
+// Compares the tables of docs/api.md with the routes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::string page_of_the_api() {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The cells of the row of the table that begins with `first`, without it.
+// The cells of the table row that begins with `first`, without that cell.
 std::vector<std::string> cells_behind(const std::string& page, std::string_view first) {
   std::vector<std::string> cells;
   const std::string begin = fmt::format("\n| {} |", first);
@@ -48,7 +48,7 @@ struct RoleRow {
   std::vector<std::string_view> operations;
 };
 
-// Rows about what an answer holds, and about pages that are no routes, are not among them.
+// Leaves out rows about what an answer holds, and about pages that are not routes.
 const RoleRow kRoleRows[] = {
     {"status, consumers, backlog, records, dead letters, groups, jobs, the last reload, "
      "`openapi.json`",

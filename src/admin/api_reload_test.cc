@@ -117,7 +117,7 @@ TEST_F(ApiReloadTest, DrainsAConsumer) {
   EXPECT_EQ(audit().at(0).outcome, "failed: it reads stdin");
 }
 
-// One that has drained before it was attached is in this process alone.
+// A consumer that was drained before it was attached exists only in this process.
 TEST_F(ApiReloadTest, ResumesAConsumerThatTheStoreDoesNotKnow) {
   resumed_ = DrainState{"starting", 0, true};
   const auto resumed = post_as(Role::kOperator, "/api/v1/consumers/emails/resume");
@@ -139,7 +139,7 @@ TEST_F(ApiReloadTest, AResumeThatFailsInThisProcessIsNoGoodAnswer) {
   EXPECT_EQ(audit().at(0).outcome, "failed: R345: the run has ended");
 }
 
-// On loopback without tokens a request must name this machine; with one it must have it.
+// On loopback a request without a token must name this machine; with tokens it must show one.
 TEST_F(ApiReloadTest, ARequestIsJudgedByOneSetOfTokens) {
   std::atomic<bool> over{false};
   std::thread reloads([&] {
@@ -156,7 +156,7 @@ TEST_F(ApiReloadTest, ARequestIsJudgedByOneSetOfTokens) {
   reloads.join();
 }
 
-// Without an entry nothing is done.
+// Nothing is done if no audit entry can be written.
 TEST_F(ApiReloadTest, WithoutAStoreThereIsNone) {
   running_ = false;
   EXPECT_EQ(post_as(Role::kAdmin, "/api/v1/reload").status, 503);

@@ -147,7 +147,7 @@ TEST_F(ApiTest, WithoutAStoreItSaysSo) {
   EXPECT_EQ(get("/api/v1/consumers").status, 200);
 }
 
-// An image of another site makes the browser of an operator ask.
+// An image of another site makes an operator's browser send the request.
 TEST_F(ApiTest, AnotherSiteRunsNothing) {
   open(true);
   const std::string token = "Authorization: Bearer " + secret_of(Role::kOperator);
@@ -237,7 +237,7 @@ const std::map<std::string_view, Role> kNeeded = {{"openapi", Role::kRead},
                                                   {"reload", Role::kAdmin},
                                                   {"listAudit", Role::kAdmin}};
 
-// Each token may claim from the consumer that is claimed.
+// Each token may claim from the claimed consumer.
 class ApiRolesTest : public ApiTest {
  protected:
   ApiRolesTest() : ApiTest(kClaimsConfig) {
@@ -245,7 +245,7 @@ class ApiRolesTest : public ApiTest {
     claims_of_tokens_ = {"mails"};
   }
 
-  // The path of a route; all that it names is there, and new.
+  // The path of a route: everything that it names exists and is new.
   std::string fresh_path(const ApiRoute& route) {
     end_jobs();
     const std::string key = fmt::format("key-{}", ++made_);
@@ -265,7 +265,7 @@ class ApiRolesTest : public ApiTest {
     }
     return route.begun.empty() || route.query.empty() ? path : path + "?all=true";
   }
-  // One that discards all would take the letter that is made next.
+  // A job that discards all letters would also take the letter that is made next.
   void end_jobs() {
     for (const JobView& job : jobs_.list()) jobs_.cancel(job.id, "by the test");
     EXPECT_TRUE(test::comes_true([&] {
@@ -273,10 +273,10 @@ class ApiRolesTest : public ApiTest {
                                  [](const JobView& job) { return is_over(job.state); });
     }));
   }
-  // One that has not ended, and no other.
+  // Makes a job that has not ended; there is no other.
   std::string fresh_job() {
     end_jobs();
-    // It stops at the first of them.
+    // The job stops at the first of them.
     for (int i = 0; i < 2; ++i) {
       finish(fmt::format("key-{}", ++made_), Finish::To::kDead, "handler.native");
     }
@@ -292,7 +292,7 @@ class ApiRolesTest : public ApiTest {
   test::HttpAnswer ask(const ApiRoute& route, const std::string& path,
                        std::vector<std::string> headers) const {
     const std::string method(route.method);
-    // It wants to know why.
+    // The edit needs a reason.
     const std::string body = route.operation == "editDeadLetter" ? R"({"reason":"a test"})" : "";
     if (method != "GET") {
       headers.push_back("Content-Type: application/json");

@@ -1,4 +1,4 @@
-// Acts of people through the API, and the log of them.
+// Acts of operators through the API, and the log of them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -96,8 +96,8 @@ TEST_F(ApiWritesTest, UnlocksAndForgetsRecords) {
   EXPECT_EQ(post_as(Role::kAdmin, records + "done/forget").status, 404);
 }
 
-// A person agreed to forget the record that was shown. If it has been completed since, forgetting
-// it would lose the proof of its effect.
+// The operator agreed to forget the record that was shown. If the record has been completed since,
+// forgetting it would lose the proof of its effect.
 TEST_F(ApiWritesTest, ARecordThatMovedOnSinceItWasSeenStays) {
   const std::string path = "/api/v1/consumers/payments/records/one";
   finish("one", Finish::To::kDead, "handler.dead");
@@ -121,7 +121,7 @@ TEST_F(ApiWritesTest, ARecordThatMovedOnSinceItWasSeenStays) {
   EXPECT_EQ(state_of("one"), "none");
 }
 
-// Only a person knows whether it had its effect, and only an admin may say it.
+// Only a person knows whether the message had its effect, and only an admin may say so.
 TEST_F(ApiWritesTest, WhatBecameOfAnEffectIsForAdminsToSay) {
   finish("unclear", Finish::To::kParked, "outcome.unknown");
   const std::string path = "/api/v1/consumers/payments/records/unclear/unlock";
@@ -166,15 +166,15 @@ TEST_F(ApiWritesTest, APageOfAnotherSiteChangesNothing) {
   EXPECT_EQ(post_as(Role::kAdmin, path, "{}", {"Origin: http://localhost"}).status, 200);
 }
 
-// While the entry of an act is written, something else happens.
+// Something else happens while the entry of an act is written.
 class MeanwhileTest : public ApiWritesTest {
  protected:
   Store& served() override { return interrupted_; }
   InterruptedStore interrupted_{*store_};
 };
 
-// The record was seen as a plain failure and has an unknown outcome by then: tried again, its
-// effect could happen twice.
+// The record was seen as a plain failure, but now has an unknown outcome: if it were tried again,
+// its effect could happen twice.
 TEST_F(MeanwhileTest, AnUnlockMeetsTheRecordThatWasSeenOrNone) {
   const std::string path = "/api/v1/consumers/payments/records/one";
   const auto id = config_.consumers[0].key.id_of(number_, "one");
@@ -197,7 +197,7 @@ TEST_F(MeanwhileTest, AnUnlockMeetsTheRecordThatWasSeenOrNone) {
   }
 }
 
-// An audit log that takes no entry, in a store that does all else.
+// An audit log that accepts no entry, in a store that works otherwise.
 class NoAudit final : public AuditLog {
  public:
   Result<std::int64_t> append(const Nonce&, const AuditEntry&) override {
@@ -222,7 +222,7 @@ class UnauditedStore final : public FacetedStore {
   NoAudit audit_;
 };
 
-// As a Redis server that may forget messages.
+// Like a Redis server that may forget messages.
 class RecordsOnlyStore final : public FacetedStore {
  public:
   using FacetedStore::FacetedStore;

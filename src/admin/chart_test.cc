@@ -36,7 +36,7 @@ TEST(Chart, StacksOutcomesAndLeavesOutThoseThatDidNotCome) {
   EXPECT_EQ(stacked_chart({}, {100, 10}, "x"), "");
   const std::string chart = stacked_chart({{10, 0, 0, 10}}, {30, 100}, "a \"label\"");
   EXPECT_NE(chart.find("aria-label=\"a &quot;label&quot;\""), std::string::npos) << chart;
-  // One interval of 30, at the right; the scale is 2/s, of which each has one half.
+  // One interval of 30, at the right. The scale is 2/s, and each group has one half of it.
   EXPECT_NE(chart.find("class=\"done\" points=\"29.0,50.0 30.0,50.0 30.0,100.0 29.0,100.0 \""),
             std::string::npos)
       << chart;

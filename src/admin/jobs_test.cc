@@ -21,7 +21,7 @@ using test::comes_true;
 
 class JobsTest : public ApiTest {
  protected:
-  // `key` of a letter each.
+  // Adds `count` letters, each with a key of its own.
   void add_letters(int count) {
     for (int i = 0; i < count; ++i) {
       finish("key-" + std::to_string(made_++), Finish::To::kDead, "handler.native");
@@ -47,7 +47,7 @@ class JobsTest : public ApiTest {
   bool comes_to(std::int64_t id, JobState state) const {
     return comes_true([&] { return view(id).state == state; });
   }
-  // How the job's entry ended; none: it has not.
+  // How the job's audit entry ended; nullopt: it has not ended.
   std::optional<std::string> outcome(std::int64_t id) {
     const auto entries = store_->facets().audit->list(std::nullopt, 1'000).value();
     for (const AuditEntry& entry : entries) {
@@ -74,7 +74,7 @@ TEST_F(JobsTest, AJobDoesItAllAndItsEntrySaysHowMuch) {
   EXPECT_EQ(stored(), 0U);
 }
 
-// Repeats the job, as a person does who does not know how far the first one got.
+// The job is repeated, as by an operator who does not know how far the first one got.
 TEST_F(JobsTest, AJobThatIsRepeatedReplaysNoneTwice) {
   add_letters(3);
   const auto first = begin(LetterAct::kReplay);
@@ -94,7 +94,7 @@ TEST_F(JobsTest, AJobThatIsRepeatedReplaysNoneTwice) {
 
 TEST_F(JobsTest, APausedJobDoesNothingUntilItIsResumed) {
   add_letters(3);
-  running_ = false;  // so that it waits, and can be paused before it has begun
+  running_ = false;  // so that the job waits and can be paused before it begins
   const auto job = begin(LetterAct::kDiscard);
   ASSERT_TRUE(comes_to(job->id, JobState::kWaiting));
   EXPECT_EQ(view(job->id).why, "the run has no store now");
@@ -151,7 +151,7 @@ TEST_F(JobsTest, TheEndOfTheRunCancelsAndSaysSo) {
 
 TEST_F(JobsTest, TheirNumberHasABound) {
   add_letters(2);
-  running_ = false;  // none of them ends
+  running_ = false;  // so that no job ends
   for (std::size_t i = 0; i < Jobs::kMostAtOnce; ++i) {
     ASSERT_TRUE(begin(LetterAct::kDiscard, kSlow)) << i;
   }
@@ -174,10 +174,10 @@ TEST_F(JobsTest, TheirNumberHasABound) {
   EXPECT_EQ(jobs_.list().front().id, last) << "the newest first, and the oldest forgotten";
 }
 
-// A job of many parts and without a rate was begun earlier.
+// A job with many parts and without a rate was begun earlier.
 class JobTurnsTest : public JobsTest {
  protected:
-  // Before each part, and before each end.
+  // Blocks before each part, and before each end.
   Store& served() override {
     begun_.acquire();
     begun_.release();
@@ -189,7 +189,7 @@ class JobTurnsTest : public JobsTest {
   }
   std::binary_semaphore begun_{0};
   std::size_t seen_ = 0;               // letters that the large job has taken
-  std::optional<std::size_t> at_end_;  // the same at the end of the small one
+  std::optional<std::size_t> at_end_;  // the same number when the small job ends
 };
 
 TEST_F(JobTurnsTest, ALargeJobLetsTheOthersHaveTheirTurns) {
@@ -203,7 +203,7 @@ TEST_F(JobTurnsTest, ALargeJobLetsTheOthersHaveTheirTurns) {
   EXPECT_LT(*at_end_, 2'000U);
 }
 
-// Under ThreadSanitizer too.
+// Also meaningful under ThreadSanitizer.
 TEST_F(JobsTest, RaceOfEverythingAtOnce) {
   add_letters(50);
   std::atomic<bool> over{false};

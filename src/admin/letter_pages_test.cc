@@ -112,7 +112,7 @@ TEST_F(LetterPagesTest, TheQuestionSaysWhatIsDoneToHowMany) {
   EXPECT_TRUE(shows(one, "Replay 1 letter: consumer=payments and key=one?")) << one;
 }
 
-// A letter that dies between the page and the click was not seen by the person.
+// The user has not seen a letter that dies between the page and the click.
 TEST_F(LetterPagesTest, AButtonTakesNoLetterThatCameAfterThePlan) {
   finish("one", Finish::To::kDead, "handler.native");
   finish("two", Finish::To::kDead, "handler.native");
@@ -239,7 +239,7 @@ TEST_F(LetterPagesTest, ErrorsAreReadByPeople) {
   EXPECT_TRUE(shows(away.body, "the run has no store now"));
 }
 
-// On one connection, so that they come faster than the rate makes up for.
+// On one connection, so that the requests come faster than the rate limit refills.
 TEST_F(LetterPagesTest, PagesCountAsRequestsOfTheirCaller) {
   std::string sent;
   const int count = static_cast<int>(3 * Api::kBurst);

@@ -25,7 +25,7 @@ namespace {
 // Must never be visible; it occurs in the payload, a header, the result and the error.
 constexpr const char* kCard = "4111222233334444";
 
-// Its replays are refused in the words of a message.
+// Refuses replays with a text that quotes a message.
 class QuotingLetters final : public DeadLetters {
  public:
   explicit QuotingLetters(DeadLetters& letters) : letters_(letters) {}
@@ -70,7 +70,7 @@ class QuotingStore final : public FacetedStore {
   QuotingLetters letters_;
 };
 
-// `admin`: how its config goes on.
+// `admin`: the rest of the config's admin section.
 class Masking : public ApiTest {
  protected:
   Store& served() override { return quoting_; }
@@ -113,8 +113,8 @@ class Masking : public ApiTest {
     };
     return made;
   }
-  // A job that a store refuses in the words of a message, a gate that a handler shut, and a
-  // delivery that ended so.
+  // A job that a store refuses with a message's text, a gate that a handler shut, and a delivery
+  // that ended with such an error.
   void meet_everywhere() {
     give_up_usual();
     Outcome outcome;
@@ -133,7 +133,7 @@ class Masking : public ApiTest {
   }
   std::string job_path() const { return "/api/v1/jobs/" + job_; }
 
-  // Every place where a text of a message, a handler or a store may be read.
+  // Every place that may show a text of a message, a handler or a store.
   std::vector<std::string> telling_faces() {
     return {letter_path(),
             "/api/v1/dead-letters",
@@ -150,7 +150,7 @@ class Masking : public ApiTest {
             "/live",
             "/job?id=" + job_};
   }
-  // Pages and routes that have none of them, whatever is shown.
+  // Pages and routes that show no such text, whatever the config allows.
   static std::vector<std::string> silent_faces() {
     return {"/",
             "/consumer?name=payments",
@@ -202,7 +202,7 @@ TEST_F(Masking, WithoutAMaskTheSameFacesTellIt) {
   }
 }
 
-// A route or page that is new has a place in one of the lists above.
+// Every route and page must be in one of the lists above.
 TEST_F(Masking, NoFaceIsLeftOut) {
   use("payloads: full");
   meet_everywhere();
@@ -240,7 +240,7 @@ TEST_F(Masking, TheRestOfTheLetterIsShown) {
   EXPECT_EQ(text_at(body, "/dead_letter/error"), "(absent)");
   EXPECT_EQ(text_at(body, "/dead_letter/error_bytes"), std::to_string(error_.size()));
   EXPECT_NE(body.find("\"masked\":true"), std::string::npos);
-  // The role's rights are on top of it.
+  // The limits of the role apply too.
   const std::string read = get_as(Role::kRead, letter_path()).body;
   EXPECT_EQ(text_at(read, "/dead_letter/payload"), "(absent)");
   EXPECT_EQ(text_at(read, "/dead_letter/headers/1/value"), "(absent)");

@@ -54,7 +54,7 @@ TEST_F(StuckPageTest, ALeaseThatEndedIsStuckAndOneThatLastsIsNot) {
   EXPECT_FALSE(shows(page(), ">lasting</a>"));
 }
 
-// As on Redis.
+// Like Redis, which cannot count its records.
 class UncountedRecords final : public OtherRecords {
  public:
   using OtherRecords::OtherRecords;
