@@ -15,7 +15,7 @@ GaugeInput input_of(std::vector<SourceFigure> figures) {
   return input;
 }
 
-// The value of a gauge of the consumer; none: it has no sample.
+// The value of the consumer's gauge; nullopt: it has no sample.
 std::optional<double> value_of(const GaugeInput& input, const std::string& name) {
   for (const telemetry::MetricFamily& family : gauges_of(input)) {
     if (family.name != name) continue;

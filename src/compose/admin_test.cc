@@ -96,7 +96,7 @@ TEST(Admin, AnswersFromBeforeTheRunUntilAfterIt) {
                              "\"payments\",handler=\"native\",outcome="
                              "\"done\"} 2\n"),
               std::string::npos);
-    // The scrapers ask too often, so that this caller is refused now and then.
+    // The scrapers use up the rate limit, so this caller is refused now and then.
     const auto record = [&] { return http_get(port, "/api/v1/consumers/payments/records/1"); };
     EXPECT_TRUE(test::comes_true([&] {
       return record().body.find("\"state\":\"completed\"") != std::string::npos;

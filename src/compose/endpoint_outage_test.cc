@@ -82,7 +82,7 @@ class EndpointOutage : public testing::Test {
   system::Mutex gate_;
 };
 
-// By the retry policy alone, each message would be given up within a second.
+// With the retry policy alone, each message would be given up within a second.
 TEST_F(EndpointOutage, NobodyIsGivenUpWhileAllFail) {
   constexpr milliseconds kBroken{3'000};
   std::mutex mutex;
@@ -103,7 +103,7 @@ TEST_F(EndpointOutage, NobodyIsGivenUpWhileAllFail) {
   EXPECT_EQ(seen_.count(Outcome::Kind::kDone), 300U);
 }
 
-// One in ten; in the end only these are left.
+// One message in ten is bad; in the end only these are left.
 TEST_F(EndpointOutage, WhatTheEndpointCannotTakeIsGivenUp) {
   const auto bad = [](const std::string& key) { return key.find("7\"") != std::string::npos; };
   server_.on("/send", [&](const test::HttpRequest& request, std::size_t) {

@@ -1,5 +1,5 @@
 // The engine with messages that are stored before they are handled: the store holds no more of them
-// than the limit.
+// than the limit allows.
 #include "engine/held_room.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Order where partitions go from process to process: engines on one store, and a topic that gives
-// each partition to one of them and takes it away in mid-run.
+// Order while partitions move between processes: engines on one store, and a topic that gives each
+// partition to one of them and revokes it in mid-run.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -45,18 +45,18 @@ Bytes numbered(const std::string& id) {
   return fmt::format(R"({{"id":"{}","k":"{}"}})", id, id.substr(0, id.find('-')));
 }
 
-// A topic and its consumer group. Records that a member has of a partition that it gives up, and
-// has not settled, come again to the other one; settling them is void then.
+// A topic and its consumer group. If a member gives up a partition, records of it that the member
+// has not settled come again to the other member; settling them has no effect then.
 class GroupTopic {
  public:
   struct Partition {
     std::vector<Bytes> log;
-    std::size_t committed = 0;  // all before it is settled
-    std::size_t next = 0;       // to be handed out
+    std::size_t committed = 0;  // all records before it are settled
+    std::size_t next = 0;       // the next record to hand out
     std::set<std::size_t> out, settled, given_back;
     std::size_t member = 0;
     std::uint64_t generation = 1;
-    std::optional<std::size_t> goes_to;  // once nothing of it is out
+    std::optional<std::size_t> goes_to;  // once none of its records is out
   };
   explicit GroupTopic(std::size_t partitions) : partitions_(partitions) {}
 
@@ -65,14 +65,14 @@ class GroupTopic {
     partitions_[partition].log.push_back(std::move(record));
     ring();
   }
-  // The member that has it is not waited for.
+  // Does not wait for the member that has the partition.
   void move(std::size_t partition, std::size_t member) {
     const std::scoped_lock lock(mutex_);
     leave(partitions_[partition]);
     move_now(partitions_[partition], member);
   }
-  // From now on partitions move at random while members receive. The one that has it brings nothing
-  // more of it, and what it has in hand is waited for.
+  // From now on partitions move at random while members receive. The old member gets no more
+  // records of the partition, and the move waits for those that it has.
   void move_at_random(test::SeededRandom& random, std::size_t members) {
     const std::scoped_lock lock(mutex_);
     random_ = &random;
@@ -217,7 +217,7 @@ class GroupMember final : public Source, public core::LeavingPartitions {
       arrival.position = fmt::format("{}-{}", index, offset);
       arrival.tag = {offset * topic_.partitions_.size() + index, partition.generation};
     }
-    bell_.signal();  // there may be more
+    bell_.signal();  // there may be more records
   }
 
   GroupTopic& topic_;
@@ -255,8 +255,8 @@ class OrderAtAssignment : public testing::Test {
         test_engine_parts(of, std::make_unique<GroupMember>(topic, member), std::move(handler)));
   }
 
-  // Runs an engine that has the partition until it has tried its first message in vain, and left
-  // it in the store to be tried after so long.
+  // Runs an engine that has the partition until its first message has failed once and is left in
+  // the store, to be tried again after that time.
   void leave_waiting(GroupTopic& topic, std::size_t as, milliseconds after) {
     Engine* engine = nullptr;
     const auto other = member(topic, as, [&](const Message&, const Attempt&) -> Verdict {
@@ -267,7 +267,7 @@ class OrderAtAssignment : public testing::Test {
     EXPECT_EQ(other->run(), Ended::kDrained);
   }
 
-  // Member 0 runs. While it handles "b-0" member 1 leaves "a-0" waiting, and what follows goes to
+  // Member 0 runs. While it handles "b-0", member 1 leaves "a-0" waiting, and later records go to
   // member 0. Returns what happened, in order.
   Effects taken_over_in_mid_run() {
     GroupTopic topic(2);
@@ -326,8 +326,8 @@ TEST_F(OrderAtAssignment, UntilTheStoreSaysWhatWaitsEachLineIsAskedFor) {
   EXPECT_GE(plan_.calls(test::StoreCall::kHeldBehind), 2U);
 }
 
-// Its partition is another process's before the first message has failed. That one has the second,
-// and would not know of a row that comes later.
+// The partition moves to another process before the first message has failed. That process has the
+// second message, and would not know of a row that is stored later.
 TEST_F(OrderAtAssignment, AMemberThatLostAPartitionKeepsNothingBehindOthersOfIt) {
   GroupTopic topic(2);
   topic.produce(0, numbered("b-0"));
@@ -350,7 +350,7 @@ TEST_F(OrderAtAssignment, AMemberThatLostAPartitionKeepsNothingBehindOthersOfIt)
   EXPECT_EQ(store_->facets().held->depth(number_).value().rows, 1U) << "the one that failed";
 }
 
-// It was given back before it began, so that the group waits for what runs alone.
+// The message is given back before it begins, because the group waits only for running messages.
 TEST_F(OrderAtAssignment, WhatHasNotBegunIsNotBegunWhereItsPartitionGoes) {
   order_.on_failure = core::Order::OnFailure::kSkip;
   GroupTopic topic(2);
@@ -373,8 +373,8 @@ TEST_F(OrderAtAssignment, WhatHasNotBegunIsNotBegunWhereItsPartitionGoes) {
   EXPECT_EQ(tried, Effects({"a-0", "b-0"}));
 }
 
-// Two members, of which each gives up partitions while it has messages of them in flight, and gets
-// them back later. A tenth of all tries fails.
+// Two members, each of which gives up partitions while their messages are in flight, and gets them
+// back later. A tenth of all attempts fails.
 TEST_F(OrderAtAssignment, EffectsOfAKeyComeInTheirOrderWhereverItsPartitionGoes) {
   constexpr std::size_t kPartitions = 4;
   constexpr std::size_t kKeysOfEach = 3;
@@ -383,7 +383,7 @@ TEST_F(OrderAtAssignment, EffectsOfAKeyComeInTheirOrderWhereverItsPartitionGoes)
   SCOPED_TRACE(fmt::format("SEMEL_TEST_SEED={}", seed));
   test::SeededRandom random(seed);
   workers_ = 2;
-  // Each with a store of its own on one file, as two processes have.
+  // Each member has its own store object on one file, as two processes have.
   const test::TempDir folder;
   std::vector<std::unique_ptr<Store>> stores;
   for (int i = 0; i < 2; ++i) {

@@ -43,11 +43,11 @@ class EngineOrderTest : public testing::Test {
     order_.key = core::KeyPart::parse("json:/k").value();
   }
 
-  // Fails the first `times` tries of it.
+  // Makes the first `times` attempts of the message fail.
   void fail(const std::string& id, int times = 1, milliseconds after = milliseconds(20)) {
     failing_[id] = {times, after};
   }
-  // Another process stored it for a retry after this time.
+  // Another process has stored the message for a retry after this time.
   void hold(const std::string& id, milliseconds after) {
     const Message message = test::make_message(number_, id, payload(id));
     Arrival arrival;
@@ -114,7 +114,7 @@ class EngineOrderTest : public testing::Test {
   core::Order order_;
   bool shares_lines_ = false;
   std::size_t in_flight_ = 50;
-  std::function<void(const std::string& id)> also_;  // in the handler
+  std::function<void(const std::string& id)> also_;  // called in the handler
   ConsumerNumber number_{};
   MemoryTopic topic_;
   test::RecordingObserver observer_;
@@ -175,7 +175,7 @@ TEST_F(EngineOrderTest, BlockHoldsThePartitionAtItsSource) {
 
 TEST_F(EngineOrderTest, BlockHoldsThePartitionWhileNobodyCanSayWhatWaits) {
   order_.on_failure = OnFailure::kBlock;
-  // The first is the look at the start.
+  // The first failing call is the one at the start.
   plan_.fail(StoreCall::kHeldLines, 2, ErrorKind::kUnavailable, test::When::kBefore);
   fail("a1", 2);
   arrive({"a1", "a2", "b1"});
@@ -212,7 +212,7 @@ TEST_F(EngineOrderTest, WhatWaitsFromAnEarlierRunIsKnownAtTheStart) {
   EXPECT_EQ(observer_.held(), std::vector<Bytes>{"a2"});
 }
 
-// Another process does so, which received it of the same source.
+// Another process, which received the message from the same source, stores it.
 TEST_F(EngineOrderTest, WhatComesToWaitInMidRunIsAskedForWhereLinesAreShared) {
   shares_lines_ = true;
   in_flight_ = 1;
@@ -235,7 +235,8 @@ TEST_F(EngineOrderTest, AQueueIsPutInLineAsItIsTaken) {
   EXPECT_EQ(memory_->facets().held->depth(number_).value().rows, 0U);
 }
 
-// Another process works on it: it is delivered again, and later messages must not come before.
+// Another process works on the message: it is delivered again, and later messages must not overtake
+// it.
 TEST_F(EngineOrderTest, WhatIsBusyElsewhereIsWaitedFor) {
   const Message first = test::make_message(number_, "a1", payload("a1"));
   const Message* const one = &first;

@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Counts the turns until a purge.
+// The number of turns until a purge.
 int turns_until_one(PurgePace& pace) {
   int turns = 1;
   while (pace.turn() == milliseconds(0)) ++turns;
@@ -37,7 +37,7 @@ TEST(PurgePace, TakesMoreTimeWhileMoreIsLeftAndNeverAllOfIt) {
   EXPECT_EQ(PurgePace().turn(), milliseconds(0));
 }
 
-// A day's records on a server of this rate are purged within half a minute.
+// On such a server, a day's records are purged within half a minute.
 TEST(PurgePace, ManyAreForgottenSoon) {
   constexpr int kAMillisecond = 100;
   constexpr int kRecords = 300'000;

@@ -26,8 +26,8 @@
 namespace semel::compose {
 namespace {
 
-// A port that the system gives to no other program meanwhile; a program that asks to share it can
-// listen there.
+// A port that the system assigns to no other program meanwhile. Only a program that asks to share
+// it can listen on it.
 class ReservedPort {
  public:
   ReservedPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -133,7 +133,7 @@ class HttpReload : public testing::Test {
   std::thread run_;
 };
 
-// Its listener would be closed for one that never opens.
+// The old listener would be closed for one that never opens.
 TEST_F(HttpReload, ASourceThatCouldNotListenIsRefused) {
   const ReservedPort own;
   const ReservedPort taken;
@@ -176,7 +176,7 @@ TEST_F(HttpReload, ACertificateThatCanBeUsedIsTakenUp) {
   EXPECT_TRUE(runs("a"));
 }
 
-// However long the handlers take: a sender can turn to another process meanwhile.
+// This holds however long the handlers take, since a sender can use another process meanwhile.
 TEST_F(HttpReload, ADrainRefusesWhatComesAndAnswersWhatItHasInHand) {
   const ReservedPort port;
   start(config_of(http_consumer("a", port)));

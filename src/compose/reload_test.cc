@@ -1,4 +1,4 @@
-// A service that changes to another config, drains a consumer, and is stopped meanwhile.
+// A service that changes to another config, drains a consumer, and is stopped in between.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -125,7 +125,7 @@ class ServiceReload : public ::testing::Test {
     released_.notify_all();
   }
 
-  // Sends all together, each in a line of its own.
+  // Sends all keys together, each with its ordering group.
   void send_all(std::string_view consumer,
                 const std::vector<std::pair<std::string, std::string>>& keys_and_lines) {
     Store& store = service_->store();
@@ -320,7 +320,7 @@ TEST_F(ServiceReload, AResumeDuringTheDrainBeginsAnewAfterIt) {
   EXPECT_TRUE(done_once("a hang later"));
 }
 
-// Rows that the first engine has in progress would be taken for rows of the second.
+// The second engine would treat rows that the first one still holds as its own.
 TEST_F(ServiceReload, ALineKeepsItsOrderThoughTheStoreTakesNothingBackForAWhile) {
   const std::string in_lines = "    order: { key: json:/line }\n    concurrency: 1\n";
   constexpr std::string_view kImpatient = ", busy: 100ms";
@@ -330,7 +330,7 @@ TEST_F(ServiceReload, ALineKeepsItsOrderThoughTheStoreTakesNothingBackForAWhile)
       test::comes_true([&] { return hanging_ == 1 && service_->in_flight().at(0).second == 2; }));
   ASSERT_TRUE(
       take(config_of(queue_consumer("a", in_lines + "    timeout: 77s\n"), "", kImpatient)));
-  // When the settlement of the running one is recorded, another program locks the file.
+  // When the settlement of the running message is recorded, another program locks the file.
   failpoints_.on(failpoint::kSettleBefore, [&] {
     if (other_program_ != nullptr) return;
     sqlite::ConnectionOptions options;
@@ -350,7 +350,7 @@ TEST_F(ServiceReload, ALineKeepsItsOrderThoughTheStoreTakesNothingBackForAWhile)
   EXPECT_EQ(effects_.in_order(), (std::vector<std::string>{"a hang", "a first", "a second"}));
 }
 
-// Both read one file, and both together would handle each line twice.
+// Both consumers read one file; running together, they would handle each line twice.
 TEST_F(ServiceReload, ARenamedConsumerBeginsOnceItsOldSelfHasEnded) {
   test::write_file(folder_.file("in.jsonl"), "{\"id\":\"hang\"}\n");
   const auto reads = [&](std::string_view name) {
@@ -373,7 +373,7 @@ TEST_F(ServiceReload, ARenamedConsumerBeginsOnceItsOldSelfHasEnded) {
   EXPECT_EQ(effects_.of("a hang"), 1);
 }
 
-// Otherwise health would first report the new one, and then that it is gone.
+// Otherwise health would first report the new consumer, and then that it is gone.
 TEST_F(ServiceReload, NoneOfTheNameComesWhileOneIsForgotten) {
   start(config_of(queue_consumer("a") + queue_consumer("b")));
   std::atomic<bool> taken{false};
@@ -411,7 +411,8 @@ TEST_F(ServiceReload, WhatAStartWouldRefuseIsRefused) {
   EXPECT_TRUE(done_once("a goes on"));
 }
 
-// A reload cannot inspect an engine that does not exist yet; it starts when the engine does.
+// A reload cannot inspect an engine that does not exist yet; the error shows when the engine
+// starts.
 TEST_F(ServiceReload, AnEngineThatCannotBeMadeIsTriedAgain) {
   start(config_of(queue_consumer("a")));
   std::string reads = queue_consumer("b");

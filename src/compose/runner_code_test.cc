@@ -159,7 +159,7 @@ TEST_F(RunnerFromCode, WhatIsRefusedLeavesItAsItWas) {
   wrong = payments();
   wrong.name = "Payments!";
   EXPECT_NE(refusal_of_add(runner, wrong).find("name"), std::string::npos);
-  // Its kind of handler is known by the handler alone.
+  // The kind of the handler is known only from the handler itself.
   wrong = payments(make_handler([](const Message&) { return done(); }));
   wrong.strategy = "dedup_table";
   EXPECT_NE(refusal_of_add(runner, wrong).find("E061"), std::string::npos);
@@ -200,7 +200,7 @@ TEST_F(RunnerFromCode, ReportsInPlaceOfPrinting) {
   }
 }
 
-// Whether a thread that the runner started has the host's signals blocked.
+// True if a thread that the runner started has the host's signals blocked.
 TEST_F(RunnerFromCode, LeavesSignalsToItsHost) {
   for (const bool takes : {true, false}) {
     std::atomic<int> blocked{-1};
@@ -212,7 +212,7 @@ TEST_F(RunnerFromCode, LeavesSignalsToItsHost) {
       blocked = sigismember(&mask, SIGTERM);
       return done();
     });
-    // Its own records in each round.
+    // The consumer has new records in each round.
     consumer.name = takes ? "takes" : "leaves";
     runner.add(std::move(consumer)).observe(seen).once().signals(takes);
     EXPECT_EQ(runner.run(), 0);

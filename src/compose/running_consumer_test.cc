@@ -1,4 +1,4 @@
-// One consumer and its successive engines, which end as the test decides.
+// One consumer and its successive engines, whose ends the test decides.
 #include "compose/running_consumer.h"
 
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ class RunningConsumerTest : public ::testing::Test {
     made->store.on_unavailable = on_unavailable_;
     return made;
   }
-  // Its own thread makes one after the other.
+  // The consumer's own thread makes one engine after the other.
   Result<std::unique_ptr<engine::Engine>> make(const RunningConsumer::Carried& carried) {
     carried_ = carried.suspects_first;
     ++made_;
@@ -101,7 +101,7 @@ class RunningConsumerTest : public ::testing::Test {
 
   using OnUnavailable = config::StoreConfig::OnUnavailable;
   OnUnavailable on_unavailable_ = OnUnavailable::kPause;
-  std::deque<FakeEngine::Script> scripts_;  // of the next engines
+  std::deque<FakeEngine::Script> scripts_;  // scripts of the next engines
   std::atomic<bool> may_begin_{true};
   std::atomic<bool> is_away_{false};
   std::atomic<ErrorKind> away_as_{ErrorKind::kUnavailable};
@@ -143,7 +143,7 @@ TEST_F(RunningConsumerTest, ElseItTriesUntilTheStoreIsThere) {
   EXPECT_TRUE(mended_);
 }
 
-// Its engine found the store away while it was drained.
+// The engine found the store unavailable while the consumer was being drained.
 TEST_F(RunningConsumerTest, AnOutageThatTheRunDoesNotWaitForEndsItAlsoInADrain) {
   scripts_ = {{.ended = Ended::kUnavailable}};
   begin();
@@ -212,7 +212,7 @@ TEST_F(RunningConsumerTest, ItBeginsOnceItMay) {
   EXPECT_TRUE(comes_to(Phase::kRunning));
 }
 
-// Others wait for it until its sources are closed.
+// Other consumers wait for this one until its sources are closed.
 TEST_F(RunningConsumerTest, AnEngineEndsUntilAllOfItIsGone) {
   begin();
   ASSERT_TRUE(comes_to(Phase::kRunning));

@@ -96,7 +96,7 @@ TEST_F(TracedRun, SpansArriveWithTheirParentsAndOutcomes) {
     const auto parent = all.find(span.parent_id);
     ASSERT_NE(parent, all.end()) << span.name;
     EXPECT_EQ(parent->second.trace_id, span.trace_id);
-    // A mail is traced below the order that sent it.
+    // The span of a mail is a child of the order that sent the mail.
     EXPECT_EQ(parent->second["semel.consumer"],
               process ? "orders" : parent->second["semel.consumer"]);
     EXPECT_TRUE(parent->second.name.starts_with("process ")) << parent->second.name;
