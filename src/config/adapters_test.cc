@@ -1,4 +1,4 @@
-// Configs that name a component which the build lacks: the error has the place and the build
+// Configs that name a component which the build lacks: the error names the place and the build
 // option.
 #include "config/adapters.h"
 
@@ -17,7 +17,7 @@ Loaded load_without(std::vector<std::string_view> missing, std::string_view yaml
 
 TEST(ConfigAdapters, ThisBuildHasThemAll) { EXPECT_TRUE(missing_adapters().empty()); }
 
-// With the adapter the config is fine; without it the place is named.
+// With the adapter the config is valid; without it, the error names the place.
 void expect_missing(std::string_view adapter, std::string_view path, std::string_view yaml) {
   const Loaded whole = load_without({}, yaml);
   ASSERT_TRUE(whole.config) << all_of(whole);

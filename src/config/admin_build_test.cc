@@ -252,7 +252,7 @@ TEST(AdminBuild, AKeyFromAMaskedPlaceIsWarnedOf) {
   EXPECT_FALSE(has_code(load_key("header:X-Card", "json:/X-Card"), "W046"));
 }
 
-// The rights of the file of a listener's key.
+// Checks the permissions of the listener's key file.
 TEST(AdminBuild, AKeyThatEverybodyMayReadIsWarnedOf) {
   using std::filesystem::perms;
   const test::TempDir folder;

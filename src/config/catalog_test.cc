@@ -23,8 +23,8 @@ std::string read(const fs::path& file) {
   return text.str();
 }
 
-// Codes that the sources say: literals in src/, words in the public headers' comments. No
-// std::regex: under a sanitizer it takes seconds for all of them.
+// Codes that the sources use: literals in src/, words in the public headers' comments. Without
+// std::regex, which takes seconds for all of them under a sanitizer.
 std::map<std::string, std::string> used_codes() {
   std::map<std::string, std::string> used;
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
@@ -101,7 +101,7 @@ TEST(Catalog, ReasonsAreAllExplained) {
   EXPECT_GT(seen, 8);
 }
 
-// A program that is installed has its own pages (semel explain), and no folder docs.
+// An installed program has its own pages (semel explain), but no folder docs.
 TEST(Catalog, NoTextNamesAFileThatIsNotInstalled) {
   const std::regex text("\"[^\"]*\\b[a-z_-]+\\.md\\b[^\"]*\"");
   int seen = 0;

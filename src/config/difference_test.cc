@@ -178,7 +178,7 @@ std::string reader(std::string_view name, std::string_view source) {
   return made.replace(made.find("queue: {}"), 9, source);
 }
 
-// Whether b of the second file waits for a of the first.
+// True if b of the second file waits for a of the first.
 bool waits(const std::string& was, const std::string& is) {
   return hands_over(good(file_of(was)), "a", good(file_of(is)), "b");
 }

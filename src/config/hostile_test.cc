@@ -1,5 +1,5 @@
 // Files made to break the reader: each is an error, without a crash. A reader that took more than
-// linear time of one would not come to an end within the test's own time.
+// linear time for one would not end within the test's own time.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -27,7 +27,7 @@ std::string repeated(std::string_view text, std::size_t times) {
   return out;
 }
 
-// The code of its first error.
+// The code of the first error.
 std::string refused(const std::string& yaml) {
   const auto loaded = load_text(yaml, "semel.yaml", no_env());
   EXPECT_FALSE(loaded.config);

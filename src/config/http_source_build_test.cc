@@ -73,7 +73,7 @@ TEST(HttpSourceConfig, BecomesItsSpec) {
   EXPECT_EQ(std::ranges::count(spec.key_headers, "X-Id"), 1);
 }
 
-// A key that is a header's names the whole batch.
+// A key in a request header is the same for all events of a batch.
 TEST(HttpSourceConfig, ABatchIsSplitWhereItsEventsHaveKeys) {
   const auto splits = [](const std::string& key, const std::string& more = "") {
     return spec_of(consumer_with("{ listen: \"127.0.0.1:8081\"" + more + " }", key)).splits_batches;

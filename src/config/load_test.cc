@@ -198,7 +198,7 @@ TEST(Load, TheSecondPartReachesTheConfig) {
   EXPECT_FALSE(consumer.apply->params.at("id").of_answer);
 }
 
-// The schema's table and the structs that C++ users meet say the same.
+// The schema's table and the structs that C++ users see have the same defaults.
 TEST(Load, DefaultsAreThoseOfTheStructs) {
   const auto config = good(kSmall);
   const auto& c = config.consumers.at(0);
@@ -232,7 +232,7 @@ TEST(Load, DefaultsAreThoseOfTheStructs) {
   EXPECT_FALSE(c.concurrency);
 }
 
-// So that no default is ever refused as if the user had written it.
+// Otherwise a default could be refused as if the user had written it.
 TEST(Load, EveryDefaultOfTheTableIsValid) {
   int seen = 0;
   each_field([&](const std::string& path, const Field& field) {

@@ -1,4 +1,4 @@
-// A row of the schema and the member that it is bound to: one default, and no copying.
+// A row of the schema and the member that it is bound to: both have one default, without copies.
 #include "config/member.h"
 
 #include "config/test_load.h"
@@ -132,7 +132,7 @@ void expect_words(std::string_view path,
   }
 }
 
-// In the order of the reference.
+// Words are in the order of the reference.
 TEST(Member, EachWordIsItsEnumerator) {
   using core::KeyRecipe;
   using core::SqlParam;
@@ -196,7 +196,7 @@ TEST(Member, NoBoundRowHasASecondDefault) {
   EXPECT_GT(bound, 20);
 }
 
-// A new option of a store thus needs only a member of its options and a row here.
+// So a new option of a store needs only a member of its options and a row here.
 TEST(Member, EveryOptionOfAStoreIsBound) {
   int bound = 0;
   each_field([&](const std::string& path, const Field& field) {

@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::string_view kQueue = "source: { queue: {} }, key: json:/id }\n";
 
-// A config with a consumer of a file named orders and consumers of the queue; the arguments add
-// their further settings.
+// A config with a consumer named orders, which reads a file, and consumers of the queue. The
+// arguments add further settings.
 std::string config_of(const std::string& orders, std::string_view more) {
   return "consumers:\n  - { name: orders, key: json:/id, source: { file: in.jsonl }, " + orders +
          " }\n" + std::string(more);

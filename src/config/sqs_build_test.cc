@@ -98,7 +98,7 @@ TEST(SqsBuild, TwoConsumersAtOneQueueAreRefused) {
   EXPECT_TRUE(says_code(loaded, "E028")) << all_of(loaded);
 }
 
-// Amazon's hosts have several names.
+// Amazon's hosts have several names for one queue.
 TEST(SqsBuild, TwoUrlsOfOneQueueAreOneQueue) {
   const auto load_both = [](const std::string& other) {
     return load_text(std::string("consumers:\n") + "  - { name: a, source: { sqs: { queue_url: '" +

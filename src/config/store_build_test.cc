@@ -174,7 +174,7 @@ TEST(PostgresStoreConfig, ALiteralPasswordIsWarnedOfWhereOthersMayRead) {
   EXPECT_FALSE(warned("postgresql://ann@db/bank", open));
 }
 
-// The diagnostics of loading one statement for that store.
+// The diagnostics of loading one statement for this store.
 std::string said_of(const std::string& sql, const std::string& store) {
   const auto loaded = load_text(store +
                                     "\nconsumers: [{name: a, source: {queue: {}}, key: json:/id,\n"

@@ -101,7 +101,7 @@ TEST(TracesBuild, ASecretInTheFileIsWarnedOf) {
       says(load_traces("traces: { otlp: 'http://h', headers: { Host: other } }\n"), "E051"));
 }
 
-// A collector is no receiver of messages: its headers are not those of an HTTP handler's calls.
+// A collector does not receive messages, so its headers are not those of an HTTP handler's calls.
 TEST(TracesBuild, HeadersOfTheExportAreItsOwn) {
   for (const char* const name :
        {"semel-team", "ce-source", "idempotency-key", "x-honeycomb-team"}) {

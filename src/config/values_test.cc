@@ -72,7 +72,7 @@ consumers:
   EXPECT_EQ(code.config->consumers[1].key.hash(), file.config->consumers[1].key.hash());
 }
 
-// The traits that the checks go by are those of the store that the program opens.
+// The checks use the traits of the store that the program opens.
 TEST(ConfigValues, TheChecksKnowTheProgramsStore) {
   const std::vector<std::string> values = {"consumers[0].name=payments",
                                            "consumers[0].source.queue={}",
