@@ -12,7 +12,7 @@
 namespace semel::cli {
 namespace {
 
-// A pipe that is read after all has been written.
+// A pipe that is read after everything has been written.
 class Pipe {
  public:
   Pipe() { EXPECT_EQ(::pipe(ends_), 0); }
@@ -108,7 +108,7 @@ TEST(Console, AFullDiskIsAFailure) {
   ::close(full);
 }
 
-// A terminal on standard input and error, with a simulated person who types.
+// A terminal on standard input and stderr, with a simulated user who types.
 class Person {
  public:
   Person() : input_(::dup(STDIN_FILENO)) {

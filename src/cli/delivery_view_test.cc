@@ -1,4 +1,4 @@
-// How a delivery looks, in a run's lines and in a tap's.
+// How a run and a tap show a delivery.
 #include "cli/delivery_view.h"
 
 #include <gtest/gtest.h>

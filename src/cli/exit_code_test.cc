@@ -17,7 +17,7 @@ constexpr ErrorKind kEveryKind[] = {ErrorKind::kUnavailable,      ErrorKind::kIn
 
 Error error(ErrorKind kind, std::string code) { return {kind, std::move(code), "…", {}}; }
 
-// The numbers with which lines of `semel explain exit-codes` begin.
+// The numbers at the beginning of lines of `semel explain exit-codes`.
 std::set<int> documented_codes() {
   std::set<int> codes;
   std::istringstream lines{std::string(config::find_topic("exit-codes")->text)};
@@ -55,8 +55,8 @@ TEST(ExitCode, IsThereForEachCodeThatIsAnError) {
   }
 }
 
-// A service manager must not restart a run that only a change can repair, nor give up one whose
-// trouble may pass.
+// A service manager must not restart a run that only a change can repair, and must not give up a
+// run whose trouble may pass.
 TEST(ExitCode, FitsWhatThePageSays) {
   const auto says = [](const config::CodePage& page, std::string_view word) {
     return page.title.find(word) != std::string_view::npos;

@@ -1,4 +1,4 @@
-// A dead letter on its way out and back: no byte is lost, and none is changed unseen.
+// A dead letter that is exported and imported: no byte is lost or changed unnoticed.
 #include "cli/letter_line.h"
 
 #include <gtest/gtest.h>

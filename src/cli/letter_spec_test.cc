@@ -17,7 +17,7 @@ TEST(LetterSpec, EachLineIsReadAndWrittenAsItStands) {
   for (std::string line; std::getline(file, line); ++lines) {
     auto letter = reader.read(line);
     ASSERT_TRUE(letter.has_value()) << letter.error().message << "\n" << line;
-    // An import gives another id.
+    // An import assigns another id.
     json::Document document;
     ASSERT_TRUE(document.parse(line).has_value());
     const auto id = document.at(json::Pointer::parse("/id").value()).value();
