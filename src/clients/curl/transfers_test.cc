@@ -42,7 +42,7 @@ TEST(CurlTransfers, ManyAreUnderWayAtATime) {
     });
   }
   while (transfers.running() > 0) transfers.run(1s);
-  // The slow one is answered only when the others have come.
+  // The slow request is answered only after the others have arrived.
   std::ranges::sort(said);
   EXPECT_EQ(said, (std::vector<std::string>{"no", "no", "slow"}));
 }
@@ -97,7 +97,7 @@ TEST(CurlTransfers, ACertificateHasToBeTrusted) {
   EXPECT_EQ(trusted->status, 200);
 }
 
-// libcurl takes no patience below zero: one of the ways in which it fails as a whole.
+// libcurl refuses a negative timeout: one of the ways in which it fails as a whole.
 TEST(CurlTransfers, WhereLibcurlFailsWhatIsUnderWayEnds) {
   test::HttpServer server;
   server.on("/", test::raw("", test::HttpReply::Then::kHang));

@@ -1,4 +1,4 @@
-// Tests each place of credentials; the services are played on this machine's own address.
+// Tests each source of credentials; the services are simulated on this machine.
 #include "clients/sqs/credentials.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ class SqsCredentials : public ::testing::Test {
  protected:
   SqsCredentials() {
     access_.region = "eu-west-1";
-    // Only the test that plays the machine's service may use it.
+    // Only the test that simulates the machine's metadata service may use it.
     set("AWS_EC2_METADATA_DISABLED", "true");
   }
   void set(const std::string& name, const std::string& value) { variables_[name] = value; }
@@ -92,7 +92,7 @@ TEST_F(SqsCredentials, ThenTheSharedFilesWithTheirProfiles) {
   EXPECT_EQ(id(), "billed");
   set("AWS_PROFILE", "sso");
   EXPECT_NE(id().find("sso_session, which Semel does not use"), std::string::npos) << id();
-  // A profile that the config names is not skipped in favour of the environment's keys.
+  // The profile that the config names takes precedence over the environment's keys.
   set("AWS_ACCESS_KEY_ID", "of-environment");
   set("AWS_SECRET_ACCESS_KEY", "s");
   access_.profile = "billing";
@@ -177,7 +177,7 @@ TEST_F(SqsCredentials, TheyAreAskedForAgainBeforeTheyExpire) {
   EXPECT_EQ(gone.error().kind, ErrorKind::kUnavailable) << "they were there: waited for";
 }
 
-// Each look would hold up a call, and a renewal with it.
+// Each look-up would delay a call, and thereby a renewal.
 TEST_F(SqsCredentials, WhileTheirServiceHangsManyCallsWaitForOneLook) {
   HttpServer service;
   service.on("/v2", [](const HttpRequest&, std::size_t times) {

@@ -55,7 +55,8 @@ TEST(SqsErrors, EachHasItsCodeAndWhetherItIsFinal) {
   }
 }
 
-// Each action has a right of its own: one that never worked is not one that is changed right now.
+// Each action has its own permission: one that never worked is missing, rather than just being
+// changed.
 TEST(SqsErrors, ARightThatNeverWorkedIsMissedForGood) {
   const Refusal denied{403, "AccessDenied", "no"};
   const auto kind_of = [&](const Worked& worked) {

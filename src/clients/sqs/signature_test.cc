@@ -45,7 +45,7 @@ TEST(SqsSignature, IsThatOfAmazonsTestSuite) {
             "b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500");
 }
 
-// The worked example of Amazon's manual.
+// The worked example in Amazon's manual.
 TEST(SqsSignature, IsThatOfTheManual) {
   Signable request;
   request.method = "GET";
