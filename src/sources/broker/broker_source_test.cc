@@ -27,7 +27,7 @@ BrokerSourceSetup setup_of(bool follow) {
           .untold = {ErrorKind::kUnavailable, "R999", "not all was told", {}}};
 }
 
-// The test acts as its broker: it delivers messages, and decides when its thread may end.
+// The test acts as the broker: it delivers messages and decides when the source's thread may end.
 class PlayedSource final : public BrokerSource {
  public:
   explicit PlayedSource(bool follow = true)
@@ -76,7 +76,7 @@ class PlayedSource final : public BrokerSource {
   }
   void wake() noexcept override { ++wakes_; }
   void interrupt() noexcept override { ++interrupted_; }
-  // Like a cut that waits for a thread that is settling.
+  // Like a real cut, it waits for a thread that is settling.
   void cut() noexcept override {
     const system::MutexLock lock(mutex_);
     ++cut_;

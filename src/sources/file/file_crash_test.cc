@@ -20,7 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Appends the lines it settles to the ledger, then settles them, in random portions, for ever.
+// For ever appends lines to the ledger and then settles them, in random portions.
 int settle_for_ever(const std::string& path, const std::string& positions_path,
                     const std::string& ledger, std::uint64_t seed,
                     test::ChildProcess::Voice& voice) {
@@ -63,7 +63,7 @@ TEST(FileCrash, KilledReadersLoseNothing) {
     ASSERT_TRUE(child.wait_ready());
     const auto said =
         child.line(kills >= 10 ? milliseconds(60'000) : milliseconds(random.below(10)));
-    // On a busy machine the first may have read all of them.
+    // On a busy machine the first reader may have read all lines.
     ended = kills > 0 && said == "end";
     child.kill();
     ++kills;
@@ -106,7 +106,7 @@ TEST(FileCrash, SettledByAnotherThreadWhileItIsRead) {
         std::lock_guard lock(mutex);
         mine.swap(handed_over);
       }
-      // Some are given back, and come again to be acked another time.
+      // Some lines are given back, and come again to be acknowledged later.
       const auto kind = turn % 3 == 0 ? Settlement::Kind::kRelease : Settlement::Kind::kAck;
       ASSERT_TRUE((*source)->settle(settlements(mine, kind)));
       if (kind == Settlement::Kind::kAck) acked += mine.size();
@@ -127,7 +127,8 @@ TEST(FileCrash, SettledByAnotherThreadWhileItIsRead) {
   EXPECT_TRUE(receive_all(**source)->arrivals.empty());
 }
 
-// A random history of one file: written, rotated, received, settled, given back, closed, dropped.
+// A random history of one file, which is written, rotated, received, settled, given back, closed
+// and dropped.
 class History {
  public:
   explicit History(std::uint64_t seed) : random_(seed) { open(); }
@@ -157,7 +158,7 @@ class History {
     }
   }
 
-  // Everything is received and settled in the end.
+  // In the end everything is received and settled.
   void finish() {
     if (unfinished_) append_text("\n");
     for (int round = 0; round < 4; ++round) {

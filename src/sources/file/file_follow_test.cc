@@ -158,7 +158,8 @@ TEST_F(FileFollowTest, ATruncatedFileIsReadFromItsStart) {
   EXPECT_EQ(lines(), Lines{});
 }
 
-// The same line at the same place as before: only the source that saw the truncation can know.
+// The same line is at the same place as before, so only the source that saw the truncation can
+// know.
 TEST_F(FileFollowTest, ATruncationThatWasSeenOutlivesARestart) {
   test::write_file(path_, "1\n2\n3\n");
   open();

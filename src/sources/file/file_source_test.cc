@@ -303,7 +303,8 @@ TEST_F(FileSourceTest, AReaderWhoseReservationAnotherHasEnds) {
   EXPECT_TRUE(source->close(seconds(1)));
 }
 
-// Lines that it settles meanwhile meet their records; the position is the other reader's.
+// Lines that this reader settles meanwhile meet their records; the stored position is the other
+// reader's.
 TEST_F(FileSourceTest, APositionOfTheReaderThatTookOverStays) {
   test::write_file(path_, "1\n2\n");
   auto source = open();
@@ -367,7 +368,7 @@ TEST_F(FileSourceTest, AFileThatMayNotBeReadIsRefusedClearly) {
   test::write_file(path_, "1\n");
   ::chmod(path_.c_str(), 0);
   ::chmod(dir_.path().c_str(), 0755);
-  // Root may read everything, and so becomes another user for this test.
+  // Root may read everything, so this test becomes another user.
   const bool root = ::geteuid() == 0;
   constexpr uid_t kNobody = 65534;
   if (root) {

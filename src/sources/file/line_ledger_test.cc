@@ -82,7 +82,7 @@ TEST(LineHash, TellsLinesApartAndNeverChanges) {
   const std::string tail(4096, 't');
   EXPECT_EQ(line_hash("x" + tail), line_hash("yy" + tail)) << "only its last part is hashed";
   EXPECT_NE(line_hash("x" + tail), line_hash("x" + tail.substr(1) + "u"));
-  // Stores keep this value.
+  // Stores keep this value, so it must never change.
   EXPECT_EQ(line_hash("{\"id\":\"p-1\"}\n"), 3454968183213482528ULL);
 }
 

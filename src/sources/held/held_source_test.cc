@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Lines = std::vector<std::string>;
 
-// Rows with a clock that the test moves; counts the calls.
+// Rows with a clock that the test advances. Counts the calls.
 class FakeHeld final : public HeldMessages {
  public:
   FakeHeld(Clock& clock, bool can_wake)

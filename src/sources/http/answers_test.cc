@@ -113,7 +113,7 @@ TEST(HttpAnswers, ABatchIsDoneWhenAllOfItIs) {
   EXPECT_EQ(response_of_batch(kept).status, 202);
 }
 
-// Its sender sends it again where that helps any of its events.
+// The sender sends the batch again if that helps any of its events.
 TEST(HttpAnswers, TheWorstEventOfABatchGivesItsStatus) {
   const auto busy = [] {
     Outcome outcome = outcome_of(OutcomeKind::kBusy, Settle::kLater);

@@ -17,7 +17,7 @@ core::HttpSourceSpec spec_at(const std::string& path) {
   return spec;
 }
 
-// Borrows the lines.
+// The request borrows the lines.
 http::HttpRequest request_with(const Lines& lines, std::string_view method = "POST",
                                std::string_view path = "/in") {
   http::HttpRequest request;
@@ -99,7 +99,7 @@ TEST(RequestRules, WithoutASignatureNoneIsAsked) {
   EXPECT_EQ(refused->status, 403);
 }
 
-// A proxy passes its prefix on, or takes it off.
+// A proxy passes its path prefix on, or removes it.
 TEST(RequestRules, APrefixMayStandBeforeThePath) {
   const auto takes = [](const core::HttpSourceSpec& spec, std::string_view path) {
     return !RequestRules(spec).refuses(request_with({}, "POST", path));
@@ -173,7 +173,7 @@ TEST(RequestRules, ABatchHasSoManyEvents) {
   EXPECT_EQ(taken(spec, "[1,2]").error().status, 413) << "they would never fit";
 }
 
-// Each event has a copy of them, so that a short body could take much memory.
+// Each event has a copy of the headers, so a short body could take much memory.
 TEST(RequestRules, TheHeadersOfAllEventsHaveTheLimitOfABody) {
   core::HttpSourceSpec spec = spec_at("/in");
   spec.max_body = 10'000;

@@ -16,7 +16,7 @@ SignatureCheck checked_by(Scheme scheme, std::vector<std::string> secrets) {
   return SignatureCheck({scheme, std::move(secrets), core::HttpSignature::kUsualTolerance});
 }
 
-// The example of Standard Webhooks' own libraries.
+// The example of the Standard Webhooks libraries.
 constexpr const char* kStandardSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 constexpr const char* kStandardBody = R"({"test": 2432232314})";
 constexpr std::int64_t kStandardTime = 1614265330;
@@ -74,7 +74,7 @@ TEST(SignatureCheck, WhatIsMissingOrNoSignatureIsNamed) {
     EXPECT_NE(check.flaw(standard_headers(signature), kStandardBody, kStandardTime), std::nullopt)
         << signature;
   }
-  // A signed time that is no time.
+  // A signed time that is not a time.
   const std::string odd = "soon";
   const Bytes content =
       fmt::format("msg_p5jXN8AQM9LWM0D4loKWxJek.{}.{}", odd, std::string(kStandardBody));
@@ -106,7 +106,7 @@ TEST(SignatureCheck, Stripe) {
   EXPECT_NE(check.flaw({}, kBody, kStripeTime), std::nullopt);
 }
 
-// The example of GitHub's own page.
+// The example on GitHub's page.
 TEST(SignatureCheck, GitHub) {
   const auto check = checked_by(Scheme::kGithub, {"It's a Secret to Everybody"});
   const std::string good = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";

@@ -48,7 +48,7 @@ class HttpSourceTest : public testing::Test {
         "Content-Length: {}\r\n\r\n{}",
         lines, body.size(), body);
   }
-  // Sends it on a thread of its own; returns the future answer.
+  // Sends the body on a thread of its own; returns the future answer.
   std::future<HttpAnswer> post(const std::string& body, const std::string& lines = {}) {
     return std::async(std::launch::async,
                       [this, bytes = request(body, lines)] { return raw(bytes); });
@@ -56,7 +56,7 @@ class HttpSourceTest : public testing::Test {
   std::future<HttpAnswer> post_batch(const std::string& events) {
     return post(events, "Content-Type: application/cloudevents-batch+json\r\n");
   }
-  // Waits until so many have come.
+  // Waits until this many messages have come.
   std::vector<Arrival> receive(std::size_t count) {
     std::vector<Arrival> arrivals;
     EXPECT_TRUE(test::comes_true([&] {
@@ -199,8 +199,8 @@ TEST_F(HttpSourceTest, ABodyThatIsCutOffIsNoMessage) {
   EXPECT_EQ(whole.get().status, 202);
 }
 
-// The sender has ended its stream, and still waits for an answer. The HTTP library does not always
-// notice: then the request timeout ends it.
+// The sender has closed its direction of the connection and still waits for an answer. The HTTP
+// library does not always notice; then the request timeout ends the request.
 TEST_F(HttpSourceTest, ABodyWhoseSenderEndsInItsMidstIsNoMessage) {
   spec_.receive_timeout = std::chrono::seconds(1);
   open();
@@ -239,7 +239,7 @@ TEST_F(HttpSourceTest, APausedSourceLetsRequestsWait) {
   EXPECT_EQ(answer.get().status, 202);
 }
 
-// A handler may use the whole drain: only its own sender waits for it.
+// A handler may use the whole drain: only the sender of its message waits for it.
 TEST_F(HttpSourceTest, OnceItsIntakeHasEndedOnlyWhatIsHandledIsWaitedFor) {
   open();
   auto handled = post("a");
@@ -302,7 +302,7 @@ TEST_F(HttpSourceTest, TheBytesOfAllBodiesHaveALimit) {
   EXPECT_EQ(large.get().status, 202);
 }
 
-// Each event is a message, and its sender is told of all of them together.
+// Each event is a message, and the sender gets one answer for all of them.
 TEST_F(HttpSourceTest, ABatchIsAnsweredWhenAllOfItIsSettled) {
   open();
   auto answer = post_batch(R"([{"id":"a"}, {"id":"b"}, {"id":"c"}])");
@@ -349,7 +349,7 @@ TEST_F(HttpSourceTest, OneEventThatIsNotDoneIsToldWithItsPlace) {
   EXPECT_NE(got.body.find("that at index 1"), std::string::npos) << got.body;
 }
 
-// Deliveries handed out continue; the source has dropped the rest.
+// Deliveries that were handed out continue; the source has dropped the others.
 TEST_F(HttpSourceTest, ABatchThatWaitsForTooLongIsAnswered) {
   open();
   auto answer = post_batch("[1, 2, 3]");
@@ -382,7 +382,7 @@ TEST_F(HttpSourceTest, ADrainAnswersABatchOnceItsHandledEventsAreSettled) {
       << got.body;
 }
 
-// Its events are in hand together, as so many requests would be.
+// The events of a batch are in hand together, like as many requests.
 TEST_F(HttpSourceTest, ABatchThatDoesNotFitIsRefusedWhole) {
   spec_.max_requests = 3;
   open();
@@ -402,7 +402,7 @@ TEST_F(HttpSourceTest, ABatchThatDoesNotFitIsRefusedWhole) {
   EXPECT_EQ(one.get().status, 202);
 }
 
-// It is one request, and its events have all the places.
+// The batch is one request, but its events take all the places.
 TEST_F(HttpSourceTest, ASingleMessageDoesNotFitBesideAFullBatch) {
   spec_.max_requests = 3;
   open();

@@ -22,7 +22,7 @@ TEST(KafkaOpenCommits, AnAnswerIsOfTheAssignmentItsCommitWasSentFor) {
   EXPECT_EQ(open.answered(kSecond, 8), 2U);
 }
 
-// An earlier answer names no present partition, and so is passed to no ledger.
+// An answer for the old log names no current partition, so it is passed to no ledger.
 TEST(KafkaOpenCommits, ALogThatWasBegunAnewHearsNothingOfTheOldOnes) {
   Assignment assignment;
   Partition& partition = assignment.add(kFirst, nullptr);
@@ -35,7 +35,8 @@ TEST(KafkaOpenCommits, ALogThatWasBegunAnewHearsNothingOfTheOldOnes) {
   EXPECT_NE(assignment.find(kFirst), nullptr);
 }
 
-// The engine asks which of them may still bring messages that were in flight when a process died.
+// The engine asks which partitions may still bring messages that were in flight when a process
+// died.
 TEST(KafkaAssignment, NamesThePartitionsThatWereNotReadToTheirEnds) {
   Assignment assignment;
   EXPECT_TRUE(assignment.unread().empty());

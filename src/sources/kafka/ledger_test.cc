@@ -109,7 +109,7 @@ TEST(KafkaLedger, SpanTellsHowFarOneOpenMessageIsLeftBehind) {
   EXPECT_TRUE(ledger.grows(901));
 }
 
-// Where nothing is open, the next reader starts at the end that was reached.
+// If nothing is open, the next reader starts at the end that was reached.
 TEST(KafkaLedger, ThePartitionsEndIsCommittedBehindWhatIsNoRecord) {
   Ledger ledger;
   EXPECT_FALSE(ledger.to_commit());

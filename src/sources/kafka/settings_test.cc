@@ -41,7 +41,7 @@ TEST(KafkaSettings, AVersionThatWaitsBeforeItLooksAtAFullQueueWaitsShortly) {
             rd_kafka_version() >= kFirstThatWaits ? "10" : "?");
 }
 
-// core::kafka_property_flaw refuses them in a config; a spec made in C++ bypasses it.
+// In a config core::kafka_property_flaw refuses these properties; a spec made in C++ bypasses it.
 TEST(KafkaSettings, WhatBreaksThePromiseIsSetWhateverIsAsked) {
   core::KafkaSpec spec;
   spec.properties = {{"enable.auto.commit", "true"}, {"enable.auto.offset.store", "true"}};

@@ -38,7 +38,8 @@ TEST(NatsRequests, OneThatEndsTakesWithItWhatHasNotCome) {
   EXPECT_FALSE(requests.overdue(kBegin + seconds(99)));
 }
 
-// Servers before 2.10 alternate: a message of the second request is attributed to the first one.
+// Servers before 2.10 alternate between requests: a message for the second request is attributed to
+// the first.
 TEST(NatsRequests, AnEndCorrectsWhatWasGuessed) {
   Requests requests;
   const auto first = requests.add(10, kBegin + seconds(5));

@@ -62,7 +62,7 @@ TEST(RabbitmqLedger, WhatIsGivenBackComesAgainBeforeWhatIsNew) {
   EXPECT_FALSE(ledger.settle(2, Kind::kRelease)) << "settled before";
 }
 
-// Models a broker: a set of tags, from which each frame removes the ones it names.
+// Models a broker as a set of tags; each frame removes the tags that it names.
 TEST(RabbitmqLedger, AtRandomTheBrokerIsToldOfEachOnceAndOfNothingThatIsOpen) {
   std::mt19937_64 random(20'261'123);
   for (int round = 0; round < 200; ++round) {

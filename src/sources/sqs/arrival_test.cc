@@ -71,7 +71,7 @@ TEST(SqsArrival, HeadersThatStoodTogetherAreHeadersAgain) {
   EXPECT_EQ(find_header(other.arrival->headers, "semel-headers"), "of somebody else");
 }
 
-// Its MessageId is the service's: another one each time the producer sends.
+// The service sets the MessageId, which is a new one each time the producer sends.
 TEST(SqsArrival, OfAStandardQueueHasNoKeyOfTheBroker) {
   const ReceivedMessage made =
       message_of(R"({"Body":"x","MessageId":"m-1","ReceiptHandle":"r-1"})");

@@ -97,7 +97,7 @@ TEST_F(SqsLedger, AReceiptThatMeansNothingIsNotRenewedAgain) {
   EXPECT_EQ(taken(kBegin + 11s), "none");
 }
 
-// The service blocks it behind them: they would have their effect first.
+// The service blocks the forgotten message behind these, so they would have their effect first.
 TEST_F(SqsLedger, WhatIsForgottenTakesAlongAllThatWaitsBehindItInItsGroup) {
   bring(1, kBegin, "a");
   bring(1, kBegin, "b");
