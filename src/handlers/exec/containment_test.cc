@@ -37,8 +37,8 @@ bool said(const Verdict& verdict) {
   return verdict.reason().find("; it said: ") != std::string::npos;
 }
 
-// Runs the command until its timeout. On a busy machine it may not have reached the state `there`
-// by then: so the timeout is doubled.
+// Runs the command until its timeout. On a busy machine the command may not have reached the state
+// `there` by then, so the timeout is doubled.
 Verdict run_into_timeout(core::ExecSpec spec, bool (*there)(const Verdict&) = started) {
   for (spec.timeout = kShort;; spec.timeout *= 2) {
     Verdict verdict = run(spec);
@@ -74,7 +74,7 @@ TEST_F(Containment, ACommandThatNeverReads) {
 
 TEST_F(Containment, AFullPipeHoldsBackNobodyElse) {
   const std::string payload(kTenMegabytes, 'x');
-  // Sleeps with its stdin open for the first message, and reads stdin for the others.
+  // For the first message the command sleeps with its stdin open; for the others it reads stdin.
   const auto handler = handler_of(shell("[ $SEMEL_KEY = stuck ] && exec sleep 600; wc -c"));
   TestCall stuck(payload, "stuck");
   stuck.begin(handler);
@@ -175,7 +175,7 @@ TEST_F(Containment, AStopBeforeTheStartStartsNothing) {
 }
 
 TEST_F(Containment, AProcessLeftInTheGroupIsKilled) {
-  // One holds the pipes open, the other has closed them.
+  // One background process holds the pipes open, the other has closed them.
   for (const auto* redirect : {"", "</dev/null >/dev/null 2>&1"}) {
     const Verdict verdict = run(shell(fmt::format("sleep 600 {} & echo $!", redirect)));
     EXPECT_EQ(verdict.kind(), Kind::kDone);
@@ -211,7 +211,7 @@ TEST_F(Containment, NoDescriptorIsInherited) {
   TestCall second;
   first.begin(handler);
   second.begin(handler);
-  // The fourth is the directory that ls reads.
+  // The fourth descriptor is the directory that ls reads.
   EXPECT_EQ(first.wait()->result(), "0\n1\n2\n3\n");
   EXPECT_EQ(second.wait()->result(), "0\n1\n2\n3\n");
   ::close(leak);

@@ -1,4 +1,4 @@
-// The input of a command, and the handling of its output.
+// The input of a command, and how its output is handled.
 #include "handlers/exec/exec_handler.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Hundreds of commands at a time, and a system that has no room for them.
+// Hundreds of commands at a time, on a system without room for them.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -33,12 +33,12 @@ Calls make_calls(int count) {
   return calls;
 }
 
-// While it lives, allows this process `more` descriptors than it has.
+// While this object exists, the process may open only `more` further descriptors.
 class FewDescriptors {
  public:
   explicit FewDescriptors(int more) {
     ::getrlimit(RLIMIT_NOFILE, &before_);
-    // Earlier tests of the program may have left some open, with gaps between them.
+    // Earlier tests of the program may have left descriptors open, with gaps between them.
     int limit = 0;
     for (int free = 0; free < more; ++limit) {
       if (::fcntl(limit, F_GETFD) == -1) ++free;
@@ -57,7 +57,7 @@ class FewDescriptors {
 
 TEST(ManyChildren, AllRunAtOnceAndEachGetsItsOwn) {
   const test::TempDir folder;
-  // None ends before all have begun.
+  // No command ends before all have begun.
   const auto handler =
       handler_of(shell(fmt::format("cd {}; cat > in.$SEMEL_KEY; : > $SEMEL_KEY; "
                                    "while [ ! -e go ]; do sleep 0.05; done; cat in.$SEMEL_KEY",
@@ -81,7 +81,7 @@ TEST(ManyChildren, AllTimeOutAtOnce) {
   auto spec = shell("trap '' TERM; sleep 600");
   spec.grace = std::chrono::milliseconds(200);
   int started = 0;
-  // A busy machine may not start all of them in time: then the timeout is doubled.
+  // A busy machine may not start all commands in time: then the timeout is doubled.
   for (spec.timeout = std::chrono::milliseconds(200);
        started < kMany / 2 && spec.timeout < std::chrono::minutes(1); spec.timeout *= 2) {
     started = 0;
@@ -117,7 +117,7 @@ TEST(ManyChildren, AreStoppedFromManyThreads) {
 
 TEST(ManyChildren, StoppedBeforeTheirStartAreNeverStarted) {
   const auto handler = handler_of(shell("exec sleep 600"));
-  // Enough stops to hit the thread at every place of its turn.
+  // Enough stops to hit the thread at every point of its turn.
   constexpr int kStopped = 3'000;
   const Calls calls = make_calls(kStopped);
   for (const auto& call : calls) {
@@ -142,7 +142,7 @@ TEST(ManyChildren, WaitForOneAnotherWhereThereIsNoRoom) {
 
 TEST(ManyChildren, WithoutAnyRoomNoneIsToBlame) {
   const auto handler = handler_of(shell("cat"));
-  constexpr int kTooFewForOne = 4;  // and enough for a sanitizer that opens files to look at memory
+  constexpr int kTooFewForOne = 4;  // enough for a sanitizer that opens files to look at memory
   const FewDescriptors few(kTooFewForOne);
   NotingGate gate;
   TestCall call;
@@ -157,7 +157,7 @@ TEST(ManyChildren, WithoutAnyRoomNoneIsToBlame) {
 TEST(ManyChildren, DoNotWaitForRoomPastTheirTime) {
   const test::TempDir folder;
   const std::string deaf = folder.file("deaf");
-  // The first occupies the only room for as long as its handler lives: once it ignores SIGTERM.
+  // The first command takes the only room as long as its handler lives, once it ignores SIGTERM.
   auto spec = shell(fmt::format("trap '' TERM; : > {}; exec sleep 600", deaf));
   spec.grace = std::chrono::minutes(10);
   constexpr int kRoomForOne = 9;
@@ -169,7 +169,7 @@ TEST(ManyChildren, DoNotWaitForRoomPastTheirTime) {
     first.begin(handler);
     ASSERT_TRUE(
         test::comes_true([&] { return first.answered() || ::access(deaf.c_str(), F_OK) == 0; }));
-    // On a busy machine its timeout may pass before.
+    // On a busy machine the timeout may pass before that.
     if (first.answered() && spec.timeout < std::chrono::minutes(1)) continue;
     second.begin(handler);
     const Verdict late = *second.wait();

@@ -139,7 +139,7 @@ TEST_F(HttpCallsTest, AConnectionServesManyCalls) {
 
 TEST_F(HttpCallsTest, HundredsAreInFlightAtATime) {
   constexpr std::size_t kCalls = 500;
-  // None is answered before all have arrived.
+  // No request is answered before all have arrived.
   HttpReply all_together = test::reply(200, "ok");
   all_together.after_requests = kCalls;
   server_.on("/send", all_together);
@@ -151,7 +151,7 @@ TEST_F(HttpCallsTest, HundredsAreInFlightAtATime) {
   std::set<std::string> keys;
   for (const auto& request : server_.requests()) keys.insert(request.header("idempotency-key"));
   EXPECT_EQ(keys.size(), kCalls) << "each key once";
-  // Most opened connections are kept for the next calls.
+  // Most connections that were opened are kept for the next calls.
   const auto before = server_.connections();
   for (int i = 0; i < 20; ++i) EXPECT_EQ(call().kind(), Kind::kDone);
   EXPECT_EQ(server_.connections(), before);

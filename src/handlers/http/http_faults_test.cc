@@ -1,4 +1,4 @@
-// Servers that answer badly: each ends as a verdict with its reason.
+// Servers that answer badly: each case ends as a verdict with its reason.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -55,7 +55,7 @@ TEST_F(HttpFaultsTest, ClosedWithoutAnAnswer) {
   expect_unknown(call_answered(test::raw("", Then::kReset)), "handler.http.reset");
 }
 
-// The work was done and the answer lost. Repeating the request immediately would do it twice.
+// The work was done and the answer was lost. Repeating the request immediately would do it twice.
 TEST_F(HttpFaultsTest, AConnectionUsedBeforeThatClosesIsNotTriedAgainInTheDark) {
   std::atomic<bool> closes = false;
   server_.on("/send", [&](const test::HttpRequest&, std::size_t) {
@@ -143,7 +143,7 @@ TEST_F(HttpFaultsTest, NoAnswerInTime) {
   for (const HttpReply& reply : {test::raw("", Then::kHang), slow}) {
     spec_.timeout = milliseconds(100);
     Verdict verdict = call_answered(reply);
-    // A busy machine may take longer than that to send the request: then the timeout is doubled.
+    // A busy machine may take longer than this to send the request: then the timeout is doubled.
     while (verdict.code() == "handler.http.connect" && spec_.timeout < std::chrono::minutes(1)) {
       spec_.timeout *= 2;
       verdict = call_answered(reply);

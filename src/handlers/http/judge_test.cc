@@ -15,7 +15,7 @@ using TransferState = Answer::TransferState;
 using Endpoint = Judged::Endpoint;
 using Kind = Verdict::Kind;
 
-// Tue, 14 Nov 2023 22:13:20 GMT
+// The time is Tue, 14 Nov 2023 22:13:20 GMT.
 constexpr system_clock::time_point kNow{seconds(1'700'000'000)};
 constexpr std::size_t kLimit = 1'000;
 

@@ -92,7 +92,7 @@ TEST_F(InFlightCallsTest, WhoTakesACallOutAnswersItAndNobodyElseDoes) {
   EXPECT_TRUE(calls.empty());
 }
 
-// Message and attempt may be gone with the answer, so nothing that borrows them may be left then.
+// The answer may destroy message and attempt, so nothing that borrows them may exist by then.
 TEST_F(InFlightCallsTest, TheCallIsGoneBeforeItsAnswerIsGiven) {
   bool gone = false;
   bool gone_first = false;

@@ -60,7 +60,7 @@ TEST(KafkaPublishFaults, ABrokerThatIsKilledInMidRunCostsNothingButTime) {
   std::map<std::string, int> times;
   for (const auto& record : test::records_of(server, topic)) ++times[record.key.value_or("")];
   EXPECT_EQ(times.size(), calls.size());
-  // One surviving producer is idempotent: the broker kept its sequence.
+  // The producer survives and is idempotent: the broker has kept its sequence.
   for (const auto& [key, count] : times) EXPECT_EQ(count, 1) << key;
 }
 
@@ -76,7 +76,7 @@ TEST(KafkaPublishFaults, WithoutABrokerACallEndsAtItsTimeoutAndCostsNoAttempt) {
   EXPECT_FALSE(verdict.counted());
   EXPECT_FALSE(verdict.unknown());
   EXPECT_EQ(gate.shuts().size(), 1U);
-  // Without a new producer.
+  // The same producer goes on.
   server.start();
   for (int i = 0;; ++i) {
     const Verdict next = publish(handler, gate, keyed_message("k"))->verdict();
@@ -97,7 +97,7 @@ TEST(KafkaPublishFaults, AStoppedCallIsAnsweredAtOnceWithItsOutcomeUnknown) {
   EXPECT_EQ(verdict.kind(), Kind::kRetry);
   EXPECT_TRUE(verdict.unknown());
   EXPECT_EQ(verdict.code(), "handler.kafka.timeout");
-  // One whose attempt was stopped before it began.
+  // A call whose attempt was stopped before it began.
   auto late = std::make_unique<PublishCall>(keyed_message("k-2"));
   late->stop.request_stop();
   late->attempt.stop = late->stop.get_token();
@@ -106,7 +106,7 @@ TEST(KafkaPublishFaults, AStoppedCallIsAnsweredAtOnceWithItsOutcomeUnknown) {
   EXPECT_TRUE(late->verdict().unknown());
 }
 
-// Reading the certificate's file represents anything that a new producer waits for.
+// Reading the certificate's file stands for anything that making a producer may wait for.
 TEST(KafkaPublishFaults, OneThatIsBeingMadeKeepsNoCallWaiting) {
   const test::TlsIdentity identity;
   const test::TempDir folder;
@@ -126,7 +126,7 @@ TEST(KafkaPublishFaults, OneThatIsBeingMadeKeepsNoCallWaiting) {
   ASSERT_TRUE(made) << made.error().message;
   test::ToldGate gate;
   EXPECT_EQ(publish(*made, gate, keyed_message("first"))->verdict().kind(), Kind::kDone);
-  // A batch is refused, and each of its records gets a producer that sends it alone.
+  // The batch is refused, and each of its records gets a producer that sends it alone.
   ASSERT_EQ(::unlink(ca.c_str()), 0);
   ASSERT_EQ(::mkfifo(ca.c_str(), 0600), 0);
   std::vector<std::unique_ptr<PublishCall>> calls;

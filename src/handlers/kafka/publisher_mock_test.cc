@@ -1,4 +1,4 @@
-// Faults that no real broker produces on demand, from librdkafka's built-in mock cluster.
+// Faults that no real broker produces on demand, by librdkafka's built-in mock cluster.
 #include <gtest/gtest.h>
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
@@ -44,7 +44,7 @@ class MockCluster {
 
 TEST(KafkaPublisherEnds, AProducerThatCannotGoOnIsMadeAnew) {
   MockCluster cluster;
-  // The first producer may fail before the first call, which then makes the second.
+  // The first producer may fail before the first call, which then makes the second producer.
   cluster.answer_twice(kInitProducerId, RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED);
   core::KafkaPublishSpec spec;
   spec.brokers = cluster.brokers();

@@ -56,7 +56,7 @@ TEST(NatsPublishFaults, WithoutAServerACallEndsSoon) {
   publish_surely(handler, gate, {"k"});
 }
 
-// The subscription that answers come to was refused on the connection that it has.
+// The server refused the subscription for answers on the current connection.
 TEST(NatsPublishFaults, ARightThatIsGivenLaterIsUsedWithoutARestart) {
   NatsServer server;
   core::NatsPublishSpec spec;

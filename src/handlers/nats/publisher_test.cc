@@ -108,7 +108,7 @@ TEST_F(NatsPublishing, WhatComesAgainWithinTheWindowIsDoneAndStoredOnce) {
   EXPECT_EQ(server().stored_count(spec_.subject), 1);
 }
 
-// A stream drops repeats of an id whatever their subjects are.
+// A stream drops repeats of an id, whatever their subjects are.
 TEST_F(NatsPublishing, TwoSubjectsOfOneStreamBothGetAMessageOfOneKey) {
   const std::string stream = server().new_stream();
   spec_.subject = stream + ".paid";
@@ -130,7 +130,8 @@ TEST_F(NatsPublishing, TwoSubjectsOfOneStreamBothGetAMessageOfOneKey) {
 TEST_F(NatsPublishing, WhatAnotherStoredUnderTheKeyIsNotTakenForTheMessage) {
   const std::string stream = server().new_stream();
   spec_.subject = stream + ".paid";
-  // One with the id of a source's own message, and one with an id that another producer might make.
+  // One message has the id of a source's own message, the other an id that another producer might
+  // use.
   server().publish(stream, {{.body = "new", .id = "k", .below = "new"},
                             {.body = "other", .id = spec_.subject + " k", .below = "paid"}});
   const Verdict first = call(keyed_message("k", "{\"n\":1}"));
@@ -169,7 +170,7 @@ TEST_F(NatsPublishing, WhatIsTooLargeIsDeadAndTheOthersAreNot) {
   spec_.subject = server().new_stream(R"(,"max_msg_size":10000)");
   std::vector<std::unique_ptr<PublishCall>> calls;
   for (int i = 0; i < 30; ++i) {
-    // Too large for the stream, and for the server.
+    // Too large for the stream, and too large for the server.
     const std::size_t size = i == 10 ? 20'000 : i == 20 ? 2 << 20 : 100;
     calls.push_back(
         publish(handler(), gate_, keyed_message(fmt::format("k-{}", i), std::string(size, 'x'))));

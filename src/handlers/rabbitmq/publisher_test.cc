@@ -77,7 +77,8 @@ TEST_F(RabbitmqPublishing, HundredsAreInFlightAndKeepTheirOrder) {
   }
 }
 
-// The connection works and the calls are late: it is the broker, and a new connection may help.
+// The connection works and the calls are late, so the broker is at fault; a new connection may
+// help.
 TEST_F(RabbitmqPublishing, ABrokerThatConfirmsNothingIsLeftAloneAndReachedAnew) {
   test::TcpProxy proxy(server().port());
   at(fmt::format("amqp://owner:right@127.0.0.1:{}/%2F", proxy.port()));
@@ -93,7 +94,7 @@ TEST_F(RabbitmqPublishing, ABrokerThatConfirmsNothingIsLeftAloneAndReachedAnew) 
   EXPECT_EQ(proxy.fired(stall), 1U);
   ASSERT_FALSE(gate_.shuts().empty());
   EXPECT_TRUE(gate_.shuts().front().starts_with("shut no confirm within")) << gate_.shuts().front();
-  // A new connection is made a moment later: until then its calls are late.
+  // A new connection is made a moment later; until then calls are late.
   Kind kind = Kind::kRetry;
   for (int i = 0; i < 100 && kind != Kind::kDone; ++i) {
     kind = call(keyed_message("k-4", "and then")).kind();
@@ -101,7 +102,7 @@ TEST_F(RabbitmqPublishing, ABrokerThatConfirmsNothingIsLeftAloneAndReachedAnew) 
   EXPECT_EQ(kind, Kind::kDone);
 }
 
-// A write that waits for its reader blocks the thread that ends late calls.
+// A write that waits for its reader would block the thread that ends late calls.
 TEST_F(RabbitmqPublishing, ABrokerThatReadsNoMoreHoldsNobodyPastTheTimeout) {
   test::TcpProxy proxy(server().port());
   at(fmt::format("amqp://owner:right@127.0.0.1:{}/%2F", proxy.port()));

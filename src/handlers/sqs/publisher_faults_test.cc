@@ -1,5 +1,5 @@
-// The SQS handler while its server goes and comes. ElasticMQ keeps messages in memory: what it had
-// taken before a kill is gone with it.
+// The SQS handler while its server stops and restarts. ElasticMQ keeps messages in memory, so a
+// kill loses those that it had accepted.
 #include <gtest/gtest.h>
 
 #include <string>

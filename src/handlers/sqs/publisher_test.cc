@@ -23,7 +23,7 @@ class SqsPublishing : public testing::Test {
     spec_ = spec_to(server().url(queue));
   }
   void to_new_queue() { to_queue(server().new_queue()); }
-  // The same queue, by way of a proxy.
+  // The same queue through a proxy.
   void to_proxy(int port) {
     spec_.queue =
         core::read_sqs_url(fmt::format("http://127.0.0.1:{}/000000000000/{}", port, queue_))
@@ -200,7 +200,7 @@ TEST_F(SqsPublishing, AnAnswerThatIsLostRepeatsNothingOnAFifoQueue) {
   const auto lost = proxy.inject({.text = "only one", .then = test::TcpProxy::Then::kWithhold});
   EXPECT_TRUE(call(keyed_message("k", "only one")).unknown());
   EXPECT_EQ(proxy.fired(lost), 1U);
-  // The first after a failure waits for its turn.
+  // The first request after a failure waits for its turn.
   EXPECT_EQ(call(keyed_message("k", "only one")).kind(), Kind::kDone);
   EXPECT_EQ(server().take_all(queue_).size(), 1U);
 }
