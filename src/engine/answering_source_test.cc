@@ -1,4 +1,4 @@
-// A source whose senders wait for an answer is given each delivery's outcome before it is settled.
+// A source whose senders wait for an answer gets each delivery's outcome before its settlement.
 #include <map>
 #include <string>
 #include <vector>
@@ -71,7 +71,7 @@ TEST_F(EngineTest, ASourceThatAnswersIsToldTheEndBeforeTheSettlement) {
   EXPECT_EQ(one->second, (Said{"dead payload.invalid", "ack"})) << "it became no delivery";
 }
 
-// The message is stored and comes again from the store: it has not ended.
+// The message is stored and comes again from the store, so it has not ended.
 TEST_F(EngineTest, WhatIsKeptForLaterIsSettledWithoutAnEnd) {
   options_.defers = true;
   send("a");

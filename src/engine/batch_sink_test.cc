@@ -25,8 +25,8 @@ TEST_F(BatchSinkTest, WhatABatchWaitedIsNotItsOwnTime) {
   EXPECT_EQ(sink_.own_time(milliseconds(900)), milliseconds(0));
 }
 
-// If the first delivery of a line landed first, the engine would place later ones before the
-// follower.
+// If the first delivery of an ordering group landed first, the engine would place later ones before
+// the follower.
 TEST_F(BatchSinkTest, WhatWasLeftLandsNoLaterThanWhatItFollows) {
   core::TrackedDelivery left = test::make_delivery(ConsumerNumber{1}, "left");
   core::TrackedDelivery kept = test::make_delivery(ConsumerNumber{1}, "kept");

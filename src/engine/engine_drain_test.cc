@@ -34,7 +34,7 @@ TEST_F(EngineTest, ADrainFinishesWhatRunsAndGivesBackTheRest) {
 
 class HangingEngine : public EngineTest, public testing::WithParamInterface<int> {};
 
-// With no workers it is the receiving thread itself that hangs.
+// Without workers the receiving thread itself hangs.
 TEST_P(HangingEngine, AHandlerThatNeverEndsIsReportedAtTheDrainsEnd) {
   options_.once = false;
   options_.workers = GetParam();
@@ -53,15 +53,15 @@ TEST_P(HangingEngine, AHandlerThatNeverEndsIsReportedAtTheDrainsEnd) {
   begun.wait(false);
   e->stop();
   EXPECT_TRUE(test::comes_true([&] { return hung_.load(); }));
-  // Informed, the engine still waits for the handler, which ends after all.
+  // After its report the engine still waits for the handler, which ends after all.
   release = true;
   release.notify_all();
   running.join();
   EXPECT_EQ(topic_.acked(), 1u);
 }
 
-// While others in the process continue, the engine waits, and reports it; once they stop too, it
-// does not.
+// While other consumers in the process continue, the engine waits and reports; once they stop too,
+// it no longer waits.
 TEST_P(HangingEngine, WhereOthersGoOnItIsWaitedForUntilTheyStopToo) {
   options_.once = false;
   options_.workers = GetParam();
@@ -96,7 +96,7 @@ TEST_P(HangingEngine, WhereOthersGoOnItIsWaitedForUntilTheyStopToo) {
   running.join();
 }
 
-// The handler may hang for ever: meanwhile the source has its other messages back.
+// The handler may hang for ever; meanwhile the source has its other messages back.
 TEST_P(HangingEngine, WhileItIsWaitedForOthersMayHaveItsMessages) {
   options_.once = false;
   options_.workers = GetParam();
@@ -130,7 +130,7 @@ TEST_P(HangingEngine, WhileItIsWaitedForOthersMayHaveItsMessages) {
   EXPECT_EQ(topic_.in_flight(), 3U) << "the others have them";
 }
 
-// A source that notes when its intake ends, and whose close waits until the test releases it.
+// A source that notes when its intake ends. Its close waits until the test releases it.
 class ObservedSource final : public Source {
  public:
   struct Seen {
@@ -163,7 +163,7 @@ class ObservedSource final : public Source {
   Seen& seen_;
 };
 
-// Its senders are refused immediately, however long the handlers still take.
+// The source's senders are refused immediately, however long the handlers still take.
 TEST_P(HangingEngine, ASourceLearnsOfTheDrainBeforeTheHandlersEnd) {
   options_.once = false;
   options_.workers = GetParam();
@@ -190,7 +190,7 @@ TEST_P(HangingEngine, ASourceLearnsOfTheDrainBeforeTheHandlersEnd) {
   EXPECT_EQ(topic_.acked(), 1U);
 }
 
-// Hangs, and notes how often the thread that renews leases calls it.
+// Hangs, and counts how often the thread that renews leases calls it.
 class TickedStrategy final : public strategies::Strategy {
  public:
   struct Seen {
@@ -215,7 +215,7 @@ class TickedStrategy final : public strategies::Strategy {
   strategies::HandlerMonitor& monitor_;
 };
 
-// A broker that does not answer delays the close, and the consumer's other calls continue.
+// A broker that does not answer delays the close, while the consumer's other calls continue.
 TEST_P(HangingEngine, WhileItsSourceIsClosedLeasesAreRenewed) {
   options_.once = false;
   options_.workers = GetParam();
@@ -313,7 +313,7 @@ class RowsOfAStore final : public Source {
 
 class DrainWithoutItsStore : public EngineTest {
  protected:
-  // Runs "a" when the store goes away, and holds "b".
+  // Runs "a" when the store becomes unavailable, and holds "b".
   void begin_drain() {
     options_.once = false;
     for (const char* const key : {"a", "b"}) send(key);
@@ -336,7 +336,8 @@ class DrainWithoutItsStore : public EngineTest {
     engine_->stop();
     release_ = true;
     release_.notify_all();
-    // At the beginning of the drain, when the handler has ended, and when all else is done.
+    // Refused at the beginning of the drain, after the handler has ended, and when all else is
+    // done.
     EXPECT_TRUE(test::comes_true([this] { return refused_ >= 3; }));
   }
   ~DrainWithoutItsStore() override {
@@ -354,7 +355,7 @@ class DrainWithoutItsStore : public EngineTest {
   Ended ended_ = Ended::kFailed;
 };
 
-// Its next engine would take rows that this process still holds for its own.
+// Otherwise the next engine would treat rows that this process still holds as its own.
 TEST_F(DrainWithoutItsStore, InAProcessThatGoesOnEndsOnceTheStoreHasItsRows) {
   begin_drain();
   EXPECT_TRUE(test::comes_true([this] { return !seen_.troubles().empty(); }));
@@ -383,7 +384,7 @@ TEST_F(DrainWithoutItsStore, EndsWhereTheRunIsNotToWaitForIt) {
   EXPECT_EQ(ended_, Ended::kUnavailable);
 }
 
-// Like real strategies, it gives back messages that have not begun when the drain begins.
+// Like real strategies, gives back messages that have not begun when the drain begins.
 class WaitingStrategy final : public strategies::Strategy {
  public:
   WaitingStrategy(std::atomic<int>& begun, strategies::HandlerMonitor& monitor)

@@ -76,7 +76,7 @@ TEST_F(EngineTest, AnEndingIsSettledWhileItsBatchStillRuns) {
   running.join();
 }
 
-// Waits for others before its handlers begin, until `go_on`.
+// Waits for other batches before its handlers begin, until `go_on`.
 class HeldUpStrategy final : public strategies::Strategy {
  public:
   HeldUpStrategy(strategies::HandlerMonitor& monitor, std::function<void()> go_on)
@@ -325,7 +325,7 @@ TEST_F(EngineTest, AnEmptyPayloadBecomesWhatTheConfigSays) {
   }
 }
 
-// Its source fails in this way, call after call, and then returns the topic's messages.
+// The source fails in this way, call after call, and then returns the topic's messages.
 class AwayEngineTest : public EngineTest {
  protected:
   Ended run_after(const std::vector<std::string>& codes) {

@@ -25,7 +25,7 @@ TEST(ReceiverTest, ADiscardedRowGoesAlthoughARecordWaitsWithIt) {
   HeldMessages& held = *store->facets().held;
   auto arrivals = held.take(number, 1, 1, std::chrono::seconds(60)).value();
   ASSERT_EQ(arrivals.size(), 1u);
-  // Like a letter from elsewhere, which does not say when it was first seen.
+  // Like a letter from another process, which does not say when it was first seen.
   arrivals[0].since_first.reset();
 
   Receiver::Options options;

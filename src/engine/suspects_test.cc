@@ -1,5 +1,5 @@
-// Messages that were in flight when a process died: counted first, handled in groups, and given up
-// only if they were alone at a death.
+// Messages that were in flight when a process died. They are counted first, handled in groups, and
+// given up only if they were alone in flight at a death.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -60,10 +60,10 @@ class FakeMarkers final : public RunMarkers {
 
   Begun begun;
   std::atomic<bool> away{false};
-  std::atomic<std::size_t> begun_window{0};  // zero: it was not asked
+  std::atomic<std::size_t> begun_window{0};  // zero: begin() was not called
   std::map<KeyId, int> kept;
   std::set<KeyId> completed;
-  std::vector<std::vector<int>> changed;  // the new numbers of those that changed, call by call
+  std::vector<std::vector<int>> changed;  // the new counts of changed messages, call by call
   int lost_answers = 0;
   std::function<void()> looked;
   std::atomic<bool> ended{false};
@@ -107,8 +107,7 @@ class SuspectsTest : public EngineTest {
     for (int i = 0; i < count; ++i) send("k" + std::to_string(i));
     topic_.finish();
   }
-  // Notes in which batch, and with which stored number, each message ran; `script` sets its
-  // outcome.
+  // Notes in which batch, and with which stored count, each message ran; `script` sets its outcome.
   std::unique_ptr<Engine> noting(ScriptedStrategy::Script script, bool redelivers = true) {
     return engine(
         [this, script](core::TrackedDelivery& delivery, std::size_t batch) {
@@ -206,7 +205,8 @@ struct Untried {
 
 class UntriedSuspects : public SuspectsTest, public testing::WithParamInterface<Untried> {};
 
-// It is not known yet whether it kills: it stays a suspect with its previous number.
+// It is not known yet whether the message crashes its process, so it stays a suspect with its
+// previous count.
 TEST_P(UntriedSuspects, AreAsTheyWere) {
   markers_.kept = {{id("k2"), 2}};
   send_many(4);
@@ -267,7 +267,7 @@ TEST_F(SuspectsTest, ADrainThatCutsAGroupLeavesTheMarker) {
   EXPECT_EQ(topic_.in_flight(), 0u);
 }
 
-// A reload begins another engine, and no process has died meanwhile.
+// A reload begins another engine, although no process has died.
 TEST_F(SuspectsTest, TheNextEngineOfTheProcessKnowsThoseThatWereLeft) {
   options_.once = false;
   markers_.kept = {{id("k1"), 1}};
@@ -307,7 +307,7 @@ class LeftSuspects : public SuspectsTest {
     options_.pace.max_in_flight = 4;
     markers_.begun = {};
   }
-  // The engine is stopped once it has asked the store.
+  // Stops the engine once it has asked the store.
   std::size_t left_by_one_that_is_stopped() {
     auto e = noting(is_done);
     std::thread running([&] { EXPECT_EQ(e->run(), Ended::kDrained); });
@@ -407,7 +407,8 @@ TEST_F(LateSuspects, AreNoneInAPartitionThatWasReadToItsEnd) {
   EXPECT_TRUE(markers_.ended);
 }
 
-// A process that died now would leave this many, though this engine has fewer in flight at a time.
+// A process that died now would leave this many suspects, though this engine has fewer messages in
+// flight at a time.
 TEST_F(LeftSuspects, AreWithinTheWindowOfTheMarker) {
   options_.once = true;
   send_many(10);
@@ -443,7 +444,7 @@ TEST_F(SuspectsTest, AreTogetherHoweverSmallTheFirstBatchIs) {
   EXPECT_TRUE(nothing_kept());
 }
 
-// It waits for its next try when the drain begins.
+// The message waits for its next attempt when the drain begins.
 TEST_F(SuspectsTest, OneThatWaitsUntriedIsKnownToTheNextRun) {
   options_.once = false;
   markers_.kept = {{id("k1"), 1}};
