@@ -1,4 +1,4 @@
-// Errors that name no message: which are a message's own, and which are the store's.
+// Errors that name no message: when a message is at fault, and when the store is.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

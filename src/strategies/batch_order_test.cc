@@ -97,7 +97,7 @@ TEST_F(BatchOrder, AStopCommitsWhatHadBegunAndLeavesTheRest) {
   EXPECT_EQ(store_.begun.size(), 1U);
 }
 
-// Rows are locked in an order of their own, which is not the order of the messages.
+// Rows are locked in an order of their own, which differs from the order of the messages.
 TEST_F(BatchOrder, TheStatementsOfAKeyKeepItsOrder) {
   const auto sink = process_lines({"a9", "b8", "a5", "b7", "a1"});
   EXPECT_EQ(sink.count(Kind::kDone), 5U);

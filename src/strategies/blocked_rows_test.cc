@@ -56,7 +56,7 @@ TEST_F(BlockedRowsTest, OneMessageLooksAgainAtATime) {
   now_ += block(booked(5, 1));
   EXPECT_EQ(ask({booked(5, 1)}), Known::kLooksAgain);
   EXPECT_EQ(ask({booked(5, 1)}), Known::kBlocked);
-  // It never reported its result.
+  // The message that looked has never reported its result.
   now_ += seconds(2);
   EXPECT_EQ(ask({booked(6, 1)}), Known::kLooksAgain);
 }

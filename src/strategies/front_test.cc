@@ -19,7 +19,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Kind = Outcome::Kind;
 
-// A window that a test controls: it does everything that a window may do, and that it may not.
+// A window that the test controls: it does everything that a window may do, and some things that it
+// must not.
 class OpenWindow final : public FrontWindow {
  public:
   Result<std::vector<Bytes>> look(std::span<const FrontName> names) override {
@@ -171,7 +172,7 @@ TEST_F(FrontTest, WhatComesFromTheStoreIsNotAnswered) {
   EXPECT_EQ(through(deliveries).of("a").reason, "");
 }
 
-// Every value except the one that the completion made.
+// Puts every value there except the one that the completion made.
 TEST_F(FrontTest, NothingThatLiesThereIsBelieved) {
   const std::size_t none = window_->kept.size();
   through({"known"});
@@ -214,7 +215,7 @@ TEST_F(FrontTest, AProcessThatBeginsMakesAllWindowsForget) {
   EXPECT_TRUE(knows("a")) << "it has not looked yet";
   front_->turn();
   EXPECT_FALSE(knows("a"));
-  // From here on they share one window.
+  // From here on both processes share one window.
   through({"b"});
   window->kept = window_->kept;
   EXPECT_TRUE(knows(*second, "b"));
@@ -233,8 +234,8 @@ TEST_F(FrontTest, ForgettingARecordMakesItForgetInBoundedTime) {
   EXPECT_FALSE(reseal_fronts(*records_, ConsumerNumber{9}, environment_.get()).value());
 }
 
-// The record was asked before it was forgotten, and answered afterwards: that answer must not be
-// kept.
+// The record was read before it was forgotten, and the answer came afterwards: that answer must not
+// be kept.
 TEST_F(FrontTest, WhatWasHeardBeforeTheForgettingIsNotKeptAfter) {
   through({"a"});
   auto deliveries = batch({"a"});
@@ -297,8 +298,8 @@ TEST_F(FrontTest, ATimeWithoutALookAtTheSecretEndsTheBelief) {
   EXPECT_TRUE(knows("a")) << "it is the same secret";
 }
 
-// The same deliveries with the window and without, in a store that loses transactions, with a
-// window that loses, garbles and hides its entries: the effects are the same.
+// Handles the same deliveries with the window and without it, in a store that loses transactions,
+// with a window that loses, garbles and hides its entries. The effects must be the same.
 TEST_F(FrontTest, RandomDeliveriesHaveTheSameEffectsWithItAndWithout) {
   const std::uint64_t seed = semel::test::test_seed();
   SCOPED_TRACE(seed);

@@ -128,7 +128,7 @@ TEST_F(LeaseRenewerTest, AFinishedLeaseIsNotRenewed) {
   auto watch = renewer.watch(leases_, Handlers::kInTurn);
   watch->finished(0);
   watch->finished(1);
-  // One round of the renewer's thread may have begun before.
+  // One round of the renewer's thread may have begun earlier.
   const Lease marks[] = {lease_of(3)};
   auto other = renewer.watch(marks, Handlers::kInTurn);
   ASSERT_TRUE(store_.wait_renewed_of(marks[0], 1));
@@ -208,7 +208,7 @@ TEST_F(LeaseRenewerTest, TicksUntilTheWatchEnds) {
   auto watch = renewer.watch(leases_, Handlers::kInTurn);
   std::atomic<int> ticks{0};
   watch->on_tick([&] {
-    watch->finished(0);  // it may call back
+    watch->finished(0);  // the renewer may call back
     ++ticks;
     ticks.notify_all();
   });
@@ -238,7 +238,7 @@ TEST_F(LeaseRenewerTest, AWatchEndsWhileItsLeasesAreBeingRenewed) {
   auto watch = renewer.watch(leases_, Handlers::kInTurn);
   const std::stop_token ended = watch->handler_begins(0);
   asked.wait();
-  watch.reset();  // would wait for ever if it waited for the store
+  watch.reset();  // would hang if it waited for the store
   const Lease marks[] = {lease_of(3)};
   auto other = renewer.watch(marks, Handlers::kInTurn);
   answers.count_down();
@@ -246,7 +246,7 @@ TEST_F(LeaseRenewerTest, AWatchEndsWhileItsLeasesAreBeingRenewed) {
   EXPECT_FALSE(ended.stop_requested()) << "the batch had ended before the store answered";
 }
 
-// Like a user's handler that cancels its call and answers immediately.
+// Like a user's handler that cancels its call and answers at once.
 TEST_F(LeaseRenewerTest, WhatHangsOnAStopTokenMayEndItsHandlerThere) {
   LeaseRenewer renewer(options(seconds(60), milliseconds(20)));
   auto watch = renewer.watch(leases_, Handlers::kTogether);

@@ -115,7 +115,7 @@ TEST(LockOrder, OrdersWhateverValuesThereAre) {
   std::ranges::reverse(lists);
   const Places back = sorted(lists);
   for (std::size_t i = 0; i < there.size(); ++i) {
-    // A zero occurs twice.
+    // The value zero occurs twice.
     const bool zero = std::get_if<double>(&values[there[i]]) != nullptr;
     EXPECT_TRUE(zero || there[i] == values.size() - 1 - back[i]) << i;
   }

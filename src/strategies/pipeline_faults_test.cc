@@ -1,4 +1,4 @@
-// The pipeline on a store that fails at every call, in every way, in doubt or not.
+// The pipeline on a store that fails at every call, in every way, with and without doubt.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -57,7 +57,7 @@ TEST_P(FaultTest, AFaultThatPassesCostsNoEffectAndDoublesNone) {
 
 TEST_P(FaultTest, AFaultThatStaysGivesAllBackWithoutAWordInTheRecord) {
   const auto [call, kind] = GetParam();
-  // An error of the statements alone belongs to the messages: batch_blame_test.cc.
+  // An error of the statements alone is the messages' fault: see batch_blame_test.cc.
   if (call == StoreCall::kUnitFlush && kind != ErrorKind::kBlocked) {
     faults_.fail_always(StoreCall::kUnitCommit, kind, When::kBefore);
   }
@@ -204,7 +204,7 @@ TEST_F(PlainFaultsTest, ATransactionThatWaitsForAStrangersRowComesAgainSmallerUn
 
 TEST_F(PlainFaultsTest,
        ATransactionThatMeetsOthersAllTheTimeIsMadeAsSmallAsCanBeBeforeItIsGivenBack) {
-  // Twice as 16, then halving down to one, and four times more.
+  // Two attempts with 16 messages, then halving down to one message, and four attempts more.
   for (std::size_t n = 1; n < 10; ++n) {
     faults_.fail(StoreCall::kUnitFlush, n, ErrorKind::kRetryTransaction, When::kBefore);
   }

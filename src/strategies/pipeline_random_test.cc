@@ -1,6 +1,6 @@
-// Random handlers on a store that fails at random: whatever happens, each message ends as its
-// handler decides, and has its effect, its held copy or its dead letter once, and none before a
-// message that it is ordered behind.
+// Random handlers on a store that fails at random. Each message must end as its handler decides,
+// and must have its effect, its held copy or its dead letter once. No message may have its effect
+// before one that it is ordered behind.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -95,7 +95,8 @@ class RandomTest : public StrategyFixture, public ::testing::WithParamInterface<
     context_.retry.attempts = 50;
   }
 
-  // Once it is settled finally: as planned, or, after an unresolved doubt, as a duplicate.
+  // Fits once the message is settled for good: as planned or, after an unresolved doubt, as a
+  // duplicate.
   static bool fits(Plan plan, const Outcome& outcome) {
     return outcome.kind == end_of(plan) ||
            (outcome.kind == Kind::kDuplicate &&
@@ -116,7 +117,7 @@ class RandomTest : public StrategyFixture, public ::testing::WithParamInterface<
         kind = ErrorKind::kInDoubt;
         when = random.below(2) == 0 ? When::kBefore : When::kAfter;
       }
-      // A refusal after the claims belongs to a message, and ends it in another way.
+      // A refusal after the claims is a message's fault, and ends that message in another way.
       const bool refused = kind == ErrorKind::kRejected || kind == ErrorKind::kLimit;
       const bool behind = call != StoreCall::kBegin && call != StoreCall::kUnitClaim &&
                           call != StoreCall::kUnitConfirm && call != StoreCall::kClaim;
@@ -157,7 +158,7 @@ class RandomTest : public StrategyFixture, public ::testing::WithParamInterface<
     for (const auto& [key, plan] : plans) check(key, plan);
   }
 
-  // Batches are as the engine makes them: a message that failed stops its line.
+  // Makes batches as the engine does: a message that failed stops its ordering group.
   void run_lines(SeededRandom& random, int number) {
     store_.sparse_undoes_all = random.below(2) == 0;
     store_.always_undoes_all = random.below(8) == 0;
@@ -191,12 +192,12 @@ class RandomTest : public StrategyFixture, public ::testing::WithParamInterface<
     }
   }
 
-  // Returns the deliveries that come again, and adds the lines that stop.
+  // Returns the deliveries that come again, and adds the ordering groups that stop.
   std::set<Bytes> check_order(const RememberingSink& sink,
                               const std::vector<core::TrackedDelivery>& batch,
                               const std::map<Bytes, Bytes>& line_of, std::set<Bytes>& stopped) {
     std::set<Bytes> again;
-    std::map<Bytes, Bytes> open;  // of each line, the first that has not ended
+    std::map<Bytes, Bytes> open;  // for each ordering group, the first delivery that has not ended
     for (const core::TrackedDelivery& delivery : batch) {
       const Bytes& key = delivery.message.key().text;
       const Bytes& line = line_of.at(key);
@@ -217,7 +218,7 @@ class RandomTest : public StrategyFixture, public ::testing::WithParamInterface<
     return again;
   }
 
-  // Asks the store, since a commit in doubt that did happen was not reported.
+  // Asks the store, since a doubtful commit that did happen was not reported.
   bool has_ended(const KeyId& id) const {
     const auto at = store_.state.records.find(id);
     if (at == store_.state.records.end() || !at->second) return false;

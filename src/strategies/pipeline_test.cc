@@ -263,8 +263,8 @@ TEST_F(PipelineTest, AQuerysOwnErrorIsItsHandlers) {
   EXPECT_EQ(sink.count(Kind::kDone), 2U);
 }
 
-// With and without a transaction that survives: an innocent handler's reaction to its neighbour's
-// error must not count.
+// With and without a transaction that survives: the reaction of an innocent handler to its
+// neighbour's error must not count.
 class PoisonTest : public PipelineTest, public ::testing::WithParamInterface<bool> {};
 
 TEST_P(PoisonTest, ANeighboursErrorIsNeverThrownIntoTheInnocent) {

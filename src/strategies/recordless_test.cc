@@ -90,7 +90,7 @@ TEST_F(RecordlessTest, QueryLooksThenActsAndTwoWhoLookTogetherBothAct) {
   EXPECT_EQ(process(StrategyKind::kQuery, {"a"}).of("a").kind, Kind::kDuplicate);
   EXPECT_EQ(effects("a"), 1);
 
-  // The second look comes before the first act.
+  // The second message looks before the first one acts.
   bool nested = false;
   context_.already_done = [&](const Message& message) -> Result<bool> {
     const bool there = effects(message.key().text) > 0;

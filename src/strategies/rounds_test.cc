@@ -27,7 +27,8 @@ class RoundsTest : public StrategyFixture {
     context_.claim.lease = milliseconds(200);
     handle([](const Message&) { return done(); });
   }
-  // Notes the messages it is called for, and which ones the store has completed by then.
+  // Notes the messages that the handler is called for, and which of them the store has completed by
+  // then.
   void handle(const std::function<Verdict(const Message&)>& handler) {
     context_.handler = PlainHandler([this, handler](const Message& message, const Attempt&) {
       const std::string key = message.key().text;
@@ -59,7 +60,7 @@ class RoundsTest : public StrategyFixture {
       EXPECT_EQ(sink.of(key).delay.count(), 0) << key;
     }
   }
-  // Their claims are undone, as if they had never been made.
+  // The claims are undone, as if they had never been made.
   void expect_untried(const Names& keys) {
     for (const std::string& key : keys) {
       const auto found =
@@ -154,7 +155,7 @@ TEST_F(RoundsTest, TheRowOfOneThatTheStoreCannotKeepGoesWithItsLetter) {
     delivery.arrival.row = RowTag{++row};
     store_.state.rows.insert(row);
   }
-  // As one of several, and then by itself.
+  // Once as one of several, and then by itself.
   faults_.fail(StoreCall::kFinish, 1, ErrorKind::kLimit, When::kBefore);
   faults_.fail(StoreCall::kFinish, 2, ErrorKind::kLimit, When::kBefore);
   const auto sink = process(kStateMachine, batch);

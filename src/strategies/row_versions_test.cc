@@ -116,7 +116,7 @@ TEST_F(RowVersionsTest, ATryIsForgivenWhileAPredecessorIsNotSettled) {
   ends(second, Outcome::Kind::kRetry);
   handle({other_row});
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(is_forgiven(third, 2));
-  // A message below the row's version no longer raises it.
+  // A message below the row's version can no longer raise it.
   EXPECT_TRUE(is_forgiven(third, 1));
   handle({second});
   ends(second, Outcome::Kind::kDead);
@@ -171,7 +171,7 @@ TEST_F(RowVersionsTest, AWaitIsAsLongAsTheRowsPaceSays) {
     EXPECT_TRUE(versions_.forgive(far.key, version));
     clock_.advance(milliseconds(100));
   }
-  // Two versions are left, which take 200 ms: the wait is a part of that.
+  // Two versions are left, which take 200 ms: the wait is a fraction of that.
   const auto wait = versions_.forgive(far.key, 3);
   ASSERT_TRUE(wait);
   EXPECT_GT(*wait, milliseconds(50));

@@ -1,4 +1,5 @@
-// Steps: each finished one is remembered, and undone in reverse when the message is given up.
+// Steps: each finished step is remembered, and is undone in reverse order when the message is given
+// up.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -18,8 +19,8 @@ using std::chrono::milliseconds;
 using Kind = Outcome::Kind;
 using Calls = std::vector<std::string>;
 
-// A handler of steps "lock", "charge" and "mail"; the last has no undo. `calls` records the
-// services' calls by their keys.
+// A handler with the steps "lock", "charge" and "mail"; the last one has no undo. `calls` records
+// the services' calls by key.
 class StepsTest : public StrategyFixture {
  protected:
   StepsTest() {
@@ -200,7 +201,7 @@ TEST_F(StepsTest, AnUndoThatIsGivenUpParksWithWhatIsStillDone) {
   EXPECT_TRUE(store_.state.dead_letters.empty());
   EXPECT_EQ(once().kind, Kind::kParked) << "closed";
   EXPECT_EQ(tries_, 1);
-  // A person lets it try again.
+  // An operator lets the undo run again.
   ASSERT_TRUE(spi::decide_unlock(*store_.state.records.at(id()), store_.now));
   outcome = once();
   EXPECT_EQ(outcome.kind, Kind::kRetry) << "with all its tries";
@@ -231,7 +232,7 @@ TEST_F(StepsTest, AnUndoWhoseFailuresDoNotCountBacksOffAndIsGivenUpToo) {
   EXPECT_EQ(longest, context_.retry.longest) << "less and less often";
   EXPECT_EQ(record_error(),
             "the undo of step charge failed: nobody listens; still done: lock, charge, mail");
-  // None of them has used up an attempt.
+  // No failure has used up an attempt.
   ASSERT_TRUE(spi::decide_unlock(*store_.state.records.at(id()), store_.now));
   once();
   undo_ = [](const StepUndo&) { return retry("503"); };
@@ -239,7 +240,7 @@ TEST_F(StepsTest, AnUndoWhoseFailuresDoNotCountBacksOffAndIsGivenUpToo) {
   EXPECT_EQ(record_of("o"), RecordState::kRetrying);
 }
 
-// With a single attempt, a service that is unavailable for a minute would require a person.
+// With a single attempt, a service that is unavailable for a minute would need an operator.
 TEST_F(StepsTest, AnUndoHasManyTriesThatDoNotCountHoweverFewItHas) {
   context_.retry.attempts = 1;
   last_ = dead("no");

@@ -17,7 +17,7 @@ using Met = TransactionLimit::Conflict;
 
 constexpr std::size_t kNoLimit = TransactionLimit::kNoLimit;
 
-// Returns how many successive transactions succeed before more may run at a time.
+// The number of successive transactions that succeed before more may run at a time.
 std::size_t calm_until_wider(TransactionLimit& limit) {
   const std::size_t before = limit.limit();
   std::size_t well = 0;
@@ -87,7 +87,7 @@ TEST(TransactionLimit, ALongWaitForAStrangerIsTakenBack) {
   EXPECT_EQ(limit.limit(), kNoLimit);
 
   limit.met(Met::kLongWait);
-  limit.met(Met::kDeadlock);  // the server has found it by now
+  limit.met(Met::kDeadlock);  // the server has found the deadlock by now
   limit.met_stranger();
   EXPECT_EQ(limit.limit(), 1U);
 }
@@ -112,7 +112,7 @@ TEST(TransactionLimit, WhatGoesWellForAnotherConfirmsNoDeadlock) {
   EXPECT_EQ(limit.limit(), kNoLimit);
 }
 
-// No other transaction leaves meanwhile, so none would wake it.
+// No other transaction leaves meanwhile to wake the waiting one.
 TEST(TransactionLimit, ATransactionThatWaitsGoesOnWhenTheLimitIsLifted) {
   struct Held {
     TransactionLimit::Place place;

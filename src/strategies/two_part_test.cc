@@ -1,4 +1,4 @@
-// Two-part handlers: a call outside, then statements that commit with the record.
+// Two-part handlers: an outside call, then statements that commit with the record.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -102,7 +102,7 @@ TEST_F(TwoPartTest, ATransactionThatIsTriedAgainDoesNotCallAgain) {
   EXPECT_EQ(effects("a"), 1);
 }
 
-// The call was made: stopping now would only repeat it.
+// The call was made, so stopping now would only repeat it.
 TEST_F(TwoPartTest, AStopAfterTheCallDoesNotKeepTheSecondPart) {
   monitor_.stop_at_begin = [this](std::size_t) { return monitor_.begun > 1; };
   EXPECT_EQ(process(kStateMachine, {"a"}).of("a").kind, Kind::kDone);
@@ -125,7 +125,7 @@ TEST_F(TwoPartTest, NothingIsAppliedUnderALeaseThatWasLost) {
   call_ = [&](const Message& message) {
     if (!std::exchange(taken, true)) {
       store_.now += milliseconds(300);
-      // Another holder takes it, and still holds it.
+      // Another holder takes the record over and keeps it.
       const Message* const one = &message;
       EXPECT_TRUE(
           std::holds_alternative<Acquired>(store_.claim({&one, 1}, context_.claim)->front()));
@@ -137,7 +137,8 @@ TEST_F(TwoPartTest, NothingIsAppliedUnderALeaseThatWasLost) {
   EXPECT_EQ(record_of("a"), RecordState::kConsuming);
 }
 
-// The monitor's thread renews leases and detects hanging handlers: a second part may hang itself.
+// The monitor's thread renews leases and detects hanging handlers; a second part might make it
+// hang.
 TEST_F(TwoPartTest, WhileAHandlerRunsTheCompleterAppliesAndNotTheKeeper) {
   std::vector<std::function<void()>> posted;
   class HandCompleter final : public Completer {
@@ -173,7 +174,7 @@ TEST_F(TwoPartTest, WhileAHandlerRunsTheCompleterAppliesAndNotTheKeeper) {
   EXPECT_EQ(after_tick, 0U);
   EXPECT_EQ(after_post, 2U) << "while the third handler ran";
   ASSERT_EQ(posted.size(), 2U);
-  posted.back()();  // too late: there is nothing left to do
+  posted.back()();  // there is nothing left to do
   EXPECT_EQ(applied_,
             (std::map<std::string, int>{{"k0", 1}, {"k1", 1}, {"k2", 1}, {"k3", 1}, {"k4", 1}}));
 }
