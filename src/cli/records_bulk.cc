@@ -88,8 +88,8 @@ struct Verb {
   std::string_view done;   // "forgotten"
   std::string_view asked;  // "Forget {}? …"
   std::string_view skipped;
-  // True if the verb applies to a record's state. `now`: set in a dry run, which counts a lease
-  // that has ended; otherwise the store decides about leases by its own clock.
+  // True if the verb applies to a record's state. `now` is set in a dry run: a lease that is over
+  // by that time then counts as over. Otherwise the store decides about leases by its own clock.
   bool (*fits)(const RecordView& record, std::optional<StoreTime> now) = nullptr;
   bool makes_new = false;  // completed work may be handled again
 };

@@ -245,7 +245,7 @@ class Builder : public YAML::EventHandler {
       if (node.kind == Node::Kind::kNull && node.text.empty()) node.place = top.node.place;
       top.node.items.push_back(std::move(node));
     } else if (top.expects_value) {
-      // If there is no value, show the name.
+      // If there is no value, a diagnostic points at the name.
       if (node.kind == Node::Kind::kNull && node.text.empty()) node.place = top.name_place;
       top.node.members.push_back({std::move(top.name), top.name_place, std::move(node)});
       top.expects_value = false;

@@ -230,8 +230,8 @@ void RunningEngine::tick() {
   hurried_since_.reset();
 }
 
-// Runs on a thread of its own: sources may take long to close, and this one renews leases
-// meanwhile.
+// Runs on a thread of its own, because sources may take long to close and the calling thread must
+// go on renewing leases.
 void RunningEngine::leave_aside() {
   const system::MutexLock lock(receiver_mutex_);
   if (!receiver_in_batch_) return;

@@ -165,8 +165,8 @@ BatchRun::Progress BatchRun::send_rest(UnitOfWork& unit, std::size_t at, Reading
     slot.list.clear();
     const bool commits = slot.decision->kind != Decision::Kind::kFailed || window_.size() > 1;
     if (options_.always_rerun && commits) {
-      // Changes that it made on the connection itself are undone with the transaction; the decision
-      // remains.
+      // Changes that the handler made on the connection itself are undone with the transaction; the
+      // decision remains.
       slot.reads = false;
       return Progress::kUndone;
     }

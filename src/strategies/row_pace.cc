@@ -8,8 +8,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// One transaction may raise a version several times, so a measurement over a shorter time is
-// useless.
+// One transaction may raise a version several times, so a shorter measurement says little.
 constexpr nanoseconds kWindow = std::chrono::milliseconds(100);
 // A row without messages is not slow.
 constexpr nanoseconds kLongestWindow = std::chrono::seconds(2);

@@ -19,8 +19,8 @@ constexpr milliseconds kLongestKept{2'000};
 // A wait is this fraction of the time that the row needs. If every message waited for all of it, no
 // message could ever be faster than the pace that they measure.
 constexpr int kPartOfPace = 2;
-// After the first time, what is known of a row is too old for the message that may be next, which
-// checks the row again; after the longer time, for every message.
+// A look at a row is too old after the first time for the message that may be next, which then
+// looks again, and after the second time for every message.
 constexpr milliseconds kFresh{250};
 constexpr milliseconds kOld{1'000};
 // A message that was due this long ago and did not come has ended elsewhere.
@@ -36,7 +36,7 @@ bool is_settled(const Outcome& outcome) {
   return outcome.kind != Outcome::Kind::kRetry && outcome.kind != Outcome::Kind::kBusy;
 }
 
-// Whether the row has a newer version than the message is based on.
+// True if the row has a newer version than the message is based on.
 bool is_past(const Outcome& outcome) {
   return outcome.kind == Outcome::Kind::kDone || outcome.kind == Outcome::Kind::kDuplicate;
 }

@@ -95,7 +95,7 @@ class OnceByGuard final : public Once {
              fmt::format("the guard says {}: {}", to_string(outcome.kind), outcome.error),
              {}});
       }
-      // The holder may keep the claim until then, but is usually done long before.
+      // The holder may keep the claim for all of `delay`, but is usually done long before.
       std::this_thread::sleep_for(std::min(outcome.delay, kHolderPoll));
     }
   }

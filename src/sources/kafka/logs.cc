@@ -118,7 +118,7 @@ void KafkaSource::check_logs() {
 void KafkaSource::follow_new_log(const TopicPartition& id, std::uint64_t generation) {
   {
     const system::MutexLock lock(mutex_);
-    // Not if the partition is being revoked, or the reader has found the new log by itself.
+    // Skip the partition if it is being revoked, or the reader has found the new log by itself.
     Partition* const partition = assignment_.find(generation);
     if (partition == nullptr) return;
     // Settlements from here on are not committed to the new log, and nothing is read until the

@@ -16,9 +16,10 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// A request that is not filled by then is made again.
+// A request that is not filled within this time is made again.
 constexpr milliseconds kRequestLasts{20'000};
-// The server reports the end of a request; without a report by then, something is wrong.
+// The server reports the end of a request. If no report comes within this further time, something
+// is wrong.
 constexpr milliseconds kEndOfRequestWaits{2'000};
 // The delay before a refused request is repeated.
 constexpr milliseconds kAskAgainAfter{200};
