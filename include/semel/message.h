@@ -62,6 +62,7 @@ class Message {
   BytesView ordering_key() const noexcept {
     return parts_.ordering_key.empty() ? parts_.key.text : parts_.ordering_key;
   }
+  bool has_ordering_key() const noexcept { return !parts_.ordering_key.empty(); }
   BytesView payload() const noexcept { return parts_.payload; }
   const std::string& content_type() const noexcept { return parts_.content_type; }
   const std::string& type() const noexcept { return parts_.type; }

@@ -10,9 +10,7 @@ namespace {
 
 std::uint64_t hash_of(BytesView text) noexcept { return std::hash<std::string_view>{}(text); }
 std::uint64_t hash_of(const KeyId& id) noexcept { return hash_of(id.view()); }
-std::uint64_t hash_of(const LaneName& name) noexcept {
-  return hash_of(name.ordering_key) ^ (name.in_line ? 1U : 0U);
-}
+std::uint64_t hash_of(const LaneName& name) noexcept { return HashOfLaneName{}(name); }
 
 template <class Pool, class Free>
 IndexTable::Index take_place(Pool& pool, Free& free) {
@@ -41,8 +39,8 @@ Sequencer::Index Sequencer::find_leader(const KeyId& id, std::uint64_t hash) con
 }
 
 Sequencer::Index Sequencer::find_lane(const LaneName& name, std::uint64_t hash) const {
-  return by_ordering_key_.find(hash, [&](Index lane) {
-    return lanes_[lane].in_line == name.in_line && lanes_[lane].ordering_key == name.ordering_key;
+  return by_name_.find(hash, [&](Index lane) {
+    return LaneName{lanes_[lane].key, lanes_[lane].is_ordering_key} == name;
   });
 }
 
@@ -55,19 +53,19 @@ Sequencer::Index Sequencer::lane_of(const LaneName& name) {
   if (const Index known = find_lane(name, hash); known != kNone) return known;
   const Index index = take_place(lanes_, free_lanes_);
   Lane& lane = lanes_[index];
-  lane.ordering_key.assign(name.ordering_key);
-  lane.in_line = name.in_line;
+  lane.key.assign(name.key);
+  lane.is_ordering_key = name.is_ordering_key;
   lane.hash = hash;
-  by_ordering_key_.insert(hash, index);
+  by_name_.insert(hash, index);
   return index;
 }
 
 void Sequencer::free_lane(Index index) {
   Lane& lane = lanes_[index];
-  by_ordering_key_.erase(lane.hash, index);
-  Bytes kept = std::move(lane.ordering_key);  // the next lane reuses its buffer
+  by_name_.erase(lane.hash, index);
+  Bytes kept = std::move(lane.key);  // the next lane reuses its buffer
   lane = Lane{};
-  lane.ordering_key = std::move(kept);
+  lane.key = std::move(kept);
   free_lanes_.push_back(index);
 }
 
@@ -82,7 +80,7 @@ Sequencer::Index Sequencer::keep_item(TrackedDelivery&& delivery, std::uint64_t 
 }
 
 void Sequencer::add(TrackedDelivery&& delivery) {
-  const Index lane_index = lane_of(LaneName::of(delivery));
+  const Index lane_index = lane_of(LaneName::of(delivery.message));
   Lane& lane = lanes_[lane_index];
   if (!delivery.arrival.row) {
     lane.newest = Origin{delivery.arrival.source, delivery.arrival.tag.generation};
@@ -248,7 +246,7 @@ void Sequencer::close(const LaneName& name) {
 
 void Sequencer::put_back(TrackedDelivery&& delivery) {
   delivery.follows = false;
-  const LaneName name = LaneName::of(delivery);
+  const LaneName name = LaneName::of(delivery.message);
   const Index index = find_lane(name);
   if (index == kNone || lanes_[index].out == 0) return add(std::move(delivery));
   const std::uint64_t number = lanes_[index].number_of(delivery.message.key().id);
@@ -270,7 +268,7 @@ void Sequencer::insert_in_order(Lane& lane, Index item) {
 }
 
 void Sequencer::reopen(TrackedDelivery&& delivery) {
-  const Index index = find_lane(LaneName::of(delivery));
+  const Index index = find_lane(LaneName::of(delivery.message));
   if (index == kNone || !lanes_[index].closed) return add(std::move(delivery));
   Lane& lane = lanes_[index];
   const Index item = keep_item(std::move(delivery), lane.number);
@@ -297,7 +295,7 @@ std::vector<TrackedDelivery> Sequencer::withdraw_if(
   std::vector<TrackedDelivery> withdrawn;
   for (TrackedDelivery& delivery : drain()) {
     if (which(delivery)) {
-      const Index lane = find_lane(LaneName::of(delivery));
+      const Index lane = find_lane(LaneName::of(delivery.message));
       if (lane != kNone) lanes_[lane].newest.reset();
       withdrawn.push_back(std::move(delivery));
     } else {
@@ -310,7 +308,7 @@ std::vector<TrackedDelivery> Sequencer::withdraw_if(
 bool Sequencer::continues(const TrackedDelivery& delivery, bool same_generation) const {
   const Arrival& arrival = delivery.arrival;
   if (arrival.row) return false;
-  const Index lane = find_lane(LaneName::of(delivery));
+  const Index lane = find_lane(LaneName::of(delivery.message));
   if (lane == kNone || !lanes_[lane].newest) return false;
   const Origin& newest = *lanes_[lane].newest;
   return newest.source == arrival.source &&

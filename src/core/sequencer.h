@@ -16,21 +16,10 @@
 #include <semel/key.h>
 
 #include "core/index_table.h"
+#include "core/lane_name.h"
 #include "core/tracked_delivery.h"
 
 namespace semel::core {
-
-// The queue of a delivery. A message without an ordering key is named by its own key, which may be
-// the ordering key of others: it is in no order with those, and keeps no line.
-struct LaneName {
-  BytesView ordering_key;
-  bool in_line = false;
-  bool operator==(const LaneName&) const = default;
-
-  static LaneName of(const TrackedDelivery& delivery) {
-    return {delivery.message.ordering_key(), delivery.arrival.line.has_value()};
-  }
-};
 
 class Sequencer {
  public:
@@ -94,8 +83,8 @@ class Sequencer {
     std::uint64_t generation;
   };
   struct Lane {
-    Bytes ordering_key;
-    bool in_line = false;
+    Bytes key;
+    bool is_ordering_key = false;
     std::uint64_t hash = 0;
     KeyId id;                         // of its first item, or of the first that was handed out
     std::uint64_t number = 0;         // of the first that was handed out
@@ -137,7 +126,7 @@ class Sequencer {
   std::deque<Item> items_;
   std::deque<Lane> lanes_;
   std::vector<Index> free_items_, free_lanes_;
-  IndexTable by_ordering_key_;
+  IndexTable by_name_;
   IndexTable by_id_;  // of the lanes that lead
 
   // Turns are in the order of arrival, except those of lanes that were released. With two queues

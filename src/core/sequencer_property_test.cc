@@ -64,14 +64,15 @@ class SequencerWorld {
     WaitingMessage w;
     w.number = next_++;
     w.lane = any_lane();
-    w.key = own_order_ ? "key " + std::to_string(random_() % 8) : w.lane;
+    const bool keyed = own_order_ && w.lane[0] == '+';
+    w.key = keyed ? "key " + std::to_string(random_() % 8) : w.lane.substr(1);
     w.suspect = suspects_ && random_() % 6 == 0;
     w.place = place_++;
     sequencer_.add(delivery_of(w));
     waiting_.push_back(std::move(w));
   }
 
-  // Names of lanes here: '+' before the ordering key where it keeps a line, else '-'.
+  // Names of lanes here: '+' before an ordering key, '-' before the key of one that has none.
   std::string any_lane() {
     return (random_() % 2 == 0 ? "+lane " : "-lane ") + std::to_string(random_() % 4);
   }
@@ -82,11 +83,10 @@ class SequencerWorld {
     parts.key.text = w.key;
     parts.key.id = encode_key(ConsumerNumber{1}, w.key);
     const LaneName lane = lane_name(w.lane);
-    parts.ordering_key = lane.ordering_key;
+    if (lane.is_ordering_key) parts.ordering_key = lane.key;
     parts.payload = std::to_string(w.number);
     Arrival arrival;
     arrival.suspect = w.suspect;
-    if (lane.in_line) arrival.line = lane.ordering_key;
     return TrackedDelivery(Message(std::move(parts)), std::move(arrival));
   }
 
@@ -99,9 +99,9 @@ class SequencerWorld {
     of_batch_.clear();
     for (const TrackedDelivery& delivery : batch) {
       ASSERT_EQ(delivery.arrival.suspect, batch.front().arrival.suspect) << "seed " << seed_;
-      const LaneName name = LaneName::of(delivery);
+      const LaneName name = LaneName::of(delivery.message);
       const bool first =
-          lanes.insert((name.in_line ? "+" : "-") + std::string(name.ordering_key)).second;
+          lanes.insert((name.is_ordering_key ? "+" : "-") + std::string(name.key)).second;
       ASSERT_EQ(first, !delivery.follows) << "seed " << seed_;
       ASSERT_TRUE(first || with_followers) << "seed " << seed_;
       hand_out(delivery, batch.size());

@@ -42,7 +42,7 @@ TEST_F(SequencerTest, IsEmptyAtFirst) {
   EXPECT_FALSE(sequencer.ready());
   EXPECT_EQ(take(10), Names());
   EXPECT_EQ(names(sequencer.drain()), Names());
-  sequencer.release({"nobody"});
+  sequencer.release({"nobody", true});
   EXPECT_EQ(sequencer.running(), 0U);
 }
 
@@ -65,13 +65,13 @@ TEST_F(SequencerTest, AKeyIsOnlyOnesUntilReleased) {
   EXPECT_FALSE(sequencer.ready());
   sequencer.add(delivery("a3", "a"));
   EXPECT_FALSE(sequencer.ready());
-  sequencer.release({"a"});
+  sequencer.release({"a", true});
   EXPECT_TRUE(sequencer.ready());
   EXPECT_EQ(take(10), Names({"a2"}));
-  sequencer.release({"b"});
-  sequencer.release({"a"});
+  sequencer.release({"b", true});
+  sequencer.release({"a", true});
   EXPECT_EQ(take(10), Names({"a3"}));
-  sequencer.release({"a"});
+  sequencer.release({"a", true});
   EXPECT_EQ(sequencer.running(), 0U);
   EXPECT_FALSE(sequencer.ready());
 }
@@ -81,7 +81,7 @@ TEST_F(SequencerTest, WhoWaitedBehindAKeyKeepsItsPlace) {
   sequencer.add(delivery("a2", "a"));
   EXPECT_EQ(take(1), Names({"a1"}));
   for (const char* name : {"b", "c"}) sequencer.add(delivery(name, name));
-  sequencer.release({"a"});
+  sequencer.release({"a", true});
   EXPECT_EQ(take(10), Names({"a2", "b", "c"}));
 }
 
@@ -89,8 +89,8 @@ TEST_F(SequencerTest, ASecondReleaseIsIgnored) {
   sequencer.add(delivery("a1", "a"));
   sequencer.add(delivery("a2", "a"));
   take(1);
-  sequencer.release({"a"});
-  sequencer.release({"a"});
+  sequencer.release({"a", true});
+  sequencer.release({"a", true});
   EXPECT_EQ(take(10), Names({"a2"}));
   EXPECT_EQ(take(10), Names());
 }
@@ -102,13 +102,13 @@ TEST_F(SequencerTest, TwinsAreNeverOutTogetherWhateverTheirOrder) {
   sequencer.add(delivery("y", "d", "other"));
   EXPECT_EQ(take(10), Names({"x1", "y"}));
   EXPECT_FALSE(sequencer.ready());
-  sequencer.release({"d"});
+  sequencer.release({"d", true});
   EXPECT_FALSE(sequencer.ready());
-  sequencer.release({"a"});
+  sequencer.release({"a", true});
   EXPECT_EQ(take(10), Names({"x2"}));
-  sequencer.release({"b"});
+  sequencer.release({"b", true});
   EXPECT_EQ(take(10), Names({"x3"}));
-  sequencer.release({"c"});
+  sequencer.release({"c", true});
   EXPECT_EQ(sequencer.waiting() + sequencer.running(), 0U);
 }
 
@@ -117,9 +117,9 @@ TEST_F(SequencerTest, ATwinBehindAnotherMessageWaitsToo) {
   sequencer.add(delivery("a2", "a", "k2"));
   sequencer.add(delivery("b1", "b", "k2"));
   EXPECT_EQ(take(10), Names({"a1", "b1"}));
-  sequencer.release({"a"});
+  sequencer.release({"a", true});
   EXPECT_FALSE(sequencer.ready()) << "k2 is out under b";
-  sequencer.release({"b"});
+  sequencer.release({"b", true});
   EXPECT_EQ(take(10), Names({"a2"}));
 }
 
@@ -131,11 +131,11 @@ TEST_F(SequencerTest, SuspectsGoFirstAndWithoutAnyOther) {
   EXPECT_EQ(take(2), Names({"s1", "s2"}));
   EXPECT_FALSE(sequencer.ready());
   EXPECT_EQ(take(10), Names());
-  sequencer.release({"s1"});
+  sequencer.release({"s1", true});
   EXPECT_EQ(take(10), Names()) << "s2 is out";
-  sequencer.release({"s2"});
+  sequencer.release({"s2", true});
   EXPECT_EQ(take(10), Names({"s3"}));
-  sequencer.release({"s3"});
+  sequencer.release({"s3", true});
   EXPECT_EQ(take(10), Names({"a"}));
 }
 
@@ -145,9 +145,9 @@ TEST_F(SequencerTest, ASuspectKeepsTheOrderOfItsKey) {
   sequencer.add(delivery("a3", "a"));
   sequencer.add(delivery("b", "b"));
   EXPECT_EQ(take(1), Names({"a1"}));
-  sequencer.release({"a"});
+  sequencer.release({"a", true});
   EXPECT_EQ(take(10), Names({"a2"}));
-  sequencer.release({"a"});
+  sequencer.release({"a", true});
   EXPECT_EQ(take(10), Names({"a3", "b"}));
 }
 
@@ -158,18 +158,18 @@ TEST_F(SequencerTest, DrainGivesBackWhatDidNotStart) {
   sequencer.add(delivery("twin", "c", "a"));
   sequencer.add(suspect("s", "s"));
   take(1);
-  sequencer.release({"s"});
+  sequencer.release({"s", true});
   EXPECT_EQ(take(1), Names({"a1"}));
   EXPECT_EQ(names(sequencer.drain()), Names({"a2", "b", "twin"}));
   EXPECT_EQ(sequencer.waiting(), 0U);
   EXPECT_EQ(sequencer.running(), 1U);
   EXPECT_FALSE(sequencer.ready());
-  sequencer.release({"a"});
+  sequencer.release({"a", true});
   EXPECT_EQ(sequencer.running(), 0U);
   sequencer.add(delivery("a4", "a"));
   sequencer.add(delivery("c2", "c", "a"));
   EXPECT_EQ(take(10), Names({"a4"}));
-  sequencer.release({"a"});
+  sequencer.release({"a", true});
   EXPECT_EQ(take(10), Names({"c2"}));
 }
 
@@ -179,7 +179,7 @@ TEST_F(SequencerTest, AddingAfterADrainLinesUpBehindWhatRuns) {
   sequencer.drain();
   sequencer.add(delivery("a2", "a"));
   EXPECT_FALSE(sequencer.ready());
-  sequencer.release({"a"});
+  sequencer.release({"a", true});
   EXPECT_EQ(take(1), Names({"a2"}));
 }
 
@@ -193,9 +193,9 @@ TEST_F(SequencerTest, FollowersGoWithTheFirstOfTheirKey) {
   for (const TrackedDelivery& one : batch) marks.push_back(one.follows);
   EXPECT_EQ(marks, std::vector({false, false, true, true}));
   EXPECT_EQ(sequencer.running(), 4U);
-  sequencer.release({"a"});
+  sequencer.release({"a", true});
   EXPECT_FALSE(sequencer.ready()) << "its follower has not ended";
-  sequencer.release({"a"});
+  sequencer.release({"a", true});
   EXPECT_EQ(take(10), Names({"a3"}));
 }
 
@@ -207,8 +207,8 @@ TEST_F(SequencerTest, ATwinDoesNotFollow) {
   EXPECT_EQ(names(sequencer.take(10, true)), Names({"a1", "a2"}));
   sequencer.add(delivery("b1", "b", "two"));
   EXPECT_FALSE(sequencer.ready()) << "its key runs as a follower";
-  sequencer.release({"a"});
-  sequencer.release({"a"});
+  sequencer.release({"a", true});
+  sequencer.release({"a", true});
   EXPECT_EQ(take(10), Names({"again", "b1"}));
 }
 
@@ -219,21 +219,20 @@ TEST_F(SequencerTest, AFollowerThatDidNotRunStandsWhereItStood) {
   sequencer.put_back(std::move(batch[2]));
   sequencer.put_back(std::move(batch[1]));
   EXPECT_FALSE(sequencer.ready()) << "the first runs still";
-  sequencer.close({"a"});
+  sequencer.close({"a", true});
   sequencer.reopen(std::move(batch[0]));
   batch = sequencer.take(10, true);
   EXPECT_EQ(names(batch), Names({"a1", "a2", "a3", "a4"}));
 }
 
-// The ordering key of one is the key of another that has none.
-TEST_F(SequencerTest, AMessageWithoutALineIsInNoOrderWithThoseOfOne) {
-  TrackedDelivery a1 = delivery("a1", "a", "one");
-  a1.arrival.line = "a";
-  TrackedDelivery a2 = delivery("a2", "a", "two");
-  a2.arrival.line = "a";
-  sequencer.add(std::move(a1));
-  sequencer.add(delivery("alone", "a"));
-  sequencer.add(std::move(a2));
+// Its key is the ordering key of others; a row keeps their lane though its line is not written.
+TEST_F(SequencerTest, AMessageWithoutAnOrderingKeyIsInNoOrderWithThoseOfThatName) {
+  TrackedDelivery row = delivery("a2", "a", "two");
+  row.arrival.row = RowTag{1};
+  row.arrival.line = "a";
+  sequencer.add(delivery("a1", "a", "one"));
+  sequencer.add(delivery("alone", "", "a"));
+  sequencer.add(std::move(row));
   EXPECT_EQ(take(10), Names({"a1", "alone"}));
   EXPECT_EQ(names(sequencer.withdraw({"a", true})), Names({"a2"}));
   sequencer.release({"a", false});
@@ -257,14 +256,14 @@ TEST_F(SequencerTest, OneContinuesOthersOfItsKeyAndOrigin) {
   take(1);
   EXPECT_TRUE(sequencer.continues(of(1), true)) << "it runs";
   sequencer.add(of(1));
-  sequencer.withdraw({"a"});
+  sequencer.withdraw({"a", true});
   EXPECT_FALSE(sequencer.continues(of(1), true)) << "one of them is elsewhere";
   sequencer.add(of(2));
   sequencer.withdraw_if([](const TrackedDelivery&) { return false; });
   EXPECT_TRUE(sequencer.continues(of(2), true));
   sequencer.withdraw_if([](const TrackedDelivery&) { return true; });
   EXPECT_FALSE(sequencer.continues(of(2), true));
-  sequencer.release({"a"});
+  sequencer.release({"a", true});
   EXPECT_FALSE(sequencer.continues(of(1), true)) << "none is left";
 }
 

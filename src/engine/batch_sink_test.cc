@@ -46,7 +46,7 @@ TEST_F(BatchSinkTest, WhatWasLeftLandsNoLaterThanWhatItFollows) {
   sink.collect(pending_settlements);
   ASSERT_EQ(pending_settlements.size(), 2U);
   EXPECT_EQ(pending_settlements[0].keep, &left);
-  EXPECT_EQ(pending_settlements[1].lane.ordering_key, first.message.ordering_key());
+  EXPECT_EQ(pending_settlements[1].lane, core::LaneName::of(first.message));
   sink.collect_all(pending_settlements);
   EXPECT_EQ(pending_settlements.size(), 3U);
 }

@@ -172,8 +172,10 @@ void RunningEngine::give_away() {
 }
 
 bool RunningEngine::look_after_order() {
-  auto looked = order_.look_after(now());
+  const TimePoint began = now();
+  auto looked = order_.look_after(began);
   if (!looked) note_store(store_away(looked.error()));
+  if (looked && order_.take_heard()) note_store({}, began);
   return looked.value_or(false);
 }
 
@@ -265,11 +267,13 @@ void RunningEngine::look_after_sources() {
 
 // How many more messages may be received from sources outside the store.
 std::size_t RunningEngine::room_outside() {
-  auto left = held_room_.look(now());
+  const TimePoint began = now();
+  auto left = held_room_.look(began);
   if (!left) {
     note_store(store_away(left.error()));
     return 0;
   }
+  if (held_room_.take_heard()) note_store({}, began);
   if (*left == 0 && !std::exchange(told_of_held_, true)) {
     parts_.observer->on_notice(options_.consumer,
                                fmt::format("the store holds {} messages of the consumer "

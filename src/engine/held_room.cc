@@ -21,6 +21,7 @@ Result<std::size_t> HeldRoom::look(TimePoint now) {
     again_at_ = now + kLookAgain;
     return failure(std::move(depth.error()));
   }
+  heard_ = true;
   left_ = most_ - std::min(most_, depth->rows);
   again_at_.reset();
   if (left_ == 0) again_at_ = now + kLookAgain;

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <optional>
+#include <utility>
 
 #include <semel/spi/held_messages.h>
 
@@ -28,6 +29,8 @@ class HeldRoom {
   Result<std::size_t> look(TimePoint now);
   // Subtracts received messages.
   void take(std::size_t messages) noexcept;
+  // Whether the store has answered since the last call.
+  bool take_heard() noexcept { return std::exchange(heard_, false); }
   // When to look again, where there is no room.
   std::optional<TimePoint> again_at() const noexcept { return again_at_; }
 
@@ -36,6 +39,7 @@ class HeldRoom {
   const ConsumerNumber consumer_;
   const std::size_t most_;
   std::size_t left_ = 0;
+  bool heard_ = false;
   std::optional<TimePoint> again_at_;
 };
 

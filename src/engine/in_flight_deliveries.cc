@@ -278,7 +278,14 @@ void InFlightDeliveries::stop_line(const PendingSettlement& pending) {
   if (!pending.line) return;
   book_.stopped(*pending.line);
   if (lines_.on_failure == OnFailure::kHoldKey) {
-    put_aside(sequencer_.withdraw(pending.lane));
+    std::vector<core::TrackedDelivery> waiting = sequencer_.withdraw(pending.lane);
+    // A row may have its line from an earlier config, and then others of its name have none.
+    const auto rest = std::stable_partition(
+        waiting.begin(), waiting.end(),
+        [](const core::TrackedDelivery& delivery) { return delivery.arrival.line.has_value(); });
+    for (auto it = rest; it != waiting.end(); ++it) sequencer_.add(std::move(*it));
+    waiting.erase(rest, waiting.end());
+    put_aside(std::move(waiting));
   } else {
     put_aside(sequencer_.withdraw_if([&](const core::TrackedDelivery& delivery) {
       return delivery.arrival.line == *pending.line;

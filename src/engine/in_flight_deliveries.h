@@ -51,7 +51,7 @@ struct PendingSettlement {
   }
   static PendingSettlement of(const core::TrackedDelivery& delivery, Settlement::Kind kind) {
     PendingSettlement pending = told(delivery.arrival.source, delivery.arrival.tag, kind);
-    pending.lane = core::LaneName::of(delivery);
+    pending.lane = core::LaneName::of(delivery.message);
     pending.bytes = delivery.message.payload().size();
     return pending;
   }

@@ -54,6 +54,7 @@ Result<void> OrderingBuffer::load() {
   const InFlightDeliveries::Question asked = in_flight_.ask();
   auto lines = store_.facets().held->lines(options_.number);
   if (!lines) return failure(std::move(lines.error()));
+  heard_ = true;
   in_flight_.lines_held(*lines, asked);
   return {};
 }
@@ -113,6 +114,7 @@ Result<void> OrderingBuffer::place(std::vector<core::TrackedDelivery> followers,
     stay(std::move(followers), now + kAskAgainWhenAway);
     return failure(std::move(placed.error()));
   }
+  heard_ = true;
   Sorted sorted = sort(std::move(followers), *placed);
   std::vector<PendingSettlement> pending_settlements;
   for (const core::TrackedDelivery& delivery : sorted.held) {

@@ -51,6 +51,8 @@ class OrderingBuffer {
   // Brings what is aside to its place. True where something changed. An error is the store's: the
   // rest stays aside.
   Result<bool> look_after(TimePoint now);
+  // Whether the store has answered since the last call.
+  bool take_heard() noexcept { return std::exchange(heard_, false); }
   // The deliveries that were given away may have been all that was aside: then no partition waits.
   void look_at_pauses();
   // As InFlightDeliveries::ask_for_more; zero where no lines are kept.
@@ -90,6 +92,7 @@ class OrderingBuffer {
   Environment& environment_;
   Observer& observer_;
   std::optional<TimePoint> again_at_;
+  bool heard_ = false;
   std::optional<TimePoint> load_at_;  // the store did not say which lines wait
   std::set<std::pair<std::uint32_t, std::string>> paused_;  // source and partition
 };

@@ -46,6 +46,20 @@ TEST_F(OrderingBufferTest, WhatCannotWaitBehindAnotherIsADeadLetterWithoutItsPay
   EXPECT_EQ(seen_.count(Kind::kDone), 1U);
 }
 
+// Nothing but this asks the store where messages are only received.
+TEST_F(OrderingBufferTest, AStoreThatIsBackIsToldOfWhereMessagesAreOnlyReceived) {
+  options_.defers = true;
+  send("a");
+  topic_.finish();
+  faults_.fail(StoreCall::kFinish, 1, ErrorKind::kUnavailable, When::kBefore);
+  const auto unused = [](core::TrackedDelivery&, std::size_t) { return ended(Kind::kDone); };
+  EXPECT_EQ(engine(unused, true, faulty_.get())->run(), Ended::kFinished);
+  const auto troubles = seen_.troubles();
+  ASSERT_EQ(troubles.size(), 2U);
+  EXPECT_FALSE(troubles[0].mended);
+  EXPECT_TRUE(troubles[1].mended);
+}
+
 TEST_F(OrderingBufferTest, WhatCannotBeDeferredIsOneToo) {
   options_.defers = true;
   send("a");

@@ -124,7 +124,7 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   struct SuspectGroup;
   void process_suspects(Running& running) SEMEL_EXCLUDES(running_mutex_);
   enum class Counted { kYes, kOtherwise, kNoAnswer };
-  Counted count_group(RunMarkers& runs, const SuspectGroup& group);
+  Counted count_group(RunMarkers& runs, const SuspectGroup& group, bool is_trial);
   void process_group(Running& running, const SuspectGroup& group) SEMEL_EXCLUDES(running_mutex_);
   void take_back(RunMarkers& runs, const std::vector<CrashChange>& changes);
   void give_back_untried(Running& running, std::span<core::TrackedDelivery> untried);

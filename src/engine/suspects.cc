@@ -88,7 +88,7 @@ void RunningEngine::process_suspects(Running& running) {
     const SuspectGroup group{all.subspan(done, size), std::span(keys).subspan(done, size),
                              left.first(size), all.size() - done - size,
                              core::to_give_up(numbers.front(), options_.crashes)};
-    const Counted counted = count_group(*runs, group);
+    const Counted counted = count_group(*runs, group, running.trial != 0);
     if (counted == Counted::kNoAnswer) break;
     if (counted == Counted::kOtherwise) {
       kept.reset();
@@ -103,8 +103,11 @@ void RunningEngine::process_suspects(Running& running) {
 
 // kNoAnswer: the drain began, or the gate was shut, before the group was counted. Uncounted
 // messages must not run. kOtherwise: another process has counted one of them meanwhile.
-RunningEngine::Counted RunningEngine::count_group(RunMarkers& runs, const SuspectGroup& group) {
-  if (stopping() || has_ended() || in_flight_.gate_is_shut()) return Counted::kNoAnswer;
+RunningEngine::Counted RunningEngine::count_group(RunMarkers& runs, const SuspectGroup& group,
+                                                  bool is_trial) {
+  // The gate admits nothing while its trial runs, and must not stop the trial itself.
+  const bool shut = is_trial ? gate_.paused() : in_flight_.gate_is_shut();
+  if (stopping() || has_ended() || shut) return Counted::kNoAnswer;
   const std::vector<CrashChange> changes = group.counting();
   if (changes.empty()) return Counted::kYes;
   const auto counted =

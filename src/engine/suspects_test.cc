@@ -465,6 +465,37 @@ TEST_F(SuspectsTest, OneThatWaitsUntriedIsKnownToTheNextRun) {
   EXPECT_FALSE(markers_.ended);
 }
 
+// The gate admits nothing while its trial runs, but the trial itself.
+TEST_F(SuspectsTest, OneOfThemTriesAGateThatWasShut) {
+  markers_.kept = {{id("k0"), 1}, {id("k1"), 1}};
+  send_many(3);
+  Engine* running = nullptr;
+  int looks = 0;
+  markers_.looked = [&] {
+    if (++looks > 50) running->stop();
+  };
+  Gate* gate = nullptr;
+  EngineParts parts =
+      parts_over(std::make_unique<MemorySource>(topic_, test::MemorySourceOptions{}));
+  parts.store = &marked_;
+  parts.strategy = [&](const strategies::Services& services) {
+    gate = services.gate;
+    return std::make_unique<ScriptedStrategy>(
+        [&](core::TrackedDelivery& delivery, std::size_t batch) {
+          batch_of_[delivery.message.key().text].push_back(batch);
+          delivery.message.key().text == "k0" ? gate->shut(milliseconds(1), "away") : gate->open();
+          return ended(kDone);
+        },
+        *services.monitor);
+  };
+  const auto engine = Engine::create(options_, std::move(parts));
+  running = engine.get();
+  EXPECT_EQ(engine->run(), Ended::kFinished);
+  EXPECT_EQ(batch_of_["k1"], std::vector<std::size_t>{1});
+  EXPECT_EQ(batch_of_.size(), 3U);
+  EXPECT_LE(looks, 50) << "it was given back and taken again";
+}
+
 TEST_F(SuspectsTest, WhatAnotherProcessHasCountedIsNotTakenBack) {
   int looks = 0;
   markers_.kept = {{id("k1"), -2}};

@@ -10,7 +10,7 @@ inline constexpr ConsumerNumber kFlightConsumer{7};
 
 inline PendingSettlement pending(const core::TrackedDelivery& delivery) {
   PendingSettlement pending;
-  pending.lane = core::LaneName::of(delivery);
+  pending.lane = core::LaneName::of(delivery.message);
   pending.bytes = delivery.message.payload().size();
   return pending;
 }

@@ -5,8 +5,8 @@
 // in rounds: the first message of each key, then the second. A message that comes again leaves
 // those behind it untried, and they come again after it.
 #include <algorithm>
-#include <set>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "core/comes_again.h"
@@ -22,20 +22,20 @@ bool is_plain(const Finish& finish) {
          finish.to == Finish::To::kNotStarted;
 }
 
-BytesView key_of(const Slot& slot) { return slot.delivery->message.ordering_key(); }
+core::LaneName lane_of(const Slot& slot) { return core::LaneName::of(slot.delivery->message); }
 
 }  // namespace
 
 bool BatchRun::ends_in_order() const {
   if (!std::ranges::all_of(finishes_, is_plain)) return false;
-  std::set<BytesView> given_back;
+  std::unordered_set<core::LaneName, core::HashOfLaneName> given_back;
   for (const Slot& slot : window_) {
     if (slot.returned) {
-      given_back.insert(key_of(slot));
+      given_back.insert(lane_of(slot));
       continue;
     }
     const bool over = slot.planned == Finish::To::kCompleted || !core::comes_again(slot.outcome);
-    if (!over || given_back.contains(key_of(slot))) return false;
+    if (!over || given_back.contains(lane_of(slot))) return false;
   }
   return true;
 }
@@ -43,9 +43,9 @@ bool BatchRun::ends_in_order() const {
 // Sorting gave each key some positions; the key's messages fill them in their own order.
 void BatchRun::keep_in_order(std::vector<std::size_t>& places) const {
   if (!followers_) return;
-  std::unordered_map<BytesView, std::vector<std::size_t>> lines;
+  std::unordered_map<core::LaneName, std::vector<std::size_t>, core::HashOfLaneName> lines;
   for (std::size_t i = 0; i < places.size(); ++i) {
-    lines[key_of(window_[places[i]])].push_back(i);
+    lines[lane_of(window_[places[i]])].push_back(i);
   }
   for (const auto& [key, at] : lines) {
     std::vector<std::size_t> of_line;
@@ -58,9 +58,9 @@ void BatchRun::keep_in_order(std::vector<std::size_t>& places) const {
 void BatchRun::go_in_rounds() {
   forget_hopeless();
   followers_ = false;
-  std::unordered_map<BytesView, std::size_t> seen;
+  std::unordered_map<core::LaneName, std::size_t, core::HashOfLaneName> seen;
   for (Slot& slot : std::exchange(slots_, {})) {
-    const std::size_t round = seen[key_of(slot)]++;
+    const std::size_t round = seen[lane_of(slot)]++;
     if (later_.size() < round) later_.emplace_back();
     (round == 0 ? slots_ : later_[round - 1]).push_back(std::move(slot));
   }
@@ -82,14 +82,14 @@ bool BatchRun::begin_next_round() {
 // Messages behind one that comes again end before it: the engine then puts the whole ordering group
 // aside.
 void BatchRun::end(const Slot& slot, Outcome outcome) {
-  if (!later_.empty() && core::comes_again(outcome)) leave_behind(key_of(slot));
+  if (!later_.empty() && core::comes_again(outcome)) leave_behind(lane_of(slot));
   sink_.ended(*slot.delivery, std::move(outcome));
 }
 
-void BatchRun::leave_behind(BytesView key) {
+void BatchRun::leave_behind(const core::LaneName& name) {
   for (std::vector<Slot>& round : later_) {
     std::erase_if(round, [&](const Slot& slot) {
-      if (key_of(slot) != key) return false;
+      if (lane_of(slot) != name) return false;
       leave(slot);
       return true;
     });

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/lane_name.h"
 #include "core/tracked_delivery.h"
 #include "strategies/backoff.h"
 #include "strategies/pipeline.h"
@@ -53,7 +54,7 @@ class BatchRun {
   void go_in_rounds();
   bool begin_next_round();
   void end(const Slot& slot, Outcome outcome);
-  void leave_behind(BytesView key);
+  void leave_behind(const core::LaneName& name);
   void leave_given_back();
   void leave(const Slot& slot);
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/comes_again.h"
+#include "core/lane_name.h"
 #include "strategies/calls.h"
 #include "strategies/finish_collector.h"
 #include "strategies/two_phase.h"
@@ -29,9 +30,9 @@ class Rounds final : public OutcomeSink {
  public:
   Rounds(const Context& context, std::span<core::TrackedDelivery> batch, OutcomeSink& sink)
       : context_(context), batch_(batch), sink_(sink), members_(batch.size()) {
-    std::unordered_map<BytesView, std::size_t> last;
+    std::unordered_map<core::LaneName, std::size_t, core::HashOfLaneName> last;
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      const auto [before, first] = last.try_emplace(batch[i].message.ordering_key(), i);
+      const auto [before, first] = last.try_emplace(core::LaneName::of(batch[i].message), i);
       if (first) {
         round_.push_back(i);
       } else {

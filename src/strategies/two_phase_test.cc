@@ -197,6 +197,28 @@ TEST_F(TwoPhaseTest, AFinishInDoubtIsResolvedByTheRecord) {
   EXPECT_EQ(faults_.fired(StoreCall::kFinish), 2U);
 }
 
+// Its record says for ever that a holder vanished, which does not mean that this retry is
+// unwritten.
+TEST_F(TwoPhaseTest, ARetryInDoubtIsCountedOnceThoughAnEarlierHolderVanished) {
+  std::vector<int> attempts;
+  handle([&](const Message&, const Attempt& attempt) -> Verdict {
+    attempts.push_back(attempt.number);
+    if (attempts.size() == 2) return retry("soon", milliseconds(0));
+    return done();
+  });
+  faults_.fail_always(StoreCall::kFinish, ErrorKind::kUnavailable, When::kBefore);
+  process(kStateMachine, {"x"});
+  faults_.clear();
+  store_.now += std::chrono::seconds(1);
+  const std::size_t before = faults_.fired(StoreCall::kFinish);
+  faults_.fail(StoreCall::kFinish, 1, ErrorKind::kInDoubt, When::kAfter);
+  EXPECT_EQ(process(kStateMachine, {"x"}).of("x").kind, Kind::kRetry);
+  EXPECT_EQ(faults_.fired(StoreCall::kFinish), before + 1);
+  store_.now += std::chrono::seconds(1);
+  EXPECT_EQ(process(kStateMachine, {"x"}).of("x").kind, Kind::kDone);
+  EXPECT_EQ(attempts, std::vector({1, 2, 3}));
+}
+
 TEST_F(TwoPhaseTest, AFinishIsTriedWhileTheLeaseLivesAndThenGivenBack) {
   for (std::size_t n = 1; n < 4; ++n) {
     faults_.fail(StoreCall::kFinish, n, ErrorKind::kUnavailable, When::kBefore);
