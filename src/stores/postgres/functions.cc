@@ -31,15 +31,21 @@ constexpr std::string_view kSettings =
 constexpr const char* kSignatures[] = {
     "functions_version()",
     "semel_refuse(text, text, text)",
+    "semel_converted(text)",
     "semel_utf8(text)",
+    "semel_refuse_content(text, text)",
     "semel_content(text, text)",
     "fingerprint(bytea)",
     "fingerprint(text)",
     "semel_key_fault(text)",
     "semel_print_fault(bytea, bytea)",
+    "semel_refuse_print(bytea, bytea)",
     "semel_arrived(bytea, bytea)",
+    "semel_other_key_id(bigint, text)",
     "semel_key_id(bigint, text)",
+    "semel_refuse_moved()",
     "semel_place(text)",
+    "semel_number(text)",
     "semel_due_after(interval)",
     "semel_text(bytea)",
     "semel_answer(bytea, bytea)",
@@ -48,6 +54,7 @@ constexpr const char* kSignatures[] = {
     "semel_result(bytea)",
     "semel_claim_met(bytea, bytea)",
     "semel_claim_one(bytea, bytea, bigint)",
+    "semel_claim_slowly(text, text, bytea)",
     "claim(text, text, bytea, bytea)",
     "claim(text, text, text)",
     "claim_many(text, text[], bytea[], bytea[])",
@@ -150,6 +157,7 @@ void in_one_transaction(PGconn* connection, const std::string& schema, const std
 std::string functions_sql(const std::string& schema, const std::string& clock) {
   need_plain_name(schema);
   const sql::FunctionName names[] = {
+      {"{claim}", functions::kClaim},  // contains others
       {"{schema}", quoted_name(schema)},
       {"{tables}", std::to_string(newest_version())},
       {"{clock}", clock},

@@ -259,6 +259,64 @@ TEST_F(FunctionsClaims, ARepeatableReadThatMissedASealIsRunAgain) {
   }
 }
 
+// Its snapshot has a generation whose partition is gone.
+TEST_F(FunctionsClaims, ARepeatableReadThatMissedADropIsRunAgain) {
+  EXPECT_EQ(claimed(client_, "old"), "new");
+  client_.ask("BEGIN ISOLATION LEVEL REPEATABLE READ");
+  client_.ask("SELECT 1 FROM moved");
+  for (const milliseconds by : {milliseconds(kRoll), kTtl + 1min}) {
+    advance(by);
+    ASSERT_TRUE(store_->purge(10s).has_value());
+  }
+  ASSERT_EQ(sql("SELECT count(*) FROM semel.semel_generation WHERE number = 1"), "0");
+  EXPECT_EQ(client_.refused("SELECT semel.claim('payments', 'k')").state, "40001");
+  client_.ask("ROLLBACK");
+  EXPECT_EQ(claimed(client_, "k"), "new");
+}
+
+// It has read which generation is active, and waits for the lock of its partition, which a purge
+// has. Then the purge commits.
+TEST_F(FunctionsClaims, AClaimThatASealOvertakesIsMadeInTheNextGeneration) {
+  EXPECT_EQ(claimed(client_, "old"), "new");
+  sql("CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+      "PERFORM set_config('lock_timeout', '0', true); PERFORM pg_advisory_xact_lock(1); "
+      "RETURN NEW; END $$");
+  sql("CREATE TRIGGER pause BEFORE UPDATE ON semel.semel_generation FOR EACH ROW EXECUTE FUNCTION "
+      "pause()");
+  client_.ask("SELECT pg_advisory_lock(1)");
+  advance(kRoll);
+  auto purge = std::async(std::launch::async, [this] { return store_->purge(10s).has_value(); });
+  EXPECT_TRUE(test::comes_true([this] { return server_.lock_waiters(database_) == 1; }));
+  const auto claim_later = [this](const char* call) {
+    return std::async(std::launch::async, [this, call] {
+      ClientSession other(url());
+      other.ask("SET lock_timeout = '10min'");
+      return other.ask(fmt::format("SELECT outcome FROM semel.{}", call));
+    });
+  };
+  auto one = claim_later("claim('payments', 'one')");
+  auto bytes = claim_later("claim('payments', 'bytes', '{}'::bytea)");
+  auto again = claim_later("claim('payments', 'old', '{}')");
+  auto many = claim_later("claim_many('payments', ARRAY['many'])");
+  EXPECT_TRUE(test::comes_true([this] { return server_.lock_waiters(database_) == 5; }));
+  client_.ask("SELECT pg_advisory_unlock(1)");
+  EXPECT_TRUE(purge.get());
+  EXPECT_EQ(one.get(), "new");
+  EXPECT_EQ(bytes.get(), "new");
+  EXPECT_EQ(many.get(), "new");
+  EXPECT_EQ(again.get(), "duplicate");
+  EXPECT_EQ(sql("SELECT generation, count(*) FROM semel.semel_record GROUP BY 1 ORDER BY 1"),
+            "1|1\n2|3");
+}
+
+// A partition that is missing ends with the same SQLSTATE, and is no error.
+TEST_F(FunctionsClaims, ACheckOfTheDatabaseOwnersIsTheCallersError) {
+  sql("ALTER TABLE semel.semel_record_1 ADD CONSTRAINT none CHECK (false)");
+  const auto refusal = client_.refused("SELECT semel.claim('payments', 'k')");
+  EXPECT_EQ(refusal.state, "23514");
+  EXPECT_NE(refusal.message.find("none"), std::string::npos) << refusal.message;
+}
+
 TEST_F(FunctionsClaims, BadInputIsRefusedWithOurCodeAndAHint) {
   const std::pair<const char*, const char*> calls[] = {
       {"claim('payments', '')", "SM271"},

@@ -15,6 +15,8 @@ std::span<const Source> sources() noexcept;
 
 // Called by the functions of the other files.
 extern const char* const kShared;
+// The common body of the two forms of claim; kClaims has it as {claim}.
+extern const char* const kClaim;
 // claim, claim_many, done.
 extern const char* const kClaims;
 // begin, renew, complete, retry, dead.

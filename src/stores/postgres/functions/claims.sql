@@ -65,44 +65,40 @@ BEGIN
   reason := answer.reason;
 END $semel$;
 
+-- A claim on a key that could neither be inserted nor be answered by its record.
+CREATE OR REPLACE FUNCTION {schema}.semel_claim_slowly(
+  consumer text, key text, arrived bytea,
+  OUT outcome text, OUT result bytea, OUT retry_after interval, OUT reason text)
+LANGUAGE plpgsql AS $semel$
+DECLARE
+  place record := {schema}.semel_place(consumer);
+  answer record := {schema}.semel_claim_one({schema}.semel_key_id(place.number, key), arrived,
+                                            place.generation);
+BEGIN
+  outcome := answer.outcome;
+  result := answer.result;
+  retry_after := answer.retry_after;
+  reason := answer.reason;
+END $semel$;
+
 CREATE OR REPLACE FUNCTION {schema}.claim(
   consumer text, key text, payload bytea DEFAULT NULL, fingerprint bytea DEFAULT NULL,
   OUT outcome text, OUT result bytea, OUT retry_after interval, OUT reason text)
 LANGUAGE plpgsql SECURITY DEFINER {settings} AS $semel$
+#variable_conflict use_column
 DECLARE
   arrived bytea := {schema}.semel_arrived(payload, fingerprint);
-  unlimited boolean := current_setting('lock_timeout') = '0';
-  place record;
-  answer record;
-BEGIN
-  BEGIN
-    IF unlimited THEN
-      PERFORM set_config('lock_timeout', {patience}, true);
-    END IF;
-    place := {schema}.semel_place(consumer);
-    answer := {schema}.semel_claim_one({schema}.semel_key_id(place.number, key), arrived,
-                                       place.generation);
-    outcome := answer.outcome;
-    result := answer.result;
-    retry_after := answer.retry_after;
-    reason := answer.reason;
-    IF unlimited THEN
-      PERFORM set_config('lock_timeout', '0', true);
-    END IF;
-  EXCEPTION WHEN lock_not_available THEN
-    outcome := 'busy';
-    retry_after := {longest_busy};
-  END;
-END $semel$;
+{claim}$semel$;
 
 CREATE OR REPLACE FUNCTION {schema}.claim(
   consumer text, key text, payload text,
   OUT outcome text, OUT result bytea, OUT retry_after interval, OUT reason text)
 LANGUAGE plpgsql SECURITY DEFINER {settings} AS $semel$
-BEGIN
-  SELECT c.outcome, c.result, c.retry_after, c.reason INTO outcome, result, retry_after, reason
-    FROM {schema}.claim(consumer, key, {schema}.semel_content(payload, 'payload')) AS c;
-END $semel$;
+#variable_conflict use_column
+DECLARE
+  given bytea := {schema}.semel_content(payload, 'payload');
+  arrived bytea := {schema}.semel_arrived(given, NULL);
+{claim}$semel$;
 
 -- One row for each key, in the order given. A key that stands twice is answered as if it had been
 -- claimed twice. A key that cannot be claimed is answered 'invalid', so that its neighbours are
@@ -188,6 +184,12 @@ BEGIN
       inserted := NULL;
       older := NULL;
     END;
+    IF cardinality(inserted) = cardinality(keys) AND older IS NULL THEN
+      -- Most batches are of new keys.
+      outcomes := array_fill('new'::text, ARRAY[cardinality(keys)]);
+      delays := array_fill(NULL::interval, ARRAY[cardinality(keys)]);
+      ids := NULL;
+    END IF;
     FOR given IN
       SELECT u.at, u.id, u.print,
              COALESCE(u.turn = 1 AND u.id = ANY(inserted) AND u.id <> ALL(COALESCE(older, '{}')),
@@ -232,11 +234,10 @@ LANGUAGE plpgsql SECURITY DEFINER {settings} AS $semel$
 #variable_conflict use_column
 DECLARE
   kept bytea := {schema}.semel_result(done.result);
-  wanted bytea;
+  number bigint := {schema}.semel_number(done.consumer);
+  wanted bytea := {schema}.semel_key_id(number, done.key);
   met record;
 BEGIN
-  SELECT {schema}.semel_key_id(p.number, done.key) INTO wanted
-    FROM {schema}.semel_place(done.consumer) AS p;
   SELECT r.inbox INTO met FROM {schema}.semel_record AS r
     WHERE r.id = wanted AND r.state = 'completed' AND {schema}.semel_is_own(r.xmin);
   IF NOT FOUND THEN

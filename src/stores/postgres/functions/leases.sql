@@ -21,20 +21,13 @@ END $semel$;
 CREATE OR REPLACE FUNCTION {schema}.semel_leased_id(consumer text, key text, nonce bytea)
 RETURNS bytea LANGUAGE plpgsql AS $semel$
 DECLARE
-  tables bigint;
   number bigint;
 BEGIN
   IF nonce IS NULL OR octet_length(nonce) <> 16 THEN
     PERFORM {schema}.semel_refuse('R271', 'that is not the nonce of a claim',
                                   'give the nonce that begin answered with, of 16 bytes');
   END IF;
-  SELECT s.version, c.number INTO tables, number
-    FROM {schema}.semel_schema AS s
-    LEFT JOIN {schema}.semel_consumer AS c ON c.name = semel_leased_id.consumer;
-  IF number IS NULL OR tables IS DISTINCT FROM {tables} THEN
-    -- It says what is wrong.
-    SELECT p.number INTO number FROM {schema}.semel_place(consumer) AS p;
-  END IF;
+  number := {schema}.semel_number(consumer);
   RETURN {schema}.semel_key_id(number, key);
 END $semel$;
 

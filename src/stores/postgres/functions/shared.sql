@@ -12,32 +12,36 @@ BEGIN
                         MESSAGE = 'semel: ' || message || ' (' || code || ')';
 END $semel$;
 
--- The text in UTF-8; NULL where the database keeps it in an encoding that leads to none.
-CREATE OR REPLACE FUNCTION {schema}.semel_utf8(content text) RETURNS bytea
+CREATE OR REPLACE FUNCTION {schema}.semel_converted(content text) RETURNS bytea
 LANGUAGE plpgsql IMMUTABLE AS $semel$
 BEGIN
-  IF getdatabaseencoding() = 'UTF8' THEN
-    RETURN convert_to(content, 'UTF8');
+  RETURN convert_to(content, 'UTF8');
+EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN
+  RETURN NULL;
+END $semel$;
+
+-- The text in UTF-8; NULL where the database keeps it in an encoding that leads to none.
+CREATE OR REPLACE FUNCTION {schema}.semel_utf8(content text) RETURNS bytea
+LANGUAGE sql STABLE AS $semel$
+SELECT CASE WHEN getdatabaseencoding() = 'UTF8' THEN convert_to(content, 'UTF8')
+            ELSE {schema}.semel_converted(content) END
+$semel$;
+
+CREATE OR REPLACE FUNCTION {schema}.semel_refuse_content(content text, what text) RETURNS bytea
+LANGUAGE plpgsql STABLE AS $semel$
+BEGIN
+  IF content IS NOT NULL THEN
+    PERFORM {schema}.semel_refuse('R271', format('the %s cannot be written in UTF-8', what),
+                                  'give it as bytea');
   END IF;
-  BEGIN
-    RETURN convert_to(content, 'UTF8');
-  EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN
-    RETURN NULL;
-  END;
+  RETURN NULL;
 END $semel$;
 
 -- The same for a payload, a result or what else is no key; 'what' names it in the error.
 CREATE OR REPLACE FUNCTION {schema}.semel_content(content text, what text) RETURNS bytea
-LANGUAGE plpgsql IMMUTABLE AS $semel$
-DECLARE
-  made bytea := {schema}.semel_utf8(content);
-BEGIN
-  IF made IS NULL AND content IS NOT NULL THEN
-    PERFORM {schema}.semel_refuse('R271', format('the %s cannot be written in UTF-8', what),
-                                  'give it as bytea');
-  END IF;
-  RETURN made;
-END $semel$;
+LANGUAGE sql STABLE AS $semel$
+SELECT COALESCE({schema}.semel_utf8(content), {schema}.semel_refuse_content(content, what))
+$semel$;
 
 CREATE OR REPLACE FUNCTION {schema}.fingerprint(payload bytea) RETURNS bytea
 LANGUAGE sql IMMUTABLE STRICT AS $semel$ SELECT substr(sha256(payload), 1, 16) $semel$;
@@ -52,45 +56,45 @@ END $semel$;
 
 -- Why a key cannot be claimed; NULL where it can.
 CREATE OR REPLACE FUNCTION {schema}.semel_key_fault(key text) RETURNS text
-LANGUAGE plpgsql IMMUTABLE AS $semel$
-DECLARE
-  content bytea := {schema}.semel_utf8(key);
-BEGIN
-  RETURN CASE WHEN COALESCE(key, '') = '' THEN 'an empty key identifies nothing'
-              WHEN content IS NULL THEN 'the key cannot be written in UTF-8'
-              WHEN octet_length(content) > {key_limit}
-                THEN format('the key has %s bytes, the limit is {key_limit}',
-                            octet_length(content)) END;
-END $semel$;
+LANGUAGE sql STABLE AS $semel$
+SELECT CASE WHEN COALESCE(key, '') = '' THEN 'an empty key identifies nothing'
+            WHEN octet_length({schema}.semel_utf8(key)) <= {key_limit} THEN NULL
+            WHEN {schema}.semel_utf8(key) IS NULL THEN 'the key cannot be written in UTF-8'
+            ELSE format('the key has %s bytes, the limit is {key_limit}',
+                        octet_length({schema}.semel_utf8(key))) END
+$semel$;
 
 -- Why a payload and a fingerprint do not say what arrived; NULL where they do.
 CREATE OR REPLACE FUNCTION {schema}.semel_print_fault(payload bytea, fingerprint bytea) RETURNS text
-LANGUAGE sql IMMUTABLE AS $semel$
+LANGUAGE sql STABLE AS $semel$
 SELECT CASE WHEN payload IS NOT NULL AND fingerprint IS NOT NULL
               THEN 'a payload and a fingerprint were given'
             WHEN octet_length(fingerprint) <> 16
               THEN format('the fingerprint has %s bytes', octet_length(fingerprint)) END
 $semel$;
 
--- The fingerprint of what arrived; all zero where nothing is said of it.
-CREATE OR REPLACE FUNCTION {schema}.semel_arrived(payload bytea, fingerprint bytea) RETURNS bytea
-LANGUAGE plpgsql IMMUTABLE AS $semel$
-DECLARE
-  fault text;
+-- Ends the statement where a payload and a fingerprint do not say what arrived.
+CREATE OR REPLACE FUNCTION {schema}.semel_refuse_print(payload bytea, fingerprint bytea)
+RETURNS bytea LANGUAGE plpgsql STABLE AS $semel$
 BEGIN
-  IF fingerprint IS NULL THEN
-    RETURN COALESCE(substr(sha256(payload), 1, 16), decode(repeat('00', 16), 'hex'));
-  END IF;
-  fault := {schema}.semel_print_fault(payload, fingerprint);
-  IF fault IS NOT NULL THEN
-    PERFORM {schema}.semel_refuse('R271', fault, 'give a payload, or in its place a fingerprint '
-                                  'of 16 bytes: SELECT {schema}.fingerprint(payload)');
-  END IF;
-  RETURN fingerprint;
+  PERFORM {schema}.semel_refuse('R271', {schema}.semel_print_fault(payload, fingerprint),
+                                'give a payload, or in its place a fingerprint of 16 bytes: '
+                                'SELECT {schema}.fingerprint(payload)');
 END $semel$;
 
--- core::encode_key: the classes, and the digest of what is in none of them.
-CREATE OR REPLACE FUNCTION {schema}.semel_key_id(consumer bigint, key text) RETURNS bytea
+-- The fingerprint of what arrived; all zero where nothing is said of it. As with others in SQL, the
+-- server writes its text into the caller's where no argument is a call. None that refuses is
+-- IMMUTABLE: the planner would call it.
+CREATE OR REPLACE FUNCTION {schema}.semel_arrived(payload bytea, fingerprint bytea) RETURNS bytea
+LANGUAGE sql STABLE AS $semel$
+SELECT CASE WHEN fingerprint IS NULL
+              THEN COALESCE(substr(sha256(payload), 1, 16), decode(repeat('00', 16), 'hex'))
+            WHEN payload IS NULL AND octet_length(fingerprint) = 16 THEN fingerprint
+            ELSE {schema}.semel_refuse_print(payload, fingerprint) END
+$semel$;
+
+-- The class of ULIDs, and the digest of what is in no class.
+CREATE OR REPLACE FUNCTION {schema}.semel_other_key_id(consumer bigint, key text) RETURNS bytea
 LANGUAGE plpgsql IMMUTABLE AS $semel$
 DECLARE
   content bytea := {schema}.semel_utf8(key);
@@ -99,10 +103,6 @@ BEGIN
   IF COALESCE(octet_length(content), 0) NOT BETWEEN 1 AND {key_limit} THEN
     PERFORM {schema}.semel_refuse('R271', {schema}.semel_key_fault(key),
                                   'give each effect a key; a digest of it where it is too long');
-  END IF;
-  IF octet_length(content) = 36 AND key COLLATE "C" ~
-       '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$' THEN
-    RETURN substr(int8send(consumer << 2 | 1), 5) || decode(replace(key, '-', ''), 'hex');
   END IF;
   IF octet_length(content) = 26 AND key COLLATE "C" ~ '^[0-7][0-9A-HJKMNP-TV-Z]{25}$' THEN
     SELECT string_agg((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(key, i, 1)) - 1)
@@ -115,6 +115,24 @@ BEGIN
   RETURN substr(int8send(consumer << 2), 5) ||
          substr(sha256(int8send(9) || convert_to('semel.key', 'UTF8') ||
                        int8send(octet_length(content)) || content), 1, 16);
+END $semel$;
+
+-- core::encode_key: the class of lower-case UUIDs, and the others of the function above.
+CREATE OR REPLACE FUNCTION {schema}.semel_key_id(consumer bigint, key text) RETURNS bytea
+LANGUAGE sql IMMUTABLE AS $semel$
+SELECT CASE WHEN octet_length(key) = 36 AND key COLLATE "C" ~
+              '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
+              THEN substr(int8send(consumer << 2 | 1), 5) || decode(replace(key, '-', ''), 'hex')
+            ELSE {schema}.semel_other_key_id(consumer, key) END
+$semel$;
+
+-- Ends the transaction of a claim that met new generations again and again.
+CREATE OR REPLACE FUNCTION {schema}.semel_refuse_moved() RETURNS void
+LANGUAGE plpgsql AS $semel$
+BEGIN
+  RAISE EXCEPTION USING ERRCODE = 'serialization_failure',
+    MESSAGE = 'semel: a new generation of records was begun',
+    HINT = 'run the transaction again';
 END $semel$;
 
 -- The consumer's number and the generation that takes its new records. That generation stays open
@@ -161,14 +179,29 @@ BEGIN
       IF seen = known THEN
         RETURN;
       END IF;
-      RAISE EXCEPTION USING ERRCODE = 'SM000', MESSAGE = 'the generations moved';
-    EXCEPTION WHEN undefined_table OR SQLSTATE 'SM000' THEN
+      RAISE EXCEPTION USING ERRCODE = 'SM200', MESSAGE = 'the generations moved';
+    EXCEPTION WHEN undefined_table OR SQLSTATE 'SM200' THEN
       NULL;
     END;
   END LOOP;
-  RAISE EXCEPTION USING ERRCODE = 'serialization_failure',
-    MESSAGE = 'semel: a new generation of records was begun',
-    HINT = 'run the transaction again';
+  PERFORM {schema}.semel_refuse_moved();
+END $semel$;
+
+-- The consumer's number alone, for calls that insert no record.
+CREATE OR REPLACE FUNCTION {schema}.semel_number(consumer text) RETURNS bigint
+LANGUAGE plpgsql AS $semel$
+DECLARE
+  tables bigint;
+  number bigint;
+BEGIN
+  SELECT s.version, c.number INTO tables, number
+    FROM {schema}.semel_schema AS s
+    LEFT JOIN {schema}.semel_consumer AS c ON c.name = semel_number.consumer;
+  IF number IS NULL OR tables IS DISTINCT FROM {tables} THEN
+    -- It says what is wrong.
+    SELECT p.number INTO number FROM {schema}.semel_place(consumer) AS p;
+  END IF;
+  RETURN number;
 END $semel$;
 
 -- So long from now, by the server's clock: spi::due_after.
