@@ -26,7 +26,8 @@ struct Outcome {
   // The act that is left to do at the source. kAck is never reported before the record is durable.
   enum class Settle {
     kAck,      // the record, or the held message, is durable: acknowledge
-    kAcked,    // the source's row was deleted by the record's own commit: nothing is left to do
+    kAcked,    // the record's own commit deleted the source's row, or acknowledged the delivery:
+               // nothing is left to do
     kLater,    // only the source keeps it: deliver it again after `delay`
     kRelease,  // not started: give it back as it came
     kKeep,     // not started: the runner keeps it in memory, and runs it after `delay`

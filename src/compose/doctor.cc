@@ -198,6 +198,16 @@ void add_group(const LiveGroup& live, std::vector<Finding>& findings) {
   add(fmt::format("group {} of the stream {} has {} entries unread and {} pending", live.group,
                   live.stream, live.unread, live.pending),
       {}, false);
+  if (live.with_record) {
+    add(fmt::format("entries of {} are acknowledged with their records, by the store", live.stream),
+        {}, false);
+  }
+  if (!live.refused.empty()) {
+    add(fmt::format("the store is on the server of {} and may not acknowledge its entries ({}): "
+                    "the source does, after the record",
+                    live.stream, live.refused),
+        fmt::format("+xack and ~{} for the user of store.redis.url", live.stream), true);
+  }
   if (live.missed > 0) {
     add(fmt::format("{} entries of {} were trimmed before the group had read them", live.missed,
                     live.stream),

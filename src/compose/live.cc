@@ -161,18 +161,22 @@ std::vector<LiveHorizon> look_horizons(const config::Config& config) {
 }
 
 std::vector<LiveGroup> look_groups(const config::Config& config) {
+  const auto* const store = std::get_if<RedisOptions>(&config.store.kind);
   std::vector<LiveGroup> all;
   for (const config::ConsumerConfig& consumer : config.consumers) {
     const auto* source = std::get_if<config::RedisStreamsSource>(&consumer.source);
     if (source == nullptr) continue;
     const core::RedisStreamsSpec& spec = source->spec;
     LiveGroup& one = all.emplace_back(LiveGroup{consumer.name, spec.stream, spec.group});
-    auto looked = redis_streams::look_at_group(spec);
+    auto looked =
+        redis_streams::look_at_group(spec, store == nullptr ? std::string_view() : store->url);
     if (looked) {
       one.unread = looked->state.unread;
       one.pending = looked->state.pending;
       one.missed = looked->state.missed;
       one.logged = looked->logged;
+      one.with_record = looked->settled_by == redis_streams::GroupLook::SettledBy::kStore;
+      one.refused = std::move(looked->refused);
     } else {
       one.error = std::move(looked.error());
     }

@@ -55,6 +55,8 @@ struct LiveGroup {
   std::int64_t pending = 0;
   std::int64_t missed = 0;       // entries trimmed before they were read, in total
   bool logged = true;            // the server keeps a log
+  bool with_record = false;      // the store acknowledges an entry in the commit of its record
+  std::string refused{};         // why it may not, although it is on the same server
   std::optional<Error> error{};  // no answer, or a refusal
 };
 // Asks each server; reads nothing.

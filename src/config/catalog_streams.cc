@@ -11,8 +11,10 @@ constexpr CodePage kStreamPages[] = {
      "entries "
      "are unread and pending. Entries that were trimmed before the group had read them are counted "
      "by the server for ever; a server without a log forgets entries and acknowledgements when it "
-     "ends.",
-     "Make the group where it is not there; let the stream keep more; turn the log on.",
+     "ends. A store in the same database acknowledges an entry in the step that writes its record; "
+     "where its user may not, the source does it after that.",
+     "Make the group where it is not there; let the stream keep more; turn the log on; give the "
+     "store's user +xack and the stream's name.",
      "appendonly yes", 1},
     {"R371", "a stream has no such group",
      "The Redis server has no stream of that name, or the stream has no group of that name; or it "

@@ -204,7 +204,7 @@ Result<OrderingBuffer::Placed> OrderingBuffer::keep_all(
     Finish& finish = finishes.emplace_back();
     finish.to = Finish::To::kRetrying;
     finish.keep = &delivery.message;
-    finish.arrival = &delivery.arrival;
+    finish.arrival = finish.settles = &delivery.arrival;
     finish.inbox = options_.inbox;
   }
   auto applied = store_.finish(finishes);
@@ -246,7 +246,7 @@ Result<Outcome> OrderingBuffer::leave_letter(const core::TrackedDelivery& delive
   finish.reason = reason::kTooLarge;
   finish.error = core::unkept_text(delivery.message.payload().size(), refusal.message);
   finish.keep = &bare;
-  finish.arrival = &delivery.arrival;
+  finish.arrival = finish.settles = &delivery.arrival;
   finish.inbox = options_.inbox;
   if (options_.copies_to) {
     finish.outgoing.push_back(

@@ -96,6 +96,7 @@ void Receiver::refuse(Arrival arrival, core::Refusal why, bool discarded) {
 Finish Receiver::finish_of(const Refused& refused) const {
   Finish finish;
   finish.ack = refused.arrival.row;
+  finish.settles = &refused.arrival;
   if (refused.discarded) {
     // End the row even if a record waits with it: otherwise the row would come back for ever.
     finish.to = Finish::To::kCompleted;

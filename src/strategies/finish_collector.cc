@@ -28,6 +28,12 @@ constexpr milliseconds kPatience{10'000};
 constexpr milliseconds kFirstFinishWait{2};
 constexpr milliseconds kLongestFinishWait{500};
 
+// A delivery that its source is to acknowledge may be acknowledged by the store, with the record.
+void name_settled(const core::TrackedDelivery& delivery, const Outcome& outcome, Finish& finish) {
+  const bool settled = outcome.settle == Outcome::Settle::kAck && delivery.arrival.entry;
+  finish.settles = settled ? &delivery.arrival : nullptr;
+}
+
 bool is_final(const Error& error) {
   return error.kind == ErrorKind::kRejected || error.kind == ErrorKind::kLimit;
 }
@@ -54,6 +60,7 @@ void FinishCollector::collect(Resolution&& resolution, Item item) {
     return;
   }
   item.outcome = std::move(resolution.outcome);
+  name_settled(*item.delivery, item.outcome, *resolution.finish);
   finishes_.push_back(*std::move(resolution.finish));
   items_.push_back(std::move(item));
 }
@@ -140,6 +147,7 @@ void FinishCollector::end(std::size_t at, Applied applied) {
       item.outcome = lease_lost(item.outcome.attempt);
     }
   }
+  if (applied == Applied::kYesSettled) item.outcome.settle = Outcome::Settle::kAcked;
   item.sink->ended(*item.delivery, std::move(item.outcome));
 }
 
@@ -158,7 +166,10 @@ void FinishCollector::resolve(std::size_t at) {
     // No other holder has it: record this holder's result under the new lease.
     finish.lease = acquired->lease;
     const auto applied = context_.store->finish({&finish, 1});
-    ours = applied && applied->front() == Applied::kYes;
+    ours = applied && applied->front() != Applied::kLeaseLost;
+    if (ours && applied->front() == Applied::kYesSettled) {
+      item.outcome.settle = Outcome::Settle::kAcked;
+    }
   }
   if (!ours) item.outcome = lease_lost(item.outcome.attempt);
   item.sink->ended(*item.delivery, std::move(item.outcome));
@@ -197,6 +208,7 @@ bool FinishCollector::leave_out_payload(std::size_t at) {
   item.outcome.reason = finish.reason;
   item.outcome.error = finish.error;
   item.outcome.result.clear();
+  name_settled(*item.delivery, item.outcome, finish);
   return true;
 }
 

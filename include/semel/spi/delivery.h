@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,6 +26,21 @@ struct Tag {
   auto operator<=>(const Tag&) const = default;
 };
 
+// A group that reads a stream of a Redis server, as that server knows it.
+struct StreamGroup {
+  std::string server;     // the run id of the server process: another one after each start
+  unsigned database = 0;  // its number there
+  std::string stream;
+  std::string group;
+};
+
+// An entry of a stream, pending in a group: its id is milliseconds-sequence.
+struct StreamEntry {
+  std::shared_ptr<const StreamGroup> group;  // never null
+  std::uint64_t milliseconds = 0;
+  std::uint64_t sequence = 0;
+};
+
 // A message as its source receives it: bytes, and where they came from. Moved, not copied, except
 // in tests.
 struct Arrival {
@@ -39,6 +55,9 @@ struct Arrival {
   std::optional<Bytes> key;
   std::optional<Fingerprint> fingerprint;
   std::optional<RowTag> row;  // where it is a row of the consumer's own store
+  // Where it is an entry of a Redis stream. A store on the same server may acknowledge it in the
+  // commit that makes the record (Finish::settles).
+  std::optional<StreamEntry> entry;
   std::optional<std::chrono::system_clock::time_point> broker_time;  // never the producer's clock
   // The source could not read the whole message: a reason (semel::reason). It becomes a dead letter
   // with this reason, the error below, and what could be read.

@@ -53,7 +53,12 @@ struct Finish {
   std::chrono::milliseconds delay{0};
   const Message* keep = nullptr;     // borrowed for the call; see `to`
   const Arrival* arrival = nullptr;  // where `keep` came from: partition, position; borrowed
-  bool inbox = false;                // keep the message in the inbox table too, whatever `to` says
+  // The delivery that its source settles, for good, once this Finish is applied; null: none does.
+  // Borrowed for the call. A store that shares a server with the source (Arrival::entry) may
+  // acknowledge it there in the same commit, and then returns Applied::kYesSettled. Where it does
+  // not, or cannot, the source settles it.
+  const Arrival* settles = nullptr;
+  bool inbox = false;  // keep the message in the inbox table too, whatever `to` says
   std::optional<RowTag>
       ack;  // the held row this came from: deleted (or moved, for kRetrying) with it
   // Appended to their queues in the same commit where this Finish applies, and not where it does
@@ -66,8 +71,9 @@ struct Finish {
 
 enum class Applied {
   kYes,
-  kLeaseLost,  // someone else holds the record, or it is finished: nothing of this Finish was
-               // applied
+  kLeaseLost,   // someone else holds the record, or it is finished: nothing of this Finish was
+                // applied
+  kYesSettled,  // as kYes, and the delivery named by Finish::settles is acknowledged at its source
 };
 
 }  // namespace semel

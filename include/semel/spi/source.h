@@ -80,7 +80,8 @@ struct Settlement {
     kAck,      // recorded: never bring it again
     kLater,    // bring it again, not before `delay`; only where traits().redelivers
     kRelease,  // not started: bring it again, to anyone
-    kGone,     // the record's own commit deleted it (Arrival::row): only forget the tag
+    kGone,     // the record's own commit deleted or acknowledged it (Arrival::row,
+               // Arrival::entry): only forget the tag
   };
   Tag tag;
   Kind kind = Kind::kAck;

@@ -36,7 +36,9 @@ Result<AsyncHandler> make_redis_streams_publisher(core::RedisStreamsPublishSpec,
   return failure(no_redis());
 }
 
-Result<GroupLook> look_at_group(const core::RedisStreamsSpec&) { return failure(no_redis()); }
+Result<GroupLook> look_at_group(const core::RedisStreamsSpec&, std::string_view) {
+  return failure(no_redis());
+}
 
 }  // namespace redis_streams
 }  // namespace semel

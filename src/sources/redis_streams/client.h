@@ -62,6 +62,8 @@ class Client {
   void give_back(const std::vector<EntryId>& ids);
   void acknowledge(const std::vector<EntryId>& ids);
 
+  // Which run of which server it is.
+  const std::string& server() const noexcept { return commands_->run_id(); }
   // How many entries of the group are pending for other members.
   std::int64_t pending_for_others();
   GroupState state();

@@ -6,9 +6,9 @@
 namespace semel::redis_streams {
 
 bool Ledger::arrived(const EntryId& id, std::unique_ptr<Arrival> arrival, bool renewed) {
-  if (acked_.contains(id)) return false;
-  const auto [at, fresh] = ours_.try_emplace(id, renewed);
-  at->second = renewed;
+  if (acked_.contains(id) || gone_.contains(id)) return false;
+  const auto [at, fresh] = ours_.try_emplace(id);
+  at->second = renewed ? Pending::kRenewed : Pending::kNotRenewed;
   if (fresh) deliveries_.arrived(deliveries_.end(), {id, std::move(arrival)});
   return fresh;
 }
@@ -25,10 +25,11 @@ bool Ledger::settle(std::uint64_t number, Settlement::Kind kind) {
   if (held == nullptr) return false;
   const EntryId id = held->id;
   if (!deliveries_.settle(number, kind)) return false;
-  if (kind == Settlement::Kind::kAck || kind == Settlement::Kind::kGone) {
-    ours_.erase(id);
-    acked_.insert(id);
-  }
+  const auto ours = ours_.find(id);
+  if (kind != Settlement::Kind::kGone && ours->second == Pending::kMissing) lose(ours->second);
+  if (kind == Settlement::Kind::kAck) acked_.insert(id);
+  if (kind == Settlement::Kind::kGone) gone_.insert(id);
+  if (kind == Settlement::Kind::kAck || kind == Settlement::Kind::kGone) ours_.erase(ours);
   return true;
 }
 
@@ -50,27 +51,40 @@ std::vector<EntryId> Ledger::ours() const {
   std::vector<EntryId> ids;
   ids.reserve(ours_.size());
   for (const auto& [id, pending] : ours_) {
-    if (pending) ids.push_back(id);
+    if (pending == Pending::kRenewed) ids.push_back(id);
   }
   return ids;
 }
 
 std::size_t Ledger::ours_behind(const EntryId& id) const {
-  return static_cast<std::size_t>(std::count_if(ours_.upper_bound(id), ours_.end(),
-                                                [](const auto& one) { return one.second; }));
+  return static_cast<std::size_t>(
+      std::count_if(ours_.upper_bound(id), ours_.end(),
+                    [](const auto& one) { return one.second == Pending::kRenewed; }));
 }
 
-std::size_t Ledger::only_ours(const EntryId& behind, const EntryId& last,
-                              const std::vector<EntryId>& there) {
-  std::size_t lost = 0;
+bool Ledger::only_ours(const EntryId& behind, const EntryId& last,
+                       const std::vector<EntryId>& there) {
+  bool missing = false;
   auto next = there.begin();
   for (auto at = ours_.upper_bound(behind); at != ours_.end() && at->first <= last; ++at) {
     next = std::lower_bound(next, there.end(), at->first);
-    if (!at->second || (next != there.end() && *next == at->first)) continue;
-    at->second = false;
-    ++lost;
+    const bool is_there = next != there.end() && *next == at->first;
+    if (at->second != Pending::kRenewed || is_there) continue;
+    at->second = Pending::kMissing;
+    missing = true;
   }
-  return lost;
+  return missing;
+}
+
+void Ledger::lose_missing() {
+  for (auto& [id, pending] : ours_) {
+    if (pending == Pending::kMissing) lose(pending);
+  }
+}
+
+void Ledger::lose(Pending& pending) noexcept {
+  pending = Pending::kNotRenewed;
+  ++lost_;
 }
 
 }  // namespace semel::redis_streams

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include <semel/spi/delivery.h>
@@ -26,7 +27,9 @@ class Ledger {
   // Adds an entry pending for us; with `renewed` it is renewed while it is here. False: it is here
   // already, or settled and not acknowledged, and `arrival` is not used.
   bool arrived(const EntryId& id, std::unique_ptr<Arrival> arrival, bool renewed = true);
-  bool knows(const EntryId& id) const { return ours_.contains(id) || acked_.contains(id); }
+  bool knows(const EntryId& id) const {
+    return ours_.contains(id) || acked_.contains(id) || gone_.contains(id);
+  }
 
   // Takes the first entry that waits; it is out from then on. Null: none waits. Valid until the
   // next call.
@@ -47,18 +50,29 @@ class Ledger {
   void acknowledged(const std::vector<EntryId>& ids);
   std::size_t waiting_acks() const noexcept { return acked_.size(); }
 
+  // Entries that their records' commits have acknowledged count as delivered until then, so that
+  // acknowledgements of both kinds make room at one pace. An entry that the server had returned
+  // before the commit is not taken for a new one: call it before asking for entries, not after.
+  void forget_gone() { gone_.clear(); }
+  // Settled, and neither acknowledged nor forgotten.
+  std::size_t untold() const noexcept { return acked_.size() + gone_.size(); }
+
   // The ids of entries here that must be renewed, and are pending for us as far as known.
   std::vector<EntryId> ours() const;
   std::size_t ours_behind(const EntryId& id) const;
   // Marks entries here after the first id and up to the last as no longer pending for us, except
-  // `there`. Returns how many were pending until now.
-  std::size_t only_ours(const EntryId& behind, const EntryId& last,
-                        const std::vector<EntryId>& there);
+  // `there`: they are lost, or acknowledged by commits and not settled yet. False: there were none.
+  bool only_ours(const EntryId& behind, const EntryId& last, const std::vector<EntryId>& there);
+  // Counts marked entries that are still here as lost.
+  void lose_missing();
+  // How many were lost since the last call: by lose_missing(), or settled in another way than by a
+  // commit.
+  std::size_t take_lost() noexcept { return std::exchange(lost_, 0); }
 
   // Not settled.
   std::size_t open() const noexcept { return deliveries_.open(); }
-  // Delivered and not acknowledged.
-  std::size_t pending() const noexcept { return open() + acked_.size(); }
+  // Delivered and not acknowledged, as far as told.
+  std::size_t pending() const noexcept { return open() + untold(); }
 
  private:
   struct InHand {
@@ -67,8 +81,18 @@ class Ledger {
   };
 
   core::DeliveryLedger<InHand> deliveries_;
-  std::map<EntryId, bool> ours_;  // entries here; false: not renewed
+  enum class Pending {
+    kRenewed,
+    kNotRenewed,
+    kMissing,  // marked by only_ours()
+  };
+
+  void lose(Pending& pending) noexcept;
+
+  std::map<EntryId, Pending> ours_;  // entries here
   std::set<EntryId> acked_;
+  std::set<EntryId> gone_;  // acknowledged by commits
+  std::size_t lost_ = 0;
 };
 
 }  // namespace semel::redis_streams

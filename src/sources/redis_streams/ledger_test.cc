@@ -71,16 +71,51 @@ TEST(RedisStreamsLedger, OnlyWhatIsOutCanBeSettledAndOnce) {
 TEST(RedisStreamsLedger, WhatAnotherMemberHasTakenIsNotHeldOnTo) {
   Ledger ledger = filled(5);
   EXPECT_EQ(ledger.ours_behind(id(2)), 3U);
-  EXPECT_EQ(ledger.only_ours(id(0), id(3), {id(1), id(3)}), 1U);
+  EXPECT_TRUE(ledger.only_ours(id(0), id(3), {id(1), id(3)}));
   EXPECT_EQ(ledger.ours(), (std::vector{id(1), id(3), id(4), id(5)}));
-  EXPECT_EQ(ledger.only_ours(id(3), id(100), {}), 2U);
-  EXPECT_EQ(ledger.only_ours(id(3), id(100), {}), 0U) << "known already";
+  EXPECT_TRUE(ledger.only_ours(id(3), id(100), {}));
+  EXPECT_FALSE(ledger.only_ours(id(3), id(100), {})) << "known already";
+  EXPECT_EQ(ledger.take_lost(), 0U) << "a commit may have acknowledged them";
+  ledger.lose_missing();
+  EXPECT_EQ(ledger.take_lost(), 3U);
+  ledger.lose_missing();
+  EXPECT_EQ(ledger.take_lost(), 0U) << "counted once";
   EXPECT_EQ(ledger.open(), 5U) << "it is handled all the same: its record decides";
   EXPECT_FALSE(ledger.arrived(id(2), saying("2")));
   EXPECT_EQ(ledger.ours(), (std::vector{id(1), id(2), id(3)})) << "it is ours again";
   EXPECT_TRUE(ledger.arrived(id(6), saying(""), false));
   EXPECT_EQ(ledger.ours().size(), 3U) << "one without data would be dropped by the server";
   EXPECT_EQ(ledger.open(), 6U);
+}
+
+TEST(RedisStreamsLedger, WhatACommitHasAcknowledgedIsNeitherAcknowledgedNorTakenForNew) {
+  Ledger ledger = filled(3);
+  const auto first = ledger.take();
+  const auto second = ledger.take();
+  EXPECT_TRUE(ledger.settle(first.number, Kind::kGone));
+  EXPECT_EQ(ledger.waiting_acks(), 0U);
+  EXPECT_EQ(ledger.untold(), 1U);
+  EXPECT_EQ(ledger.pending(), 3U) << "it makes room when the others do";
+  EXPECT_TRUE(ledger.knows(id(1)));
+  EXPECT_FALSE(ledger.arrived(id(1), saying("1"))) << "asked for before the commit";
+  ledger.forget_gone();
+  EXPECT_EQ(ledger.pending(), 2U);
+  EXPECT_TRUE(ledger.arrived(id(1), saying("1"))) << "the group has begun again";
+  EXPECT_FALSE(ledger.settle(first.number, Kind::kGone)) << "that was the earlier coming";
+  EXPECT_TRUE(ledger.settle(second.number, Kind::kAck));
+}
+
+TEST(RedisStreamsLedger, WhatACommitHasAcknowledgedWasNotLost) {
+  Ledger ledger = filled(3);
+  const auto first = ledger.take();
+  const auto second = ledger.take();
+  EXPECT_TRUE(ledger.only_ours(id(0), id(100), {}));
+  EXPECT_TRUE(ledger.settle(first.number, Kind::kGone))
+      << "it is heard of after the server's answer";
+  EXPECT_TRUE(ledger.settle(second.number, Kind::kAck));
+  EXPECT_EQ(ledger.take_lost(), 1U) << "the source has to acknowledge what another may have";
+  ledger.lose_missing();
+  EXPECT_EQ(ledger.take_lost(), 1U) << "the third one is still here";
 }
 
 }  // namespace

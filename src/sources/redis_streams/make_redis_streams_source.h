@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include <semel/environment.h>
 #include <semel/result.h>
@@ -31,9 +33,13 @@ Result<std::unique_ptr<Source>> make_redis_streams_source(
 struct GroupLook {
   GroupState state;
   bool logged = true;  // the server keeps a log of acknowledged writes
+  // Who acknowledges entries: the store of that URL with their records, or the source.
+  enum class SettledBy { kSource, kStore } settled_by = SettledBy::kSource;
+  std::string refused;  // why the store may not, although it is on the same server
 };
-// Asks the server; reads no entries. A group that does not exist yet has nothing. Errors: as a run
-// would be refused, or kUnavailable.
-Result<GroupLook> look_at_group(const core::RedisStreamsSpec& spec);
+// Asks the server, and that of the store at `store_url` if it is not empty; reads no entries. A
+// group that does not exist yet has nothing. Errors: as a run would be refused, or kUnavailable.
+Result<GroupLook> look_at_group(const core::RedisStreamsSpec& spec,
+                                std::string_view store_url = {});
 
 }  // namespace semel::redis_streams

@@ -31,6 +31,8 @@ constexpr milliseconds kAskEndAgain{50};
 constexpr milliseconds kLongestBetweenSweeps{5'000};
 // A name made for one run is deleted after this many times `claim_after`.
 constexpr int kForgetAfter = 10;
+// By then the engine has settled what was acknowledged by a commit.
+constexpr milliseconds kHeardOf{1'000};
 // A connection that ends sooner counts as failed.
 constexpr milliseconds kWorks{5'000};
 
@@ -102,6 +104,10 @@ void RedisStreamsSource::connect() {
   away_.reset();
   ++changes_;
   known_ = true;
+  if (!group_ || group_->server != client_->server()) {
+    group_ = std::make_shared<StreamGroup>(
+        StreamGroup{client_->server(), database_, spec_.stream, spec_.group});
+  }
   event_.signal();
 }
 
@@ -130,6 +136,7 @@ void RedisStreamsSource::serve() {
 }
 
 void RedisStreamsSource::step() {
+  look_after_missing();
   acknowledge(false);
   renew();
   if (listed_) {
@@ -148,7 +155,9 @@ void RedisStreamsSource::acknowledge(bool all) {
     std::vector<EntryId> ids;
     {
       const system::MutexLock lock(mutex_);
-      if (all || ack_pace_.are_due(ledger_.waiting_acks(), now())) ids = ledger_.acks(kIdsAtOnce);
+      if (!all && !ack_pace_.are_due(ledger_.untold(), now())) return;
+      ledger_.forget_gone();
+      ids = ledger_.acks(kIdsAtOnce);
     }
     if (ids.empty()) return;
     client_->acknowledge(ids);
@@ -172,14 +181,25 @@ void RedisStreamsSource::renew() {
   in_parts(ids, [&](const std::vector<EntryId>& part) {
     const std::vector<EntryId> there = client_->renew(part);
     const system::MutexLock lock(mutex_);
-    tell_of_lost(ledger_.only_ours(behind, part.back(), there));
+    mark_missing(behind, part.back(), there);
     behind = part.back();
   });
   renewed_at_ = began;
   renew_due_ = began + spec_.claim_after / 3;
 }
 
-void RedisStreamsSource::tell_of_lost(std::size_t lost) {
+void RedisStreamsSource::mark_missing(const EntryId& behind, const EntryId& last,
+                                      const std::vector<EntryId>& there) {
+  if (ledger_.only_ours(behind, last, there)) missing_until_ = now() + kHeardOf;
+}
+
+void RedisStreamsSource::look_after_missing() {
+  const system::MutexLock lock(mutex_);
+  if (missing_until_ && now() >= *missing_until_) {
+    missing_until_.reset();
+    ledger_.lose_missing();
+  }
+  const std::size_t lost = ledger_.take_lost();
   if (lost == 0) return;
   notice(fmt::format(
       "{} entries of {} that are in hand are no longer pending for {}: another member has taken "
@@ -206,7 +226,7 @@ void RedisStreamsSource::list_own() {
   const std::vector<EntryId> there = ids_of(page);
   {
     const system::MutexLock lock(mutex_);
-    tell_of_lost(ledger_.only_ours(listed_to_, to, there));
+    mark_missing(listed_to_, to, there);
     for (Entry& entry : page) add(std::move(entry), false);
   }
   listed_to_ = to;
@@ -317,7 +337,7 @@ void RedisStreamsSource::look_for_end() {
   {
     const system::MutexLock lock(mutex_);
     if (!end_wanted_ || !listed_ || now() < ask_again_) return;
-    if (ledger_.has_waiting() || ledger_.waiting_acks() > 0) return;
+    if (ledger_.has_waiting() || ledger_.untold() > 0) return;
     all_out = ledger_.open() >= static_cast<std::size_t>(spec_.prefetch);
     if (!all_out && (sweeping_ || nothing_new_ != changes_)) return;
     at = changes_;

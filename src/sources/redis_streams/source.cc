@@ -35,6 +35,7 @@ RedisStreamsSource::RedisStreamsSource(RedisStreamsOptions options, redis::Targe
       options_(std::move(options)),
       spec_(options_.spec),
       member_(std::move(member)),
+      database_(target.database),
       place_(with_stop(std::move(target), abort_.get()), options_.spec.stream,
              *environment.random) {}
 
@@ -44,6 +45,7 @@ bool RedisStreamsSource::hand_out(std::vector<Arrival>& into) {
   Arrival& arrival = into.emplace_back(*taken.arrival);
   arrival.partition = spec_.stream;
   arrival.position = fmt::format("{}-{}", spec_.stream, taken.id.text());
+  arrival.entry = {group_, taken.id.milliseconds, taken.id.sequence};
   arrival.tag = {taken.number, kGeneration};
   return true;
 }

@@ -60,7 +60,9 @@ class RedisStreamsSource final : public broker::BrokerSource {
   void leave() SEMEL_EXCLUDES(mutex_);
   void give_back(TimePoint by) SEMEL_EXCLUDES(mutex_);
   void begin_listing() noexcept;
-  void tell_of_lost(std::size_t lost) SEMEL_REQUIRES(mutex_);
+  void mark_missing(const EntryId& behind, const EntryId& last, const std::vector<EntryId>& there)
+      SEMEL_REQUIRES(mutex_);
+  void look_after_missing() SEMEL_EXCLUDES(mutex_);
 
   void add(Entry entry, bool taken_over) SEMEL_REQUIRES(mutex_);
   void wake() noexcept override { wake_.signal(); }
@@ -71,9 +73,7 @@ class RedisStreamsSource final : public broker::BrokerSource {
   }
   std::size_t open() const noexcept SEMEL_REQUIRES(mutex_) override { return ledger_.open(); }
   bool settle_one(const Settlement& settlement) SEMEL_REQUIRES(mutex_) override;
-  std::size_t untold() const noexcept SEMEL_REQUIRES(mutex_) override {
-    return ledger_.waiting_acks();
-  }
+  std::size_t untold() const noexcept SEMEL_REQUIRES(mutex_) override { return ledger_.untold(); }
   bool is_all_told() const noexcept SEMEL_REQUIRES(mutex_) override {
     return all_told_ && ledger_.waiting_acks() == 0;
   }
@@ -82,6 +82,7 @@ class RedisStreamsSource final : public broker::BrokerSource {
   const RedisStreamsOptions options_;
   const core::RedisStreamsSpec& spec_;
   const std::string member_;
+  const unsigned database_;
   system::EventFd wake_;   // something is there for the thread
   system::EventFd abort_;  // the server is no longer waited for
 
@@ -107,8 +108,11 @@ class RedisStreamsSource final : public broker::BrokerSource {
   std::optional<std::uint64_t> nothing_new_;
   std::optional<TimePoint> ending_since_;
   TimePoint ask_again_{};
+  std::optional<TimePoint> missing_until_;  // then entries that still are count as lost
 
   Ledger ledger_ SEMEL_GUARDED_BY(mutex_);
+  // On the server of the last connection; null before the first one.
+  std::shared_ptr<const StreamGroup> group_ SEMEL_GUARDED_BY(mutex_);
   bool known_ SEMEL_GUARDED_BY(mutex_) = false;  // it was connected at least once
   std::optional<GroupState> state_ SEMEL_GUARDED_BY(mutex_);
 };

@@ -30,7 +30,9 @@ bool only_completes_or_acks(const Finish& finish) noexcept {
   return (acks || finish.to == Finish::To::kCompleted) && finish.outgoing.empty();
 }
 
-Completions::Completions(const Names& names, std::span<const Finish> batch, BytesView ttl) {
+Completions::Completions(const Names& names, std::span<const Finish> batch, BytesView ttl,
+                         unsigned database)
+    : database_(database) {
   entries_.reserve(batch.size());
   std::size_t first = 0, bytes = 0;
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -52,6 +54,7 @@ void Completions::make_call(const Names& names, std::span<const Finish> batch, s
   call.arguments.push_back(ttl);
   call.arguments.push_back(std::to_string(records));
   std::vector<GoingRow> rows;
+  std::vector<SettledEntry> settled;
   std::size_t record = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const Finish& one = part[i];
@@ -63,6 +66,9 @@ void Completions::make_call(const Names& names, std::span<const Finish> batch, s
     entries_.push_back({first + i, calls_.size() - 1, leased ? record : 0});
     if (const auto place = one.ack ? place_of(*one.ack) : std::nullopt) {
       rows.push_back({*place, leased ? record : 0});
+    }
+    if (const StreamEntry* const entry = entry_settled_here(one, database_)) {
+      settled.push_back({entry, leased ? record : 0});
     }
   }
   std::ranges::stable_sort(rows, lane_before);
@@ -76,6 +82,9 @@ void Completions::make_call(const Names& names, std::span<const Finish> batch, s
       call.arguments.push_back(std::to_string(row->record));
     }
   }
+  if (settled.empty()) return;
+  call.arguments.push_back(BytesView());
+  append_entries(call, settled);
 }
 
 }  // namespace semel::redis

@@ -10,6 +10,7 @@
 
 #include "stores/redis/names.h"
 #include "stores/redis/scripts.h"
+#include "stores/redis/settled_entries.h"
 
 namespace semel::redis {
 
@@ -18,11 +19,13 @@ bool only_completes_or_acks(const Finish& finish) noexcept;
 
 class Completions {
  public:
-  // All leases belong to one consumer. `ttl`: in ms, or empty. Borrows the batch.
-  Completions(const Names& names, std::span<const Finish> batch, BytesView ttl);
+  // All leases belong to one consumer. `ttl`: in ms, or empty. `database`: where entries of streams
+  // are settled. Borrows the batch.
+  Completions(const Names& names, std::span<const Finish> batch, BytesView ttl,
+              unsigned database = 0);
 
   const std::vector<Call>& calls() const noexcept { return calls_; }
-  // Calls `yes` with the index of each that was applied, and `harder` with those that
+  // Calls `yes` with the index of each that was applied, and how, and `harder` with those that
   // Scripts::finish must end. The others have lost their lease.
   template <class Yes, class Harder>
   void each(const std::vector<Reply>& replies, Yes yes, Harder harder) const {
@@ -30,8 +33,11 @@ class Completions {
       const Bytes& said = replies[entry.call].bytes;
       if (said == kHarder) {
         harder(entry.place);
-      } else if (entry.record == 0 || said.at(entry.record - 1) == '1') {
-        yes(entry.place);
+      } else if (entry.record == 0) {
+        yes(entry.place, Applied::kYes);
+      } else if (const Applied applied = applied_of(said.at(entry.record - 1));
+                 applied != Applied::kLeaseLost) {
+        yes(entry.place, applied);
       }
     }
   }
@@ -47,6 +53,7 @@ class Completions {
   void make_call(const Names& names, std::span<const Finish> batch, std::size_t first,
                  std::size_t count, BytesView ttl);
 
+  const unsigned database_;
   std::vector<Call> calls_;
   std::vector<Entry> entries_;
 };

@@ -239,7 +239,7 @@ void Held::remove_now(std::span<const RowTag> rows) {
   std::vector<RowTag> harder;
   completions.each(
       context_.run(context_.scripts.complete_rows, completions.calls(), Loss::kInDoubt),
-      [](std::size_t) {}, [&](std::size_t at) { harder.push_back(rows[at]); });
+      [](std::size_t, Applied) {}, [&](std::size_t at) { harder.push_back(rows[at]); });
   if (!harder.empty()) change_now("remove", harder, milliseconds(0));
 }
 

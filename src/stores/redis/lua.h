@@ -38,10 +38,12 @@ extern const char* const kClaim;
 // Completions, which most finishes are. They do the same as kFinish in a fraction of its time:
 // kFinish first creates its functions, and these need none. kCompleteBefore and kComplete are a
 // bundle, for completions without a row; kCompleteRows is for completions and the rows removed with
-// them.
+// them. The answers are given by what comes behind them and behind kFinish: by kSettleEntries,
+// which first acknowledges entries of streams, or as they are.
 extern const char* const kCompleteBefore;
 extern const char* const kComplete;
 extern const char* const kCompleteRows;
+extern const char* const kSettleEntries;
 
 // The journal of a record's steps, after kRecords.
 extern const char* const kJournal;

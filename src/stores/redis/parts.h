@@ -38,6 +38,7 @@ class Parts {
   }
 
   const std::vector<Call>& calls() const noexcept { return calls_; }
+  std::vector<Call>& calls() noexcept { return calls_; }
   std::size_t size() const noexcept { return call_of_.size(); }
 
   // Calls `see` with each entry, in the order of their adding, its call, and its index in that

@@ -8,6 +8,9 @@
 namespace semel::redis {
 namespace {
 
+// Gives the answers of completions whose deliveries their sources settle.
+constexpr const char* kAnswer = "return table.concat(answer)\n";
+
 std::string time_by(const std::string& clock) {
   constexpr std::string_view kMark = "CLOCK_MICROS";
   std::string text = lua::kClock;
@@ -44,10 +47,14 @@ class ScriptMaker {
   ScriptMaker(const std::string& clock, bool cluster)
       : clock_(clock), rows_(row_text(cluster)), due_(with_lanes(lua::kDue, cluster)) {}
 
-  Script bundled(const char* before, const char* body, Script::Shape shape) const {
+  Script bundled(const char* before, const std::string& body, Script::Shape shape) const {
     return {time_by(clock_) + before, body, shape};
   }
-  Script timed(const char* body) const { return Script(time_by(clock_) + body); }
+  Script completing(const char* behind) const {
+    return bundled(lua::kCompleteBefore, std::string(lua::kComplete) + behind,
+                   {.heads = 1, .plain = 0});
+  }
+  Script timed(const std::string& body) const { return Script(time_by(clock_) + body); }
   Script records(const std::string& body) const {
     return Script(with_common(clock_, body.c_str()));
   }
@@ -63,7 +70,7 @@ class ScriptMaker {
   }
   Script finish() const {
     return Script(with_common(clock_, lua::kJournal) + lua::kFinishPlain + rows_ + lua::kLetters +
-                  lua::kFinishParts + with_tags(lua::kFinish));
+                  lua::kFinishParts + with_tags(lua::kFinish) + lua::kSettleEntries);
   }
 
  private:
@@ -79,8 +86,9 @@ Scripts::Scripts(const ScriptMaker& make)
       claim(make.bundled(lua::kClaimBefore, lua::kClaim, {.heads = 5, .plain = 1})),
       renew(make.records(lua::kRenew)),
       finish(make.finish()),
-      complete(make.bundled(lua::kCompleteBefore, lua::kComplete, {.heads = 1, .plain = 0})),
-      complete_rows(make.timed(lua::kCompleteRows)),
+      complete(make.completing(kAnswer)),
+      complete_entries(make.completing(lua::kSettleEntries)),
+      complete_rows(make.timed(std::string(lua::kCompleteRows) + lua::kSettleEntries)),
       keep_step(make.records(std::string(lua::kJournal) + lua::kKeepStep)),
       append(make.rows(lua::kAppend)),
       look(make.due(lua::kLook)),

@@ -35,15 +35,21 @@ struct Scripts {
   // Keys: records; for an entry without a lease any. Arguments: the prefix; then seven for each:
   // nonce, empty without a lease; D, R, P, X as in its bytes, N for not started or A for an ack
   // only; flags, of those below; delay in ms; ttl in ms or empty; ending_of(), and before it
-  // note_of() after its size where the flags say so; Extra, or empty. Answer: as renew.
+  // note_of() after its size where the flags say so; Extra, or empty; and perhaps what
+  // append_entries() adds. Answer: as renew, and "S" where an entry of a stream was acknowledged
+  // too.
   Script finish;
   // Keys: records. Arguments: ttl in ms or empty; then each one's nonce and ending_of(), as one.
   // Answer: as renew, and "h" for a record that is left unchanged because a message is held for it.
   Script complete;
+  // For a single server: the same, and behind it what append_entries() adds. Answer: as finish, and
+  // "h" as there.
+  Script complete_entries;
   // Keys: records. Arguments: ttl in ms or empty, how many records; then for each as in complete;
   // then for each lane with rows to remove: the beginning of its names, how many rows, and for each
-  // its number and that of its record, from 1, or 0 for one without. Answer: as renew; or only "h",
-  // where nothing is changed, and finish must end all of the call.
+  // its number and that of its record, from 1, or 0 for one without; then perhaps an empty one, and
+  // what append_entries() adds. Answer: as finish; or only "h", where nothing is changed, and
+  // finish must end all of the call.
   Script complete_rows;
   // Key: a record. Nonce, sized_entry(). Answer: 1, or 0 where the nonce does not hold it.
   Script keep_step;

@@ -29,6 +29,7 @@
 #include "stores/redis/positions.h"
 #include "stores/redis/record.h"
 #include "stores/redis/run_markers.h"
+#include "stores/redis/settled_entries.h"
 #include "stores/redis/steps.h"
 #include "stores/redis/store_context.h"
 #include "system/mutex.h"
@@ -153,6 +154,8 @@ class RedisStore final : public Store {
   Parts asked(std::span<const Message* const> messages, const ClaimOptions& options,
               const std::vector<Nonce>& nonces);
   std::vector<Applied> applied(Script& script, const Parts& parts);
+  // Adds the entries of streams that the batch settles here; false where there are none.
+  bool add_entries(std::span<const Finish> batch, Parts& parts) const;
   void saw(Token token) noexcept;
   std::string ttl_of(const KeyId& id) SEMEL_EXCLUDES(mutex_);
 
@@ -329,10 +332,21 @@ void RedisStore::refuse_claims(const core::Failure& refused, std::span<const Cla
 std::vector<Applied> RedisStore::applied(Script& script, const Parts& parts) {
   std::vector<Applied> answers(parts.size(), Applied::kLeaseLost);
   parts.each_letter(context_.run(script, parts.calls(), Loss::kInDoubt),
-                    [&](std::size_t at, char said) {
-                      if (said == '1') answers[at] = Applied::kYes;
-                    });
+                    [&](std::size_t at, char said) { answers[at] = applied_of(said); });
   return answers;
+}
+
+bool RedisStore::add_entries(std::span<const Finish> batch, Parts& parts) const {
+  if (context_.names.cluster) return false;
+  std::vector<std::vector<SettledEntry>> of_calls;
+  parts.each([&](std::size_t at, std::size_t call, std::size_t i) {
+    const StreamEntry* const entry = entry_settled_here(batch[at], context_.database);
+    if (entry == nullptr) return;
+    of_calls.resize(parts.calls().size());
+    of_calls[call].push_back({entry, i + 1});
+  });
+  for (std::size_t i = 0; i < of_calls.size(); ++i) append_entries(parts.calls()[i], of_calls[i]);
+  return !of_calls.empty();
 }
 
 std::vector<Applied> RedisStore::renew_now(std::span<const Lease> leases, milliseconds lease) {
@@ -390,6 +404,7 @@ std::vector<Applied> RedisStore::end_now(std::span<const Finish> batch) {
                            [&](Call& begun) { begun.arguments.push_back(context_.names.prefix); });
     append_finish(call, context_.names, one, ttl(one));
   }
+  add_entries(batch, parts);
   return applied(context_.scripts.finish, parts);
 }
 
@@ -402,11 +417,13 @@ std::vector<Applied> RedisStore::complete_now(std::span<const Finish> batch) {
                                        [&](Call& begun) { begun.arguments.push_back(ttl); }),
                       context_.names, one);
   }
+  Script& script =
+      add_entries(batch, parts) ? context_.scripts.complete_entries : context_.scripts.complete;
   std::vector<Applied> answers(batch.size(), Applied::kLeaseLost);
   std::vector<std::size_t> places;
-  parts.each_letter(context_.run(context_.scripts.complete, parts.calls(), Loss::kInDoubt),
+  parts.each_letter(context_.run(script, parts.calls(), Loss::kInDoubt),
                     [&](std::size_t at, char said) {
-                      if (said == '1') answers[at] = Applied::kYes;
+                      answers[at] = applied_of(said);
                       if (said == kHasRow) places.push_back(at);
                     });
   end_rest(batch, places, answers);
@@ -416,12 +433,12 @@ std::vector<Applied> RedisStore::complete_now(std::span<const Finish> batch) {
 std::vector<Applied> RedisStore::complete_with_rows(std::span<const Finish> batch) {
   const auto leased = std::ranges::find_if(batch, is_leased);
   const std::string ttl = leased == batch.end() ? std::string() : ttl_of(leased->lease->key);
-  const Completions completions(context_.names, batch, ttl);
+  const Completions completions(context_.names, batch, ttl, context_.database);
   std::vector<Applied> answers(batch.size(), Applied::kLeaseLost);
   std::vector<std::size_t> places;
   completions.each(
       context_.run(context_.scripts.complete_rows, completions.calls(), Loss::kInDoubt),
-      [&](std::size_t at) { answers[at] = Applied::kYes; },
+      [&](std::size_t at, Applied applied) { answers[at] = applied; },
       [&](std::size_t at) { places.push_back(at); });
   end_rest(batch, places, answers);
   return answers;

@@ -39,7 +39,8 @@ struct StoreContext {
         on_cluster(place.cluster ? std::make_unique<ClusterScripts>(clock) : nullptr),
         router(place.target, place.connections, place.cluster, place.confirm, *environment.random),
         instance(*environment.random),
-        largest(place.largest) {}
+        largest(place.largest),
+        database(place.target.database) {}
 
   // Runs the calls, sent together. Throws core::Failure where one was refused; in doubt where
   // others were carried out.
@@ -58,6 +59,7 @@ struct StoreContext {
   Router router;
   Instance instance;
   const std::size_t largest;
+  const unsigned database;
 };
 
 // Bytes of a message in a value.

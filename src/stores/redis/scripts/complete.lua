@@ -28,4 +28,4 @@ for i = 1, count do
     answer[i], ended[key] = '1', true
   end
 end
-return table.concat(answer)
+local acks = a + count + 1

@@ -23,8 +23,9 @@ for i = 1, records do
 end
 
 -- Each lane stands as its name, how many rows, and of each its number and that of its record, or 0.
+-- Behind the last one may stand an empty name, and then what settle_entries reads.
 local lanes, at, no_record = {}, records + 3, string.rep('\000', 20)
-while ARGV[at] do
+while ARGV[at] and ARGV[at] ~= '' do
   local lane, count = ARGV[at], tonumber(ARGV[at + 1])
   local numbers, goes = {}, {}
   for i = at + 2, at + 2 * count, 2 do
@@ -118,4 +119,4 @@ for _, one in ipairs(lanes) do
     end
   end
 end
-return table.concat(answer)
+local acks = at + 1

@@ -154,4 +154,4 @@ for i, key in ipairs(KEYS) do
     ended[key] = true
   end
 end
-return table.concat(answer)
+local acks = 7 * #KEYS + 2
