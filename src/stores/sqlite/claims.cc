@@ -35,32 +35,57 @@ std::vector<Claim> LeaseClaims::claim(std::span<const Message* const> messages,
   // Tokens are assigned in the order of the request; unused ones are never used.
   const auto first =
       static_cast<std::uint64_t>(tables_.meta.take_tokens(tables_.facts, messages.size()));
+  open_.clear();
+  claimed_.clear();
   for (const std::uint32_t at : order_) {
-    answers[at] = claim_one(*messages[at], options, instance, static_cast<Token>(first + at), now);
+    const Message& message = *messages[at];
+    const KeyId& id = message.key().id;
+    if (tables_.generations.having(id) != nullptr) {
+      answers[at] = answer_of(tables_, tables_.generations.found(), message, options.want_result);
+      continue;
+    }
+    const spi::ClaimRequest request{id, message.fingerprint(), static_cast<Token>(first + at),
+                                    spi::draw_nonce(*environment_.random), options.lease};
+    std::optional<spi::Record> record;
+    Claim fresh = spi::decide_claim(record, request, now);
+    open_.push_back({at, request, std::move(fresh)});
+    claimed_.push_back({id, *std::move(record), message.key().text});
+    if (open_.size() == LiveRows::kTogether) add(answers, instance, now);
   }
+  add(answers, instance, now);
   return answers;
 }
 
-Claim LeaseClaims::claim_one(const Message& message, const ClaimOptions& options,
-                             std::int64_t instance, Token token, StoreTime now) {
-  const KeyId& id = message.key().id;
-  if (tables_.generations.having(id) != nullptr) {
-    return answer_of(tables_, tables_.generations.found(), message, options.want_result);
+void LeaseClaims::add(std::vector<Claim>& answers, std::int64_t instance, StoreTime now) {
+  const bool many = open_.size() == LiveRows::kTogether;
+  const bool all =
+      many && tables_.live.add_claimed(
+                  std::span<const LiveRows::Claimed, LiveRows::kTogether>(claimed_), instance, now);
+  for (std::size_t i = 0; i < open_.size(); ++i) {
+    Open& open = open_[i];
+    answers[open.at] =
+        all ? std::move(open.fresh) : claim_one(open, claimed_[i], instance, many, now);
   }
-  const spi::ClaimRequest request{id, message.fingerprint(), token,
-                                  spi::draw_nonce(*environment_.random), options.lease};
-  // Most keys are new: they cost one statement.
-  std::optional<spi::Record> record;
-  Claim fresh = spi::decide_claim(record, request, now);
-  if (tables_.live.add_claimed(id, *record, message.key().text, instance, now)) return fresh;
-  std::optional<LiveRow> row = tables_.live.find(id);
-  record = row->record;
-  Claim answer = spi::decide_claim(record, request, now);
+  open_.clear();
+  claimed_.clear();
+}
+
+Claim LeaseClaims::claim_one(Open& open, const LiveRows::Claimed& claimed, std::int64_t instance,
+                             bool added, StoreTime now) {
+  if (!added && tables_.live.add_claimed(claimed.id, claimed.record, claimed.key, instance, now)) {
+    return std::move(open.fresh);
+  }
+  std::optional<LiveRow> row = tables_.live.find(claimed.id);
+  if (auto before = spi::acquired_before(claimed.id, row->record, open.request.nonce, now)) {
+    return *before;
+  }
+  std::optional<spi::Record> record = row->record;
+  Claim answer = spi::decide_claim(record, open.request, now);
   if (!std::holds_alternative<Acquired>(answer)) return answer;
   row->record = *std::move(record);
-  row->key = message.key().text;
+  row->key = claimed.key;
   row->holder = instance;
-  tables_.live.save(id, *row, now);
+  tables_.live.save(claimed.id, *row, now);
   return answer;
 }
 

@@ -28,12 +28,23 @@ class LeaseClaims {
                            std::int64_t instance, StoreTime now);
 
  private:
-  Claim claim_one(const Message& message, const ClaimOptions& options, std::int64_t instance,
-                  Token token, StoreTime now);
+  // A key without a completed record. Most are new: then they cost a part of one statement.
+  struct Open {
+    std::uint32_t at;  // in the request
+    spi::ClaimRequest request;
+    Claim fresh;  // the answer for a new key
+  };
+  void add(std::vector<Claim>& answers, std::int64_t instance, StoreTime now);
+  // `added`: its record may be there already, since this claim.
+  Claim claim_one(Open& open, const LiveRows::Claimed& claimed, std::int64_t instance, bool added,
+                  StoreTime now);
 
   Tables& tables_;
   Environment& environment_;
   std::vector<std::uint32_t> order_;
+  // Not added yet; both have the same order.
+  std::vector<Open> open_;
+  std::vector<LiveRows::Claimed> claimed_;
 };
 
 // One phase: the claim is the completed record itself, in the transaction of the work.

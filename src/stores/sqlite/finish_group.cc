@@ -69,14 +69,7 @@ void FinishGroup::write(const std::vector<Job*>& group) noexcept {
 void FinishGroup::write_together(const std::vector<Job*>& group) {
   WriteTransaction transaction(writer_, Sync::kPowerLoss, patience_);
   const StoreTime now = transaction.now();
-  for (Job* const job : group) {
-    job->applied.clear();
-    job->applied.reserve(job->batch.size());
-    for (const Finish& one : job->batch) {
-      job->applied.push_back(writer_.finish_writer().apply(one, now));
-      if (job->applied.back() == Applied::kYes) writer_.finish_writer().acts().send(one, now);
-    }
-  }
+  for (Job* const job : group) job->applied = writer_.finish_writer().apply(job->batch, now);
   failpoint::hit(writer_.environment(), failpoint::kFinished);
   failpoint::hit(writer_.environment(), failpoint::kCommitBefore);
   transaction.commit();

@@ -15,6 +15,19 @@ KeyId bound(const KeyId& id, unsigned char fill) {
   return at;
 }
 
+// Only the record of `semel_live` is there, and nothing is kept in other tables.
+constexpr std::string_view kAlone =
+    "state = 'consuming' AND held IS NULL AND inbox IS NULL AND steps = 0";
+
+// "(?2, ?3), (?4, ?5), ...": ids and nonces.
+std::string pairs(std::size_t count) {
+  std::string all;
+  for (std::size_t i = 0; i < count; ++i) {
+    all += fmt::format("{}(?{}, ?{})", i == 0 ? "" : ", ", 2 * i + 2, 2 * i + 3);
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string table_of(std::int64_t generation) {
@@ -29,9 +42,15 @@ Generation::Generation(Connection& connection, GenerationRow row)
       insert_live_sql_(
           fmt::format("INSERT INTO {} (id, fingerprint, completed_at) "
                       "SELECT id, fingerprint, ?3 FROM semel_live WHERE id = ?1 AND nonce = ?2 "
-                      "AND state = 'consuming' AND held IS NULL AND inbox IS NULL AND steps = 0 "
+                      "AND {} ON CONFLICT (id) DO NOTHING",
+                      table_of(row_.number), kAlone)),
+      // CROSS JOIN: a search in semel_live for each pair.
+      insert_together_sql_(
+          fmt::format("INSERT INTO {} (id, fingerprint, completed_at) "
+                      "SELECT id, fingerprint, ?1 FROM (VALUES {}) AS its CROSS JOIN semel_live "
+                      "WHERE id = its.column1 AND nonce = its.column2 AND {} "
                       "ON CONFLICT (id) DO NOTHING",
-                      table_of(row_.number))),
+                      table_of(row_.number), pairs(kTogether), kAlone)),
       find_sql_(fmt::format("SELECT fingerprint, completed_at, result, inbox FROM {} WHERE id = ?1",
                             table_of(row_.number))),
       erase_sql_(fmt::format("DELETE FROM {} WHERE id = ?1", table_of(row_.number))),
@@ -45,6 +64,7 @@ Generation::Generation(Connection& connection, GenerationRow row)
                       table_of(row_.number))),
       insert_(connection, insert_sql_.c_str()),
       insert_live_(connection, insert_live_sql_.c_str()),
+      insert_together_(connection, insert_together_sql_.c_str()),
       find_(connection, find_sql_.c_str()),
       erase_(connection, erase_sql_.c_str()),
       detail_(connection, detail_sql_.c_str()),
@@ -67,6 +87,20 @@ bool Generation::insert_live(const KeyId& id, const Nonce& nonce, StoreTime now)
   ++uncounted;
   ranges_.clear();
   return true;
+}
+
+std::size_t Generation::insert_live(std::span<const Lease* const, kTogether> leases,
+                                    StoreTime now) {
+  insert_together_.bind(1, now);
+  int at = 2;
+  for (const Lease* const lease : leases) {
+    insert_together_.bind(at, lease->key).bind(at + 1, lease->nonce);
+    at += 2;
+  }
+  const std::int64_t inserted = insert_together_.change();
+  uncounted += inserted;
+  if (inserted > 0) ranges_.clear();
+  return static_cast<std::size_t>(inserted);
 }
 
 std::optional<Finished> Generation::find(const KeyId& id) {

@@ -5,8 +5,11 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
+
+#include <semel/spi/lease.h>
 
 #include "stores/sqlite/connection.h"
 #include "stores/sqlite/id_filter.h"
@@ -45,6 +48,9 @@ class Generation {
   // statement, after which the caller erases the live row. False where there is no such record, or
   // where the id exists here already.
   bool insert_live(const KeyId& id, const Nonce& nonce, StoreTime now);
+  // The same for kTogether leases in one statement; returns how many it inserted.
+  static constexpr std::size_t kTogether = 10;
+  std::size_t insert_live(std::span<const Lease* const, kTogether> leases, StoreTime now);
   std::optional<Finished> find(const KeyId& id);
   bool erase(const KeyId& id);
   void set_detail(const KeyId& id, std::optional<std::int64_t> result,
@@ -77,10 +83,11 @@ class Generation {
   Range read_range(const KeyId& id, std::uint64_t transaction);
 
   GenerationRow row_;
-  std::string insert_sql_, insert_live_sql_, find_sql_, erase_sql_, detail_sql_, empty_sql_,
-      least_sql_, greatest_sql_;
+  std::string insert_sql_, insert_live_sql_, insert_together_sql_, find_sql_, erase_sql_,
+      detail_sql_, empty_sql_, least_sql_, greatest_sql_;
   Prepared insert_;
   Prepared insert_live_;
+  Prepared insert_together_;
   Prepared find_;
   Prepared erase_;
   Prepared detail_;

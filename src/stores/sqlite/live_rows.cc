@@ -1,5 +1,7 @@
 #include "stores/sqlite/live_rows.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -55,6 +57,23 @@ Prepared& bind_record(Prepared& statement, const KeyId& id, const spi::Record& r
       .bind(11, now);
 }
 
+// The first parameters are those that all rows share.
+constexpr int kSharedParams = 7;
+constexpr int kOwnParams = 5;
+
+std::string add_together_sql() {
+  std::string sql =
+      "INSERT INTO semel_live (id, fingerprint, token, nonce, key, state, lease_until, attempt, "
+      "outcome_unknown, next_at, first_seen, changed_at, holder, reason, error) VALUES ";
+  for (std::size_t i = 0; i < LiveRows::kTogether; ++i) {
+    const int at = kSharedParams + 1 + static_cast<int>(i) * kOwnParams;
+    sql +=
+        fmt::format("{}(?{}, ?{}, ?{}, ?{}, ?{}, 'consuming', ?1, ?2, ?3, ?4, ?5, ?6, ?7, '', '')",
+                    i == 0 ? "" : ", ", at, at + 1, at + 2, at + 3, at + 4);
+  }
+  return sql + " ON CONFLICT (id) DO NOTHING";
+}
+
 }  // namespace
 
 LiveRows::LiveRows(Connection& connection)
@@ -76,6 +95,8 @@ LiveRows::LiveRows(Connection& connection)
           "error) "
           "VALUES (?1, 'consuming', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?15, '', '') "
           "ON CONFLICT (id) DO NOTHING"),
+      add_together_sql_(add_together_sql()),
+      add_together_(connection, add_together_sql_.c_str()),
       erase_(connection, "DELETE FROM semel_live WHERE id = ?1"),
       renew_(connection,
              "UPDATE semel_live SET lease_until = ?3 "
@@ -130,6 +151,29 @@ bool LiveRows::add_claimed(const KeyId& id, const spi::Record& record, BytesView
                            std::int64_t holder, StoreTime now) {
   bind_record(add_claimed_, id, record, now).bind(12, holder).bind_bytes(15, key);
   return add_claimed_.change() > 0;
+}
+
+bool LiveRows::add_claimed(std::span<const Claimed, kTogether> claimed, std::int64_t holder,
+                           StoreTime now) {
+  Prepared& all = add_together_;
+  const spi::Record& first = claimed.front().record;
+  all.bind(1, first.lease_until)
+      .bind(2, first.attempt)
+      .bind(3, first.outcome_unknown)
+      .bind(4, first.next_at)
+      .bind(5, first.first_seen)
+      .bind(6, now)
+      .bind(7, holder);
+  int at = kSharedParams + 1;
+  for (const Claimed& one : claimed) {
+    all.bind(at, one.id)
+        .bind(at + 1, one.record.fingerprint)
+        .bind(at + 2, static_cast<std::int64_t>(one.record.token))
+        .bind(at + 3, one.record.nonce)
+        .bind_bytes(at + 4, one.key);
+    at += kOwnParams;
+  }
+  return all.change() == static_cast<std::int64_t>(claimed.size());
 }
 
 bool LiveRows::erase(const KeyId& id) { return erase_.bind(1, id).change() > 0; }

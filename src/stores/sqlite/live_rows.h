@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -35,6 +37,15 @@ class LiveRows {
   // Adds a record whose lease was just given; false where the id exists already.
   bool add_claimed(const KeyId& id, const spi::Record& record, BytesView key, std::int64_t holder,
                    StoreTime now);
+  // The same for kTogether records in one statement, all claimed now for the same time; false where
+  // some id exists already, and then some may have been added.
+  struct Claimed {
+    KeyId id;
+    spi::Record record;
+    BytesView key;
+  };
+  static constexpr std::size_t kTogether = 10;
+  bool add_claimed(std::span<const Claimed, kTogether> claimed, std::int64_t holder, StoreTime now);
   bool erase(const KeyId& id);
   // True where `nonce` holds the record; then its lease ends at `until`.
   bool renew(const KeyId& id, const Nonce& nonce, StoreTime until);
@@ -57,6 +68,8 @@ class LiveRows {
   Prepared find_;
   Prepared save_;
   Prepared add_claimed_;
+  const std::string add_together_sql_;
+  Prepared add_together_;
   Prepared erase_;
   Prepared renew_;
   Prepared held_by_;

@@ -216,6 +216,36 @@ CREATE TABLE semel_audit (
 -- The fingerprint of a dead letter before a person first edited it.
 ALTER TABLE semel_dead_letter ADD COLUMN original BLOB;  -- NULL: nobody has
 )sql",
+    R"sql(
+-- SQLite makes a table of its own for each check of a list of more than two words.
+CREATE TABLE semel_live_7 (
+  id BLOB PRIMARY KEY,
+  state TEXT NOT NULL
+    CHECK (state = 'consuming' OR state = 'retrying' OR state = 'parked' OR state = 'dead'),
+  fingerprint BLOB NOT NULL,
+  token INTEGER NOT NULL,
+  nonce BLOB,
+  lease_until INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  outcome_unknown INTEGER NOT NULL,
+  next_at INTEGER NOT NULL,
+  first_seen INTEGER NOT NULL,
+  changed_at INTEGER NOT NULL,
+  holder INTEGER,                  -- semel_instance that has the lease
+  held INTEGER,                    -- semel_held row with its payload
+  inbox INTEGER,                   -- semel_inbox row
+  key,
+  reason TEXT,
+  error TEXT,
+  steps INTEGER NOT NULL DEFAULT 0  -- has rows in semel_step
+) WITHOUT ROWID;
+INSERT INTO semel_live_7 (id, state, fingerprint, token, nonce, lease_until, attempt,
+    outcome_unknown, next_at, first_seen, changed_at, holder, held, inbox, key, reason, error, steps)
+  SELECT id, state, fingerprint, token, nonce, lease_until, attempt, outcome_unknown, next_at,
+    first_seen, changed_at, holder, held, inbox, key, reason, error, steps FROM semel_live;
+DROP TABLE semel_live;
+ALTER TABLE semel_live_7 RENAME TO semel_live;
+)sql",
 };
 static_assert(std::size(kMigrations) == kSchemaVersion);
 

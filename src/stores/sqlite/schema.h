@@ -10,7 +10,7 @@
 
 namespace semel::sqlite {
 
-inline constexpr int kSchemaVersion = 6;
+inline constexpr int kSchemaVersion = 7;
 
 // The version of the file's tables; zero where there are none. Throws Failure.
 int schema_version(Connection& connection);
