@@ -12,6 +12,7 @@
 #include "core/dead_letter_copy.h"
 #include "core/unkept_payload.h"
 #include "strategies/backoff.h"
+#include "strategies/writer_share.h"
 
 namespace semel::strategies {
 
@@ -72,6 +73,7 @@ bool FinishCollector::due() const {
 void FinishCollector::handlers_begin() {
   const system::MutexLock lock(mutex_);
   told_at_ = context_.environment->clock->now();
+  batch_waits_ = true;
 }
 
 void FinishCollector::flush_if_due() {
@@ -82,7 +84,10 @@ void FinishCollector::flush_if_due() {
 void FinishCollector::flush_beside_handler() noexcept {
   if (!mutex_.try_lock()) return;
   const system::MutexLock lock(mutex_, std::adopt_lock);
-  if (due()) tell(false);
+  if (!due()) return;
+  const bool waits = std::exchange(batch_waits_, false);
+  tell(false);
+  batch_waits_ = waits;
 }
 
 void FinishCollector::flush() {
@@ -124,7 +129,10 @@ void FinishCollector::tell(bool patient) {
 }
 
 bool FinishCollector::try_tell(std::size_t first, std::size_t count) {
+  WriterShare::Call call(context_.writer_share.get());
   auto applied = context_.store->finish(std::span(finishes_).subspan(first, count));
+  const auto waited = call.end();
+  if (batch_waits_) sink_.waited(waited);
   if (!applied) {
     error_ = std::move(applied.error());
     in_doubt_ = in_doubt_ || error_.kind == ErrorKind::kInDoubt;

@@ -90,6 +90,8 @@ class FinishCollector {
   std::vector<Finish> finishes_ SEMEL_GUARDED_BY(mutex_);
   std::vector<Item> items_ SEMEL_GUARDED_BY(mutex_);  // parallel to finishes_
   std::chrono::steady_clock::time_point told_at_ SEMEL_GUARDED_BY(mutex_);
+  // The thread that has the batch is the one that records: its waits are the batch's.
+  bool batch_waits_ SEMEL_GUARDED_BY(mutex_) = false;
   bool in_doubt_ SEMEL_GUARDED_BY(mutex_) = false;
   Error error_ SEMEL_GUARDED_BY(mutex_);
   std::optional<Error> given_back_for_ SEMEL_GUARDED_BY(mutex_);

@@ -3,11 +3,15 @@
 #include "strategies/kinds.h"
 #include "strategies/pipeline_stats.h"
 #include "strategies/strategies.h"
+#include "strategies/writer_share.h"
 
 namespace semel::strategies {
 
 std::unique_ptr<Strategy> make_strategy(core::StrategyKind kind, Context context) {
   if (!context.stats) context.stats = make_pipeline_stats(context.consumer);
+  if (!context.writer_share && context.store != nullptr && context.store->traits().single_writer) {
+    context.writer_share = std::make_shared<WriterShare>(*context.environment->clock);
+  }
   switch (kind) {
     case core::StrategyKind::kNatural:
       return make_natural(std::move(context));

@@ -92,8 +92,8 @@ class Rounds final : public OutcomeSink {
   };
 
   std::vector<Call> claim() {
-    const Claimed claimed =
-        claim_batch(context_, batch_, [&](core::TrackedDelivery& delivery, Resolution resolution) {
+    const Claimed claimed = claim_batch(
+        context_, batch_, *this, [&](core::TrackedDelivery& delivery, Resolution resolution) {
           members_[place_of(delivery)].refused = std::move(resolution);
         });
     std::vector<Call> calls = calls_of(claimed);

@@ -90,6 +90,7 @@ struct Services {
 };
 
 struct PipelineStats;
+class WriterShare;
 
 struct Context {
   std::string consumer;
@@ -130,6 +131,8 @@ struct Context {
   std::optional<ConsumerNumber> copies_to{};
   // Shared by all that runs for the consumer. Null: each pipeline has its own.
   std::shared_ptr<PipelineStats> stats{};
+  // Its calls of the store, where that has a single writer; null: it has several.
+  std::shared_ptr<WriterShare> writer_share{};
 };
 
 std::unique_ptr<Strategy> make_strategy(core::StrategyKind kind, Context context);

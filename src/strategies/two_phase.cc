@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "strategies/backoff.h"
+#include "strategies/writer_share.h"
 
 namespace semel::strategies {
 
@@ -24,9 +25,11 @@ bool may_pass(const Error& error) {
 
 class Claiming {
  public:
-  Claiming(const Context& context, std::span<core::TrackedDelivery> batch, const OnRefused& refused)
+  Claiming(const Context& context, std::span<core::TrackedDelivery> batch, OutcomeSink& sink,
+           const OnRefused& refused)
       : context_(context),
         batch_(batch),
+        sink_(sink),
         refused_(refused),
         size_(batch.size()),
         backoff_(*context.environment->random, kFirstClaimWait, kLongestClaimWait) {
@@ -40,7 +43,9 @@ class Claiming {
       const std::size_t count = std::min(size_, batch_.size() - first_);
       messages_.clear();
       for (std::size_t i = 0; i < count; ++i) messages_.push_back(&batch_[first_ + i].message);
+      WriterShare::Call call(context_.writer_share.get());
       auto claims = context_.store->claim(messages_, context_.claim);
+      sink_.waited(call.end());
       if (claims) {
         for (std::size_t i = 0; i < count; ++i) take(batch_[first_ + i], (*claims)[i]);
         first_ += count;
@@ -87,6 +92,7 @@ class Claiming {
 
   const Context& context_;
   const std::span<core::TrackedDelivery> batch_;
+  OutcomeSink& sink_;
   const OnRefused& refused_;
   std::size_t first_ = 0;
   std::size_t size_;
@@ -99,16 +105,17 @@ class Claiming {
 }  // namespace
 
 Claimed claim_batch(const Context& context, std::span<core::TrackedDelivery> batch,
-                    const OnRefused& refused) {
-  return Claiming(context, batch, refused).run();
+                    OutcomeSink& sink, const OnRefused& refused) {
+  return Claiming(context, batch, sink, refused).run();
 }
 
 Claimed claim_batch(const Context& context, std::span<core::TrackedDelivery> batch,
                     FinishCollector& collector, OutcomeSink& sink) {
-  return claim_batch(context, batch, [&](core::TrackedDelivery& delivery, Resolution resolution) {
+  const auto refused = [&](core::TrackedDelivery& delivery, Resolution resolution) {
     if (!resolution.finish) return sink.ended(delivery, std::move(resolution.outcome));
     collector.add(delivery, std::move(resolution));
-  });
+  };
+  return claim_batch(context, batch, sink, refused);
 }
 
 Context for_one_try(Context context) {

@@ -33,10 +33,11 @@ struct Claimed {
 // `sink`: failure of the store is never "no record".
 Claimed claim_batch(const Context& context, std::span<core::TrackedDelivery> batch,
                     FinishCollector& collector, OutcomeSink& sink);
-// Calls `refused` for each message that is not acquired, with its outcome.
+// Calls `refused` for each message that is not acquired, with its outcome. `sink` is told how long
+// other writers were waited for.
 using OnRefused = std::function<void(core::TrackedDelivery& delivery, Resolution resolution)>;
 Claimed claim_batch(const Context& context, std::span<core::TrackedDelivery> batch,
-                    const OnRefused& refused);
+                    OutcomeSink& sink, const OnRefused& refused);
 
 // At-most-once: never retries an attempt whose outcome is unknown. Its claims survive a power cut:
 // a forgotten one would let the message begin a second time.
