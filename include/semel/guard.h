@@ -7,10 +7,9 @@
 //   });
 //
 // With a transactional store, work that takes a Transaction commits with its record. On a borrowed
-// connection (semel/sqlite.h) so does all work, by the caller's own COMMIT. Other work is guarded
-// With a transactional store, work that takes a Transaction commits with its record. On a borrowed
-// connection (semel/sqlite.h) so does all work, by the caller's own COMMIT. Other work is guarded
-// by a lease, renewed while it runs, up to a timeout: after a crash it may run again.
+// connection (borrow_sqlite, borrow_postgres, borrow_mysql) so does all work, by the caller's own
+// COMMIT. Other work is guarded by a lease, renewed while it runs, up to a timeout: after a crash
+// it may run again.
 //
 // `run_batch` is the same for many messages in one transaction; `begin` is for an effect that
 // begins in one place and ends in another (guard_claim.h).
@@ -49,7 +48,8 @@ namespace semel {
 
 struct GuardOptions {
   std::string consumer;  // first half of every record's key; [a-z][a-z0-9_-]{0,62}
-  // How long a completed key is known; nullopt: for ever.
+  // How long a completed key is known at least; nullopt: for ever. It is forgotten by Store::purge,
+  // which somebody must call: a Guard does not (docs/guard.md).
   std::optional<std::chrono::milliseconds> ttl = std::chrono::hours(7 * 24);
   std::chrono::milliseconds lease{60'000};
   // For work and claims under a lease: the time until the stop token fires, and how much longer the
@@ -105,8 +105,11 @@ class Guard {
   //   kConflict   the key was used with another fingerprint; nothing ran and nothing is kept:
   //               keep the message yourself, or let its source bring it again (settle is kLater)
   //   kRetry      work said retry; nothing is recorded but the steps that are done. Or it said
-  //               dead, and its steps are still to be undone. Call again, after `delay`
-  //   kDead       work said dead, now or before; the record is closed (settle is kAck)
+  //               dead, and its steps are still to be undone. Call again, after `delay`. A guard
+  //               counts no attempts: where it is enough, let the work return dead
+  //   kDead       work said dead, now or before; the record is closed (settle is kAck). Or the key
+  //               is empty (reason key.invalid) or too long (too_large): nothing ran and nothing is
+  //               recorded. Keep the message yourself (settle is kLater)
   //   kDiscarded  work said discard
   //   kParked     it waits for a person, who may let it run again (settle is kLater): see
   //               at_most_once, and docs/steps.md
@@ -114,8 +117,9 @@ class Guard {
   // Throws what `work` throws: its record is undone, and finished steps stay. With a Transaction
   // that includes StatementRefused, and StatementFailed: recorded statements run after `work` has
   // returned, so run_once itself throws StatementFailed if one of them fails. An Error means that
-  // the key or the work is not allowed (kRejected, kLimit), or that the store could not answer: the
-  // work did not run, or (kInDoubt) its outcome is unknown, and a second call returns it.
+  // this store cannot do such work (kRejected), or could not answer (kUnavailable with R250 where a
+  // borrowed connection is lost): the work had no effect, or (kInDoubt) its outcome is unknown, and
+  // a second call returns it.
   template <class Work>
   [[nodiscard]] Result<Outcome> run_once(BytesView key, const Fingerprint& fingerprint,
                                          Work&& work) {
@@ -127,9 +131,11 @@ class Guard {
       return run(key, fingerprint, PlainHandler([&](const Message&, const Attempt& attempt) {
                    return verdict_of(work, attempt);
                  }));
-    } else {
+    } else if constexpr (std::is_invocable_v<Work&>) {
       return run(key, fingerprint,
                  PlainHandler([&](const Message&, const Attempt&) { return verdict_of(work); }));
+    } else {
+      static_assert(kNone<Work>, "work takes (Transaction&), (const Attempt&) or nothing");
     }
   }
 
@@ -147,7 +153,7 @@ class Guard {
   //   same key, other fingerprint              claimed after the first, in a transaction more
   //   the work threw, or a statement failed    kRetry, with the error's text; the exception does
   //                                            not pass through. kParked where at_most_once says so
-  //   a key that is not allowed                an Error for this message alone
+  //   a key that is not allowed                kDead for this message alone
   //
   // A message that does not succeed leaves no effect in the transaction, and the others still
   // succeed: work that was undone together with it runs again without it. So `work` may be called
@@ -171,10 +177,14 @@ class Guard {
       return run_each(messages, EachPlain([&](std::size_t index, const Attempt& attempt) {
                         return verdict_of(work, index, attempt);
                       }));
-    } else {
+    } else if constexpr (std::is_invocable_v<Work&, std::size_t>) {
       return run_each(messages, EachPlain([&](std::size_t index, const Attempt&) {
                         return verdict_of(work, index);
                       }));
+    } else {
+      static_assert(kNone<Work>,
+                    "work takes (std::size_t), (std::size_t, Transaction&) or "
+                    "(std::size_t, const Attempt&)");
     }
   }
 
@@ -190,12 +200,17 @@ class Guard {
   using EachPlain = std::function<Verdict(std::size_t, const Attempt&)>;
   using EachWork = std::variant<EachInTransaction, EachPlain>;
 
+  template <class>
+  static constexpr bool kNone = false;
+
   template <class Work, class... Args>
   static Verdict verdict_of(Work& work, Args&&... args) {
-    if constexpr (std::is_void_v<std::invoke_result_t<Work&, Args...>>) {
+    using Answer = std::invoke_result_t<Work&, Args...>;
+    if constexpr (std::is_void_v<Answer>) {
       work(std::forward<Args>(args)...);
       return done();
     } else {
+      static_assert(std::is_convertible_v<Answer, Verdict>, "work returns a Verdict, or nothing");
       return work(std::forward<Args>(args)...);
     }
   }

@@ -18,7 +18,7 @@ struct Outcome {
     kConflict,   // same key, other payload: not executed. A runner keeps it as a dead letter; a
                  // Guard has no payload to keep, and settles it with kLater
     kRetry,      // not now: it runs again
-    kDead,       // given up, now or before: a runner keeps a dead letter, a Guard closes the record
+    kDead,       // given up, now or before: a runner keeps a dead letter, a Guard the closed record
     kDiscarded,  // there was nothing to do, by the handler's verdict or the config (empty payloads)
     kParked,     // its record waits for a decision of a person, and does not run again before
   };
@@ -56,8 +56,8 @@ struct Outcome {
   [[nodiscard]] bool try_again() const noexcept {
     return kind == Kind::kBusy || kind == Kind::kRetry;
   }
-  // The message is not handled again unless a person decides so. kDead is acknowledged (settle is
-  // kAck); a conflict or a parked message that only the source keeps has settle kLater.
+  // Nothing handles it again unless a person decides so: keep the message yourself, and acknowledge
+  // it. `settle`, which is for runners, is kLater where only the source keeps the message.
   [[nodiscard]] bool given_up() const noexcept {
     return kind == Kind::kDead || kind == Kind::kConflict || kind == Kind::kParked;
   }

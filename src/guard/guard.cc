@@ -123,16 +123,22 @@ void Guard::Impl::refuse_what_does_not_go() const {
   }
 }
 
-std::optional<Error> Guard::Impl::refuse_key(BytesView key) const {
+std::optional<Outcome> Guard::Impl::refuse_key(BytesView key) {
+  const std::size_t limit = core::Limits{}.key;
+  if (!key.empty() && key.size() <= limit) return std::nullopt;
+  Outcome outcome;
+  outcome.kind = Outcome::Kind::kDead;
+  outcome.settle = Outcome::Settle::kLater;
+  outcome.delay = strategies::kAskPersonAgain;
   if (key.empty()) {
-    return rejected("an empty key identifies nothing", "give each effect a key");
+    outcome.reason = reason::kKeyInvalid;
+    outcome.error = "an empty key identifies nothing";
+  } else {
+    outcome.reason = reason::kTooLarge;
+    outcome.error = fmt::format("the key has {} bytes, and {} is the limit", key.size(), limit);
   }
-  const core::Limits limits;
-  if (key.size() <= limits.key) return std::nullopt;
-  return Error{ErrorKind::kLimit,
-               {},
-               fmt::format("the key has {} bytes, the limit is {}", key.size(), limits.key),
-               "use a digest of it as the key"};
+  outcome.error += ": nothing keeps this message but its source";
+  return outcome;
 }
 
 core::TrackedDelivery Guard::Impl::delivery_of(BytesView key,
@@ -145,7 +151,7 @@ core::TrackedDelivery Guard::Impl::delivery_of(BytesView key,
 
 Result<Outcome> Guard::Impl::run(BytesView key, const Fingerprint& fingerprint,
                                  const Handler& handler) {
-  if (auto refused = refuse_key(key)) return failure(*std::move(refused));
+  if (auto refused = refuse_key(key)) return *std::move(refused);
   Caught caught(options_.at_most_once);
   Handler work;
   const auto* const plain = std::get_if<PlainHandler>(&handler);

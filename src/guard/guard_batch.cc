@@ -54,7 +54,7 @@ std::vector<Result<Outcome>> Guard::Impl::run_each(std::span<const BatchMessage>
   std::vector<std::size_t> open;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     if (auto refused = refuse_key(messages[i].key)) {
-      answers[i] = failure(*std::move(refused));
+      answers[i] = *std::move(refused);
     } else {
       open.push_back(i);
     }

@@ -137,10 +137,13 @@ TEST_F(GuardBatchTest, WhatFailsLeavesNothingAndTheOthersSucceedBesideIt) {
 TEST_F(GuardBatchTest, AKeyThatCannotBeCostsNoNeighbour) {
   const Bytes long_key(100'000, 'k');
   const Answered answers = run({{"a", kOne}, {"", kOne}, {long_key, kOne}, {"b", kOne}});
-  EXPECT_EQ(answers[0]->kind, Ended::kDone);
-  EXPECT_EQ(answers[1].error().kind, ErrorKind::kRejected);
-  EXPECT_EQ(answers[2].error().kind, ErrorKind::kLimit);
-  EXPECT_EQ(answers[3]->kind, Ended::kDone);
+  EXPECT_EQ(kinds(answers), (std::vector{Ended::kDone, Ended::kDead, Ended::kDead, Ended::kDone}));
+  EXPECT_EQ(answers[1]->reason, reason::kKeyInvalid);
+  EXPECT_EQ(answers[2]->reason, reason::kTooLarge);
+  EXPECT_EQ(store_.state.effects.size(), 2U);
+  EXPECT_EQ(store_.claimed_count, std::vector<std::size_t>{2});
+  EXPECT_EQ(kinds(run({{"", kOne}, {"", kOther}})), std::vector<Ended>(2, Ended::kDead));
+  EXPECT_EQ(store_.claimed_count.size(), 1U) << "the store was not asked about them";
 }
 
 TEST_F(GuardBatchTest, AStoreThatFailsIsAnErrorForEachAndNothingRan) {
@@ -278,6 +281,7 @@ TEST(GuardBatchOnMemory, AKeyThatSomebodyHasIsBusyAlone) {
   EXPECT_EQ(kinds(answers),
             (std::vector{Ended::kDone, Ended::kBusy, Ended::kDone, Ended::kConflict}));
   EXPECT_GT(answers[1]->delay, milliseconds(0));
+  EXPECT_NE(answers[1]->error.find("holder"), std::string::npos);
 }
 
 TEST(GuardBatchOnMemory, AtMostOnceHasOneKeyInDoubtAtATime) {

@@ -125,7 +125,6 @@ Result<Outcome> GuardClaim::end(Verdict verdict) {
 }
 
 Result<Begun> Guard::Impl::begin(BytesView key, const Fingerprint& fingerprint) {
-  if (auto refused = refuse_key(key)) return failure(*std::move(refused));
   if (store_.traits().borrowed) {
     return failure(guard::rejected("a borrowed connection has no leases",
                                    "call begin on a store of your own, or run_once"));
@@ -133,6 +132,7 @@ Result<Begun> Guard::Impl::begin(BytesView key, const Fingerprint& fingerprint) 
   if (options_.steps) {
     return failure(guard::rejected("a claim has no steps", "use run_once for work with steps"));
   }
+  if (auto refused = refuse_key(key)) return Begun{std::nullopt, *std::move(refused)};
   core::TrackedDelivery one = delivery_of(key, fingerprint);
   Bytes secret;
   if (front_) {

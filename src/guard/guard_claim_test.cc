@@ -186,7 +186,6 @@ TEST_F(GuardClaimTest, WhereThereIsNoLeaseThereIsNoClaim) {
   stepping.steps = StepSpecs{{"lock"}};
   Guard steps(own, stepping);
   EXPECT_EQ(steps.begin("a", kLetter).error().kind, ErrorKind::kRejected);
-  EXPECT_EQ(guard_.begin("", kLetter).error().kind, ErrorKind::kRejected);
 }
 
 TEST(OutcomeQuestions, AtMostOneIsAnsweredYes) {

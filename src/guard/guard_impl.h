@@ -34,6 +34,9 @@ class Answers final : public strategies::OutcomeSink {
   explicit Answers(std::span<const core::TrackedDelivery> batch)
       : batch_(batch), outcomes_(batch.size()) {}
   void ended(core::TrackedDelivery& delivery, Outcome outcome) noexcept override {
+    if (outcome.kind == Outcome::Kind::kBusy && outcome.error.empty()) {
+      outcome.error = "another holder has the key, or its retry is not due";
+    }
     outcomes_[index_of(delivery)] = std::move(outcome);
   }
   std::size_t index_of(const core::TrackedDelivery& delivery) const noexcept {
@@ -110,7 +113,8 @@ class Guard::Impl {
 
   void stand_behind_window();
   void refuse_what_does_not_go() const;
-  std::optional<Error> refuse_key(BytesView key) const;
+  // kDead for a key that is not allowed: neither the store nor the work has anything to do with it.
+  static std::optional<Outcome> refuse_key(BytesView key);
   core::TrackedDelivery delivery_of(BytesView key, const Fingerprint& fingerprint) const;
 
   // Keys must differ, and `work` must catch its exceptions. The deliveries may be moved from.

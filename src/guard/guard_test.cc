@@ -8,6 +8,7 @@
 
 #include <semel/admin/records.h>
 #include <semel/memory.h>
+#include <semel/reason.h>
 
 #include "tests/conformance/strategy/scripted_store.h"
 #include "tests/support/fault_store.h"
@@ -197,9 +198,28 @@ TEST_F(GuardTest, OnABorrowedConnectionAllWorkGoesThroughTheUnit) {
   EXPECT_EQ(ran, 1);
 }
 
-TEST_F(GuardTest, KeysAndNamesThatCannotBeAreRefused) {
-  EXPECT_EQ(guard_.run_once("", kBody, [] {}).error().kind, ErrorKind::kRejected);
-  EXPECT_EQ(guard_.run_once(Bytes(100'000, 'k'), kBody, [] {}).error().kind, ErrorKind::kLimit);
+TEST_F(GuardTest, AKeyThatCannotBeIsGivenUpAndNothingIsRecorded) {
+  const Bytes longest((64U << 10U) + 1, 'k');
+  for (const BytesView key : {BytesView(), BytesView(longest)}) {
+    const auto ended = guard_.run_once(key, kBody, effect("x"));
+    ASSERT_TRUE(ended) << ended.error().message;
+    EXPECT_EQ(ended->kind, Kind::kDead);
+    EXPECT_TRUE(ended->given_up());
+    EXPECT_EQ(ended->reason, key.empty() ? reason::kKeyInvalid : reason::kTooLarge);
+    EXPECT_FALSE(ended->error.empty());
+    EXPECT_FALSE(ended->closed_before) << "nothing remembers it";
+    EXPECT_EQ(ended->settle, Outcome::Settle::kLater) << "only its source keeps it";
+    EXPECT_EQ(ended->attempt, 0);
+    const auto begun = guard_.begin(key, kBody);
+    ASSERT_TRUE(begun) << begun.error().message;
+    EXPECT_FALSE(begun->claim);
+    EXPECT_EQ(begun->outcome.reason, ended->reason);
+  }
+  EXPECT_EQ(faults_.calls(StoreCall::kBegin) + faults_.calls(StoreCall::kClaim), 0U);
+  EXPECT_EQ(guard_.run_once(longest.substr(1), kBody, effect("x"))->kind, Kind::kDone);
+}
+
+TEST_F(GuardTest, OptionsAndNamesThatCannotBeAreRefused) {
   for (const char* name : {"", "Payments", "9lives", "with space"}) {
     EXPECT_THROW(Guard(store_, GuardOptions{name}), SemelError) << name;
   }
