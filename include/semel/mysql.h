@@ -72,9 +72,9 @@ struct MySqlBorrow {
 // kRejected (R208) when a call finds no open transaction; when the server has rolled it back, as
 // after a deadlock, so that nothing of it is left; or when the connection uses big5, cp932,
 // gb18030, gbk or sjis. After a lock wait timeout the transaction continues, without the effects of
-// the call. A consumer must be attached outside of a transaction, or in one that is committed. Only
-// the transactional facet is there. LAST_INSERT_ID() does not outlive a call. One thread at a time,
-// like the connection itself.
+// the call. kUnavailable (R250) when the connection is lost. A consumer must be attached outside of
+// a transaction, or in one that is committed. Only the transactional facet is there.
+// LAST_INSERT_ID() does not outlive a call. One thread at a time, like the connection itself.
 Result<std::unique_ptr<Store>> borrow_mysql(st_mysql* connection, MySqlBorrow options = {});
 
 // Returns what open_mysql would change in the tables, and changes nothing. For people who run such

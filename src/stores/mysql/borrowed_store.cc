@@ -46,7 +46,7 @@ void prepare(MYSQL* connection, bool create_tables) {
   if (create_tables) {
     make_schema(wire);
   } else {
-    need_schema(wire);
+    need_schema(wire, "semel store init, or create_tables");
   }
   if (!inside) leave(wire);
 }

@@ -77,7 +77,8 @@ void Generations::make(Connection& connection, ConsumerNumber consumer) {
     if (!row.next()) {
       sql::fail({ErrorKind::kRejected, "R200",
                  fmt::format("no consumer has the number {}", static_cast<std::uint32_t>(consumer)),
-                 "attach the consumer first"});
+                 "attach the consumer first; a Guard does, outside of a transaction that is rolled "
+                 "back"});
     }
     const Ttl ttl = ttl_at(row, 0);
     const auto all = look(connection);

@@ -150,14 +150,14 @@ void make_schema(Wire& wire) {
   }
 }
 
-void need_schema(Wire& wire) {
+void need_schema(Wire& wire, std::string_view make) {
   const int version = schema_version(wire);
   refuse_newer(version);
   if (version == kSchemaVersion) return;
   sql::fail({ErrorKind::kRejected, "R207",
              version == 0 ? std::string("the database has no tables of Semel")
                           : fmt::format("the database has tables of an older version, {}", version),
-             version == 0 ? "make them: semel store init"
+             version == 0 ? fmt::format("make them: {}", make)
                           : "bring them up to date: semel store migrate"});
 }
 

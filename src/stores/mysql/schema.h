@@ -28,6 +28,7 @@ sql::Answer execute(Wire& wire, const std::string& statement);
 // version to reach.
 std::vector<std::string> migration_sql(int version, int to = newest_version());
 // Throws R207 where tables are missing or old, R210 where a newer library made them.
-void need_schema(Wire& wire);
+// `make`: how missing ones are made, for its hint.
+void need_schema(Wire& wire, std::string_view make = "semel store init");
 
 }  // namespace semel::mysql

@@ -484,7 +484,8 @@ void Wire::lost(Loss loss) {
   sent_ = 0;
   answers_ = {};
   Error error = error_of(refusal);
-  if (error.kind != ErrorKind::kUnavailable) error.kind = ErrorKind::kUnavailable;
+  error.kind = ErrorKind::kUnavailable;
+  if (!owned_) error.hint = "connect again, borrow that, and begin the transaction again";
   if (loss == Loss::kInDoubt) error.kind = ErrorKind::kInDoubt;
   throw sql::Failure(std::move(error), refusal.code != 0 ? static_cast<int>(refusal.code) : 1);
 }

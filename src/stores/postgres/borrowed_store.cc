@@ -6,6 +6,7 @@
 
 #include <semel/postgres.h>
 
+#include "stores/postgres/error_table.h"
 #include "stores/postgres/schema.h"
 #include "stores/postgres/store_context.h"
 #include "stores/sql/server_store.h"
@@ -23,7 +24,31 @@ void need_utf8(PGconn* connection) {
   constexpr std::string_view kNone = "SQL_ASCII";
   if (client == kUtf8 || (client == kNone && (server == kNone || server == kUtf8))) return;
   sql::fail({ErrorKind::kRejected, "R208", fmt::format("the connection speaks {}", client),
-             "PQsetClientEncoding(connection, \"UTF8\") before it is borrowed"});
+             "PQsetClientEncoding(connection, \"UTF8\"), and leave it so"});
+}
+
+[[noreturn]] void refuse_use(const char* what, const char* hint) {
+  sql::fail({ErrorKind::kRejected, "R208", what, hint});
+}
+
+// Asks libpq alone, not the server.
+void need_open_transaction(PGconn* connection) {
+  if (PQstatus(connection) == CONNECTION_BAD) sql::fail(borrowed_lost(PQerrorMessage(connection)));
+  if (PQpipelineStatus(connection) != PQ_PIPELINE_OFF) {
+    refuse_use("the connection is in pipeline mode", "read all results, and PQexitPipelineMode");
+  }
+  switch (PQtransactionStatus(connection)) {
+    case PQTRANS_INTRANS:
+      return need_utf8(connection);
+    case PQTRANS_INERROR:
+      refuse_use("the transaction that is open on the connection has failed",
+                 "ROLLBACK, then begin it again with all that it did");
+    case PQTRANS_ACTIVE:
+      refuse_use("the connection is in use by another command", "read all its results first");
+    default:
+      refuse_use("no transaction is open on the connection",
+                 "say BEGIN first, then COMMIT when the work is done");
+  }
 }
 
 class BorrowedStore final : public sql::BorrowedServerStore<StoreContext> {
@@ -35,12 +60,7 @@ class BorrowedStore final : public sql::BorrowedServerStore<StoreContext> {
 
  protected:
   Result<void> may_begin(const UnitOptions&) override {
-    if (PQtransactionStatus(connection_) == PQTRANS_INTRANS) return {};
-    const bool failed = PQtransactionStatus(connection_) == PQTRANS_INERROR;
-    return failure({ErrorKind::kRejected, "R208",
-                    failed ? "the transaction that is open on the connection has failed"
-                           : "no transaction is open on the connection",
-                    "say BEGIN first, then COMMIT when the work is done"});
+    return sql::contained([this] { need_open_transaction(connection_); });
   }
 
  private:
@@ -61,7 +81,7 @@ Result<std::unique_ptr<Store>> borrow_postgres(PGconn* connection, PostgresBorro
     if (options.create_tables) {
       postgres::make_schema(connection, options.schema);
     } else {
-      postgres::need_schema(connection, options.schema);
+      postgres::need_schema(connection, options.schema, "semel store init, or create_tables");
     }
     return std::make_unique<postgres::BorrowedStore>(connection, options);
   });

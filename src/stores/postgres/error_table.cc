@@ -34,7 +34,8 @@ constexpr Row kRows[] = {
      true},
     {"08", ErrorKind::kUnavailable, "R250", "cannot be reached", kNoHint, "other", false},
     {"25006", ErrorKind::kUnavailable, "R203", "only reads: it is a replica, or set to read only",
-     "name the primary server in store.postgres.url", "other", true},
+     "name the primary server in store.postgres.url; on your own connection, say BEGIN READ WRITE",
+     "other", true},
     {"25P03", ErrorKind::kRetryTransaction, "R200", "ended a transaction that stood idle", kNoHint,
      "busy", true},
     {"28", ErrorKind::kUnavailable, "R251", "refused the login",
@@ -113,6 +114,14 @@ Error unreachable(std::string_view said) {
   return {ErrorKind::kUnavailable, "R250",
           fmt::format("the PostgreSQL server cannot be reached ({})", one_line(said)),
           "check host and port in store.postgres.url, and that the server runs"};
+}
+
+Error borrowed_lost(std::string_view said) {
+  const std::string why = one_line(said);
+  return {ErrorKind::kUnavailable, "R250",
+          fmt::format("the borrowed connection to the PostgreSQL server is lost{}",
+                      why.empty() ? "" : " (" + why + ")"),
+          "PQreset it, or borrow another one; then begin the transaction again"};
 }
 
 bool may_be_outdated(std::string_view sqlstate) noexcept {

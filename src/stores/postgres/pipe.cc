@@ -309,7 +309,8 @@ void Pipe::lost(Loss loss) {
   broken_ = true;
   sent_.clear();
   const char* const said = PQerrorMessage(connection_);
-  Error error = unreachable(*said != '\0' ? said : "it did not answer in time");
+  const char* const why = *said != '\0' ? said : "it did not answer in time";
+  Error error = owned_ ? unreachable(why) : borrowed_lost(why);
   if (loss == Loss::kInDoubt) error.kind = ErrorKind::kInDoubt;
   throw sql::Failure(std::move(error), 1);
 }

@@ -108,7 +108,7 @@ void make_schema(PGconn* connection, const std::string& schema) {
   }
 }
 
-void need_schema(PGconn* connection, const std::string& schema) {
+void need_schema(PGconn* connection, const std::string& schema, std::string_view make) {
   const int version = schema_version(connection, schema);
   refuse_newer(version, schema);
   if (version == kSchemaVersion) return;
@@ -117,7 +117,7 @@ void need_schema(PGconn* connection, const std::string& schema) {
        version == 0
            ? fmt::format("the database has no schema \"{}\" with tables of Semel", schema)
            : fmt::format("the schema \"{}\" has tables of an older version, {}", schema, version),
-       version == 0 ? "make them: semel store init"
+       version == 0 ? fmt::format("make them: {}", make)
                     : "bring them up to date: semel store migrate"});
 }
 

@@ -20,7 +20,8 @@ void make_schema(PGconn* connection, const std::string& schema);
 void lock_schema(PGconn* connection, const std::string& schema);
 // The SQL that make_schema would run on tables of `version`.
 std::string migration_sql(int version, const std::string& schema);
-// Throws R207 where tables are missing or old.
-void need_schema(PGconn* connection, const std::string& schema);
+// Throws R207 where tables are missing or old. `make`: how missing ones are made, for its hint.
+void need_schema(PGconn* connection, const std::string& schema,
+                 std::string_view make = "semel store init");
 
 }  // namespace semel::postgres

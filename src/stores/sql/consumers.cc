@@ -72,7 +72,7 @@ Ttl Consumers::ttl(ConsumerNumber number) {
   if (!answer.next()) {
     fail({ErrorKind::kRejected, "R200",
           fmt::format("no consumer has the number {}", static_cast<std::uint32_t>(number)),
-          "attach the consumer first"});
+          "attach the consumer first; a Guard does, outside of a transaction that is rolled back"});
   }
   return ttl_at(answer, 0);
 }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "tests/conformance/strategy/guard_batches.h"
 #include "tests/conformance/strategy/guard_steps.h"
@@ -163,6 +164,85 @@ TEST_P(GuardSuite, WithoutAnOpenTransactionABorrowedConnectionIsRefused) {
   EXPECT_EQ(outcome.error().kind, ErrorKind::kRejected);
   EXPECT_EQ(outcome.error().code, "R208");
   EXPECT_EQ(ran, 0);
+}
+
+TEST_P(GuardSuite, ALostConnectionIsUnavailableWhereverItIsNoticed) {
+  enum class When { kBefore, kInTheWork, kInItsQuery };
+  const auto other = place_->connect();
+  for (const When when : {When::kBefore, When::kInTheWork, When::kInItsQuery}) {
+    SCOPED_TRACE(static_cast<int>(when));
+    caller_ = place_->connect();
+    const auto store = borrowed();
+    Guard guard(*store, orders());
+    const std::vector<BatchMessage> batch{{"a", kBody}, {"b", kBody}};
+    run("START TRANSACTION");
+    if (when == When::kBefore) other->run(caller_->end_session());
+    bool ended = when == When::kBefore;
+    const auto lost = [&](std::size_t, Transaction& tx) {
+      if (!std::exchange(ended, true)) other->run(caller_->end_session());
+      if (when == When::kInItsQuery) tx.query("SELECT 1");
+    };
+    // The second time the client knows already.
+    for (int i = 0; i < 2; ++i) {
+      for (const auto& answer : guard.run_batch(batch, lost)) {
+        ASSERT_FALSE(answer);
+        EXPECT_EQ(answer.error().kind, ErrorKind::kUnavailable) << answer.error().message;
+        EXPECT_EQ(answer.error().code, "R250") << answer.error().message;
+        EXPECT_NE(answer.error().hint.find("begin the transaction again"), std::string::npos)
+            << answer.error().hint;
+      }
+    }
+  }
+  caller_ = place_->connect();
+  const auto store = borrowed();
+  Guard guard(*store, orders());
+  run("START TRANSACTION");
+  EXPECT_EQ(guard.run_once("a", kBody, [] {})->kind, Kind::kDone) << "nothing was recorded";
+  run("COMMIT");
+}
+
+TEST_P(GuardSuite, AKeyThatCannotBeCostsNoNeighbourItsCommit) {
+  const auto store = borrowed();
+  Guard guard(*store, orders());
+  const std::vector<BatchMessage> batch{{"a", kBody}, {"", kBody}, {"b", kBody}};
+  for (const Kind expected : {Kind::kDone, Kind::kDuplicate}) {
+    run("START TRANSACTION");
+    const auto answers = guard.run_batch(batch, [](std::size_t, Transaction& tx) {
+      tx.exec("INSERT INTO effect VALUES (?)", "recorded");
+    });
+    run("COMMIT");
+    EXPECT_EQ(answers[0]->kind, expected);
+    EXPECT_EQ(answers[1]->kind, Kind::kDead);
+    EXPECT_EQ(answers[1]->reason, "key.invalid");
+    EXPECT_EQ(answers[2]->kind, expected);
+    EXPECT_EQ(effects(), 2);
+  }
+}
+
+TEST_P(GuardSuite, ABorrowedConnectionsRecordsAreForgottenByAStoreOfOnesOwn) {
+  const auto store = borrowed();
+  GuardOptions options = orders();
+  options.ttl = std::chrono::milliseconds(1);
+  Guard guard(*store, options);
+  run("START TRANSACTION");
+  ASSERT_EQ(guard.run_once("a", kBody, [] {})->kind, Kind::kDone);
+  run("COMMIT");
+  EXPECT_EQ(store->purge(std::chrono::milliseconds(200)).error().code, "R208");
+
+  const auto keeper = own_store();
+  std::size_t forgotten = 0;
+  const auto sweep = [&] {
+    for (bool more = true; more;) {
+      const auto report = keeper->purge(std::chrono::milliseconds(200));
+      if (report) forgotten += report->records;
+      more = report && report->more;
+    }
+    return forgotten > 0;
+  };
+  ASSERT_TRUE(test::comes_true(sweep));
+  run("START TRANSACTION");
+  EXPECT_EQ(guard.run_once("a", kBody, [] {})->kind, Kind::kDone) << "it is new again";
+  run("COMMIT");
 }
 
 // The caller may look at an older state of the database than its neighbours do.

@@ -30,6 +30,8 @@ class Caller {
   virtual void begin(const std::string& isolation) = 0;
   // Whether a transaction is open, intact and ready for the next statement.
   virtual bool in_transaction() = 0;
+  // SQL with which another connection ends this one's session.
+  virtual std::string end_session() = 0;
   // Makes the tables where they are missing.
   virtual Result<std::unique_ptr<Store>> borrow() = 0;
 };

@@ -1,6 +1,7 @@
 #include "tests/conformance/strategy/mysql_caller.h"
 
 #include <stdexcept>
+#include <string>
 
 #include "stores/mysql/url.h"
 
@@ -34,6 +35,10 @@ void MySqlCaller::begin(const std::string& isolation) {
 bool MySqlCaller::in_transaction() {
   run("DO 0");
   return (connection_->server_status & SERVER_STATUS_IN_TRANS) != 0;
+}
+
+std::string MySqlCaller::end_session() {
+  return "KILL " + std::to_string(mysql_thread_id(connection_));
 }
 
 unsigned MySqlCaller::refused(const std::string& sql) {

@@ -28,6 +28,7 @@ class MySqlCaller final : public Caller {
   std::string ask(const std::string& sql) override;
   void begin(const std::string& isolation) override;
   bool in_transaction() override;
+  std::string end_session() override;
   Result<std::unique_ptr<Store>> borrow() override { return borrow(true); }
   Result<std::unique_ptr<Store>> borrow(bool create_tables) {
     MySqlBorrow options;
