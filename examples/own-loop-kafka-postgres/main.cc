@@ -3,6 +3,8 @@
 #include <librdkafka/rdkafka.h>
 #include <semel/semel.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +12,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -19,11 +22,32 @@ struct Destroy {
 };
 using Received = std::unique_ptr<rd_kafka_message_t, Destroy>;
 
-void execute(PGconn* db, const char* sql) {
-  PGresult* result = PQexec(db, sql);
+constexpr int kMostTries = 5;
+
+void check(PGconn* db, PGresult* result) {
   const bool well = PQresultStatus(result) == PGRES_COMMAND_OK;
   PQclear(result);
   if (!well) std::exit((std::fprintf(stderr, "%s", PQerrorMessage(db)), 1));
+}
+
+void execute(PGconn* db, const char* sql) { check(db, PQexec(db, sql)); }
+
+// By the same COMMIT as the records. A message without a key has none: its position tells copies.
+void keep_dead_letter(PGconn* db, const rd_kafka_message_t& one, const semel::Outcome& outcome) {
+  const std::string partition = std::to_string(one.partition);
+  const std::string position = std::to_string(one.offset);
+  const char* const values[] = {partition.c_str(),
+                                position.c_str(),
+                                static_cast<const char*>(one.key),
+                                static_cast<const char*>(one.payload),
+                                outcome.reason.c_str(),
+                                outcome.error.c_str()};
+  const int lengths[] = {0, 0, static_cast<int>(one.key_len), static_cast<int>(one.len), 0, 0};
+  const int formats[] = {0, 0, 1, 1, 0, 0};
+  check(db, PQexecParams(db,
+                         "INSERT INTO dead_letters(partition, position, key, payload, reason, "
+                         "error) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
+                         6, nullptr, values, lengths, formats, 0));
 }
 
 rd_kafka_t* subscribe(const char* topic) {
@@ -63,7 +87,8 @@ std::vector<Received> receive(rd_kafka_t* kafka, bool& at_end) {
 
 void consume(PGconn* db, rd_kafka_t* kafka) {
   auto store = semel::borrow_postgres(db, {.create_tables = true}).value();
-  semel::Guard guard(*store, {.consumer = "orders"});
+  semel::Guard guard(*store, {.consumer = "orders", .ttl = std::chrono::hours(14 * 24)});
+  std::map<std::string, int> tries;  // by key; a process that ends forgets them
   std::size_t duplicates = 0;
   for (bool at_end = false; !at_end;) {
     const std::vector<Received> batch = receive(kafka, at_end);
@@ -74,29 +99,43 @@ void consume(PGconn* db, rd_kafka_t* kafka) {
           {{static_cast<const char*>(one->key), one->key_len}, semel::fingerprint_of(body)});
     }
     execute(db, "BEGIN");
-    const auto answers = guard.run_batch(messages, [&](std::size_t i, semel::Transaction& tx) {
+    const auto work = [&](std::size_t i, semel::Transaction& tx) {
+      const std::string id(messages[i].key);
+      if (tries[id] == kMostTries) return semel::dead("tried often enough");
       const std::string item(static_cast<const char*>(batch[i]->payload), batch[i]->len);
       tx.exec("UPDATE stock SET on_hand = on_hand - 1 WHERE item = ?", item)
           .expect_rows(1, semel::dead("no such item: " + item));
-      tx.exec("INSERT INTO orders(id, item) VALUES (?, ?)", std::string(messages[i].key), item);
-    });
-    for (const auto& answer : answers) {
-      if (!answer) std::exit((std::fprintf(stderr, "%s\n", answer.error().message.c_str()), 1));
+      tx.exec("INSERT INTO orders(id, item) VALUES (?, ?)", id, item);
+      return semel::done();
+    };
+    const auto answers = guard.run_batch(messages, work);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (!answers[i]) {
+        std::exit((std::fprintf(stderr, "%s\n", answers[i].error().message.c_str()), 1));
+      }
+      if (answers[i]->given_up() && !answers[i]->closed_before) {
+        keep_dead_letter(db, *batch[i], *answers[i]);
+      }
     }
     execute(db, "COMMIT");
     std::set<std::int32_t> again;  // partitions: a message comes again, with those behind it
+    std::chrono::milliseconds pause{0};
     for (std::size_t i = 0; i < batch.size(); ++i) {
+      const std::string id(messages[i].key);
+      if (answers[i]->kind == semel::Outcome::Kind::kRetry) ++tries[id];
       if (again.contains(batch[i]->partition)) continue;
       if (answers[i]->try_again()) {
         rd_kafka_seek(batch[i]->rkt, batch[i]->partition, batch[i]->offset, 1000);
         again.insert(batch[i]->partition);
-        at_end = false;
+        pause = std::max(pause, answers[i]->delay);
+        at_end = false;  // it is not, after a seek
         continue;
       }
-      if (answers[i]->given_up()) std::printf("%s\n", answers[i]->error.c_str());
+      tries.erase(id);
       if (answers[i]->kind == semel::Outcome::Kind::kDuplicate) ++duplicates;
       rd_kafka_offset_store(batch[i]->rkt, batch[i]->partition, batch[i]->offset);
     }
+    std::this_thread::sleep_for(pause);
   }
   std::printf("%zu duplicates\n", duplicates);
 }

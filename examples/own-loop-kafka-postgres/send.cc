@@ -1,5 +1,6 @@
 // send TOPIC COUNT: makes the topic, with one partition, and sends so many orders to it; every
-// third one twice, under the same key. The last one is for an item that there is not.
+// third one twice, under the same key. Then one for an item that there is not, one without a key,
+// and one that the database refuses.
 #include <librdkafka/rdkafka.h>
 
 #include <cstdio>
@@ -22,7 +23,7 @@ int main(int argc, char** argv) {
 
   const auto send = [&](const std::string& id, const char* item) {
     while (rd_kafka_producev(kafka, RD_KAFKA_V_TOPIC(argv[1]), RD_KAFKA_V_PARTITION(0),
-                             RD_KAFKA_V_KEY(id.data(), id.size()),
+                             RD_KAFKA_V_KEY(id.empty() ? nullptr : id.data(), id.size()),
                              RD_KAFKA_V_VALUE(const_cast<char*>(item), std::string(item).size()),
                              RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
                              RD_KAFKA_V_END) == RD_KAFKA_RESP_ERR__QUEUE_FULL) {
@@ -36,6 +37,8 @@ int main(int argc, char** argv) {
     if (i % 3 == 0) send(id, "lamp");
   }
   send("o-last", "no such lamp");
+  send("", "lamp");
+  send("o-refused", "broken lamp");
   const bool sent = rd_kafka_flush(kafka, 60'000) == RD_KAFKA_RESP_ERR_NO_ERROR;
   rd_kafka_destroy(kafka);
   return sent ? 0 : 1;
