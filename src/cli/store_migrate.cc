@@ -88,7 +88,7 @@ void add_store_migrate(Program& program, CLI::App& family) {
   command.footer(
       "run and store init do the same where they may. Let a user who owns the schema do it "
       "where the one of the config may not: semel store migrate --dry-run | psql -1 … (or "
-      "| mariadb …)");
+      "| mariadb …, | sqlite3 -bail …)");
 }
 
 }  // namespace semel::cli

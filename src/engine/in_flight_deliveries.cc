@@ -279,10 +279,11 @@ void InFlightDeliveries::stop_line(const PendingSettlement& pending) {
   book_.stopped(*pending.line);
   if (lines_.on_failure == OnFailure::kHoldKey) {
     std::vector<core::TrackedDelivery> waiting = sequencer_.withdraw(pending.lane);
-    // A row may have its line from an earlier config, and then others of its name have none.
-    const auto rest = std::stable_partition(
-        waiting.begin(), waiting.end(),
-        [](const core::TrackedDelivery& delivery) { return delivery.arrival.line.has_value(); });
+    // Where the config was another one, rows of this name may be in other lines.
+    const auto rest = std::stable_partition(waiting.begin(), waiting.end(),
+                                            [&](const core::TrackedDelivery& delivery) {
+                                              return delivery.arrival.line == *pending.line;
+                                            });
     for (auto it = rest; it != waiting.end(); ++it) sequencer_.add(std::move(*it));
     waiting.erase(rest, waiting.end());
     put_aside(std::move(waiting));

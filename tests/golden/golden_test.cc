@@ -72,6 +72,26 @@ TEST_F(GoldenTest, TheFirstSchemaIsBroughtUpToDate) {
   EXPECT_TRUE(again->facets().gates->state(*consumer).value());
 }
 
+// The file is its owner's too: what stands in it beside the tables is no concern of a migration.
+TEST_F(GoldenTest, ViewsAndTriggersOfOthersDoNotHinderAMigration) {
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(db,
+                         "CREATE TABLE gone(a); CREATE VIEW broken AS SELECT a FROM gone; "
+                         "DROP TABLE gone; CREATE VIEW mine AS SELECT id FROM semel_live; "
+                         "CREATE TABLE account(a); CREATE TRIGGER looks AFTER INSERT ON account "
+                         "BEGIN SELECT count(*) FROM semel_live; END",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK)
+      << sqlite3_errmsg(db);
+  EXPECT_NE(open(), nullptr);
+  EXPECT_EQ(sqlite3_exec(db, "SELECT * FROM mine; INSERT INTO account VALUES (1)", nullptr, nullptr,
+                         nullptr),
+            SQLITE_OK)
+      << sqlite3_errmsg(db);
+  sqlite3_close(db);
+}
+
 TEST_F(GoldenTest, ABroughtUpStoreKeepsAnAuditLog) {
   {
     const auto store = open();

@@ -6,7 +6,10 @@
 namespace semel::redis_streams {
 
 bool Ledger::arrived(const EntryId& id, std::unique_ptr<Arrival> arrival, bool renewed) {
-  if (acked_.contains(id) || gone_.contains(id)) return false;
+  // It may have been asked for before the commit, or the server may have lost the acknowledgement:
+  // one more is harmless.
+  if (gone_.erase(id) > 0) acked_.insert(id);
+  if (acked_.contains(id)) return false;
   const auto [at, fresh] = ours_.try_emplace(id);
   at->second = renewed ? Pending::kRenewed : Pending::kNotRenewed;
   if (fresh) deliveries_.arrived(deliveries_.end(), {id, std::move(arrival)});

@@ -98,6 +98,8 @@ TEST(RedisStreamsLedger, WhatACommitHasAcknowledgedIsNeitherAcknowledgedNorTaken
   EXPECT_EQ(ledger.pending(), 3U) << "it makes room when the others do";
   EXPECT_TRUE(ledger.knows(id(1)));
   EXPECT_FALSE(ledger.arrived(id(1), saying("1"))) << "asked for before the commit";
+  EXPECT_EQ(ledger.acks(9), std::vector{id(1)}) << "the server may have lost it";
+  ledger.acknowledged({id(1)});
   ledger.forget_gone();
   EXPECT_EQ(ledger.pending(), 2U);
   EXPECT_TRUE(ledger.arrived(id(1), saying("1"))) << "the group has begun again";

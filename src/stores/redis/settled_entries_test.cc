@@ -157,8 +157,7 @@ TEST_F(SettledEntries, AreLeftToTheSourceWhereTheServerHasNotThem) {
 TEST_F(SettledEntries, ThatCannotBeAcknowledgedKeepNoRecordBack) {
   const Arrival arrival = delivered();
   command({"DEL", stream_.name()});
-  // Nobody can bring it again.
-  EXPECT_EQ(finish(test::completed(lease("no stream")), arrival), Applied::kYesSettled);
+  EXPECT_EQ(finish(test::completed(lease("no stream")), arrival), Applied::kYes);
   command({"SET", stream_.name(), "a text"});
   EXPECT_EQ(finish(test::completed(lease("no stream any more")), arrival), Applied::kYes);
   const Message message = place_.message("kept");

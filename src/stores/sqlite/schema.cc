@@ -217,8 +217,11 @@ CREATE TABLE semel_audit (
 ALTER TABLE semel_dead_letter ADD COLUMN original BLOB;  -- NULL: nobody has
 )sql",
     R"sql(
--- SQLite makes a table of its own for each check of a list of more than two words.
-CREATE TABLE semel_live_7 (
+-- SQLite makes a table of its own for each check of a list of more than two words. The table is not
+-- renamed: that would look at every view and trigger of the file, whoever owns it.
+CREATE TABLE semel_live_6 AS SELECT * FROM semel_live;
+DROP TABLE semel_live;
+CREATE TABLE semel_live (
   id BLOB PRIMARY KEY,
   state TEXT NOT NULL
     CHECK (state = 'consuming' OR state = 'retrying' OR state = 'parked' OR state = 'dead'),
@@ -239,12 +242,11 @@ CREATE TABLE semel_live_7 (
   error TEXT,
   steps INTEGER NOT NULL DEFAULT 0  -- has rows in semel_step
 ) WITHOUT ROWID;
-INSERT INTO semel_live_7 (id, state, fingerprint, token, nonce, lease_until, attempt,
+INSERT INTO semel_live (id, state, fingerprint, token, nonce, lease_until, attempt,
     outcome_unknown, next_at, first_seen, changed_at, holder, held, inbox, key, reason, error, steps)
   SELECT id, state, fingerprint, token, nonce, lease_until, attempt, outcome_unknown, next_at,
-    first_seen, changed_at, holder, held, inbox, key, reason, error, steps FROM semel_live;
-DROP TABLE semel_live;
-ALTER TABLE semel_live_7 RENAME TO semel_live;
+    first_seen, changed_at, holder, held, inbox, key, reason, error, steps FROM semel_live_6;
+DROP TABLE semel_live_6;
 )sql",
 };
 static_assert(std::size(kMigrations) == kSchemaVersion);
@@ -272,12 +274,12 @@ void refuse_newer(const Connection& connection, int version) {
 }
 
 std::string migration_sql(int version) {
-  std::string sql;
+  if (version >= kSchemaVersion) return {};
+  std::string sql = "BEGIN IMMEDIATE;\n";
   for (int next = version; next < kSchemaVersion; ++next) sql += kMigrations[next];
-  if (sql.empty()) return sql;
   return sql + fmt::format(
                    "DELETE FROM semel_schema;\nINSERT INTO semel_schema VALUES ({}, 1000 * "
-                   "strftime('%s', 'now'), 'semel {}');\n",
+                   "strftime('%s', 'now'), 'semel {}');\nCOMMIT;\n",
                    kSchemaVersion, ::semel::version());
 }
 

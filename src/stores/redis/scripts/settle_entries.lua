@@ -12,8 +12,9 @@ while here and ARGV[at] do
     end
   end
   at = at + 4 + 2 * tonumber(count)
-  -- Where the server refuses, the records stand all the same, and the source acknowledges.
-  if #ids > 0 and type(redis.pcall('XACK', stream, group, unpack(ids))) == 'number' then
+  -- Where the server refuses, or does not have all of them pending, the records stand all the same,
+  -- and the source acknowledges.
+  if #ids > 0 and redis.pcall('XACK', stream, group, unpack(ids)) == #ids then
     for _, number in ipairs(numbers) do
       if answer[number] then answer[number] = 'S' end
     end
