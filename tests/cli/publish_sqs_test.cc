@@ -10,6 +10,7 @@
 #include "tests/cli/program.h"
 #include "tests/cli/publish_bed.h"
 #include "tests/support/elasticmq_server.h"
+#include "tests/support/http_server.h"
 #include "tests/support/tcp_proxy.h"
 
 namespace semel::test {
@@ -197,6 +198,29 @@ TEST(SqsPublishProgram, AServiceThatHangsKeepsNoProgramFromItsEnd) {
   ASSERT_TRUE(proxy.wait_fired(stall));
   runner.signal(SIGTERM);
   EXPECT_NE(runner.wait(std::chrono::seconds(30)).code, -1) << "it was not killed";
+}
+
+// The service takes a batch, and the reused connection dies before its answer.
+TEST(SqsPublishProgram, AtMostOnceParksWhatAReusedConnectionLeftWithoutAnAnswer) {
+  HttpServer service;
+  service.on("/", [](const HttpRequest&, std::size_t times) {
+    return times == 1 ? raw("") : reply(200, R"({"Successful":[{"Id":"0","MessageId":"m"}]})");
+  });
+  const TestBed bed(to_sqs(service.url("/000000000000/parcels")) +
+                    "    strategy: at_most_once\n    concurrency: 1\n");
+  send_ids(bed, 3);
+  const Ran ran = bed.semel({"run", "--once", "-o", "json", "-q"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const auto requests = service.requests();
+  ASSERT_EQ(requests.size(), 3U);
+  EXPECT_EQ(requests[0].connection, requests[1].connection) << "the fault needs a reused one";
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    EXPECT_NE(requests[i].body.find(fmt::format("k-{}", i)), std::string::npos)
+        << "each is sent once";
+  }
+  EXPECT_EQ(completed_of(bed), "2");
+  const Ran shown = bed.semel({"records", "show", "k-1", "-o", "json"});
+  EXPECT_EQ(json_at(shown.out, "/records/0/state"), "parked") << shown.out << ran.out;
 }
 
 }  // namespace

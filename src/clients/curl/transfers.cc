@@ -72,10 +72,18 @@ struct Transfers::Transfer {
     return size * count;
   }
 
+  // Called before the request is sent, each time. If a reused connection ends without an answer,
+  // libcurl repeats the request by itself; but the server may have done the work.
+  static int before_request(void* transfer, char*, char*, int, int) {
+    auto& self = *static_cast<Transfer*>(transfer);
+    self.repeated = std::exchange(self.sent, true);
+    return self.repeated ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+  }
+
   void prepare();
   void prepare_request();
   Answered ended(CURLcode code);
-  bool begun() const;  // some of the request was sent
+  const char* text_of(CURLcode code) const;
 
   Id id = 0;
   Request request;
@@ -83,6 +91,8 @@ struct Transfers::Transfer {
   Response response;
   HeaderLines lines;
   std::array<char, CURL_ERROR_SIZE> said{};
+  bool sent = false;      // at least in part, or it was about to be
+  bool repeated = false;  // libcurl was about to send it again
   Easy easy;
 };
 
@@ -132,6 +142,8 @@ void Transfers::Transfer::prepare() {
   set(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout.count()));
   set(handle, CURLOPT_WRITEFUNCTION, &Transfer::on_body);
   set(handle, CURLOPT_WRITEDATA, static_cast<void*>(this));
+  set(handle, CURLOPT_PREREQFUNCTION, &Transfer::before_request);
+  set(handle, CURLOPT_PREREQDATA, static_cast<void*>(this));
   set(handle, CURLOPT_HEADERFUNCTION, &Transfer::on_header);
   set(handle, CURLOPT_HEADERDATA, static_cast<void*>(this));
   set(handle, CURLOPT_ERRORBUFFER, said.data());
@@ -144,8 +156,12 @@ Answered Transfers::Transfer::ended(CURLcode code) {
     response.status = static_cast<int>(status);
     return std::move(response);
   }
-  Error error{
-      ErrorKind::kUnavailable, {}, said[0] != '\0' ? said.data() : curl_easy_strerror(code), {}};
+  Error error{ErrorKind::kUnavailable, {}, text_of(code), {}};
+  if (sent) {
+    // The error may be that of a second connection, which libcurl made to repeat the request.
+    error.kind = ErrorKind::kInDoubt;
+    return failure(std::move(error));
+  }
   switch (code) {
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
@@ -155,15 +171,14 @@ Answered Transfers::Transfer::ended(CURLcode code) {
       error.kind = ErrorKind::kRejected;
       break;
     default:
-      if (begun()) error.kind = ErrorKind::kInDoubt;
       break;
   }
   return failure(std::move(error));
 }
 
-bool Transfers::Transfer::begun() const {
-  long sent = 0;
-  return curl_easy_getinfo(easy.get(), CURLINFO_REQUEST_SIZE, &sent) == CURLE_OK && sent > 0;
+const char* Transfers::Transfer::text_of(CURLcode code) const {
+  if (repeated) return "the connection was closed without an answer";
+  return said[0] != '\0' ? said.data() : curl_easy_strerror(code);
 }
 
 Transfers::Transfers() {
@@ -222,8 +237,8 @@ void Transfers::fail_all(int code) {
     const std::unique_ptr<Transfer> failed = std::move(first->second);
     under_way_.erase(first);
     curl_multi_remove_handle(multi_.get(), failed->easy.get());
-    failed->done(failure(
-        Error{failed->begun() ? ErrorKind::kInDoubt : ErrorKind::kUnavailable, {}, why, {}}));
+    failed->done(
+        failure(Error{failed->sent ? ErrorKind::kInDoubt : ErrorKind::kUnavailable, {}, why, {}}));
   }
 }
 

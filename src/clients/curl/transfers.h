@@ -4,8 +4,8 @@
 //   transfers.begin({.url = "https://example.com/"}, [](Result<Response> answer) { … });
 //   while (transfers.running() > 0) transfers.run(std::chrono::seconds(1));
 //
-// A connection that a request leaves open serves the next one. libcurl itself repeats a request if
-// a reused connection turns out to be closed: so use this only for requests that may be made twice.
+// A connection that a request leaves open serves the next one. Each request is sent at most once:
+// if a reused connection ends without an answer, the request fails with kInDoubt.
 #pragma once
 
 #include <chrono>

@@ -82,6 +82,36 @@ TEST(CurlTransfers, NoWholeAnswerIsAnError) {
   EXPECT_EQ(fetch(none).error().kind, ErrorKind::kRejected);
 }
 
+// On a reused connection libcurl would repeat the request by itself, and return the second answer.
+TEST(CurlTransfers, ARequestWhoseAnswerIsLostIsNotRepeated) {
+  for (const char* method : {"POST", "GET"}) {
+    test::HttpServer server;
+    server.on("/", [](const test::HttpRequest&, std::size_t times) {
+      return times == 1 ? test::raw("") : test::reply(200);
+    });
+    Transfers transfers;
+    std::vector<Answered> answers;
+    const auto call = [&] {
+      Request request = to(server);
+      request.method = method;
+      transfers.begin(std::move(request),
+                      [&](Answered told) { answers.push_back(std::move(told)); });
+      while (transfers.running() > 0) transfers.run(1s);
+    };
+    call();
+    call();
+    const auto requests = server.requests();
+    ASSERT_EQ(requests.size(), 2U) << method << " arrived again";
+    EXPECT_EQ(requests[0].connection, requests[1].connection) << "the connection must be reused";
+    ASSERT_TRUE(answers[0]);
+    ASSERT_FALSE(answers[1]);
+    EXPECT_EQ(answers[1].error().kind, ErrorKind::kInDoubt);
+    EXPECT_EQ(answers[1].error().message, "the connection was closed without an answer");
+    call();
+    EXPECT_TRUE(answers[2]) << "the next request has a connection of its own";
+  }
+}
+
 TEST(CurlTransfers, ACertificateHasToBeTrusted) {
   const test::TlsIdentity identity("DNS:localhost");
   const test::HttpServer server(&identity);

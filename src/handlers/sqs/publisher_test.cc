@@ -276,6 +276,24 @@ TEST_F(SqsPublishing, AnAnswerThatDoesNotNameAMessageLeavesItUnknown) {
   EXPECT_TRUE(verdict.unknown());
 }
 
+// libcurl repeats by itself what has no answer on a reused connection: here it must not.
+TEST_F(SqsPublishing, AReusedConnectionThatIsCutLeavesTheOutcomeUnknown) {
+  test::HttpServer service;
+  service.on("/", [](const test::HttpRequest&, std::size_t times) {
+    return times == 1 ? test::raw("")
+                      : test::reply(200, R"({"Successful":[{"Id":"0","MessageId":"m"}]})");
+  });
+  spec_ = spec_to(service.url("/0/orders"));
+  EXPECT_EQ(call(keyed_message("k-1")).kind(), Kind::kDone);
+  const Verdict verdict = call(keyed_message("k-2"));
+  EXPECT_EQ(verdict.code(), "handler.sqs.reset") << verdict.reason();
+  EXPECT_TRUE(verdict.unknown());
+  EXPECT_FALSE(verdict.counted());
+  const auto requests = service.requests();
+  ASSERT_EQ(requests.size(), 2U) << "it was sent again";
+  EXPECT_EQ(requests[0].connection, requests[1].connection) << "the connection must be reused";
+}
+
 TEST(SqsPublisher, WhatCannotBeIsRefused) {
   core::SqsPublishSpec spec;
   EXPECT_EQ(make_sqs_publisher(spec).error().code, "R255");

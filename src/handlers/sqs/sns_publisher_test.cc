@@ -138,6 +138,30 @@ TEST_F(SnsPublishing, OneThatIsTooLargeIsDeadAndItsNeighbourIsThere) {
   EXPECT_EQ(server().take_all(queue).size(), 1U);
 }
 
+// libcurl repeats by itself what has no answer on a reused connection: here it must not.
+TEST(SnsPublisher, AReusedConnectionThatIsCutLeavesTheOutcomeUnknown) {
+  test::HttpServer service;
+  service.on("/", [](const test::HttpRequest&, std::size_t times) {
+    return times == 1
+               ? test::raw("")
+               : test::reply(200,
+                             "<PublishBatchResponse><PublishBatchResult><Successful><member><Id>0"
+                             "</Id><MessageId>m</MessageId></member></Successful><Failed/>"
+                             "</PublishBatchResult></PublishBatchResponse>");
+  });
+  auto handler =
+      publisher_to_topic(spec_to_topic("arn:aws:sns:eu-west-1:1:orders", service.url("")));
+  ToldGate gate;
+  const Verdict first = publish(handler, gate, keyed_message("k-1"))->verdict();
+  EXPECT_EQ(first.kind(), Kind::kDone) << first.reason();
+  const Verdict cut = publish(handler, gate, keyed_message("k-2"))->verdict();
+  EXPECT_EQ(cut.code(), "handler.sns.reset") << cut.reason();
+  EXPECT_TRUE(cut.unknown());
+  const auto requests = service.requests();
+  ASSERT_EQ(requests.size(), 2U) << "it was sent again";
+  EXPECT_EQ(requests[0].connection, requests[1].connection) << "the connection must be reused";
+}
+
 TEST(SnsPublisher, ACallIsSignedForSnsAndARefusalIsNamed) {
   test::HttpServer service;
   service.on("/", test::reply(403,
