@@ -11,6 +11,7 @@
 #include "base/time_text.h"
 #include "base/url_text.h"
 #include "clients/curl/transfers.h"
+#include "clients/curl/url_parts.h"
 #include "clients/sqs/json_walk.h"
 #include "clients/sqs/query_protocol.h"
 #include "clients/sqs/shared_files.h"
@@ -81,14 +82,34 @@ Result<std::optional<SessionKeys>> keys_in(const std::string& body, const std::s
   return std::optional(std::move(made));
 }
 
+// The message names the host at most: the rest of the URL may be a secret.
+Error unusable_uri(const char* variable, const std::string& why, const char* hint) {
+  return no_credentials(ErrorKind::kRejected, fmt::format("{} {}", variable, why), hint);
+}
+
 // A token is sent only to this machine, to the container's own service, or over TLS.
-bool may_be_asked(std::string_view url) {
-  if (url.starts_with("https://")) return true;
-  if (!url.starts_with("http://")) return false;
-  url.remove_prefix(7);
-  const auto host = url_text::server(url_text::cut_before(url, '/')).host;
-  return host == "localhost" || host.starts_with("127.") || host == "::1" ||
-         host == "169.254.170.2" || host == "169.254.170.23" || host == "fd00:ec2::23";
+Result<std::string> full_uri(std::string url) {
+  constexpr const char* kVariable = "AWS_CONTAINER_CREDENTIALS_FULL_URI";
+  constexpr const char* kHint = "https://, or an address of this machine";
+  const auto parts = curl::parts_of(url);
+  if (!parts) return failure(unusable_uri(kVariable, "is no URL that can be called", kHint));
+  const std::string& host = parts->host;
+  if (parts->has_user) {
+    return failure(unusable_uri(kVariable, "has a user before its host", kHint));
+  }
+  const bool near = curl::is_loopback(host) || host == "169.254.170.2" ||
+                    host == "169.254.170.23" || host == "fd00:ec2::23";
+  if (parts->scheme == "https" || (parts->scheme == "http" && near)) return url;
+  return failure(unusable_uri(
+      kVariable,
+      fmt::format("names the host {}, which is neither this machine nor reached by TLS", host),
+      kHint));
+}
+
+Result<std::string> relative_uri(const std::string& path) {
+  if (path.starts_with('/')) return kContainerHost + path;
+  return failure(unusable_uri("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "does not begin with /",
+                              "a path, such as /v2/credentials/ID"));
 }
 
 }  // namespace
@@ -250,25 +271,16 @@ CredentialChain::Found CredentialChain::from_web_identity(const std::string& fil
 }
 
 CredentialChain::Found CredentialChain::from_container() const {
+  const auto relative = variables_("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+  const auto full = variables_("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+  if (!relative && !full) return std::nullopt;
+  auto url = relative ? relative_uri(*relative) : full_uri(*full);
+  if (!url) return failure(std::move(url.error()));
   curl::Request request;
   request.method = "GET";
+  request.url = *std::move(url);
   request.timeout = kNearbyPatience;
   request.through_proxy = false;
-  if (const auto relative = variables_("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")) {
-    request.url = kContainerHost + *relative;
-  } else if (const auto full = variables_("AWS_CONTAINER_CREDENTIALS_FULL_URI")) {
-    request.url = *full;
-  } else {
-    return std::nullopt;
-  }
-  if (!may_be_asked(request.url)) {
-    return failure(no_credentials(
-        ErrorKind::kRejected,
-        fmt::format("AWS_CONTAINER_CREDENTIALS_FULL_URI names {}, which is neither this machine "
-                    "nor reached by TLS",
-                    request.url),
-        "https://, or an address of this machine"));
-  }
   auto token = variables_("AWS_CONTAINER_AUTHORIZATION_TOKEN");
   if (const auto file = variables_("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")) {
     token = read_file(*file);

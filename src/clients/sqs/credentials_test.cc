@@ -7,6 +7,7 @@
 #include <map>
 
 #include "tests/support/http_server.h"
+#include "tests/support/server_address.h"
 #include "tests/support/temp_dir.h"
 
 namespace semel::sqs {
@@ -133,9 +134,50 @@ TEST_F(SqsCredentials, AContainerHasAServiceOfItsOwn) {
   EXPECT_EQ(id(), "of-container");
   ASSERT_EQ(service.requests().size(), 1U);
   EXPECT_EQ(service.requests()[0].header("authorization"), "Basic abc");
-  // The token is sent to no other host.
-  set("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://example.com/v2");
-  EXPECT_NE(id().find("neither this machine"), std::string::npos) << id();
+}
+
+// No name resolves and no port listens in these URLs, so one that passes fails with kUnavailable.
+TEST_F(SqsCredentials, AContainersTokenIsSentToNoOtherHost) {
+  const std::string closed = std::to_string(test::free_port());
+  struct Row {
+    const char* variable;
+    std::string uri;
+    const char* refused;  // empty: the service is asked
+  };
+  constexpr const char* kFull = "AWS_CONTAINER_CREDENTIALS_FULL_URI";
+  constexpr const char* kRelative = "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI";
+  for (const Row& row : std::vector<Row>{
+           {kFull, "http://example.invalid/v2?t=s3cret", "the host example.invalid, which is"},
+           {kFull, "http://127.evil.invalid/v2?t=s3cret", "the host 127.evil.invalid, which is"},
+           {kFull, "http://localhost.invalid/v2", "the host localhost.invalid, which is"},
+           {kFull, "http://128.0.0.1/v2", "the host 128.0.0.1, which is"},
+           {kFull, "http://localhost:80@evil.invalid/s3cret", "has a user before its host"},
+           {kFull, "http://s3cret@127.0.0.1/v2", "has a user before its host"},
+           {kFull, "https://:s3cret@evil.invalid/v2", "has a user before its host"},
+           {kFull, "http://127.0.0.1:s3cret/v2", "is no URL that can be called"},
+           {kFull, "ftp://127.0.0.1/s3cret", "neither this machine nor reached by TLS"},
+           {kRelative, "@evil.invalid/s3cret", "does not begin with /"},
+           {kRelative, ".evil.invalid/s3cret", "does not begin with /"},
+           {kRelative, ":80@evil.invalid/s3cret", "does not begin with /"},
+           {kFull, "http://127.0.0.1:" + closed + "/v2", ""},
+           {kFull, "http://127.1.2.3:" + closed + "/v2", ""},
+           {kFull, "http://localhost:" + closed + "/v2", ""},
+           {kFull, "http://[::1]:" + closed + "/v2", ""},
+           {kFull, "https://127.evil.invalid:" + closed + "/v2", ""},
+       }) {
+    variables_.erase(kFull);
+    variables_.erase(kRelative);
+    set(row.variable, row.uri);
+    const auto keys = chain().keys(kNow);
+    ASSERT_FALSE(keys) << row.uri;
+    const Error& error = keys.error();
+    const bool refused = *row.refused != '\0';
+    EXPECT_EQ(error.kind, refused ? ErrorKind::kRejected : ErrorKind::kUnavailable) << row.uri;
+    EXPECT_NE(error.message.find(refused ? row.refused : "the container's service"),
+              std::string::npos)
+        << row.uri << ": " << error.message;
+    EXPECT_EQ(error.message.find("s3cret"), std::string::npos) << error.message;
+  }
 }
 
 TEST_F(SqsCredentials, AMachineIsAskedWithASessionOfItsOwn) {
