@@ -34,6 +34,24 @@ constexpr milliseconds kLongestPoll{60'000};
 // How many idle connections are kept.
 constexpr long kKeptConnections = 256;
 
+// A little less than the longest head that libcurl sends, which has a few lines of its own. It
+// notices a longer one only when the call has begun.
+constexpr std::size_t kLongestHead = 1'000'000;
+
+// The URL and the header lines.
+std::size_t head_size(const std::string& url, const Headers& headers) {
+  std::size_t size = url.size();
+  for (const Header& line : headers) size += line.name.size() + line.value.size() + 4;
+  return size;
+}
+
+Verdict payload_invalid(std::string why) {
+  Verdict::Dead refused;
+  refused.reason = std::move(why);
+  refused.code = reason::kPayloadInvalid;
+  return refused;
+}
+
 struct LibraryInUse {
   LibraryInUse() noexcept : ready(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK) {}
   ~LibraryInUse() {
@@ -112,12 +130,13 @@ void Client::begin(const HttpRequest& request, const Attempt& attempt, Completio
   try {
     url = url_.url(request.message, request.answers);
   } catch (const PayloadInvalid& invalid) {
-    Verdict::Dead refused;
-    refused.reason = invalid.what();
-    refused.code = reason::kPayloadInvalid;
-    return completion(std::move(refused));
+    return completion(payload_invalid(invalid.what()));
   }
   const Headers headers = plan_.headers(request.sent, attempt, system_clock::now());
+  if (const std::size_t size = head_size(url, headers); size > kLongestHead) {
+    return completion(payload_invalid(fmt::format(
+        "the request's URL and headers have {} bytes: {} bytes at most", size, kLongestHead)));
+  }
   calls_.begin(std::make_unique<Call>(spec_, url, headers, plan_.body(request.sent),
                                       request.message, attempt, std::move(completion),
                                       environment_.clock->now()));
