@@ -79,13 +79,13 @@ TEST_F(GoldenTest, ViewsAndTriggersOfOthersDoNotHinderAMigration) {
   EXPECT_EQ(sqlite3_exec(db,
                          "CREATE TABLE gone(a); CREATE VIEW broken AS SELECT a FROM gone; "
                          "DROP TABLE gone; CREATE VIEW mine AS SELECT id FROM semel_live; "
-                         "CREATE TABLE account(a); CREATE TRIGGER looks AFTER INSERT ON account "
+                         "CREATE TABLE parcel(a); CREATE TRIGGER looks AFTER INSERT ON parcel "
                          "BEGIN SELECT count(*) FROM semel_live; END",
                          nullptr, nullptr, nullptr),
             SQLITE_OK)
       << sqlite3_errmsg(db);
   EXPECT_NE(open(), nullptr);
-  EXPECT_EQ(sqlite3_exec(db, "SELECT * FROM mine; INSERT INTO account VALUES (1)", nullptr, nullptr,
+  EXPECT_EQ(sqlite3_exec(db, "SELECT * FROM mine; INSERT INTO parcel VALUES (1)", nullptr, nullptr,
                          nullptr),
             SQLITE_OK)
       << sqlite3_errmsg(db);
