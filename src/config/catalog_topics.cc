@@ -199,7 +199,7 @@ Redis, on the names that begin with the prefix:
 
 On a Cluster also +cluster|slots +asking; for wait_replicas +wait; for an operator's
 commands, run and doctor +hscan +scan +sismember +memory|usage +config|get +client|id
-+client|list.
++client|list. Where a source reads a stream of the same database, +xack and its name.
 
 What the statements of a handler do needs its own rights on the business's tables.
 )"},
