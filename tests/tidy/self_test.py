@@ -174,6 +174,8 @@ class Checks(unittest.TestCase):
         self.refused(docs.sentences, 'src/a.h:2: a sentence that begins with "What"', src__a_h="int a;\n// What waits.\n")
         self.refused(docs.sentences, 'src/a.h:2: a sentence that begins with "Of"', src__a_h="// One.\n// Of these.\n")
         self.refused(docs.sentences, '"Those"', src__a_h="int a;  // Those that wait\n")
+        self.refused(docs.sentences, 'src/a.h:2: ', src__a_h="int a;  // one\n// Who waits, waits.\nint b;\n")
+        self.fine(docs.sentences, src__a_h="int a;  // one\n        // What it was\n")
         self.fine(docs.sentences, src__a_h="// It keeps\n// What it was.\n// What is it?\nauto a = \"// What waits\";\n")
 
     def test_links_of_the_site(self):

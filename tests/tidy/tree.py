@@ -68,10 +68,28 @@ def without_comments(text):
 
 
 def comments(text):
-    """(line, text) of each comment of C++ text; lines that follow each other are one comment."""
+    """(line, text) of each comment of C++ text; lines below each other, in one column, are one comment."""
     for match in _NOISE.finditer(text):
-        if match["said"]:
-            yield text.count("\n", 0, match.start()) + 1, re.sub(r"(?m)^[ \t]*//", "  ", match["said"])
+        said = match["said"]
+        if not said:
+            continue
+        line = text.count("\n", 0, match.start()) + 1
+        if said.startswith("/*"):
+            yield line, said
+            continue
+        begun = column = match.start() - text.rfind("\n", 0, match.start()) - 1
+        parts = []
+        for at, whole in enumerate(said.splitlines(), line):
+            words = whole.lstrip(" \t")
+            if at > line:
+                column = len(whole) - len(words)
+            if parts and column == begun:
+                parts[-1][1].append(words[2:])
+            else:
+                parts.append((at, [words[2:]]))
+                begun = column
+        for at, lines in parts:
+            yield at, "\n".join("  " + one for one in lines)
 
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)

@@ -33,7 +33,7 @@ Result<std::unique_ptr<Source>> make_redis_streams_source(
 struct GroupLook {
   GroupState state;
   bool logged = true;  // the server keeps a log of acknowledged writes
-  // Who acknowledges entries: the store of that URL with their records, or the source.
+  // The one that acknowledges entries: the store of that URL with their records, or the source.
   enum class SettledBy { kSource, kStore } settled_by = SettledBy::kSource;
   std::string refused;  // why the store may not, although it is on the same server
 };
