@@ -1,5 +1,7 @@
 #include "base/listen_address.h"
 
+#include <arpa/inet.h>
+
 #include <charconv>
 #include <string>
 #include <system_error>
@@ -50,8 +52,10 @@ std::string ListenAddress::text() const {
 
 bool ListenAddress::is_loopback() const noexcept {
   if (host == "localhost" || host == "::1") return true;
-  // A name that begins so is no address: addresses contain only digits and dots.
-  return host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string::npos;
+  // Other names that begin so may be those of any machine.
+  in_addr address{};
+  return host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string::npos &&
+         ::inet_aton(host.c_str(), &address) != 0;
 }
 
 }  // namespace semel

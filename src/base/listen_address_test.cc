@@ -31,8 +31,8 @@ TEST(ListenAddressTest, KnowsWhichOnesOnlyThisMachineReaches) {
   for (const char* text : {"127.0.0.1:1", "127.9.0.1:1", "localhost:1", "[::1]:1"}) {
     EXPECT_TRUE(ListenAddress::parse(text)->is_loopback()) << text;
   }
-  for (const char* text :
-       {":1", "0.0.0.0:1", "[::]:1", "127.evil.example:1", "10.0.0.1:1", "localhost.example:1"}) {
+  for (const char* text : {":1", "0.0.0.0:1", "[::]:1", "127.evil.example:1", "127.1.2.3.4:1",
+                           "10.0.0.1:1", "localhost.example:1"}) {
     EXPECT_FALSE(ListenAddress::parse(text)->is_loopback()) << text;
   }
 }

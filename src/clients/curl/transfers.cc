@@ -72,14 +72,6 @@ struct Transfers::Transfer {
     return size * count;
   }
 
-  // Called before the request is sent, each time. If a reused connection ends without an answer,
-  // libcurl repeats the request by itself; but the server may have done the work.
-  static int before_request(void* transfer, char*, char*, int, int) {
-    auto& self = *static_cast<Transfer*>(transfer);
-    self.repeated = std::exchange(self.sent, true);
-    return self.repeated ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
-  }
-
   void prepare();
   void prepare_request();
   Answered ended(CURLcode code);
@@ -91,8 +83,7 @@ struct Transfers::Transfer {
   Response response;
   HeaderLines lines;
   std::array<char, CURL_ERROR_SIZE> said{};
-  bool sent = false;      // at least in part, or it was about to be
-  bool repeated = false;  // libcurl was about to send it again
+  SentOnce once;
   Easy easy;
 };
 
@@ -142,8 +133,7 @@ void Transfers::Transfer::prepare() {
   set(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout.count()));
   set(handle, CURLOPT_WRITEFUNCTION, &Transfer::on_body);
   set(handle, CURLOPT_WRITEDATA, static_cast<void*>(this));
-  set(handle, CURLOPT_PREREQFUNCTION, &Transfer::before_request);
-  set(handle, CURLOPT_PREREQDATA, static_cast<void*>(this));
+  once.watch(handle);
   set(handle, CURLOPT_HEADERFUNCTION, &Transfer::on_header);
   set(handle, CURLOPT_HEADERDATA, static_cast<void*>(this));
   set(handle, CURLOPT_ERRORBUFFER, said.data());
@@ -157,7 +147,7 @@ Answered Transfers::Transfer::ended(CURLcode code) {
     return std::move(response);
   }
   Error error{ErrorKind::kUnavailable, {}, text_of(code), {}};
-  if (sent) {
+  if (once.sent()) {
     // The error may be that of a second connection, which libcurl made to repeat the request.
     error.kind = ErrorKind::kInDoubt;
     return failure(std::move(error));
@@ -177,7 +167,7 @@ Answered Transfers::Transfer::ended(CURLcode code) {
 }
 
 const char* Transfers::Transfer::text_of(CURLcode code) const {
-  if (repeated) return "the connection was closed without an answer";
+  if (once.repeated()) return "the connection was closed without an answer";
   return said[0] != '\0' ? said.data() : curl_easy_strerror(code);
 }
 
@@ -237,8 +227,8 @@ void Transfers::fail_all(int code) {
     const std::unique_ptr<Transfer> failed = std::move(first->second);
     under_way_.erase(first);
     curl_multi_remove_handle(multi_.get(), failed->easy.get());
-    failed->done(
-        failure(Error{failed->sent ? ErrorKind::kInDoubt : ErrorKind::kUnavailable, {}, why, {}}));
+    failed->done(failure(
+        Error{failed->once.sent() ? ErrorKind::kInDoubt : ErrorKind::kUnavailable, {}, why, {}}));
   }
 }
 

@@ -15,7 +15,4 @@ struct UrlParts {
 // nullopt if libcurl cannot call the URL. Throws std::bad_alloc.
 std::optional<UrlParts> parts_of(const std::string& url);
 
-// True for localhost and the addresses 127.0.0.0/8 and ::1, but for no other name that begins so.
-bool is_loopback(const std::string& host);
-
 }  // namespace semel::curl

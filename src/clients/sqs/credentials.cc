@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/json_scan.h"
+#include "base/listen_address.h"
 #include "base/time_text.h"
 #include "base/url_text.h"
 #include "clients/curl/transfers.h"
@@ -97,7 +98,7 @@ Result<std::string> full_uri(std::string url) {
   if (parts->has_user) {
     return failure(unusable_uri(kVariable, "has a user before its host", kHint));
   }
-  const bool near = curl::is_loopback(host) || host == "169.254.170.2" ||
+  const bool near = ListenAddress{host, 0}.is_loopback() || host == "169.254.170.2" ||
                     host == "169.254.170.23" || host == "fd00:ec2::23";
   if (parts->scheme == "https" || (parts->scheme == "http" && near)) return url;
   return failure(unusable_uri(

@@ -14,6 +14,7 @@
 
 #include <semel/reason.h>
 
+#include "clients/curl/handles.h"
 #include "core/breaker.h"
 #include "core/verdict_details.h"
 #include "handlers/http/judge.h"
@@ -52,20 +53,6 @@ Verdict payload_invalid(std::string why) {
   return refused;
 }
 
-struct LibraryInUse {
-  LibraryInUse() noexcept : ready(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK) {}
-  ~LibraryInUse() {
-    if (ready) curl_global_cleanup();
-  }
-  LibraryInUse(const LibraryInUse&) = delete;
-  LibraryInUse& operator=(const LibraryInUse&) = delete;
-  bool ready;
-};
-
-struct FreeMulti {
-  void operator()(CURLM* multi) const noexcept { curl_multi_cleanup(multi); }
-};
-
 class Client {
  public:
   Client(core::HttpSpec spec, Environment& environment);
@@ -95,12 +82,12 @@ class Client {
   void end(std::unique_ptr<Call> call, Answer answer);
   void tell_gate(const Call& call, Judged& judged);
 
-  LibraryInUse library_;
+  curl::LibraryUse library_;
   const core::HttpSpec spec_;
   const core::UrlTemplate url_;
   const RequestPlan plan_;
   Environment& environment_;
-  std::unique_ptr<CURLM, FreeMulti> multi_;
+  curl::Multi multi_;
   InFlightCalls<Call> calls_{[this] { curl_multi_wakeup(multi_.get()); }};
   std::thread thread_;
 };
@@ -110,7 +97,7 @@ Client::Client(core::HttpSpec spec, Environment& environment)
       url_(core::UrlTemplate::parse(spec_.url).value()),
       plan_(spec_),
       environment_(environment) {
-  if (!library_.ready) return;
+  if (!library_.ready()) return;
   multi_.reset(curl_multi_init());
   if (!multi_) return;
   curl_multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS, kKeptConnections);

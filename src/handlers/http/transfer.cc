@@ -26,10 +26,6 @@ using TransferState = Answer::TransferState;
 
 constexpr milliseconds kConnectTimeout{10'000};
 
-struct FreeUrl {
-  void operator()(CURLU* url) const noexcept { curl_url_cleanup(url); }
-};
-
 template <class T>
 void set(CURL* easy, CURLoption option, T value) {
   const CURLcode code = curl_easy_setopt(easy, option, value);
@@ -53,12 +49,6 @@ struct Transfer::Parts {
     const std::size_t bytes = size * count;
     return static_cast<Parts*>(parts)->reader.body({data, bytes}) ? bytes : 0;
   }
-  // Called before the request is sent, each time. If a reused connection ends without an answer,
-  // libcurl repeats the request by itself; but the endpoint may have done the work.
-  static int before_request(void* parts, char*, char*, int, int) {
-    return std::exchange(static_cast<Parts*>(parts)->sent, true) ? CURL_PREREQFUNC_ABORT
-                                                                 : CURL_PREREQFUNC_OK;
-  }
 
   void prepare_request(const std::string& url, const Headers& headers, BytesView body);
   void prepare_connection();
@@ -70,7 +60,7 @@ struct Transfer::Parts {
   ResponseReader reader;
   curl::HeaderLines headers;
   std::array<char, CURL_ERROR_SIZE> error{};
-  bool sent = false;
+  curl::SentOnce once;
   curl::Easy easy;
 };
 
@@ -92,8 +82,7 @@ void Transfer::Parts::prepare_request(const std::string& url, const Headers& lin
   // These headers are for the endpoint, not for a proxy.
   set_number(easy.get(), CURLOPT_HEADEROPT, CURLHEADER_SEPARATE);
   set_text(easy.get(), CURLOPT_USERAGENT, fmt::format("semel/{}", version()).c_str());
-  set(easy.get(), CURLOPT_PREREQFUNCTION, &Parts::before_request);
-  set(easy.get(), CURLOPT_PREREQDATA, static_cast<void*>(this));
+  once.watch(easy.get());
 }
 
 void Transfer::Parts::prepare_connection() {
@@ -129,7 +118,7 @@ void Transfer::Parts::prepare_answer() {
 }
 
 TransferState Transfer::Parts::state_of(CURLcode code) const {
-  if (!sent) {
+  if (!once.sent()) {
     switch (code) {
       case CURLE_PEER_FAILED_VERIFICATION:
       case CURLE_SSL_CACERT_BADFILE:
@@ -166,7 +155,7 @@ TransferState Transfer::Parts::state_of(CURLcode code) const {
 Answer Transfer::Parts::answer(TransferState state, std::string text) {
   Answer made;
   made.state = state;
-  made.sent = sent;
+  made.sent = once.sent();
   made.status = reader.status();
   made.content_type = reader.content_type();
   made.retry_after = reader.retry_after();
@@ -228,7 +217,7 @@ Answer Transfer::stopped(std::string why) {
 }
 
 Result<void> parse_url(const std::string& url) {
-  const std::unique_ptr<CURLU, FreeUrl> parsed(curl_url());
+  const curl::Url parsed(curl_url());
   if (!parsed) throw std::bad_alloc();
   const CURLUcode code = curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0);
   if (code == CURLUE_OK) return {};
