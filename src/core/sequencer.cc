@@ -279,19 +279,28 @@ void Sequencer::reopen(TrackedDelivery&& delivery) {
   go_on(index);
 }
 
-std::vector<TrackedDelivery> Sequencer::withdraw(const LaneName& name) {
+std::vector<TrackedDelivery> Sequencer::withdraw(const LaneName& name, const Which& which) {
   const Index index = find_lane(name);
   if (index == kNone || !lanes_[index].taken()) return {};
   Lane& lane = lanes_[index];
-  std::vector<Index> items;
-  for (Index item = lane.first; item != kNone; item = items_[item].next) items.push_back(item);
-  lane.first = lane.last = kNone;
+  std::vector<Index> withdrawn;
+  Index item = std::exchange(lane.first, kNone);
+  lane.last = kNone;
+  while (item != kNone) {
+    const Index next = std::exchange(items_[item].next, kNone);
+    if (which(*items_[item].delivery)) {
+      withdrawn.push_back(item);
+    } else {
+      (lane.first == kNone ? lane.first : items_[lane.last].next) = item;
+      lane.last = item;
+    }
+    item = next;
+  }
   lane.newest.reset();
-  return empty_out(items);
+  return empty_out(withdrawn);
 }
 
-std::vector<TrackedDelivery> Sequencer::withdraw_if(
-    const std::function<bool(const TrackedDelivery&)>& which) {
+std::vector<TrackedDelivery> Sequencer::withdraw_if(const Which& which) {
   std::vector<TrackedDelivery> withdrawn;
   for (TrackedDelivery& delivery : drain()) {
     if (which(delivery)) {

@@ -43,11 +43,11 @@ class Sequencer {
   // The delivery is back, and first. Like add where its key is not closed.
   void reopen(TrackedDelivery&& delivery);
 
-  // Removes and returns what waits behind the holder of this key, in order.
-  std::vector<TrackedDelivery> withdraw(const LaneName& name);
+  using Which = std::function<bool(const TrackedDelivery&)>;
+  // Removes and returns what waits behind the holder of this key and `which` holds for, in order.
+  std::vector<TrackedDelivery> withdraw(const LaneName& name, const Which& which);
   // Removes and returns all waiting deliveries for which `which` holds, oldest first.
-  std::vector<TrackedDelivery> withdraw_if(
-      const std::function<bool(const TrackedDelivery&)>& which);
+  std::vector<TrackedDelivery> withdraw_if(const Which& which);
 
   // Whether this one comes right behind what waits or runs under its name: the last of that from
   // outside the store came from the same source, and in `same_generation` of its tags, and none was

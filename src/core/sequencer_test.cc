@@ -33,6 +33,8 @@ Names names(const std::vector<TrackedDelivery>& deliveries) {
   return result;
 }
 
+bool all(const TrackedDelivery&) { return true; }
+
 struct SequencerTest : testing::Test {
   Sequencer sequencer;
   Names take(std::size_t max) { return names(sequencer.take(max)); }
@@ -234,11 +236,25 @@ TEST_F(SequencerTest, AMessageWithoutAnOrderingKeyIsInNoOrderWithThoseOfThatName
   sequencer.add(delivery("alone", "", "a"));
   sequencer.add(std::move(row));
   EXPECT_EQ(take(10), Names({"a1", "alone"}));
-  EXPECT_EQ(names(sequencer.withdraw({"a", true})), Names({"a2"}));
+  EXPECT_EQ(names(sequencer.withdraw({"a", true}, all)), Names({"a2"}));
   sequencer.release({"a", false});
   EXPECT_EQ(sequencer.running(), 1U);
   sequencer.release({"a", true});
   EXPECT_EQ(sequencer.running(), 0U);
+}
+
+TEST_F(SequencerTest, WithdrawalLeavesOthersOfTheKeyInTheirOrder) {
+  for (const char* name : {"a1", "a2", "b3", "a4", "b5"}) {
+    sequencer.add(delivery(name, "a", name));
+  }
+  take(1);
+  const auto is_b = [](const TrackedDelivery& d) { return d.message.payload().front() == 'b'; };
+  EXPECT_EQ(names(sequencer.withdraw({"a", true}, is_b)), Names({"b3", "b5"}));
+  sequencer.add(delivery("a6", "a", "a6"));
+  for (const char* name : {"a2", "a4", "a6"}) {
+    sequencer.release({"a", true});
+    EXPECT_EQ(take(10), Names{name});
+  }
 }
 
 TEST_F(SequencerTest, OneContinuesOthersOfItsKeyAndOrigin) {
@@ -256,7 +272,7 @@ TEST_F(SequencerTest, OneContinuesOthersOfItsKeyAndOrigin) {
   take(1);
   EXPECT_TRUE(sequencer.continues(of(1), true)) << "it runs";
   sequencer.add(of(1));
-  sequencer.withdraw({"a", true});
+  sequencer.withdraw({"a", true}, all);
   EXPECT_FALSE(sequencer.continues(of(1), true)) << "one of them is elsewhere";
   sequencer.add(of(2));
   sequencer.withdraw_if([](const TrackedDelivery&) { return false; });

@@ -277,21 +277,12 @@ void InFlightDeliveries::take_back(const PendingSettlement& pending) {
 void InFlightDeliveries::stop_line(const PendingSettlement& pending) {
   if (!pending.line) return;
   book_.stopped(*pending.line);
-  if (lines_.on_failure == OnFailure::kHoldKey) {
-    std::vector<core::TrackedDelivery> waiting = sequencer_.withdraw(pending.lane);
-    // Where the config was another one, rows of this name may be in other lines.
-    const auto rest = std::stable_partition(waiting.begin(), waiting.end(),
-                                            [&](const core::TrackedDelivery& delivery) {
-                                              return delivery.arrival.line == *pending.line;
-                                            });
-    for (auto it = rest; it != waiting.end(); ++it) sequencer_.add(std::move(*it));
-    waiting.erase(rest, waiting.end());
-    put_aside(std::move(waiting));
-  } else {
-    put_aside(sequencer_.withdraw_if([&](const core::TrackedDelivery& delivery) {
-      return delivery.arrival.line == *pending.line;
-    }));
-  }
+  // Where the config was another one, rows of its name may be in other lines.
+  const auto in_line = [&](const core::TrackedDelivery& delivery) {
+    return delivery.arrival.line == *pending.line;
+  };
+  put_aside(lines_.on_failure == OnFailure::kHoldKey ? sequencer_.withdraw(pending.lane, in_line)
+                                                     : sequencer_.withdraw_if(in_line));
 }
 
 void InFlightDeliveries::remove_waiting(const core::TrackedDelivery& delivery) {
