@@ -148,7 +148,10 @@ class AdminBench {
     measure(measured);
     measured.name = "claims-100";
     measured.batch = kClaimsAtOnce;
-    measured.raw = [this] { return claim_on_sqlite(next_path(), keys_, kClaimsAtOnce); };
+    measured.raw = [this] {
+      const auto place = make_sqlite_place(next_path());
+      return claim_on_sqlite(place->url(), keys_, kClaimsAtOnce);
+    };
     measured.semel = [this] { return claims_side(); };
     measured.what = "raw: calls of a SQLite store; semel: the same of a run, over HTTP";
     measure(measured);
@@ -163,8 +166,9 @@ class AdminBench {
   }
   std::string next_path() { return fmt::format("{}/{}.db", options_.folder, ++files_); }
   double claims_side() {
+    const auto place = make_sqlite_place(next_path());
     const Program program(
-        options_, next_path(), static_cast<std::uint16_t>(test::free_port()),
+        options_, place->url(), static_cast<std::uint16_t>(test::free_port()),
         "consumers: [{ name: mails, source: { claims: {} } }]\n",
         fmt::format(", auth: {{ tokens: [{{ name: mailer, secret: {}, claims: [mails] }}] }}",
                     kSecret));
