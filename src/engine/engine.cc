@@ -132,9 +132,10 @@ Ended RunningEngine::run() {
 void RunningEngine::begin_marker() {
   RunMarkers* runs = parts_.store->facets().runs;
   if (runs == nullptr || options_.dry_run) return;
-  // Assume that the store does not answer: then the suspects are left to the next engine.
+  // Assume that the store does not answer: then the suspects are left to the next engine, those
+  // among them that the store has told of, while the answer was lost.
   suspect_window_ = options_.suspects_first;
-  suspects_left_ = suspect_window_ > 0;
+  suspects_left_ = true;
   const std::size_t window = std::max(options_.pace.max_in_flight, suspect_window_);
   const auto begun =
       ask_store([&] { return runs->begin(options_.number, window); }, IfRejected::kEnd);

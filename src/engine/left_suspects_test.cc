@@ -66,6 +66,14 @@ TEST_F(LeftSuspects, OutliveAnEngineThatNeverReachedTheStore) {
   EXPECT_FALSE(markers_.ended);
 }
 
+// It may have been told of a death, and the answer was lost.
+TEST_F(LeftSuspects, MayBeThereWhereTheStoreNeverAnswered) {
+  options_.suspects_first = 0;
+  markers_.away = true;
+  EXPECT_EQ(left_by_one_that_is_stopped(), options_.pace.max_in_flight);
+  EXPECT_FALSE(markers_.ended);
+}
+
 TEST_F(LeftSuspects, OutliveAnEngineToWhichNothingCame) {
   EXPECT_EQ(left_by_one_that_is_stopped(), 40U);
   EXPECT_FALSE(markers_.ended);

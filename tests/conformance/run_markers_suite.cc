@@ -276,6 +276,30 @@ TEST_P(RunMarkersSuite, TheWindowIsTheLargestOfTheDead) {
   EXPECT_EQ(begun->window, 900U);
 }
 
+// A successor with a small window may not have handled all that was in flight in a large one.
+TEST_P(RunMarkersSuite, ASuccessorHandsOnTheWindowThatItHasHeard) {
+  const auto place = GetParam().make();
+  const auto run = [&](std::size_t window, std::size_t heard) {
+    auto child = ChildProcess::fork([&, window, heard](auto& voice) -> int {
+      const auto store = place->open();
+      const auto begun = runs(*store).begin(attach(*store), window);
+      if (!begun || begun->window != heard) return 1;
+      voice.ready();
+      ChildProcess::Voice::wait_for_death();
+    });
+    ASSERT_TRUE(child.wait_ready());
+    expect_killed(*place, child);
+  };
+  run(900, 0);
+  run(10, 900);
+  run(10, 900);
+  const auto store = place->open();
+  const ConsumerNumber consumer = attach(*store);
+  EXPECT_EQ(runs(*store).begin(consumer, 1).value().window, 900U);
+  ASSERT_TRUE(runs(*store).end(consumer).has_value());
+  EXPECT_FALSE(runs(*store).begin(consumer, 1).value().unclean) << "a clean end ends it";
+}
+
 // Each of them finds the same dead process, and one of them frees it.
 TEST_P(RunMarkersSuite, ConsumersThatBeginTogetherAllLearnOfADeath) {
   constexpr std::size_t kTogether = 6;

@@ -55,9 +55,11 @@ class RunMarkers {
 
   // Marks this process as running `consumer`, with at most `window` messages in flight per
   // partition. Frees what dead processes held: their leases end, their hidden rows show again,
-  // marked suspect.
+  // marked suspect. A call that is repeated because its answer was lost tells of the same deaths;
+  // so does the next process, where this one dies or leaves its mark: it may not have handled all.
   virtual Result<Begun> begin(ConsumerNumber consumer, std::size_t window) = 0;
-  // A clean drain: nothing is left in flight.
+  // A clean drain: nothing is left in flight. Not after a begin() without an answer: what that has
+  // heard would be forgotten.
   virtual Result<void> end(ConsumerNumber consumer) = 0;
   // Frees what processes that died meanwhile held; true when there was any. Cheap; call about once
   // a second.

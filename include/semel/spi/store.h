@@ -119,7 +119,8 @@ class Store {
                                              std::chrono::milliseconds lease) = 0;
 
   // Ends a mixed batch in one commit, durable against power loss when it returns. Entries are
-  // independent: one whose lease is lost changes nothing and delays no other.
+  // independent: one whose lease is lost changes nothing and delays no other. Their records must
+  // differ within a call.
   virtual Result<std::vector<Applied>> finish(std::span<const Finish> batch) = 0;
 
   // Forgets finished records past their ttl, for at most about `budget`; never one in progress.

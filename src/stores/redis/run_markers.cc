@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <memory>
@@ -42,9 +43,10 @@ class Runs final : public RunMarkers {
       keep_connected();
       sweep_now(Moment::kBegin);
       const std::int64_t died = mark(consumer, window, true);
-      marked_[consumer] = window;
+      const auto heard = static_cast<std::size_t>(std::max<std::int64_t>(died, 0));
+      marked_[consumer] = std::max(window, heard);
       if (died >= 0) acknowledge(consumer);
-      return Begun{died >= 0, static_cast<std::size_t>(std::max<std::int64_t>(died, 0))};
+      return Begun{died >= 0, heard};
     });
   }
 

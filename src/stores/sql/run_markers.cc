@@ -32,13 +32,19 @@ class TableRuns final : public RunMarkers {
       // missed.
       const Swept swept = sweep_gone(IfBusy::kWait);
       if (swept.failed) std::rethrow_exception(swept.failed);
+      const bool marked = run.marked.has_value();
       const auto died = database_.transact(Sync::kPowerLoss, [&](Access& access) {
         RunRows& runs = access.tables().runs;
-        const RunRows::Died found = runs.take_died(consumer);
-        runs.add_run(instance, consumer, window, access.now());
+        RunRows::Died found = runs.take_died(consumer);
+        // A mark of its own that it does not know is from a call whose answer was lost: the deaths
+        // that it took have been told to nobody.
+        const auto unanswered = marked ? std::nullopt : runs.window(instance, consumer);
+        if (unanswered) found = {true, std::max(found.window, *unanswered)};
+        // The next process hears of what this one has heard and may not have handled.
+        runs.add_run(instance, consumer, std::max(window, found.window), access.now());
         return found;
       });
-      run.marked = Marked{instance, window};
+      run.marked = Marked{instance, std::max(window, died.window)};
       return Begun{died.any, died.window};
     });
   }

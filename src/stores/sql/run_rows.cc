@@ -21,6 +21,7 @@ RunTexts::RunTexts(const Dialect& dialect)
           "in_flight = excluded.in_flight, started_at = excluded.started_at, "
           "died = excluded.died"),
       remove(dialect, "DELETE FROM semel_run WHERE instance = ?1 AND consumer = ?2"),
+      window(dialect, "SELECT in_flight FROM semel_run WHERE instance = ?1 AND consumer = ?2"),
       mark_died(dialect, "UPDATE semel_run SET died = ?2 WHERE instance = ?1"),
       died(dialect,
            "SELECT instance, in_flight FROM semel_run WHERE consumer = ?1 AND died "
@@ -80,6 +81,12 @@ RunRows::Died RunRows::take_died(ConsumerNumber consumer) {
     remove_run(answer.integer(0), consumer);
   }
   return died;
+}
+
+std::optional<std::size_t> RunRows::window(std::int64_t instance, ConsumerNumber consumer) {
+  Answer answer = statements_.ask(texts_.window, {instance, consumer});
+  if (!answer.next()) return std::nullopt;
+  return static_cast<std::size_t>(answer.integer(0));
 }
 
 std::vector<int> RunRows::crashes(std::span<const KeyId> ids) {

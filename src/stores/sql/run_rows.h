@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,7 +24,8 @@ struct RunRow {
 
 struct RunTexts {
   explicit RunTexts(const Dialect& dialect);
-  SqlText claim_instance, await_instance, remove_instance, running, add, remove, mark_died, died;
+  SqlText claim_instance, await_instance, remove_instance, running, add, remove, window, mark_died,
+      died;
   SqlText crashes, first_crash, change_crashes, forget_crashes, forget_old;
 };
 
@@ -48,6 +50,8 @@ class RunRows {
     std::size_t window = 0;
   };
   Died take_died(ConsumerNumber consumer);
+  // The window of a run that is marked; nullopt where it is not.
+  std::optional<std::size_t> window(std::int64_t instance, ConsumerNumber consumer);
 
   // As RunMarkers::crashes.
   std::vector<int> crashes(std::span<const KeyId> ids);
