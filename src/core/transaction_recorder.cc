@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/ascii.h"
+#include "core/statement_text.h"
 
 namespace semel::core {
 namespace {
@@ -24,7 +25,10 @@ class StatementCache {
   const std::shared_ptr<const Statement>& admitted(std::string_view sql) {
     if (const auto known = statements_.find(sql); known != statements_.end()) return known->second;
     Result<std::shared_ptr<const Statement>> statement = admit_statement(sql);
-    if (!statement) throw StatementRefused(std::move(statement.error()));
+    if (!statement) {
+      name_statement(statement.error(), sql);
+      throw StatementRefused(std::move(statement.error()));
+    }
     // Only texts that are put together from values come in such numbers.
     if (statements_.size() == kMost) statements_.clear();
     return statements_.emplace(sql, std::move(*statement)).first->second;
@@ -45,10 +49,11 @@ class StatementCache {
 void check_values(const RecordedStatement& recorded) {
   const std::size_t wanted = recorded.statement->placeholders;
   if (recorded.values.size() == wanted) return;
-  throw StatementRefused({ErrorKind::kRejected, "",
-                          fmt::format("{} values were given for the {} placeholders of: {}",
-                                      recorded.values.size(), wanted, recorded.statement->sql),
-                          "give one value for each `?`"});
+  throw StatementRefused(
+      {ErrorKind::kRejected, "",
+       fmt::format("{} values were given for the {} placeholders of: {}", recorded.values.size(),
+                   wanted, statement_text(recorded.statement->sql)),
+       "give one value for each `?`"});
 }
 
 RecordedStatement recorded_of(std::string_view sql, std::vector<Value> values) {

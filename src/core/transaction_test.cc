@@ -47,6 +47,21 @@ TEST_F(TransactionTest, TakesEveryKindOfValue) {
                           Blob{std::string("\0", 1)}, Null{}, std::int64_t{9}}));
 }
 
+TEST_F(TransactionTest, AnErrorNamesItsStatement) {
+  const auto told = [&](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const StatementRefused& refused) {
+      return refused.error().message;
+    }
+    return "nothing was thrown";
+  };
+  EXPECT_TRUE(told([&] { tx.exec("DROP TABLE\n t"); }).ends_with(", in: DROP TABLE t"));
+  EXPECT_TRUE(told([&] { tx.exec("SELECT 'open"); }).ends_with(", in: SELECT 'open"));
+  EXPECT_EQ(told([&] { tx.exec("SELECT\n ?, ?", "secret"); }),
+            "1 values were given for the 2 placeholders of: SELECT ?, ?");
+}
+
 TEST_F(TransactionTest, OneTextIsOneStatement) {
   const std::string copy = "SELECT ?";
   tx.exec("SELECT ?", 1);

@@ -31,7 +31,9 @@ TEST_P(UnitStatementSuite, AFailedStatementUndoesItsMessageAlone) {
     ASSERT_EQ(report.failed.size(), 1U);
     EXPECT_EQ(report.failed[0].message, 2U);
     EXPECT_EQ(report.failed[0].sql_class, "constraint");
-    EXPECT_FALSE(report.failed[0].error.message.empty());
+    EXPECT_NE(report.failed[0].error.message.find(", in: " + breaking()[1].statement->sql),
+              std::string::npos)
+        << report.failed[0].error.message;
     ASSERT_FALSE(report.all_undone);
     expect_neighbours(batch, {2});
   }
@@ -245,6 +247,45 @@ TEST_P(UnitStatementSuite, AFailedQuerySaysItsClass) {
     ASSERT_TRUE(batch.unit->undo(4).has_value());
     expect_neighbours(batch, {4});
   }
+}
+
+TEST_P(UnitStatementSuite, AnErrorNamesItsStatementButNoValue) {
+  const Value secret = std::string("4111-1111");
+  const std::string text = "SELECT nothing FROM nowhere\n  WHERE card = ?";
+  const std::string named = ", in: SELECT nothing FROM nowhere WHERE card = ?";
+  const auto expect_named = [&](const std::string& told) {
+    EXPECT_TRUE(told.ends_with(named)) << told;
+    EXPECT_GT(told.size(), named.size()) << "and what the database says";
+    EXPECT_EQ(told.find("4111"), std::string::npos) << told;
+  };
+  Batch batch = five({4}, {});
+  const auto rows = batch.unit->query(4, statement(text, {secret}));
+  ASSERT_FALSE(rows.has_value());
+  expect_named(rows.error().message);
+  const auto odd =
+      batch.unit->query(4, statement("SELECT name FROM effect WHERE name = ? ?", {secret, secret}));
+  ASSERT_FALSE(odd.has_value());
+  const auto has = [&](const char* part) {
+    return odd.error().message.find(part) < std::string::npos;
+  };
+  EXPECT_EQ(has("\"$2\""), has("($1 is the first `?`)")) << odd.error().message;
+  batch.unit.reset();
+
+  for (const UnitOptions& options : {each(), UnitOptions{}}) {
+    batch = five({2}, {effect("bad")[0], statement(text, {secret})}, options);
+    const FlushReport report = flushed(batch);
+    ASSERT_EQ(report.failed.size(), 1U);
+    expect_named(report.failed[0].error.message);
+    batch.unit.reset();
+  }
+
+  UnitOptions looks;
+  looks.only_looks = true;
+  auto unit = transactional().begin(looks);
+  ASSERT_TRUE(unit.has_value()) << unit.error().message;
+  const auto looked = (*unit)->query(0, statement(text, {secret}));
+  ASSERT_FALSE(looked.has_value());
+  expect_named(looked.error().message);
 }
 
 TEST_P(UnitStatementSuite, AnEarlierMessagesErrorIsNotTheQuerysOwn) {

@@ -62,7 +62,7 @@ struct FlushReport {
   struct Failed {
     std::size_t message;    // the caller's number: its index in the batch
     std::string sql_class;  // constraint, refused, syntax, busy, other: last part of the reason
-    Error error;
+    Error error;  // its message has the statement's text, cut if it is long, and no values
     std::optional<RecordedStatement> blocked = {};  // the statement that was blocked, if one was
   };
   // A declared miss: expect_rows, a rule, or a named unique violation. Its message's statements are

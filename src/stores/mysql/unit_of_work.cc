@@ -86,6 +86,7 @@ class LookWork final : public sql::LookWork {
     connection_.begin_look();
     if (auto refused = wire_.send(statement, true)) {
       connection_.roll_back();
+      name_statement(*refused, statement);
       sql::fail(std::move(refused->error));
     }
     std::vector<sql::Told> told = wire_.run();
@@ -93,6 +94,7 @@ class LookWork final : public sql::LookWork {
     connection_.roll_back();
     if (writes) return std::nullopt;
     if (auto* const broke = std::get_if<sql::Broke>(&told.back().how)) {
+      name_statement(*broke, statement);
       sql::fail(std::move(broke->error));
     }
     return std::move(told.back().rows);

@@ -97,6 +97,14 @@ bool raised(const PGresult* result) {
   return field(result, PG_DIAG_SOURCE_FUNCTION) == "exec_stmt_raise";
 }
 
+// The server counts the placeholders, which the user wrote as `?`.
+bool names_placeholder(std::string_view said) {
+  for (auto at = said.find('$'); at != std::string_view::npos; at = said.find('$', at + 1)) {
+    if (at + 1 < said.size() && said[at + 1] >= '1' && said[at + 1] <= '9') return true;
+  }
+  return false;
+}
+
 bool waited_too_long(const PGresult* result) {
   return state_of(result) == kLockNotAvailable && !raised(result);
 }
@@ -185,6 +193,7 @@ std::variant<sql::Ran, sql::Broke> judge(const PGresult* result, bool returns_ro
                  raised(result) ? Remedy::kTime : remedy_of(state)};
   const std::string_view detail = field(result, PG_DIAG_MESSAGE_DETAIL);
   if (!detail.empty()) broke.error.message += fmt::format(" ({})", detail);
+  if (names_placeholder(broke.error.message)) broke.error.message += " ($1 is the first `?`)";
   return broke;
 }
 

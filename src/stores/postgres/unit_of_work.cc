@@ -122,6 +122,7 @@ class LookWork final : public sql::LookWork {
     Pipe& pipe = connection_.pipe();
     if (auto refused = send(pipe, connection_.handler_texts(), statement, true)) {
       connection_.roll_back();
+      name_statement(*refused, statement);
       sql::fail(std::move(refused->error));
     }
     const auto segments = pipe.run(Loss::kNothingDone);
@@ -132,7 +133,10 @@ class LookWork final : public sql::LookWork {
     std::optional<Rows> rows;
     if (!writes && std::holds_alternative<sql::Ran>(judged)) rows = rows_of(answer);
     connection_.roll_back();
-    if (auto* const broke = std::get_if<sql::Broke>(&judged)) sql::fail(std::move(broke->error));
+    if (auto* const broke = std::get_if<sql::Broke>(&judged)) {
+      name_statement(*broke, statement);
+      sql::fail(std::move(broke->error));
+    }
     return rows;
   }
 

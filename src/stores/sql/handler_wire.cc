@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "core/statement_text.h"
+
 namespace semel::sql {
 
 const std::string& text_of(Mark mark) noexcept {
@@ -16,6 +18,11 @@ const std::string& text_of(Mark mark) noexcept {
                                                     "COMMIT",
                                                     "SET CONSTRAINTS ALL IMMEDIATE"};
   return texts[static_cast<std::size_t>(mark)];
+}
+
+void name_statement(Broke& broke, const RecordedStatement& statement) {
+  if (broke.error.kind == ErrorKind::kBlocked) return;
+  core::name_statement(broke.error, statement.statement->sql);
 }
 
 }  // namespace semel::sql

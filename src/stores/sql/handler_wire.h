@@ -30,6 +30,8 @@ inline Broke blocked(Error error) {
   error.code = kQueryBlocked;
   return {"busy", std::move(error), nullptr};
 }
+// Its error then says which statement failed. A blocked one is not at fault, and is not named.
+void name_statement(Broke& broke, const RecordedStatement& statement);
 struct Told {
   std::variant<Ran, Broke> how;
   Rows rows;  // if they were requested

@@ -155,6 +155,7 @@ std::optional<std::size_t> StatementRun::read_batch(const Batch& batch, std::vec
 
 void StatementRun::note(const Pending& pending, Broke broke) {
   const bool blocked = broke.error.kind == ErrorKind::kBlocked && !told_of(pending.message);
+  name_statement(broke, pending.statement);
   note(pending.message, std::move(broke));
   if (!blocked) return;
   // Continuing would mean waiting again, with everything that is locked so far.
@@ -192,6 +193,7 @@ Rows StatementRun::query(std::size_t message, const RecordedStatement& statement
   pending_.clear();
   if (auto* const broke = std::get_if<Broke>(&answer.how)) {
     wire_.send(Mark::kBackToQuestion);
+    name_statement(*broke, statement);
     fail(std::move(broke->error));
   }
   return std::move(answer.rows);
@@ -207,6 +209,7 @@ Told StatementRun::run_own(std::size_t message, const Batch& own,
       wire_.run();
       pending_.clear();
       wire_.send(Mark::kBackToQuestion);
+      name_statement(*refused, question);
       fail(std::move(refused->error));
     }
     wire_.send(Mark::kReleaseQuestion);

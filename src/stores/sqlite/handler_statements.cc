@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/decimal.h"
+#include "core/statement_text.h"
 #include "stores/sql/handler_wire.h"
 #include "stores/sqlite/error_table.h"
 #include "stores/sqlite/statement_rows.h"
@@ -107,6 +108,7 @@ std::variant<HandlerStatements::Ran, HandlerStatements::Broke> HandlerStatements
   if (broke != nullptr && rules != nullptr && !rules->empty()) {
     broke->rule = rule_for(*rules, broke->error.message, connection_);
   }
+  if (broke != nullptr) core::name_statement(broke->error, recorded.statement->sql);
   return went;
 }
 
