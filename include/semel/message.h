@@ -44,15 +44,15 @@ struct DeliverySpan;
 class Message {
  public:
   struct Parts {
-    Key key;
-    Fingerprint fingerprint;
-    Bytes ordering_key;  // messages with the same one are handled in order; empty: the key's text
-    Bytes payload;
-    std::string content_type;  // as the source reported it; empty where it did not
-    std::string type;          // the kind of event, where the source knows it; else empty
-    Headers headers;
-    std::optional<std::chrono::milliseconds> age;  // by the broker's clock; nullopt: unknown
-    std::shared_ptr<const DeliverySpan> span{};    // null: it is not traced
+    Key key{};
+    Fingerprint fingerprint{};
+    Bytes ordering_key{};  // messages with the same one are handled in order; empty: the key's text
+    Bytes payload{};
+    std::string content_type{};  // as the source reported it; empty where it did not
+    std::string type{};          // the kind of event, where the source knows it; else empty
+    Headers headers{};
+    std::optional<std::chrono::milliseconds> age{};  // by the broker's clock; nullopt: unknown
+    std::shared_ptr<const DeliverySpan> span{};      // null: it is not traced
   };
 
   explicit Message(Parts parts) noexcept : parts_(std::move(parts)) {}

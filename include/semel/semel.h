@@ -8,6 +8,7 @@
 #include <semel/guard.h>
 #include <semel/guard_claim.h>
 #include <semel/handler.h>
+#include <semel/json.h>
 #include <semel/memory.h>
 #include <semel/message.h>
 #include <semel/metrics.h>

@@ -9,6 +9,7 @@
 
 #include "base/digest.h"
 #include "base/json_canonical.h"
+#include "core/json_key.h"
 #include "core/key_encoding.h"
 #include "core/standard_keys.h"
 
@@ -234,8 +235,9 @@ Intake::PartText Intake::text_of(const KeyPart& part, const Arrival& arrival) {
   } else {
     text = function_text_of(part, arrival);
   }
-  if (text && *text && (*text)->empty()) {
-    return refuse(reason::kKeyInvalid, fmt::format("the key at {} is empty", part.text));
+  if (!text || !*text) return text;
+  if (Result<void> usable = need_key(**text, part.text); !usable) {
+    return refuse(usable.error().code, std::move(usable.error().message));
   }
   return text;
 }
@@ -243,21 +245,9 @@ Intake::PartText Intake::text_of(const KeyPart& part, const Arrival& arrival) {
 Intake::PartText Intake::json_text_of(const KeyPart& part, const Arrival& arrival) {
   if (arrival.payload.empty()) return std::optional<Bytes>();
   if (std::optional<Refusal> bad = parse(arrival)) return tl::unexpected(std::move(*bad));
-  Result<json::Scalar> found = document_.at(std::get<KeyPart::JsonPart>(part.what).pointer);
-  if (!found) return refuse(reason::kKeyInvalid, std::move(found.error().message));
-  if (auto* text = std::get_if<std::string>(&*found)) return std::optional(std::move(*text));
-  if (const auto* integer = std::get_if<json::Integer>(&*found)) {
-    return std::optional(Bytes(integer->written));
-  }
-  if (std::holds_alternative<json::Absent>(*found)) return std::optional<Bytes>();
-  const char* const kind = std::holds_alternative<json::JsonNull>(*found) ? "null"
-                           : std::holds_alternative<bool>(*found)         ? "a boolean"
-                           : std::holds_alternative<json::Composite>(*found)
-                               ? "an object or an array"
-                               : "not an integer";
-  return refuse(
-      reason::kKeyInvalid,
-      fmt::format("the key at {} is {}; a key is a string or an integer", part.text, kind));
+  auto found = key_at(document_, std::get<KeyPart::JsonPart>(part.what).pointer, part.text);
+  if (!found) return refuse(found.error().code, std::move(found.error().message));
+  return *std::move(found);
 }
 
 Intake::PartText Intake::auto_text_of(const Arrival& arrival) {
@@ -345,8 +335,8 @@ Intake::PartText Intake::function_text_of(const KeyPart& part, const Arrival& ar
 
 std::optional<Refusal> Intake::parse(const Arrival& arrival) {
   if (parsed_) return std::nullopt;
-  if (Result<void> read = document_.parse(arrival.payload); !read) {
-    return refusal(reason::kPayloadInvalid, "the payload is " + read.error().message);
+  if (Result<void> read = parse_payload(document_, arrival.payload); !read) {
+    return refusal(read.error().code, std::move(read.error().message));
   }
   parsed_ = true;
   return std::nullopt;

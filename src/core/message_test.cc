@@ -25,6 +25,13 @@ std::string problem(const std::string& payload, std::string_view pointer) {
   }
 }
 
+// Compiles without -Wmissing-field-initializers (cmake makes warnings errors).
+TEST(MessageParts, NeedOnlyWhatIsGiven) {
+  const Message m({.payload = R"({"a":1})"});
+  EXPECT_EQ(m.json<int>("/a"), 1);
+  EXPECT_FALSE(m.age());
+}
+
 TEST(FindHeader, HasNoCaseAndTakesTheFirst) {
   const Headers headers = {{"Idempotency-Key", "a"}, {"idempotency-key", "b"}, {"Empty", ""}};
   EXPECT_EQ(find_header(headers, "IDEMPOTENCY-KEY"), "a");

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include <semel/admin/records.h>
+#include <semel/json.h>
 #include <semel/memory.h>
 #include <semel/reason.h>
 
@@ -86,6 +87,22 @@ TEST_F(GuardTest, RetryRecordsNothingAndDeadClosesTheKey) {
             Kind::kDead);
   EXPECT_EQ(guard_.run_once("a", kBody, effect("x"))->kind, Kind::kDead);
   EXPECT_TRUE(store_.state.effects.empty());
+}
+
+TEST_F(GuardTest, TheKeyMayBeInTheJsonOfThePayload) {
+  const auto run = [&](BytesView payload) -> std::string {
+    const auto id = json_at(payload, "/order/id");
+    if (!id) return id.error().code;                    // payload.invalid or key.invalid
+    if (!*id) return std::string(reason::kKeyMissing);  // no such member, or a tombstone
+    const auto outcome = guard_.run_once(**id, fingerprint_of(payload), effect("x"));
+    return to_string(outcome.value().kind);
+  };
+  EXPECT_EQ(run(R"({"order":{"id":7}})"), "done");
+  EXPECT_EQ(run(R"({"order":{"id":7}})"), "duplicate");
+  EXPECT_EQ(run(R"({"order":{"id":"7"}})"), "conflict") << "the same key, as in a run";
+  EXPECT_EQ(run(R"({"order":{}})"), "key.missing");
+  EXPECT_EQ(run(R"({"order":{"id":null}})"), "key.invalid");
+  EXPECT_EQ(run("{"), "payload.invalid");
 }
 
 TEST_F(GuardTest, AnExceptionUndoesAndPassesThrough) {
