@@ -15,6 +15,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -81,7 +82,8 @@ class Transaction {
   Transaction& operator=(const Transaction&) = delete;
 
   // Records `sql`, with a value for each `?`: integers, floating point, bool (0 or 1), strings,
-  // Blob, Decimal, Null or Value. Throws StatementRefused.
+  // Blob, Decimal, Value, std::optional of any of these (nullopt is NULL), and NULL as Null or
+  // nullptr. A char* must not be null. Throws StatementRefused.
   template <class... Args>
   Recorded exec(std::string_view sql, Args&&... args) {
     return record(sql, pack(std::forward<Args>(args)...));
@@ -108,6 +110,10 @@ class Transaction {
     using D = std::decay_t<T>;
     if constexpr (std::same_as<D, Value>) {
       return std::forward<T>(v);
+    } else if constexpr (std::same_as<D, std::nullptr_t> || std::same_as<D, std::nullopt_t>) {
+      return Null{};
+    } else if constexpr (requires { []<class U>(const std::optional<U>&) {}(v); }) {
+      return v ? to_value(*std::forward<T>(v)) : Value(Null{});
     } else if constexpr (std::integral<D>) {
       static_assert(sizeof(D) < 8 || std::is_signed_v<D>,
                     "no column holds a 64-bit unsigned integer");
@@ -118,6 +124,9 @@ class Transaction {
                          std::same_as<D, Decimal>) {
       return Value(std::forward<T>(v));
     } else {
+      static_assert(std::constructible_from<std::string, T>,
+                    "a value is an integer, a floating point number, a bool, a string, a Blob, a "
+                    "Decimal, a Value, an optional of these, Null or nullptr");
       return std::string(std::forward<T>(v));
     }
   }

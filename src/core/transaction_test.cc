@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +46,19 @@ TEST_F(TransactionTest, TakesEveryKindOfValue) {
       recorder.statements()[0].values,
       (std::vector<Value>{std::int64_t{1}, std::int64_t{2}, 2.5, std::string("t"), std::string("v"),
                           Blob{std::string("\0", 1)}, Null{}, std::int64_t{9}}));
+}
+
+TEST_F(TransactionTest, TakesNothingAsNull) {
+  const std::optional<std::string> name = "n";
+  std::optional<int> none;
+  tx.exec("INSERT INTO t VALUES (?,?,?,?,?,?,?,?)", nullptr, std::nullopt, name, none,
+          std::optional<bool>(true), std::optional<Decimal>(Decimal{"1.5"}),
+          std::optional<std::string_view>("v"), std::optional<Value>(Value(2.5)));
+  EXPECT_EQ(recorder.statements()[0].values,
+            (std::vector<Value>{Null{}, Null{}, std::string("n"), Null{}, std::int64_t{1},
+                                Decimal{"1.5"}, std::string("v"), 2.5}));
+  tx.query("SELECT ?", std::optional<std::string>());
+  EXPECT_EQ(*name, "n") << "what is lent is not moved";
 }
 
 TEST_F(TransactionTest, AnErrorNamesItsStatement) {
