@@ -144,6 +144,35 @@ INSTANTIATE_TEST_SUITE_P(Strategies, KafkaGroups, testing::Values("range", "coop
                            return std::string(info.param) == "range" ? "range" : "cooperative";
                          });
 
+TEST(KafkaSource, AMemberWithoutPartitionsSaysWhoMayHaveThem) {
+  const std::string topic = topic_with(2, 1);
+  const auto spec = spec_of(topic);
+  Member first(spec);
+  ASSERT_EQ(first.receive(2).size(), 2U);
+  Member second(spec);
+  std::vector<std::string> notices;
+  const auto told = [&](Member& member) {
+    auto received = member.source().receive({});
+    EXPECT_TRUE(received.has_value());
+    if (received) std::ranges::move(received->notices, std::back_inserter(notices));
+    return !notices.empty();
+  };
+  EXPECT_TRUE(test::comes_true([&] {
+    EXPECT_TRUE(first.receive(1, 1ms).empty());
+    return told(second);
+  }));
+  ASSERT_EQ(notices.size(), 1U);
+  EXPECT_EQ(
+      notices[0],
+      "no partitions yet: other members of group " + spec.group +
+          " may have them. One that was killed keeps them until session.timeout.ms (3000 ms) is "
+          "over; with group.instance.id its successor has them at once");
+  EXPECT_TRUE(first.source().close(60s).has_value());
+  EXPECT_EQ(second.receive(2).size(), 2U) << "they come when the first has left";
+  notices.clear();
+  EXPECT_FALSE(told(second)) << notices[0];
+}
+
 // The source's own thread polls for it: a joining member is assigned its part, and settlements are
 // committed.
 TEST(KafkaSource, ItServesTheGroupThoughNobodyReceives) {

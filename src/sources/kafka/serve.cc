@@ -35,8 +35,23 @@ constexpr milliseconds kCommitPatienceAway{1'000};
 // until it has fetched more.
 constexpr std::size_t kShowRoomAfter = 2;
 constexpr milliseconds kShowRoomFor{50};
+// Longer than a broker delays the first assignment of a group without members
+// (group.initial.rebalance.delay.ms).
+constexpr milliseconds kAssignPatience{5'000};
+// librdkafka's own default of session.timeout.ms.
+constexpr const char* kSessionTimeout = "45000";
 // Interval of the check of the logs while there is nothing to commit.
 constexpr milliseconds kCheckEvery{2'000};
+
+std::string no_partitions(const core::KafkaSpec& spec) {
+  const auto session = spec.properties.find("session.timeout.ms");
+  const bool named = spec.properties.contains("group.instance.id");
+  return fmt::format(
+      "no partitions yet: other members of group {} may have them. One that was killed keeps them "
+      "until session.timeout.ms ({} ms) is over{}",
+      spec.group, session == spec.properties.end() ? kSessionTimeout : session->second,
+      named ? "" : "; with group.instance.id its successor has them at once");
+}
 
 }  // namespace
 
@@ -48,6 +63,7 @@ void KafkaSource::run() {
     look_for_begins();
     commit_when_due();
     look_for_brokers();
+    tell_no_partitions();
   }
   if (connected) leave();
 }
@@ -213,6 +229,19 @@ void KafkaSource::look_for_brokers() {
   } else if (!away_) {
     away_ = brokers_away(spec_.brokers, last_said_);
   }
+  event_.signal();
+}
+
+// The group keeps the partitions of a member that was killed until its session is over.
+void KafkaSource::tell_no_partitions() {
+  const TimePoint now = environment_.clock->now();
+  const system::MutexLock lock(mutex_);
+  if (!assignment_.empty()) told_none_assigned_ = false;
+  if (!assignment_.empty() || away_) return none_assigned_since_.reset();
+  if (!none_assigned_since_) none_assigned_since_ = now;
+  if (told_none_assigned_ || now - *none_assigned_since_ < kAssignPatience) return;
+  told_none_assigned_ = true;
+  notices_.push_back(no_partitions(spec_));
   event_.signal();
 }
 

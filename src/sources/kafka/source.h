@@ -76,6 +76,7 @@ class KafkaSource final : public Source, public core::LeavingPartitions, private
   bool has_to_commit() SEMEL_EXCLUDES(mutex_);
   void commit_when_due() SEMEL_EXCLUDES(mutex_);
   void look_for_brokers() SEMEL_EXCLUDES(mutex_);
+  void tell_no_partitions() SEMEL_EXCLUDES(mutex_);
   void leave() SEMEL_EXCLUDES(mutex_);
   void on_assigned(const std::vector<TopicPartition>& partitions) override;
   void on_revoked(const std::vector<TopicPartition>& partitions, bool lost) override;
@@ -123,6 +124,8 @@ class KafkaSource final : public Source, public core::LeavingPartitions, private
   TimePoint committed_at_{};
   TimePoint checked_at_{};
   TimePoint ask_begins_at_{};
+  std::optional<TimePoint> none_assigned_since_;
+  bool told_none_assigned_ = false;  // since it last had a partition
 
   // Used by the receiving thread only.
   bool more_ = false;
