@@ -225,6 +225,20 @@ CLI::App* deepest(CLI::App& root) {
   return at;
 }
 
+// A config that was given as an argument to a command which takes it by --config; else empty.
+std::string config_among(const CLI::App& command, const std::vector<std::string>& extras) {
+  if (command.get_option_no_throw("--config") == nullptr) return "";
+  std::vector<std::string> words = extras;
+  for (const auto* option : command.get_options()) {
+    if (!option->get_positional()) continue;
+    words.insert(words.end(), option->results().begin(), option->results().end());
+  }
+  for (const std::string& word : words) {
+    if (word.ends_with(".yaml") || word.ends_with(".yml")) return word;
+  }
+  return "";
+}
+
 // The command that `word` was probably meant to be.
 std::string suggestion(const CLI::App& command, const std::string& word) {
   std::vector<std::string> candidates;
@@ -243,6 +257,8 @@ std::string suggestion(const CLI::App& command, const std::string& word) {
 }  // namespace
 
 namespace {
+
+constexpr std::size_t kConfigShown = 200;
 
 // CLI11's help with the command's whole path, and without superfluous blank lines.
 std::string help_of(const CLI::App& command) {
@@ -289,6 +305,16 @@ int Program::Impl::wrong_use(const CLI::ParseError& error) {
   CLI::App* at = deepest(root);
   const bool something_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   const auto extras = root.remaining(true);
+  const bool misplaced = dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr ||
+                         dynamic_cast<const CLI::ConversionError*>(&error) != nullptr ||
+                         dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  if (const std::string config = misplaced ? config_among(*at, extras) : ""; !config.empty()) {
+    const std::string shown = printable(config, kConfigShown);
+    return console.fail(
+        kUsage,
+        fmt::format("{} takes its config by a flag, and \"{}\" is an argument", path_of(at), shown),
+        "-c " + shown);
+  }
   if (!extras.empty() && (something_missing || dynamic_cast<const CLI::ExtrasError*>(&error))) {
     const std::string& word = extras.front();
     const bool names_command = !word.starts_with('-') && !at->get_subcommands({}).empty();

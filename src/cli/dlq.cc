@@ -214,7 +214,7 @@ void add_dlq(Program& program) {
   auto& list_command =
       program.command({.name = "list",
                        .description = "Dead letters, oldest first",
-                       .flags = shared | kUrlFlag,
+                       .flags = shared | kConfigArgument | kUrlFlag,
                        .parent = &family},
                       [flags](Console& console) { return list_letters(console, *flags); });
   where_option(list_command, flags->bulk, letter_fields());

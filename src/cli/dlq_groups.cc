@@ -90,7 +90,7 @@ void add_dlq_groups(Program& program, CLI::App& family) {
       program.command({.name = "groups",
                        .description = "Dead letters by consumer, reason and cause: how many, since "
                                       "when, and the newest one",
-                       .flags = kConfigFlag | kUrlFlag | kOutput | kTime | kQuiet,
+                       .flags = kConfigFlag | kConfigArgument | kUrlFlag | kOutput | kTime | kQuiet,
                        .parent = &family},
                       [flags](Console& console) { return group_letters(console, *flags); });
   where_option(command, flags->bulk, letter_fields());

@@ -183,7 +183,7 @@ void add_records(Program& program) {
   auto& list_command =
       program.command({.name = "list",
                        .description = "Unfinished records, and those that are parked or dead",
-                       .flags = shared,
+                       .flags = shared | kConfigArgument,
                        .parent = &family},
                       [flags](Console& console) { return list_records(console, *flags); });
   consumer_option(list_command, *flags);
