@@ -75,7 +75,8 @@ std::string log_source_lines(const StarterParts& parts, bool small) {
                    "        group: payments         # its members share the partitions\n"
                    "        topics: [payments]\n"
                    "        from: earliest          # where a new group begins\n"
-                   "        # properties: { security.protocol: sasl_ssl, sasl.username: … }\n";
+                   "        # properties: { group.instance.id: host-1, security.protocol: "
+                   "sasl_ssl, … }\n";
   }
   if (parts.source == "nats") {
     return small ? "    source:\n"
@@ -249,7 +250,9 @@ std::string handler_lines(const StarterParts& parts, bool small) {
            "      sql:\n"
            "        params: { account: json:/account, amount: json:/amount }\n"
            "        statements:\n"
-           "          - UPDATE account SET balance = balance + :amount WHERE id = :account\n";
+           "          - sql: UPDATE account SET balance = balance + :amount WHERE id = :account\n"
+           "            expect_rows: 1\n"
+           "            otherwise: dead\n";
   }
   return "    handler:\n"
          "      sql:                      # in the store's own transaction\n"

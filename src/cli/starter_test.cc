@@ -82,6 +82,18 @@ TEST(Starter, PartsSayWhatTheConfigHolds) {
   EXPECT_TRUE(consumer.strategy_named);
 }
 
+TEST(Starter, AnUpdateOfNoRowIsNotTakenForDone) {
+  for (const bool small : {false, true}) {
+    const auto loaded =
+        config::load_text(*starter_text({"queue", "sql", "sqlite"}, small), "semel.yaml");
+    ASSERT_TRUE(loaded.config);
+    const auto& handler = loaded.config->consumers.at(0).handler;
+    const auto& statement = std::get<config::SqlHandler>(handler).spec.statements.at(0);
+    EXPECT_EQ(statement.expect_rows, 1) << small;
+    EXPECT_EQ(statement.otherwise.verdict.kind(), Verdict::Kind::kDead) << small;
+  }
+}
+
 TEST(Starter, AServerAsStore) {
   const auto text = starter_text({"queue", "sql", "postgres"}, false);
   ASSERT_TRUE(text);
