@@ -125,6 +125,66 @@ TEST_F(FunctionsRights, NothingOfTheCallersStandsBeforeTheTables) {
   EXPECT_EQ(claimed(client_, "k"), "duplicate") << "the id is of the server's own digest";
 }
 
+// Functions and operators of exactly the arguments that ours give: the server prefers them to its
+// own where their schema comes first.
+TEST_F(FunctionsRights, NothingOfTheCallersIsCalledInPlaceOfTheServers) {
+  const char* const uuid = "0190163d-8694-739b-aea5-966c26f8ad91";
+  sql(
+      fmt::format("GRANT USAGE ON SCHEMA semel TO {0}; GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA "
+                  "semel TO {0}; CREATE SCHEMA trap AUTHORIZATION {0}",
+                  role_));
+  become_the_role();
+  client_.ask(
+      "CREATE FUNCTION trap.told(what text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN "
+      "RAISE EXCEPTION 'trapped: % as %', what, current_user; END $$");
+  for (const char* const function :
+       {"octet_length(text) RETURNS integer", "octet_length(bytea) RETURNS integer",
+        "replace(text, text, text) RETURNS text", "ltrim(text, text) RETURNS text",
+        "decode(text, text) RETURNS bytea", "substr(bytea, integer) RETURNS bytea",
+        "int8send(bigint) RETURNS bytea", "sha256(bytea) RETURNS bytea",
+        "current_setting(text) RETURNS text", "set_config(text, text, boolean) RETURNS text",
+        "clock_timestamp() RETURNS timestamptz"}) {
+    client_.ask(
+        fmt::format("CREATE FUNCTION trap.{} LANGUAGE plpgsql AS $$ BEGIN PERFORM "
+                    "trap.told('function'); END $$",
+                    function));
+  }
+  for (const char* const operands :
+       {"= text text", "= bigint bigint", "= integer integer", "= bytea bytea", "<> bytea bytea",
+        "<> bigint bigint", "~~ text text", "<= timestamptz timestamptz"}) {
+    const std::string_view all = operands;
+    const auto first = all.find(' '), second = all.rfind(' ');
+    const std::string left(all.substr(first + 1, second - first - 1));
+    const std::string right(all.substr(second + 1));
+    client_.ask(
+        fmt::format("CREATE OR REPLACE FUNCTION trap.compare({0}, {1}) RETURNS boolean LANGUAGE "
+                    "plpgsql AS $$ BEGIN "
+                    "PERFORM trap.told('operator'); END $$",
+                    left, right));
+    client_.ask(
+        fmt::format("CREATE OPERATOR trap.{} (FUNCTION = trap.compare, LEFTARG = {}, "
+                    "RIGHTARG = {})",
+                    all.substr(0, first), left, right));
+  }
+  client_.ask("SET search_path = trap, pg_catalog");
+  EXPECT_NE(client_.refused("SELECT 'a'::text = 'b'::text").message.find("trapped"),
+            std::string::npos)
+      << "the trap does not spring";
+  for (const char* const key : {"k", uuid}) {
+    EXPECT_EQ(claimed(client_, key), "new");
+    EXPECT_EQ(claimed(client_, key), "duplicate");
+    EXPECT_EQ(claimed(client_, key, "another"), "conflict");
+  }
+  EXPECT_EQ(client_.refused("SELECT semel.done('payments', 'k', 'r')").state, "SM271");
+  EXPECT_EQ(begun(client_, "leased").outcome, "new");
+  EXPECT_EQ(begun(client_, "leased").outcome, "busy");
+  EXPECT_EQ(client_.ask("SELECT key FROM semel.claim_many('payments', ARRAY['m'])"), "m");
+  EXPECT_EQ(client_.refused("SELECT semel.publish('payments', 'm')").state, "");
+  client_.ask("RESET search_path");
+  client_.ask("RESET ROLE");
+  EXPECT_EQ(claimed(client_, uuid), "duplicate");
+}
+
 TEST_F(FunctionsRights, FunctionsOfOtherTablesAreRefused) {
   sql("UPDATE semel.semel_schema SET version = version + 1");
   const auto refusal = client_.refused("SELECT semel.claim('payments', 'k')");

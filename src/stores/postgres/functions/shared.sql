@@ -117,11 +117,14 @@ BEGIN
                        int8send(octet_length(content)) || content), 1, 16);
 END $semel$;
 
--- core::encode_key: the class of lower-case UUIDs, and the others of the function above.
+-- core::encode_key: the class of lower-case UUIDs, and the others of the function above. A regular
+-- expression takes several times as long.
 CREATE OR REPLACE FUNCTION {schema}.semel_key_id(consumer bigint, key text) RETURNS bytea
 LANGUAGE sql IMMUTABLE AS $semel$
-SELECT CASE WHEN octet_length(key) = 36 AND key COLLATE "C" ~
-              '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
+SELECT CASE WHEN octet_length(key) = 36
+              AND key COLLATE "C" LIKE '________-____-____-____-____________'
+              AND octet_length(replace(key, '-', '')) = 32
+              AND ltrim(key, '-0123456789abcdef') COLLATE "C" = ''
               THEN substr(int8send(consumer << 2 | 1), 5) || decode(replace(key, '-', ''), 'hex')
             ELSE {schema}.semel_other_key_id(consumer, key) END
 $semel$;
