@@ -6,10 +6,18 @@
 #include "strategies/writer_share.h"
 
 namespace semel::strategies {
+namespace {
+
+// Calls wait for the one that writes, or for the same log of a server on its way to the disk.
+bool writers_wait(const Store& store) {
+  return store.traits().single_writer || store.traits().transactions;
+}
+
+}  // namespace
 
 std::unique_ptr<Strategy> make_strategy(core::StrategyKind kind, Context context) {
   if (!context.stats) context.stats = make_pipeline_stats(context.consumer);
-  if (!context.writer_share && context.store != nullptr && context.store->traits().single_writer) {
+  if (!context.writer_share && context.store != nullptr && writers_wait(*context.store)) {
     context.writer_share = std::make_shared<WriterShare>(*context.environment->clock);
   }
   switch (kind) {

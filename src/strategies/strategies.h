@@ -131,7 +131,7 @@ struct Context {
   std::optional<ConsumerNumber> copies_to{};
   // Shared by all that runs for the consumer. Null: each pipeline has its own.
   std::shared_ptr<PipelineStats> stats{};
-  // Its calls of the store, where that has a single writer; null: it has several.
+  // Its calls of the store, where they wait for each other's commits; null: they do not.
   std::shared_ptr<WriterShare> writer_share{};
 };
 

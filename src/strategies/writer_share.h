@@ -1,8 +1,8 @@
-// WriterShare: how long a call of a store with a single writer takes by itself, when several
-// threads call it at a time.
+// WriterShare: how long a call of a store takes by itself, when several threads call it at a time.
 //
-// Such calls wait for each other, and a store does not say for how long. Calls that run at the same
-// time are taken to share that time equally: each has as much to write as the others.
+// Such calls wait for each other: for a single writer, or for the log and the processors of a
+// server; a store does not say for how long. Calls that run at the same time are taken to share
+// that time equally: each has as much to write as the others.
 #pragma once
 
 #include <chrono>

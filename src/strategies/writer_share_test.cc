@@ -104,9 +104,10 @@ class SlowStore final : public Store {
 class WritersTest : public StrategyFixture {
  protected:
   // A batch is handled while another one of the same strategy claims; the sinks of both.
-  std::pair<nanoseconds, nanoseconds> two_at_once(bool single_writer) {
+  std::pair<nanoseconds, nanoseconds> two_at_once(bool single_writer, bool transactions) {
     StoreTraits traits = faulty_->traits();
     traits.single_writer = single_writer;
+    traits.transactions = transactions;
     SlowStore store(*faulty_, traits, [&](milliseconds time) { environment_.clock.advance(time); });
     context_.store = &store;
     context_.handler = PlainHandler([](const Message&, const Attempt&) { return done(); });
@@ -122,14 +123,21 @@ class WritersTest : public StrategyFixture {
 };
 
 TEST_F(WritersTest, ABatchThatMeetsAnotherSaysForHowLongItWaited) {
-  const auto [first, second] = two_at_once(true);
+  const auto [first, second] = two_at_once(true, true);
   // Both calls of the second ran while the first one claimed, and half of the time was its own.
   EXPECT_EQ(second, (SlowStore::kClaim + SlowStore::kFinish) / 2);
   EXPECT_EQ(first, (SlowStore::kClaim + SlowStore::kFinish) / 2);
 }
 
-TEST_F(WritersTest, ABatchOfAStoreWithManyWritersSaysNothing) {
-  const auto [first, second] = two_at_once(false);
+// They write to one log.
+TEST_F(WritersTest, SoDoesOneOfAServer) {
+  const auto [first, second] = two_at_once(false, true);
+  EXPECT_EQ(second, (SlowStore::kClaim + SlowStore::kFinish) / 2);
+  EXPECT_EQ(first, (SlowStore::kClaim + SlowStore::kFinish) / 2);
+}
+
+TEST_F(WritersTest, ABatchOfAStoreWithoutTransactionsSaysNothing) {
+  const auto [first, second] = two_at_once(false, false);
   EXPECT_EQ(first, nanoseconds{0});
   EXPECT_EQ(second, nanoseconds{0});
 }

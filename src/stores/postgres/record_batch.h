@@ -37,6 +37,10 @@ struct BatchTexts {
   sql::SqlText confirm;   // ids, nonces: locked
   sql::SqlText lock;      // ids
   sql::SqlText complete;  // ids, nonces, results: those for which nothing else is kept
+  // Ids, and each with its nonce behind it: the same for completions without results, in a
+  // transaction in which `by_id` came first.
+  sql::SqlText complete_alone;
+  std::string by_id;
   sql::SqlText set_results;  // ids, results
   sql::SqlText keep;         // rows, consumers, keys, types, content types, results, payloads
 };
@@ -63,6 +67,8 @@ class ManyRecords final : public sql::ManyRecords {
 
   void lock(std::span<const KeyId> records) override;
   std::vector<KeyId> complete(std::span<const Finish* const> finishes) override;
+  bool has_at_once(std::span<const Finish> finishes) const noexcept override;
+  std::vector<KeyId> complete_at_once(std::span<const Finish> finishes) override;
   void set_results(std::span<const WithResult> records) override;
   void keep(std::span<const Kept> messages) override;
 

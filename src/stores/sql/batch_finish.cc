@@ -16,6 +16,10 @@ bool only_completes(const Finish& finish) noexcept {
 
 }  // namespace
 
+bool completes_alone(const Finish& finish) noexcept {
+  return only_completes(finish) && !finish.ack && finish.outgoing.empty();
+}
+
 bool stands_since_claim(std::span<const Finish> batch, ClaimedKeys& claims,
                         std::vector<ManyRecords::Kept>& kept) {
   kept.clear();

@@ -26,6 +26,17 @@ class ManyRecords {
   // Applies those of `finishes`, completions with leases, whose leases hold their records and for
   // which nothing is kept in other tables. Returns the ids of the completed records.
   virtual std::vector<KeyId> complete(std::span<const Finish* const> finishes) = 0;
+  // Whether complete_at_once() is there for these.
+  virtual bool has_at_once(std::span<const Finish> finishes) const noexcept {
+    (void)finishes;
+    return false;
+  }
+  // The same outside of a transaction: committed with the answer, in one round trip. Throws
+  // kInDoubt where the answer was lost. Empty, too, where the server undid it.
+  virtual std::vector<KeyId> complete_at_once(std::span<const Finish> finishes) {
+    (void)finishes;
+    return {};
+  }
   struct WithResult {
     KeyId id;
     BytesView result;
@@ -40,6 +51,9 @@ class ManyRecords {
   // Adds messages that arrived just now and are done.
   virtual void keep(std::span<const Kept> messages) = 0;
 };
+
+// Whether it completes a leased record and changes nothing else.
+bool completes_alone(const Finish& finish) noexcept;
 
 // Whether all of `batch` completes keys that this unit has just claimed, whose records are
 // completed since then: then only `kept` is left to write.
