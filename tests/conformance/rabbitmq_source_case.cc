@@ -1,6 +1,7 @@
 // RabbitMQ joins the source suite, on a real broker; plus tests of features that only RabbitMQ has.
 #include <fmt/format.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -174,6 +175,44 @@ TEST(RabbitmqSource, AMessageBringsItsPropertiesAndItsHeaders) {
   EXPECT_EQ(find_header(arrivals[0].headers, "amqp-correlation-id"), "c-1");
   EXPECT_EQ(arrivals[0].partition, queue);
   EXPECT_FALSE(arrivals[0].broker_time.has_value());
+}
+
+// The default stack of threads, as it is where the stack of a process is unlimited.
+class SmallStacks {
+ public:
+  SmallStacks() {
+    pthread_attr_t small;
+    EXPECT_EQ(::pthread_getattr_default_np(&before_), 0);
+    EXPECT_EQ(::pthread_attr_init(&small), 0);
+    EXPECT_EQ(::pthread_attr_setstacksize(&small, std::size_t{2} << 20), 0);
+    EXPECT_EQ(::pthread_setattr_default_np(&small), 0);
+    ::pthread_attr_destroy(&small);
+  }
+  ~SmallStacks() {
+    ::pthread_setattr_default_np(&before_);
+    ::pthread_attr_destroy(&before_);
+  }
+  SmallStacks(const SmallStacks&) = delete;
+  SmallStacks& operator=(const SmallStacks&) = delete;
+
+ private:
+  pthread_attr_t before_{};
+};
+
+// librabbitmq decodes lists in lists by recursion. These fill a frame but for some bytes.
+TEST(RabbitmqSource, AHeaderThatIsAllNestedListsIsAMessageLikeAnother) {
+  constexpr std::size_t kDeepest = 26'200;
+  const SmallStacks small;
+  const auto& server = RabbitmqServer::shared();
+  const std::string queue = server.new_queue();
+  server.publish_nested(queue, kDeepest);
+  Consumer consumer(spec_for(queue));
+  const auto arrivals = consumer.receive(1);
+  ASSERT_EQ(arrivals.size(), 1U);
+  EXPECT_TRUE(find_header(arrivals[0].headers, "deep").has_value());
+  consumer.settle(arrivals);
+  EXPECT_TRUE(consumer.source().close(60s).has_value());
+  EXPECT_EQ(server.messages(queue), 0);
 }
 
 TEST(RabbitmqSource, AStreamIsRefused) {

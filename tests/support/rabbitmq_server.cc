@@ -16,6 +16,9 @@
 #include <set>
 #include <sstream>
 #include <stdexcept>
+#include <vector>
+
+#include "system/stack_thread.h"
 
 namespace semel::test {
 namespace {
@@ -265,6 +268,33 @@ void RabbitmqServer::publish(const std::string& queue, const std::vector<Post>& 
   session.check_last("confirms");
   for (const Post& post : posts) send_post(session, queue, post);
   wait_confirmed(session, posts.size());
+}
+
+void RabbitmqServer::publish_nested(const std::string& queue, std::size_t depth) const {
+  constexpr std::size_t kStack = std::size_t{64} << 20;
+  std::vector<amqp_field_value_t> lists(depth);
+  for (std::size_t i = 0; i < depth; ++i) {
+    lists[i].kind = AMQP_FIELD_KIND_ARRAY;
+    const bool last = i + 1 == depth;
+    lists[i].value.array = {last ? 0 : 1, last ? nullptr : &lists[i + 1]};
+  }
+  amqp_table_entry_t entry{amqp_cstring_bytes("deep"), lists.front()};
+  amqp_basic_properties_t properties{};
+  properties._flags = AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG;
+  properties.delivery_mode = AMQP_DELIVERY_PERSISTENT;
+  properties.headers = {1, &entry};
+  const AmqpSession session(port());
+  amqp_confirm_select(session.get(), kOneChannel);
+  session.check_last("confirms");
+  int status = AMQP_STATUS_OK;
+  // It is encoded by recursion too.
+  system::StackThread sender(kStack, [&] {
+    status = amqp_basic_publish(session.get(), kOneChannel, amqp_empty_bytes, amqp_text(queue), 0,
+                                0, &properties, amqp_text("{}"));
+  });
+  sender.join();
+  if (status != AMQP_STATUS_OK) throw std::runtime_error(amqp_error_string2(status));
+  wait_confirmed(session, 1);
 }
 
 void RabbitmqServer::publish_bodies(const std::string& queue,

@@ -69,6 +69,8 @@ class RabbitmqServer final : public DatabaseServer {
   };
   // Persistent; returns when the broker has confirmed them all.
   void publish(const std::string& queue, const std::vector<Post>& posts) const;
+  // A message whose header `deep` is so many lists, each in the one before it.
+  void publish_nested(const std::string& queue, std::size_t depth) const;
   void publish_bodies(const std::string& queue, const std::vector<std::string>& bodies) const;
 
   // All that is ready in it, in its order, and gone from it then.

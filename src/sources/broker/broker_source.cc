@@ -13,6 +13,9 @@ namespace {
 
 // Additional time after a close's deadline, for the thread to end.
 constexpr milliseconds kWayOut{250};
+// Clients decode what a producer nested by recursion: a frame that is full of lists in lists
+// overflows the stack that threads have where that of the process is unlimited.
+constexpr std::size_t kStack = std::size_t{16} << 20;
 
 }  // namespace
 
@@ -41,7 +44,7 @@ void BrokerSource::die() {
 }
 
 void BrokerSource::begin_thread() {
-  thread_ = std::thread([this] {
+  thread_ = system::StackThread(kStack, [this] {
     run();
     const system::MutexLock lock(mutex_);
     left_ = true;

@@ -16,7 +16,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include <semel/environment.h>
@@ -25,6 +24,7 @@
 #include "core/ack_pace.h"
 #include "system/event_fd.h"
 #include "system/mutex.h"
+#include "system/stack_thread.h"
 
 namespace semel::broker {
 
@@ -124,7 +124,7 @@ class BrokerSource : public Source {
   const bool follow_;
   const bool hands_out_while_away_;
   const Error untold_;
-  std::thread thread_;
+  system::StackThread thread_;
   bool more_ = false;  // used by the receiving thread only
   system::CondVar changed_;
   bool paused_all_ SEMEL_GUARDED_BY(mutex_) = false;
