@@ -162,7 +162,7 @@ class Service {
   virtual std::vector<std::pair<std::string, Phase>> phases() const = 0;
   // Drains a consumer, until it is resumed or the process ends, also across reloads. False: it was
   // drained already. Returns immediately. Errors: R343 for an unknown name; R358 where its source's
-  // messages cannot be given back, and in a run that ends by itself.
+  // messages cannot be given back, where clients claim from it, and in a run that ends by itself.
   virtual Result<bool> drain(std::string_view consumer) = 0;
   // False: it was not drained.
   virtual Result<bool> resume(std::string_view consumer) = 0;

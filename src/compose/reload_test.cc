@@ -450,5 +450,13 @@ TEST(DrainOfAReaderOfStdin, IsRefused) {
   EXPECT_EQ((*service)->drain("b").error().code, "R343");
 }
 
+TEST(DrainOfAClaimedConsumer, IsRefused) {
+  const test::TempDir folder;
+  auto service = Service::build(config_in(folder, "  - { name: a, source: { claims: {} } }\n"),
+                                options_with_a());
+  ASSERT_TRUE(service) << service.error().message;
+  EXPECT_EQ((*service)->drain("a").error().code, "R358") << "its clients have its leases";
+}
+
 }  // namespace
 }  // namespace semel::compose

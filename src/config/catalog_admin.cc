@@ -86,8 +86,10 @@ constexpr CodePage kAdminPages[] = {
      "Start another one.", "", 2},
     {"R358", "this consumer cannot be drained alone",
      "It reads stdin, to which nothing is given back: what it has received and not begun would be "
-     "lost. Or the run has --once, and ends by itself.",
-     "Pause it: the messages that it has received wait.", "semel consumers pause payments", 2},
+     "lost. Or clients claim from it: their claims go on in every run of the store. Or the run has "
+     "--once, and ends by itself.",
+     "Pause it: messages that it has received wait, and no new claims are given.",
+     "semel consumers pause payments", 2},
     {"R360", "the run cannot be asked",
      "Nobody answers at the URL of --url or SEMEL_URL: no run listens there, its certificate is "
      "not "

@@ -245,6 +245,8 @@ struct AdminToken {
   std::string secret;
   core::Role role = core::Role::kRead;
   std::vector<std::string> claims;  // consumers whose keys its holder may claim
+
+  bool operator==(const AdminToken&) const = default;
 };
 // Files in PEM format.
 struct AdminTls {

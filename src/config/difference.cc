@@ -144,10 +144,7 @@ bool same_tokens(const Config& running, const Config& next) {
   const auto tokens = [](const Config& config) {
     return config.admin ? config.admin->tokens : std::vector<AdminToken>();
   };
-  return std::ranges::equal(
-      tokens(running), tokens(next), [](const AdminToken& one, const AdminToken& other) {
-        return one.name == other.name && one.secret == other.secret && one.role == other.role;
-      });
+  return tokens(running) == tokens(next);
 }
 
 }  // namespace

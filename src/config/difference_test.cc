@@ -125,6 +125,18 @@ TEST(Difference, ARoleThatChangedIsOneOfTokens) {
   EXPECT_EQ(told(with_role("read"), with_role("operator")), "same a\ntokens\n");
 }
 
+TEST(Difference, SoAreTheConsumersThatItsHolderMayClaim) {
+  const auto with_claims = [](std::string_view claims) {
+    return file_of(
+        "  - { name: a, source: { claims: {} } }\n  - { name: b, source: { claims: {} } }\n",
+        fmt::format("admin: {{ auth: {{ tokens: [{{ name: mailer, secret: "
+                    "0123456789abcdef, claims: [{}] }}, {{ name: other, secret: "
+                    "fedcba9876543210, claims: [a, b] }}] }} }}\n",
+                    claims));
+  };
+  EXPECT_EQ(told(with_claims("a, b"), with_claims("a")), "same a\nsame b\ntokens\n");
+}
+
 TEST(Difference, StoreAndListenerNeedAnotherProcess) {
   const std::string consumers = consumer("a");
   EXPECT_EQ(told(file_of(consumers), "store: { sqlite: { path: b.db } }\nconsumers:\n" + consumers),

@@ -7,6 +7,8 @@ import pytest
 import semel
 import semel.aio
 from scripted import DONE, RENEWED, new, told
+from semel import _http
+from semel._claim import lease_clock
 
 FAULTS = {
     "cut in the middle": told(DONE, length=5000),
@@ -29,6 +31,18 @@ def test_a_fault_is_asked_again(server, fault):
     held.renew(1)
     held.done()
     assert held.ended and [len(asked) for asked in server.asked.values()] == [2, 2, 2]
+
+
+def test_a_lease_counts_from_the_first_question(server, monkeypatch):
+    asked_again = []
+    monkeypatch.setattr(_http.time, "sleep", lambda seconds: asked_again.append(lease_clock()))
+    for kind in ("claims", "renew"):
+        server.scripts[kind].insert(0, FAULTS["nothing"])
+    held = server.claims().claim("a")
+    assert held.good_until <= asked_again[0] + held.lease, "the run may have given it then"
+    held.renew(5)
+    assert asked_again[0] + 5 <= held.good_until <= asked_again[1] + 5
+    held.done()
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())

@@ -110,6 +110,44 @@ def test_aio_a_block_is_cancelled_at_the_end_of_its_lease_though_its_renewal_han
     asyncio.run(scenario())
 
 
+def renew_without_threads(asked):
+    asked.append(lease_clock())
+    raise RuntimeError("can't start new thread")
+
+
+def test_a_runtime_error_of_a_renewal_does_not_end_the_renewals(monkeypatch):
+    asked = []
+    with semel.SqlClaims(Driver().connect, consumer="mails", lease=LEASE) as claims:
+        with contextlib.suppress(semel.LeaseLost), semel.claim(claims, "a") as held:
+            monkeypatch.setattr(held, "renew", lambda lease: renew_without_threads(asked))
+            end = held.good_until
+            while not held.lost:
+                assert lease_clock() < end + LATE
+                time.sleep(0.01)
+            assert lease_clock() >= end
+    assert len(asked) >= 2, "it was asked again"
+
+
+def test_aio_a_runtime_error_of_a_renewal_does_not_end_the_renewals(monkeypatch):
+    asked = []
+
+    async def renew(lease):
+        renew_without_threads(asked)
+
+    async def scenario():
+        claims = semel.aio.SqlClaims(Driver().connect, consumer="mails", lease=LEASE)
+        with pytest.raises(semel.LeaseLost):
+            async with semel.aio.claim(claims, "a") as held:
+                monkeypatch.setattr(held, "renew", renew)
+                end = held.good_until
+                await asyncio.wait_for(asyncio.Event().wait(), 5)
+        assert end <= lease_clock() < end + LATE
+        claims.close()
+
+    asyncio.run(scenario())
+    assert len(asked) >= 2, "it was asked again"
+
+
 def test_claims_that_are_closed_leave_no_threads():
     for _ in range(50):
         with semel.SqlClaims(Driver().connect, consumer="mails") as claims:

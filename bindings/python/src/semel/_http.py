@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Iterable, Optional, Sequence, Tuple
 from urllib.parse import quote
 
-from ._claim import Claim, Outcome, Payload, as_bytes, fingerprint_of
+from ._claim import Claim, Outcome, Payload, as_bytes, fingerprint_of, lease_clock
 from ._errors import Refused, Unavailable, lease_lost
 
 Item = Tuple[str, Optional[Payload]]
@@ -157,7 +157,9 @@ class HttpClaims:
         body: dict[str, Any] = {"request": uuid.uuid4().hex, "claims": claims}
         if self.lease is not None:
             body["lease"] = _milliseconds(self.lease)
-        return [self._claim_of(answer) for answer in self._post("", body)]
+        # Of the first try, whose answer may be the one that is lost.
+        begun = lease_clock()
+        return [self._claim_of(answer, begun) for answer in self._post("", body)]
 
     def finish_many(self, ends: Iterable[End]) -> list[bool]:
         """Ends several claims in one request; False where a lease was lost, and nothing was changed.
@@ -204,21 +206,28 @@ class HttpClaims:
             body["lease"] = _milliseconds(seconds)
         # A caller that waits longer for one answer misses the end of the lease.
         third = (seconds or claim.lease or self._patience) / 3
+        begun = lease_clock()
         if self._post("/renew", body, third)[0]["outcome"] != "renewed":
             raise lease_lost(claim.key)
+        good_for = seconds if seconds is not None else claim.lease
+        if good_for is not None:
+            claim.good_until = begun + good_for
 
-    def _claim_of(self, answer: dict[str, Any]) -> Claim:
+    def _claim_of(self, answer: dict[str, Any], asked: float) -> Claim:
         result = answer.get("result")
         kept = b64decode(answer["result_base64"]) if "result_base64" in answer else (
             None if result is None else result.encode())
         after = answer.get("retry_after_ms")
         lease = answer.get("lease_ms")
-        return Claim(self, answer["key"], Outcome(answer["outcome"]), result=kept,
+        made = Claim(self, answer["key"], Outcome(answer["outcome"]), result=kept,
                      retry_after=None if after is None else after / 1000,
                      reason=answer.get("reason"), nonce=answer.get("nonce"),
                      token=answer.get("token"), attempt=answer.get("attempt", 1),
                      taken_over=answer.get("taken_over", False),
                      lease=None if lease is None else lease / 1000)
+        if made.lease is not None:
+            made.good_until = asked + made.lease
+        return made
 
     def _post(self, path: str, body: dict[str, Any],
               at_most: Optional[float] = None) -> list[dict[str, Any]]:

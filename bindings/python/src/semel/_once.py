@@ -120,10 +120,8 @@ class _Renewal(threading.Thread):
             if not self._held._being_ended:
                 self._held.lost = not self._held.ended
                 return False
-        except RuntimeError:  # the block has ended it
-            return False
-        except Exception:  # no other fault may end the renewal while the work lasts
-            pass
+        except Exception:  # none may end the renewals while the work lasts, not even a RuntimeError
+            return not self._held.ended
         return True
 
     def stop(self) -> None:

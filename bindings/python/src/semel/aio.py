@@ -259,9 +259,7 @@ class claim(Block):
                     failed = False
             except LeaseLost:
                 lost = True
-            except RuntimeError:  # the block has ended it
-                return
-            except Exception:  # no other fault may end the renewal while the work lasts
+            except Exception:  # none may end the renewals while the work lasts, not even a RuntimeError
                 failed = True
             if held.ended:
                 return
