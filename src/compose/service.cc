@@ -285,11 +285,12 @@ Result<bool> RunningService::drain(std::string_view consumer) {
                     "pause it: the messages that it has received wait"});
   }
   if (config != nullptr && config->is_claimed()) {
-    return failure({ErrorKind::kRejected, "R358",
-                    fmt::format("consumer \"{}\" is claimed by clients, whose claims go on in every "
-                                "run of the store",
-                                consumer),
-                    "pause it: then it gives no new claims, in any run"});
+    return failure(
+        {ErrorKind::kRejected, "R358",
+         fmt::format("consumer \"{}\" is claimed by clients, whose claims go on in every "
+                     "run of the store",
+                     consumer),
+         "pause it: then it gives no new claims, in any run"});
   }
   return (*slot)->consumer->drain();
 }
