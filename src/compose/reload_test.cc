@@ -452,8 +452,10 @@ TEST(DrainOfAReaderOfStdin, IsRefused) {
 
 TEST(DrainOfAClaimedConsumer, IsRefused) {
   const test::TempDir folder;
-  auto service = Service::build(config_in(folder, "  - { name: a, source: { claims: {} } }\n"),
-                                options_with_a());
+  const std::string claimed =
+      "  - { name: a, source: { claims: {} } }\n"
+      "admin: { auth: { tokens: [{ name: mailer, secret: 0123456789abcdef, claims: [a] }] } }\n";
+  auto service = Service::build(config_in(folder, claimed), options_with_a());
   ASSERT_TRUE(service) << service.error().message;
   EXPECT_EQ((*service)->drain("a").error().code, "R358") << "its clients have its leases";
 }
