@@ -225,16 +225,27 @@ CLI::App* deepest(CLI::App& root) {
   return at;
 }
 
-// A config that was given as an argument to a command which takes it by --config; else empty.
-std::string config_among(const CLI::App& command, const std::vector<std::string>& extras) {
+// A config that was given as an argument to a command which takes it by --config alone, and at
+// which the command line failed; else empty.
+std::string config_among(const CLI::App& command, const std::vector<std::string>& extras,
+                         const CLI::ParseError& error) {
   if (command.get_option_no_throw("--config") == nullptr) return "";
+  if (command.get_option_no_throw("CONFIG") != nullptr) return "";
+  const bool converting = dynamic_cast<const CLI::ConversionError*>(&error) != nullptr;
+  const bool too_many = dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr ||
+                        dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  if (!converting && !too_many) return "";
   std::vector<std::string> words = extras;
   for (const auto* option : command.get_options()) {
     if (!option->get_positional()) continue;
     words.insert(words.end(), option->results().begin(), option->results().end());
   }
   for (const std::string& word : words) {
-    if (word.ends_with(".yaml") || word.ends_with(".yml")) return word;
+    if (!word.ends_with(".yaml") && !word.ends_with(".yml")) continue;
+    // The message of a value that is none has the value.
+    if (!converting || std::string_view(error.what()).find(word) != std::string_view::npos) {
+      return word;
+    }
   }
   return "";
 }
@@ -305,10 +316,7 @@ int Program::Impl::wrong_use(const CLI::ParseError& error) {
   CLI::App* at = deepest(root);
   const bool something_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   const auto extras = root.remaining(true);
-  const bool misplaced = dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr ||
-                         dynamic_cast<const CLI::ConversionError*>(&error) != nullptr ||
-                         dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-  if (const std::string config = misplaced ? config_among(*at, extras) : ""; !config.empty()) {
+  if (const std::string config = config_among(*at, extras, error); !config.empty()) {
     const std::string shown = printable(config, kConfigShown);
     return console.fail(
         kUsage,

@@ -84,6 +84,11 @@ TEST_F(ConfigArgument, AnotherArgumentTooManyIsNoConfig) {
   EXPECT_EQ(run({"records", "show", "p-1", "p-2"}), kUsage);
   EXPECT_EQ(err_.find("takes its config"), std::string::npos) << err_;
   EXPECT_EQ(run({"records", "list", config_.string(), "more"}), kUsage);
+  EXPECT_EQ(err_.find("takes its config"), std::string::npos)
+      << "its config is an argument: " << err_;
+  EXPECT_NE(err_.find("more"), std::string::npos) << err_;
+  EXPECT_EQ(run({"records", "list", config_.string(), "--limit", "many"}), kUsage);
+  EXPECT_EQ(err_.find("takes its config"), std::string::npos) << err_;
 }
 
 }  // namespace

@@ -80,7 +80,9 @@ BatchTexts::BatchTexts(const Dialect& dialect, const std::string& clock)
                            "AND r.held IS NULL AND r.inbox IS NULL RETURNING r.id",
                            clock, kForgotten, kConsuming)),
       // Without a join it has one plan, which may be kept: the sessions of a store scan no whole
-      // tables, and without a bitmap the rows are locked in the order of their ids.
+      // tables, and without a bitmap the rows of a generation are locked in the order of their ids.
+      // Over several generations a transaction locks in another order: the server then undoes one
+      // of the two, and the store repeats it in a transaction.
       complete_alone(
           dialect, fmt::format("UPDATE semel_record AS r SET state = 'completed', changed_at = {}, "
                                "result = NULL, {} "

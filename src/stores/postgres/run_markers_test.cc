@@ -43,10 +43,13 @@ class PostgresRunMarkers : public testing::Test {
   }
   // The server commits, and the process never hears of it.
   void begin_without_an_answer(Store& store, TcpProxy& proxy) const {
-    const auto lost = proxy.inject({.text = "(instance, consumer, in_flight",
-                                    .then = TcpProxy::Then::kWithhold,
-                                    .answer = "COMMIT"});
-    const auto begun = runs(store).begin(attach(store), 1);
+    const ConsumerNumber consumer = attach(store);
+    // The process is registered by what it runs already.
+    const auto another = store.attach({"refunds", "recipe", false, {}}).value();
+    ASSERT_TRUE(runs(store).begin(another, 1).has_value());
+    const auto lost = proxy.inject(
+        {.heard = TcpProxy::Side::kServer, .text = "COMMIT", .then = TcpProxy::Then::kLose});
+    const auto begun = runs(store).begin(consumer, 1);
     ASSERT_FALSE(begun.has_value());
     EXPECT_EQ(begun.error().kind, ErrorKind::kInDoubt) << begun.error().message;
     ASSERT_EQ(proxy.fired(lost), 1U);
@@ -69,6 +72,22 @@ TEST_F(PostgresRunMarkers, ADeathWhoseTellingWasLostIsToldAgain) {
   EXPECT_EQ(again->window, kWindow);
   ASSERT_TRUE(runs(*store).end(consumer).has_value());
   EXPECT_FALSE(runs(*store).begin(consumer, 1).value().unclean) << "told, and ended cleanly";
+}
+
+// The engine before this one, in the same process, has left its mark.
+TEST_F(PostgresRunMarkers, SoItIsWhereTheProcessHasAMarkAlready) {
+  TcpProxy proxy(server_.port());
+  const auto store =
+      open_at(fmt::format("postgresql://postgres@127.0.0.1:{}/{}", proxy.port(), database_));
+  const ConsumerNumber consumer = attach(*store);
+  ASSERT_FALSE(runs(*store).begin(consumer, 1).value().unclean);
+  ASSERT_NO_FATAL_FAILURE(leave_a_death(*store));
+  ASSERT_NO_FATAL_FAILURE(begin_without_an_answer(*store, proxy));
+  const auto again = runs(*store).begin(consumer, 1);
+  ASSERT_TRUE(again.has_value()) << again.error().message;
+  EXPECT_TRUE(again->unclean);
+  EXPECT_EQ(again->window, kWindow);
+  EXPECT_FALSE(runs(*store).begin(consumer, 1).value().unclean) << "told once";
 }
 
 TEST_F(PostgresRunMarkers, WhatNobodyHeardIsToldToTheNextProcess) {

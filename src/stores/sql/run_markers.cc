@@ -32,13 +32,13 @@ class TableRuns final : public RunMarkers {
       // missed.
       const Swept swept = sweep_gone(IfBusy::kWait);
       if (swept.failed) std::rethrow_exception(swept.failed);
-      const bool marked = run.marked.has_value();
-      const auto died = database_.transact(Sync::kPowerLoss, [&](Access& access) {
+      const bool known = run.marked && !run.in_doubt;
+      const RunRows::Died died = mark(run, [&](Access& access) {
         RunRows& runs = access.tables().runs;
         RunRows::Died found = runs.take_died(consumer);
         // A mark of its own that it does not know is from a call whose answer was lost: the deaths
         // that it took have been told to nobody.
-        const auto unanswered = marked ? std::nullopt : runs.window(instance, consumer);
+        const auto unanswered = known ? std::nullopt : runs.window(instance, consumer);
         if (unanswered) found = {true, std::max(found.window, *unanswered)};
         // The next process hears of what this one has heard and may not have handled.
         runs.add_run(instance, consumer, std::max(window, found.window), access.now());
@@ -58,6 +58,7 @@ class TableRuns final : public RunMarkers {
         access.tables().runs.remove_run(instance, consumer);
       });
       run.marked.reset();
+      run.in_doubt = false;
     });
   }
 
@@ -114,12 +115,25 @@ class TableRuns final : public RunMarkers {
   struct Run {
     system::Mutex mutex;
     std::optional<Marked> marked SEMEL_GUARDED_BY(mutex);
+    bool in_doubt SEMEL_GUARDED_BY(mutex) = false;  // the answer to its last begin() was lost
   };
 
   struct Swept {
     std::size_t freed = 0;
     std::exception_ptr failed;  // ended the sweep early
   };
+
+  template <class Work>
+  RunRows::Died mark(Run& run, Work&& work) SEMEL_REQUIRES(run.mutex) {
+    try {
+      const RunRows::Died died = database_.transact(Sync::kPowerLoss, work);
+      run.in_doubt = false;
+      return died;
+    } catch (const Failure& failed) {
+      run.in_doubt = run.in_doubt || failed.error().kind == ErrorKind::kInDoubt;
+      throw;
+    }
+  }
 
   Run& run_of(ConsumerNumber consumer) SEMEL_EXCLUDES(mutex_) {
     const system::MutexLock lock(mutex_);

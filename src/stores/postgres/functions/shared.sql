@@ -123,9 +123,10 @@ CREATE OR REPLACE FUNCTION {schema}.semel_key_id(consumer bigint, key text) RETU
 LANGUAGE sql IMMUTABLE AS $semel$
 SELECT CASE WHEN octet_length(key) = 36
               AND key COLLATE "C" LIKE '________-____-____-____-____________'
-              AND octet_length(replace(key, '-', '')) = 32
-              AND ltrim(key, '-0123456789abcdef') COLLATE "C" = ''
-              THEN substr(int8send(consumer << 2 | 1), 5) || decode(replace(key, '-', ''), 'hex')
+              AND octet_length(replace(key COLLATE "C", '-', '')) = 32
+              AND ltrim(key COLLATE "C", '-0123456789abcdef') = ''
+              THEN substr(int8send(consumer << 2 | 1), 5) ||
+                   decode(replace(key COLLATE "C", '-', ''), 'hex')
             ELSE {schema}.semel_other_key_id(consumer, key) END
 $semel$;
 
