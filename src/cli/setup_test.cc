@@ -5,9 +5,10 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <utility>
 
 #include "base/json.h"
-#include "cli/command.h"
+#include "cli/test_program.h"
 #include "tests/support/set_variable.h"
 
 namespace semel::cli {
@@ -15,28 +16,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Ran {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
+using Ran = ProgramRan;
 
 Ran run(std::vector<std::string> words) {
-  words.insert(words.begin(), "semel");
-  std::vector<char*> arguments;
-  for (auto& word : words) arguments.push_back(word.data());
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  Program program;
-  add_init(program);
-  add_check(program);
-  add_config(program);
-  add_explain(program);
-  Ran ran;
-  ran.code = program.run(static_cast<int>(arguments.size()), arguments.data());
-  ran.out = testing::internal::GetCapturedStdout();
-  ran.err = testing::internal::GetCapturedStderr();
-  return ran;
+  return run_program(std::move(words), {add_init, add_check, add_config, add_explain});
 }
 
 std::string text_at(const std::string& document, std::string_view pointer) {

@@ -34,6 +34,9 @@ class PostgresRunMarkers : public testing::Test {
     return store.attach({"payments", "recipe", false, {}}).value();
   }
   static RunMarkers& runs(Store& store) { return *store.facets().runs; }
+  std::unique_ptr<Store> open_through(const TcpProxy& proxy) const {
+    return open_at(fmt::format("postgresql://postgres@127.0.0.1:{}/{}", proxy.port(), database_));
+  }
   // A process that was in the midst of its work. Another one has found it dead.
   void leave_a_death(Store& finds) const {
     auto dies = open_at(server_.url(database_));
@@ -61,8 +64,7 @@ class PostgresRunMarkers : public testing::Test {
 
 TEST_F(PostgresRunMarkers, ADeathWhoseTellingWasLostIsToldAgain) {
   TcpProxy proxy(server_.port());
-  const auto store =
-      open_at(fmt::format("postgresql://postgres@127.0.0.1:{}/{}", proxy.port(), database_));
+  const auto store = open_through(proxy);
   const ConsumerNumber consumer = attach(*store);
   ASSERT_NO_FATAL_FAILURE(leave_a_death(*store));
   ASSERT_NO_FATAL_FAILURE(begin_without_an_answer(*store, proxy));
@@ -77,8 +79,7 @@ TEST_F(PostgresRunMarkers, ADeathWhoseTellingWasLostIsToldAgain) {
 // The engine before this one, in the same process, has left its mark.
 TEST_F(PostgresRunMarkers, SoItIsWhereTheProcessHasAMarkAlready) {
   TcpProxy proxy(server_.port());
-  const auto store =
-      open_at(fmt::format("postgresql://postgres@127.0.0.1:{}/{}", proxy.port(), database_));
+  const auto store = open_through(proxy);
   const ConsumerNumber consumer = attach(*store);
   ASSERT_FALSE(runs(*store).begin(consumer, 1).value().unclean);
   ASSERT_NO_FATAL_FAILURE(leave_a_death(*store));
@@ -92,8 +93,7 @@ TEST_F(PostgresRunMarkers, SoItIsWhereTheProcessHasAMarkAlready) {
 
 TEST_F(PostgresRunMarkers, WhatNobodyHeardIsToldToTheNextProcess) {
   TcpProxy proxy(server_.port());
-  auto store =
-      open_at(fmt::format("postgresql://postgres@127.0.0.1:{}/{}", proxy.port(), database_));
+  auto store = open_through(proxy);
   ASSERT_NO_FATAL_FAILURE(leave_a_death(*store));
   ASSERT_NO_FATAL_FAILURE(begin_without_an_answer(*store, proxy));
   store.reset();
