@@ -55,10 +55,12 @@ class GroupTopic {
     std::size_t next = 0;       // the next record to hand out
     std::set<std::size_t> out, settled, given_back;
     std::size_t member = 0;
-    std::uint64_t generation = 1;
+    std::uint64_t generation = 0;        // of one assignment of one partition
     std::optional<std::size_t> goes_to;  // once none of its records is out
   };
-  explicit GroupTopic(std::size_t partitions) : partitions_(partitions) {}
+  explicit GroupTopic(std::size_t partitions) : partitions_(partitions) {
+    for (Partition& partition : partitions_) partition.generation = ++generations_;
+  }
 
   void produce(std::size_t partition, Bytes record) {
     const std::scoped_lock lock(mutex_);
@@ -122,7 +124,7 @@ class GroupTopic {
   std::vector<system::EventFd*> bells_;
   std::map<std::size_t, system::EventFd*> leaving_bells_;  // by member
   std::map<std::size_t, std::vector<std::uint64_t>> leaving_;
-  std::uint64_t generations_ = 1;
+  std::uint64_t generations_ = 0;
   test::SeededRandom* random_ = nullptr;
   std::size_t members_ = 0;
   std::size_t moves_ = 0;
