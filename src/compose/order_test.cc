@@ -135,6 +135,19 @@ TEST_F(EngineOrderTest, WhatFollowsAFailedMessageWaitsBehindItInTheStore) {
   EXPECT_EQ(topic_.unsettled(), 0U);
 }
 
+// One of several is too large for the store, so that each is asked for alone: the large one finds
+// no room behind a1, and the small one, which would, must not get before it.
+TEST_F(EngineOrderTest, WhereOneFindsNoRoomLaterOnesOfItsKeyFindNone) {
+  const std::string large = "a2" + std::string(400, '.');
+  order_.most_held = large.size();
+  fail("a1", 1, milliseconds(300));
+  plan_.fail(StoreCall::kHeldBehind, 1, ErrorKind::kLimit, test::When::kBefore);
+  arrive({"a1", large, "a3"});
+  EXPECT_EQ(run(), Ended::kFinished);
+  EXPECT_EQ(effects_of('a'), Names({"a1", large, "a3"}));
+  EXPECT_EQ(plan_.fired(StoreCall::kHeldBehind), 1U);
+}
+
 // A parent whose key is the ordering key of its children.
 TEST_F(EngineOrderTest, AMessageWithoutAnOrderingKeyIsInNoOrderWithThoseOfThatName) {
   for (const std::size_t in_flight : {std::size_t{100}, std::size_t{1}}) {

@@ -223,7 +223,15 @@ Result<OrderingBuffer::Placed> OrderingBuffer::each_alone(
     const std::vector<core::TrackedDelivery>& followers, Error met, PlaceOne place_one) {
   if (met.kind != ErrorKind::kLimit) return failure(std::move(met));
   Placed placed;
+  // A line that has no room, or no row, has none for the later ones of these: they must not get
+  // behind a row before the one that stays.
+  std::map<BytesView, Place> not_held;
   for (std::size_t i = 0; i < followers.size(); ++i) {
+    const std::optional<Bytes>& line = followers[i].arrival.line;
+    if (const auto known = line ? not_held.find(*line) : not_held.end(); known != not_held.end()) {
+      placed.places.push_back(known->second);
+      continue;
+    }
     auto place = place_one(i);
     if (!place && place.error().kind == ErrorKind::kLimit) {
       auto dead = leave_letter(followers[i], place.error());
@@ -232,6 +240,7 @@ Result<OrderingBuffer::Placed> OrderingBuffer::each_alone(
       place = Place::kHeld;
     }
     if (!place) return failure(std::move(place.error()));
+    if (line && *place != Place::kHeld) not_held.emplace(*line, *place);
     placed.places.push_back(*place);
   }
   return placed;
