@@ -113,8 +113,9 @@ std::optional<Caller> caller_without_token(const HttpRequest& request, const Ent
   const bool is_trusted = socket != nullptr && socket->trusts();
   if (!is_trusted && !entrance.tokens.empty()) return std::nullopt;
   if (socket == nullptr) return Caller{};
-  return Caller{name_of_user(request), socket->role.value_or(core::Role::kRead), socket->claims,
-                true};
+  auto role = socket->role;
+  if (!role && entrance.tokens.empty()) role = core::Role::kRead;
+  return Caller{name_of_user(request), role, socket->claims, true};
 }
 
 std::optional<Caller> caller_of(const HttpRequest& request, const Entrance& entrance) {
@@ -132,6 +133,8 @@ std::optional<Caller> caller_of(const HttpRequest& request, const Entrance& entr
   if (found == tokens.end()) return std::nullopt;
   return Caller{found->name, found->role, found->claims};
 }
+
+bool may_read(const std::optional<Caller>& caller) { return caller && caller->role; }
 
 // Where a token is needed, a page of another site has none. A browser reaches a socket only through
 // a proxy, and the Host header then names the proxy's address.
@@ -216,7 +219,7 @@ std::optional<HttpReply> RoutedAdmin::to_page(const HttpRequest& request,
   const Page* const found = find_page(request.path);
   if (found == nullptr) return std::nullopt;
   const auto caller = caller_of(request, entrance);
-  if (!caller) return guarded(unauthorized(kBasic));
+  if (!may_read(caller)) return guarded(unauthorized(kBasic));
   // A link from another site may be followed, but an image or script of one is refused.
   const std::string_view site = request.header("Sec-Fetch-Site").value_or("none");
   const bool is_ours = site == "none" || site == "same-origin";
@@ -241,7 +244,7 @@ HttpResponse RoutedAdmin::route(const HttpRequest& request, const Entrance& entr
   if (names_another_host(request, entrance)) {
     return text_response(403, std::string(kOtherHost) + "\n");
   }
-  const bool is_authorized = caller_of(request, entrance).has_value();
+  const bool is_authorized = may_read(caller_of(request, entrance));
   if (request.path == "/") {
     if (!is_authorized) return unauthorized(kBasic);
     return as_page({200, kHtml, overview_page(sources_.api.overview()), {}});

@@ -22,8 +22,8 @@ namespace semel::admin {
 struct AdminOptions {
   std::optional<ListenAddress> listen{};  // none: the socket alone
   // The rights of the file say which users may connect. A caller without a token has `role`, and
-  // may claim from `claims`; where neither is given it needs a token as every other, or, where
-  // there are no tokens, may only read.
+  // may claim from `claims`. Where no role is given it needs a token for all else as every other,
+  // or, where there are no tokens, may only read.
   struct Socket {
     std::string path;
     bool group = false;  // users of its group may connect too

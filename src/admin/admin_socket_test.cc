@@ -116,6 +116,16 @@ TEST_F(AdminSocketTest, ClaimsAreGivenWithoutAToken) {
            fmt::format(R"({{"claims":[{{"key":"m-1","nonce":"{}","as":"done"}}]}})", nonce));
   EXPECT_EQ(text_at(done.body, "/claims/0/outcome"), "done") << done.body;
   EXPECT_EQ(post("/api/v1/consumers/payments/claims", R"({"claims":[{"key":"x"}]})").status, 403);
+  for (const char* const path : {"/api/v1/consumers", "/metrics", "/"}) {
+    EXPECT_EQ(ask(path).status, 401) << path << ": tokens are configured, and it has none";
+  }
+  EXPECT_EQ(post(kPausePayments, "{}").status, 401);
+}
+
+TEST_F(AdminSocketTest, WithoutTokensWhoClaimsMayReadToo) {
+  listen({{}, false, std::nullopt, {"mails"}});
+  EXPECT_EQ(claim("m-1", R"("request":"r-1",)").status, 200);
+  EXPECT_EQ(ask("/api/v1/consumers").status, 200);
   EXPECT_EQ(post(kPausePayments, "{}").status, 403) << "who claims is no operator";
 }
 

@@ -29,9 +29,10 @@ HttpResponse no_caller() {
 HttpResponse role_too_small(const ApiRoute& route, const Caller& caller) {
   std::string who = "without tokens in the config everybody has the role read";
   if (caller.by_socket) {
-    who = fmt::format("without a token the socket gives the role {}", core::to_string(caller.role));
+    who =
+        fmt::format("without a token the socket gives the role {}", core::to_string(*caller.role));
   } else if (!caller.name.empty()) {
-    who = fmt::format("the token {} has the role {}", caller.name, core::to_string(caller.role));
+    who = fmt::format("the token {} has the role {}", caller.name, core::to_string(*caller.role));
   }
   return problem(403, {ErrorKind::kRejected, "R342",
                        fmt::format("{} needs the role {}: {}", route.operation,
@@ -167,10 +168,11 @@ HttpReply RoutedApi::answer(const HttpRequest& request, const std::optional<Call
       allowed += route.method == "GET" ? "GET, HEAD" : std::string(route.method);
       continue;
     }
-    if (caller->role < route.role) return role_too_small(route, *caller);
     if (route.claims && !may_claim(*caller, places->front())) {
       return may_not_claim(route, places->front());
     }
+    if (!route.claims && !caller->role) return no_caller();
+    if (!route.claims && caller->role < route.role) return role_too_small(route, *caller);
     if (method != "GET") {
       if (auto refused = refusal_of_write(request)) return *std::move(refused);
     }

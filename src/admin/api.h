@@ -69,9 +69,9 @@ struct ApiSources {
 // The sender of a request.
 struct Caller {
   std::string name;  // of the token, or the user of a socket; empty: nobody needs one
-  core::Role role = core::Role::kRead;
-  std::span<const std::string> claims = {};  // consumers that it may claim from; borrowed
-  bool by_socket = false;                    // without a token, as the config of the socket says
+  std::optional<core::Role> role = core::Role::kRead;  // none: it has its claims alone
+  std::span<const std::string> claims = {};            // consumers that it may claim from; borrowed
+  bool by_socket = false;  // without a token, as the config of the socket says
 };
 
 class Api {
