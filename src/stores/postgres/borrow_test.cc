@@ -69,6 +69,28 @@ TEST_F(BorrowLive, ABackslashIsABackslashWhateverTheServerIsSetTo) {
   EXPECT_EQ(std::get<std::int64_t>(rows->rows.at(0).at(0)), 3);
 }
 
+TEST_F(BorrowLive, BytesAreTheSameWhateverTheSessionShowsThemAs) {
+  const Bytes bytes("order\0\x01\\x\xff", 10);
+  for (const char* const shown : {"hex", "escape"}) {
+    run(fmt::format("SET bytea_output = {}", shown).c_str());
+    const auto store = borrow_postgres(connection_, {"semel", true}).value();
+    const ConsumerNumber number = attach(*store);
+    run("BEGIN");
+    auto unit = store->facets().transactional->begin({}).value();
+    const Message message = test::make_message(number, shown);
+    const Message* const one = &message;
+    ASSERT_TRUE(unit->claim({&one, 1}).has_value());
+    RecordedStatement statement;
+    statement.statement = admit_statement("SELECT ?::bytea, ''::bytea").value();
+    statement.values = {Blob{bytes}};
+    const auto rows = unit->query(0, statement);
+    ASSERT_TRUE(rows.has_value()) << rows.error().message;
+    EXPECT_EQ(std::get<Blob>(rows->rows.at(0).at(0)).bytes, bytes) << shown;
+    EXPECT_EQ(std::get<Blob>(rows->rows.at(0).at(1)).bytes, "") << shown;
+    run("ROLLBACK");
+  }
+}
+
 TEST_F(BorrowLive, ASessionThatTheServerEndedIsNotWhole) {
   const Pipe pipe(connect({url(), "semel"}), Pipe::Whose::kOwn);
   ASSERT_TRUE(pipe.whole());

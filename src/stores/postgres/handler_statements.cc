@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <utility>
 
 #include "base/ascii.h"
@@ -44,14 +46,13 @@ std::string hex_of(const Bytes& bytes) {
   return hex;
 }
 
-Bytes bytes_of(std::string_view hex) {
-  Bytes bytes;
-  for (std::size_t at = 2; at + 1 < hex.size(); at += 2) {
-    unsigned value = 0;
-    std::from_chars(hex.data() + at, hex.data() + at + 2, value, 16);
-    bytes += static_cast<char>(value);
-  }
-  return bytes;
+// Both forms of bytea_output: a borrowed session has its caller's.
+Bytes bytes_of(const char* text) {
+  std::size_t size = 0;
+  const std::unique_ptr<unsigned char, decltype(&PQfreemem)> bytes(
+      PQunescapeBytea(reinterpret_cast<const unsigned char*>(text), &size), PQfreemem);
+  if (bytes == nullptr) throw std::bad_alloc();
+  return {reinterpret_cast<const char*>(bytes.get()), size};
 }
 
 Value value_at(const PGresult* result, int row, int column) {
@@ -72,7 +73,7 @@ Value value_at(const PGresult* result, int row, int column) {
     case oid::kBool:
       return std::int64_t{text == "t" ? 1 : 0};
     case oid::kBytea:
-      return Blob{bytes_of(text)};
+      return Blob{bytes_of(text.data())};
     default:
       return std::string(text);
   }
