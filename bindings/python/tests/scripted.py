@@ -28,6 +28,7 @@ class Server:
     def __init__(self):
         self.scripts = {"claims": [told(new())], "renew": [told(RENEWED)], "finish": [told(DONE)]}
         self.asked = {"claims": [], "renew": [], "finish": []}
+        self.before = {}  # called before an answer of the kind
         self.changed = threading.Condition()
         server = self
 
@@ -40,6 +41,7 @@ class Server:
                 with server.changed:
                     server.asked[kind].append(body)
                     server.changed.notify_all()
+                server.before.get(kind, bool)()
                 self.wfile.write(answer)
                 self.close_connection = True
 

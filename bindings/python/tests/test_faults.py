@@ -1,6 +1,7 @@
 """What a network, a proxy and a run that is killed may answer."""
 
 import asyncio
+import threading
 
 import pytest
 
@@ -94,6 +95,53 @@ def test_the_error_of_a_block_passes_though_its_end_is_refused(server):
     with pytest.raises(ZeroDivisionError):
         asyncio.run(scenario())
     assert len(server.asked["finish"]) == 2
+
+
+# The effect exists, and its record may: that it failed would be untrue, and would have it made again at once.
+def test_a_block_that_said_done_gives_nothing_back(server):
+    server.scripts["finish"] = [told({}, 503)]
+    with pytest.raises(semel.Unavailable):
+        with semel.claim(server.claims(patience=0), "a") as held:
+            held.done("r")
+
+    @semel.once(server.claims(patience=0), key="key")
+    def work(key):
+        return object()  # no JSON: it is done without a result
+
+    with pytest.raises(semel.Unavailable):
+        work("a")
+
+    async def scenario():
+        async with semel.aio.claim(server.claims(semel.aio.HttpClaims, patience=0), "a") as held:
+            await held.done("r")
+
+    with pytest.raises(semel.Unavailable):
+        asyncio.run(scenario())
+    assert [asked["claims"][0]["as"] for asked in server.asked["finish"]] == ["done"] * 3
+
+
+def test_aio_a_block_whose_done_takes_too_long_gives_nothing_back(server):
+    answers = threading.Event()
+    server.before["finish"] = lambda: answers.wait(60)
+
+    async def scenario():
+        with pytest.raises(asyncio.TimeoutError):
+            async with semel.aio.claim(server.claims(semel.aio.HttpClaims), "a") as held:
+                done = asyncio.ensure_future(held.done("r"))
+                assert await asyncio.to_thread(server.wait_for, "finish", 1)
+                await asyncio.wait_for(done, 0.01)
+        answers.set()
+
+    asyncio.run(scenario())
+    assert [asked["claims"][0]["as"] for asked in server.asked["finish"]] == ["done"]
+
+
+def test_a_block_whose_end_was_refused_is_given_back(server):
+    server.scripts["finish"] = [told({"code": "R344"}, 400), told(DONE)]
+    with pytest.raises(semel.Refused):
+        with semel.claim(server.claims(), "a") as held:
+            held.dead("never")
+    assert [asked["claims"][0]["as"] for asked in server.asked["finish"]] == ["dead", "retry"]
 
 
 def test_any_error_of_a_block_is_kept(run):

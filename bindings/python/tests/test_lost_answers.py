@@ -113,6 +113,22 @@ def test_a_retry_that_is_due_at_once_is_taken(claims, proxy, key, how):
     assert proxy.cuts == 1 and claims.claim(key).first
 
 
+def test_what_a_lost_answer_asks_for_is_asked_with_the_payload_of_the_claim(claims, proxy, mails_database, key):
+    held = claims.claim(key, "payload")
+    proxy.cut(b"semel.release", LOST_ANSWER)
+    begin, others = claims._begin, []
+
+    def seen(*asked):
+        met = begin(*asked)
+        with semel.SqlClaims(lambda: psycopg.connect(mails_database), consumer="mails") as other:
+            others.append(other.claim(key, "payload").outcome)
+        return met
+
+    claims._begin = seen
+    held.release()
+    assert proxy.cuts == 1 and others == [semel.Outcome.BUSY]
+
+
 def test_a_lost_answer_does_not_hide_a_lost_lease(claims, proxy, mails_database, key):
     with semel.SqlClaims(lambda: psycopg.connect(mails_database), consumer="mails", lease=0.05) as brief:
         late = brief.claim(key)

@@ -169,3 +169,39 @@ def test_a_batch_leaves_out_the_result_that_is_too_large(run):
     assert all(one.ended for one in batch)
     assert [one.result for one in claims.claim_many([("a", None), ("b", None), ("c", None)])] == [
         b"x", None, b"xx"]
+
+
+def test_a_batch_may_be_larger_than_one_call(run):
+    claims = run.claims()
+    keys = [(f"k{i}", None) for i in range(100)]
+    made = claims.claim_many(keys)
+    assert claims.finish_many(semel.End(one, result=b"x" * 600) for one in made) == [True] * 100
+    assert {one.outcome for one in claims.claim_many(keys)} == {semel.Outcome.DUPLICATE}
+    assert claims.claim("k99").result == b"x" * 600
+
+
+def test_a_batch_of_calls_leaves_out_the_result_that_is_too_large_for_one(run):
+    claims = run.claims()
+    batch = claims.claim_many([("a", None), ("b", None), ("c", None)])
+    with pytest.raises(semel.Refused, match="'b'"):
+        claims.finish_many(semel.End(one, result=size * b"x") for one, size in zip(batch, (1, 200_000, 2)))
+    assert all(one.ended for one in batch)
+    assert [one.result for one in claims.claim_many([("a", None), ("b", None), ("c", None)])] == [
+        b"x", None, b"xx"]
+
+
+# Of confluent-kafka a key is bytes; the database would make text of them by a setting of the session.
+@pytest.mark.parametrize("key", [b"order-1", 7, None])
+def test_a_key_is_text(key):
+    class NoConnection:
+        autocommit = False
+
+    def connect():
+        raise AssertionError("nothing is asked")
+
+    for claims in (MemoryClaims(), semel.HttpClaims("http://127.0.0.1:1", consumer="mails"),
+                   semel.SqlClaims(connect, consumer="mails"), semel.Transaction(NoConnection(), "mails")):
+        with pytest.raises(TypeError, match="a key is text"):
+            claims.claim(key)
+        with pytest.raises(TypeError, match="a key is text"):
+            claims.claim_many([(key, None)])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import time
+from contextlib import contextmanager
 from enum import Enum
-from typing import Optional, Protocol, Union
+from typing import Iterator, Optional, Protocol, Union
 
 from ._errors import Busy, Conflict, Dead, Invalid, LeaseLost, NotDone, Parked, Refused
 
@@ -25,6 +26,12 @@ class Outcome(str, Enum):
     DEAD = "dead"  # given up before
     PARKED = "parked"  # waits for a person
     INVALID = "invalid"  # it cannot be a key
+
+
+def check_key(key: str) -> None:
+    """Bytes or a number would be a key of another spelling, or one for each setting of a session."""
+    if not isinstance(key, str):
+        raise TypeError(f"a key is text, not {type(key).__name__}: decode it, or format it always in one way")
 
 
 def as_bytes(content: Payload) -> bytes:
@@ -90,6 +97,10 @@ class Claim:
         self.lost = False
         #: Its end is on its way: a renewal that finds no lease then has lost none.
         self._being_ended = False
+        #: An end was asked for, and perhaps taken: its block must not say otherwise.
+        self._end_begun = False
+        #: Of the payload that it was claimed with, where that is known here.
+        self._fingerprint: Optional[bytes] = None
 
     def __repr__(self) -> str:
         return f"<Claim {self.key!r} {self.outcome.value}{' ended' if self.ended else ''}>"
@@ -154,6 +165,10 @@ class Claim:
         """False in a transaction: the caller's COMMIT or ROLLBACK ends it."""
         return self.lease is not None
 
+    def _may_be_given_back(self, error: BaseException) -> bool:
+        """Whether its block, which raised the error, has shown that the work failed and has said nothing else."""
+        return self._ends_alone and isinstance(error, Exception) and not self.lost and not self._end_begun
+
     def _held(self) -> Ending:
         if not self.first or self.ended or self._ending is None:
             raise RuntimeError(f"{self!r} is not held")
@@ -162,13 +177,22 @@ class Claim:
     def _end(self, how: str, result: Optional[Payload] = None, after: Optional[float] = None,
              error: str = "") -> None:
         ending = self._held()
-        kept = None if result is None else as_bytes(result)
-        self._being_ended = True
+        with self._ended_by(how):
+            ending.end_claim(self, how, None if result is None else as_bytes(result), after, error)
+
+    @contextmanager
+    def _ended_by(self, how: str) -> Iterator[None]:
+        """Around the call that ends it: keeps what is known of the claim when it raises."""
+        self._being_ended = self._end_begun = True
         try:
-            ending.end_claim(self, how, kept, after, error)
+            yield
+            self.ended = True
         except LeaseLost:
             self.ended = True  # by somebody else
             raise
+        except UNKEPT:
+            # Nothing was taken. The effect of what is done exists all the same.
+            self._end_begun = how == "done"
+            raise
         finally:
             self._being_ended = False
-        self.ended = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http
 import http.client
 import json
 import socket
@@ -11,10 +12,10 @@ import urllib.request
 import uuid
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
-from typing import Any, Iterable, Optional, Sequence, Tuple
+from typing import Any, Iterable, Iterator, Optional, Sequence, Tuple
 from urllib.parse import quote
 
-from ._claim import Claim, Outcome, Payload, as_bytes, fingerprint_of, lease_clock
+from ._claim import Claim, Outcome, Payload, as_bytes, check_key, fingerprint_of, lease_clock
 from ._errors import Refused, Unavailable, lease_lost
 
 Item = Tuple[str, Optional[Payload]]
@@ -22,6 +23,10 @@ Item = Tuple[str, Optional[Payload]]
 _FIRST_WAIT = 0.02
 _LONGEST_WAIT = 1.0
 _SHORTEST_TIMEOUT = 1.0
+# What one call to a run may have, and what stands between and around its items.
+_MOST_ITEMS = 250
+_MOST_BYTES = 63 * 1024
+_BETWEEN = 2
 # Nothing is known of such a call, or it was not begun: it is asked again.
 _PASSING = (429, 500, 502, 503, 504)
 # A run that is killed in the middle of its answer, a proxy, a connection that breaks.
@@ -43,7 +48,39 @@ def _milliseconds(seconds: float) -> str:
     return f"{max(0, round(seconds * 1000))}ms"
 
 
+class _TooLarge(Refused):
+    """The body of the call is larger than a run takes."""
+
+
+def _item_of(end: End) -> dict[str, Any]:
+    end.claim._held()
+    item = {"key": end.claim.key, "nonce": end.claim.nonce, "as": end.how}
+    if end.result is not None:
+        item["result_base64"] = b64encode(as_bytes(end.result)).decode()
+    if end.after is not None:
+        item["after"] = _milliseconds(end.after)
+    if end.error:
+        item["error"] = plain_text(end.error)
+    return item
+
+
+def _in_calls(items: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """The items in their order, as many at a time as one call takes."""
+    call: list[dict[str, Any]] = []
+    size = 0
+    for item in items:
+        length = len(json.dumps(item)) + _BETWEEN
+        if call and (len(call) == _MOST_ITEMS or size + length > _MOST_BYTES):
+            yield call
+            call, size = [], 0
+        call.append(item)
+        size += length
+    yield call
+
+
 def _error_of(error: urllib.error.HTTPError) -> Refused:
+    if error.code == http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        return _TooLarge("the call is larger than a run takes: 64 KiB")
     try:
         body = error.read()
     except _FAULTS:
@@ -149,6 +186,7 @@ class HttpClaims:
         """Asks for several keys in one request, each with its payload or None; answers in their order."""
         claims = []
         for key, payload in items:
+            check_key(key)
             asked = {"key": key}
             if payload is not None:
                 asked["fingerprint"] = fingerprint_of(payload).hex()
@@ -162,9 +200,10 @@ class HttpClaims:
         return [self._claim_of(answer, begun) for answer in self._post("", body)]
 
     def finish_many(self, ends: Iterable[End]) -> list[bool]:
-        """Ends several claims in one request; False where a lease was lost, and nothing was changed.
+        """Ends several claims in few requests; False where a lease was lost, and nothing was changed.
 
         Where a result cannot be kept its claim is done without it, and after all others Refused is raised.
+        After Unavailable ``ended`` of each claim says whether it is: give the others once more.
         """
         said = list(ends)
         answers = self._finish(said)
@@ -178,20 +217,19 @@ class HttpClaims:
         return [answer["outcome"] != "lease_lost" for answer in answers]
 
     def _finish(self, said: list[End]) -> list[dict[str, Any]]:
-        items = []
-        for end in said:
-            end.claim._held()
-            item = {"key": end.claim.key, "nonce": end.claim.nonce, "as": end.how}
-            if end.result is not None:
-                item["result_base64"] = b64encode(as_bytes(end.result)).decode()
-            if end.after is not None:
-                item["after"] = _milliseconds(end.after)
-            if end.error:
-                item["error"] = plain_text(end.error)
-            items.append(item)
-        answers = self._post("/finish", {"claims": items})
-        for end, answer in zip(said, answers):
-            end.claim.ended = answer["outcome"] != "invalid"
+        items = [_item_of(end) for end in said]
+        answers: list[dict[str, Any]] = []
+        for asked in _in_calls(items):
+            try:
+                answered = self._post("/finish", {"claims": asked})
+            except _TooLarge as error:
+                # It is alone, and its result is what makes it so.
+                if len(asked) > 1 or "result_base64" not in asked[0]:
+                    raise
+                answered = [{"outcome": "invalid", "reason": str(error)}]
+            for end, answer in zip(said[len(answers):], answered):
+                end.claim.ended = answer["outcome"] != "invalid"
+            answers += answered
         return answers
 
     def end_claim(self, claim: Claim, how: str, result: Optional[bytes], after: Optional[float],

@@ -8,7 +8,7 @@ import time
 from datetime import timedelta
 from typing import Any, Callable, Iterable, Optional, Sequence
 
-from ._claim import Claim, Outcome, Payload, as_bytes, fingerprint_of, lease_clock
+from ._claim import Claim, Outcome, Payload, as_bytes, check_key, fingerprint_of, lease_clock
 from ._deadlines import DEADLINES, connected
 from ._errors import Refused, Unavailable, lease_lost
 from ._fork import leave_to_parent, made_anew
@@ -36,6 +36,7 @@ def _interval(seconds: Optional[float]) -> Optional[timedelta]:
 
 def _key_fault(key: str) -> Optional[str]:
     """Why the functions would refuse the key."""
+    check_key(key)
     try:
         content = key.encode()
     except UnicodeEncodeError:
@@ -158,6 +159,7 @@ class SqlClaims:
                      taken_over=bool(taken_over), lease=self.lease if new else None)
         # The same claim that is asked for again has the whole lease again.
         made.good_until = asked[-1] + self.lease
+        made._fingerprint = fingerprint
         return made
 
     def _finish(self, end: End) -> bool:
@@ -191,7 +193,7 @@ class SqlClaims:
         holder may have, and its end is never taken for this one.
         """
         nonce = bytes.fromhex(claim.nonce or "")
-        met = self._begin(claim.key, nonce, None)
+        met = self._begin(claim.key, nonce, claim._fingerprint)
         if met.outcome is Outcome.NEW:
             # Nobody has it, as after a retry that is due: it is ended anew.
             return bool(self._ask(sql, parameters)[0] == _TAKEN[how])

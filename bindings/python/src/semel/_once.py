@@ -165,7 +165,7 @@ class claim(Block):
             return
         if error is None:
             held.done(held.result)
-        elif held.lease is not None and isinstance(error, Exception) and not held.lost:
+        elif held._may_be_given_back(error):
             try:
                 held.retry(error=f"{type(error).__name__}: {error}")
             except Exception:

@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 from typing import Any, Optional, Sequence
 
-from ._claim import Claim, Outcome, Payload, fingerprint_of
+from ._claim import Claim, Outcome, Payload, check_key, fingerprint_of
 from ._errors import NotInTransaction, Refused
 from ._http import Item
 
@@ -71,6 +71,7 @@ def refusal_of(error: BaseException) -> Optional[Refused]:
 
 
 def claim_call(schema: str, consumer: str, key: str, payload: Optional[Payload]) -> tuple[str, list[Any]]:
+    check_key(key)
     columns = f"SELECT outcome, result, retry_after, reason FROM {schema}.claim"
     if payload is None:
         return f"{columns}(consumer => %s::text, key => %s::text)", [consumer, key]
@@ -80,6 +81,8 @@ def claim_call(schema: str, consumer: str, key: str, payload: Optional[Payload])
 
 def claim_many_call(schema: str, consumer: str, items: Sequence[Item]) -> tuple[str, list[Any]]:
     keys = [key for key, _ in items]
+    for key in keys:
+        check_key(key)
     prints = [None if payload is None else fingerprint_of(payload) for _, payload in items]
     columns = f"SELECT outcome, result, retry_after, reason, key FROM {schema}.claim_many"
     if all(one is None for one in prints):

@@ -81,16 +81,9 @@ class Claim(_Claim):
     async def _end_async(self, how: str, result: Optional[Payload] = None,
                          after: Optional[float] = None, error: str = "") -> None:
         self._held()
-        kept = None if result is None else as_bytes(result)
-        self._being_ended = True
-        try:
+        with self._ended_by(how):
+            kept = None if result is None else as_bytes(result)
             await self._async_ending.end_claim(self, how, kept, after, error)
-        except LeaseLost:
-            self.ended = True  # by somebody else
-            raise
-        finally:
-            self._being_ended = False
-        self.ended = True
 
 
 class Claims(Protocol):
@@ -232,7 +225,7 @@ class claim(Block):
             return
         if error is None:
             await held.done(held.result)
-        elif held.lease is not None and isinstance(error, Exception) and not held.lost:
+        elif held._may_be_given_back(error):
             try:
                 await held.retry(error=f"{type(error).__name__}: {error}")
             except Exception:

@@ -9,7 +9,7 @@ import itertools
 from dataclasses import dataclass
 from typing import Any, Callable, Iterable, Optional, Sequence
 
-from ._claim import Claim, Outcome, Payload, as_bytes, fingerprint_of
+from ._claim import Claim, Outcome, Payload, as_bytes, check_key, fingerprint_of
 from ._errors import LeaseLost, lease_lost
 from ._http import End, Item
 
@@ -56,6 +56,7 @@ class MemoryClaims:
         return None if record is None else record.state
 
     def claim(self, key: str, payload: Optional[Payload] = None) -> Claim:
+        check_key(key)
         if not key:
             return Claim(self, key, Outcome.INVALID, reason="an empty key identifies nothing")
         arrived = _NO_FINGERPRINT if payload is None else fingerprint_of(payload)
