@@ -60,6 +60,14 @@ with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as database, \
                 return queue.message_count
             time.sleep(0.02)
 
+    def cut_a_payment():
+        """Ends the worker's session in a payment, which waits for the table meanwhile."""
+        with psycopg.connect(os.environ["DATABASE_URL"]) as owner:
+            owner.execute("LOCK TABLE payment")
+            while not database.execute("SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE NOT granted "
+                                       "AND relation = 'payment'::regclass").fetchone()[0]:
+                time.sleep(0.02)
+
     for _ in range(KILLS):
         with Worker() as worker:
             worker.wait_for(deliveries=20)
@@ -69,6 +77,8 @@ with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as database, \
     if left == 0:
         sys.exit("the kills came too late")
     with Worker() as worker:
+        cut_a_payment()
+        print("cut a connection")
         worker.wait_for(left)
     print(f"payments: {count()}, different ones: {count('DISTINCT id')}")
     broker.default_channel.queue_delete(os.environ["QUEUE"])

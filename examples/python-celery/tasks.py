@@ -13,7 +13,11 @@ app.conf.update(task_acks_late=True, task_reject_on_worker_lost=True, worker_pre
                 task_default_queue=os.environ.get("QUEUE", "payments"))
 
 
-@app.task(autoretry_for=(semel.Busy,), default_retry_delay=1, max_retries=None)
+# Celery acknowledges a task that raises, unless it is tried again.
+PASSING = (semel.Busy, psycopg.OperationalError, psycopg.InterfaceError)
+
+
+@app.task(autoretry_for=PASSING, default_retry_delay=1, max_retries=None)
 def pay(payment, amount):
     with psycopg.connect(os.environ["DATABASE_URL"]) as connection:
         with semel.claim(semel.Transaction(connection, "payments"), payment, str(amount)) as held:
