@@ -25,6 +25,10 @@ class OperationalError(Exception):
     """As of a driver."""
 
 
+class InternalError(Exception):
+    """As of a driver, for class XX."""
+
+
 class Connection:
     """Of a driver, to a server that answers at once but for the functions in ``hangs``."""
 
@@ -108,6 +112,31 @@ def test_aio_a_block_is_cancelled_at_the_end_of_its_lease_though_its_renewal_han
         claims.close()
 
     asyncio.run(scenario())
+
+
+class LosingCursor:
+    """A pooler's, which lost its server: it ends the connection with an error of its own."""
+
+    def __init__(self, connection):
+        self.connection = connection
+
+    def execute(self, sql, parameters):
+        self.connection.closed = self.connection.ends
+        raise InternalError("the server was lost")
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_call_whose_connection_was_ended_is_asked_again_whatever_the_error(ends):
+    driver = Driver()
+    first = driver.connect()
+    first.ends, first.cursor = ends, lambda: LosingCursor(first)
+    connections = [first]
+    with semel.SqlClaims(lambda: connections.pop() if connections else driver.connect(), consumer="mails") as claims:
+        if ends:
+            assert claims.claim("a").first and len(driver.made) == 2
+        else:
+            with pytest.raises(InternalError):
+                claims.claim("a")
 
 
 def renew_without_threads(asked):

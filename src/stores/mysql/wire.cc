@@ -335,9 +335,8 @@ void Wire::flush(Loss loss) {
   const WaitScope waiting(deadline_);
   updates_ = !owned_ && is_update(packet);
   if (!exchange(packet)) {
-    if (is_lost(mysql_errno(connection_)) || deadline_.over()) lost(loss);
-    answers_.refused = refusal_of(connection_);
-    return;
+    if (deadline_.over()) lost(loss);
+    return refuse(loss);
   }
   read_all(loss);
 }
@@ -349,15 +348,21 @@ bool Wire::exchange(const std::string& packet) {
   return mysql_read_query_result(connection_) == 0;
 }
 
+// An error of class 08 may be a proxy's that lost the server, after a commit was sent to that.
+void Wire::refuse(Loss loss) {
+  Refusal refusal = refusal_of(connection_);
+  const bool in_doubt = loss == Loss::kInDoubt && refusal.state.starts_with("08");
+  if (in_doubt || is_lost(refusal.code)) lost(loss);
+  answers_.refused = std::move(refusal);
+}
+
 void Wire::read_all(Loss loss) {
   for (;;) {
     if (!read_one(loss)) return;
     const int more = mysql_next_result(connection_);
     if (more < 0) break;
     if (more == 0) continue;
-    if (is_lost(mysql_errno(connection_))) lost(loss);
-    answers_.refused = refusal_of(connection_);
-    return;
+    return refuse(loss);
   }
   // Otherwise a quote in a string of ours would end it.
   if (!owned_ || !takes_escapes()) return;
@@ -374,8 +379,7 @@ bool Wire::read_one(Loss loss) {
   } else {
     said.rows.reset(mysql_store_result(connection_));
     if (said.rows == nullptr) {
-      if (is_lost(mysql_errno(connection_))) lost(loss);
-      answers_.refused = refusal_of(connection_);
+      refuse(loss);
       return false;
     }
     said.changed = static_cast<std::size_t>(mysql_num_rows(said.rows.get()));

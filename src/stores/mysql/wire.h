@@ -116,6 +116,7 @@ class Wire {
   bool exchange(const std::string& packet);
   void flush(Loss loss);
   void read_all(Loss loss);
+  void refuse(Loss loss);
   bool read_one(Loss loss);
   [[noreturn]] void lost(Loss loss);
 

@@ -47,6 +47,21 @@ TEST_F(MySqlWire, AnswersComeInOrderAndEndAtARefusal) {
   EXPECT_EQ(count("t"), 2) << "nothing behind the refusal ran";
 }
 
+// As a proxy reports a server that it lost, and keeps the client's connection.
+TEST_F(MySqlWire, ALostServerIsInDoubtBehindAProxyToo) {
+  constexpr const char* kLost = "SIGNAL SQLSTATE '08S01'";
+  EXPECT_TRUE(run({kLost}).refused) << "the transaction is gone";
+  ASSERT_TRUE(wire_.whole());
+  wire_.send(kLost);
+  try {
+    wire_.run(Loss::kInDoubt);
+    FAIL();
+  } catch (const sql::Failure& failed) {
+    EXPECT_EQ(failed.error().kind, ErrorKind::kInDoubt) << failed.error().message;
+  }
+  EXPECT_FALSE(wire_.whole());
+}
+
 TEST_F(MySqlWire, RowsThatWereFoundCountAsChanged) {
   run({"CREATE TABLE t (a INT PRIMARY KEY, b INT)", "INSERT INTO t VALUES (1, 1), (2, 2)"});
   Answers answers = run({"UPDATE t SET b = 1", "UPDATE t SET b = 1",

@@ -19,6 +19,17 @@ std::string primary_of(const PGresult* result) {
   return said != nullptr ? said : PQresultErrorMessage(result);
 }
 
+// A server that panics may have written its commit before, and a pooler reports by an error of its
+// own that it lost the server. Some poolers keep the client's connection then.
+bool may_hide_commit(const PGresult* result, bool ends_run) noexcept {
+  constexpr std::string_view kConnectionClass = "08";
+  if (ends_run && state_of(result).starts_with(kConnectionClass)) return true;
+  const char* severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+  if (severity == nullptr) severity = PQresultErrorField(result, PG_DIAG_SEVERITY);
+  if (severity == nullptr) return false;
+  return std::string_view(severity) == "FATAL" || std::string_view(severity) == "PANIC";
+}
+
 }  // namespace
 
 void ResultDeleter::operator()(PGresult* result) const noexcept { PQclear(result); }
@@ -228,6 +239,9 @@ void Pipe::read_one(const Sent& sent, Loss loss, std::vector<Segment>& segments)
   // and has not marked it as bad yet.
   const bool refused = PQresultStatus(result.get()) == PGRES_FATAL_ERROR;
   if (refused && state_of(result.get()).empty()) lost(loss);
+  if (refused && loss == Loss::kInDoubt && may_hide_commit(result.get(), sent.ends_run)) {
+    lost(loss, fmt::format("{} {}", state_of(result.get()), primary_of(result.get())));
+  }
   if (sent.kind == Kind::kSync) {
     if (PQresultStatus(result.get()) != PGRES_PIPELINE_SYNC) lost(loss);
     segments.emplace_back();
@@ -277,6 +291,8 @@ std::vector<Pipe::Segment> Pipe::run(Loss loss, const system::Deadline& deadline
   if (broken_) lost(Loss::kNothingDone);
   if (sent_.empty()) return segments;
   if (sent_.back().kind != Kind::kSync) sync();
+  const auto last = std::ranges::find(sent_.rbegin(), sent_.rend(), Kind::kRun, &Sent::kind);
+  if (last != sent_.rend()) last->ends_run = true;
   flush(loss);
   segments.emplace_back();
   const auto sent = std::exchange(sent_, {});
@@ -306,10 +322,13 @@ bool Pipe::whole() const noexcept {
 }
 
 void Pipe::lost(Loss loss) {
+  const char* const said = PQerrorMessage(connection_);
+  lost(loss, *said != '\0' ? said : "it did not answer in time");
+}
+
+void Pipe::lost(Loss loss, const std::string& why) {
   broken_ = true;
   sent_.clear();
-  const char* const said = PQerrorMessage(connection_);
-  const char* const why = *said != '\0' ? said : "it did not answer in time";
   Error error = owned_ ? unreachable(why) : borrowed_lost(why);
   if (loss == Loss::kInDoubt) error.kind = ErrorKind::kInDoubt;
   throw sql::Failure(std::move(error), 1);

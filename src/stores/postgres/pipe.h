@@ -80,9 +80,11 @@ class Pipe {
     std::vector<ResultPtr> results;  // of each statement sent, in order
   };
   // Ends the segment and reads all results, segment by segment. Throws where the connection is
-  // lost, or the deadline over, which loses it: `loss` determines the error. Throws
-  // kRetryTransaction, once all is read, where a statement failed perhaps because of changes since
-  // it was prepared: then all are prepared anew, and a second failure is the statement's own.
+  // lost, or the deadline over, which loses it: `loss` determines the error. With kInDoubt, a
+  // server's or pooler's FATAL error counts as such a loss, and so does an error of class 08 for
+  // the last statement. Throws kRetryTransaction, once all is read, where a statement failed
+  // perhaps because of changes since it was prepared: then all are prepared anew, and a second
+  // failure is the statement's own.
   std::vector<Segment> run(Loss loss, const system::Deadline& deadline = kWithoutEnd);
 
   bool owned() const noexcept { return owned_; }
@@ -98,6 +100,7 @@ class Pipe {
     const std::string* sql = nullptr;
     bool prepared_before = false;               // prepared before this transaction
     NamedStatements::Named* lasting = nullptr;  // on a borrowed connection
+    bool ends_run = false;                      // the last statement of it: perhaps a COMMIT
   };
 
   struct Prepared {
@@ -120,6 +123,7 @@ class Pipe {
   bool note_lasting(const Sent& sent, const PGresult* result);
   void note_outdated(const Sent& sent, const PGresult* result);
   [[noreturn]] void lost(Loss loss);
+  [[noreturn]] void lost(Loss loss, const std::string& why);
 
   PGconn* connection_;
   const bool owned_;

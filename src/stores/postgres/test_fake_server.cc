@@ -61,7 +61,7 @@ void send_bytes(int client, const std::string& bytes) {
 
 std::string FakeServer::error(std::string_view severity, std::string_view state,
                               std::string_view words) {
-  return message('E', 'S' + text(severity) + 'V' + text("FATAL") + 'C' + text(state) + 'M' +
+  return message('E', 'S' + text(severity) + 'V' + text(severity) + 'C' + text(state) + 'M' +
                           text(words) + 'F' + text("auth.c") + 'L' + text("1") + 'R' +
                           text("auth_failed") + '\0');
 }
@@ -78,6 +78,10 @@ std::string FakeServer::row(std::string_view value) {
 }
 
 std::string FakeServer::done() { return message('C', text("SET")); }
+
+std::string FakeServer::parsed() { return message('1', ""); }
+
+std::string FakeServer::bound() { return message('2', "") + message('n', ""); }
 
 std::string FakeServer::welcome(int session) {
   return message('R', number(0)) + message('S', text("server_version") + text("15.1")) +
@@ -124,7 +128,10 @@ void FakeServer::serve(system::Descriptor client) const {
   send_bytes(client.get(), script_.hello);
   while (const auto type = receive(client.get(), ending_.get(), 1)) {
     const auto body = receive_body(client.get(), ending_.get());
-    if (!body || *type != "Q" || !script_.answer) return;
+    if (!body || *type == "X") return;
+    if (*type == "S") send_bytes(client.get(), script_.pipeline);
+    if (*type != "Q") continue;
+    if (!script_.answer) return;
     send_bytes(client.get(), script_.answer(*body));
   }
 }

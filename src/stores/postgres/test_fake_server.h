@@ -22,13 +22,17 @@ class FakeServer {
   static std::string ready();
   static std::string row(std::string_view value);
   static std::string done();
+  // A statement was parsed, and its portal bound and described, in a pipeline.
+  static std::string parsed();
+  static std::string bound();
   // A successful login; the session of the server has this number.
   static std::string welcome(int session);
 
-  // Answers to the beginning of a connection, and to each simple query.
+  // Answers to the beginning of a connection, to each simple query, and to a pipeline at its Sync.
   struct Script {
     std::string hello;
     std::function<std::string(std::string_view query)> answer;
+    std::string pipeline = {};
   };
   explicit FakeServer(Script script);
   ~FakeServer();

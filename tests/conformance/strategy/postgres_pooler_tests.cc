@@ -1,4 +1,5 @@
-// A borrowed connection behind a pooler that gives each transaction another session: PgBouncer.
+// Behind a pooler, PgBouncer: a borrowed connection where each transaction has another session, and
+// a store whose pooler loses the server during a commit.
 #include <gtest/gtest.h>
 #include <libpq-fe.h>
 
@@ -14,10 +15,12 @@
 
 #include <semel/guard.h>
 #include <semel/postgres.h>
+#include <semel/spi/run_markers.h>
 
 #include "tests/support/pooled_database.h"
 #include "tests/support/postgres_server.h"
 #include "tests/support/server_process.h"
+#include "tests/support/tcp_proxy.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/waiting.h"
 
@@ -47,43 +50,54 @@ class PooledClient {
   PGconn* connection_;
 };
 
-class BehindPooler : public testing::TestWithParam<bool> {
- protected:
-  BehindPooler() : direct_(database_.url()) {
-    direct_.ask("CREATE TABLE effect (name text NOT NULL)");
-    start();
-  }
-
-  void start() {
-    const auto& server = test::PostgresServer::shared();
+class PgBouncer {
+ public:
+  // `server`: what PgBouncer's own connections are made with.
+  void start(const std::string& mode, const std::string& server) {
     const test::PlainUser user = test::plain_user("postgres");
     std::filesystem::permissions(folder_.path(), std::filesystem::perms::all);
     test::write_file(
         folder_.file("pooler.ini"),
-        fmt::format(
-            "[databases]\n* = host={} port={} user={}\n[pgbouncer]\npool_mode = transaction\n"
-            "default_pool_size = 2\nlisten_addr = 127.0.0.1\nlisten_port = {}\n"
-            "unix_socket_dir =\nauth_type = any\n",
-            server.socket_dir(), server.port(), direct_.ask("SELECT current_user"), port_));
+        fmt::format("[databases]\n* = {}\n[pgbouncer]\npool_mode = {}\n"
+                    "default_pool_size = {}\nlisten_addr = 127.0.0.1\nlisten_port = {}\n"
+                    "unix_socket_dir =\nauth_type = any\n"
+                    "ignore_startup_parameters = extra_float_digits,options\n",
+                    server, mode, mode == "session" ? 20 : 2, port_));
     test::ServerCommand command;
     command.arguments = {SEMEL_PGBOUNCER, folder_.file("pooler.ini")};
     command.folder = folder_.path().string();
     command.output = folder_.file("log");
     command.user = user.user;
     command.group = user.group;
-    pooler_.emplace(command);
-    ASSERT_TRUE(test::comes_true([this] { return PooledClient(url()).connected(); }))
-        << test::read_file(folder_.file("log"));
+    process_.emplace(command);
   }
-  std::string url() const {
-    return fmt::format("postgresql://any@127.0.0.1:{}/{}", port_, database_.name());
+  std::string url(const std::string& database) const {
+    return fmt::format("postgresql://any@127.0.0.1:{}/{}", port_, database);
   }
+  std::string log() const { return test::read_file(folder_.file("log")); }
+
+ private:
+  const test::TempDir folder_;
+  const int port_ = test::free_port();
+  std::optional<test::ServerProcess> process_;
+};
+
+class BehindPooler : public testing::TestWithParam<bool> {
+ protected:
+  BehindPooler() : direct_(database_.url()) {
+    direct_.ask("CREATE TABLE effect (name text NOT NULL)");
+    const auto& server = test::PostgresServer::shared();
+    pooler_.start("transaction", fmt::format("host={} port={} user={}", server.socket_dir(),
+                                             server.port(), direct_.ask("SELECT current_user")));
+    EXPECT_TRUE(test::comes_true([this] { return PooledClient(url()).connected(); }))
+        << pooler_.log();
+  }
+
+  std::string url() const { return pooler_.url(database_.name()); }
 
   const test::PooledDatabase database_{test::PostgresServer::shared()};
   const PooledClient direct_;
-  const test::TempDir folder_;
-  const int port_ = test::free_port();
-  std::optional<test::ServerProcess> pooler_;
+  PgBouncer pooler_;
 };
 
 // Two callers in turn, each transaction on the session that the other had before.
@@ -129,6 +143,47 @@ TEST_P(BehindPooler, EveryKeyHasOneEffectWhateverItsSessionKnows) {
 
 INSTANTIATE_TEST_SUITE_P(Postgres, BehindPooler, testing::Bool(),
                          testing::PrintToStringParamName());
+
+// PgBouncer reports a server that it lost by an error of its own, 08P01.
+class PoolerLosesServer : public testing::Test {
+ protected:
+  PoolerLosesServer() {
+    pooler_.start("session", fmt::format("host=127.0.0.1 port={} user=postgres", proxy_.port()));
+    EXPECT_TRUE(test::comes_true([this] { return PooledClient(url()).connected(); }))
+        << pooler_.log();
+    PostgresOptions options;
+    options.url = url();
+    auto opened = open_postgres(std::move(options));
+    EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
+    if (opened) store_ = std::move(*opened);
+  }
+  std::string url() const { return pooler_.url(database_.name()); }
+
+  const test::PooledDatabase database_{test::PostgresServer::shared()};
+  test::TcpProxy proxy_{test::PostgresServer::shared().port()};
+  PgBouncer pooler_;
+  std::unique_ptr<Store> store_;
+};
+
+// The whole message of the server: a pooler forwards the beginning of one.
+const std::string kCommitted(
+    "C\0\0\0\x0b"
+    "COMMIT\0",
+    12);
+
+TEST_F(PoolerLosesServer, ACommitIsInDoubt) {
+  const auto consumer = store_->attach({"payments", "recipe", false, {}}).value();
+  auto& runs = *store_->facets().runs;
+  const auto lost = proxy_.inject({.heard = test::TcpProxy::Side::kServer,
+                                   .text = kCommitted,
+                                   .then = test::TcpProxy::Then::kLose});
+  const auto begun = runs.begin(consumer, 1);
+  ASSERT_EQ(proxy_.fired(lost), 1U);
+  ASSERT_FALSE(begun);
+  EXPECT_EQ(begun.error().kind, ErrorKind::kInDoubt) << begun.error().message;
+  EXPECT_NE(begun.error().message.find("08P01"), std::string::npos) << begun.error().message;
+  EXPECT_TRUE(runs.begin(consumer, 1)) << "by another session";
+}
 
 }  // namespace
 }  // namespace semel::conformance

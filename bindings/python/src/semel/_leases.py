@@ -229,12 +229,14 @@ class SqlClaims:
                     self._free.append(connection)
                 return row
             except Exception as error:
+                # A pooler that lost the server may end the connection with an error of any kind.
+                ended = bool(getattr(connection, "closed", False))
                 if connection is not None:
                     _close(connection)
                 refused = refusal_of(error)
                 if refused is not None:
                     raise refused from error
-                if not _is_fault(error):
+                if not ended and not _is_fault(error):
                     raise
                 if lost is not None and connection is not None:
                     lost[0] += 1
