@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "admin/api_route.h"
+#include "admin/departed_consumers.h"
 #include "admin/pinned_sources.h"
 #include "admin/problem.h"
 #include "admin/rate_limit.h"
@@ -40,8 +41,11 @@ HttpResponse role_too_small(const ApiRoute& route, const Caller& caller) {
                        "a token of admin.auth.tokens with that role"});
 }
 
-bool may_claim(const Caller& caller, const std::string& consumer) {
-  return std::ranges::find(caller.claims, consumer) != caller.claims.end();
+// A caller may end the claims of a consumer that is gone, if it could claim from it before.
+bool may_claim(const Caller& caller, const std::string& consumer,
+               const DepartedConsumers* departed) {
+  if (std::ranges::find(caller.claims, consumer) != caller.claims.end()) return true;
+  return departed != nullptr && !caller.by_socket && departed->may_end(consumer, caller.name);
 }
 
 HttpResponse may_not_claim(const ApiRoute& route, const std::string& consumer) {
@@ -168,7 +172,7 @@ HttpReply RoutedApi::answer(const HttpRequest& request, const std::optional<Call
       allowed += route.method == "GET" ? "GET, HEAD" : std::string(route.method);
       continue;
     }
-    if (route.claims && !may_claim(*caller, places->front())) {
+    if (route.claims && !may_claim(*caller, places->front(), sources_.departed)) {
       return may_not_claim(route, places->front());
     }
     if (!route.claims && !caller->role) return no_caller();

@@ -27,6 +27,7 @@
 namespace semel::admin {
 
 class ClaimMemory;
+class DepartedConsumers;
 class Jobs;
 
 // Messages that wait for a consumer, at its source and in the store.
@@ -50,6 +51,8 @@ struct ApiSources {
   std::function<bool(const std::function<void(Store&)>& use)> with_store;
   Jobs* jobs = nullptr;           // borrowed
   ClaimMemory* claims = nullptr;  // borrowed
+  // Consumers whose claims may be out; null: no reload removes one. Borrowed.
+  const DepartedConsumers* departed = nullptr;
   // The last deliveries of this process; null: not kept. Borrowed.
   const telemetry::RecentDeliveries* recent = nullptr;
   // Ages of the duplicates of a consumer; empty: not counted.

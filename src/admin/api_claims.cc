@@ -1,6 +1,7 @@
 // Claims of clients without a driver for the store: the lease protocol over HTTP.
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -18,6 +19,7 @@
 #include "admin/api_store.h"
 #include "admin/claim_body.h"
 #include "admin/claim_memory.h"
+#include "admin/departed_consumers.h"
 #include "admin/problem.h"
 #include "base/digest.h"
 #include "base/json.h"
@@ -277,13 +279,27 @@ HttpResponse ClaimBatch::finish() {
   });
 }
 
+HttpResponse gives_no_claims(const std::string& name) {
+  return not_found(fmt::format("there is no consumer \"{}\" with source: {{ claims: {{}} }}",
+                               printable_text(name)),
+                   "GET /api/v1/consumers");
+}
+
+HttpResponse is_departed(const std::string& name) {
+  return not_found(fmt::format("a reload has removed the consumer \"{}\": it gives no new claims",
+                               printable_text(name)),
+                   "claims that are out may be renewed and ended");
+}
+
 HttpResponse with_claims(const ApiCall& call, const ApiSources& sources, ClaimCall asked,
                          HttpResponse (ClaimBatch::*run)()) {
-  const config::ConsumerConfig* const consumer = sources.config->find(call.path[0]);
+  const config::ConsumerConfig* consumer = sources.config->find(call.path[0]);
+  std::shared_ptr<const config::ConsumerConfig> departed;
   if (consumer == nullptr || !consumer->is_claimed()) {
-    return not_found(fmt::format("there is no consumer \"{}\" with source: {{ claims: {{}} }}",
-                                 printable_text(call.path[0])),
-                     "GET /api/v1/consumers");
+    if (sources.departed != nullptr) departed = sources.departed->find(call.path[0]);
+    consumer = departed.get();
+    if (consumer == nullptr) return gives_no_claims(call.path[0]);
+    if (asked == ClaimCall::kClaim) return is_departed(call.path[0]);
   }
   auto body = claims_body(call, asked, consumer->limits.key);
   if (!body) return std::move(body.error());

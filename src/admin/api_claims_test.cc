@@ -218,6 +218,28 @@ TEST_F(ApiClaimsTest, OnlyATokenThatNamesTheConsumerClaims) {
   EXPECT_EQ(post_as(Role::kRead, "/api/v1/consumers/payments/claims", body).status, 404);
 }
 
+// The work of such claims may have its effect by now.
+TEST_F(ApiClaimsTest, ClaimsOfARemovedConsumerAreRenewedAndEnded) {
+  const std::string nonce = nonce_of("a");
+  const config::Config before = config_;
+  config_ = config::load_text(kApiConfig, "semel.yaml").config.value();
+  departed_.note(before, config_);
+  server_->set_tokens({{"worker", secret_of(Role::kRead), Role::kRead, {}},
+                       {"chief", secret_of(Role::kAdmin), Role::kAdmin, {}}});
+  const std::string held = fmt::format(R"({{"claims":[{{"key":"a","nonce":"{}"}}]}})", nonce);
+  EXPECT_EQ(post_as(Role::kAdmin, kClaims + "/renew", held).status, 403) << "it could not claim";
+  const auto renewed = post_as(Role::kRead, kClaims + "/renew", held);
+  EXPECT_EQ(at(renewed, 0, "outcome"), "renewed") << renewed.body;
+  const auto refused = claim(R"({"key":"b"})");
+  EXPECT_EQ(refused.status, 404) << refused.body;
+  EXPECT_NE(refused.body.find("has removed the consumer"), std::string::npos) << refused.body;
+  const auto ended = finish_claims(end("a", nonce, "done"));
+  EXPECT_EQ(at(ended, 0, "outcome"), "done") << ended.body;
+  // A reload brings it back, and its token with it.
+  departed_.note(config_, before);
+  EXPECT_EQ(post_as(Role::kRead, kClaims + "/renew", held).status, 403);
+}
+
 TEST_F(ApiClaimsTest, APausedConsumerGivesNothing) {
   ASSERT_TRUE(store_->facets().gates->shut(mails_, "the bank", std::nullopt));
   const auto paused = claim(R"({"key":"a"})");

@@ -19,6 +19,7 @@
 #include "admin/admin_server.h"
 #include "admin/api_route.h"
 #include "admin/claim_memory.h"
+#include "admin/departed_consumers.h"
 #include "admin/jobs.h"
 #include "base/json.h"
 #include "tests/support/builders.h"
@@ -83,6 +84,7 @@ class ApiTest : public ::testing::Test {
     made.with_store = [this](const auto& use) { return with_store(use); };
     made.jobs = &jobs_;
     made.claims = &claims_;
+    made.departed = &departed_;
     made.doctor = [](Store&) -> Result<std::string> { return "{\"ok\":true}"; };
     made.reload = [this](bool) { return reloaded_; };
     made.reload_state = [this] { return reload_state_; };
@@ -171,6 +173,7 @@ class ApiTest : public ::testing::Test {
   Jobs jobs_{config_, [this](const auto& use) { return with_store(use); },
              std::chrono::milliseconds(5)};
   ClaimMemory claims_;
+  DepartedConsumers departed_;
   std::vector<std::string> claims_of_tokens_;
   std::unique_ptr<AdminServer> server_;
 };

@@ -11,6 +11,7 @@
 
 #include "admin/admin_server.h"
 #include "admin/claim_memory.h"
+#include "admin/departed_consumers.h"
 #include "admin/jobs.h"
 #include "admin/shown.h"
 #include "compose/admin_gauges.h"
@@ -191,6 +192,7 @@ class RunAdmin final : public Admin {
   std::vector<Observer*> told_ SEMEL_GUARDED_BY(certificate_mutex_);
   std::optional<admin::CertificateTrouble> certificate_ SEMEL_GUARDED_BY(certificate_mutex_);
   admin::ClaimMemory claims_;
+  admin::DepartedConsumers departed_;
   admin::Jobs jobs_{[this] { return current(); },
                     [this](const auto& use) { return with_store(use); }, admin::Jobs::kBetweenTries,
                     [this](const auto& consumer, auto result) { replays_.note(consumer, result); }};
@@ -232,6 +234,7 @@ admin::ApiSources RunAdmin::api_sources() {
   sources.with_store = [this](const std::function<void(Store&)>& use) { return with_store(use); };
   sources.jobs = &jobs_;
   sources.claims = &claims_;
+  sources.departed = &departed_;
   sources.recent = &recent_;
   sources.replayed = [this](const auto& consumer, auto result) { replays_.note(consumer, result); };
   sources.duplicate_ages = [this](const std::string& consumer) {
@@ -328,6 +331,7 @@ Result<admin::DrainState> RunAdmin::change_drain(const std::string& consumer, bo
 
 void RunAdmin::take(SharedConfig config) {
   replays_.add(consumer_names(*config));
+  departed_.note(*current(), *config);
   if (server_ != nullptr && config->admin) server_->set_tokens(tokens_of(*config->admin));
   const system::MutexLock lock(mutex_);
   about_ = about(*config);

@@ -94,6 +94,33 @@ TEST(Claims, ThoseThatNobodyEndedAreCountedAndSoAreTheirTakeovers) {
   EXPECT_EQ(metric("semel_lease_takeovers_total"), "1");
 }
 
+// The work of the claim may be done by now; it must not be done again under the new name's record.
+TEST(Claims, AReloadThatRenamesTheConsumerLeavesItsClaimsToTheirHolders) {
+  const TestBed bed(kClaimed);
+  AdminRun run(bed, admin_at(0));
+  ASSERT_TRUE(run.is_ready(200));
+  const std::string nonce =
+      answered(run.post(kPath, key_body("p-1"), kWorkersSecret).body, 0, "nonce");
+  std::string config = contents_of(bed.config());
+  for (auto at = config.find("payments"); at != std::string::npos; at = config.find("payments")) {
+    config.replace(at, std::string_view("payments").size(), "receipts");
+  }
+  write_file(bed.config(), config);
+  run.program().signal(SIGHUP);
+  ASSERT_TRUE(comes_true([&] {
+    return run.post("/api/v1/consumers/receipts/claims", key_body("p-2"), kWorkersSecret).status ==
+           200;
+  })) << run.program().err();
+  EXPECT_EQ(run.post(kPath, key_body("p-3"), kWorkersSecret).status, 404);
+  const auto renewed = run.post(
+      std::string(kPath) + "/renew",
+      fmt::format(R"({{"claims":[{{"key":"p-1","nonce":"{}"}}]}})", nonce), kWorkersSecret);
+  EXPECT_EQ(answered(renewed.body, 0, "outcome"), "renewed") << renewed.body;
+  const auto done =
+      run.post(std::string(kPath) + "/finish", done_body("p-1", nonce), kWorkersSecret);
+  EXPECT_EQ(answered(done.body, 0, "outcome"), "done") << done.body;
+}
+
 TEST(Claims, CheckSaysWhoDoesTheWork) {
   const TestBed bed(kClaimed);
   const Ran refused = bed.semel({"check"});
