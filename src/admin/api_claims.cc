@@ -36,6 +36,8 @@ using Places = std::vector<std::size_t>;  // indexes of items of a request
 
 constexpr int kMostTries = 3;
 constexpr milliseconds kAskPausedAgain{1'000};
+// How long a call waits for an earlier one of the same name; less than the patience of its route.
+constexpr milliseconds kEarlierCallWaits{8'000};
 // The results in one answer; beyond this size only the sizes of results are given.
 constexpr std::size_t kMostResultBytes = std::size_t{16} << 20;
 
@@ -48,6 +50,11 @@ Result<T> call_store(const std::function<Result<T>()>& call) {
       return answer;
     }
   }
+}
+
+Error not_answered_yet() {
+  return {ErrorKind::kUnavailable, "R345", "an earlier call of this request has no answer yet",
+          "ask the same again"};
 }
 
 void write_claim(json::Writer& writer, const Claim& claim, milliseconds lease,
@@ -108,6 +115,7 @@ class ClaimBatch {
   // `first`: whether this is the first round. Ends at the first error.
   Result<void> each_round(const std::function<Result<void>(const Places& now, bool first)>& use);
   Result<void> claim_round(const Places& now, bool first);
+  Result<void> ask_store(const Places& now, bool named);
   Result<void> give_again(const Places& now);
   Lease lease_of(std::size_t at) const { return {ids_[at], Token{}, body_.items[at].nonce}; }
   Bytes question_of(std::size_t at) const {
@@ -162,6 +170,17 @@ HttpResponse ClaimBatch::answer(
 }
 
 Result<void> ClaimBatch::claim_round(const Places& now, bool first) {
+  if (!first || body_.request.empty()) return ask_store(now, false);
+  std::vector<Bytes> questions;
+  for (const std::size_t at : now) questions.push_back(question_of(at));
+  {
+    const ClaimMemory::Asking asking(memory_, questions);
+    if (auto asked = ask_store(now, true); !asked) return asked;
+  }
+  return give_again(now);
+}
+
+Result<void> ClaimBatch::ask_store(const Places& now, bool named) {
   std::vector<Message> messages;
   std::vector<const Message*> pointers;
   messages.reserve(now.size());
@@ -183,21 +202,23 @@ Result<void> ClaimBatch::claim_round(const Places& now, bool first) {
   for (std::size_t i = 0; i < now.size(); ++i) {
     claims_[now[i]] = std::move((*answers)[i]);
     const auto* acquired = std::get_if<Acquired>(&claims_[now[i]]);
-    if (acquired != nullptr && first && !body_.request.empty()) {
-      memory_.note_given(question_of(now[i]), *acquired);
-    }
+    if (acquired != nullptr && named) memory_.note_given(question_of(now[i]), *acquired);
   }
-  return first && !body_.request.empty() ? give_again(now) : Result<void>();
+  return {};
 }
 
-// Returns the claims that this same request was given before and still holds.
+// Returns the claims that this same request was given before and still holds. Its first call may
+// not have its answer yet.
 Result<void> ClaimBatch::give_again(const Places& now) {
   std::vector<Acquired> given;
   std::vector<Lease> leases;
   Places places;
+  const auto until = std::chrono::steady_clock::now() + kEarlierCallWaits;
   for (const std::size_t at : now) {
     if (!std::holds_alternative<Busy>(claims_[at])) continue;
-    const auto before = memory_.given(question_of(at));
+    const Bytes question = question_of(at);
+    if (!memory_.wait_for_others(question, until)) return failure(not_answered_yet());
+    const auto before = memory_.given(question);
     if (!before) continue;
     given.push_back(*before);
     leases.push_back(before->lease);

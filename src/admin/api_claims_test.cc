@@ -2,13 +2,21 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <semel/admin/gates.h>
 #include <semel/guard.h>
 
+#include "admin/faceted_store.h"
 #include "admin/test_api.h"
 #include "operate/views.h"
+#include "tests/support/waiting.h"
 
 namespace semel::admin {
 namespace {
@@ -131,6 +139,62 @@ TEST_F(ApiClaimsTest, ALostAnswerAskedAgainIsTheSame) {
   EXPECT_EQ(at(late, 0, "outcome"), "duplicate") << late.body;
   EXPECT_EQ(at(late, 1, "outcome"), "new");
   EXPECT_NE(at(late, 1, "nonce"), at(lost, 1, "nonce"));
+}
+
+// A store that holds back the answers to its first claim.
+class HoldingStore final : public FacetedStore {
+ public:
+  using FacetedStore::FacetedStore;
+  ~HoldingStore() override { release(); }
+
+  Result<std::vector<Claim>> claim(std::span<const Message* const> messages,
+                                   const ClaimOptions& options) override {
+    const bool first = calls_.fetch_add(1) == 0;
+    auto answers = FacetedStore::claim(messages, options);
+    if (first) {
+      held_.set_value();
+      go_.get_future().wait();
+    }
+    return answers;
+  }
+  void wait_until_held() { held_.get_future().wait(); }
+  void release() {
+    if (!std::exchange(released_, true)) go_.set_value();
+  }
+
+ private:
+  std::atomic<int> calls_ = 0;
+  std::promise<void> held_, go_;
+  bool released_ = false;
+};
+
+class SlowClaimsTest : public ApiClaimsTest {
+ protected:
+  Store& served() override { return holding_; }
+
+  HoldingStore holding_{*store_};
+};
+
+TEST_F(SlowClaimsTest, ACallAskedAgainWhileItsFirstHangsIsGivenTheSameClaim) {
+  const auto ask = [this](const char* keys) {
+    return std::async(std::launch::async,
+                      [this, keys] { return claim(keys, R"("request":"worker-1 batch-9",)"); });
+  };
+  auto first = ask(R"({"key":"a"},{"key":"b"})");
+  holding_.wait_until_held();
+  EXPECT_EQ(at(claim(R"({"key":"a"})", R"("request":"worker-2",)"), 0, "outcome"), "busy");
+  auto again = ask(R"({"key":"c"},{"key":"a"})");
+  EXPECT_TRUE(test::comes_true([&] {
+    return claims_.waiting() == 1 ||
+           again.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  }));
+  holding_.release();
+  const auto one = first.get();
+  const auto two = again.get();
+  ASSERT_EQ(at(one, 0, "outcome"), "new") << one.body;
+  EXPECT_EQ(at(two, 0, "outcome"), "new") << two.body;
+  EXPECT_EQ(at(two, 1, "outcome"), "new") << two.body;
+  EXPECT_EQ(at(two, 1, "nonce"), at(one, 0, "nonce"));
 }
 
 TEST_F(ApiClaimsTest, TwinsInABatchAreAskedOneAfterTheOther) {

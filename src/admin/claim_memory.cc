@@ -19,6 +19,36 @@ Bytes ClaimMemory::question(std::string_view caller, std::string_view request, c
   return Bytes(digest::view(digest::shortened(digest::sha256_parts(kQuestionDomain, parts))));
 }
 
+ClaimMemory::Asking::Asking(ClaimMemory& memory, std::span<const Bytes> questions)
+    : memory_(memory), questions_(questions) {
+  const system::MutexLock lock(memory_.mutex_);
+  for (const Bytes& one : questions_) ++memory_.asking_[one];
+}
+
+ClaimMemory::Asking::~Asking() {
+  const system::MutexLock lock(memory_.mutex_);
+  for (const Bytes& one : questions_) {
+    const auto found = memory_.asking_.find(one);
+    if (--found->second == 0) memory_.asking_.erase(found);
+  }
+  memory_.asked_.notify_all();
+}
+
+bool ClaimMemory::wait_for_others(const Bytes& question,
+                                  std::chrono::steady_clock::time_point until) const {
+  const system::MutexLock lock(mutex_);
+  ++waiting_;
+  const bool answered = asked_.wait_until(
+      mutex_, until, [&]() SEMEL_REQUIRES(mutex_) { return !asking_.contains(question); });
+  --waiting_;
+  return answered;
+}
+
+std::size_t ClaimMemory::waiting() const {
+  const system::MutexLock lock(mutex_);
+  return waiting_;
+}
+
 void ClaimMemory::note_given(const Bytes& question, const Acquired& claim) {
   const system::MutexLock lock(mutex_);
   given_.put(question, claim);

@@ -5,9 +5,11 @@
 // nonce. If it was forgotten, the client waits for the end of the lease.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -55,17 +57,38 @@ class ClaimMemory {
 
   explicit ClaimMemory(std::size_t most = kMost) : given_(most), ended_(most) {}
 
+  // Questions that the store is being asked, until this is destroyed.
+  class Asking {
+   public:
+    Asking(ClaimMemory& memory, std::span<const Bytes> questions);
+    ~Asking();
+    Asking(const Asking&) = delete;
+    Asking& operator=(const Asking&) = delete;
+
+   private:
+    ClaimMemory& memory_;
+    const std::span<const Bytes> questions_;
+  };
+
   // Identifies a caller's request, as named by the client, and a key in it.
   static Bytes question(std::string_view caller, std::string_view request, const KeyId& key);
 
   void note_given(const Bytes& question, const Acquired& claim) SEMEL_EXCLUDES(mutex_);
   std::optional<Acquired> given(const Bytes& question) const SEMEL_EXCLUDES(mutex_);
+  // Waits until nobody asks the question; false where that takes longer.
+  bool wait_for_others(const Bytes& question, std::chrono::steady_clock::time_point until) const
+      SEMEL_EXCLUDES(mutex_);
+  // How many do so now.
+  std::size_t waiting() const SEMEL_EXCLUDES(mutex_);
 
   void note_ended(const KeyId& key, const Nonce& nonce, Finish::To to) SEMEL_EXCLUDES(mutex_);
   bool was_ended(const KeyId& key, const Nonce& nonce, Finish::To to) const SEMEL_EXCLUDES(mutex_);
 
  private:
   mutable system::Mutex mutex_;
+  mutable system::CondVar asked_;
+  std::unordered_map<Bytes, std::size_t> asking_ SEMEL_GUARDED_BY(mutex_);
+  mutable std::size_t waiting_ SEMEL_GUARDED_BY(mutex_) = 0;
   NewestValues<Acquired> given_ SEMEL_GUARDED_BY(mutex_);
   NewestValues<Finish::To> ended_ SEMEL_GUARDED_BY(mutex_);  // by key id and nonce
 };
