@@ -55,6 +55,9 @@ class HttpResponder {
  public:
   virtual ~HttpResponder() = default;
   virtual void answer(HttpResponse response) noexcept = 0;
+  // Runs `give`, which answers this request and many others of the same server: its thread is woken
+  // once for all of them.
+  virtual void answer_together(const std::function<void()>& give) = 0;
 };
 
 // The answer is given elsewhere, later.

@@ -7,19 +7,19 @@
 #include <cstring>
 #include <string>
 #include <system_error>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/url_text.h"
+#include "http_server/answer_queue.h"
 #include "http_server/certificate.h"
 #include "http_server/connection_watch.h"
 #include "http_server/problem.h"
+#include "http_server/server_loop.h"
 #include "http_server/task_pool.h"
 #include "system/descriptor.h"
-#include "system/mutex.h"
 #include "system/unix_socket.h"
 
 namespace semel::http {
@@ -90,71 +90,16 @@ std::string written(const HttpResponse& response) {
       response.body);
 }
 
-// Suspended connections that wait for their answers.
-class PendingAnswers {
- public:
-  struct OpenAnswer {
-    MHD_Connection* connection = nullptr;
-    std::optional<HttpResponse>* answer = nullptr;
-  };
-
-  // Suspends the connection. False if the server has ended, so that it must be resumed immediately.
-  bool add(std::uint64_t id, const OpenAnswer& place) SEMEL_EXCLUDES(mutex_) {
-    const system::MutexLock lock(mutex_);
-    if (ended_) return false;
-    open_.emplace(id, place);
-    return true;
-  }
-
-  void answer(std::uint64_t id, HttpResponse response) noexcept SEMEL_EXCLUDES(mutex_) {
-    const system::MutexLock lock(mutex_);
-    const auto found = open_.find(id);
-    if (found == open_.end()) return;
-    go_on(found->second, std::move(response));
-    open_.erase(found);
-  }
-
-  // All that are open go on, so that the library can stop.
-  void end() noexcept SEMEL_EXCLUDES(mutex_) {
-    const system::MutexLock lock(mutex_);
-    ended_ = true;
-    for (const auto& [id, place] : open_) go_on(place, internal_error());
-    open_.clear();
-  }
-
- private:
-  static void go_on(const OpenAnswer& place, HttpResponse response) {
-    *place.answer = std::move(response);
-    ::MHD_resume_connection(place.connection);
-  }
-
-  system::Mutex mutex_;
-  std::unordered_map<std::uint64_t, OpenAnswer> open_ SEMEL_GUARDED_BY(mutex_);
-  bool ended_ SEMEL_GUARDED_BY(mutex_) = false;
-};
-
-class PendingResponder final : public HttpResponder {
- public:
-  PendingResponder(std::shared_ptr<PendingAnswers> pending, std::uint64_t id)
-      : pending_(std::move(pending)), id_(id) {}
-  void answer(HttpResponse response) noexcept override {
-    pending_->answer(id_, std::move(response));
-  }
-
- private:
-  const std::shared_ptr<PendingAnswers> pending_;
-  const std::uint64_t id_;
-};
-
 class MicroHttpServer final : public HttpServer {
  public:
   MicroHttpServer(HttpServerOptions options, HttpHandler handler)
       : options_(std::move(options)), handler_(std::move(handler)) {}
   ~MicroHttpServer() override {
-    // Each connection that is put aside must go on before the daemon can stop; and until it has
-    // stopped, more of them may come.
     if (tasks_ != nullptr) tasks_->stop();
-    pending_->end();
+    loop_.reset();
+    answers_->end();
+    // The daemon cannot stop while a connection is suspended.
+    while (!suspended_.empty()) resume(*suspended_.back(), internal_error());
     if (socket_file_ != nullptr) socket_file_->remove();
     if (daemon_ != nullptr) ::MHD_stop_daemon(daemon_);
   }
@@ -165,12 +110,19 @@ class MicroHttpServer final : public HttpServer {
   void close(std::chrono::milliseconds deadline) override;
 
  private:
-  // A request from its first line to its answer. Used by one thread at a time: the server's, or the
-  // one that answers while the connection is suspended.
+  // A request from its first line to its answer.
   struct Exchange {
+    MHD_Connection* connection = nullptr;
     std::string body;
     std::size_t reserved = 0;  // of the bytes of all bodies
+    std::size_t place = 0;     // in suspended_, while it is there
     std::optional<HttpResponse> answer;
+  };
+  // A suspended request. The connection goes on, and so does the exchange, until it is resumed.
+  struct Suspended final : AnswerQueue::Entry {
+    Suspended(const std::shared_ptr<AnswerQueue>& queue, Exchange& suspended)
+        : Entry(queue), exchange(suspended) {}
+    Exchange& exchange;
   };
 
   static MHD_Result serve(void* self, MHD_Connection* connection, const char* url,
@@ -186,13 +138,16 @@ class MicroHttpServer final : public HttpServer {
   tl::unexpected<Error> not_started(const std::string& why) const;
   Result<void> start_watch();
   Result<void> start_daemon(int socket);
+  Result<void> start_loop();
   MHD_Result begin(MHD_Connection* connection, const char* url, const char* method, void** state);
   MHD_Result take_body(MHD_Connection* connection, Exchange& exchange, const char* upload,
                        std::size_t* size) const;
   HttpRequest request_of(MHD_Connection* connection, const char* url, const char* method,
                          std::string_view body) const;
-  MHD_Result run_aside(MHD_Connection* connection, Exchange& exchange, HttpTask task);
-  MHD_Result put_aside(MHD_Connection* connection, Exchange& exchange, const HttpPending& pending);
+  MHD_Result run_aside(Exchange& exchange, HttpTask task);
+  MHD_Result put_aside(Exchange& exchange, const HttpPending& pending);
+  std::shared_ptr<Suspended> suspend(Exchange& exchange);
+  void resume(Exchange& exchange, HttpResponse answer) noexcept;
   static MHD_Result send(MHD_Connection* connection, const HttpResponse& response);
 
   const HttpServerOptions options_;
@@ -203,9 +158,10 @@ class MicroHttpServer final : public HttpServer {
   std::unique_ptr<Certificate> certificate_;  // of TLS
   std::unique_ptr<ConnectionWatch> watch_;
   std::unique_ptr<SocketFile> socket_file_;  // of a Unix socket
-  const std::shared_ptr<PendingAnswers> pending_ = std::make_shared<PendingAnswers>();
+  const std::shared_ptr<AnswerQueue> answers_ = std::make_shared<AnswerQueue>();
+  std::unique_ptr<ServerLoop> loop_;
   // The server's thread's.
-  std::uint64_t last_pending_ = 0;
+  std::vector<Exchange*> suspended_;
   std::size_t requests_ = 0;  // in hand
   std::size_t bytes_ = 0;     // reserved for their bodies
 };
@@ -241,6 +197,7 @@ Result<void> MicroHttpServer::start() {
   if (auto started = start_daemon(socket->get()); !started) return started;
   // The daemon closes it.
   (void)socket->release();
+  if (auto started = start_loop(); !started) return started;
   if (options_.socket) return {};
   const auto* const info = ::MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_BIND_PORT);
   port_ = info != nullptr ? info->port : options_.listen.port;
@@ -267,7 +224,7 @@ Result<void> MicroHttpServer::start_watch() {
 
 Result<void> MicroHttpServer::start_daemon(int socket) {
   std::vector<MHD_OptionItem> encrypted;
-  unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
+  unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME;
   if (certificate_ != nullptr) {
     flags |= MHD_USE_TLS;
     encrypted.push_back({MHD_OPTION_HTTPS_PRIORITIES, 0, const_cast<char*>(kProtocols)});
@@ -282,15 +239,42 @@ Result<void> MicroHttpServer::start_daemon(int socket) {
       &MicroHttpServer::completed, this, MHD_OPTION_UNESCAPE_CALLBACK,
       &MicroHttpServer::keep_escapes, this, MHD_OPTION_NOTIFY_CONNECTION,
       &MicroHttpServer::connected, this, MHD_OPTION_URI_LOG_CALLBACK, &MicroHttpServer::first_line,
-      this, MHD_OPTION_ARRAY, encrypted.data(), MHD_OPTION_END);
+      this, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY, encrypted.data(),
+      MHD_OPTION_END);
   if (daemon_ != nullptr) return {};
   return not_started("the HTTP server did not start");
 }
 
+Result<void> MicroHttpServer::start_loop() {
+  ServerLoop::Parts parts;
+  parts.sockets = ::MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+  parts.patience = [this]() -> std::optional<std::chrono::milliseconds> {
+    MHD_UNSIGNED_LONG_LONG milliseconds = 0;
+    if (::MHD_get_timeout(daemon_, &milliseconds) != MHD_YES) return std::nullopt;
+    return std::chrono::milliseconds(milliseconds);
+  };
+  parts.run = [this] {
+    ::MHD_run(daemon_);
+    if (options_.round_ended) options_.round_ended();
+  };
+  parts.resume = [this](AnswerQueue::Entry& entry) {
+    resume(static_cast<Suspended&>(entry).exchange, entry.take_response());
+  };
+  parts.answers = answers_;
+  try {
+    loop_ = std::make_unique<ServerLoop>(std::move(parts));
+  } catch (const std::system_error& error) {
+    return not_started(fmt::format("no thread for it: {}", error.what()));
+  }
+  return {};
+}
+
 void MicroHttpServer::close(std::chrono::milliseconds deadline) {
   if (socket_file_ != nullptr) socket_file_->remove();
-  const MHD_socket socket = ::MHD_quiesce_daemon(daemon_);
-  const system::Descriptor closed(socket == MHD_INVALID_SOCKET ? -1 : socket);
+  loop_->call([this] {
+    const MHD_socket socket = ::MHD_quiesce_daemon(daemon_);
+    const system::Descriptor closed(socket == MHD_INVALID_SOCKET ? -1 : socket);
+  });
   watch_->wait_answered(deadline);
 }
 
@@ -350,6 +334,7 @@ MHD_Result MicroHttpServer::begin(MHD_Connection* connection, const char* url, c
                     (options_.most_bytes > 0 && bytes_ + reserved > options_.most_bytes);
   if (full) return send(connection, options_.full);
   auto exchange = std::make_unique<Exchange>();
+  exchange->connection = connection;
   exchange->reserved = reserved;
   ++requests_;
   bytes_ += reserved;
@@ -382,10 +367,10 @@ MHD_Result MicroHttpServer::serve(void* self, MHD_Connection* connection, const 
     server->watch_->request_came(connection);
     HttpReply reply = server->handler_(server->request_of(connection, url, method, exchange.body));
     if (auto* task = std::get_if<HttpTask>(&reply)) {
-      return server->run_aside(connection, exchange, std::move(*task));
+      return server->run_aside(exchange, std::move(*task));
     }
     if (const auto* pending = std::get_if<HttpPending>(&reply)) {
-      return server->put_aside(connection, exchange, *pending);
+      return server->put_aside(exchange, *pending);
     }
     return send(connection, std::get<HttpResponse>(reply));
   } catch (...) {
@@ -393,45 +378,44 @@ MHD_Result MicroHttpServer::serve(void* self, MHD_Connection* connection, const 
   }
 }
 
-MHD_Result MicroHttpServer::run_aside(MHD_Connection* connection, Exchange& exchange,
-                                      HttpTask task) {
-  const TaskPool::Answer answer = [connection, &exchange](HttpResponse response) {
-    exchange.answer = std::move(response);
-    ::MHD_resume_connection(connection);
-  };
-  ::MHD_suspend_connection(connection);
+MHD_Result MicroHttpServer::run_aside(Exchange& exchange, HttpTask task) {
+  const auto suspended = suspend(exchange);
   try {
-    tasks_->add(std::move(task), answer);
+    tasks_->add(std::move(task),
+                [suspended](HttpResponse response) { suspended->answer(std::move(response)); });
   } catch (...) {
     // Without memory for it the task was not taken.
-    answer(internal_error());
+    suspended->answer(internal_error());
   }
   return MHD_YES;
 }
 
-MHD_Result MicroHttpServer::put_aside(MHD_Connection* connection, Exchange& exchange,
-                                      const HttpPending& pending) {
-  const std::uint64_t id = ++last_pending_;
-  auto responder = std::make_shared<PendingResponder>(pending_, id);
-  ::MHD_suspend_connection(connection);
-  bool added = false;
+MHD_Result MicroHttpServer::put_aside(Exchange& exchange, const HttpPending& pending) {
+  const auto suspended = suspend(exchange);
   try {
-    added = pending_->add(id, {connection, &exchange.answer});
-  } catch (...) {
-    // If memory runs out, there is no other way to answer.
-  }
-  if (!added) {
-    exchange.answer = internal_error();
-    ::MHD_resume_connection(connection);
-    return MHD_YES;
-  }
-  try {
-    pending.begin(std::move(responder));
+    pending.begin(suspended);
   } catch (...) {
     // Has no effect if the request was answered already.
-    pending_->answer(id, internal_error());
+    suspended->answer(internal_error());
   }
   return MHD_YES;
+}
+
+// Throws without memory for it; the connection is not suspended then.
+std::shared_ptr<MicroHttpServer::Suspended> MicroHttpServer::suspend(Exchange& exchange) {
+  auto suspended = std::make_shared<Suspended>(answers_, exchange);
+  suspended_.push_back(&exchange);
+  exchange.place = suspended_.size() - 1;
+  ::MHD_suspend_connection(exchange.connection);
+  return suspended;
+}
+
+void MicroHttpServer::resume(Exchange& exchange, HttpResponse answer) noexcept {
+  exchange.answer = std::move(answer);
+  suspended_.back()->place = exchange.place;
+  suspended_[exchange.place] = suspended_.back();
+  suspended_.pop_back();
+  ::MHD_resume_connection(exchange.connection);
 }
 
 HttpRequest MicroHttpServer::request_of(MHD_Connection* connection, const char* url,
@@ -472,9 +456,13 @@ MHD_Result MicroHttpServer::send(MHD_Connection* connection, const HttpResponse&
 
 Result<std::unique_ptr<HttpServer>> HttpServer::open(HttpServerOptions options,
                                                      HttpHandler handler) {
-  auto server = std::make_unique<MicroHttpServer>(std::move(options), std::move(handler));
-  if (auto started = server->start(); !started) return failure(std::move(started.error()));
-  return server;
+  try {
+    auto server = std::make_unique<MicroHttpServer>(std::move(options), std::move(handler));
+    if (auto started = server->start(); !started) return failure(std::move(started.error()));
+    return server;
+  } catch (const SemelError& no_descriptor) {
+    return failure(no_descriptor.error());
+  }
 }
 
 }  // namespace semel::http

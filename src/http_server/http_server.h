@@ -51,6 +51,9 @@ struct HttpServerOptions {
   std::function<void(const Error*)> on_certificate{};
   // Called now and then while there are connections, on a thread of the server.
   std::function<void()> tick{};
+  // Called on the server's thread when all requests that were there have been handled, before it
+  // waits for more: whoever passes requests on may wake others once for all of them.
+  std::function<void()> round_ended{};
 };
 
 class HttpServer {

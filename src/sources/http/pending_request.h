@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -23,6 +24,8 @@ class PendingRequest {
   bool set(std::size_t message, MessageAnswer answer) noexcept;
   // REQUIRES: none is missing. Once. Without memory for the answer it is 503 alone.
   void give() noexcept;
+  // Runs `give`, which gives the answers of many requests of the same server, this one's too.
+  void give_together(const std::function<void()>& give) { responder_->answer_together(give); }
 
  private:
   http::HttpResponse response();

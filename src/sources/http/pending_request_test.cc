@@ -10,6 +10,7 @@ namespace {
 class Answers final : public http::HttpResponder {
  public:
   void answer(http::HttpResponse response) noexcept override { given.push_back(response); }
+  void answer_together(const std::function<void()>& give) override { give(); }
   std::vector<http::HttpResponse> given;
 };
 

@@ -77,6 +77,9 @@ Result<void> HttpSource::listen() {
   options.admit = [this](const HttpRequest& request) { return admit(request); };
   options.on_certificate = [this](const Error* error) { note_certificate(error); };
   options.tick = [this] { look_at_deadlines(); };
+  options.round_ended = [this] {
+    if (std::exchange(wakes_, false)) event_.signal();
+  };
   auto server = http::HttpServer::open(
       std::move(options), [this](const HttpRequest& request) { return handle(request); });
   if (!server) return failure(std::move(server.error()));
@@ -139,7 +142,7 @@ void HttpSource::wait_for_answer(RequestRules::Messages messages, Responder resp
         ledger_.arrived(number, {std::move(arrival), request, i, std::nullopt, deadline});
         last_ = number;
       }
-      if (wakes) event_.signal();
+      wakes_ = wakes_ || wakes;
       return;
     }
     // As in admit(), a request after the end of the intake does not count as refused.
@@ -165,8 +168,11 @@ void HttpSource::count_refusal() {
   ++refused_;
 }
 
-void HttpSource::give(Answered& answered) noexcept {
-  for (const auto& request : answered) request->give();
+void HttpSource::give(const Answered& answered) noexcept {
+  if (answered.empty()) return;
+  answered.front()->give_together([&] {
+    for (const auto& request : answered) request->give();
+  });
 }
 
 // Allocates memory first: an answer that was set and is not given would be lost.

@@ -64,7 +64,7 @@ class HttpSource final : public Source {
   using Ledger = core::DeliveryLedger<Waiting>;
   // Requests whose answers are whole: they are given with nothing locked.
   using Answered = std::vector<std::shared_ptr<PendingRequest>>;
-  static void give(Answered& answered) noexcept;
+  static void give(const Answered& answered) noexcept;
   // The first answer of a message counts.
   static void conclude(const Waiting& waiting, MessageAnswer answer, Answered& answered);
 
@@ -88,6 +88,8 @@ class HttpSource final : public Source {
   const std::uint64_t generation_;  // another one in each process
   const std::string positions_;     // the beginning of its positions
   system::EventFd event_;
+
+  bool wakes_ = false;  // used by the server's thread only: a message waits, and nobody was told
 
   // Used by the receiving thread only.
   bool more_ = false;
