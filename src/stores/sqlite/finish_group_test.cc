@@ -1,8 +1,14 @@
 // Several threads that finish at the same time: one commit for many, and each its own answer.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <barrier>
+#include <fstream>
+#include <iterator>
+#include <mutex>
 #include <thread>
 
 #include <semel/spi/failpoints.h>
@@ -10,9 +16,38 @@
 #include "core/key_encoding.h"
 #include "stores/sqlite/test_place.h"
 #include "tests/support/test_environment.h"
+#include "tests/support/waiting.h"
 
 namespace semel::sqlite {
 namespace {
+
+// Threads that wait for each other to be held up, as a slow disk holds up all but one. Thread-safe.
+class Bystanders {
+ public:
+  // The calling thread is one of them from here on.
+  void add_me() {
+    const std::scoped_lock lock(mutex_);
+    threads_.push_back(::gettid());
+  }
+  // Whether all but the calling thread sleep, or have ended.
+  bool sleep() const {
+    const std::scoped_lock lock(mutex_);
+    return std::all_of(threads_.begin(), threads_.end(),
+                       [](pid_t thread) { return thread == ::gettid() || sleeps(thread); });
+  }
+
+ private:
+  static bool sleeps(pid_t thread) {
+    std::ifstream file(fmt::format("/proc/self/task/{}/stat", thread));
+    const std::string told{std::istreambuf_iterator<char>(file), {}};
+    // The state is the word behind the name, which stands in parentheses.
+    const auto name_end = told.rfind(") ");
+    return name_end == std::string::npos || told[name_end + 2] == 'S';
+  }
+
+  mutable std::mutex mutex_;
+  std::vector<pid_t> threads_;
+};
 
 class FinishGroupTest : public SqliteTest {
  protected:
@@ -31,7 +66,7 @@ class FinishGroupTest : public SqliteTest {
 
 TEST_F(FinishGroupTest, ManyThreadsShareCommitsAndEachGetsItsOwnAnswer) {
   constexpr std::size_t kThreads = 12;
-  constexpr std::size_t kEach = 40;
+  constexpr std::size_t kEach = 20;
   std::vector<std::vector<Lease>> leases(kThreads);
   for (std::size_t t = 0; t < kThreads; ++t) {
     for (const Message& m : test::make_messages(consumer_, "t" + std::to_string(t) + "-", kEach)) {
@@ -42,9 +77,16 @@ TEST_F(FinishGroupTest, ManyThreadsShareCommitsAndEachGetsItsOwnAnswer) {
   }
   std::atomic<std::size_t> wrong{0};
   std::barrier together(kThreads);
+  // A commit lasts until the others have come to it: where the file is in memory, it would be over
+  // before.
+  Bystanders others;
+  environment_.failpoints.on(failpoint::kCommitBefore, [&] {
+    EXPECT_TRUE(test::comes_true([&] { return others.sleep(); }));
+  });
   std::vector<std::thread> threads;
   for (std::size_t t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
+      others.add_me();
       for (std::size_t i = 0; i < kEach; ++i) {
         together.arrive_and_wait();
         const Finish done = test::completed(leases[t][i], "of " + std::to_string(t));
