@@ -308,12 +308,20 @@ void CallRun::run_in_turn(std::span<const std::size_t> which) {
   for (const std::size_t i : which) {
     const auto attempt = running_->begin(i);
     if (!attempt) continue;
-    StepStore* const journal = journal_of(context_, calls_[i].claim_info);
-    running_->ended(i, journal != nullptr
-                           ? StepRun(context_, *journal, calls_[i], watch_.get(), i).run(*attempt)
-                           : call_handler(context_, calls_[i].delivery->message, *attempt));
+    running_->ended(i, decision_of(i, *attempt));
     running_->flush_if_due();
   }
+}
+
+// A step may end the call as one that failed before its own effect. Where no try is repeated that
+// has had one, nobody knows what was done before that step, so there are none.
+Decision CallRun::decision_of(std::size_t i, const Attempt& attempt) {
+  StepStore* const journal = journal_of(context_, calls_[i].claim_info);
+  if (journal != nullptr && !context_.parks_doubt) {
+    return StepRun(context_, *journal, calls_[i], watch_.get(), i).run(attempt);
+  }
+  if (auto refused = refuse_journalled(context_, calls_[i])) return *std::move(refused);
+  return call_handler(context_, calls_[i].delivery->message, attempt);
 }
 
 void CallRun::run_at_once(std::span<const std::size_t> which) {

@@ -57,6 +57,7 @@ class CallRun {
  private:
   class Running;
   void run_in_turn(std::span<const std::size_t> which);
+  Decision decision_of(std::size_t i, const Attempt& attempt);
   void run_at_once(std::span<const std::size_t> which);
 
   const Context& context_;

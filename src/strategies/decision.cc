@@ -35,9 +35,12 @@ std::optional<Decision> unknown_destination(const Context& context, const Verdic
     if (context.destinations.contains(one.destination)) continue;
     std::string known;
     for (const auto& [name, number] : context.destinations) known += " " + name;
-    return failed(std::string(reason::kHandlerNative),
-                  fmt::format("it publishes to \"{}\", which is no destination: there {}{}",
-                              one.destination, known.empty() ? "is none" : "are", known));
+    Decision decision =
+        failed(std::string(reason::kHandlerNative),
+               fmt::format("it publishes to \"{}\", which is no destination: there {}{}",
+                           one.destination, known.empty() ? "is none" : "are", known));
+    decision.unknown = true;  // as where the result is too large
+    return decision;
   }
   return std::nullopt;
 }

@@ -99,6 +99,23 @@ TEST_F(StepsTest, StepsOfOneNameAreToldApartByTheirId) {
   EXPECT_EQ(calls_, (Calls{"o/lock=A", "o/lock=B", "o/lock=C", "o/lock=D"}));
 }
 
+// Told to stop before a step, such a handler would count as one that did nothing.
+TEST_F(StepsTest, WhereNoTryIsRepeatedThereAreNone) {
+  context_.steps.reset();
+  handler_ = [&](const Message&, const Attempt& attempt) {
+    calls_.emplace_back("charged");
+    monitor_.stop.request_stop();
+    call(attempt, "mail");
+    return done();
+  };
+  for (int i = 0; i < 2; ++i) {
+    store_.now += std::chrono::hours(1);
+    const Outcome outcome = process(StrategyKind::kAtMostOnce, {"o"}).of("o");
+    EXPECT_EQ(outcome.kind, Kind::kParked) << outcome.error;
+  }
+  EXPECT_EQ(calls_, Calls{"charged"});
+}
+
 TEST_F(StepsTest, AHandlerThatSwallowsTheEndOfAStepEndsAllTheSame) {
   handler_ = [&](const Message& m, const Attempt& attempt) {
     try {

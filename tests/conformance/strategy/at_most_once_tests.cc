@@ -67,6 +67,17 @@ TEST_P(AtMostOnceSuite, AVerdictInDoubtIsTheLast) {
   EXPECT_TRUE(dead_letters().empty());
 }
 
+// It was done, and only then is it known that nothing can be published there.
+TEST_P(AtMostOnceSuite, AnEffectWhoseDestinationIsNotThereIsNotRepeated) {
+  const auto one = strategy([](const Message&, Transaction*) -> std::optional<Verdict> {
+    return done({}, {{"elsewhere", {}}});
+  });
+  EXPECT_EQ(last(deliver(*one, batch({"a"})), "a").reason, reason::kOutcomeUnknown);
+  deliver_held(*one);
+  EXPECT_EQ(last(deliver(*one, batch({"a"})), "a").kind, Kind::kParked);
+  EXPECT_EQ(runs("a"), 1);
+}
+
 TEST_P(AtMostOnceSuite, ATryThatWasBegunAndNeverEndedIsParked) {
   const auto deliveries = batch({"a"});
   const Message* const message = &deliveries.front().message;
