@@ -11,6 +11,7 @@
 
 #include "base/ascii.h"
 #include "base/json_scan.h"
+#include "base/printable.h"
 #include "core/standard_keys.h"
 #include "sources/http/answers.h"
 
@@ -40,6 +41,14 @@ constexpr std::string_view kNotKept[] = {"authorization",
 
 bool is_one_of(std::string_view name, const auto& names) {
   return std::ranges::any_of(names, [&](std::string_view one) { return ascii::alike(one, name); });
+}
+
+// What RFC 9110 (5.6.2) calls so. The HTTP library takes `Content-Length : 5` for a header of
+// another name, so that the body would be the next request.
+bool is_token(std::string_view name) {
+  constexpr std::string_view kCharacters =
+      "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  return !name.empty() && name.find_first_not_of(kCharacters) == std::string_view::npos;
 }
 
 HttpResponse refusal(int status, std::string why, std::string fix) {
@@ -94,13 +103,20 @@ std::optional<HttpResponse> RequestRules::refuses(const HttpRequest& request) co
     return response;
   }
   if (auto why = ambiguous(request)) {
-    return refusal(400, *std::move(why), "send each of these headers once");
+    return refusal(400, *std::move(why), "send each of these headers once, by its own name");
+  }
+  const auto transfer = request.header("transfer-encoding");
+  if (transfer && !ascii::alike(*transfer, "chunked")) {
+    return refusal(501, fmt::format("its Transfer-Encoding is {}", *transfer), "send it chunked");
   }
   const auto encoding = request.header("content-encoding");
   if (encoding && !encoding->empty() && !ascii::alike(*encoding, "identity")) {
     return refusal(415, fmt::format("its body is encoded: {}", *encoding), "send it as it is");
   }
   const auto length = request.header("content-length");
+  if (!length && !transfer) {
+    return refusal(411, "its length is not known", "send Content-Length, be it 0");
+  }
   if (!length) return std::nullopt;
   std::size_t bytes = 0;
   const char* const end = length->data() + length->size();
@@ -116,6 +132,9 @@ std::optional<HttpResponse> RequestRules::refuses(const HttpRequest& request) co
 
 std::optional<std::string> RequestRules::ambiguous(const HttpRequest& request) const {
   const auto headers = request.headers();
+  for (const auto& [name, value] : headers) {
+    if (!is_token(name)) return fmt::format("the header {} has no name", printable_text(name));
+  }
   for (const std::string& name : single_) {
     const auto count = std::ranges::count_if(
         headers, [&](const auto& header) { return ascii::alike(header.first, name); });

@@ -54,7 +54,7 @@ TEST(RequestRules, AHeadThatCanBeReadInTwoWaysIsRefused) {
   EXPECT_EQ(status_of({{"idempotency-key", "a"}, {"idempotency-key", "a"}}), 400);
   EXPECT_EQ(status_of({{"content-length", "1"}, {"content-length", "2"}}), 400);
   EXPECT_EQ(status_of({{"content-length", "1"}, {"transfer-encoding", "chunked"}}), 400);
-  EXPECT_EQ(status_of({{"x-any", "a"}, {"x-any", "b"}}), 0);
+  EXPECT_EQ(status_of({{"content-length", "1"}, {"x-any", "a"}, {"x-any", "b"}}), 0);
   core::HttpSourceSpec is_signed = spec_at("/in");
   is_signed.signature = core::HttpSignature{core::HttpSignature::Scheme::kGithub, {"s"}};
   const Lines twice = {{"x-hub-signature-256", "a"}, {"x-hub-signature-256", "b"}};
@@ -66,8 +66,19 @@ TEST(RequestRules, ABodyHasALimitAndNoEncoding) {
   EXPECT_EQ(status_of({{"content-length", "99999999999999999999999"}}), 413);
   EXPECT_EQ(status_of({{"content-length", "-1"}}), 400);
   EXPECT_EQ(status_of({{"content-length", "7x"}}), 400);
-  EXPECT_EQ(status_of({{"content-encoding", "gzip"}}), 415);
-  EXPECT_EQ(status_of({{"content-encoding", "identity"}}), 0);
+  EXPECT_EQ(status_of({{"content-length", "1"}, {"content-encoding", "gzip"}}), 415);
+  EXPECT_EQ(status_of({{"content-length", "1"}, {"content-encoding", "identity"}}), 0);
+}
+
+// As the HTTP library has them: the rest of such a request would be the next one.
+TEST(RequestRules, AHeadThatDoesNotSayWhereTheRequestEndsIsRefused) {
+  EXPECT_EQ(status_of({{"transfer-encoding", "chunked"}}), 0);
+  EXPECT_EQ(status_of({{"transfer-encoding", "Chunked"}}), 0);
+  EXPECT_EQ(status_of({}), 411);
+  EXPECT_EQ(status_of({{"content-length ", "46"}}), 400);
+  EXPECT_EQ(status_of({{"content-length", "0"}, {"transfer-encoding\t", "chunked"}}), 400);
+  EXPECT_EQ(status_of({{"transfer-encodingchunked", ""}}), 411);
+  EXPECT_EQ(status_of({{"transfer-encoding", "gzip, chunked"}}), 501);
 }
 
 TEST(RequestRules, AnArrivalKeepsNoCredentials) {
@@ -102,7 +113,8 @@ TEST(RequestRules, WithoutASignatureNoneIsAsked) {
 // A proxy passes its path prefix on, or removes it.
 TEST(RequestRules, APrefixMayStandBeforeThePath) {
   const auto takes = [](const core::HttpSourceSpec& spec, std::string_view path) {
-    return !RequestRules(spec).refuses(request_with({}, "POST", path));
+    const Lines lines = {{"content-length", "0"}};
+    return !RequestRules(spec).refuses(request_with(lines, "POST", path));
   };
   core::HttpSourceSpec spec = spec_at("/in");
   EXPECT_FALSE(takes(spec, "/hooks/in"));
