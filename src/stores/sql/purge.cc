@@ -82,7 +82,7 @@ std::size_t forget_dead(Session& session, Tables& tables, StoreTime now, millise
 void forget_steps(Session& session, Tables& tables, milliseconds patience, PurgeBudget& budget) {
   while (!budget.ended()) {
     const auto ids = tables.steps.left_over(kPart);
-    if (ids.empty()) return;
+    if (ids.empty()) return budget.found_nothing();
     session.begin(patience);
     for (const KeyId& id : ids) {
       // It may have come again meanwhile.

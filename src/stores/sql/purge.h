@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <optional>
+#include <utility>
 
 #include <semel/environment.h>
 
@@ -13,18 +14,24 @@ namespace semel::sql {
 class PurgeBudget {
  public:
   PurgeBudget(Clock& clock, std::chrono::milliseconds whole)
-      : clock_(clock), end_(clock.now() + whole) {}
+      : clock_(clock), whole_(whole), end_(clock.now() + whole) {}
   // True once it is used up.
   bool ended() {
-    more_ = more_ || clock_.now() >= end_;
+    const auto now = clock_.now();
+    if (std::exchange(found_nothing_, false) && now >= end_) end_ = now + whole_;
+    more_ = more_ || now >= end_;
     return more_;
   }
   void leave_rest() noexcept { more_ = true; }
+  // A look has found nothing. Where it took all of the time, what comes after has as much again.
+  void found_nothing() noexcept { found_nothing_ = true; }
   bool more() const noexcept { return more_; }
 
  private:
   Clock& clock_;
+  const std::chrono::milliseconds whole_;
   std::chrono::steady_clock::time_point end_;
+  bool found_nothing_ = false;
   bool more_ = false;
 };
 

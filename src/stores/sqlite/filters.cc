@@ -60,6 +60,12 @@ void Filters::drop(std::int64_t generation) {
   wanted_.erase(generation);
 }
 
+void Filters::keep_only(const std::set<std::int64_t>& generations) {
+  const system::MutexLock lock(mutex_);
+  std::erase_if(built_, [&](const auto& built) { return !generations.contains(built.first); });
+  std::erase_if(wanted_, [&](std::int64_t wanted) { return !generations.contains(wanted); });
+}
+
 std::shared_ptr<const IdFilter> Filters::find(std::int64_t generation) const {
   const system::MutexLock lock(mutex_);
   const auto found = built_.find(generation);

@@ -27,6 +27,8 @@ class Filters {
   void on_wanted(std::function<void()> rang) SEMEL_EXCLUDES(mutex_);
   // The generation was dropped.
   void drop(std::int64_t generation) SEMEL_EXCLUDES(mutex_);
+  // All others were dropped, perhaps by another process.
+  void keep_only(const std::set<std::int64_t>& generations) SEMEL_EXCLUDES(mutex_);
 
   // Grows with each new filter.
   std::uint64_t version() const noexcept { return version_.load(std::memory_order_acquire); }

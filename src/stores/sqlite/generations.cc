@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace semel::sqlite {
@@ -63,6 +64,9 @@ void Generations::committed() noexcept {
 void Generations::pick_up_filters() {
   if (filters_ == nullptr) return;
   filters_seen_ = filters_->version();
+  std::set<std::int64_t> numbers;
+  for (const auto& generation : list_) numbers.insert(generation->row().number);
+  filters_->keep_only(numbers);
   for (const auto& generation : list_) {
     if (generation->row().active || generation->filter != nullptr) continue;
     generation->filter = filters_->find(generation->row().number);

@@ -6,6 +6,8 @@
 #include <sstream>
 
 #include "core/key_encoding.h"
+#include "stores/sqlite/connection.h"
+#include "stores/sqlite/filters.h"
 #include "stores/sqlite/id_filter.h"
 #include "stores/sqlite/test_place.h"
 #include "tests/support/child_process.h"
@@ -262,6 +264,24 @@ TEST_F(GenerationsTest, FiltersAreBuiltBesideTheClaimsAndMissNothing) {
   }
   EXPECT_GE(stats(*store).generations.size(), 7U);
   EXPECT_EQ(complete(*store, all), 0U);
+}
+
+// Another process may have dropped them.
+TEST_F(GenerationsTest, FiltersOfGenerationsThatAreGoneAreNotKept) {
+  const auto store = open();
+  const ConsumerNumber consumer = attach(*store);
+  for (const char* const prefix : {"a", "b", "c"}) complete(*store, messages(consumer, prefix, 50));
+  Filters filters;
+  filters.on_wanted([] {});
+  ConnectionOptions options;
+  options.path = path_;
+  Connection connection(options);
+  for (const std::int64_t number : {1, 2}) filters.want(number);
+  filters.build(connection, [] { return false; });
+  ASSERT_TRUE(filters.find(1) && filters.find(2));
+  filters.keep_only({2});
+  EXPECT_EQ(filters.find(1), nullptr);
+  EXPECT_NE(filters.find(2), nullptr);
 }
 
 // The memory of a table that a store had sealed itself is void once the seal is undone.
