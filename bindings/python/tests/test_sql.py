@@ -75,6 +75,22 @@ def test_what_fails_is_rolled_back_by_the_caller(connection, key):
     assert mails.claim(key, b"q").outcome is semel.Outcome.CONFLICT
 
 
+# As in a loop that logs what fails: half of an effect must not count as done.
+def test_what_fails_cannot_be_committed(connection, key):
+    mails = semel.Transaction(connection, "mails")
+    with pytest.raises(ZeroDivisionError):
+        with semel.claim(mails, key, b"p") as held:
+            make_effect(connection, key)
+            1 / 0
+    connection.commit()
+    assert effects(connection, key) == 0
+    with semel.claim(mails, key, b"p") as held:
+        assert held.first
+        make_effect(connection, key)
+    connection.commit()
+    assert effects(connection, key) == 1
+
+
 def test_a_batch(connection, key):
     mails = semel.Transaction(connection, "mails")
     items = [(f"{key} {i}", b"p") for i in range(100)]
@@ -167,6 +183,11 @@ def test_asyncio(database, key):
 
             assert await work(key) == "sent"
             await connection.rollback()
+            with pytest.raises(ZeroDivisionError):
+                async with semel.aio.claim(mails, key) as held:
+                    assert held.first
+                    1 / 0
+            await connection.commit()
             for _ in range(2):
                 assert await work(key) == "sent"
                 await connection.commit()

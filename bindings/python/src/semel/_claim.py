@@ -6,7 +6,7 @@ import hashlib
 import time
 from contextlib import contextmanager
 from enum import Enum
-from typing import Iterator, Optional, Protocol, Union
+from typing import Any, Callable, Iterator, Optional, Protocol, Union
 
 from ._errors import Busy, Conflict, Dead, Invalid, LeaseLost, NotDone, Parked, Refused
 
@@ -164,6 +164,10 @@ class Claim:
     def _ends_alone(self) -> bool:
         """False in a transaction: the caller's COMMIT or ROLLBACK ends it."""
         return self.lease is not None
+
+    def _no_commit(self) -> Optional[Callable[[], Any]]:
+        """Of a block that raised in a transaction: makes the caller's COMMIT impossible."""
+        return None if self._ends_alone else getattr(self._held(), "forbid_commit", None)
 
     def _may_be_given_back(self, error: BaseException) -> bool:
         """Whether its block, which raised the error, has shown that the work failed and has said nothing else."""

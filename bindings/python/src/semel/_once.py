@@ -170,6 +170,11 @@ class claim(Block):
                 held.retry(error=f"{type(error).__name__}: {error}")
             except Exception:
                 pass  # the lease ends by itself, and the block's own error matters more
+        elif (forbid := held._no_commit()) is not None:
+            try:
+                forbid()
+            except Exception:
+                pass  # that is how it is done
 
 
 def part_of(part: Optional[Part], signature: inspect.Signature, args: Any, kwargs: Any) -> Any:

@@ -11,6 +11,8 @@ from ._errors import NotInTransaction, Refused
 from ._http import Item
 
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*\Z")
+#: Fails, and with it the transaction: the record of a claim must not be committed with half of its effect.
+FAILS = "SELECT CAST('semel: the block of a claim has raised: roll this transaction back' AS integer)"
 _IDLE = 0  # a state of a transaction, as libpq has it
 
 
@@ -141,6 +143,9 @@ class Transaction:
 
     def renew_claim(self, claim: Claim, lease: Optional[float]) -> None:
         """The transaction holds it, and nothing has to be renewed."""
+
+    def forbid_commit(self) -> None:
+        self._ask(FAILS, [])
 
     def _ask(self, sql: str, parameters: list[Any]) -> list[Sequence[Any]]:
         connection = self._connection if self._session is None else self._session.connection()

@@ -174,6 +174,9 @@ class Transaction:
     async def renew_claim(self, claim: _Claim, lease: Optional[float]) -> None:
         """The transaction holds it, and nothing has to be renewed."""
 
+    async def forbid_commit(self) -> None:
+        await self._ask(_sql.FAILS, [])
+
     def _claim_of(self, key: str, row: Sequence[Any]) -> Claim:
         return Claim.of(_sql.claim_of(self, key, row), self)
 
@@ -230,6 +233,11 @@ class claim(Block):
                 await held.retry(error=f"{type(error).__name__}: {error}")
             except Exception:
                 pass  # the lease ends by itself, and the block's own error matters more
+        elif (forbid := held._no_commit()) is not None:
+            try:
+                await forbid()
+            except Exception:
+                pass  # that is how it is done
 
     def _is_own_cancellation(self, error: Optional[BaseException]) -> bool:
         """Takes back the cancellation by the renewal; True where it has ended the block, and no other one."""
