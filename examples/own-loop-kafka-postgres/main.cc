@@ -24,10 +24,21 @@ using Received = std::unique_ptr<rd_kafka_message_t, Destroy>;
 
 constexpr int kMostTries = 5;
 
+[[noreturn]] void give_up(const std::string& why) {
+  std::fprintf(stderr, "%s\n", why.c_str());
+  std::exit(1);
+}
+
+const char* setting(const char* name) {
+  const char* const value = std::getenv(name);
+  if (value == nullptr) give_up(std::string("set ") + name);
+  return value;
+}
+
 void check(PGconn* db, PGresult* result) {
   const bool well = PQresultStatus(result) == PGRES_COMMAND_OK;
   PQclear(result);
-  if (!well) std::exit((std::fprintf(stderr, "%s", PQerrorMessage(db)), 1));
+  if (!well) give_up(PQerrorMessage(db));
 }
 
 void execute(PGconn* db, const char* sql) { check(db, PQexec(db, sql)); }
@@ -54,7 +65,7 @@ rd_kafka_t* subscribe(const char* topic) {
   char error[512];
   rd_kafka_conf_t* conf = rd_kafka_conf_new();
   const std::map<std::string, std::string> settings{
-      {"bootstrap.servers", std::getenv("KAFKA_BROKERS")},
+      {"bootstrap.servers", setting("KAFKA_BROKERS")},
       {"group.id", topic},
       {"group.instance.id", "the-only-one"},  // after a crash it has its partitions at once
       {"auto.offset.reset", "earliest"},
@@ -80,7 +91,8 @@ std::vector<Received> receive(rd_kafka_t* kafka, bool& at_end) {
     if (!one && !batch.empty()) break;
     if (!one) continue;
     at_end = one->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
-    if (!one->err) batch.push_back(std::move(one));
+    if (one->err && !at_end) give_up(rd_kafka_message_errstr(one.get()));
+    if (!at_end) batch.push_back(std::move(one));
   }
   return batch;
 }
@@ -110,9 +122,7 @@ void consume(PGconn* db, rd_kafka_t* kafka) {
     };
     const auto answers = guard.run_batch(messages, work);
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      if (!answers[i]) {
-        std::exit((std::fprintf(stderr, "%s\n", answers[i].error().message.c_str()), 1));
-      }
+      if (!answers[i]) give_up(answers[i].error().message);
       if (answers[i]->given_up() && !answers[i]->closed_before) {
         keep_dead_letter(db, *batch[i], *answers[i]);
       }
@@ -144,7 +154,8 @@ void consume(PGconn* db, rd_kafka_t* kafka) {
 
 int main(int argc, char** argv) {
   if (argc != 2) return 64;
-  PGconn* db = PQconnectdb(std::getenv("DATABASE_URL"));
+  PGconn* db = PQconnectdb(setting("DATABASE_URL"));
+  if (PQstatus(db) != CONNECTION_OK) give_up(PQerrorMessage(db));
   rd_kafka_t* kafka = subscribe(argv[1]);
   consume(db, kafka);
   rd_kafka_consumer_close(kafka);

@@ -205,15 +205,18 @@ constexpr CodePage kRuntimePages[] = {
      "semel doctor has the database prepare each statement of the config, and runs none. It "
      "refused "
      "this one: a column or a function is not there, a type does not fit, or it cannot be read. No "
-     "message succeeds before that is mended: at the first one a run tells of it, and the consumer "
-     "waits.",
-     "Mend the statement, or the tables. The message has the database's own words.",
+     "message succeeds before that is mended: in a run up to three become dead letters, and then "
+     "the consumer is paused.",
+     "Mend the statement, or the tables; then semel consumers resume, and semel dlq replay. The "
+     "message has the database's own words.",
      "ALTER TABLE account ADD COLUMN note text", 1},
     {"D135", "a right is missing on the tables of the business",
      "The user of the store's url may not do what a statement does. No message succeeds before "
-     "that is mended: at the first one a run tells of it, and the consumer waits. A trigger, a "
-     "foreign key's own action or a function may need more: that shows only when it runs.",
-     "Grant the right, to the user of the store's url.",
+     "that is mended: in a run up to three become dead letters, and then the consumer is paused. A "
+     "trigger, a foreign key's own action or a function may need more: that shows only when it "
+     "runs.",
+     "Grant the right, to the user of the store's url; then semel consumers resume, and semel dlq "
+     "replay.",
      "GRANT SELECT, UPDATE ON account TO worker", 1},
     {"D136", "rows that break a foreign key already",
      "SQLite enforces foreign keys only where a connection asks for it, and Semel's do. Rows that "

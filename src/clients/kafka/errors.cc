@@ -106,8 +106,8 @@ Error brokers_away(std::string_view brokers, std::string_view said) {
 
 Error no_such_topic(std::string_view topic) {
   return {ErrorKind::kRejected, "R303", fmt::format("there is no topic {}", topic),
-          fmt::format("make it: kafka-topics --create --topic {} --partitions 12; or check "
-                      "kafka.topics",
+          fmt::format("make it: kafka-topics --bootstrap-server … --create --topic {} "
+                      "--partitions 12; or check the name",
                       topic)};
 }
 

@@ -75,7 +75,7 @@ namespace semel {
 Result<std::unique_ptr<Store>> borrow_postgres(PGconn* connection, PostgresBorrow options) {
   return sql::contained([&]() -> std::unique_ptr<Store> {
     if (connection == nullptr || PQstatus(connection) != CONNECTION_OK) {
-      sql::fail({ErrorKind::kRejected, "R208", "no open connection was given", "open it first"});
+      sql::fail(postgres::not_open(connection == nullptr ? "" : PQerrorMessage(connection)));
     }
     postgres::need_utf8(connection);
     if (options.create_tables) {

@@ -124,6 +124,13 @@ Error borrowed_lost(std::string_view said) {
           "PQreset it, or borrow another one; then begin the transaction again"};
 }
 
+Error not_open(std::string_view said) {
+  const std::string why = one_line(said);
+  return {ErrorKind::kRejected, "R208",
+          "no open connection was given" + (why.empty() ? why : ": " + why),
+          "open it first, and look at PQstatus"};
+}
+
 bool may_be_outdated(std::string_view sqlstate) noexcept {
   // A cached plan whose result type would change; a missing prepared statement; a missing type; and
   // every error of a value or a type: the parameters have the types that the columns had before.

@@ -18,6 +18,8 @@ int code_of(std::string_view sqlstate) noexcept;
 Error error_of(std::string_view sqlstate, std::string_view said);
 // The connection ended, or never began.
 Error unreachable(std::string_view said);
+// A connection that cannot be borrowed; `said`: libpq's reason.
+Error not_open(std::string_view said);
 // A borrowed connection ended.
 Error borrowed_lost(std::string_view said);
 // True for errors of a prepared statement whose types or tables have changed since, which a freshly

@@ -157,7 +157,7 @@ std::optional<sql::Broke> send(Pipe& pipe, HandlerTexts& texts, const RecordedSt
       return sql::Broke{"constraint",
                         {ErrorKind::kRejected, "handler.sql.constraint",
                          "a text value has a NUL byte, which PostgreSQL cannot hold",
-                         "give it as a Blob for a bytea column"},
+                         "give it as a Blob for a bytea column", Remedy::kMessage},
                         nullptr};
     }
     std::visit(Overloaded{
