@@ -1,5 +1,6 @@
 // HTTP: requests of a crowd of senders into SQLite against the same messages from memory into the
-// same store, in the same run. The senders are a thread of this process: their work is in it.
+// same store, and against the same server and senders without a store, in the same run. The senders
+// are a thread of this process: their work is in it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include "benchmarks/sqlite_place.h"
 #include "benchmarks/store_bench.h"
 #include "benchmarks/workload.h"
+#include "http_server/http_server.h"
 #include "sources/http/source.h"
 
 namespace semel::bench {
@@ -79,6 +81,7 @@ class HttpBench {
     report_.header({fmt::format("Semel {}; {} connections, {} byte messages, {} rounds of {}",
                                 version(), kConnections, kPayload, rounds_, messages_)});
     into_sqlite();
+    of_the_server();
     report_.finish();
   }
 
@@ -101,12 +104,49 @@ class HttpBench {
     return sent.get();
   }
 
+  // The same server and the same senders, where every request is answered at once.
+  static double server_alone(const std::vector<std::string>& payloads) {
+    http::HttpServerOptions options;
+    options.listen = {"127.0.0.1", 0};
+    options.listen_queue = static_cast<int>(kConnections);
+    options.most_connections = 2 * kConnections;
+    auto server = http::HttpServer::open(
+        std::move(options), [](const http::HttpRequest&) { return http::HttpResponse{}; });
+    if (!server) give_up(server.error().message);
+    const HttpLoad load = send_over_http((*server)->port(), payloads, kConnections);
+    return static_cast<double>(payloads.size()) / load.seconds;
+  }
+
+  std::unique_ptr<SocketDirectory> make_place() {
+    return make_sqlite_place(fmt::format("{}/{}.db", options_.folder, ++files_));
+  }
+
+  HttpLoad requests_into_sqlite(const std::vector<std::string>& payloads) {
+    const auto place = make_place();
+    auto store = place->open();
+    HttpLoad load = crowd(*store, payloads);
+    if (options_.smoke()) redeliver(*store, StoreBench::run_of(Setting{}), payloads);
+    store.reset();
+    StoreBench::check_sum(*place, payloads);
+    return load;
+  }
+
+  void of_the_server() {
+    const auto payloads = make_payloads(messages_, Keys::kOrdered, 2, kHotRows);
+    Case one;
+    one.name = "server";
+    one.batch = kBatch;
+    one.what = "claim + UPDATE; raw: the same server answers at once, without source and store";
+    one.raw = [&] { return server_alone(payloads); };
+    one.semel = [&] {
+      return static_cast<double>(payloads.size()) / requests_into_sqlite(payloads).seconds;
+    };
+    report_.run(one, rounds_);
+  }
+
   void into_sqlite() {
     if (!report_.wanted("sqlite")) return;
     const auto payloads = make_payloads(messages_, Keys::kOrdered, 1, kHotRows);
-    const auto make_place = [this] {
-      return make_sqlite_place(fmt::format("{}/{}.db", options_.folder, ++files_));
-    };
     std::vector<double> slow;   // the p99 of each round
     std::vector<double> turns;  // in which all that is in flight is handled once
     Case one;
@@ -120,12 +160,7 @@ class HttpBench {
       return rate;
     };
     one.semel = [&] {
-      const auto place = make_place();
-      auto store = place->open();
-      const HttpLoad load = crowd(*store, payloads);
-      if (options_.smoke()) redeliver(*store, StoreBench::run_of(Setting{}), payloads);
-      store.reset();
-      StoreBench::check_sum(*place, payloads);
+      const HttpLoad load = requests_into_sqlite(payloads);
       const double rate = static_cast<double>(payloads.size()) / load.seconds;
       slow.push_back(p99(load.latencies));
       turns.push_back(static_cast<double>(kConnections) / rate);

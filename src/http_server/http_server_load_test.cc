@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <chrono>
 #include <future>
 #include <memory>
 #include <string>
@@ -25,6 +26,7 @@ TEST(HttpServerLoadTest, AsManyRequestsAsTheLibraryTakesAtOnceAreAnswered) {
   const auto goes = go.get_future().share();
   HttpServerOptions options;
   options.listen = {"127.0.0.1", 0};
+  options.idle = std::chrono::minutes(10);
   auto opened = HttpServer::open(std::move(options), [&](const HttpRequest& request) -> HttpReply {
     if (request.path != "/first") return HttpResponse{200, "text/plain", "yes", {}};
     begun.set_value();

@@ -22,7 +22,7 @@ using http::HttpResponse;
 using std::chrono::milliseconds;
 
 // Limits for a request's line and headers together, and for connections waiting to be accepted.
-constexpr std::size_t kMostHead = 32 << 10;
+constexpr std::size_t kMostHead = 16 << 10;
 constexpr int kListenQueue = 4096;
 constexpr milliseconds kFullAgain{1'000};
 
