@@ -1,7 +1,7 @@
 // AnswerQueue: the answers of suspended requests, from any thread to the server's thread.
 //
-// Whoever answers neither resumes the connection nor wakes the server's thread for each answer: the
-// thread is woken once for all that come while it sleeps, and resumes their connections itself.
+// An answer neither resumes its connection nor wakes the server's thread by itself: the thread is
+// woken once for all that come while it sleeps, and resumes their connections.
 #pragma once
 
 #include <cstddef>
