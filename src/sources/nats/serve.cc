@@ -197,9 +197,10 @@ NatsSource::Work NatsSource::next_work() {
   if (requests_.overdue(time) || (ledger_.open() > 0 && time >= look_due_)) to_look_ = true;
   if (others_until_ && time >= ask_from_) to_look_ = true;
   work.question_of_end = to_ask_for_end(time);
-  work.look = std::exchange(to_look_, false) || work.question_of_end;
-  if (work.look) look_due_ = time + std::max(consumer_.shortest_wait(), kSoonestLook);
-  if (work.look || ack_pace_.are_due(ledger_.acks(), time)) work.acks = ledger_.take_acks();
+  work.look = std::exchange(to_look_, false);
+  const bool asks = work.look || work.question_of_end;
+  if (asks) look_due_ = time + std::max(consumer_.shortest_wait(), kSoonestLook);
+  if (asks || ack_pace_.are_due(ledger_.acks(), time)) work.acks = ledger_.take_acks();
   if (time >= renew_at_) {
     work.renewals = ledger_.open_replies();
     renew_at_ = time + std::max(consumer_.shortest_wait() / kRenewals, kSoonestRenewal);
@@ -236,7 +237,7 @@ Result<void> NatsSource::do_work(const Work& work) {
     if (auto told = client_->tell(reply, kInProgress); !told) return told;
   }
   // A replaced consumer would take the acknowledgements for its own messages.
-  if (work.look && !work.question_of_end) {
+  if (work.look) {
     if (auto same = look_again(false); !same) return same;
   }
   for (const std::string& reply : work.acks) {
