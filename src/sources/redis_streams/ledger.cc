@@ -11,7 +11,7 @@ bool Ledger::arrived(const EntryId& id, std::unique_ptr<Arrival> arrival, bool r
   if (gone_.erase(id) > 0) acked_.insert(id);
   if (acked_.contains(id)) return false;
   const auto [at, fresh] = ours_.try_emplace(id);
-  at->second = renewed ? Pending::kRenewed : Pending::kNotRenewed;
+  at->second = {renewed ? Pending::kRenewed : Pending::kNotRenewed, {}};
   if (fresh) deliveries_.arrived(deliveries_.end(), {id, std::move(arrival)});
   return fresh;
 }
@@ -29,7 +29,9 @@ bool Ledger::settle(std::uint64_t number, Settlement::Kind kind) {
   const EntryId id = held->id;
   if (!deliveries_.settle(number, kind)) return false;
   const auto ours = ours_.find(id);
-  if (kind != Settlement::Kind::kGone && ours->second == Pending::kMissing) lose(ours->second);
+  if (kind != Settlement::Kind::kGone && ours->second.pending == Pending::kMissing) {
+    lose(ours->second);
+  }
   if (kind == Settlement::Kind::kAck) acked_.insert(id);
   if (kind == Settlement::Kind::kGone) gone_.insert(id);
   if (kind == Settlement::Kind::kAck || kind == Settlement::Kind::kGone) ours_.erase(ours);
@@ -53,8 +55,8 @@ void Ledger::acknowledged(const std::vector<EntryId>& ids) {
 std::vector<EntryId> Ledger::ours() const {
   std::vector<EntryId> ids;
   ids.reserve(ours_.size());
-  for (const auto& [id, pending] : ours_) {
-    if (pending == Pending::kRenewed) ids.push_back(id);
+  for (const auto& [id, here] : ours_) {
+    if (here.pending == Pending::kRenewed) ids.push_back(id);
   }
   return ids;
 }
@@ -62,31 +64,28 @@ std::vector<EntryId> Ledger::ours() const {
 std::size_t Ledger::ours_behind(const EntryId& id) const {
   return static_cast<std::size_t>(
       std::count_if(ours_.upper_bound(id), ours_.end(),
-                    [](const auto& one) { return one.second == Pending::kRenewed; }));
+                    [](const auto& one) { return one.second.pending == Pending::kRenewed; }));
 }
 
-bool Ledger::only_ours(const EntryId& behind, const EntryId& last,
-                       const std::vector<EntryId>& there) {
-  bool missing = false;
+void Ledger::only_ours(const EntryId& behind, const EntryId& last,
+                       const std::vector<EntryId>& there, TimePoint until) {
   auto next = there.begin();
   for (auto at = ours_.upper_bound(behind); at != ours_.end() && at->first <= last; ++at) {
     next = std::lower_bound(next, there.end(), at->first);
     const bool is_there = next != there.end() && *next == at->first;
-    if (at->second != Pending::kRenewed || is_there) continue;
-    at->second = Pending::kMissing;
-    missing = true;
-  }
-  return missing;
-}
-
-void Ledger::lose_missing() {
-  for (auto& [id, pending] : ours_) {
-    if (pending == Pending::kMissing) lose(pending);
+    if (at->second.pending != Pending::kRenewed || is_there) continue;
+    at->second = {Pending::kMissing, until};
   }
 }
 
-void Ledger::lose(Pending& pending) noexcept {
-  pending = Pending::kNotRenewed;
+void Ledger::lose_missing(TimePoint now) {
+  for (auto& [id, here] : ours_) {
+    if (here.pending == Pending::kMissing && now >= here.until) lose(here);
+  }
+}
+
+void Ledger::lose(Here& here) noexcept {
+  here.pending = Pending::kNotRenewed;
   ++lost_;
 }
 

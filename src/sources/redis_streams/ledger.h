@@ -6,6 +6,7 @@
 // and an entry that is returned again is the one that is here already.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -24,6 +25,8 @@ namespace semel::redis_streams {
 
 class Ledger {
  public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
   // Adds an entry pending for us; with `renewed` it is renewed while it is here. False: it is here
   // already, or settled and not acknowledged, and `arrival` is not used.
   bool arrived(const EntryId& id, std::unique_ptr<Arrival> arrival, bool renewed = true);
@@ -61,10 +64,11 @@ class Ledger {
   std::vector<EntryId> ours() const;
   std::size_t ours_behind(const EntryId& id) const;
   // Marks entries here after the first id and up to the last as no longer pending for us, except
-  // `there`: they are lost, or acknowledged by commits and not settled yet. False: there were none.
-  bool only_ours(const EntryId& behind, const EntryId& last, const std::vector<EntryId>& there);
-  // Counts marked entries that are still here as lost.
-  void lose_missing();
+  // `there`: they are lost, or acknowledged by commits and not settled before `until`.
+  void only_ours(const EntryId& behind, const EntryId& last, const std::vector<EntryId>& there,
+                 TimePoint until);
+  // Counts marked entries that are still here as lost, if their time is over.
+  void lose_missing(TimePoint now);
   // How many were lost since the last call: by lose_missing(), or settled in another way than by a
   // commit.
   std::size_t take_lost() noexcept { return std::exchange(lost_, 0); }
@@ -86,10 +90,14 @@ class Ledger {
     kNotRenewed,
     kMissing,  // marked by only_ours()
   };
+  struct Here {
+    Pending pending{};
+    TimePoint until{};  // a missing one counts as lost from then on
+  };
 
-  void lose(Pending& pending) noexcept;
+  void lose(Here& here) noexcept;
 
-  std::map<EntryId, Pending> ours_;  // entries here
+  std::map<EntryId, Here> ours_;  // entries here
   std::set<EntryId> acked_;
   std::set<EntryId> gone_;  // acknowledged by commits
   std::size_t lost_ = 0;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <utility>
 
 namespace semel::redis_streams {
@@ -16,6 +17,7 @@ std::unique_ptr<Arrival> saying(std::string payload) {
 }
 
 EntryId id(std::uint64_t number) { return {number, 0}; }
+Ledger::TimePoint at(int seconds) { return Ledger::TimePoint(std::chrono::seconds(seconds)); }
 
 Ledger filled(std::uint64_t entries) {
   Ledger ledger;
@@ -71,14 +73,16 @@ TEST(RedisStreamsLedger, OnlyWhatIsOutCanBeSettledAndOnce) {
 TEST(RedisStreamsLedger, WhatAnotherMemberHasTakenIsNotHeldOnTo) {
   Ledger ledger = filled(5);
   EXPECT_EQ(ledger.ours_behind(id(2)), 3U);
-  EXPECT_TRUE(ledger.only_ours(id(0), id(3), {id(1), id(3)}));
+  ledger.only_ours(id(0), id(3), {id(1), id(3)}, at(1));
   EXPECT_EQ(ledger.ours(), (std::vector{id(1), id(3), id(4), id(5)}));
-  EXPECT_TRUE(ledger.only_ours(id(3), id(100), {}));
-  EXPECT_FALSE(ledger.only_ours(id(3), id(100), {})) << "known already";
+  ledger.only_ours(id(3), id(100), {}, at(2));
+  ledger.only_ours(id(3), id(100), {}, at(9));
   EXPECT_EQ(ledger.take_lost(), 0U) << "a commit may have acknowledged them";
-  ledger.lose_missing();
-  EXPECT_EQ(ledger.take_lost(), 3U);
-  ledger.lose_missing();
+  ledger.lose_missing(at(1));
+  EXPECT_EQ(ledger.take_lost(), 1U) << "those that were missed later have their own time";
+  ledger.lose_missing(at(2));
+  EXPECT_EQ(ledger.take_lost(), 2U) << "it counts from when they were missed first";
+  ledger.lose_missing(at(9));
   EXPECT_EQ(ledger.take_lost(), 0U) << "counted once";
   EXPECT_EQ(ledger.open(), 5U) << "it is handled all the same: its record decides";
   EXPECT_FALSE(ledger.arrived(id(2), saying("2")));
@@ -111,12 +115,12 @@ TEST(RedisStreamsLedger, WhatACommitHasAcknowledgedWasNotLost) {
   Ledger ledger = filled(3);
   const auto first = ledger.take();
   const auto second = ledger.take();
-  EXPECT_TRUE(ledger.only_ours(id(0), id(100), {}));
+  ledger.only_ours(id(0), id(100), {}, at(1));
   EXPECT_TRUE(ledger.settle(first.number, Kind::kGone))
       << "it is heard of after the server's answer";
   EXPECT_TRUE(ledger.settle(second.number, Kind::kAck));
   EXPECT_EQ(ledger.take_lost(), 1U) << "the source has to acknowledge what another may have";
-  ledger.lose_missing();
+  ledger.lose_missing(at(1));
   EXPECT_EQ(ledger.take_lost(), 1U) << "the third one is still here";
 }
 

@@ -190,15 +190,12 @@ void RedisStreamsSource::renew() {
 
 void RedisStreamsSource::mark_missing(const EntryId& behind, const EntryId& last,
                                       const std::vector<EntryId>& there) {
-  if (ledger_.only_ours(behind, last, there)) missing_until_ = now() + kHeardOf;
+  ledger_.only_ours(behind, last, there, now() + kHeardOf);
 }
 
 void RedisStreamsSource::look_after_missing() {
   const system::MutexLock lock(mutex_);
-  if (missing_until_ && now() >= *missing_until_) {
-    missing_until_.reset();
-    ledger_.lose_missing();
-  }
+  ledger_.lose_missing(now());
   const std::size_t lost = ledger_.take_lost();
   if (lost == 0) return;
   notice(fmt::format(

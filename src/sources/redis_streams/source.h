@@ -108,7 +108,6 @@ class RedisStreamsSource final : public broker::BrokerSource {
   std::optional<std::uint64_t> nothing_new_;
   std::optional<TimePoint> ending_since_;
   TimePoint ask_again_{};
-  std::optional<TimePoint> missing_until_;  // then entries that still are count as lost
 
   Ledger ledger_ SEMEL_GUARDED_BY(mutex_);
   // On the server of the last connection; null before the first one.
