@@ -168,8 +168,11 @@ std::vector<LiveGroup> look_groups(const config::Config& config) {
     if (source == nullptr) continue;
     const core::RedisStreamsSpec& spec = source->spec;
     LiveGroup& one = all.emplace_back(LiveGroup{consumer.name, spec.stream, spec.group});
-    auto looked =
-        redis_streams::look_at_group(spec, store == nullptr ? std::string_view() : store->url);
+    // Without records no commit acknowledges an entry, and the store needs no right to do so.
+    const bool records = consumer.strategy != core::StrategyKind::kNatural &&
+                         consumer.strategy != core::StrategyKind::kQuery;
+    const bool asks_store = store != nullptr && records;
+    auto looked = redis_streams::look_at_group(spec, asks_store ? store->url : std::string_view());
     if (looked) {
       one.unread = looked->state.unread;
       one.pending = looked->state.pending;

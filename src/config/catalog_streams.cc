@@ -12,7 +12,7 @@ constexpr CodePage kStreamPages[] = {
      "are unread and pending. Entries that were trimmed before the group had read them are counted "
      "by the server for ever; a server without a log forgets entries and acknowledgements when it "
      "ends. A store in the same database acknowledges an entry in the step that writes its record; "
-     "where its user may not, the source does it after that.",
+     "where its user may not, and for natural and query, which write none, the source does it.",
      "Make the group where it is not there; let the stream keep more; turn the log on; give the "
      "store's user +xack and the stream's name.",
      "appendonly yes", 1},

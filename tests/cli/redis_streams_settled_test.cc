@@ -120,8 +120,9 @@ TEST(RedisStreamsSettled, TheDoctorSaysWhoAcknowledges) {
   const std::string same = server.url();
   const std::string by_store = "acknowledged with their records";
   const std::string forbidden = "may not acknowledge";
-  const auto doctor = [&](const std::string& store_url) {
+  const auto doctor = [&](const std::string& store_url, const std::string& more = {}) {
     const SettledTestBed bed(server, store_url);
+    write_file(bed.config(), read_file(bed.config()) + more);
     EXPECT_EQ(bed.semel({"store", "init", "-q"}).code, 0);
     return bed.semel({"doctor"}).out;
   };
@@ -136,6 +137,12 @@ TEST(RedisStreamsSettled, TheDoctorSaysWhoAcknowledges) {
   EXPECT_EQ(count_of(refused, by_store), 0U) << refused;
   EXPECT_EQ(count_of(refused, forbidden), 1U) << refused;
   EXPECT_EQ(count_of(refused, "word"), 0U) << refused;
+  // It writes no record.
+  for (const std::string& url : {same, keeper}) {
+    const std::string natural = doctor(url, "    strategy: natural\n");
+    EXPECT_EQ(count_of(natural, "pending"), 1U) << natural;
+    EXPECT_EQ(count_of(natural, by_store) + count_of(natural, forbidden), 0U) << natural;
+  }
 }
 
 TEST(RedisStreamsSettled, ElsewhereTheSameKillIsARedelivery) {
