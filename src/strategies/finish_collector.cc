@@ -35,6 +35,10 @@ void name_settled(const core::TrackedDelivery& delivery, const Outcome& outcome,
   finish.settles = settled ? &delivery.arrival : nullptr;
 }
 
+void note_settled(Applied applied, Outcome& outcome) {
+  if (applied == Applied::kYesSettled) outcome.settle = Outcome::Settle::kAcked;
+}
+
 bool is_final(const Error& error) {
   return error.kind == ErrorKind::kRejected || error.kind == ErrorKind::kLimit;
 }
@@ -155,7 +159,7 @@ void FinishCollector::end(std::size_t at, Applied applied) {
       item.outcome = lease_lost(item.outcome.attempt);
     }
   }
-  if (applied == Applied::kYesSettled) item.outcome.settle = Outcome::Settle::kAcked;
+  note_settled(applied, item.outcome);
   item.sink->ended(*item.delivery, std::move(item.outcome));
 }
 
@@ -175,9 +179,7 @@ void FinishCollector::resolve(std::size_t at) {
     finish.lease = acquired->lease;
     const auto applied = context_.store->finish({&finish, 1});
     ours = applied && applied->front() != Applied::kLeaseLost;
-    if (ours && applied->front() == Applied::kYesSettled) {
-      item.outcome.settle = Outcome::Settle::kAcked;
-    }
+    if (ours) note_settled(applied->front(), item.outcome);
   }
   if (!ours) item.outcome = lease_lost(item.outcome.attempt);
   item.sink->ended(*item.delivery, std::move(item.outcome));
