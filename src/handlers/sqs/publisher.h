@@ -49,6 +49,8 @@ class SqsPublisher final {
     std::vector<Ticket> tickets;  // in the order of its entries
     std::vector<std::string> groups;
     TimePoint deadline{};
+    TimePoint sent_at{};  // the first time
+    bool again = false;
   };
 
   TimePoint now() const { return environment_.clock->now(); }
@@ -67,6 +69,7 @@ class SqsPublisher final {
   Batch take_batch();
   void send(Batch batch);
   void answered(const Batch& batch, const Client::Answer& answer);
+  bool may_repeat(const Batch& batch, const Client::Answer& answer);
   void take_answer(const Batch& batch, const std::string& body);
   void take_refusal(const Batch& batch, const Client::Answer& answer);
   void send_alone(const Batch& batch);

@@ -197,9 +197,24 @@ TEST_F(SqsPublishing, AnAnswerThatIsLostRepeatsNothingOnAFifoQueue) {
   to_queue(server().new_fifo_queue());
   test::TcpProxy proxy(server().port());
   to_proxy(proxy.port());
+  // The connection was used before.
+  EXPECT_EQ(call(keyed_message("k-0", "before it")).kind(), Kind::kDone);
   const auto lost = proxy.inject({.text = "only one", .then = test::TcpProxy::Then::kWithhold});
-  EXPECT_TRUE(call(keyed_message("k", "only one")).unknown());
+  const Verdict verdict = call(keyed_message("k", "only one"));
   EXPECT_EQ(proxy.fired(lost), 1U);
+  EXPECT_EQ(verdict.kind(), Kind::kDone) << verdict.reason();
+  EXPECT_TRUE(gate_.shuts().empty());
+  EXPECT_EQ(server().take_all(queue_).size(), 2U);
+}
+
+TEST_F(SqsPublishing, AnAnswerThatIsLostTwiceIsUnknownOnAFifoQueueToo) {
+  to_queue(server().new_fifo_queue());
+  test::TcpProxy proxy(server().port());
+  to_proxy(proxy.port());
+  const auto lost =
+      proxy.inject({.text = "only one", .then = test::TcpProxy::Then::kWithhold, .times = 2});
+  EXPECT_TRUE(call(keyed_message("k", "only one")).unknown());
+  EXPECT_EQ(proxy.fired(lost), 2U);
   // The first request after a failure waits for its turn.
   EXPECT_EQ(call(keyed_message("k", "only one")).kind(), Kind::kDone);
   EXPECT_EQ(server().take_all(queue_).size(), 1U);

@@ -16,6 +16,8 @@ constexpr std::size_t kMostRequests = 8;
 constexpr milliseconds kFarewell{2'000};
 // The least time that a service gets, however short the calls' own timeout is.
 constexpr milliseconds kLeastPatience{1'000};
+// A little less than the service remembers deduplication ids.
+constexpr std::chrono::minutes kDropsRepeats{4};
 
 }  // namespace
 
@@ -81,6 +83,7 @@ void SqsPublisher::send(Batch batch) {
   std::string body = service_.request(entries);
   const auto left = std::chrono::ceil<milliseconds>(batch.deadline - now());
   ++requests_;
+  if (!batch.again) batch.sent_at = now();
   client_.call(
       service_.action, std::move(body), std::max(left, kLeastPatience),
       Client::DoneWithAnswer([this, sent = std::move(batch)](const Client::Answer& answer) {
@@ -90,10 +93,28 @@ void SqsPublisher::send(Batch batch) {
 
 void SqsPublisher::answered(const Batch& batch, const Client::Answer& answer) {
   --requests_;
+  // Its groups are still taken.
+  if (may_repeat(batch, answer)) {
+    Batch repeated = batch;
+    repeated.again = true;
+    return send(std::move(repeated));
+  }
   for (const std::string& group : batch.groups) groups_.erase(group);
   if (answer.body) return take_answer(batch, *answer.body);
   if (batch.tickets.size() > 1 && is_of_messages(answer.refusal)) return send_alone(batch);
   take_refusal(batch, answer);
+}
+
+// By HTTP a POST whose connection ended without an answer is repeated only where a repeat is known
+// to change nothing: that is so under deduplication ids, while the service remembers them. An open
+// connection that the service had just closed then costs no message.
+bool SqsPublisher::may_repeat(const Batch& batch, const Client::Answer& answer) {
+  if (answer.body || !answer.unknown || answer.refusal.status != 0 || batch.again) return false;
+  if (now() >= batch.deadline || now() - batch.sent_at >= kDropsRepeats) return false;
+  return std::ranges::all_of(batch.tickets, [this](Ticket ticket) {
+    const Call* const call = calls_.find(ticket);
+    return call != nullptr && !call->entry.deduplication.empty();
+  });
 }
 
 void SqsPublisher::take_answer(const Batch& batch, const std::string& body) {
