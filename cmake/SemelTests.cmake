@@ -98,6 +98,7 @@ function(semel_test_program name)
   target_link_libraries(${program} PRIVATE semel_flags ${suites} GTest::gtest_main)
   semel_sees_librdkafka(${program})
   set_property(GLOBAL APPEND PROPERTY SEMEL_TEST_PROGRAMS ${program})
+  semel_list_inputs(${program})
 
   semel_servers(server_properties ${name} ${P_SERVERS})
   if(NOT P_TIMEOUT)

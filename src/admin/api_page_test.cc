@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -13,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "admin/api_route.h"
+#include "tests/support/inputs.h"
 
 namespace semel::admin {
 namespace {
@@ -20,8 +20,7 @@ namespace {
 using core::Role;
 
 std::string page_of_the_api() {
-  const auto root = std::filesystem::path(__FILE__).parent_path().parent_path().parent_path();
-  std::ifstream file(root / "docs" / "api.md");
+  std::ifstream file(test::input("docs/api.md"));
   return {std::istreambuf_iterator<char>(file), {}};
 }
 

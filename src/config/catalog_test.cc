@@ -9,12 +9,12 @@
 #include <set>
 #include <sstream>
 
+#include "tests/support/inputs.h"
+
 namespace semel::config {
 namespace {
 
 namespace fs = std::filesystem;
-
-fs::path source_root() { return fs::path(__FILE__).parent_path().parent_path().parent_path(); }
 
 std::string read(const fs::path& file) {
   std::ifstream stream(file);
@@ -49,8 +49,8 @@ std::map<std::string, std::string> used_codes() {
       }
     }
   };
-  collect(source_root() / "src", is_quote);
-  collect(source_root() / "include", is_no_word);
+  collect(test::input("src"), is_quote);
+  collect(test::input("include"), is_no_word);
   return used;
 }
 
@@ -90,7 +90,7 @@ TEST(Catalog, HasNoPageForACodeThatIsNotUsed) {
 }
 
 TEST(Catalog, ReasonsAreAllExplained) {
-  const auto header = read(source_root() / "include" / "semel" / "reason.h");
+  const auto header = read(test::input("include/semel/reason.h"));
   const std::regex pattern("std::string_view k[A-Za-z]+ = \"([a-z_.]+)\"");
   const auto text = find_topic("reasons")->text;
   int seen = 0;
@@ -106,7 +106,7 @@ TEST(Catalog, NoTextNamesAFileThatIsNotInstalled) {
   const std::regex text("\"[^\"]*\\b[a-z_-]+\\.md\\b[^\"]*\"");
   int seen = 0;
   for (const char* folder : {"src", "include"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(source_root() / folder)) {
+    for (const auto& entry : fs::recursive_directory_iterator(test::input(folder))) {
       const auto name = entry.path().filename().string();
       if ((!name.ends_with(".cc") && !name.ends_with(".h")) || name.ends_with("_test.cc")) continue;
       ++seen;
@@ -121,7 +121,7 @@ TEST(Catalog, NoTextNamesAFileThatIsNotInstalled) {
 }
 
 TEST(Catalog, RightsAreThoseOfTheStoresPages) {
-  const auto page = read(source_root() / "docs" / "stores" / "redis.md");
+  const auto page = read(test::input("docs/stores/redis.md"));
   const auto begin = page.find("\n## Rights");
   const auto section = page.substr(begin, page.find("\n## ", begin + 1) - begin);
   const std::string text(find_topic("rights")->text);
@@ -133,7 +133,7 @@ TEST(Catalog, RightsAreThoseOfTheStoresPages) {
   }
   EXPECT_GT(seen, 40);
   for (const char* store : {"postgres", "mysql"}) {
-    const auto grants = read(source_root() / "tests" / "cli" / store / "grants.sql");
+    const auto grants = read(test::input(std::string("tests/cli/") + store + "/grants.sql"));
     const std::regex grant("GRANT [^;]*;");
     ASSERT_TRUE(std::regex_search(grants, grant)) << store;
     for (std::sregex_iterator at(grants.begin(), grants.end(), grant), end; at != end; ++at) {

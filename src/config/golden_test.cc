@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "config/config.h"
+#include "tests/support/inputs.h"
 
 namespace semel::config {
 namespace {
@@ -28,7 +29,7 @@ constexpr std::string_view kCaseBegin = "=== ";
 constexpr std::string_view kExpected = "--- expected";
 constexpr std::string_view kSet = " --set ";
 
-fs::path folder() { return fs::path(__FILE__).parent_path() / "testdata"; }
+fs::path folder() { return test::input("src/config/testdata"); }
 
 std::vector<Case> read_cases(const fs::path& file) {
   std::ifstream stream(file);

@@ -12,6 +12,7 @@
 #include "config/config.h"
 #include "config/scalars.h"
 #include "config/schema.h"
+#include "tests/support/inputs.h"
 
 namespace semel::config {
 namespace {
@@ -21,9 +22,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kFieldsBegin = "<!-- fields: begin -->\n";
 constexpr std::string_view kFieldsEnd = "<!-- fields: end -->\n";
 
-fs::path page() {
-  return fs::path(__FILE__).parent_path().parent_path().parent_path() / "docs" / "config.md";
-}
+fs::path page() { return test::input("docs/config.md"); }
 
 std::string read_page() {
   std::ifstream stream(page());

@@ -15,6 +15,7 @@
 #include "tests/cli/admin_run.h"
 #include "tests/cli/write_lock.h"
 #include "tests/support/http_get.h"
+#include "tests/support/inputs.h"
 
 namespace semel::test {
 namespace {
@@ -92,8 +93,7 @@ TEST(AdminMetrics, AreThoseOfThePage) {
     served.insert((*at)[1]);
   }
   EXPECT_GT(served.size(), 15U);
-  const std::string folder = SEMEL_SOURCE;
-  const std::string page = contents_of(folder + "/docs/monitoring.md");
+  const std::string page = contents_of(input("docs/monitoring.md"));
   for (const std::string& name : served) {
     EXPECT_NE(page.find("`" + name + "`"), std::string::npos) << name << " is not on the page";
   }
@@ -106,9 +106,9 @@ TEST(AdminMetrics, AreThoseOfThePage) {
                                         "semel_spans_dropped_total"};
   const std::regex name("\\b(semel_[a-z_]+|process_start_time_seconds)\\b");
   const std::regex suffix("_(bucket|sum|count)$");
-  for (const char* file : {"/docs/monitoring.md", "/monitoring/prometheus/alerts.yml",
-                           "/monitoring/grafana/semel.json"}) {
-    const std::string named = contents_of(folder + file);
+  for (const char* file : {"docs/monitoring.md", "monitoring/prometheus/alerts.yml",
+                           "monitoring/grafana/semel.json"}) {
+    const std::string named = contents_of(input(file));
     ASSERT_FALSE(named.empty()) << file;
     for (auto at = std::sregex_iterator(named.begin(), named.end(), name);
          at != std::sregex_iterator(); ++at) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tests/cli/program.h"
+#include "tests/support/inputs.h"
 
 namespace semel::test {
 namespace {
@@ -166,7 +167,7 @@ std::set<std::string> flags_in(const std::string& help) {
 }
 
 TEST(Frame, ThePageOfTheProgramHasEveryCommandAndEveryFlag) {
-  const std::string page = read_file(SEMEL_SOURCE "/docs/cli.md");
+  const std::string page = read_file(input("docs/cli.md"));
   std::set<Words> commands;
   collect_commands({}, commands);
   EXPECT_GE(commands.size(), 15u) << "the help could not be read";

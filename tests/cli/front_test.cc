@@ -8,6 +8,7 @@
 
 #include "tests/cli/program.h"
 #include "tests/cli/window.h"
+#include "tests/support/inputs.h"
 #include "tests/support/redis_server.h"
 
 namespace semel::test {
@@ -87,7 +88,7 @@ TEST_F(FrontProgram, CheckNamesItAndRefusesWhereItCannotStand) {
   const Ran fine = good.semel({"check"});
   EXPECT_EQ(fine.code, 0) << fine.out << fine.err;
   EXPECT_NE(fine.out.find("a window in memory"), std::string::npos) << fine.out;
-  const std::string shown = std::string(SEMEL_SOURCE) + "/tests/cli/front/semel.yaml";
+  const std::string shown = input("tests/cli/front/semel.yaml");
   const Ran page = run({"check", shown}, {.environment = {"REDIS_URL=redis://localhost:6379/0"}});
   EXPECT_EQ(page.code, 0) << page.out << page.err;
   EXPECT_NE(page.out.find("a window in Redis"), std::string::npos) << page.out;

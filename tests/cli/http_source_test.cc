@@ -18,6 +18,7 @@
 #include "tests/cli/program.h"
 #include "tests/cli/write_lock.h"
 #include "tests/support/http_get.h"
+#include "tests/support/inputs.h"
 #include "tests/support/tls.h"
 
 namespace semel::test {
@@ -208,7 +209,7 @@ TEST(HttpSourceProgram, WithoutItsStoreItSaysWhenToComeAgain) {
 // The config of the page, and a request as Standard Webhooks signs it.
 TEST(HttpSourceProgram, ThePagesConfigTakesASignedRequest) {
   const TestBed bed(payments(kQueue));
-  std::filesystem::copy_file(SEMEL_SOURCE "/tests/cli/http/semel.yaml", bed.config(),
+  std::filesystem::copy_file(input("tests/cli/http/semel.yaml"), bed.config(),
                              std::filesystem::copy_options::overwrite_existing);
   const HttpRun run(bed);
   const auto now = std::chrono::system_clock::now().time_since_epoch();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/cli/kafka_test_bed.h"
+#include "tests/support/inputs.h"
 
 namespace semel::test {
 namespace {
@@ -120,7 +121,7 @@ TEST(KafkaRefusals, ASettingThatBreaksThePromiseIsRefusedByCheck) {
 
 // The example of docs/sources/kafka.md, and the starters.
 TEST(KafkaPage, TheExampleAndTheStartersAreAccepted) {
-  const std::string file = std::string(SEMEL_SOURCE) + "/tests/cli/kafka/semel.yaml";
+  const std::string file = input("tests/cli/kafka/semel.yaml");
   const Ran checked = run({"check", file});
   EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
   const TempDir folder;

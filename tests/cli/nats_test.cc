@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/cli/nats_test_bed.h"
+#include "tests/support/inputs.h"
 
 namespace semel::test {
 namespace {
@@ -149,7 +150,7 @@ TEST(NatsRefusals, EachIsOneErrorWithItsFix) {
 
 // The example of docs/sources/nats.md, and the starters.
 TEST(NatsPage, TheExampleAndTheStartersAreAccepted) {
-  const std::string file = std::string(SEMEL_SOURCE) + "/tests/cli/nats/semel.yaml";
+  const std::string file = input("tests/cli/nats/semel.yaml");
   const Ran checked = run({"check", file});
   EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
   const TempDir folder;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/cli/rabbitmq_test_bed.h"
+#include "tests/support/inputs.h"
 
 namespace semel::test {
 namespace {
@@ -169,7 +170,7 @@ TEST(RabbitmqRefusals, ADeliveryTagAsKeyIsRefusedByCheck) {
 
 // The example of docs/sources/rabbitmq.md, and the starters.
 TEST(RabbitmqPage, TheExampleAndTheStartersAreAccepted) {
-  const std::string file = std::string(SEMEL_SOURCE) + "/tests/cli/rabbitmq/semel.yaml";
+  const std::string file = input("tests/cli/rabbitmq/semel.yaml");
   const Ran checked = run({"check", file});
   EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
   const TempDir folder;

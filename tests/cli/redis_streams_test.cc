@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/cli/redis_streams_test_bed.h"
+#include "tests/support/inputs.h"
 #include "tests/support/redis_cluster.h"
 
 namespace semel::test {
@@ -180,7 +181,7 @@ TEST(RedisStreamsRun, DeclareMakesTheGroupThatIsNotThere) {
 
 // The example of docs/sources/redis-streams.md, and the starters.
 TEST(RedisStreamsPage, TheExampleAndTheStartersAreAccepted) {
-  const std::string file = std::string(SEMEL_SOURCE) + "/tests/cli/redis_streams/semel.yaml";
+  const std::string file = input("tests/cli/redis_streams/semel.yaml");
   const Ran checked = run({"check", file});
   EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
   const TempDir folder;

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "tests/cli/program.h"
+#include "tests/support/inputs.h"
 #include "tests/support/redis_server.h"
 
 namespace semel::test {
@@ -302,7 +303,7 @@ TEST(RedisProgram, AWrongPasswordIsForAPersonToMendAndAnAbsentServerForPatience)
 
 // The example of docs/stores/redis.md.
 TEST(RedisProgram, TheExampleRunsAsItStands) {
-  const std::string file = std::string(SEMEL_SOURCE) + "/tests/cli/redis/semel.yaml";
+  const std::string file = input("tests/cli/redis/semel.yaml");
   // A prefix is the example's own: so is the server.
   const RedisServer server(RedisServer::fast());
   const StartOptions options = {.environment = {"REDIS_URL=" + server.url()}};

@@ -7,12 +7,13 @@
 
 #include "tests/cli/server_test_bed.h"
 #include "tests/support/child_process.h"
+#include "tests/support/inputs.h"
 
 namespace semel::test {
 namespace {
 
 std::string example(const std::string& name, const std::string& server = "postgres") {
-  return fmt::format("{}/tests/cli/{}/{}", SEMEL_SOURCE, server, name);
+  return input(fmt::format("tests/cli/{}/{}", server, name));
 }
 
 // The grants of a page, for another user than the one that stands there.

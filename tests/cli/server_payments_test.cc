@@ -10,6 +10,7 @@
 
 #include "tests/cli/payments.h"
 #include "tests/cli/server_test_bed.h"
+#include "tests/support/inputs.h"
 
 namespace semel::test {
 namespace {
@@ -224,8 +225,7 @@ TEST_P(ServerOperate, ThePlanOfAMigrationIsTheSqlThatMakesTheTables) {
 
 TEST_P(ServerOperate, ItsPageShowsAConfigThatWorks) {
   const StartOptions with_url = {.environment = {"DATABASE_URL=" + bed.url()}};
-  const Words config = {"-c",
-                        fmt::format("{}/tests/cli/{}/semel.yaml", SEMEL_SOURCE, GetParam().page)};
+  const Words config = {"-c", input(fmt::format("tests/cli/{}/semel.yaml", GetParam().page))};
   const auto semel = [&](Words words) {
     words.insert(words.end(), config.begin(), config.end());
     return run(words, with_url);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/cli/server_test_bed.h"
+#include "tests/support/inputs.h"
 
 namespace semel::test {
 namespace {
@@ -24,7 +25,7 @@ void expect_refusal(const Ran& ran, const Refusal& refusal) {
 }
 
 std::string source(const std::string& path) {
-  std::ifstream file(std::string(SEMEL_SOURCE) + "/" + path);
+  std::ifstream file(input(path));
   std::stringstream text;
   text << file.rdbuf();
   return text.str();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/cli/server_test_bed.h"
+#include "tests/support/inputs.h"
 
 namespace semel::test {
 namespace {
@@ -97,7 +98,7 @@ TEST(PostgresUniqueRights, AUserWhoMayOnlyInsertHasTheRuleToo) {
   const ServerTestBed bed(kPostgres, uniqueness(one.table, one.rule));
   prepare(bed, one);
   const std::string user = "u_" + bed.database();
-  std::ifstream file(std::string(SEMEL_SOURCE) + "/tests/cli/postgres/grants.sql");
+  std::ifstream file(input("tests/cli/postgres/grants.sql"));
   std::stringstream text;
   text << file.rdbuf();
   std::string grants = text.str();

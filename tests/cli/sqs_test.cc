@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/cli/sqs_test_bed.h"
+#include "tests/support/inputs.h"
 
 namespace semel::test {
 namespace {
@@ -137,7 +138,7 @@ TEST(SqsDoctor, SaysWhoseDeadLettersComeFirst) {
 
 // The example of docs/sources/sqs.md, and the starters.
 TEST(SqsPage, TheExampleAndTheStartersAreAccepted) {
-  const std::string file = std::string(SEMEL_SOURCE) + "/tests/cli/sqs/semel.yaml";
+  const std::string file = input("tests/cli/sqs/semel.yaml");
   const Ran checked = run({"check", file});
   EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
   const TempDir folder;

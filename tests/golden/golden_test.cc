@@ -13,6 +13,7 @@
 
 #include "core/key_encoding.h"
 #include "tests/support/builders.h"
+#include "tests/support/inputs.h"
 #include "tests/support/temp_dir.h"
 
 namespace semel {
@@ -21,7 +22,7 @@ namespace {
 class GoldenTest : public testing::Test {
  protected:
   GoldenTest() : path_(dir_.file("golden.db")) {
-    std::filesystem::copy_file(SEMEL_GOLDEN "/sqlite_v1.db", path_);
+    std::filesystem::copy_file(test::input("tests/golden/sqlite_v1.db"), path_);
   }
   std::unique_ptr<Store> open() {
     SqliteOptions options;

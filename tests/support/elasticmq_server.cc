@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "clients/curl/transfers.h"
 #include "clients/sqs/json_walk.h"
+#include "tests/support/inputs.h"
 #include "tests/support/waiting.h"
 
 namespace semel::test {
@@ -72,8 +73,8 @@ ElasticmqServer::ElasticmqServer(const std::optional<ServerAddress>& found)
 
 std::vector<std::string> ElasticmqServer::server() const {
   if (const auto why = why_absent()) throw std::runtime_error(*why);
-  std::vector<std::string> command = {SEMEL_TEST_ELASTICMQ_BROKER, data(), SEMEL_TEST_ELASTICMQ,
-                                      std::to_string(port())};
+  std::vector<std::string> command = {input("tests/support/elasticmq_broker"), data(),
+                                      SEMEL_TEST_ELASTICMQ, std::to_string(port())};
   command.insert(command.end(), first_queues_.begin(), first_queues_.end());
   return command;
 }

@@ -12,6 +12,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "tests/support/inputs.h"
 #include "tests/support/waiting.h"
 
 namespace semel::test {
@@ -161,8 +162,8 @@ std::string KafkaServer::socket_path() const {
 std::vector<std::string> KafkaServer::server() const {
   if (const auto why = why_absent()) throw std::runtime_error(*why);
   std::vector<std::string> words = {
-      SEMEL_TEST_KAFKA_BROKER,          data(),  SEMEL_TEST_KAFKA, std::to_string(port()),
-      std::to_string(controller_port_), socket()};
+      input("tests/support/kafka_broker"), data(),  SEMEL_TEST_KAFKA, std::to_string(port()),
+      std::to_string(controller_port_),    socket()};
   if (options_.listener) add_listener(words);
   words.insert(words.end(), options_.properties.begin(), options_.properties.end());
   return words;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "system/stack_thread.h"
+#include "tests/support/inputs.h"
 
 namespace semel::test {
 namespace {
@@ -183,7 +184,13 @@ std::vector<std::string> RabbitmqServer::command(const std::string& what) const 
   std::istringstream words(address().socket);
   std::string place, node, names, tls;
   words >> place >> node >> names >> tls;
-  return {SEMEL_TEST_RABBITMQ_BROKER, what, place, std::to_string(port()), node, names, tls};
+  return {input("tests/support/rabbitmq_broker"),
+          what,
+          place,
+          std::to_string(port()),
+          node,
+          names,
+          tls};
 }
 
 int RabbitmqServer::tls_port() const { return std::stoi(command("").back()); }

@@ -13,6 +13,7 @@
 
 #include "base/digest.h"
 #include "base/text_encoding.h"
+#include "tests/support/inputs.h"
 
 namespace semel::test {
 namespace {
@@ -45,7 +46,7 @@ std::array<unsigned char, 16> sixteen_bytes(const std::string& text) {
 
 }  // namespace
 
-std::string spec_path(const std::string& name) { return std::string(SEMEL_SPEC) + "/" + name; }
+std::string spec_path(const std::string& name) { return input("spec/" + name); }
 
 SpecVectors::SpecVectors(const std::string& name) {
   if (const auto parsed = document_.parse(text_of_file(name)); !parsed) {

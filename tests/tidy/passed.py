@@ -15,10 +15,44 @@ UNUSED_SECONDS = 30 * 24 * 3600
 _ROOTS = ("include", "src", "")
 
 
-def _folder():
+def cache_folder():
     """Outside of the tree: every worktree has the same files, or most of them."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return pathlib.Path(cache) / "semel-tests" / "tidy"
+    return pathlib.Path(cache) / "semel-tests"
+
+
+class Entries:
+    """A folder of digests, each of something that has passed. One that nobody asks for is forgotten in time. A
+    folder that cannot be written holds none."""
+
+    def __init__(self, folder):
+        self._folder = folder
+        self._remove_unused()
+
+    def has(self, digest):
+        try:
+            os.utime(self._folder / digest)
+        except OSError:
+            return False
+        return True
+
+    def add(self, digest):
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            (self._folder / digest).touch()
+        except OSError:
+            pass
+
+    def remove(self, digest):
+        (self._folder / digest).unlink(missing_ok=True)
+
+    def _remove_unused(self):
+        try:
+            for entry in self._folder.iterdir():
+                if entry.stat().st_mtime < time.time() - UNUSED_SECONDS:
+                    entry.unlink()
+        except OSError:
+            pass
 
 
 def _output_of(*command):
@@ -37,7 +71,7 @@ def versions(*tools):
 
 class Passed:
     """Knows a file by the texts of itself and of all that it includes, and by `how` it is checked.
-    Holds passes only. A folder that cannot be written holds none."""
+    Holds passes only."""
 
     def __init__(self, tree, *how):
         self._tree = tree
@@ -46,8 +80,7 @@ class Passed:
         for part in how:
             self._add(self._how, part if isinstance(part, bytes) else str(part).encode())
         self._direct, self._digests = {}, {}
-        self._folder = _folder()
-        self._remove_unused()
+        self._entries = Entries(cache_folder() / "tidy")
 
     @staticmethod
     def _add(digest, part):
@@ -88,21 +121,13 @@ class Passed:
         for one in sorted(self.closure(path)):
             self._add(digest, one.encode())
             digest.update(self._digest(one))
-        return self._folder / digest.hexdigest()
+        return digest.hexdigest()
 
     def has(self, path):
-        try:
-            os.utime(self._entry(path))
-        except OSError:
-            return False
-        return True
+        return self._entries.has(self._entry(path))
 
     def add(self, path):
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self._entry(path).touch()
-        except OSError:
-            pass
+        self._entries.add(self._entry(path))
 
     def add_unless_found(self, paths, findings):
         """Adds the files that have no finding, neither in them nor in anything that they include. Adds
@@ -111,11 +136,3 @@ class Passed:
         for path in paths if found <= self._paths else []:
             if not found & self.closure(path):
                 self.add(path)
-
-    def _remove_unused(self):
-        try:
-            for entry in self._folder.iterdir():
-                if entry.stat().st_mtime < time.time() - UNUSED_SECONDS:
-                    entry.unlink()
-        except OSError:
-            pass

@@ -4,6 +4,7 @@ import pathlib
 import sys
 
 import docs
+import inputs
 import lint
 import misuses
 import results
@@ -39,6 +40,7 @@ CHECKS = {
     "page_facts": truth_numbers.page_facts,
     "lint": lint.lint,
     "unity": unity.unity,
+    "inputs": inputs.inputs,
     "results": results.results,
     "misuses": misuses.misuses,
     "thread_safety": thread_safety.thread_safety,
