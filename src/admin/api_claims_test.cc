@@ -15,7 +15,7 @@
 
 #include "admin/test_api.h"
 #include "operate/views.h"
-#include "tests/support/faceted_store.h"
+#include "admin/faceted_store.h"
 #include "tests/support/waiting.h"
 
 namespace semel::admin {

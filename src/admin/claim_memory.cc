@@ -37,6 +37,7 @@ ClaimMemory::Asking::~Asking() {
 bool ClaimMemory::wait_for_others(const Bytes& question,
                                   std::chrono::steady_clock::time_point until) const {
   const system::MutexLock lock(mutex_);
+  if (waiting_ == kMostWaiting) return !asking_.contains(question);
   ++waiting_;
   const bool answered = asked_.wait_until(
       mutex_, until, [&]() SEMEL_REQUIRES(mutex_) { return !asking_.contains(question); });

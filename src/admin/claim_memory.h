@@ -75,7 +75,9 @@ class ClaimMemory {
 
   void note_given(const Bytes& question, const Acquired& claim) SEMEL_EXCLUDES(mutex_);
   std::optional<Acquired> given(const Bytes& question) const SEMEL_EXCLUDES(mutex_);
-  // Waits until nobody asks the question; false where that takes longer.
+  // So many calls may wait for others: each holds a thread that renewals need.
+  static constexpr std::size_t kMostWaiting = 1;
+  // Waits until nobody asks the question; false where that takes longer, or others wait.
   bool wait_for_others(const Bytes& question, std::chrono::steady_clock::time_point until) const
       SEMEL_EXCLUDES(mutex_);
   // How many do so now.

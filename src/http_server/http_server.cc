@@ -161,6 +161,7 @@ class MicroHttpServer final : public HttpServer {
   const std::shared_ptr<AnswerQueue> answers_ = std::make_shared<AnswerQueue>();
   std::unique_ptr<ServerLoop> loop_;
   // The server's thread's.
+  bool closed_ = false;  // a connection, in this run of the library
   std::vector<Exchange*> suspended_;
   std::size_t requests_ = 0;  // in hand
   std::size_t bytes_ = 0;     // reserved for their bodies
@@ -254,7 +255,12 @@ Result<void> MicroHttpServer::start_loop() {
     return std::chrono::milliseconds(milliseconds);
   };
   parts.run = [this] {
-    ::MHD_run(daemon_);
+    // At its limit of connections the library listens again only in the run after the one in which
+    // a connection has ended, and its timeout knows nothing of that.
+    do {
+      closed_ = false;
+      ::MHD_run(daemon_);
+    } while (closed_);
     if (options_.round_ended) options_.round_ended();
   };
   parts.resume = [this](AnswerQueue::Entry& entry) {
@@ -310,6 +316,7 @@ void MicroHttpServer::connected(void* self, MHD_Connection* connection, void** c
     if (starts) {
       server->watch_->opened(connection, socket_of(connection));
     } else {
+      server->closed_ = true;
       server->watch_->closed(connection);
     }
   } catch (...) {

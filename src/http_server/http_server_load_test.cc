@@ -49,5 +49,27 @@ TEST(HttpServerLoadTest, AsManyRequestsAsTheLibraryTakesAtOnceAreAnswered) {
   }
 }
 
+// The library listens again when one has gone.
+TEST(HttpServerLoadTest, BeyondTheLimitAConnectionWaitsUntilOneHasGone) {
+  HttpServerOptions options;
+  options.listen = {"127.0.0.1", 0};
+  options.most_connections = 1;
+  auto opened = HttpServer::open(std::move(options), [](const HttpRequest&) -> HttpReply {
+    return HttpResponse{200, "text/plain", "yes", {}};
+  });
+  ASSERT_TRUE(opened);
+  const HttpServer& server = **opened;
+  constexpr const char* kRequest = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+  const auto first = test::http_sent(server.port(), "");
+  ASSERT_TRUE(test::comes_true([&] { return server.connections() == 1; }));
+  std::vector<system::Descriptor> others;
+  for (int i = 0; i < 3; ++i) others.push_back(test::http_sent(server.port(), kRequest));
+  ASSERT_GT(::send(first.get(), kRequest, std::string_view(kRequest).size(), MSG_NOSIGNAL), 0);
+  EXPECT_EQ(test::http_answer(test::http_rest(first)).body, "yes");
+  for (const auto& other : others) {
+    EXPECT_EQ(test::http_answer(test::http_rest(other)).body, "yes");
+  }
+}
+
 }  // namespace
 }  // namespace semel::http

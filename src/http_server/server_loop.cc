@@ -11,7 +11,9 @@ namespace semel::http {
 
 namespace {
 
-constexpr std::chrono::milliseconds kLongestWait{3'600'000};
+// Where the process had no descriptor for a connection, the library does not say when it looks
+// again.
+constexpr std::chrono::milliseconds kLongestWait{1'000};
 
 // A client that is gone must not end the process, on this thread alone.
 void block_sigpipe() noexcept {

@@ -141,8 +141,8 @@ void HttpSource::wait_for_answer(RequestRules::Messages messages, Responder resp
         arrival->tag = {number, generation_};
         ledger_.arrived(number, {std::move(arrival), request, i, std::nullopt, deadline});
         last_ = number;
+        wakes_ = wakes_ || wakes;  // now: the next one may find no memory
       }
-      wakes_ = wakes_ || wakes;
       return;
     }
     // As in admit(), a request after the end of the intake does not count as refused.
