@@ -13,9 +13,9 @@
 #include <semel/admin/gates.h>
 #include <semel/guard.h>
 
+#include "admin/faceted_store.h"
 #include "admin/test_api.h"
 #include "operate/views.h"
-#include "admin/faceted_store.h"
 #include "tests/support/waiting.h"
 
 namespace semel::admin {

@@ -43,7 +43,7 @@ bool is_one_of(std::string_view name, const auto& names) {
   return std::ranges::any_of(names, [&](std::string_view one) { return ascii::alike(one, name); });
 }
 
-// What RFC 9110 (5.6.2) calls so. The HTTP library takes `Content-Length : 5` for a header of
+// A token of RFC 9110 (5.6.2). The HTTP library takes `Content-Length : 5` for a header of
 // another name, so that the body would be the next request.
 bool is_token(std::string_view name) {
   constexpr std::string_view kCharacters =
