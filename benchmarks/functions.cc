@@ -57,6 +57,10 @@ class FunctionsBench {
     one.raw = [&] { return side(make, ClaimedBy::kInsert, single_, 1); };
     one.semel = [&] { return side(make, ClaimedBy::kClaim, single_, 1); };
     run_case(one);
+    one.name = server + "-bare-function";
+    one.what = "raw: as above, semel: a function of the kind of claim with the INSERT alone";
+    one.semel = [&] { return side(make, ClaimedBy::kBareFunction, single_, 1); };
+    run_case(one);
     one.name = server + "-claim-many";
     one.batch = kBatch;
     one.what = "raw: an INSERT for each in one transaction, naive: one by one, semel: claim_many";

@@ -29,9 +29,7 @@ std::size_t FunctionsLoop::consume(const std::vector<std::string>& payloads, Cla
     std::vector<bool> fresh;
     if (how == ClaimedBy::kClaimMany) fresh = claim_many(messages);
     for (std::size_t i = 0; i < messages.size(); ++i) {
-      const bool is_new = how == ClaimedBy::kClaimMany ? fresh.at(i)
-                          : how == ClaimedBy::kClaim   ? claim(messages[i])
-                                                       : insert(messages[i]);
+      const bool is_new = how == ClaimedBy::kClaimMany ? fresh.at(i) : take(messages[i], how);
       if (!is_new) continue;
       make_effect(messages[i]);
       ++were_new;
@@ -39,6 +37,17 @@ std::size_t FunctionsLoop::consume(const std::vector<std::string>& payloads, Cla
     run("COMMIT");
   }
   return were_new;
+}
+
+bool FunctionsLoop::take(const Message& message, ClaimedBy how) {
+  switch (how) {
+    case ClaimedBy::kClaim:
+      return claim(message);
+    case ClaimedBy::kBareFunction:
+      return call_bare_function(message);
+    default:
+      return insert(message);
+  }
 }
 
 }  // namespace semel::bench

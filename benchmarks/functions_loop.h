@@ -16,9 +16,10 @@
 namespace semel::bench {
 
 enum class ClaimedBy {
-  kInsert,     // ON CONFLICT DO NOTHING
-  kClaim,      // one key at a time
-  kClaimMany,  // a transaction for each batch: one claim, and an effect for each new key
+  kInsert,        // ON CONFLICT DO NOTHING
+  kBareFunction,  // that INSERT alone, in a function with the rights and arguments of claim
+  kClaim,         // one key at a time
+  kClaimMany,     // a transaction for each batch: one claim, and an effect for each new key
 };
 
 // A database of its own with tables, functions and a consumer.
@@ -41,10 +42,15 @@ class FunctionsLoop {
   };
   virtual void run(const char* sql) = 0;  // BEGIN, COMMIT
   virtual bool insert(const Message& message) = 0;
+  virtual bool call_bare_function(const Message& message) = 0;
   virtual bool claim(const Message& message) = 0;
   // Whether each is new, in their order.
   virtual std::vector<bool> claim_many(const std::vector<Message>& messages) = 0;
   virtual void make_effect(const Message& message) = 0;
+
+ private:
+  // Whether it is new.
+  bool take(const Message& message, ClaimedBy how);
 };
 
 std::unique_ptr<FunctionsLoop> make_postgres_loop(const test::PostgresServer& server);

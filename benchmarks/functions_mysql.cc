@@ -18,6 +18,17 @@ namespace {
 
 constexpr std::size_t kMySqlAccounts = 10'000;
 
+constexpr char kMySqlBareFunction[] = R"sql(
+CREATE PROCEDURE bare_function(
+  consumer VARCHAR(63), message_key VARBINARY(255), payload LONGBLOB, fingerprint VARBINARY(16))
+SQL SECURITY DEFINER
+BEGIN
+  INSERT INTO processed_key (message_key, fingerprint) VALUES (message_key, fingerprint)
+    ON DUPLICATE KEY UPDATE message_key = processed_key.message_key;
+  SELECT IF(ROW_COUNT() = 1, 'new', 'duplicate') AS outcome, NULL AS result, NULL AS retry_after,
+         NULL AS reason;
+END)sql";
+
 class MySqlLoop final : public FunctionsLoop {
  public:
   explicit MySqlLoop(const test::MySqlFamilyServer& server)
@@ -40,6 +51,7 @@ class MySqlLoop final : public FunctionsLoop {
     run("CREATE TABLE processed_key (message_key VARBINARY(255) PRIMARY KEY, fingerprint "
         "VARBINARY(16) NOT NULL, completed_at DATETIME(6) NOT NULL DEFAULT NOW(6)) ENGINE = "
         "InnoDB");
+    run(kMySqlBareFunction);
   }
   ~MySqlLoop() override { mysql_close(connection_); }
   const SocketDirectory& place() const noexcept override { return *place_; }
@@ -51,6 +63,11 @@ class MySqlLoop final : public FunctionsLoop {
                            "x'{}') ON DUPLICATE KEY UPDATE message_key = message_key",
                            message.key, message.fingerprint))
                .changed == 1;
+  }
+  bool call_bare_function(const Message& message) override {
+    return ask(fmt::format("CALL bare_function('bench', '{}', NULL, x'{}')", message.key,
+                           message.fingerprint))
+        .fresh.at(0);
   }
   bool claim(const Message& message) override {
     return ask(fmt::format("CALL semel_claim('bench', '{}', NULL, x'{}')", message.key,

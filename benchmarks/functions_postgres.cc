@@ -19,6 +19,20 @@ namespace {
 
 constexpr std::size_t kPostgresAccounts = 10'000;
 
+constexpr char kPostgresBareFunction[] = R"sql(
+CREATE FUNCTION bare_function(
+  consumer text, key text, payload bytea DEFAULT NULL, fingerprint bytea DEFAULT NULL,
+  OUT outcome text, OUT result bytea, OUT retry_after interval, OUT reason text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
+#variable_conflict use_column
+BEGIN
+  INSERT INTO public.processed_key (key, fingerprint)
+    VALUES (bare_function.key, bare_function.fingerprint) ON CONFLICT DO NOTHING;
+  IF FOUND THEN
+    outcome := 'new';
+  END IF;
+END $body$)sql";
+
 class PostgresLoop final : public FunctionsLoop {
  public:
   explicit PostgresLoop(const test::PostgresServer& server)
@@ -36,6 +50,10 @@ class PostgresLoop final : public FunctionsLoop {
     prepare("insert",
             "INSERT INTO processed_key (key, fingerprint) VALUES ($1::text, decode($2::text, "
             "'hex')) ON CONFLICT (key) DO NOTHING");
+    run(kPostgresBareFunction);
+    prepare("bare_function",
+            "SELECT outcome, result FROM bare_function('bench', $1::text, fingerprint => "
+            "decode($2::text, 'hex'))");
     prepare("claim",
             "SELECT outcome, result FROM semel.claim('bench', $1::text, fingerprint => "
             "decode($2::text, 'hex'))");
@@ -55,6 +73,9 @@ class PostgresLoop final : public FunctionsLoop {
   }
   bool insert(const Message& message) override {
     return changed(ask("insert", message.key, message.fingerprint)) == 1;
+  }
+  bool call_bare_function(const Message& message) override {
+    return outcomes(ask("bare_function", message.key, message.fingerprint)).at(0);
   }
   bool claim(const Message& message) override {
     return outcomes(ask("claim", message.key, message.fingerprint)).at(0);
