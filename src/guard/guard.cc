@@ -141,12 +141,8 @@ std::optional<Outcome> Guard::Impl::refuse_key(BytesView key) {
   return outcome;
 }
 
-core::TrackedDelivery Guard::Impl::delivery_of(BytesView key,
-                                               const Fingerprint& fingerprint) const {
-  Message::Parts parts;
-  parts.key = {Bytes(key), core::encode_key(number_, key)};
-  parts.fingerprint = fingerprint;
-  return {Message(std::move(parts)), Arrival{}};
+Message Guard::Impl::message_of(BytesView key, const Fingerprint& fingerprint) const {
+  return Message({.key = {Bytes(key), core::encode_key(number_, key)}, .fingerprint = fingerprint});
 }
 
 Result<Outcome> Guard::Impl::run(BytesView key, const Fingerprint& fingerprint,
@@ -164,7 +160,7 @@ Result<Outcome> Guard::Impl::run(BytesView key, const Fingerprint& fingerprint,
       return caught([&] { return std::get<TransactionalHandler>(handler)(message, tx); });
     });
   }
-  core::TrackedDelivery one = delivery_of(key, fingerprint);
+  core::TrackedDelivery one(message_of(key, fingerprint), {});
   Handled handled = handle({&one, 1}, work);
   caught.rethrow();
   Result<Outcome>& answer = handled.answers.front();

@@ -29,10 +29,11 @@ std::vector<Result<Outcome>> Guard::Impl::run_distinct(std::span<const BatchMess
                                                        std::span<const std::size_t> which) {
   guard::Caught caught(options_.at_most_once);
   std::unordered_map<KeyId, std::size_t> places;
+  places.reserve(which.size());
   std::vector<core::TrackedDelivery> batch;
   batch.reserve(which.size());
   for (const std::size_t i : which) {
-    batch.push_back(delivery_of(messages[i].key, messages[i].fingerprint));
+    batch.emplace_back(message_of(messages[i].key, messages[i].fingerprint), Arrival{});
     places.emplace(batch.back().message.key().id, i);
   }
   const auto place_of = [&](const Message& message) { return places.at(message.key().id); };
@@ -52,6 +53,7 @@ std::vector<Result<Outcome>> Guard::Impl::run_each(std::span<const BatchMessage>
                                                    const EachWork& work) {
   std::vector<Result<Outcome>> answers(messages.size(), Outcome{});
   std::vector<std::size_t> open;
+  open.reserve(messages.size());
   for (std::size_t i = 0; i < messages.size(); ++i) {
     if (auto refused = refuse_key(messages[i].key)) {
       answers[i] = *std::move(refused);
@@ -62,7 +64,9 @@ std::vector<Result<Outcome>> Guard::Impl::run_each(std::span<const BatchMessage>
   // Usually one pass; more for keys that occur with several fingerprints.
   while (!open.empty()) {
     std::unordered_map<BytesView, std::size_t> firsts;
+    firsts.reserve(open.size());
     std::vector<std::size_t> now;
+    now.reserve(open.size());
     std::vector<std::size_t> behind;
     for (const std::size_t i : open) {
       (firsts.emplace(messages[i].key, i).second ? now : behind).push_back(i);

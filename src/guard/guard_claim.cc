@@ -133,7 +133,7 @@ Result<Begun> Guard::Impl::begin(BytesView key, const Fingerprint& fingerprint) 
     return failure(guard::rejected("a claim has no steps", "use run_once for work with steps"));
   }
   if (auto refused = refuse_key(key)) return Begun{std::nullopt, *std::move(refused)};
-  core::TrackedDelivery one = delivery_of(key, fingerprint);
+  core::TrackedDelivery one(message_of(key, fingerprint), {});
   Bytes secret;
   if (front_) {
     auto lookup = front_->look(std::span<const core::TrackedDelivery>(&one, 1));

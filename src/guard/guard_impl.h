@@ -115,7 +115,7 @@ class Guard::Impl {
   void refuse_what_does_not_go() const;
   // kDead for a key that is not allowed: neither the store nor the work has anything to do with it.
   static std::optional<Outcome> refuse_key(BytesView key);
-  core::TrackedDelivery delivery_of(BytesView key, const Fingerprint& fingerprint) const;
+  Message message_of(BytesView key, const Fingerprint& fingerprint) const;
 
   // Keys must differ, and `work` must catch its exceptions. The deliveries may be moved from.
   Handled handle(std::span<core::TrackedDelivery> batch, const Handler& work);

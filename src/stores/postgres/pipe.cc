@@ -106,6 +106,15 @@ void Pipe::check_sent(int sent) {
   if (sent == 0) lost(Loss::kNothingDone);
 }
 
+// By itself libpq sends full blocks only. Bytes that the socket does not take now wait for the next
+// flush.
+void Pipe::start_server() {
+  if (++kept_back_ < most_kept_back_) return;
+  kept_back_ = 0;
+  most_kept_back_ = kLaterPart;
+  if (PQflush(connection_) < 0) lost(Loss::kNothingDone);
+}
+
 const Pipe::Prepared& Pipe::prepared(const std::string& sql, const WireParams& params) {
   Prepared& known = names_[&sql];
   if (known.sql == sql) return known;
@@ -140,6 +149,7 @@ void Pipe::send(const std::string& sql, const WireParams& params, bool text_rows
   check_sent(PQsendQueryPrepared(connection_, known.name.c_str(), params.count(), params.values(),
                                  params.lengths(), params.formats(), text_rows ? 0 : 1));
   sent_.push_back({Kind::kRun, &sql, known.transaction != transactions_});
+  start_server();
 }
 
 // The server keeps the unnamed statement until the next one is parsed: repetitions in a segment are
@@ -156,6 +166,7 @@ void Pipe::send_unnamed(const std::string& sql, const WireParams& params, bool t
   check_sent(PQsendQueryPrepared(connection_, "", params.count(), params.values(), params.lengths(),
                                  params.formats(), text_rows ? 0 : 1));
   sent_.push_back({Kind::kRun});
+  start_server();
 }
 
 void Pipe::send_lasting(NamedStatements::Named& one, const std::string& sql,
@@ -176,6 +187,7 @@ void Pipe::send_lasting(NamedStatements::Named& one, const std::string& sql,
   check_sent(PQsendQueryPrepared(connection_, one.name.c_str(), params.count(), params.values(),
                                  params.lengths(), params.formats(), text_rows ? 0 : 1));
   sent_.push_back({Kind::kRun, &sql, lasting_->prepared_before(one), &one});
+  start_server();
 }
 
 void Pipe::begin_unit() {
@@ -200,9 +212,9 @@ void Pipe::send_once(const std::string& sql, const WireParams& params, bool text
   sent_.push_back({Kind::kRun});
 }
 
-void Pipe::sync() {
+void Pipe::sync(Loss loss) {
   unnamed_.clear();  // statements skipped after an error were never parsed
-  check_sent(PQpipelineSync(connection_));
+  if (PQpipelineSync(connection_) == 0) lost(loss);
   sent_.push_back({Kind::kSync});
 }
 
@@ -290,9 +302,12 @@ std::vector<Pipe::Segment> Pipe::run(Loss loss, const system::Deadline& deadline
   deadline_ = deadline;
   if (broken_) lost(Loss::kNothingDone);
   if (sent_.empty()) return segments;
-  if (sent_.back().kind != Kind::kSync) sync();
+  // The server may have a COMMIT already.
+  if (sent_.back().kind != Kind::kSync) sync(loss);
   const auto last = std::ranges::find(sent_.rbegin(), sent_.rend(), Kind::kRun, &Sent::kind);
   if (last != sent_.rend()) last->ends_run = true;
+  kept_back_ = 0;
+  most_kept_back_ = kFirstPart;
   flush(loss);
   segments.emplace_back();
   const auto sent = std::exchange(sent_, {});

@@ -67,8 +67,8 @@ class Pipe {
   void send(const std::string& sql, const WireParams& params, bool text_rows = false);
   // Sends a statement without preparing it, because it is sent once or defines something.
   void send_once(const std::string& sql, const WireParams& params = {}, bool text_rows = false);
-  // Ends a segment.
-  void sync();
+  // Ends a segment. `loss`: of a connection that is lost meanwhile.
+  void sync(Loss loss = Loss::kNothingDone);
   // A borrowed transaction continues, and our part of it begins anew.
   void begin_unit();
   // Whether the server's list of prepared statements must be read first.
@@ -95,6 +95,10 @@ class Pipe {
 
  private:
   enum class Kind { kForget, kPrepare, kRun, kSync };
+  // How many statements are handed to the server together: the first ones, and later ones. While it
+  // runs the first, far more of them are made.
+  static constexpr std::size_t kFirstPart = 8;
+  static constexpr std::size_t kLaterPart = 32;
   struct Sent {
     Kind kind;
     const std::string* sql = nullptr;
@@ -116,6 +120,8 @@ class Pipe {
   void forget_prepared();
   void stop() noexcept;
   void check_sent(int sent);
+  // Hands the server the first of many statements while the others are still being made.
+  void start_server();
   void flush(Loss loss);
   ResultPtr next_result(Loss loss);
   void wait_for_answer(Loss loss);
@@ -130,6 +136,8 @@ class Pipe {
   bool blocks_ = true;  // the owner's setting
   bool broken_ = false;
   std::vector<Sent> sent_;
+  std::size_t kept_back_ = 0;  // statements since libpq's buffer was last flushed
+  std::size_t most_kept_back_ = kFirstPart;
   ResultPtr failed_preparation_;
   // A possible commit waits for a disk, so its time says nothing about other statements.
   system::ShortWait soon_;

@@ -3,11 +3,21 @@
 #include <libpq-fe.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <utility>
 
 namespace semel::postgres {
 namespace {
+
+// Without a copy of its bytes: a batch has hundreds.
+KeyId key_id_at(const PGresult* result, int row, int column) {
+  KeyId id;
+  if (PQgetlength(result, row, column) == static_cast<int>(id.bytes.size())) {
+    std::memcpy(id.bytes.data(), PQgetvalue(result, row, column), id.bytes.size());
+  }
+  return id;
+}
 
 bool says_yes(const PGresult* result) {
   sql::Answer answer = answer_of(result);
@@ -48,13 +58,13 @@ struct UnitClaims::Request {
   // The server returns inserted rows in any order.
   void note_inserted(const PGresult* result) {
     if (options.inbox) inbox.resize(messages.size());
-    sql::Answer inserted = answer_of(result);
-    for (std::size_t row = 0; inserted.next(); ++row) {
-      const KeyId found = inserted.key_id(0);
-      const bool in_turn = row < order.size() && id(order[row]) == found;
-      const std::uint32_t one = in_turn ? order[row] : at(found);
+    for (int row = 0; row < PQntuples(result); ++row) {
+      const KeyId found = key_id_at(result, row, 0);
+      const auto turn = static_cast<std::size_t>(row);
+      const bool in_turn = turn < order.size() && id(order[turn]) == found;
+      const std::uint32_t one = in_turn ? order[turn] : at(found);
       fresh[one] = true;
-      if (options.inbox) inbox[one] = inserted.integer(1);
+      if (options.inbox) inbox[one] = cell_of(result, row, 1).number;
     }
   }
 };

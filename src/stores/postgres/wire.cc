@@ -14,9 +14,13 @@ constexpr std::int64_t kEpochMicros = 946'684'800'000'000;
 
 template <class T>
 void put(std::string& out, T value) {
-  for (int shift = static_cast<int>(sizeof value) * 8 - 8; shift >= 0; shift -= 8) {
-    out += static_cast<char>(static_cast<std::uint64_t>(value) >> static_cast<unsigned>(shift));
+  char bytes[sizeof value];
+  unsigned shift = sizeof value * 8;
+  for (char& byte : bytes) {
+    shift -= 8;
+    byte = static_cast<char>(static_cast<std::uint64_t>(value) >> shift);
   }
+  out.append(bytes, sizeof bytes);
 }
 
 template <class T>
