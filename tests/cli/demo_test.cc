@@ -21,6 +21,7 @@
 #include "tests/cli/program.h"
 #include "tests/support/http_get.h"
 #include "tests/support/server_address.h"
+#include "tests/support/waiting.h"
 
 namespace semel::test {
 namespace {
@@ -149,10 +150,13 @@ TEST(Demo, ItsDashboardStaysUntilItIsStopped) {
   const std::string address = fmt::format("127.0.0.1:{}", port);
   Program demo({"demo", "--messages", "300", "--kills", "3", "-o", "json", "--ui=" + address});
   EXPECT_TRUE(tells(demo, "the dashboard stays at http://" + address)) << demo.err();
-  const std::string metrics = http_get(port, "/metrics").body;
-  EXPECT_NE(metrics.find("semel_effects_total{consumer=\"payments\"} "), std::string::npos);
+  // The worker may have begun just now.
+  EXPECT_TRUE(comes_true([&] { return http_get(port, "/readyz").status == 200; }));
+  EXPECT_TRUE(comes_true([&] {
+    const std::string metrics = http_get(port, "/metrics").body;
+    return metrics.find("semel_effects_total{consumer=\"payments\"} ") != std::string::npos;
+  }));
   EXPECT_NE(http_get(port, "/").body.find("queue → dedup_table → sql"), std::string::npos);
-  EXPECT_EQ(http_get(port, "/readyz").status, 200);
   demo.signal(SIGINT);
   const Ran ran = demo.wait();
   EXPECT_EQ(ran.code, 0) << ran.err;
