@@ -169,9 +169,7 @@ std::vector<LiveGroup> look_groups(const config::Config& config) {
     const core::RedisStreamsSpec& spec = source->spec;
     LiveGroup& one = all.emplace_back(LiveGroup{consumer.name, spec.stream, spec.group});
     // Without records no commit acknowledges an entry, and the store needs no right to do so.
-    const bool records = consumer.strategy != core::StrategyKind::kNatural &&
-                         consumer.strategy != core::StrategyKind::kQuery;
-    const bool asks_store = store != nullptr && records;
+    const bool asks_store = store != nullptr && core::has_record(consumer.strategy);
     auto looked = redis_streams::look_at_group(spec, asks_store ? store->url : std::string_view());
     if (looked) {
       one.unread = looked->state.unread;

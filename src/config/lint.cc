@@ -114,10 +114,7 @@ class Linter {
   }
 
  private:
-  bool safe() const {
-    return consumer_.strategy != core::StrategyKind::kNatural &&
-           consumer_.strategy != core::StrategyKind::kQuery;
-  }
+  bool safe() const { return core::has_record(consumer_.strategy); }
 
   void say(std::string_view code, const SourceLocation& place, const std::string& path,
            std::string_view message, std::string_view help) {

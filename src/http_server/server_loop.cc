@@ -3,9 +3,10 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <csignal>
 #include <iterator>
 #include <utility>
+
+#include "system/block_signals.h"
 
 namespace semel::http {
 
@@ -14,14 +15,6 @@ namespace {
 // Where the process had no descriptor for a connection, the library does not say when it looks
 // again.
 constexpr std::chrono::milliseconds kLongestWait{1'000};
-
-// A client that is gone must not end the process, on this thread alone.
-void block_sigpipe() noexcept {
-  sigset_t pipe;
-  ::sigemptyset(&pipe);
-  ::sigaddset(&pipe, SIGPIPE);
-  (void)::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
-}
 
 }  // namespace
 
@@ -47,7 +40,7 @@ void ServerLoop::call(std::function<void()> work) {
 }
 
 void ServerLoop::loop() {
-  block_sigpipe();
+  system::block_signals();
   bool goes_on = true;
   while (goes_on) {
     goes_on = obey();

@@ -12,6 +12,7 @@
 #include "base/ascii.h"
 #include "base/json_scan.h"
 #include "base/printable.h"
+#include "core/http_spec.h"
 #include "core/standard_keys.h"
 #include "sources/http/answers.h"
 
@@ -41,14 +42,6 @@ constexpr std::string_view kNotKept[] = {"authorization",
 
 bool is_one_of(std::string_view name, const auto& names) {
   return std::ranges::any_of(names, [&](std::string_view one) { return ascii::alike(one, name); });
-}
-
-// A token of RFC 9110 (5.6.2). The HTTP library takes `Content-Length : 5` for a header of
-// another name, so that the body would be the next request.
-bool is_token(std::string_view name) {
-  constexpr std::string_view kCharacters =
-      "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-  return !name.empty() && name.find_first_not_of(kCharacters) == std::string_view::npos;
 }
 
 HttpResponse refusal(int status, std::string why, std::string fix) {
@@ -132,8 +125,11 @@ std::optional<HttpResponse> RequestRules::refuses(const HttpRequest& request) co
 
 std::optional<std::string> RequestRules::ambiguous(const HttpRequest& request) const {
   const auto headers = request.headers();
+  // The HTTP library takes `Content-Length : 5` for a header of another name, so that the body
+  // would be the next request.
   for (const auto& [name, value] : headers) {
-    if (!is_token(name)) return fmt::format("the header {} has no name", printable_text(name));
+    if (!core::is_header_name(name))
+      return fmt::format("the header {} has no name", printable_text(name));
   }
   for (const std::string& name : single_) {
     const auto count = std::ranges::count_if(

@@ -57,6 +57,12 @@ class PostgresRunMarkers : public testing::Test {
     EXPECT_EQ(begun.error().kind, ErrorKind::kInDoubt) << begun.error().message;
     ASSERT_EQ(proxy.fired(lost), 1U);
   }
+  static void hear_of_the_death(Store& store, ConsumerNumber consumer) {
+    const auto begun = runs(store).begin(consumer, 1);
+    ASSERT_TRUE(begun.has_value()) << begun.error().message;
+    EXPECT_TRUE(begun->unclean);
+    EXPECT_EQ(begun->window, kWindow);
+  }
 
   const PostgresServer& server_ = PostgresServer::shared();
   const std::string database_ = server_.new_database();
@@ -68,10 +74,7 @@ TEST_F(PostgresRunMarkers, ADeathWhoseTellingWasLostIsToldAgain) {
   const ConsumerNumber consumer = attach(*store);
   ASSERT_NO_FATAL_FAILURE(leave_a_death(*store));
   ASSERT_NO_FATAL_FAILURE(begin_without_an_answer(*store, proxy));
-  const auto again = runs(*store).begin(consumer, 1);
-  ASSERT_TRUE(again.has_value()) << again.error().message;
-  EXPECT_TRUE(again->unclean);
-  EXPECT_EQ(again->window, kWindow);
+  ASSERT_NO_FATAL_FAILURE(hear_of_the_death(*store, consumer));
   ASSERT_TRUE(runs(*store).end(consumer).has_value());
   EXPECT_FALSE(runs(*store).begin(consumer, 1).value().unclean) << "told, and ended cleanly";
 }
@@ -84,10 +87,7 @@ TEST_F(PostgresRunMarkers, SoItIsWhereTheProcessHasAMarkAlready) {
   ASSERT_FALSE(runs(*store).begin(consumer, 1).value().unclean);
   ASSERT_NO_FATAL_FAILURE(leave_a_death(*store));
   ASSERT_NO_FATAL_FAILURE(begin_without_an_answer(*store, proxy));
-  const auto again = runs(*store).begin(consumer, 1);
-  ASSERT_TRUE(again.has_value()) << again.error().message;
-  EXPECT_TRUE(again->unclean);
-  EXPECT_EQ(again->window, kWindow);
+  ASSERT_NO_FATAL_FAILURE(hear_of_the_death(*store, consumer));
   EXPECT_FALSE(runs(*store).begin(consumer, 1).value().unclean) << "told once";
 }
 

@@ -54,12 +54,6 @@ void Filters::on_wanted(std::function<void()> rang) {
   rang_ = std::move(rang);
 }
 
-void Filters::drop(std::int64_t generation) {
-  const system::MutexLock lock(mutex_);
-  built_.erase(generation);
-  wanted_.erase(generation);
-}
-
 void Filters::keep_only(const std::set<std::int64_t>& generations) {
   const system::MutexLock lock(mutex_);
   std::erase_if(built_, [&](const auto& built) { return !generations.contains(built.first); });

@@ -25,8 +25,6 @@ class Filters {
   // Requests the filter of `generation`. `rang`: called when something new is wanted.
   void want(std::int64_t generation) SEMEL_EXCLUDES(mutex_);
   void on_wanted(std::function<void()> rang) SEMEL_EXCLUDES(mutex_);
-  // The generation was dropped.
-  void drop(std::int64_t generation) SEMEL_EXCLUDES(mutex_);
   // All others were dropped, perhaps by another process.
   void keep_only(const std::set<std::int64_t>& generations) SEMEL_EXCLUDES(mutex_);
 

@@ -238,7 +238,6 @@ void Generations::correct(std::int64_t number, StoreTime last_completed, std::in
 void Generations::drop(std::int64_t number) {
   // Its own statements would keep the table locked.
   std::erase_if(list_, [&](const auto& generation) { return generation->row().number == number; });
-  if (filters_ != nullptr) filters_->drop(number);
   remove_.bind(1, number).run();
   connection_.execute(fmt::format("DROP TABLE {}", table_of(number)).c_str());
   moved();
