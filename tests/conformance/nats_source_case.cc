@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "tests/conformance/nats_consumer.h"
 
@@ -24,15 +25,19 @@ class NatsPlace final : public SourcePlace {
   }
   void finish() override {}
   std::unique_ptr<Source> open() override {
-    auto source = nats::make_nats_source({nats_spec_for(stream_), false});
+    auto spec = nats_spec_for(stream_);
+    if (!dies_) spec.ack_wait = 60s;  // longer than any pause of this machine
+    auto source = nats::make_nats_source({std::move(spec), false});
     if (added_) wait_until_it_has_come(*source);
     return source;
   }
   void advance(milliseconds by) override { std::this_thread::sleep_for(std::min(by, 20ms)); }
+  void expect_death() override { dies_ = true; }
 
  private:
   const std::string stream_;
   bool added_ = false;
+  bool dies_ = false;
 };
 
 SourceCase nats_case(const std::string& retention) {

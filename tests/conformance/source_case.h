@@ -30,6 +30,8 @@ class SourcePlace {
   virtual std::unique_ptr<Source> open() = 0;
   // Lets time pass for delayed, hidden or reserved messages.
   virtual void advance(milliseconds by) = 0;
+  // Sources opened from now on may die: a broker with its own clock hides their messages briefly.
+  virtual void expect_death() {}
 };
 
 struct SourceCase {

@@ -142,6 +142,7 @@ TEST_P(SourceSuite, WhatIsNotSettledComesAgainAfterAClose) {
 
 TEST_P(SourceSuite, WhatIsNotSettledComesAgainAfterADeath) {
   place().add(numbered(20));
+  place().expect_death();
   open();
   auto arrivals = receive(20);
   ASSERT_EQ(arrivals.size(), 20U);

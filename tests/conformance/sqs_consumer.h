@@ -1,6 +1,7 @@
 // A consumer of an SQS queue, for the cases of a live server and of one that is played.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,13 +12,14 @@
 
 namespace semel::conformance {
 
-inline core::SqsSpec sqs_at(const std::string& url) {
+// By default messages stay hidden for longer than any pause of this machine.
+inline core::SqsSpec sqs_at(const std::string& url, std::chrono::seconds visibility = 60s) {
   core::SqsSpec spec;
   spec.queue = core::read_sqs_url(url).value();
   spec.region = "local";
   spec.keys = {"AKIDEXAMPLE", "secret", {}};
   spec.prefetch = 1'000;
-  spec.visibility = 5s;
+  spec.visibility = visibility;
   return spec;
 }
 

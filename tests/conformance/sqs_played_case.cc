@@ -92,7 +92,7 @@ TEST(SqsPlayed, OfABatchOnlyWhatFailedIsDeletedAgain) {
                        R"({"Id":"2","SenderFault":true,"Code":"ReceiptHandleIsInvalid",)"
                        R"("Message":"expired"}]})");
   };
-  SqsConsumer consumer(sqs_at(played.url()));
+  SqsConsumer consumer(sqs_at(played.url(), 5s));
   consumer.settle(consumer.receive(3));
   EXPECT_TRUE(test::comes_true([&] { return played.asked("DeleteMessageBatch") == 2; }));
   EXPECT_TRUE(test::comes_true([&] { return consumer.figure("expired_receipts") == 1; }));
@@ -120,7 +120,7 @@ TEST(SqsPlayed, AThrottledServiceIsAskedAgainAndSaidWhereItLasts) {
     if (times < 5) return refusal(400, "RequestThrottled");
     return once(request, times - 5);
   };
-  SqsConsumer consumer(sqs_at(played.url()));
+  SqsConsumer consumer(sqs_at(played.url(), 5s));
   const Error error = consumer.first_error();
   EXPECT_EQ(error.code, "R396");
   EXPECT_EQ(error.kind, ErrorKind::kUnavailable);
@@ -139,7 +139,7 @@ TEST(SqsPlayed, RefusalsAreNamedAndFinal) {
   for (const auto& [type, code] : cases) {
     PlayedSqs played;
     played.on_any = [type = type](const HttpRequest&, std::size_t) { return refusal(400, type); };
-    const Error error = SqsConsumer(sqs_at(played.url())).first_error();
+    const Error error = SqsConsumer(sqs_at(played.url(), 5s)).first_error();
     EXPECT_EQ(error.code, code) << type;
     EXPECT_EQ(error.kind, ErrorKind::kRejected) << type;
   }
@@ -154,7 +154,7 @@ TEST(SqsPlayed, WithoutTheRightToLookTheQueueIsReadAllTheSame) {
                ? refusal(403, "AccessDenied")
                : HttpReply{};
   };
-  SqsConsumer consumer(sqs_at(played.url()));
+  SqsConsumer consumer(sqs_at(played.url(), 5s));
   EXPECT_EQ(consumer.receive(1).size(), 1U);
 }
 
@@ -166,7 +166,7 @@ TEST(SqsPlayed, AWrongClockIsMadeUpFor) {
                ? HttpReply{}
                : refusal(403, "RequestTimeTooSkewed", "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
   };
-  SqsConsumer consumer(sqs_at(played.url()));
+  SqsConsumer consumer(sqs_at(played.url(), 5s));
   EXPECT_EQ(consumer.receive(1).size(), 1U);
 }
 
@@ -176,7 +176,7 @@ TEST(SqsPlayed, ACloseThatIsNotAnsweredSaysSo) {
   played.on_delete = [](const HttpRequest&, std::size_t) {
     return test::raw("", HttpReply::Then::kHang);
   };
-  SqsConsumer consumer(sqs_at(played.url()));
+  SqsConsumer consumer(sqs_at(played.url(), 5s));
   consumer.settle(consumer.receive(2));
   const auto closed = consumer.source().close(300ms);
   ASSERT_FALSE(closed);
@@ -190,7 +190,7 @@ TEST(SqsPlayed, ReceivesThatAreRefusedHoldNoDeletion) {
   played.on_receive = [once = messages_once(1)](const HttpRequest& request, std::size_t times) {
     return times == 0 ? once(request, times) : refusal(403, "OverLimit");
   };
-  SqsConsumer consumer(sqs_at(played.url()));
+  SqsConsumer consumer(sqs_at(played.url(), 5s));
   const auto arrivals = consumer.receive(1);
   ASSERT_EQ(arrivals.size(), 1U);
   ASSERT_TRUE(test::comes_true([&] { return played.asked("ReceiveMessage") == kReceives; }));
@@ -205,7 +205,7 @@ TEST(SqsPlayed, WhatIsHereIsHandedOutWhileNothingMoreIsGiven) {
   played.on_receive = [once = messages_once(5)](const HttpRequest& request, std::size_t times) {
     return times == 0 ? once(request, times) : refusal(403, "OverLimit");
   };
-  SqsConsumer consumer(sqs_at(played.url()));
+  SqsConsumer consumer(sqs_at(played.url(), 5s));
   const auto first = consumer.receive(1);
   ASSERT_EQ(first.size(), 1U);
   ASSERT_TRUE(test::comes_true([&] { return consumer.figure("throttled") >= 4; }));
@@ -227,7 +227,7 @@ TEST(SqsPlayed, ARenewalThatIsRefusedIsNotTriedAgainAtOnce) {
     came.push_back(std::chrono::steady_clock::now());
     return test::reply(200, R"({"Failed":[{"Id":"0","Code":"KmsThrottled","Message":"x"}]})");
   };
-  SqsConsumer consumer(sqs_at(played.url()));
+  SqsConsumer consumer(sqs_at(played.url(), 5s));
   ASSERT_EQ(consumer.receive(1).size(), 1U);
   ASSERT_TRUE(test::comes_true([&] {
     const std::scoped_lock lock(mutex);
@@ -246,7 +246,7 @@ TEST(SqsPlayed, ARightThatNeverWorkedEndsTheRunWhicheverItIs) {
       const bool denied = request.header("x-amz-target") == std::string("AmazonSQS.") + action;
       return denied ? refusal(403, "AccessDenied") : test::reply(200, "{}");
     };
-    SqsConsumer consumer(sqs_at(played.url()));
+    SqsConsumer consumer(sqs_at(played.url(), 5s));
     const auto arrivals = consumer.receive(1);
     ASSERT_EQ(arrivals.size(), 1U);
     if (std::string_view(action) == "DeleteMessageBatch") consumer.settle(arrivals);
@@ -262,7 +262,7 @@ TEST(SqsPlayed, ARightThatIsTakenAwayIsToldWhileMessagesAreReceived) {
   played.on_renew = [](const HttpRequest&, std::size_t times) {
     return times == 0 ? test::reply(200, "{}") : refusal(403, "AccessDenied");
   };
-  SqsConsumer consumer(sqs_at(played.url()));
+  SqsConsumer consumer(sqs_at(played.url(), 5s));
   ASSERT_EQ(consumer.receive(1).size(), 1U);
   EXPECT_TRUE(consumer.is_told("warning[R393]")) << consumer.told();
   EXPECT_NE(consumer.told().find("received by others as well"), std::string::npos)
@@ -279,7 +279,7 @@ TEST(SqsPlayed, AReceiptThatIsRefusedHoldsNoNeighbour) {
     const bool bad = std::ranges::find(receipts, "r1") != receipts.end();
     return bad ? refusal(400, "ReceiptHandleIsInvalid") : test::reply(200, "{}");
   };
-  SqsConsumer consumer(sqs_at(played.url()));
+  SqsConsumer consumer(sqs_at(played.url(), 5s));
   consumer.settle(consumer.receive(3));
   EXPECT_TRUE(consumer.is_told("R395")) << consumer.told();
   EXPECT_TRUE(consumer.source().close(60s).has_value());
@@ -299,7 +299,7 @@ TEST(SqsPlayed, WhatWaitsBehindALostMessageOfItsGroupIsGivenBack) {
     if (times > 0) return test::reply(200, "{}");
     return test::reply(200, R"({"Failed":[{"Id":"0","Code":"ReceiptHandleIsInvalid"}]})");
   };
-  SqsConsumer consumer(sqs_at(played.url()));
+  SqsConsumer consumer(sqs_at(played.url(), 5s));
   ASSERT_TRUE(consumer.source().receive({.messages = 0}).has_value());
   ASSERT_TRUE(test::comes_true([&] { return consumer.figure("expired_receipts") == 1; }));
   const auto received = consumer.source().receive({});
@@ -319,7 +319,7 @@ TEST(SqsPlayed, ARunThatHasEndedWithAnErrorDeletesWhatIsDone) {
   played.on_receive = [once = messages_once(2)](const HttpRequest& request, std::size_t times) {
     return times == 0 ? once(request, times) : refusal(400, "QueueDoesNotExist");
   };
-  SqsConsumer consumer(sqs_at(played.url()));
+  SqsConsumer consumer(sqs_at(played.url(), 5s));
   const auto arrivals = consumer.receive(2);
   EXPECT_EQ(consumer.first_error().code, "R394");
   consumer.settle(arrivals);
@@ -335,7 +335,7 @@ TEST(SqsPlayed, ARunThatHasEndedWithAnErrorSaysWhatIsNotDeleted) {
   played.on_delete = [](const HttpRequest&, std::size_t) {
     return refusal(400, "QueueDoesNotExist");
   };
-  SqsConsumer consumer(sqs_at(played.url()));
+  SqsConsumer consumer(sqs_at(played.url(), 5s));
   const auto arrivals = consumer.receive(2);
   EXPECT_EQ(consumer.first_error().code, "R394");
   consumer.settle(arrivals);
@@ -352,7 +352,7 @@ TEST(SqsPlayed, AtTheEndADeletionIsTriedAgainSoon) {
   played.on_delete = [](const HttpRequest&, std::size_t times) {
     return times < kFailures ? refusal(503, "ServiceUnavailable") : test::reply(200, "{}");
   };
-  SqsConsumer consumer(sqs_at(played.url()));
+  SqsConsumer consumer(sqs_at(played.url(), 5s));
   consumer.settle(consumer.receive(1));
   ASSERT_TRUE(
       test::comes_true([&] { return played.asked("DeleteMessageBatch") == kFailures - 1; }));

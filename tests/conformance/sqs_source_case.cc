@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "sources/sqs/make_sqs_source.h"
 #include "tests/conformance/sqs_consumer.h"
@@ -37,14 +38,18 @@ class SqsPlace final : public SourcePlace {
   }
   void finish() override {}
   std::unique_ptr<Source> open() override {
-    auto source = sqs::make_sqs_source({sqs_at(ElasticmqServer::shared().url(queue_)), false, 0});
+    auto spec = sqs_at(ElasticmqServer::shared().url(queue_));
+    if (dies_) spec.visibility = 2s;
+    auto source = sqs::make_sqs_source({std::move(spec), false, 0});
     EXPECT_TRUE(source->receive({0, 1}).has_value());
     return source;
   }
   void advance(milliseconds by) override { std::this_thread::sleep_for(std::min(by, 20ms)); }
+  void expect_death() override { dies_ = true; }
 
  private:
   const bool fifo_;
+  bool dies_ = false;
   std::string queue_;
   std::size_t next_ = 0;
 };
@@ -125,7 +130,7 @@ TEST(SqsSource, WhatIsAckedIsDeletedWhileOthersAreOpen) {
 TEST(SqsSource, WhatIsOpenStaysHiddenHoweverLongItTakes) {
   const auto& server = ElasticmqServer::shared();
   const std::string queue = sqs_queue_of(15);
-  SqsConsumer consumer(sqs_at(server.url(queue)));
+  SqsConsumer consumer(sqs_at(server.url(queue), 5s));
   const auto arrivals = consumer.receive(15);
   ASSERT_EQ(arrivals.size(), 15U);
   const std::string clock = sqs_queue_of(1);
