@@ -48,7 +48,7 @@ int thrd_join(thrd_t thread, int* result) {
 }
 int thrd_detach(thrd_t thread) { return answer(pthread_detach(static_cast<pthread_t>(thread))); }
 
-int mtx_init(mtx_t* mutex, int kind) noexcept {
+int mtx_init(mtx_t* mutex, int kind) {
   pthread_mutexattr_t attributes;
   pthread_mutexattr_init(&attributes);
   if ((kind & mtx_recursive) != 0) pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
@@ -57,20 +57,16 @@ int mtx_init(mtx_t* mutex, int kind) noexcept {
   return answer(error);
 }
 int mtx_lock(mtx_t* mutex) { return answer(pthread_mutex_lock(of(mutex))); }
-int mtx_unlock(mtx_t* mutex) noexcept { return answer(pthread_mutex_unlock(of(mutex))); }
-int mtx_trylock(mtx_t* mutex) noexcept {
+int mtx_unlock(mtx_t* mutex) { return answer(pthread_mutex_unlock(of(mutex))); }
+int mtx_trylock(mtx_t* mutex) {
   const int error = pthread_mutex_trylock(of(mutex));
   return error == EBUSY ? thrd_busy : answer(error);
 }
-void mtx_destroy(mtx_t* mutex) noexcept { pthread_mutex_destroy(of(mutex)); }
+void mtx_destroy(mtx_t* mutex) { pthread_mutex_destroy(of(mutex)); }
 
-int cnd_init(cnd_t* condition) noexcept {
-  return answer(pthread_cond_init(of(condition), nullptr));
-}
-int cnd_signal(cnd_t* condition) noexcept { return answer(pthread_cond_signal(of(condition))); }
-int cnd_broadcast(cnd_t* condition) noexcept {
-  return answer(pthread_cond_broadcast(of(condition)));
-}
+int cnd_init(cnd_t* condition) { return answer(pthread_cond_init(of(condition), nullptr)); }
+int cnd_signal(cnd_t* condition) { return answer(pthread_cond_signal(of(condition))); }
+int cnd_broadcast(cnd_t* condition) { return answer(pthread_cond_broadcast(of(condition))); }
 int cnd_wait(cnd_t* condition, mtx_t* mutex) {
   return answer(pthread_cond_wait(of(condition), of(mutex)));
 }
@@ -78,6 +74,6 @@ int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* until) {
   const int error = pthread_cond_timedwait(of(condition), of(mutex), until);
   return error == ETIMEDOUT ? thrd_timedout : answer(error);
 }
-void cnd_destroy(cnd_t* condition) noexcept { pthread_cond_destroy(of(condition)); }
+void cnd_destroy(cnd_t* condition) { pthread_cond_destroy(of(condition)); }
 
 }  // extern "C"
