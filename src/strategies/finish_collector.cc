@@ -169,13 +169,12 @@ void FinishCollector::resolve(std::size_t at) {
   const Message* const message = &item.delivery->message;
   const auto claims = context_.store->claim({&message, 1}, context_.claim);
   bool ours = claims && came_true(finish.to, finish.keep != nullptr, claims->front());
-  const auto* const acquired = claims ? std::get_if<Acquired>(&claims->front()) : nullptr;
-  if (acquired != nullptr && ours) {
-    // The recorded retry is due by now: leave the attempt to the retry's own delivery.
-    const Finish untouched = not_started(acquired->lease);
-    (void)context_.store->finish({&untouched, 1});
-  } else if (acquired != nullptr) {
-    // No other holder has it: record this holder's result under the new lease.
+  if (const auto* const acquired = claims ? std::get_if<Acquired>(&claims->front()) : nullptr) {
+    // No other holder has it: record this holder's result under the new lease. A retry may be
+    // recorded already, and due. Nothing tells that from a record that was lost or given back, so
+    // it is written once more, and its attempt counts once.
+    const bool counted_before = acquired->attempt > finish.attempts;
+    if (finish.to == Finish::To::kRetrying && counted_before) finish.counted = false;
     finish.lease = acquired->lease;
     const auto applied = context_.store->finish({&finish, 1});
     ours = applied && applied->front() != Applied::kLeaseLost;

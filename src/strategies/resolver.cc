@@ -76,7 +76,6 @@ bool came_true(Finish::To to, bool held, const Claim& claim) {
     case Finish::To::kDead:
       return std::holds_alternative<Closed>(claim);
     case Finish::To::kRetrying:
-      if (const auto* acquired = std::get_if<Acquired>(&claim)) return !acquired->lease_ended;
       // Another holder gets the same answer; in both cases the source brings the message again.
       if (!held && std::holds_alternative<Busy>(claim)) return true;
       return std::holds_alternative<Waiting>(claim);

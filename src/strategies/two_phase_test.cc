@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <stdexcept>
 
 #include <semel/reason.h>
@@ -217,6 +218,54 @@ TEST_F(TwoPhaseTest, ARetryInDoubtIsCountedOnceThoughAnEarlierHolderVanished) {
   store_.now += std::chrono::seconds(1);
   EXPECT_EQ(process(kStateMachine, {"x"}).of("x").kind, Kind::kDone);
   EXPECT_EQ(attempts, std::vector({1, 2, 3}));
+}
+
+// A new primary without the last writes, or another holder that took over and gave back: in both
+// the record may be claimed, as it may where the retry was recorded and is due.
+TEST_F(TwoPhaseTest, ARetryInDoubtIsAcknowledgedOnlyWhereItIsKept) {
+  const auto lose_record = [&] { store_.state = {}; };
+  const auto take_over_and_give_back = [&] {
+    store_.now += std::chrono::seconds(10);
+    const Message message = semel::test::make_message(kConsumer, "x");
+    const Message* const same = &message;
+    const auto claims = store_.claim({&same, 1}, context_.claim);
+    const Finish back = not_started(std::get<Acquired>(claims->front()).lease);
+    EXPECT_EQ(store_.finish({&back, 1})->front(), Applied::kYes);
+  };
+  for (const std::function<void()>& meanwhile :
+       {std::function<void()>(lose_record), std::function<void()>(take_over_and_give_back)}) {
+    store_.state = {};
+    handle([&](const Message&, const Attempt&) -> Verdict {
+      meanwhile();
+      return retry("later");
+    });
+    const std::size_t before = faults_.fired(StoreCall::kFinish);
+    faults_.fail(StoreCall::kFinish, 1, ErrorKind::kInDoubt, When::kBefore);
+    const auto sink = process(kStateMachine, {"x"});
+    EXPECT_EQ(faults_.fired(StoreCall::kFinish), before + 1);
+    EXPECT_EQ(sink.of("x").kind, Kind::kRetry);
+    EXPECT_EQ(sink.of("x").settle, Settle::kAck);
+    ASSERT_EQ(store_.state.held.size(), 1U);
+    store_.now += std::chrono::hours(1);
+    int attempt = 0;
+    handle([&](const Message&, const Attempt& next) -> Verdict {
+      attempt = next.number;
+      return done();
+    });
+    EXPECT_EQ(process(kStateMachine, {"x"}).of("x").kind, Kind::kDone);
+    EXPECT_EQ(attempt, 2) << "counted once";
+  }
+}
+
+TEST_F(TwoPhaseTest, AnApplyThatRetriesInDoubtIsAcknowledgedOnlyWhereItIsKept) {
+  apply([&](const Message&, Transaction&) -> Verdict {
+    store_.state = {};
+    return retry("later");
+  });
+  faults_.fail(StoreCall::kUnitCommit, 1, ErrorKind::kInDoubt, When::kBefore);
+  const auto sink = process(kStateMachine, {"x"});
+  EXPECT_EQ(faults_.fired(StoreCall::kUnitCommit), 1U);
+  EXPECT_TRUE(sink.of("x").settle == Settle::kLater || store_.state.held.size() == 1);
 }
 
 TEST_F(TwoPhaseTest, AFinishIsTriedWhileTheLeaseLivesAndThenGivenBack) {
