@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 
 #include <fmt/format.h>
 
@@ -59,30 +60,106 @@ std::string verb_of(const TokenList& tokens) {
   return verb;
 }
 
+bool is_any(const Token& token, std::initializer_list<std::string_view> upper) noexcept {
+  return std::ranges::any_of(upper, [&](std::string_view word) { return token.is_word(word); });
+}
+
+// Past what may stand between a verb and its table: OR FAIL, LOW_PRIORITY, IGNORE, ONLY. A table
+// may have such a name, and then no other name follows.
+std::size_t past_modifiers(const TokenList& tokens, std::size_t i) noexcept {
+  if (word_at(tokens, i, "OR")) i += 2;
+  const auto follows = [&](std::size_t next) {
+    if (next >= tokens.size() || tokens[next].is_word("SET")) return false;
+    return tokens[next].is_name() || (tokens[i].is_word("ONLY") && tokens[next].is_symbol('('));
+  };
+  while (
+      i < tokens.size() && follows(i + 1) &&
+      is_any(tokens[i], {"LOW_PRIORITY", "HIGH_PRIORITY", "DELAYED", "QUICK", "IGNORE", "ONLY"})) {
+    ++i;
+  }
+  return i;
+}
+
+// Not the UPDATE of an upsert, nor that of a row lock.
+bool is_update(const TokenList& tokens, std::size_t i) noexcept {
+  if (!tokens[i].is_word("UPDATE") || word_at(tokens, i + 1, "SET")) return false;
+  return i == 0 || !is_any(tokens[i - 1], {"FOR", "KEY"});
+}
+
+// MySQL needs no INTO. INSERT and REPLACE are functions too.
+bool is_insert(const TokenList& tokens, std::size_t i) noexcept {
+  if (!is_any(tokens[i], {"INSERT", "REPLACE"}) || (i > 0 && tokens[i - 1].is_word("OR"))) {
+    return false;
+  }
+  return !word_at(tokens, past_modifiers(tokens, i + 1), "INTO");
+}
+
 std::vector<std::string> writes_of(const TokenList& tokens) {
   std::vector<std::string> writes;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    std::size_t name = 0;
-    if (tokens[i].is_word("INTO") ||
-        (tokens[i].is_word("FROM") && i > 0 && tokens[i - 1].is_word("DELETE"))) {
-      name = i + 1;
-    } else if (tokens[i].is_word("UPDATE")) {
-      // Not the UPDATE of an upsert, nor that of a row lock.
-      const bool locks = i > 0 && (tokens[i - 1].is_word("FOR") || tokens[i - 1].is_word("KEY"));
-      if (locks || word_at(tokens, i + 1, "SET")) continue;
-      name = word_at(tokens, i + 1, "OR") ? i + 3 : i + 1;
-    } else {
+    std::size_t name = i + 1;
+    if (tokens[i].is_word("DELETE")) {
+      name = past_modifiers(tokens, name);
+      if (word_at(tokens, name, "FROM")) ++name;
+    } else if (!tokens[i].is_word("INTO") && !is_insert(tokens, i) && !is_update(tokens, i)) {
       continue;
     }
-    if (word_at(tokens, name, "ONLY") && name + 1 < tokens.size() && tokens[name + 1].is_name() &&
-        !word_at(tokens, name + 1, "SET")) {
+    name = past_modifiers(tokens, name);
+    while (name < tokens.size() && tokens[name].is_symbol('(') && word_at(tokens, name - 1, "ONLY"))
       ++name;
-    }
     if (std::string table = table_at(tokens, name); !table.empty()) {
       writes.push_back(std::move(table));
     }
   }
   return writes;
+}
+
+// All names at the places of tables of the UPDATE or DELETE at `verb`: MySQL changes any that it
+// joins, under an alias too. A SELECT in parentheses only reads.
+void add_joined(const TokenList& tokens, std::size_t verb, std::vector<std::string>& tables) {
+  const std::size_t depth = tokens[verb].depth;
+  bool place = true;
+  for (std::size_t i = verb + 1; i < tokens.size() && tokens[i].depth >= depth;) {
+    const Token& token = tokens[i];
+    if (token.depth == depth && is_any(token, {"SET", "WHERE", "RETURNING", "ORDER", "LIMIT"})) {
+      return;
+    }
+    const bool opens = token.is_symbol('(');
+    if (opens && (!place || tokens[i - 1].is_word("USING") || word_at(tokens, i + 1, "SELECT"))) {
+      i = past_parentheses(tokens, i);
+      place = false;
+    } else if (token.is_symbol(',') ||
+               is_any(token, {"FROM", "JOIN", "STRAIGHT_JOIN", "USING", "LATERAL"})) {
+      place = true;
+      ++i;
+    } else if (const std::size_t name = past_modifiers(tokens, i); place && name != i) {
+      i = name;
+    } else if (std::string table = place ? table_at(tokens, i) : ""; !table.empty()) {
+      tables.push_back(std::move(table));
+      place = false;
+    } else {
+      ++i;
+    }
+  }
+}
+
+std::vector<std::string> joined_of(const TokenList& tokens) {
+  std::vector<std::string> tables;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i].is_word("DELETE") || is_update(tokens, i)) add_joined(tokens, i, tables);
+  }
+  return tables;
+}
+
+// U&"…" of PostgreSQL: its escapes may write any name.
+bool has_escaped_name(const TokenList& tokens) noexcept {
+  for (std::size_t i = 2; i < tokens.size(); ++i) {
+    if (tokens[i].kind == Token::Kind::kQuotedName && tokens[i - 1].is_symbol('&') &&
+        tokens[i - 2].is_word("U") && tokens[i].at == tokens[i - 2].at + 2) {
+      return true;
+    }
+  }
+  return false;
 }
 
 bool answers_with_rows(std::string_view verb, const TokenList& tokens) noexcept {
@@ -109,9 +186,14 @@ Result<Lexed> lex(std::string_view text) {
   Result<Tokens> read = tokenize(text);
   if (!read) return failure(std::move(read.error()));
   if (read->tokens.empty()) return failure(statement_error("the statement is empty"));
+  if (has_escaped_name(read->tokens)) {
+    return failure(
+        statement_error("a name written as U&\"…\" is not understood", "write the name itself"));
+  }
   Lexed lexed;
   lexed.verb = verb_of(read->tokens);
   lexed.writes = writes_of(read->tokens);
+  lexed.joined = joined_of(read->tokens);
   lexed.before_where = params_before_where(read->tokens);
   lexed.returns_rows = answers_with_rows(lexed.verb, read->tokens);
   lexed.text = std::move(read->text);
@@ -130,11 +212,11 @@ Result<void> admit(const Lexed& statement) {
         "a handler's statements are SELECT, INSERT, UPDATE, DELETE, REPLACE, VALUES and WITH; its "
         "verdict ends the transaction"));
   }
-  for (const std::string& table : statement.writes) {
-    if (is_own_table(table)) {
-      return failure(statement_error(fmt::format("the table {} belongs to Semel", table),
-                                     "give the table of the business another name"));
-    }
+  for (const auto* const tables : {&statement.writes, &statement.joined}) {
+    const auto own = std::ranges::find_if(*tables, is_own_table);
+    if (own == tables->end()) continue;
+    return failure(statement_error(fmt::format("the table {} belongs to Semel", *own),
+                                   "give the table of the business another name"));
   }
   return {};
 }

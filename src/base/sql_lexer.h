@@ -15,7 +15,8 @@ struct Lexed {
   std::string text;  // every placeholder written as `?`, no trailing semicolon
   std::vector<std::string>
       params;  // for each `?`, the name it had, without colon; "" for a bare `?`
-  std::vector<std::string> writes;  // tables named after INTO, UPDATE, DELETE FROM, REPLACE INTO
+  std::vector<std::string> writes;  // tables named after INTO, UPDATE, DELETE FROM, INSERT, REPLACE
+  std::vector<std::string> joined;  // all that an UPDATE or DELETE names: MySQL may change each
   // How many of the placeholders come before the statement's own WHERE; 0 where it has none. The
   // others after it identify the rows.
   std::size_t before_where = 0;

@@ -98,12 +98,14 @@ TEST(Lex, RefusesWhatItCannotAnswerFor) {
                           "SELECT (1",
                           "SELECT 1)",
                           "SELECT '''",
-                          "COMMIT; --\nSELECT 1"}) {
+                          "COMMIT; --\nSELECT 1",
+                          "UPDATE U&\"s\\0065mel_x\" SET a = 1"}) {
     EXPECT_TRUE(refused(bad)) << bad;
   }
   EXPECT_TRUE(refused(std::string_view("SELECT 1\0; COMMIT", 17)));
   EXPECT_TRUE(refused(std::string_view("SELECT 'a\0'", 11)));
   EXPECT_FALSE(refused("SELECT a @> b"));
+  EXPECT_FALSE(refused("SELECT u & \"b\", U&'s'"));
 }
 
 TEST(Lex, NamesTheTablesWritten) {
@@ -118,8 +120,32 @@ TEST(Lex, NamesTheTablesWritten) {
   EXPECT_EQ(writes("SELECT * FROM t FOR UPDATE"), Names({}));
   EXPECT_EQ(writes("SELECT * FROM t FOR NO KEY UPDATE OF t"), Names({}));
   EXPECT_EQ(writes("SELECT 'INSERT INTO x'"), Names({}));
+  EXPECT_EQ(writes("INSERT t VALUES (1)"), Names({"t"}));
+  EXPECT_EQ(writes("INSERT LOW_PRIORITY IGNORE INTO t VALUES (1)"), Names({"t"}));
+  EXPECT_EQ(writes("REPLACE DELAYED a.t VALUES (1)"), Names({"t"}));
+  EXPECT_EQ(writes("INSERT OR REPLACE INTO t VALUES (1)"), Names({"t"}));
+  EXPECT_EQ(writes("SELECT REPLACE(a, 'x', 'y'), INSERT(a, 1, 2, 'b') FROM t"), Names({}));
+  EXPECT_EQ(writes("UPDATE LOW_PRIORITY IGNORE t SET a = 1"), Names({"t"}));
+  EXPECT_EQ(writes("UPDATE ignore SET a = 1"), Names({"ignore"}));
+  EXPECT_EQ(writes("UPDATE ONLY (t) SET a = 1"), Names({"t"}));
+  EXPECT_EQ(writes("DELETE LOW_PRIORITY QUICK FROM t"), Names({"t"}));
+  EXPECT_EQ(writes("DELETE r FROM t AS r"), Names({"r"}));
   EXPECT_EQ(writes("WITH d AS (DELETE FROM a RETURNING *) INSERT INTO b SELECT * FROM d"),
             Names({"a", "b"}));
+}
+
+TEST(Lex, NamesAllTablesOfAnUpdateOrADelete) {
+  const auto joined = [](std::string_view sql) { return lex(sql).value().joined; };
+  EXPECT_EQ(joined("UPDATE a JOIN b.c AS x ON a.d = f(x.e, x.g), h SET i = 1, j = 2 WHERE k = 1"),
+            Names({"a", "c", "h"}));
+  EXPECT_EQ(joined("UPDATE (a JOIN b USING (d, e)) SET a.c = 1"), Names({"a", "b"}));
+  EXPECT_EQ(joined("UPDATE a, (SELECT b FROM c) AS d SET e = 1"), Names({"a"}));
+  EXPECT_EQ(joined("DELETE a, b FROM c AS a JOIN d AS b WHERE e IN (SELECT 1 FROM f)"),
+            Names({"a", "b", "c", "d"}));
+  EXPECT_EQ(joined("DELETE FROM a USING b, c WHERE d = 1"), Names({"a", "b", "c"}));
+  EXPECT_EQ(joined("WITH a AS (DELETE FROM b RETURNING *) UPDATE c SET d = 1 FROM a"),
+            Names({"b", "c"}));
+  EXPECT_EQ(joined("INSERT INTO a SELECT b FROM c"), Names({}));
 }
 
 TEST(Lex, KnowsWhatReturnsRows) {
@@ -136,7 +162,10 @@ TEST(Admit, TakesWhatAHandlerMayRun) {
        {"SELECT 1", "INSERT INTO t VALUES (?)", "UPDATE t SET a = 1", "DELETE FROM t",
         "REPLACE INTO t VALUES (1)", "VALUES (1)", "WITH a AS (SELECT 1) SELECT * FROM a",
         "INSERT OR IGNORE INTO t VALUES (1)", "SELECT * FROM semel_records",
-        "INSERT INTO semelx VALUES (1)", "INSERT INTO t SELECT 'semel_', 'COMMIT'"}) {
+        "INSERT INTO semelx VALUES (1)", "INSERT INTO t SELECT 'semel_', 'COMMIT'",
+        "INSERT INTO t (semel_id) SELECT semel_id FROM semel_record",
+        "UPDATE t JOIN u USING (id, semel_id) SET t.semel_id = f(1, semel_id) WHERE semel_id = 1",
+        "DELETE FROM t WHERE id IN (SELECT id FROM semel_record) ORDER BY semel_id"}) {
     EXPECT_TRUE(admitted(good)) << good;
   }
 }
@@ -184,13 +213,26 @@ TEST(Admit, RefusesWhatEndsTheTransactionOrChangesTheSchema) {
 }
 
 TEST(Admit, RefusesWritesToOurTables) {
-  for (const char* bad :
-       {"INSERT INTO semel_live VALUES (1)", "UPDATE SEMEL_live SET a = 1",
-        "DELETE FROM \"semel_live\"", "DELETE FROM main.`Semel_live`",
-        "REPLACE INTO [semel_live] VALUES (1)", "INSERT OR IGNORE INTO 'semel_live' VALUES (1)",
-        "INSERT INTO main . semel_live VALUES (1)", "UPDATE OR IGNORE semel_x SET a = 1",
-        "WITH d AS (DELETE FROM semel_x RETURNING 1) SELECT * FROM d",
-        "UPDATE/**/semel_x SET a = 1"}) {
+  for (const char* bad : {"INSERT INTO semel_live VALUES (1)",
+                          "UPDATE SEMEL_live SET a = 1",
+                          "DELETE FROM \"semel_live\"",
+                          "DELETE FROM main.`Semel_live`",
+                          "REPLACE INTO [semel_live] VALUES (1)",
+                          "INSERT OR IGNORE INTO 'semel_live' VALUES (1)",
+                          "INSERT INTO main . semel_live VALUES (1)",
+                          "UPDATE OR IGNORE semel_x SET a = 1",
+                          "WITH d AS (DELETE FROM semel_x RETURNING 1) SELECT * FROM d",
+                          "UPDATE/**/semel_x SET a = 1",
+                          "INSERT semel_x VALUES (1)",
+                          "REPLACE semel_x VALUES (1)",
+                          "INSERT LOW_PRIORITY semel_x VALUES (1)",
+                          "UPDATE LOW_PRIORITY semel_x SET a = 1",
+                          "DELETE LOW_PRIORITY FROM semel_x",
+                          "UPDATE ONLY (semel_x) SET a = 1",
+                          "UPDATE t JOIN semel_x r ON r.a = t.a SET r.b = 1",
+                          "UPDATE t, semel_x r SET r.b = 1",
+                          "DELETE r FROM semel_x AS r",
+                          "DELETE FROM r USING t, semel_x AS r"}) {
     EXPECT_FALSE(admitted(bad)) << bad;
   }
 }
