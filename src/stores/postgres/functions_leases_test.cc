@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <future>
+
 #include "base/digest.h"
 #include "stores/postgres/test_functions.h"
+#include "tests/support/waiting.h"
 
 namespace semel::postgres {
 namespace {
@@ -77,6 +80,26 @@ TEST_F(FunctionsLeases, WhatIsGivenBackWasNotBegun) {
   EXPECT_EQ(ended("release", second.lease.nonce), "released");
   EXPECT_EQ(state(), "retrying|1|handler.native|no answer") << "what an earlier try left stands";
   EXPECT_EQ(begun(client_, "k").rest, "2|f") << "at once, and the attempt was not counted";
+}
+
+// A purge takes a record out of the sight of one statement and puts it into that of the next.
+TEST_F(FunctionsLeases, WhatAPurgeMovesMeanwhileIsGivenBackWithWhatItTells) {
+  (void)begun(client_, "k", "1 minute");
+  advance(2min);
+  const Begun holder = begun(client_, "k");
+  ASSERT_EQ(holder.rest, "2|t");
+  ClientSession purge(url());
+  purge.ask("CREATE TEMP TABLE taken AS SELECT * FROM semel.semel_record");
+  purge.ask("BEGIN");
+  purge.ask("DELETE FROM semel.semel_record");
+  purge.ask("INSERT INTO semel.semel_record SELECT * FROM taken");
+  auto released =
+      std::async(std::launch::async, [&] { return ended("release", holder.lease.nonce); });
+  EXPECT_TRUE(test::comes_true([this] { return server_.lock_waiters(database_) == 1; }));
+  purge.ask("COMMIT");
+  EXPECT_EQ(released.get(), "released");
+  EXPECT_EQ(state(), "retrying|1||");
+  EXPECT_EQ(begun(client_, "k").rest, "2|t");
 }
 
 TEST_F(FunctionsLeases, ARetryWaitsUntilItIsDue) {

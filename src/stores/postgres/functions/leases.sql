@@ -289,9 +289,12 @@ BEGIN
     IF FOUND THEN
       RETURN 'released';
     END IF;
-    -- The same lease, and nothing of these.
+    -- The same lease, and nothing of these: said again, for a purge may have moved the record out of
+    -- the sight of the first statement, and into that of this one.
     DELETE FROM {schema}.semel_record AS r
-      WHERE r.id = wanted AND r.nonce = release.nonce AND r.held IS NULL AND {consuming};
+      WHERE r.id = wanted AND r.nonce = release.nonce AND r.held IS NULL AND {consuming}
+        AND r.attempt <= 1 AND r.outcome_unknown IS NOT TRUE
+        AND COALESCE(octet_length(r.reason), 0) = 0 AND COALESCE(octet_length(r.error), 0) = 0;
     IF FOUND THEN
       RETURN 'released';
     END IF;
