@@ -235,5 +235,21 @@ TEST_F(SuspectsTest, WhatAnotherProcessHasCountedIsNotTakenBack) {
   EXPECT_EQ(kept_when_run_["k1"], std::vector<int>{3});
 }
 
+// A strategy took it over from a holder whose lease ended, long after the window was handled.
+TEST_F(SuspectsTest, OneThatItsStrategyMakesASuspectIsCountedBeforeItRuns) {
+  send_many(10);
+  auto e = noting([&](core::TrackedDelivery& delivery, std::size_t) {
+    const std::string& key = delivery.message.key().text;
+    if (key != "k8" || batch_of_[key].size() > 1) return ended(kDone);
+    delivery.arrival.suspect = true;
+    return ended(Outcome::Kind::kRetry, Outcome::Settle::kKeep);
+  });
+  EXPECT_EQ(e->run(), Ended::kFinished);
+  EXPECT_EQ(batch_of_["k8"], (std::vector<std::size_t>{4, 1}));
+  EXPECT_EQ(kept_when_run_["k8"], (std::vector<int>{0, 1}));
+  EXPECT_TRUE(nothing_kept());
+  EXPECT_EQ(topic_.in_flight(), 0u);
+}
+
 }  // namespace
 }  // namespace semel::engine

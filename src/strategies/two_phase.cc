@@ -23,6 +23,13 @@ bool may_pass(const Error& error) {
          error.kind == ErrorKind::kInDoubt;
 }
 
+Resolution kept_as_suspect(const Lease& lease) {
+  Outcome outcome;
+  outcome.kind = Outcome::Kind::kRetry;
+  outcome.settle = Outcome::Settle::kKeep;
+  return {std::move(outcome), not_started(lease)};
+}
+
 class Claiming {
  public:
   Claiming(const Context& context, std::span<core::TrackedDelivery> batch, OutcomeSink& sink,
@@ -64,10 +71,20 @@ class Claiming {
       refused_(delivery, resolver.of_claim(claim, delivery));
     } else if (context_.parks_doubt && acquired->taken_over) {
       refused_(delivery, resolver.of_dark_try(ClaimInfo::of(*acquired), delivery));
+    } else if (acquired->lease_ended && may_become_suspect(delivery)) {
+      delivery.arrival.suspect = true;
+      refused_(delivery, kept_as_suspect(acquired->lease));
     } else {
       claimed_.deliveries.push_back(&delivery);
       claimed_.rights.push_back(*acquired);
     }
+  }
+
+  // The earlier holder may have died of the message, which its source does not tell: the engine
+  // counts it before it runs. Followers are not kept by the engine, and nothing is by Guard.
+  bool may_become_suspect(const core::TrackedDelivery& delivery) const {
+    return !delivery.arrival.suspect && !delivery.follows &&
+           context_.services.recaller != nullptr && context_.store->facets().runs != nullptr;
   }
 
   void after(Error error, std::size_t count) {

@@ -268,6 +268,54 @@ TEST_F(TwoPhaseTest, AnApplyThatRetriesInDoubtIsAcknowledgedOnlyWhereItIsKept) {
   EXPECT_TRUE(sink.of("x").settle == Settle::kLater || store_.state.held.size() == 1);
 }
 
+// The strategy asks only whether there are any.
+struct AnyRunMarkers final : RunMarkers {
+  Result<Begun> begin(ConsumerNumber, std::size_t) override { return Begun{}; }
+  Result<void> end(ConsumerNumber) override { return {}; }
+  Result<bool> sweep() override { return false; }
+  Result<std::vector<std::optional<int>>> crashes(std::span<const KeyId> keys) override {
+    return std::vector<std::optional<int>>(keys.size());
+  }
+  Result<std::vector<int>> change_crashes(std::span<const CrashChange> changes) override {
+    return std::vector<int>(changes.size());
+  }
+};
+struct NoRecaller final : Recaller {
+  void recall(std::uint64_t) noexcept override {}
+};
+
+TEST_F(TwoPhaseTest, WhatIsTakenOverComesAgainAsASuspectWhereAnEngineKeepsIt) {
+  AnyRunMarkers markers;
+  NoRecaller recaller;
+  store_.runs = &markers;
+  const auto store = semel::test::make_fault_store(store_, faults_);
+  context_.store = store.get();
+  faults_.fail_always(StoreCall::kFinish, ErrorKind::kUnavailable, When::kBefore);
+  process(kStateMachine, {"x", "y"});
+  faults_.clear();
+  store_.now += std::chrono::seconds(1);
+  // Guard keeps nothing.
+  EXPECT_EQ(process(kStateMachine, {"y"}).of("y").kind, Kind::kDone);
+
+  context_.services.recaller = &recaller;
+  ran.clear();
+  auto deliveries = batch({"x"});
+  const auto kept = process(kStateMachine, deliveries);
+  EXPECT_EQ(kept.of("x").settle, Settle::kKeep);
+  EXPECT_TRUE(deliveries[0].arrival.suspect);
+  EXPECT_TRUE(ran.empty());
+  EXPECT_TRUE(observer_.leases_lost().empty());
+  std::optional<Attempt> attempt;
+  handle([&](const Message&, const Attempt& now) {
+    attempt.emplace(now);
+    return done();
+  });
+  EXPECT_EQ(process(kStateMachine, deliveries).of("x").kind, Kind::kDone);
+  ASSERT_TRUE(attempt.has_value());
+  EXPECT_EQ(attempt->number, 2) << "the look is no attempt";
+  EXPECT_TRUE(attempt->taken_over);
+}
+
 TEST_F(TwoPhaseTest, AFinishIsTriedWhileTheLeaseLivesAndThenGivenBack) {
   for (std::size_t n = 1; n < 4; ++n) {
     faults_.fail(StoreCall::kFinish, n, ErrorKind::kUnavailable, When::kBefore);

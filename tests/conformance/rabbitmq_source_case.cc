@@ -136,6 +136,24 @@ TEST(RabbitmqSource, WhatIsReleasedIsNotCountedByTheBroker) {
 // The broker hangs up on a client that keeps silent for longer than its heartbeat, and not on a
 // source from which nobody receives. A machine that stands still as long silences a source too: one
 // of some tries is enough.
+// The process that had it in hand may have died of it.
+TEST(RabbitmqSource, ARedeliveredArrivalIsSuspectAndANewOneIsNot) {
+  const auto spec = spec_for(queue_of(2));
+  {
+    Consumer dies(spec);
+    const auto first = dies.receive(2);
+    ASSERT_EQ(first.size(), 2U);
+    EXPECT_TRUE(std::ranges::none_of(first, &Arrival::suspect));
+  }
+  RabbitmqServer::shared().publish_bodies(spec.queue, {"new"});
+  Consumer next(spec);
+  const auto arrivals = next.receive(3);
+  ASSERT_EQ(arrivals.size(), 3U);
+  for (const Arrival& arrival : arrivals) {
+    EXPECT_EQ(arrival.suspect, arrival.payload != "new") << arrival.payload;
+  }
+}
+
 TEST(RabbitmqSource, HeartbeatsAreKeptThoughNobodyReceives) {
   constexpr std::chrono::seconds kHeartbeat{1};
   constexpr int kTries = 5;

@@ -88,15 +88,19 @@ Result<void> Client::take(const amqp_frame_t_& frame) {
 void Client::end_message() {
   Coming whole = std::move(*coming_);
   coming_.reset();
+  // The consumer that had it may have died of it.
+  whole.arrival->suspect = whole.redelivered;
   watcher_.on_delivery(whole.tag, std::move(whole.arrival));
 }
 
 Result<void> Client::take_method(const amqp_method_t_& method) {
   switch (method.id) {
-    case AMQP_BASIC_DELIVER_METHOD:
-      coming_.emplace().tag =
-          static_cast<const amqp_basic_deliver_t*>(method.decoded)->delivery_tag;
+    case AMQP_BASIC_DELIVER_METHOD: {
+      const auto* const told = static_cast<const amqp_basic_deliver_t*>(method.decoded);
+      coming_.emplace().tag = told->delivery_tag;
+      coming_->redelivered = told->redelivered != 0;
       return {};
+    }
     case AMQP_QUEUE_DECLARE_OK_METHOD: {
       const auto* const told = static_cast<const amqp_queue_declare_ok_t*>(method.decoded);
       watcher_.on_depth(told->message_count, told->consumer_count);

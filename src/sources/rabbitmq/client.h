@@ -27,6 +27,7 @@ namespace semel::rabbitmq {
 struct Coming {
   std::uint64_t tag = 0;
   std::uint64_t size = 0;
+  bool redelivered = false;
   std::unique_ptr<Arrival> arrival;  // once its properties have arrived
 };
 

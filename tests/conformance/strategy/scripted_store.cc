@@ -235,6 +235,7 @@ StoreFacets ScriptedStore::facets() noexcept {
   StoreFacets facets;
   facets.transactional = this;
   facets.steps = this;
+  facets.runs = runs;
   return facets;
 }
 

@@ -51,6 +51,7 @@ class ScriptedStore final : public Store, private TransactionalStore, private St
   // A failed statement undoes the whole transaction: where marks are sparse, or always.
   bool sparse_undoes_all = false;
   bool always_undoes_all = false;
+  RunMarkers* runs = nullptr;  // borrowed
   // A claim that names this key is refused.
   Bytes refuse_key;
   Error lethal{ErrorKind::kUnavailable, "R200", "the server closed the connection", {}};
