@@ -54,6 +54,9 @@ class OtherRecords : public RecordInspector {
     return records_.list(consumer, state, limit);
   }
   Result<std::optional<RecordView>> show(const KeyId& id) override { return records_.show(id); }
+  Result<std::optional<RecordView>> left_behind(const KeyId& id) override {
+    return records_.left_behind(id);
+  }
   Result<bool> forget(const KeyId& id) override { return records_.forget(id); }
   Result<bool> forget_as(const KeyId& id, RecordState state, std::uint64_t token) override {
     return records_.forget_as(id, state, token);

@@ -47,6 +47,10 @@ Result<std::vector<FoundRecord>> find_records(const StoreAccess& access,
     const auto* config = access.config.find(consumer);
     auto record = access.facets.records->show(config->key.id_of(**number, key));
     if (!record) return failure(std::move(record.error()));
+    if (!*record) {
+      record = access.facets.records->left_behind(config->key.id_of(**number, key));
+      if (!record) return failure(std::move(record.error()));
+    }
     if (!*record) continue;
     if ((*record)->key.empty()) (*record)->key = key;
     found.push_back({consumer, key, std::move(**record)});

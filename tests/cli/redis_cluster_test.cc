@@ -27,7 +27,7 @@ class ClusterTestBed {
                                      "    key: json:/id\n"
                                      "    retry: {{ backoff: 1ms..5ms }}\n"
                                      "    handler: {{ exec: [./handler.sh] }}\n",
-                                     cluster().url(), cluster().new_prefix()));
+                                     cluster().url(), prefix_));
     write_file(file("handler.sh"),
                fmt::format("#!/bin/sh\ncd '{}'\ncat > /dev/null\n"
                            "echo \"$SEMEL_KEY\" >> calls.txt\n"
@@ -45,6 +45,15 @@ class ClusterTestBed {
     for (std::string key; std::getline(stream, key);) ++counted[key];
     return counted;
   }
+  // As where a failover lost them, or a forget was stopped before their messages went too.
+  void lose_records() const {
+    const std::string script =
+        "for _, key in ipairs(redis.call('KEYS', ARGV[1] .. '{??}*')) do "
+        "if not string.find(key, '}token', 1, true) then redis.call('DEL', key) end end";
+    for (const int master : cluster().masters()) {
+      cluster().run_at(master, {"EVAL", script, "0", prefix_});
+    }
+  }
   std::string file(std::string_view name) const { return folder_.file(name); }
   std::string config() const { return file("semel.yaml"); }
   Ran semel(Words words, const StartOptions& options = {}) const {
@@ -56,6 +65,7 @@ class ClusterTestBed {
   }
 
  private:
+  const std::string prefix_ = cluster().new_prefix();
   TempDir folder_;
 };
 
@@ -93,6 +103,22 @@ TEST(RedisClusterProgram, RunsAndIsLookedAtAndMended) {
   EXPECT_EQ(bed.shown("p-0", "state"), "(absent)");
   const Ran verified = bed.semel({"store", "verify", "--full"});
   EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
+}
+
+TEST(RedisClusterProgram, AMessageWhoseRecordIsGoneIsForgottenByItsKey) {
+  const ClusterTestBed bed;
+  const Ran put = bed.semel({"send", "payments", "-", "-q"}, {.input = "{\"id\":\"p-7\"}\n"});
+  ASSERT_EQ(put.code, 0) << put.err;
+  EXPECT_EQ(bed.semel({"run", "--once", "-q"}).code, 0);
+  ASSERT_EQ(bed.semel({"records", "unlock", "p-7", "--yes"}).code, 0);
+  bed.lose_records();
+  EXPECT_EQ(bed.shown("p-7", "state"), "retrying");
+  EXPECT_EQ(bed.shown("p-7", "reason"), "its record is gone");
+  const Ran forgotten = bed.semel({"records", "forget", "p-7", "--yes"});
+  EXPECT_EQ(forgotten.code, 0) << forgotten.out << forgotten.err;
+  EXPECT_EQ(bed.shown("p-7", "state"), "(absent)");
+  EXPECT_EQ(bed.semel({"run", "--once", "-q"}).code, 0);
+  EXPECT_EQ(bed.calls()["p-7"], 1) << "it was forgotten";
 }
 
 // A replica that stands still for longer than it is waited for leaves a call in doubt, which is

@@ -101,6 +101,14 @@ class RecordInspector {
                                                std::optional<RecordState> state,
                                                std::size_t limit) = 0;
   virtual Result<std::optional<RecordView>> show(const KeyId& id) = 0;
+  // A message that is held for a record that is gone, as a record that is parked or retrying, under
+  // token zero; nullopt where there is none. Only on a Redis Cluster: a forget was stopped between
+  // two of its nodes, or a failover lost the record. forget_as removes the message, and unlock_as
+  // brings back a parked one. Errors as of show.
+  virtual Result<std::optional<RecordView>> left_behind(const KeyId& id) {
+    (void)id;
+    return std::nullopt;
+  }
   // Removes the record and what is held for it; true where there was one. Refused (kBlocked) while
   // a live lease holds it. The next delivery of the key is handled as new. Where there may be a
   // dedup cache in front of the records, call reseal_fronts (front.h) after it.

@@ -218,6 +218,8 @@ TEST(ClusterFinish, AParkedMessageWhoseRecordIsLostIsTold) {
   const auto findings = store->facets().records->verify(true).value();
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings.front().what, "held.parked_alone");
+  EXPECT_TRUE(findings.front().detail.ends_with("semel records unlock \"k\""))
+      << findings.front().detail;
 }
 
 // The lease is valid when it is checked, and lost when the record is written.

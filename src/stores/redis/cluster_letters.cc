@@ -1,5 +1,6 @@
 #include "stores/redis/cluster_letters.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -20,6 +21,8 @@ constexpr char kRowFlag = 2;
 constexpr std::size_t kFlags = 2;
 constexpr std::size_t kTokenAt = 7;
 constexpr std::size_t kTokenLength = 7;
+// A flag in the head of a row.
+constexpr std::int64_t kParkedRow = 8;
 
 struct Kept {
   Bytes head, origin, content;
@@ -51,7 +54,7 @@ Call about_rows(const StoreContext& context, ConsumerNumber consumer) {
   return call;
 }
 
-// Returns how many rows were unparked.
+// Returns how many rows were dropped or unparked.
 std::int64_t settle(StoreContext& context, ConsumerNumber consumer, const std::vector<Bytes>& how) {
   Call call = about_rows(context, consumer);
   for (const Bytes& word : how) call.arguments.push_back(word);
@@ -156,7 +159,11 @@ std::optional<bool> try_to_unlock(StoreContext& context, const KeyId& id, const 
                                   const Kept* letter, const SeenRecord* seen) {
   const std::string name = context.names.record(id);
   const Bytes head = head_of_record(context, name);
-  if (head.empty()) return false;
+  // A parked row whose record is gone comes back as a new message.
+  if (head.empty()) {
+    const bool any = seen == nullptr || seen->state == "P";
+    return any && note == nullptr && unpark(context, id);
+  }
   const char state = state_in(head);
   // An earlier unlock may have stopped between the record and its row.
   if (state == 'R') {
@@ -238,6 +245,12 @@ std::optional<Edited> try_to_edit(StoreContext& context, const LetterEdit& edit)
 
 }  // namespace
 
+SeenRecord seen_now(StoreContext& context, const KeyId& id) {
+  const Bytes head = head_of_record(context, context.names.record(id));
+  if (head.empty()) return {};
+  return {Bytes(1, state_in(head)), head.substr(kTokenAt, kTokenLength)};
+}
+
 bool unlock_on_cluster(StoreContext& context, const KeyId& id, const std::optional<Bytes>& note,
                        const SeenRecord* seen) {
   return unlock_with(context, id, note ? &*note : nullptr, nullptr, seen);
@@ -282,8 +295,39 @@ bool in_hand_on_cluster(StoreContext& context, std::int64_t letter) {
   return print == Fingerprint{} || print.view() == print_in(head);
 }
 
-void remove_rows_of(StoreContext& context, const KeyId& id) {
-  settle(context, id.consumer(), {"go", Bytes(id.view()), {}, {}});
+std::optional<LinkedRow> linked_row(StoreContext& context, const KeyId& id) {
+  Call call = about_rows(context, id.consumer());
+  call.arguments.push_back(id.view());
+  const Reply reply = context.run_one(context.on_cluster->linked, call, Loss::kNothingDone);
+  if (reply.list.empty()) return std::nullopt;
+  const auto time_at = [&](std::size_t at) {
+    return StoreTime(std::chrono::milliseconds(reply.list.at(at).number));
+  };
+  LinkedRow row;
+  row.place = place_at(reply.list, 0, static_cast<std::uint32_t>(id.consumer()));
+  row.holder = reply.list.at(2).bytes;
+  row.parked = (reply.list.at(3).number & kParkedRow) != 0;
+  RecordView& view = row.view;
+  view.consumer = id.consumer();
+  view.id = id;
+  view.state = row.parked ? RecordState::kParked : RecordState::kRetrying;
+  if (!row.parked) view.next_at = time_at(4);
+  view.attempt = static_cast<int>(reply.list.at(5).number);
+  view.first_seen = time_at(6);
+  const Bytes& print = reply.list.at(7).bytes;
+  if (print.size() == view.fingerprint.bytes.size()) {
+    std::ranges::copy(print, view.fingerprint.bytes.begin());
+  }
+  view.key = reply.list.at(8).bytes;
+  view.reason = "its record is gone";
+  view.error = "its record was forgotten or lost, and its message was left";
+  view.read_at = time_at(9);
+  return row;
+}
+
+bool drop_row(StoreContext& context, const LinkedRow& row) {
+  const std::vector<Bytes> how = {"drop", {}, ack_of(row.place), row.holder};
+  return settle(context, row.view.consumer, how) > 0;
 }
 
 }  // namespace semel::redis

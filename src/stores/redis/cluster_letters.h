@@ -3,14 +3,16 @@
 //
 // Each change has several steps, in an order in which a stop between two of them loses nothing and
 // repeating the same command continues: a row is written, hidden, before its record mentions it,
-// and becomes visible afterwards; something that is removed goes before the record that mentions
-// it.
+// and becomes visible afterwards. A row that is removed goes after its record, once it is known
+// that this goes: until then somebody may still need it. It is found by its number, because the
+// record's next row is none of the caller's; and without its record by the record's id.
 #pragma once
 
 #include <optional>
 
 #include <semel/admin/records.h>
 
+#include "stores/redis/held_rows.h"
 #include "stores/redis/store_context.h"
 
 namespace semel::redis {
@@ -20,6 +22,9 @@ struct SeenRecord {
   Bytes state;
   Bytes token;
 };
+
+// The record as it is now; empty where there is none. Throws where it cannot be read.
+SeenRecord seen_now(StoreContext& context, const KeyId& id);
 
 // As unlock_record. `seen`: only that record; null: any.
 bool unlock_on_cluster(StoreContext& context, const KeyId& id,
@@ -32,6 +37,16 @@ Edited edit_on_cluster(StoreContext& context, const LetterEdit& edit);
 // Whether a replay is handling the message of the letter, judging by its record.
 bool in_hand_on_cluster(StoreContext& context, std::int64_t letter);
 
-void remove_rows_of(StoreContext& context, const KeyId& id);
+// The row that is held for a record.
+struct LinkedRow {
+  RowPlace place;
+  Bytes holder;  // who has taken it
+  bool parked = false;
+  // As operators see it where its record is gone: parked or retrying.
+  RecordView view;
+};
+std::optional<LinkedRow> linked_row(StoreContext& context, const KeyId& id);
+// Removes exactly that row. False where somebody has it, or has removed it, meanwhile.
+bool drop_row(StoreContext& context, const LinkedRow& row);
 
 }  // namespace semel::redis

@@ -25,6 +25,7 @@ ClusterScripts::ClusterScripts(const std::string& clock)
       print(of_records(clock, lua::kClusterPrint)),
       hold(of_rows(clock, lua::kClusterHold)),
       bodies(of_rows(clock, lua::kClusterBodies)),
+      linked(of_rows(clock, lua::kClusterLinked)),
       settle(of_rows(clock, lua::kClusterSettle)),
       ack(of_rows(clock, lua::kClusterAck)),
       copy(of_rows(clock, lua::kClusterCopy)),

@@ -37,9 +37,14 @@ struct ClusterScripts {
   Script hold;
   // Two for each: id, or empty; ack_of(). Answer for each: the body of the existing row.
   Script bodies;
-  // Four for each: go, back, park, show, wait or unpark; id, or empty; ack_of(); a row's number, or
-  // ms. Unpark hides a parked row for that many ms, and leaves any other as it is. Answer: how many
-  // rows were unparked.
+  // The id of a record. The row that is held for it: lane, number, holder, flags, when it is due,
+  // attempts, first seen, fingerprint or empty, key, and the time; an empty list where there is
+  // none.
+  Script linked;
+  // Four for each: go, drop, back, park, show, wait or unpark; id, or empty; ack_of(); a row's
+  // number, its holder, or ms. Drop removes a row that still has that holder. Unpark hides a parked
+  // row for that many ms, and leaves any other as it is. Answer: how many rows were dropped or
+  // unparked.
   Script settle;
   // One for each: ack_of(). Removes the row; but a row that is held for a record, and found by it,
   // stays, and the answer is the record's id.

@@ -5,7 +5,10 @@
 #include <map>
 #include <utility>
 
+#include "core/failpoints.h"
 #include "stores/redis/cluster_letters.h"
+#include "stores/redis/cluster_script.h"
+#include "stores/redis/dead_letters.h"
 #include "stores/redis/finisher.h"
 #include "stores/redis/inspector_scripts.h"
 #include "stores/redis/record.h"
@@ -18,11 +21,17 @@ namespace semel::redis {
 namespace {
 
 // The answers of the inspector's scripts.
-enum class Change { kNo = 0, kDone = 1, kHeld = 2, kNotRead = 3 };
+enum class Change { kNo = 0, kDone = 1, kHeld = 2, kNotRead = 3, kMissing = 4 };
 
 SeenRecord seen_as(RecordState state, std::uint64_t token) {
   return {Bytes(1, state_letter(state)),
           state == RecordState::kCompleted ? Bytes() : token_bytes(token)};
+}
+
+// Whether the row may have been held for the record that was seen. It does not know the token.
+bool was_seen_as(const LinkedRow& row, const SeenRecord& seen) {
+  if (row.parked) return seen.state == "P";
+  return seen.state == "R" || seen.state == "C";
 }
 
 StoreTime time_in(const Reply& read) {
@@ -56,6 +65,14 @@ class RedisInspector final : public RecordInspector {
       RecordView view = view_of(id, record.bytes);
       view.read_at = time_in(reply);
       return view;
+    });
+  }
+
+  Result<std::optional<RecordView>> left_behind(const KeyId& id) override {
+    return core::contained([&]() -> std::optional<RecordView> {
+      if (!names_.cluster || !seen_now(context_, id).state.empty()) return std::nullopt;
+      auto row = linked_row(context_, id);
+      return row ? std::optional(std::move(row->view)) : std::nullopt;
     });
   }
 
@@ -106,9 +123,14 @@ class RedisInspector final : public RecordInspector {
   std::optional<Lease> seized(const KeyId& id, const SeenRecord& seen,
                               std::chrono::milliseconds lease);
   bool forget_now(const KeyId& id, const SeenRecord& seen);
+  std::optional<bool> try_to_forget_on_cluster(const KeyId& id, const SeenRecord& seen);
   // The record's bytes, and its server's clock.
   Reply read(const KeyId& id);
-  bool change(Script& script, const KeyId& id, const std::vector<Bytes>& arguments);
+  bool change(Script& script, const KeyId& id, const std::vector<Bytes>& arguments) {
+    return try_to_change(script, id, arguments) == Change::kDone;
+  }
+  // kNo, kDone or kMissing.
+  Change try_to_change(Script& script, const KeyId& id, const std::vector<Bytes>& arguments);
 
   StoreContext& context_;
   const Names& names_;
@@ -154,14 +176,34 @@ std::vector<RecordView> RedisInspector::listed(std::optional<ConsumerNumber> con
   return views;
 }
 
-// On a Cluster the row that waits for a record is elsewhere: it is removed before the record, once
-// it is clear that the record may go.
 bool RedisInspector::forget_now(const KeyId& id, const SeenRecord& seen) {
-  const std::vector<Bytes> arguments = {seen.state, seen.token};
-  if (!names_.cluster) return change(scripts_.forget, id, arguments);
-  if (!change(scripts_.may_forget, id, arguments)) return false;
-  remove_rows_of(context_, id);
-  return change(scripts_.forget, id, arguments);
+  if (!names_.cluster) return change(scripts_.forget, id, {seen.state, seen.token});
+  for (int look = 0; look < kLooks; ++look) {
+    if (const auto done = try_to_forget_on_cluster(id, seen)) return *done;
+  }
+  never_stands_still();
+}
+
+// nullopt where the record changed meanwhile. It goes before the row that is held for it, which is
+// on another node: a stop in between leaves the row, and the same call removes that.
+std::optional<bool> RedisInspector::try_to_forget_on_cluster(const KeyId& id,
+                                                             const SeenRecord& seen) {
+  const bool any = seen.state.empty();
+  const SeenRecord now = any ? seen_now(context_, id) : seen;
+  const auto row = linked_row(context_, id);
+  failpoint::hit(context_.environment, failpoint::kKept);
+  const Change done = try_to_change(scripts_.forget, id, {now.state, now.token});
+  failpoint::hit(context_.environment, failpoint::kRecorded);
+  if (done == Change::kNo) return any ? std::nullopt : std::optional(false);
+  if (done == Change::kMissing) {
+    return row && (any || was_seen_as(*row, seen)) && drop_row(context_, *row);
+  }
+  try {
+    if (row) drop_row(context_, *row);
+  } catch (const core::Failure& failed) {
+    throw in_doubt(failed);  // the record is gone
+  }
+  return true;
 }
 
 Reply RedisInspector::read(const KeyId& id) {
@@ -178,17 +220,19 @@ std::optional<Lease> RedisInspector::seized(const KeyId& id, const SeenRecord& s
   return change(scripts_.seize, id, how) ? std::optional(seized) : std::nullopt;
 }
 
-bool RedisInspector::change(Script& script, const KeyId& id, const std::vector<Bytes>& arguments) {
+Change RedisInspector::try_to_change(Script& script, const KeyId& id,
+                                     const std::vector<Bytes>& arguments) {
   Call call;
   call.keys = {names_.record(id)};
   call.arguments = {names_.prefix};
   for (const Bytes& one : arguments) call.arguments.push_back(one);
   const Reply reply = context_.run_one(script, call, Loss::kInDoubt);
-  switch (static_cast<Change>(reply.number)) {
+  const auto answer = static_cast<Change>(reply.number);
+  switch (answer) {
     case Change::kNo:
-      return false;
     case Change::kDone:
-      return true;
+    case Change::kMissing:
+      return answer;
     case Change::kHeld:
       core::fail({ErrorKind::kBlocked, "R241",
                   "a running consumer holds this record: forgetting it now would let it happen "
@@ -199,7 +243,7 @@ bool RedisInspector::change(Script& script, const KeyId& id, const std::vector<B
   }
   // Throws the reason why it cannot be read.
   decoded(context_.router.ask({"GET", call.keys.front()}, Loss::kNothingDone).bytes);
-  return false;
+  return Change::kNo;
 }
 
 }  // namespace

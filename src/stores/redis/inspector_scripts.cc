@@ -17,8 +17,6 @@ InspectorScripts::InspectorScripts(const std::string& clock, const std::string& 
       forget(script_text(clock, rows + lua::kInspect + lua::kStands + lua::kMayForget +
                                     lua::kForgetRecord + (cluster ? "" : lua::kForgetRow) + kYes),
              Script::Reach::kSlot),
-      may_forget(
-          script_text(clock, std::string(lua::kInspect) + lua::kStands + lua::kMayForget + kYes)),
       unlock(script_text(clock, rows + lua::kJournal + lua::kReopen + lua::kInspect + lua::kStands +
                                     lua::kUnlockSeen),
              Script::Reach::kSlot),

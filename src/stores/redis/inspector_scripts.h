@@ -14,12 +14,10 @@ struct InspectorScripts {
   Script read;
 
   // These answer 0 where nothing was changed, 1 where it was, 2 where a live lease holds the
-  // record, and 3 where the record cannot be read. Keys: the record. The first argument of all is
-  // the prefix; then a state's letter and a token's bytes, each of which may be empty: then any
-  // matches.
+  // record, 3 where the record cannot be read, and 4 where there is none. Keys: the record. The
+  // first argument of all is the prefix; then a state's letter and a token's bytes, each of which
+  // may be empty: then any matches.
   Script forget;
-  // The answer that forget would give, without a change.
-  Script may_forget;
   // Parked or dead: retrying, due now.
   Script unlock;
   // Lease in ms and its nonce. Parked, or consuming with its lease over: consuming under that one.

@@ -105,6 +105,7 @@ extern const char* const kClusterPrint;
 extern const char* const kClusterFind;
 extern const char* const kClusterHold;
 extern const char* const kClusterBodies;
+extern const char* const kClusterLinked;
 extern const char* const kClusterSettle;
 extern const char* const kClusterAck;
 extern const char* const kClusterCopy;

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "base/printable.h"
+#include "stores/redis/cluster_letters.h"
 #include "stores/redis/held_rows.h"
 #include "stores/redis/journal.h"
 #include "stores/redis/record.h"
@@ -228,8 +230,11 @@ class Verify {
       // It may have been opened meanwhile.
       const Bytes& number = rows[i].bytes;
       if (!parked_for(router_.ask({"HGET", heads, number}, Loss::kNothingDone).bytes)) continue;
+      const auto row = linked_row(context_, *id);
       wrong("held.parked_alone", fmt::format("{} row {}", consumer, number),
-            "it is parked, and its record is not: nothing brings it back");
+            fmt::format("it is parked, and its record is not: nothing brings it back, but semel "
+                        "records unlock \"{}\"",
+                        row ? printable_text(row->view.key) : ""));
     }
   }
 

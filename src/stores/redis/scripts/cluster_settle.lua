@@ -1,10 +1,16 @@
-local unparked = 0
+local changed = 0
 for i = 2, #ARGV, 4 do
   local how, id, ack, number = unpack(ARGV, i, i + 3)
   local row = named(ack)
   if how == 'go' then
     if row then remove(row) end
     if id ~= '' then remove_rows_of(id) end
+  elseif how == 'drop' then
+    -- Another holder: somebody has taken it meanwhile.
+    if row and row.holder == number then
+      changed = changed + 1
+      remove(row)
+    end
   elseif how == 'back' then
     if row then release(row, 0) end
   elseif how == 'wait' then
@@ -15,7 +21,7 @@ for i = 2, #ARGV, 4 do
   elseif how == 'unpark' then
     row = row or (id ~= '' and linked(id))
     if row and has(row, PARKED) then
-      unparked = unparked + 1
+      changed = changed + 1
       out_of_sight(row)
       wait(row, now + tonumber(number), false)
     end
@@ -28,4 +34,4 @@ for i = 2, #ARGV, 4 do
     end
   end
 end
-return unparked
+return changed
