@@ -91,6 +91,24 @@ TEST_F(BorrowLive, BytesAreTheSameWhateverTheSessionShowsThemAs) {
   }
 }
 
+// A foreign data wrapper raises such an error where the other server is away.
+TEST_F(BorrowLive, AForeignServerThatIsAwayIsAnErrorOfItsStatement) {
+  Pipe pipe(connect({url(), "semel"}), Pipe::Whose::kOwn);
+  const std::string begin = "BEGIN", commit = "COMMIT", roll_back = "ROLLBACK";
+  const std::string away =
+      "DO $$ BEGIN RAISE 'could not connect' USING ERRCODE = "
+      "'sqlclient_unable_to_establish_sqlconnection'; END $$";
+  pipe.send(begin, {});
+  pipe.send(away, {});
+  pipe.send(commit, {});
+  const auto told = pipe.run(Loss::kInDoubt);
+  ASSERT_EQ(told.back().results.size(), 3U);
+  EXPECT_EQ(state_of(told.back().results[1].get()), "08001");
+  pipe.send(roll_back, {});
+  EXPECT_TRUE(went_well(pipe.run(Loss::kNothingDone).back().results.back().get()));
+  EXPECT_TRUE(pipe.whole()) << "the session is well";
+}
+
 TEST_F(BorrowLive, ASessionThatTheServerEndedIsNotWhole) {
   const Pipe pipe(connect({url(), "semel"}), Pipe::Whose::kOwn);
   ASSERT_TRUE(pipe.whole());

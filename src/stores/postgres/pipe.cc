@@ -19,11 +19,14 @@ std::string primary_of(const PGresult* result) {
   return said != nullptr ? said : PQresultErrorMessage(result);
 }
 
-// A server that panics may have written its commit before, and a pooler reports by an error of its
-// own that it lost the server. Some poolers keep the client's connection then.
-bool may_hide_commit(const PGresult* result, bool ends_run) noexcept {
-  constexpr std::string_view kConnectionClass = "08";
-  if (ends_run && state_of(result).starts_with(kConnectionClass)) return true;
+// A pooler reports by an error of its own that it lost the server. Some poolers keep the client's
+// connection then.
+bool is_connection_error(const PGresult* result) noexcept {
+  return state_of(result).starts_with("08");
+}
+
+// A server that panics may have written its commit before.
+bool ends_session(const PGresult* result) noexcept {
   const char* severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
   if (severity == nullptr) severity = PQresultErrorField(result, PG_DIAG_SEVERITY);
   if (severity == nullptr) return false;
@@ -251,11 +254,10 @@ void Pipe::read_one(const Sent& sent, Loss loss, std::vector<Segment>& segments)
   // and has not marked it as bad yet.
   const bool refused = PQresultStatus(result.get()) == PGRES_FATAL_ERROR;
   if (refused && state_of(result.get()).empty()) lost(loss);
-  if (refused && loss == Loss::kInDoubt && may_hide_commit(result.get(), sent.ends_run)) {
-    lost(loss, fmt::format("{} {}", state_of(result.get()), primary_of(result.get())));
-  }
+  if (refused && loss == Loss::kInDoubt) judge_error(sent, result.get(), loss);
   if (sent.kind == Kind::kSync) {
     if (PQresultStatus(result.get()) != PGRES_PIPELINE_SYNC) lost(loss);
+    judge_segment(loss);
     segments.emplace_back();
     return;
   }
@@ -275,6 +277,24 @@ void Pipe::read_one(const Sent& sent, Loss loss, std::vector<Segment>& segments)
   }
   note_outdated(sent, result.get());
   segments.back().results.push_back(std::move(result));
+}
+
+// A pooler that names a lost server at an earlier statement may have handed it all of them, the
+// COMMIT too. A foreign server that a statement needs may be away as well: then the statement has
+// failed, and the server has skipped the COMMIT. The end of the segment tells which.
+void Pipe::judge_error(const Sent& sent, const PGresult* result, Loss loss) {
+  const bool connection = is_connection_error(result);
+  if (!connection && !ends_session(result)) return;
+  std::string why = fmt::format("{} {}", state_of(result), primary_of(result));
+  if (ends_session(result) || sent.ends_run) lost(loss, why);
+  server_lost_ = std::move(why);
+}
+
+void Pipe::judge_segment(Loss loss) {
+  if (server_lost_.empty()) return;
+  const std::string why = std::exchange(server_lost_, {});
+  // Undone, and nobody but the server that had it open knows that.
+  if (PQtransactionStatus(connection_) != PQTRANS_INERROR) lost(loss, why);
 }
 
 // True where the result concerns the preparing, and not the statement.

@@ -81,10 +81,10 @@ class Pipe {
   };
   // Ends the segment and reads all results, segment by segment. Throws where the connection is
   // lost, or the deadline over, which loses it: `loss` determines the error. With kInDoubt, a
-  // server's or pooler's FATAL error counts as such a loss, and so does an error of class 08 for
-  // the last statement. Throws kRetryTransaction, once all is read, where a statement failed
-  // perhaps because of changes since it was prepared: then all are prepared anew, and a second
-  // failure is the statement's own.
+  // server's or pooler's FATAL error counts as such a loss, and so does an error of class 08: for
+  // the last statement always, for an earlier one unless the transaction is then still open.
+  // Throws kRetryTransaction, once all is read, where a statement failed perhaps because of changes since
+  // it was prepared: then all are prepared anew, and a second failure is the statement's own.
   std::vector<Segment> run(Loss loss, const system::Deadline& deadline = kWithoutEnd);
 
   bool owned() const noexcept { return owned_; }
@@ -126,6 +126,8 @@ class Pipe {
   ResultPtr next_result(Loss loss);
   void wait_for_answer(Loss loss);
   void read_one(const Sent& sent, Loss loss, std::vector<Segment>& segments);
+  void judge_error(const Sent& sent, const PGresult* result, Loss loss);
+  void judge_segment(Loss loss);
   bool note_lasting(const Sent& sent, const PGresult* result);
   void note_outdated(const Sent& sent, const PGresult* result);
   [[noreturn]] void lost(Loss loss);
@@ -147,6 +149,7 @@ class Pipe {
   std::size_t forgotten_ = 0;  // of those still on the server
   std::size_t transactions_ = 0;
   std::optional<sql::Failure> outdated_;  // in this run
+  std::string server_lost_;               // an error of this segment that says so
   // The unnamed statement that the server has at this point of the segment; empty: none.
   std::string unnamed_;
   std::vector<unsigned> unnamed_types_;

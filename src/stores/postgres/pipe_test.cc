@@ -41,8 +41,10 @@ std::optional<ErrorKind> commit_answered(const std::string& answer, Loss loss = 
   return std::nullopt;
 }
 
-std::string refused_statement(std::string_view severity, std::string_view state) {
-  return FakeServer::parsed() + FakeServer::error(severity, state, "no") + FakeServer::ready();
+std::string refused_statement(std::string_view severity, std::string_view state,
+                              char status = 'I') {
+  return FakeServer::parsed() + FakeServer::error(severity, state, "no") +
+         FakeServer::ready(status);
 }
 
 std::string refused_commit(std::string_view severity, std::string_view state) {
@@ -57,11 +59,20 @@ TEST(Pipe, APoolerThatLostTheServerLeavesTheCommitInDoubt) {
   EXPECT_EQ(commit_answered(refused_commit("PANIC", "58030")), ErrorKind::kInDoubt);
   // The server may have run all that was sent before the pooler noticed.
   EXPECT_EQ(commit_answered(refused_statement("FATAL", "08P01")), ErrorKind::kInDoubt);
+  for (const char* const state : {"08P01", "08006", "08003"}) {
+    EXPECT_EQ(commit_answered(refused_statement("ERROR", state)), ErrorKind::kInDoubt) << state;
+  }
+  // While the commit itself was being prepared.
+  const std::string preparing = FakeServer::parsed() + FakeServer::bound() + FakeServer::done() +
+                                FakeServer::error("ERROR", "08006", "no") + FakeServer::ready();
+  EXPECT_EQ(commit_answered(preparing), ErrorKind::kInDoubt);
 }
 
-// A foreign server that is away, or a deferred constraint: the transaction is undone.
+// A foreign server that is away, or a deferred constraint: the transaction is undone. A server that
+// refuses a statement skips the commit, and says so by the state of the transaction.
 TEST(Pipe, AnErrorOfAStatementLeavesNothingInDoubt) {
-  EXPECT_EQ(commit_answered(refused_statement("ERROR", "08006")), std::nullopt);
+  EXPECT_EQ(commit_answered(refused_statement("ERROR", "08006", 'E')), std::nullopt);
+  EXPECT_EQ(commit_answered(refused_statement("ERROR", "08006"), Loss::kNothingDone), std::nullopt);
   EXPECT_EQ(commit_answered(refused_commit("ERROR", "23505")), std::nullopt);
   EXPECT_EQ(commit_answered(refused_commit("FATAL", "08P01"), Loss::kNothingDone), std::nullopt);
 }

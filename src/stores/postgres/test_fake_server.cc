@@ -66,7 +66,7 @@ std::string FakeServer::error(std::string_view severity, std::string_view state,
                           text("auth_failed") + '\0');
 }
 
-std::string FakeServer::ready() { return message('Z', "I"); }
+std::string FakeServer::ready(char status) { return message('Z', std::string(1, status)); }
 
 std::string FakeServer::row(std::string_view value) {
   constexpr std::uint32_t kText = 25;

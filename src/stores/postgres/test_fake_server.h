@@ -19,7 +19,8 @@ class FakeServer {
   // Messages to a client, each as the server would send it.
   static std::string error(std::string_view severity, std::string_view state,
                            std::string_view words);
-  static std::string ready();
+  // Transaction status. I: none is open; E: it has failed, and is open still.
+  static std::string ready(char status = 'I');
   static std::string row(std::string_view value);
   static std::string done();
   // A statement was parsed, and its portal bound and described, in a pipeline.
