@@ -77,13 +77,17 @@ struct PostgresBorrow {
 
 // A store over the caller's connection, for Guard: begin sets a savepoint in the caller's open
 // transaction, commit releases it, and the caller's COMMIT or ROLLBACK decides about record and
-// work together. The connection is borrowed: between two calls it is out of pipeline mode, and its
-// settings, the lock timeout among them, stay as they are: where that is 0, a call waits without
-// end for another transaction that has one of its keys. kRejected (R208) when a call finds no open
-// transaction, or one that has failed, and for every call where the connection's encoding is not
-// UTF-8; kUnavailable (R250) where the connection is lost. After PQreset the store goes on with the
-// new session. A consumer must be attached outside of a transaction, or in one that is committed.
-// Only the transactional facet is there. One thread at a time, like the connection itself.
+// work together. The connection is borrowed: between two calls it is out of pipeline mode, also
+// where it is lost (PQstatus: CONNECTION_BAD), and its settings, the lock timeout among them, stay
+// as they are: where that is 0, a call waits without end for another transaction that has one of
+// its keys. kRejected (R208) when a call finds no open transaction, or one that has failed, and
+// for every call where the connection's encoding is not UTF-8; kUnavailable (R250) where the
+// connection is lost, or the server did not answer one of the store's own statements for five
+// minutes. libpq sees the latter as open, and in pipeline mode with answers to come: PQreset ends
+// that too. A lost connection blocks again after PQreset, whatever it did before. After PQreset
+// the store goes on with the new session. A consumer must be attached outside of a transaction, or
+// in one that is committed. Only the transactional facet is there. One thread at a time, like the
+// connection itself.
 Result<std::unique_ptr<Store>> borrow_postgres(pg_conn* connection, PostgresBorrow options = {});
 
 }  // namespace semel

@@ -109,6 +109,46 @@ TEST_F(BorrowLive, AForeignServerThatIsAwayIsAnErrorOfItsStatement) {
   EXPECT_TRUE(pipe.whole()) << "the session is well";
 }
 
+// It dies before the statements are sent, while they are sent, or while it runs them.
+TEST_F(BorrowLive, ALostConnectionComesBackOutOfPipelineMode) {
+  const auto store = borrow_postgres(connection_, {"semel", true}).value();
+  const ConsumerNumber number = attach(*store);
+  const Message message = test::make_message(number, "k");
+  const Message* const one = &message;
+  const std::string kill = "SELECT pg_terminate_backend(pg_backend_pid())";
+  for (const bool itself : {false, true}) {
+    run("BEGIN");
+    auto unit = store->facets().transactional->begin({}).value();
+    ASSERT_TRUE(unit->claim({&one, 1}).has_value());
+    if (!itself) {
+      ASSERT_EQ(sql(fmt::format("SELECT pg_terminate_backend({})", PQbackendPID(connection_))),
+                "t");
+      pollfd ended{PQsocket(connection_), POLLRDHUP, 0};
+      ASSERT_EQ(::poll(&ended, 1, 60'000), 1) << "the server keeps it";
+    }
+    // More than the socket takes at once.
+    RecordedStatement statement;
+    statement.statement = admit_statement(itself ? kill : "SELECT length(?)").value();
+    if (!itself) statement.values = {std::string(1 << 20, 'x')};
+    const auto lost = unit->query(0, statement);
+    ASSERT_FALSE(lost.has_value());
+    EXPECT_EQ(lost.error().code, "R250") << lost.error().message;
+    EXPECT_EQ(lost.error().kind, ErrorKind::kUnavailable);
+    EXPECT_EQ(PQstatus(connection_), CONNECTION_BAD);
+    EXPECT_EQ(PQpipelineStatus(connection_), PQ_PIPELINE_OFF) << itself;
+    unit.reset();
+    EXPECT_EQ(PQpipelineStatus(connection_), PQ_PIPELINE_OFF) << itself;
+    PQreset(connection_);
+    ASSERT_EQ(PQstatus(connection_), CONNECTION_OK) << PQerrorMessage(connection_);
+    EXPECT_EQ(PQisnonblocking(connection_), 0);
+    run("BEGIN");
+    unit = store->facets().transactional->begin({}).value();
+    EXPECT_TRUE(std::holds_alternative<Acquired>(unit->claim({&one, 1}).value().front()));
+    unit.reset();
+    run("ROLLBACK");
+  }
+}
+
 TEST_F(BorrowLive, ASessionThatTheServerEndedIsNotWhole) {
   const Pipe pipe(connect({url(), "semel"}), Pipe::Whose::kOwn);
   ASSERT_TRUE(pipe.whole());

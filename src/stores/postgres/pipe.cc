@@ -94,6 +94,7 @@ void Pipe::start() {
   if (PQpipelineStatus(connection_) != PQ_PIPELINE_OFF && (owned_ || !sent_.empty())) return;
   blocks_ = PQisnonblocking(connection_) == 0;
   if (PQsetnonblocking(connection_, 1) == 0 && PQenterPipelineMode(connection_) == 1) return;
+  if (PQstatus(connection_) == CONNECTION_BAD) lost(Loss::kNothingDone);
   if (!owned_ && blocks_) PQsetnonblocking(connection_, 0);
   sql::fail({ErrorKind::kRejected, "R208", "the connection is in use by another command",
              "read all its results first, and leave pipeline mode"});
@@ -103,6 +104,22 @@ void Pipe::stop() noexcept {
   if (owned_) return;
   PQexitPipelineMode(connection_);
   if (blocks_) PQsetnonblocking(connection_, 0);
+}
+
+// A connection that libpq sees as lost gives an error or two, then nothing, and can leave pipeline
+// mode. It is never waited for: an open one whose server is silent stays as it is.
+void Pipe::leave_lost() noexcept {
+  if (PQpipelineStatus(connection_) == PQ_PIPELINE_OFF) return;
+  pollfd waiting{PQsocket(connection_), POLLIN, 0};
+  while (PQstatus(connection_) == CONNECTION_OK && ::poll(&waiting, 1, 0) > 0) {
+    if (PQconsumeInput(connection_) == 0) break;
+  }
+  if (PQstatus(connection_) != CONNECTION_BAD) return;
+  for (int nothing = 0; nothing < 2;) {
+    const ResultPtr left(PQgetResult(connection_));
+    nothing = left == nullptr ? nothing + 1 : 0;
+  }
+  PQexitPipelineMode(connection_);
 }
 
 void Pipe::check_sent(int sent) {
@@ -364,6 +381,7 @@ void Pipe::lost(Loss loss) {
 void Pipe::lost(Loss loss, const std::string& why) {
   broken_ = true;
   sent_.clear();
+  if (!owned_) leave_lost();
   Error error = owned_ ? unreachable(why) : borrowed_lost(why);
   if (loss == Loss::kInDoubt) error.kind = ErrorKind::kInDoubt;
   throw sql::Failure(std::move(error), 1);

@@ -82,8 +82,9 @@ class Pipe {
   // Ends the segment and reads all results, segment by segment. Throws where the connection is
   // lost, or the deadline over, which loses it: `loss` determines the error. With kInDoubt, a
   // server's or pooler's FATAL error counts as such a loss, and so does an error of class 08: for
-  // the last statement always, for an earlier one unless the transaction is then still open.
-  // Throws kRetryTransaction, once all is read, where a statement failed perhaps because of changes since
+  // the last statement always, for an earlier one unless the transaction is then still open. A
+  // borrowed connection that is lost is out of pipeline mode, unless libpq sees it open. Throws
+  // kRetryTransaction, once all is read, where a statement failed perhaps because of changes since
   // it was prepared: then all are prepared anew, and a second failure is the statement's own.
   std::vector<Segment> run(Loss loss, const system::Deadline& deadline = kWithoutEnd);
 
@@ -119,6 +120,7 @@ class Pipe {
   void start();
   void forget_prepared();
   void stop() noexcept;
+  void leave_lost() noexcept;
   void check_sent(int sent);
   // Hands the server the first of many statements while the others are still being made.
   void start_server();
