@@ -1,5 +1,6 @@
 #include "stores/redis/cluster_finish.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -315,12 +316,48 @@ void ClusterFinish::settle(std::vector<Ending>& endings) {
     parked.push_back(one);
     parked.back().ack.clear();
   }
-  context_.run(context_.on_cluster->settle, parts.calls(), Loss::kInDoubt);
+  drop_left(context_.run(context_.on_cluster->settle, parts.calls(), Loss::kInDoubt));
   unpark(parked);
   take_back(endings);
   if (unburied.arguments.size() > 1) {
     context_.run_one(context_.on_cluster->unbury, unburied, Loss::kInDoubt);
   }
+}
+
+// Rows that are still held for records that have ended. Such a record may have been forgotten or
+// unlocked, and be retrying, since it was written: its present row is needed then. So the record is
+// looked at once more, and where it is over still, exactly the row that was found before goes, if
+// nobody has touched it. An unlock of a dead record that comes in between holds its row again.
+void ClusterFinish::drop_left(const std::vector<Reply>& settled) {
+  constexpr std::size_t kWords = 3;
+  std::vector<Ending> left;
+  for (const Reply& reply : settled) {
+    for (std::size_t at = 1; at + kWords <= reply.list.size(); at += kWords) {
+      KeyId id;
+      std::ranges::copy(reply.list[at].bytes, id.bytes.begin());
+      Ending& one = left.emplace_back();
+      one.record = context_.names.record(id);
+      one.rows = context_.names.last_row(id.consumer());
+      one.ack = reply.list[at + 1].bytes;
+      one.row = reply.list[at + 2].bytes;
+    }
+  }
+  if (left.empty()) return;
+  const std::vector<Bytes> states = states_of(left);
+  Parts parts(context_);
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    const char state = states[i].empty() ? ' ' : states[i].front();
+    if (state != 'D' && state != 'X') continue;
+    Call& call = parts.add(left[i].rows, 0, [&](Call& begun) {
+      begun.keys = {left[i].rows};
+      begun.arguments = {context_.names.prefix};
+    });
+    call.arguments.push_back("drop");
+    call.arguments.push_back(BytesView());
+    call.arguments.push_back(left[i].ack);
+    call.arguments.push_back(left[i].row);
+  }
+  context_.run(context_.on_cluster->settle, parts.calls(), Loss::kInDoubt);
 }
 
 // Takes back outgoing messages of entries whose lease was lost after all.

@@ -9,21 +9,20 @@
 //   2. keep    rows, dead letters and outgoing messages are written
 //   3. record  by compare-and-set on the nonce
 //   4. settle  rows are removed or parked; a row written for a lease that was lost after all
-//   becomes
-//              visible immediately, or is removed
+//              becomes visible immediately, or is removed
 //
 // A stop in between leaves one row or letter too many, and never one too few:
 //
 //   - Before 3 the record is still in progress, and is taken over when its lease is over. A row
-//   that
-//     was kept meets it then, like a second delivery.
+//     that was kept meets it then, like a second delivery.
 //   - Before 4 a row that was to be removed comes back, and meets a record that has its outcome.
 //   - A row that is to be parked becomes visible by itself until step 4. If it meets its record
 //     parked, or not due yet because the clocks of two nodes differ, it is not removed as any other
 //     row would be, but parked, or hidden until then.
 //   - A record may be unlocked while its row is being parked. Parking a row looks at the record
 //     again, and unlocking a record looks at the row again: the later of the two shows it.
-//   again, and who unlocks a record looks at the row again: the later of the two shows it.
+//   - A record may be forgotten or unlocked before 4, and have another row. A row that did not
+//     come with the message goes only if the record is still over after the row was found.
 #pragma once
 
 #include <functional>
@@ -59,6 +58,7 @@ class ClusterFinish {
   void send(std::vector<Ending>& endings);
   void write(std::vector<Ending>& endings, const Ttl& ttl);
   void settle(std::vector<Ending>& endings);
+  void drop_left(const std::vector<Reply>& settled);
   void take_back(const std::vector<Ending>& endings);
   // Removes rows without a record.
   void acknowledge(std::vector<Ending>& endings);

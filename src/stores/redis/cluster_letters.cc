@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/failpoints.h"
+#include "stores/redis/byte_reader.h"
 #include "stores/redis/cluster_script.h"
 #include "stores/redis/dead_letters.h"
 #include "stores/redis/finisher.h"
@@ -54,11 +55,11 @@ Call about_rows(const StoreContext& context, ConsumerNumber consumer) {
   return call;
 }
 
-// Returns how many rows were dropped or unparked.
+// Returns how many rows were dropped, hidden or unparked.
 std::int64_t settle(StoreContext& context, ConsumerNumber consumer, const std::vector<Bytes>& how) {
   Call call = about_rows(context, consumer);
   for (const Bytes& word : how) call.arguments.push_back(word);
-  return context.run_one(context.on_cluster->settle, call, Loss::kInDoubt).number;
+  return context.run_one(context.on_cluster->settle, call, Loss::kInDoubt).list.at(0).number;
 }
 
 bool unpark(StoreContext& context, const KeyId& id) {
@@ -119,15 +120,27 @@ bool reopen_parked(StoreContext& context, const KeyId& id, const std::string& na
   return true;
 }
 
-// `known`: the letter, if its caller has read it. It may be removed meanwhile, and has the only
-// payload.
-bool reopen_dead(StoreContext& context, const KeyId& id, const std::string& name, const Bytes& head,
-                 const Bytes* note, const Kept* known) {
+// The letter of a dead record, and its number, which is empty where there is none. `known`: the
+// letter, if its caller has read it. It may be removed meanwhile, and has the only payload.
+struct FoundLetter {
+  std::optional<Kept> kept;
+  Bytes number;
+};
+FoundLetter letter_for(StoreContext& context, const KeyId& id, const Bytes& head,
+                       const Kept* known) {
   const std::string ids = context.names.of_store("letter-ids");
   const Bytes field = "k" + Bytes(id.view()) + Bytes(print_in(head));
-  const Bytes letter = context.router.ask({"HGET", ids, field}, Loss::kNothingDone).bytes;
-  auto kept = letter.empty() ? std::nullopt : read_letter(context, letter);
-  if (!kept && known != nullptr) kept = *known;
+  FoundLetter found;
+  found.number = context.router.ask({"HGET", ids, field}, Loss::kNothingDone).bytes;
+  if (!found.number.empty()) found.kept = read_letter(context, found.number);
+  if (!found.kept && known != nullptr) found.kept = *known;
+  return found;
+}
+
+// A slow unlock may find that its row has shown, met the dead record and gone.
+bool reopen_dead(StoreContext& context, const KeyId& id, const std::string& name, const Bytes& head,
+                 const Bytes* note, const Kept* known) {
+  const auto [kept, letter] = letter_for(context, id, head, known);
   if (!kept) return reopen(context, name, head, false, note);
   const Bytes row = hold_copy(context, *kept, kHiddenMs, id.view());
   failpoint::hit(context.environment, failpoint::kKept);
@@ -136,7 +149,9 @@ bool reopen_dead(StoreContext& context, const KeyId& id, const std::string& name
     return false;
   }
   failpoint::hit(context.environment, failpoint::kRecorded);
-  settle(context, id.consumer(), {"wait", {}, row, "0"});
+  if (settle(context, id.consumer(), {"wait", {}, row, "0"}) == 0) {
+    hold_copy(context, *kept, "0", id.view());
+  }
   if (!letter.empty()) count_replay(context, letter);
   return true;
 }
@@ -154,6 +169,18 @@ bool was_unlocked_as(const Bytes& head, const SeenRecord& seen) {
   return seen.state != Bytes(1, state_in(head)) && is_of_token(head, seen);
 }
 
+// An earlier unlock may have stopped between the record and its row: the row is parked still, or,
+// where the record was dead, has met it and gone.
+bool reopen_row(StoreContext& context, const KeyId& id, const Bytes& head, const Kept* known) {
+  if (head[kFlags] < kRowFlag) return false;
+  if (unpark(context, id)) return true;
+  if (linked_row(context, id)) return false;
+  const auto [kept, letter] = letter_for(context, id, head, known);
+  if (!kept) return false;
+  hold_copy(context, *kept, "0", id.view());
+  return true;
+}
+
 // nullopt where it changed meanwhile.
 std::optional<bool> try_to_unlock(StoreContext& context, const KeyId& id, const Bytes* note,
                                   const Kept* letter, const SeenRecord* seen) {
@@ -165,10 +192,9 @@ std::optional<bool> try_to_unlock(StoreContext& context, const KeyId& id, const 
     return any && note == nullptr && unpark(context, id);
   }
   const char state = state_in(head);
-  // An earlier unlock may have stopped between the record and its row.
   if (state == 'R') {
     if (seen != nullptr && !was_unlocked_as(head, *seen)) return false;
-    return head[kFlags] >= kRowFlag && unpark(context, id);
+    return reopen_row(context, id, head, letter);
   }
   if (state != 'P' && state != 'X') return false;
   if (seen != nullptr && !is_seen(head, *seen)) return false;
@@ -305,7 +331,8 @@ std::optional<LinkedRow> linked_row(StoreContext& context, const KeyId& id) {
   };
   LinkedRow row;
   row.place = place_at(reply.list, 0, static_cast<std::uint32_t>(id.consumer()));
-  row.holder = reply.list.at(2).bytes;
+  row.seen = reply.list.at(2).bytes;
+  append_number(row.seen, static_cast<std::uint64_t>(reply.list.at(4).number), 6);
   row.parked = (reply.list.at(3).number & kParkedRow) != 0;
   RecordView& view = row.view;
   view.consumer = id.consumer();
@@ -326,7 +353,7 @@ std::optional<LinkedRow> linked_row(StoreContext& context, const KeyId& id) {
 }
 
 bool drop_row(StoreContext& context, const LinkedRow& row) {
-  const std::vector<Bytes> how = {"drop", {}, ack_of(row.place), row.holder};
+  const std::vector<Bytes> how = {"drop", {}, ack_of(row.place), row.seen};
   return settle(context, row.view.consumer, how) > 0;
 }
 

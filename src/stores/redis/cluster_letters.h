@@ -40,7 +40,7 @@ bool in_hand_on_cluster(StoreContext& context, std::int64_t letter);
 // The row that is held for a record.
 struct LinkedRow {
   RowPlace place;
-  Bytes holder;  // who has taken it
+  Bytes seen;  // for drop: who has taken it, and when it is due
   bool parked = false;
   // As operators see it where its record is gone: parked or retrying.
   RecordView view;

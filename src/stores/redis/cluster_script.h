@@ -42,9 +42,10 @@ struct ClusterScripts {
   // none.
   Script linked;
   // Four for each: go, drop, back, park, show, wait or unpark; id, or empty; ack_of(); a row's
-  // number, its holder, or ms. Drop removes a row that still has that holder. Unpark hides a parked
-  // row for that many ms, and leaves any other as it is. Answer: how many rows were dropped or
-  // unparked.
+  // number, its holder and when it is due, or ms. Drop removes a row of which both are still so.
+  // Unpark hides a parked row for that many ms, and leaves any other as it is. Answer: how many
+  // rows were dropped, hidden by wait, or unparked; then, for each go, what it has left because it
+  // may be held for a later life of the record: the id, and what drop needs of the row.
   Script settle;
   // One for each: ack_of(). Removes the row; but a row that is held for a record, and found by it,
   // stays, and the answer is the record's id.

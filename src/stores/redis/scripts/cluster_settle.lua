@@ -1,13 +1,20 @@
-local changed = 0
+local changed, left = 0, {}
+-- It changes when somebody takes the row, shows it or hides it.
+local function seen(row) return row.holder .. struct.pack('>I6', row.ready) end
 for i = 2, #ARGV, 4 do
   local how, id, ack, number = unpack(ARGV, i, i + 3)
   local row = named(ack)
   if how == 'go' then
     if row then remove(row) end
-    if id ~= '' then remove_rows_of(id) end
+    local other = id ~= '' and linked(id)
+    if other then
+      for _, word in ipairs({ id, struct.pack('>I4B', other.consumer, other.lane) .. other.number,
+                              seen(other) }) do
+        left[#left + 1] = word
+      end
+    end
   elseif how == 'drop' then
-    -- Another holder: somebody has taken it meanwhile.
-    if row and row.holder == number then
+    if row and seen(row) == number then
       changed = changed + 1
       remove(row)
     end
@@ -15,6 +22,7 @@ for i = 2, #ARGV, 4 do
     if row then release(row, 0) end
   elseif how == 'wait' then
     if row then
+      changed = changed + 1
       out_of_sight(row)
       wait(row, now + tonumber(number), false)
     end
@@ -34,4 +42,4 @@ for i = 2, #ARGV, 4 do
     end
   end
 end
-return changed
+return { changed, unpack(left) }
