@@ -16,6 +16,7 @@
 #include <deque>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "tests/support/server_address.h"
 
@@ -64,6 +65,7 @@ struct TcpProxy::Connection {
   std::optional<Fault> fault;  // that struck it
   std::optional<Clock::time_point> cut_at;
   std::string answer;     // the withheld data
+  bool asks = false;      // the client has sent something, and has got no answer yet
   std::string held_back;  // while it stalls: the rest of the data that triggered it
   bool gone = false;
 
@@ -172,6 +174,11 @@ void TcpProxy::cut_all() {
   wake();
 }
 
+std::size_t TcpProxy::round_trips() const {
+  const std::scoped_lock lock(mutex_);
+  return round_trips_;
+}
+
 std::size_t TcpProxy::connections() const {
   const std::scoped_lock lock(mutex_);
   return connections_;
@@ -225,6 +232,9 @@ void TcpProxy::read_from(Connection& connection, Side side) {
 }
 
 void TcpProxy::hear(Connection& connection, Side side, std::string_view bytes) {
+  if (std::exchange(connection.asks, side == Side::kClient) && side == Side::kServer) {
+    ++round_trips_;
+  }
   if (!passes(connection, side, bytes)) return;
   End& end = connection.end(side);
   const std::size_t before = end.said;

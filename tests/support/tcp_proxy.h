@@ -76,6 +76,8 @@ class TcpProxy {
 
   std::size_t connections() const;  // in total
   std::size_t refusals() const;     // that could not be connected to the server
+  // How often a server answered after its client had sent something.
+  std::size_t round_trips() const;
 
  private:
   struct Armed;
@@ -110,6 +112,7 @@ class TcpProxy {
   std::list<Connection> open_;
   std::chrono::milliseconds delay_{0};
   std::size_t connections_ = 0;
+  std::size_t round_trips_ = 0;
   std::size_t refusals_ = 0;
   bool ending_ = false;
 

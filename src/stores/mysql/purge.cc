@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "stores/mysql/literal.h"
@@ -18,14 +20,27 @@ constexpr std::int64_t kForgottenAtOnce = 500;
 // How long a sweep waits for a record that others have locked: a change of a ttl waits behind it.
 constexpr milliseconds kSweepPatience{1'000};
 
-template <class T, class Append>
-std::string value_list(const std::vector<T>& values, Append&& append_one) {
+template <class Values, class Append>
+std::string value_list(const Values& values, Append&& append_one) {
   std::string list = "(";
-  for (const T& value : values) {
+  for (const auto& value : values) {
     if (list.size() > 1) list += ", ";
     append_one(list, value);
   }
   return list + ')';
+}
+
+// For each step its record is read once the step is locked, so that a step of a record that came
+// again stays. Records are locked for that: those alone that were found completed or gone.
+std::string erase_steps(std::span<const KeyId> records) {
+  return "DELETE s FROM semel_step AS s FORCE INDEX (PRIMARY) LEFT JOIN semel_record AS r "
+         "FORCE INDEX (PRIMARY) ON r.id = s.record AND r.state <> 'completed' "
+         "WHERE s.record IN " +
+         value_list(records,
+                    [](std::string& list, const KeyId& id) {
+                      append_bytes(list, id.view(), Literals::kOurs);
+                    }) +
+         " AND r.id IS NULL";
 }
 
 }  // namespace
@@ -34,6 +49,7 @@ Purge::Purge(StoreContext& context)
     : context_(context),
       sweep_(context.dialect, context.generations,
              std::min(context.pool.patience(), kSweepPatience)),
+      steps_(context.dialect),
       clock_(context.dialect, *context.environment.clock) {}
 
 // If the budget ends before all consumers had a turn, the next call begins with the next consumer.
@@ -77,13 +93,19 @@ PurgeReport Purge::run(milliseconds whole) {
     const StoreTime now = clock_.check(connection, context_.pool.patience());
     PurgeReport report;
     sql::Tables tables = context_.shared.tables(connection);
-    sql::forget_steps(connection, tables, context_.pool.patience(), budget);
-    report.records = forget_completed(connection, tables, now, budget);
+    const auto covered =
+        steps_.run(connection, now, context_.pool.patience(), budget,
+                   [&](std::span<const KeyId> records) { connection.queue(erase_steps(records)); });
+    // Without it the budget is over.
+    const StoreTime before = covered.value_or(now);
+    report.records = forget_completed(connection, tables, before, budget);
     if (!budget.more()) {
-      report.records += sql::forget_dead(connection, tables, now, context_.pool.patience(), budget);
+      report.records +=
+          sql::forget_dead(connection, tables, before, context_.pool.patience(), budget);
     }
     if (!budget.more()) forget_names(connection, budget);
     report.more = budget.more();
+    steps_.leave_rest(covered && report.more);
     sql::forget_crashes(tables, now);
     connection.run();
     return report;

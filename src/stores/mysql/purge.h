@@ -24,6 +24,7 @@ class Purge {
 
   StoreContext& context_;
   Sweep sweep_;
+  sql::StepSweep steps_;
   std::size_t turn_ = 0;
   sql::PurgeClock clock_;
 };

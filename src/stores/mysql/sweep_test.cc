@@ -6,11 +6,14 @@
 
 #include <atomic>
 #include <functional>
+#include <future>
 #include <utility>
 
 #include "stores/mysql/url.h"
 #include "stores/mysql/wire.h"
 #include "tests/support/mysql_servers.h"
+#include "tests/support/tcp_proxy.h"
+#include "tests/support/waiting.h"
 
 namespace semel::mysql {
 namespace {
@@ -178,6 +181,61 @@ TEST_P(MySqlSweep, WhatOthersHaveInHandHoldsNobodyUp) {
   add(1min, "n % 1000 = 1 AND n <> 4001");
   // The other never releases its key: a purge that waits for it is refused in the end.
   EXPECT_EQ(purge(*store_), 5000U);
+}
+
+// The records are completed (n % 3 = 0), gone (1) or being worked on (2).
+TEST_P(MySqlSweep, JournalsGoInAFewRoundTripsForHundredsOfThem) {
+  add(10min, "n < 1500 AND n % 3 = 0");
+  add(10min, "n < 1500 AND n % 3 = 2", "consuming");
+  sql(
+      fmt::format("INSERT INTO semel_step (record, name, business, state, place, round, attempts, "
+                  "tries, kept_at) SELECT CONCAT(LEFT(UNHEX(LPAD(HEX({} * 4 + 1), 8, '0')), 4), "
+                  "UNHEX(LPAD(HEX(n), 32, '0'))), name, '', 'done', 1, 0, 0, 0, UTC_TIMESTAMP(6) "
+                  "FROM (SELECT a.d + 10 * b.d + 100 * c.d + 1000 * e.d AS n FROM digit a JOIN "
+                  "digit b JOIN digit c JOIN digit e) AS numbers JOIN (SELECT 'a' AS name UNION "
+                  "SELECT 'b') AS names WHERE n < 1500",
+                  static_cast<std::uint32_t>(consumer_)));
+  // Somebody else has the record of one that stays.
+  Wire other(target_of(server().url(database_)));
+  other.send("START TRANSACTION");
+  other.send("SELECT 1 FROM semel_record WHERE state = 'consuming' ORDER BY id LIMIT 1 FOR UPDATE");
+  ASSERT_FALSE(other.run(Loss::kNothingDone).refused.has_value());
+  test::TcpProxy proxy(server().port());
+  MySqlOptions options;
+  options.url = fmt::format("mysql://root@127.0.0.1:{}/{}", proxy.port(), database_);
+  const auto store = open_mysql(options).value();
+  EXPECT_EQ(purge(*store), 0U);
+  EXPECT_GT(proxy.round_trips(), 0U);
+  EXPECT_LT(proxy.round_trips(), 100U) << "each turn looks, and removes";
+  EXPECT_EQ(sql("SELECT COUNT(*) FROM semel_step"), "1000");
+  EXPECT_EQ(sql("SELECT COUNT(*) FROM semel_step AS s JOIN semel_record AS r ON r.id = s.record "
+                "WHERE r.state = 'consuming'"),
+            "1000")
+      << "those that are being worked on";
+}
+
+// It keeps a step of its own, which would otherwise be done twice.
+TEST_P(MySqlSweep, AStepOfARecordThatComesAgainStays) {
+  add(10min, "n = 7", "consuming");
+  sql("INSERT INTO semel_step (record, name, business, state, place, round, attempts, tries, "
+      "kept_at) SELECT id, 'a', '', 'done', 1, 0, 0, 0, UTC_TIMESTAMP(6) FROM semel_record");
+  sql("CREATE TABLE kept AS SELECT * FROM semel_record");
+  sql("DELETE FROM semel_record");
+  Wire other(target_of(server().url(database_)));
+  other.send("START TRANSACTION");
+  other.send("INSERT INTO semel_record SELECT * FROM kept");
+  other.send("UPDATE semel_step SET place = 2");
+  ASSERT_FALSE(other.run(Loss::kNothingDone).refused.has_value());
+  auto purging = std::async(std::launch::async, [&] { return store_->purge(1s); });
+  EXPECT_TRUE(test::comes_true([&] {
+    return server().lock_waiters(database_) == 1 ||
+           purging.wait_for(0s) == std::future_status::ready;
+  }));
+  other.send("COMMIT");
+  ASSERT_FALSE(other.run(Loss::kNothingDone).refused.has_value());
+  const auto report = purging.get();
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_EQ(sql("SELECT place FROM semel_step"), "2");
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, MySqlSweep, testing::ValuesIn(test::shared_mysql_servers()),

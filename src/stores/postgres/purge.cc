@@ -27,6 +27,13 @@ constexpr milliseconds kLongestWait = std::chrono::minutes(15);
 Purge::Purge(StoreContext& context)
     : context_(context),
       remove_inbox_(context.dialect, "DELETE FROM semel_inbox WHERE row_id = ANY(?1)"),
+      // Steps and records are seen as of one moment: a step of a record that came again later is
+      // not among them.
+      remove_steps_(context.dialect,
+                    "DELETE FROM semel_step AS s WHERE s.record = ANY(?1) AND (SELECT count(*) "
+                    "FROM semel_record AS r WHERE r.id = s.record AND CASE r.state WHEN "
+                    "'completed' THEN 0 ELSE 1 END = 1) = 0"),
+      steps_(context.dialect),
       clock_(context.dialect, *context.environment.clock) {}
 
 bool Purge::waits(std::int64_t generation) const {
@@ -38,6 +45,14 @@ void Purge::put_off(std::int64_t generation) {
   Blocked& blocked = blocked_[generation];
   blocked.wait = std::clamp(2 * blocked.wait, kFirstWait, kLongestWait);
   blocked.until = context_.environment.clock->now() + blocked.wait;
+}
+
+void Purge::remove_steps(Connection& connection, std::span<const KeyId> records) {
+  ArrayParam ids(oid::kBytea);
+  for (const KeyId& id : records) ids.add(id.view());
+  WireParams params;
+  params.add(ids);
+  connection.queue(remove_steps_, params);
 }
 
 void Purge::seal_old(Connection& connection, StoreTime now) {
@@ -169,8 +184,12 @@ PurgeReport Purge::run(milliseconds whole) {
   try {
     const StoreTime now = clock_.check(connection, context_.pool.patience());
     sql::Tables tables = context_.shared.tables(connection);
-    sql::forget_steps(connection, tables, context_.pool.patience(), budget);
+    const auto covered =
+        steps_.run(connection, now, context_.pool.patience(), budget,
+                   [&](std::span<const KeyId> records) { remove_steps(connection, records); });
     seal_old(connection, now);
+    // Without it the budget is over.
+    const StoreTime before = covered.value_or(now);
     PurgeReport report;
     const auto all = context_.generations.look(connection).all;
     const auto dropped = [&](std::int64_t number) {
@@ -179,14 +198,16 @@ PurgeReport Purge::run(milliseconds whole) {
     std::erase_if(blocked_, [&](const auto& blocked) { return dropped(blocked.first); });
     std::erase_if(begun_, dropped);
     for (const Generation& one : all) {
-      if (!one.past(now) || waits(one.number)) continue;
+      if (!one.past(before) || waits(one.number)) continue;
       if (budget.ended()) break;
-      report.records += drop(connection, one.number, now, budget);
+      report.records += drop(connection, one.number, before, budget);
     }
     if (!budget.more()) {
-      report.records += sql::forget_dead(connection, tables, now, context_.pool.patience(), budget);
+      report.records +=
+          sql::forget_dead(connection, tables, before, context_.pool.patience(), budget);
     }
     report.more = budget.more();
+    steps_.leave_rest(covered && report.more);
     sql::forget_crashes(tables, now);
     connection.settle();
     return report;

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 
 #include <semel/spi/store.h>
 
@@ -37,6 +38,7 @@ class Purge {
 
   bool waits(std::int64_t generation) const;
   void put_off(std::int64_t generation);
+  void remove_steps(Connection& connection, std::span<const KeyId> records);
   void seal_old(Connection& connection, StoreTime now);
   // Returns how many records were forgotten. A generation that cannot be dropped yet is left for
   // later.
@@ -51,6 +53,8 @@ class Purge {
 
   StoreContext& context_;
   const sql::SqlText remove_inbox_;
+  const sql::SqlText remove_steps_;
+  sql::StepSweep steps_;
   sql::PurgeClock clock_;
   std::map<std::int64_t, Blocked> blocked_;  // by generation number
   std::set<std::int64_t> begun_;             // were not in use then

@@ -6,9 +6,12 @@
 #include <functional>
 #include <future>
 
+#include <fmt/format.h>
+
 #include <semel/spi/step_store.h>
 
 #include "stores/postgres/test_live_place.h"
+#include "tests/support/tcp_proxy.h"
 #include "tests/support/waiting.h"
 
 namespace semel::postgres {
@@ -267,6 +270,115 @@ TEST_F(PurgeLive, JournalsThatNobodyNeedsGoWithinItsTime) {
   EXPECT_EQ(sql(count), "1") << "its time was over";
   purged(*store);
   EXPECT_EQ(sql(count), "0");
+}
+
+// Journals of 1,500 records that are completed (n % 3 = 0), gone (1) or being worked on (2), and a
+// purge that looks at a few hundred of them in each turn.
+class JournalPurge : public PurgeLive {
+ protected:
+  void SetUp() override {
+    store_ = open();
+    const ConsumerNumber consumer = attach(*store_);
+    complete(*store_, make_message(consumer, "old"));
+    const Message dead = make_message(consumer, "dead");
+    const std::string id = "substr(r.id, 1, 4) || decode(lpad(to_hex(n), 32, '0'), 'hex')";
+    sql("INSERT INTO semel.semel_record (id, generation, state, fingerprint, changed_at, token, "
+        "nonce, lease_until, attempt, outcome_unknown, first_seen) SELECT " +
+        id +
+        ", r.generation, "
+        "(CASE n % 3 WHEN 0 THEN 'completed' ELSE 'consuming' END)::semel.semel_state, "
+        "r.fingerprint, r.changed_at, n, decode(lpad(to_hex(n), 32, '0'), 'hex'), r.changed_at, 1, "
+        "false, r.changed_at FROM semel.semel_record AS r, generate_series(1, 1500) AS n "
+        "WHERE n % 3 <> 1");
+    ASSERT_EQ(finish(*store_, test::dead(acquire(*store_, dead), &dead)), Applied::kYes);
+    sql("INSERT INTO semel.semel_step (record, name, business, state, place, round, attempts, "
+        "tries, kept_at) SELECT " +
+        id +
+        ", name::bytea, '', 'done', 1, 0, 0, 0, r.changed_at FROM "
+        "(SELECT * FROM semel.semel_record WHERE state = 'completed' ORDER BY id DESC LIMIT 1) AS "
+        "r, generate_series(1, 1500) AS n, (VALUES ('a'), ('b')) AS names(name)");
+  }
+  std::string journals(const std::string& which = "TRUE") const {
+    return sql(
+        "SELECT count(DISTINCT record) FROM semel.semel_step WHERE "
+        "get_byte(record, 19) + 256 * get_byte(record, 18) IN (SELECT n FROM "
+        "generate_series(1, 1500) AS n WHERE " +
+        which + ")");
+  }
+
+  std::unique_ptr<Store> store_;
+};
+
+TEST_F(JournalPurge, CostsAFewRoundTripsForHundredsOfThem) {
+  test::TcpProxy proxy(server_.port());
+  PostgresOptions options;
+  options.url = fmt::format("postgresql://postgres@127.0.0.1:{}/{}", proxy.port(), database_);
+  const auto store = open_postgres(std::move(options)).value();
+  purged(*store);
+  EXPECT_EQ(journals(), "500");
+  const std::size_t before = proxy.round_trips();
+  EXPECT_GT(before, 0U);
+  EXPECT_LT(before, 60U) << "each turn looks, and removes";
+  EXPECT_EQ(journals("n % 3 = 2"), "500") << "those that are being worked on";
+}
+
+// A record that comes again meanwhile, and keeps a step of its own, begins no work anew.
+TEST_F(JournalPurge, AStepOfARecordThatComesAgainStays) {
+  OtherSession again(url());
+  again.run("BEGIN");
+  again.run(
+      "CREATE TEMPORARY TABLE mine ON COMMIT DROP AS SELECT record FROM semel.semel_step "
+      "WHERE get_byte(record, 19) = 1 AND get_byte(record, 18) = 0 LIMIT 1");
+  again.run(
+      "INSERT INTO semel.semel_record (id, generation, state, fingerprint, changed_at, token, "
+      "nonce, lease_until, attempt, outcome_unknown, first_seen) SELECT mine.record, "
+      "r.generation, r.state, r.fingerprint, r.changed_at, r.token, r.nonce, r.lease_until, "
+      "1, false, r.changed_at FROM mine, (SELECT * FROM semel.semel_record WHERE state = "
+      "'consuming' LIMIT 1) AS r");
+  again.run("DELETE FROM semel.semel_step WHERE record IN (SELECT record FROM mine)");
+  again.run(
+      "INSERT INTO semel.semel_step (record, name, business, state, place, round, attempts, "
+      "tries, kept_at) SELECT record, 'a', '', 'done', 1, 0, 0, 0, now() FROM mine");
+  auto purging = std::async(std::launch::async, [&] { return purged(*store_); });
+  EXPECT_TRUE(wait_for_waiters(1, purging));
+  again.run("COMMIT");
+  purging.get();
+  EXPECT_EQ(journals("n = 1"), "1") << "the new one";
+  EXPECT_EQ(journals(), "501");
+}
+
+// However many are in use, a purge takes no longer than it may.
+TEST_F(JournalPurge, EndsItsTurnWhereAllAreInUse) {
+  sql("DELETE FROM semel.semel_step WHERE record NOT IN (SELECT id FROM semel.semel_record WHERE "
+      "state = 'consuming')");
+  ASSERT_EQ(journals(), "500") << "a whole page";
+  store_.reset();
+  SteppingClock stepping;
+  environment_.clock = &stepping;
+  const auto store = open();
+  EXPECT_TRUE(purged(*store, 3 * SteppingClock::kStep).more);
+  EXPECT_TRUE(test::comes_true([&] { return !purged(*store, 3 * SteppingClock::kStep).more; }));
+  EXPECT_EQ(journals(), "500");
+}
+
+// A budget of one turn: each call goes on where the last one stopped.
+TEST_F(JournalPurge, GoesOnWhereItStoppedAndForgetsNoRecordBefore) {
+  store_.reset();
+  SteppingClock stepping;
+  environment_.clock = &stepping;
+  const auto store = open();
+  advance(kTtl + 1min);
+  std::size_t turns = 0, forgotten = 0;
+  for (bool more = true; more && turns < 100; ++turns) {
+    const bool whole = journals("n % 3 <> 2") == "0";
+    const PurgeReport report = purged(*store, 3 * SteppingClock::kStep);
+    EXPECT_TRUE(whole || report.records == 0) << "a journal is left: " << turns;
+    forgotten += report.records;
+    more = report.more || forgotten == 0;
+  }
+  EXPECT_GT(turns, 3U) << "one turn did it all";
+  EXPECT_EQ(journals(), "500");
+  EXPECT_EQ(forgotten, 1U) << "the dead one";
 }
 
 }  // namespace

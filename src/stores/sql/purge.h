@@ -2,7 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include <semel/environment.h>
@@ -51,11 +53,38 @@ class PurgeClock {
   std::chrono::steady_clock::time_point last_steady_;
 };
 
-// Removes the journals of records that are completed or gone, in transactions of its own. Call it
-// before any record is forgotten: a journal that outlives its record would apply to the next one of
-// that key. If the budget ends first, no record may be forgotten.
-void forget_steps(Session& session, Tables& tables, std::chrono::milliseconds patience,
-                  PurgeBudget& budget);
+// Removes the journals of records that are completed or gone, page by page, each with one
+// statement. One caller at a time.
+//
+// A journal that outlives its record would apply to the next one of that key: so a record may be
+// forgotten only if it was completed before a pass over all journals began, and that pass has
+// ended.
+class StepSweep {
+ public:
+  // Queues one statement, in a transaction that is open: it removes the journals of those records
+  // that are still completed or gone, which may have come again since they were found.
+  using Erase = std::function<void(std::span<const KeyId>)>;
+
+  explicit StepSweep(const Dialect& dialect);
+
+  // Goes on where the last call stopped, and begins anew once it was through. Returns the time when
+  // the last whole pass began; nullopt where the budget ended before there was one: then no record
+  // may be forgotten. In transactions of its own, with a look before each.
+  std::optional<StoreTime> run(Session& session, StoreTime now, std::chrono::milliseconds patience,
+                               PurgeBudget& budget, const Erase& erase);
+  // The records of the last pass were not all forgotten: the next call begins no other pass.
+  void leave_rest(bool rest) noexcept { rest_ = rest; }
+
+ private:
+  bool turn(Session& session, std::chrono::milliseconds patience, PurgeBudget& budget,
+            const Erase& erase);
+
+  const SqlText look_;
+  KeyId behind_;                      // the last record that this pass has looked at
+  std::optional<StoreTime> began_;    // this pass
+  std::optional<StoreTime> covered_;  // when the last whole one began
+  bool rest_ = false;
+};
 
 // Forgets dead records past their consumers' ttl, in transactions of their own; returns how many.
 std::size_t forget_dead(Session& session, Tables& tables, StoreTime now,

@@ -28,10 +28,7 @@ StepTexts::StepTexts(const Dialect& dialect)
           "kept_at, input, result, reason, error) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
           "?11, ?12, ?13)"),
       given_up(dialect, "DELETE FROM semel_step WHERE record = ?1 AND name = ?2"),
-      forget(dialect, "DELETE FROM semel_step WHERE record = ?1"),
-      left(dialect,
-           "SELECT DISTINCT s.record FROM semel_step AS s WHERE NOT EXISTS (SELECT 1 FROM "
-           "semel_record AS r WHERE r.id = s.record AND r.state <> 'completed') LIMIT ?1") {}
+      forget(dialect, "DELETE FROM semel_step WHERE record = ?1") {}
 
 StepJournal StepRows::read(const KeyId& record) {
   StepJournal journal;
@@ -78,12 +75,5 @@ void StepRows::given_up(const KeyId& record) {
 }
 
 void StepRows::forget(const KeyId& record) { statements_.queue(texts_.forget, {record}); }
-
-std::vector<KeyId> StepRows::left_over(std::size_t limit) {
-  std::vector<KeyId> ids;
-  Answer answer = statements_.ask(texts_.left, {limit_of(limit)});
-  while (answer.next()) ids.push_back(answer.key_id(0));
-  return ids;
-}
 
 }  // namespace semel::sql

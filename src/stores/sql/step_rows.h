@@ -12,7 +12,7 @@ namespace semel::sql {
 
 struct StepTexts {
   explicit StepTexts(const Dialect& dialect);
-  SqlText read, last, erase, add, given_up, forget, left;
+  SqlText read, last, erase, add, given_up, forget;
 };
 
 class StepRows {
@@ -27,8 +27,6 @@ class StepRows {
   // given_up forgets that note; forget forgets the whole journal.
   void given_up(const KeyId& record);
   void forget(const KeyId& record);
-  // Records that are completed or gone, at most `limit`.
-  std::vector<KeyId> left_over(std::size_t limit);
 
  private:
   Statements& statements_;
