@@ -120,12 +120,19 @@ void add_to_plan(Plan& plan, const DeadLetter& letter) {
   });
 }
 
-std::optional<std::string> flaw_of_choice(const DlqFlags& flags, Unnamed unnamed) {
-  const bool narrowed = !flags.consumer.empty() || !flags.reason.empty() || flags.bulk.limit > 0;
-  const bool filtered = flags.bulk.where || flags.all || flags.replayed;
-  if (!flags.ids.empty() && (filtered || narrowed)) return "ids and a filter do not go together";
+std::optional<int> refuse_choice(Console& console, const DlqFlags& flags, Unnamed unnamed) {
+  const bool filtered = flags.bulk.where || flags.all || flags.replayed ||
+                        !flags.consumer.empty() || !flags.reason.empty();
+  if (!flags.ids.empty() && (filtered || flags.bulk.limit > 0)) {
+    const char* const fix = flags.reason.empty()
+                                ? "the ids alone, or the filter alone"
+                                : "the ids alone; a reason for the audit log of a run is --why";
+    return console.fail(kUsage, "ids and a filter do not go together", fix);
+  }
   if (!flags.ids.empty() || filtered || unnamed == Unnamed::kAll) return std::nullopt;
-  return "say which dead letters: their ids, --where FILTER, --replayed or --all";
+  return console.fail(kUsage, "say which dead letters: their ids, or a filter",
+                      "--where FILTER, --consumer NAME, --reason REASON, --replayed or --all; "
+                      "semel dlq list shows them");
 }
 
 void note_left_out(Console& console, const LetterWalk& walk) {
@@ -152,9 +159,7 @@ Result<LetterWalk> walk_letters(const Session& session, const DlqFlags& flags, c
 
 OrEnded<ChosenLetters> choose_letters(Console& console, const DlqFlags& flags, Unnamed unnamed) {
   const auto ended = [](int code) { return tl::unexpected<Ended>(Ended{code}); };
-  if (const auto flaw = flaw_of_choice(flags, unnamed)) {
-    return ended(console.fail(kUsage, *flaw, "semel dlq list"));
-  }
+  if (const auto code = refuse_choice(console, flags, unnamed)) return ended(*code);
   const auto where = read_where(console, flags.bulk.where, letter_fields());
   if (!where) return ended(where.error().code);
   const auto rate = read_rate(console, flags.bulk);
@@ -189,18 +194,24 @@ OrEnded<ChosenLetters> choose_letters(Console& console, const DlqFlags& flags, U
 }
 
 void letter_filter_options(CLI::App& command, DlqFlags& flags) {
-  command.add_option("--consumer", flags.consumer, "Only this consumer's")->type_name("NAME");
+  // An empty value is mostly a variable that was not set; it would select everything.
+  const CLI::Validator not_empty(
+      [](const std::string& value) { return value.empty() ? "it is empty" : std::string(); }, "");
+  command.add_option("--consumer", flags.consumer, "Only this consumer's")
+      ->type_name("NAME")
+      ->check(not_empty);
   command
       .add_option("--reason", flags.reason,
                   "Only with this reason or cause, such as key.conflict or handler.http.500")
-      ->type_name("REASON");
+      ->type_name("REASON")
+      ->check(not_empty);
   command.add_flag("--replayed", flags.replayed, "Those that were replayed and are done since");
 }
 
 void letter_bulk_options(CLI::App& command, DlqFlags& flags) {
   command.add_option("ID", flags.ids, "Their numbers, from semel dlq list")->type_name("N");
   command.add_flag("--all", flags.all,
-                   "All of the config's consumers, narrowed by the flags below");
+                   "All of the config's consumers, also without one of the filters below");
   bulk_options(command, flags.bulk, letter_fields());
   letter_filter_options(command, flags);
 }

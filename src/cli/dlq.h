@@ -68,8 +68,8 @@ class LetterTable {
   Table table_;
 };
 
-// Returns what is wrong with the arguments that choose the letters.
-std::optional<std::string> flaw_of_choice(const DlqFlags& flags, Unnamed unnamed);
+// Returns a usage error if the arguments do not choose letters: ids, or a filter.
+std::optional<int> refuse_choice(Console& console, const DlqFlags& flags, Unnamed unnamed);
 void add_to_plan(Plan& plan, const DeadLetter& letter);
 
 int show_letter(Console& console, const DeadLetter& letter);

@@ -69,8 +69,11 @@ OrEnded<ChosenRecords> choose_records(Console& console, const Session& session,
                                       const RecordFlags& flags) {
   const bool narrowed = flags.bulk.where || flags.bulk.limit > 0;
   if (flags.keys.empty() != flags.bulk.where.has_value() || (!flags.keys.empty() && narrowed)) {
+    const bool of_consumer = !flags.consumer.empty() && flags.keys.empty() && !flags.bulk.where;
     return ended(console.fail(kUsage, "say which records: their keys, or --where FILTER",
-                              "semel records list"));
+                              of_consumer ? fmt::format("all of {}: --where 'consumer={}'",
+                                                        flags.consumer, flags.consumer)
+                                          : "semel records list"));
   }
   const auto consumers = consumers_of(console, session, flags.consumer);
   if (!consumers) return ended(consumers.error().code);

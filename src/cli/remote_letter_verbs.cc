@@ -299,9 +299,7 @@ int change_by_job(Console& console, Remote& run, const DlqFlags& flags, const Le
 }  // namespace
 
 int remote_letter_verb(Console& console, const DlqFlags& flags, LetterAct act) {
-  if (const auto flaw = flaw_of_choice(flags, Unnamed::kRefused)) {
-    return console.fail(kUsage, *flaw, "semel dlq list");
-  }
+  if (const auto code = refuse_choice(console, flags, Unnamed::kRefused)) return *code;
   if (const auto where = read_where(console, flags.bulk.where, letter_fields()); !where) {
     return where.error().code;
   }

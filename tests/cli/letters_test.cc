@@ -116,6 +116,42 @@ TEST_F(LettersTest, AllMeansTheConfigsConsumers) {
   EXPECT_EQ(count({"--consumer", "others"}), "2");
 }
 
+TEST_F(LettersTest, AReasonOrAConsumerAloneChooses) {
+  handle({"a", "b"}, bed_.config());
+  EXPECT_EQ(bed_.semel({"dlq", "replay", "--reason", "key.conflict", "--yes"}).code, 4);
+  const Ran replayed =
+      bed_.semel({"dlq", "replay", "--reason", "handler.exec.3", "--yes", "-o", "json"});
+  EXPECT_EQ(json_at(replayed.out, "/replayed"), "2") << replayed.out << replayed.err;
+  const Ran gone = bed_.semel({"dlq", "discard", "--consumer", "payments", "--yes", "-o", "json"});
+  EXPECT_EQ(json_at(gone.out, "/discarded"), "2") << gone.out << gone.err;
+}
+
+TEST_F(LettersTest, WhatChoosesNothingIsRefusedWithItsFix) {
+  handle({"a"}, bed_.config());
+  struct Row {
+    Words words;
+    const char* said;
+    const char* fix;
+  };
+  for (const Row& row :
+       {Row{{}, "say which dead letters: their ids, or a filter", "--reason REASON"},
+        Row{{"--limit", "1"}, "say which dead letters", "--all"},
+        Row{{"1", "--reason", "mended"}, "ids and a filter do not go together", "--why"},
+        Row{{"--reason", ""}, "--reason: it is empty", "--help"},
+        Row{{"--all", "--consumer", ""}, "--consumer: it is empty", "--help"}}) {
+    Words words = {"dlq", "replay", "--yes"};
+    words.insert(words.end(), row.words.begin(), row.words.end());
+    const Ran ran = bed_.semel(words);
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_NE(ran.err.find(row.said), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find(row.fix), std::string::npos) << ran.err;
+  }
+  const Ran records = bed_.semel({"records", "unlock", "--consumer", "payments", "--yes"});
+  EXPECT_EQ(records.code, 2);
+  EXPECT_NE(records.err.find("--where 'consumer=payments'"), std::string::npos) << records.err;
+  EXPECT_EQ(count({}), "1");
+}
+
 TEST_F(LettersTest, RecordsListFindsACompletedOneByItsKey) {
   mend();
   handle({"a"}, bed_.config());
