@@ -39,18 +39,33 @@ void tell(Console& console, const config::Diagnostic& diagnostic) {
   }
 }
 
-OrEnded<config::Config> load_config(Console& console, const std::vector<std::string>& also) {
+namespace {
+
+OrEnded<config::Config> load_config(Console& console, config::LoadOptions options) {
   auto path = config_path(console);
   if (!path) return ended(path.error().code);
-  config::LoadOptions options;
-  options.sets = console.settings().sets;
-  options.sets.insert(options.sets.end(), also.begin(), also.end());
   auto loaded = config::load_file(*path, options);
   for (const auto& diagnostic : loaded.diagnostics) {
     tell(console, diagnostic);
   }
   if (!loaded.config) return ended(kConfig);
   return std::move(*loaded.config);
+}
+
+}  // namespace
+
+OrEnded<config::Config> load_config(Console& console, const std::vector<std::string>& also) {
+  config::LoadOptions options;
+  options.sets = console.settings().sets;
+  options.sets.insert(options.sets.end(), also.begin(), also.end());
+  return load_config(console, std::move(options));
+}
+
+OrEnded<config::Config> load_store_config(Console& console) {
+  config::LoadOptions options;
+  options.sets = console.settings().sets;
+  options.consumers_optional = true;
+  return load_config(console, std::move(options));
 }
 
 std::string store_name(const config::Config& config) { return compose::store_name(config.store); }
@@ -72,7 +87,7 @@ std::optional<int> refuse_url(Console& console) {
 }
 
 OrEnded<Session> open_session(Console& console, Create create) {
-  auto config = load_config(console);
+  auto config = load_store_config(console);
   if (!config) return ended(config.error().code);
   return open_session(console, std::move(*config), create);
 }
@@ -110,7 +125,9 @@ OrEnded<const config::ConsumerConfig*> find_consumer(Console& console, const con
   for (const auto& consumer : config.consumers) names.push_back(consumer.name);
   const auto near = nearest(name, names);
   const std::string fix = near ? fmt::format("did you mean \"{}\"?", *near)
-                               : fmt::format("{} has: {}", config.file, fmt::join(names, ", "));
+                          : names.empty()
+                              ? fmt::format("{} has no consumers", config.file)
+                              : fmt::format("{} has: {}", config.file, fmt::join(names, ", "));
   return ended(console.fail(
       kUsage, fmt::format("there is no consumer \"{}\" in {}", printable(name, 63), config.file),
       fix));

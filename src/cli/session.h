@@ -32,6 +32,8 @@ void tell(Console& console, const config::Diagnostic& diagnostic);
 // Reads and checks the config. Errors and warnings go to stderr; -q suppresses warnings. `also`:
 // further --set values.
 OrEnded<config::Config> load_config(Console& console, const std::vector<std::string>& also = {});
+// For commands that open the store and run no consumer: the config may be without consumers.
+OrEnded<config::Config> load_store_config(Console& console);
 
 // Ends a command that cannot ask a run if SEMEL_URL is set: an act meant for a run elsewhere must
 // not change the local store.

@@ -42,7 +42,7 @@ Before look_at(const config::Config& config) {
 }
 
 int init_store(Console& console, const FunctionFlags& flags) {
-  auto config = load_config(console);
+  auto config = load_store_config(console);
   if (!config) return config.error().code;
   const auto others = consumers_of(console, *config, flags);
   if (!others) return others.error().code;
@@ -73,7 +73,8 @@ int init_store(Console& console, const FunctionFlags& flags) {
       console.out(
           "  its journal mode was changed to WAL, for it and every other program that opens it\n");
     }
-    console.out(fmt::format("  consumers: {}\n", fmt::join(names, ", ")));
+    console.out(fmt::format("  consumers: {}\n",
+                            names.empty() ? "none" : fmt::to_string(fmt::join(names, ", "))));
     if (!functions->empty()) console.out(fmt::format("  functions: {}\n", *functions));
     console.next("semel run");
     return kOk;

@@ -38,7 +38,7 @@ OrEnded<std::string> planned_functions(Console& console, const config::StoreConf
 
 int migrate(Console& console, const FunctionFlags& flags) {
   if (const auto refused = refuse_url(console)) return *refused;
-  auto config = load_config(console);
+  auto config = load_store_config(console);
   if (!config) return config.error().code;
   const bool dry_run = console.settings().dry_run;
   const std::string where = store_name(*config);

@@ -293,6 +293,8 @@ struct LoadOptions {
   std::function<std::optional<std::string>(const std::string&)> env;
   std::vector<std::string> sets;  // PATH=VALUE, overriding the file
   bool interpolate = true;
+  // Accepts a config of the store alone: no `consumers`, or an empty list.
+  bool consumers_optional = false;
   // By their CMake options' names: a config that names one of these is refused.
   std::vector<std::string_view> missing_adapters = config::missing_adapters();
 };

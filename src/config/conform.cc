@@ -13,6 +13,7 @@ namespace semel::config {
 namespace {
 
 constexpr std::string_view kDefaults = "defaults";
+constexpr std::string_view kConsumersField = "consumers";
 
 std::string_view kind_name(const Node& node) {
   switch (node.kind) {
@@ -51,7 +52,8 @@ bool needs_nothing(const Field& map) {
 
 class Conformer {
  public:
-  explicit Conformer(Report& report) : report_(report) {}
+  Conformer(Report& report, bool consumers_optional)
+      : report_(report), consumers_optional_(consumers_optional) {}
 
   Settings run(const Node& root) {
     visit(schema(), root, "");
@@ -167,9 +169,13 @@ class Conformer {
         "write one of " + list_words(alternatives_of(field));
   }
 
+  bool is_required(const Field& field, const std::string& path) const {
+    return field.required && !(consumers_optional_ && path == kConsumersField);
+  }
+
   void absent(const Field& field, const Node& parent, const std::string& parent_path,
               const std::string& path, bool unknown) {
-    if (field.required) {
+    if (is_required(field, path)) {
       settings_.spoil(path);
       // An unknown field next to a missing one is probably its misspelling: report one error for
       // one cause.
@@ -191,7 +197,8 @@ class Conformer {
       return fmt::format("{}: {}", field.name, list_words(words));
     }
     if (field.shape == Shape::kList && parent_path.empty()) {
-      return "a file needs at least one consumer; semel init prints a starter";
+      return "write at least one consumer (semel init prints a starter); without any, only the "
+             "commands that open the store read the file: semel store init";
     }
     return fmt::format("add {}: … ({})", field.name, shape_name(field.shape));
   }
@@ -270,12 +277,12 @@ class Conformer {
     if (node.kind != Node::Kind::kList) {
       auto& made = wrong("E011", node.place, path,
                          fmt::format("{}, where a list must stand", kind_name(node)));
-      made.help = field.name == "consumers" ? "begin each consumer with \"- \""
-                                            : fmt::format("{}: [ … ]", field.name);
+      made.help = field.name == kConsumersField ? "begin each consumer with \"- \""
+                                                : fmt::format("{}: [ … ]", field.name);
       if (!words.empty()) made.help += ", or " + list_words(words);
       return;
     }
-    if (node.items.empty() && field.required) {
+    if (node.items.empty() && is_required(field, path)) {
       wrong("E017", node.place, path, "the list is empty").help = "write at least one item";
       return;
     }
@@ -357,11 +364,14 @@ class Conformer {
   }
 
   Report& report_;
+  bool consumers_optional_;
   Settings settings_;
 };
 
 }  // namespace
 
-Settings conform(const Node& root, Report& report) { return Conformer(report).run(root); }
+Settings conform(const Node& root, Report& report, bool consumers_optional) {
+  return Conformer(report, consumers_optional).run(root);
+}
 
 }  // namespace semel::config

@@ -128,7 +128,7 @@ Loaded load(std::string_view raw, const std::string& name, const LoadOptions& op
     overlay(*root, options.sets, report, kSetFlag);
     const auto folder = folder_of(name);
     if (options.interpolate) interpolate(*root, env, folder, report);
-    auto settings = conform(*root, report);
+    auto settings = conform(*root, report, options.consumers_optional);
     derive(settings, env);
     auto config = build(settings, folder, report);
     check_adapters(settings, options.missing_adapters, report);

@@ -115,6 +115,27 @@ TEST_F(OperateTest, StoreInitMakesTheTablesAndTellsOfWal) {
   EXPECT_EQ(json_at(bed_.semel({"store", "sweep", "-o", "json"}).out, "/forgotten"), "0");
 }
 
+TEST_F(OperateTest, AConfigOfTheStoreAloneServesWhatOpensTheStore) {
+  write_file(bed_.config(), fmt::format("store: {{ sqlite: {{ path: {} }} }}\n", bed_.database()));
+  const Ran made = bed_.semel({"store", "init"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_NE(made.out.find("consumers: none"), std::string::npos) << made.out;
+  for (const Words& words :
+       {Words{"store", "migrate"}, Words{"store", "stats"}, Words{"store", "sweep"},
+        Words{"store", "verify"}, Words{"status"}, Words{"doctor"}, Words{"consumers", "list"},
+        Words{"records", "list"}, Words{"dlq", "list"}}) {
+    const Ran ran = bed_.semel(words);
+    EXPECT_EQ(ran.code, 0) << words.front() << ": " << ran.out << ran.err;
+  }
+  for (const Words& words : {Words{"run", "--once"}, Words{"check"}, Words{"send", "payments"},
+                             Words{"consumers", "pause", "payments"}}) {
+    const Ran ran = bed_.semel(words);
+    EXPECT_EQ(ran.code, 78) << ran.out << ran.err;
+    EXPECT_NE((ran.out + ran.err).find("error[E017] consumers is missing"), std::string::npos)
+        << ran.out << ran.err;
+  }
+}
+
 TEST_F(OperateTest, AMigrationIsPlannedDoneAndNeededNoMore) {
   const Ran plan = bed_.semel({"store", "migrate", "--dry-run"});
   EXPECT_EQ(plan.code, 0) << plan.err;

@@ -62,6 +62,19 @@ TEST_F(ServerFunctions, PsqlIsAConsumer) {
   EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
 }
 
+TEST_F(ServerFunctions, AConfigOfTheStoreAloneMakesThem) {
+  write_file(bed_.config(), fmt::format("store: {{ postgres: {{ url: \"{}\" }} }}\n", bed_.url()));
+  const Ran made =
+      bed_.semel({"store", "init", "--functions", "--consumer", "mails=7d", "-o", "json"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_EQ(json_at(made.out, "/functions"), "made");
+  EXPECT_EQ(json_at(made.out, "/consumers/0"), "mails");
+  EXPECT_EQ(json_at(made.out, "/consumers/1"), "(absent)");
+  EXPECT_EQ(psql(example("any_language.sql")), "new");
+  EXPECT_EQ(psql(example("any_language.sql")), "duplicate");
+  EXPECT_EQ(bed_.semel({"store", "sweep"}).code, 0);
+}
+
 TEST_F(ServerFunctions, ARoleWithTheGrantsOfThePageClaims) {
   ASSERT_EQ(bed_.semel({"store", "init", "--functions", "--consumer", "mails"}).code, 0);
   const std::string user = "f_" + bed_.database();

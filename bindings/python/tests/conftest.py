@@ -99,9 +99,7 @@ def mails_database(tmp_path_factory):
         server.execute(f"CREATE DATABASE {name}")
         url = server_url.rsplit("/", 1)[0] + "/" + name
         config = tmp_path_factory.mktemp("sql") / "semel.yaml"
-        config.write_text(f"store: {{ postgres: {{ url: '{url}' }} }}\n"
-                          "consumers: [{ name: payments, source: { queue: {} }, key: json:/id,"
-                          " handler: { exec: [cat] } }]\n")
+        config.write_text(f"store: {{ postgres: {{ url: '{url}' }} }}\n")
         subprocess.run([os.environ["SEMEL"], "store", "init", "--functions", "--consumer", "mails=7d",
                         "-c", str(config)], check=True, stdout=subprocess.DEVNULL)
         with psycopg.connect(url) as connection:
