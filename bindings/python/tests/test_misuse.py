@@ -132,6 +132,46 @@ def test_a_result_that_is_too_deep_is_left_out():
     assert work() is None and made == [1]
 
 
+@pytest.mark.parametrize("part", ["key", "payload"])
+def test_the_name_of_no_argument_is_refused(part):
+    def work(order, text):
+        raise AssertionError("nothing is done")
+
+    async def awaited(order, text):
+        raise AssertionError("nothing is done")
+
+    parts = {"key": "order", part: "oder"}
+    for once, claims, one in ((semel.once, MemoryClaims(), work), (semel.aio.once, AioMemory(), awaited)):
+        with pytest.raises(semel.Refused, match="no argument 'oder'.*order, text"):
+            once(claims, **parts)(one)
+
+
+def test_the_name_of_a_keyword_argument_may_be_any():
+    claims = MemoryClaims()
+
+    @semel.once(claims, key="order")
+    def work(**parts):
+        return parts["order"]
+
+    assert work(order="a") == "a" and claims.state_of("a") == "completed"
+    with pytest.raises(semel.Refused, match="no argument 'order'"):
+        work(oder="a")
+
+
+def test_an_error_has_its_code_once_and_its_fix():
+    error = semel.Refused("there is no consumer \"x\"", "R343", "GET /api/v1/consumers")
+    assert str(error) == "[R343] there is no consumer \"x\"; fix: GET /api/v1/consumers"
+    assert (error.message, error.code, error.fix) == (
+        "there is no consumer \"x\"", "R343", "GET /api/v1/consumers")
+    assert str(semel.Refused("a", "R343")) == "[R343] a" and str(semel.Busy("k", "held")) == "'k': held"
+
+
+def test_the_package_has_its_version():
+    from importlib import metadata
+
+    assert semel.__version__ == metadata.version("semel")
+
+
 def test_a_payload_is_text_or_bytes():
     with pytest.raises(TypeError):
         MemoryClaims().claim("a", 7)

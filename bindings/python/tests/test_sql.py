@@ -30,6 +30,10 @@ def key():
     return uuid.uuid4().hex[:20]
 
 
+def driver_of(connection):
+    return psycopg if isinstance(connection, psycopg.Connection) else psycopg2
+
+
 def effects(connection, name):
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM effect WHERE name = %s", (name,))
@@ -126,6 +130,9 @@ def test_errors_have_their_codes(connection, key):
     with pytest.raises(semel.Refused) as refused:
         semel.Transaction(connection, "nobody").claim(key)
     assert refused.value.code == "R272"
+    assert str(refused.value) == ("[R272] no consumer has the name 'nobody'; fix: register it: "
+                                  "semel store init --functions --consumer NAME")
+    assert refused.value.fix.startswith("register it: ")
     connection.rollback()
     with pytest.raises(semel.Refused) as refused:
         semel.Transaction(connection, "mails").claim("")
@@ -135,6 +142,24 @@ def test_errors_have_their_codes(connection, key):
         semel.Transaction(connection, "mails", schema="a; DROP TABLE effect")
     with pytest.raises(RuntimeError):
         semel.Transaction(connection, "mails").claim(key).dead()
+
+
+def test_functions_that_are_not_there_are_named(connection, database, key):
+    fix = "semel store init --functions"
+    for schema in ("nowhere", "public"):
+        with pytest.raises(semel.Refused, match=f"not in schema {schema}") as refused:
+            semel.Transaction(connection, "mails", schema=schema).claim(key)
+        assert fix in refused.value.fix and fix in str(refused.value)
+        connection.rollback()
+        with semel.SqlClaims(lambda: driver_of(connection).connect(database), consumer="mails",
+                             schema=schema) as claims:
+            with pytest.raises(semel.Refused, match=fix):
+                claims.claim(key)
+    # Another function that is missing is the caller's own business.
+    with pytest.raises((psycopg.Error, psycopg2.Error)):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT nothing_of_ours()")
+    connection.rollback()
 
 
 CONSUMER = """

@@ -31,6 +31,7 @@ from ._http import End, HttpClaims
 from ._leases import SqlClaims
 from ._once import claim, once
 from ._sql import Transaction
+from ._version import __version__
 
 __all__ = [
     "Busy",
@@ -50,6 +51,7 @@ __all__ = [
     "SqlClaims",
     "Transaction",
     "Unavailable",
+    "__version__",
     "claim",
     "once",
 ]

@@ -6,10 +6,15 @@ from typing import Optional
 
 
 class SemelError(Exception):
-    """The base of all of them. ``code`` is what ``semel explain`` explains; ``fix`` says what to change."""
+    """The base of all of them.
+
+    Its text has all that is known: ``[R272] message; fix: …``. ``code`` is what ``semel explain`` explains;
+    ``fix`` says what to change.
+    """
 
     def __init__(self, message: str, code: Optional[str] = None, fix: Optional[str] = None) -> None:
-        super().__init__(f"{message} [{code}]" if code else message)
+        super().__init__(f"{f'[{code}] ' if code else ''}{message}{f'; fix: {fix}' if fix else ''}")
+        self.message = message
         self.code = code
         self.fix = fix
 

@@ -226,7 +226,7 @@ class HttpClaims:
                 # It is alone, and its result is what makes it so.
                 if len(asked) > 1 or "result_base64" not in asked[0]:
                     raise
-                answered = [{"outcome": "invalid", "reason": str(error)}]
+                answered = [{"outcome": "invalid", "reason": error.message}]
             for end, answer in zip(said[len(answers):], answered):
                 end.claim.ended = answer["outcome"] != "invalid"
             answers += answered
@@ -278,6 +278,7 @@ class HttpClaims:
         last = time.monotonic() + patience
         wait = _FIRST_WAIT
         while True:
+            code = fix = None
             try:
                 with opened(request, timeout=timeout) as answer:
                     return _answers_of(answer.read(), len(body["claims"]))
@@ -285,10 +286,10 @@ class HttpClaims:
                 said = _error_of(error)
                 if error.code not in _PASSING:
                     raise said from None
-                why = str(said)
+                why, code, fix = said.message, said.code, said.fix
             except _FAULTS as error:
                 why = str(error) or type(error).__name__
             if time.monotonic() + wait > last:
-                raise Unavailable(f"{self._url}: {self.consumer}{path}: {why}")
+                raise Unavailable(f"{self._url}: {self.consumer}{path}: {why}", code, fix)
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)

@@ -233,7 +233,7 @@ class SqlClaims:
                 ended = bool(getattr(connection, "closed", False))
                 if connection is not None:
                     _close(connection)
-                refused = refusal_of(error)
+                refused = refusal_of(error, self._schema)
                 if refused is not None:
                     raise refused from error
                 if not ended and not _is_fault(error):

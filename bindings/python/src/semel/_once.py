@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Callable, Optional, Protocol, TypeVar, Union
 
 from ._claim import Claim, Outcome, Payload, as_bytes, lease_clock
-from ._errors import LeaseLost
+from ._errors import LeaseLost, Refused
 
 Work = TypeVar("Work", bound=Callable[..., Any])
 #: A function of the arguments, or the name of one of them.
@@ -185,7 +185,28 @@ def part_of(part: Optional[Part], signature: inspect.Signature, args: Any, kwarg
         return part(*args, **kwargs)
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
-    return bound.arguments[part]
+    if part in bound.arguments:
+        return bound.arguments[part]
+    more = bound.arguments[_others_of(signature) or ""]
+    if part not in more:
+        raise Refused(f"the call has no argument {part!r}, which is to be its key or payload", None,
+                      f"give it: {part}=…")
+    return more[part]
+
+
+def _others_of(signature: inspect.Signature) -> Optional[str]:
+    """The name of ``**kwargs``, where the function has it."""
+    names = [one.name for one in signature.parameters.values() if one.kind is one.VAR_KEYWORD]
+    return names[0] if names else None
+
+
+def refuse_unknown_part(work: Any, part: Optional[Part], signature: inspect.Signature) -> None:
+    """Raises where the name of an argument is none of the function's."""
+    if part is None or callable(part) or part in signature.parameters or _others_of(signature):
+        return
+    names = ", ".join(signature.parameters) or "none"
+    raise Refused(f"{getattr(work, '__name__', work)!s} has no argument {part!r}", None,
+                  f"a name of its arguments ({names}), or a function of them")
 
 
 def as_result(value: Any) -> Optional[str]:
@@ -227,7 +248,8 @@ def once(claims: Union[Claims, Callable[..., Claims]], *, key: Part, payload: Op
     a function of them too, as where a connection is an argument. What the work returns is kept as JSON.
     ``wait`` and ``timeout``: as of ``semel.claim``.
     Raises a NotDone (Busy, Conflict, Dead, Parked, Invalid) where the work is not this caller's to do.
-    Refuses a coroutine or generator function by a TypeError: its call alone makes no effect.
+    Refuses a coroutine or generator function by a TypeError: its call alone makes no effect; and the name of
+    an argument that the function does not have by a Refused.
     """
 
     def decorate(work: Work) -> Work:
@@ -235,6 +257,8 @@ def once(claims: Union[Claims, Callable[..., Claims]], *, key: Part, payload: Op
         if is_coroutine_function(work):
             raise TypeError(f"{work!r} is a coroutine function: decorate it with semel.aio.once")
         signature = inspect.signature(work)
+        refuse_unknown_part(work, key, signature)
+        refuse_unknown_part(work, payload, signature)
 
         @functools.wraps(work)
         def run(*args: Any, **kwargs: Any) -> Any:

@@ -60,16 +60,44 @@ def rows_of(connection: Any, sql: str, parameters: list[Any]) -> list[Sequence[A
         cursor.close()
 
 
-def refusal_of(error: BaseException) -> Optional[Refused]:
-    """An error of the functions, by its SQLSTATE; None: another one."""
+#: SQLSTATEs of a function and of a schema that are not there.
+_NO_FUNCTION = "42883"
+_NO_SCHEMA = "3F000"
+
+
+def _hint_of(error: BaseException) -> Optional[str]:
+    return getattr(getattr(error, "diag", None), "message_hint", None)
+
+
+def _plain(told: str, code: str) -> str:
+    """What a function says, without the marks of its text: "semel: no consumer … (R272)"."""
+    told = told.split("\n", 1)[0]
+    told = told[len("semel: "):] if told.startswith("semel: ") else told
+    mark = f" ({code})"
+    return told[:-len(mark)] if told.endswith(mark) else told
+
+
+def _missing_functions(state: str, told: str, schema: str) -> Optional[Refused]:
+    """Of a database whose store has no functions, or has those of an older version."""
+    is_function = state == _NO_FUNCTION and f"function {schema}." in told
+    is_schema = state == _NO_SCHEMA and f'"{schema}"' in told
+    if not is_function and not is_schema:
+        return None
+    return Refused(f"the SQL functions are not in schema {schema} ({told.split(chr(10), 1)[0]})", None,
+                   "semel store init --functions; older ones: semel store migrate --functions")
+
+
+def refusal_of(error: BaseException, schema: str) -> Optional[Refused]:
+    """An error of the functions, or of their absence, by its SQLSTATE; None: another one."""
     # SQLAlchemy and Django raise errors of their own around that of the driver.
     error = getattr(error, "orig", None) or error
     if not hasattr(error, "pgcode") and not hasattr(error, "sqlstate") and error.__cause__ is not None:
         error = error.__cause__
     state = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None) or ""
     if not state.startswith("SM"):
-        return None
-    return Refused(str(error).split("\n", 1)[0], "R" + state[2:])
+        return _missing_functions(state, str(error), schema)
+    code = "R" + state[2:]
+    return Refused(_plain(str(error), code), code, _hint_of(error))
 
 
 def claim_call(schema: str, consumer: str, key: str, payload: Optional[Payload]) -> tuple[str, list[Any]]:
@@ -153,7 +181,7 @@ class Transaction:
         try:
             return rows_of(connection, sql, parameters)
         except Exception as error:
-            refused = refusal_of(error)
+            refused = refusal_of(error, self._schema)
             if refused is None:
                 raise
             raise refused from error

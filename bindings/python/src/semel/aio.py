@@ -27,6 +27,7 @@ from ._once import (
     part_of,
     refuse_generator_function,
     refuse_unfinished,
+    refuse_unknown_part,
 )
 
 Answer = TypeVar("Answer")
@@ -187,7 +188,7 @@ class Transaction:
                 await cursor.execute(sql, parameters)
                 return list(await cursor.fetchall())
             except Exception as error:
-                refused = _sql.refusal_of(error)
+                refused = _sql.refusal_of(error, self._schema)
                 if refused is None:
                     raise
                 raise refused from error
@@ -281,6 +282,8 @@ def once(claims: Union[Claims, Callable[..., Claims]], *, key: Part, payload: Op
         if not is_coroutine_function(work):
             raise TypeError(f"{work!r} is no coroutine function: decorate it with semel.once")
         signature = inspect.signature(work)
+        refuse_unknown_part(work, key, signature)
+        refuse_unknown_part(work, payload, signature)
 
         @functools.wraps(work)
         async def run(*args: Any, **kwargs: Any) -> Any:
