@@ -40,10 +40,16 @@ struct Error {
   Remedy remedy = Remedy::kTime;  // set for a handler's statement
 };
 
-// An Error as an exception: Transaction, Message, Runner, Guard and Producer throw it.
+// The error as one text, for a log: `[R250] message; fix: hint`. Without the brackets where the
+// error has no code of a page, or where its message names that code itself.
+std::string to_string(const Error& error);
+
+// An Error as an exception: Transaction, Message, Runner, Guard and Producer throw it. `what` is
+// the error as to_string returns it.
 class SemelError : public std::runtime_error {
  public:
-  explicit SemelError(Error error) : std::runtime_error(error.message), error_(std::move(error)) {}
+  explicit SemelError(Error error)
+      : std::runtime_error(to_string(error)), error_(std::move(error)) {}
   const Error& error() const noexcept { return error_; }
 
  private:

@@ -10,7 +10,7 @@
 
 #include "cli/text.h"
 #include "compose/compose.h"
-#include "config/scalars.h"
+#include "core/consumer_name.h"
 #include "core/guard_recipe.h"
 
 namespace semel::cli {
@@ -22,7 +22,7 @@ std::optional<ConsumerSpec> spec_of(std::string_view words) {
   spec.name = words.substr(0, at);
   spec.recipe_hash = core::kGuardRecipe;
   spec.ttl = GuardOptions{}.ttl;
-  if (!config::is_name(spec.name)) return std::nullopt;
+  if (!core::is_name(spec.name)) return std::nullopt;
   if (at == std::string_view::npos) return spec;
   const std::string_view ttl = words.substr(at + 1);
   if (ttl == "keep") {
@@ -65,10 +65,10 @@ OrEnded<std::vector<ConsumerSpec>> consumers_of(Console& console, const config::
   for (const std::string& words : flags.consumers) {
     auto spec = spec_of(words);
     if (!spec) {
-      return ended(console.fail(
-          kUsage, fmt::format("--consumer cannot be \"{}\"", printable(words, 80)),
-          "a name of lower-case letters, digits, _ and -, a letter first; behind a = how long its "
-          "records are kept: 7d, or keep"));
+      return ended(
+          console.fail(kUsage, fmt::format("--consumer cannot be \"{}\"", printable(words, 80)),
+                       fmt::format("{}; behind a = how long its records are kept: 7d, or keep",
+                                   core::kNameRule)));
     }
     if (std::ranges::find(config.consumers, spec->name, &config::ConsumerConfig::name) !=
         config.consumers.end()) {

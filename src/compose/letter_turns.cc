@@ -32,7 +32,7 @@ bool LetterTurns::run(std::chrono::milliseconds budget) {
   if (!more && more.error().message != stand_still_) {
     for (const std::string& consumer : letters_->consumers()) {
       observer_.on_notice(
-          consumer, fmt::format("dead letters past their time stay: {}", more.error().message));
+          consumer, fmt::format("dead letters past their time stay: {}", to_string(more.error())));
     }
   }
   stand_still_ = more ? std::string() : more.error().message;

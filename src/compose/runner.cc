@@ -35,8 +35,12 @@ class StderrObserver final : public Observer {
       fmt::print(stderr, "semel: {}: the {} is back\n", consumer, where);
       return;
     }
-    fmt::print(stderr, "semel: {}: {}: {}\n", consumer, where, printable_text(error.message));
+    const bool has_code = !error.code.empty();
+    fmt::print(stderr, "semel: {}: {}: {}{}\n", consumer, where,
+               has_code ? fmt::format("error[{}] ", error.code) : "error: ",
+               printable_text(error.message));
     if (!error.hint.empty()) fmt::print(stderr, "  fix: {}\n", printable_text(error.hint));
+    if (has_code) fmt::print(stderr, "  explain: semel explain {}\n", error.code);
   }
   void on_notice(std::string_view consumer, std::string_view text) noexcept override {
     fmt::print(stderr, "semel: {}: {}\n", consumer, printable_text(text));

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "config/catalog.h"
 #include "config/suggest.h"
+#include "core/consumer_name.h"
 #include "core/key_recipe.h"
 
 namespace semel::config {
@@ -24,7 +25,6 @@ constexpr Unit kTimeUnits[] = {
     {"ms", 1}, {"s", 1'000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}};
 constexpr Unit kSizeUnits[] = {
     {"B", 1}, {"KiB", 1LL << 10}, {"MiB", 1LL << 20}, {"GiB", 1LL << 30}};
-constexpr std::size_t kLongestName = 63;
 constexpr std::string_view kDurationLook = "write 500ms, 20s, 5m, 6h or 7d";
 constexpr std::string_view kSizeLook = "write 512B, 64KiB, 16MiB or 1GiB";
 
@@ -261,7 +261,7 @@ std::optional<Flaw> read_key_part(const Setting& setting) {
 }
 
 std::optional<Flaw> read_name(const Setting& setting) {
-  if (is_name(setting.text)) return std::nullopt;
+  if (core::is_name(setting.text)) return std::nullopt;
   std::string offer;
   for (const char c : setting.text) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -272,9 +272,9 @@ std::optional<Flaw> read_name(const Setting& setting) {
     else if (!offer.empty() && c == ' ')
       offer += '_';
   }
-  offer.resize(std::min(offer.size(), kLongestName));
-  auto help = std::string("a name is [a-z][a-z0-9_-]{0,62}");
-  if (is_name(offer) && !setting.secret) help = fmt::format("write {} ({})", offer, help);
+  offer.resize(std::min(offer.size(), core::kLongestName));
+  auto help = std::string(core::kNameRule);
+  if (core::is_name(offer) && !setting.secret) help = fmt::format("write {} ({})", offer, help);
   return Flaw{"E024", fmt::format("{} is not a name", shown(setting)), std::move(help)};
 }
 
@@ -284,7 +284,7 @@ std::optional<Flaw> read_identifier(const Setting& setting) {
   const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || is_digit(c) || c == '_';
   });
-  if (!begins || !plain || text.size() > kLongestName) {
+  if (!begins || !plain || text.size() > core::kLongestName) {
     return Flaw{"E024", fmt::format("{} is not an identifier", shown(setting)),
                 "an identifier is [a-z_][a-z0-9_]{0,62}"};
   }
@@ -294,13 +294,6 @@ std::optional<Flaw> read_identifier(const Setting& setting) {
 }
 
 }  // namespace
-
-bool is_name(std::string_view text) {
-  if (text.empty() || text.size() > kLongestName || text[0] < 'a' || text[0] > 'z') return false;
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || is_digit(c) || c == '_' || c == '-';
-  });
-}
 
 std::optional<std::int64_t> parse_duration(std::string_view text) {
   return parse_quantity(text, kTimeUnits);

@@ -27,6 +27,4 @@ std::optional<std::int64_t> parse_size(std::string_view text);      // "64KiB"
 std::string show_duration(std::int64_t milliseconds);               // "90s", in the largest unit
 std::string show_size(std::int64_t bytes);
 
-bool is_name(std::string_view text);
-
 }  // namespace semel::config

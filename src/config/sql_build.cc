@@ -147,9 +147,8 @@ bool build_statements(const View& sql, core::SqlSpec& spec, std::set<std::string
     made.sql = text->text;
     if (const auto* rows = view.find("expect_rows")) {
       made.expect_rows = rows->number;
-      made.otherwise = otherwise_of(view.text("otherwise"),
-                                    fmt::format("statement {} did not change {} row{}", i + 1,
-                                                rows->number, rows->number == 1 ? "" : "s"));
+      made.otherwise = otherwise_of(view.text("otherwise"), fmt::format("statement {}", i + 1));
+      made.otherwise.tells_rows = true;
     } else if (const auto* word = view.find("otherwise");
                word != nullptr && word->from == Setting::From::kWritten) {
       report

@@ -1,6 +1,31 @@
 #include <semel/error.h>
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 namespace semel {
+
+namespace {
+
+// "R250", and not "handler.sql.syntax".
+bool has_page(const std::string& code) {
+  constexpr std::size_t kLength = 4;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return code.size() == kLength && std::all_of(code.begin() + 1, code.end(), is_digit);
+}
+
+}  // namespace
+
+std::string to_string(const Error& error) {
+  std::string text = error.message;
+  if (const std::string tag = fmt::format("[{}]", error.code);
+      has_page(error.code) && text.find(tag) == std::string::npos) {
+    text.insert(0, tag + " ");
+  }
+  if (!error.hint.empty()) text += "; fix: " + error.hint;
+  return text;
+}
 
 const char* to_string(ErrorKind kind) noexcept {
   switch (kind) {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
+
+#include <fmt/format.h>
 
 #include "base/sql_lexer.h"
 
@@ -29,10 +32,39 @@ Result<std::shared_ptr<const Statement>> admit_statement(std::string_view sql) {
   return std::shared_ptr<const Statement>(std::move(statement));
 }
 
+namespace {
+
+// "statement 2 changed 0 rows; its expect_rows is 1".
+struct TellRows {
+  const RecordedStatement& recorded;
+  std::int64_t count;
+
+  void operator()(Verdict::Done&) const {}
+  template <class Details>
+  void operator()(Details& details) const {
+    const bool reads = recorded.statement != nullptr && recorded.statement->only_reads();
+    details.reason +=
+        fmt::format(" {} {} row{}; its expect_rows is {}", reads ? "returned" : "changed", count,
+                    count == 1 ? "" : "s", *recorded.expect_rows);
+  }
+};
+
+Otherwise with_rows(const RecordedStatement& recorded, std::int64_t count) {
+  Otherwise told = recorded.otherwise;
+  if (!told.tells_rows) return told;
+  Verdict::Details details = std::move(told.verdict).details();
+  std::visit(TellRows{recorded, count}, details);
+  told.verdict = Verdict(std::move(details));
+  return told;
+}
+
+}  // namespace
+
 std::optional<Otherwise> miss_of(const RecordedStatement& recorded, std::int64_t count,
                                  const Rows& rows) noexcept {
   if (recorded.expect_rows) {
-    return *recorded.expect_rows == count ? std::nullopt : std::optional(recorded.otherwise);
+    return *recorded.expect_rows == count ? std::nullopt
+                                          : std::optional(with_rows(recorded, count));
   }
   return recorded.rule ? recorded.rule->judge(count, rows) : std::nullopt;
 }

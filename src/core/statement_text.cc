@@ -26,6 +26,10 @@ std::string statement_text(std::string_view sql) {
   }
 }
 
+std::string_view written_text(const Statement& statement) noexcept {
+  return statement.written.empty() ? statement.sql : statement.written;
+}
+
 void name_statement(Error& error, std::string_view sql) {
   error.message += ", in: ";
   error.message += statement_text(sql);

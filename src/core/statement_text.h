@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <semel/error.h>
+#include <semel/spi/recorded_statement.h>
 
 namespace semel::core {
 
@@ -15,6 +16,9 @@ inline constexpr std::size_t kMostStatementText = 240;
 // One line: space between words is one space, unprintable characters are escaped, and a longer text
 // ends with an ellipsis. Has the placeholders of `sql`, never their values. Pure.
 std::string statement_text(std::string_view sql);
+
+// The statement as the user wrote it: with names for its placeholders, where it has some.
+std::string_view written_text(const Statement& statement) noexcept;
 
 // Appends the statement's text to the error's message.
 void name_statement(Error& error, std::string_view sql);

@@ -52,7 +52,7 @@ void check_values(const RecordedStatement& recorded) {
   throw StatementRefused(
       {ErrorKind::kRejected, "",
        fmt::format("{} values were given for the {} placeholders of: {}", recorded.values.size(),
-                   wanted, statement_text(recorded.statement->sql)),
+                   wanted, statement_text(written_text(*recorded.statement))),
        "give one value for each `?`"});
 }
 

@@ -42,6 +42,18 @@ TEST(Words, AreThoseOfTheGlossary) {
   EXPECT_STREQ(to_string(Guarantee::Name::kAtLeastOnce), "at_least_once");
 }
 
+TEST(ErrorText, HasCodeMessageAndFix) {
+  const Error away{ErrorKind::kUnavailable, "R250", "the server cannot be reached", "start it"};
+  EXPECT_EQ(to_string(away), "[R250] the server cannot be reached; fix: start it");
+  EXPECT_STREQ(SemelError(away).what(), "[R250] the server cannot be reached; fix: start it");
+  EXPECT_EQ(to_string(Error{ErrorKind::kRejected, "handler.sql.syntax", "no such table", {}}),
+            "no such table");
+  EXPECT_EQ(to_string(Error{ErrorKind::kRejected, "E012", "error[E012] unknown field", {}}),
+            "error[E012] unknown field");
+  EXPECT_EQ(to_string(Error{ErrorKind::kRejected, "", "two placeholders", "give two values"}),
+            "two placeholders; fix: give two values");
+}
+
 TEST(Version, IsThatOfTheHeader) {
   EXPECT_EQ(version(),
             fmt::format("{}.{}.{}", SEMEL_VERSION_MAJOR, SEMEL_VERSION_MINOR, SEMEL_VERSION_PATCH));

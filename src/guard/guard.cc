@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/consumer_name.h"
 #include "core/guarantee.h"
 #include "core/guard_recipe.h"
 #include "core/key_encoding.h"
@@ -28,17 +29,6 @@ using guard::rejected;
 
 namespace {
 
-constexpr std::size_t kLongestName = 63;
-
-bool is_name(std::string_view name) {
-  const auto lower = [](char c) { return c >= 'a' && c <= 'z'; };
-  const auto inner = [&](char c) {
-    return lower(c) || (c >= '0' && c <= '9') || c == '_' || c == '-';
-  };
-  return !name.empty() && name.size() <= kLongestName && lower(name.front()) &&
-         std::all_of(name.begin(), name.end(), inner);
-}
-
 std::vector<Result<Outcome>> answers_of(guard::Answers& sink) {
   std::vector<Result<Outcome>> answers;
   answers.reserve(sink.outcomes().size());
@@ -57,10 +47,10 @@ Guard::Impl::Impl(Store& store, GuardOptions options)
       options_(std::move(options)),
       environment_(options_.environment != nullptr ? *options_.environment : system_environment()),
       stats_(strategies::make_pipeline_stats(options_.consumer)) {
-  if (!is_name(options_.consumer)) {
-    throw SemelError(
-        rejected(fmt::format("\"{}\" is no consumer's name", options_.consumer),
-                 "use lower-case letters, digits, _ and -, a letter first, at most 63 characters"));
+  if (!core::is_name(options_.consumer)) {
+    throw SemelError({ErrorKind::kRejected, "E024",
+                      fmt::format("\"{}\" is not a consumer's name", options_.consumer),
+                      std::string(core::kNameRule)});
   }
   if (options_.lease.count() <= 0) {
     throw SemelError(

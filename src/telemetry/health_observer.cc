@@ -77,7 +77,7 @@ void HealthObserver::on_trouble(std::string_view consumer, std::string_view wher
     if (is_new) {
       outage->second = {key.second, system::utc_now(), {}, where == kFrontComponent};
     }
-    outage->second.error = error.message;
+    outage->second.error = to_string(error);
   } catch (...) {
     // Without memory for its text an outage is not reported; nothing else changes.
   }

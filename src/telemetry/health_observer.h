@@ -22,7 +22,7 @@ namespace semel::telemetry {
 struct Outage {
   std::string component;  // "store", or the name of a source
   UtcTime since;
-  std::string error;
+  std::string error;      // with its code and its fix
   bool harmless = false;  // the consumer works without it
 };
 

@@ -23,7 +23,7 @@ TEST(HealthObserverTest, KnowsWhichOutagesLast) {
   EXPECT_TRUE(seen[0].outages.empty());
   ASSERT_EQ(seen[1].outages.size(), 2U);
   EXPECT_EQ(seen[1].outages[1].component, "store");
-  EXPECT_EQ(seen[1].outages[1].error, "the server is away");
+  EXPECT_EQ(seen[1].outages[1].error, "[R250] the server is away");
   health.on_trouble("b", "store", kAway, true);
   seen = health.snapshot();
   ASSERT_EQ(seen[1].outages.size(), 1U);
@@ -46,7 +46,7 @@ TEST(HealthObserverTest, AnOutageKeepsItsBeginningAndHasTheNewestError) {
   health.on_trouble("a", "store", {ErrorKind::kUnavailable, "R251", "refused", {}}, false);
   const auto second = health.snapshot()[0].outages[0];
   EXPECT_EQ(second.since, first.since);
-  EXPECT_EQ(second.error, "refused");
+  EXPECT_EQ(second.error, "[R251] refused");
 }
 
 TEST(HealthObserverTest, ADeliveryThatTheStoreCouldNotRecordHasNotEnded) {

@@ -268,7 +268,7 @@ TEST_P(UnitStatementSuite, AnErrorNamesItsStatementButNoValue) {
   const auto has = [&](const char* part) {
     return odd.error().message.find(part) < std::string::npos;
   };
-  EXPECT_EQ(has("\"$1\""), has("($1 is the first `?`)")) << odd.error().message;
+  EXPECT_EQ(has("\"$1\""), has("($1 is the first placeholder)")) << odd.error().message;
   batch.unit.reset();
 
   for (const UnitOptions& options : {each(), UnitOptions{}}) {

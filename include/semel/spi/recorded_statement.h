@@ -25,6 +25,9 @@ namespace semel {
 struct Otherwise {
   Verdict verdict = done();
   bool duplicate = false;
+  // The verdict's reason names the statement, and miss_of completes it with the two numbers of
+  // rows.
+  bool tells_rows = false;
   // The version of the business row, where the message came too early for it.
   std::optional<std::int64_t> early_for = {};
 };
@@ -44,6 +47,8 @@ struct Statement {
   std::size_t before_where = 0;
   // Tables that it names as written, without their schemas and quotes.
   std::vector<std::string> writes = {};
+  // The text as the user wrote it, which errors show; empty where that is `sql`.
+  std::string written = {};
   bool only_reads() const noexcept { return returns_rows && writes.empty(); }
 };
 

@@ -77,7 +77,9 @@ Result<PlannedStatement> plan_statement(Plan& plan, const core::SqlSpec& spec,
   auto admitted = admit_statement(lexed->text);
   if (!admitted) return failure(std::move(admitted.error()));
   PlannedStatement planned;
-  planned.statement = std::move(*admitted);
+  auto named = std::make_shared<Statement>(**admitted);
+  named->written = statement.sql;
+  planned.statement = std::move(named);
   planned.expect_rows = statement.expect_rows;
   planned.otherwise = statement.otherwise;
   for (const std::string& name : lexed->params) {

@@ -20,6 +20,9 @@ struct Row {
 };
 
 constexpr const char* kNoHint = "";
+constexpr const char* kReached =
+    "check host and port in store.postgres.url, and that the server runs";
+constexpr const char* kResource = "look into the server's log, and at its memory and limits";
 
 // The first row that fits is used. SQLSTATEs: PostgreSQL 15, appendix A.
 constexpr Row kRows[] = {
@@ -27,15 +30,22 @@ constexpr Row kRows[] = {
      kNoHint, "busy", true},
     {"55P03", ErrorKind::kBlocked, "R206", "has a row locked by another transaction",
      "end the other transaction: SELECT * FROM pg_stat_activity tells whose it is", "busy", true},
-    {"55006", ErrorKind::kBlocked, "R206", "has the object in use", kNoHint, "busy", true},
+    {"55006", ErrorKind::kBlocked, "R206", "has the object in use",
+     "wait, or end the other session: SELECT * FROM pg_stat_activity tells whose it is", "busy",
+     true},
     {"57014", ErrorKind::kRetryTransaction, "R200", "ended a statement that took too long",
      "give it more time: statement_timeout", "busy", true},
-    {"57P", ErrorKind::kUnavailable, "R250", "is being stopped, or not ready yet", kNoHint, "other",
-     true},
-    {"08", ErrorKind::kUnavailable, "R250", "cannot be reached", kNoHint, "other", false},
+    {"57P", ErrorKind::kUnavailable, "R250", "is being stopped, or not ready yet",
+     "start it, or wait: messages stay where they are until it answers", "other", true},
+    {"08", ErrorKind::kUnavailable, "R250", "cannot be reached", kReached, "other", false},
     {"25006", ErrorKind::kUnavailable, "R203", "only reads: it is a replica, or set to read only",
      "name the primary server in store.postgres.url; on your own connection, say BEGIN READ WRITE",
      "other", true},
+    {"25P01", ErrorKind::kRejected, "R200", "has no open transaction on the connection",
+     "begin one before the claim; autocommit must be off", "other", false},
+    {"25P02", ErrorKind::kRejected, "R200", "refuses all statements until the transaction ends",
+     "an earlier statement of it failed: look at that one's error, roll back and begin again",
+     "other", false},
     {"25P03", ErrorKind::kRetryTransaction, "R200", "ended a transaction that stood idle", kNoHint,
      "busy", true},
     {"28", ErrorKind::kUnavailable, "R251", "refused the login",
@@ -48,8 +58,8 @@ constexpr Row kRows[] = {
      "other", true},
     {"53300", ErrorKind::kUnavailable, "R254", "takes no more connections",
      "raise max_connections, or run fewer workers", "other", false},
-    {"53200", ErrorKind::kUnavailable, "R200", "lacks memory", kNoHint, "other", true},
-    {"53", ErrorKind::kUnavailable, "R200", "lacks a resource", kNoHint, "other", false},
+    {"53200", ErrorKind::kUnavailable, "R200", "lacks memory", kResource, "other", true},
+    {"53", ErrorKind::kUnavailable, "R200", "lacks a resource", kResource, "other", false},
     {"58030", ErrorKind::kUnavailable, "R201", "cannot read or write its files",
      "look into the server's log", "other", true},
     {"58", ErrorKind::kUnavailable, "R200", "met an error of its system",
@@ -112,8 +122,7 @@ Error error_of(std::string_view sqlstate, std::string_view said) {
 
 Error unreachable(std::string_view said) {
   return {ErrorKind::kUnavailable, "R250",
-          fmt::format("the PostgreSQL server cannot be reached ({})", one_line(said)),
-          "check host and port in store.postgres.url, and that the server runs"};
+          fmt::format("the PostgreSQL server cannot be reached ({})", one_line(said)), kReached};
 }
 
 Error borrowed_lost(std::string_view said) {

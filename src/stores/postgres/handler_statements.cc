@@ -194,7 +194,8 @@ std::variant<sql::Ran, sql::Broke> judge(const PGresult* result, bool returns_ro
                  raised(result) ? Remedy::kTime : remedy_of(state)};
   const std::string_view detail = field(result, PG_DIAG_MESSAGE_DETAIL);
   if (!detail.empty()) broke.error.message += fmt::format(" ({})", detail);
-  if (names_placeholder(broke.error.message)) broke.error.message += " ($1 is the first `?`)";
+  if (names_placeholder(broke.error.message))
+    broke.error.message += " ($1 is the first placeholder)";
   return broke;
 }
 

@@ -22,7 +22,7 @@ const std::string& text_of(Mark mark) noexcept {
 
 void name_statement(Broke& broke, const RecordedStatement& statement) {
   if (broke.error.kind == ErrorKind::kBlocked) return;
-  core::name_statement(broke.error, statement.statement->sql);
+  core::name_statement(broke.error, core::written_text(*statement.statement));
 }
 
 }  // namespace semel::sql

@@ -108,7 +108,9 @@ std::variant<HandlerStatements::Ran, HandlerStatements::Broke> HandlerStatements
   if (broke != nullptr && rules != nullptr && !rules->empty()) {
     broke->rule = rule_for(*rules, broke->error.message, connection_);
   }
-  if (broke != nullptr) core::name_statement(broke->error, recorded.statement->sql);
+  if (broke != nullptr) {
+    core::name_statement(broke->error, core::written_text(*recorded.statement));
+  }
   return went;
 }
 
