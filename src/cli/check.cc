@@ -255,14 +255,19 @@ void print_guarantees(Console& console, const config::Config& config) {
     for (const auto& line : flow_text(consumer)) below += fmt::format("  {}\n", line);
     for (const auto& reason : promise.reasons) below += fmt::format("  - {}\n", reason);
   }
-  console.out(table.text() + below);
+  constexpr std::size_t kLeast = 10;
+  constexpr std::size_t kStrategy = 3;
+  for (const std::size_t column : {0, 1, 2, 4, 5}) table.may_cut(column, kLeast);
+  table.may_leave_out(kStrategy);  // it stands below
+  console.out(table.text(console.width()));
+  console.out_wrapped(below);
 }
 
 void print_text(Console& console, const Checked& checked) {
   console.out(fmt::format("{}: {}, {}\n", checked.file, counted(checked.errors, "error", "errors"),
                           counted(checked.warnings, "warning", "warnings")));
   for (const auto& each : checked.all) {
-    console.out(config::format(each, console.color_out()) + "\n");
+    console.out_wrapped(config::format(each, console.color_out()) + "\n");
   }
   if (!checked.all.empty()) {
     console.out(fmt::format("explain: semel explain {}\n\n", checked.all.front().code));

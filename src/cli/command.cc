@@ -18,6 +18,7 @@ namespace semel::cli {
 namespace {
 
 constexpr std::size_t kHelpColumn = 30;
+constexpr std::size_t kHelpWidth = 80;
 constexpr const char* kLogFormatVariable = "SEMEL_LOG_FORMAT";
 
 const std::map<std::string, Format> kFormats = {{"text", Format::kText},
@@ -278,7 +279,7 @@ std::string help_of(const CLI::App& command) {
       command.get_formatter()->make_help(&command, path_of(&command), CLI::AppFormatMode::Normal);
   for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) text.erase(at, 1);
   text.erase(text.find_last_not_of('\n') + 1);
-  return text + "\n";
+  return wrapped(text + "\n", kHelpWidth, kBelowGap);
 }
 
 }  // namespace

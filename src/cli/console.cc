@@ -11,6 +11,7 @@
 #include <cstring>
 #include <iostream>
 #include <iterator>
+#include <utility>
 
 #include "base/printable.h"
 #include "system/utc_clock.h"
@@ -70,13 +71,15 @@ std::string for_terminal(std::string_view text, bool color) {
 }
 
 constexpr std::size_t kUsualWidth = 80;
-constexpr std::size_t kLeastShown = 20;  // the least width of a last column
-
-std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
+// The width of a terminal.
+std::size_t columns_of(int fd) noexcept {
+  winsize size{};
+  const bool told = ::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return told ? size.ws_col : kUsualWidth;
 }
+
+constexpr std::size_t kLeastShown = 20;      // the least width of a last column
+constexpr std::string_view kBetween = "  ";  // columns
 
 }  // namespace
 
@@ -94,13 +97,21 @@ Console::~Console() { flush(); }
 bool Console::in_is_terminal() const noexcept { return ::isatty(STDIN_FILENO) == 1; }
 
 std::optional<std::size_t> Console::width() const noexcept {
-  if (!out_is_terminal_) return std::nullopt;
-  winsize size{};
-  const bool told = ::ioctl(out_, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return told ? size.ws_col : kUsualWidth;
+  return out_is_terminal_ ? std::optional(columns_of(out_)) : std::nullopt;
 }
 
 void Console::out(std::string_view text) { put(for_terminal(text, color_out_)); }
+
+void Console::out(const Table& table) {
+  out(table.text(width()));
+  const auto left_out = table.left_out(width());
+  if (left_out.empty()) return;
+  note(fmt::format("no room for {}: -o json has all", fmt::join(left_out, ", ")));
+}
+
+void Console::out_wrapped(std::string_view text, std::optional<std::size_t> hang) {
+  out(wrapped(text, width(), hang));
+}
 
 void Console::out(const json::Writer& document) { put(printable_json(document.text()) + "\n"); }
 
@@ -155,7 +166,8 @@ void Console::note(std::string_view line) {
 
 void Console::warn(std::string_view line) {
   if (logs_json()) return write_log(log_line(LogLevel::kWarning, line));
-  write_err(std::string(line) + "\n");
+  const bool plain = err_is_terminal_ && stamp().empty();
+  write_err(wrapped(line, plain ? std::optional(columns_of(err_)) : std::nullopt) + "\n");
 }
 
 void Console::log(const LogLine& line) {
@@ -232,7 +244,9 @@ int Console::close(int code) {
   return code == kOk ? kBad : code;
 }
 
-Table::Table(std::vector<std::string> titles) : right_(titles.size(), false) {
+Table::Table(std::vector<std::string> titles)
+    : right_(titles.size(), false), least_(titles.size()) {
+  if (!least_.empty()) least_.back() = kLeastShown;
   rows_.push_back(std::move(titles));
 }
 
@@ -244,26 +258,67 @@ void Table::row(std::vector<std::string> cells) {
 
 void Table::align_right(std::size_t column) { right_.at(column) = true; }
 
-std::string Table::text(std::optional<std::size_t> width) const {
-  constexpr std::string_view kBetween = "  ";
-  std::vector<std::size_t> widths(right_.size(), 0);
+void Table::may_cut(std::size_t column, std::size_t least) { least_.at(column) = least; }
+
+void Table::may_leave_out(std::size_t column) { leaves_out_.push_back(column); }
+
+std::size_t Table::Layout::total() const {
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    if (shown[i]) sum += widths[i] + (sum > 0 ? kBetween.size() : 0);
+  }
+  return sum;
+}
+
+Table::Layout Table::layout(std::optional<std::size_t> width) const {
+  Layout made{std::vector<std::size_t>(right_.size(), 0), std::vector<bool>(right_.size(), true)};
   for (const auto& row : rows_) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      made.widths[i] = std::max(made.widths[i], width_of(row[i]));
+    }
   }
-  if (width) {
-    std::size_t before = 0;
-    for (std::size_t i = 0; i + 1 < widths.size(); ++i) before += widths[i] + kBetween.size();
-    const std::size_t left = *width > before ? *width - before : 0;
-    widths.back() = std::min(widths.back(), std::max(left, kLeastShown));
+  if (!width) return made;
+  Layout least = made;
+  for (std::size_t i = 0; i < least_.size(); ++i) {
+    if (least_[i]) least.widths[i] = std::min(least.widths[i], *least_[i]);
   }
+  for (const std::size_t column : leaves_out_) {
+    if (least.total() <= *width) break;
+    least.shown[column] = made.shown[column] = false;
+  }
+  while (made.total() > *width) {
+    std::optional<std::size_t> widest;
+    for (std::size_t i = 0; i < made.widths.size(); ++i) {
+      if (!made.shown[i] || made.widths[i] == least.widths[i]) continue;
+      if (!widest || made.widths[i] >= made.widths[*widest]) widest = i;
+    }
+    if (!widest) break;
+    --made.widths[*widest];
+  }
+  return made;
+}
+
+std::vector<std::string> Table::left_out(std::optional<std::size_t> width) const {
+  std::vector<std::string> titles;
+  const Layout made = layout(width);
+  for (std::size_t i = 0; i < made.shown.size(); ++i) {
+    if (!made.shown[i]) titles.push_back(rows_.front()[i]);
+  }
+  return titles;
+}
+
+std::string Table::text(std::optional<std::size_t> width) const {
+  const Layout made = layout(width);
   std::string out;
   for (const auto& row : rows_) {
     std::string line;
+    bool first = true;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::size_t length = width_of(row[i]);
-      const std::string cell = length > widths[i] ? printable(row[i], widths[i] - 1) : row[i];
-      const std::string padding(widths[i] - width_of(cell), ' ');
-      if (i > 0) line += kBetween;
+      if (!made.shown[i]) continue;
+      const std::size_t columns = made.widths[i];
+      const std::string cell = width_of(row[i]) > columns ? printable(row[i], columns - 1) : row[i];
+      const std::string padding(columns - width_of(cell), ' ');
+      if (!std::exchange(first, false)) line += kBetween;
       line += right_[i] ? padding + cell : cell + padding;
     }
     line.erase(line.find_last_not_of(' ') + 1);

@@ -38,6 +38,8 @@ struct Settings {
   bool dry_run = false;
 };
 
+class Table;
+
 // With a log in JSON, each message on stderr is one object on its own line, in one write; only the
 // question of `confirm`, which goes to a terminal, is not.
 //
@@ -67,6 +69,11 @@ class Console {
 
   // Writes data to stdout; on a terminal immediately, otherwise buffered until a flush.
   void out(std::string_view text);
+  // Writes the table, cut to the terminal where stdout is one, and names the columns that had no
+  // room.
+  void out(const Table& table);
+  // Writes sentences, broken into lines where stdout is a terminal.
+  void out_wrapped(std::string_view text, std::optional<std::size_t> hang = 2);
   // Writes a whole JSON value on its own line.
   void out(const json::Writer& document);
   void flush() SEMEL_EXCLUDES(mutex_);
@@ -128,6 +135,11 @@ class Console {
 
 using operate::document;
 
+// How far tables cut the columns that most of them have.
+inline constexpr std::size_t kConsumerLeast = 12;
+inline constexpr std::size_t kKeyLeast = 12;
+inline constexpr std::size_t kReasonLeast = 16;
+
 // A table whose columns are as wide as their contents, with two blanks between them.
 class Table {
  public:
@@ -136,12 +148,30 @@ class Table {
   void row(std::vector<std::string> cells);
   // Aligns the column to the right, as figures are.
   void align_right(std::size_t column);
-  // With a width, the last column is cut so that lines fit; a readable part always remains.
+  // With a width, cells of the column may be cut, down to `least` characters. The last column may
+  // be without this.
+  void may_cut(std::size_t column, std::size_t least);
+  // With a width, the column is left out if the table does not fit otherwise; the first one that
+  // was named goes first.
+  void may_leave_out(std::size_t column);
+  // With a width, lines fit if what may be cut and left out allows it. The widest columns are cut
+  // first.
   std::string text(std::optional<std::size_t> width = std::nullopt) const;
+  // The titles of the columns that `text` leaves out.
+  std::vector<std::string> left_out(std::optional<std::size_t> width) const;
 
  private:
+  struct Layout {
+    std::vector<std::size_t> widths;
+    std::vector<bool> shown;
+    std::size_t total() const;
+  };
+  Layout layout(std::optional<std::size_t> width) const;
+
   std::vector<std::vector<std::string>> rows_;
   std::vector<bool> right_;
+  std::vector<std::optional<std::size_t>> least_;  // of the columns that may be cut
+  std::vector<std::size_t> leaves_out_;
 };
 
 // "error[R207] …" with its fix, in the form that all errors have.

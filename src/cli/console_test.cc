@@ -190,6 +190,30 @@ TEST(Table, ItsLastColumnIsCutToTheWidth) {
   EXPECT_EQ(table.text(80), table.text());
 }
 
+TEST(Table, ColumnsThatMayBeCutAreCutAndThenLeftOut) {
+  Table table({"KEY", "TRIES", "STATE", "ERROR"});
+  table.align_right(1);
+  table.may_cut(0, 6);
+  table.may_leave_out(1);
+  table.row({"order-1234567890", "7", "dead", "nothing listens there, nor ever did"});
+  EXPECT_EQ(table.text(50),
+            "KEY             TRIES  STATE  ERROR\n"
+            "order-1234567…      7  dead   nothing listens the…\n");
+  EXPECT_EQ(table.text(40),
+            "KEY          STATE  ERROR\n"
+            "order-1234…  dead   nothing listens the…\n");
+  EXPECT_TRUE(table.left_out(42).empty());
+  EXPECT_EQ(table.left_out(40), std::vector<std::string>{"TRIES"});
+  for (const std::size_t width : {37U, 42U, 50U, 60U}) {
+    for (std::string_view text = table.text(width); !text.empty();) {
+      const std::size_t end = text.find('\n');
+      EXPECT_LE(width_of(text.substr(0, end)), width);
+      text.remove_prefix(end + 1);
+    }
+  }
+  EXPECT_EQ(table.text(200), table.text());
+}
+
 TEST(Table, ColumnsAreAsWideAsTheirWidestCell) {
   Table table({"NAME", "N"});
   table.align_right(1);

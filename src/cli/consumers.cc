@@ -64,11 +64,12 @@ int show_gates(Console& console, const std::vector<ConsumerGate>& rows) {
     return kOk;
   }
   Table table({"CONSUMER", "GATE", "SINCE", "WHY"});
+  table.may_cut(0, kConsumerLeast);
   for (const ConsumerGate& row : rows) {
     table.row({row.name, gate_word(row.gate), row.gate ? console.time(row.gate->since) : "",
                row.gate ? printable(row.gate->why) : ""});
   }
-  console.out(table.text(console.width()));
+  console.out(table);
   return kOk;
 }
 

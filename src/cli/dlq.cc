@@ -79,6 +79,9 @@ LetterTable::LetterTable(const Console& console)
   table_.align_right(0);
   table_.align_right(4);
   table_.align_right(5);
+  constexpr std::size_t kLeast[] = {kConsumerLeast, kKeyLeast, kReasonLeast};
+  for (std::size_t i = 0; i < std::size(kLeast); ++i) table_.may_cut(i + 1, kLeast[i]);
+  for (const std::size_t column : {5, 4, 6}) table_.may_leave_out(column);
 }
 
 void LetterTable::add(const DeadLetter& letter) {
@@ -92,7 +95,7 @@ int LetterTable::show(Console& console, const LetterWalk& walk, std::size_t limi
   if (walk.seen == 0) {
     console.note("no dead letters");
   } else {
-    console.out(table_.text(console.width()));
+    console.out(table_);
   }
   note_left_out(console, walk);
   if (walk.seen == limit) console.note("there may be more: --limit N");

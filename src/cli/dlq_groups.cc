@@ -24,13 +24,16 @@ void show_groups_text(Console& console, const operate::LetterGroups& made) {
   Table table({"COUNT", "CONSUMER", "REASON", "CAUSE", "OLDEST", "NEWEST", "ID", "ERROR"});
   table.align_right(0);
   table.align_right(6);
+  constexpr std::size_t kLeast[] = {kConsumerLeast, kReasonLeast, kReasonLeast};
+  for (std::size_t i = 0; i < std::size(kLeast); ++i) table.may_cut(i + 1, kLeast[i]);
+  for (const std::size_t column : {4, 5}) table.may_leave_out(column);
   for (const operate::LetterGroup& group : made.groups) {
     table.row({grouped(group.count), group.consumer, group.reason,
                group.cause.empty() ? "-" : group.cause, console.time(group.oldest),
                console.time(group.newest), std::to_string(group.newest_id),
                printable(group.newest_error, console.shown(kGroupErrorShown))});
   }
-  console.out(table.text(console.width()));
+  console.out(table);
   console.next("semel dlq list --reason REASON");
 }
 

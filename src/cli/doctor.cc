@@ -19,18 +19,20 @@ void show_report_text(Console& console, const JsonView& report) {
   std::string bad;
   for (const JsonView& check : report.objects("checks")) {
     const std::string code = check.text("code");
-    console.out(
-        fmt::format("[{:<4}] {}  {}\n", check.text("grade"), code, printable(check.text("text"))));
+    constexpr std::size_t kBelowText = 13;
+    console.out_wrapped(
+        fmt::format("[{:<4}] {}  {}\n", check.text("grade"), code, printable(check.text("text"))),
+        kBelowText);
     const std::string fix = check.text("fix");
-    if (!fix.empty()) console.out(fmt::format("       fix: {}\n", fix));
+    if (!fix.empty()) console.out_wrapped(fmt::format("       fix: {}\n", fix));
     if (bad.empty() && check.text("grade") == "fail") bad = code;
   }
   for (const JsonView& consumer : report.objects("consumers")) {
-    console.out(fmt::format("\n{}: {}; effect {}; {}\n", consumer.text("name"),
-                            consumer.text("guarantee"), consumer.text("effect"),
-                            consumer.text("loss")));
+    console.out_wrapped(fmt::format("\n{}: {}; effect {}; {}\n", consumer.text("name"),
+                                    consumer.text("guarantee"), consumer.text("effect"),
+                                    consumer.text("loss")));
     for (const std::string& reason : consumer.texts("reasons")) {
-      console.out(fmt::format("  - {}\n", reason));
+      console.out_wrapped(fmt::format("  - {}\n", reason));
     }
   }
   console.next(bad.empty() ? "semel run" : "semel explain " + bad);

@@ -22,7 +22,9 @@ void list_codes_text(Console& console) {
   for (const auto& page : config::all_codes()) {
     codes.row({std::string(page.code), std::string(page.title)});
   }
-  console.out(topics.text() + "\n" + codes.text());
+  console.out(topics);
+  console.out("\n");
+  console.out(codes);
 }
 
 void list_codes_json(Console& console) {
@@ -67,7 +69,7 @@ int explain(Console& console, const std::string& word) {
                               : "semel explain lists all codes and topics");
   }
   if (console.text()) {
-    console.out(*text);
+    console.out_wrapped(*text, kBelowGap);
   } else {
     page_json(console, word);
   }

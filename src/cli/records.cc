@@ -81,6 +81,10 @@ void print_records(Console& console, const std::vector<FoundRecord>& found) {
   } else if (!found.empty()) {
     Table table({"CONSUMER", "KEY", "STATE", "ATTEMPT", "REASON", "ERROR"});
     table.align_right(3);
+    table.may_cut(0, kConsumerLeast);
+    table.may_cut(1, kKeyLeast);
+    table.may_cut(4, kReasonLeast);
+    table.may_leave_out(3);
     const std::size_t key_shown = console.shown(kRecordKeyShown);
     for (const auto& one : found) {
       table.row(
@@ -89,7 +93,7 @@ void print_records(Console& console, const std::vector<FoundRecord>& found) {
            to_string(one.record.state), std::to_string(one.record.attempt), one.record.reason,
            printable(one.record.error)});
     }
-    console.out(table.text(console.width()));
+    console.out(table);
   }
 }
 

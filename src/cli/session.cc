@@ -41,7 +41,7 @@ void tell(Console& console, const config::Diagnostic& diagnostic) {
 
 namespace {
 
-OrEnded<config::Config> load_config(Console& console, config::LoadOptions options) {
+OrEnded<config::Config> load_with(Console& console, const config::LoadOptions& options) {
   auto path = config_path(console);
   if (!path) return ended(path.error().code);
   auto loaded = config::load_file(*path, options);
@@ -58,14 +58,14 @@ OrEnded<config::Config> load_config(Console& console, const std::vector<std::str
   config::LoadOptions options;
   options.sets = console.settings().sets;
   options.sets.insert(options.sets.end(), also.begin(), also.end());
-  return load_config(console, std::move(options));
+  return load_with(console, options);
 }
 
 OrEnded<config::Config> load_store_config(Console& console) {
   config::LoadOptions options;
   options.sets = console.settings().sets;
   options.consumers_optional = true;
-  return load_config(console, std::move(options));
+  return load_with(console, options);
 }
 
 std::string store_name(const config::Config& config) { return compose::store_name(config.store); }

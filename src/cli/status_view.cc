@@ -20,24 +20,23 @@ void show_trouble(Console& console, const ConsumerStatus& row) {
   constexpr std::size_t kErrorShown = 200;
   for (const HealthView& view : row.health) {
     for (const HealthView::Trouble& trouble : view.troubles) {
-      console.out(fmt::format("{}: process {} has trouble with the {} since {}: {}\n", row.name,
-                              view.pid, trouble.where, console.time(trouble.since),
-                              printable(trouble.text, kErrorShown)));
+      console.out_wrapped(fmt::format(
+          "{}: process {} has trouble with the {} since {}: {}\n", row.name, view.pid,
+          trouble.where, console.time(trouble.since), printable(trouble.text, kErrorShown)));
     }
   }
   if (!row.lag) return;
   if (row.lag->error) {
-    console.out(fmt::format("{}: how much waits at the source is not known: {}\n", row.name,
-                            printable(row.lag->error->message, kErrorShown)));
+    console.out_wrapped(fmt::format("{}: how much waits at the source is not known: {}\n", row.name,
+                                    printable(row.lag->error->message, kErrorShown)));
   } else if (row.lag->messages > 0) {
-    console.out(fmt::format(
+    console.out_wrapped(fmt::format(
         "{}: {} at the source\n", row.name,
         counted(static_cast<std::uint64_t>(row.lag->messages), "message waits", "messages wait")));
   }
 }
 
-// Fits a usual terminal if names are short.
-std::string status_table(const std::vector<ConsumerStatus>& rows) {
+Table status_table(const std::vector<ConsumerStatus>& rows) {
   Table table(
       {"CONSUMER", "STATE", "CONSUMING", "RETRYING", "PARKED", "HELD", "DEAD LETTERS", "OLDEST"});
   constexpr std::size_t kFirstFigure = 2;
@@ -49,7 +48,10 @@ std::string status_table(const std::vector<ConsumerStatus>& rows) {
                grouped(row.counts.dead_letters),
                row.oldest_age ? duration_text(*row.oldest_age) : "-"});
   }
-  return table.text();
+  table.may_cut(0, kConsumerLeast);
+  constexpr std::size_t kLeavesOut[] = {4, 2};  // PARKED and CONSUMING, where figures are large
+  for (const std::size_t column : kLeavesOut) table.may_leave_out(column);
+  return table;
 }
 
 // Shows the source, the strategy and the guarantee, and the time of the last change.
@@ -59,7 +61,7 @@ void show_kind(Console& console, const ConsumerStatus& row) {
           ? row.state
           : fmt::format("{}, {}, {}", printable(row.source, 40), row.strategy, row.guarantee);
   if (row.last) line += "; changed " + console.time(*row.last);
-  console.out(fmt::format("{}: {}\n", row.name, line));
+  console.out_wrapped(fmt::format("{}: {}\n", row.name, line));
 }
 
 void show_status_text(Console& console, const Status& status) {
@@ -74,7 +76,7 @@ void show_status_text(Console& console, const Status& status) {
     show_kind(console, row);
     for (const auto* views : {&row.sources, &row.windows}) {
       for (const auto& view : *views) {
-        console.out(fmt::format("{}: {}\n", row.name, source_text(view)));
+        console.out_wrapped(fmt::format("{}: {}\n", row.name, source_text(view)));
       }
     }
   }
@@ -83,8 +85,9 @@ void show_status_text(Console& console, const Status& status) {
     if (!row.gate) continue;
     const std::string until =
         row.gate->until ? " until " + console.time(*row.gate->until) : std::string();
-    console.out(fmt::format("{} is {} since {}{}: {}\n", row.name, gate_word(row.gate),
-                            console.time(row.gate->since), until, printable(row.gate->why, 200)));
+    console.out_wrapped(fmt::format("{} is {} since {}{}: {}\n", row.name, gate_word(row.gate),
+                                    console.time(row.gate->since), until,
+                                    printable(row.gate->why, 200)));
   }
 }
 

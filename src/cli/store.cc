@@ -131,11 +131,13 @@ void stats_text(Console& console, const std::string& where, const StoreStats& st
   Table consumers({"CONSUMER", "CONSUMING", "RETRYING", "PARKED", "DEAD", "HELD", "DEAD LETTERS"});
   constexpr std::size_t kColumns = 7;
   for (std::size_t i = 1; i < kColumns; ++i) consumers.align_right(i);
+  consumers.may_cut(0, kConsumerLeast);
   for (const auto& one : stats.consumers) {
     consumers.row({one.name, grouped(one.consuming), grouped(one.retrying), grouped(one.parked),
                    grouped(one.dead), grouped(one.held), grouped(one.dead_letters)});
   }
-  console.out(consumers.text() + "\n");
+  console.out(consumers);
+  console.out("\n");
   Table generations({"GENERATION", "RECORDS", "KEPT", "BEGUN"});
   generations.align_right(0);
   generations.align_right(1);
@@ -148,7 +150,7 @@ void stats_text(Console& console, const std::string& where, const StoreStats& st
                      grouped(one.records), one.ttl ? duration_text(*one.ttl) : "for ever",
                      console.time(one.created_at)});
   }
-  console.out(generations.text());
+  console.out(generations);
   if (stats.record_bytes > 0) {
     console.out(
         fmt::format("\na completed record takes {} bytes, and its places in the server's tables\n",

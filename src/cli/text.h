@@ -29,6 +29,16 @@ std::string took(std::chrono::nanoseconds time);
 
 std::string duration_text(std::chrono::milliseconds time);
 
+// How many columns of a terminal the UTF-8 text takes, by its characters.
+std::size_t width_of(std::string_view text) noexcept;
+// The rest of a broken line begins below the text that follows the first gap in it: "NAME   text".
+inline constexpr std::optional<std::size_t> kBelowGap = std::nullopt;
+// Breaks lines that are longer than `width` at blanks; nullopt: none. The rest of a line begins
+// `hang` columns further in than the line. Words longer than a line stay whole, and so do lines of
+// an excerpt: `  10 |  …`.
+std::string wrapped(std::string_view text, std::optional<std::size_t> width,
+                    std::optional<std::size_t> hang = 2);
+
 enum class TimeStyle { kIso, kRelative, kRaw };
 std::string time_text(StoreTime time, TimeStyle style, StoreTime now);
 

@@ -66,6 +66,18 @@ TEST(TerminalText, TimesInThreeStyles) {
   EXPECT_EQ(time_text(time, TimeStyle::kRaw, later), "1700000000004");
 }
 
+TEST(TerminalText, IsWrappedAtBlanks) {
+  EXPECT_EQ(wrapped("one two three\nfour\n", 9), "one two\n  three\nfour\n");
+  EXPECT_EQ(wrapped("one two three\n", std::nullopt), "one two three\n");
+  EXPECT_EQ(wrapped("  - grün und blau\n", 12, 4), "  - grün und\n      blau\n");
+  EXPECT_EQ(wrapped("-n  one two three\n", 12, kBelowGap), "-n  one two\n    three\n");
+  EXPECT_EQ(wrapped("one two three\n", 9, kBelowGap), "one two\nthree\n");
+  EXPECT_EQ(wrapped("a-word-that-is-long x\n", 9, 0), "a-word-that-is-long\nx\n");
+  EXPECT_EQ(wrapped("  10 |  UPDATE account SET x = 1\n     |         ~~~~~~~\n", 12),
+            "  10 |  UPDATE account SET x = 1\n     |         ~~~~~~~\n");
+  EXPECT_EQ(wrapped("", 9), "");
+}
+
 TEST(TerminalText, TheNearestWordIsMeant) {
   const std::vector<std::string> words = {"run", "records", "status"};
   EXPECT_EQ(nearest("record", words), "records");

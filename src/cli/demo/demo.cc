@@ -292,7 +292,8 @@ int Demo::compare() {
   for (const std::string& name : not_shown) writer.value(name);
   writer.end_array().member("as_promised", well).end_object();
   if (console_.text()) {
-    console_.out("\n" + table.text());
+    console_.out("\n");
+    console_.out(table);
     if (!not_shown.empty()) {
       const Error why = demo::no_redis_server();
       console_.note(
