@@ -46,9 +46,16 @@ if(SEMEL_CONFORMANCE)
   install(EXPORT SemelConformanceTargets NAMESPACE Semel:: DESTINATION ${package_directory})
   export(TARGETS semel_conformance NAMESPACE Semel:: FILE ${PROJECT_BINARY_DIR}/SemelConformanceTargets.cmake)
 endif()
-# The pages, and the example of the one for writers of stores, who may have nothing but the package. Their folders
-# are those of the repository, so that the links between them lead somewhere.
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN site EXCLUDE)
-install(DIRECTORY examples/directory-store DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples USE_SOURCE_PERMISSIONS
-        PATTERN build EXCLUDE PATTERN records EXCLUDE PATTERN conformance.txt EXCLUDE)
+# The pages, and all that they link: somebody may have nothing but the package. Their folders are those of the
+# repository, so that the links between them lead somewhere. What running an example leaves in its folder stays there.
+install(FILES LICENSE README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES benchmarks/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/benchmarks)
+install(FILES tests/spec/reference.py DESTINATION ${CMAKE_INSTALL_DOCDIR}/tests/spec)
+install(DIRECTORY docs spec monitoring DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN site EXCLUDE)
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} USE_SOURCE_PERMISSIONS
+        PATTERN build EXCLUDE PATTERN records EXCLUDE PATTERN letters EXCLUDE PATTERN __pycache__ EXCLUDE
+        PATTERN conformance.txt EXCLUDE PATTERN checked.txt EXCLUDE PATTERN port EXCLUDE
+        REGEX "[.](db|db-.*|log|pem|sock.*)$" EXCLUDE REGEX "_token$" EXCLUDE)
+file(RELATIVE_PATH to_headers ${CMAKE_INSTALL_FULL_DOCDIR} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+install(CODE "
+  file(CREATE_LINK \"${to_headers}\" \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DOCDIR}/include\" SYMBOLIC)")
