@@ -199,12 +199,33 @@ std::optional<Flaw> read_size(Setting& setting) {
 constexpr std::string_view kJson = "json:";
 constexpr std::string_view kAnswer = "answer:";
 
+// `json.id`, `json/id`: the prefix `json:` with another sign at its end.
+bool is_dotted(std::string_view text, std::string_view prefix) {
+  const std::string_view scheme = prefix.substr(0, prefix.size() - 1);
+  if (!text.starts_with(scheme) || text.size() <= prefix.size()) return false;
+  return text[scheme.size()] == '.' || text[scheme.size()] == '/';
+}
+
+// `header:Name` where the text has the scheme with another sign or ending: `header.Name`.
+std::optional<std::string> meant_header(const Setting& setting) {
+  std::string_view rest = setting.text;
+  if (setting.secret || !rest.starts_with("header")) return std::nullopt;
+  rest.remove_prefix(std::string_view("header").size());
+  if (rest.starts_with('s')) rest.remove_prefix(1);
+  if (rest.size() < 2 || std::string_view(".:/").find(rest.front()) == std::string_view::npos) {
+    return std::nullopt;
+  }
+  return fmt::format("header:{}", rest.substr(1));
+}
+
 // The pointer that was probably meant by the text after `prefix`: a name without a slash, or a path
 // with dots.
 std::optional<std::string> meant_pointer(const Setting& setting, std::string_view prefix) {
   std::string_view rest = setting.text;
   if (rest.starts_with(prefix)) rest.remove_prefix(prefix.size());
+  if (is_dotted(rest, prefix)) rest.remove_prefix(prefix.size());
   if (rest.starts_with("$.")) rest.remove_prefix(2);
+  if (rest.starts_with('.')) rest.remove_prefix(1);
   const bool path = std::all_of(rest.begin(), rest.end(), [](char c) {
     return is_digit(c) || c == '_' || c == '-' || c == '/' || c == '.' || (c >= 'a' && c <= 'z') ||
            (c >= 'A' && c <= 'Z');
@@ -237,6 +258,10 @@ std::optional<Flaw> read_pointer(const Setting& setting) {
 
 std::optional<Flaw> read_answer_pointer(const Setting& setting) {
   if (setting.text.starts_with(kAnswer)) return read_pointer_behind(kAnswer, setting);
+  if (is_dotted(setting.text, kAnswer)) {
+    return Flaw{"E032", fmt::format("{} is not a place in the answer", shown(setting)),
+                "write " + meant_pointer(setting, kAnswer).value_or("answer:/field")};
+  }
   return read_pointer(setting);
 }
 
@@ -246,12 +271,17 @@ std::optional<Flaw> read_key_part(const Setting& setting) {
   constexpr std::string_view kWords[] = {
       "cloudevents", "idempotency-key", "webhook-id", "broker_key", "auto", "position", "function"};
   // After json: or $. the rest must be a pointer that lacks only its slash.
-  const bool pointer = setting.text.starts_with(kJson) || setting.text.starts_with("$.");
+  const bool pointer = setting.text.starts_with(kJson) || setting.text.starts_with("$.") ||
+                       is_dotted(setting.text, kJson);
   const auto place =
       setting.text.starts_with("json:/") ? std::nullopt : meant_pointer(setting, kJson);
   if (pointer && place) {
     return Flaw{"E032", fmt::format("{} is not a part of a key", shown(setting)),
                 "write " + *place};
+  }
+  if (const auto header = meant_header(setting)) {
+    return Flaw{"E032", fmt::format("{} is not a part of a key", shown(setting)),
+                "write " + *header};
   }
   std::string help = "write json:/pointer, header:Name, " + list_words(kWords);
   auto meant = setting.secret ? std::nullopt : nearest(setting.text, kWords);
