@@ -209,8 +209,9 @@ inline constexpr Field kStoreFields[] = {
      .alternative = true},
     {.name = "on_unavailable",
      .shape = Shape::kWord,
-     .meaning = "When the store cannot be reached: wait and try again, or end with exit code 69. "
-                "Never: go on without it.",
+     .meaning = "When a running process cannot reach the store: wait and try again, or end with "
+                "exit code 69. A start always ends with 69 where the store does not answer, so "
+                "that whoever supervises it starts it again. Never: go on without it.",
      .member = &kMember<&StoreConfig::on_unavailable>,
      .words = "pause|fail"},
 };
