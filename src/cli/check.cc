@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <memory>
 #include <string>
 #include <utility>
@@ -57,6 +58,34 @@ void warn_of_flaws(const config::Config& config, const std::string& file,
   }
 }
 
+// "semel.yaml:27:26" as a location; the whole file where the origin is not in it.
+config::Location location_of(std::string_view origin, const std::string& file) {
+  config::Location made;
+  if (!origin.starts_with(file + ":")) return made;
+  origin.remove_prefix(file.size() + 1);
+  const auto read = std::from_chars(origin.data(), origin.data() + origin.size(), made.line);
+  if (read.ptr != origin.data() + origin.size() && *read.ptr == ':') {
+    std::from_chars(read.ptr + 1, origin.data() + origin.size(), made.column);
+  }
+  return made;
+}
+
+// Reports properties that a client library refuses, as a run would.
+void report_refused_properties(const config::Config& config, const std::string& file,
+                               std::vector<Diagnostic>& all) {
+  for (auto& flaw : compose::property_flaws(config)) {
+    Diagnostic& made = all.emplace_back();
+    made.code = flaw.error.code;
+    made.message = fmt::format("{}: {}", flaw.path, flaw.error.message);
+    made.path = flaw.path;
+    made.file = file;
+    made.help = flaw.error.hint;
+    const auto value =
+        std::ranges::find(config.effective, flaw.path, &config::EffectiveValue::path);
+    if (value != config.effective.end()) made.where = location_of(value->origin, file);
+  }
+}
+
 Checked check_file(const Console& console, const std::string& file) {
   Checked made;
   made.file = file;
@@ -65,7 +94,10 @@ Checked check_file(const Console& console, const std::string& file) {
   made.loaded = config::load_file(file, options);
   made.all = made.loaded.diagnostics;
   made.all.insert(made.all.end(), made.loaded.notes.begin(), made.loaded.notes.end());
-  if (made.loaded.config) warn_of_flaws(*made.loaded.config, file, made.all);
+  if (made.loaded.config) {
+    report_refused_properties(*made.loaded.config, file, made.all);
+    warn_of_flaws(*made.loaded.config, file, made.all);
+  }
   for (const auto& each : made.all) {
     ++(each.severity == Diagnostic::Severity::kError ? made.errors : made.warnings);
   }

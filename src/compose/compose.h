@@ -59,6 +59,15 @@ Result<std::string> functions_sql(const config::StoreConfig& store, SqlFunctions
 // none.
 Result<std::vector<SqliteFlaw>> standing_flaws(const config::StoreConfig& store);
 
+// A setting that the client library of an adapter refuses, found without a server.
+struct SettingFlaw {
+  std::string path;  // consumers[0].source.kafka.properties.linger.mss
+  Error error;
+};
+// Properties that librdkafka does not know, or whose values it refuses (R308); none where Kafka is
+// not built.
+std::vector<SettingFlaw> property_flaws(const config::Config& config);
+
 // The store for people, without a password: "sqlite ./semel.db".
 std::string store_name(const config::StoreConfig& store);
 

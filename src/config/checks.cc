@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -273,14 +274,45 @@ void check_key_parts(const Check& check) {
   }
 }
 
+// For how long the source's broker keeps messages unless it was told otherwise; nullopt: no broker
+// that this is known of.
+std::optional<milliseconds> usual_horizon(const ConsumerConfig& consumer) {
+  if (std::holds_alternative<KafkaSource>(consumer.source)) {
+    return DedupConfig::kAutoTtlOnKafka / 2;
+  }
+  constexpr std::chrono::hours kUsualOnSqs{4 * 24};
+  if (std::holds_alternative<SqsSource>(consumer.source)) return kUsualOnSqs;
+  return std::nullopt;
+}
+
+// Only the broker knows its time, and a run asks it; the usual one is known here.
+void warn_of_horizon(const Check& check) {
+  const auto& consumer = check.consumer;
+  const auto usual = usual_horizon(consumer);
+  if (!usual || consumer.dedup.ttl_for >= *usual) return;
+  auto* made = check.warn(
+      "D102", check.view.in("dedup").place("ttl"), check.path("dedup.ttl"),
+      fmt::format("{}: records may be forgotten before the broker forgets their messages",
+                  check.path("dedup.ttl")));
+  if (made == nullptr) return;
+  made->detail.push_back(fmt::format(
+      "ttl {} · a broker keeps messages for {} unless it was told otherwise: what is older than "
+      "its record runs again when it is read again",
+      show_duration(consumer.dedup.ttl_for.count()), show_duration(usual->count())));
+  made->detail.emplace_back(
+      "semel run asks the broker, and does not begin where it keeps them for longer than ttl");
+  made->help = fmt::format("dedup.ttl: {}, or auto; or knowingly: accept: [D102]",
+                           show_duration(usual->count()));
+}
+
 void check_ttl(const Check& check) {
   const auto& consumer = check.consumer;
   const auto dedup = check.view.in("dedup");
   if (consumer.dedup.ttl != DedupConfig::Ttl::kFor || dedup.spoiled("ttl") ||
-      check.view.in("retry").spoiled("max_elapsed") || consumer.accept.contains("D102") ||
-      consumer.dedup.ttl_for >= consumer.retry.max_elapsed) {
+      check.view.in("retry").spoiled("max_elapsed") || consumer.accept.contains("D102")) {
     return;
   }
+  if (consumer.dedup.ttl_for >= consumer.retry.max_elapsed) return warn_of_horizon(check);
   auto& made = check.report.error(
       "D102", dedup.place("ttl"), check.path("dedup.ttl"),
       fmt::format("{}: a record may be forgotten while its message is still retried",

@@ -50,6 +50,23 @@ TEST(KafkaConfig, APropertyThatBreaksThePromiseIsRefusedWithItsReason) {
   EXPECT_NE(all_of(loaded).find("from: earliest"), std::string::npos);
 }
 
+TEST(KafkaConfig, ATtlBelowTheUsualRetentionIsWarnedAbout) {
+  const auto with = [](const std::string& more) {
+    return load_text(orders("        topics: orders\n") + more, "semel.yaml");
+  };
+  const auto loaded = with("    dedup: { ttl: 1d }\n");
+  ASSERT_TRUE(loaded.config);
+  ASSERT_EQ(loaded.diagnostics.size(), 1U) << all_of(loaded);
+  EXPECT_EQ(loaded.diagnostics[0].code, "D102");
+  EXPECT_EQ(loaded.diagnostics[0].severity, Diagnostic::Severity::kWarning);
+  EXPECT_NE(all_of(loaded).find("dedup.ttl: 7d, or auto"), std::string::npos) << all_of(loaded);
+  for (const char* more : {"    dedup: { ttl: 7d }\n", "    dedup: { ttl: keep }\n", "",
+                           "    dedup: { ttl: 1d }\n    accept: [D102]\n"}) {
+    EXPECT_TRUE(with(more).diagnostics.empty()) << more << all_of(with(more));
+  }
+  EXPECT_FALSE(with("    dedup: { ttl: 1h }\n").config) << "an error: shorter than the retries";
+}
+
 TEST(KafkaConfig, APatternIsNoTopic) {
   const auto loaded = load_text(orders("        topics: [\"^orders.*\"]\n"), "semel.yaml");
   ASSERT_EQ(loaded.diagnostics.size(), 1U);

@@ -16,6 +16,10 @@ Result<std::unique_ptr<Source>> make_kafka_source(const core::KafkaSpec&, Enviro
 
 Result<void> check_properties(const core::KafkaSpec&) { return failure(no_kafka()); }
 
+Result<void> check_producer_properties(const core::KafkaPublishSpec&) {
+  return failure(no_kafka());
+}
+
 Result<BrokerRetention> look_at_retention(const core::KafkaSpec&, std::chrono::milliseconds) {
   return failure(no_kafka());
 }

@@ -34,6 +34,12 @@ Result<void> check_spec(const core::KafkaPublishSpec& spec) {
 
 }  // namespace
 
+Result<void> check_producer_properties(const core::KafkaPublishSpec& spec) {
+  const auto settings = producer_settings(spec, false);
+  if (!settings) return failure(settings.error());
+  return {};
+}
+
 Result<AsyncHandler> make_kafka_publisher(core::KafkaPublishSpec spec, Environment& environment) {
   if (auto checked = check_spec(spec); !checked) return failure(std::move(checked.error()));
   auto publisher = std::make_shared<KafkaPublisher>(std::move(spec), environment);

@@ -21,4 +21,8 @@ namespace semel::kafka {
 Result<AsyncHandler> make_kafka_publisher(core::KafkaPublishSpec spec,
                                           Environment& environment = system_environment());
 
+// Whether librdkafka accepts all properties; contacts no broker. kRejected (R308) names the first
+// that it refuses.
+Result<void> check_producer_properties(const core::KafkaPublishSpec& spec);
+
 }  // namespace semel::kafka
