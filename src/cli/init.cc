@@ -2,8 +2,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/starter.h"
@@ -12,6 +15,9 @@
 namespace semel::cli {
 
 namespace {
+
+constexpr std::size_t kListWidth = 80;
+constexpr std::size_t kTitle = 10;
 
 struct InitFlags {
   std::string expression;
@@ -27,29 +33,18 @@ void add_words(json::Writer& writer, std::string_view name, const std::vector<St
   writer.end_array();
 }
 
-std::vector<StarterParts> combinations() {
-  std::vector<StarterParts> all;
-  for (const auto& source : starter_sources()) {
-    for (const auto& handler : starter_handlers()) {
-      for (const auto& store : starter_stores()) {
-        all.push_back(
-            {std::string(source.name), std::string(handler.name), std::string(store.name)});
-      }
-    }
-  }
-  return all;
-}
-
 void list_starters_json(Console& console) {
   auto writer = document("init");
   add_words(writer, "sources", starter_sources());
   add_words(writer, "handlers", starter_handlers());
   add_words(writer, "stores", starter_stores());
-  writer.name("combinations").begin_array();
-  for (const auto& parts : combinations()) {
+  writer.name("strategies").begin_array();
+  for (const auto name : starter_strategies()) writer.value(name);
+  writer.end_array().name("combinations").begin_array();
+  for (const auto& parts : starter_combinations()) {
     const auto text = starter_text(parts, false);
     writer.begin_object()
-        .member("expression", fmt::format("{}/{}/{}", parts.source, parts.handler, parts.store))
+        .member("expression", parts.expression())
         .member("legal", text.has_value());
     if (!text) writer.member("reason", text.error().message);
     writer.end_object();
@@ -58,19 +53,53 @@ void list_starters_json(Console& console) {
   console.out(writer);
 }
 
-void list_starters_text(Console& console) {
-  const auto table = [&](std::string title, const std::vector<StarterWord>& words) {
-    Table made({std::move(title), ""});
-    for (const auto& word : words) made.row({std::string(word.name), std::string(word.meaning)});
-    return made.text();
-  };
-  console.out(table("SOURCE", starter_sources()) + "\n" + table("HANDLER", starter_handlers()) +
-              "\n" + table("STORE", starter_stores()) + "\n");
-  for (const auto& parts : combinations()) {
-    const auto text = starter_text(parts, false);
-    if (!text) continue;
-    console.out(fmt::format("semel init {}/{}/{}\n", parts.source, parts.handler, parts.store));
+// "STORE     sqlite, postgres, …", wrapped below its first word.
+std::string row_of(std::string_view title, const std::vector<std::string_view>& words) {
+  return wrapped(fmt::format("{:<{}}{}\n", title, kTitle, fmt::join(words, ", ")), kListWidth,
+                 kBelowGap);
+}
+
+std::vector<std::string_view> word_names(const std::vector<StarterWord>& words) {
+  std::vector<std::string_view> names;
+  for (const auto& word : words) names.push_back(word.name);
+  return names;
+}
+
+// Pairs that fit with no third part: ("sql", "memory"), as one line for each first word.
+std::string misfits_text() {
+  using Pair = std::pair<std::string, std::string>;
+  std::map<Pair, bool> fit;  // source or handler, with a store
+  for (const auto& parts : starter_combinations()) {
+    const bool good = starter_text(parts, true).has_value();
+    for (const std::string& word : {parts.source, parts.handler}) {
+      if (word.empty()) continue;
+      bool& known = fit[{word, parts.store}];
+      known = known || good;
+    }
   }
+  std::map<std::string, std::vector<std::string>> misfits;
+  for (const auto& [pair, good] : fit) {
+    if (!good) misfits[pair.first].push_back(pair.second);
+  }
+  std::vector<std::string> lines;
+  for (const auto& [word, stores] : misfits) {
+    lines.push_back(fmt::format("{} with {}", word, fmt::join(stores, " or ")));
+  }
+  return fmt::format("{}", fmt::join(lines, ", "));
+}
+
+void list_starters_text(Console& console) {
+  console.out("semel init SOURCE/HANDLER/STORE > semel.yaml\n\n");
+  auto sources = word_names(starter_sources());
+  console.out(row_of("SOURCE", sources) + row_of("HANDLER", word_names(starter_handlers())) +
+              row_of("STORE", word_names(starter_stores())) +
+              row_of("STRATEGY", starter_strategies()) + "\n");
+  console.out(
+      "Any of each, as queue/sql/sqlite, which is the default; claims has no handler:\n"
+      "semel init claims/sqlite. A strategy is a field of the consumer: the starter has\n"
+      "one that fits, and semel explain strategies tells them apart.\n");
+  console.out(wrapped(fmt::format("Not together: {}.\n", misfits_text()), kListWidth, 0));
+  console.out("What each one is, and each combination: semel init --list -o json\n");
 }
 
 int write_starter(Console& console, const InitFlags& asked) {
@@ -96,10 +125,10 @@ void add_init(Program& program) {
       [asked](Console& console) { return write_starter(console, *asked); });
   command
       .add_option("EXPR", asked->expression,
-                  "Its source, handler and store; default: queue/sql/sqlite")
+                  "Its source, handler and store; default: queue/sql/sqlite. --list names them")
       ->type_name("SOURCE/HANDLER/STORE");
   command.add_flag("--small", asked->small, "Only what must be there");
-  command.add_flag("--list", asked->list, "The sources, handlers and stores there are");
+  command.add_flag("--list", asked->list, "The sources, handlers, stores and strategies there are");
 }
 
 }  // namespace semel::cli

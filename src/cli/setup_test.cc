@@ -203,7 +203,7 @@ TEST_F(Setup, ConfigShowSaysValuesAndOrigins) {
 TEST_F(Setup, WhatInitPrintsPassesCheck) {
   for (const std::string expression :
        {"queue/sql/sqlite", "file/sql/sqlite", "stdin/sql/sqlite", "file/native/memory",
-        "stdin/native/sqlite", "queue/exec/redis", "file/http/redis"}) {
+        "stdin/native/sqlite", "queue/exec/redis", "file/http/redis", "claims", "claims/redis"}) {
     const auto printed = run({"init", expression});
     ASSERT_EQ(printed.code, 0) << printed.err;
     const auto checked = run({"check", write("semel.yaml", printed.out)});
@@ -222,19 +222,60 @@ TEST_F(Setup, InitRefusesWithAReason) {
             std::string::npos)
       << ran.err;
   EXPECT_EQ(run({"init", "carrier-pigeon"}).code, 2);
+  const auto claims = run({"init", "claims/sql/sqlite"});
+  EXPECT_EQ(claims.code, 2);
+  EXPECT_NE(claims.err.find("fix: claims/sqlite"), std::string::npos) << claims.err;
+}
+
+TEST_F(Setup, CheckAsksLibrdkafkaAboutItsProperties) {
+  const auto checked = run({"check", write("semel.yaml",
+                                           "consumers:\n"
+                                           "  - name: orders\n"
+                                           "    source:\n"
+                                           "      kafka:\n"
+                                           "        brokers: a:1\n"
+                                           "        group: billing\n"
+                                           "        topics: orders\n"
+                                           "        properties:\n"
+                                           "          session.timeout.ms: soon\n"
+                                           "          fetch.mim.bytes: 1\n"
+                                           "          fetch.max.bytes: 1000000\n"
+                                           "    key: json:/id\n"
+                                           "    handler: { exec: [cat] }\n")});
+  EXPECT_EQ(checked.code, 78) << checked.out;
+  EXPECT_NE(checked.out.find("2 errors"), std::string::npos) << checked.out;
+  EXPECT_NE(checked.out.find("error[R308]"), std::string::npos) << checked.out;
+  EXPECT_NE(checked.out.find("librdkafka does not know the property fetch.mim.bytes"),
+            std::string::npos)
+      << checked.out;
+  EXPECT_NE(checked.out.find(":9:"), std::string::npos)
+      << "the place of the value: " << checked.out;
 }
 
 TEST_F(Setup, InitLists) {
   const auto text = run({"init", "--list"});
   EXPECT_EQ(text.code, 0);
-  EXPECT_NE(text.out.find("SOURCE"), std::string::npos);
-  EXPECT_NE(text.out.find("semel init file/native/memory\n"), std::string::npos);
-  EXPECT_EQ(text.out.find("semel init queue/sql/memory"), std::string::npos);
-  EXPECT_EQ(text.out.find("semel init queue/sql/redis"), std::string::npos);
+  EXPECT_EQ(text.out,
+            "semel init SOURCE/HANDLER/STORE > semel.yaml\n"
+            "\n"
+            "SOURCE    queue, file, http, kafka, nats, rabbitmq, redis_streams, sqs, stdin,\n"
+            "          claims\n"
+            "HANDLER   sql, exec, http, kafka, nats, rabbitmq, redis_streams, sns, sqs,\n"
+            "          native\n"
+            "STORE     sqlite, postgres, mysql, redis, memory\n"
+            "STRATEGY  natural, query, pessimistic_lock, optimistic_lock, dedup_table, inbox,\n"
+            "          state_machine, fence, at_most_once\n"
+            "\n"
+            "Any of each, as queue/sql/sqlite, which is the default; claims has no handler:\n"
+            "semel init claims/sqlite. A strategy is a field of the consumer: the starter has\n"
+            "one that fits, and semel explain strategies tells them apart.\n"
+            "Not together: queue with memory, sql with memory or redis.\n"
+            "What each one is, and each combination: semel init --list -o json\n");
   EXPECT_NE(run({"init", "queue/exec/redis"}).out.find("  redis:"), std::string::npos);
   EXPECT_NE(run({"init", "queue/exec/redis", "--small"}).out.find("  redis:"), std::string::npos);
   const auto json = run({"init", "--list", "-o", "json"});
   EXPECT_EQ(text_at(json.out, "/schema"), "semel.v1.init");
+  EXPECT_NE(json.out.find(R"("expression":"claims/redis","legal":true)"), std::string::npos);
   EXPECT_NE(json.out.find(R"("expression":"stdin/sql/memory","legal":false,"reason":)"),
             std::string::npos)
       << json.out;

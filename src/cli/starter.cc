@@ -293,7 +293,31 @@ std::string head_lines(const StarterParts& parts) {
   return text + "version: 1\n\n";
 }
 
+std::string claims_text(const StarterParts& parts, bool small) {
+  std::string text =
+      small ? ""
+            : head_lines(parts) + "# Its clients send POST /api/v1/consumers/payments/claims.\n";
+  text += store_lines(parts, small);
+  if (small) {
+    return text +
+           "admin: { socket: { path: semel.sock, claims: [payments] } }\n"
+           "consumers:\n"
+           "  - name: payments\n"
+           "    source: { claims: {} }\n";
+  }
+  return text +
+         "\nadmin:\n"
+         "  socket:\n"
+         "    path: semel.sock            # who may open this file may claim\n"
+         "    claims: [payments]\n"
+         "\nconsumers:\n"
+         "  - name: payments              # first half of every record's key\n"
+         "    source: { claims: {} }      # its clients claim keys, work, and end their claims\n"
+         "    dedup: { ttl: auto, lease: 60s }\n";
+}
+
 std::string compose_text(const StarterParts& parts, bool small) {
+  if (parts.source == kClaimsSource) return claims_text(parts, small);
   std::string text = small ? "" : head_lines(parts);
   text += store_lines(parts, small);
   if (!small) text += "\n";
@@ -324,13 +348,15 @@ Error unknown_word(std::string_view what, std::string_view word,
 
 }  // namespace
 
-// Leaves out claimed consumers, which have no handler to start with, and native sources, which need
-// a program of their own.
+std::string StarterParts::expression() const {
+  return handler.empty() ? fmt::format("{}/{}", source, store)
+                         : fmt::format("{}/{}/{}", source, handler, store);
+}
+
+// Leaves out native sources, which need a program of their own.
 std::vector<StarterWord> starter_sources() {
   auto sources = alternatives("consumers[].source");
-  std::erase_if(sources, [](const StarterWord& word) {
-    return word.name == "claims" || word.name == "native";
-  });
+  std::erase_if(sources, [](const StarterWord& word) { return word.name == "native"; });
   return sources;
 }
 // Leaves out steps, which consist of calls of other handlers: docs/steps.md begins with a config of
@@ -341,6 +367,28 @@ std::vector<StarterWord> starter_handlers() {
   return handlers;
 }
 std::vector<StarterWord> starter_stores() { return alternatives("store"); }
+std::vector<std::string_view> starter_strategies() {
+  std::vector<std::string_view> words;
+  config::each_field([&](const std::string& at, const config::Field& field) {
+    if (at == "consumers[].strategy") words = config::split_words(field.words);
+  });
+  return words;
+}
+
+std::vector<StarterParts> starter_combinations() {
+  std::vector<StarterParts> all;
+  for (const auto& source : starter_sources()) {
+    std::vector<StarterWord> handlers = starter_handlers();
+    if (source.name == kClaimsSource) handlers = {{}};
+    for (const auto& handler : handlers) {
+      for (const auto& store : starter_stores()) {
+        all.push_back(
+            {std::string(source.name), std::string(handler.name), std::string(store.name)});
+      }
+    }
+  }
+  return all;
+}
 
 Result<StarterParts> parse_starter(std::string_view expression) {
   std::vector<std::string> words;
@@ -348,6 +396,9 @@ Result<StarterParts> parse_starter(std::string_view expression) {
     const auto end = std::min(expression.find('/'), expression.size());
     words.emplace_back(expression.substr(0, end));
     expression.remove_prefix(std::min(end + 1, expression.size()));
+  }
+  if (!words.empty() && words[0] == kClaimsSource && words.size() < std::size(kUsual)) {
+    words.insert(words.begin() + 1, "");
   }
   if (words.size() > std::size(kUsual)) {
     return failure({ErrorKind::kRejected, "", "too many words",
@@ -357,7 +408,11 @@ Result<StarterParts> parse_starter(std::string_view expression) {
   if (!has(starter_sources(), words[0])) {
     return failure(unknown_word("source", words[0], starter_sources()));
   }
-  if (!has(starter_handlers(), words[1])) {
+  if (words[0] == kClaimsSource && !words[1].empty()) {
+    return failure({ErrorKind::kRejected, "", "a consumer that is claimed has no handler",
+                    fmt::format("{}/{}", kClaimsSource, words[2])});
+  }
+  if (words[0] != kClaimsSource && !has(starter_handlers(), words[1])) {
     return failure(unknown_word("handler", words[1], starter_handlers()));
   }
   if (!has(starter_stores(), words[2])) {
@@ -374,8 +429,7 @@ Result<std::string> starter_text(const StarterParts& parts, bool small) {
   for (const auto& each : loaded.diagnostics) {
     if (each.severity != config::Diagnostic::Severity::kError) continue;
     return failure({ErrorKind::kRejected, each.code,
-                    fmt::format("{}/{}/{} does not fit together: {}", parts.source, parts.handler,
-                                parts.store, each.message),
+                    fmt::format("{} does not fit together: {}", parts.expression(), each.message),
                     each.help});
   }
   return text;

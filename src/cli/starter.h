@@ -11,10 +11,17 @@
 namespace semel::cli {
 
 struct StarterParts {
-  std::string source;   // queue, file, http, kafka, nats, rabbitmq, redis_streams, sqs, stdin
-  std::string handler;  // sql, exec, http, native
-  std::string store;    // sqlite, postgres, mysql, memory
+  std::string
+      source;  // queue, file, http, kafka, nats, rabbitmq, redis_streams, sqs, stdin, claims
+  std::string handler;  // sql, exec, http, native; empty for claims, whose clients do the work
+  std::string store;    // sqlite, postgres, mysql, redis, memory
+
+  // "file/sql/sqlite", "claims/sqlite".
+  std::string expression() const;
 };
+
+// The source without a handler, whose expression is claims/STORE.
+inline constexpr std::string_view kClaimsSource = "claims";
 
 // A word that an expression may contain, from the config's schema, with its meaning.
 struct StarterWord {
@@ -24,9 +31,13 @@ struct StarterWord {
 std::vector<StarterWord> starter_sources();
 std::vector<StarterWord> starter_handlers();
 std::vector<StarterWord> starter_stores();
+std::vector<std::string_view> starter_strategies();
 
-// Parses "file/sql/sqlite"; parts that are left out have their defaults. kRejected for an unknown
-// word.
+// Every source with every handler and store, also those that do not fit together.
+std::vector<StarterParts> starter_combinations();
+
+// Parses "file/sql/sqlite" or "claims/sqlite"; parts that are left out have their defaults.
+// kRejected for an unknown word.
 Result<StarterParts> parse_starter(std::string_view expression);
 
 // The config's text. kRejected, with the reason, if the parts do not fit together.

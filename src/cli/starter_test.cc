@@ -13,34 +13,31 @@ namespace {
 TEST(Starter, EveryCombinationIsAcceptedOrRefusedWithAReason) {
   std::set<std::string> refused;
   int accepted = 0;
-  for (const auto& source : starter_sources()) {
-    for (const auto& handler : starter_handlers()) {
-      for (const auto& store : starter_stores()) {
-        const StarterParts parts{std::string(source.name), std::string(handler.name),
-                                 std::string(store.name)};
-        const auto name = parts.source + "/" + parts.handler + "/" + parts.store;
-        for (const bool small : {false, true}) {
-          const auto text = starter_text(parts, small);
-          if (!text) {
-            EXPECT_EQ(text.error().code, "E030") << name;
-            EXPECT_FALSE(text.error().message.empty());
-            EXPECT_FALSE(text.error().hint.empty());
-            refused.insert(name);
-            continue;
-          }
-          const auto loaded = config::load_text(*text, "semel.yaml");
-          EXPECT_TRUE(loaded.config) << *text;
-          EXPECT_TRUE(loaded.diagnostics.empty())
-              << *text << config::format(loaded.diagnostics.front(), false);
-          EXPECT_TRUE(loaded.notes.empty())
-              << "check --deny-warnings refuses it: " << loaded.notes.front().message;
-          EXPECT_EQ(small, text->find('#') == std::string::npos) << *text;
-          ++accepted;
-        }
+  for (const StarterParts& parts : starter_combinations()) {
+    const std::string name = parts.expression();
+    const auto read = parse_starter(name);
+    ASSERT_TRUE(read) << name << ": " << read.error().message;
+    EXPECT_EQ(read->expression(), name);
+    for (const bool small : {false, true}) {
+      const auto text = starter_text(parts, small);
+      if (!text) {
+        EXPECT_EQ(text.error().code, "E030") << name;
+        EXPECT_FALSE(text.error().message.empty());
+        EXPECT_FALSE(text.error().hint.empty());
+        refused.insert(name);
+        continue;
       }
+      const auto loaded = config::load_text(*text, "semel.yaml");
+      EXPECT_TRUE(loaded.config) << *text;
+      EXPECT_TRUE(loaded.diagnostics.empty())
+          << *text << config::format(loaded.diagnostics.front(), false);
+      EXPECT_TRUE(loaded.notes.empty())
+          << "check --deny-warnings refuses it: " << loaded.notes.front().message;
+      EXPECT_EQ(small, text->find('#') == std::string::npos) << *text;
+      ++accepted;
     }
   }
-  EXPECT_EQ(accepted, 846);
+  EXPECT_EQ(accepted, 856);
   EXPECT_EQ(refused, (std::set<std::string>{"queue/sql/memory",
                                             "queue/exec/memory",
                                             "queue/http/memory",
@@ -146,7 +143,7 @@ TEST(Starter, UnknownWordsAreNamed) {
   ASSERT_FALSE(source);
   EXPECT_EQ(source.error().message, "there is no source \"pigeon\"");
   EXPECT_EQ(source.error().hint,
-            "one of queue, file, http, kafka, nats, rabbitmq, redis_streams, sqs, stdin");
+            "one of queue, file, http, kafka, nats, rabbitmq, redis_streams, sqs, stdin, claims");
   EXPECT_EQ(parse_starter("file/sqll/sqlite").error().hint, "did you mean \"sql\"?");
   EXPECT_FALSE(parse_starter("file/sql/oracle"));
   EXPECT_FALSE(parse_starter("file/sql/sqlite/more"));
