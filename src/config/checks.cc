@@ -289,7 +289,9 @@ std::optional<milliseconds> usual_horizon(const ConsumerConfig& consumer) {
 void warn_of_horizon(const Check& check) {
   const auto& consumer = check.consumer;
   const auto usual = usual_horizon(consumer);
-  if (!usual || consumer.dedup.ttl_for >= *usual) return;
+  if (!usual || consumer.dedup.ttl != DedupConfig::Ttl::kFor || consumer.dedup.ttl_for >= *usual) {
+    return;
+  }
   auto* made = check.warn(
       "D102", check.view.in("dedup").place("ttl"), check.path("dedup.ttl"),
       fmt::format("{}: records may be forgotten before the broker forgets their messages",
@@ -312,7 +314,7 @@ void check_ttl(const Check& check) {
       check.view.in("retry").spoiled("max_elapsed") || consumer.accept.contains("D102")) {
     return;
   }
-  if (consumer.dedup.ttl_for >= consumer.retry.max_elapsed) return warn_of_horizon(check);
+  if (consumer.dedup.ttl_for >= consumer.retry.max_elapsed) return;
   auto& made = check.report.error(
       "D102", dedup.place("ttl"), check.path("dedup.ttl"),
       fmt::format("{}: a record may be forgotten while its message is still retried",
@@ -423,6 +425,13 @@ void check_consumer(const Config& config, const ConsumerConfig& consumer, const 
   check_sqs(consumer, view, report);
   check_publish(consumer, view, report);
   check_dialect(config.store, view, report);
+}
+
+void note_horizons(const Config& config, const Settings& settings, Report& notes) {
+  for (std::size_t i = 0; i < config.consumers.size(); ++i) {
+    const View view(settings, join_path("consumers", i));
+    warn_of_horizon({config, config.consumers[i], view, notes});
+  }
 }
 
 }  // namespace semel::config

@@ -11,6 +11,9 @@ namespace semel::config {
 
 void check_consumer(const Config& config, const ConsumerConfig& consumer, const View& view,
                     Report& report);
+// D102 in `notes` where a ttl is shorter than the broker of the source usually keeps messages. It
+// is no warning of every start: a run asks the broker.
+void note_horizons(const Config& config, const Settings& settings, Report& notes);
 // Duplicate names, two consumers of standard input.
 void check_together(const Settings& settings, Report& report);
 // Adapters that the build lacks, by their CMake options' names.

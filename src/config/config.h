@@ -304,8 +304,8 @@ struct Loaded {
   std::vector<Diagnostic> diagnostics;
   // The effective values, one line each.
   std::vector<EffectiveValue> effective;
-  // Findings about statements that would have an effect again if they ran twice, although their
-  // record prevents that: useful for `check`; silenced by the consumer's `accept`.
+  // Findings that are useful for `check` alone: effects that only the record keeps from happening
+  // again, and a ttl that may be short for the broker. Silenced by the consumer's `accept`.
   std::vector<Diagnostic> notes;
 };
 

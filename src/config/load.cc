@@ -135,6 +135,7 @@ Loaded load(std::string_view raw, const std::string& name, const LoadOptions& op
     if (!report.failed()) {
       for (const auto& set : options.sets) notes.add_source(kSetFlag, set);
       lint(config, settings, report, notes);
+      note_horizons(config, settings, notes);
       loaded.effective = effective_values(config, settings, report);
       config.effective = loaded.effective;
       loaded.config = std::move(config);
@@ -207,6 +208,7 @@ Loaded load_values(const std::vector<std::string>& values, const StoreConfig& st
   if (!report.failed()) {
     for (const auto& value : values) notes.add_source(std::string(kValueOrigin), value);
     lint(config, settings, report, notes);
+    note_horizons(config, settings, notes);
     loaded.effective = effective_values(config, settings, report);
     std::erase_if(loaded.effective, [](const EffectiveValue& value) {
       return value.path.starts_with("store.") && value.origin == "default";
