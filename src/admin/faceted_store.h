@@ -45,6 +45,7 @@ class FacetedStore : public Store {
 class OtherRecords : public RecordInspector {
  public:
   explicit OtherRecords(RecordInspector& records) : records_(records) {}
+  Result<StoreTime> read_clock() override { return records_.read_clock(); }
   Result<std::optional<ConsumerNumber>> consumer(const std::string& name) override {
     return records_.consumer(name);
   }

@@ -7,6 +7,8 @@
 #include <variant>
 
 #include "cli/text.h"
+#include "compose/compose.h"
+#include "core/age_gate.h"
 #include "core/guarantee.h"
 #include "core/retention.h"
 
@@ -124,13 +126,38 @@ struct SourceTeller {
   }
 };
 
+// Where a source says by its broker's clock how old a message is; empty: never.
+struct AgeTeller {
+  std::optional<std::string> operator()(const config::SqsSource&) const { return ""; }
+  std::optional<std::string> operator()(const config::NatsSource&) const {
+    return "where the stream has a max_age, ";
+  }
+  std::optional<std::string> operator()(const config::KafkaSource&) const {
+    return "of topics with LogAppendTime that do not keep for ever, ";
+  }
+  std::optional<std::string> operator()(const config::NativeSource& source) const {
+    if (!source.traits.horizon) return std::nullopt;
+    return "where the source gives its broker's time, ";
+  }
+  std::optional<std::string> operator()(const auto&) const { return std::nullopt; }
+};
+
+// What becomes of a message that is too old.
+std::string too_old(const config::ConsumerConfig& consumer) {
+  const auto limit = compose::age_limit_of(consumer);
+  const auto where = std::visit(AgeTeller(), consumer.source);
+  if (!limit || !where) return {};
+  return fmt::format("; {}what is older than {} and has no record is {}", *where,
+                     core::duration_text(limit->oldest), limit->discards ? "discarded" : "parked");
+}
+
 std::string known_for(const config::ConsumerConfig& consumer) {
   if (!core::has_record(consumer.strategy)) {
     return fmt::format("strategy {} keeps no record of it", core::to_string(consumer.strategy));
   }
   const auto ttl = config::effective_ttl(consumer);
-  return ttl ? "the record knows a key for " + core::duration_text(*ttl)
-             : std::string("the record knows a key for ever");
+  if (!ttl) return "the record knows a key for ever";
+  return "the record knows a key for " + core::duration_text(*ttl) + too_old(consumer);
 }
 
 }  // namespace

@@ -27,12 +27,18 @@ std::string window_of(const std::string& source, const std::string& more = {}) {
 TEST(CheckSource, SaysForHowLongTheBrokerDropsRepeatsAndForHowLongTheRecordDoes) {
   EXPECT_EQ(window_of("nats: { url: 'nats://localhost', stream: payments, durable: semel }"),
             "JetStream drops what is published again under a Nats-Msg-Id within its stream's "
-            "window, 2m unless that says otherwise; the record knows a key for 7d");
+            "window, 2m unless that says otherwise; the record knows a key for 7d; where the "
+            "stream has a max_age, what is older than 147h and has no record is parked");
   EXPECT_EQ(
       window_of("sqs: { queue_url: 'https://sqs.eu-west-1.amazonaws.com/1/payments.fifo' }"),
       "SQS drops what is sent again under a deduplication id within 5m; the record knows a key for "
-      "28d");
-  EXPECT_EQ(window_of("sqs: { queue_url: 'https://sqs.eu-west-1.amazonaws.com/1/payments' }"),
+      "28d; what is older than 588h and has no record is parked");
+  EXPECT_EQ(window_of("sqs: { queue_url: 'https://sqs.eu-west-1.amazonaws.com/1/payments' }",
+                      "    dedup: { ttl: 16d, too_old: discard }\n"),
+            "SQS drops no repeats in a standard queue; the record knows a key for 16d; what is "
+            "older than 14d and has no record is discarded");
+  EXPECT_EQ(window_of("sqs: { queue_url: 'https://sqs.eu-west-1.amazonaws.com/1/payments' }",
+                      "    dedup: { too_old: handle }\n"),
             "SQS drops no repeats in a standard queue; the record knows a key for 28d");
   EXPECT_EQ(window_of("rabbitmq: { url: 'amqp://localhost', queue: payments }",
                       "    dedup: { ttl: keep }\n"),
@@ -42,7 +48,9 @@ TEST(CheckSource, SaysForHowLongTheBrokerDropsRepeatsAndForHowLongTheRecordDoes)
                       "    dedup: { ttl: 30d }\n"),
             "Redis adds a repeat as another entry; the record knows a key for 30d");
   EXPECT_EQ(window_of("kafka: { brokers: localhost, group: a, topics: payments }"),
-            "Kafka drops only what one producer's session repeats; the record knows a key for 14d");
+            "Kafka drops only what one producer's session repeats; the record knows a key for 14d; "
+            "of topics with LogAppendTime that do not keep for ever, what is older than 294h and "
+            "has no record is parked");
 }
 
 TEST(CheckSource, WithoutARecordNothingElseKnowsARepeat) {

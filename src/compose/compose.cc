@@ -88,6 +88,11 @@ core::Retention retention_of(const config::ConsumerConfig& consumer) {
           consumer.accept.contains("D102")};
 }
 
+std::optional<core::AgeLimit> age_limit_of(const config::ConsumerConfig& consumer) {
+  if (!core::has_record(consumer.strategy)) return std::nullopt;
+  return core::age_limit_of(config::effective_ttl(consumer), consumer.dedup.too_old);
+}
+
 Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfig& consumer) {
   core::GuaranteeFacts facts;
   facts.source = traits_of(consumer.source);

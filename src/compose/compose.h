@@ -25,6 +25,7 @@
 #include "compose/store_look.h"
 #include "config/config.h"
 #include "config/difference.h"
+#include "core/age_gate.h"
 #include "core/retention.h"
 #include "telemetry/delivery_metrics.h"
 #include "telemetry/timed_store.h"
@@ -93,6 +94,8 @@ Error no_messages(const Store& store);
 
 // How long the consumer's records are kept.
 core::Retention retention_of(const config::ConsumerConfig& consumer);
+// How old a message without a record may be; nullopt: any age.
+std::optional<core::AgeLimit> age_limit_of(const config::ConsumerConfig& consumer);
 
 // The guarantee that `check` prints, from the config alone.
 Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfig& consumer);

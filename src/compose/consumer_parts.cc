@@ -16,6 +16,7 @@
 #include "core/pace.h"
 #include "handlers/exec/exec_handler.h"
 #include "sources/sources.h"
+#include "strategies/age_gate.h"
 #include "strategies/strategies.h"
 #include "traces/traced_handler.h"
 
@@ -232,6 +233,16 @@ engine::EngineOptions engine_options(const ConsumerBuild& build, ConsumerNumber 
   return options;
 }
 
+// A store that keeps messages has records to look at.
+std::shared_ptr<strategies::AgeGate> age_gate_of(const ConsumerBuild& build,
+                                                 core::StrategyKind strategy) {
+  RecordInspector* const records = build.store->facets().records;
+  const auto limit = age_limit_of(*build.consumer);
+  if (!limit || !core::has_record(strategy) || records == nullptr) return nullptr;
+  return std::make_shared<strategies::AgeGate>(
+      *limit, [records] { return records->read_clock(); }, *build.options->environment->clock);
+}
+
 // A consumer's handler and strategy, after a check that its parts fit together.
 struct Work {
   Handler handler;
@@ -331,6 +342,8 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
   working.already_done = std::move(work->look);
   working.apply = std::move(work->apply);
   working.row_guard = std::move(work->guard);
+  // What ended the process is given up at any age: its context has no gate.
+  working.age_gate = age_gate_of(build, strategy);
   strategies::Context give_up_context =
       context_of(build, giving_up(transactional, consumer.retry.crashes));
   auto outbox = outbox_of(*build.store, *build.config, consumer, build.options->dry_run);
@@ -347,6 +360,7 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
   ConsumerParts made;
   if (auto put = add_front(build, *number, made.parts); !put) return failure(put.error());
   made.options = engine_options(build, *number, work->handler);
+  made.options.age_gate = working.age_gate;
   made.options.inbox = strategy == core::StrategyKind::kInbox;
   made.options.copies_to = outbox->copies_to;
   made.parts.store = build.store;

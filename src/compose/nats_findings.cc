@@ -103,7 +103,7 @@ Finding kept_for(const Looked& at) {
   return {"D102", !refused,
           text +
               "; what was done and not acknowledged comes again, and all of them to a durable that "
-              "is made anew, and what is older than its record has its effect again",
+              "is made anew, and what is older than its record is not known any more",
           fmt::format("dedup: {{ ttl: {} }}; or knowingly: accept: [D102]",
                       at.look.max_age ? retention : "keep"),
           !refused};

@@ -10,7 +10,9 @@ constexpr CodePage kConsumerPages[] = {
      "may be retried for longer than its record is kept; or the source keeps its messages for "
      "longer, as a Kafka topic by its retention.ms, and whoever sets a group's offsets back has "
      "the older ones done again. A run asks the brokers at its start: it does not begin where a "
-     "ttl is written that is too short, and warns where ttl is auto.",
+     "ttl is written that is too short, and warns where ttl is auto. Where the broker's own time "
+     "says how old a message is, dedup.too_old decides what becomes of one that is too old to be "
+     "known: by default it is parked.",
      "Raise dedup.ttl, or lower retry.max_elapsed, or what the source keeps. Knowingly: "
      "accept: [D102].",
      "dedup: { ttl: 7d }", 78},

@@ -64,7 +64,7 @@ constexpr CodePage kNatsPages[] = {
      "The account has no such stream, or the stream no such durable consumer; or it was deleted "
      "while it was read. Semel makes no stream, and a consumer only where it is told to. A "
      "consumer that is made anew brings all of the stream again: what is older than the records "
-     "has its effect again.",
+     "is not known any more (dedup.too_old).",
      "Make it; or let Semel make the consumer: declare: true.",
      "nats consumer add orders billing --pull --ack explicit --max-deliver=-1", 78},
     {"R385", "a right is missing in NATS",

@@ -109,7 +109,8 @@ semel doctor ends with 1 where it found something.
 key.invalid          null, empty, a fraction, a list or a map where the key should be
 key.conflict         the key was used with another payload
 too_large            key, headers, payload or result beyond limits
-too_old              older than records are kept: cannot be proven new
+too_old              parked, or discarded: older than records are kept, and without one, so
+                     nothing shows whether it is new (dedup.too_old)
 crash                it alone was in hand at as many deaths of the process as retry.crashes says
 payload.invalid      not JSON, or a param is missing or of another type
 trimmed              of a Redis stream: delivered before, and its data is gone by now

@@ -24,6 +24,7 @@
 
 #include "base/listen_address.h"
 #include "config/adapters.h"
+#include "core/age_gate.h"
 #include "core/disclosure.h"
 #include "core/exec_spec.h"
 #include "core/file_spec.h"
@@ -188,6 +189,7 @@ struct DedupConfig {
   enum class Ttl { kAuto, kKeep, kFor };
   Ttl ttl = Ttl::kAuto;
   milliseconds ttl_for{0};
+  core::TooOld too_old = core::TooOld::kPark;
   milliseconds lease = ClaimOptions().lease;
   // `auto` where the source's horizon is not known.
   static constexpr std::chrono::hours kAutoTtl{7 * 24};

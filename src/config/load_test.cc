@@ -21,7 +21,7 @@ store:
   on_unavailable: fail
 drain_timeout: 5s
 defaults:
-  dedup: { ttl: 14d }
+  dedup: { ttl: 14d, too_old: discard }
   retry: { attempts: 4, crashes: 2 }
 consumers:
   - name: payments
@@ -86,6 +86,7 @@ TEST(Load, EveryFieldReachesTheConfig) {
   EXPECT_EQ(c.dedup.ttl, DedupConfig::Ttl::kFor);
   EXPECT_EQ(c.dedup.ttl_for, hours(14 * 24));
   EXPECT_EQ(effective_ttl(c), hours(14 * 24));
+  EXPECT_EQ(c.dedup.too_old, core::TooOld::kDiscard);
   EXPECT_EQ(c.dedup.lease, minutes(2));
   EXPECT_EQ(c.retry.attempts, 9);
   EXPECT_EQ(c.retry.crashes, 2);
@@ -229,6 +230,7 @@ TEST(Load, DefaultsAreThoseOfTheStructs) {
   EXPECT_EQ(postgres.schema, PostgresOptions{}.schema);
   EXPECT_EQ(postgres.connections, PostgresOptions{}.connections);
   EXPECT_EQ(effective_ttl(c), DedupConfig::kAutoTtl);
+  EXPECT_EQ(c.dedup.too_old, core::TooOld::kPark);
   EXPECT_FALSE(c.concurrency);
 }
 

@@ -58,6 +58,14 @@ constexpr Field kDedupFields[] = {
      .words = "auto|keep",
      .low = kSecond,
      .high = kYears},
+    {.name = "too_old",
+     .shape = Shape::kWord,
+     .meaning =
+         "What becomes of a message that is older, by its broker's time, than seven eighths "
+         "of `ttl` and has no record, which may be forgotten. `park`: it waits for a person; "
+         "`handle`: it is taken for new; `discard`: it is settled, and not handled.",
+     .member = &kMember<&DedupConfig::too_old>,
+     .words = "park|handle|discard"},
     {.name = "lease",
      .shape = Shape::kDuration,
      .meaning = "How long a claim is good without renewal. It is renewed at a third of that while "

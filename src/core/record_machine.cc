@@ -16,6 +16,10 @@ bool held_by(const Record& record, const Nonce& nonce) noexcept {
   return record.state == RecordState::kConsuming && record.nonce == nonce;
 }
 
+bool tells_of_earlier(const Record& record) noexcept {
+  return record.outcome_unknown || !record.reason.empty() || !record.error.empty();
+}
+
 Acquired acquired_by(const KeyId& id, const Record& record, StoreTime now) {
   Acquired acquired;
   acquired.lease = {id, record.token, record.nonce};
@@ -24,6 +28,7 @@ Acquired acquired_by(const KeyId& id, const Record& record, StoreTime now) {
   // unknown.
   acquired.taken_over = record.outcome_unknown;
   acquired.since_first = since(record.first_seen, now);
+  acquired.had_record = record.attempt > 1 || tells_of_earlier(record);
   return acquired;
 }
 
@@ -37,9 +42,15 @@ Acquired acquire(Record& record, const ClaimRequest& request, StoreTime now) {
   return acquired_by(request.key, record, now);
 }
 
+Acquired acquire_again(Record& record, const ClaimRequest& request, StoreTime now) {
+  Acquired acquired = acquire(record, request, now);
+  acquired.had_record = true;
+  return acquired;
+}
+
 Acquired take_over(Record& record, const ClaimRequest& request, StoreTime now) {
   record.outcome_unknown = true;
-  Acquired acquired = acquire(record, request, now);
+  Acquired acquired = acquire_again(record, request, now);
   acquired.lease_ended = true;
   return acquired;
 }
@@ -55,9 +66,7 @@ Record new_record(const ClaimRequest& request, StoreTime now) {
 // immediately, whatever it waited for before.
 void undo_claim(std::optional<Record>& record, StoreTime now) {
   record->attempt = std::max(record->attempt - 1, 0);
-  const bool tells_of_earlier = record->attempt > 0 || record->outcome_unknown ||
-                                !record->reason.empty() || !record->error.empty();
-  if (!tells_of_earlier) {
+  if (record->attempt == 0 && !tells_of_earlier(*record)) {
     record.reset();
     return;
   }
@@ -129,7 +138,7 @@ Claim decide_claim(std::optional<Record>& record, const ClaimRequest& request, S
       if (now < record->lease_until) return Busy{busy_for(record->lease_until, now)};
       return take_over(*record, request, now);
     case RecordState::kRetrying:
-      if (now >= record->next_at) return acquire(*record, request, now);
+      if (now >= record->next_at) return acquire_again(*record, request, now);
       // Without a payload in the store, this delivery is the one that the retry will use.
       if (!record->held) return Busy{busy_for(record->next_at, now)};
       return Waiting{record->next_at - now};

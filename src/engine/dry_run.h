@@ -6,9 +6,12 @@
 #include <semel/spi/store.h>
 
 #include "core/tracked_delivery.h"
+#include "strategies/age_gate.h"
 
 namespace semel::engine {
 
-Outcome would_become(Store& store, const core::TrackedDelivery& delivery);
+// `age_gate`: null where nothing is too old.
+Outcome would_become(Store& store, const core::TrackedDelivery& delivery,
+                     strategies::AgeGate* age_gate);
 
 }  // namespace semel::engine

@@ -21,6 +21,7 @@
 #include <semel/retry_policy.h>
 #include <semel/spi/source.h>
 #include <semel/spi/store.h>
+#include "strategies/age_gate.h"
 #include "strategies/strategy.h"
 
 #include "core/key_recipe.h"
@@ -40,7 +41,9 @@ struct EngineOptions {
   core::KeyRecipe recipe;
   core::Limits limits;
   core::EmptyPayload empty = core::EmptyPayload::kHandle;
-  core::Retention retention;         // of finished records
+  core::Retention retention;  // of finished records
+  // Shared with the strategies, and told how late the sources can deliver again; null: none.
+  std::shared_ptr<strategies::AgeGate> age_gate{};
   std::optional<core::Order> order;  // keeping lines needs a store that holds messages
   // Several processes read its source, and each may receive the next message of any ordering key.
   bool shares_lines = false;

@@ -135,7 +135,8 @@ void RunningEngine::end_batch(Running& running) {
 
 void RunningEngine::would_process(std::vector<core::TrackedDelivery> batch) {
   for (core::TrackedDelivery& delivery : batch) {
-    parts_.observer->on_ended(options_.consumer, delivery, would_become(*parts_.store, delivery),
+    parts_.observer->on_ended(options_.consumer, delivery,
+                              would_become(*parts_.store, delivery, options_.age_gate.get()),
                               now() - delivery.arrival.received);
   }
   std::vector<PendingSettlement> pending_settlements;

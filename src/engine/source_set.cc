@@ -24,6 +24,8 @@ SourceSet::SourceSet(Options options, std::vector<std::unique_ptr<Source>> sourc
     entry->source = std::move(source);
     entry->leaving = dynamic_cast<core::LeavingPartitions*>(entry->source.get());
     entry->extended = environment_.clock->now();
+    const auto& horizon = entry->source->traits().horizon;
+    if (options_.age_gate && horizon) options_.age_gate->note(horizon);
     sources_.push_back(std::move(entry));
   }
 }
@@ -83,6 +85,7 @@ Result<void> SourceSet::receive_from(Entry& entry, std::uint32_t index,
   if (entry.away()) note_back(entry);
   if (received->horizon) {
     if (auto fine = judge(*received->horizon); !fine) return fine;
+    if (options_.age_gate) options_.age_gate->note(*received->horizon);
   }
   for (const std::string& notice : received->notices) {
     observer_.on_notice(options_.consumer, notice);

@@ -23,6 +23,7 @@
 #include "engine/engine.h"
 #include "engine/in_flight_deliveries.h"
 #include "engine/store_watch.h"
+#include "strategies/age_gate.h"
 #include "system/mutex.h"
 
 namespace semel::engine {
@@ -42,6 +43,7 @@ class SourceSet {
     std::chrono::milliseconds hidden{0};  // how long a store's row stays hidden unless extended
     bool dry_run = false;
     core::Retention retention;
+    std::shared_ptr<strategies::AgeGate> age_gate{};  // is told the horizons; null: none
   };
 
   SourceSet(Options options, std::vector<std::unique_ptr<Source>> sources, Environment& environment,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "strategies/age_gate.h"
 #include "strategies/decision.h"
 
 namespace semel::strategies {
@@ -84,6 +85,10 @@ BatchRun::Progress BatchRun::fail(Error error, bool at_begin) {
 BatchRun::Progress BatchRun::transact() {
   window_ = std::span(slots_).subspan(first_, std::min(size_, slots_.size() - first_));
   if (ends_untried()) return Progress::kWell;
+  // Before a connection is taken for the transaction.
+  auto gate_time = time_at_gate();
+  if (!gate_time) return fail(std::move(gate_time.error()), true);
+  gate_time_ = *gate_time;
   sent_ = in_vain_ = false;
   reached_ = Reached::kNothing;
   parts_.clear();
@@ -119,7 +124,8 @@ BatchRun::Progress BatchRun::enter(UnitOfWork& unit) {
   const bool committed_before = !policy_.leases().empty();
   for (std::size_t i = 0; i < window_.size(); ++i) {
     Slot& slot = window_[i];
-    slot.begin_again(slot.reads);
+    // What was refused before the transaction was undone may have a record by now.
+    slot.begin_again(slot.reads || (slot.decision && slot.decision->untried));
     const auto* acquired = std::get_if<Acquired>(&claims_[i]);
     if (acquired == nullptr) {
       slot.lost = committed_before;
@@ -136,9 +142,24 @@ BatchRun::Progress BatchRun::enter(UnitOfWork& unit) {
     }
     slot.acquired = true;
     slot.doubt.reset();
-    if (slot.withheld) release(slot);
+    if (slot.withheld) {
+      release(slot);
+    } else if (gate_time_ && !slot.decision) {
+      slot.decision = context_.age_gate->refuse(slot.delivery->arrival, *acquired, *gate_time_);
+    }
   }
   return Progress::kWell;
+}
+
+// Where its claims are made in its own transactions: others were judged when they were made.
+Result<std::optional<StoreTime>> BatchRun::time_at_gate() const {
+  const bool claims_here = policy_.has_records() && policy_.leases().empty();
+  if (!context_.age_gate || !claims_here || !context_.age_gate->judges()) {
+    return std::optional<StoreTime>();
+  }
+  std::optional<AgeGate::TimePoint> oldest;
+  for (const Slot& slot : window_) AgeGate::find_oldest(slot.delivery->arrival, oldest);
+  return context_.age_gate->time_for(oldest);
 }
 
 // Handles the result of a flush.

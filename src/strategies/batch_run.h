@@ -40,6 +40,8 @@ class BatchRun {
   // One transaction, and its parts in their order.
   Progress transact();
   Progress enter(UnitOfWork& unit);
+  // The store's time, where one of the window's messages may be too old for its claim.
+  Result<std::optional<StoreTime>> time_at_gate() const;
   Progress run_handlers(UnitOfWork& unit);
   void plan();
   bool ends_all_well() const;
@@ -160,6 +162,7 @@ class BatchRun {
   std::span<Slot> window_;
   std::vector<const Message*> messages_;
   std::vector<Claim> claims_;
+  std::optional<StoreTime> gate_time_;  // nullopt: none of its messages looks too old
   std::vector<Finish> finishes_;
   std::deque<StatementList> parts_;   // the parts of lists that were sent in parts, between queries
   bool sent_ = false;                 // the unit was given statements

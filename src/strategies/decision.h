@@ -47,6 +47,7 @@ struct Decision {
   bool thrown = false;            // unknown whether the effect had happened by then
   bool stepped = false;           // its journal has finished steps
   bool cancelled = false;         // kFailed: it was asked to stop
+  bool untried = false;           // the handler was not called
 
   bool has_effect() const noexcept { return kind == Kind::kDone; }
   bool in_doubt() const noexcept { return unknown || (thrown && kind == Kind::kFailed); }

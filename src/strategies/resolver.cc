@@ -218,7 +218,7 @@ Resolution Resolver::of_decision(const ClaimInfo& claim_info, const Decision& de
       resolution = of_failure(claim_info, decision, delivery);
       break;
   }
-  resolution.outcome.attempt = claim_info.attempt;
+  resolution.outcome.attempt = decision.untried ? 0 : claim_info.attempt;
   return resolution;
 }
 
@@ -230,7 +230,7 @@ void Resolver::complete(const ClaimInfo& claim_info, const Decision& decision,
   if (sends(decision)) send(decision, delivery, finish);
   settle(success_of(decision), delivery, outcome);
   outcome.result = decision.result;
-  outcome.reason.clear();
+  outcome.reason = decision.reason;
   outcome.error = decision.error;
   outcome.attempt = claim_info.attempt;
   outcome.delay = milliseconds{0};

@@ -90,6 +90,7 @@ struct Services {
 };
 
 struct PipelineStats;
+class AgeGate;
 class WriterShare;
 
 struct Context {
@@ -127,6 +128,9 @@ struct Context {
   std::optional<StepSpecs> steps{};
   // The handler only gives up, because the message ended the process: its undos are not run.
   bool gives_up = false;
+  // Refuses messages that are too old to be known; null: none is. Shared by all that runs for the
+  // consumer.
+  std::shared_ptr<AgeGate> age_gate{};
   // Each dead letter leaves a copy in this consumer's queue; nullopt: in none.
   std::optional<ConsumerNumber> copies_to{};
   // Shared by all that runs for the consumer. Null: each pipeline has its own.

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <utility>
 #include <variant>
 
+#include "strategies/age_gate.h"
 #include "strategies/backoff.h"
 #include "strategies/writer_share.h"
 
@@ -48,27 +50,58 @@ class Claiming {
   Claimed run() {
     while (first_ < batch_.size()) {
       const std::size_t count = std::min(size_, batch_.size() - first_);
-      messages_.clear();
-      for (std::size_t i = 0; i < count; ++i) messages_.push_back(&batch_[first_ + i].message);
-      WriterShare::Call call(context_.writer_share.get());
-      auto claims = context_.store->claim(messages_, context_.claim);
-      sink_.waited(call.end());
-      if (claims) {
-        for (std::size_t i = 0; i < count; ++i) take(batch_[first_ + i], (*claims)[i]);
-        first_ += count;
+      if (auto error = claim_some(batch_.subspan(first_, count))) {
+        after(*std::move(error), count);
       } else {
-        after(std::move(claims.error()), count);
+        first_ += count;
       }
     }
     return std::move(claimed_);
   }
 
  private:
+  std::optional<Error> claim_some(std::span<core::TrackedDelivery> some) {
+    open_.clear();
+    for (core::TrackedDelivery& delivery : some) {
+      if (!refused_for_age_.contains(&delivery)) open_.push_back(&delivery);
+    }
+    if (auto error = pass_age_gate()) return error;
+    if (open_.empty()) return std::nullopt;
+    messages_.clear();
+    for (const core::TrackedDelivery* delivery : open_) messages_.push_back(&delivery->message);
+    WriterShare::Call call(context_.writer_share.get());
+    auto claims = context_.store->claim(messages_, context_.claim);
+    sink_.waited(call.end());
+    if (!claims) return std::move(claims.error());
+    for (std::size_t i = 0; i < open_.size(); ++i) take(*open_[i], (*claims)[i]);
+    return std::nullopt;
+  }
+
+  std::optional<Error> pass_age_gate() {
+    gate_time_.reset();
+    if (!context_.age_gate || !context_.age_gate->judges()) return std::nullopt;
+    std::optional<AgeGate::TimePoint> oldest;
+    for (const auto* delivery : open_) AgeGate::find_oldest(delivery->arrival, oldest);
+    const auto now = context_.age_gate->time_for(oldest);
+    if (!now) return now.error();
+    gate_time_ = *now;
+    if (!gate_time_) return std::nullopt;
+    refuse_at_once(context_, open_, *gate_time_,
+                   [&](core::TrackedDelivery& delivery, Resolution resolution) {
+                     refused_for_age_.insert(&delivery);
+                     refused_(delivery, std::move(resolution));
+                   });
+    std::erase_if(open_, [&](auto* delivery) { return refused_for_age_.contains(delivery); });
+    return std::nullopt;
+  }
+
   void take(core::TrackedDelivery& delivery, Claim& claim) {
     const Resolver resolver(context_, false);
     const auto* const acquired = std::get_if<Acquired>(&claim);
     if (acquired == nullptr) {
       refused_(delivery, resolver.of_claim(claim, delivery));
+    } else if (const auto too_old = refused_at(delivery, *acquired)) {
+      refused_(delivery, resolver.of_decision(ClaimInfo::of(*acquired), *too_old, delivery));
     } else if (context_.parks_doubt && acquired->taken_over) {
       refused_(delivery, resolver.of_dark_try(ClaimInfo::of(*acquired), delivery));
     } else if (acquired->lease_ended && may_become_suspect(delivery)) {
@@ -87,6 +120,12 @@ class Claiming {
            context_.services.recaller != nullptr && context_.store->facets().runs != nullptr;
   }
 
+  std::optional<Decision> refused_at(const core::TrackedDelivery& delivery,
+                                     const Acquired& acquired) const {
+    if (!gate_time_) return std::nullopt;
+    return context_.age_gate->refuse(delivery.arrival, acquired, *gate_time_);
+  }
+
   void after(Error error, std::size_t count) {
     std::size_t give_back = 0;
     if (may_pass(error)) {
@@ -100,8 +139,9 @@ class Claiming {
     } else {
       give_back = 1;
     }
-    for (std::size_t i = 0; i < give_back; ++i) {
-      refused_(batch_[first_ + i], {store_away(error), std::nullopt});
+    for (core::TrackedDelivery& delivery : batch_.subspan(first_, give_back)) {
+      if (refused_for_age_.contains(&delivery)) continue;
+      refused_(delivery, {store_away(error), std::nullopt});
     }
     first_ += give_back;
     if (give_back > 0) claimed_.given_back_for = std::move(error);
@@ -115,7 +155,11 @@ class Claiming {
   std::size_t size_;
   int tries_ = 0;
   Backoff backoff_;
+  // Of the current claim: those that did not end at the age gate, and their messages.
+  std::vector<core::TrackedDelivery*> open_;
   std::vector<const Message*> messages_;
+  std::optional<StoreTime> gate_time_;                        // nullopt: none of them looks old
+  std::set<const core::TrackedDelivery*> refused_for_age_{};  // of all claims
   Claimed claimed_;
 };
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <utility>
 
+#include <semel/reason.h>
+
 #include "system/utc_clock.h"
 #include "telemetry/thread_number.h"
 
@@ -83,6 +85,9 @@ void ConsumerCounters::ended(const Delivery& delivery, const Outcome& outcome,
       outcome.completed_at != std::chrono::system_clock::time_point{}) {
     duplicate(cells, milliseconds_since(outcome.completed_at));
   }
+  if (outcome.reason == reason::kTooOld && !outcome.closed_before) {
+    cells.too_old.fetch_add(1, std::memory_order_relaxed);
+  }
   if (makes_letter(outcome)) dead(outcome.reason);
 }
 
@@ -136,6 +141,7 @@ ConsumerCounters::Totals ConsumerCounters::totals() const {
     totals.leases_lost += shard.leases_lost.load(std::memory_order_relaxed);
     totals.given_up += shard.given_up.load(std::memory_order_relaxed);
     totals.duplicates_near_ttl += shard.duplicates_near_ttl.load(std::memory_order_relaxed);
+    totals.too_old += shard.too_old.load(std::memory_order_relaxed);
     add_to(totals.duration, shard.duration, kMicrosecondsPerSecond);
     add_to(totals.message_age, shard.message_age, kMillisecondsPerSecond);
     add_to(totals.duplicate_age, shard.duplicate_age, kMillisecondsPerSecond);

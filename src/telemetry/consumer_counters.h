@@ -66,6 +66,7 @@ class ConsumerCounters {
     std::uint64_t given_up = 0;
     std::uint64_t letters_expired = 0;
     std::uint64_t duplicates_near_ttl = 0;
+    std::uint64_t too_old = 0;
     HistogramValue duration;       // seconds
     HistogramValue message_age;    // seconds
     HistogramValue duplicate_age;  // seconds
@@ -84,6 +85,7 @@ class ConsumerCounters {
     std::atomic<std::uint64_t> leases_lost{0};
     std::atomic<std::uint64_t> given_up{0};
     std::atomic<std::uint64_t> duplicates_near_ttl{0};
+    std::atomic<std::uint64_t> too_old{0};
     Buckets<kDurationBounds> duration;
     Buckets<kAgeBounds> message_age;
     Buckets<kDuplicateAgeBounds> duplicate_age;

@@ -208,6 +208,9 @@ std::vector<MetricFamily> DeliveryMetrics::families() const {
   made.push_back(by_consumer(all, "semel_duplicates_near_ttl", MetricType::kCounter,
                              "Duplicates that came after most of their record's ttl had passed.",
                              [](const Snapshot& one) { return one.totals.duplicates_near_ttl; }));
+  made.push_back(by_consumer(all, "semel_too_old", MetricType::kCounter,
+                             "Messages without a record that were older than records are kept.",
+                             [](const Snapshot& one) { return one.totals.too_old; }));
   made.push_back(histogram(all, "semel_delivery_duration_seconds",
                            "From receiving a delivery to its recorded end.", &Totals::duration));
   made.push_back(handler_family());

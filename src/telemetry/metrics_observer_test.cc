@@ -63,6 +63,7 @@ TEST_F(MetricsObserverTest, BeginsWithZeros) {
   EXPECT_EQ(value(of_consumer("semel_effects_total")), "0");
   EXPECT_EQ(value(of_consumer("semel_messages_given_up_total")), "0");
   EXPECT_EQ(value(of_consumer("semel_duplicates_near_ttl_total")), "0");
+  EXPECT_EQ(value(of_consumer("semel_too_old_total")), "0");
   EXPECT_EQ(value(of_consumer("semel_dedup_ttl_seconds")), "86400");
 }
 
@@ -153,6 +154,16 @@ TEST_F(MetricsObserverTest, MeasuresDurationsAgesAndAttempts) {
   late.arrival.broker_time = std::chrono::system_clock::now() - hours(2);
   metrics_.on_ended("payments", late, outcome(Outcome::Kind::kDone, "", 1), milliseconds(1));
   EXPECT_EQ(value(of_consumer("semel_message_age_seconds_count")), "1");
+}
+
+TEST_F(MetricsObserverTest, CountsWhatTheAgeGateRefusesOnce) {
+  Outcome parked = outcome(Outcome::Kind::kParked, std::string(reason::kTooOld), 0);
+  end(parked);
+  end(outcome(Outcome::Kind::kDiscarded, std::string(reason::kTooOld), 0));
+  parked.closed_before = true;
+  end(parked);
+  EXPECT_EQ(value(of_consumer("semel_too_old_total")), "2");
+  EXPECT_EQ(value(deliveries("kafka", "parked")), "2") << "a redelivery counts again";
 }
 
 TEST_F(MetricsObserverTest, CountsAnOutageOnce) {

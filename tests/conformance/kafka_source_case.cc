@@ -86,6 +86,18 @@ TEST(KafkaSource, ARecordBringsKeyHeadersAndPlace) {
   EXPECT_FALSE(arrivals[0].broker_time.has_value()) << "the producer's clock is nobody's";
 }
 
+TEST(KafkaSource, ATopicWithAnAppendTimeSaysHowOldARecordIs) {
+  const KafkaServer& server = KafkaServer::shared();
+  const std::string topic = server.new_topic(1, {{"message.timestamp.type", "LogAppendTime"}});
+  const auto before = std::chrono::system_clock::now();
+  server.produce(topic, {{.value = "{}", .key = "a"}});
+  Member member(spec_of(topic));
+  const auto arrivals = member.receive(1);
+  ASSERT_EQ(arrivals.size(), 1U);
+  ASSERT_TRUE(arrivals[0].broker_time.has_value());
+  EXPECT_GE(*arrivals[0].broker_time, std::chrono::floor<std::chrono::milliseconds>(before));
+}
+
 class KafkaGroups : public testing::TestWithParam<const char*> {};
 
 // A settlement after the partition went to another member has no effect.

@@ -221,6 +221,7 @@ std::unique_ptr<strategies::Strategy> StrategySuite::strategy_on(Store& store, T
   context.retry.first = milliseconds(5);
   context.retry.longest = milliseconds(20);
   context.claim.lease = lease_;
+  context.age_gate = age_gate_;
   context.claim.want_result = true;
   context.handler = handler(twist);
   context.services.completer = completer_.get();

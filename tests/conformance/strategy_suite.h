@@ -146,8 +146,9 @@ class StrategySuite : public testing::TestWithParam<StrategyCase> {
   ConsumerNumber consumer_{};
   std::function<void(const Message&)> after_effect_;  // still inside the handler
   std::map<std::string, ConsumerNumber, std::less<>> destinations_;
-  std::optional<ConsumerNumber> copies_to_;   // of dead letters
-  std::chrono::milliseconds lease_ = kLease;  // of the strategies that are made from now on
+  std::optional<ConsumerNumber> copies_to_;        // of dead letters
+  std::chrono::milliseconds lease_ = kLease;       // of the strategies that are made from now on
+  std::shared_ptr<strategies::AgeGate> age_gate_;  // likewise
 
  private:
   class ThreadedCompleter;

@@ -95,6 +95,8 @@ class RecordInspector {
  public:
   virtual ~RecordInspector() = default;
 
+  // The store's clock: the one that decides what has expired.
+  virtual Result<StoreTime> read_clock() = 0;
   virtual Result<std::optional<ConsumerNumber>> consumer(const std::string& name) = 0;
   // Unfinished records, oldest key first; with `state` only those. Completed ones are found by key.
   virtual Result<std::vector<RecordView>> list(std::optional<ConsumerNumber> consumer,

@@ -23,6 +23,9 @@ struct Acquired {
   // This very claim found that lease ended. `taken_over` stays true in later attempts, this does
   // not; nor is it told again where the first answer of the claim was lost.
   bool lease_ended = false;
+  // A record of the key was there before this claim: consuming, or waiting for a retry. Only a
+  // message without one can be too old (docs/contract.md, rule 13).
+  bool had_record = false;
 };
 
 // The effect happened before. Acknowledge.

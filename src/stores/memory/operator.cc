@@ -42,6 +42,11 @@ class Inspector final : public RecordInspector {
  public:
   explicit Inspector(State& state) : state_(state) {}
 
+  Result<StoreTime> read_clock() override {
+    const system::MutexLock lock(state_.mutex);
+    return state_.now();
+  }
+
   Result<std::optional<ConsumerNumber>> consumer(const std::string& name) override {
     const system::MutexLock lock(state_.mutex);
     const auto found = state_.numbers.find(name);

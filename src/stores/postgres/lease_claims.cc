@@ -155,6 +155,7 @@ void LeaseClaims::look(Connection& connection, Request& request, milliseconds pa
     if (auto taken_now =
             spi::acquired_before(found.id, found.row.record, request.nonces[at], taken.now)) {
       taken_now->lease_ended = found.lease_ended;
+      taken_now->had_record = true;
       request.answers[at] = *taken_now;
       done[at] = true;
     }

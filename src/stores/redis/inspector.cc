@@ -43,6 +43,10 @@ class RedisInspector final : public RecordInspector {
   RedisInspector(StoreContext& context, const std::string& clock)
       : context_(context), names_(context.names), scripts_(clock, context.names.cluster) {}
 
+  Result<StoreTime> read_clock() override {
+    return core::contained([&] { return time_in(read(KeyId{})); });
+  }
+
   Result<std::optional<ConsumerNumber>> consumer(const std::string& name) override {
     return core::contained([&]() -> std::optional<ConsumerNumber> {
       const Reply reply = context_.router.ask({"HGET", names_.consumers, name}, Loss::kNothingDone);

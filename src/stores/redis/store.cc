@@ -242,12 +242,21 @@ bool says_lease_ended(BytesView answer) {
   return (static_cast<unsigned char>(answer[kFlags]) & kLeaseEnded) != 0;
 }
 
-Claim answer_for(const Message& message, const Nonce& nonce, const Reply& said, StoreTime now) {
+// `lease`: of a claim that is asked for a second time, because its answer was lost. It may have
+// made the record the first time, and no renewal has moved the lease's end since.
+bool had_record(const spi::Record& record, std::optional<milliseconds> lease) {
+  const bool first = record.attempt == 1 && !record.outcome_unknown;
+  return !lease || !first || record.lease_until - record.first_seen > *lease;
+}
+
+Claim answer_for(const Message& message, const Nonce& nonce, const Reply& said, StoreTime now,
+                 std::optional<milliseconds> again) {
   const KeyId& id = message.key().id;
   if (said.kind == Reply::Kind::kNumber) return newly_acquired(id, nonce, said.number);
   std::optional<spi::Record> record = decoded(said.bytes);
   if (auto before = spi::acquired_before(id, *record, nonce, now)) {
     before->lease_ended = says_lease_ended(said.bytes);
+    before->had_record = had_record(*record, again);
     return *before;
   }
   Claim claim = spi::decide_claim(record, {id, message.fingerprint(), {}, nonce, {}}, now);
@@ -258,14 +267,15 @@ Claim answer_for(const Message& message, const Nonce& nonce, const Reply& said, 
   return claim;
 }
 
-// `i`: its index in the call.
-Claim told_of(const Message& message, const Nonce& nonce, const Reply& reply, std::size_t i) {
+// `i`: its index in the call. `again`: as for had_record.
+Claim told_of(const Message& message, const Nonce& nonce, const Reply& reply, std::size_t i,
+              std::optional<milliseconds> again) {
   if (reply.is_error()) throw failure_of(reply);
   const std::vector<Reply>& said = reply.list;
   const StoreTime now{milliseconds(said.at(0).number)};
   // All of them are new: their tokens are consecutive.
   const bool all_new = said.size() == 2 && said[1].kind == Reply::Kind::kNumber;
-  if (!all_new) return answer_for(message, nonce, said.at(i + 1), now);
+  if (!all_new) return answer_for(message, nonce, said.at(i + 1), now, again);
   return newly_acquired(message.key().id, nonce, said[1].number + static_cast<std::int64_t>(i));
 }
 
@@ -290,11 +300,13 @@ std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> message
   }
   const Parts parts = asked(messages, options, nonces);
   std::vector<Reply> replies;
+  std::optional<milliseconds> again;
   try {
     replies = context_.router.run(context_.scripts.claim, parts.calls(), Loss::kInDoubt);
   } catch (const core::Failure& failed) {
     if (failed.error().kind != ErrorKind::kInDoubt) throw;
     // Under the same nonces: keys claimed before the answer was lost are found to be ours.
+    again = options.lease;
     replies = context_.router.run(context_.scripts.claim, parts.calls(), Loss::kInDoubt);
   }
   failpoint::hit(context_.environment, failpoint::kClaimed);
@@ -302,7 +314,7 @@ std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> message
   std::optional<core::Failure> refused;
   parts.each([&](std::size_t at, std::size_t call, std::size_t i) {
     try {
-      claims[at] = told_of(*messages[at], nonces[at], replies[call], i);
+      claims[at] = told_of(*messages[at], nonces[at], replies[call], i, again);
     } catch (const core::Failure& failed) {
       if (!refused) refused = failed;
       claims[at] = Busy{};  // it is not acquired, and must not be freed

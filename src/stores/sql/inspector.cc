@@ -39,6 +39,10 @@ class TableInspector final : public RecordInspector {
   TableInspector(Database& database, const VerifyTexts& texts, StoreFacts& facts, Random& random)
       : database_(database), texts_(texts), facts_(facts), random_(random) {}
 
+  Result<StoreTime> read_clock() override {
+    return contained([&] { return database_.glance([](Access& access) { return access.now(); }); });
+  }
+
   Result<std::optional<ConsumerNumber>> consumer(const std::string& name) override {
     return contained([&] {
       return database_.glance([&](Access& access) {

@@ -1,6 +1,7 @@
 // The memory store joins the strategy suite: it has no transactions.
 #include <semel/memory.h>
 
+#include "tests/conformance/strategy/age_gate_suite.h"
 #include "tests/conformance/strategy_suite.h"
 
 namespace semel::conformance {
@@ -28,6 +29,9 @@ INSTANTIATE_TEST_SUITE_P(Memory, RecordStrategySuite, testing::Values(kPlain, kA
 INSTANTIATE_TEST_SUITE_P(Memory, LeaseStrategySuite, testing::Values(kPlain),
                          testing::PrintToStringParamName());
 
+INSTANTIATE_TEST_SUITE_P(Memory, AgeGateSuite,
+                         testing::ValuesIn(age_gate_cases("memory", make_memory_place, false)),
+                         testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Memory, AtMostOnceSuite,
                          testing::ValuesIn(at_most_once_cases("memory", make_memory_place)),
                          testing::PrintToStringParamName());

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "tests/conformance/strategy/age_gate_suite.h"
 #include "tests/conformance/strategy/deadlock_suite.h"
 #include "tests/conformance/strategy/mysql_caller.h"
 #include "tests/conformance/strategy/row_guard_suite.h"
@@ -74,6 +75,14 @@ std::vector<StrategyCase> on_each_server(bool (*wanted)(const StrategyCase&)) {
   return some;
 }
 
+std::vector<StrategyCase> age_gates_on_each_server() {
+  std::vector<StrategyCase> some;
+  for (const auto& [name, make] : servers()) {
+    for (StrategyCase& one : age_gate_cases(name, make, true)) some.push_back(std::move(one));
+  }
+  return some;
+}
+
 std::vector<StrategyCase> each(StrategyKind kind, bool transactional) {
   std::vector<StrategyCase> some;
   for (const auto& [name, make] : servers()) some.push_back({name, make, kind, transactional});
@@ -107,6 +116,8 @@ INSTANTIATE_TEST_SUITE_P(MySql, LeaseStrategySuite,
                          kStrategyCaseName);
 INSTANTIATE_TEST_SUITE_P(MySql, InboxStrategySuite,
                          testing::ValuesIn(each(StrategyKind::kInbox, true)), kStrategyCaseName);
+INSTANTIATE_TEST_SUITE_P(MySql, AgeGateSuite, testing::ValuesIn(age_gates_on_each_server()),
+                         kStrategyCaseName);
 INSTANTIATE_TEST_SUITE_P(MySql, AtMostOnceSuite,
                          testing::ValuesIn(each(StrategyKind::kAtMostOnce, false)),
                          kStrategyCaseName);

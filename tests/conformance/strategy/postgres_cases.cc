@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "tests/conformance/strategy/age_gate_suite.h"
 #include "tests/conformance/strategy/deadlock_suite.h"
 #include "tests/conformance/strategy/row_guard_suite.h"
 #include "tests/support/pooled_database.h"
@@ -97,6 +98,9 @@ INSTANTIATE_TEST_SUITE_P(Postgres, InboxStrategySuite,
                                                       StrategyKind::kInbox, true}),
                          kStrategyCaseName);
 
+INSTANTIATE_TEST_SUITE_P(Postgres, AgeGateSuite,
+                         testing::ValuesIn(age_gate_cases("postgres", make_postgres_place, true)),
+                         kStrategyCaseName);
 INSTANTIATE_TEST_SUITE_P(Postgres, AtMostOnceSuite,
                          testing::ValuesIn(at_most_once_cases("postgres", make_postgres_place)),
                          testing::PrintToStringParamName());

@@ -1,6 +1,7 @@
 // Redis joins the strategy suite, as one server and as a Cluster: it has no transactions.
 #include <semel/redis.h>
 
+#include "tests/conformance/strategy/age_gate_suite.h"
 #include "tests/conformance/strategy_suite.h"
 #include "tests/support/redis_cluster.h"
 #include "tests/support/redis_server.h"
@@ -66,6 +67,12 @@ INSTANTIATE_TEST_SUITE_P(RedisCluster, RecordStrategySuite,
 INSTANTIATE_TEST_SUITE_P(Redis, LeaseStrategySuite, testing::Values(kServer, kCluster),
                          testing::PrintToStringParamName());
 
+INSTANTIATE_TEST_SUITE_P(Redis, AgeGateSuite,
+                         testing::ValuesIn(age_gate_cases("redis", on_server, false)),
+                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(RedisCluster, AgeGateSuite,
+                         testing::ValuesIn(age_gate_cases("redis_cluster", on_cluster, false)),
+                         testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Redis, AtMostOnceSuite,
                          testing::ValuesIn(at_most_once_cases("redis", on_server)),
                          testing::PrintToStringParamName());

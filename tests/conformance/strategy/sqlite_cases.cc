@@ -3,6 +3,7 @@
 
 #include <semel/sqlite.h>
 
+#include "tests/conformance/strategy/age_gate_suite.h"
 #include "tests/conformance/strategy/row_guard_suite.h"
 #include "tests/support/temp_dir.h"
 
@@ -93,6 +94,9 @@ INSTANTIATE_TEST_SUITE_P(Sqlite, InboxStrategySuite,
                                                       StrategyKind::kInbox, true}),
                          testing::PrintToStringParamName());
 
+INSTANTIATE_TEST_SUITE_P(Sqlite, AgeGateSuite,
+                         testing::ValuesIn(age_gate_cases("sqlite", make_sqlite_place, true)),
+                         testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Sqlite, AtMostOnceSuite,
                          testing::ValuesIn(at_most_once_cases("sqlite", make_sqlite_place)),
                          testing::PrintToStringParamName());
