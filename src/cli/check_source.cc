@@ -142,7 +142,7 @@ struct AgeTeller {
   std::optional<std::string> operator()(const auto&) const { return std::nullopt; }
 };
 
-// What becomes of a message that is too old.
+// The fate of a message that is too old, for people.
 std::string too_old(const config::ConsumerConfig& consumer) {
   const auto limit = compose::age_limit_of(consumer);
   const auto where = std::visit(AgeTeller(), consumer.source);

@@ -342,7 +342,7 @@ Result<ConsumerParts> make_consumer_parts(const ConsumerBuild& build) {
   working.already_done = std::move(work->look);
   working.apply = std::move(work->apply);
   working.row_guard = std::move(work->guard);
-  // What ended the process is given up at any age: its context has no gate.
+  // The give-up context has no gate: a message that ended the process is given up at any age.
   working.age_gate = age_gate_of(build, strategy);
   strategies::Context give_up_context =
       context_of(build, giving_up(transactional, consumer.retry.crashes));

@@ -124,7 +124,7 @@ BatchRun::Progress BatchRun::enter(UnitOfWork& unit) {
   const bool committed_before = !policy_.leases().empty();
   for (std::size_t i = 0; i < window_.size(); ++i) {
     Slot& slot = window_[i];
-    // What was refused before the transaction was undone may have a record by now.
+    // A message refused before the transaction was undone may have a record by now.
     slot.begin_again(slot.reads || (slot.decision && slot.decision->untried));
     const auto* acquired = std::get_if<Acquired>(&claims_[i]);
     if (acquired == nullptr) {

@@ -155,7 +155,7 @@ class Claiming {
   std::size_t size_;
   int tries_ = 0;
   Backoff backoff_;
-  // Of the current claim: those that did not end at the age gate, and their messages.
+  // The current claim: deliveries that did not end at the age gate, and their messages.
   std::vector<core::TrackedDelivery*> open_;
   std::vector<const Message*> messages_;
   std::optional<StoreTime> gate_time_;                        // nullopt: none of them looks old

@@ -319,7 +319,11 @@ TEST_P(RecordsSuite, ARecordSaysWhenItWasReadByTheClockOfItsLease) {
   ASSERT_TRUE(seen.read_at && seen.lease_until);
   EXPECT_LT(*seen.read_at, *seen.lease_until);
   EXPECT_LE(*seen.first_seen, *seen.read_at);
+  const StoreTime clock = records().read_clock().value();
+  EXPECT_LE(*seen.read_at, clock);
+  EXPECT_LT(clock, *seen.lease_until);
   advance(kPastLease);
+  EXPECT_GT(records().read_clock().value(), *seen.lease_until);
   const auto later = records().show(m.key().id).value().value();
   EXPECT_GT(*later.read_at, *later.lease_until);
   const auto listed = records().list(consumer(), RecordState::kConsuming, 10).value();

@@ -65,6 +65,7 @@ TEST_P(StoreSuite, ANewKeyIsAcquired) {
   const Acquired acquired = acquire(m);
   EXPECT_EQ(acquired.attempt, 1);
   EXPECT_FALSE(acquired.taken_over);
+  EXPECT_FALSE(acquired.had_record);
   EXPECT_EQ(acquired.lease.key, m.key().id);
   EXPECT_NE(acquired.lease.nonce, Nonce{});
   EXPECT_NE(acquired.lease.token, Token{});
@@ -119,6 +120,7 @@ TEST_P(StoreSuite, ARetryNotYetDueIsWaitingAndThenAnotherAttempt) {
   const Acquired second = acquire(m);
   EXPECT_EQ(second.attempt, 2);
   EXPECT_FALSE(second.taken_over) << "its holder said how it ended";
+  EXPECT_TRUE(second.had_record);
   EXPECT_GT(second.lease.token, first.lease.token);
   EXPECT_NE(second.lease.nonce, first.lease.nonce);
   EXPECT_GE(second.since_first, 30s);
@@ -220,12 +222,27 @@ TEST_P(StoreSuite, WithoutFingerprintsEveryPayloadIsTheSame) {
   EXPECT_TRUE(is<Completed>(claim(Message(second))));
 }
 
+// Its record has no attempt to show, nor a reason.
+TEST_P(StoreSuite, ARetryThatDidNotCountIsKnownToHaveARecord) {
+  const Message m = message("m-1");
+  Finish retry = test::retrying(acquire(m).lease, 1s, nullptr);
+  retry.counted = false;
+  retry.reason.clear();
+  retry.error.clear();
+  ASSERT_EQ(finish(retry), Applied::kYes);
+  advance(2s);
+  const Acquired second = acquire(m);
+  EXPECT_EQ(second.attempt, 1);
+  EXPECT_TRUE(second.had_record);
+}
+
 TEST_P(StoreSuite, AnEndedLeaseIsTakenOver) {
   const Message m = message("m-1");
   const Acquired first = acquire(m);
   advance(kPastLease);
   const Acquired second = acquire(m);
   EXPECT_TRUE(second.taken_over);
+  EXPECT_TRUE(second.had_record);
   EXPECT_EQ(second.attempt, 2);
   EXPECT_GT(second.lease.token, first.lease.token);
   EXPECT_NE(second.lease.nonce, first.lease.nonce);

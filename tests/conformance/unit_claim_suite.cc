@@ -16,6 +16,7 @@ TEST_P(UnitSuite, ClaimStatementsAndFinishCommitTogether) {
   for (std::size_t i = 0; i < 3; ++i) {
     ASSERT_TRUE(is<Acquired>(batch.claims[i])) << describe(batch.claims[i]);
     EXPECT_EQ(std::get<Acquired>(batch.claims[i]).attempt, 1);
+    EXPECT_FALSE(std::get<Acquired>(batch.claims[i]).had_record);
     EXPECT_EQ(batch.lease(i).key, batch.messages[i].key().id);
     batch.unit->run(i, effect("e" + std::to_string(i)));
   }
@@ -111,6 +112,8 @@ TEST_P(UnitSuite, ADueRetryAndAnEndedLeaseAreAcquired) {
   ASSERT_TRUE(is<Acquired>(batch.claims[1])) << describe(batch.claims[1]);
   EXPECT_EQ(std::get<Acquired>(batch.claims[1]).attempt, 2);
   EXPECT_TRUE(std::get<Acquired>(batch.claims[1]).taken_over);
+  EXPECT_TRUE(std::get<Acquired>(batch.claims[0]).had_record);
+  EXPECT_TRUE(std::get<Acquired>(batch.claims[1]).had_record);
   EXPECT_FALSE(std::get<Acquired>(batch.claims[0]).lease_ended);
   EXPECT_TRUE(std::get<Acquired>(batch.claims[1]).lease_ended);
   finish_all(batch);

@@ -44,7 +44,7 @@ class AgedSpool final : public Source {
     if (!received) return received;
     for (Arrival& arrival : received->arrivals) {
       const int age = std::stoi(arrival.payload.substr(arrival.payload.find(':') + 1));
-      arrival.broker_time = std::chrono::system_clock::now() - days(age);
+      arrival.broker_time = std::chrono::system_clock::now() - days(age) - std::chrono::minutes(1);
     }
     return received;
   }
@@ -160,7 +160,7 @@ TEST_F(RunnerWithAgedSource, HandleDiscardAndAnUnknownHorizon) {
 }
 
 // Ends the process where it passes `point` for the first time.
-int run_and_die(const std::string& bank, ConsumerOptions consumer, std::string_view point) {
+int run_aged_and_die(const std::string& bank, ConsumerOptions consumer, std::string_view point) {
   const auto failpoints = make_failpoints({.point = std::string(point)});
   system_environment().failpoints = failpoints.get();
   SqliteOptions options;
@@ -182,7 +182,7 @@ TEST_F(RunnerWithAgedSource, KilledAnywhereAtTheGateItIsParkedAndNotHandled) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      ::_exit(run_and_die(folder_.file("bank.db"), consumer("state_machine"), point));
+      ::_exit(run_aged_and_die(folder_.file("bank.db"), consumer("state_machine"), point));
     }
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);

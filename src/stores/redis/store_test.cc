@@ -169,6 +169,29 @@ TEST(RedisStore, ALostAnswerToAClaimIsAskedForAgain) {
   EXPECT_EQ(place.finish(test::completed(lease)).value(), Applied::kYes);
 }
 
+// Only a message without a record can be too old.
+TEST(RedisStore, AClaimThatIsAskedForAgainTellsWhetherThereWasARecord) {
+  const std::string clock = "clock_of_" + shared().new_database();
+  shared().query("SET " + clock + " 2000000000000000");
+  TcpProxy proxy(shared().port());
+  TestPlace place(shared(), fmt::format("redis://127.0.0.1:{}", proxy.port()),
+                  fmt::format("redis.call('GET', '{}')", clock));
+  place.acquire(place.message("warm"));
+  const Message retried = place.message("retried");
+  Finish retry = test::retrying(place.acquire(retried), 0ms, nullptr);
+  retry.counted = false;
+  ASSERT_EQ(place.finish(retry).value(), Applied::kYes);
+  shared().query("SET " + clock + " 2000000001000000");
+  for (const Message& m : {place.message("fresh"), retried}) {
+    const auto fault = proxy.inject({.text = "EVALSHA", .then = TcpProxy::Then::kWithhold});
+    const auto claim = place.try_claim(m);
+    EXPECT_EQ(proxy.fired(fault), 1U);
+    ASSERT_TRUE(is<Acquired>(claim));
+    EXPECT_EQ(std::get<Acquired>(*claim).attempt, 1);
+    EXPECT_EQ(std::get<Acquired>(*claim).had_record, m.key().id == retried.key().id);
+  }
+}
+
 TEST(RedisStore, ALostAnswerToAFinishIsInDoubtAndAClaimTells) {
   TcpProxy proxy(shared().port());
   TestPlace place(shared(), fmt::format("redis://127.0.0.1:{}", proxy.port()));
