@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <semel/admin/records.h>
+
 #include "core/lane_name.h"
 #include "core/tracked_delivery.h"
 #include "strategies/backoff.h"
