@@ -24,8 +24,10 @@ What an HTTP handler's answer means:
 3xx                          retry, not counted; the consumer waits: endpoint moved
 400 413 415 422 431          dead: the same message would be refused again
 401 403 404 405 407          retry, not counted; the consumer waits: the endpoint is at fault
+410                          the same; of two messages in a row: the consumer is paused
+3xx 401 403 404 405 407 410  of a message, while others go well: from the second one on a
+                             retry that counts, and nobody waits
 409                          retry soon, not counted: it is still busy with this key
-410                          retry, not counted; the consumer is paused
 3xx 403 404 405 410          where the URL has places: retry, as any other; so are 404
                              and 410 to a step's undo
 any other                    retry; for many messages in a row, and the consumer waits

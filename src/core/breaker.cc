@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 
 namespace semel::core {
 
@@ -9,7 +10,8 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// Messages that have lost an attempt. Once forgotten, each may count as evidence once more.
+// Messages that have lost an attempt, and messages that were denied. Once forgotten, each may count
+// as evidence once more.
 constexpr std::size_t kRemembered = 4096;
 constexpr int kLongestHistory = 64;
 
@@ -59,6 +61,26 @@ std::optional<milliseconds> Breaker::at_fault(Ticket call) noexcept {
   return shut();
 }
 
+bool Breaker::others_succeeded_since_denial(MessageId message) {
+  if (denied_.size() == kRemembered) denied_.clear();
+  return denied_.try_emplace(message, successes_).first->second < successes_;
+}
+
+// Many messages that are denied in a row after a success say that the endpoint has become wrong,
+// even if that success came after their first denials.
+Breaker::Denial Breaker::denied(Ticket call, MessageId message) {
+  Denial denial;
+  if (others_succeeded_since_denial(message)) {
+    denied_alone_.insert(message);
+    denial.own = !witness_ && std::ssize(denied_alone_) < options_.failures;
+    if (std::ssize(denied_alone_) < options_.failures) return denial;
+  }
+  denial.confirmed = !stale(call) && witness_ && *witness_ != message;
+  if (!witness_) witness_ = message;
+  denial.shut = at_fault(call);
+  return denial;
+}
+
 milliseconds Breaker::asked_to_wait(milliseconds wait) noexcept {
   news_from_ = next_;
   return std::clamp(wait, milliseconds(0), options_.longest);
@@ -66,8 +88,12 @@ milliseconds Breaker::asked_to_wait(milliseconds wait) noexcept {
 
 bool Breaker::answered(Ticket call, MessageId message) noexcept {
   spent_.erase(message);
+  denied_.erase(message);
   history_ <<= 1U;
   messages_ = 0;
+  ++successes_;
+  witness_.reset();
+  denied_alone_.clear();
   if (stale(call)) return false;
   in_row_ = 0;
   length_ = milliseconds(0);

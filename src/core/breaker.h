@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace semel::core {
@@ -42,6 +43,16 @@ class Breaker {
     bool late = false;  // the call began before the gate was last shut
   };
 
+  // The consequences of a denial.
+  struct Denial {
+    std::optional<std::chrono::milliseconds> shut;  // for how long to shut the gate
+    // The message was denied before, others have succeeded since, and nothing says that the
+    // endpoint is wrong now: it uses up an attempt.
+    bool own = false;
+    // Another message was denied before, and nothing has succeeded since.
+    bool confirmed = false;
+  };
+
   Breaker() = default;
   explicit Breaker(Options options) noexcept : options_(options) {}
 
@@ -53,6 +64,8 @@ class Breaker {
   // The endpoint itself is at fault, so every call would fail. Returns for how long to shut the
   // gate; nullopt: not.
   std::optional<std::chrono::milliseconds> at_fault(Ticket call) noexcept;
+  // The endpoint denied the call: it would deny every call, or this message alone.
+  Denial denied(Ticket call, MessageId message);
   // The endpoint asked for a pause: returns that time, within bounds.
   std::chrono::milliseconds asked_to_wait(std::chrono::milliseconds wait) noexcept;
   // The endpoint works. Returns whether to open the gate.
@@ -64,6 +77,7 @@ class Breaker {
   bool mostly_failed() const noexcept;
   bool all_fail() const noexcept { return messages_ >= options_.failures || mostly_failed(); }
   bool is_evidence(MessageId message, bool counts, bool shared);
+  bool others_succeeded_since_denial(MessageId message);
 
   Options options_;
   Ticket next_ = 1;
@@ -72,6 +86,13 @@ class Breaker {
   int messages_ = 0;                     // with their first failure since the last success
   std::uint64_t history_ = 0;            // a bit for each of the last answers: it failed
   std::unordered_set<MessageId> spent_;  // have lost an attempt and not succeeded since
+  std::uint64_t successes_ = 0;
+  // The successes before their first denial, of messages that have not succeeded since.
+  std::unordered_map<MessageId, std::uint64_t> denied_;
+  // Since the last success: the first message that was denied as all others might be, and those
+  // whose denials were their own.
+  std::optional<MessageId> witness_;
+  std::unordered_set<MessageId> denied_alone_;
   std::chrono::milliseconds length_{0};
 };
 

@@ -148,6 +148,74 @@ TEST(Breaker, AFaultShutsAtOnceAndItsTrialMayNotFail) {
   EXPECT_EQ(refused(breaker), milliseconds(200));
 }
 
+TEST(Breaker, ADenialIsTheMessagesOwnOnceOthersWentWell) {
+  Breaker breaker(kOptions);
+  const auto in_flight = breaker.begin();
+  const auto first = breaker.denied(breaker.begin(), 1);
+  EXPECT_EQ(first.shut, milliseconds(100));
+  EXPECT_FALSE(first.own);
+  breaker.answered(in_flight, 2);
+  for (int i = 0; i < 9; ++i) {
+    const auto again = breaker.denied(breaker.begin(), 1);
+    EXPECT_TRUE(again.own) << i << ": no other success is needed";
+    EXPECT_FALSE(again.shut) << i;
+  }
+  breaker.answered(breaker.begin(), 1);
+  EXPECT_FALSE(breaker.denied(breaker.begin(), 1).own) << "it went well after all";
+}
+
+TEST(Breaker, AMessagesOwnSuccessIsNoOthers) {
+  Breaker breaker(kOptions);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_FALSE(breaker.denied(breaker.begin(), 1).own) << i;
+    breaker.answered(breaker.begin(), 1);
+  }
+}
+
+TEST(Breaker, ADenialIsNobodysOwnWhileAnotherMessageIsDeniedToo) {
+  Breaker breaker(kOptions);
+  breaker.denied(breaker.begin(), 1);
+  breaker.answered(breaker.begin(), 2);
+  EXPECT_TRUE(breaker.denied(breaker.begin(), 1).own);
+  const auto other = breaker.denied(breaker.begin(), 3);
+  EXPECT_TRUE(other.shut);
+  EXPECT_FALSE(other.confirmed) << "it alone says so";
+  const auto spared = breaker.denied(breaker.begin(), 1);
+  EXPECT_FALSE(spared.own);
+  EXPECT_FALSE(spared.shut) << "that is left to the others";
+  EXPECT_TRUE(breaker.denied(breaker.begin(), 4).confirmed);
+  breaker.answered(breaker.begin(), 2);
+  EXPECT_TRUE(breaker.denied(breaker.begin(), 1).own);
+}
+
+TEST(Breaker, ManyThatAreDeniedInARowAreTheEndpointsFault) {
+  Breaker breaker(kOptions);
+  for (Breaker::MessageId i = 1; i <= 8; ++i) breaker.denied(breaker.begin(), i);
+  breaker.answered(breaker.begin(), 9);
+  EXPECT_TRUE(breaker.denied(breaker.begin(), 1).own);
+  EXPECT_TRUE(breaker.denied(breaker.begin(), 2).own);
+  EXPECT_TRUE(breaker.denied(breaker.begin(), 1).own) << "the same one again";
+  for (Breaker::MessageId i = 1; i <= 8; ++i) {
+    if (i == 2) continue;
+    const auto denial = breaker.denied(breaker.begin(), i == 1 ? 3 : i);
+    EXPECT_FALSE(denial.own) << i;
+    EXPECT_TRUE(denial.shut) << i;
+  }
+  EXPECT_FALSE(breaker.denied(breaker.begin(), 1).own);
+}
+
+TEST(Breaker, CallsThatAreDeniedTogetherConfirmNothing) {
+  Breaker breaker(kOptions);
+  const auto one = breaker.begin();
+  const auto other = breaker.begin();
+  EXPECT_TRUE(breaker.denied(one, 1).shut);
+  const auto late = breaker.denied(other, 2);
+  EXPECT_FALSE(late.confirmed);
+  EXPECT_FALSE(late.shut);
+  EXPECT_FALSE(breaker.denied(breaker.begin(), 1).confirmed) << "its own word again";
+  EXPECT_TRUE(breaker.denied(breaker.begin(), 2).confirmed);
+}
+
 TEST(Breaker, WaitsAsLongAsAskedWithinBounds) {
   Breaker breaker(kOptions);
   const auto early = breaker.begin();

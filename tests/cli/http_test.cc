@@ -140,6 +140,34 @@ TEST_F(HttpProgramTest, AnEndpointAtFaultIsLeftAloneUntilItWorks) {
   EXPECT_EQ(json_at(bed_.semel({"dlq", "list", "-o", "json"}).out, "/count"), "0");
 }
 
+// A firewall that dislikes one payload, an order that is not there, a subscriber who is gone.
+TEST_F(HttpProgramTest, OneMessageOfManyThatIsDeniedIsADeadLetterAndStopsNobody) {
+  for (const int status : {403, 404, 410}) {
+    SCOPED_TRACE(status);
+    std::string lines;
+    for (int i = 0; i < 200; ++i) lines += fmt::format("{{\"id\":\"{}-{}\"}}\n", status, i);
+    ASSERT_EQ(bed_.semel({"send", "payments", "-"}, {.input = lines}).code, 0);
+    const std::string bad = fmt::format("\"{}-100\"", status);
+    server_.on("/send", [status, bad](const HttpRequest& request, std::size_t) {
+      return reply(request.header("idempotency-key") == bad ? status : 200);
+    });
+    const Ran ran =
+        bed_.semel({"run", "--once", "-o", "json", "--set", "consumers[0].in_flight.messages=50",
+                    "--set", "consumers[0].retry.max_elapsed=60s"},
+                   {.environment = kNoProxy});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(json_at(ran.out, "/effects"), "199") << ran.out;
+    EXPECT_EQ(calls()[bad], 1U + 5U) << "the first try does not count";
+    EXPECT_EQ(count_of(ran.err, "nothing is begun for"), 1U) << ran.err;
+    EXPECT_EQ(ran.err.find("paused"), std::string::npos) << ran.err;
+    const Ran dead = bed_.semel(
+        {"dlq", "list", "--reason", fmt::format("handler.http.{}", status), "-o", "json"});
+    EXPECT_EQ(json_at(dead.out, "/count"), "1") << dead.out;
+    EXPECT_NE(dead.out.find("attempts.exhausted"), std::string::npos) << dead.out;
+  }
+  EXPECT_EQ(calls().size(), 600U);
+}
+
 TEST_F(HttpProgramTest, AKilledProgramCallsAgainUnderTheSameKey) {
   HttpReply never = raw("", HttpReply::Then::kHang);
   server_.on("/send", never);

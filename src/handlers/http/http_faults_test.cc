@@ -17,7 +17,25 @@ using test::HttpReply;
 using Then = test::HttpReply::Then;
 using Kind = Verdict::Kind;
 
-using HttpFaultsTest = HttpCalls;
+class HttpFaultsTest : public HttpCalls {
+ protected:
+  // Keys that begin so get `status`, and all others 200.
+  void deny_only(std::string_view key, int status) {
+    const std::string quoted = fmt::format("\"{}", key);
+    server_.on("/send", [quoted, status](const test::HttpRequest& request, std::size_t) {
+      return test::reply(request.header("idempotency-key").starts_with(quoted) ? status : 200);
+    });
+    spec_.url = server_.url("/send");
+    forget_handler();
+  }
+  // The gate's news from `first` on, without those of successes.
+  std::vector<std::string> but_opened(std::size_t first) const {
+    std::vector<std::string> told = gate_.told();
+    told.erase(told.begin(), told.begin() + static_cast<std::ptrdiff_t>(first));
+    std::erase(told, "open");
+    return told;
+  }
+};
 
 void expect_unknown(const Verdict& verdict, std::string_view code) {
   EXPECT_EQ(verdict.kind(), Kind::kRetry);
@@ -187,10 +205,12 @@ TEST_F(HttpFaultsTest, TheGateFollowsTheEndpoint) {
   headers = "Retry-After: 7\r\n";
   EXPECT_EQ(call().after(), milliseconds(7'000));
   headers = "";
-  for (const int refused : {500, 401, 401, 410}) {
+  for (const int refused : {500, 401, 401}) {
     status = refused;
     EXPECT_NE(call().kind(), Verdict::Kind::kDone) << refused;
   }
+  status = 410;
+  EXPECT_NE(call("k-2").kind(), Verdict::Kind::kDone);
   status = 200;
   EXPECT_EQ(call().kind(), Verdict::Kind::kDone);
   const auto told = gate_.told();
@@ -267,6 +287,79 @@ TEST_F(HttpFaultsTest, AMessageThatBreaksWhereOthersGoWellIsSpent) {
     }
   }
   for (const std::string& told : gate_.told()) EXPECT_EQ(told, "open");
+}
+
+// A firewall that dislikes one payload, or an order that is not there.
+TEST_F(HttpFaultsTest, AMessageThatIsDeniedWhereOthersGoWellIsSpentAndShutsTheGateOnce) {
+  for (const int status : {302, 401, 403, 404, 405, 407, 410}) {
+    SCOPED_TRACE(status);
+    deny_only("bad", status);
+    const auto before = gate_.told().size();
+    for (int i = 0; i < 20; ++i) (void)call(fmt::format("good-{}", i));
+    EXPECT_FALSE(call("bad").counted()) << "all messages may be denied";
+    for (int i = 20; i < 40; ++i) (void)call(fmt::format("good-{}", i));
+    for (int attempt = 1; attempt < 9; ++attempt) {
+      const Verdict verdict = call("bad", "{}", attempt);
+      EXPECT_TRUE(verdict.counted()) << attempt;
+      EXPECT_EQ(verdict.code(), reason::http_reason(std::to_string(status)));
+    }
+    EXPECT_EQ(but_opened(before),
+              std::vector<std::string>{fmt::format("shut 1000 the endpoint answered {}", status)});
+  }
+}
+
+TEST_F(HttpFaultsTest, AnEndpointThatDeniesEachMessageSpendsNoTry) {
+  for (const int status : {403, 404}) {
+    SCOPED_TRACE(status);
+    const auto before = gate_.told().size();
+    server_.on("/send", test::reply(status));
+    spec_.url = server_.url("/send");
+    forget_handler();
+    for (int attempt = 1; attempt < 9; ++attempt) {
+      for (int i = 0; i < 30; ++i) {
+        EXPECT_FALSE(call(fmt::format("k-{}", i)).counted()) << attempt << ": " << i;
+      }
+    }
+    EXPECT_EQ(but_opened(before).size(), 8U * 30U) << "each trial shuts it again";
+  }
+}
+
+TEST_F(HttpFaultsTest, AnEndpointThatBecomesWrongSpendsNoTry) {
+  deny_only("bad", 403);
+  (void)call("bad");
+  (void)call("good");
+  EXPECT_TRUE(call("bad").counted());
+  server_.on("/send", test::reply(403));
+  for (int i = 0; i < 30; ++i) {
+    EXPECT_FALSE(call(fmt::format("k-{}", i)).counted()) << i;
+    EXPECT_FALSE(call("bad").counted()) << "others are denied too";
+  }
+}
+
+// A deployment went wrong while many calls were under way; the last of the good answers were slow.
+TEST_F(HttpFaultsTest, ASlowSuccessAmongManyDenialsSpendsFewTries) {
+  deny_only("k", 404);
+  constexpr int kMessages = 30;
+  for (int i = 0; i < kMessages; ++i) (void)call(fmt::format("k-{}", i));
+  EXPECT_EQ(call("slow").kind(), Kind::kDone);
+  int spent = 0;
+  for (int attempt = 1; attempt < 9; ++attempt) {
+    for (int i = 0; i < kMessages; ++i) {
+      spent += call(fmt::format("k-{}", i), "{}", attempt).counted() ? 1 : 0;
+    }
+  }
+  EXPECT_LT(spent, core::Breaker::Options{}.failures);
+}
+
+TEST_F(HttpFaultsTest, TwoMessagesInARowAreToldThatTheEndpointIsGone) {
+  server_.on("/send", test::reply(410));
+  spec_.url = server_.url("/send");
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(call("k-1").counted());
+  EXPECT_FALSE(call("k-2").counted());
+  EXPECT_EQ(gate_.told(),
+            (std::vector<std::string>{
+                "shut 1000 the endpoint answered 410", "shut 2000 the endpoint answered 410",
+                "shut 4000 the endpoint answered 410", "pause the endpoint answered 410"}));
 }
 
 TEST_F(HttpFaultsTest, WithoutAGateAllIsTheSame) {

@@ -204,6 +204,7 @@ void Client::tell_gate(const Call& call, Judged& judged) {
   using Endpoint = Judged::Endpoint;
   Gate* const gate = call.attempt.gate;
   core::Breaker::Failure failure;
+  core::Breaker::Denial denial;
   bool open = false;
   const auto hear = [&](core::Breaker& breaker) {
     switch (judged.endpoint) {
@@ -221,17 +222,24 @@ void Client::tell_gate(const Call& call, Judged& judged) {
         failure.shut = breaker.asked_to_wait(judged.wait);
         failure.again_after = 2 * *failure.shut;
         break;
+      case Endpoint::kDenies:
       case Endpoint::kGone:
+        denial = breaker.denied(call.ticket(), call.id);
+        failure.shut = denial.shut;
         break;
     }
   };
   calls_.with_breaker(hear);
+  if (denial.own) core::set_counted(judged.verdict, true);
   // Without a gate no message waits for the endpoint: only the caller's own attempts count.
   if (gate == nullptr) return;
   if (judged.verdict.counted()) spare(judged.verdict, failure, call.attempt.number);
   if (open) gate->open();
-  if (failure.shut) gate->shut(*failure.shut, judged.why);
-  if (judged.endpoint == Endpoint::kGone) gate->pause(judged.why);
+  if (judged.endpoint == Endpoint::kGone && denial.confirmed) {
+    gate->pause(judged.why);
+  } else if (failure.shut) {
+    gate->shut(*failure.shut, judged.why);
+  }
 }
 
 Error refused(std::string message, std::string hint) {

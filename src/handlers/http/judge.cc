@@ -153,7 +153,7 @@ Judged judge_status(Answer answer, system_clock::time_point now, const CallFacts
     case 404:
     case 405:
     case 407:
-      return not_counted(again(answer, said(answer), Endpoint::kAtFault, now));
+      return not_counted(again(answer, said(answer), Endpoint::kDenies, now));
     case 409:
       return judge_busy(answer, now, call.since_first);
     case 410:
@@ -163,7 +163,7 @@ Judged judge_status(Answer answer, system_clock::time_point now, const CallFacts
   }
   if (status >= 200 && status < 300) return judge_success(std::move(answer), now);
   if (status >= 300 && status < 400) {
-    return not_counted(again(answer, refusal(answer), Endpoint::kAtFault, now));
+    return not_counted(again(answer, refusal(answer), Endpoint::kDenies, now));
   }
   Judged made = judge_waiting(answer, now);
   if (status > 599) core::set_code(made.verdict, reason::http_reason("invalid"));

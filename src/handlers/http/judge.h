@@ -48,8 +48,9 @@ struct Judged {
     kWorks,
     kFails,    // by chance, or because of a flaw of its message
     kAtFault,  // every call would fail
+    kDenies,   // every call, or this message alone
     kWaits,    // it asked for a pause of `wait`
-    kGone,     // for good: a person must act
+    kGone,     // as kDenies; if for every call, for good: a person must act
   };
   Verdict verdict = done();
   Endpoint endpoint = Endpoint::kWorks;

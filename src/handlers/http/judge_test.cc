@@ -42,33 +42,22 @@ TEST(Judge, EveryStatusOfTheTable) {
     bool counted;
     Endpoint endpoint;
   };
-  const Row rows[] = {{200, Kind::kDone, true, Endpoint::kWorks},
-                      {201, Kind::kDone, true, Endpoint::kWorks},
-                      {204, Kind::kDone, true, Endpoint::kWorks},
-                      {301, Kind::kRetry, false, Endpoint::kAtFault},
-                      {304, Kind::kRetry, false, Endpoint::kAtFault},
-                      {400, Kind::kDead, true, Endpoint::kWorks},
-                      {413, Kind::kDead, true, Endpoint::kWorks},
-                      {415, Kind::kDead, true, Endpoint::kWorks},
-                      {422, Kind::kDead, true, Endpoint::kWorks},
-                      {431, Kind::kDead, true, Endpoint::kWorks},
-                      {401, Kind::kRetry, false, Endpoint::kAtFault},
-                      {403, Kind::kRetry, false, Endpoint::kAtFault},
-                      {404, Kind::kRetry, false, Endpoint::kAtFault},
-                      {405, Kind::kRetry, false, Endpoint::kAtFault},
-                      {407, Kind::kRetry, false, Endpoint::kAtFault},
-                      {409, Kind::kRetry, false, Endpoint::kWorks},
-                      {410, Kind::kRetry, false, Endpoint::kGone},
-                      {408, Kind::kRetry, true, Endpoint::kFails},
-                      {425, Kind::kRetry, true, Endpoint::kFails},
-                      {429, Kind::kRetry, true, Endpoint::kFails},
-                      {500, Kind::kRetry, true, Endpoint::kFails},
-                      {501, Kind::kRetry, true, Endpoint::kFails},
-                      {502, Kind::kRetry, true, Endpoint::kFails},
-                      {503, Kind::kRetry, true, Endpoint::kFails},
-                      {504, Kind::kRetry, true, Endpoint::kFails},
-                      {418, Kind::kRetry, true, Endpoint::kFails},
-                      {599, Kind::kRetry, true, Endpoint::kFails}};
+  const Row rows[] = {
+      {200, Kind::kDone, true, Endpoint::kWorks},    {201, Kind::kDone, true, Endpoint::kWorks},
+      {204, Kind::kDone, true, Endpoint::kWorks},    {301, Kind::kRetry, false, Endpoint::kDenies},
+      {304, Kind::kRetry, false, Endpoint::kDenies}, {400, Kind::kDead, true, Endpoint::kWorks},
+      {413, Kind::kDead, true, Endpoint::kWorks},    {415, Kind::kDead, true, Endpoint::kWorks},
+      {422, Kind::kDead, true, Endpoint::kWorks},    {431, Kind::kDead, true, Endpoint::kWorks},
+      {401, Kind::kRetry, false, Endpoint::kDenies}, {403, Kind::kRetry, false, Endpoint::kDenies},
+      {404, Kind::kRetry, false, Endpoint::kDenies}, {405, Kind::kRetry, false, Endpoint::kDenies},
+      {407, Kind::kRetry, false, Endpoint::kDenies}, {409, Kind::kRetry, false, Endpoint::kWorks},
+      {410, Kind::kRetry, false, Endpoint::kGone},   {408, Kind::kRetry, true, Endpoint::kFails},
+      {425, Kind::kRetry, true, Endpoint::kFails},   {429, Kind::kRetry, true, Endpoint::kFails},
+      {500, Kind::kRetry, true, Endpoint::kFails},   {501, Kind::kRetry, true, Endpoint::kFails},
+      {502, Kind::kRetry, true, Endpoint::kFails},   {503, Kind::kRetry, true, Endpoint::kFails},
+      {504, Kind::kRetry, true, Endpoint::kFails},   {418, Kind::kRetry, true, Endpoint::kFails},
+      {599, Kind::kRetry, true, Endpoint::kFails},
+  };
   for (const Row& row : rows) {
     const Judged made = judge_status(row.status);
     EXPECT_EQ(made.verdict.kind(), row.kind) << row.status;
@@ -101,7 +90,7 @@ TEST(Judge, WhereThePathHasPlacesARefusalSpeaksOfTheMessage) {
   EXPECT_EQ(judge_call(301, places, "http://elsewhere/").why,
             "endpoint moved to http://elsewhere/");
   for (const int status : {401, 405, 407}) {
-    EXPECT_EQ(judge_call(status, places).endpoint, Endpoint::kAtFault) << status << ": of all";
+    EXPECT_EQ(judge_call(status, places).endpoint, Endpoint::kDenies) << status << ": of all";
     EXPECT_FALSE(judge_call(status, places).verdict.counted()) << status;
   }
 }
@@ -113,7 +102,7 @@ TEST(Judge, WhatAnUndoDoesNotFindSpeaksOfItsMessage) {
     EXPECT_EQ(judge_call(status, undo).endpoint, Endpoint::kFails) << status;
   }
   for (const int status : {301, 401, 403, 405, 407}) {
-    EXPECT_EQ(judge_call(status, undo).endpoint, Endpoint::kAtFault) << status;
+    EXPECT_EQ(judge_call(status, undo).endpoint, Endpoint::kDenies) << status;
   }
 }
 
