@@ -77,8 +77,8 @@ fence           as state_machine, for calls of other services: the message is in
                 the same Idempotency-Key. Its effect happens once at a receiver that honours
                 the key (honours_key: true), while that remembers it (remote_keeps)
 at_most_once    as state_machine, claimed one at a time: a try whose outcome is not known (a
-                crash, a lost reply, an exception, a 5xx) is never repeated. It is parked
-                until a person says what became of it:
+                crash, a lost reply, an exception, a 5xx, a 303) is never repeated. It is
+                parked until a person says what became of it:
                 semel records unlock KEY --as done, retry or dead
 natural         no record at all: for operations that give the same result each time
 query           look whether it is there, then act. Two deliveries at once both find

@@ -22,10 +22,13 @@ class Gateway {
     kNever,     // done, and never said
     kDropped,   // done, and the connection closed
     kHalf,      // done, and half of the answer said
+    kSeeOther,  // done, and said so by 303
+    kProxied,   // done, and the proxy before it lost the answer: 503, with Retry-After
     kBusy,      // 409, and nothing done
     kLater,     // 429
     kBroken,    // 500
-    kAway,      // 503
+    kAway,      // 503, and nothing done
+    kMoved,     // 307
     kDeclined,  // 422
   };
 
@@ -89,6 +92,8 @@ class Gateway {
         return reply(500);
       case Answer::kAway:
         return reply(503);
+      case Answer::kMoved:
+        return reply(307, "", "Location: /elsewhere\r\n");
       case Answer::kDeclined:
         return reply(422, "no such card");
       default:
@@ -102,6 +107,11 @@ class Gateway {
     if (answer == Answer::kHeld) charged.after_requests = kUntilReleased;
     if (answer == Answer::kNever) return raw("", HttpReply::Then::kHang);
     if (answer == Answer::kDropped) return raw("");
+    if (answer == Answer::kSeeOther) return reply(303, "", "Location: /thanks\r\n");
+    if (answer == Answer::kProxied) {
+      return reply(503, "upstream connect error or disconnect/reset before headers",
+                   "Retry-After: 1\r\n");
+    }
     if (answer == Answer::kHalf) return raw(charged.bytes.substr(0, charged.bytes.size() - 3));
     return charged;
   }

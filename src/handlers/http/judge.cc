@@ -206,7 +206,13 @@ Judged judge_state(const Answer& answer) {
 
 }  // namespace
 
-bool leaves_doubt(int status) noexcept { return status >= 500 && status != 501 && status != 503; }
+bool leaves_doubt(int status) noexcept {
+  // A proxy answers 503 also where the connection ended behind the request, and many endpoints
+  // answer a request that they have processed with "303 See Other". 307 and 308 ask for the same
+  // request elsewhere, and 501 is about the method.
+  if (status >= 300 && status < 400) return status != 307 && status != 308;
+  return status >= 500 && status != 501;
+}
 
 std::optional<milliseconds> retry_after(std::string_view value, system_clock::time_point now) {
   if (value.empty()) return std::nullopt;

@@ -255,6 +255,15 @@ TEST(Judge, ASuccessWhoseBodyBrokeIsUnknownAndARefusalIsARefusal) {
             reason::kHandlerTimeout);
 }
 
+TEST(Judge, WhatLeavesDoubt) {
+  for (const int status : {300, 301, 302, 303, 304, 399, 500, 502, 503, 504, 505, 599, 999}) {
+    EXPECT_TRUE(leaves_doubt(status)) << status;
+  }
+  for (const int status : {0, 307, 308, 400, 401, 403, 404, 408, 409, 410, 422, 425, 429, 501}) {
+    EXPECT_FALSE(leaves_doubt(status)) << status;
+  }
+}
+
 TEST(Judge, TextsAreOneLineAndShort) {
   const Judged made = judge_status(500, "line one\nline two\x01" + std::string(5'000, 'x'));
   EXPECT_EQ(made.verdict.reason().find('\n'), std::string::npos);
