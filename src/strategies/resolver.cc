@@ -9,6 +9,7 @@
 #include <semel/reason.h>
 
 #include "core/dead_letter_copy.h"
+#include "core/publication_key.h"
 #include "core/retry_decision.h"
 #include "core/trace_context.h"
 #include "strategies/edited_letter.h"
@@ -271,8 +272,7 @@ void Resolver::send(const Decision& decision, const core::TrackedDelivery& deliv
     outgoing.message = one.message;
     core::add_traceparent(outgoing.message.headers, message);
     if (outgoing.message.key) continue;
-    const int before = sent[one.destination]++;
-    outgoing.message.key = before == 0 ? key : fmt::format("{}/{}", key, before + 1);
+    outgoing.message.key = core::publication_key(key, ++sent[one.destination]);
   }
   for (const ConsumerNumber to : context_.forward_to) {
     Outgoing& outgoing = finish.outgoing.emplace_back();

@@ -56,6 +56,19 @@ TEST_P(StrategySuite, SeveralOfOneMessageHaveKeysOfTheirOwn) {
   EXPECT_EQ(found, (std::vector<Bytes>{"k", "k/2", "own"}));
 }
 
+TEST_P(StrategySuite, NoTwoMessagesPublishUnderOneKey) {
+  publish_to_relay();
+  const auto one = strategy([](const Message&, Transaction*) -> std::optional<Verdict> {
+    return done({}, {{"relay", {}}, {"relay", {}}});
+  });
+  deliver(*one, batch({"orders/1", "orders/1/2"}));
+  std::vector<Bytes> found;
+  for (const Arrival& arrival : sent()) found.push_back(arrival.key.value_or("none"));
+  std::ranges::sort(found);
+  EXPECT_EQ(found,
+            (std::vector<Bytes>{"orders/1/1", "orders/1/2", "orders/1/2/1", "orders/1/2/2"}));
+}
+
 TEST_P(StrategySuite, ADestinationThatIsNotThereFailsTheMessage) {
   publish_to_relay();
   const auto one = strategy([](const Message&, Transaction*) -> std::optional<Verdict> {
