@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <filesystem>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "tests/cli/gateway.h"
 #include "tests/cli/program.h"
@@ -71,6 +74,72 @@ TEST(AtMostOnce, WhatACrashLeftInTheDarkIsParkedAndAPersonSaysWhatBecameOfIt) {
   EXPECT_EQ(bed.semel({"records", "unlock", "it-happened", "--as", "retry", "--yes"}).code, 4)
       << "what is completed stays";
 }
+
+class ParkedInOrder : public ::testing::TestWithParam<const char*> {
+ protected:
+  // The handler dies with a1 until the file "mended" is there, and writes the others down.
+  static std::string consumer() {
+    return fmt::format(
+        "    source: {{ file: {{ path: messages.jsonl, from: start }} }}\n"
+        "    key: json:/id\n"
+        "    order: {{ key: json:/account, on_failure: {} }}\n"
+        "    strategy: at_most_once\n"
+        "    handler: {{ exec: {{ command: [./handler.sh], timeout: 20s }} }}\n",
+        GetParam());
+  }
+  static void write_script(const TestBed& bed) {
+    write_file(bed.file("handler.sh"),
+               fmt::format("#!/bin/sh\ncd '{}'\ncat > /dev/null\n"
+                           "[ $SEMEL_KEY != a1 ] || [ -e mended ] || kill -9 $$\n"
+                           "echo $SEMEL_KEY >> effects\n",
+                           bed.file("")));
+    std::filesystem::permissions(bed.file("handler.sh"), std::filesystem::perms::owner_all);
+  }
+  void arrive(const TestBed& bed, const std::vector<std::string>& keys) {
+    for (const std::string& key : keys) {
+      arrived_ += fmt::format("{{\"id\":\"{}\",\"account\":\"{}\"}}\n", key, key.substr(0, 1));
+    }
+    write_file(bed.file("messages.jsonl"), arrived_);
+  }
+  static void run_all(const TestBed& bed) {
+    const Ran ran = bed.semel({"run", "--once", "-q"});
+    EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+  }
+  // Handled messages of an account, in the order of their effects.
+  static std::string effects_of(const TestBed& bed, char account) {
+    std::istringstream effects(read_file(bed.file("effects")));
+    std::string found;
+    for (std::string key; effects >> key;) {
+      if (key.front() == account) found += key + ' ';
+    }
+    return found;
+  }
+
+  std::string arrived_;
+};
+
+// A parked message delays nobody: neither those that arrive with it, nor any after a restart.
+TEST_P(ParkedInOrder, DelaysNobodyAndComesLastOnceUnlocked) {
+  const TestBed bed(consumer());
+  write_script(bed);
+  arrive(bed, {"a1", "a2", "b1"});
+  run_all(bed);
+  EXPECT_EQ(state_of(bed, "a1"), "parked");
+  EXPECT_EQ(effects_of(bed, 'a'), "a2 ");
+  EXPECT_EQ(effects_of(bed, 'b'), "b1 ");
+  arrive(bed, {"a3", "c1"});
+  run_all(bed);
+  EXPECT_EQ(effects_of(bed, 'a'), "a2 a3 ");
+  EXPECT_EQ(effects_of(bed, 'c'), "c1 ");
+  write_file(bed.file("mended"), "");
+  const Ran said = bed.semel({"records", "unlock", "a1", "--as", "retry", "--yes"});
+  EXPECT_EQ(said.code, 0) << said.out << said.err;
+  run_all(bed);
+  EXPECT_EQ(effects_of(bed, 'a'), "a2 a3 a1 ");
+  EXPECT_EQ(state_of(bed, "a1"), "completed");
+}
+
+INSTANTIATE_TEST_SUITE_P(AtMostOnce, ParkedInOrder, testing::Values("hold_key", "block"));
 
 TEST(AtMostOnce, CheckPromisesIt) {
   Gateway gateway;

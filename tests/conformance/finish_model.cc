@@ -91,6 +91,7 @@ void FinishModel::wait(int number, bool parked, StoreTime due) {
   const auto found = rows.find(number);
   if (found == rows.end()) return;
   found->second.parked = parked;
+  if (parked) found->second.line.reset();
   found->second.due = due;
   found->second.hidden_until.reset();
 }
@@ -125,7 +126,6 @@ bool FinishModel::unlock(const Bytes& key) {
   row.first_seen = record.record->first_seen;
   // The record's time or the letter's, which may be of an earlier record: no part of a finish.
   row.first_seen_known = false;
-  row.joins = letters_join;
   row.due = now;
   record.held = append(std::move(row));
   return true;
@@ -170,6 +170,7 @@ std::optional<int> FinishModel::move(int number, bool parked, const Plan& plan,
   ModelRow row = std::move(found->second);
   rows.erase(found);
   row.parked = parked;
+  if (parked) row.line.reset();
   row.due = plan.due;
   row.hidden_until.reset();
   row.attempts = record == nullptr ? std::optional(finish.attempts) : std::nullopt;

@@ -32,8 +32,7 @@ struct ModelRow {
   int taken_by = 0;           // FinishModel::opened
   bool parked = false;
   std::optional<Bytes> line;
-  int place = 0;      // in its line
-  bool joins = true;  // a line, when it is first met
+  int place = 0;  // in its line
 
   bool shows(StoreTime now) const { return !parked && (hidden_until ? *hidden_until : due) <= now; }
 };
@@ -62,7 +61,6 @@ class FinishModel {
 
   StoreTime now{std::chrono::hours(1)};
   int opened = 0;                // how often the store was: each has its own hand
-  bool letters_join = true;      // a letter that is replayed gets a line as an appended row does
   std::map<int, ModelRow> rows;  // by numbers that are used once
   std::map<Bytes, ModelRecord> records;
   // By key, or by the other values that identify a letter.

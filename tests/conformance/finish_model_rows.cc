@@ -117,7 +117,7 @@ void FinishModelSuite::hold_behind() {
 void FinishModelSuite::join_lines() {
   std::vector<std::pair<StoreTime, int>> due;
   for (const auto& [number, row] : model_->rows) {
-    if (!row.line && row.joins && row.shows(model_->now)) due.emplace_back(row.due, number);
+    if (!row.line && row.shows(model_->now)) due.emplace_back(row.due, number);
   }
   std::ranges::sort(due);
   for (const auto& [time, number] : due) {

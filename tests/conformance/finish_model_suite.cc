@@ -65,8 +65,6 @@ void FinishModelSuite::SetUp() {
   StoreTest::SetUp();
   model_.emplace(consumer());
   queue_ = attach("sent");
-  // The contract says it of appended rows alone, and Redis does it for no others.
-  model_->letters_join = store().facets().transactional != nullptr || !durable();
 }
 
 // Completed is for ever: new keys come, and old ones are let alone.

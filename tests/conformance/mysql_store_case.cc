@@ -133,6 +133,11 @@ class MySqlPlace final : public StorePlace {
     return true;
   }
   void let_go() override { other_.run("COMMIT"); }
+  bool park_in_line(const Bytes& line) override {
+    other_.run("UPDATE semel_held SET line = '" + line +
+               "', place = 0, line_bytes = 0 WHERE line IS NULL");
+    return true;
+  }
   std::vector<std::string> own_tables() override {
     std::vector<std::string> names;
     const Rows rows = other_.run(

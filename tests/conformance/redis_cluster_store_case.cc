@@ -5,6 +5,7 @@
 
 #include "stores/redis/store.h"
 #include "tests/conformance/finish_model.h"
+#include "tests/conformance/redis_park_in_line.h"
 #include "tests/support/redis_cluster.h"
 
 namespace semel::conformance {
@@ -59,6 +60,10 @@ class RedisClusterPlace final : public StorePlace {
                               "if redis.call('GET', key) == ARGV[2] then redis.call('DEL', key) "
                               "end end",
                               "0", prefix_ + "{store}alive:*", std::to_string(pid)});
+  }
+  bool park_in_line(const Bytes& line) override {
+    cluster().run_everywhere({"EVAL", kRedisParkInLine, "0", prefix_, line});
+    return true;
   }
 
  private:

@@ -6,6 +6,7 @@
 
 #include "stores/redis/store.h"
 #include "tests/conformance/finish_model.h"
+#include "tests/conformance/redis_park_in_line.h"
 #include "tests/support/redis_server.h"
 #include "tests/support/tls.h"
 
@@ -82,6 +83,10 @@ class RedisPlace final : public StorePlace {
                   "for _, key in ipairs(redis.call('KEYS', ARGV[1])) do "
                   "if redis.call('GET', key) == ARGV[2] then redis.call('DEL', key) end end",
                   "0", prefix_ + "{store}alive:*", std::to_string(pid)});
+  }
+  bool park_in_line(const Bytes& line) override {
+    server().run({"EVAL", kRedisParkInLine, "0", prefix_, line});
+    return true;
   }
 
  private:

@@ -93,6 +93,11 @@ class SqlitePlace final : public StorePlace {
     return false;
   }
   void let_go() override { other_program()("COMMIT"); }
+  bool park_in_line(const Bytes& line) override {
+    other_program()("UPDATE semel_held SET line = '" + line +
+                    "', place = 0, line_bytes = 0 WHERE line IS NULL");
+    return true;
+  }
   std::vector<std::string> own_tables() override {
     std::vector<std::string> names;
     const Rows rows = other_program()(

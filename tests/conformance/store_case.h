@@ -134,6 +134,8 @@ class HeldLinesSuite : public StoreTest {
   }
   void remove(const Arrival& arrival);
   void release(const Arrival& arrival, milliseconds delay = 0ms);
+  // Parks the message of this row, under this key.
+  void park(const Bytes& key, const Arrival& arrival);
   // Pairs of key and payload.
   std::vector<HeldMessages::Place> hold(const std::vector<std::pair<Bytes, Bytes>>& messages,
                                         std::size_t most = 1 << 20);

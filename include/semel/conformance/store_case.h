@@ -46,6 +46,12 @@ class StorePlace {
   // locks the whole store, or where there is no SQL.
   virtual bool lock_oldest_held() { return false; }
   virtual void let_go() {}
+  // Puts parked rows back at the beginning of this line, where older versions of the store kept
+  // them. False where none did.
+  virtual bool park_in_line(const Bytes& line) {
+    static_cast<void>(line);
+    return false;
+  }
   // Names of the store's own tables. Empty where there is no SQL.
   virtual std::vector<std::string> own_tables() { return {}; }
   // Asks for values of these types: any integer, an integer, a real, a text, bytes, a text.

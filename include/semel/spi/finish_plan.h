@@ -36,7 +36,7 @@ struct FinishPlan {
   enum class KeepAct : std::uint8_t {
     kNone,
     kHold,        // a held row, due at `due`
-    kPark,        // a held row that is due when a person says so
+    kPark,        // a held row that is due when a person says so, in no line
     kDeadLetter,  // a new letter, or the existing one is brought up to date
   };
   enum class RowAct : std::uint8_t {
@@ -44,7 +44,7 @@ struct FinishPlan {
     kRelease,  // visible again at its old place: it was not tried
     kRemove,
     kWait,  // unchanged, under its number; visible at `due`
-    kPark,  // likewise, and due when a person says so
+    kPark,  // likewise, but due when a person says so, and in no line
   };
 
   Applied applied = Applied::kYes;  // kLeaseLost: nothing else is done

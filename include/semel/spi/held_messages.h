@@ -8,7 +8,7 @@
 // Rows of one ordering group (Arrival::line) keep their order. A row behind others of its group is
 // not visible: only a process that holds all of those takes it, or any process once they are gone.
 // A row that is held again (kRetrying, release) keeps its place; after a release the caller holds
-// no row behind it.
+// no row behind it. A parked row is in no group, and joins its end once it is unlocked and met.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@
 
 namespace semel {
 
-// The group of a message that was appended without one; nullopt: it has none. Called within the
+// The group of a message that is kept without one; nullopt: it has none. Called within the
 // store's transaction: it must not call the store.
 using LineOf = std::function<std::optional<Bytes>(const Arrival&)>;
 
@@ -45,8 +45,8 @@ class HeldMessages {
 
   // Takes due rows, oldest due first, and hides them from every process for `hidden`. Rows hidden
   // by a process that is proven gone are visible again immediately, marked suspect. `line_of`:
-  // appended rows are put at the end of their line when they are first met, oldest due first;
-  // empty: they are in none. A row that another session has locked is not waited for, and later
+  // rows in no line (appended, replayed, unlocked) join its end when first met, oldest due first;
+  // empty: they stay in none. A row that another session has locked is not waited for, and later
   // rows of its line are not returned. A call looks at a limited number of rows: where all of those
   // wait in their lines it returns none, and a later call continues behind them.
   virtual Result<std::vector<Arrival>> take(ConsumerNumber consumer, std::size_t max_messages,
@@ -63,7 +63,7 @@ class HeldMessages {
   virtual Result<std::vector<Place>> hold_behind(ConsumerNumber consumer,
                                                  std::span<const Follower> followers,
                                                  std::size_t most_bytes) = 0;
-  // The groups that have rows.
+  // The groups that have rows, parked ones not counted.
   virtual Result<std::vector<Bytes>> lines(ConsumerNumber consumer) = 0;
 
   // Shows rows again after `delay`. Without a delay a row returns to its old place, suspect if it

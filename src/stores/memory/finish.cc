@@ -81,6 +81,7 @@ void hold(State& state, const Finishing& f) SEMEL_REQUIRES(state.mutex) {
         row.content.key = move.key;
         row.content.fingerprint = move.fingerprint;
       }
+      if (move.parked) row.content.line.reset();
       held = state.held.add(std::move(row));
     }
   }

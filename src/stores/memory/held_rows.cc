@@ -105,6 +105,13 @@ void HeldRows::leave_line(const HeldRow& row) {
   ring(first.consumer);
 }
 
+// When it waits again, it joins the line at its end.
+void HeldRows::leave_for_good(HeldRow& row) {
+  leave_line(row);
+  row.content.line.reset();
+  row.place.reset();
+}
+
 HeldMessages::Place HeldRows::hold_behind(HeldRow row, std::size_t most_bytes) {
   const auto line = lines_.find({row.consumer, *row.content.line});
   if (line == lines_.end()) return HeldMessages::Place::kFree;
@@ -210,6 +217,7 @@ void HeldRows::wait(RowTag tag, bool parked, StoreTime due) {
   leave(number, row);
   row.hidden_until.reset();
   row.behind = false;
+  if (parked) leave_for_good(row);
   row.parked = parked;
   row.due = due;
   line_up(number, row);
@@ -241,6 +249,7 @@ std::optional<std::int64_t> HeldRows::move(RowTag tag, const HeldMove& how) {
   if (row.content.line) lines_.at({row.consumer, *row.content.line}).rows[*row.place] = number;
   row.hidden_until.reset();
   row.behind = false;
+  if (how.parked) leave_for_good(row);
   row.parked = how.parked;
   row.due = how.due;
   row.content.attempts = how.attempts;

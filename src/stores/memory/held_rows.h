@@ -24,9 +24,9 @@ struct HeldRow {
   std::optional<StoreTime> first_seen;
   StoreTime due{};
   std::optional<StoreTime> hidden_until;
-  std::optional<std::int64_t> place;  // in its line; kept when it is held again
+  std::optional<std::int64_t> place;  // in its line; kept when it is held again, and not parked
   bool behind = false;                // others of its line are before it: it is not visible
-  bool parked = false;                // due when a person says so
+  bool parked = false;                // due when a person says so; in no line
 };
 
 // How a row waits again.
@@ -83,6 +83,7 @@ class HeldRows {
   bool waits(std::int64_t number, const HeldRow& row, StoreTime now) const;
   void put_behind(std::int64_t number, HeldRow& row);
   void leave_line(const HeldRow& row);
+  void leave_for_good(HeldRow& row);
   void line_up(std::int64_t number, const HeldRow& row);
   void ring(ConsumerNumber consumer);
   void leave(std::int64_t number, const HeldRow& row);

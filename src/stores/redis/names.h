@@ -13,10 +13,11 @@
 //                           Cluster semel:{2q}token for the records of each slot
 //   semel:{h5.3}…           a lane (kLanes in all) of the held rows of consumer 5: hashes of heads
 //                           (m), bodies (b) and the bytes in each line (s), sorted sets of what is
-//                           met (d) and new (n) by when it is due, the parked (p), a sorted set for
-//                           each line (l and its name) by place, and for records whose ids belong
-//                           here the lane and number of their row (o); on a Cluster semel:{h5}3.…,
-//                           so that all of a consumer's are changed in one step
+//                           met (d) and new, unlocked or replayed (n) by when it is due, the parked
+//                           (p, in no line), a sorted set for each line (l and its name) by
+//                           place, and for records whose ids belong here the lane and number of
+//                           their row (o); on a Cluster semel:{h5}3.…, so that all of a consumer's
+//                           are changed in one step
 //   semel:{h5}last          the number of its last row
 //   semel:{store}letter…    dead letters: see letter.h
 //   semel:{store}run…       who runs: see lua.h

@@ -143,8 +143,7 @@ void BatchFinish::lock_others() {
   for (const One* const one : others) {
     if (const auto held = lock_record(*one)) rows.push_back(RowTag{*held});
     const Finish& finish = *one->finish;
-    const bool waits = finish.to == To::kRetrying || finish.to == To::kParked;
-    if (!waits || finish.keep == nullptr || finish.arrival == nullptr) continue;
+    if (finish.to != To::kRetrying || finish.keep == nullptr || finish.arrival == nullptr) continue;
     if (finish.arrival->line) lines.insert(finish.keep->key().id.consumer());
   }
   for (const One& one : all_) {

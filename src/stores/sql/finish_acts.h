@@ -98,7 +98,11 @@ class FinishActs {
   bool waits_on(const spi::FinishPlan& plan, RowTag row) {
     using RowAct = spi::FinishPlan::RowAct;
     if (plan.arrival_row != RowAct::kWait && plan.arrival_row != RowAct::kPark) return false;
-    tables_.held.wait(row, plan.arrival_row == RowAct::kPark ? tables_.held.kNeverDue : plan.due);
+    if (plan.arrival_row == RowAct::kPark) {
+      tables_.held.park(row);
+    } else {
+      tables_.held.wait(row, plan.due);
+    }
     return true;
   }
 
@@ -154,6 +158,7 @@ class FinishActs {
     move.attempts = finish.attempts;
     move.first_seen = plan.first_seen;
     move.keep_inbox = !recorded;
+    move.leaves_line = parked;
     if (!row.key.empty()) move.key = row.key;
     if (move.key) move.fingerprint = row.record.fingerprint;
     const auto earlier = std::exchange(row.held, std::nullopt);
@@ -172,6 +177,7 @@ class FinishActs {
         if (move.key) content.key = move.key;
         if (move.fingerprint) content.fingerprint = move.fingerprint;
         if (!recorded) content.inbox = row.inbox;
+        if (parked) content.line.reset();
         row.held = tables_.held.add(content, now);
       }
     }

@@ -159,7 +159,10 @@ class Held final : public HeldMessages {
   Result<std::vector<Bytes>> lines(ConsumerNumber consumer) override {
     return contained([&] {
       PooledSession session(context_.pool);
-      return rows(*session).lines().all(consumer);
+      HeldRows held = rows(*session);
+      auto lines = held.lines().all(consumer);
+      if (lines.empty() || held.parked_in_lines(consumer).empty()) return lines;
+      return lines_after_mend(consumer);
     });
   }
 
@@ -202,6 +205,16 @@ class Held final : public HeldMessages {
 
  private:
   HeldRows rows(Session& session) { return {session, context_.texts.held, context_.wake_ups}; }
+
+  // Takes rows that an older version has parked in their lines out of these.
+  std::vector<Bytes> lines_after_mend(ConsumerNumber consumer) {
+    return transacted(context_.pool, [&](ScopedTransaction& work) {
+      HeldRows held = rows(work.session());
+      held.lines().lock(consumer);
+      for (const RowTag row : held.parked_in_lines(consumer)) held.park(row);
+      return held.lines().all(consumer);
+    });
+  }
 
   void show_again(ScopedTransaction& work, const HeldTake::Wanted& wanted,
                   std::span<const StoreTime> lost) {

@@ -50,7 +50,8 @@ struct HeldMove {
   StoreTime first_seen{};  // used where the row has none
   std::optional<BytesView> key;
   std::optional<Fingerprint> fingerprint;
-  bool keep_inbox = false;  // else a record has the inbox row
+  bool keep_inbox = false;   // else a record has the inbox row
+  bool leaves_line = false;  // else it keeps its place
 };
 
 }  // namespace semel::sql

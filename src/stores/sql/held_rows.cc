@@ -314,6 +314,20 @@ void HeldRows::wait(RowTag row, StoreTime due) {
   if (due < kBehind) ring(*consumer);
 }
 
+void HeldRows::park(RowTag row) {
+  const std::vector<Standing> found = standing({&row, 1});
+  if (found.empty()) return;
+  session_.queue(texts_.park, {row, kNever});
+  move_up(found);
+}
+
+std::vector<RowTag> HeldRows::parked_in_lines(ConsumerNumber consumer) {
+  std::vector<RowTag> rows;
+  Answer answer = session_.ask(texts_.parked_in_lines, {consumer, kNever});
+  while (answer.next()) rows.push_back(RowTag{answer.integer(0)});
+  return rows;
+}
+
 std::optional<std::int64_t> HeldRows::inbox_of(RowTag row) {
   Answer answer = session_.ask(texts_.inbox, {row});
   return answer.next() ? answer.maybe_integer(0) : std::nullopt;
@@ -328,11 +342,14 @@ std::optional<Arrival> HeldRows::find(RowTag row, StoreTime now) {
 std::optional<std::int64_t> HeldRows::move(RowTag row, const Move& move) {
   const auto consumer = consumer_of(row);
   if (!consumer) return std::nullopt;
+  std::vector<Standing> left;
+  if (move.leaves_line) left = standing({&row, 1});
   const RowTag moved = next();
   session_.queue(texts_.move, {row, moved, move.due, move.attempts, move.first_seen, move.key,
-                               move.fingerprint, move.keep_inbox});
+                               move.fingerprint, move.keep_inbox, !move.leaves_line});
   queue_many(session_, texts_.remove, std::span<const RowTag>(&row, 1));
   forget(row);
+  move_up(left);
   if (move.due < kBehind) ring(*consumer);
   return static_cast<std::int64_t>(moved);
 }

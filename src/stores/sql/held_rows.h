@@ -26,8 +26,8 @@ struct HeldTexts {
   explicit HeldTexts(const Dialect& dialect);
   LineTexts lines;
   SqlText add, due, due_numbers, any_due, behind, take, taken, release, release_later, hide, free,
-      whose, lined, remove, find, payload, inbox, move, there, consumers, taken_from, show, peek,
-      depth, count, ages;
+      whose, lined, remove, find, payload, inbox, move, park, parked_in_lines, there, consumers,
+      taken_from, show, peek, depth, count, ages;
 };
 
 // For one transaction. Waiting processes are woken about new rows by its commit.
@@ -85,12 +85,16 @@ class HeldRows {
   std::optional<TriedRow> tried(RowTag row);
   // Makes it visible at `due`, taken by no process. It keeps its number.
   void wait(RowTag row, StoreTime due);
+  // Makes it wait for a person, in no line: it delays no other row. It keeps its number.
+  void park(RowTag row);
+  // Rows that an older version has parked in their lines.
+  std::vector<RowTag> parked_in_lines(ConsumerNumber consumer);
   std::optional<std::int64_t> inbox_of(RowTag row);
   std::optional<Arrival> find(RowTag row, StoreTime now);
 
   using Move = HeldMove;
   // Makes a row wait again, under a new number: a late ack of the old one must not end it. nullopt
-  // where there is no such row.
+  // where there is no such row. If it leaves its line, the next one becomes visible.
   std::optional<std::int64_t> move(RowTag row, const Move& move);
   // Shows the rows that a dead process had taken, marked suspect; returns how many.
   std::int64_t show_again(std::int64_t instance, StoreTime now);

@@ -75,8 +75,18 @@ HeldTexts::HeldTexts(const Dialect& dialect)
            "source_position, broker_key, broker_time, headers, payload, line, place, line_bytes, "
            "inbox) SELECT ?2, consumer, ?3, ?3, enqueued_at, FALSE, ?4, coalesce(first_seen, ?5), "
            "coalesce(?7, fingerprint), coalesce(?6, message_key), type, content_type, "
-           "source_partition, source_position, broker_key, broker_time, headers, payload, line, "
-           "place, line_bytes, CASE WHEN ?8 THEN inbox END FROM semel_held WHERE row_id = ?1"),
+           "source_partition, source_position, broker_key, broker_time, headers, payload, "
+           "CASE WHEN ?9 THEN line END, CASE WHEN ?9 THEN place END, "
+           "CASE WHEN ?9 THEN line_bytes END, CASE WHEN ?8 THEN inbox END "
+           "FROM semel_held WHERE row_id = ?1"),
+      park(dialect,
+           "UPDATE semel_held SET due_at = ?2, ready_at = ?2, taken_by = NULL, suspect = FALSE, "
+           "line = NULL, place = NULL, line_bytes = NULL WHERE row_id = ?1"),
+      // As a plain condition, it would make PostgreSQL read the index of all rows in lines.
+      parked_in_lines(dialect,
+                      "SELECT row_id FROM semel_held WHERE consumer = ?1 AND due_at = ?2 "
+                      "AND CASE WHEN line IS NULL THEN 0 ELSE 1 END = 1 "
+                      "ORDER BY due_at, row_id"),
       there(dialect, "SELECT consumer FROM semel_held WHERE row_id = ?1 FOR UPDATE"),
       consumers(dialect, "SELECT number FROM semel_consumer ORDER BY number"),
       // Every taken row becomes visible again, so it is due before rows that are behind others.

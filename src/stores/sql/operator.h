@@ -14,7 +14,8 @@
 
 namespace semel::sql {
 
-// Parked or dead → retrying, due now, and its kept payload is held again. False in any other state.
+// Parked or dead → retrying, due now, and its kept payload is held again: at the end of its line,
+// when it is next met. False in any other state.
 template <class Tables>
 bool reopen_record(Tables& tables, const KeyId& id, StoreTime now) {
   auto& records = tables.open_records();
@@ -24,6 +25,8 @@ bool reopen_record(Tables& tables, const KeyId& id, StoreTime now) {
     HeldMove move;
     move.due = now;
     move.first_seen = row->record.first_seen;
+    // An older version may have parked it in its line.
+    move.leaves_line = true;
     row->held = tables.held.move(RowTag{*row->held}, move);
   }
   if (!row->held) {

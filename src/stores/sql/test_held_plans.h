@@ -110,6 +110,7 @@ class HeldPlans {
     one("find", texts.find, row);
     one("payload", texts.payload, row);
     one("inbox", texts.inbox, row);
+    one("parked_in_lines", texts.parked_in_lines, kConsumer, kNever);
     one("there", texts.there, row);
     many("free", texts.free);
     many("whose", texts.whose);
@@ -122,7 +123,8 @@ class HeldPlans {
     one("release_later", texts.release_later, row, until());
     one("hide", texts.hide, row, until(), now_);
     one("move", texts.move, row, RowTag{1'000'000}, until(), 1, now_, std::optional<BytesView>(),
-        std::optional<Fingerprint>(), false);
+        std::optional<Fingerprint>(), false, true);
+    one("park", texts.park, row, kNever);
     many("take", texts.take, kInstance, until());
     many("show", texts.show, kInstance, now_);
     many("remove", texts.remove);

@@ -189,8 +189,13 @@ class Held final : public HeldMessages {
 
   Result<std::vector<Bytes>> lines(ConsumerNumber consumer) override {
     return contained([&] {
-      return context_.reader.glance(
-          [&](Tables& tables, Connection&) { return tables.held.lines().all(consumer); });
+      bool parked = false;
+      auto lines = context_.reader.glance([&](Tables& tables, Connection&) {
+        auto all = tables.held.lines().all(consumer);
+        parked = !all.empty() && !tables.held.parked_in_lines(consumer).empty();
+        return all;
+      });
+      return parked ? lines_after_mend(consumer) : lines;
     });
   }
 
@@ -234,6 +239,16 @@ class Held final : public HeldMessages {
     return context_.reader.glance([&](Tables& tables, Connection&) {
       return tables.held.any_due(consumer, context_.clock.now());
     });
+  }
+
+  // Takes rows that an older version has parked in their lines out of these.
+  std::vector<Bytes> lines_after_mend(ConsumerNumber consumer) {
+    WriteTransaction transaction(context_.writer, Sync::kPowerLoss, context_.options.busy);
+    HeldRows& held = transaction.tables().held;
+    for (const RowTag row : held.parked_in_lines(consumer)) held.park(row);
+    auto lines = held.lines().all(consumer);
+    transaction.commit();
+    return lines;
   }
 
   // A row that is visible too early or too late after a power cut meets its record.

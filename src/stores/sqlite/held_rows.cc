@@ -63,8 +63,16 @@ HeldRows::HeldRows(Connection& connection)
             "broker_time, headers, payload, line, place, line_bytes, inbox) "
             "SELECT consumer, ?2, ?2, enqueued_at, 0, ?3, coalesce(first_seen, ?4), "
             "coalesce(?6, fingerprint), coalesce(?5, key), type, content_type, partition, "
-            "position, broker_key, broker_time, headers, payload, line, place, line_bytes, "
+            "position, broker_key, broker_time, headers, payload, CASE WHEN ?8 THEN line END, "
+            "CASE WHEN ?8 THEN place END, CASE WHEN ?8 THEN line_bytes END, "
             "CASE WHEN ?7 THEN inbox END FROM semel_held WHERE row = ?1"),
+      line_(connection, "SELECT consumer, line FROM semel_held WHERE row = ?1"),
+      park_(connection,
+            "UPDATE semel_held SET due_at = ?2, ready_at = ?2, taken_by = NULL, suspect = 0, "
+            "line = NULL, place = NULL, line_bytes = NULL WHERE row = ?1"),
+      parked_in_lines_(connection,
+                       "SELECT row FROM semel_held INDEXED BY semel_held_due "
+                       "WHERE consumer = ?1 AND due_at = ?2 AND line IS NOT NULL"),
       // The index alone finds them. Each returns to its old place: a younger copy of it that is not
       // suspect must not pass it.
       show_(connection,
@@ -195,6 +203,28 @@ void HeldRows::wait(RowTag row, StoreTime due) {
   release_later_.bind(1, static_cast<std::int64_t>(row)).bind(2, due).run();
 }
 
+void HeldRows::park(RowTag row) {
+  ConsumerNumber consumer{};
+  std::optional<Bytes> line;
+  {
+    line_.bind(1, static_cast<std::int64_t>(row));
+    const Reading reading(line_);
+    if (!line_.next()) return;
+    consumer = line_.consumer(0);
+    if (!line_.null(1)) line = line_.text(1);
+  }
+  park_.bind(1, static_cast<std::int64_t>(row)).bind(2, kNever).run();
+  if (line) lines_.move_up(consumer, *line);
+}
+
+std::vector<RowTag> HeldRows::parked_in_lines(ConsumerNumber consumer) {
+  std::vector<RowTag> rows;
+  parked_in_lines_.bind(1, consumer).bind(2, kNever);
+  const Reading reading(parked_in_lines_);
+  while (parked_in_lines_.next()) rows.push_back(RowTag{parked_in_lines_.integer(0)});
+  return rows;
+}
+
 std::optional<std::int64_t> HeldRows::inbox_of(RowTag row) {
   inbox_.bind(1, static_cast<std::int64_t>(row));
   const Reading reading(inbox_);
@@ -214,7 +244,8 @@ std::optional<std::int64_t> HeldRows::move(RowTag row, const Move& move) {
       .bind(3, move.attempts)
       .bind(4, move.first_seen)
       .bind(6, move.fingerprint)
-      .bind(7, move.keep_inbox);
+      .bind(7, move.keep_inbox)
+      .bind(8, !move.leaves_line);
   bind_maybe_bytes(move_, 5, move.key);
   const std::int64_t moved = move_.insert();
   if (!remove(row)) return std::nullopt;

@@ -51,12 +51,16 @@ class HeldRows {
   std::optional<sql::TriedRow> tried(RowTag row);
   // Makes it visible at `due`, taken by no process. It keeps its number.
   void wait(RowTag row, StoreTime due);
+  // Makes it wait for a person, in no line: it delays no other row. It keeps its number.
+  void park(RowTag row);
+  // Rows that an older version has parked in their lines.
+  std::vector<RowTag> parked_in_lines(ConsumerNumber consumer);
   std::optional<std::int64_t> inbox_of(RowTag row);
   std::optional<Arrival> find(RowTag row, StoreTime now);
 
   using Move = sql::HeldMove;
   // Makes a row wait again, under a new number: a late ack of the old one must not end it. nullopt
-  // where there is no such row.
+  // where there is no such row. If it leaves its line, the next one becomes visible.
   std::optional<std::int64_t> move(RowTag row, const Move& move);
   // Shows the rows that a dead process had taken, marked suspect; returns how many.
   std::int64_t show_again(std::int64_t instance, StoreTime now);
@@ -85,6 +89,9 @@ class HeldRows {
   Prepared remove_;
   Prepared find_;
   Prepared move_;
+  Prepared line_;
+  Prepared park_;
+  Prepared parked_in_lines_;
   Prepared show_;
   Prepared next_;
   Prepared count_;

@@ -75,7 +75,7 @@ while ARGV[at] and ARGV[at] ~= '' do
   for i, head in ipairs(heads) do
     if head then
       local version, flags = byte(head, 1, 2)
-      if version ~= 1 or #head < 76 then return 'h' end
+      if version ~= 1 or #head < 76 or flags % 16 >= 8 then return 'h' end
       if flags % 8 >= 4 then
         shown[#shown + 1] = firsts[i]
         shown[#shown + 1] = '\001' .. string.char(flags - 4) .. sub(head, 3)

@@ -35,6 +35,10 @@ local function hold(x, id, ready, parked, first, text, print)
     renumber(row)
   elseif given then
     row = given
+    if parked then
+      set(row, LINE, false)
+      row.line = ''
+    end
     add(row, x.body)
   else
     return false

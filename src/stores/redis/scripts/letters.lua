@@ -87,7 +87,7 @@ local function hold_copy(letter, origin, rest, ready, record)
     row.lane = home(letter.record)
   end
   add(row, struct.pack('>I4', #origin) .. origin .. rest)
-  wait(row, ready, false, record)
+  wait(row, ready, false, record, true)
   return row
 end
 

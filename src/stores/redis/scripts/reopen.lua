@@ -10,7 +10,7 @@ local function reopen(key, note)
   if state == 'P' then
     local row = flags >= 2 and linked(id)
     if row then
-      redis.call('SREM', row.at .. 'p', row.number)
+      out_of_sight(row)
       wait(row, now, false)
       held = true
     end

@@ -69,6 +69,8 @@ local function join(row)
   redis.call('HINCRBY', row.at .. 's', row.line, row.bytes)
 end
 
+local leave_line
+
 -- The first of those it leaves shows.
 local function leave(row)
   redis.call('ZREM', line_of(row), row.number)
@@ -79,11 +81,23 @@ local function leave(row)
   end
   redis.call('HINCRBY', row.at .. 's', row.line, 0 - row.bytes)
   local other = read(row.consumer, row.lane, first)
-  if other and has(other, BEHIND) then
+  if other and has(other, PARKED) then
+    -- An older Semel parked it in its place.
+    leave_line(other)
+    save(other)
+  elseif other and has(other, BEHIND) then
     set(other, BEHIND, false)
     save(other)
     due(other, other.ready)
   end
+end
+
+-- The row is in no line until it is met anew; `save` writes that.
+leave_line = function(row)
+  if not has(row, LINE) then return end
+  leave(row)
+  set(row, LINE, false)
+  row.line, row.place = '', 0
 end
 
 local function index_of(consumer, id) return lane_of(consumer, home(id)) .. 'o' end
@@ -102,7 +116,7 @@ end
 
 local function out_of_sight(row)
   redis.call('ZREM', row.at .. 'd', row.number)
-  redis.call('ZREM', row.at .. 'n', row.number)
+  row.unmet = redis.call('ZREM', row.at .. 'n', row.number) == 1
   if has(row, PARKED) then redis.call('SREM', row.at .. 'p', row.number) end
 end
 
@@ -159,8 +173,12 @@ local function renumber(row)
   if row.record ~= no_record then link(row, row.record) end
 end
 
--- A row that is kept until `ready`, or for a person; `id`: of the record it is held for.
-local function wait(row, ready, parked, id)
+-- A row that is kept until `ready`, or for a person; `id`: of the record it is held for. A row that
+-- is parked delays no other one. Unlocked or replayed (`anew`), it joins its line at the end when it
+-- is met.
+local function wait(row, ready, parked, id, anew)
+  anew = anew or row.unmet or has(row, PARKED)
+  if parked or anew then leave_line(row) end
   set(row, SUSPECT, false)
   set(row, TAKEN, false)
   set(row, BEHIND, false)
@@ -170,6 +188,8 @@ local function wait(row, ready, parked, id)
   save(row)
   if parked then
     redis.call('SADD', row.at .. 'p', row.number)
+  elseif anew then
+    redis.call('ZADD', row.at .. 'n', ready, row.number)
   else
     due(row, ready)
   end

@@ -2,6 +2,7 @@
 -- nothing. The first write needs memory, so that a full server changes nothing either.
 local holder, most, most_bytes, in_lines = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[7] == '1'
 local nobody, kWithTheFirst, kMostLookedAt = string.rep('\000', 8), 32, 16 * 256
+local no_record = string.rep('\000', 20)
 local rows, lines, touched, given, count, bytes, looked_at = {}, {}, {}, {}, 0, 0, 0
 local function text_of(number) return string.format('%.0f', number) end
 local till = text_of(now + math.max(tonumber(ARGV[6]), 1))
@@ -186,12 +187,21 @@ while not full() and looked_at < kMostLookedAt do
   end
 end
 
-local to_send, moved = {}, {}
+local to_send, moved, links = {}, {}, {}
 for _, row in ipairs(given) do
   if not row.index then add_to(to_send, row.lane, row.number) end
 end
 for _, row in ipairs(touched) do
-  if row.line and row.index and row.from ~= row.lane then add_to(moved, row.from, row.number) end
+  if row.line and row.index and row.from ~= row.lane then
+    add_to(moved, row.from, row.number)
+    -- Its record finds it in its new lane.
+    local id = sub(row.head, 53, 72)
+    local index = lanes[byte(id, 20) % 16] .. 'o'
+    if id ~= no_record and call('HGET', index, id) == string.char(row.from) .. row.number then
+      add_to(links, index, id)
+      add_to(links, index, string.char(row.lane) .. row.number)
+    end
+  end
 end
 local bodies, moved_bodies = fetch('b', to_send), fetch('b', moved)
 
@@ -248,6 +258,7 @@ local function write(command, all, behind)
 end
 write('HSET', heads, 'm')
 write('HSET', new_bodies, 'b')
+write('HSET', links)
 write('ZADD', dues, 'd')
 for name, line in pairs(lines) do
   if #line.joins > 0 then
