@@ -188,7 +188,8 @@ TEST_F(ClusterRaces, ACopyThatWasMetTooEarlyIsHeldAgain) {
   bool met = false;
   second_.points.on(failpoint::kKept, [&] {
     for (unsigned lane = 0; lane < kLanes; ++lane) {
-      const std::string due = Names(prefix_, true).lane(consumer_, lane) + "d";
+      // It is in no line yet, as one that nobody has met.
+      const std::string due = Names(prefix_, true).lane(consumer_, lane) + "n";
       std::istringstream hidden(cluster_.run({"ZRANGE", due, "0", "-1"}));
       for (std::string row; hidden >> row;) cluster_.run({"ZADD", due, "0", row});
     }
