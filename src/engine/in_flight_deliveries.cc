@@ -266,6 +266,8 @@ bool InFlightDeliveries::land(std::vector<PendingSettlement>& pending_settlement
 // Its line may have stopped meanwhile.
 void InFlightDeliveries::take_back(const PendingSettlement& pending) {
   pending.keep->follows = false;
+  pending.keep->arrival.suspect = pending.still_suspect;
+  if (pending.still_suspect) ++suspects_;
   if (may_run_now(*pending.keep)) return sequencer_.put_back(std::move(*pending.keep));
   sequencer_.release(pending.lane);
   std::vector<core::TrackedDelivery> one;

@@ -173,6 +173,34 @@ TEST(InFlightDeliveries, ASuspectThatWasNotTriedComesBackAsOne) {
   }
 }
 
+// It stood behind another one of its key, and its claim showed that its holder had died.
+TEST(InFlightDeliveries, OneThatIsLeftAsASuspectIsCountedAsOne) {
+  InFlightDeliveries f({100, 1 << 20}, BatchSize(1, 1, milliseconds(20)), 2);
+  f.add(one("a"));
+  auto batch = f.take(false);
+  ASSERT_EQ(batch.size(), 1u);
+  PendingSettlement left = pending(batch[0]);
+  left.left = true;
+  left.keep = &batch[0];
+  left.still_suspect = true;
+  std::vector<PendingSettlement> pending_settlements{left};
+  f.land(pending_settlements, {});
+  f.returned();
+  f.ran(1, false, 0, milliseconds(1));
+  f.add(one("b"));
+  f.add(one("c"));
+  const auto suspect = f.take(false);
+  ASSERT_EQ(suspect.size(), 1u);
+  EXPECT_TRUE(suspect[0].arrival.suspect);
+  EXPECT_TRUE(f.take(false).empty()) << "nothing runs beside it";
+  pending_settlements = {pending(suspect[0])};
+  f.land(pending_settlements, {});
+  f.returned();
+  f.ran(1, true, 0, milliseconds(1));
+  EXPECT_EQ(f.take(false).size(), 1u);
+  EXPECT_EQ(f.take(false).size(), 1u) << "two run at a time again";
+}
+
 TEST(InFlightDeliveries, WhatIsKeptComesBackWhenDueAndStaysCounted) {
   InFlightDeliveries f({100, 1 << 20}, BatchSize(100, 100, milliseconds(20)), 0);
   f.add(one("a"));

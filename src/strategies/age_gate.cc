@@ -82,7 +82,7 @@ std::optional<Decision> AgeGate::refuse(const Arrival& arrival, const Acquired& 
 
 namespace {
 
-// One transaction over messages that are too old: those that have no record end in it.
+// One transaction over messages that are too old: where none of them has a record, they end in it.
 class RefusingUnit {
  public:
   RefusingUnit(const Context& context, std::vector<core::TrackedDelivery*> deliveries,
@@ -101,11 +101,19 @@ class RefusingUnit {
     const auto claims = unit->claim(messages);
     if (!claims || claims->size() != deliveries_.size()) return {};
     for (std::size_t i = 0; i < deliveries_.size(); ++i) plan(*deliveries_[i], (*claims)[i]);
-    if (outcomes_.empty()) return {};
+    if (outcomes_.empty() || claims_others_) return {};
     const auto applied = unit->finish(finishes_);
     if (!applied || std::ranges::count(*applied, Applied::kLeaseLost) > 0) return {};
     if (!unit->commit()) return {};
     return std::move(outcomes_);
+  }
+  // Where others were claimed too, nothing is committed: that would undo their claims, and hide
+  // that a lease had ended. The messages without a record are to be asked about alone.
+  std::vector<core::TrackedDelivery*> those_alone() const {
+    std::vector<core::TrackedDelivery*> alone;
+    if (!claims_others_) return alone;
+    for (const auto& [delivery, outcome] : outcomes_) alone.push_back(delivery);
+    return alone;
   }
 
  private:
@@ -113,7 +121,10 @@ class RefusingUnit {
     const auto* const acquired = std::get_if<Acquired>(&claim);
     if (acquired == nullptr) return;
     const auto refused = context_.age_gate->refuse(delivery.arrival, *acquired, now_);
-    if (!refused) return finishes_.push_back(not_started(acquired->lease));
+    if (!refused) {
+      claims_others_ = true;
+      return;
+    }
     Resolution resolution =
         Resolver(context_, false).of_decision(ClaimInfo::of(*acquired), *refused, delivery);
     finishes_.push_back(*std::move(resolution.finish));
@@ -123,6 +134,7 @@ class RefusingUnit {
   const Context& context_;
   const std::vector<core::TrackedDelivery*> deliveries_;
   const StoreTime now_;
+  bool claims_others_ = false;
   std::vector<Finish> finishes_;
   std::vector<std::pair<core::TrackedDelivery*, Outcome>> outcomes_;
 };
@@ -137,9 +149,12 @@ void refuse_at_once(const Context& context, std::span<core::TrackedDelivery* con
   for (core::TrackedDelivery* delivery : deliveries) {
     if (context.age_gate->refuse(delivery->arrival, now)) old.push_back(delivery);
   }
-  if (old.empty()) return;
-  for (auto& [delivery, outcome] : RefusingUnit(context, std::move(old), now).run()) {
-    ended(*delivery, {std::move(outcome), std::nullopt});
+  while (!old.empty()) {
+    RefusingUnit unit(context, std::move(old), now);
+    for (auto& [delivery, outcome] : unit.run()) {
+      ended(*delivery, {std::move(outcome), std::nullopt});
+    }
+    old = unit.those_alone();
   }
 }
 

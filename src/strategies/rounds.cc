@@ -103,6 +103,14 @@ class Rounds final : public OutcomeSink {
     }
     return calls;
   }
+  // A claim that was refused may have a lease too: too old, or taken over.
+  static Resolution given_back(const Member& member, std::span<const Call> calls) {
+    if (member.call) return not_started(calls[*member.call]);
+    if (!member.refused || !member.refused->finish || !member.refused->finish->lease) return {};
+    Resolution resolution;
+    resolution.finish = not_started(*member.refused->finish->lease);
+    return resolution;
+  }
   std::size_t place_of(const core::TrackedDelivery& delivery) const {
     return static_cast<std::size_t>(&delivery - batch_.data());
   }
@@ -121,8 +129,7 @@ class Rounds final : public OutcomeSink {
       const auto first = std::exchange(members_[one.at].next, std::nullopt);
       for (auto at = first; at; at = members_[*at].next) {
         const Member& member = members_[*at];
-        Resolution resolution = member.call ? not_started(calls[*member.call]) : Resolution{};
-        collector.add(batch_[*at], std::move(resolution), member.call);
+        collector.add(batch_[*at], given_back(member, calls), member.call);
       }
     }
     if (collector.given_back_for()) {

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <stdexcept>
 
 #include <semel/reason.h>
 
+#include "strategies/age_gate.h"
 #include "tests/conformance/strategy/strategy_fixture.h"
 
 namespace semel::strategies {
@@ -279,6 +281,44 @@ TEST_F(RoundsTest, OnlyHandlersThatHaveReturnedAtTheirEndTakeFollowers) {
   EXPECT_FALSE(takes());
   context_.handler = TransactionalHandler(effect);
   EXPECT_FALSE(takes());
+}
+
+// A claim that was refused has a lease as well where its message would be parked.
+TEST_F(RoundsTest, OneThatIsTooOldAndStandsBehindARetryIsAsIfItHadNotBeenClaimed) {
+  using std::chrono::days;
+  store_.has_transactions = false;
+  take_facets();
+  const StoreTime now{days(100)};
+  context_.age_gate = std::make_shared<AgeGate>(
+      *core::age_limit_of(days(8), core::TooOld::kPark),
+      [now]() -> Result<StoreTime> { return now; }, environment_.clock);
+  context_.age_gate->note(Horizon{days(4), "a topic", true});
+  handle([](const Message&) { return retry("later"); });
+  auto batch = lines({"a1", "a2", "b1"});
+  batch[1].arrival.broker_time = now - days(9);
+  batch[2].arrival.broker_time = now - days(9);
+  const auto sink = process(kStateMachine, batch);
+  EXPECT_EQ(sink.of("a1").kind, Kind::kRetry);
+  expect_left(sink, {"a2"});
+  expect_untried({"a2"});
+  EXPECT_EQ(sink.of("b1").kind, Kind::kParked) << "the gate judges";
+}
+
+TEST_F(RoundsTest, OneThatIsTakenOverIsKeptAsASuspectWithThoseBehindIt) {
+  process_lines({"a1"});
+  faults_.fail_always(StoreCall::kFinish, ErrorKind::kUnavailable, When::kBefore);
+  process_lines({"a2"});
+  faults_.clear();
+  store_.now += std::chrono::seconds(1);
+  handled_.clear();
+  keep_suspects();
+  auto batch = lines({"a1", "a2", "a3"});
+  const auto sink = process(kStateMachine, batch);
+  EXPECT_EQ(sink.of("a1").kind, Kind::kDuplicate);
+  expect_left(sink, {"a2", "a3"});
+  EXPECT_TRUE(batch[1].arrival.suspect);
+  EXPECT_FALSE(batch[2].arrival.suspect);
+  EXPECT_TRUE(handled_.empty());
 }
 
 }  // namespace

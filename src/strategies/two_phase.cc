@@ -114,10 +114,10 @@ class Claiming {
   }
 
   // The earlier holder may have died of the message, which its source does not tell: the engine
-  // counts it before it runs. Followers are not kept by the engine, and nothing is by Guard.
+  // counts it before it runs. Guard keeps nothing.
   bool may_become_suspect(const core::TrackedDelivery& delivery) const {
-    return !delivery.arrival.suspect && !delivery.follows &&
-           context_.services.recaller != nullptr && context_.store->facets().runs != nullptr;
+    return !delivery.arrival.suspect && context_.services.recaller != nullptr &&
+           context_.store->facets().runs != nullptr;
   }
 
   std::optional<Decision> refused_at(const core::TrackedDelivery& delivery,

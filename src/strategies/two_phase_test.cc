@@ -268,28 +268,7 @@ TEST_F(TwoPhaseTest, AnApplyThatRetriesInDoubtIsAcknowledgedOnlyWhereItIsKept) {
   EXPECT_TRUE(sink.of("x").settle == Settle::kLater || store_.state.held.size() == 1);
 }
 
-// The strategy asks only whether there are any.
-struct AnyRunMarkers final : RunMarkers {
-  Result<Begun> begin(ConsumerNumber, std::size_t) override { return Begun{}; }
-  Result<void> end(ConsumerNumber) override { return {}; }
-  Result<bool> sweep() override { return false; }
-  Result<std::vector<std::optional<int>>> crashes(std::span<const KeyId> keys) override {
-    return std::vector<std::optional<int>>(keys.size());
-  }
-  Result<std::vector<int>> change_crashes(std::span<const CrashChange> changes) override {
-    return std::vector<int>(changes.size());
-  }
-};
-struct NoRecaller final : Recaller {
-  void recall(std::uint64_t) noexcept override {}
-};
-
 TEST_F(TwoPhaseTest, WhatIsTakenOverComesAgainAsASuspectWhereAnEngineKeepsIt) {
-  AnyRunMarkers markers;
-  NoRecaller recaller;
-  store_.runs = &markers;
-  const auto store = semel::test::make_fault_store(store_, faults_);
-  context_.store = store.get();
   faults_.fail_always(StoreCall::kFinish, ErrorKind::kUnavailable, When::kBefore);
   process(kStateMachine, {"x", "y"});
   faults_.clear();
@@ -297,7 +276,7 @@ TEST_F(TwoPhaseTest, WhatIsTakenOverComesAgainAsASuspectWhereAnEngineKeepsIt) {
   // Guard keeps nothing.
   EXPECT_EQ(process(kStateMachine, {"y"}).of("y").kind, Kind::kDone);
 
-  context_.services.recaller = &recaller;
+  keep_suspects();
   ran.clear();
   auto deliveries = batch({"x"});
   const auto kept = process(kStateMachine, deliveries);

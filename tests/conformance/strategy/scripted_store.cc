@@ -233,7 +233,7 @@ class ScriptedUnit final : public UnitOfWork {
 
 StoreFacets ScriptedStore::facets() noexcept {
   StoreFacets facets;
-  facets.transactional = this;
+  if (has_transactions) facets.transactional = this;
   facets.steps = this;
   facets.runs = runs;
   return facets;

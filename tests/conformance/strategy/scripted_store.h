@@ -52,6 +52,7 @@ class ScriptedStore final : public Store, private TransactionalStore, private St
   bool sparse_undoes_all = false;
   bool always_undoes_all = false;
   RunMarkers* runs = nullptr;  // borrowed
+  bool has_transactions = true;
   // A claim that names this key is refused.
   Bytes refuse_key;
   Error lethal{ErrorKind::kUnavailable, "R200", "the server closed the connection", {}};

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <semel/spi/run_markers.h>
+
 #include "strategies/strategy.h"
 
 #include "core/sequencer.h"
@@ -85,6 +87,22 @@ class HandKeeper final : public HandlerMonitor {
 
 inline constexpr core::StrategyKind kStateMachine = core::StrategyKind::kStateMachine;
 
+// Strategies ask only whether there are any.
+struct AnyRunMarkers final : RunMarkers {
+  Result<Begun> begin(ConsumerNumber, std::size_t) override { return Begun{}; }
+  Result<void> end(ConsumerNumber) override { return {}; }
+  Result<bool> sweep() override { return false; }
+  Result<std::vector<std::optional<int>>> crashes(std::span<const KeyId> keys) override {
+    return std::vector<std::optional<int>>(keys.size());
+  }
+  Result<std::vector<int>> change_crashes(std::span<const CrashChange> changes) override {
+    return std::vector<int>(changes.size());
+  }
+};
+struct NoRecaller final : Recaller {
+  void recall(std::uint64_t) noexcept override {}
+};
+
 class StrategyFixture : public ::testing::Test {
  protected:
   static constexpr ConsumerNumber kConsumer{1};
@@ -145,6 +163,17 @@ class StrategyFixture : public ::testing::Test {
     auto deliveries = batch(with_keys);
     return process(kind, deliveries);
   }
+  // As an engine over a store with run markers.
+  void keep_suspects() {
+    store_.runs = &markers_;
+    take_facets();
+    context_.services.recaller = &recaller_;
+  }
+  // The facets of `store_` as they are now.
+  void take_facets() {
+    again_ = semel::test::make_fault_store(store_, faults_);
+    context_.store = again_.get();
+  }
   int effects(const std::string& key) const {
     const auto at = store_.state.effects.find(key);
     return at == store_.state.effects.end() ? 0 : at->second;
@@ -160,6 +189,11 @@ class StrategyFixture : public ::testing::Test {
   semel::test::FaultPlan faults_;
   std::unique_ptr<Store> faulty_;
   Context context_;
+
+ private:
+  AnyRunMarkers markers_;
+  NoRecaller recaller_;
+  std::unique_ptr<Store> again_;
 };
 
 }  // namespace semel::strategies

@@ -76,8 +76,22 @@ local function letter_of(record, print)
   return redis.call('HGET', letter_ids, 'k' .. record .. print)
 end
 
+-- The same without the broker's time: what a person lets run again has no age.
+local function ageless(origin)
+  if origin == '' then return origin end
+  local at = 1
+  for _ = 1, 4 do
+    local _, next = sized(origin, at)
+    at = next
+  end
+  local flags = string.byte(origin, at)
+  if flags % 4 < 2 then return origin end
+  return string.sub(origin, 1, at - 1) .. string.char(flags - 2) .. string.sub(origin, at + 1)
+end
+
 -- Holds a copy of what a letter keeps; `record`: linked to it.
 local function hold_copy(letter, origin, rest, ready, record)
+  origin = ageless(origin)
   local headers, at = sized(rest, 1)
   local row = { consumer = letter.consumer, flags = 0, place = 0, attempts = 0, first = letter.first,
                 bytes = #rest - at + 1, holder = nobody, print = no_print, record = no_record,
