@@ -1,4 +1,5 @@
-// Letters and control characters of ASCII, independent of the locale; other bytes stay unchanged.
+// Letters, digits and control characters of ASCII, independent of the locale; other bytes stay
+// unchanged.
 #pragma once
 
 #include <cstddef>
@@ -38,6 +39,7 @@ constexpr bool begins_alike(std::string_view text, std::string_view with) noexce
   return alike(text.substr(0, with.size()), with);
 }
 
+constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 constexpr bool is_control(char c) noexcept {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
+
 namespace semel {
 
 namespace {
@@ -11,8 +13,7 @@ namespace {
 // "R250", and not "handler.sql.syntax".
 bool has_page(const std::string& code) {
   constexpr std::size_t kLength = 4;
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  return code.size() == kLength && std::all_of(code.begin() + 1, code.end(), is_digit);
+  return code.size() == kLength && std::all_of(code.begin() + 1, code.end(), ascii::is_digit);
 }
 
 }  // namespace

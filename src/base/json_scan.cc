@@ -7,16 +7,16 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 
 namespace semel::json {
 namespace {
 
 bool is_space(char c) noexcept { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 int hex_value(char c) noexcept {
-  if (is_digit(c)) return c - '0';
+  if (ascii::is_digit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
@@ -166,16 +166,16 @@ class Validator {
 
   bool digits() noexcept {
     const char* const first = at_;
-    while (at_ != end_ && is_digit(*at_)) ++at_;
+    while (at_ != end_ && ascii::is_digit(*at_)) ++at_;
     return at_ != first;
   }
 
   bool number() {
     if (*at_ == '-') ++at_;
-    if (at_ == end_ || !is_digit(*at_)) return fail("no value stands");
+    if (at_ == end_ || !ascii::is_digit(*at_)) return fail("no value stands");
     if (*at_ == '0') {
       ++at_;
-      if (at_ != end_ && is_digit(*at_)) return fail("a number begins with 0");
+      if (at_ != end_ && ascii::is_digit(*at_)) return fail("a number begins with 0");
     } else {
       digits();
     }

@@ -105,8 +105,9 @@ std::vector<std::string> writes_of(const TokenList& tokens) {
       continue;
     }
     name = past_modifiers(tokens, name);
-    while (name < tokens.size() && tokens[name].is_symbol('(') && word_at(tokens, name - 1, "ONLY"))
+    if (name < tokens.size() && tokens[name].is_symbol('(') && word_at(tokens, name - 1, "ONLY")) {
       ++name;
+    }
     if (std::string table = table_at(tokens, name); !table.empty()) {
       writes.push_back(std::move(table));
     }

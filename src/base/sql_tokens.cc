@@ -12,12 +12,11 @@ namespace {
 bool is_space(char c) noexcept {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == '\f' || c == '\v';
 }
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 bool begins_word(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
          static_cast<unsigned char>(c) >= 0x80;
 }
-bool continues_word(char c) noexcept { return begins_word(c) || is_digit(c) || c == '$'; }
+bool continues_word(char c) noexcept { return begins_word(c) || ascii::is_digit(c) || c == '$'; }
 
 class Tokenizer {
  public:
@@ -70,7 +69,7 @@ class Tokenizer {
     if (c == '"' || c == '`') return quoted(Token::Kind::kQuotedName, c);
     if (c == '[') return quoted(Token::Kind::kQuotedName, ']');
     if (begins_word(c)) return word();
-    if (is_digit(c)) return number();
+    if (ascii::is_digit(c)) return number();
     if (c == '?') return bare_placeholder();
     if (c == ':') return colon();
     if (c == '@' || c == '$') return foreign_placeholder(c);
@@ -120,7 +119,7 @@ class Tokenizer {
   }
 
   void bare_placeholder() {
-    if (is_digit(peek(1))) return fail("numbered placeholders are not taken", "write `?`");
+    if (ascii::is_digit(peek(1))) return fail("numbered placeholders are not taken", "write `?`");
     ++at_;
     placeholder("");
   }

@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <string>
 #include <utility>
@@ -58,18 +57,6 @@ void warn_of_flaws(const config::Config& config, const std::string& file,
   }
 }
 
-// "semel.yaml:27:26" as a location; the whole file where the origin is not in it.
-config::Location location_of(std::string_view origin, const std::string& file) {
-  config::Location made;
-  if (!origin.starts_with(file + ":")) return made;
-  origin.remove_prefix(file.size() + 1);
-  const auto read = std::from_chars(origin.data(), origin.data() + origin.size(), made.line);
-  if (read.ptr != origin.data() + origin.size() && *read.ptr == ':') {
-    std::from_chars(read.ptr + 1, origin.data() + origin.size(), made.column);
-  }
-  return made;
-}
-
 // Reports properties that a client library refuses, as a run would.
 void report_refused_properties(const config::Config& config, const std::string& file,
                                std::vector<Diagnostic>& all) {
@@ -82,7 +69,7 @@ void report_refused_properties(const config::Config& config, const std::string& 
     made.help = flaw.error.hint;
     const auto value =
         std::ranges::find(config.effective, flaw.path, &config::EffectiveValue::path);
-    if (value != config.effective.end()) made.where = location_of(value->origin, file);
+    if (value != config.effective.end()) made.where = value->where;
   }
 }
 

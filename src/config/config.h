@@ -277,6 +277,7 @@ struct EffectiveValue {
   std::string origin;  // "semel.yaml:4:3", "--set", "default"
   // Digest of a value that is not shown completely, to detect changes; else empty.
   std::string hidden = {};
+  Location where = {};  // in the file; the whole file where it is not written there
 };
 
 struct Config {

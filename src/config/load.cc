@@ -111,6 +111,9 @@ std::vector<EffectiveValue> effective_values(const Config& config, const Setting
     if (next) derived(consumer++);
     out.push_back(
         {setting.path, shown_value(setting), origin_of(setting, report), hidden_value(setting)});
+    if (setting.from == Setting::From::kWritten && setting.place.source == 0) {
+      out.back().where = {setting.place.line, setting.place.column};
+    }
   }
   if (consumer < config.consumers.size()) derived(consumer);
   return out;

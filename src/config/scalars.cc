@@ -28,10 +28,8 @@ constexpr Unit kSizeUnits[] = {
 constexpr std::string_view kDurationLook = "write 500ms, 20s, 5m, 6h or 7d";
 constexpr std::string_view kSizeLook = "write 512B, 64KiB, 16MiB or 1GiB";
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 bool all_digits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
+  return !text.empty() && std::all_of(text.begin(), text.end(), ascii::is_digit);
 }
 
 std::optional<std::int64_t> parse_whole(std::string_view text) {
@@ -43,7 +41,7 @@ std::optional<std::int64_t> parse_whole(std::string_view text) {
 
 template <std::size_t N>
 std::optional<std::int64_t> parse_quantity(std::string_view text, const Unit (&units)[N]) {
-  const auto split = std::find_if_not(text.begin(), text.end(), is_digit) - text.begin();
+  const auto split = std::find_if_not(text.begin(), text.end(), ascii::is_digit) - text.begin();
   const auto number = parse_whole(text.substr(0, static_cast<std::size_t>(split)));
   const auto unit = text.substr(static_cast<std::size_t>(split));
   if (!number) return std::nullopt;
@@ -227,8 +225,8 @@ std::optional<std::string> meant_pointer(const Setting& setting, std::string_vie
   if (rest.starts_with("$.")) rest.remove_prefix(2);
   if (rest.starts_with('.')) rest.remove_prefix(1);
   const bool path = std::all_of(rest.begin(), rest.end(), [](char c) {
-    return is_digit(c) || c == '_' || c == '-' || c == '/' || c == '.' || (c >= 'a' && c <= 'z') ||
-           (c >= 'A' && c <= 'Z');
+    return ascii::is_digit(c) || c == '_' || c == '-' || c == '/' || c == '.' ||
+           (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
   });
   if (setting.secret || rest.empty() || !path) return std::nullopt;
   std::string pointer(rest);
@@ -297,7 +295,7 @@ std::optional<Flaw> read_name(const Setting& setting) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
     if (letter)
       offer += ascii::lower(c);
-    else if (!offer.empty() && (is_digit(c) || c == '_' || c == '-'))
+    else if (!offer.empty() && (ascii::is_digit(c) || c == '_' || c == '-'))
       offer += c;
     else if (!offer.empty() && c == ' ')
       offer += '_';
@@ -310,9 +308,9 @@ std::optional<Flaw> read_name(const Setting& setting) {
 
 std::optional<Flaw> read_identifier(const Setting& setting) {
   const std::string_view text = setting.text;
-  const bool begins = !text.empty() && !is_digit(text.front());
+  const bool begins = !text.empty() && !ascii::is_digit(text.front());
   const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || is_digit(c) || c == '_';
+    return (c >= 'a' && c <= 'z') || ascii::is_digit(c) || c == '_';
   });
   if (!begins || !plain || text.size() > core::kLongestName) {
     return Flaw{"E024", fmt::format("{} is not an identifier", shown(setting)),

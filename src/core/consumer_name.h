@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "base/ascii.h"
+
 namespace semel::core {
 
 inline constexpr std::size_t kLongestName = 63;
@@ -14,7 +16,7 @@ inline constexpr std::string_view kNameRule = "a name is [a-z][a-z0-9_-]{0,62}";
 constexpr bool is_name(std::string_view text) noexcept {
   const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
   const auto is_inner = [&](char c) {
-    return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-';
+    return is_letter(c) || ascii::is_digit(c) || c == '_' || c == '-';
   };
   return !text.empty() && text.size() <= kLongestName && is_letter(text.front()) &&
          std::all_of(text.begin(), text.end(), is_inner);

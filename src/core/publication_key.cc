@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "base/ascii.h"
+
 namespace semel::core {
 namespace {
 
@@ -10,7 +12,7 @@ namespace {
 bool ends_in_number(BytesView key) noexcept {
   const auto slash = key.rfind('/');
   if (slash == BytesView::npos || slash + 1 == key.size()) return false;
-  return std::ranges::all_of(key.substr(slash + 1), [](char c) { return c >= '0' && c <= '9'; });
+  return std::ranges::all_of(key.substr(slash + 1), ascii::is_digit);
 }
 
 }  // namespace

@@ -103,11 +103,6 @@ void BatchRun::leave_given_back() {
   }
 }
 
-void BatchRun::leave(const Slot& slot) {
-  Outcome outcome;
-  outcome.kind = Outcome::Kind::kRetry;
-  outcome.settle = Outcome::Settle::kKeep;
-  sink_.ended(*slot.delivery, std::move(outcome));
-}
+void BatchRun::leave(const Slot& slot) { sink_.ended(*slot.delivery, kept_by_engine()); }
 
 }  // namespace semel::strategies

@@ -95,6 +95,13 @@ Outcome store_away(const Error& error, milliseconds delay) {
   return outcome;
 }
 
+Outcome kept_by_engine() {
+  Outcome outcome;
+  outcome.kind = Outcome::Kind::kRetry;
+  outcome.settle = Outcome::Settle::kKeep;
+  return outcome;
+}
+
 Outcome lease_lost(int attempt) {
   Outcome outcome;
   outcome.kind = Outcome::Kind::kBusy;

@@ -106,6 +106,8 @@ bool came_true(Finish::To to, bool held, const Claim& claim);
 
 // Nothing is recorded, and the source brings the message again.
 Outcome store_away(const Error& error, std::chrono::milliseconds delay = kAskStoreAgain);
+// Not started: the engine keeps the message, and brings it again at once.
+Outcome kept_by_engine();
 // Another holder decides how the message ends.
 Outcome lease_lost(int attempt);
 

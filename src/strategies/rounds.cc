@@ -18,13 +18,6 @@ namespace semel::strategies {
 
 namespace {
 
-Outcome left_behind() {
-  Outcome outcome;
-  outcome.kind = Outcome::Kind::kRetry;
-  outcome.settle = Outcome::Settle::kKeep;
-  return outcome;
-}
-
 // The sink for everything that is reported during the rounds, also by the monitor's thread.
 class Rounds final : public OutcomeSink {
  public:
@@ -67,7 +60,7 @@ class Rounds final : public OutcomeSink {
     {
       const system::MutexLock lock(mutex_);
       if (leaving_) {
-        outcome = left_behind();
+        outcome = kept_by_engine();
       } else if (members_[at].next && core::comes_again(outcome)) {
         stopped_.push_back({at, std::move(outcome)});
         return;

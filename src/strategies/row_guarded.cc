@@ -157,9 +157,7 @@ class OptimisticLock final : public Strategy {
   }
 
   static Outcome early_for(std::chrono::milliseconds wait) {
-    Outcome outcome;
-    outcome.kind = Outcome::Kind::kRetry;
-    outcome.settle = Outcome::Settle::kKeep;
+    Outcome outcome = kept_by_engine();
     outcome.reason = reason::kVersionEarly;
     outcome.error = "the row is known to have an older version yet";
     outcome.delay = wait;

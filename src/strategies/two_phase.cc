@@ -25,13 +25,6 @@ bool may_pass(const Error& error) {
          error.kind == ErrorKind::kInDoubt;
 }
 
-Resolution kept_as_suspect(const Lease& lease) {
-  Outcome outcome;
-  outcome.kind = Outcome::Kind::kRetry;
-  outcome.settle = Outcome::Settle::kKeep;
-  return {std::move(outcome), not_started(lease)};
-}
-
 class Claiming {
  public:
   Claiming(const Context& context, std::span<core::TrackedDelivery> batch, OutcomeSink& sink,
@@ -106,7 +99,7 @@ class Claiming {
       refused_(delivery, resolver.of_dark_try(ClaimInfo::of(*acquired), delivery));
     } else if (acquired->lease_ended && may_become_suspect(delivery)) {
       delivery.arrival.suspect = true;
-      refused_(delivery, kept_as_suspect(acquired->lease));
+      refused_(delivery, {kept_by_engine(), not_started(acquired->lease)});
     } else {
       claimed_.deliveries.push_back(&delivery);
       claimed_.rights.push_back(*acquired);

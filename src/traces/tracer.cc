@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/digest.h"
 
 namespace semel::traces {
@@ -55,7 +56,7 @@ void add_place(Span& span, const Arrival& arrival, const std::string& system) {
   const std::string_view position = arrival.position;
   if (position.size() <= partition.size() + 1 || !position.starts_with(partition)) return;
   const std::string offset(position.substr(partition.size() + 1));
-  if (std::ranges::all_of(offset, [](char c) { return c >= '0' && c <= '9'; })) {
+  if (std::ranges::all_of(offset, ascii::is_digit)) {
     span.attributes.push_back({"messaging.kafka.offset", std::int64_t{std::atoll(offset.c_str())}});
   }
 }

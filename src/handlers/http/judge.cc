@@ -220,7 +220,7 @@ std::optional<milliseconds> retry_after(std::string_view value, system_clock::ti
     return std::clamp<milliseconds>(std::min<seconds>(wait, kLongestWait), milliseconds(0),
                                     kLongestWait);
   };
-  if (std::all_of(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; })) {
+  if (std::all_of(value.begin(), value.end(), ascii::is_digit)) {
     std::uint32_t number = 0;
     const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), number);
     return bounded(problem == std::errc{} ? seconds(number) : seconds(kLongestWait));

@@ -1,7 +1,5 @@
 // An edit of a dead letter on a Cluster, whose record and letter are on two nodes: stopped between
 // them, and met there by another one.
-#include <unistd.h>
-
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,6 +8,7 @@
 #include <semel/spi/held_messages.h>
 
 #include "core/failpoints.h"
+#include "stores/redis/test_end.h"
 #include "stores/redis/test_place.h"
 #include "tests/support/child_process.h"
 #include "tests/support/redis_cluster.h"
@@ -17,15 +16,6 @@
 
 namespace semel::redis {
 namespace {
-
-// Ends the process between the record and the letter.
-class EndAtRecord final : public Failpoints {
- public:
-  static constexpr int kEnded = 3;
-  void hit(std::string_view point) noexcept override {
-    if (point == failpoint::kRecorded) ::_exit(kEnded);
-  }
-};
 
 class ClusterEdit : public testing::Test {
  protected:
@@ -90,13 +80,14 @@ TEST_F(ClusterEdit, OneThatWasKilledBetweenItsStepsGoesOnWhenItIsSaidAgain) {
     write_dead_letter(*store);
   }
   auto child = test::ChildProcess::fork([&](test::ChildProcess::Voice&) {
-    EndAtRecord end;
+    test::HookedFailpoints end;
+    end_at(end, failpoint::kRecorded);
     Environment environment = system_environment();
     environment.failpoints = &end;
     (void)edit(*open(environment));
     return 0;
   });
-  ASSERT_EQ(child.wait()->code, EndAtRecord::kEnded) << "it was not stopped";
+  ASSERT_EQ(child.wait()->code, kEnded) << "it was not stopped";
   auto store = open(system_environment());
   EXPECT_EQ(letter(*store).payload, "old");
   EXPECT_TRUE(std::holds_alternative<Conflict>(claim(*store, old()))) << "it is not handled";

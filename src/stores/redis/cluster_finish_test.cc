@@ -3,7 +3,6 @@
 #include "stores/redis/cluster_finish.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <optional>
 #include <ostream>
@@ -15,6 +14,7 @@
 #include <semel/steps.h>
 
 #include "core/failpoints.h"
+#include "stores/redis/test_end.h"
 #include "stores/redis/test_place.h"
 #include "tests/support/child_process.h"
 #include "tests/support/redis_cluster.h"
@@ -24,19 +24,6 @@ namespace semel::redis {
 namespace {
 
 using test::RedisCluster;
-
-// Ends the process when it passes its point.
-class Stop final : public Failpoints {
- public:
-  explicit Stop(std::string_view at) : at_(at) {}
-  void hit(std::string_view point) noexcept override {
-    if (point == at_) ::_exit(kStopped);
-  }
-  static constexpr int kStopped = 3;
-
- private:
-  const std::string_view at_;
-};
 
 struct StoppedCase {
   Finish::To to;
@@ -156,14 +143,15 @@ TEST_P(ClusterFinishStopped, NothingIsLost) {
     ASSERT_TRUE(store_->facets().held->append(consumer_, {&sent, 1}).has_value());
   }
   auto child = test::ChildProcess::fork([&](test::ChildProcess::Voice&) {
-    Stop stop(how.point);
+    test::HookedFailpoints stop;
+    end_at(stop, how.point);
     Environment environment = system_environment();
     environment.failpoints = &stop;
     return end_and_stop(*open(environment), consumer_, how);
   });
   const auto ended = child.wait();
   ASSERT_TRUE(ended.has_value());
-  ASSERT_EQ(ended->code, Stop::kStopped) << "it was not stopped";
+  ASSERT_EQ(ended->code, kEnded) << "it was not stopped";
 
   // A source that got no settlement brings it again, until it is settled; the store brings its own
   // rows.

@@ -1,7 +1,5 @@
 // A record and the message that is held for it are on two nodes of a Cluster: a forget that stops
 // between them, or meets another change there, loses no message that somebody still waits for.
-#include <unistd.h>
-
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,6 +8,7 @@
 #include <semel/spi/held_messages.h>
 
 #include "core/failpoints.h"
+#include "stores/redis/test_end.h"
 #include "stores/redis/test_place.h"
 #include "tests/support/child_process.h"
 #include "tests/support/redis_cluster.h"
@@ -17,19 +16,6 @@
 
 namespace semel::redis {
 namespace {
-
-// Ends the process when it passes its point.
-class EndAt final : public Failpoints {
- public:
-  explicit EndAt(std::string_view at) : at_(at) {}
-  void hit(std::string_view point) noexcept override {
-    if (point == at_) ::_exit(kEnded);
-  }
-  static constexpr int kEnded = 3;
-
- private:
-  const std::string_view at_;
-};
 
 class ClusterForget : public testing::Test {
  protected:
@@ -72,14 +58,15 @@ class ClusterForget : public testing::Test {
   // A process forgets the record and is killed at the point.
   void forget_until(std::string_view point) {
     auto child = test::ChildProcess::fork([&](test::ChildProcess::Voice&) {
-      EndAt end(point);
+      test::HookedFailpoints end;
+      end_at(end, point);
       Environment environment = system_environment();
       environment.failpoints = &end;
       const auto store = open(environment);
       (void)store->facets().records->forget(id());
       return 0;
     });
-    ASSERT_EQ(child.wait()->code, EndAt::kEnded) << "it was not stopped";
+    ASSERT_EQ(child.wait()->code, kEnded) << "it was not stopped";
   }
   // Forgets the record as it is now, and lets `meanwhile` run at the point.
   Result<bool> forget_as_seen(std::string_view point, std::function<void()> meanwhile) {

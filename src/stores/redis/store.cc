@@ -15,6 +15,7 @@
 #include "core/key_encoding.h"
 #include "stores/redis/audit.h"
 #include "stores/redis/byte_reader.h"
+#include "stores/redis/claim_answer.h"
 #include "stores/redis/cluster_finish.h"
 #include "stores/redis/completions.h"
 #include "stores/redis/dead_letters.h"
@@ -27,7 +28,6 @@
 #include "stores/redis/live_checks.h"
 #include "stores/redis/parts.h"
 #include "stores/redis/positions.h"
-#include "stores/redis/record.h"
 #include "stores/redis/run_markers.h"
 #include "stores/redis/settled_entries.h"
 #include "stores/redis/steps.h"
@@ -229,56 +229,6 @@ Parts RedisStore::asked(std::span<const Message* const> messages, const ClaimOpt
   return parts;
 }
 
-Acquired newly_acquired(const KeyId& id, const Nonce& nonce, std::int64_t token) {
-  Acquired acquired;
-  acquired.lease = {id, Token{static_cast<std::uint64_t>(token)}, nonce};
-  return acquired;
-}
-
-// In the answer to a claim alone, beside the record's own flags.
-bool says_lease_ended(BytesView answer) {
-  constexpr std::size_t kFlags = 2;
-  constexpr unsigned kLeaseEnded = 128;
-  return (static_cast<unsigned char>(answer[kFlags]) & kLeaseEnded) != 0;
-}
-
-// `lease`: of a claim that is asked for a second time, because its answer was lost. It may have
-// made the record the first time, and no renewal has moved the lease's end since.
-bool had_record(const spi::Record& record, std::optional<milliseconds> lease) {
-  const bool first = record.attempt == 1 && !record.outcome_unknown;
-  return !lease || !first || record.lease_until - record.first_seen > *lease;
-}
-
-Claim answer_for(const Message& message, const Nonce& nonce, const Reply& said, StoreTime now,
-                 std::optional<milliseconds> again) {
-  const KeyId& id = message.key().id;
-  if (said.kind == Reply::Kind::kNumber) return newly_acquired(id, nonce, said.number);
-  std::optional<spi::Record> record = decoded(said.bytes);
-  if (auto before = spi::acquired_before(id, *record, nonce, now)) {
-    before->lease_ended = says_lease_ended(said.bytes);
-    before->had_record = had_record(*record, again);
-    return *before;
-  }
-  Claim claim = spi::decide_claim(record, {id, message.fingerprint(), {}, nonce, {}}, now);
-  if (std::holds_alternative<Acquired>(claim)) {
-    core::fail(
-        {ErrorKind::kUnavailable, "R200", "the server did not give what it could have given", {}});
-  }
-  return claim;
-}
-
-// `i`: its index in the call. `again`: as for had_record.
-Claim told_of(const Message& message, const Nonce& nonce, const Reply& reply, std::size_t i,
-              std::optional<milliseconds> again) {
-  if (reply.is_error()) throw failure_of(reply);
-  const std::vector<Reply>& said = reply.list;
-  const StoreTime now{milliseconds(said.at(0).number)};
-  // All of them are new: their tokens are consecutive.
-  const bool all_new = said.size() == 2 && said[1].kind == Reply::Kind::kNumber;
-  if (!all_new) return answer_for(message, nonce, said.at(i + 1), now, again);
-  return newly_acquired(message.key().id, nonce, said[1].number + static_cast<std::int64_t>(i));
-}
-
 Finish begun_in_vain(const Lease& lease) {
   Finish finish;
   finish.to = Finish::To::kNotStarted;
@@ -314,7 +264,7 @@ std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> message
   std::optional<core::Failure> refused;
   parts.each([&](std::size_t at, std::size_t call, std::size_t i) {
     try {
-      claims[at] = told_of(*messages[at], nonces[at], replies[call], i, again);
+      claims[at] = answer_to_claim(*messages[at], nonces[at], replies[call], i, again);
     } catch (const core::Failure& failed) {
       if (!refused) refused = failed;
       claims[at] = Busy{};  // it is not acquired, and must not be freed
