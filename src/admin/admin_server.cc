@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "admin/admin_routes.h"
+#include "admin/problem.h"
 #include "config/adapters.h"
 #include "core/not_built.h"
 #include "http_server/http_server.h"
@@ -50,6 +51,9 @@ class MonitoringServer final : public AdminServer {
  private:
   Result<void> open(http::HttpServerOptions options, const AdminOptions::Socket* socket,
                     std::unique_ptr<http::HttpServer>& into) {
+    options.refuse = [](const http::FramingFault& fault) {
+      return bad_request(fault.why, fault.fix, fault.status);
+    };
     auto server = http::HttpServer::open(
         std::move(options),
         [this, socket](const HttpRequest& request) { return routes_->answer(request, socket); });

@@ -185,6 +185,13 @@ TEST_F(AdminServerTest, OnlyReads) {
   EXPECT_EQ(get("/metrics/").status, 404);
 }
 
+TEST_F(AdminServerTest, AHeadThatCanBeReadInTwoWaysIsRefused) {
+  open();
+  const auto answer = get("/metrics", {"Content-Length: 0", "Transfer-Encoding: chunked"});
+  EXPECT_EQ(answer.status, 400);
+  EXPECT_NE(answer.body.find("R344"), std::string::npos) << answer.body;
+}
+
 // An unusable renewed certificate is reported, but the process stays ready, since requests are
 // still answered.
 TEST(Readiness, ACertificateThatCannotBeUsedIsNamedAndNoOutage) {

@@ -29,8 +29,8 @@ HttpResponse problem_of_config(int status, const Error& error,
   });
 }
 
-HttpResponse bad_request(std::string message, std::string fix) {
-  return problem(400, {ErrorKind::kRejected, "R344", std::move(message), std::move(fix)});
+HttpResponse bad_request(std::string message, std::string fix, int status) {
+  return problem(status, {ErrorKind::kRejected, "R344", std::move(message), std::move(fix)});
 }
 
 HttpResponse not_found(std::string message, std::string fix) {

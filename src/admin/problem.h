@@ -19,7 +19,7 @@ HttpResponse problem_of_config(int status, const Error& error,
                                std::span<const config::Diagnostic> diagnostics);
 
 // R344: the request itself is wrong.
-HttpResponse bad_request(std::string message, std::string fix);
+HttpResponse bad_request(std::string message, std::string fix, int status = 400);
 // R343: there is no such thing.
 HttpResponse not_found(std::string message, std::string fix = {});
 

@@ -139,6 +139,7 @@ class MicroHttpServer final : public HttpServer {
   Result<void> start_watch();
   Result<void> start_daemon(int socket);
   Result<void> start_loop();
+  HttpResponse refusal_of(const FramingFault& fault) const;
   MHD_Result begin(MHD_Connection* connection, const char* url, const char* method, void** state);
   MHD_Result take_body(MHD_Connection* connection, Exchange& exchange, const char* upload,
                        std::size_t* size) const;
@@ -324,10 +325,21 @@ void MicroHttpServer::connected(void* self, MHD_Connection* connection, void** c
   }
 }
 
+// The bytes after such a head may be its body or the next request: nothing more is read.
+HttpResponse MicroHttpServer::refusal_of(const FramingFault& fault) const {
+  HttpResponse refusal =
+      options_.refuse ? options_.refuse(fault)
+                      : problem(fault.status, {ErrorKind::kRejected, {}, fault.why, fault.fix});
+  refusal.headers.emplace_back(MHD_HTTP_HEADER_CONNECTION, "close");
+  return refusal;
+}
+
 MHD_Result MicroHttpServer::begin(MHD_Connection* connection, const char* url, const char* method,
                                   void** state) {
+  const HttpRequest head = request_of(connection, url, method, {});
+  if (const auto fault = framing_fault(head)) return send(connection, refusal_of(*fault));
   if (options_.admit) {
-    const auto refused = options_.admit(request_of(connection, url, method, {}));
+    const auto refused = options_.admit(head);
     if (refused) return send(connection, *refused);
   }
   const char* const length =

@@ -16,6 +16,7 @@
 #include <semel/result.h>
 
 #include "base/listen_address.h"
+#include "http_server/framing.h"
 #include "http_server/http_message.h"
 #include "http_server/http_tls.h"
 #include "http_server/listen_socket.h"
@@ -43,6 +44,9 @@ struct HttpServerOptions {
   HttpResponse too_large = plain_text(413, "the body is too large\n");
   HttpResponse too_slow = plain_text(408, "the request did not come whole in time\n");
   HttpResponse full = plain_text(503, "too many requests are in hand\n");
+  // Makes the answer to a request that does not say once where it ends; its connection is closed
+  // after it. Called as `admit` is, before it. Empty: a problem without a code.
+  std::function<HttpResponse(const FramingFault&)> refuse{};
   // Called with a request's headers, before its body is read, on the server's thread: an answer
   // refuses the request. Empty: all are accepted.
   std::function<std::optional<HttpResponse>(const HttpRequest&)> admit{};

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "tests/support/http_get.h"
 #include "tests/support/waiting.h"
 
@@ -178,6 +180,27 @@ TEST(HttpServerTest, SurvivesWhatIsNoHttp) {
     (void)test::http_raw(server->port(), sent);
   }
   EXPECT_EQ(test::http_get(server->port(), "/").status, 200);
+}
+
+// The HTTP library sees no body in these, and would take it for the next request.
+TEST(HttpServerTest, NothingIsReadAfterAHeadThatDoesNotSayWhereItEnds) {
+  std::atomic<int> handled = 0;
+  const auto server = open([&](const HttpRequest& request) -> HttpReply {
+    ++handled;
+    return echo(request);
+  });
+  const std::string hidden = "GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n";
+  for (const char* framing : {"Content-Length : 41\r\n", "Content-Length: 0\r\nHost: b\r\n",
+                              "Transfer-Encoding\t: chunked\r\n"}) {
+    for (const char* method : {"GET", "POST"}) {
+      const std::string answer = test::http_raw(
+          server->port(),
+          fmt::format("{} / HTTP/1.1\r\nHost: a\r\n{}\r\n{}", method, framing, hidden));
+      EXPECT_TRUE(answer.starts_with("HTTP/1.1 400 ")) << answer;
+      EXPECT_EQ(answer.find("HTTP/1.1", 1), std::string::npos) << answer;
+    }
+  }
+  EXPECT_EQ(handled, 0);
 }
 
 // Thousands may be open: nothing but the connection is held for one.

@@ -20,6 +20,8 @@ std::string_view title_of(int status) noexcept {
       return "Request Timeout";
     case 409:
       return "Conflict";
+    case 411:
+      return "Length Required";
     case 413:
       return "Content Too Large";
     case 415:
@@ -28,6 +30,8 @@ std::string_view title_of(int status) noexcept {
       return "Unprocessable Content";
     case 429:
       return "Too Many Requests";
+    case 501:
+      return "Not Implemented";
     case 503:
       return "Service Unavailable";
     case 504:

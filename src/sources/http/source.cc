@@ -74,6 +74,10 @@ Result<void> HttpSource::listen() {
   options.too_large = response_of(too_large(spec_.max_body));
   options.too_slow = response_of(too_slow());
   options.full = response_of(full());
+  options.refuse = [this](const http::FramingFault& fault) {
+    count_refusal();
+    return response_of(not_taken(fault.status, fault.why, fault.fix));
+  };
   options.admit = [this](const HttpRequest& request) { return admit(request); };
   options.on_certificate = [this](const Error* error) { note_certificate(error); };
   options.tick = [this] { look_at_deadlines(); };
