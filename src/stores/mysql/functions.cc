@@ -37,6 +37,7 @@ constexpr std::string_view kUlidDigits = "JKMNPQRSTVWXYZ";
 constexpr std::string_view kBaseDigits = "IJKLMNOPQRSTUV";
 
 // core::encode_key for a text.
+// Where a part is text, MariaDB takes the bytes beside it for text as well.
 constexpr std::string_view kKeyId = R"sql(UNHEX(CASE
     WHEN LENGTH({content}) = 36 AND {latin} REGEXP
          '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
@@ -49,7 +50,8 @@ constexpr std::string_view kKeyId = R"sql(UNHEX(CASE
                   LPAD(CONV(SUBSTR({digits}, 15), 32, 16), 15, '0'))
     ELSE CONCAT(LPAD(HEX({number} * 4), 8, '0'),
                 LEFT(SHA2(CONCAT(x'0000000000000009', 'semel.key',
-                                 UNHEX(LPAD(HEX(LENGTH({content})), 16, '0')), {content}), 256),
+                                 UNHEX(LPAD(HEX(LENGTH({content})), 16, '0')),
+                                 CAST({content} AS BINARY)), 256),
                      32)) END))sql";
 // By its length: a server compares a text of blanks as equal to an empty one.
 constexpr std::string_view kKeyFault = R"sql(CASE

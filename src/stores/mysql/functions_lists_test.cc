@@ -66,6 +66,16 @@ TEST_P(ProcedureLists, ALaterCopyOfABusyKeyMakesNoRecord) {
   EXPECT_EQ(records(), "0");
 }
 
+// The length of a key is a part of its id, as bytes of which most are no text.
+TEST_P(ProcedureLists, KeysOfAnyLengthHaveTheIdsOfTheLibrary) {
+  for (const std::size_t length : {1, 35, 127, 128, 200, 255, 256, 384, 4096}) {
+    const std::string key(length, 'z');
+    EXPECT_EQ(outcomes(fmt::format(R"(["{}"])", key)), "new") << length;
+    const std::string id = hex(core::encode_key(consumer_, key).view());
+    EXPECT_EQ(sql("SELECT COUNT(*) FROM semel_record WHERE id = " + id), "1") << length;
+  }
+}
+
 // Payloads that cannot be compared would be duplicates of each other.
 TEST_P(ProcedureLists, WhatIsNoTextIsInvalidAndNotLeftOut) {
   EXPECT_EQ(outcomes(R"(["a", "b", "c", "d", "e", "f"])",
