@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <thread>
 #include <variant>
 
@@ -62,6 +63,18 @@ std::vector<char*> pointers_to(const Words& words) {
   return pointers;
 }
 
+// Whether the process blocks or catches the signal by now: before that it would end by it.
+bool expects(pid_t process, int number) {
+  std::ifstream status(fmt::format("/proc/{}/status", process));
+  constexpr int kBase = 16;
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with("SigBlk:") && !line.starts_with("SigCgt:")) continue;
+    const auto mask = std::stoull(line.substr(line.find(':') + 1), nullptr, kBase);
+    if ((mask >> (number - 1) & 1) != 0) return true;
+  }
+  return false;
+}
+
 Words environment_with(const Words& added) {
   Words all = added;
   for (char** at = ::environ; *at != nullptr; ++at) {
@@ -78,7 +91,8 @@ Words environment_with(const Words& added) {
 
 std::string program_path() { return SEMEL_PROGRAM; }
 
-Program::Program(const Words& words, const StartOptions& options) {
+Program::Program(const Words& words, const StartOptions& options)
+    : is_run_(!words.empty() && words.front() == "run") {
   Words all = {options.failpoint.empty() ? SEMEL_PROGRAM : SEMEL_PROGRAM_WITH_FAILPOINTS};
   all.insert(all.end(), words.begin(), words.end());
   Words added = options.environment;
@@ -125,6 +139,8 @@ Program::~Program() {
 }
 
 void Program::signal(int number) {
+  const bool asks = number == SIGTERM || number == SIGINT || number == SIGHUP;
+  if (asks && is_run_) (void)comes_true([&] { return !runs() || expects(pid_, number); });
   if (runs()) ::kill(pid_, number);
 }
 

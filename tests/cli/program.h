@@ -46,6 +46,7 @@ class Program {
   Program& operator=(const Program&) = delete;
 
   pid_t pid() const noexcept { return pid_; }
+  // A run is first waited for until it is ready for a signal that asks it to end or to reload.
   void signal(int number);
   void say(std::string_view text);
   void end_input();
@@ -58,6 +59,7 @@ class Program {
   Ran wait(std::chrono::milliseconds patience = std::chrono::seconds(120));
 
  private:
+  const bool is_run_;
   pid_t pid_ = -1;
   int input_ = -1;
   int out_ = -1;
