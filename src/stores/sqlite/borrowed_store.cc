@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <cstddef>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include <semel/sqlite.h>
 
@@ -20,14 +23,21 @@ using std::chrono::milliseconds;
 // transaction.
 constexpr std::size_t kNeverRolls = std::size_t{1} << 62U;
 
+// Each unit has its own: work may begin another one, and what the outer unit has claimed stays.
+// They are used again, for their statements are prepared.
+struct UnitParts {
+  UnitParts(Connection& connection, Tables& tables) : claims(tables), statements(connection) {}
+
+  UnitClaims claims;
+  StatementRun statements;
+};
+
 struct Borrowed {
   Borrowed(sqlite3* handle, std::shared_ptr<StoreClock> the_clock)
       : environment(system_environment()),
         clock(the_clock ? std::move(the_clock) : std::make_shared<SystemStoreClock>(environment)),
         connection(handle),
         tables(connection, kNeverRolls),
-        claims(tables),
-        statements(connection),
         add_consumer(connection,
                      "INSERT INTO semel_consumer (number, name, recipe_hash, ttl) "
                      "VALUES (?1, ?2, ?3, ?4) ON CONFLICT (number) DO NOTHING") {}
@@ -36,14 +46,14 @@ struct Borrowed {
   std::shared_ptr<StoreClock> clock;
   Connection connection;
   Tables tables;
-  UnitClaims claims;
-  StatementRun statements;
   Prepared add_consumer;
+  std::vector<std::unique_ptr<UnitParts>> idle;
+  std::size_t units = 0;  // most that were open at once; `idle` has room for them
 };
 
 class BorrowedSession final : public UnitSession {
  public:
-  explicit BorrowedSession(Borrowed& lent) : lent_(lent) {
+  explicit BorrowedSession(Borrowed& lent) : lent_(lent), parts_(parts_from(lent)) {
     lent_.connection.execute("SAVEPOINT semel_unit");
     try {
       // It is unknown whether the caller committed what was read last, so it is read again.
@@ -52,13 +62,18 @@ class BorrowedSession final : public UnitSession {
       lent_.tables.begin();
     } catch (...) {
       roll_back();
+      lent_.idle.push_back(std::move(parts_));
       throw;
     }
   }
-  ~BorrowedSession() override { BorrowedSession::roll_back(); }
+  // There is room for the parts, so that this does not throw.
+  ~BorrowedSession() override {
+    BorrowedSession::roll_back();
+    lent_.idle.push_back(std::move(parts_));
+  }
 
-  UnitClaims& claims() noexcept override { return lent_.claims; }
-  StatementRun& statements() noexcept override { return lent_.statements; }
+  UnitClaims& claims() noexcept override { return parts_->claims; }
+  StatementRun& statements() noexcept override { return parts_->statements; }
   Tables& tables() noexcept override { return lent_.tables; }
   Environment& environment() noexcept override { return lent_.environment; }
   StoreTime now() noexcept override { return lent_.clock->now(); }
@@ -77,7 +92,18 @@ class BorrowedSession final : public UnitSession {
   }
 
  private:
+  static std::unique_ptr<UnitParts> parts_from(Borrowed& lent) {
+    if (lent.idle.empty()) {
+      lent.idle.reserve(++lent.units);
+      return std::make_unique<UnitParts>(lent.connection, lent.tables);
+    }
+    auto parts = std::move(lent.idle.back());
+    lent.idle.pop_back();
+    return parts;
+  }
+
   Borrowed& lent_;
+  std::unique_ptr<UnitParts> parts_;
   bool open_ = true;
 };
 

@@ -185,4 +185,33 @@ void guard_batches_under_the_callers_commit(Store& store, const CallersTable& ta
   }
 }
 
+void guard_guards_in_its_work(Store& store, const CallersTable& table) {
+  Guard outer(store, {.consumer = "guarding"});
+  Guard inner(store, {.consumer = "guarded-within"});
+  const auto inserts = [](const char* name) {
+    return [name](Transaction& tx) { tx.exec("INSERT INTO effect VALUES (?)", name); };
+  };
+  table.run("BEGIN");
+  const auto ended = outer.run_once("a", kSame, [&](Transaction& tx) {
+    tx.exec("INSERT INTO effect VALUES (?)", "outer");
+    for (const char* key : {"x", "y"}) {
+      const auto within = inner.run_once(key, kSame, inserts("inner"));
+      ASSERT_TRUE(within.has_value()) << within.error().message;
+      EXPECT_EQ(within->kind, Went::kDone);
+    }
+    EXPECT_THROW(
+        (void)inner.run_once(
+            "fails", kSame, [](Transaction& own) { own.exec("INSERT INTO effect VALUES (NULL)"); }),
+        StatementFailed);
+  });
+  ASSERT_TRUE(ended.has_value()) << ended.error().message;
+  EXPECT_EQ(ended->kind, Went::kDone);
+  table.run("COMMIT");
+  EXPECT_EQ(table.effects(), 3);
+  table.run("BEGIN");
+  EXPECT_EQ(outer.run_once("a", kSame, inserts("outer"))->kind, Went::kDuplicate);
+  EXPECT_EQ(inner.run_once("y", kSame, inserts("inner"))->kind, Went::kDuplicate);
+  table.run("COMMIT");
+}
+
 }  // namespace semel::conformance

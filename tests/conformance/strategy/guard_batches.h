@@ -22,5 +22,6 @@ void guard_claims_and_finishes(Store& store);
 void guard_batches_in_transactions(Store& store, const CallersTable& table);
 // On the connection of `table`, which is in no transaction.
 void guard_batches_under_the_callers_commit(Store& store, const CallersTable& table);
+void guard_guards_in_its_work(Store& store, const CallersTable& table);
 
 }  // namespace semel::conformance

@@ -66,6 +66,13 @@ TEST_P(GuardSuite, TheCallersCommitDecidesAboutABatch) {
   guard_batches_under_the_callers_commit(*store, table);
 }
 
+TEST_P(GuardSuite, WorkMayGuardOtherWork) {
+  const CallersTable table{[this](const std::string& sql) { run(sql); },
+                           [this] { return effects(); }};
+  const auto store = borrowed();
+  guard_guards_in_its_work(*store, table);
+}
+
 TEST_P(GuardSuite, AKeyIsClaimedHereAndFinishedThere) {
   const auto store = own_store();
   guard_claims_and_finishes(*store);

@@ -90,6 +90,14 @@ TEST_F(GuardOnSqlite, TheCallersCommitDecidesAboutABatch) {
       *store, {[this](const std::string& sql) { run(sql); }, [this] { return effects(); }});
 }
 
+TEST_F(GuardOnSqlite, WorkMayGuardOtherWork) {
+  run("BEGIN");
+  const auto store = borrowed();
+  run("COMMIT");
+  conformance::guard_guards_in_its_work(
+      *store, {[this](const std::string& sql) { run(sql); }, [this] { return effects(); }});
+}
+
 TEST_F(GuardOnSqlite, AKeyIsClaimedHereAndFinishedThere) {
   const auto store = own_store();
   conformance::guard_claims_and_finishes(*store);
