@@ -11,6 +11,7 @@
 
 #include "stores/postgres/dialect.h"
 #include "stores/postgres/functions_sql.h"
+#include "stores/postgres/instance_lock.h"
 #include "stores/postgres/lease_claims.h"
 #include "stores/postgres/record_batch.h"
 #include "stores/postgres/schema.h"
@@ -164,7 +165,7 @@ std::string functions_sql(const std::string& schema, const std::string& clock) {
       {"{due}", due(clock)},
       {"{consuming}", std::string(consuming())},
       {"{settings}", std::string(kSettings)},
-      {"{channel}", literal("semel." + schema)},
+      {"{channel}", literal(channel_of(schema))},
       {"{patience}", fmt::format("'{}'", Endpoint{}.patience.count())},
       {"{brief_patience}", fmt::format("'{} ms'", kSingleClaimPatience.count())},
       {"{shortest_busy}", interval_of(spi::kShortestBusy)},

@@ -64,10 +64,17 @@ class InstanceLock::Taken final : public Positions::Reservation {
   std::int64_t number_;
 };
 
+std::string channel_of(const std::string& schema) {
+  constexpr std::string_view kBeginning = "semel.";
+  constexpr std::size_t kMost = 63;  // bytes: NAMEDATALEN without the final NUL
+  const bool fits = kBeginning.size() + schema.size() <= kMost;
+  return fmt::format("{}{}", kBeginning, fits ? schema : digest::sha1_hex(schema));
+}
+
 InstanceLock::InstanceLock(Endpoint endpoint, const Dialect& dialect, InstanceLockOptions options)
     : endpoint_(ended_by(std::move(endpoint), ending_.get())),
       prefix_(dialect.prefix()),
-      channel_("semel." + endpoint_.schema),
+      channel_(channel_of(endpoint_.schema)),
       options_(options),
       gone_(dialect, gone_sql(endpoint_.schema, options.grace)),
       is_gone_(dialect, gone_sql(endpoint_.schema, options.grace) + " AND i.number = ?1"),

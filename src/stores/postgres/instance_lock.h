@@ -34,6 +34,10 @@ struct InstanceLockOptions {
   std::size_t wanted = 1;  // of this process, including this one
 };
 
+// The channel on which the stores of a schema wake each other: NOTIFY takes no name as long as a
+// schema's may be.
+std::string channel_of(const std::string& schema);
+
 class InstanceLock final : public sql::Instances, public sql::WakeUps, public sql::Reservations {
  public:
   InstanceLock(Endpoint endpoint, const Dialect& dialect, InstanceLockOptions options);

@@ -84,6 +84,15 @@ class InstanceLockTest : public testing::Test {
   const std::unique_ptr<Connection> looking_ = session();
 };
 
+// Names have up to 63 bytes, and the server takes no longer one for a channel.
+TEST(ChannelOfASchema, IsShortEnoughAndItsOwn) {
+  EXPECT_EQ(channel_of("semel"), "semel.semel");
+  EXPECT_EQ(channel_of(std::string(57, 's')).size(), 63U);
+  const std::string longest(63, 's');
+  EXPECT_LE(channel_of(longest).size(), 63U);
+  EXPECT_NE(channel_of(longest), channel_of(std::string(62, 's')));
+}
+
 TEST_F(InstanceLockTest, AnInstanceIsGoneWithTheLastOfItsSessions) {
   auto dying = process();
   auto first = session();
