@@ -12,6 +12,7 @@
 #include "tests/cli/program.h"
 #include "tests/support/redis_server.h"
 #include "tests/support/redis_stream.h"
+#include "tests/support/tcp_proxy.h"
 
 namespace semel::test {
 namespace {
@@ -77,10 +78,9 @@ class SettledTestBed {
     return json_at(semel({"dlq", "list", "-o", "json"}).out, "/count");
   }
   std::string config() const { return file("semel.yaml"); }
-
- private:
   std::string file(std::string_view name) const { return folder_.file(name); }
 
+ private:
   const std::string prefix_;
   const RedisStream stream_;
   TempDir folder_;
@@ -266,6 +266,34 @@ TEST(RedisStreamsSettled, HoldsAgainAfterTheServerHasStartedAnew) {
   bed.killed_at("commit.after:kill");
   EXPECT_EQ(bed.stream().pending(), 0);
   expect_nothing_comes(bed.run_once());
+}
+
+// As a failover loses them. Source and store are on one server, by two ways: the source hears
+// nothing until the server that lost them is there.
+TEST(RedisStreamsSettled, WhatTheServerLosesComesAgain) {
+  RedisServer server({.arguments = {"--appendonly", "no"}});
+  TcpProxy proxy(server.address().port);
+  const SettledTestBed bed(server, {}, fmt::format("redis://127.0.0.1:{}/0", proxy.port()));
+  write_file(bed.config(), read_file(bed.config()) + "    dedup: { lease: 1s }\n");
+  bed.handle("until [ -e go ]; do sleep 0.01; done");
+  bed.add(0, 1);
+  Program runner({"run", "-c", bed.config()});
+  ASSERT_TRUE(comes_true([&] { return bed.calls() == 1; })) << runner.err();
+  EXPECT_EQ(server.run({"SAVE"}), "OK");
+  proxy.refuse(true);
+  proxy.cut_all();
+  ASSERT_TRUE(tells(runner, "R250")) << runner.err();
+  write_file(bed.file("go"), "");
+  ASSERT_TRUE(comes_true([&] { return bed.state("o-0") == "completed"; })) << runner.err();
+  EXPECT_EQ(bed.stream().pending(), 0);
+  server.kill();
+  server.start();
+  EXPECT_EQ(bed.stream().pending(), 1) << "as it was saved";
+  EXPECT_EQ(bed.state("o-0"), "consuming");
+  proxy.refuse(false);
+  EXPECT_TRUE(comes_true([&] { return bed.state("o-0") == "completed"; })) << runner.err();
+  EXPECT_TRUE(comes_true([&] { return bed.stream().all_done(); })) << runner.err();
+  EXPECT_EQ(bed.calls(), 2U);
 }
 
 }  // namespace

@@ -6,8 +6,7 @@
 namespace semel::redis_streams {
 
 bool Ledger::arrived(const EntryId& id, std::unique_ptr<Arrival> arrival, bool renewed) {
-  // It may have been asked for before the commit, or the server may have lost the acknowledgement:
-  // one more is harmless.
+  // It was asked for before the commit: one more acknowledgement is harmless.
   if (gone_.erase(id) > 0) acked_.insert(id);
   if (acked_.contains(id)) return false;
   const auto [at, fresh] = ours_.try_emplace(id);
@@ -19,6 +18,7 @@ bool Ledger::arrived(const EntryId& id, std::unique_ptr<Arrival> arrival, bool r
 Ledger::Taken Ledger::take() {
   const auto taken = deliveries_.take();
   if (taken.value == nullptr) return {};
+  ours_.at(taken.value->id).server = servers_;
   return {taken.position, taken.value->id, taken.value->arrival.get()};
 }
 
@@ -27,8 +27,9 @@ bool Ledger::settle(std::uint64_t number, Settlement::Kind kind) {
   const InHand* const held = deliveries_.open_value(number);
   if (held == nullptr) return false;
   const EntryId id = held->id;
-  if (!deliveries_.settle(number, kind)) return false;
   const auto ours = ours_.find(id);
+  if (ours->second.server != servers_) kind = Settlement::Kind::kRelease;
+  if (!deliveries_.settle(number, kind)) return false;
   if (kind != Settlement::Kind::kGone && ours->second.pending == Pending::kMissing) {
     lose(ours->second);
   }
@@ -36,6 +37,12 @@ bool Ledger::settle(std::uint64_t number, Settlement::Kind kind) {
   if (kind == Settlement::Kind::kGone) gone_.insert(id);
   if (kind == Settlement::Kind::kAck || kind == Settlement::Kind::kGone) ours_.erase(ours);
   return true;
+}
+
+void Ledger::another_server() {
+  ++servers_;
+  acked_.clear();
+  gone_.clear();
 }
 
 std::vector<EntryId> Ledger::acks(std::size_t most) const {

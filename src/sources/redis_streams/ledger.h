@@ -57,6 +57,11 @@ class Ledger {
   // acknowledgements of both kinds make room at one pace. An entry that the server had returned
   // before the commit is not taken for a new one: call it before asking for entries, not after.
   void forget_gone() { gone_.clear(); }
+  // The connection leads to another server process from here on, which may lack the last writes of
+  // the one before: a failover, or a restart. They may be records in the same Redis, so nothing is
+  // acknowledged there for what was committed before. Entries that are pending there come again,
+  // and those in hand once they are settled: their records decide.
+  void another_server();
   // Settled, and neither acknowledged nor forgotten.
   std::size_t untold() const noexcept { return acked_.size() + gone_.size(); }
 
@@ -92,7 +97,8 @@ class Ledger {
   };
   struct Here {
     Pending pending{};
-    TimePoint until{};  // a missing one counts as lost from then on
+    TimePoint until{};         // a missing one counts as lost from then on
+    std::uint64_t server = 0;  // which one it was handed out under, as servers_ counts them
   };
 
   void lose(Here& here) noexcept;
@@ -101,6 +107,7 @@ class Ledger {
   std::set<EntryId> acked_;
   std::set<EntryId> gone_;  // acknowledged by commits
   std::size_t lost_ = 0;
+  std::uint64_t servers_ = 0;
 };
 
 }  // namespace semel::redis_streams

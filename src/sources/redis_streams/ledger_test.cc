@@ -102,13 +102,38 @@ TEST(RedisStreamsLedger, WhatACommitHasAcknowledgedIsNeitherAcknowledgedNorTaken
   EXPECT_EQ(ledger.pending(), 3U) << "it makes room when the others do";
   EXPECT_TRUE(ledger.knows(id(1)));
   EXPECT_FALSE(ledger.arrived(id(1), saying("1"))) << "asked for before the commit";
-  EXPECT_EQ(ledger.acks(9), std::vector{id(1)}) << "the server may have lost it";
+  EXPECT_EQ(ledger.acks(9), std::vector{id(1)}) << "once more, which is harmless";
   ledger.acknowledged({id(1)});
   ledger.forget_gone();
   EXPECT_EQ(ledger.pending(), 2U);
   EXPECT_TRUE(ledger.arrived(id(1), saying("1"))) << "the group has begun again";
   EXPECT_FALSE(ledger.settle(first.number, Kind::kGone)) << "that was the earlier coming";
   EXPECT_TRUE(ledger.settle(second.number, Kind::kAck));
+}
+
+// Record and acknowledgement may be lost together, where both are in the same Redis.
+TEST(RedisStreamsLedger, AnotherServerIsToldNothingOfWhatWasCommittedBefore) {
+  Ledger ledger = filled(5);
+  const auto first = ledger.take();
+  const auto second = ledger.take();
+  const auto third = ledger.take();
+  const auto fourth = ledger.take();
+  EXPECT_TRUE(ledger.settle(first.number, Kind::kGone));
+  EXPECT_TRUE(ledger.settle(second.number, Kind::kAck));
+  ledger.another_server();
+  EXPECT_TRUE(ledger.settle(third.number, Kind::kGone)) << "heard of afterwards";
+  EXPECT_TRUE(ledger.settle(fourth.number, Kind::kAck));
+  EXPECT_EQ(ledger.acks(9), std::vector<EntryId>());
+  EXPECT_TRUE(ledger.arrived(id(1), saying("1"))) << "its record decides";
+  EXPECT_TRUE(ledger.arrived(id(2), saying("2")));
+  EXPECT_FALSE(ledger.arrived(id(3), saying("3"))) << "it is here";
+  for (const int expected : {3, 4, 5, 1, 2}) {
+    const auto taken = ledger.take();
+    ASSERT_NE(taken.arrival, nullptr);
+    EXPECT_EQ(taken.id, id(expected));
+    EXPECT_TRUE(ledger.settle(taken.number, Kind::kAck));
+  }
+  EXPECT_EQ(ledger.waiting_acks(), 5U);
 }
 
 TEST(RedisStreamsLedger, WhatACommitHasAcknowledgedWasNotLost) {

@@ -105,6 +105,7 @@ void RedisStreamsSource::connect() {
   ++changes_;
   known_ = true;
   if (!group_ || group_->server != client_->server()) {
+    ledger_.another_server();
     group_ = std::make_shared<StreamGroup>(
         StreamGroup{client_->server(), database_, spec_.stream, spec_.group});
   }
