@@ -6,6 +6,7 @@
 #include <csignal>
 #include <string>
 
+#include "tests/cli/days_later.h"
 #include "tests/cli/kafka_test_bed.h"
 
 namespace semel::test {
@@ -113,6 +114,34 @@ TEST(KafkaRetentionOfARun, WithoutTheRightToAskItIsNotKnownAndNotFine) {
   const Ran doctor = bed.semel({"doctor"});
   EXPECT_EQ(line_of_d102(doctor.out).find("[note] D102"), 0U) << doctor.out;
   EXPECT_EQ(doctor.code, 0) << doctor.out;
+}
+
+constexpr std::size_t kAgedPayments = 20;
+
+KafkaTestBed::Options timed_by(const std::string& whom) {
+  KafkaTestBed::Options options = kept_for(kWeek, "auto");
+  options.topic.emplace_back("message.timestamp.type", whom);
+  return options;
+}
+
+TEST(KafkaAgeGate, DiscardsHandlesOrParksWhatWasHandledAndForgotten) {
+  const KafkaTestBed bed(DatabaseKind::kSqlite, KafkaServer::shared(), timed_by("LogAppendTime"));
+  bed.server().produce_values(bed.topic(), some_payments(kAgedPayments));
+  expect_age_gate({.config = bed.config(),
+                   .count = kAgedPayments,
+                   .in_time = 12,
+                   .too_old = 30,
+                   .come_again = [&] { bed.server().reset_offsets(bed.group(), bed.topic(), 1); },
+                   .effects = [&] { return bed.number("SELECT count(*) FROM effect"); },
+                   .nothing_left = [&] { return bed.all_committed(); }});
+}
+
+// A producer may write any time, and so hide how old its message is, or send a new one as an old.
+TEST(KafkaAgeGate, BelievesNoProducersTime) {
+  const KafkaTestBed bed(DatabaseKind::kSqlite, KafkaServer::shared(), timed_by("CreateTime"));
+  bed.server().produce_values(bed.topic(), some_payments(kAgedPayments));
+  const Ran ran = days_later(30, {"run", "--once", "-o", "json", "-q", "-c", bed.config()});
+  EXPECT_EQ(json_at(ran.out, "/effects"), std::to_string(kAgedPayments)) << ran.out << ran.err;
 }
 
 TEST(KafkaFigures, StatusShowsLagAndOffsetsOfARun) {

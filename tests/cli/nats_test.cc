@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/cli/days_later.h"
 #include "tests/cli/nats_test_bed.h"
 #include "tests/support/inputs.h"
 
@@ -160,6 +161,29 @@ TEST(NatsPage, TheExampleAndTheStartersAreAccepted) {
     EXPECT_EQ(started.code, 0) << words << started.out << started.err;
     EXPECT_NE(started.out.find("at localhost:4222"), std::string::npos) << started.out;
   }
+}
+
+// A durable that is made anew brings all of the stream.
+TEST(NatsAgeGate, DiscardsHandlesOrParksWhatWasHandledAndForgotten) {
+  constexpr std::size_t kPayments = 20;
+  const NatsTestBed bed(NatsServer::shared(), {.more = "    dedup: { ttl: 14d }\n",
+                                               .stream = R"(,"max_age":1209600000000000)"});
+  bed.server().publish_bodies(bed.stream(), some_payments(kPayments));
+  expect_age_gate(
+      {.config = bed.config(),
+       .count = kPayments,
+       .in_time = 12,
+       .too_old = 30,
+       .come_again = [&] { bed.server().delete_consumer(bed.stream(), NatsTestBed::kDurable); },
+       .effects = [&] { return bed.number("SELECT count(*) FROM effect"); },
+       .nothing_left = [&] { return bed.counts().all_done(); }});
+}
+
+TEST(NatsAgeGate, IsOpenWhereTheStreamKeepsItsMessagesForEver) {
+  const NatsTestBed bed(NatsServer::shared());
+  bed.server().publish_bodies(bed.stream(), some_payments(3));
+  const Ran ran = days_later(30, {"run", "--once", "-o", "json", "-q", "-c", bed.config()});
+  EXPECT_EQ(json_at(ran.out, "/effects"), "3") << ran.out << ran.err;
 }
 
 struct NatsKeyCase {

@@ -30,7 +30,7 @@ int amount_in_nats(std::size_t number) { return static_cast<int>(number % 97) + 
 NatsTestBed::NatsTestBed(const NatsServer& server, const Options& options)
     : server_(server),
       copied_(options.copied),
-      stream_(server.new_stream()),
+      stream_(server.new_stream(options.stream)),
       ground_(options.database_kind,
               nats_consumer(options.url.empty() ? server.url() : options.url, stream_, options)) {}
 

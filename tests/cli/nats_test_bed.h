@@ -21,6 +21,7 @@ class NatsTestBed {
     std::string more_of_source = {};  // as in YAML: "prefetch: 5"
     std::string more = {};            // lines of the consumer
     std::string key = "json:/id";
+    std::string stream = {};  // members of its config in JSON, each with a comma before it
   };
   static constexpr const char* kDurable = "payments";
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/cli/days_later.h"
 #include "tests/cli/sqs_test_bed.h"
 #include "tests/support/inputs.h"
 
@@ -183,6 +184,21 @@ TEST_P(SqsKeys, AreFoundWhereTheProducerPutThem) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Places, SqsKeys, ::testing::Range(0, 4));
+
+// A producer that sends its messages again, and a consumer that was away.
+TEST(SqsAgeGate, DiscardsHandlesOrParksWhatWasHandledAndForgotten) {
+  constexpr std::size_t kPayments = 20;
+  const SqsTestBed bed(ElasticmqServer::shared());
+  const auto send = [&] { bed.server().send_bodies(bed.queue(), some_payments(kPayments)); };
+  send();
+  expect_age_gate({.config = bed.config(),
+                   .count = kPayments,
+                   .in_time = 20,
+                   .too_old = 60,
+                   .come_again = send,
+                   .effects = [&] { return bed.number("SELECT count(*) FROM effect"); },
+                   .nothing_left = [&] { return bed.is_empty(); }});
+}
 
 // The server drops a second one within five minutes; the record knows the id for as long as its
 // ttl.
