@@ -135,9 +135,14 @@ void wait_confirmed(const AmqpSession& session, std::uint64_t count) {
   while (!open.empty()) {
     const timeval patience{20, 0};
     amqp_frame_t frame;
-    if (amqp_simple_wait_frame_noblock(session.get(), &frame, &patience) != AMQP_STATUS_OK ||
-        frame.frame_type != AMQP_FRAME_METHOD || frame.payload.method.id != AMQP_BASIC_ACK_METHOD) {
-      throw std::runtime_error("the broker does not confirm");
+    const int status = amqp_simple_wait_frame_noblock(session.get(), &frame, &patience);
+    if (status != AMQP_STATUS_OK || frame.frame_type != AMQP_FRAME_METHOD ||
+        frame.payload.method.id != AMQP_BASIC_ACK_METHOD) {
+      throw std::runtime_error(fmt::format(
+          "the broker does not confirm {} of {} messages: {}", open.size(), count,
+          status != AMQP_STATUS_OK                ? amqp_error_string2(status)
+          : frame.frame_type == AMQP_FRAME_METHOD ? amqp_method_name(frame.payload.method.id)
+                                                  : "it sends something else"));
     }
     const auto* const ack = static_cast<amqp_basic_ack_t*>(frame.payload.method.decoded);
     if (ack->multiple != 0) {
