@@ -38,10 +38,25 @@ Judged judged_dead(std::string code, std::string why, Judged::Broker broker) {
   return made;
 }
 
-GateNews GateNews::of(Breaker& breaker, Breaker::Ticket call, Judged::Broker broker) noexcept {
+GateNews GateNews::of(Breaker& breaker, Breaker::Ticket call, Breaker::MessageId message,
+                      Judged::Broker broker) {
   GateNews news;
-  if (broker == Judged::Broker::kWorks) news.open = breaker.answered(call);
-  if (broker == Judged::Broker::kAtFault) news.shut = breaker.at_fault(call);
+  switch (broker) {
+    case Judged::Broker::kWorks:
+      news.open = breaker.answered(call, message);
+      break;
+    case Judged::Broker::kAtFault:
+      news.shut = breaker.at_fault(call);
+      break;
+    case Judged::Broker::kRefuses: {
+      const Breaker::Denial denial = breaker.denied(call, message);
+      news.shut = denial.shut;
+      news.own = denial.own;
+      break;
+    }
+    case Judged::Broker::kSilent:
+      break;
+  }
   return news;
 }
 

@@ -17,10 +17,13 @@ struct Judged {
   enum class Broker {
     kWorks,
     kAtFault,  // every message would fail
+    kRefuses,  // every message would fail, or this one alone: the others tell
     kSilent,   // says nothing about the broker
   };
   Verdict verdict = done();
   Broker broker = Broker::kWorks;
+  // With kRefuses: where the others are taken, the refusal uses up an attempt of the message.
+  bool costs_alone = false;
   std::string why;  // for people, where the broker does not work
 };
 
@@ -42,8 +45,10 @@ Judged judged_no_answer(const NoAnswer& call, std::string code);
 struct GateNews {
   bool open = false;
   std::optional<std::chrono::milliseconds> shut;
+  bool own = false;  // others were published since the broker first refused the message
 
-  static GateNews of(Breaker& breaker, Breaker::Ticket call, Judged::Broker broker) noexcept;
+  static GateNews of(Breaker& breaker, Breaker::Ticket call, Breaker::MessageId message,
+                     Judged::Broker broker);
   // Does nothing where `gate` is null.
   void tell(Gate* gate, std::string_view why) const noexcept;
 };

@@ -257,6 +257,24 @@ void RabbitmqServer::delete_queue(const std::string& name) const {
   session.check_last("no queue is deleted");
 }
 
+std::string RabbitmqServer::new_headers_exchange(const std::string& queue,
+                                                 const std::string& header,
+                                                 const std::string& value) const {
+  const std::string name = unused_name();
+  const AmqpSession session(port());
+  amqp_exchange_declare(session.get(), kOneChannel, amqp_text(name), amqp_cstring_bytes("headers"),
+                        0, 1, 0, 0, amqp_empty_table);
+  session.check_last("no exchange is made");
+  amqp_table_entry_t entry{};
+  entry.key = amqp_text(header);
+  entry.value.kind = AMQP_FIELD_KIND_UTF8;
+  entry.value.value.bytes = amqp_text(value);
+  amqp_queue_bind(session.get(), kOneChannel, amqp_text(queue), amqp_text(name), amqp_empty_bytes,
+                  {1, &entry});
+  session.check_last("no queue is bound");
+  return name;
+}
+
 std::int64_t RabbitmqServer::depth(const std::string& queue) const {
   const AmqpSession session(port());
   const auto* const answer = amqp_queue_declare(session.get(), kOneChannel, amqp_text(queue), 1, 0,

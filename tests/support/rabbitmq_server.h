@@ -53,6 +53,9 @@ class RabbitmqServer final : public DatabaseServer {
   static std::string unused_name();
   void make_queue(const std::string& name, const std::string& type) const;
   void delete_queue(const std::string& name) const;
+  // The name of a new exchange that routes messages with this header to the queue, and no others.
+  std::string new_headers_exchange(const std::string& queue, const std::string& header,
+                                   const std::string& value) const;
   // The number of available messages; -1 if the queue does not exist.
   std::int64_t depth(const std::string& queue) const;
   // The same with those that were delivered and not acknowledged; asks the broker's own tool.

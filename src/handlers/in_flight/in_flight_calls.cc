@@ -1,6 +1,9 @@
 #include "handlers/in_flight/in_flight_calls.h"
 
+#include <functional>
 #include <utility>
+
+#include "core/verdict_details.h"
 
 namespace semel::handlers {
 
@@ -132,9 +135,11 @@ void InFlightTable::answer(std::unique_ptr<InFlightCall> call, Verdict verdict) 
 }
 
 void InFlightTable::answer(std::unique_ptr<InFlightCall> call, core::Judged judged) {
+  const core::Breaker::MessageId message = std::hash<Bytes>{}(call->message.key().text);
   const auto news = with_breaker([&](core::Breaker& breaker) {
-    return core::GateNews::of(breaker, call->ticket_, judged.broker);
+    return core::GateNews::of(breaker, call->ticket_, message, judged.broker);
   });
+  if (news.own && judged.costs_alone) core::set_counted(judged.verdict, true);
   news.tell(call->attempt.gate, judged.why);
   answer(std::move(call), std::move(judged.verdict));
 }

@@ -1,10 +1,12 @@
 #include "handlers/in_flight/in_flight_calls.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -30,14 +32,17 @@ struct NotingCall final : InFlightCall {
 
 // One message with its attempt, and its answers.
 struct Borrowed {
-  Message message = test::make_message(ConsumerNumber{1}, "k-1");
+  Message message;
   std::stop_source stop;
   Attempt attempt;
   std::atomic<int> answers{0};
   std::optional<Verdict> verdict;
   std::function<void()> on_answer = nullptr;
 
-  Borrowed() { attempt.stop = stop.get_token(); }
+  explicit Borrowed(std::string_view key = "k-1")
+      : message(test::make_message(ConsumerNumber{1}, key)) {
+    attempt.stop = stop.get_token();
+  }
   std::unique_ptr<NotingCall> call(TimePoint begun = {}) {
     return std::make_unique<NotingCall>(message, attempt, Completion([this](auto told) {
                                           verdict = std::move(told);
@@ -202,6 +207,38 @@ TEST_F(InFlightCallsTest, BreakerAndGateHearAnAnswerBeforeItIsGiven) {
   EXPECT_EQ(gate.shuts(), std::vector<std::string>{"shut it is away"});
   guarded.answer(std::move(two), away());
   EXPECT_EQ(gate.shuts().size(), 1U) << "it was begun before the gate was shut";
+}
+
+// A message that the broker refuses, while it takes others.
+TEST_F(InFlightCallsTest, ARefusalIsTheMessagesOwnOnceAnotherIsPublishedAndShutsTheGateNoMore) {
+  test::ToldGate gate;
+  InFlightCalls<NotingCall> guarded{[] {}, {10, milliseconds(10), milliseconds(10)}};
+  const auto answered = [&](std::string_view key, core::Judged judged) {
+    Borrowed borrowed(key);
+    borrowed.attempt.gate = &gate;
+    auto call = borrowed.call();
+    guarded.number(*call);
+    guarded.answer(std::move(call), std::move(judged));
+    return *borrowed.verdict;
+  };
+  const auto refused = [](bool costs) {
+    core::Judged made =
+        core::judged_again("x", "it refuses it", core::Judged::Broker::kRefuses, false);
+    made.costs_alone = costs;
+    return made;
+  };
+  EXPECT_FALSE(answered("bad", refused(true)).counted()) << "it may refuse them all";
+  EXPECT_FALSE(answered("bad", refused(true)).counted()) << "none was published meanwhile";
+  EXPECT_EQ(gate.shuts().size(), 2U);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(answered(fmt::format("good-{}", i), {}).kind(), Verdict::Kind::kDone);
+    EXPECT_TRUE(answered("bad", refused(true)).counted());
+    EXPECT_FALSE(answered("bad", refused(false)).counted()) << "its refusal costs nothing";
+  }
+  EXPECT_EQ(gate.shuts().size(), 2U);
+  EXPECT_FALSE(answered("another", refused(true)).counted());
+  EXPECT_FALSE(answered("bad", refused(true)).counted()) << "it refuses others too";
+  EXPECT_EQ(gate.shuts().size(), 3U) << gate.shuts().back();
 }
 
 // Calls begin, are stopped and end on three threads: each is answered once.

@@ -25,7 +25,7 @@ constexpr milliseconds kShortPoll{20};
 constexpr milliseconds kFarewell{2'000};
 // A call that begins while the cluster is unavailable waits for it by itself, so the gate is tried
 // soon.
-constexpr core::Breaker::Options kPatience{1, milliseconds(1'000), milliseconds(10'000)};
+constexpr core::Breaker::Options kPatience{10, milliseconds(1'000), milliseconds(10'000)};
 
 }  // namespace
 

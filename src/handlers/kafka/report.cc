@@ -109,8 +109,9 @@ Judged judge(const Report& report, const ReportContext& context) {
   const bool perhaps = report.kept != Report::Kept::kNo;
   const Row* const row = row_of(report.code);
   if (row == nullptr) {
+    // Perhaps its partition alone.
     return again("broker", fmt::format("topic {}: {}", report.topic, what_is(report.code)),
-                 context.many_topics ? Broker::kSilent : Broker::kAtFault, perhaps);
+                 context.many_topics ? Broker::kSilent : Broker::kRefuses, perhaps);
   }
   std::string why = fmt::format("topic {}: {} ({})", report.topic, row->what, what_is(report.code));
   if (row->trouble == Trouble::kMessage) {

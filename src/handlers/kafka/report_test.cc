@@ -43,9 +43,9 @@ TEST(KafkaReport, WhatNobodyMendsIsDeadAndTheRestComesAgain) {
                Broker::kAtFault},
            Row{RD_KAFKA_RESP_ERR__FATAL, Kind::kRetry, "handler.kafka.fatal", Broker::kAtFault},
            Row{RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS, Kind::kRetry, "handler.kafka.broker",
-               Broker::kAtFault},
+               Broker::kRefuses},
            Row{RD_KAFKA_RESP_ERR__QUEUE_FULL, Kind::kRetry, "handler.kafka.broker",
-               Broker::kAtFault},
+               Broker::kRefuses},
        }) {
     const Judged made = judged(row.code);
     EXPECT_EQ(made.verdict.kind(), row.kind) << row.reason;

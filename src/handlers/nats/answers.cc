@@ -21,26 +21,31 @@ namespace {
 
 using Servers = Judged::Broker;
 
-// A refusal, and whether anybody can fix its cause.
+enum class Whose {
+  kMessage,  // nobody can fix it
+  kRoom,     // a smaller message may have some
+  kStream,
+};
+
 struct Refusal {
   std::int64_t code;
   const char* word;
-  bool of_the_message;  // nobody can fix it
+  Whose whose;
 };
 
 constexpr std::int64_t kHeadersTooLarge = 10'097;
 constexpr Refusal kRefusals[] = {
-    {JSStreamMessageExceedsMaximumErr, "too_large", true},
-    {kHeadersTooLarge, "too_large", true},
-    {JSStorageResourcesExceededErr, "full", false},
-    {JSMemoryResourcesExceededErr, "full", false},
-    {JSInsufficientResourcesErr, "full", false},
-    {JSAccountResourcesExceededErr, "full", false},
+    {JSStreamMessageExceedsMaximumErr, "too_large", Whose::kMessage},
+    {kHeadersTooLarge, "too_large", Whose::kMessage},
+    {JSStorageResourcesExceededErr, "full", Whose::kRoom},
+    {JSMemoryResourcesExceededErr, "full", Whose::kRoom},
+    {JSInsufficientResourcesErr, "full", Whose::kRoom},
+    {JSAccountResourcesExceededErr, "full", Whose::kRoom},
     // The stream's limits are reached, and it discards new messages.
-    {JSStreamStoreFailedErr, "full", false},
-    {JSStreamSealedErr, "stream", false},
-    {JSNotEnabledErr, "stream", false},
-    {JSNotEnabledForAccountErr, "stream", false},
+    {JSStreamStoreFailedErr, "full", Whose::kRoom},
+    {JSStreamSealedErr, "stream", Whose::kStream},
+    {JSNotEnabledErr, "stream", Whose::kStream},
+    {JSNotEnabledForAccountErr, "stream", Whose::kStream},
 };
 
 Judged once_more(std::string_view word, std::string why, Servers servers, bool unknown) {
@@ -73,9 +78,14 @@ Judged judge_refused(std::int64_t code, const std::string& said, const std::stri
       fmt::format("the stream that takes {} refuses it: {} ({})", subject, said, code);
   const auto* const row = std::find_if(std::begin(kRefusals), std::end(kRefusals),
                                        [&](const Refusal& each) { return each.code == code; });
-  if (row == std::end(kRefusals)) return once_more("server", why, Servers::kAtFault, false);
-  if (row->of_the_message) return never(row->word, why);
-  return once_more(row->word, why, Servers::kAtFault, false);
+  if (row == std::end(kRefusals)) {
+    Judged made = once_more("server", why, Servers::kRefuses, false);
+    made.costs_alone = true;
+    return made;
+  }
+  if (row->whose == Whose::kMessage) return never(row->word, why);
+  const bool all = row->whose == Whose::kStream;
+  return once_more(row->word, why, all ? Servers::kAtFault : Servers::kRefuses, false);
 }
 
 }  // namespace

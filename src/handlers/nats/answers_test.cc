@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <nats/nats.h>
 
+#include <string_view>
+
 #include "handlers/nats/confirmed_connection.h"
 
 namespace semel::nats {
@@ -39,7 +41,9 @@ TEST(NatsAnswers, ARefusalIsNamedAndCostsNoAttempt) {
     EXPECT_EQ(judged.verdict.code(), std::string("handler.nats.") + word) << code;
     EXPECT_FALSE(judged.verdict.counted()) << code;
     EXPECT_FALSE(judged.verdict.unknown()) << code;
-    EXPECT_EQ(judged.broker, Judged::Broker::kAtFault) << code;
+    const bool all = std::string_view(word) == "stream";
+    EXPECT_EQ(judged.broker, all ? Judged::Broker::kAtFault : Judged::Broker::kRefuses) << code;
+    EXPECT_EQ(judged.costs_alone, std::string_view(word) == "server") << code;
   }
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 // After this many calls in a row without an answer, the connection is at fault, not the calls.
 constexpr std::size_t kMostUnanswered = 3;
-constexpr core::Breaker::Options kPatience{1, milliseconds(1'000), milliseconds(10'000)};
+constexpr core::Breaker::Options kPatience{10, milliseconds(1'000), milliseconds(10'000)};
 
 Error no_right(const std::string& said) {
   return {ErrorKind::kUnavailable,

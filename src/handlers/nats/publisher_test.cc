@@ -166,6 +166,21 @@ TEST_F(NatsPublishing, AFullStreamIsWaitedFor) {
   EXPECT_EQ(call(keyed_message("k-2")).kind(), Kind::kDone);
 }
 
+// The server refuses it as one that has no room at present.
+TEST_F(NatsPublishing, AMessageThatNoRoomIsEverForShutsTheGateOnceAndTheOthersGoOn) {
+  spec_.subject = server().new_stream(R"(,"max_bytes":20000,"discard":"new")");
+  const std::string large(30'000, 'x');
+  EXPECT_EQ(call(keyed_message("bad", large)).code(), "handler.nats.full");
+  EXPECT_EQ(gate_.shuts().size(), 1U) << "there may be no room for anybody";
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_EQ(call(keyed_message(fmt::format("good-{}", i))).kind(), Kind::kDone);
+    const Verdict verdict = call(keyed_message("bad", large));
+    EXPECT_EQ(verdict.code(), "handler.nats.full") << verdict.reason();
+    EXPECT_FALSE(verdict.counted()) << "room is waited for";
+  }
+  EXPECT_EQ(gate_.shuts().size(), 1U) << gate_.shuts().back();
+}
+
 TEST_F(NatsPublishing, WhatIsTooLargeIsDeadAndTheOthersAreNot) {
   spec_.subject = server().new_stream(R"(,"max_msg_size":10000)");
   std::vector<std::unique_ptr<PublishCall>> calls;

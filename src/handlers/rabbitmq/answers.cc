@@ -22,6 +22,9 @@ Judged given_up(std::string_view word, std::string why) {
 }
 
 Broker fault_of(bool one_route) noexcept { return one_route ? Broker::kAtFault : Broker::kSilent; }
+Broker refusal_of(bool one_route) noexcept {
+  return one_route ? Broker::kRefuses : Broker::kSilent;
+}
 
 std::string exchange_text(const Route& route) {
   return route.exchange.empty() ? "the default exchange"
@@ -36,12 +39,15 @@ Judged confirmed() {
   return made;
 }
 
+// An exchange may route by headers.
 Judged unroutable(const Route& route, const std::string& said, bool one_route) {
-  return again(
-      "unroutable",
-      fmt::format("{} has no queue for routing key \"{}\" ({}): make the queue, or bind it",
-                  exchange_text(route), route.routing_key, said),
-      fault_of(one_route), false);
+  Judged made =
+      again("unroutable",
+            fmt::format("{} has no queue for routing key \"{}\" ({}): make the queue, or bind it",
+                        exchange_text(route), route.routing_key, said),
+            refusal_of(one_route), false);
+  made.costs_alone = one_route;
+  return made;
 }
 
 Judged no_exchange(const Route& route, bool one_route) {
@@ -55,7 +61,7 @@ Judged not_taken(const Route& route, bool one_route) {
       fmt::format("the broker did not take it from {} with routing key \"{}\": a queue may "
                   "be full, or without its leader",
                   exchange_text(route), route.routing_key),
-      fault_of(one_route), true);
+      refusal_of(one_route), true);
 }
 
 Judged too_large(const std::string& said) {

@@ -67,7 +67,7 @@ TEST(RabbitmqAnswers, TheBrokersWordsNameTheSize) {
 }
 
 TEST(RabbitmqAnswers, OneRouteOfManySaysNothingOfTheBroker) {
-  EXPECT_EQ(unroutable({"", "q"}, "NO_ROUTE", true).broker, Judged::Broker::kAtFault);
+  EXPECT_EQ(unroutable({"", "q"}, "NO_ROUTE", true).broker, Judged::Broker::kRefuses);
   EXPECT_EQ(unroutable({"", "q"}, "NO_ROUTE", false).broker, Judged::Broker::kSilent);
   EXPECT_FALSE(unroutable({"", "q"}, "NO_ROUTE", true).verdict.unknown());
   EXPECT_TRUE(not_taken({"", "q"}, true).verdict.unknown());

@@ -22,7 +22,7 @@ constexpr milliseconds kFarewellAndOut{3'000};
 constexpr milliseconds kStuck{1'000};
 // After this many calls in a row without a confirm, the connection is at fault, not the calls.
 constexpr std::size_t kMostSilent = 3;
-constexpr core::Breaker::Options kPatience{1, milliseconds(1'000), milliseconds(10'000)};
+constexpr core::Breaker::Options kPatience{10, milliseconds(1'000), milliseconds(10'000)};
 
 }  // namespace
 

@@ -177,6 +177,26 @@ TEST_F(RabbitmqPublishing, AnExchangeRoutesToItsQueues) {
   EXPECT_EQ(gate_.shuts().size(), 1U);
 }
 
+TEST_F(RabbitmqPublishing, AMessageThatNoBindingTakesShutsTheGateOnceAndThenCostsItsOwnTries) {
+  const std::string queue = server().new_queue();
+  spec_.route.exchange = server().new_headers_exchange(queue, "to", "here");
+  const auto to = [&](const std::string& key, const std::string& where) {
+    return call(keyed_message(key, "{}", {{"to", where}}));
+  };
+  const Verdict first = to("bad", "nowhere");
+  EXPECT_EQ(first.code(), "handler.rabbitmq.unroutable") << first.reason();
+  EXPECT_FALSE(first.counted()) << "all messages may be unroutable";
+  EXPECT_EQ(gate_.shuts().size(), 1U);
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_EQ(to(fmt::format("good-{}", i), "here").kind(), Kind::kDone);
+    const Verdict verdict = to("bad", "nowhere");
+    EXPECT_EQ(verdict.code(), "handler.rabbitmq.unroutable") << verdict.reason();
+    EXPECT_TRUE(verdict.counted()) << i;
+  }
+  EXPECT_EQ(gate_.shuts().size(), 1U) << gate_.shuts().back();
+  EXPECT_EQ(server().take_all(queue).size(), 8U);
+}
+
 TEST_F(RabbitmqPublishing, WhoMayNotWriteWaitsForTheRight) {
   spec_.route.routing_key = server().new_queue();
   at(server().url_of("reader:right", "%2F"));

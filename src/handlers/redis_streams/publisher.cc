@@ -16,7 +16,7 @@ namespace {
 constexpr milliseconds kFarewellAndOut{3'000};
 // The least time that a server gets, however short the calls' timeout is.
 constexpr milliseconds kLeastSilence{1'000};
-constexpr core::Breaker::Options kPatience{1, milliseconds(1'000), milliseconds(10'000)};
+constexpr core::Breaker::Options kPatience{10, milliseconds(1'000), milliseconds(10'000)};
 
 }  // namespace
 

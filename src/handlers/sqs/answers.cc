@@ -18,6 +18,11 @@ Judged try_again(const std::string& code, std::string why, Broker broker, bool u
   return core::judged_again(code, std::move(why), broker, unknown);
 }
 
+Judged alone(Judged refused) {
+  refused.costs_alone = true;
+  return refused;
+}
+
 Judged nobody_mends(const std::string& code, std::string why) {
   return core::judged_dead(code, std::move(why), Broker::kSilent);
 }
@@ -68,7 +73,9 @@ Judged judge_entry(const RefusedEntry& refused, const Service& service) {
   if (is_throttled(refused.code, 0)) return again("throttled");
   if (is_of_rights(refused.code) || is_of_encryption(refused.code)) return again("denied");
   if (is_of_queue(refused.code)) return again(service.names.thing);
-  if (!refused.of_the_sender) return again("server");
+  if (!refused.of_the_sender) {
+    return alone(try_again(service.reason("server"), why, Broker::kRefuses, false));
+  }
   const bool too_long = says_too_long(refused.code, refused.said);
   return nobody_mends(service.reason(too_long ? "too_large" : "invalid"), why);
 }
@@ -105,10 +112,10 @@ bool is_of_messages(const Refusal& refusal) noexcept {
 }
 
 Judged not_named(const Service& service) {
-  return try_again(
+  return alone(try_again(
       service.reason("server"),
       fmt::format("the answer of {} does not mention this message", service.names.service),
-      Broker::kAtFault, true);
+      Broker::kRefuses, true));
 }
 
 Judged cannot_be_a_message(const std::string& flaw, const Service& service) {

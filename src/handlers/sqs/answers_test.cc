@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string_view>
+
 namespace semel::sqs {
 namespace {
 
@@ -86,7 +88,9 @@ TEST(SqsAnswers, AnEntryIsTriedAgainWhereTheServiceIsAtFault) {
     EXPECT_EQ(judged.verdict.kind(), Kind::kRetry) << code;
     EXPECT_EQ(judged.verdict.code(), std::string("handler.sqs.") + word) << code;
     EXPECT_FALSE(judged.verdict.counted()) << code;
-    EXPECT_EQ(judged.broker, Judged::Broker::kAtFault) << code;
+    const bool alone = std::string_view(word) == "server";
+    EXPECT_EQ(judged.broker, alone ? Judged::Broker::kRefuses : Judged::Broker::kAtFault) << code;
+    EXPECT_EQ(judged.costs_alone, alone) << code;
   }
 }
 

@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr core::Breaker::Options kPatience{1, milliseconds(1'000), milliseconds(10'000)};
+constexpr core::Breaker::Options kPatience{10, milliseconds(1'000), milliseconds(10'000)};
 
 }  // namespace
 
