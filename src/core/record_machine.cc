@@ -152,10 +152,11 @@ Claim decide_claim(std::optional<Record>& record, const ClaimRequest& request, S
   std::abort();
 }
 
-std::optional<Acquired> acquired_before(const KeyId& id, const Record& record, const Nonce& nonce,
+std::optional<Acquired> acquired_before(Record& record, const ClaimRequest& request,
                                         StoreTime now) {
-  if (!held_by(record, nonce)) return std::nullopt;
-  return acquired_by(id, record, now);
+  if (request.nonce == Nonce{} || !held_by(record, request.nonce)) return std::nullopt;
+  record.lease_until = now + request.lease;
+  return acquired_by(request.key, record, now);
 }
 
 bool decide_renew(Record& record, const Nonce& nonce, milliseconds lease, StoreTime now) {

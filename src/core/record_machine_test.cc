@@ -47,6 +47,12 @@ struct RecordMachine : testing::Test {
     return decide_finish(record, f, now);
   }
   bool renew(const Lease& lease) { return decide_renew(*record, lease.nonce, kLease, now); }
+  std::optional<Acquired> again_by(const Nonce& nonce) {
+    ClaimRequest again;
+    again.nonce = nonce;
+    again.lease = kLease;
+    return acquired_before(*record, again, now);
+  }
 };
 
 TEST_F(RecordMachine, ANewKeyIsAcquired) {
@@ -94,20 +100,22 @@ TEST_F(RecordMachine, ALeaseThatEndedIsTakenOver) {
 
 TEST_F(RecordMachine, WhoSaysAClaimAgainIsAnsweredAsBefore) {
   const Acquired first = acquire();
-  EXPECT_FALSE(acquired_before({}, *record, nonce(9), now));
+  EXPECT_FALSE(again_by(nonce(9)));
   now += kLease;
   const Acquired second = acquire();
-  EXPECT_FALSE(acquired_before({}, *record, first.lease.nonce, now)) << "it was taken over";
+  EXPECT_FALSE(again_by(first.lease.nonce)) << "it was taken over";
   now += kLease * 2;
-  const auto again = acquired_before({}, *record, second.lease.nonce, now);
+  const auto again = again_by(second.lease.nonce);
   ASSERT_TRUE(again);
   EXPECT_EQ(again->lease.token, second.lease.token);
   EXPECT_EQ(again->lease.nonce, second.lease.nonce);
   EXPECT_EQ(again->attempt, 2);
   EXPECT_TRUE(again->taken_over);
   EXPECT_EQ(again->since_first, kLease * 3);
+  EXPECT_EQ(record->lease_until, now + kLease) << "it had ended";
+  EXPECT_TRUE(std::holds_alternative<Busy>(claim()));
   EXPECT_EQ(finish(again->lease, Finish::To::kCompleted), Applied::kYes);
-  EXPECT_FALSE(acquired_before({}, *record, second.lease.nonce, now)) << "it is completed";
+  EXPECT_FALSE(again_by(second.lease.nonce)) << "it is completed";
 }
 
 TEST_F(RecordMachine, AnUnknownOutcomeIsRememberedUntilTheKeyIsCompleted) {

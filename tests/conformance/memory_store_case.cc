@@ -14,13 +14,19 @@ class MemoryPlace final : public StorePlace {
  public:
   std::unique_ptr<Store> open() override {
     MemoryOptions options;
-    options.environment = &environment_.get();
+    options.environment = &environment_;
     return make_memory_store(options);
   }
-  void advance(milliseconds by) override { environment_.clock.advance(by); }
+  void advance(milliseconds by) override { clock_.advance(by); }
+  bool draw_only(std::optional<std::uint64_t> number) override {
+    random_.set(number);
+    return true;
+  }
 
  private:
-  test::TestEnvironment environment_;
+  test::ManualClock clock_;
+  test::SettableRandom random_;
+  Environment environment_{&clock_, &random_, nullptr};
 };
 
 // The suites of what it lacks are not its own.

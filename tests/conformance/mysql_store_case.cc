@@ -101,6 +101,10 @@ class MySqlPlace final : public StorePlace {
     other_.run("UPDATE moved SET micros = micros + " + std::to_string(by.count() * 1000));
     clock_.advance(by);
   }
+  bool draw_only(std::optional<std::uint64_t> number) override {
+    random_.set(number);
+    return true;
+  }
   std::function<Rows(const std::string&)> other_program() override {
     return [this](const std::string& sql) {
       Rows rows = other_.run(sql);
@@ -153,7 +157,8 @@ class MySqlPlace final : public StorePlace {
   const test::PooledDatabase database_;
   OtherMySqlProgram other_;
   test::PassingClock clock_;
-  Environment environment_{&clock_, system_environment().random, system_environment().failpoints};
+  test::SettableRandom random_;
+  Environment environment_{&clock_, &random_, system_environment().failpoints};
 };
 
 std::vector<StoreCase> servers() {

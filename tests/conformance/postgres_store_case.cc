@@ -100,6 +100,10 @@ class PostgresPlace final : public StorePlace {
                " milliseconds'");
     clock_.advance(by);
   }
+  bool draw_only(std::optional<std::uint64_t> number) override {
+    random_.set(number);
+    return true;
+  }
   std::string echo() override {
     return "SELECT ?::int, ?::bigint, ?::float8, ?::text, ?::bytea, ?::text";
   }
@@ -146,7 +150,8 @@ class PostgresPlace final : public StorePlace {
   const test::PooledDatabase database_{test::PostgresServer::shared()};
   OtherPostgresProgram other_{database_.url()};
   test::PassingClock clock_;
-  Environment environment_{&clock_, system_environment().random, system_environment().failpoints};
+  test::SettableRandom random_;
+  Environment environment_{&clock_, &random_, system_environment().failpoints};
 };
 
 const auto kPostgres = testing::Values(

@@ -7,6 +7,7 @@
 #include "tests/conformance/finish_model.h"
 #include "tests/conformance/redis_park_in_line.h"
 #include "tests/support/redis_cluster.h"
+#include "tests/support/test_environment.h"
 
 namespace semel::conformance {
 namespace {
@@ -28,6 +29,7 @@ class RedisClusterPlace final : public StorePlace {
     RedisOptions options;
     options.url = cluster().url();
     options.prefix = prefix_;
+    options.environment = &environment_;
     redis::InnerOptions inner;
     // By itself it passes slowly: on a busy machine a test takes longer than what it measures. Each
     // node has one of the three, and may read no other.
@@ -52,6 +54,10 @@ class RedisClusterPlace final : public StorePlace {
          "local left = redis.call('PTTL', key) "
          "if left >= 0 then redis.call('PEXPIRE', key, math.max(left - ARGV[2], 0)) end end",
          "0", prefix_ + "*", std::to_string(by.count())});
+  }
+  bool draw_only(std::optional<std::uint64_t> number) override {
+    random_.set(number);
+    return true;
   }
   // Simulates that the process has missed the time for its sign of life.
   void notice_death(pid_t pid) override {
@@ -79,6 +85,8 @@ class RedisClusterPlace final : public StorePlace {
   }
 
   const std::string prefix_;
+  test::SettableRandom random_;
+  Environment environment_{system_environment().clock, &random_, system_environment().failpoints};
 };
 
 // The suites of transactions are not its own.

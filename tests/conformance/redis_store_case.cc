@@ -8,6 +8,7 @@
 #include "tests/conformance/finish_model.h"
 #include "tests/conformance/redis_park_in_line.h"
 #include "tests/support/redis_server.h"
+#include "tests/support/test_environment.h"
 #include "tests/support/tls.h"
 
 namespace semel::conformance {
@@ -55,6 +56,7 @@ class RedisPlace final : public StorePlace {
     RedisOptions options;
     options.url = url_;
     options.prefix = prefix_;
+    options.environment = &environment_;
     options.accept_eviction = evicts_;
     redis::InnerOptions inner;
     // The clock runs slowly by itself: on a busy machine a test takes longer than the times that it
@@ -77,6 +79,10 @@ class RedisPlace final : public StorePlace {
                   "end",
                   "0", prefix_ + "*", std::to_string(by.count())});
   }
+  bool draw_only(std::optional<std::uint64_t> number) override {
+    random_.set(number);
+    return true;
+  }
   // Simulates that the process has missed the time for its sign of life.
   void notice_death(pid_t pid) override {
     server().run({"EVAL",
@@ -97,6 +103,8 @@ class RedisPlace final : public StorePlace {
   const std::string url_;
   const bool evicts_;
   const std::string prefix_;
+  test::SettableRandom random_;
+  Environment environment_{system_environment().clock, &random_, system_environment().failpoints};
 };
 
 std::unique_ptr<StorePlace> plainly() {

@@ -12,6 +12,7 @@
 #include "tests/conformance/finish_model.h"
 #include "tests/conformance/unit_model.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/test_environment.h"
 
 namespace semel::conformance {
 namespace {
@@ -78,12 +79,17 @@ class SqlitePlace final : public StorePlace {
     SqliteOptions options;
     options.path = path_;
     options.generation_rows = generation_rows_;
+    options.environment = &environment_;
     auto store = sqlite::open_store(std::move(options), clock_);
     EXPECT_TRUE(store.has_value()) << (store ? "" : store.error().message);
     if (!store) return nullptr;
     return measured_ ? telemetry::timed(std::move(*store), metrics_) : std::move(*store);
   }
   void advance(milliseconds by) override { clock_->advance(by); }
+  bool draw_only(std::optional<std::uint64_t> number) override {
+    random_.set(number);
+    return true;
+  }
   std::function<Rows(const std::string&)> other_program() override {
     if (!other_) other_ = std::make_unique<OtherSqliteProgram>(path_);
     return [this](const std::string& sql) { return other_->run(sql); };
@@ -114,6 +120,8 @@ class SqlitePlace final : public StorePlace {
   std::size_t generation_rows_;
   bool measured_;
   telemetry::StoreMetrics metrics_;
+  test::SettableRandom random_;
+  Environment environment_{system_environment().clock, &random_, system_environment().failpoints};
   std::shared_ptr<sqlite::MovedStoreClock> clock_ = std::make_shared<sqlite::MovedStoreClock>();
   std::unique_ptr<OtherSqliteProgram> other_;
 };

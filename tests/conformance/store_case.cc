@@ -27,6 +27,11 @@ struct Describe {
   std::string operator()(const Conflict&) const { return "Conflict"; }
 };
 
+Acquired acquired_of(const Claim& answer) {
+  EXPECT_TRUE(is<Acquired>(answer)) << describe(answer);
+  return is<Acquired>(answer) ? std::get<Acquired>(answer) : Acquired{};
+}
+
 }  // namespace
 
 const char* to_string(Facet facet) noexcept {
@@ -127,10 +132,17 @@ Claim StoreTest::claim_on(Store& store, const Message& message, const ClaimOptio
   return std::move(claims->at(0));
 }
 
-Acquired StoreTest::acquire(const Message& message) {
-  const Claim answer = claim(message);
-  EXPECT_TRUE(is<Acquired>(answer)) << describe(answer);
-  return is<Acquired>(answer) ? std::get<Acquired>(answer) : Acquired{};
+Acquired StoreTest::acquire(const Message& message) { return acquired_of(claim(message)); }
+
+Claim StoreTest::claim_by(std::uint64_t number, const Message& message) {
+  EXPECT_TRUE(place_->draw_only(number));
+  Claim answer = claim(message);
+  place_->draw_only(std::nullopt);
+  return answer;
+}
+
+Acquired StoreTest::acquire_by(std::uint64_t number, const Message& message) {
+  return acquired_of(claim_by(number, message));
 }
 
 Finish StoreTest::given(Finish finish) {

@@ -86,6 +86,9 @@ class StoreTest : public testing::TestWithParam<StoreCase> {
                         const ClaimOptions& options = {kLease, {}, false});
   // Fails the test where it is not Acquired.
   Acquired acquire(const Message& message);
+  // The same, where StorePlace::draw_only() works: claims with one number have one nonce.
+  Claim claim_by(std::uint64_t number, const Message& message);
+  Acquired acquire_by(std::uint64_t number, const Message& message);
   // A store that holds no messages is given none.
   static Finish given(Finish finish);
   Applied finish(const Finish& finish) { return finish_on(store(), finish); }

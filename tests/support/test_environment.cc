@@ -13,6 +13,15 @@ std::uint64_t SeededRandom::next() noexcept {
   return z ^ (z >> 31U);
 }
 
+std::uint64_t SettableRandom::next() noexcept {
+  return is_set_ ? number_.load() : system_environment().random->next();
+}
+
+void SettableRandom::set(std::optional<std::uint64_t> number) noexcept {
+  number_ = number.value_or(0);
+  is_set_ = number.has_value();
+}
+
 void HookedFailpoints::hit(std::string_view point) noexcept {
   std::function<void()> action;
   {

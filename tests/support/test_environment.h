@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -65,6 +66,18 @@ class SeededRandom final : public Random {
 
  private:
   std::atomic<std::uint64_t> state_;
+};
+
+// The system's random numbers, or one number alone where a test sets it. Safe for several threads.
+class SettableRandom final : public Random {
+ public:
+  std::uint64_t next() noexcept override;
+  // Without a number: random ones again.
+  void set(std::optional<std::uint64_t> number) noexcept;
+
+ private:
+  std::atomic<bool> is_set_{false};
+  std::atomic<std::uint64_t> number_{0};
 };
 
 // Counts the failpoints that are reached and runs the actions that a test attached to them.

@@ -12,8 +12,10 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,6 +34,14 @@ class StorePlace {
   virtual std::unique_ptr<Store> open() = 0;
   // Moves the store's clock, as every store that is open on it sees it.
   virtual void advance(std::chrono::milliseconds by) = 0;
+
+  // Until the next call, the open stores draw this number alone wherever they draw at random; then
+  // two claims have the same nonce, as a claim has that a store repeats because its answer was
+  // lost. Without a number they draw at random again. False where no test can set them.
+  virtual bool draw_only(std::optional<std::uint64_t> number) {
+    static_cast<void>(number);
+    return false;
+  }
 
   // For RunMarkers. A process that had it open was killed: returns when the database has noticed.
   // One machine notices immediately, a server a moment later.

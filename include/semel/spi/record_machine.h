@@ -79,10 +79,12 @@ inline constexpr StoreTime kLatestDue{
 [[nodiscard]] Claim decide_claim(std::optional<Record>& record, const ClaimRequest& request,
                                  StoreTime now);
 
-// The answer to the claim that gave `nonce` the record; none where that nonce does not hold it. A
-// claim whose answer was lost is repeated under its own nonce.
-[[nodiscard]] std::optional<Acquired> acquired_before(const KeyId& id, const Record& record,
-                                                      const Nonce& nonce, StoreTime now);
+// The answer to a claim that is repeated under its own nonce, because its answer was lost: as it
+// was answered before, and the lease ends `request.lease` from now, also where it had ended and
+// nobody had taken the record over. None where that nonce does not hold it; then nothing changes,
+// and decide_claim() answers. An all-zero nonce holds nothing.
+[[nodiscard]] std::optional<Acquired> acquired_before(Record& record, const ClaimRequest& request,
+                                                      StoreTime now);
 
 // True where `nonce` still holds the record; then its lease ends `lease` from now.
 [[nodiscard]] bool decide_renew(Record& record, const Nonce& nonce, milliseconds lease,

@@ -114,13 +114,14 @@ class Store {
                                            const ClaimOptions& options) = 0;
 
   // Moves the end of each lease to `lease` from now. Refused (kLeaseLost) where the nonce is no
-  // longer the record's, even if it once was.
+  // longer the record's, even if it once was. Each lease is answered by its key and nonce: two of
+  // one key are judged apart.
   virtual Result<std::vector<Applied>> renew(std::span<const Lease> leases,
                                              std::chrono::milliseconds lease) = 0;
 
   // Ends a mixed batch in one commit, durable against power loss when it returns. Entries are
-  // independent: one whose lease is lost changes nothing and delays no other. Their records must
-  // differ within a call.
+  // independent: one whose lease is lost changes nothing and delays no other. The records of those
+  // whose leases hold must differ within a call.
   virtual Result<std::vector<Applied>> finish(std::span<const Finish> batch) = 0;
 
   // Forgets finished records past their ttl, for at most about `budget`; never one in progress.

@@ -116,6 +116,9 @@ Claim MemoryStore::claim_one(const Message& message, const ClaimOptions& options
   }
   request.token = Token{(state_.epoch << 32U) + ++state_.counter};
   request.nonce = spi::draw_nonce(*state_.environment.random);
+  if (live->record) {
+    if (auto before = spi::acquired_before(*live->record, request, now)) return *before;
+  }
   return spi::decide_claim(live->record, request, now);
 }
 

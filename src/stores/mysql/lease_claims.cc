@@ -30,6 +30,8 @@ struct LeaseClaims::Request : ClaimRequest {
   const std::span<const Nonce> nonces;
   const ClaimOptions& options;
   const std::int64_t instance;
+  // From the last look: records that this call has made before, when its answer was lost.
+  std::vector<Acquired> own;
 };
 
 std::vector<Claim> LeaseClaims::claim(std::span<const Message* const> messages,
@@ -68,7 +70,9 @@ void LeaseClaims::claim_once(Request& request) {
   const std::size_t asked = request.open.size();
   look(request);
   trend_.note(request.missing.size() == asked);
-  if (!request.due.empty()) {
+  if (!request.own.empty()) {
+    renew_own(request);
+  } else if (!request.due.empty()) {
     take_over(request);
   } else if (!request.missing.empty()) {
     make_new(request);
@@ -81,13 +85,14 @@ void LeaseClaims::look(Request& request) {
       RecordBatch(connection_, clock_).find(request.ids(request.open), Hold::kNothing, want_result);
   std::vector<bool> there(request.messages.size());
   std::vector<bool> done(request.messages.size());
+  request.own.clear();
   for (Found& one : found.rows) {
     const std::uint32_t at = request.at(one.id);
     there[at] = true;
     std::optional<spi::Record> record = std::move(one.row.record);
-    if (auto before = spi::acquired_before(one.id, *record, request.nonces[at], found.now)) {
-      request.answers[at] = *before;
-      done[at] = true;
+    const spi::ClaimRequest again{one.id, {}, {}, request.nonces[at], request.options.lease};
+    if (const auto before = spi::acquired_before(*record, again, found.now)) {
+      request.own.push_back(*before);
       continue;
     }
     Claim answer = spi::decide_claim(
@@ -170,6 +175,27 @@ void LeaseClaims::take_over(Request& request) {
     done[at] = true;
   }
   connection_.commit();
+  erase_answered(request.open, done);
+}
+
+// One that has been taken over since stays open: the next look answers for it.
+void LeaseClaims::renew_own(Request& request) {
+  std::vector<Lease> leases;
+  leases.reserve(request.own.size());
+  for (const Acquired& one : request.own) leases.push_back(one.lease);
+  RecordBatch batch(connection_, clock_);
+  connection_.begin(kRowPatience);
+  const std::vector<sql::Holding> held = batch.lock_held(leases);
+  batch.queue_renewal(held, request.options.lease);
+  connection_.commit();
+  const std::vector<Applied> renewed = sql::applied(leases, held);
+  std::vector<bool> done(request.messages.size());
+  for (std::size_t i = 0; i < leases.size(); ++i) {
+    if (renewed[i] != Applied::kYes) continue;
+    const std::uint32_t at = request.at(leases[i].key);
+    request.answers[at] = request.own[i];
+    done[at] = true;
+  }
   erase_answered(request.open, done);
 }
 

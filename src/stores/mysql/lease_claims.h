@@ -31,9 +31,11 @@ class LeaseClaims {
 
   void claim_as_new(Request& request);
   void claim_once(Request& request);
-  // Answers for existing records. Notes those that are missing, and those that may be taken over.
+  // Answers for existing records. Notes those that are missing, those that may be taken over, and
+  // this call's own.
   void look(Request& request);
   void make_new(Request& request);
+  void renew_own(Request& request);
   void take_over(Request& request);
   void answer_held(Request& request);
 

@@ -38,6 +38,16 @@ std::string key_list(std::span<const KeyId> ids, Literals literals) {
   return list + ')';
 }
 
+// Each once; `holdings` are sorted.
+std::vector<KeyId> keys_of(std::span<const sql::Holding> holdings) {
+  std::vector<KeyId> keys;
+  keys.reserve(holdings.size());
+  for (const sql::Holding& one : holdings) {
+    if (keys.empty() || keys.back() != one.key) keys.push_back(one.key);
+  }
+  return keys;
+}
+
 void append_milliseconds(std::string& out, std::chrono::milliseconds time) {
   constexpr std::int64_t kMicros = 1000;
   out += fmt::format(" + INTERVAL {} MICROSECOND", time.count() * kMicros);
@@ -80,12 +90,12 @@ FoundRows RecordBatch::find(std::span<const KeyId> ids, Hold hold, bool with_res
   return found;
 }
 
-std::vector<KeyId> RecordBatch::lock_held(std::span<const Lease> leases, Beside beside) {
-  std::vector<Lease> sorted(leases.begin(), leases.end());
-  std::ranges::sort(sorted, {}, &Lease::key);
-  std::vector<KeyId> ids;
-  ids.reserve(sorted.size());
-  for (const Lease& lease : sorted) ids.push_back(lease.key);
+std::vector<sql::Holding> RecordBatch::lock_held(std::span<const Lease> leases, Beside beside) {
+  std::vector<sql::Holding> sorted;
+  sorted.reserve(leases.size());
+  for (const Lease& lease : leases) sorted.push_back({lease.key, lease.nonce});
+  std::ranges::sort(sorted);
+  const std::vector<KeyId> ids = keys_of(sorted);
   std::size_t parts = 0;
   in_parts(std::span<const KeyId>(ids), [&](std::span<const KeyId> part) {
     std::string text = fmt::format(
@@ -95,22 +105,23 @@ std::vector<KeyId> RecordBatch::lock_held(std::span<const Lease> leases, Beside 
     connection_.queue(text + " ORDER BY id FOR UPDATE");
     ++parts;
   });
-  std::vector<KeyId> held;
+  std::vector<sql::Holding> held;
   if (parts == 0) return held;
   const std::vector<Said> said = connection_.run();
   for (std::size_t at = said.size() - parts; at < said.size(); ++at) {
     sql::Answer answer = answer_of(said[at]);
     while (answer.next()) {
-      const KeyId id = answer.key_id(0);
-      const auto lease = std::ranges::lower_bound(sorted, id, {}, &Lease::key);
-      if (answer.nonce(1) == lease->nonce) held.push_back(id);
+      const sql::Holding holding{answer.key_id(0), answer.nonce(1)};
+      if (std::ranges::binary_search(sorted, holding)) held.push_back(holding);
     }
   }
   return held;
 }
 
-void RecordBatch::queue_renewal(std::span<const KeyId> ids, std::chrono::milliseconds lease) {
-  in_parts(ids, [&](std::span<const KeyId> part) {
+void RecordBatch::queue_renewal(std::span<const sql::Holding> held,
+                                std::chrono::milliseconds lease) {
+  const std::vector<KeyId> ids = keys_of(held);
+  in_parts(std::span<const KeyId>(ids), [&](std::span<const KeyId> part) {
     std::string text = fmt::format("UPDATE semel_record {} SET lease_until = {}", kByKey, clock_);
     append_milliseconds(text, lease);
     connection_.queue(text + " WHERE id IN " + key_list(part, connection_.literals()));
@@ -254,7 +265,7 @@ std::vector<KeyId> ManyRecords::complete(std::span<const Finish* const> finishes
   std::vector<Lease> leases;
   leases.reserve(finishes.size());
   for (const Finish* const finish : finishes) leases.push_back(*finish->lease);
-  std::vector<KeyId> completed = batch.lock_held(leases, RecordBatch::Beside::kNothing);
+  std::vector<KeyId> completed = keys_of(batch.lock_held(leases, RecordBatch::Beside::kNothing));
   const std::string done = fmt::format(
       "UPDATE semel_record {} SET state = 'completed', changed_at = {}, token = NULL, nonce = "
       "NULL, lease_until = NULL, attempt = NULL, outcome_unknown = NULL, next_at = NULL, "

@@ -36,10 +36,11 @@ class RecordBatch {
   FoundRows find(std::span<const KeyId> ids, Hold hold, bool with_result = false);
   // Data that may be kept for a record in other tables: a payload, a message in the inbox.
   enum class Beside { kAnything, kNothing };
-  // The ids of those `leases` that hold their records, in order; locked.
-  std::vector<KeyId> lock_held(std::span<const Lease> leases, Beside beside = Beside::kAnything);
+  // The ones of `leases` that hold their records, in order; locked.
+  std::vector<sql::Holding> lock_held(std::span<const Lease> leases,
+                                      Beside beside = Beside::kAnything);
   // The records must be locked.
-  void queue_renewal(std::span<const KeyId> ids, std::chrono::milliseconds lease);
+  void queue_renewal(std::span<const sql::Holding> held, std::chrono::milliseconds lease);
 
   struct New {
     KeyId id;

@@ -36,11 +36,11 @@ struct Server {
                         options.outlives_process ? sql::kNoInstance : instance);
   }
 
-  std::vector<KeyId> renew(std::span<const Lease> leases, milliseconds lease) {
+  std::vector<sql::Holding> renew(std::span<const Lease> leases, milliseconds lease) {
     return sql::transacted(context.pool, [&](sql::ScopedTransaction& work) {
       context.instance_lock.number_for(work.session());
       RecordBatch batch(static_cast<Connection&>(work.session()), context.endpoint.clock);
-      std::vector<KeyId> held = batch.lock_held(leases);
+      std::vector<sql::Holding> held = batch.lock_held(leases);
       batch.queue_renewal(held, lease);
       return held;
     });

@@ -14,9 +14,7 @@ using std::chrono::milliseconds;
 constexpr int kMostLooks = 4;
 constexpr int kMostMoves = 8;
 
-Claim claim_of(Found& found, const Message& message, const Nonce& nonce, StoreTime now,
-               bool want_result) {
-  if (auto before = spi::acquired_before(found.id, found.row.record, nonce, now)) return *before;
+Claim claim_of(Found& found, const Message& message, StoreTime now, bool want_result) {
   std::optional<spi::Record> record = std::move(found.row.record);
   Claim answer = spi::decide_claim(record, {found.id, message.fingerprint(), {}, {}, {}}, now);
   // It became due between two statements: the next claim takes it.
@@ -38,6 +36,11 @@ struct LeaseClaims::Request {
   std::vector<Claim> answers;
 
   const Message& message(std::uint32_t at) const { return *messages[at]; }
+  // The answer where that record is held by this claim's own nonce.
+  std::optional<Acquired> before(std::uint32_t at, Found& found, StoreTime now) const {
+    const spi::ClaimRequest again{found.id, {}, {}, nonces[at], options.lease};
+    return spi::acquired_before(found.row.record, again, now);
+  }
   ConsumerNumber consumer() const { return messages.front()->key().id.consumer(); }
   // Its index among the open ones, by id.
   std::uint32_t at(const KeyId& id) const {
@@ -152,8 +155,7 @@ void LeaseClaims::look(Connection& connection, Request& request, milliseconds pa
   FoundRows taken = taken_in(results[results.size() - 2].get());
   for (Found& found : taken.rows) {
     const std::uint32_t at = request.at(found.id);
-    if (auto taken_now =
-            spi::acquired_before(found.id, found.row.record, request.nonces[at], taken.now)) {
+    if (auto taken_now = request.before(at, found, taken.now)) {
       taken_now->lease_ended = found.lease_ended;
       taken_now->had_record = true;
       request.answers[at] = *taken_now;
@@ -161,14 +163,37 @@ void LeaseClaims::look(Connection& connection, Request& request, milliseconds pa
     }
   }
   FoundRows there = found_in(results.back().get());
+  std::vector<Acquired> own;
   for (Found& found : there.rows) {
     const std::uint32_t at = request.at(found.id);
     if (done[at]) continue;
-    request.answers[at] =
-        claim_of(found, request.message(at), request.nonces[at], there.now, want_result);
+    if (const auto before = request.before(at, found, there.now)) {
+      own.push_back(*before);
+      continue;
+    }
+    request.answers[at] = claim_of(found, request.message(at), there.now, want_result);
     done[at] = true;
   }
+  if (!own.empty()) renew_own(connection, request, own, patience, done);
   request.answered(done);
+}
+
+// This call has made them before, when its answer was lost. One that has been taken over since
+// stays open: the next look answers for it.
+void LeaseClaims::renew_own(Connection& connection, Request& request, std::span<const Acquired> own,
+                            milliseconds patience, std::vector<bool>& done) {
+  std::vector<Lease> leases;
+  leases.reserve(own.size());
+  for (const Acquired& one : own) leases.push_back(one.lease);
+  set_patience(connection, patience);
+  const auto held = held_by(connection, records_.renew, leases, request.options.lease.count());
+  const auto renewed = sql::applied(leases, held);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (renewed[i] != Applied::kYes) continue;
+    const std::uint32_t at = request.at(own[i].lease.key);
+    request.answers[at] = own[i];
+    done[at] = true;
+  }
 }
 
 }  // namespace semel::postgres

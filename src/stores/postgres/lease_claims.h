@@ -36,6 +36,9 @@ class LeaseClaims {
   void insert_new(Connection& connection, Request& request, std::chrono::milliseconds patience);
   // Takes over records that are due, and answers for the others.
   void look(Connection& connection, Request& request, std::chrono::milliseconds patience);
+  // Notes in `done` those of this call's own records that it still holds.
+  void renew_own(Connection& connection, Request& request, std::span<const Acquired> own,
+                 std::chrono::milliseconds patience, std::vector<bool>& done);
   void set_patience(Connection& connection, std::chrono::milliseconds patience);
 
   Generations& generations_;

@@ -47,8 +47,9 @@ BatchTexts::BatchTexts(const Dialect& dialect, const std::string& clock)
           fmt::format(
               "WITH due AS (SELECT r.id, r.generation, r.state = 'consuming' AS lease_ended "
               "FROM semel_record AS r "
-              "JOIN unnest(?1, ?2) AS w(id, fingerprint) ON w.id = r.id "
-              "WHERE {0} AND (w.fingerprint = r.fingerprint OR "
+              "JOIN unnest(?1, ?2, ?3) AS w(id, fingerprint, nonce) ON w.id = r.id "
+              "WHERE {0} AND r.nonce IS DISTINCT FROM w.nonce AND (w.fingerprint = r.fingerprint "
+              "OR "
               "w.fingerprint = '\\x00000000000000000000000000000000') ORDER BY r.id FOR UPDATE OF "
               "r), "
               "wanted AS (SELECT u.id, u.nonce, d.generation, d.lease_ended "
@@ -63,13 +64,13 @@ BatchTexts::BatchTexts(const Dialect& dialect, const std::string& clock)
               due(clock), clock, dialect.prefix(), columns())),
       renew(dialect, fmt::format("UPDATE semel_record AS r SET lease_until = {} + ?3 * interval '1 "
                                  "millisecond' FROM unnest(?1, ?2) AS w(id, nonce) "
-                                 "WHERE r.id = w.id AND r.nonce = w.nonce AND {} RETURNING r.id",
+                                 "WHERE r.id = w.id AND r.nonce = w.nonce AND {} "
+                                 "RETURNING r.id, r.nonce",
                                  clock, kConsuming)),
-      confirm(
-          dialect,
-          fmt::format("SELECT r.id FROM semel_record AS r JOIN unnest(?1, ?2) AS w(id, nonce) "
-                      "ON r.id = w.id AND r.nonce = w.nonce WHERE {} ORDER BY r.id FOR UPDATE OF r",
-                      kConsuming)),
+      confirm(dialect, fmt::format("SELECT r.id, r.nonce FROM semel_record AS r "
+                                   "JOIN unnest(?1, ?2) AS w(id, nonce) ON r.id = w.id AND r.nonce "
+                                   "= w.nonce WHERE {} ORDER BY r.id FOR UPDATE OF r",
+                                   kConsuming)),
       lock(dialect,
            "SELECT r.id FROM semel_record AS r WHERE r.id = ANY(?1) ORDER BY r.id FOR UPDATE"),
       complete(dialect,
@@ -129,8 +130,9 @@ FoundRows taken_in(const PGresult* result) {
 
 namespace {
 
-std::vector<KeyId> held_now(Connection& connection, const sql::SqlText& text,
-                            std::span<const Lease> leases, std::optional<std::int64_t> more) {
+std::vector<sql::Holding> held_now(Connection& connection, const sql::SqlText& text,
+                                   std::span<const Lease> leases,
+                                   std::optional<std::int64_t> more) {
   ArrayParam ids(oid::kBytea), nonces(oid::kBytea);
   for (const Lease& lease : leases) {
     ids.add(lease.key.view());
@@ -141,23 +143,23 @@ std::vector<KeyId> held_now(Connection& connection, const sql::SqlText& text,
   params.add(nonces);
   if (more) params.add_integer(*more);
   sql::Answer answer = connection.ask_planned(text, params);
-  std::vector<KeyId> held;
-  while (answer.next()) held.push_back(answer.key_id(0));
+  std::vector<sql::Holding> held;
+  while (answer.next()) held.push_back({answer.key_id(0), answer.nonce(1)});
   std::ranges::sort(held);
   return held;
 }
 
 }  // namespace
 
-std::vector<KeyId> held_by(Connection& connection, const sql::SqlText& text,
-                           std::span<const Lease> leases, std::optional<std::int64_t> more) {
-  std::vector<KeyId> held = held_now(connection, text, leases, more);
+std::vector<sql::Holding> held_by(Connection& connection, const sql::SqlText& text,
+                                  std::span<const Lease> leases, std::optional<std::int64_t> more) {
+  std::vector<sql::Holding> held = held_now(connection, text, leases, more);
   if (held.size() >= leases.size()) return held;
   // A purge may have moved some to another generation while the statement waited for them: then it
   // finds them in neither.
   std::vector<Lease> missing;
   std::ranges::copy_if(leases, std::back_inserter(missing), [&](const Lease& lease) {
-    return !std::ranges::binary_search(held, lease.key);
+    return !std::ranges::binary_search(held, sql::Holding{lease.key, lease.nonce});
   });
   std::ranges::copy(held_now(connection, text, missing, more), std::back_inserter(held));
   std::ranges::sort(held);
@@ -203,7 +205,10 @@ bool ManyRecords::has_at_once(std::span<const Finish> finishes) const noexcept {
 std::vector<KeyId> ManyRecords::complete_at_once(std::span<const Finish> finishes) {
   std::vector<const Finish*> sorted;
   for (const Finish& finish : finishes) sorted.push_back(&finish);
-  std::ranges::sort(sorted, {}, [](const Finish* finish) { return finish->lease->key; });
+  const auto key = [](const Finish* finish) { return finish->lease->key; };
+  std::ranges::sort(sorted, {}, key);
+  // The answer does not say which of two leases on a key held it.
+  if (std::ranges::adjacent_find(sorted, {}, key) != sorted.end()) return {};
   ArrayParam ids(oid::kBytea), leases(oid::kBytea);
   std::string lease;
   for (const Finish* const finish : sorted) {

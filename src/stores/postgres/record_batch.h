@@ -30,13 +30,13 @@ struct BatchTexts {
 
   sql::SqlText find;  // ids; their results, too, where asked for
   sql::SqlText find_with_result;
-  sql::SqlText lock_due;  // ids: those that may be claimed now, locked
-  sql::SqlText
-      take_over;          // ids, fingerprints, nonces, lease, holder: those that may be claimed now
-  sql::SqlText renew;     // ids, nonces, lease
-  sql::SqlText confirm;   // ids, nonces: locked
-  sql::SqlText lock;      // ids
-  sql::SqlText complete;  // ids, nonces, results: those for which nothing else is kept
+  sql::SqlText lock_due;   // ids: those that may be claimed now, locked
+  sql::SqlText take_over;  // ids, fingerprints, nonces, lease, holder: those that may be claimed
+                           // now, but for those that their own nonce holds
+  sql::SqlText renew;      // ids, nonces, lease
+  sql::SqlText confirm;    // ids, nonces: locked
+  sql::SqlText lock;       // ids
+  sql::SqlText complete;   // ids, nonces, results: those for which nothing else is kept
   // Ids, and each with its nonce behind it: the same for completions without results, in a
   // transaction in which `by_id` came first.
   sql::SqlText complete_alone;
@@ -54,11 +54,11 @@ FoundRows found_in(const PGresult* result);
 // The same, of take_over.
 FoundRows taken_in(const PGresult* result);
 
-// The ids of those leases that hold their records, in order, as returned by `text` (renew or
-// confirm), which takes ids and nonces, and then `more`.
-std::vector<KeyId> held_by(Connection& connection, const sql::SqlText& text,
-                           std::span<const Lease> leases,
-                           std::optional<std::int64_t> more = std::nullopt);
+// The leases that hold their records, in order, as returned by `text` (renew or confirm), which
+// takes ids and nonces, and then `more`.
+std::vector<sql::Holding> held_by(Connection& connection, const sql::SqlText& text,
+                                  std::span<const Lease> leases,
+                                  std::optional<std::int64_t> more = std::nullopt);
 
 class ManyRecords final : public sql::ManyRecords {
  public:

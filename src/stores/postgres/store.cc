@@ -37,7 +37,7 @@ struct Server {
                         options.outlives_process ? sql::kNoInstance : instance);
   }
 
-  std::vector<KeyId> renew(std::span<const Lease> renewed, milliseconds lease) {
+  std::vector<sql::Holding> renew(std::span<const Lease> renewed, milliseconds lease) {
     sql::PooledSession lent(context.pool);
     context.instance_lock.number_for(*lent);
     return held_by(static_cast<Connection&>(*lent), context.batch_texts.renew, renewed,

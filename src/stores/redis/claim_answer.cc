@@ -39,12 +39,14 @@ Claim answer_for(const Message& message, const Nonce& nonce, const Reply& said, 
   const KeyId& id = message.key().id;
   if (said.kind == Reply::Kind::kNumber) return newly_acquired(id, nonce, said.number);
   std::optional<spi::Record> record = decoded(said.bytes);
-  if (auto before = spi::acquired_before(id, *record, nonce, now)) {
+  const bool had = had_record(*record, again);
+  const spi::ClaimRequest request{id, message.fingerprint(), {}, nonce, {}};
+  if (auto before = spi::acquired_before(*record, request, now)) {
     before->lease_ended = says_lease_ended(said.bytes);
-    before->had_record = had_record(*record, again);
+    before->had_record = had;
     return *before;
   }
-  Claim claim = spi::decide_claim(record, {id, message.fingerprint(), {}, nonce, {}}, now);
+  Claim claim = spi::decide_claim(record, request, now);
   if (std::holds_alternative<Acquired>(claim)) {
     core::fail(
         {ErrorKind::kUnavailable, "R200", "the server did not give what it could have given", {}});

@@ -113,11 +113,26 @@ void BatchFinish::lock_leased() {
   records_.lock(records);
 }
 
-void BatchFinish::complete_leased() {
-  std::vector<const Finish*> leased;
-  for (const One& one : all_) {
-    if (one.way == One::Way::kLeased) leased.push_back(one.finish);
+std::vector<const Finish*> BatchFinish::take_leased() {
+  std::vector<One*> sorted;
+  for (One& one : all_) {
+    if (one.way == One::Way::kLeased) sorted.push_back(&one);
   }
+  std::ranges::stable_sort(sorted, {}, [](const One* one) { return one->finish->lease->key; });
+  std::vector<const Finish*> leased;
+  leased.reserve(sorted.size());
+  for (One* const one : sorted) {
+    if (!leased.empty() && leased.back()->lease->key == one->finish->lease->key) {
+      one->way = One::Way::kByItself;
+    } else {
+      leased.push_back(one->finish);
+    }
+  }
+  return leased;
+}
+
+void BatchFinish::complete_leased() {
+  const std::vector<const Finish*> leased = take_leased();
   if (leased.empty()) return;
   std::vector<KeyId> done = records_.complete(leased);
   std::ranges::sort(done);

@@ -23,8 +23,9 @@ class ManyRecords {
   virtual ~ManyRecords() = default;
   // Locks them, before the next statement; `records` are sorted.
   virtual void lock(std::span<const KeyId> records) = 0;
-  // Applies those of `finishes`, completions with leases, whose leases hold their records and for
-  // which nothing is kept in other tables. Returns the ids of the completed records.
+  // Applies those of `finishes`, completions with leases on different records, whose leases hold
+  // their records and for which nothing is kept in other tables. Returns the ids of the completed
+  // records.
   virtual std::vector<KeyId> complete(std::span<const Finish* const> finishes) = 0;
   // Whether complete_at_once() is there for these.
   virtual bool has_at_once(std::span<const Finish> finishes) const noexcept {
@@ -32,7 +33,8 @@ class ManyRecords {
     return false;
   }
   // The same outside of a transaction: committed with the answer, in one round trip. Throws
-  // kInDoubt where the answer was lost. Empty, too, where the server undid it.
+  // kInDoubt where the answer was lost. Empty, too, where the server undid it, and where two have
+  // leases on one record: then nothing was done.
   virtual std::vector<KeyId> complete_at_once(std::span<const Finish> finishes) {
     (void)finishes;
     return {};
@@ -83,6 +85,9 @@ class BatchFinish {
   // The records of a batch where one statement does not change all of them.
   void lock_leased();
   void complete_leased();
+  // The completions of complete_leased(): of several of one record the first, and the others are
+  // ended one by one.
+  std::vector<const Finish*> take_leased();
   // Everything that is changed one by one, in the order of stores/sql/lock.h.
   void lock_others();
   std::optional<std::int64_t> lock_record(const One& one);

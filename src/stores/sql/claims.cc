@@ -22,11 +22,11 @@ std::vector<Nonce> draw(Random& random, std::size_t count) {
   return nonces;
 }
 
-std::vector<Applied> applied(std::span<const Lease> leases, std::span<const KeyId> held) {
+std::vector<Applied> applied(std::span<const Lease> leases, std::span<const Holding> held) {
   std::vector<Applied> answers;
   answers.reserve(leases.size());
   for (const Lease& lease : leases) {
-    const bool yes = std::ranges::binary_search(held, lease.key);
+    const bool yes = std::ranges::binary_search(held, Holding{lease.key, lease.nonce});
     answers.push_back(yes ? Applied::kYes : Applied::kLeaseLost);
   }
   return answers;

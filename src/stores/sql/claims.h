@@ -1,6 +1,7 @@
 // Shared by the claims of all servers.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -23,7 +24,7 @@ std::vector<std::uint32_t> in_order(std::span<const Message* const> messages);
 std::vector<Nonce> draw(Random& random, std::size_t count);
 
 // Repeats a claim whose answer was lost, under its own nonces: keys that it had claimed are found
-// to be ours, since no other could claim them before the lease ends.
+// to be ours, and their leases begin anew. A key that another took after our lease is busy.
 template <class Claiming>
 std::vector<Claim> said_again_in_doubt(Claiming&& claiming) {
   try {
@@ -34,8 +35,15 @@ std::vector<Claim> said_again_in_doubt(Claiming&& claiming) {
   }
 }
 
-// For each lease, whether its key is among `held`, which are sorted.
-std::vector<Applied> applied(std::span<const Lease> leases, std::span<const KeyId> held);
+// A record and the nonce that holds it.
+struct Holding {
+  KeyId key;
+  Nonce nonce;
+  auto operator<=>(const Holding&) const = default;
+};
+
+// For each lease, whether it is among `held`, which are sorted.
+std::vector<Applied> applied(std::span<const Lease> leases, std::span<const Holding> held);
 
 // A key that a unit has claimed.
 struct Claimed {

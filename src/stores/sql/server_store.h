@@ -3,7 +3,7 @@
 //   context   its StoreContext: dialect, environment, generations, instance lock, pool, shared
 //   facts     its sql::Facts
 //   claim     Store::claim of messages that are not empty, on a pooled session
-//   renew     Store::renew of leases that are not empty: the ids that it renewed, in order
+//   renew     Store::renew of leases that are not empty: the Holdings that it renewed, in order
 //   records   its sql::ManyRecords on a session
 //   Purge     Store::purge, made from the context
 //

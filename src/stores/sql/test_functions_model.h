@@ -312,12 +312,9 @@ inline void FunctionsModel::ask_again() {
   Claim expected = decided(after, key, payload, lease, length);
   std::optional<Acquired> before;
   if (std::holds_alternative<Busy>(expected) && !over) {
-    before = spi::acquired_before(id(key), *record, lease.nonce, now_);
+    before = spi::acquired_before(*after, {id(key), {}, {}, lease.nonce, length}, now_);
   }
-  if (before) {
-    after->lease_until = now_ + length;
-    expected = *before;
-  }
+  if (before) expected = *before;
   record = std::move(after);
   const std::string word = before ? "new" : word_of(expected, record);
   const FunctionsClient::Begun answer = client_.begin(key, payload, length, lease.nonce);

@@ -76,7 +76,9 @@ Claim LeaseClaims::claim_one(Open& open, const LiveRows::Claimed& claimed, std::
     return std::move(open.fresh);
   }
   std::optional<LiveRow> row = tables_.live.find(claimed.id);
-  if (auto before = spi::acquired_before(claimed.id, row->record, open.request.nonce, now)) {
+  if (row->record.token == open.request.token) return std::move(open.fresh);
+  if (auto before = spi::acquired_before(row->record, open.request, now)) {
+    tables_.live.renew(claimed.id, open.request.nonce, row->record.lease_until);
     return *before;
   }
   std::optional<spi::Record> record = row->record;

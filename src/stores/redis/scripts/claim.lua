@@ -16,7 +16,7 @@ if last < seen_token then last = seen_token end
 if last < by_time then last = by_time end
 
 local first = last + 1
-local made, answers, names, values = false, false, false, false
+local made, answers, names, values, own = false, false, false, false, false
 
 -- Most keys are new: all their records are made by one command.
 local all_new
@@ -33,7 +33,7 @@ end
 if all_new then
   last, made = last + count - 1, true
 else
-  answers, names, values = { now }, {}, {}
+  answers, names, values, own = { now }, {}, {}, {}
   local missed, bad = {}, false
   -- A number is the token of a record that was made.
   for i = 2, count do
@@ -76,7 +76,12 @@ else
     end
     local state, flags, attempt, token, seen, till = decoded('>c1BI4I7I6I6', old, 2)
     local recorded = sub(old, 27, 42)
-    if state == 'C' and sub(old, 43, 58) == nonce then return old end
+    -- The same claim once more, whose answer was lost. It is answered as it was, and its lease
+    -- begins anew.
+    if state == 'C' and sub(old, 43, 58) == nonce then
+      own[#own + 1] = key
+      return old
+    end
     if state == 'C' and till > now and holder_is_gone(sub(old, 43, 50)) then till = now end
     local same = print == none or print == recorded
     if same and till <= now and (state == 'C' or state == 'R') then
@@ -114,5 +119,6 @@ if made then
 end
 if names then
   for i, name in ipairs(names) do call('SET', name, values[i]) end
+  for _, name in ipairs(own) do call('SETRANGE', name, '20', pack('>I6', now + lease)) end
 end
 return answers or { now, first }
