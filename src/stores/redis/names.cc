@@ -48,6 +48,7 @@ std::string_view tag_of(unsigned slot) noexcept {
 Names::Names(std::string all_begin_with, bool on_cluster)
     : consumers(all_begin_with + "{store}consumers"),
       numbers(all_begin_with + "{store}numbers"),
+      ttls(all_begin_with + "{store}ttls"),
       letters(all_begin_with + "{store}letters"),
       runs(all_begin_with + "{store}runs"),
       prefix(std::move(all_begin_with)),

@@ -4,6 +4,8 @@
 //                           the consumer's number
 //   semel:{store}consumers  a hash: each consumer's name, and its number and key recipe
 //   semel:{store}numbers    a hash: whose each number is
+//   semel:{store}ttls       a hash: how many ms the records of each number are kept once they are
+//                           completed or dead; empty: for ever
 //   semel:{store}gates      a hash: which consumers begin nothing for now
 //   semel:{store}audit…     hashes: what people did through the admin API, how it ended (_ends),
 //                           and the id of each request (_requests)
@@ -74,6 +76,7 @@ class Names {
 
   const std::string consumers;
   const std::string numbers;
+  const std::string ttls;
   const std::string letters;
   const std::string runs;
   const std::string prefix;

@@ -21,8 +21,9 @@ struct Scripts {
   // `cluster`: then a consumer's rows are in one slot.
   Scripts(const std::string& clock, bool cluster);
 
-  // Keys: consumers, numbers. Arguments: name, the first number to try, recipe hash, "1" where a
-  // change is accepted, the greatest number. Answer: the number; 0 where the recipe changed.
+  // Keys: consumers, numbers, ttls. Arguments: name, the first number to try, recipe hash, "1"
+  // where a change is accepted, the greatest number, ttl in ms or empty. Answer: the number; 0
+  // where the recipe changed.
   Script attach;
   // Keys: token, then the records. Arguments: lease in ms, "1" where results are wanted, a token
   // that must be exceeded, the life of the server, Instance::gone(); then for each record:

@@ -42,6 +42,15 @@ using std::chrono::milliseconds;
 // A healthy replica has a write within a millisecond or two.
 constexpr milliseconds kReplicaPatience{2'000};
 
+// A consumer that only older versions of Semel have attached. Long: a record that is forgotten
+// too early lets its message be handled twice.
+constexpr milliseconds kUnknownTtl = std::chrono::hours(24 * 365);
+
+// Empty where there is none.
+std::string ttl_text(std::optional<milliseconds> ttl) {
+  return ttl ? std::to_string(std::max<std::int64_t>(ttl->count(), 1)) : std::string();
+}
+
 BytesView nonce_bytes(const Nonce& nonce) {
   return {reinterpret_cast<const char*>(nonce.bytes.data()), nonce.bytes.size()};
 }
@@ -181,9 +190,13 @@ class RedisStore final : public Store {
 
 ConsumerNumber RedisStore::attach_now(const ConsumerSpec& spec) {
   Call call;
-  call.keys = {context_.names.consumers, context_.names.numbers};
-  call.arguments = {spec.name, std::to_string(number_for(spec.name)), spec.recipe_hash,
-                    spec.accept_recipe ? "1" : "0", std::to_string(kMaxConsumer)};
+  call.keys = {context_.names.consumers, context_.names.numbers, context_.names.ttls};
+  call.arguments = {spec.name,
+                    std::to_string(number_for(spec.name)),
+                    spec.recipe_hash,
+                    spec.accept_recipe ? "1" : "0",
+                    std::to_string(kMaxConsumer),
+                    ttl_text(spec.ttl)};
   // Idempotent.
   const Reply reply = context_.run_one(context_.scripts.attach, call, Loss::kNothingDone);
   if (reply.number == 0) refuse_recipe(spec.name);
@@ -323,11 +336,17 @@ std::vector<Applied> RedisStore::renew_now(std::span<const Lease> leases, millis
   return applied(context_.scripts.renew, parts);
 }
 
+// In ms; empty: for ever.
 std::string RedisStore::ttl_of(const KeyId& id) {
-  const system::MutexLock lock(mutex_);
-  const auto found = ttls_.find(id.consumer());
-  if (found == ttls_.end() || !found->second) return {};
-  return std::to_string(std::max<std::int64_t>(found->second->count(), 1));
+  {
+    const system::MutexLock lock(mutex_);
+    const auto found = ttls_.find(id.consumer());
+    if (found != ttls_.end()) return ttl_text(found->second);
+  }
+  // An operator's command has not attached it.
+  const auto number = std::to_string(static_cast<std::uint32_t>(id.consumer()));
+  const Reply kept = context_.router.ask({"HGET", context_.names.ttls, number}, Loss::kNothingDone);
+  return kept.kind == Reply::Kind::kNil ? ttl_text(kUnknownTtl) : kept.bytes;
 }
 
 // Whether a script for completions can take the batch: all its records have one ttl.

@@ -192,6 +192,36 @@ TEST(RedisStore, AClaimThatIsAskedForAgainTellsWhetherThereWasARecord) {
   }
 }
 
+// As `semel records unlock --as done` ends it: that process has not attached the consumer.
+TEST(RedisStore, ARecordThatAnOperatorEndsIsKeptForItsConsumersTtl) {
+  TestPlace place(shared());
+  const std::string ttls = Names(place.prefix()).ttls;
+  const auto left = [&](const Finish& how, const char* key) {
+    const Message m = place.message(key);
+    EXPECT_EQ(place.finish(test::parked(place.acquire(m), nullptr)).value(), Applied::kYes);
+    const auto operators = open_store(place.options(), {}).value();
+    Finish end = how;
+    end.lease = operators->facets().records->seize(m.key().id, 60s).value();
+    EXPECT_TRUE(end.lease.has_value());
+    EXPECT_EQ(operators->finish({&end, 1}).value().front(), Applied::kYes);
+    return milliseconds(std::stoll(place.server().run({"PTTL", place.name(m)})));
+  };
+  const Finish done = test::completed({});
+  const Finish dead = test::dead({}, nullptr);
+  EXPECT_EQ(left(done, "a"), milliseconds(-1)) << "its ttl is for ever";
+  EXPECT_EQ(left(dead, "b"), milliseconds(-1));
+  place.open(1h);
+  for (const auto& [how, key] : {std::pair(done, "c"), std::pair(dead, "d")}) {
+    const milliseconds expiry = left(how, key);
+    EXPECT_GT(expiry, 50min) << key;
+    EXPECT_LE(expiry, 1h) << key;
+  }
+  place.server().run({"DEL", ttls});  // as older versions of Semel left it
+  const milliseconds expiry = left(done, "e");
+  EXPECT_GT(expiry, 24h * 364);
+  EXPECT_LE(expiry, 24h * 365);
+}
+
 TEST(RedisStore, ALostAnswerToAFinishIsInDoubtAndAClaimTells) {
   TcpProxy proxy(shared().port());
   TestPlace place(shared(), fmt::format("redis://127.0.0.1:{}", proxy.port()));
@@ -296,7 +326,7 @@ TEST(RedisStore, ACompletedRecordTakesLittleRoom) {
     }
     ASSERT_TRUE((*store)->finish(batch).has_value());
   }
-  ASSERT_EQ(mine.query("DBSIZE"), std::to_string(kRecords + 3));
+  ASSERT_EQ(mine.query("DBSIZE"), std::to_string(kRecords + 4));
   const auto each = (used() - before) / (kRecords - kAtOnce);
   RecordProperty("bytes", static_cast<int>(each));
   EXPECT_LE(each, 200U) << "with its name, its expiry and its places in the server's tables";
