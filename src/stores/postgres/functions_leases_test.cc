@@ -102,6 +102,29 @@ TEST_F(FunctionsLeases, WhatAPurgeMovesMeanwhileIsGivenBackWithWhatItTells) {
   EXPECT_EQ(begun(client_, "k").rest, "2|t");
 }
 
+// As a purge moves it: from one generation to another, in one transaction.
+TEST_F(FunctionsLeases, AClaimThatAPurgeMovesMeanwhileMayBeAskedForAgain) {
+  constexpr const char* kBegin =
+      "SELECT outcome, attempt, taken_over, token, encode(nonce, 'escape'), retry_after "
+      "FROM semel.begin('payments', 'k', '{}', '1 year', own_nonce => 'aaaaaaaaaaaaaaaa')";
+  const std::string first = client_.ask(kBegin);
+  EXPECT_EQ(first.substr(0, 8), "new|1|f|");
+  advance(kRoll);
+  ASSERT_TRUE(store_->purge(10s).has_value());
+  ASSERT_EQ(sql("SELECT count(*) FROM semel.semel_generation"), "2");
+  ClientSession purge(url());
+  purge.ask("CREATE TEMP TABLE taken AS SELECT * FROM semel.semel_record");
+  purge.ask("UPDATE taken SET generation = 2");
+  purge.ask("BEGIN");
+  purge.ask("DELETE FROM semel.semel_record");
+  purge.ask("INSERT INTO semel.semel_record SELECT * FROM taken");
+  auto again = std::async(std::launch::async, [&] { return client_.ask(kBegin); });
+  EXPECT_TRUE(test::comes_true([this] { return server_.lock_waiters(database_) == 1; }));
+  purge.ask("COMMIT");
+  EXPECT_EQ(again.get(), first);
+  EXPECT_EQ(sql("SELECT generation FROM semel.semel_record"), "2");
+}
+
 TEST_F(FunctionsLeases, ARetryWaitsUntilItIsDue) {
   const Begun first = begun(client_, "k");
   EXPECT_EQ(ended("retry", first.lease.nonce, ", '1 hour', 'handler.native', 'no answer'"),

@@ -133,6 +133,10 @@ BEGIN
         retry_after := NULL;
         RETURN;
       END IF;
+      -- A purge took it out of the sight of that statement and put it into that of the next.
+      CONTINUE WHEN EXISTS (
+        SELECT 1 FROM {schema}.semel_record AS r
+        WHERE r.id = wanted AND r.nonce = drawn AND r.lease_until > {clock} AND {consuming});
     END IF;
     IF outcome <> 'due' THEN
       RETURN;
