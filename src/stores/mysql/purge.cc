@@ -46,27 +46,32 @@ std::string erase_steps(std::span<const KeyId> records) {
 }  // namespace
 
 Purge::Purge(StoreContext& context)
-    : context_(context),
+    : ServerPurge(context.shared, context.dialect, *context.environment.clock),
+      context_(context),
       sweep_(context.dialect, context.generations,
-             std::min(context.pool.patience(), kSweepPatience)),
-      steps_(context.dialect),
-      clock_(context.dialect, *context.environment.clock) {}
+             std::min(context.pool.patience(), kSweepPatience)) {}
+
+void Purge::erase_journals(sql::Session& session, std::span<const KeyId> records) {
+  static_cast<Connection&>(session).queue(erase_steps(records));
+}
 
 // If the budget ends before all consumers had a turn, the next call begins with the next consumer.
-std::size_t Purge::forget_completed(Connection& connection, sql::Tables& tables, StoreTime now,
+std::size_t Purge::forget_completed(sql::Session& session, sql::Tables& tables, Times times,
                                     sql::PurgeBudget& budget) {
+  auto& connection = static_cast<Connection&>(session);
   std::vector<sql::ConsumerRow> consumers = tables.consumers.all();
   std::erase_if(consumers, [](const sql::ConsumerRow& one) { return !one.ttl; });
   std::size_t forgotten = 0;
   for (std::size_t i = 0; i < consumers.size() && !budget.ended(); ++i, ++turn_) {
     const sql::ConsumerRow& consumer = consumers[turn_ % consumers.size()];
-    forgotten += sweep_.run(connection, consumer, now, budget);
+    forgotten += sweep_.run(connection, consumer, times.before, budget);
   }
   return forgotten;
 }
 
-// Keeps names that a transaction uses. In transactions of their own.
-void Purge::forget_names(Connection& connection, sql::PurgeBudget& budget) {
+// The names of locks. Keeps those that a transaction uses.
+void Purge::forget_others(sql::Session& session, sql::PurgeBudget& budget) {
+  auto& connection = static_cast<Connection&>(session);
   const std::string free =
       fmt::format("SELECT name FROM semel_lock LIMIT {} FOR UPDATE SKIP LOCKED", kForgottenAtOnce);
   for (bool all = false; !all && !budget.ended();) {
@@ -82,36 +87,6 @@ void Purge::forget_names(Connection& connection, sql::PurgeBudget& budget) {
     }
     connection.commit();
     all = names.size() < static_cast<std::size_t>(kForgottenAtOnce);
-  }
-}
-
-PurgeReport Purge::run(milliseconds whole) {
-  sql::PurgeBudget budget(*context_.environment.clock, whole);
-  sql::PooledSession lent(context_.pool);
-  auto& connection = static_cast<Connection&>(*lent);
-  try {
-    const StoreTime now = clock_.check(connection, context_.pool.patience());
-    PurgeReport report;
-    sql::Tables tables = context_.shared.tables(connection);
-    const auto covered =
-        steps_.run(connection, now, context_.pool.patience(), budget,
-                   [&](std::span<const KeyId> records) { connection.queue(erase_steps(records)); });
-    // Without it the budget is over.
-    const StoreTime before = covered.value_or(now);
-    report.records = forget_completed(connection, tables, before, budget);
-    if (!budget.more()) {
-      report.records +=
-          sql::forget_dead(connection, tables, before, context_.pool.patience(), budget);
-    }
-    if (!budget.more()) forget_names(connection, budget);
-    report.more = budget.more();
-    steps_.leave_rest(covered && report.more);
-    sql::forget_crashes(tables, now);
-    connection.run();
-    return report;
-  } catch (...) {
-    connection.roll_back();
-    throw;
   }
 }
 

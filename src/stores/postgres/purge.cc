@@ -25,16 +25,15 @@ constexpr milliseconds kLongestWait = std::chrono::minutes(15);
 }  // namespace
 
 Purge::Purge(StoreContext& context)
-    : context_(context),
+    : ServerPurge(context.shared, context.dialect, *context.environment.clock),
+      context_(context),
       remove_inbox_(context.dialect, "DELETE FROM semel_inbox WHERE row_id = ANY(?1)"),
       // Steps and records are seen as of one moment: a step of a record that came again later is
       // not among them.
       remove_steps_(context.dialect,
                     "DELETE FROM semel_step AS s WHERE s.record = ANY(?1) AND (SELECT count(*) "
                     "FROM semel_record AS r WHERE r.id = s.record AND CASE r.state WHEN "
-                    "'completed' THEN 0 ELSE 1 END = 1) = 0"),
-      steps_(context.dialect),
-      clock_(context.dialect, *context.environment.clock) {}
+                    "'completed' THEN 0 ELSE 1 END = 1) = 0") {}
 
 bool Purge::waits(std::int64_t generation) const {
   const auto blocked = blocked_.find(generation);
@@ -47,12 +46,12 @@ void Purge::put_off(std::int64_t generation) {
   blocked.until = context_.environment.clock->now() + blocked.wait;
 }
 
-void Purge::remove_steps(Connection& connection, std::span<const KeyId> records) {
+void Purge::erase_journals(sql::Session& session, std::span<const KeyId> records) {
   ArrayParam ids(oid::kBytea);
   for (const KeyId& id : records) ids.add(id.view());
   WireParams params;
   params.add(ids);
-  connection.queue(remove_steps_, params);
+  static_cast<Connection&>(session).queue(remove_steps_, params);
 }
 
 void Purge::seal_old(Connection& connection, StoreTime now) {
@@ -177,44 +176,23 @@ std::size_t Purge::drop(Connection& connection, std::int64_t number, StoreTime n
   return forgotten;
 }
 
-PurgeReport Purge::run(milliseconds whole) {
-  sql::PurgeBudget budget(*context_.environment.clock, whole);
-  sql::PooledSession lent(context_.pool);
-  auto& connection = static_cast<Connection&>(*lent);
-  try {
-    const StoreTime now = clock_.check(connection, context_.pool.patience());
-    sql::Tables tables = context_.shared.tables(connection);
-    const auto covered =
-        steps_.run(connection, now, context_.pool.patience(), budget,
-                   [&](std::span<const KeyId> records) { remove_steps(connection, records); });
-    seal_old(connection, now);
-    // Without it the budget is over.
-    const StoreTime before = covered.value_or(now);
-    PurgeReport report;
-    const auto all = context_.generations.look(connection).all;
-    const auto dropped = [&](std::int64_t number) {
-      return std::ranges::find(all, number, &Generation::number) == all.end();
-    };
-    std::erase_if(blocked_, [&](const auto& blocked) { return dropped(blocked.first); });
-    std::erase_if(begun_, dropped);
-    for (const Generation& one : all) {
-      if (!one.past(before) || waits(one.number)) continue;
-      if (budget.ended()) break;
-      report.records += drop(connection, one.number, before, budget);
-    }
-    if (!budget.more()) {
-      report.records +=
-          sql::forget_dead(connection, tables, before, context_.pool.patience(), budget);
-    }
-    report.more = budget.more();
-    steps_.leave_rest(covered && report.more);
-    sql::forget_crashes(tables, now);
-    connection.settle();
-    return report;
-  } catch (...) {
-    connection.roll_back();
-    throw;
+std::size_t Purge::forget_completed(sql::Session& session, sql::Tables&, Times times,
+                                    sql::PurgeBudget& budget) {
+  auto& connection = static_cast<Connection&>(session);
+  seal_old(connection, times.now);
+  const auto all = context_.generations.look(connection).all;
+  const auto dropped = [&](std::int64_t number) {
+    return std::ranges::find(all, number, &Generation::number) == all.end();
+  };
+  std::erase_if(blocked_, [&](const auto& blocked) { return dropped(blocked.first); });
+  std::erase_if(begun_, dropped);
+  std::size_t forgotten = 0;
+  for (const Generation& one : all) {
+    if (!one.past(times.before) || waits(one.number)) continue;
+    if (budget.ended()) break;
+    forgotten += drop(connection, one.number, times.before, budget);
   }
+  return forgotten;
 }
 
 }  // namespace semel::postgres

@@ -7,19 +7,15 @@
 #include <set>
 #include <span>
 
-#include <semel/spi/store.h>
-
 #include "stores/postgres/store_context.h"
 #include "stores/sql/purge.h"
 
 namespace semel::postgres {
 
 // One caller at a time.
-class Purge {
+class Purge final : public sql::ServerPurge {
  public:
   explicit Purge(StoreContext& context);
-
-  PurgeReport run(std::chrono::milliseconds budget);
 
  private:
   using SteadyTime = std::chrono::steady_clock::time_point;
@@ -36,9 +32,12 @@ class Purge {
     std::chrono::milliseconds wait{0};
   };
 
+  void erase_journals(sql::Session& session, std::span<const KeyId> records) override;
+  std::size_t forget_completed(sql::Session& session, sql::Tables& tables, Times times,
+                               sql::PurgeBudget& budget) override;
+
   bool waits(std::int64_t generation) const;
   void put_off(std::int64_t generation);
-  void remove_steps(Connection& connection, std::span<const KeyId> records);
   void seal_old(Connection& connection, StoreTime now);
   // Returns how many records were forgotten. A generation that cannot be dropped yet is left for
   // later.
@@ -54,8 +53,6 @@ class Purge {
   StoreContext& context_;
   const sql::SqlText remove_inbox_;
   const sql::SqlText remove_steps_;
-  sql::StepSweep steps_;
-  sql::PurgeClock clock_;
   std::map<std::int64_t, Blocked> blocked_;  // by generation number
   std::set<std::int64_t> begun_;             // were not in use then
 };

@@ -8,26 +8,16 @@
 #include <semel/spi/held_messages.h>
 
 #include "core/failpoints.h"
+#include "stores/redis/test_cluster_place.h"
 #include "stores/redis/test_end.h"
-#include "stores/redis/test_place.h"
 #include "tests/support/child_process.h"
-#include "tests/support/redis_cluster.h"
 #include "tests/support/test_environment.h"
 
 namespace semel::redis {
 namespace {
 
-class ClusterEdit : public testing::Test {
+class ClusterEdit : public ClusterTest {
  protected:
-  std::unique_ptr<Store> open(Environment& environment) {
-    RedisOptions options;
-    options.url = cluster_.url();
-    options.prefix = prefix_;
-    options.environment = &environment;
-    auto store = open_redis(options).value();
-    consumer_ = store->attach({"payments", "recipe", false, {}}).value();
-    return store;
-  }
   Message old() const { return test::make_message(consumer_, "k", "old"); }
   Message mended() const { return test::make_message(consumer_, "k", "mended"); }
   static Claim claim(Store& store, const Message& message) {
@@ -68,10 +58,6 @@ class ClusterEdit : public testing::Test {
     EXPECT_EQ(taken[0].payload, "mended");
     EXPECT_TRUE(std::holds_alternative<Acquired>(claim(store, mended())));
   }
-
-  const test::RedisCluster& cluster_ = test::RedisCluster::shared();
-  const std::string prefix_ = cluster_.new_prefix();
-  ConsumerNumber consumer_{};
 };
 
 TEST_F(ClusterEdit, OneThatWasKilledBetweenItsStepsGoesOnWhenItIsSaidAgain) {

@@ -8,26 +8,16 @@
 #include <semel/spi/held_messages.h>
 
 #include "core/failpoints.h"
+#include "stores/redis/test_cluster_place.h"
 #include "stores/redis/test_end.h"
-#include "stores/redis/test_place.h"
 #include "tests/support/child_process.h"
-#include "tests/support/redis_cluster.h"
 #include "tests/support/test_environment.h"
 
 namespace semel::redis {
 namespace {
 
-class ClusterForget : public testing::Test {
+class ClusterForget : public ClusterTest {
  protected:
-  std::unique_ptr<Store> open(Environment& environment) {
-    RedisOptions options;
-    options.url = cluster_.url();
-    options.prefix = prefix_;
-    options.environment = &environment;
-    auto store = open_redis(options).value();
-    consumer_ = store->attach({"payments", "recipe", false, {}}).value();
-    return store;
-  }
   void SetUp() override { store_ = open(system_environment()); }
 
   Message message() const { return test::make_message(consumer_, "k", "payload"); }
@@ -91,9 +81,6 @@ class ClusterForget : public testing::Test {
     EXPECT_TRUE(records().verify(true).value().empty());
   }
 
-  const test::RedisCluster& cluster_ = test::RedisCluster::shared();
-  const std::string prefix_ = cluster_.new_prefix();
-  ConsumerNumber consumer_{};
   std::unique_ptr<Store> store_;
 };
 

@@ -9,16 +9,13 @@
 
 #include "core/failpoints.h"
 #include "stores/redis/held_rows.h"
-#include "stores/redis/test_place.h"
-#include "tests/support/redis_cluster.h"
+#include "stores/redis/test_cluster_place.h"
 #include "tests/support/test_environment.h"
 
 namespace semel::redis {
 namespace {
 
-using test::RedisCluster;
-
-class ClusterRaces : public testing::Test {
+class ClusterRaces : public ClusterTest {
  protected:
   struct Process {
     test::HookedFailpoints points;
@@ -31,12 +28,7 @@ class ClusterRaces : public testing::Test {
 
   void open(Process& process) {
     process.environment.failpoints = &process.points;
-    RedisOptions options;
-    options.url = cluster_.url();
-    options.prefix = prefix_;
-    options.environment = &process.environment;
-    process.store = open_redis(options).value();
-    consumer_ = process.store->attach({"payments", "recipe", false, {}}).value();
+    process.store = ClusterTest::open(process.environment);
   }
   void SetUp() override {
     open(first_);
@@ -79,9 +71,6 @@ class ClusterRaces : public testing::Test {
     EXPECT_TRUE(third_.records().verify(true).value().empty());
   }
 
-  const RedisCluster& cluster_ = RedisCluster::shared();
-  const std::string prefix_ = cluster_.new_prefix();
-  ConsumerNumber consumer_{};
   Process first_, second_, third_;
 };
 

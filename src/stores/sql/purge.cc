@@ -16,6 +16,37 @@ constexpr int kPart = 500;
 // A crash count that was not read for this long belongs to a message that ended otherwise.
 constexpr milliseconds kCrashMemory = std::chrono::hours(24 * 30);
 
+// Forgets dead records past their consumers' ttl, in transactions of their own; returns how many.
+std::size_t forget_dead(Session& session, Tables& tables, StoreTime now, milliseconds patience,
+                        PurgeBudget& budget) {
+  std::size_t forgotten = 0;
+  for (const ConsumerRow& consumer : tables.consumers.all()) {
+    if (!consumer.ttl) continue;
+    for (;;) {
+      if (budget.ended()) return forgotten;
+      const auto ids = tables.records.dead_before(consumer.number, now - *consumer.ttl, kPart);
+      if (ids.empty()) break;
+      session.begin(patience);
+      // Its ttl may be longer by now.
+      if (tables.consumers.ttl(consumer.number) != consumer.ttl) {
+        session.roll_back();
+        break;
+      }
+      for (const KeyId& id : ids) {
+        // It may have been replayed meanwhile.
+        const auto row = tables.records.find(id, Lock::kForUpdate);
+        if (!row || row->record.state != RecordState::kDead) continue;
+        if (row->inbox) tables.inbox.remove(*row->inbox);
+        tables.records.erase(id);
+        tables.steps.forget(id);
+        ++forgotten;
+      }
+      session.commit();
+    }
+  }
+  return forgotten;
+}
+
 }  // namespace
 
 PurgeClock::PurgeClock(const Dialect& dialect, Clock& clock)
@@ -47,36 +78,6 @@ StoreTime PurgeClock::check(Session& session, milliseconds patience) {
         "the server's clock jumped since the last purge: nothing is forgotten by a clock that may "
         "be wrong",
         "check the server's clock; where it is right, the purge goes on by itself in a while"});
-}
-
-std::size_t forget_dead(Session& session, Tables& tables, StoreTime now, milliseconds patience,
-                        PurgeBudget& budget) {
-  std::size_t forgotten = 0;
-  for (const ConsumerRow& consumer : tables.consumers.all()) {
-    if (!consumer.ttl) continue;
-    for (;;) {
-      if (budget.ended()) return forgotten;
-      const auto ids = tables.records.dead_before(consumer.number, now - *consumer.ttl, kPart);
-      if (ids.empty()) break;
-      session.begin(patience);
-      // Its ttl may be longer by now.
-      if (tables.consumers.ttl(consumer.number) != consumer.ttl) {
-        session.roll_back();
-        break;
-      }
-      for (const KeyId& id : ids) {
-        // It may have been replayed meanwhile.
-        const auto row = tables.records.find(id, Lock::kForUpdate);
-        if (!row || row->record.state != RecordState::kDead) continue;
-        if (row->inbox) tables.inbox.remove(*row->inbox);
-        tables.records.erase(id);
-        tables.steps.forget(id);
-        ++forgotten;
-      }
-      session.commit();
-    }
-  }
-  return forgotten;
 }
 
 StepSweep::StepSweep(const Dialect& dialect)
@@ -128,8 +129,39 @@ bool StepSweep::turn(Session& session, milliseconds patience, PurgeBudget& budge
   return !over;
 }
 
-void forget_crashes(Tables& tables, StoreTime now) {
+ServerPurge::ServerPurge(const StoreContext& context, const Dialect& dialect, Clock& clock)
+    : context_(context), process_clock_(clock), steps_(dialect), clock_(dialect, clock) {}
+
+PurgeReport ServerPurge::run(milliseconds whole) {
+  PurgeBudget budget(process_clock_, whole);
+  PooledSession lent(context_.pool);
+  try {
+    return run_on(*lent, budget);
+  } catch (...) {
+    lent->roll_back();
+    throw;
+  }
+}
+
+PurgeReport ServerPurge::run_on(Session& session, PurgeBudget& budget) {
+  const milliseconds patience = context_.pool.patience();
+  const StoreTime now = clock_.check(session, patience);
+  Tables tables = context_.tables(session);
+  const auto covered =
+      steps_.run(session, now, patience, budget,
+                 [&](std::span<const KeyId> records) { erase_journals(session, records); });
+  // Without it the budget is over.
+  const StoreTime before = covered.value_or(now);
+  PurgeReport report;
+  report.records = forget_completed(session, tables, {now, before}, budget);
+  if (!budget.more()) report.records += forget_dead(session, tables, before, patience, budget);
+  if (!budget.more()) forget_others(session, budget);
+  report.more = budget.more();
+  steps_.leave_rest(covered && report.more);
+  session.begin(patience);
   tables.runs.forget_crashes_before(now - kCrashMemory);
+  session.commit();
+  return report;
 }
 
 }  // namespace semel::sql

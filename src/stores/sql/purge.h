@@ -8,7 +8,9 @@
 #include <utility>
 
 #include <semel/environment.h>
+#include <semel/spi/store.h>
 
+#include "stores/sql/store_context.h"
 #include "stores/sql/tables.h"
 
 namespace semel::sql {
@@ -86,10 +88,42 @@ class StepSweep {
   bool rest_ = false;
 };
 
-// Forgets dead records past their consumers' ttl, in transactions of their own; returns how many.
-std::size_t forget_dead(Session& session, Tables& tables, StoreTime now,
-                        std::chrono::milliseconds patience, PurgeBudget& budget);
-// Queues the removal of crash counts that were not read for long.
-void forget_crashes(Tables& tables, StoreTime now);
+// Store::purge on a server: the order that all servers have. Each step is in transactions of its
+// own. One caller at a time; throws Failure.
+class ServerPurge {
+ public:
+  // Both outlive it.
+  ServerPurge(const StoreContext& context, const Dialect& dialect, Clock& clock);
+  virtual ~ServerPurge() = default;
+  ServerPurge(const ServerPurge&) = delete;
+  ServerPurge& operator=(const ServerPurge&) = delete;
+
+  PurgeReport run(std::chrono::milliseconds whole);
+
+ protected:
+  struct Times {
+    StoreTime now;
+    StoreTime before;  // only records that were completed earlier have no journal
+  };
+
+  // A StepSweep::Erase.
+  virtual void erase_journals(Session& session, std::span<const KeyId> records) = 0;
+  // Forgets completed records past their consumers' ttl; returns how many.
+  virtual std::size_t forget_completed(Session& session, Tables& tables, Times times,
+                                       PurgeBudget& budget) = 0;
+  // Removes what else is not needed any more, where there is time left.
+  virtual void forget_others(Session& session, PurgeBudget& budget) {
+    static_cast<void>(session);
+    static_cast<void>(budget);
+  }
+
+ private:
+  PurgeReport run_on(Session& session, PurgeBudget& budget);
+
+  const StoreContext& context_;
+  Clock& process_clock_;
+  StepSweep steps_;
+  PurgeClock clock_;
+};
 
 }  // namespace semel::sql
