@@ -19,6 +19,14 @@ SoakSize soak_size(const SoakSize& by_day, const SoakSize& by_night, const SoakS
   return size;
 }
 
+bool grows_to(const std::function<std::int64_t()>& count, std::int64_t wanted,
+              std::chrono::milliseconds patience) {
+  for (std::int64_t seen = count(); seen < wanted; seen = count()) {
+    if (!comes_true([&] { return count() > seen; }, patience)) return false;
+  }
+  return true;
+}
+
 void tell_soak(const SoakEnd& end) {
   const auto published = static_cast<std::int64_t>(end.published);
   const std::string told = fmt::format(
