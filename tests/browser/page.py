@@ -129,12 +129,15 @@ class Page:
         return urllib.parse.parse_qs(query)[name][0]
 
     def check(self, name):
-        """What is wrong with the page as it is now: by axe, and its width."""
+        """What is wrong with the page as it is now, by axe."""
         self.value(self.axe)
         found = self.value("axe.run(document, { runOnly: { type: 'tag', values: " + json.dumps(AXE_TAGS) + " }, "
                            "preload: false, resultTypes: ['violations'] }).then(r => r.violations.map(v => v.id + ' (' + "
                            "v.impact + '): ' + v.help + ' at ' + v.nodes.map(n => n.target.join(' ')).join(', ')))")
         self.complaints += [f"{name}: {one}" for one in found]
+
+    def check_width(self, name):
+        """Whether the page is wider than its screen."""
         wide = self.value("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         if wide > 0:
             self.complaints.append(f"{name}: it is {wide} px wider than the screen")
