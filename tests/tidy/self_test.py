@@ -380,7 +380,7 @@ class Checks(unittest.TestCase):
         copies = "#include <string>\nnamespace semel {\nvoid f(std::string) {}\n}  // namespace semel\n"
         with unittest.mock.patch.dict(os.environ, {"SEMEL_NIGHTLY": "1"}):
             self.refused(lint.lint, lint.AT_NIGHT, src__core__a_cc=copies)
-            self.fine(lint.lint, src__compose__absent__a_cc=copies, src__core__a_absent_cc=copies)
+            self.fine(lint.lint, src__compose__absent__a_cc=copies, src__core__a_absent_cc=copies.replace(" f(", " g("))
 
     def stale(self, how="", **files):
         """The files that have not passed yet. Afterwards all of them have."""
@@ -481,9 +481,10 @@ class Checks(unittest.TestCase):
 
         lock = "const system::MutexLock lock(mutex_); "
         self.fine(lint.lint, src__engine__a_cc=body(lock + "++size_;", "grow();"), **room)
-        self.refused(lint.lint, "requires holding mutex", src__engine__a_cc=body("++size_;", ""), **room)
-        self.refused(lint.lint, "while mutex 'mutex_' is held",
-                     src__engine__a_cc=body(lock + "++size_;", lock + "grow();"), **room)
+        found = self.found(lint.lint, src__engine__a_cc=body("++size_;", lock + "grow();"), **room)
+        self.assertEqual(len(found), 2, found)
+        self.assertIn("requires holding mutex", found[0])
+        self.assertIn("while mutex 'mutex_' is held", found[1])
         check = thread_safety.thread_safety
         self.refused(check, "std::mutex", src__engine__b_cc="#include <mutex>\nstd::mutex m;\n", **room)
         self.refused(check, "std::condition_variable",
