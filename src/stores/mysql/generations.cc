@@ -80,16 +80,25 @@ void Generations::make(Connection& connection, ConsumerNumber consumer) {
                  "attach the consumer first; a Guard does, outside of a transaction that is rolled "
                  "back"});
     }
-    const Ttl ttl = ttl_at(row, 0);
-    const auto all = look(connection);
-    const bool there = std::ranges::any_of(
-        all, [&](const Generation& one) { return one.active && one.ttl == ttl; });
-    if (!there) connection.queue(add_, {all.empty() ? 1 : all.back().number + 1, ttl});
+    make_missing(connection, ttl_at(row, 0));
     connection.commit();
   } catch (...) {
     connection.roll_back();
     throw;
   }
+}
+
+void Generations::make_missing(Connection& connection, const Ttl& ttl) {
+  std::int64_t last = 0;
+  const auto there = [&] {
+    const auto all = look(connection);
+    last = all.empty() ? 0 : all.back().number;
+    return std::ranges::any_of(all,
+                               [&](const Generation& one) { return one.active && one.ttl == ttl; });
+  };
+  if (there()) return;
+  lock(connection);
+  if (!there()) connection.queue(add_, {last + 1, ttl});
 }
 
 void Generations::change_ttl(Connection& connection, const Ttl& from, const Ttl& to) {

@@ -41,6 +41,8 @@ class Generations {
   void lock(Connection& connection) { connection.ask(lock_, {}); }
   // Call it in a transaction: until its end no one else may call lock; others may call keep too.
   void keep(Connection& connection) { connection.ask(keep_, {}); }
+  // Call it in a transaction: makes one where there is none for `ttl`, with the lock.
+  void make_missing(Connection& connection, const Ttl& ttl);
   // Keeps records made for `from` as long as `to` says, where that is longer. Call it in a
   // transaction that has them locked.
   void change_ttl(Connection& connection, const Ttl& from, const Ttl& to);

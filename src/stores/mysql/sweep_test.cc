@@ -156,6 +156,29 @@ TEST_P(MySqlSweep, ATtlThatGrowsMeanwhileIsKept) {
   EXPECT_EQ(count(), "10000");
 }
 
+TEST_P(MySqlSweep, ATtlAndItsGenerationAreCommittedTogether) {
+  const auto ttl = [&] { return sql("SELECT ttl FROM semel_consumer"); };
+  const std::string before = ttl();
+  // Nobody else adds a generation.
+  Wire other(target_of(server().url(database_)));
+  other.send("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
+  other.send("START TRANSACTION");
+  other.send("SELECT * FROM semel_generation FOR UPDATE");
+  ASSERT_FALSE(other.run(Loss::kNothingDone).refused.has_value());
+  auto changed = std::async(std::launch::async, [&] {
+    return store_->attach({"payments", "recipe", false, kTtl / 2}).has_value();
+  });
+  EXPECT_TRUE(test::comes_true([&] { return server().lock_waiters(database_) == 1; }));
+  EXPECT_EQ(ttl(), before);
+  other.send("COMMIT");
+  ASSERT_FALSE(other.run(Loss::kNothingDone).refused.has_value());
+  EXPECT_TRUE(changed.get());
+  EXPECT_NE(ttl(), before);
+  EXPECT_EQ(sql("SELECT COUNT(*) FROM semel_generation AS g JOIN semel_consumer AS c "
+                "ON c.ttl = g.ttl AND g.state = 'active'"),
+            "1");
+}
+
 TEST_P(MySqlSweep, BeginsAgainWhenAPartOfTheTtlIsOver) {
   EXPECT_EQ(purge(*store_), 0U);
   add(2h, "n < 10");

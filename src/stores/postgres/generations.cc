@@ -185,11 +185,7 @@ Generations::Active Generations::active(Connection& connection, const Ttl& ttl) 
     if (const auto known = known_active(ttl)) return *known;
     connection.begin(milliseconds(5'000));
     try {
-      lock(connection);
-      const auto all = look(connection).all;
-      const bool there = std::ranges::any_of(
-          all, [&](const Generation& one) { return one.active && one.ttl == ttl; });
-      if (!there) make(connection, ttl);
+      make_missing(connection, ttl);
       connection.commit();
     } catch (...) {
       connection.roll_back();
@@ -206,6 +202,17 @@ Generations::Active Generations::active(Connection& connection, ConsumerNumber c
     if (const auto known = known_active(consumer)) return *known;
     active(connection, sql::Consumers(connection, consumers_).ttl(consumer));
   }
+}
+
+// A session that seals one makes its successor: one that is there needs no lock to stay.
+void Generations::make_missing(Connection& connection, const Ttl& ttl) {
+  const auto there = [&] {
+    return std::ranges::any_of(look(connection).all,
+                               [&](const Generation& one) { return one.active && one.ttl == ttl; });
+  };
+  if (there()) return;
+  lock(connection);
+  if (!there()) make(connection, ttl);
 }
 
 // semel_meta must be locked. Attached, not created as a partition: that would lock all of

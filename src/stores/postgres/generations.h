@@ -91,6 +91,8 @@ class Generations {
   bool seal(Connection& connection, const Generation& old, std::chrono::milliseconds patience);
   // In a transaction: only one at a time changes the generations and their consumers.
   void lock(Connection& connection) { connection.ask(lock_meta_, {}); }
+  // In a transaction: makes one where there is none for `ttl`, with that lock.
+  void make_missing(Connection& connection, const Ttl& ttl);
   // Call it with that lock, for a consumer whose ttl changes in this transaction: otherwise two
   // processes would claim its keys in two generations. Waits for all that insert. Where `to` is
   // longer, records kept for `from` are kept as long.

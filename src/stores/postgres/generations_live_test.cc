@@ -1,4 +1,5 @@
 // Generations that roll, are dropped and change their ttl while several processes claim.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -8,6 +9,7 @@
 #include <random>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include <libpq-fe.h>
 
@@ -174,6 +176,95 @@ TEST_F(GenerationsLive, AUnitThatIsOpenWhileTheTtlChangesIsMet) {
   first.complete();
   EXPECT_TRUE(is<Completed>(second.get()));
   EXPECT_EQ(twice(), "0");
+}
+
+// Otherwise a claim meets a ttl for which no generation takes records.
+TEST_F(GenerationsLive, ATtlAndItsGenerationAreCommittedTogether) {
+  const auto store = open();
+  attach(*store);
+  OtherSession other(url());
+  other.run("BEGIN");
+  other.run("LOCK TABLE semel.semel_generation IN SHARE MODE");
+  auto changed = std::async(std::launch::async, [&] { attach(*store, kTtl / 2); });
+  EXPECT_TRUE(test::comes_true([&] { return server_.lock_waiters(database_) > 0; }));
+  EXPECT_EQ(sql("SELECT ttl FROM semel.semel_consumer"), std::to_string(kTtl.count()));
+  other.run("COMMIT");
+  changed.get();
+  EXPECT_EQ(sql("SELECT count(*) FROM semel.semel_consumer AS c JOIN semel.semel_generation AS g "
+                "ON g.ttl = c.ttl AND g.state = 'active'"),
+            "1");
+  EXPECT_EQ(sql("SELECT ttl FROM semel.semel_consumer"), std::to_string((kTtl / 2).count()));
+}
+
+TEST_F(GenerationsLive, ManyMayAttachAtOnce) {
+  std::vector<std::unique_ptr<Store>> stores;
+  for (int i = 0; i < 4; ++i) stores.push_back(open());
+  for (int round = 1; round <= 5; ++round) {
+    std::vector<std::jthread> threads;
+    for (auto& store : stores) {
+      threads.emplace_back([&, at = stores.size() + threads.size() % 2] {
+        const ConsumerSpec spec{fmt::format("{}", round), "recipe", false, kTtl * at * round};
+        const auto number = store->attach(spec);
+        EXPECT_TRUE(number.has_value()) << number.error().message;
+      });
+    }
+  }
+  EXPECT_EQ(sql("SELECT count(*) FROM semel.semel_consumer AS c JOIN semel.semel_generation AS g "
+                "ON g.ttl = c.ttl AND g.state = 'active'"),
+            "5");
+  EXPECT_EQ(sql("SELECT max(n) FROM (SELECT count(*) AS n FROM semel.semel_generation "
+                "WHERE state = 'active' GROUP BY ttl) AS same"),
+            "1");
+}
+
+// With the rights that docs/stores/postgres.md lists, which are not enough to make tables.
+class WorkerGenerationsLive : public GenerationsLive {
+ protected:
+  WorkerGenerationsLive() : owner_(open()) {
+    attach(*owner_);
+    sql(
+        fmt::format("CREATE USER {0}; GRANT USAGE ON SCHEMA semel TO {0}; "
+                    "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA semel TO {0}; "
+                    "GRANT USAGE ON ALL SEQUENCES IN SCHEMA semel TO {0}",
+                    user_));
+  }
+  ~WorkerGenerationsLive() override {
+    workers_.clear();
+    sql(fmt::format("DROP OWNED BY {0}; DROP USER {0}", user_));
+  }
+  Store& worker() {
+    PostgresOptions options;
+    options.url = fmt::format("postgresql://{}@127.0.0.1:{}/{}", user_, server_.port(), database_);
+    options.create = false;
+    workers_.push_back(open_postgres(std::move(options)).value());
+    return *workers_.back();
+  }
+
+  const std::unique_ptr<Store> owner_;
+  const std::string user_ = database_ + "_worker";
+  std::vector<std::unique_ptr<Store>> workers_;
+};
+
+TEST_F(WorkerGenerationsLive, AStartThatIsRefusedChangesNothing) {
+  Store& running = worker();
+  const ConsumerNumber consumer = attach(running);
+  ASSERT_TRUE(is<Acquired>(claim(running, make_message(consumer, "before"))));
+  const std::string before = sql("TABLE semel.semel_consumer");
+  for (const ConsumerSpec& spec : {ConsumerSpec{"payments", "recipe", false, kTtl / 2},
+                                   ConsumerSpec{"payments", "recipe", false, kTtl * 2},
+                                   ConsumerSpec{"payments", "other", true, kTtl / 2},
+                                   ConsumerSpec{"added", "recipe", false, kTtl / 2}}) {
+    SCOPED_TRACE(fmt::format("{} {} {}", spec.name, spec.recipe_hash, spec.ttl->count()));
+    const auto refused = worker().attach(spec);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, "R253") << refused.error().message;
+    EXPECT_EQ(sql("TABLE semel.semel_consumer"), before);
+    const Message message = make_message(consumer, "after " + std::to_string(workers_.size()));
+    EXPECT_TRUE(is<Acquired>(claim(running, message)));
+  }
+  EXPECT_EQ(sql("SELECT count(*) FROM semel.semel_generation"), "1");
+  // With a ttl that has a generation it may change both.
+  EXPECT_TRUE(worker().attach({"added", "recipe", false, kTtl}).has_value());
 }
 
 TEST_F(GenerationsLive, SeveralPurgesAtOnceDoNotMeet) {

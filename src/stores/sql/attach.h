@@ -8,32 +8,39 @@
 
 namespace semel::sql {
 
-// Implements Store::attach. `core.generations.lock` excludes others from the decision how long
-// records are kept, and `change_ttl` keeps existing records for the longer of the two times, both
-// in their session's transaction. Throws Failure: R220 as Store::attach.
+// Implements Store::attach. `context.generations.lock` excludes others from the decision how long
+// records are kept, `make_missing` begins a generation for the ttl where there is none, and
+// `change_ttl` keeps existing records for the longer of the two times: all in their session's
+// transaction. So a consumer whose ttl is committed has a generation, and one who may not make it
+// changes nothing. Throws Failure: R220 as Store::attach.
 template <class ServerCore>
 ConsumerNumber attach_to(ServerCore& context, const ConsumerSpec& spec) {
   using Connection = typename ServerCore::Session;
   auto& generations = context.generations;
   const ConsumerNumber number = transacted(context.pool, [&](ScopedTransaction& work) {
     Tables tables = context.shared.tables(work.session());
+    auto& connection = static_cast<Connection&>(work.session());
     auto row = tables.consumers.find(spec.name);
-    if (!row) row = tables.consumers.add(spec, work.session().next_number(Counter::kConsumer));
+    if (!row) {
+      generations.make_missing(connection, spec.ttl);
+      row = tables.consumers.add(spec, connection.next_number(Counter::kConsumer));
+    }
     Consumers::check_recipe(*row, spec);
     if (row->recipe_hash == spec.recipe_hash && row->ttl == spec.ttl) return row->number;
-    auto& connection = static_cast<Connection&>(work.session());
     generations.lock(connection);
     // Read again: another may have changed it meanwhile.
     row = tables.consumers.find(spec.name);
     Consumers::check_recipe(*row, spec);
+    // Before the tables of records are locked: one who drops such a table locks them in this order.
+    generations.make_missing(connection, spec.ttl);
     if (row->ttl != spec.ttl) generations.change_ttl(connection, row->ttl, spec.ttl);
     tables.consumers.change(row->number, spec);
     return row->number;
   });
   generations.forget();
   PooledSession lent(context.pool);
-  // Makes a missing generation now, as a user that may: a consumer that only works needs no right
-  // to make tables.
+  // Makes one that an earlier version left out, as a user that may: a consumer that only works
+  // needs no right to make tables.
   generations.active(static_cast<Connection&>(*lent), number);
   return number;
 }
