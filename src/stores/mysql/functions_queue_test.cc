@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include <semel/spi/held_messages.h>
 
 #include "core/guard_recipe.h"
@@ -79,6 +81,23 @@ TEST_P(ProcedureQueue, ARowIsThatOfTheStore) {
   EXPECT_EQ(rows[2].headers[1].name, "bb");
   EXPECT_EQ(rows[2].headers[1].value, "Grüße, 1:2");
   EXPECT_EQ(rows[3].payload, "");
+}
+
+// As encoders of Python and PHP write them.
+TEST_P(ProcedureQueue, NamesOfHeadersMayHaveEscapes) {
+  const std::map<std::string, std::string> expected = {
+      {"Größe", "😀"},       {"a/b", "c/d"}, {"q\"x", "\"y\""}, {"\\", "\\\\"},
+      {"a\n'$.*[0]", "\t"}, {"é", "1"},     {"é1", "2"}};
+  const std::string_view given =
+      R"({"Gr\u00f6\u00dfe": "\ud83d\ude00", "a\/b": "c\/d", "q\u0022x": "\"y\"", )"
+      R"("\\": "\\\u005c", "a\n'$.*[0]": "\u0009", "\u00E9": "1", "é1": "2"})";
+  publish(fmt::format("'m', NULL, {}, NULL, NULL, NULL", hex(given)));
+  const auto rows = taken();
+  ASSERT_EQ(rows.size(), 1U);
+  std::map<std::string, std::string> headers;
+  for (const Header& header : rows.front().headers) headers[header.name] = header.value;
+  EXPECT_EQ(headers, expected);
+  EXPECT_EQ(rows.front().headers.size(), expected.size());
 }
 
 TEST_P(ProcedureQueue, AMessageThatIsDueLaterWaits) {

@@ -5,7 +5,7 @@
 CREATE PROCEDURE semel_internal_headers(IN header_bytes LONGBLOB, OUT made LONGBLOB)
 NO SQL SQL SECURITY INVOKER
 BEGIN
-  DECLARE headers_given, header_names, header_name, header_value {text};
+  DECLARE headers_given, header_names, header_key, header_name, header_value {text};
   DECLARE place, bytes BIGINT DEFAULT 0;
   DECLARE fits BOOLEAN DEFAULT TRUE;
   SET made = '';
@@ -19,8 +19,10 @@ BEGIN
       SET header_names = JSON_KEYS(headers_given);
     END IF;
     WHILE fits AND place < JSON_LENGTH(header_names) DO
-      SET header_name = JSON_UNQUOTE(JSON_EXTRACT(header_names, CONCAT('$[', place, ']')));
-      SET header_value = JSON_EXTRACT(headers_given, CONCAT('$.', JSON_QUOTE(header_name)));
+      -- MariaDB finds a key by its text, with the escapes that it was given with.
+      SET header_key = JSON_EXTRACT(header_names, CONCAT('$[', place, ']'));
+      SET header_name = JSON_UNQUOTE(header_key);
+      SET header_value = JSON_EXTRACT(headers_given, CONCAT('$.', header_key));
       SET fits = COALESCE(LENGTH(header_name) > 0 AND JSON_TYPE(header_value) = 'STRING', FALSE);
       SET header_value = JSON_UNQUOTE(header_value);
       SET made = CONCAT(made, LENGTH(header_name), ':', CAST(header_name AS BINARY), ',',
