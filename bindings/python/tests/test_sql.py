@@ -109,6 +109,19 @@ def test_a_batch(connection, key):
         mails.claim_many([("a", b"p"), ("b", None)])
 
 
+# Else the driver doubles the backslashes of a value.
+def test_a_server_whose_backslashes_escape(connection, key):
+    with connection.cursor() as cursor:
+        cursor.execute("SET standard_conforming_strings = off")
+    mails = semel.Transaction(connection, "mails")
+    key = "\\" + key + "\\x00'"
+    same = (key + " 2", b"\x00\\'\xff")
+    for payload, outcomes in ((b"p", ["new", "new"]), (b"p", ["duplicate"] * 2), (b"q", ["conflict", "duplicate"])):
+        assert [one.outcome.value for one in mails.claim_many([(key, payload), same])] == outcomes
+    assert mails.claim(key, b"p").outcome is semel.Outcome.DUPLICATE
+    assert mails.claim(key, b"q").outcome is semel.Outcome.CONFLICT
+
+
 def test_what_somebody_else_has_is_busy(connection, database, key):
     semel.Transaction(connection, "mails").claim(key)
     with psycopg.connect(database) as other:

@@ -113,15 +113,18 @@ def claim_many_call(schema: str, consumer: str, items: Sequence[Item]) -> tuple[
     keys = [key for key, _ in items]
     for key in keys:
         check_key(key)
-    prints = [None if payload is None else fingerprint_of(payload) for _, payload in items]
+    prints = [None if payload is None else fingerprint_of(payload).hex() for _, payload in items]
     columns = f"SELECT outcome, result, retry_after, reason, key FROM {schema}.claim_many"
     if all(one is None for one in prints):
         return (f"{columns}(consumer => %s::text, keys => %s::text[]) ORDER BY ordinality",
                 [consumer, keys])
     if any(one is None for one in prints):
         raise ValueError("give each key of a batch its payload, or none of them")
-    return (f"{columns}(consumer => %s::text, keys => %s::text[], fingerprints => %s::bytea[])"
-            " ORDER BY ordinality", [consumer, keys, prints])
+    # In hexadecimal: psycopg doubles the backslashes of an array of bytes where standard_conforming_strings is off.
+    return (f"{columns}(consumer => %s::text, keys => %s::text[], fingerprints => ("
+            "SELECT array_agg(decode(print, 'hex') ORDER BY place)"
+            " FROM unnest(%s::text[]) WITH ORDINALITY AS given (print, place))) ORDER BY ordinality",
+            [consumer, keys, prints])
 
 
 def done_call(schema: str, consumer: str, key: str, result: bytes) -> tuple[str, list[Any]]:
