@@ -87,6 +87,10 @@ StoreTime due_after(StoreTime now, milliseconds delay) noexcept {
   return delay > kLatestDue - now ? kLatestDue : now + delay;
 }
 
+StoreTime due_when_sent(StoreTime now, milliseconds delay) noexcept {
+  return delay <= milliseconds(0) ? kDueAtOnce : due_after(now, delay);
+}
+
 Nonce draw_nonce(Random& random) {
   const std::uint64_t words[] = {random.next(), random.next()};
   Nonce nonce;

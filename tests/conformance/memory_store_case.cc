@@ -22,6 +22,10 @@ class MemoryPlace final : public StorePlace {
     random_.set(number);
     return true;
   }
+  bool set_back(milliseconds by) override {
+    clock_.advance(-by);
+    return true;
+  }
 
  private:
   test::ManualClock clock_;

@@ -105,6 +105,10 @@ class MySqlPlace final : public StorePlace {
     random_.set(number);
     return true;
   }
+  bool set_back(milliseconds by) override {
+    other_.run("UPDATE moved SET micros = micros - " + std::to_string(by.count() * 1000));
+    return true;
+  }
   std::function<Rows(const std::string&)> other_program() override {
     return [this](const std::string& sql) {
       Rows rows = other_.run(sql);

@@ -104,6 +104,11 @@ class PostgresPlace final : public StorePlace {
     random_.set(number);
     return true;
   }
+  bool set_back(milliseconds by) override {
+    other_.run("UPDATE public.moved SET by = by - interval '" + std::to_string(by.count()) +
+               " milliseconds'");
+    return true;
+  }
   std::string echo() override {
     return "SELECT ?::int, ?::bigint, ?::float8, ?::text, ?::bytea, ?::text";
   }

@@ -43,6 +43,10 @@ class RedisClusterPlace final : public StorePlace {
     EXPECT_TRUE(store.has_value()) << (store ? "" : store.error().message);
     return store ? std::move(*store) : nullptr;
   }
+  bool set_back(milliseconds by) override {
+    advance(-by);
+    return true;
+  }
   // Keys that expire by the servers' own clocks come nearer to their end by this time.
   void advance(milliseconds by) override {
     for (const std::string& clock : clocks()) {

@@ -69,6 +69,10 @@ class RedisPlace final : public StorePlace {
     EXPECT_TRUE(store.has_value()) << (store ? "" : store.error().message);
     return store ? std::move(*store) : nullptr;
   }
+  bool set_back(milliseconds by) override {
+    advance(-by);
+    return true;
+  }
   // Keys that expire by the server's own clock come nearer to their end by this time.
   void advance(milliseconds by) override {
     server().query(fmt::format("HINCRBY {} moved {}", clock(), by.count() * 1000));

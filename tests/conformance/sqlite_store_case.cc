@@ -90,6 +90,10 @@ class SqlitePlace final : public StorePlace {
     random_.set(number);
     return true;
   }
+  bool set_back(milliseconds by) override {
+    clock_->jump(-by);
+    return true;
+  }
   std::function<Rows(const std::string&)> other_program() override {
     if (!other_) other_ = std::make_unique<OtherSqliteProgram>(path_);
     return [this](const std::string& sql) { return other_->run(sql); };

@@ -69,6 +69,7 @@ class StoreTest : public testing::TestWithParam<StoreCase> {
   // Closes and opens a durable store; any other stays as it is.
   void reopen();
   void advance(milliseconds by) { place_->advance(by); }
+  bool set_back(milliseconds by) { return place_->set_back(by); }
   // Whether the answer is that of a retry which is not due and was given its message to keep.
   static bool is_retry(const Claim& answer) {
     return has(Facet::kHeld) ? is<Waiting>(answer) : is<Busy>(answer);

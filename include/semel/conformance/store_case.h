@@ -34,6 +34,12 @@ class StorePlace {
   virtual std::unique_ptr<Store> open() = 0;
   // Moves the store's clock, as every store that is open on it sees it.
   virtual void advance(std::chrono::milliseconds by) = 0;
+  // Sets the store's clock back, as a person or a failover may, while no time passes. False where
+  // nothing can.
+  virtual bool set_back(std::chrono::milliseconds by) {
+    static_cast<void>(by);
+    return false;
+  }
 
   // Until the next call, the open stores draw this number alone wherever they draw at random; then
   // two claims have the same nonce, as a claim has that a store repeats because its answer was

@@ -62,6 +62,11 @@ inline constexpr milliseconds kLongestBusy{5'000};
 // `delay` from `now`, without overflow: a message due in the far future is due nevertheless. Not
 // before `now`.
 [[nodiscard]] StoreTime due_after(StoreTime now, milliseconds delay) noexcept;
+// The due time of a message that nothing delays: it stays due when the store's clock is set back.
+// Such messages are in the order of their numbers, among delayed ones since they were sent.
+inline constexpr StoreTime kDueAtOnce{};
+// When a message that was sent with this delay is due.
+[[nodiscard]] StoreTime due_when_sent(StoreTime now, milliseconds delay) noexcept;
 // The latest due time. Every database can store this time, and later ones for rows that are never
 // due.
 inline constexpr StoreTime kLatestDue{

@@ -48,7 +48,8 @@ class Held final : public HeldMessages {
       }
       HeldRow row = row_of(*follower.message, follower.arrival);
       row.consumer = consumer;
-      row.due = now;
+      row.due = spi::kDueAtOnce;
+      row.sent = now;
       places.push_back(state_.held.hold_behind(std::move(row), most_bytes));
       if (places.back() == Place::kFull) full.insert(line);
     }

@@ -185,7 +185,8 @@ const spi::Record* held_for(State& state, const Finish& finish) SEMEL_REQUIRES(s
 HeldRow row_of(ConsumerNumber consumer, const OutgoingMessage& message, StoreTime now) {
   HeldRow row;
   row.consumer = consumer;
-  row.due = spi::due_after(now, message.delay);
+  row.due = spi::due_when_sent(now, message.delay);
+  row.sent = now;
   row.content.payload = message.payload;
   row.content.headers = message.headers;
   row.content.content_type = message.content_type;

@@ -58,6 +58,16 @@ void HeldRows::show_expired(Queue& queue, StoreTime now) {
   }
 }
 
+// Rows that are due at once are shown first, and are here among the others since they were sent.
+std::optional<std::int64_t> HeldRows::next_due(const Queue& queue, StoreTime now) const {
+  const auto first = queue.shown.begin();
+  const auto timed = queue.shown.upper_bound({spi::kDueAtOnce, last_});
+  const bool at_once = first != timed;
+  const bool due = timed != queue.shown.end() && timed->first <= now;
+  if (at_once && !(due && timed->first < rows_.at(first->second).sent)) return first->second;
+  return due ? std::optional(timed->second) : std::nullopt;
+}
+
 // Puts the row at the end, or at its former place in the line.
 void HeldRows::join(std::int64_t number, HeldRow& row) {
   Line& line = lines_[{row.consumer, *row.content.line}];
@@ -157,8 +167,10 @@ std::vector<Arrival> HeldRows::take(ConsumerNumber consumer, std::size_t max_mes
     taken.push_back(hand_out(number, hidden, now));
     bytes += taken.back().payload.size();
   };
-  while (!full() && !queue.shown.empty() && queue.shown.begin()->first <= now) {
-    const std::int64_t number = queue.shown.begin()->second;
+  while (!full()) {
+    const auto next_row = next_due(queue, now);
+    if (!next_row) break;
+    const std::int64_t number = *next_row;
     HeldRow& row = rows_.at(number);
     const bool was_in_line = row.content.line.has_value();
     if (!was_in_line && line_of) {

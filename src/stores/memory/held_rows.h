@@ -23,6 +23,7 @@ struct HeldRow {
   Arrival content;  // row, tag, since_first: set when it is taken
   std::optional<StoreTime> first_seen;
   StoreTime due{};
+  StoreTime sent{};  // of a row that is due at once
   std::optional<StoreTime> hidden_until;
   std::optional<std::int64_t> place;  // in its line; kept when it is held again, and not parked
   bool behind = false;                // others of its line are before it: it is not visible
@@ -88,6 +89,7 @@ class HeldRows {
   void ring(ConsumerNumber consumer);
   void leave(std::int64_t number, const HeldRow& row);
   void show_expired(Queue& queue, StoreTime now);
+  std::optional<std::int64_t> next_due(const Queue& queue, StoreTime now) const;
 
   std::map<std::int64_t, HeldRow> rows_;
   std::map<ConsumerNumber, Queue> queues_;

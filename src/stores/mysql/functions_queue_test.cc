@@ -117,6 +117,16 @@ TEST_P(ProcedureQueue, AMessageThatIsDueLaterWaits) {
   EXPECT_EQ(held().depth(consumer_)->rows, 3U);
 }
 
+TEST_P(ProcedureQueue, AMessageWithoutADelayIsDueThoughTheClockIsSetBack) {
+  publish("'first', NULL, NULL, NULL, NULL, NULL");
+  advance(-10s);
+  publish("'second', NULL, NULL, NULL, NULL, 0");
+  const auto rows = taken();
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].payload, "first");
+  EXPECT_EQ(rows[1].payload, "second");
+}
+
 TEST_P(ProcedureQueue, BadInputIsRefusedWithOurCode) {
   ASSERT_TRUE(store_->attach({"only_called", std::string(core::kGuardRecipe), false, kTtl}));
   const std::pair<const char*, const char*> calls[] = {

@@ -64,8 +64,7 @@ TEST_F(FunctionsQueue, ARowIsThatOfTheStore) {
   EXPECT_EQ(sql("SELECT count(DISTINCT to_jsonb(h) - '{row_id, due_at, ready_at, enqueued_at}'"
                 "::text[]), count(*) FROM semel.semel_held AS h"),
             "2|4");
-  EXPECT_EQ(row_of("due_at = ready_at AND due_at <= enqueued_at + interval '1 millisecond'"),
-            "t\nt\nt\nt");
+  EXPECT_EQ(row_of("due_at = ready_at AND due_at = to_timestamp(0)"), "t\nt\nt\nt");
   const auto rows = taken();
   ASSERT_EQ(rows.size(), 4U);
   EXPECT_EQ(rows[2].payload, message.payload);
@@ -94,6 +93,16 @@ TEST_F(FunctionsQueue, AMessageThatIsDueLaterWaits) {
   rows = taken();
   ASSERT_EQ(rows.size(), 2U) << "the one in hand shows again, it is not settled";
   EXPECT_EQ(held().depth(consumer_)->rows, 3U);
+}
+
+TEST_F(FunctionsQueue, AMessageWithoutADelayIsDueThoughTheClockIsSetBack) {
+  publish("'first'");
+  advance(-10s);
+  publish("'second', delay => '0'");
+  const auto rows = taken();
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].payload, "first");
+  EXPECT_EQ(rows[1].payload, "second");
 }
 
 TEST_F(FunctionsQueue, WhoWaitsForMessagesHearsOfIt) {

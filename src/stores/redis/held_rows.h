@@ -1,9 +1,9 @@
 // A held row as bytes in its lane: a head that scripts change, and a body that stays as it was
 // written. All numbers are big-endian.
 //
-//   head: 1 version · 1 flags · 6 ready · 6 place in its line · 4 attempts · 6 first seen · 4 bytes
-//   of its payload · 8 holder, an instance · 16 fingerprint · 20 id of the record it is held for ·
-//   line behind 4 bytes of its size · key
+//   head: 1 version · 1 flags · 6 ready, 0 is at once · 6 place in its line · 4 attempts · 6 first
+//   seen · 4 bytes of its payload · 8 holder, an instance · 16 fingerprint · 20 id of the record it
+//   is held for · line behind 4 bytes of its size · key
 //   body: origin behind 4 bytes of its size · headers likewise · payload
 //   origin: type, content type, partition, position, each behind 4 bytes of its size · 1 flags · 6
 //   the broker's time · the broker's key

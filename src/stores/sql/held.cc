@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <semel/spi/record_machine.h>
+
 #include "stores/sql/held_take.h"
 #include "stores/sql/transacted.h"
 #include "system/mutex.h"
@@ -41,7 +43,7 @@ class Behind {
       return HeldMessages::Place::kFull;
     }
     HeldContent content = HeldContent::of(*follower.message, follower.arrival);
-    content.due = now;
+    content.due = spi::kDueAtOnce;
     const RowTag row = held_.next();
     LineEnd end;
     end.row = row;

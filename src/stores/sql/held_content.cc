@@ -48,7 +48,7 @@ HeldContent HeldContent::of(ConsumerNumber consumer, const OutgoingMessage& mess
                             StoreTime now) {
   HeldContent content;
   content.consumer = consumer;
-  content.due = spi::due_after(now, message.delay);
+  content.due = spi::due_when_sent(now, message.delay);
   if (message.key) content.key = *message.key;
   content.payload = message.payload;
   content.headers = &message.headers;

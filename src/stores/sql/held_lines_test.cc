@@ -19,6 +19,9 @@ TEST(After, NoDelayIsSoLongThatARowWouldNeverShow) {
   EXPECT_EQ(spi::due_after(kNow, 0ms), kNow);
   EXPECT_EQ(spi::due_after(kNow, -5ms), kNow);
   EXPECT_EQ(spi::due_after(kNow, std::chrono::milliseconds::max()), kBehind - 1ms);
+  EXPECT_EQ(spi::due_when_sent(kNow, 5ms), kNow + 5ms);
+  EXPECT_EQ(spi::due_when_sent(kNow, 0ms), StoreTime{});
+  EXPECT_EQ(spi::due_when_sent(kNow, -5ms), StoreTime{});
   EXPECT_EQ(spi::due_after(kNow, kBehind - kNow), kBehind - 1ms);
   EXPECT_LT(kBehind, kNever);
 }

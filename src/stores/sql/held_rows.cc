@@ -8,6 +8,7 @@
 #include <semel/spi/record_machine.h>
 
 #include "core/headers_text.h"
+#include "stores/sql/due_order.h"
 #include "stores/sql/held_arrivals.h"
 #include "stores/sql/many.h"
 
@@ -98,15 +99,26 @@ HeldRows::Due HeldRows::due(ConsumerNumber consumer, std::size_t max_messages,
                             std::size_t max_bytes, StoreTime now) {
   const std::size_t most = std::min(max_messages, kLook);
   Due due;
+  DueOrder<FoundArrival> order;
+  const auto ask = [&](StoreTime from) {
+    Answer answer = session_.ask(texts_.due, {consumer, now, most, from});
+    while (answer.next()) {
+      order.add(arrival_at(answer, now), answer.time(kAfterArrival),
+                answer.time(kAfterArrival + 1));
+    }
+    return answer.changed() < most;
+  };
+  due.all = ask(spi::kDueAtOnce);
+  if (!due.all) {
+    order.forget_timed();
+    ask(kFirstTimed);
+  }
   std::size_t bytes = 0;
-  Answer answer = session_.ask(texts_.due, {consumer, now, most});
-  due.all = answer.changed() < most;
-  while (answer.next()) {
+  for (FoundArrival& found : std::move(order).first(most)) {
     if (bytes >= max_bytes && !due.rows.empty()) {
       due.all = false;
       break;
     }
-    FoundArrival found = arrival_at(answer, now);
     bytes += found.size;
     due.rows.push_back(whole(std::move(found)));
   }
@@ -115,10 +127,17 @@ HeldRows::Due HeldRows::due(ConsumerNumber consumer, std::size_t max_messages,
 
 std::vector<RowTag> HeldRows::due_numbers(ConsumerNumber consumer, std::size_t most,
                                           StoreTime now) {
-  std::vector<RowTag> rows;
-  Answer answer = session_.ask(texts_.due_numbers, {consumer, now, most});
-  while (answer.next()) rows.push_back(RowTag{answer.integer(0)});
-  return rows;
+  DueOrder<RowTag> order;
+  const auto ask = [&](StoreTime from) {
+    Answer answer = session_.ask(texts_.due_numbers, {consumer, now, most, from});
+    while (answer.next()) order.add(RowTag{answer.integer(0)}, answer.time(1), answer.time(2));
+    return answer.changed() < most;
+  };
+  if (!ask(spi::kDueAtOnce)) {
+    order.forget_timed();
+    ask(kFirstTimed);
+  }
+  return std::move(order).first(most);
 }
 
 bool HeldRows::any_due(ConsumerNumber consumer, StoreTime now) {

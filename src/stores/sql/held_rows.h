@@ -49,7 +49,7 @@ class HeldRows {
     std::vector<Arrival> rows;
     bool all = true;  // nothing else was due
   };
-  // Due rows, oldest due first, locked; rows that others have locked are skipped.
+  // Due rows, in their order, locked; rows that others have locked are skipped.
   Due due(ConsumerNumber consumer, std::size_t max_messages, std::size_t max_bytes, StoreTime now);
   // The first due rows in the same order, including those that others have locked. Locks nothing.
   std::vector<RowTag> due_numbers(ConsumerNumber consumer, std::size_t most, StoreTime now);

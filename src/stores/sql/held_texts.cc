@@ -29,11 +29,12 @@ HeldTexts::HeldTexts(const Dialect& dialect)
           "inbox) VALUES (?1, ?2, ?3, ?4, ?5, FALSE, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
           "?16, ?17, ?18, ?19, ?20, ?21)"),
       due(dialect, "SELECT " + arrival_columns() +
-                       " FROM semel_held WHERE consumer = ?1 AND due_at <= ?2 "
+                       ", due_at, enqueued_at FROM semel_held WHERE consumer = ?1 "
+                       "AND due_at <= ?2 AND due_at >= ?4 "
                        "ORDER BY due_at, row_id LIMIT ?3 FOR UPDATE SKIP LOCKED"),
       due_numbers(dialect,
-                  "SELECT row_id FROM semel_held WHERE consumer = ?1 AND due_at <= ?2 "
-                  "ORDER BY due_at, row_id LIMIT ?3"),
+                  "SELECT row_id, due_at, enqueued_at FROM semel_held WHERE consumer = ?1 "
+                  "AND due_at <= ?2 AND due_at >= ?4 ORDER BY due_at, row_id LIMIT ?3"),
       // Ordered, so that the index is used.
       any_due(dialect,
               "SELECT 1 FROM semel_held WHERE consumer = ?1 AND due_at <= ?2 "

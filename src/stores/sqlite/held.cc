@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include <semel/spi/record_machine.h>
+
 #include "stores/sqlite/store_context.h"
 
 namespace semel::sqlite {
@@ -176,7 +178,7 @@ class Held final : public HeldMessages {
           places.push_back(Place::kFull);
         } else {
           HeldContent content = HeldContent::of(*follower.message, follower.arrival);
-          content.due = now;
+          content.due = spi::kDueAtOnce;
           const std::int64_t row = held.add(content, now);
           held.lines().put_behind(RowTag{row});
           places.push_back(Place::kHeld);

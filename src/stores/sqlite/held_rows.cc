@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/headers_text.h"
+#include "stores/sql/due_order.h"
 #include "stores/sqlite/connection.h"
 
 namespace semel::sqlite {
@@ -36,8 +37,9 @@ HeldRows::HeldRows(Connection& connection)
            "(?1, ?2, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"),
       due_(connection,
            "SELECT row, suspect, attempts, first_seen, fingerprint, key, type, content_type, "
-           "partition, position, broker_key, broker_time, headers, payload, line FROM semel_held "
-           "WHERE consumer = ?1 AND due_at <= ?2 ORDER BY due_at, taken_by, row LIMIT ?3"),
+           "partition, position, broker_key, broker_time, headers, payload, line, due_at, "
+           "enqueued_at FROM semel_held WHERE consumer = ?1 AND due_at <= ?2 AND due_at >= ?4 "
+           "ORDER BY due_at, taken_by, row LIMIT ?3"),
       any_due_(connection, "SELECT 1 FROM semel_held WHERE consumer = ?1 AND due_at <= ?2 LIMIT 1"),
       take_(connection, "UPDATE semel_held SET due_at = ?3, taken_by = ?2 WHERE row = ?1"),
       release_(connection,
@@ -139,14 +141,32 @@ Arrival HeldRows::arrival_at(const Prepared& row, StoreTime now) const {
 
 std::vector<Arrival> HeldRows::due(ConsumerNumber consumer, std::size_t max_messages,
                                    std::size_t max_bytes, StoreTime now) {
-  std::vector<Arrival> arrivals;
-  std::size_t bytes = 0;
-  due_.bind(1, consumer).bind(2, now).bind(3, limit_of(max_messages));
-  const Reading reading(due_);
-  while (arrivals.size() < max_messages && (bytes < max_bytes || arrivals.empty()) && due_.next()) {
-    arrivals.push_back(arrival_at(due_, now));
-    bytes += arrivals.back().payload.size();
+  sql::DueOrder<Arrival> order;
+  const auto read = [&](StoreTime from) {
+    std::size_t rows = 0, bytes = 0;
+    due_.bind(1, consumer).bind(2, now).bind(3, limit_of(max_messages)).bind(4, from);
+    const Reading reading(due_);
+    while (rows < max_messages && (bytes < max_bytes || rows == 0)) {
+      if (!due_.next()) return true;
+      Arrival arrival = arrival_at(due_, now);
+      ++rows;
+      bytes += arrival.payload.size();
+      order.add(std::move(arrival), due_.time(15), due_.time(16));
+    }
+    return false;
+  };
+  if (!read(spi::kDueAtOnce)) {
+    order.forget_timed();
+    read(sql::kFirstTimed);
   }
+  std::vector<Arrival> arrivals = std::move(order).first(max_messages);
+  std::size_t bytes = 0;
+  const auto too_much = std::ranges::find_if(arrivals, [&](const Arrival& arrival) {
+    const bool full = bytes >= max_bytes && &arrival != arrivals.data();
+    bytes += arrival.payload.size();
+    return full;
+  });
+  arrivals.erase(too_much, arrivals.end());
   return arrivals;
 }
 

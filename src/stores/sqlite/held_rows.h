@@ -33,7 +33,7 @@ class HeldRows {
   explicit HeldRows(Connection& connection);
 
   std::int64_t add(const HeldContent& content, StoreTime now);
-  // Due rows, oldest due first.
+  // Due rows, in their order.
   std::vector<Arrival> due(ConsumerNumber consumer, std::size_t max_messages, std::size_t max_bytes,
                            StoreTime now);
   bool any_due(ConsumerNumber consumer, StoreTime now);

@@ -75,9 +75,12 @@ BEGIN
   END IF;
   CALL semel_internal_enter(alone);
   CALL semel_internal_draw(row_number_drawn);
-  CALL semel_internal_due(delay_seconds, due);
-  -- Runs look by milliseconds: a row that is due now is due at their next look.
-  SET due = due - INTERVAL MICROSECOND(due) MOD 1000 MICROSECOND;
+  -- spi::due_when_sent. Runs look by milliseconds.
+  SET due = '1970-01-01';
+  IF delay_seconds > 0 THEN
+    CALL semel_internal_due(delay_seconds, due);
+    SET due = due - INTERVAL MICROSECOND(due) MOD 1000 MICROSECOND;
+  END IF;
   INSERT INTO semel_held (row_id, consumer, due_at, ready_at, enqueued_at, suspect, attempts,
                           message_key, type, content_type, source_partition, source_position,
                           headers, payload)

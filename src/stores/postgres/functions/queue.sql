@@ -74,8 +74,9 @@ LANGUAGE plpgsql SECURITY DEFINER {settings} AS $semel$
 DECLARE
   receiver bigint := {schema}.semel_receiver(publish.consumer);
   fault text := CASE WHEN publish.key IS NOT NULL THEN {schema}.semel_key_fault(publish.key) END;
-  -- Runs look by milliseconds: a row that is due now is due at their next look.
-  due timestamptz := date_trunc('milliseconds', {schema}.semel_due_after(publish.delay));
+  -- spi::due_when_sent. Runs look by milliseconds.
+  due timestamptz := CASE WHEN COALESCE(publish.delay, '0') <= '0' THEN to_timestamp(0)
+    ELSE date_trunc('milliseconds', {schema}.semel_due_after(publish.delay)) END;
 BEGIN
   IF fault IS NOT NULL THEN
     PERFORM {schema}.semel_refuse('R271', fault,

@@ -8,7 +8,7 @@ local function hold(row, body)
     full[row.line] = true
     return 'U'
   end
-  row.ready = now
+  row.ready = 0
   set(row, BEHIND, true)
   add(row, body)
   save(row)

@@ -147,10 +147,11 @@ local function add(row, body)
   if has(row, LINE) then join(row) end
 end
 
--- One that nobody has met.
+-- One that nobody has met. Without a delay it is due at once, at 0: whatever the clock says later.
 local function append(consumer, lane, delay, head, body)
   local row = parsed(head, consumer, lane ~= '' and tonumber(lane) or nil, '')
-  row.ready = now + tonumber(delay)
+  delay = tonumber(delay)
+  row.ready = delay > 0 and now + delay or 0
   add(row, body)
   save(row)
   redis.call('ZADD', row.at .. 'n', row.ready, row.number)

@@ -143,6 +143,11 @@ read(named)
 open_queues('d')
 if not in_lines then open_queues('n') end
 
+local function due_text(head, number)
+  local ready = cut('>I6', head, 3)
+  return (ready > 0 and string.format('%013.0f', ready) or number) .. number
+end
+
 local function read_due(number, queue)
   local some = {}
   if head_of[number] then return add_row(queue.lane, number, head_of[number]) end
@@ -166,7 +171,7 @@ while not full() and looked_at < kMostLookedAt do
     fresh = rows[name]
   end
   if not number then number, queue, due = next_due(math.max(most, looked_at)) end
-  if fresh and not (number and due < string.format('%013.0f', (cut('>I6', fresh.head, 3))) .. name) then
+  if fresh and not (number and due < due_text(fresh.head, name)) then
     meet(fresh, named_at, ARGV[named_at + 2], tonumber(ARGV[named_at + 3]))
     look_at(fresh)
     named_at = named_at + 4
