@@ -48,8 +48,8 @@ TEST(CheckSource, SaysForHowLongTheBrokerDropsRepeatsAndForHowLongTheRecordDoes)
                       "    dedup: { ttl: 30d }\n"),
             "Redis adds a repeat as another entry; the record knows a key for 30d");
   EXPECT_EQ(window_of("kafka: { brokers: localhost, group: a, topics: payments }"),
-            "Kafka drops only what one producer's session repeats; the record knows a key for 14d; "
-            "of topics with LogAppendTime that do not keep for ever, what is older than 294h and "
+            "Kafka drops only what one producer's session repeats; the record knows a key for 28d; "
+            "of topics with LogAppendTime that do not keep for ever, what is older than 588h and "
             "has no record is parked");
 }
 

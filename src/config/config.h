@@ -193,8 +193,8 @@ struct DedupConfig {
   milliseconds lease = ClaimOptions().lease;
   // `auto` where the source's horizon is not known.
   static constexpr std::chrono::hours kAutoTtl{7 * 24};
-  // Twice a broker's default retention.
-  static constexpr std::chrono::hours kAutoTtlOnKafka{14 * 24};
+  // Twice a broker's default retention.ms and segment.ms, which together are its horizon.
+  static constexpr std::chrono::hours kAutoTtlOnKafka{28 * 24};
   // Twice the longest retention of an SQS queue.
   static constexpr std::chrono::hours kAutoTtlOnSqs{28 * 24};
 };

@@ -37,7 +37,7 @@ TEST(KafkaConfig, BeginsAtTheFirstMessageWhereNothingIsSaid) {
   const auto& spec = std::get<KafkaSource>(config.consumers.at(0).source).spec;
   EXPECT_EQ(spec.from, core::KafkaSpec::From::kEarliest);
   EXPECT_EQ(spec.topics, std::vector<std::string>{"orders"});
-  EXPECT_EQ(effective_ttl(config.consumers.at(0)), DedupConfig::kAutoTtlOnKafka);
+  EXPECT_EQ(effective_ttl(config.consumers.at(0)), std::chrono::hours(28 * 24));
 }
 
 TEST(KafkaConfig, APropertyThatBreaksThePromiseIsRefusedWithItsReason) {
@@ -54,14 +54,14 @@ TEST(KafkaConfig, ATtlBelowTheUsualRetentionIsWarnedAbout) {
   const auto with = [](const std::string& more) {
     return load_text(orders("        topics: orders\n") + more, "semel.yaml");
   };
-  const auto loaded = with("    dedup: { ttl: 1d }\n");
+  const auto loaded = with("    dedup: { ttl: 13d }\n");
   ASSERT_TRUE(loaded.config);
   EXPECT_TRUE(loaded.diagnostics.empty()) << "a run asks the broker: " << all_of(loaded);
   ASSERT_EQ(loaded.notes.size(), 1U);
   EXPECT_EQ(loaded.notes[0].code, "D102");
   EXPECT_EQ(loaded.notes[0].severity, Diagnostic::Severity::kWarning);
-  EXPECT_EQ(loaded.notes[0].help, "dedup.ttl: 7d, or auto; or knowingly: accept: [D102]");
-  for (const char* more : {"    dedup: { ttl: 7d }\n", "    dedup: { ttl: keep }\n", "",
+  EXPECT_EQ(loaded.notes[0].help, "dedup.ttl: 14d, or auto; or knowingly: accept: [D102]");
+  for (const char* more : {"    dedup: { ttl: 14d }\n", "    dedup: { ttl: keep }\n", "",
                            "    dedup: { ttl: 1d }\n    accept: [D102]\n"}) {
     EXPECT_TRUE(with(more).diagnostics.empty()) << more << all_of(with(more));
     EXPECT_TRUE(with(more).notes.empty()) << more;

@@ -13,7 +13,7 @@ namespace semel::test {
 namespace {
 
 constexpr const char* kWeek = "604800000";
-constexpr const char* kThirtyDays = "2592000000";
+constexpr const char* kFortyDays = "3456000000";
 
 KafkaTestBed::Options kept_for(const std::string& retention, const std::string& ttl,
                                const std::string& more = {}) {
@@ -39,16 +39,27 @@ TEST(KafkaRetentionOfARun, ATtlThatSomebodyWroteTooShortRefusesToRun) {
   EXPECT_EQ(ran.code, 78) << ran.err;
   EXPECT_EQ(count_of(ran.err, "error[D102]"), 1U) << ran.err;
   EXPECT_NE(ran.err.find("kept for 2h"), std::string::npos) << ran.err;
-  EXPECT_NE(ran.err.find("retention.ms=604800000 (7d)"), std::string::npos) << ran.err;
-  EXPECT_NE(ran.err.find("ttl: 7d"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("retention.ms=604800000 plus segment.ms=604800000 (14d)"),
+            std::string::npos)
+      << ran.err;
+  EXPECT_NE(ran.err.find("ttl: 14d"), std::string::npos) << ran.err;
   EXPECT_EQ(bed.sum(), 0) << "before anything is handled";
   EXPECT_EQ(bed.server().committed(bed.group(), bed.topic(), 0), -1);
   const Ran doctor = bed.semel({"doctor"});
   EXPECT_EQ(doctor.code, 1) << doctor.out;
   EXPECT_EQ(line_of_d102(doctor.out).find("[fail] D102"), 0U) << doctor.out;
-  const Ran mended = bed.semel({"run", "--once", "-q", "--set", "consumers[0].dedup.ttl=7d"});
+  const Ran mended = bed.semel({"run", "--once", "-q", "--set", "consumers[0].dedup.ttl=14d"});
   EXPECT_EQ(mended.code, 0) << mended.err;
   EXPECT_EQ(bed.sum(), bed.produced_sum());
+}
+
+TEST(KafkaRetentionOfARun, ATtlOfRetentionMsAloneIsTooShort) {
+  KafkaTestBed bed(DatabaseKind::kSqlite, KafkaServer::shared(), kept_for(kWeek, "7d"));
+  bed.produce(3);
+  const Ran ran = bed.semel({"run", "--once", "-q"});
+  EXPECT_EQ(ran.code, 78) << ran.err;
+  EXPECT_EQ(count_of(ran.err, "error[D102]"), 1U) << ran.err;
+  EXPECT_EQ(bed.sum(), 0);
 }
 
 TEST(KafkaRetentionOfARun, ATtlThatIsAcceptedRuns) {
@@ -63,23 +74,23 @@ TEST(KafkaRetentionOfARun, ATtlThatIsAcceptedRuns) {
   EXPECT_EQ(line_of_d102(doctor.out).find("[note] D102"), 0U) << doctor.out;
 }
 
-TEST(KafkaRetentionOfARun, AutoIsEnoughForAWeekAndWarnsOfWhatIsKeptLonger) {
+TEST(KafkaRetentionOfARun, AutoIsEnoughForTwiceAWeekAndWarnsOfWhatIsKeptLonger) {
   const KafkaTestBed week(DatabaseKind::kSqlite, KafkaServer::shared(), kept_for(kWeek, "auto"));
   week.semel({"store", "init"});
   const Ran fine = week.semel({"doctor"});
   EXPECT_EQ(fine.code, 0) << fine.out;
   EXPECT_EQ(line_of_d102(fine.out).find("[ok  ] D102"), 0U) << fine.out;
-  EXPECT_NE(line_of_d102(fine.out).find("records are kept for 14d"), std::string::npos);
+  EXPECT_NE(line_of_d102(fine.out).find("records are kept for 28d"), std::string::npos);
   EXPECT_NE(line_of_d102(fine.out).find("has its offsets for 7d"), std::string::npos)
       << "the broker's offsets.retention.minutes: " << fine.out;
 
   KafkaTestBed long_kept(DatabaseKind::kSqlite, KafkaServer::shared(),
-                         kept_for(kThirtyDays, "auto"));
+                         kept_for(kFortyDays, "auto"));
   long_kept.produce(3);
   const Ran ran = long_kept.semel({"run", "--once"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(count_of(ran.err, "warning[D102]"), 1U) << ran.err;
-  EXPECT_NE(ran.err.find("14d (ttl: auto)"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("28d (ttl: auto)"), std::string::npos) << ran.err;
   EXPECT_EQ(long_kept.sum(), long_kept.produced_sum());
   EXPECT_EQ(long_kept.semel({"doctor"}).code, 1);
 }
@@ -98,7 +109,7 @@ TEST(KafkaRetentionOfARun, ACompactedTopicIsKeptForEverAndSoMustItsRecords) {
 }
 
 TEST(KafkaRetentionOfARun, WithoutTheRightToAskItIsNotKnownAndNotFine) {
-  KafkaTestBed::Options options = kept_for(kThirtyDays, "auto");
+  KafkaTestBed::Options options = kept_for(kFortyDays, "auto");
   options.brokers = KafkaServer::shared().login_brokers();
   options.properties =
       "security.protocol: sasl_plaintext, sasl.mechanism: PLAIN, sasl.username: stranger, "

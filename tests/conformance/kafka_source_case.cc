@@ -307,7 +307,8 @@ TEST(KafkaSource, AFullQueueIsFetchedForAgainAsSoonAsItHasRoom) {
 }
 
 TEST(KafkaSource, HowLongTheTopicIsKeptComesBeforeItsFirstMessage) {
-  const std::string topic = KafkaServer::shared().new_topic(1, {{"retention.ms", "3600000"}});
+  const std::string topic =
+      KafkaServer::shared().new_topic(1, {{"retention.ms", "3600000"}, {"segment.ms", "7200000"}});
   KafkaServer::shared().produce_values(topic, {"{}"});
   Member member(spec_of(topic));
   std::optional<Horizon> horizon;
@@ -320,7 +321,7 @@ TEST(KafkaSource, HowLongTheTopicIsKeptComesBeforeItsFirstMessage) {
     return horizon.has_value();
   }));
   ASSERT_TRUE(horizon.has_value()) << "it was not told";
-  EXPECT_EQ(horizon->longest, 1h);
+  EXPECT_EQ(horizon->longest, 3h);
 }
 
 TEST(KafkaSource, ATopicThatIsNotThereIsSaidOnceAndForAll) {

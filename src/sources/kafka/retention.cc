@@ -22,6 +22,8 @@ namespace {
 
 // The time that librdkafka itself may take beyond the given one.
 constexpr int kMore = 1'000;
+// A longer time is taken for this one: brokers allow any number, and 100 years are enough.
+constexpr milliseconds kLongest = std::chrono::hours(24) * 36'500;
 
 struct FreedAdmin {
   void operator()(rd_kafka_ConfigResource_t* resource) const noexcept {
@@ -103,44 +105,48 @@ std::optional<std::int64_t> number_in(std::string_view text) {
   return number;
 }
 
-Horizon unknown_of(const std::string& topic, std::string_view why) {
+Horizon unknown_of(const std::string& topic, std::string_view setting, std::string_view why) {
   return {std::nullopt,
           fmt::format("how long topic {} keeps its messages is not known: {}; so whether records "
-                      "are kept as long is not either. Semel asks for retention.ms, which takes "
-                      "the right DESCRIBE_CONFIGS on the topic",
-                      topic, why),
+                      "are kept as long is not either. Semel asks for {}, which takes the right "
+                      "DESCRIBE_CONFIGS on the topic",
+                      topic, why, setting),
           false};
 }
 
 }  // namespace
 
-Horizon horizon_of(const std::string& topic, const std::string& retention_ms,
-                   const std::string& cleanup_policy) {
-  // compact,delete keeps no longer than delete alone.
-  if (cleanup_policy.find("delete") == std::string::npos && !cleanup_policy.empty()) {
-    return {std::nullopt, fmt::format("topic {} has cleanup.policy={}", topic, cleanup_policy)};
+Horizon horizon_of(const std::string& topic, const TopicSettings& settings) {
+  const std::string& policy = settings.cleanup_policy;
+  if (policy.find("delete") == std::string::npos && !policy.empty()) {
+    return {std::nullopt, fmt::format("topic {} has cleanup.policy={}", topic, policy)};
   }
-  const auto number = number_in(retention_ms);
-  if (!number) return unknown_of(topic, "the broker did not report it");
-  const std::string said = fmt::format("topic {} has retention.ms={}", topic, *number);
-  if (*number < 0) return {std::nullopt, said};
-  return {milliseconds(*number), said};
+  const auto retention = number_in(settings.retention_ms);
+  if (!retention) return unknown_of(topic, "retention.ms", "the broker did not report it");
+  const std::string said = fmt::format("topic {} has retention.ms={}", topic, *retention);
+  if (*retention < 0) return {std::nullopt, said};
+  const auto kept = std::min(milliseconds(*retention), kLongest);
+  const auto segment = number_in(settings.segment_ms);
+  if (!segment || *segment < 0) {
+    Horizon made = unknown_of(topic, "segment.ms", "the broker did not report it");
+    made.longest = kept;
+    made.said = said + "; " + made.said;
+    return made;
+  }
+  return {std::min(kept + std::min(milliseconds(*segment), kLongest), kLongest),
+          fmt::format("{} plus segment.ms={}", said, *segment)};
 }
 
 Horizon longest_of(const std::vector<Horizon>& topics) {
   const Horizon* longest = nullptr;
   const Horizon* unknown = nullptr;
   for (const Horizon& one : topics) {
-    if (!one.known) {
-      unknown = &one;
-    } else if (!one.longest) {
-      return one;
-    } else if (longest == nullptr || *one.longest > *longest->longest) {
-      longest = &one;
-    }
+    if (one.known && !one.longest) return one;
+    if (!one.known) unknown = &one;
+    if (one.longest && (longest == nullptr || *one.longest > *longest->longest)) longest = &one;
   }
   if (unknown == nullptr) return longest == nullptr ? Horizon{std::nullopt, {}, false} : *longest;
-  if (longest == nullptr) return *unknown;
+  if (longest == nullptr || longest == unknown) return *unknown;
   return {longest->longest, fmt::format("{}; {}", longest->said, unknown->said), false};
 }
 
@@ -150,9 +156,10 @@ Horizon ask_horizon(rd_kafka_s* handle, const std::vector<std::string>& topics,
   std::vector<Horizon> all;
   for (std::size_t i = 0; i < topics.size(); ++i) {
     all.push_back(told[i].why_not.empty()
-                      ? horizon_of(topics[i], std::string(told[i].value("retention.ms")),
-                                   std::string(told[i].value("cleanup.policy")))
-                      : unknown_of(topics[i], told[i].why_not));
+                      ? horizon_of(topics[i], {std::string(told[i].value("retention.ms")),
+                                               std::string(told[i].value("segment.ms")),
+                                               std::string(told[i].value("cleanup.policy"))})
+                      : unknown_of(topics[i], "retention.ms", told[i].why_not));
   }
   return longest_of(all);
 }
