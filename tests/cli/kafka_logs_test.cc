@@ -89,6 +89,22 @@ TEST(KafkaLogsOfARun, WhatComesBetweenTwoRunsFromLatestIsNotSkipped) {
   bed.expect_each_once();
 }
 
+TEST(KafkaLogsOfARun, WhatAnAddedPartitionHasBeforeTheRunKnowsOfItIsNotSkipped) {
+  KafkaTestBed bed(DatabaseKind::kSqlite, KafkaServer::shared(),
+                   {.partitions = 1, .properties = "topic.metadata.refresh.interval.ms: 1000"});
+  Program runner({"run", bed.config(), "--set", "consumers[0].source.kafka.from=latest"});
+  ASSERT_TRUE(comes_true([&] { return bed.server().committed(bed.group(), bed.topic(), 0) == 0; }));
+  // Meanwhile it cannot look at the topic.
+  runner.signal(SIGSTOP);
+  bed.add_partitions(3);
+  bed.produce(60);
+  runner.signal(SIGCONT);
+  EXPECT_TRUE(all_is_done(bed)) << runner.err();
+  EXPECT_TRUE(tells(runner, "-2: the group has offsets in other partitions")) << runner.err();
+  expect_to_end_at_its_signal(runner);
+  bed.expect_each_once();
+}
+
 TEST(KafkaLogsOfARun, ADryRunLeavesTheGroupWithoutAnOffset) {
   KafkaTestBed bed(DatabaseKind::kSqlite, KafkaServer::shared(), {.partitions = 1});
   ASSERT_EQ(bed.semel({"store", "init", "-q"}).code, 0);

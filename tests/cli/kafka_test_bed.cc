@@ -39,6 +39,11 @@ void KafkaTestBed::add_accounts(int last) const {
                   last));
 }
 
+void KafkaTestBed::add_partitions(int partitions) {
+  server_.add_partitions(topic_, partitions);
+  partitions_ = partitions;
+}
+
 void KafkaTestBed::produce(std::size_t payments) {
   std::vector<KafkaServer::Record> records;
   for (std::size_t i = 0; i < payments; ++i, ++next_) {

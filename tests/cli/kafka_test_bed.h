@@ -36,6 +36,8 @@ class KafkaTestBed {
   std::size_t config_lines() const { return ground_.config_lines(); }
   Ran semel(Words words) const { return ground_.semel(std::move(words)); }
 
+  // Its topic has so many partitions from now on.
+  void add_partitions(int partitions);
   // So many new payments of amounts that differ, some of them twice.
   void produce(std::size_t payments);
   // And what they come to.
@@ -59,7 +61,7 @@ class KafkaTestBed {
 
  private:
   const KafkaServer& server_;
-  const int partitions_;
+  int partitions_;
   const std::size_t copied_;
   const std::string topic_;
   const GroundTestBed ground_;

@@ -2,43 +2,10 @@
 // records, or is another log than the one that was read.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "tests/conformance/kafka_member.h"
 
 namespace semel::conformance {
 namespace {
-
-using From = core::KafkaSpec::From;
-
-core::KafkaSpec spec_from(const std::string& topic, From from) {
-  auto spec = spec_of(topic);
-  spec.from = from;
-  return spec;
-}
-
-// Collects the member's notices and arrivals.
-struct Watched {
-  std::vector<std::string> notices;
-  std::vector<Arrival> arrivals;
-  bool at_end = false;
-  std::optional<Error> error;
-
-  bool told(std::string_view part) const {
-    return std::ranges::any_of(
-        notices, [&](const std::string& one) { return one.find(part) != std::string::npos; });
-  }
-  void look(Source& source) {
-    auto received = source.receive({});
-    if (!received) {
-      error = std::move(received.error());
-      return;
-    }
-    at_end = received->at_end;
-    std::ranges::move(received->notices, std::back_inserter(notices));
-    std::ranges::move(received->arrivals, std::back_inserter(arrivals));
-  }
-};
 
 // Whether the group's position becomes `offset`, while the member keeps polling and receives
 // nothing.
@@ -47,17 +14,6 @@ bool stands_at(const core::KafkaSpec& spec, Member& member, std::int64_t offset)
     EXPECT_TRUE(member.receive(1, 1ms).empty());
     return KafkaServer::shared().committed(spec.group, spec.topics.front(), 0) == offset;
   });
-}
-
-// Receives until the source is at its end.
-Watched read_to_end(Source& source) {
-  Watched watched;
-  EXPECT_TRUE(test::comes_true([&] {
-    watched.look(source);
-    return watched.at_end || watched.error;
-  }));
-  EXPECT_FALSE(watched.error) << watched.error->message;
-  return watched;
 }
 
 TEST(KafkaPosition, IsCommittedBehindAbortedRecordsAndMarks) {

@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sources/kafka/make_kafka_source.h"
@@ -46,6 +49,48 @@ inline std::optional<std::int64_t> figure_of(Source& source, std::string_view na
     if (figure.name == name && figure.partition == partition) return figure.value;
   }
   return std::nullopt;
+}
+
+using From = core::KafkaSpec::From;
+
+inline core::KafkaSpec spec_from(const std::string& topic, From from) {
+  auto spec = spec_of(topic);
+  spec.from = from;
+  return spec;
+}
+
+// Collects the member's notices and arrivals.
+struct Watched {
+  std::vector<std::string> notices;
+  std::vector<Arrival> arrivals;
+  bool at_end = false;
+  std::optional<Error> error;
+
+  bool told(std::string_view part) const {
+    return std::ranges::any_of(
+        notices, [&](const std::string& one) { return one.find(part) != std::string::npos; });
+  }
+  void look(Source& source) {
+    auto received = source.receive({});
+    if (!received) {
+      error = std::move(received.error());
+      return;
+    }
+    at_end = received->at_end;
+    std::ranges::move(received->notices, std::back_inserter(notices));
+    std::ranges::move(received->arrivals, std::back_inserter(arrivals));
+  }
+};
+
+// Receives until the source is at its end.
+inline Watched read_to_end(Source& source) {
+  Watched watched;
+  EXPECT_TRUE(test::comes_true([&] {
+    watched.look(source);
+    return watched.at_end || watched.error;
+  }));
+  EXPECT_FALSE(watched.error) << watched.error->message;
+  return watched;
 }
 
 inline std::string topic_with(std::size_t messages, int partitions) {

@@ -258,6 +258,32 @@ void KafkaServer::make_topic(
   check(code, kNoTopic);
 }
 
+void KafkaServer::add_partitions(const std::string& topic, int partitions) const {
+  const auto handle = client(RD_KAFKA_PRODUCER, brokers(), {});
+  std::array<char, 512> why{};
+  const std::unique_ptr<rd_kafka_NewPartitions_t, decltype(&rd_kafka_NewPartitions_destroy)> wish(
+      rd_kafka_NewPartitions_new(topic.c_str(), static_cast<std::size_t>(partitions), why.data(),
+                                 why.size()),
+      &rd_kafka_NewPartitions_destroy);
+  rd_kafka_NewPartitions_t* one = wish.get();
+  const Owned<rd_kafka_queue_t> queue(rd_kafka_queue_new(handle.get()));
+  rd_kafka_CreatePartitions(handle.get(), &one, 1, nullptr, queue.get());
+  const Owned<rd_kafka_event_t> event(rd_kafka_queue_poll(queue.get(), kBrokerPatience));
+  if (!event) throw std::runtime_error("no partitions are added");
+  check(rd_kafka_event_error(event.get()), "no partitions are added");
+  const bool led = comes_true([&] {
+    return number_told(brokers(), kBrokerPatience, [&](const rd_kafka_metadata_t& told) {
+             const auto* found = topic_in(told, topic);
+             int leaders = 0;
+             for (int i = 0; found != nullptr && i < found->partition_cnt; ++i) {
+               if (found->partitions[i].leader >= 0) ++leaders;
+             }
+             return leaders;
+           }) == partitions;
+  });
+  if (!led) throw std::runtime_error("the partitions have no leaders: " + topic);
+}
+
 void KafkaServer::delete_topic(const std::string& name) const {
   const auto handle = client(RD_KAFKA_CONSUMER, brokers(), {});
   const Owned<rd_kafka_DeleteTopic_t> topic(rd_kafka_DeleteTopic_new(name.c_str()));

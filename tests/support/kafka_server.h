@@ -55,6 +55,8 @@ class KafkaServer final : public DatabaseServer {
   // Creates a topic, also if one of the same name was deleted just now.
   void make_topic(const std::string& name, int partitions,
                   const std::vector<std::pair<std::string, std::string>>& settings = {}) const;
+  // The topic has so many then, and each has a leader.
+  void add_partitions(const std::string& topic, int partitions) const;
   // Returns when the brokers do not know it any more.
   void delete_topic(const std::string& name) const;
   // The user may read the topic as a member of the group, and no more.

@@ -52,8 +52,8 @@ def page_defaults(tree):
 # A number on a page, and the code that it comes from. If one changes, the other must.
 FACTS = [
     ("docs/guarantees.md", "`auto` is a week,", "src/config/config.h", "kAutoTtl{7 * 24}"),
-    ("docs/guarantees.md", "two weeks for [Kafka]", "src/config/config.h", "kAutoTtlOnKafka{14 * 24}"),
-    ("docs/sources/kafka.md", "records for 14 days", "src/config/config.h", "kAutoTtlOnKafka{14 * 24}"),
+    ("docs/guarantees.md", "four for [Kafka]", "src/config/config.h", "kAutoTtlOnKafka{28 * 24}"),
+    ("docs/sources/kafka.md", "records for 28 days", "src/config/config.h", "kAutoTtlOnKafka{28 * 24}"),
     ("docs/sources/kafka.md", "five seconds to end", "src/sources/kafka/serve.cc", "kDrainOnRevoke{5'000}"),
     ("docs/sources/kafka.md", "once 4 MiB of its partition", "src/sources/kafka/ledger.h", "kMostKept = 4 << 20"),
     ("docs/sources/kafka.md", "`queued.max.messages.kbytes: 16384`", "src/sources/kafka/settings.cc",
@@ -78,7 +78,7 @@ FACTS = [
     ("docs/sources/nats.md", "when 100 messages", "src/core/ack_pace.cc", "kAcksAtOnce = 100"),
     ("docs/sources/nats.md", "at the latest after 2 ms", "src/core/ack_pace.cc", "kAcksWait{2}"),
     ("docs/sources/nats.md", "found out within 30 seconds", "src/clients/nats/connection.cc", "kPingInterval{10'000}"),
-    ("docs/guarantees.md", "four for [SQS]", "src/config/config.h", "kAutoTtlOnSqs{28 * 24}"),
+    ("docs/guarantees.md", "and [SQS](sources/sqs.md)", "src/config/config.h", "kAutoTtlOnSqs{28 * 24}"),
     ("docs/sources/sqs.md", "keeps records for 28 days", "src/config/config.h", "kAutoTtlOnSqs{28 * 24}"),
     ("docs/sources/sqs.md", "in batches of ten", "src/core/sqs_spec.h", "kSqsBatch = 10"),
     ("docs/sources/sqs.md", "when a third of it is over", "src/sources/sqs/ledger.cc", "kShareBeforeRenewal = 3"),

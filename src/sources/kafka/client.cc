@@ -23,6 +23,7 @@ namespace {
 constexpr milliseconds kStep{100};
 constexpr milliseconds kDestroyPatience{2'000};
 constexpr std::size_t kBytesPerKilobyte = 1024;
+static_assert(kLogEnd == RD_KAFKA_OFFSET_END && kLogBegin == RD_KAFKA_OFFSET_BEGINNING);
 
 std::vector<TopicPartition> partitions_of(const rd_kafka_topic_partition_list_t& list) {
   std::vector<TopicPartition> made;
@@ -30,6 +31,14 @@ std::vector<TopicPartition> partitions_of(const rd_kafka_topic_partition_list_t&
     made.push_back({list.elems[i].topic, list.elems[i].partition});
   }
   return made;
+}
+
+ListPtr list_of(const Offsets& offsets) {
+  ListPtr list(rd_kafka_topic_partition_list_new(static_cast<int>(offsets.size())));
+  for (const auto& [id, next] : offsets) {
+    rd_kafka_topic_partition_list_add(list.get(), id.topic.c_str(), id.number)->offset = next;
+  }
+  return list;
 }
 
 std::size_t setting_of(const rd_kafka_conf_t* conf, const char* name) {
@@ -172,6 +181,7 @@ std::optional<std::int64_t> Client::ask_lag(milliseconds patience) {
   const auto all = partitions(patience);
   const Offsets offsets = committed(all, patience);
   if (offsets.empty() || offsets.size() != all.size()) return std::nullopt;
+  const GroupBegins begins = begins_of(all, offsets);
   std::int64_t lag = 0;
   for (const auto& [partition, offset] : offsets) {
     std::int64_t low = 0, high = 0;
@@ -180,11 +190,25 @@ std::optional<std::int64_t> Client::ask_lag(milliseconds patience) {
         RD_KAFKA_RESP_ERR_NO_ERROR) {
       return std::nullopt;
     }
-    // Without an offset the group begins at the end of the topic, or at its beginning.
-    const bool at_end = offset < 0 && spec_.from == core::KafkaSpec::From::kLatest;
+    const bool at_end =
+        begins.new_topics.contains(partition.topic) && spec_.from == core::KafkaSpec::From::kLatest;
     if (!at_end) lag += std::max<std::int64_t>(high - std::max(offset, low), 0);
   }
   return lag;
+}
+
+Client::Offsets Client::ends(const std::vector<TopicPartition>& partitions, milliseconds patience) {
+  Offsets ends;
+  for (const TopicPartition& one : partitions) {
+    std::int64_t low = 0, high = 0;
+    if (rd_kafka_query_watermark_offsets(handle_, one.topic.c_str(), one.number, &low, &high,
+                                         static_cast<int>(patience.count())) !=
+        RD_KAFKA_RESP_ERR_NO_ERROR) {
+      return {};
+    }
+    ends.emplace_back(one, high);
+  }
+  return ends;
 }
 
 Client::Offsets Client::committed(const std::vector<TopicPartition>& partitions,
@@ -240,26 +264,58 @@ void Client::serve(milliseconds patience) {
   take_commits(milliseconds(0));
 }
 
+bool Client::is_cooperative() const {
+  return std::string_view(rd_kafka_rebalance_protocol(handle_)) == "COOPERATIVE";
+}
+
 void Client::take_rebalance(int code, rd_kafka_topic_partition_list_s* list) {
-  const bool cooperative = std::string_view(rd_kafka_rebalance_protocol(handle_)) == "COOPERATIVE";
-  ErrorPtr error;
-  if (code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
-    watcher_.on_assigned(partitions_of(*list));
-    if (cooperative) {
-      error.reset(rd_kafka_incremental_assign(handle_, list));
-    } else {
-      rd_kafka_assign(handle_, list);
-    }
-  } else {
-    watcher_.on_revoked(partitions_of(*list), rd_kafka_assignment_lost(handle_) != 0);
-    if (cooperative) {
-      error.reset(rd_kafka_incremental_unassign(handle_, list));
-    } else {
-      rd_kafka_assign(handle_, nullptr);
-    }
+  const auto partitions = partitions_of(*list);
+  if (code != RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
+    watcher_.on_revoked(partitions, rd_kafka_assignment_lost(handle_) != 0);
+    return unassign(list);
   }
-  if (error)
+  watcher_.on_assigned(partitions);
+  if (spec_.from != core::KafkaSpec::From::kLatest) return assign(list);
+  if (!is_cooperative()) waiting_.clear();
+  waiting_.insert(waiting_.end(), partitions.begin(), partitions.end());
+  // librdkafka takes part in the group only after an answer, so it is given none of them.
+  const ListPtr none(rd_kafka_topic_partition_list_new(0));
+  assign(none.get());
+}
+
+void Client::begin(const Offsets& all) {
+  const ListPtr list = list_of(all);
+  waiting_.clear();
+  assign(list.get());
+}
+
+// Without the cooperative protocol the list replaces all partitions, but then it is all of them.
+void Client::assign(rd_kafka_topic_partition_list_s* list) {
+  if (!is_cooperative()) {
+    const auto code = rd_kafka_assign(handle_, list);
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR) watcher_.on_error(code, "partitions are not assigned");
+    return;
+  }
+  const ErrorPtr error(rd_kafka_incremental_assign(handle_, list));
+  if (error) {
     watcher_.on_error(rd_kafka_error_code(error.get()), rd_kafka_error_string(error.get()));
+  }
+}
+
+void Client::unassign(rd_kafka_topic_partition_list_s* list) {
+  if (!is_cooperative()) {
+    waiting_.clear();
+    rd_kafka_assign(handle_, nullptr);
+    return;
+  }
+  // librdkafka refuses those that it was not given.
+  std::erase_if(waiting_, [&](const TopicPartition& one) {
+    return rd_kafka_topic_partition_list_del(list, one.topic.c_str(), one.number) == 1;
+  });
+  const ErrorPtr error(rd_kafka_incremental_unassign(handle_, list));
+  if (error) {
+    watcher_.on_error(rd_kafka_error_code(error.get()), rd_kafka_error_string(error.get()));
+  }
 }
 
 QueuePtr Client::split(const TopicPartition& partition, int fd) {
@@ -289,10 +345,7 @@ bool Client::go_to_begin(const TopicPartition& partition, milliseconds patience)
 
 void Client::commit(const Offsets& offsets) {
   if (offsets.empty()) return;
-  const ListPtr list(rd_kafka_topic_partition_list_new(static_cast<int>(offsets.size())));
-  for (const auto& [id, next] : offsets) {
-    rd_kafka_topic_partition_list_add(list.get(), id.topic.c_str(), id.number)->offset = next;
-  }
+  const ListPtr list = list_of(offsets);
   const auto code = rd_kafka_commit_queue(handle_, list.get(), commits_.get(), nullptr, nullptr);
   if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
     ++open_commits_;

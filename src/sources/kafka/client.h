@@ -17,6 +17,7 @@
 #include "core/kafka_spec.h"
 #include "sources/kafka/assignment.h"
 #include "sources/kafka/connections.h"
+#include "sources/kafka/group_begins.h"
 #include "sources/kafka/retention.h"
 
 namespace semel::kafka {
@@ -25,7 +26,7 @@ namespace semel::kafka {
 class Client {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
-  using Offsets = std::vector<std::pair<TopicPartition, std::int64_t>>;
+  using Offsets = kafka::Offsets;
 
   // Called from `serve` and `close`, on their thread.
   class Watcher {
@@ -70,6 +71,8 @@ class Client {
   // The group's next offset of each; -1 where it has none. Waits. Empty: no answer.
   Offsets committed(const std::vector<TopicPartition>& partitions,
                     std::chrono::milliseconds patience);
+  // The end of each, as it is now. Waits for about `patience` for each. Empty: no answer for one.
+  Offsets ends(const std::vector<TopicPartition>& partitions, std::chrono::milliseconds patience);
   // As of the last fetch; -1 where there was none. Thread-safe.
   struct Edges {
     std::int64_t low = -1;
@@ -83,6 +86,11 @@ class Client {
   // Joins the group. A code, where librdkafka refuses.
   std::optional<int> subscribe();
   void serve(std::chrono::milliseconds patience);
+
+  // With from: latest, the partitions that the group has assigned and that do not begin before
+  // `begin`, which takes all of them, each with its offset or as GroupBegins has it.
+  const std::vector<TopicPartition>& waiting() const noexcept { return waiting_; }
+  void begin(const Offsets& all);
 
   // The most of each partition that librdkafka fetches ahead.
   struct Ahead {
@@ -117,6 +125,9 @@ class Client {
   explicit Client(const core::KafkaSpec& spec, Watcher& watcher) : spec_(spec), watcher_(watcher) {}
   void take_commits(std::chrono::milliseconds patience);
   void take_rebalance(int code, rd_kafka_topic_partition_list_s* list);
+  bool is_cooperative() const;
+  void assign(rd_kafka_topic_partition_list_s* list);
+  void unassign(rd_kafka_topic_partition_list_s* list);
 
   const core::KafkaSpec spec_;
   Watcher& watcher_;
@@ -124,6 +135,7 @@ class Client {
   rd_kafka_s* handle_ = nullptr;
   QueuePtr commits_;
   int open_commits_ = 0;
+  std::vector<TopicPartition> waiting_;
   Ahead ahead_;
   std::string last_said_;  // the last error on the way to a broker
 };

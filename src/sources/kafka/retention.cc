@@ -22,7 +22,7 @@ namespace {
 
 // The time that librdkafka itself may take beyond the given one.
 constexpr int kMore = 1'000;
-// A longer time is taken for this one: brokers allow any number, and 100 years are enough.
+// Brokers allow any number. A longer time is taken for this one, which is a valid `ttl`.
 constexpr milliseconds kLongest = std::chrono::hours(24) * 36'500;
 
 struct FreedAdmin {

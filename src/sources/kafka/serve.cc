@@ -60,6 +60,7 @@ void KafkaSource::run() {
   while (connected && !stopped()) {
     client_->serve(kServe);
     show_room();
+    begin_assigned();
     look_for_begins();
     commit_when_due();
     look_for_brokers();
@@ -255,7 +256,9 @@ void KafkaSource::on_assigned(const std::vector<TopicPartition>& partitions) {
                         fmt::format("librdkafka has no queue for {}", id.name()),
                         {}});
     }
-    assignment_.add(id, std::move(queue));
+    Partition& added = assignment_.add(id, std::move(queue));
+    // begin_assigned() asks for it.
+    added.asked = spec_.from == core::KafkaSpec::From::kLatest;
   }
   joined_ = true;
   ++rebalances_;

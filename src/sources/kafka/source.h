@@ -66,6 +66,10 @@ class KafkaSource final : public Source, public core::LeavingPartitions, private
   bool subscribe(const std::vector<std::pair<std::string, int>>& wrong, TimePoint answered)
       SEMEL_EXCLUDES(mutex_);
   void ask_horizon() SEMEL_EXCLUDES(mutex_);
+  void begin_assigned() SEMEL_EXCLUDES(mutex_);
+  void commit_ends(const std::vector<TopicPartition>& partitions) SEMEL_EXCLUDES(mutex_);
+  void begin_at(const Offsets& begins) SEMEL_EXCLUDES(mutex_);
+  void tell_waiting(const std::vector<TopicPartition>& waiting) SEMEL_EXCLUDES(mutex_);
   void look_for_begins() SEMEL_EXCLUDES(mutex_);
   void show_room() SEMEL_EXCLUDES(mutex_);
   // A partition whose queue was read far enough since it was last asked for.
@@ -124,6 +128,8 @@ class KafkaSource final : public Source, public core::LeavingPartitions, private
   TimePoint committed_at_{};
   TimePoint checked_at_{};
   TimePoint ask_begins_at_{};
+  TimePoint begin_again_at_{};
+  std::optional<TimePoint> waits_since_;  // partitions that do not begin yet
   std::optional<TimePoint> none_assigned_since_;
   bool told_none_assigned_ = false;  // since it last had a partition
 
