@@ -101,17 +101,20 @@ HeldRows::Due HeldRows::due(ConsumerNumber consumer, std::size_t max_messages,
   Due due;
   DueOrder<FoundArrival> order;
   const auto ask = [&](StoreTime from) {
-    Answer answer = session_.ask(texts_.due, {consumer, now, most, from});
+    Answer answer = session_.ask(texts_.due, {consumer, now, most, from, kFirstTimed});
+    bool timed = false;
     while (answer.next()) {
       order.add(arrival_at(answer, now), answer.time(kAfterArrival),
                 answer.time(kAfterArrival + 1));
+      timed = answer.boolean(kAfterArrival + 2);
     }
-    return answer.changed() < most;
+    due.all = answer.changed() < most;
+    return timed && !due.all;
   };
-  due.all = ask(spi::kDueAtOnce);
-  if (!due.all) {
+  if (ask(spi::kDueAtOnce)) {
     order.forget_timed();
     ask(kFirstTimed);
+    due.all = false;
   }
   std::size_t bytes = 0;
   for (FoundArrival& found : std::move(order).first(most)) {
@@ -129,11 +132,15 @@ std::vector<RowTag> HeldRows::due_numbers(ConsumerNumber consumer, std::size_t m
                                           StoreTime now) {
   DueOrder<RowTag> order;
   const auto ask = [&](StoreTime from) {
-    Answer answer = session_.ask(texts_.due_numbers, {consumer, now, most, from});
-    while (answer.next()) order.add(RowTag{answer.integer(0)}, answer.time(1), answer.time(2));
-    return answer.changed() < most;
+    Answer answer = session_.ask(texts_.due_numbers, {consumer, now, most, from, kFirstTimed});
+    bool timed = false;
+    while (answer.next()) {
+      order.add(RowTag{answer.integer(0)}, answer.time(1), answer.time(2));
+      timed = answer.boolean(3);
+    }
+    return timed && answer.changed() == most;
   };
-  if (!ask(spi::kDueAtOnce)) {
+  if (ask(spi::kDueAtOnce)) {
     order.forget_timed();
     ask(kFirstTimed);
   }

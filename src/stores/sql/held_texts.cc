@@ -16,6 +16,10 @@ std::string in_line(const std::string& column, const std::string& which = {}) {
 // The key of a row that was tried, under which a record may wait with it.
 constexpr const char* kTriedKey =
     "CASE WHEN first_seen IS NOT NULL AND fingerprint IS NOT NULL THEN message_key END";
+// Whether rows are due that were not due at once: with the first look, to save a second one.
+std::string any_timed() {
+  return "EXISTS (SELECT 1 FROM semel_held WHERE consumer = ?1 AND due_at >= ?5 AND due_at <= ?2)";
+}
 constexpr const char* kBehindThis = " AND other.place > this.place";
 
 }  // namespace
@@ -28,13 +32,14 @@ HeldTexts::HeldTexts(const Dialect& dialect)
           "source_position, broker_key, broker_time, headers, payload, line, place, line_bytes, "
           "inbox) VALUES (?1, ?2, ?3, ?4, ?5, FALSE, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
           "?16, ?17, ?18, ?19, ?20, ?21)"),
-      due(dialect, "SELECT " + arrival_columns() +
-                       ", due_at, enqueued_at FROM semel_held WHERE consumer = ?1 "
+      due(dialect, "SELECT " + arrival_columns() + ", due_at, enqueued_at, " + any_timed() +
+                       " FROM semel_held WHERE consumer = ?1 "
                        "AND due_at <= ?2 AND due_at >= ?4 "
                        "ORDER BY due_at, row_id LIMIT ?3 FOR UPDATE SKIP LOCKED"),
       due_numbers(dialect,
-                  "SELECT row_id, due_at, enqueued_at FROM semel_held WHERE consumer = ?1 "
-                  "AND due_at <= ?2 AND due_at >= ?4 ORDER BY due_at, row_id LIMIT ?3"),
+                  "SELECT row_id, due_at, enqueued_at, " + any_timed() +
+                      " FROM semel_held WHERE consumer = ?1 "
+                      "AND due_at <= ?2 AND due_at >= ?4 ORDER BY due_at, row_id LIMIT ?3"),
       // Ordered, so that the index is used.
       any_due(dialect,
               "SELECT 1 FROM semel_held WHERE consumer = ?1 AND due_at <= ?2 "

@@ -98,8 +98,8 @@ class HeldPlans {
 
   void looks(const HeldTexts& texts) {
     const RowTag row = rows_.back();
-    one("due", texts.due, kConsumer, now_, 10, spi::kDueAtOnce);
-    one("due_numbers", texts.due_numbers, kConsumer, now_, 10, spi::kDueAtOnce);
+    one("due", texts.due, kConsumer, now_, 10, spi::kDueAtOnce, now_);
+    one("due_numbers", texts.due_numbers, kConsumer, now_, 10, spi::kDueAtOnce, now_);
     one("any_due", texts.any_due, kConsumer, now_);
     one("behind", texts.behind, kConsumer, line_, row, 10);
     one("taken", texts.taken, kConsumer, kInstance, until());
