@@ -140,8 +140,8 @@ TEST(KafkaAgeGate, DiscardsHandlesOrParksWhatWasHandledAndForgotten) {
   bed.server().produce_values(bed.topic(), some_payments(kAgedPayments));
   expect_age_gate({.config = bed.config(),
                    .count = kAgedPayments,
-                   .in_time = 12,
-                   .too_old = 30,
+                   .in_time = 20,
+                   .too_old = 60,
                    .come_again = [&] { bed.server().reset_offsets(bed.group(), bed.topic(), 1); },
                    .effects = [&] { return bed.number("SELECT count(*) FROM effect"); },
                    .nothing_left = [&] { return bed.all_committed(); }});
@@ -151,7 +151,7 @@ TEST(KafkaAgeGate, DiscardsHandlesOrParksWhatWasHandledAndForgotten) {
 TEST(KafkaAgeGate, BelievesNoProducersTime) {
   const KafkaTestBed bed(DatabaseKind::kSqlite, KafkaServer::shared(), timed_by("CreateTime"));
   bed.server().produce_values(bed.topic(), some_payments(kAgedPayments));
-  const Ran ran = days_later(30, {"run", "--once", "-o", "json", "-q", "-c", bed.config()});
+  const Ran ran = days_later(60, {"run", "--once", "-o", "json", "-q", "-c", bed.config()});
   EXPECT_EQ(json_at(ran.out, "/effects"), std::to_string(kAgedPayments)) << ran.out << ran.err;
 }
 
