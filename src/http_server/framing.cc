@@ -21,13 +21,13 @@ std::optional<std::string> ambiguous(const HttpRequest& request) {
   // The HTTP library takes `Content-Length : 5` for a header of another name.
   for (const auto& [name, value] : headers) {
     if (!core::is_header_name(name)) {
-      return fmt::format("the header {} has no name", printable_text(name));
+      return fmt::format("{} is not the name of a header", printable_text(name));
     }
   }
   for (const std::string_view name : kOnce) {
     const auto count = std::ranges::count_if(
         headers, [&](const auto& header) { return ascii::alike(header.first, name); });
-    if (count > 1) return fmt::format("the header {} stands twice", name);
+    if (count > 1) return fmt::format("the header {} is there twice", name);
   }
   if (request.header("content-length") && request.header("transfer-encoding")) {
     return "it has both Content-Length and Transfer-Encoding";

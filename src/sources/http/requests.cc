@@ -119,7 +119,7 @@ std::optional<std::string> RequestRules::ambiguous(const HttpRequest& request) c
   for (const std::string& name : single_) {
     const auto count = std::ranges::count_if(
         headers, [&](const auto& header) { return ascii::alike(header.first, name); });
-    if (count > 1) return fmt::format("the header {} stands twice", name);
+    if (count > 1) return fmt::format("the header {} is there twice", name);
   }
   return std::nullopt;
 }

@@ -66,9 +66,11 @@ void KafkaSource::begin_assigned() {
 
 // The answer does not matter: the offsets are asked for again, and show what the broker has.
 void KafkaSource::commit_ends(const std::vector<TopicPartition>& partitions) {
-  const Offsets ends = client_->ends(partitions, kOffsetsPatience);
-  if (ends.empty() || ends.size() != partitions.size()) return;
-  client_->commit(ends);
+  if (partitions.empty()) return;
+  const auto ends = client_->ends(partitions, kOffsetsPatience);
+  no_ends_ = ends ? "" : ends.error().message;
+  if (!ends) return;
+  client_->commit(*ends);
   client_->wait_committed(environment_.clock->now() + kEndsPatience);
   begin_again_at_ = {};
 }
@@ -83,8 +85,8 @@ void KafkaSource::begin_at(const Offsets& begins) {
       (void)partition->stood_at(next);
       if (next != kLogBegin) continue;
       notices_.push_back(fmt::format(
-          "{}: the group has offsets in other partitions of the topic and none here, so the "
-          "partition was added: it is read from its beginning",
+          "{}: the group has offsets in other partitions of the topic and none here: it was added, "
+          "or nobody has committed in it; it is read from its beginning",
           partition->name));
     }
     event_.signal();
@@ -94,6 +96,12 @@ void KafkaSource::begin_at(const Offsets& begins) {
 
 void KafkaSource::tell_waiting(const std::vector<TopicPartition>& waiting) {
   const system::MutexLock lock(mutex_);
+  if (!no_ends_.empty()) {
+    return tell_once(fmt::format(
+        "{} is not read yet: with from: latest a new group begins at the ends of all partitions of "
+        "a topic, and {}",
+        waiting.front().name(), no_ends_));
+  }
   tell_once(fmt::format(
       "{} is not read yet: with from: latest the member of group {} that has partition 0 of a "
       "topic commits where a new group begins in it, and that is not known yet",

@@ -197,14 +197,19 @@ std::optional<std::int64_t> Client::ask_lag(milliseconds patience) {
   return lag;
 }
 
-Client::Offsets Client::ends(const std::vector<TopicPartition>& partitions, milliseconds patience) {
+Result<Client::Offsets> Client::ends(const std::vector<TopicPartition>& partitions,
+                                     milliseconds patience) {
   Offsets ends;
   for (const TopicPartition& one : partitions) {
     std::int64_t low = 0, high = 0;
-    if (rd_kafka_query_watermark_offsets(handle_, one.topic.c_str(), one.number, &low, &high,
-                                         static_cast<int>(patience.count())) !=
-        RD_KAFKA_RESP_ERR_NO_ERROR) {
-      return {};
+    const auto code = rd_kafka_query_watermark_offsets(handle_, one.topic.c_str(), one.number, &low,
+                                                       &high, static_cast<int>(patience.count()));
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
+      return failure(
+          {ErrorKind::kUnavailable,
+           {},
+           fmt::format("the end of {} is not known: {}", one.name(), rd_kafka_err2str(code)),
+           {}});
     }
     ends.emplace_back(one, high);
   }

@@ -71,8 +71,10 @@ class Client {
   // The group's next offset of each; -1 where it has none. Waits. Empty: no answer.
   Offsets committed(const std::vector<TopicPartition>& partitions,
                     std::chrono::milliseconds patience);
-  // The end of each, as it is now. Waits for about `patience` for each. Empty: no answer for one.
-  Offsets ends(const std::vector<TopicPartition>& partitions, std::chrono::milliseconds patience);
+  // The end of each, as it is now. Waits for about `patience` for each. kUnavailable names the one
+  // without an answer.
+  Result<Offsets> ends(const std::vector<TopicPartition>& partitions,
+                       std::chrono::milliseconds patience);
   // As of the last fetch; -1 where there was none. Thread-safe.
   struct Edges {
     std::int64_t low = -1;

@@ -130,6 +130,7 @@ class KafkaSource final : public Source, public core::LeavingPartitions, private
   TimePoint ask_begins_at_{};
   TimePoint begin_again_at_{};
   std::optional<TimePoint> waits_since_;  // partitions that do not begin yet
+  std::string no_ends_;  // why this member could not commit the ends; empty: it did
   std::optional<TimePoint> none_assigned_since_;
   bool told_none_assigned_ = false;  // since it last had a partition
 

@@ -10,7 +10,7 @@ bool Ledger::arrived(const EntryId& id, std::unique_ptr<Arrival> arrival, bool r
   if (gone_.erase(id) > 0) acked_.insert(id);
   if (acked_.contains(id)) return false;
   const auto [at, fresh] = ours_.try_emplace(id);
-  at->second = {renewed ? Pending::kRenewed : Pending::kNotRenewed, {}};
+  at->second.pending = renewed ? Pending::kRenewed : Pending::kNotRenewed;
   if (fresh) deliveries_.arrived(deliveries_.end(), {id, std::move(arrival)});
   return fresh;
 }
@@ -81,7 +81,8 @@ void Ledger::only_ours(const EntryId& behind, const EntryId& last,
     next = std::lower_bound(next, there.end(), at->first);
     const bool is_there = next != there.end() && *next == at->first;
     if (at->second.pending != Pending::kRenewed || is_there) continue;
-    at->second = {Pending::kMissing, until};
+    at->second.pending = Pending::kMissing;
+    at->second.until = until;
   }
 }
 

@@ -136,6 +136,18 @@ TEST(RedisStreamsLedger, AnotherServerIsToldNothingOfWhatWasCommittedBefore) {
   EXPECT_EQ(ledger.waiting_acks(), 5U);
 }
 
+TEST(RedisStreamsLedger, TheSameServerOnAnotherConnectionVoidsNothing) {
+  Ledger ledger = filled(2);
+  ledger.another_server();
+  const auto listed = ledger.take();
+  const auto missed = ledger.take();
+  EXPECT_FALSE(ledger.arrived(id(1), saying("1")));
+  ledger.only_ours(id(1), id(2), {}, at(1));
+  EXPECT_TRUE(ledger.settle(listed.number, Kind::kAck));
+  EXPECT_TRUE(ledger.settle(missed.number, Kind::kAck));
+  EXPECT_EQ(ledger.acks(9), (std::vector{id(1), id(2)}));
+}
+
 TEST(RedisStreamsLedger, WhatACommitHasAcknowledgedWasNotLost) {
   Ledger ledger = filled(3);
   const auto first = ledger.take();

@@ -23,7 +23,7 @@ struct HeldRow {
   Arrival content;  // row, tag, since_first: set when it is taken
   std::optional<StoreTime> first_seen;
   StoreTime due{};
-  StoreTime sent{};  // of a row that is due at once
+  StoreTime sent{};  // where it is due at once
   std::optional<StoreTime> hidden_until;
   std::optional<std::int64_t> place;  // in its line; kept when it is held again, and not parked
   bool behind = false;                // others of its line are before it: it is not visible

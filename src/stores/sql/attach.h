@@ -11,8 +11,8 @@ namespace semel::sql {
 // Implements Store::attach. `context.generations.lock` excludes others from the decision how long
 // records are kept, `make_missing` begins a generation for the ttl where there is none, and
 // `change_ttl` keeps existing records for the longer of the two times: all in their session's
-// transaction. So a consumer whose ttl is committed has a generation, and one who may not make it
-// changes nothing. Throws Failure: R220 as Store::attach.
+// transaction. So whoever may not make it changes nothing, and on PostgreSQL, where not everybody
+// may, a consumer whose ttl is committed has a generation. Throws Failure: R220 as Store::attach.
 template <class ServerCore>
 ConsumerNumber attach_to(ServerCore& context, const ConsumerSpec& spec) {
   using Connection = typename ServerCore::Session;

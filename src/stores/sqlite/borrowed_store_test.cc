@@ -91,6 +91,28 @@ TEST_F(BorrowedTest, TheCallersCommitDecides) {
   EXPECT_TRUE(is_completed(*own, m)) << "one record, however it is met";
 }
 
+// The inner unit seals the generation that the outer one has claimed in.
+TEST_F(BorrowedTest, AUnitWithinAnotherMayBeginAGeneration) {
+  const Message outer = message("outer");
+  const Message* const one_outer = &outer;
+  run("BEGIN");
+  auto unit = store_->facets().transactional->begin({}).value();
+  const Claim claimed = unit->claim({&one_outer, 1}).value().at(0);
+  ASSERT_TRUE(std::holds_alternative<Acquired>(claimed));
+  const auto generations = [this] { return one("SELECT count(*) FROM semel_generation"); };
+  clock_->advance(std::chrono::hours(24) * 6);
+  EXPECT_TRUE(std::holds_alternative<Acquired>(handle(message("inner"))));
+  const Finish done = test::completed(std::get<Acquired>(claimed).lease);
+  EXPECT_EQ(unit->finish({&done, 1}).value(), std::vector{Applied::kYes});
+  EXPECT_TRUE(unit->commit().has_value());
+  unit.reset();
+  run("COMMIT");
+  EXPECT_EQ(generations(), "2");
+  run("BEGIN");
+  EXPECT_TRUE(std::holds_alternative<Completed>(handle(outer)));
+  run("COMMIT");
+}
+
 TEST_F(BorrowedTest, WithoutATransactionItIsRefused) {
   const auto unit = store_->facets().transactional->begin({});
   ASSERT_FALSE(unit.has_value());

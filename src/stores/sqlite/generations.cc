@@ -88,16 +88,15 @@ void Generations::read() {
     const auto known = std::ranges::find_if(list_, [&](const auto& generation) {
       return generation && generation->row().number == row.number;
     });
+    // It stays the same object: claims of a unit that is open around this one point to it.
     if (known != list_.end()) {
       // Its memory of ids was read while it took inserts.
-      if ((*known)->row().active == row.active) {
-        (*known)->row() = row;
-        fresh.push_back(std::move(*known));
-        continue;
+      if ((*known)->row().active != row.active) {
+        (*known)->forget();
+        (*known)->filter = nullptr;
       }
-      fresh.push_back(std::make_unique<Generation>(connection_, row));
-      fresh.back()->uncounted = (*known)->uncounted;
-      fresh.back()->uncounted_before = (*known)->uncounted_before;
+      (*known)->row() = row;
+      fresh.push_back(std::move(*known));
       continue;
     }
     fresh.push_back(std::make_unique<Generation>(connection_, row));

@@ -1,4 +1,4 @@
--- A row that is due at once has waited since its number was drawn.
+-- A row that is due at once has waited since its number was drawn; others of its set may have waited for longer.
 local rows, first, since = 0, nil, nil
 for lane = 0, 15 do
   local at = lane_of(ARGV[2], lane)
@@ -9,6 +9,8 @@ for lane = 0, 15 do
       score = tonumber(score)
       local from = score > 0 and score or tonumber(number)
       first, since = math.min(first or score, score), math.min(since or from, from)
+      local timed = score == 0 and redis.call('ZRANGEBYSCORE', at .. set_of, '(0', now, 'WITHSCORES', 'LIMIT', 0, 1)[2]
+      if timed then since = math.min(since, tonumber(timed)) end
     end
   end
 end
