@@ -25,13 +25,16 @@ std::vector<Nonce> draw(Random& random, std::size_t count);
 
 // Repeats a claim whose answer was lost, under its own nonces: keys that it had claimed are found
 // to be ours, and their leases begin anew. A key that another took after our lease is busy.
+// The answer of a repetition may be lost as well.
 template <class Claiming>
 std::vector<Claim> said_again_in_doubt(Claiming&& claiming) {
-  try {
-    return claiming();
-  } catch (const Failure& failed) {
-    if (failed.error().kind != ErrorKind::kInDoubt) throw;
-    return claiming();
+  constexpr int kMostTimes = 3;
+  for (int time = 1;; ++time) {
+    try {
+      return claiming();
+    } catch (const Failure& failed) {
+      if (failed.error().kind != ErrorKind::kInDoubt || time == kMostTimes) throw;
+    }
   }
 }
 
