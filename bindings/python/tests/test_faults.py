@@ -65,14 +65,14 @@ RENEWAL = [answer for fault in RENEWAL_FAULTS for answer in (fault, told(RENEWED
 
 
 def test_no_fault_ends_the_renewal(server):
-    server.scripts.update(claims=[told(new(lease_ms=1500))], renew=list(RENEWAL))
+    server.scripts.update(claims=[told(new(lease_ms=4500))], renew=list(RENEWAL))
     with semel.claim(server.claims(patience=0), "a") as held:
         assert server.wait_for("renew", len(RENEWAL))
     assert held.ended
 
 
 def test_aio_no_fault_ends_the_renewal(server):
-    server.scripts.update(claims=[told(new(lease_ms=1500))], renew=list(RENEWAL))
+    server.scripts.update(claims=[told(new(lease_ms=4500))], renew=list(RENEWAL))
 
     async def scenario():
         async with semel.aio.claim(server.claims(semel.aio.HttpClaims, patience=0), "a") as held:

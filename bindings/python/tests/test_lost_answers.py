@@ -215,13 +215,13 @@ def test_slow_work_keeps_its_key(mails_database, key):
         made.append(psycopg.connect(mails_database))
         return made[-1]
 
-    with semel.SqlClaims(connect, consumer="mails", lease=0.6) as slow:
+    with semel.SqlClaims(connect, consumer="mails", lease=3.0) as slow:
         renew, times, renewed = slow.renew_claim, [], threading.Event()
 
         def counted(held, lease):
             renew(held, lease)
             times.append(lease)
-            if len(times) == 5:
+            if len(times) == 4:
                 renewed.set()
 
         slow.renew_claim = counted
