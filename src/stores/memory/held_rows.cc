@@ -64,7 +64,8 @@ std::optional<std::int64_t> HeldRows::next_due(const Queue& queue, StoreTime now
   const auto timed = queue.shown.upper_bound({spi::kDueAtOnce, last_});
   const bool at_once = first != timed;
   const bool due = timed != queue.shown.end() && timed->first <= now;
-  if (at_once && !(due && timed->first < rows_.at(first->second).sent)) return first->second;
+  const auto since = [&] { return std::pair(rows_.at(first->second).sent, first->second); };
+  if (at_once && !(due && *timed < since())) return first->second;
   return due ? std::optional(timed->second) : std::nullopt;
 }
 

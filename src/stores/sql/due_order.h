@@ -14,16 +14,17 @@ namespace semel::sql {
 inline constexpr StoreTime kFirstTimed = spi::kDueAtOnce + std::chrono::milliseconds(1);
 
 // An index has the rows that are due at once before all others. Here they are among the others
-// since they were sent: else a long queue would keep back all retries.
+// since they were sent, and by their numbers where that is the same: else a long queue would keep
+// back all retries.
 template <class Row>
 class DueOrder {
  public:
   // In the order of the index.
-  void add(Row row, StoreTime due, StoreTime sent) {
+  void add(Row row, RowTag number, StoreTime due, StoreTime sent) {
     if (due < kFirstTimed) {
-      at_once_.push_back({std::move(row), sent});
+      at_once_.push_back({std::move(row), {sent, number}});
     } else {
-      timed_.push_back({std::move(row), due});
+      timed_.push_back({std::move(row), {due, number}});
     }
   }
   // Where the first rows of the index were not all that are due: the others are added anew.
@@ -48,7 +49,7 @@ class DueOrder {
  private:
   struct Waiting {
     Row row;
-    StoreTime since;
+    std::pair<StoreTime, RowTag> since;
   };
   std::vector<Waiting> at_once_, timed_;
 };

@@ -104,7 +104,9 @@ HeldRows::Due HeldRows::due(ConsumerNumber consumer, std::size_t max_messages,
     Answer answer = session_.ask(texts_.due, {consumer, now, most, from, kFirstTimed});
     bool timed = false;
     while (answer.next()) {
-      order.add(arrival_at(answer, now), answer.time(kAfterArrival),
+      FoundArrival found = arrival_at(answer, now);
+      const RowTag number = *found.arrival.row;
+      order.add(std::move(found), number, answer.time(kAfterArrival),
                 answer.time(kAfterArrival + 1));
       timed = answer.boolean(kAfterArrival + 2);
     }
@@ -135,7 +137,8 @@ std::vector<RowTag> HeldRows::due_numbers(ConsumerNumber consumer, std::size_t m
     Answer answer = session_.ask(texts_.due_numbers, {consumer, now, most, from, kFirstTimed});
     bool timed = false;
     while (answer.next()) {
-      order.add(RowTag{answer.integer(0)}, answer.time(1), answer.time(2));
+      const RowTag number{answer.integer(0)};
+      order.add(number, number, answer.time(1), answer.time(2));
       timed = answer.boolean(3);
     }
     return timed && answer.changed() == most;

@@ -151,7 +151,8 @@ std::vector<Arrival> HeldRows::due(ConsumerNumber consumer, std::size_t max_mess
       Arrival arrival = arrival_at(due_, now);
       ++rows;
       bytes += arrival.payload.size();
-      order.add(std::move(arrival), due_.time(15), due_.time(16));
+      const RowTag number = *arrival.row;
+      order.add(std::move(arrival), number, due_.time(15), due_.time(16));
     }
     return false;
   };
