@@ -179,6 +179,7 @@ class FinishModelSuite : public StoreTest {
   void keep_step();
   bool letter_is_held(const Bytes& key) const;
   void operate();
+  void unlock(const Bytes& key);
   void decide(const Bytes& key);
 
   const std::uint64_t seed_ = test::test_seed();
