@@ -28,6 +28,10 @@
 
 namespace semel::handlers {
 
+// For publishers: a call that begins while the broker is away waits for it by itself, so the gate
+// is tried soon.
+inline constexpr core::Breaker::Options kPublisherPatience{.longest = std::chrono::seconds(10)};
+
 class InFlightTable;
 
 // One call. A handler derives its own type. Message and attempt are borrowed until the answer.

@@ -23,14 +23,13 @@ constexpr milliseconds kLongestPoll{1'000};
 constexpr milliseconds kShortPoll{20};
 // How long the handler waits, when it ends, for outstanding reports.
 constexpr milliseconds kFarewell{2'000};
-// A call that begins while the cluster is unavailable waits for it by itself, so the gate is tried
-// soon.
-constexpr core::Breaker::Options kPatience{10, milliseconds(1'000), milliseconds(10'000)};
 
 }  // namespace
 
 KafkaPublisher::KafkaPublisher(core::KafkaPublishSpec spec, Environment& environment)
-    : spec_(std::move(spec)), environment_(environment), calls_([this] { wake(); }, kPatience) {}
+    : spec_(std::move(spec)),
+      environment_(environment),
+      calls_([this] { wake(); }, handlers::kPublisherPatience) {}
 
 Result<void> KafkaPublisher::open() {
   if (auto made = usable(false); !made) return failure(std::move(made.error()));

@@ -21,7 +21,7 @@ namespace {
 
 using Servers = Judged::Broker;
 
-enum class Whose {
+enum class Cause {
   kMessage,  // nobody can fix it
   kRoom,     // a smaller message may have some
   kStream,
@@ -30,22 +30,22 @@ enum class Whose {
 struct Refusal {
   std::int64_t code;
   const char* word;
-  Whose whose;
+  Cause cause;
 };
 
 constexpr std::int64_t kHeadersTooLarge = 10'097;
 constexpr Refusal kRefusals[] = {
-    {JSStreamMessageExceedsMaximumErr, "too_large", Whose::kMessage},
-    {kHeadersTooLarge, "too_large", Whose::kMessage},
-    {JSStorageResourcesExceededErr, "full", Whose::kRoom},
-    {JSMemoryResourcesExceededErr, "full", Whose::kRoom},
-    {JSInsufficientResourcesErr, "full", Whose::kRoom},
-    {JSAccountResourcesExceededErr, "full", Whose::kRoom},
+    {JSStreamMessageExceedsMaximumErr, "too_large", Cause::kMessage},
+    {kHeadersTooLarge, "too_large", Cause::kMessage},
+    {JSStorageResourcesExceededErr, "full", Cause::kRoom},
+    {JSMemoryResourcesExceededErr, "full", Cause::kRoom},
+    {JSInsufficientResourcesErr, "full", Cause::kRoom},
+    {JSAccountResourcesExceededErr, "full", Cause::kRoom},
     // The stream's limits are reached, and it discards new messages.
-    {JSStreamStoreFailedErr, "full", Whose::kRoom},
-    {JSStreamSealedErr, "stream", Whose::kStream},
-    {JSNotEnabledErr, "stream", Whose::kStream},
-    {JSNotEnabledForAccountErr, "stream", Whose::kStream},
+    {JSStreamStoreFailedErr, "full", Cause::kRoom},
+    {JSStreamSealedErr, "stream", Cause::kStream},
+    {JSNotEnabledErr, "stream", Cause::kStream},
+    {JSNotEnabledForAccountErr, "stream", Cause::kStream},
 };
 
 Judged once_more(std::string_view word, std::string why, Servers servers, bool unknown) {
@@ -83,8 +83,8 @@ Judged judge_refused(std::int64_t code, const std::string& said, const std::stri
     made.costs_alone = true;
     return made;
   }
-  if (row->whose == Whose::kMessage) return never(row->word, why);
-  const bool all = row->whose == Whose::kStream;
+  if (row->cause == Cause::kMessage) return never(row->word, why);
+  const bool all = row->cause == Cause::kStream;
   return once_more(row->word, why, all ? Servers::kAtFault : Servers::kRefuses, false);
 }
 

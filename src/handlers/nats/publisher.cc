@@ -15,7 +15,6 @@ namespace {
 
 // After this many calls in a row without an answer, the connection is at fault, not the calls.
 constexpr std::size_t kMostUnanswered = 3;
-constexpr core::Breaker::Options kPatience{10, milliseconds(1'000), milliseconds(10'000)};
 
 Error no_right(const std::string& said) {
   return {ErrorKind::kUnavailable,
@@ -31,7 +30,7 @@ Error no_right(const std::string& said) {
 NatsPublisher::NatsPublisher(core::NatsPublishSpec spec, Environment& environment)
     : spec_(std::move(spec)),
       environment_(environment),
-      calls_([this] { wake_.signal(); }, kPatience) {
+      calls_([this] { wake_.signal(); }, handlers::kPublisherPatience) {
   thread_ = std::thread([this] { work(); });
 }
 

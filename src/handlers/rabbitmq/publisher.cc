@@ -22,12 +22,13 @@ constexpr milliseconds kFarewellAndOut{3'000};
 constexpr milliseconds kStuck{1'000};
 // After this many calls in a row without a confirm, the connection is at fault, not the calls.
 constexpr std::size_t kMostSilent = 3;
-constexpr core::Breaker::Options kPatience{10, milliseconds(1'000), milliseconds(10'000)};
 
 }  // namespace
 
 RabbitmqPublisher::RabbitmqPublisher(core::RabbitmqPublishSpec spec, Environment& environment)
-    : spec_(std::move(spec)), environment_(environment), calls_([this] { on_stop(); }, kPatience) {
+    : spec_(std::move(spec)),
+      environment_(environment),
+      calls_([this] { on_stop(); }, handlers::kPublisherPatience) {
   thread_ = std::thread([this] { work(); });
 }
 

@@ -16,7 +16,6 @@ namespace {
 constexpr milliseconds kFarewellAndOut{3'000};
 // The least time that a server gets, however short the calls' timeout is.
 constexpr milliseconds kLeastSilence{1'000};
-constexpr core::Breaker::Options kPatience{10, milliseconds(1'000), milliseconds(10'000)};
 
 }  // namespace
 
@@ -33,7 +32,7 @@ StreamPublisher::StreamPublisher(core::RedisStreamsPublishSpec spec, redis::Targ
                                  Environment& environment)
     : spec_(std::move(spec)),
       environment_(environment),
-      calls_([this] { wake_.signal(); }, kPatience),
+      calls_([this] { wake_.signal(); }, handlers::kPublisherPatience),
       target_(bounded(std::move(target))),
       silence_(target_.answer_timeout),
       length_(spec_.max_length ? std::to_string(*spec_.max_length) : std::string()),

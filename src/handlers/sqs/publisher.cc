@@ -13,18 +13,12 @@ namespace semel::sqs {
 
 using std::chrono::milliseconds;
 
-namespace {
-
-constexpr core::Breaker::Options kPatience{10, milliseconds(1'000), milliseconds(10'000)};
-
-}  // namespace
-
 SqsPublisher::SqsPublisher(core::SqsSendSpec spec, Service service, Environment& environment)
     : spec_(std::move(spec)),
       service_(std::move(service)),
       environment_(environment),
       client_(spec_, service_.names, service_.protocol),
-      calls_([this] { client_.wake(); }, kPatience) {
+      calls_([this] { client_.wake(); }, handlers::kPublisherPatience) {
   thread_ = std::thread([this] { work(); });
 }
 
