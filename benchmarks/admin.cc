@@ -71,7 +71,7 @@ class Program {
     const auto last = std::chrono::steady_clock::now() + kRunPatience;
     while (!is_true()) {
       if (::waitpid(pid_, nullptr, WNOHANG) != 0) give_up("the program ended");
-      if (std::chrono::steady_clock::now() > last) give_up(std::string("never: ") + what);
+      if (std::chrono::steady_clock::now() > last) give_up(fmt::format("never: {}", what));
       std::this_thread::sleep_for(kBetweenLooks);
     }
   }
