@@ -22,4 +22,6 @@
 #include <variant>
 #include <vector>
 
-#include <semel/result.h>
+// What most rooms include.
+#include <semel/handler.h>
+#include <semel/spi/store.h>
