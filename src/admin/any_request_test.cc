@@ -24,7 +24,7 @@ namespace semel::admin {
 namespace {
 
 // For each seed and role.
-int request_count() { return static_cast<int>(test::rounds(6'000)); }
+int request_count() { return static_cast<int>(test::rounds(6'000, 1'000)); }
 constexpr std::size_t kShown = 2'000;
 
 // Pieces that have broken parsers, and some valid ones.

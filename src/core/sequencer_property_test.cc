@@ -322,7 +322,7 @@ TEST(SequencerProperty, KeepsOrderAndGivesNoKeyTwice) {
   const std::uint64_t seed = std::random_device{}();
   std::cout << "seed " << seed << '\n';
   int twins_waited = 0, together = 0, closings = 0, withdrawn = 0, followers = 0, put_backs = 0;
-  const int runs = static_cast<int>(test::rounds(300));
+  const int runs = static_cast<int>(test::rounds(300, 50));
   for (int run = 0; run < runs; ++run) {
     SequencerWorld world(seed + static_cast<std::uint64_t>(run));
     world.run();

@@ -351,7 +351,7 @@ class SuspectWorld {
   std::map<int, int> kept_;
 };
 
-int suspect_runs() { return static_cast<int>(test::rounds(1'500)); }
+int suspect_runs() { return static_cast<int>(test::rounds(1'500, 250)); }
 
 // Before the limit is reached a killer kills twice in groups.
 int most_kills(int limit) { return limit + 2; }

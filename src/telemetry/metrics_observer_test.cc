@@ -182,7 +182,7 @@ TEST_F(MetricsObserverTest, CountsConsumersThatNobodyNamed) {
 // Runs under ThreadSanitizer too.
 TEST_F(MetricsObserverTest, ManyThreadsLoseNoCount) {
   constexpr int kThreads = 8;
-  constexpr int kEach = 2'000;
+  constexpr int kEach = 600;
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {

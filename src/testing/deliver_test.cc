@@ -13,6 +13,7 @@
 #include <semel/environment.h>
 
 #include "core/failpoints.h"
+#include "testing/test_deliver.h"
 
 namespace semel::testkit {
 namespace {
@@ -50,8 +51,8 @@ void expect_replays(const Report& report, const std::function<Report(std::string
 
 TEST(Deliver, ARightHandlerPassesEveryStrategyThatCommitsWithIt) {
   TestStore bank(kBank);
-  for (const char* strategy : {"", "dedup_table", "inbox", "state_machine"}) {
-    const Report report = deliver(pay, payments(), {.store = &bank, .strategy = strategy});
+  for (const char* strategy : {"dedup_table", "inbox", "state_machine"}) {
+    const Report report = delivered(pay, payments(), {.store = &bank, .strategy = strategy});
     EXPECT_TRUE(report) << strategy << ": " << report;
     EXPECT_GT(report.crashes, 50U) << strategy;
     EXPECT_GT(report.pauses, 5U) << strategy;
@@ -66,13 +67,28 @@ TEST(Deliver, ARightHandlerPassesEveryStrategyThatCommitsWithIt) {
   EXPECT_EQ(bank.number("SELECT balance FROM account"), 125);
 }
 
+TEST(Deliver, WithoutAStrategyItIsTheDefaultOne) {
+  TestStore bank(kBank);
+  const auto run = [&](std::string strategy) {
+    return delivered(
+        pay, payments(),
+        {.store = &bank, .strategy = std::move(strategy), .crashes = false, .random_runs = 0});
+  };
+  const Report named = run("dedup_table");
+  const Report unnamed = run("");
+  EXPECT_TRUE(unnamed) << unnamed;
+  EXPECT_GT(unnamed.pauses, 5U);
+  EXPECT_EQ(unnamed.points, named.points);
+  EXPECT_EQ(unnamed.runs, named.runs);
+}
+
 // Without a record, a repeated effect that is not idempotent counts twice.
 TEST(Deliver, AStrategyWithoutARecordDoublesWhatIsNotIdempotent) {
   TestStore bank(kBank);
   const DeliverOptions natural{.store = &bank, .strategy = "natural"};
-  const Report adds = deliver(pay, payments(), natural);
+  const Report adds = delivered(pay, payments(), natural);
   EXPECT_TRUE(adds.has(Kind::kDiffers)) << adds;
-  const Report sets = deliver(
+  const Report sets = delivered(
       [](const Message&, Transaction& tx) {
         tx.exec("UPDATE account SET last = 'paid' WHERE id = 'ada'");
         return done();
@@ -89,8 +105,8 @@ TEST(Deliver, FindsAnEffectOutsideOfTheTransaction) {
     return pay(message, tx);
   };
   const auto run = [&](std::string replay) {
-    return deliver(handler, payments(),
-                   {.store = &bank, .outside = {&mails}, .replay = std::move(replay)});
+    return delivered(handler, payments(),
+                     {.store = &bank, .outside = {&mails}, .replay = std::move(replay)});
   };
   const Report report = run({});
   EXPECT_FALSE(report);
@@ -113,12 +129,12 @@ TEST(Deliver, FindsAStaticThatCounts) {
     return done();
   };
   // The effect is never reset, so two runs without a fault differ.
-  const Report kept = deliver(handler, payments(), {.store = &bank});
+  const Report kept = delivered(handler, payments(), {.store = &bank});
   EXPECT_TRUE(kept.has(Kind::kUnsteady)) << kept;
   // Put back before each run, it is a crash that shows it.
   const auto run = [&](std::string replay) {
-    return deliver(handler, payments(),
-                   {.store = &bank, .reset = [] { number = 0; }, .replay = std::move(replay)});
+    return delivered(handler, payments(),
+                     {.store = &bank, .reset = [] { number = 0; }, .replay = std::move(replay)});
   };
   const Report counted = run({});
   EXPECT_TRUE(counted.has(Kind::kDiffers)) << counted;
@@ -136,7 +152,7 @@ TEST(Deliver, FindsAMessageLostByAMemoryOfItsOwn) {
     return done();
   };
   const auto run = [&](std::string replay) {
-    return deliver(
+    return delivered(
         handler, payments(),
         {.store = &bank, .reset = [&seen] { seen.clear(); }, .replay = std::move(replay)});
   };
@@ -153,7 +169,7 @@ TEST(Deliver, FindsALookThatIsFollowedByAnInsert) {
     return done();
   };
   const auto run = [&](std::string replay) {
-    return deliver(looks, payments(), {.outside = {&orders}, .replay = std::move(replay)});
+    return delivered(looks, payments(), {.outside = {&orders}, .replay = std::move(replay)});
   };
   const Report report = run({});
   ASSERT_TRUE(report.has(Kind::kDoubled)) << report;
@@ -161,13 +177,13 @@ TEST(Deliver, FindsALookThatIsFollowedByAnInsert) {
   EXPECT_EQ(report.replay.find("crash@"), std::string::npos) << report;
   EXPECT_NE(report.replay.find("pause@"), std::string::npos) << report;
   expect_replays(report, run);
-  const Report without = deliver(looks, payments(), {.outside = {&orders}, .pauses = false});
+  const Report without = delivered(looks, payments(), {.outside = {&orders}, .pauses = false});
   EXPECT_TRUE(without) << without;
 }
 
 TEST(Deliver, AReceiverThatHonoursKeysIsEnoughOutside) {
   Outside orders("orders");
-  const Report report = deliver(
+  const Report report = delivered(
       [&orders](const Message& message) {
         orders.add_once(message.key().text);
         return done();
@@ -195,7 +211,7 @@ class ChargeGuard {
 
 TEST(Deliver, ACrashWhileAnExceptionPassesEndsTheProcessToo) {
   Outside charges("charges"), refunds("refunds");
-  const Report report = deliver(
+  const Report report = delivered(
       [&](const Message& message) {
         const ChargeGuard guard(refunds, message.key().text);
         charges.add_once(message.key().text);
@@ -214,8 +230,8 @@ TEST(Deliver, FindsAHandlerThatDependsOnTheOrder) {
     return done();
   };
   const auto run = [&](std::string replay) {
-    return deliver(handler, payments(),
-                   {.store = &bank, .random_runs = 0, .replay = std::move(replay)});
+    return delivered(handler, payments(),
+                     {.store = &bank, .random_runs = 0, .replay = std::move(replay)});
   };
   const Report report = run({});
   ASSERT_TRUE(report.has(Kind::kDiffers)) << report;
@@ -224,9 +240,9 @@ TEST(Deliver, FindsAHandlerThatDependsOnTheOrder) {
   // Messages of one ordering key keep their order.
   auto ordered = payments();
   for (TestMessage& message : ordered) message.ordering_key = "ada";
-  const Report kept = deliver(handler, ordered, {.store = &bank});
+  const Report kept = delivered(handler, ordered, {.store = &bank});
   EXPECT_TRUE(kept) << kept;
-  const Report unordered = deliver(handler, payments(), {.store = &bank, .reorderings = false});
+  const Report unordered = delivered(handler, payments(), {.store = &bank, .reorderings = false});
   EXPECT_TRUE(unordered) << unordered;
 }
 
@@ -249,9 +265,9 @@ TEST(Deliver, AStepIsRememberedAndItsCallIsNot) {
                                .strategy = "state_machine",
                                .steps = StepSpecs{{.name = "lock_stock"}},
                                .outside = {&stock}};
-  const Report keyless = deliver(with_step(false), payments(), options);
+  const Report keyless = delivered(with_step(false), payments(), options);
   EXPECT_TRUE(keyless.has(Kind::kDoubled)) << keyless;
-  const Report keyed = deliver(with_step(true), payments(), options);
+  const Report keyed = delivered(with_step(true), payments(), options);
   EXPECT_TRUE(keyed) << keyed;
   EXPECT_TRUE(keyed.points.contains(std::string(failpoint::kStepBefore)));
 }
@@ -268,16 +284,16 @@ TEST(Deliver, WorkInTwoPartsDoublesItsCallAlone) {
     EXPECT_EQ(answer, "called");
     return pay(message, tx);
   };
-  const Report strict = deliver(call, payments(), options);
+  const Report strict = delivered(call, payments(), options);
   EXPECT_TRUE(strict.has(Kind::kDoubled)) << strict;
   options.may_double = true;
-  const Report allowed = deliver(call, payments(), options);
+  const Report allowed = delivered(call, payments(), options);
   EXPECT_TRUE(allowed) << allowed;
 }
 
 TEST(Deliver, AMessageSentByTheOutboxIsSentOnce) {
   TestStore bank(kBank);
-  const Report report = deliver(
+  const Report report = delivered(
       [](const Message& message, Transaction& tx) {
         OutgoingMessage mail;
         mail.payload = "thanks";
@@ -291,7 +307,7 @@ TEST(Deliver, AMessageSentByTheOutboxIsSentOnce) {
 
 TEST(Deliver, ARetryComesBackFromTheStore) {
   TestStore bank(kBank);
-  const Report report = deliver(
+  const Report report = delivered(
       [](const Message& message, Transaction& tx) {
         if (tx.attempt().number == 1) return retry("not yet");
         return pay(message, tx);
@@ -303,7 +319,7 @@ TEST(Deliver, ARetryComesBackFromTheStore) {
 
 TEST(Deliver, AMessageGivenUpIsGivenUpInEveryRun) {
   TestStore bank(kBank);
-  const Report report = deliver(
+  const Report report = delivered(
       [](const Message& message, Transaction& tx) {
         return message.key().text == "p-1" ? dead("never") : pay(message, tx);
       },
@@ -315,8 +331,8 @@ TEST(Deliver, AHandlerThatNeverEndsAMessageIsStuck) {
   RetryPolicy for_ever;
   for_ever.attempts = 0;
   for_ever.max_elapsed = std::chrono::milliseconds(0);
-  const Report report = deliver([](const Message&) -> Verdict { throw std::runtime_error("no"); },
-                                payments(), {.retry = for_ever});
+  const Report report = delivered([](const Message&) -> Verdict { throw std::runtime_error("no"); },
+                                  payments(), {.retry = for_ever});
   EXPECT_TRUE(report.has(Kind::kStuck)) << report;
 }
 
@@ -326,11 +342,11 @@ TEST(Deliver, AHandlerThatNeverWorksIsFound) {
     tx.exec("INSERT INTO paymnt(id) VALUES (?)", message.key().text);
     return done();
   };
-  const Report report = deliver(handler, payments(), {.store = &bank});
+  const Report report = delivered(handler, payments(), {.store = &bank});
   ASSERT_TRUE(report.has(Kind::kGivenUp)) << report;
   EXPECT_NE(report.text().find("paymnt"), std::string::npos) << "it says why: " << report;
-  const Report meant = deliver([](const Message&) { return dead("no such account"); }, payments(),
-                               {.may_give_up = true});
+  const Report meant = delivered([](const Message&) { return dead("no such account"); }, payments(),
+                                 {.may_give_up = true});
   EXPECT_TRUE(meant) << meant;
 }
 
@@ -344,8 +360,8 @@ TEST(Deliver, NoThreadRenewsTheLeasesOfAGuard) {
   GuardOptions guard;
   guard.lease = std::chrono::milliseconds(12);
   DeliverOptions options{.guard = guard, .outside = {&calls}};
-  const Report one = deliver(handler, payments(), options);
-  const Report other = deliver(handler, payments(), options);
+  const Report one = delivered(handler, payments(), options);
+  const Report other = delivered(handler, payments(), options);
   EXPECT_TRUE(one) << one;
   EXPECT_EQ(one.text(), other.text());
 }
@@ -357,11 +373,11 @@ TEST(Deliver, AtMostOnceLosesAndSaysSo) {
     return done();
   };
   DeliverOptions options{.strategy = "at_most_once", .outside = {&calls}};
-  const Report strict = deliver(handler, payments(), options);
+  const Report strict = delivered(handler, payments(), options);
   EXPECT_FALSE(strict);
   EXPECT_FALSE(strict.has(Kind::kDoubled)) << strict;
   options.may_lose = true;
-  const Report allowed = deliver(handler, payments(), options);
+  const Report allowed = delivered(handler, payments(), options);
   EXPECT_TRUE(allowed) << allowed;
 }
 
@@ -373,15 +389,15 @@ TEST(Deliver, ComparesWhatItIsToldTo) {
     return done();
   };
   // The numbers depend on the order.
-  EXPECT_FALSE(deliver(handler, payments(), {.store = &bank}));
+  EXPECT_FALSE(delivered(handler, payments(), {.store = &bank}));
   const Report ids =
-      deliver(handler, payments(), {.store = &bank, .rows = {"SELECT id FROM payment"}});
+      delivered(handler, payments(), {.store = &bank, .rows = {"SELECT id FROM payment"}});
   EXPECT_TRUE(ids) << ids;
 }
 
 TEST(Deliver, CountsWhatTheCallerCounts) {
   std::int64_t calls = 0;
-  const Report report = deliver(
+  const Report report = delivered(
       [&calls](const Message&) {
         ++calls;
         return done();
@@ -397,7 +413,7 @@ TEST(Deliver, CountsWhatTheCallerCounts) {
 
 TEST(Deliver, APointOfTheHandlersOwnIsOneOfThem) {
   Outside calls("calls");
-  const Report report = deliver(
+  const Report report = delivered(
       [&calls](const Message& message) {
         point("halfway");
         calls.add_once(message.key().text);
@@ -412,7 +428,7 @@ TEST(Deliver, APointOfTheHandlersOwnIsOneOfThem) {
 TEST(Deliver, TheSameOptionsMakeTheSameRuns) {
   const auto run = [] {
     TestStore bank(kBank);
-    return deliver(pay, payments(), {.store = &bank});
+    return delivered(pay, payments(), {.store = &bank});
   };
   const Report first = run();
   const Report second = run();
@@ -433,20 +449,20 @@ TEST(Deliver, RefusesWhatDoesNotGoTogether) {
   const auto later = [](const Message&, const Attempt&, Completion completion) {
     completion(done());
   };
-  EXPECT_EQ(refusal_of([&] { return deliver(later, payments()); }),
+  EXPECT_EQ(refusal_of([&] { return delivered(later, payments()); }),
             "an asynchronous handler ends on a thread that no schedule has in hand");
-  EXPECT_EQ(refusal_of([&] { return deliver(pay, payments()); }),
+  EXPECT_EQ(refusal_of([&] { return delivered(pay, payments()); }),
             "a handler that takes a Transaction needs a store with tables");
-  EXPECT_EQ(refusal_of([&] { return deliver(plain, payments(), {.strategy = "twice"}); }),
+  EXPECT_EQ(refusal_of([&] { return delivered(plain, payments(), {.strategy = "twice"}); }),
             "there is no strategy \"twice\"");
-  EXPECT_EQ(refusal_of([&] { return deliver(plain, payments(), {.strategy = "query"}); }),
+  EXPECT_EQ(refusal_of([&] { return delivered(plain, payments(), {.strategy = "query"}); }),
             "strategy query needs more than a handler");
-  EXPECT_EQ(refusal_of([&] { return deliver(plain, {}); }), "there is no message to deliver");
-  EXPECT_EQ(refusal_of([&] { return deliver(plain, {{.key = ""}}); }), "a message has no key");
-  EXPECT_EQ(refusal_of([&] { return deliver(plain, payments(), {.replay = "3"}); }),
+  EXPECT_EQ(refusal_of([&] { return delivered(plain, {}); }), "there is no message to deliver");
+  EXPECT_EQ(refusal_of([&] { return delivered(plain, {{.key = ""}}); }), "a message has no key");
+  EXPECT_EQ(refusal_of([&] { return delivered(plain, payments(), {.replay = "3"}); }),
             "\"3\" is no schedule of these messages");
   EXPECT_NE(refusal_of([&] {
-              return deliver(plain, payments(), {.store = &bank, .strategy = "dedup_table"});
+              return delivered(plain, payments(), {.store = &bank, .strategy = "dedup_table"});
             }).find("dedup_table"),
             std::string::npos);
 }

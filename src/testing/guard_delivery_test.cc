@@ -4,6 +4,8 @@
 #include <semel/environment.h>
 #include <semel/testing/deliver.h>
 
+#include "testing/test_deliver.h"
+
 namespace semel::testkit {
 namespace {
 
@@ -18,7 +20,7 @@ Verdict insert(const Message& message, Transaction& tx) {
 
 TEST(GuardDelivery, WorkInTheTransactionHappensOnce) {
   TestStore bank(kTable);
-  const Report report = deliver(insert, three(), {.store = &bank, .guard = GuardOptions{}});
+  const Report report = delivered(insert, three(), {.store = &bank, .guard = GuardOptions{}});
   EXPECT_TRUE(report) << report;
   EXPECT_GT(report.crashes, 50U);
   EXPECT_EQ(bank.number("SELECT count(*) FROM payment"), 3);
@@ -32,10 +34,10 @@ TEST(GuardDelivery, AnEffectBesideTheTransactionIsFound) {
     return insert(message, tx);
   };
   DeliverOptions options{.store = &bank, .guard = GuardOptions{}, .outside = {&mails}};
-  const Report report = deliver(work, three(), options);
+  const Report report = delivered(work, three(), options);
   ASSERT_TRUE(report.has(Finding::Kind::kDoubled)) << report;
   options.replay = report.replay;
-  const Report again = deliver(work, three(), options);
+  const Report again = delivered(work, three(), options);
   EXPECT_EQ(again.steps, report.steps);
   EXPECT_EQ(again.findings.size(), report.findings.size());
 }
@@ -47,9 +49,9 @@ TEST(GuardDelivery, WorkUnderALeaseHappensAtLeastOnce) {
     return done();
   };
   DeliverOptions options{.guard = GuardOptions{}, .outside = {&calls}};
-  EXPECT_TRUE(deliver(work, three(), options).has(Finding::Kind::kDoubled));
+  EXPECT_TRUE(delivered(work, three(), options).has(Finding::Kind::kDoubled));
   options.may_double = true;
-  const Report allowed = deliver(work, three(), options);
+  const Report allowed = delivered(work, three(), options);
   EXPECT_TRUE(allowed) << allowed;
 }
 
@@ -58,7 +60,7 @@ TEST(GuardDelivery, AtMostOnceNeverDoubles) {
   Outside calls("calls");
   GuardOptions guard;
   guard.at_most_once = true;
-  const Report report = deliver(
+  const Report report = delivered(
       [&calls](const Message& message) {
         calls.add(message.key().text);
         return done();
@@ -69,7 +71,7 @@ TEST(GuardDelivery, AtMostOnceNeverDoubles) {
 
 TEST(GuardDelivery, AMessageGivenUpIsKeptByTheLoop) {
   TestStore bank(kTable);
-  const Report report = deliver(
+  const Report report = delivered(
       [](const Message& message, Transaction& tx) {
         return message.key().text == "b" ? dead("never") : insert(message, tx);
       },

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/cli/admin_run.h"
+#include "tests/support/rounds.h"
 #include "tests/support/server_address.h"
 
 namespace semel::test {
@@ -208,15 +209,17 @@ class ClaimsStorm {
 };
 
 TEST(Claims, KilledRunsLoseNoKeyAndTakeOneEndOfEach) {
-  constexpr int kKeys = 300, kWorkers = 3, kKills = 5;
+  constexpr int kWorkers = 3;
+  const int kills = static_cast<int>(rounds(5, 2));
+  const int keys = kills * 60;
   const TestBed bed(kClaimed);
   const int port = free_port();
   write_file(bed.config(), admin_at(port) + contents_of(bed.config()));
-  ClaimsStorm storm(port, kKeys);
+  ClaimsStorm storm(port, keys);
   std::vector<std::thread> workers;
   for (int i = 0; i < kWorkers; ++i) workers.emplace_back([&storm, i] { storm.work(i); });
   int killed = 0;
-  for (int kill = 0; kill < kKills && !storm.all_done(); ++kill) {
+  for (int kill = 0; kill < kills && !storm.all_done(); ++kill) {
     Program run({"run", bed.config()});
     const std::size_t before = storm.count_done();
     EXPECT_TRUE(comes_true([&] { return storm.count_done() > before + 10 || storm.all_done(); }));
@@ -230,7 +233,7 @@ TEST(Claims, KilledRunsLoseNoKeyAndTakeOneEndOfEach) {
   storm.stop();
   for (std::thread& worker : workers) worker.join();
   EXPECT_GE(killed, 1);
-  EXPECT_EQ(storm.effects().size(), static_cast<std::size_t>(kKeys)) << "no key was lost";
+  EXPECT_EQ(storm.effects().size(), static_cast<std::size_t>(keys)) << "no key was lost";
   for (const auto& [key, times] : storm.won()) {
     EXPECT_EQ(times, 1) << key << ": two holders were told that they ended it";
   }

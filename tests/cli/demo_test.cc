@@ -20,6 +20,7 @@
 #include "system/descriptor.h"
 #include "tests/cli/program.h"
 #include "tests/support/http_get.h"
+#include "tests/support/rounds.h"
 #include "tests/support/server_address.h"
 #include "tests/support/waiting.h"
 
@@ -47,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(EveryStrategy, DemoTest,
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(Demo, TheVillainIsCaughtEveryTime) {
-  for (int round = 0; round < 3; ++round) {
+  for (std::size_t round = 0; round < rounds(3); ++round) {
     const Ran ran = run({"demo", "--strategy", "query", "--messages", "300", "-o", "json"});
     EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
     EXPECT_GT(std::stoll(json_at(ran.out, "/doubled")), 0) << ran.out;
@@ -58,7 +59,7 @@ TEST(Demo, TheVillainIsCaughtEveryTime) {
 
 TEST(Demo, WhatIsMarkedBeforeTheWorkIsLostEveryTime) {
   // So many that at each kill some are left: a worker that waits for more loses none.
-  for (int round = 0; round < 3; ++round) {
+  for (std::size_t round = 0; round < rounds(3, 1); ++round) {
     const Ran ran = run({"demo", "--strategy", "set_nx", "--messages", "4000", "-o", "json"});
     EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
     EXPECT_GT(std::stoll(json_at(ran.out, "/lost")), 0) << ran.out;

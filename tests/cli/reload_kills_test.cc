@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "tests/cli/reload_test_bed.h"
+#include "tests/support/rounds.h"
 
 namespace semel::test {
 namespace {
@@ -39,10 +40,10 @@ INSTANTIATE_TEST_SUITE_P(Points, ReloadKill, ::testing::Values("drained:kill:1",
 class ReloadKilledByChance : public ReloadTestBed {};
 
 TEST_F(ReloadKilledByChance, AtAnyTimeNothingIsLostOrDoubled) {
-  constexpr int kRounds = 5;
+  const int count = static_cast<int>(rounds(5));
   constexpr int kEach = 200;
   make_effects_slow(bed_, "UPDATE ON account");
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < count; ++round) {
     send("payments", payments_of(round * kEach, (round + 1) * kEach));
     AdminRun run(bed_, round == 0 ? kReloadable : std::string_view());
     const auto timeout = [](int n) { return fmt::format("timeout: {}s", 20 + n); };
@@ -55,14 +56,14 @@ TEST_F(ReloadKilledByChance, AtAnyTimeNothingIsLostOrDoubled) {
   }
   write_file(bed_.file("go"), "");
   EXPECT_EQ(bed_.semel({"run", "--once", "-q"}).code, 0);
-  EXPECT_EQ(balance(), kRounds * kEach);
+  EXPECT_EQ(balance(), count * kEach);
 }
 
 // Messages of a queue, in the order of their accounts, through many reloads: each finds rows in
 // hand that have not begun.
 TEST(ReloadOrder, IsKeptAndNothingIsLostOrDoubled) {
-  constexpr int kLines = 3000;
-  constexpr int kReloads = 8;
+  const int reloads = is_night() ? 8 : 3;
+  const int count = reloads * 375;
   const TestBed bed(
       "    source: { queue: {} }\n"
       "    key: json:/n\n"
@@ -76,13 +77,13 @@ TEST(ReloadOrder, IsKeptAndNothingIsLostOrDoubled) {
       "          - INSERT INTO log(account, n) VALUES (:account, :n)\n");
   bed.sql("CREATE TABLE log(seq INTEGER PRIMARY KEY AUTOINCREMENT, account INTEGER, n INTEGER)");
   std::string lines;
-  for (int i = 0; i < kLines; ++i) lines += fmt::format("{{\"account\":{},\"n\":{}}}\n", i % 7, i);
+  for (int i = 0; i < count; ++i) lines += fmt::format("{{\"account\":{},\"n\":{}}}\n", i % 7, i);
   make_effects_slow(bed, "INSERT ON log");
   ASSERT_EQ(bed.semel({"send", "payments", "-"}, {.input = lines}).code, 0);
   Program run({"run", bed.config()});
   const auto rows = [&] { return bed.number("SELECT count(*) FROM log"); };
-  for (int i = 0; i < kReloads; ++i) {
-    ASSERT_TRUE(comes_true([&] { return rows() >= kLines / kReloads / 2 * (i + 1); })) << run.err();
+  for (int i = 0; i < reloads; ++i) {
+    ASSERT_TRUE(comes_true([&] { return rows() >= count / reloads / 2 * (i + 1); })) << run.err();
     std::string text = contents_of(bed.config());
     const std::string before = fmt::format("timeout: {}s", 20 + i);
     text.replace(text.find(before), before.size(), fmt::format("timeout: {}s", 21 + i));
@@ -91,13 +92,13 @@ TEST(ReloadOrder, IsKeptAndNothingIsLostOrDoubled) {
     ASSERT_TRUE(comes_true([&] {
       return count_of(run.err(), "the config is in effect") == static_cast<std::size_t>(i + 1);
     })) << run.err();
-    ASSERT_LT(rows(), kLines) << "nothing was left when reload " << i << " took effect";
+    ASSERT_LT(rows(), count) << "nothing was left when reload " << i << " took effect";
   }
-  ASSERT_TRUE(comes_true([&] { return rows() >= kLines; })) << run.err();
+  ASSERT_TRUE(comes_true([&] { return rows() >= count; })) << run.err();
   run.signal(SIGTERM);
   EXPECT_EQ(run.wait().code, 0);
-  EXPECT_EQ(rows(), kLines);
-  EXPECT_EQ(bed.number("SELECT count(DISTINCT n) FROM log"), kLines);
+  EXPECT_EQ(rows(), count);
+  EXPECT_EQ(bed.number("SELECT count(DISTINCT n) FROM log"), count);
   EXPECT_EQ(bed.number("SELECT count(*) FROM (SELECT n, lag(n) OVER (PARTITION BY account ORDER "
                        "BY seq) AS before FROM log) WHERE before > n"),
             0);

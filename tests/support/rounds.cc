@@ -19,8 +19,11 @@ bool is_night() {
 std::size_t rounds(std::size_t of_a_night) {
   constexpr std::size_t kShare = 3;
   constexpr std::size_t kFewest = 2;
-  if (is_night()) return of_a_night * soak_factor();
-  return std::min(of_a_night, std::max(of_a_night / kShare, kFewest));
+  return rounds(of_a_night, std::min(of_a_night, std::max(of_a_night / kShare, kFewest)));
+}
+
+std::size_t rounds(std::size_t of_a_night, std::size_t of_a_day) {
+  return is_night() ? of_a_night * soak_factor() : of_a_day;
 }
 
 }  // namespace semel::test

@@ -12,5 +12,7 @@ std::size_t soak_factor();
 // The number of rounds of a test that has `of_a_night` at night: a third in ./test, but at least
 // two; ten times as many with --soak.
 std::size_t rounds(std::size_t of_a_night);
+// As above, with `of_a_day` in ./test.
+std::size_t rounds(std::size_t of_a_night, std::size_t of_a_day);
 
 }  // namespace semel::test

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -57,10 +59,11 @@ class FewDescriptors {
 
 TEST(ManyChildren, AllRunAtOnceAndEachGetsItsOwn) {
   const test::TempDir folder;
-  // No command ends before all have begun.
+  // No command ends before all have begun: each waits until somebody may write to the pipe.
+  ASSERT_EQ(::mkfifo(folder.file("go").c_str(), 0600), 0);
   const auto handler =
-      handler_of(shell(fmt::format("cd {}; cat > in.$SEMEL_KEY; : > $SEMEL_KEY; "
-                                   "while [ ! -e go ]; do sleep 0.05; done; cat in.$SEMEL_KEY",
+      handler_of(shell(fmt::format("cd {}; cat > in.$SEMEL_KEY; : > $SEMEL_KEY; : < go; "
+                                   "cat in.$SEMEL_KEY",
                                    folder.path().string())));
   const Calls calls = make_calls(kMany);
   for (const auto& call : calls) call->begin(handler);
@@ -70,7 +73,8 @@ TEST(ManyChildren, AllRunAtOnceAndEachGetsItsOwn) {
     })) << i;
   }
   for (const auto& call : calls) EXPECT_FALSE(call->answered());
-  test::write_file(folder.file("go"), "");
+  const std::fstream go(folder.file("go"), std::ios::in | std::ios::out);
+  ASSERT_TRUE(go.is_open());
   for (int i = 0; i < kMany; ++i) {
     EXPECT_EQ(calls[static_cast<std::size_t>(i)]->wait()->result(), fmt::format("payload {}", i));
   }

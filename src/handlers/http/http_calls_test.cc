@@ -77,20 +77,17 @@ TEST_F(HttpCallsTest, WithoutAUrlNobodyIsCalled) {
   EXPECT_TRUE(gate_.told().empty()) << "it says nothing about the endpoint";
 }
 
-// libcurl would refuse each only once the call had begun, so the outcome would be unknown.
+// libcurl would refuse it only once the call had begun, so the outcome would be unknown.
 TEST_F(HttpCallsTest, AUrlThatIsTooLongIsNotCalled) {
   spec_.url = server_.url("/orders/{json:/order}");
   const auto call_with = [&](std::size_t length) {
     return call("k", R"({"order":")" + std::string(length, 'x') + R"("})");
   };
-  for (const std::size_t length : {std::size_t{1'000'000}, std::size_t{8'000'000}}) {
-    const Verdict verdict = call_with(length);
-    EXPECT_EQ(verdict.kind(), Kind::kDead);
-    EXPECT_EQ(verdict.code(), reason::kPayloadInvalid);
-    EXPECT_FALSE(verdict.unknown());
-    EXPECT_NE(verdict.reason().find("1000000 bytes at most"), std::string::npos)
-        << verdict.reason();
-  }
+  const Verdict verdict = call_with(1'000'000);
+  EXPECT_EQ(verdict.kind(), Kind::kDead);
+  EXPECT_EQ(verdict.code(), reason::kPayloadInvalid);
+  EXPECT_FALSE(verdict.unknown());
+  EXPECT_NE(verdict.reason().find("1000000 bytes at most"), std::string::npos) << verdict.reason();
   EXPECT_TRUE(server_.requests().empty());
   EXPECT_TRUE(gate_.told().empty()) << "it says nothing about the endpoint";
   EXPECT_EQ(call_with(900'000).kind(), Kind::kDone);
