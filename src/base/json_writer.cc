@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -14,13 +15,18 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
+bool needs_no_escape(char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }
+
 void append_ascii(std::string& out, char c) {
   constexpr std::string_view kEscaped = "\"\\\b\f\n\r\t", kNames = "\"\\bfnrt";
   if (const std::size_t known = kEscaped.find(c); known != std::string_view::npos) {
     out += '\\';
     out += kNames[known];
   } else if (static_cast<unsigned char>(c) < 0x20) {
-    fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    out += "\\u00";
+    out += kDigits[static_cast<unsigned char>(c) >> 4U];
+    out += kDigits[static_cast<unsigned char>(c) & 0xFU];
   } else {
     out += c;
   }
@@ -31,6 +37,14 @@ void append_ascii(std::string& out, char c) {
 void append_quoted(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
+    // Most text is plain: what needs no escape is copied at once.
+    const auto* const end = std::ranges::find_if_not(text, needs_no_escape);
+    if (end != text.begin()) {
+      const auto plain = static_cast<std::size_t>(end - text.begin());
+      out.append(text.substr(0, plain));
+      text.remove_prefix(plain);
+      continue;
+    }
     const std::size_t length = utf8_length(text);
     if (length == 0) {
       out += kReplacement;
