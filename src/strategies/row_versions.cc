@@ -27,8 +27,6 @@ constexpr milliseconds kOld{1'000};
 constexpr std::chrono::minutes kOverdue{1};
 // A handler may ask for any delay.
 constexpr milliseconds kLongestDelay = std::chrono::hours(24);
-// Messages beyond this number are not remembered, and an early version counts as an attempt.
-constexpr std::size_t kMostKnown = 100'000;
 // Pause between two searches for messages to forget.
 constexpr milliseconds kForgetPause{1'000};
 
@@ -43,10 +41,12 @@ bool is_past(const Outcome& outcome) {
 
 }  // namespace
 
-RowVersions::RowVersions(Clock& clock, milliseconds grace, milliseconds longest_wait)
+RowVersions::RowVersions(Clock& clock, milliseconds grace, milliseconds longest_wait,
+                         std::size_t most_known)
     : clock_(clock),
       grace_(grace),
       longest_wait_(longest_wait),
+      most_known_(most_known),
       soon_(std::min(std::clamp(grace / 2, kFirstWait, kLongestSoon), longest_wait)) {}
 
 RowVersions::Turn RowVersions::take_turn(std::span<const VersionedMessage> messages) {
@@ -56,7 +56,7 @@ RowVersions::Turn RowVersions::take_turn(std::span<const VersionedMessage> messa
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   const system::MutexLock lock(mutex_);
   const std::uint64_t ticket = next_ticket_++;
-  if (known_.size() + messages.size() > kMostKnown) forget_expired();
+  if (known_.size() + messages.size() > most_known_) forget_expired();
   for (const VersionedMessage& message : messages) remember(message);
   for (const LockName& row : rows) rows_[row].tickets.push_back(ticket);
   ++waiting_;
@@ -87,7 +87,7 @@ void RowVersions::remember(const VersionedMessage& message) {
     at = known_.end();
   }
   if (at == known_.end()) {
-    if (known_.size() >= kMostKnown) return;
+    if (known_.size() >= most_known_) return;
     at = known_.emplace(message.key, Known{}).first;
     at->second.based_on = message.based_on;
     rows_[message.based_on.row].messages.emplace(message.based_on.version, message.key);

@@ -36,10 +36,13 @@ struct VersionedMessage {
 // Thread-safe.
 class RowVersions {
  public:
+  static constexpr std::size_t kMostKnown = 100'000;
+
   // `grace`: how long a row may keep its version before an early message's attempts count.
   // `longest_wait`: the longest time between two attempts that do not count. `clock` is borrowed.
-  RowVersions(Clock& clock, std::chrono::milliseconds grace,
-              std::chrono::milliseconds longest_wait);
+  // Messages beyond `most_known` are not remembered, and an early version counts as an attempt.
+  RowVersions(Clock& clock, std::chrono::milliseconds grace, std::chrono::milliseconds longest_wait,
+              std::size_t most_known = kMostKnown);
 
   // A batch's turn with the rows of its messages. Its end lets the next batch run.
   class [[nodiscard]] Turn {
@@ -117,6 +120,7 @@ class RowVersions {
   Clock& clock_;
   const std::chrono::milliseconds grace_;
   const std::chrono::milliseconds longest_wait_;
+  const std::size_t most_known_;
   const std::chrono::milliseconds soon_;  // the longest wait for events that may happen at any time
   mutable system::Mutex mutex_;
   system::CondVar turned_;
