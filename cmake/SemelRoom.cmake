@@ -3,8 +3,9 @@
 #   semel_room(core DEPENDS base SOURCES x.cc TESTS x_test.cc LINK fmt::fmt)
 #
 # DEPENDS names the rooms it may know; LINK is what only it may see, TEST_LINK what only its tests may.
-# TEST_PROGRAM (default: unit) and TEST_BUILDS place the tests (SemelTests.cmake). What is not built
-# (SemelAdapters.cmake) is taken out of these lists. semel_room(core COLD ...): see semel_pch.
+# TEST_PROGRAM (default: unit) and TEST_BUILDS place the tests (SemelTests.cmake). CALM_TESTS are those
+# in which the room's code runs on one thread at a time: ThreadSanitizer's build has them only at night.
+# What is not built (SemelAdapters.cmake) is taken out of these lists. semel_room(core COLD ...): see semel_pch.
 include(GNUInstallDirs)
 
 add_library(semel_flags INTERFACE)
@@ -101,7 +102,7 @@ function(semel_shared target)
 endfunction()
 
 function(semel_room name)
-  cmake_parse_arguments(R "COLD" "TEST_PROGRAM" "DEPENDS;SOURCES;TESTS;LINK;TEST_LINK;TEST_DEPENDS;TEST_BUILDS" ${ARGN})
+  cmake_parse_arguments(R "COLD" "TEST_PROGRAM" "DEPENDS;SOURCES;TESTS;CALM_TESTS;LINK;TEST_LINK;TEST_DEPENDS;TEST_BUILDS" ${ARGN})
   if(SEMEL_ABSENT)
     list(REMOVE_ITEM R_DEPENDS ${SEMEL_ABSENT})
     list(REMOVE_ITEM R_LINK ${SEMEL_ABSENT})
@@ -121,6 +122,9 @@ function(semel_room name)
   endif()
   semel_pch(semel_${name} ${cold})
   set_property(GLOBAL APPEND PROPERTY SEMEL_LIBRARIES semel_${name})
+  if(SEMEL_NIGHTLY OR NOT SEMEL_BUILD STREQUAL "tsan")
+    list(APPEND R_TESTS ${R_CALM_TESTS})
+  endif()
   if(SEMEL_TESTS AND R_TESTS)
     if(NOT R_TEST_PROGRAM)
       set(R_TEST_PROGRAM unit)
