@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <semel/admin/records.h>
+#include <semel/guard.h>
 #include <semel/spi/record_machine.h>
 #include <semel/spi/unit_of_work.h>
 
