@@ -199,6 +199,18 @@ TEST(SqsPlayed, ReceivesThatAreRefusedHoldNoDeletion) {
   EXPECT_EQ(played.asked("ReceiveMessage"), kReceives) << "those pause, for seconds";
 }
 
+// Each request costs money.
+TEST(SqsPlayed, AnEndpointThatDoesNotWaitIsNotAskedWithoutEnd) {
+  constexpr std::size_t kEmpty = 5;
+  PlayedSqs played;
+  played.on_receive = messages_once(1);
+  const auto begun = std::chrono::steady_clock::now();
+  SqsConsumer consumer(sqs_at(played.url(), 5s));
+  ASSERT_EQ(consumer.receive(1).size(), 1U);
+  ASSERT_TRUE(test::comes_true([&] { return played.asked("ReceiveMessage") > kEmpty; }));
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, 200ms * (kEmpty - 1));
+}
+
 // Too many messages are in flight: those that wait here must not be kept from being handled.
 TEST(SqsPlayed, WhatIsHereIsHandedOutWhileNothingMoreIsGiven) {
   PlayedSqs played;

@@ -32,6 +32,10 @@ bool Pauses::failed(CallKind kind, TimePoint now, std::uint64_t random) {
 
 void Pauses::answered(CallKind kind) { of(kind) = {}; }
 
+void Pauses::put_off(CallKind kind, TimePoint until) {
+  of(kind).until = std::max(of(kind).until, until);
+}
+
 void Pauses::forget() { kinds_ = {}; }
 
 }  // namespace semel::sqs

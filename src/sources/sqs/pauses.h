@@ -30,6 +30,8 @@ class Pauses {
   // count.
   bool failed(CallKind kind, TimePoint now, std::uint64_t random);
   void answered(CallKind kind);
+  // Makes no call of this kind before `until`, though none failed.
+  void put_off(CallKind kind, TimePoint until);
   // Allows all calls now, as if nothing had failed.
   void forget();
 

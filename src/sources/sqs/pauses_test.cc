@@ -22,6 +22,16 @@ TEST(SqsPauses, AKindThatFailsHoldsNoOther) {
   EXPECT_TRUE(pauses.may_call(CallKind::kReceive, kStart));
 }
 
+TEST(SqsPauses, ACallIsPutOffThoughNoneFailed) {
+  Pauses pauses(5s);
+  pauses.put_off(CallKind::kReceive, kStart + 200ms);
+  pauses.put_off(CallKind::kReceive, kStart + 100ms);
+  EXPECT_FALSE(pauses.may_call(CallKind::kReceive, kStart + 199ms));
+  EXPECT_TRUE(pauses.may_call(CallKind::kReceive, kStart + 200ms));
+  EXPECT_TRUE(pauses.may_call(CallKind::kDelete, kStart));
+  EXPECT_EQ(pauses.failures(CallKind::kReceive), 0U);
+}
+
 TEST(SqsPauses, TheyGrowAndThoseOfRenewalsStayFarBelowTheVisibility) {
   Pauses pauses(5s);
   Pauses::TimePoint now = kStart;

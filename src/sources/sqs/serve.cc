@@ -26,6 +26,9 @@ constexpr milliseconds kAnswerPatience{10'000};
 constexpr milliseconds kLongestPatience{1'000};
 // How often to check, at the end, whether everything is done.
 constexpr milliseconds kLeaveStep{100};
+// From a poll that finds nothing to the next one, at least: an endpoint that ignores
+// WaitTimeSeconds answers at once, and each request costs money.
+constexpr milliseconds kBetweenEmptyPolls{200};
 // A single failed call is no outage.
 constexpr std::size_t kTriesBeforeAway = 3;
 // How often to look for a queue that existed before it counts as gone.
@@ -144,19 +147,20 @@ void SqsSource::poll() {
     asked_ += most;
     polls_end_ = now() + wait + kAnswerPatience;
     client_.call("ReceiveMessage", receive_request(spec_, most, wait), wait + kAnswerPatience,
-                 [this, most, changes, calm](Result<std::string> answer) {
+                 [this, most, changes, calm, asked = now()](Result<std::string> answer) {
                    --polls_;
                    asked_ -= most;
                    if (!answer) {
                      return note_failure(CallKind::kReceive, std::move(answer.error()));
                    }
                    note_success(CallKind::kReceive);
-                   take_messages(*answer, changes, calm);
+                   take_messages(*answer, changes, calm, asked);
                  });
   }
 }
 
-void SqsSource::take_messages(const std::string& answer, std::uint64_t changes, bool calm) {
+void SqsSource::take_messages(const std::string& answer, std::uint64_t changes, bool calm,
+                              TimePoint asked) {
   std::vector<ReceivedMessage> messages = read_messages(answer);
   if (messages.size() >= core::kSqsBatch) {
     wanted_polls_ = std::min(wanted_polls_ + 1, kMostPolls);
@@ -169,6 +173,7 @@ void SqsSource::take_messages(const std::string& answer, std::uint64_t changes, 
     const bool same = calm && polls_ == 0 && changes == changes_ && !ledger_.has_waiting();
     // A long poll that began after the last change has found nothing.
     if (end_wanted_ && same) reach_end();
+    pauses_.put_off(CallKind::kReceive, asked + kBetweenEmptyPolls);
     return;
   }
   const bool told = ledger_.has_waiting();

@@ -43,7 +43,7 @@ class SqsSource final : public broker::BrokerSource {
   void look() SEMEL_EXCLUDES(mutex_);
   void take_facts(QueueFacts facts) SEMEL_EXCLUDES(mutex_);
   void poll() SEMEL_EXCLUDES(mutex_);
-  void take_messages(const std::string& answer, std::uint64_t changes, bool calm)
+  void take_messages(const std::string& answer, std::uint64_t changes, bool calm, TimePoint asked)
       SEMEL_EXCLUDES(mutex_);
   void note_receives(std::int64_t receives, const std::string& message) SEMEL_REQUIRES(mutex_);
   void remove(bool all) SEMEL_EXCLUDES(mutex_);
