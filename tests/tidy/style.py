@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-from passed import Passed, versions
+from passed import Passed, PassedAlone, versions
 from tree import Finding, library_flags, without_noise
 
 FILE_LINES_WARNED = 500
@@ -61,20 +61,37 @@ def function_length(tree):
                                            f"({FUNCTION_LINES} at most)")
 
 
+def _groups(paths):
+    """As many lists as there are processors, none of them empty."""
+    count = os.cpu_count() or 1
+    return [group for group in (paths[n::count] for n in range(count)) if group]
+
+
+def _laid_out(tree, passed, paths):
+    """The findings of one run of clang-format. Adds those without one to `passed`."""
+    run = subprocess.run(["clang-format", "--dry-run", "--Werror", *paths], cwd=tree.root,
+                         check=False, capture_output=True, text=True)
+    told = {}
+    for match in re.finditer(r"^(\S+?):(\d+):\d+: error: (.*)$", run.stderr, re.MULTILINE):
+        told.setdefault(match.group(1), int(match.group(2)))
+    if run.returncode != 0 and not told:
+        return [Finding(".", 0, f"clang-format failed: {run.stderr.strip()}")]
+    for path in paths:
+        if path not in told:
+            passed.add(path)
+    return [Finding(path, line, "layout: run clang-format -i on it") for path, line in told.items()]
+
+
 def layout(tree):
     """Every C++ file is as clang-format leaves it."""
     paths = tree.code("include", "src", "tests", "benchmarks", "examples", "cmake")
     if not paths:
         return
-    run = subprocess.run(["clang-format", "--dry-run", "--Werror", *paths], cwd=tree.root,
-                         check=False, capture_output=True, text=True)
-    told = set()
-    for match in re.finditer(r"^(\S+?):(\d+):\d+: error: (.*)$", run.stderr, re.MULTILINE):
-        if match.group(1) not in told:
-            told.add(match.group(1))
-            yield Finding(match.group(1), int(match.group(2)), "layout: run clang-format -i on it")
-    if run.returncode != 0 and not told:
-        yield Finding(".", 0, f"clang-format failed: {run.stderr.strip()}")
+    passed = PassedAlone(tree, "layout", versions("clang-format"), (tree.root / ".clang-format").read_bytes())
+    stale = [path for path in paths if not passed.has(path)]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for findings in pool.map(lambda group: _laid_out(tree, passed, group), _groups(stale)):
+            yield from findings
 
 
 # Written apart, so that this file does not refuse itself.
