@@ -127,17 +127,22 @@ bool DatabaseServer::start_once() {
   throw std::runtime_error(name_ + " does not answer:\n" + log_tail());
 }
 
+void DatabaseServer::choose_port() {
+  address_.port = free_port();
+  address_.socket = socket_path();
+}
+
+void DatabaseServer::be_away() {
+  address_.log = folder_->file("log");
+  make_data();
+  choose_port();
+}
+
 void DatabaseServer::start() {
   const bool first = address_.log.empty();
-  if (first) {
-    address_.log = folder_->file("log");
-    make_data();
-  }
+  if (first) be_away();
   for (int i = 0; i < kStarts; ++i) {
-    if (first) {
-      address_.port = free_port();
-      address_.socket = socket_path();
-    }
+    if (first && i > 0) choose_port();
     if (start_once()) return;
     if (!tells_of_a_taken_port(log_of_this_start())) break;
     // The port is outside the range of clients, so a program that has it keeps it for a while.

@@ -83,6 +83,8 @@ class DatabaseServer {
   DatabaseServer(std::string name, const std::optional<ServerAddress>& found, PlainUser user);
   // Must be called by the derived class's destructor.
   void end() noexcept;
+  // Has its folder, its data and its port then, like one that was killed.
+  void be_away();
 
   // Whether another process started it.
   bool is_shared() const noexcept { return !folder_; }
@@ -116,6 +118,7 @@ class DatabaseServer {
  private:
   ServerCommand command(std::vector<std::string> arguments) const;
   void make_data();
+  void choose_port();
   void give_to_user(const std::string& path) const;
   // False if it ended before it answered, or another program uses one of its ports.
   bool start_once();

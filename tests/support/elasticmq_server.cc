@@ -64,7 +64,13 @@ const ElasticmqServer& ElasticmqServer::shared() {
   return server;
 }
 
-ElasticmqServer::ElasticmqServer() : DatabaseServer("elasticmq", {}, false) { start(); }
+ElasticmqServer::ElasticmqServer(Begins begins) : DatabaseServer("elasticmq", {}, false) {
+  if (begins == Begins::kAway) {
+    be_away();
+  } else {
+    start();
+  }
+}
 
 ElasticmqServer::ElasticmqServer(const std::optional<ServerAddress>& found)
     : DatabaseServer("elasticmq", found, {}) {

@@ -22,7 +22,9 @@ class ElasticmqServer final : public DatabaseServer {
   // For tests that do not change the server.
   static const ElasticmqServer& shared();
 
-  ElasticmqServer();
+  // kAway: it has its port, and listens there from start() on.
+  enum class Begins { kStarted, kAway };
+  explicit ElasticmqServer(Begins begins = Begins::kStarted);
   ~ElasticmqServer() override { end(); }
 
   // The address of a queue.

@@ -27,10 +27,9 @@ TEST(SqsPublishFaults, AServerThatIsKilledLosesNothingThatIsNotDone) {
 }
 
 TEST(SqsPublishFaults, WithoutAServerACallEndsSoon) {
-  ElasticmqServer server;
+  ElasticmqServer server(ElasticmqServer::Begins::kAway);
   server.begin_with("orders");
   const auto spec = spec_to(server.url("orders"));
-  server.kill();
   auto handler = publisher_of(spec);
   ToldGate gate;
   const Verdict verdict = publish(handler, gate, keyed_message("k"))->verdict();
