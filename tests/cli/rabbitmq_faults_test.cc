@@ -56,7 +56,8 @@ TEST(RabbitmqBroker, ThatClosesTheConnectionIsAskedAgain) {
   auto runner = bed.start();
   for (int i = 0; i < 2; ++i) {
     bed.publish(1'000);
-    server.ctl({"close_all_connections", "--vhost", "/", "a test"});
+    server.eval(
+        R"([rabbit_networking:close_connection(C, "a test") || C <- rabbit_networking:connections()].)");
   }
   bed.finish(*runner);
 }
@@ -89,10 +90,10 @@ TEST(RabbitmqBroker, ThatIsShortOfMemoryIsReadFromAsEver) {
   RabbitmqServer& server = own_broker();
   RabbitmqTestBed bed(server);
   bed.publish(200);
-  server.ctl({"set_vm_memory_high_watermark", "absolute", "1MB"});
+  server.limit_memory(1'000'000);
   auto runner = bed.start();
   EXPECT_TRUE(comes_true([&] { return bed.all_done(); }, seconds(60))) << runner->err();
-  server.ctl({"set_vm_memory_high_watermark", "absolute", "1GB"});
+  server.limit_memory(1'000'000'000);
   bed.publish(50);
   bed.finish(*runner);
 }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <sstream>
 #include <stdexcept>
 
 #include "tests/support/waiting.h"
@@ -66,15 +65,9 @@ std::string RabbitmqCluster::url() const {
 
 std::optional<std::size_t> RabbitmqCluster::leader_of(const std::string& queue,
                                                       std::size_t asked) const {
-  std::istringstream lines(
-      node(asked).ctl({"list_queues", "--no-table-headers", "name", "leader"}));
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string name, leader;
-    words >> name >> leader;
-    for (std::size_t i = 0; name == queue && i < size(); ++i) {
-      if (node(i).node() == leader) return i;
-    }
+  const std::string leader = node(asked).of_queue(queue, "leader");
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (leader == node(i).node()) return i;
   }
   return std::nullopt;
 }

@@ -248,7 +248,7 @@ void RabbitmqServer::make_queue(const std::string& name, const std::string& type
   amqp_queue_declare(session.get(), kOneChannel, amqp_text(name), 0, 1, 0, 0, {1, &entry});
   session.check_last("no queue is made");
   // Mnesia puts off its writing for seconds: a kill before that would take the queue along.
-  if (!is_shared() && options_.queues_outlive_kill) ctl({"eval", "mnesia:sync_log()."});
+  if (!is_shared() && options_.queues_outlive_kill) eval("mnesia:sync_log().");
 }
 
 void RabbitmqServer::delete_queue(const std::string& name) const {
@@ -283,13 +283,8 @@ std::int64_t RabbitmqServer::depth(const std::string& queue) const {
 }
 
 std::int64_t RabbitmqServer::messages(const std::string& queue) const {
-  std::istringstream lines(ctl({"list_queues", "--no-table-headers", "name", "messages"}));
-  std::string name;
-  std::int64_t count = 0;
-  while (lines >> name >> count) {
-    if (name == queue) return count;
-  }
-  return -1;
+  const std::string told = of_queue(queue, "messages");
+  return told == "none" ? -1 : std::stoll(told);
 }
 
 void RabbitmqServer::publish(const std::string& queue, const std::vector<Post>& posts) const {
@@ -363,9 +358,9 @@ bool RabbitmqServer::hangs_up_on_the_silent(std::chrono::seconds heartbeat) cons
   }
 }
 
-std::string RabbitmqServer::ctl(const std::vector<std::string>& words) const {
-  auto arguments = command("ctl");
-  arguments.insert(arguments.end(), words.begin(), words.end());
+std::string RabbitmqServer::eval(const std::string& expression) const {
+  auto arguments = command("eval");
+  arguments.push_back(expression);
   const TempDir folder;
   const std::string out = folder.file("out");
   const auto code = run_to_end({.arguments = arguments,
@@ -374,8 +369,23 @@ std::string RabbitmqServer::ctl(const std::vector<std::string>& words) const {
                                 .user = {},
                                 .group = {}});
   const std::string said = read_file(out);
-  if (code != 0) throw std::runtime_error("rabbitmqctl: " + said);
-  return said;
+  constexpr std::string_view kBefore = "{ok, ";
+  if (code != 0 || said.rfind(kBefore, 0) != 0 || said.back() != '}') {
+    throw std::runtime_error(fmt::format("the broker does not tell {}: {}", expression, said));
+  }
+  return said.substr(kBefore.size(), said.size() - kBefore.size() - 1);
+}
+
+void RabbitmqServer::limit_memory(std::int64_t bytes) const {
+  eval(fmt::format("vm_memory_monitor:set_vm_memory_high_watermark({{absolute, {}}}).", bytes));
+}
+
+std::string RabbitmqServer::of_queue(const std::string& queue, std::string_view what) const {
+  return eval(
+      fmt::format("case rabbit_amqqueue:lookup({{resource, <<\"/\">>, queue, <<\"{}\">>}}) of "
+                  "{{ok, Q}} -> [{{_, V}}] = rabbit_amqqueue:info(Q, [{}]), V; "
+                  "{{error, not_found}} -> none end.",
+                  queue, what));
 }
 
 }  // namespace semel::test

@@ -63,7 +63,7 @@ TEST(RabbitmqPublishFaults, ABrokerThatIsShortOfMemoryIsWaitedFor) {
   auto handler = publisher_of(server, queue, std::chrono::seconds(50));
   test::ToldGate gate;
   EXPECT_EQ(publish(handler, gate, keyed_message("k-0"))->verdict().kind(), Kind::kDone);
-  server.ctl({"set_vm_memory_high_watermark", "absolute", "1"});
+  server.limit_memory(1);
   std::vector<std::unique_ptr<PublishCall>> calls;
   for (int i = 1; i <= 100; ++i) {
     calls.push_back(publish(handler, gate, keyed_message(fmt::format("k-{}", i))));
@@ -76,7 +76,7 @@ TEST(RabbitmqPublishFaults, ABrokerThatIsShortOfMemoryIsWaitedFor) {
   stopped->stop.request_stop();
   const Verdict verdict = stopped->verdict();
   EXPECT_EQ(verdict.code(), "handler.rabbitmq.blocked") << verdict.reason();
-  server.ctl({"set_vm_memory_high_watermark", "0.9"});
+  server.limit_memory(1'000'000'000);
   for (auto& call : calls) EXPECT_EQ(call->verdict().kind(), Kind::kDone);
   EXPECT_EQ(gate.shuts().size(), 1U);
 }
@@ -107,7 +107,7 @@ TEST(RabbitmqPublishFaults, WhatHasNoConfirmAtTheEndIsDropped) {
   test::ToldGate gate;
   auto handler = publisher_of(server, queue, std::chrono::seconds(60));
   EXPECT_EQ(publish(handler, gate, keyed_message("k-0"))->verdict().kind(), Kind::kDone);
-  server.ctl({"set_vm_memory_high_watermark", "absolute", "1"});
+  server.limit_memory(1);
   auto first = publish(handler, gate, keyed_message("k-1"));
   const auto by = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (gate.shuts().empty() && std::chrono::steady_clock::now() < by) std::this_thread::yield();
