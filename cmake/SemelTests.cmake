@@ -77,14 +77,15 @@ function(semel_test_suite name)
 endfunction()
 
 # semel_test_program(NAME LABEL... BUILDS... NIGHT_BUILDS... RACES... SERVERS... NEEDS SERVER TIMEOUT SECONDS
-#                    SHARES NUMBER WAITS AT_NIGHT BUILD:FILTER...):
+#                    SHARES NUMBER TOGETHER FILTER WAITS AT_NIGHT BUILD:FILTER...):
 # the program semel_NAME_test, of the suites that name it. Call it after theirs. NEEDS: there is none where
 # that server is absent. SHARES: it runs in so many shares instead of a process for each test, as each
-# sanitized program does. WAITS: they wait most of their time, for leases to end and for servers; one of
+# sanitized program does. TOGETHER: the tests that do not: one process runs them, with a server of their
+# own that they share. WAITS: they wait most of their time, for leases to end and for servers; one of
 # all such shares runs at a time, or the processors would have nothing to do. AT_NIGHT: tests that run in
 # that build only in ./test --nightly.
 function(semel_test_program name)
-  cmake_parse_arguments(P "WAITS" "LABEL;TIMEOUT;NEEDS;SHARES" "SERVERS;BUILDS;NIGHT_BUILDS;RACES;AT_NIGHT" ${ARGN})
+  cmake_parse_arguments(P "WAITS" "LABEL;TIMEOUT;NEEDS;SHARES;TOGETHER" "SERVERS;BUILDS;NIGHT_BUILDS;RACES;AT_NIGHT" ${ARGN})
   get_property(suites GLOBAL PROPERTY SEMEL_SUITES_${name})
   semel_runs_here(here ${P_BUILDS} ${P_RACES} NIGHT ${P_NIGHT_BUILDS})
   semel_why_absent(absent "${P_NEEDS}")
@@ -126,6 +127,15 @@ function(semel_test_program name)
   if(P_SHARES)
     semel_test_shards(${program} ${name} ${P_SHARES} "${filter}" LABELS ${P_LABEL} ${server_properties})
   else()
+    if(P_TOGETHER)
+      semel_test_shards(${program} ${name}.together 1 "${P_TOGETHER}" LABELS ${P_LABEL} ${server_properties})
+      string(FIND "${filter}" "-" without)
+      if(without EQUAL -1)
+        string(APPEND filter "-${P_TOGETHER}")
+      else()
+        string(APPEND filter ":${P_TOGETHER}")
+      endif()
+    endif()
     gtest_discover_tests(${program} DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES TEST_FILTER "${filter}"
                          TEST_PREFIX "${SEMEL_TEST_PREFIX}"
                          PROPERTIES TIMEOUT ${P_TIMEOUT} LABELS ${P_LABEL} ${server_properties})
