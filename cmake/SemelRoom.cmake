@@ -4,7 +4,8 @@
 #
 # DEPENDS names the rooms it may know; LINK is what only it may see, TEST_LINK what only its tests may.
 # TEST_PROGRAM (default: unit) and TEST_BUILDS place the tests (SemelTests.cmake). CALM_TESTS are those
-# in which the room's code runs on one thread at a time: ThreadSanitizer's build has them only at night.
+# that call the room from one thread: ThreadSanitizer's build has them only at night, for what a store's own thread
+# does beside its callers is in the others.
 # What is not built (SemelAdapters.cmake) is taken out of these lists. semel_room(core COLD ...): see semel_pch.
 include(GNUInstallDirs)
 
@@ -63,11 +64,13 @@ function(semel_cache_by_text pch)
   endif()
 endfunction()
 
-# semel_pch(TARGET [COLD]): COLD is what no message passes through: what reads a config, prints or puts parts together.
+option(SEMEL_OPTIMIZE_COLD_LESS "-O1 for what no message passes through: for the preset release alone" OFF)
+
+# semel_pch(TARGET [COLD]): COLD is what no message passes through: what reads a config, or is a command of the program.
 # Optimised less, it is compiled in two thirds of the time.
 function(semel_pch target)
   set(pch semel_pch)
-  if("COLD" IN_LIST ARGN AND CMAKE_BUILD_TYPE STREQUAL "Release")
+  if("COLD" IN_LIST ARGN AND SEMEL_OPTIMIZE_COLD_LESS)
     set(pch semel_cold_pch)
     target_compile_options(${target} PRIVATE -O1)
   endif()

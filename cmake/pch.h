@@ -22,6 +22,6 @@
 #include <variant>
 #include <vector>
 
-// What most rooms include.
+// Most rooms include these.
 #include <semel/handler.h>
 #include <semel/spi/store.h>
