@@ -38,7 +38,7 @@ void append_quoted(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
     // Most text is plain: what needs no escape is copied at once.
-    const auto* const end = std::ranges::find_if_not(text, needs_no_escape);
+    const auto end = std::ranges::find_if_not(text, needs_no_escape);
     if (end != text.begin()) {
       const auto plain = static_cast<std::size_t>(end - text.begin());
       out.append(text.substr(0, plain));
