@@ -211,11 +211,11 @@ class ClaimsStorm {
 TEST(Claims, KilledRunsLoseNoKeyAndTakeOneEndOfEach) {
   constexpr int kWorkers = 3;
   const int kills = static_cast<int>(rounds(5, 2));
-  const int keys = kills * 60;
+  constexpr int kKeys = 300;
   const TestBed bed(kClaimed);
   const int port = free_port();
   write_file(bed.config(), admin_at(port) + contents_of(bed.config()));
-  ClaimsStorm storm(port, keys);
+  ClaimsStorm storm(port, kKeys);
   std::vector<std::thread> workers;
   for (int i = 0; i < kWorkers; ++i) workers.emplace_back([&storm, i] { storm.work(i); });
   int killed = 0;
@@ -233,7 +233,7 @@ TEST(Claims, KilledRunsLoseNoKeyAndTakeOneEndOfEach) {
   storm.stop();
   for (std::thread& worker : workers) worker.join();
   EXPECT_GE(killed, 1);
-  EXPECT_EQ(storm.effects().size(), static_cast<std::size_t>(keys)) << "no key was lost";
+  EXPECT_EQ(storm.effects().size(), static_cast<std::size_t>(kKeys)) << "no key was lost";
   for (const auto& [key, times] : storm.won()) {
     EXPECT_EQ(times, 1) << key << ": two holders were told that they ended it";
   }

@@ -73,7 +73,8 @@ def machine():
         # Those that are no packages too; behind Python may be another one, with packages of its own.
         *map(_file_of, TOOLS), _output_of("python3", "-VV"), _output_of("python3", "-m", "pip", "freeze"),
         platform.platform(), os.cpu_count(), os.getuid(), _output_of("stat", "-f", "-c", "%T", memory),
-        sorted(one.name for one in fetched.iterdir()) if fetched.is_dir() else [],
+        # The first Kafka broker that runs leaves its formatted folder there.
+        sorted(one.name for one in fetched.iterdir() if "-formatted" not in one.name) if fetched.is_dir() else [],
         *(f"{name}={value}" for name, value in sorted(os.environ.items()) if name not in UNSEEN),
         *(file.read_bytes() for file in (HERE, HERE.parents[1] / "tidy/passed.py", HERE.parents[1] / "tidy/tree.py")),
     ]

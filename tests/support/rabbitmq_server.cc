@@ -381,11 +381,11 @@ void RabbitmqServer::limit_memory(std::int64_t bytes) const {
 }
 
 std::string RabbitmqServer::of_queue(const std::string& queue, std::string_view what) const {
-  return eval(
-      fmt::format("case rabbit_amqqueue:lookup({{resource, <<\"/\">>, queue, <<\"{}\">>}}) of "
-                  "{{ok, Q}} -> [{{_, V}}] = rabbit_amqqueue:info(Q, [{}]), V; "
-                  "{{error, not_found}} -> none end.",
-                  queue, what));
+  return eval(fmt::format(
+      "case rabbit_amqqueue:lookup({{resource, <<\"/\">>, queue, <<\"{}\">>}}) of "
+      "{{ok, Q}} -> [{{_, V}}] = rpc:call(amqqueue:qnode(Q), rabbit_amqqueue, info, [Q, [{}]]), V; "
+      "{{error, not_found}} -> none end.",
+      queue, what));
 }
 
 }  // namespace semel::test
