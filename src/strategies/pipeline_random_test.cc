@@ -86,7 +86,7 @@ Kind end_of(Plan plan) {
 
 class RandomTest : public StrategyFixture, public ::testing::WithParamInterface<StrategyKind> {
  protected:
-  // A retry stays held until the test ends.
+  // A retry stays held until its batch ends.
   RandomTest() {
     context_.claim.lease = std::chrono::milliseconds(1'000);
     context_.retry.first = std::chrono::hours(1'000);

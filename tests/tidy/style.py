@@ -74,7 +74,7 @@ def _laid_out(tree, passed, paths):
     told = {}
     for match in re.finditer(r"^(\S+?):(\d+):\d+: error: (.*)$", run.stderr, re.MULTILINE):
         told.setdefault(match.group(1), int(match.group(2)))
-    if run.returncode != 0 and not told:
+    if run.returncode not in (0, 1) or (run.returncode == 1 and not told):
         return [Finding(".", 0, f"clang-format failed: {run.stderr.strip()}")]
     for path in paths:
         if path not in told:

@@ -77,7 +77,8 @@ TEST_F(HttpCallsTest, WithoutAUrlNobodyIsCalled) {
   EXPECT_TRUE(gate_.told().empty()) << "it says nothing about the endpoint";
 }
 
-// libcurl would refuse it only once the call had begun, so the outcome would be unknown.
+// The limit is the handler's own: at libcurl's, the call would have begun, and its outcome would be
+// unknown.
 TEST_F(HttpCallsTest, AUrlThatIsTooLongIsNotCalled) {
   spec_.url = server_.url("/orders/{json:/order}");
   const auto call_with = [&](std::size_t length) {
