@@ -393,8 +393,8 @@ class Checks(unittest.TestCase):
             listed = subprocess.run(["clang-tidy", "--list-checks", *options], cwd=REPOSITORY, check=True,
                                     capture_output=True, text=True)
             return set(re.findall(r"^    (\S+)$", listed.stdout, re.MULTILINE))
-        config, checks = f"--config-file={REPOSITORY / '.clang-tidy'}", ",".join(lint.AT_NIGHT)
-        self.assertEqual(enabled(config, f"--checks={checks}") - enabled(config), set(lint.AT_NIGHT))
+        config, without = f"--config-file={REPOSITORY / '.clang-tidy'}", ",".join(f"-{check}" for check in lint.AT_NIGHT)
+        self.assertEqual(enabled(config) - enabled(config, f"--checks={without}"), set(lint.AT_NIGHT))
 
     def test_lint_at_night(self):
         copies = ("namespace semel {\nstruct Text {\n  Text(const Text& other);\n  ~Text();\n};\nvoid f(Text) {}\n"
