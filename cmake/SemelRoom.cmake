@@ -56,11 +56,21 @@ target_include_directories(semel_contract INTERFACE
 target_compile_features(semel_contract INTERFACE cxx_std_20)
 set_property(GLOBAL PROPERTY SEMEL_LIBRARIES semel_contract)
 
-# GCC reads a header again whose text is not that of the precompiled one, and comments are text: without
-# this, ccache would give back the one of other comments.
-function(semel_cache_by_text pch)
+# semel_make_pch(NAME HEADERS ... OPTIONS ... LINK ...): the precompiled header NAME, once.
+function(semel_make_pch name)
+  cmake_parse_arguments(H "" "" "HEADERS;OPTIONS;LINK" ${ARGN})
+  if(TARGET ${name})
+    return()
+  endif()
+  file(WRITE ${CMAKE_BINARY_DIR}/${name}.cc "")
+  add_library(${name} OBJECT ${CMAKE_BINARY_DIR}/${name}.cc)
+  target_link_libraries(${name} PRIVATE semel_flags semel_contract tl::expected fmt::fmt ${H_LINK})
+  target_compile_options(${name} PRIVATE ${H_OPTIONS})
+  target_precompile_headers(${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch.h ${H_HEADERS})
   if(SEMEL_CCACHE)
-    set_target_properties(${pch} PROPERTIES CXX_COMPILER_LAUNCHER "env;CCACHE_COMMENTS=1;${CMAKE_CXX_COMPILER_LAUNCHER}")
+    # GCC reads a header again whose text is not that of the precompiled one, and comments are text: without
+    # this, ccache would give back the one of other comments.
+    set_target_properties(${name} PROPERTIES CXX_COMPILER_LAUNCHER "env;CCACHE_COMMENTS=1;${CMAKE_CXX_COMPILER_LAUNCHER}")
   endif()
 endfunction()
 
@@ -70,20 +80,13 @@ option(SEMEL_OPTIMIZE_COLD_LESS "-O1 for what no message passes through: for the
 # Optimised less, it is compiled in two thirds of the time.
 function(semel_pch target)
   set(pch semel_pch)
+  set(options "")
   if("COLD" IN_LIST ARGN AND SEMEL_OPTIMIZE_COLD_LESS)
     set(pch semel_cold_pch)
-    target_compile_options(${target} PRIVATE -O1)
+    set(options -O1)
   endif()
-  if(NOT TARGET ${pch})
-    file(WRITE ${CMAKE_BINARY_DIR}/${pch}.cc "")
-    add_library(${pch} OBJECT ${CMAKE_BINARY_DIR}/${pch}.cc)
-    target_link_libraries(${pch} PRIVATE semel_flags semel_contract tl::expected fmt::fmt)
-    if(pch STREQUAL "semel_cold_pch")
-      target_compile_options(${pch} PRIVATE -O1)
-    endif()
-    target_precompile_headers(${pch} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch.h)
-    semel_cache_by_text(${pch})
-  endif()
+  semel_make_pch(${pch} OPTIONS ${options})
+  target_compile_options(${target} PRIVATE ${options})
   target_precompile_headers(${target} REUSE_FROM ${pch})
 endfunction()
 
