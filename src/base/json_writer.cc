@@ -15,20 +15,21 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-bool needs_no_escape(char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }
+constexpr char kLastAscii = '\x7f';
 
-void append_ascii(std::string& out, char c) {
+bool needs_no_escape(char c) { return c >= ' ' && c <= kLastAscii && c != '"' && c != '\\'; }
+
+// `c` is a character of ASCII that needs one.
+void append_escaped(std::string& out, char c) {
   constexpr std::string_view kEscaped = "\"\\\b\f\n\r\t", kNames = "\"\\bfnrt";
+  out += '\\';
   if (const std::size_t known = kEscaped.find(c); known != std::string_view::npos) {
-    out += '\\';
     out += kNames[known];
-  } else if (static_cast<unsigned char>(c) < 0x20) {
+  } else {
     constexpr std::string_view kDigits = "0123456789abcdef";
-    out += "\\u00";
+    out += "u00";
     out += kDigits[static_cast<unsigned char>(c) >> 4U];
     out += kDigits[static_cast<unsigned char>(c) & 0xFU];
-  } else {
-    out += c;
   }
 }
 
@@ -49,7 +50,7 @@ void append_quoted(std::string& out, std::string_view text) {
     if (length == 0) {
       out += kReplacement;
     } else if (length == 1) {
-      append_ascii(out, text[0]);
+      append_escaped(out, text[0]);
     } else {
       out += text.substr(0, length);
     }
