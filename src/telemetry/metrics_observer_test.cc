@@ -10,6 +10,7 @@
 #include <semel/reason.h>
 
 #include "tests/support/builders.h"
+#include "tests/support/rounds.h"
 
 namespace semel {
 namespace {
@@ -182,7 +183,7 @@ TEST_F(MetricsObserverTest, CountsConsumersThatNobodyNamed) {
 // Runs under ThreadSanitizer too.
 TEST_F(MetricsObserverTest, ManyThreadsLoseNoCount) {
   constexpr int kThreads = 8;
-  constexpr int kEach = 600;
+  const int kEach = static_cast<int>(test::rounds(2'000, 600));
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
