@@ -192,7 +192,7 @@ void add_group(const LiveGroup& live, std::vector<Finding>& findings) {
     findings.push_back(std::move(made));
     return;
   }
-  const auto add = [&](std::string text, std::string fix, bool note) {
+  const auto add = [&](const std::string& text, std::string fix, bool note) {
     findings.push_back({"D138", true, live.consumer + ": " + text, std::move(fix), note});
   };
   add(fmt::format("group {} of the stream {} has {} entries unread and {} pending", live.group,

@@ -117,7 +117,8 @@ bool Client::mended(const Refusal& refusal, const curl::Response& response) {
 Result<std::string> ask(Client& client, const std::string& action, std::string body,
                         std::chrono::milliseconds patience) {
   std::optional<Result<std::string>> answer;
-  client.call(action, body, patience, [&](Result<std::string> told) { answer = std::move(told); });
+  client.call(action, std::move(body), patience,
+              [&](Result<std::string> told) { answer = std::move(told); });
   while (!answer) client.run(patience);
   return *std::move(answer);
 }

@@ -56,7 +56,7 @@ class NatsPublisher final {
   void connect();
   void serve(TimePoint at_most_until);
   bool publish_waiting();
-  void take_answers(ConfirmedConnection::News news);
+  void take_answers(const ConfirmedConnection::News& news);
   void wait_for_something(TimePoint at_most_until);
   void lose(const Error& error);
   void say_farewell();

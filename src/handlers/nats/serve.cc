@@ -39,10 +39,9 @@ void NatsPublisher::connect() {
 void NatsPublisher::serve(TimePoint at_most_until) {
   if (!publish_waiting()) return;
   wait_for_something(waiting_.empty() ? at_most_until : now());
-  auto news = connection_->take_news();
-  const bool over = news.over;
-  take_answers(std::move(news));
-  if (over) lose(connection_->ended());
+  const ConfirmedConnection::News news = connection_->take_news();
+  take_answers(news);
+  if (news.over) lose(connection_->ended());
 }
 
 // False: the connection is over.
@@ -72,7 +71,7 @@ bool NatsPublisher::publish_waiting() {
   return true;
 }
 
-void NatsPublisher::take_answers(ConfirmedConnection::News news) {
+void NatsPublisher::take_answers(const ConfirmedConnection::News& news) {
   for (const ConfirmedConnection::Confirm& confirm : news.confirms) {
     silent_ = 0;
     const auto found = numbers_.find(confirm.number);
