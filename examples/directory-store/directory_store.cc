@@ -31,7 +31,7 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view kConsumer = "consumer-";
 const std::string kClock = "clock";
-// How far the store's clock may leave the steady one before nothing is forgotten by it.
+// How far the store's clock may leave the elapsed time before nothing is forgotten by it.
 constexpr std::chrono::minutes kJump{1};
 
 std::string names_of_records(ConsumerNumber number) {
@@ -140,10 +140,10 @@ class DirectoryStore final : public semel::Store {
   Result<semel::PurgeReport> purge(milliseconds budget) override;
 
  private:
-  // How far the store's clock is ahead of the steady one: that stays until somebody sets it.
+  // How far the store's clock is ahead of the elapsed time: that stays until somebody sets it.
   milliseconds lead() const {
     return std::chrono::duration_cast<milliseconds>(clock_().time_since_epoch() -
-                                                    environment_.clock->now().time_since_epoch());
+                                                    environment_.clock->elapsed());
   }
   // Whether records may be forgotten by the clock. The next process that opens the store knows the
   // time that it has seen.

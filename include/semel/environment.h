@@ -9,10 +9,15 @@
 namespace semel {
 
 // Steady time, for durations within the process. The store decides what has expired in it.
+// Thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;
   virtual std::chrono::steady_clock::time_point now() noexcept = 0;
+  // The time since some beginning, including that for which this machine was suspended: for the
+  // time that passes in a store or on another machine, such as the rest of a lease. A Clock without
+  // an answer of its own is never suspended.
+  virtual std::chrono::nanoseconds elapsed() noexcept { return now().time_since_epoch(); }
 };
 
 // Uniform random bits. Production draws from the kernel; safe for several threads.

@@ -16,8 +16,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How long the steady time since a reading of the store's clock is good enough to see that nothing
-// is near its limit.
+// How long the time since a reading of the store's clock is good enough to see that nothing is near
+// its limit.
 constexpr milliseconds kReadingLasts = std::chrono::minutes(10);
 // By that estimate, messages older than this part of their limit are looked at by the clock itself.
 constexpr int kLooksOldPart = 2;
@@ -37,14 +37,14 @@ void AgeGate::find_oldest(const Arrival& arrival, std::optional<TimePoint>& olde
   if (!oldest || *arrival.broker_time < *oldest) oldest = *arrival.broker_time;
 }
 
-milliseconds AgeGate::steady() const noexcept {
-  return std::chrono::floor<milliseconds>(clock_.now().time_since_epoch());
+milliseconds AgeGate::elapsed() const noexcept {
+  return std::chrono::floor<milliseconds>(clock_.elapsed());
 }
 
 Result<StoreTime> AgeGate::read() {
   auto now = read_clock_();
   if (!now) return now;
-  const std::int64_t at = steady().count();
+  const std::int64_t at = elapsed().count();
   offset_.store(now->time_since_epoch().count() - at, std::memory_order_relaxed);
   read_at_.store(at, std::memory_order_release);
   return now;
@@ -52,7 +52,7 @@ Result<StoreTime> AgeGate::read() {
 
 Result<std::optional<StoreTime>> AgeGate::time_for(std::optional<TimePoint> oldest) {
   if (!judges() || !oldest) return std::optional<StoreTime>();
-  const std::int64_t at = steady().count();
+  const std::int64_t at = elapsed().count();
   const std::int64_t read_at = read_at_.load(std::memory_order_acquire);
   if (read_at != kNever && at - read_at < kReadingLasts.count()) {
     const StoreTime estimate{milliseconds(at + offset_.load(std::memory_order_relaxed))};

@@ -25,8 +25,9 @@ namespace semel::strategies {
 
 // Shared by the engine and the strategies of one consumer. Thread-safe.
 //
-// The wall clock of this machine has no say. The gate reads the store's clock now and then, counts
-// steady time from there, and reads it again for each batch with a message that may be too old.
+// The wall clock of this machine has no say. The gate reads the store's clock now and then, adds
+// the time that has elapsed since, and reads it again for each batch with a message that may be too
+// old.
 class AgeGate {
  public:
   using ReadClock = std::function<Result<StoreTime>()>;
@@ -57,13 +58,13 @@ class AgeGate {
 
  private:
   Result<StoreTime> read();
-  std::chrono::milliseconds steady() const noexcept;
+  std::chrono::milliseconds elapsed() const noexcept;
 
   const core::AgeLimit limit_;
   const ReadClock read_clock_;
   Clock& clock_;
   std::atomic<bool> judges_{false};
-  // The store's time minus the steady time, and the steady time of that reading, in milliseconds.
+  // The store's time minus the elapsed time, and the latter at that reading, in milliseconds.
   std::atomic<std::int64_t> offset_{0};
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min();
   std::atomic<std::int64_t> read_at_{kNever};

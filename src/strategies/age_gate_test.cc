@@ -4,6 +4,8 @@
 
 #include <semel/reason.h>
 
+#include "tests/support/test_environment.h"
+
 namespace semel::strategies {
 namespace {
 
@@ -12,19 +14,13 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 
-class SteadyClock final : public Clock {
- public:
-  std::chrono::steady_clock::time_point now() noexcept override { return at; }
-  std::chrono::steady_clock::time_point at{hours(5)};
-};
-
 // A store whose clock says another year than this machine's, before it or after it.
 class AgeGateTest : public ::testing::TestWithParam<int> {
  protected:
   StoreTime store_now() const { return StoreTime(days(GetParam())) + passed_; }
   void pass(milliseconds time) {
     passed_ += time;
-    clock_.at += time;
+    clock_.advance(time);
   }
   Arrival sent_before(milliseconds age) const {
     Arrival arrival;
@@ -37,7 +33,7 @@ class AgeGateTest : public ::testing::TestWithParam<int> {
     return gate_.time_for(oldest).value();
   }
 
-  SteadyClock clock_;
+  test::ManualClock clock_;
   milliseconds passed_{0};
   int reads_ = 0;
   bool away_ = false;
@@ -96,6 +92,17 @@ TEST_P(AgeGateTest, AsksTheStoreNowAndThenAndForWhatLooksOld) {
   EXPECT_TRUE(time_for(sent_before(hours(1)))) << "its reading is too long ago";
   EXPECT_FALSE(time_for(sent_before(-days(1)))) << "the broker's clock is ahead";
   EXPECT_EQ(reads_, 3);
+}
+
+TEST_P(AgeGateTest, ReadsTheStoresClockAfterASuspension) {
+  gate_.note(Horizon{days(4), "a topic", true});
+  EXPECT_TRUE(time_for(sent_before(hours(1))));
+  const Arrival sent = sent_before(hours(1));
+  passed_ += days(8);
+  clock_.suspend(days(8));
+  const auto now = time_for(sent);
+  ASSERT_TRUE(now);
+  EXPECT_TRUE(gate_.refuse(sent, Acquired{}, *now)) << "its record may be forgotten by now";
 }
 
 TEST_P(AgeGateTest, AStoreThatIsAwayIsAnError) {

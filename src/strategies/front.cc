@@ -74,7 +74,7 @@ void Front::look_at_secret() {
   }
   bool well =
       !reseal || save_secret(*options_.positions, options_.number, *options_.environment->random);
-  const TimePoint asked = now();
+  const Elapsed asked = elapsed();
   Bytes found;
   if (well) {
     auto loaded = options_.positions->load(options_.number, kSecretPlace);
@@ -113,13 +113,13 @@ FrontEntry Front::entry_of(BytesView secret, const Message& message) const {
 Front::Lookup Front::look(std::span<const Message* const> messages) {
   Lookup lookup;
   lookup.completed.resize(messages.size());
-  TimePoint until;
+  Elapsed until;
   {
     const system::MutexLock lock(mutex_);
     lookup.secret = secret_;
     until = trusted_until_;
   }
-  if (messages.empty() || lookup.secret.empty() || away_ || now() >= until) return lookup;
+  if (messages.empty() || lookup.secret.empty() || away_ || elapsed() >= until) return lookup;
   std::vector<FrontName> names;
   std::vector<FrontMark> marks;
   names.reserve(messages.size());
@@ -136,7 +136,7 @@ Front::Lookup Front::look(std::span<const Message* const> messages) {
     return lookup;
   }
   // The secret's time may have ended while the window was asked.
-  if (now() >= until) return lookup;
+  if (elapsed() >= until) return lookup;
   for (std::size_t i = 0; i < std::min(found->size(), marks.size()); ++i) {
     lookup.completed[i] = (*found)[i] == digest::view(marks[i]);
   }

@@ -72,14 +72,14 @@ class Front {
   Counts counts() const noexcept;
 
  private:
-  using TimePoint = std::chrono::steady_clock::time_point;
+  using Elapsed = std::chrono::nanoseconds;  // by Clock::elapsed
 
   FrontEntry entry_of(BytesView secret, const Message& message) const;
   void look_at_secret() SEMEL_EXCLUDES(mutex_);
   void check_window() SEMEL_EXCLUDES(telling_);
   void away(const Error& error) SEMEL_EXCLUDES(telling_);
   void loop() SEMEL_EXCLUDES(mutex_);
-  TimePoint now() const { return options_.environment->clock->now(); }
+  Elapsed elapsed() const { return options_.environment->clock->elapsed(); }
 
   const FrontOptions options_;
   std::atomic<bool> away_{false};
@@ -89,7 +89,7 @@ class Front {
   system::Mutex mutex_;
   system::CondVar wake_;
   Bytes secret_ SEMEL_GUARDED_BY(mutex_);  // empty: none was read yet
-  TimePoint trusted_until_ SEMEL_GUARDED_BY(mutex_){};
+  Elapsed trusted_until_ SEMEL_GUARDED_BY(mutex_){};
   bool reseal_ SEMEL_GUARDED_BY(mutex_) = true;
   bool ending_ SEMEL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

@@ -251,6 +251,15 @@ TEST_F(FrontTest, WhatWasHeardBeforeTheForgettingIsNotKeptAfter) {
   EXPECT_FALSE(knows("a"));
 }
 
+// On another machine a record may have been forgotten while this one was suspended.
+TEST_F(FrontTest, ASuspendedMachineBelievesNothingWhenItWakes) {
+  through({"a"});
+  environment_.clock.suspend(kFrontTrusted);
+  EXPECT_FALSE(knows("a"));
+  front_->turn();
+  EXPECT_TRUE(knows("a"));
+}
+
 TEST_F(FrontTest, ASlowAnswerIsNotBelievedPastTheBound) {
   through({"a"});
   window_->slow = [this] { environment_.clock.advance(kFrontTrusted); };

@@ -36,13 +36,13 @@ milliseconds pause_between_looks(const LeaseRenewerOptions& options) {
 struct LeaseRenewer::Watched {
   struct Entry {
     std::optional<Lease> lease;
-    TimePoint renewed{};
+    Elapsed renewed{};
     std::optional<TimePoint> begun;
     std::stop_source stop{std::nostopstate};  // no state until its handler begins
     bool lost = false;
   };
 
-  Watched(std::span<const Lease> leases, Handlers which, std::size_t calls, TimePoint now)
+  Watched(std::span<const Lease> leases, Handlers which, std::size_t calls, Elapsed now)
       : handlers(which) {
     entries.resize(std::max({std::size_t{1}, leases.size(), calls}));
     for (std::size_t i = 0; i < leases.size(); ++i) {
@@ -93,11 +93,13 @@ class LeaseRenewer::BatchWatch final : public Watch {
     }
     const system::MutexLock lock(watched_->mutex);
     Watched::Entry& entry = watched_->entry_of(lease);
-    const TimePoint now = renewer_.options_.clock->now();
-    // After the process was stopped for long, this thread may run before the one that would renew
-    // the lease and be refused.
-    if (entry.lease && now - entry.renewed >= renewer_.options_.lease) entry.lost = true;
-    entry.begun = now;
+    Clock& clock = *renewer_.options_.clock;
+    // After the process or the machine stood still for long, this thread may run before the one
+    // that would renew the lease and be refused.
+    if (entry.lease && clock.elapsed() - entry.renewed >= renewer_.options_.lease) {
+      entry.lost = true;
+    }
+    entry.begun = clock.now();
     // Handlers of one transaction share a stop source until it has fired, because making one costs
     // an allocation.
     if (!watched_->in_transaction() || !entry.stop.stop_possible() || entry.stop.stop_requested()) {
@@ -144,7 +146,7 @@ LeaseRenewer::~LeaseRenewer() {
 
 std::unique_ptr<HandlerMonitor::Watch> LeaseRenewer::watch(std::span<const Lease> leases,
                                                            Handlers handlers, std::size_t calls) {
-  auto watched = std::make_shared<Watched>(leases, handlers, calls, options_.clock->now());
+  auto watched = std::make_shared<Watched>(leases, handlers, calls, options_.clock->elapsed());
   auto watch = std::make_unique<BatchWatch>(*this, watched);
   bool asleep = false;
   {
@@ -216,7 +218,7 @@ void LeaseRenewer::look_after(Watched& watched, TimePoint now) {
     options_.hung("a handler holds the store's transaction past its timeout and grace");
   }
   fire_all(stops);
-  renew(watched, now);
+  renew(watched);
   std::function<void()> on_tick;
   {
     const system::MutexLock lock(watched.mutex);
@@ -233,7 +235,9 @@ void LeaseRenewer::look_after(Watched& watched, TimePoint now) {
   watched.ticked.notify_all();
 }
 
-void LeaseRenewer::renew(Watched& watched, TimePoint now) {
+void LeaseRenewer::renew(Watched& watched) {
+  const TimePoint now = options_.clock->now();
+  const Elapsed elapsed = options_.clock->elapsed();
   std::vector<Lease> due;
   std::vector<std::size_t> which;
   {
@@ -247,7 +251,8 @@ void LeaseRenewer::renew(Watched& watched, TimePoint now) {
     if (!together && std::any_of(watched.entries.begin(), watched.entries.end(), hangs)) return;
     for (std::size_t i = 0; i < watched.entries.size(); ++i) {
       const auto& entry = watched.entries[i];
-      if (!entry.lease || entry.lost || now - entry.renewed < options_.lease / kRenewAt) continue;
+      if (!entry.lease || entry.lost || elapsed - entry.renewed < options_.lease / kRenewAt)
+        continue;
       if (together && hangs(entry)) continue;
       due.push_back(*entry.lease);
       which.push_back(i);
@@ -265,7 +270,7 @@ void LeaseRenewer::renew(Watched& watched, TimePoint now) {
     for (std::size_t k = 0; k < which.size(); ++k) {
       auto& entry = watched.entries[which[k]];
       if ((*applied)[k] == Applied::kYes) {
-        entry.renewed = now;
+        entry.renewed = elapsed;
       } else if (entry.lease) {
         entry.lost = true;
         stops.push_back(entry.stop);

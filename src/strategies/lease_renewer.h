@@ -57,10 +57,11 @@ class LeaseRenewer final : public HandlerMonitor {
   struct Watched;
   class BatchWatch;
   using TimePoint = std::chrono::steady_clock::time_point;
+  using Elapsed = std::chrono::nanoseconds;  // by Clock::elapsed
 
   void loop() SEMEL_EXCLUDES(mutex_);
   void look_after(Watched& watched, TimePoint now);
-  void renew(Watched& watched, TimePoint now);
+  void renew(Watched& watched);
   void forget(const Watched* watched) noexcept SEMEL_EXCLUDES(mutex_);
   bool past(TimePoint begun, TimePoint now, std::chrono::milliseconds more) const noexcept;
 

@@ -156,6 +156,24 @@ TEST_F(LeaseRenewerTest, NothingBeginsUnderALeaseThatMayHaveEnded) {
   EXPECT_TRUE(watch->handler_begins(1).stop_requested());
 }
 
+// The store's clock went on while the machine was suspended.
+TEST_F(LeaseRenewerTest, NothingBeginsUnderALeaseThatEndedInASuspension) {
+  LeaseRenewer renewer(manual_options(seconds(60), milliseconds(0)));
+  store_.away = true;
+  auto watch = renewer.watch(leases_, Handlers::kInTurn);
+  clock_.suspend(seconds(61));
+  EXPECT_TRUE(watch->handler_begins(0).stop_requested());
+}
+
+TEST_F(LeaseRenewerTest, RenewsAfterAShortSuspension) {
+  LeaseRenewer renewer(manual_options(seconds(60), milliseconds(0)));
+  auto watch = renewer.watch(leases_, Handlers::kInTurn);
+  const std::stop_token running = watch->handler_begins(0);
+  clock_.suspend(seconds(30));
+  ASSERT_TRUE(store_.wait_renewed(leases_.size()));
+  EXPECT_FALSE(running.stop_requested());
+}
+
 TEST_F(LeaseRenewerTest, AStoreThatIsAwayStopsNobody) {
   LeaseRenewer renewer(manual_options(milliseconds(60), milliseconds(0)));
   auto watch = renewer.watch(leases_, Handlers::kInTurn);

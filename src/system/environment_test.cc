@@ -29,6 +29,16 @@ TEST(Environment, TheClockDoesNotGoBack) {
   }
 }
 
+// A suspension cannot be had here.
+TEST(Environment, ElapsedTimeIsNotShorterThanSteadyTime) {
+  Clock& clock = *system_environment().clock;
+  const auto elapsed = clock.elapsed();
+  const auto began = clock.now();
+  while (clock.now() - began < std::chrono::milliseconds(2)) continue;
+  const auto steady = clock.now() - began;
+  EXPECT_GE(clock.elapsed() - elapsed, steady);
+}
+
 TEST(Environment, NoNumberIsDrawnTwiceByAnyThread) {
   constexpr std::size_t kEach = 10'000;
   std::mutex mutex;

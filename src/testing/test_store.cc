@@ -52,18 +52,18 @@ class OwnFolder {
 
 class FakeStoreClock final : public sqlite::StoreClock {
  public:
-  explicit FakeStoreClock(FakeClock& clock) noexcept : clock_(clock), start_(clock.now()) {}
+  explicit FakeStoreClock(FakeClock& clock) noexcept : clock_(clock), start_(clock.elapsed()) {}
   StoreTime now() noexcept override {
-    return kBegin + std::chrono::floor<std::chrono::milliseconds>(clock_.now() - start_);
+    return kBegin + std::chrono::floor<std::chrono::milliseconds>(clock_.elapsed() - start_);
   }
-  std::chrono::steady_clock::time_point steady() noexcept override { return clock_.now(); }
+  std::chrono::nanoseconds elapsed() noexcept override { return clock_.elapsed(); }
 
  private:
   // Any time will do; the same at each run.
   static constexpr StoreTime kBegin =
       std::chrono::sys_days(std::chrono::year(2026) / std::chrono::January / 1);
   FakeClock& clock_;
-  const std::chrono::steady_clock::time_point start_;
+  const std::chrono::nanoseconds start_;
 };
 
 template <class Work>

@@ -23,11 +23,17 @@ class ManualClock final : public Clock {
   std::chrono::steady_clock::time_point now() noexcept override {
     return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(since_start_.load()));
   }
+  std::chrono::nanoseconds elapsed() noexcept override {
+    return now().time_since_epoch() + std::chrono::nanoseconds(suspended_.load());
+  }
   void advance(std::chrono::nanoseconds by) noexcept { since_start_ += by.count(); }
+  // `elapsed` goes on and `now` does not.
+  void suspend(std::chrono::nanoseconds time) noexcept { suspended_ += time.count(); }
 
  private:
   static constexpr std::int64_t kStart = 3'600'000'000'000;  // not zero: zero hides mistakes
   std::atomic<std::int64_t> since_start_{kStart};
+  std::atomic<std::int64_t> suspended_{0};
 };
 
 // Runs like a server's clock, and can be moved in addition. Thread-safe.

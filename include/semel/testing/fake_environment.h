@@ -23,12 +23,18 @@ class FakeClock final : public Clock {
   std::chrono::steady_clock::time_point now() noexcept override {
     return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(since_epoch_.load()));
   }
+  std::chrono::nanoseconds elapsed() noexcept override {
+    return now().time_since_epoch() + std::chrono::nanoseconds(suspended_.load());
+  }
   void advance(std::chrono::nanoseconds by) noexcept { since_epoch_ += by.count(); }
+  // The machine is suspended for so long: `elapsed` goes on and `now` does not.
+  void suspend(std::chrono::nanoseconds time) noexcept { suspended_ += time.count(); }
 
  private:
   // Zero would hide a time that was never set.
   static constexpr std::chrono::nanoseconds kStart = std::chrono::hours(1);
   std::atomic<std::int64_t> since_epoch_{kStart.count()};
+  std::atomic<std::int64_t> suspended_{0};
 };
 
 // The same numbers for the same seed. Thread-safe.

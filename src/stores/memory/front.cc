@@ -75,8 +75,7 @@ class MemoryFront final : public FrontWindow {
   }
 
   std::int64_t milliseconds_now() const noexcept {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now().time_since_epoch())
-        .count();
+    return std::chrono::duration_cast<std::chrono::milliseconds>(clock_.elapsed()).count();
   }
 
   Clock& clock_;

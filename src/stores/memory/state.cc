@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 State::State(Environment& env, std::size_t max)
     : environment(env),
       max_records(max),
-      started(env.clock->now()),
+      started(env.clock->elapsed()),
       started_at(system::utc_now()),
       epoch(static_cast<std::uint64_t>(
           std::chrono::duration_cast<std::chrono::seconds>(started_at.time_since_epoch()).count())),
@@ -22,7 +22,8 @@ State::State(Environment& env, std::size_t max)
       finished(env.random->next()) {}
 
 StoreTime State::now() const noexcept {
-  return started_at + std::chrono::duration_cast<milliseconds>(environment.clock->now() - started);
+  return started_at +
+         std::chrono::duration_cast<milliseconds>(environment.clock->elapsed() - started);
 }
 
 const std::string& State::name_of(ConsumerNumber number) const {

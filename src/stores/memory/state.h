@@ -40,14 +40,14 @@ struct State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  // The store's clock: the wall clock at the start, then the environment's steady one.
+  // The store's clock: the wall clock at the start, then the environment's elapsed time.
   StoreTime now() const noexcept;
   const std::string& name_of(ConsumerNumber number) const SEMEL_REQUIRES(mutex);
 
   mutable system::Mutex mutex;
   Environment& environment;
   const std::size_t max_records;
-  const std::chrono::steady_clock::time_point started;
+  const std::chrono::nanoseconds started;  // by Clock::elapsed
   const StoreTime started_at;
   const std::uint64_t epoch;
   std::uint64_t counter SEMEL_GUARDED_BY(mutex) = 0;  // of tokens, within the epoch

@@ -53,7 +53,7 @@ PurgeClock::PurgeClock(const Dialect& dialect, Clock& clock)
     : seen_(dialect, "SELECT clock_seen, clock_doubted FROM semel_meta FOR UPDATE"),
       set_seen_(dialect, "UPDATE semel_meta SET clock_seen = ?1, clock_doubted = ?2"),
       clock_(clock),
-      last_steady_(clock.now()) {}
+      last_elapsed_(clock.elapsed()) {}
 
 StoreTime PurgeClock::check(Session& session, milliseconds patience) {
   session.begin(patience);
@@ -62,11 +62,11 @@ StoreTime PurgeClock::check(Session& session, milliseconds patience) {
   const StoreTime seen = row.time(0);
   StoreTime doubted = row.time(1);
   const StoreTime now = session.now();
-  const auto steady = clock_.now();
-  const auto passed = std::chrono::duration_cast<milliseconds>(steady - last_steady_);
+  const auto elapsed = clock_.elapsed();
+  const auto passed = std::chrono::duration_cast<milliseconds>(elapsed - last_elapsed_);
   const milliseconds jumped = last_now_ ? (now - *last_now_) - passed : milliseconds(0);
   last_now_ = now;
-  last_steady_ = steady;
+  last_elapsed_ = elapsed;
   const bool used_before = seen != StoreTime{};
   const bool back = used_before && now < seen - kTolerance;
   const bool far_ahead = used_before && now > seen + kLongAway;

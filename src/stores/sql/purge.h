@@ -52,7 +52,7 @@ class PurgeClock {
   const SqlText set_seen_;
   Clock& clock_;
   std::optional<StoreTime> last_now_;
-  std::chrono::steady_clock::time_point last_steady_;
+  std::chrono::nanoseconds last_elapsed_;
 };
 
 // Removes the journals of records that are completed or gone, page by page, each with one

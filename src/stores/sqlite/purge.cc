@@ -46,32 +46,32 @@ Generation* still_past(Tables& tables, std::int64_t number, StoreTime now) {
 
 class Purge::Budget {
  public:
-  Budget(StoreClock& clock, milliseconds whole) : clock_(clock), end_(clock.steady() + whole) {}
+  Budget(StoreClock& clock, milliseconds whole) : clock_(clock), end_(clock.elapsed() + whole) {}
   // True once it is used up.
   bool ended() {
-    more_ = more_ || clock_.steady() >= end_;
+    more_ = more_ || clock_.elapsed() >= end_;
     return more_;
   }
   bool more() const noexcept { return more_; }
 
  private:
   StoreClock& clock_;
-  std::chrono::steady_clock::time_point end_;
+  const std::chrono::nanoseconds end_;
   bool more_ = false;
 };
 
 Purge::Purge(StoreContext& context)
-    : context_(context), last_now_(context.clock.now()), last_steady_(context.clock.steady()) {}
+    : context_(context), last_now_(context.clock.now()), last_elapsed_(context.clock.elapsed()) {}
 
 StoreTime Purge::check_clock() {
   WriteTransaction transaction(context_.writer, Sync::kProcessCrash, context_.options.busy);
   Tables& tables = transaction.tables();
   const StoreTime now = transaction.now();
-  const auto steady = context_.clock.steady();
-  const auto passed = std::chrono::duration_cast<milliseconds>(steady - last_steady_);
+  const auto elapsed = context_.clock.elapsed();
+  const auto passed = std::chrono::duration_cast<milliseconds>(elapsed - last_elapsed_);
   const milliseconds jumped = (now - last_now_) - passed;
   last_now_ = now;
-  last_steady_ = steady;
+  last_elapsed_ = elapsed;
   const StoreTime seen = tables.facts.clock_seen;
   StoreTime doubted = tables.facts.clock_doubted;
   const bool used_before = seen != StoreTime{};

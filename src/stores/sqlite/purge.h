@@ -33,7 +33,7 @@ class Purge {
 
   StoreContext& context_;
   StoreTime last_now_;
-  std::chrono::steady_clock::time_point last_steady_;
+  std::chrono::nanoseconds last_elapsed_;
 };
 
 }  // namespace semel::sqlite

@@ -11,14 +11,14 @@
 namespace semel::sqlite {
 namespace {
 
-// Lets a test act in the middle of a purge, which reads its steady clock between its parts.
+// Lets a test act in the middle of a purge, which reads the elapsed time between its parts.
 class ClockWithAMoment final : public StoreClock {
  public:
   explicit ClockWithAMoment(std::shared_ptr<MovedStoreClock> clock) : clock_(std::move(clock)) {}
   StoreTime now() noexcept override { return clock_->now(); }
-  std::chrono::steady_clock::time_point steady() noexcept override {
+  std::chrono::nanoseconds elapsed() noexcept override {
     if (then_ && --looks_ == 0) std::exchange(then_, {})();
-    return clock_->steady();
+    return clock_->elapsed();
   }
   // Runs `then` at this number of reads from now on.
   void at_look(int number, std::function<void()> then) {

@@ -15,8 +15,8 @@ class StoreClock {
   virtual ~StoreClock() = default;
   // Decides what expires: the machine's clock, the same for all processes on the file.
   virtual StoreTime now() noexcept = 0;
-  // Grows steadily: distinguishes a jump of `now` from the passing of time.
-  virtual std::chrono::steady_clock::time_point steady() noexcept = 0;
+  // As Clock::elapsed: distinguishes a jump of `now` from the passing of time.
+  virtual std::chrono::nanoseconds elapsed() noexcept = 0;
 };
 
 class SystemStoreClock final : public StoreClock {
@@ -26,7 +26,7 @@ class SystemStoreClock final : public StoreClock {
     return std::chrono::time_point_cast<std::chrono::milliseconds>(
         std::chrono::system_clock::now());
   }
-  std::chrono::steady_clock::time_point steady() noexcept override { return clock_.now(); }
+  std::chrono::nanoseconds elapsed() noexcept override { return clock_.elapsed(); }
 
  private:
   Clock& clock_;
@@ -48,8 +48,9 @@ class MovedStoreClock final : public StoreClock {
   StoreTime now() noexcept override {
     return begun_ + by_itself() + std::chrono::milliseconds(moved_.load());
   }
-  std::chrono::steady_clock::time_point steady() noexcept override {
-    return begun_steady_ + by_itself() + std::chrono::milliseconds(passed_.load());
+  std::chrono::nanoseconds elapsed() noexcept override {
+    return begun_steady_.time_since_epoch() + by_itself() +
+           std::chrono::milliseconds(passed_.load());
   }
 
  private:

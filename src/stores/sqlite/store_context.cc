@@ -79,7 +79,7 @@ void prepare_once(const SqliteOptions& options, StoreClock& clock) {
 // on the file is opened by its real path.
 SqliteOptions prepared(SqliteOptions options, StoreClock& clock) {
   check_place(options);
-  const auto until = clock.steady() + options.busy;
+  const auto until = clock.elapsed() + options.busy;
   for (;;) {
     try {
       prepare_once(options, clock);
@@ -88,7 +88,7 @@ SqliteOptions prepared(SqliteOptions options, StoreClock& clock) {
     } catch (const Failure& failed) {
       // If two convert a new file at the same time, SQLite refuses one without waiting.
       const bool blocked = failed.error().kind == ErrorKind::kBlocked;
-      if (!blocked || clock.steady() >= until) tell_who(failed, options.path);
+      if (!blocked || clock.elapsed() >= until) tell_who(failed, options.path);
       std::this_thread::sleep_for(kAgainWhenBlocked);
     }
   }
