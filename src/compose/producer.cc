@@ -155,6 +155,7 @@ core::HttpSpec spec_of(HttpEndpoint to) {
   spec.signing_secrets = std::move(to.signing_secrets);
   spec.ca_file = std::move(to.ca_file);
   spec.response_limit = to.longest_answer;
+  spec.failure_is_doubt = true;
   return spec;
 }
 
