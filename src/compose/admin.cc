@@ -469,7 +469,7 @@ Readiness RunAdmin::readiness() {
   if (service_ == nullptr) return made;
   for (auto& figures : service_->figures()) {
     for (admin::ConsumerReadiness& consumer : made.consumers) {
-      if (consumer.health.consumer != figures.consumer) continue;
+      if (consumer.health.consumer != figures.consumer || figures.figures.empty()) continue;
       consumer.sources.push_back({std::move(figures.source), std::move(figures.figures)});
       break;
     }

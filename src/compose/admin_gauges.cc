@@ -157,7 +157,7 @@ admin::Backlog backlog_of(const GaugeInput& input, std::string_view consumer) {
   if (!input.seen.snapshot && !*input.seen.reachable) return backlog;
   std::int64_t messages = 0;
   for (const Service::Figures& source : input.sources) {
-    if (source.consumer != consumer || source.source == engine::kFrontFigures) continue;
+    if (source.consumer != consumer || !source.tells_lag) continue;
     const auto lag = std::ranges::find_if(source.figures, is_lag);
     if (lag == source.figures.end()) return backlog;
     messages += lag->value;

@@ -11,7 +11,7 @@ namespace {
 GaugeInput input_of(std::vector<SourceFigure> figures) {
   GaugeInput input{"sqlite", {}, true, {}, {}, {}, {}, {}};
   input.health.push_back({"payments", {}, std::nullopt});
-  input.sources.push_back({"payments", "kafka", std::move(figures)});
+  input.sources.push_back({"payments", "kafka", std::move(figures), true});
   return input;
 }
 
@@ -37,6 +37,26 @@ TEST(AdminGauges, WhatASourceDoesNotTellIsAbsent) {
   const GaugeInput input = input_of({{"pending", {}, 3, {}}});
   EXPECT_EQ(value_of(input, "semel_source_lag_messages"), std::nullopt);
   EXPECT_EQ(value_of(input, "semel_source_oldest_seconds"), std::nullopt);
+}
+
+TEST(AdminGauges, TheBacklogIsTheLagAndWhatTheStoreHolds) {
+  StoreSnapshot snapshot;
+  StoreStats::Consumer consumer;
+  consumer.name = "payments";
+  consumer.held = 3;
+  snapshot.stats.consumers.push_back(consumer);
+  const auto backlog = [&](std::vector<SourceFigure> figures, bool tells_lag) {
+    GaugeInput input = input_of(std::move(figures));
+    input.running = true;
+    input.seen.reachable = true;
+    input.seen.snapshot = snapshot;
+    input.sources.front().tells_lag = tells_lag;
+    return backlog_of(input, "payments").messages;
+  };
+  EXPECT_EQ(backlog({{"lag", "orders-0", 12, {}}, {"lag", {}, 12, {}}}, true), 15);
+  EXPECT_EQ(backlog({{"in_hand", {}, 1, {}}}, true), std::nullopt) << "it is not known yet";
+  EXPECT_EQ(backlog({}, true), std::nullopt);
+  EXPECT_EQ(backlog({{"in_hand", {}, 1, {}}}, false), 3) << "its source never tells any";
 }
 
 TEST(AdminGauges, LeasesAreStuckWhereTheStoreCountsThem) {

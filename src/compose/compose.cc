@@ -93,8 +93,10 @@ std::optional<core::AgeLimit> age_limit_of(const config::ConsumerConfig& consume
   return core::age_limit_of(config::effective_ttl(consumer), consumer.dedup.too_old);
 }
 
-Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfig& consumer) {
+Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfig& consumer,
+                       bool server_was_asked) {
   core::GuaranteeFacts facts;
+  facts.server_was_asked = server_was_asked;
   facts.source = traits_of(consumer.source);
   facts.store = config::traits_of(config.store);
   facts.strategy = consumer.strategy;

@@ -97,8 +97,10 @@ core::Retention retention_of(const config::ConsumerConfig& consumer);
 // How old a message without a record may be; nullopt: any age.
 std::optional<core::AgeLimit> age_limit_of(const config::ConsumerConfig& consumer);
 
-// The guarantee that `check` prints, from the config alone.
-Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfig& consumer);
+// The guarantee that `check` prints, from the config alone. `server_was_asked`: `lowered` adds what
+// the settings of the store's server risk.
+Guarantee guarantee_of(const config::Config& config, const config::ConsumerConfig& consumer,
+                       bool server_was_asked = false);
 
 // A native handler of the program.
 struct NativeWork {
@@ -153,8 +155,9 @@ class Service {
     std::string consumer;
     std::string source;  // "kafka"; or "front": the window before the consumer's records
     std::vector<SourceFigure> figures;
+    bool tells_lag = false;  // SourceTraits::tells_lag
   };
-  // The figures of sources that have some, and of front windows.
+  // The figures of sources that have some, or tell their lag, and of front windows.
   virtual std::vector<Figures> figures() = 0;
   // Deliveries received and not settled, by consumer.
   virtual std::vector<std::pair<std::string, std::size_t>> in_flight() const = 0;

@@ -263,7 +263,7 @@ json::Writer doctor_json(const config::Config& config, const DoctorReport& repor
   }
   writer.end_array().name("consumers").begin_array();
   for (const auto& consumer : config.consumers) {
-    const Guarantee kept = lowered(guarantee_of(config, consumer), report.live);
+    const Guarantee kept = lowered(guarantee_of(config, consumer, true), report.live);
     writer.begin_object()
         .member("name", consumer.name)
         .member("guarantee", to_string(kept.name))

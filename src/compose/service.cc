@@ -235,7 +235,8 @@ std::vector<Service::Figures> RunningService::figures() {
   const system::MutexLock lock(mutex_);
   for (const Slot& slot : slots_) {
     for (auto& one : slot.consumer->figures()) {
-      all.push_back({slot.consumer->name(), std::string(one.source), std::move(one.figures)});
+      all.push_back(
+          {slot.consumer->name(), std::string(one.source), std::move(one.figures), one.tells_lag});
     }
   }
   return all;

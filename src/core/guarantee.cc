@@ -228,14 +228,22 @@ class Promise {
                       "time",
                       facts_.store.name));
     }
-    if (facts_.store.takes_back) {
-      may_repeat();
-      because(
-          fmt::format("a crash or a failover of the {} server may forget its last writes: what was "
-                      "completed in them is done again when it comes again; semel doctor tells "
-                      "what its settings risk",
-                      facts_.store.name));
+    if (facts_.store.takes_back) lower_by_server();
+  }
+  void lower_by_server() {
+    may_repeat();
+    std::vector<std::string_view> then;
+    if (keeps_records())
+      then.emplace_back("what was completed in them is done again when it comes again");
+    // One that evicts is given no messages.
+    if (!facts_.store.forgets) {
+      if (!facts_.server_was_asked) lose(Guarantee::Loss::kOnPowerLoss);
+      then.emplace_back("a message that waits in the store is lost");
     }
+    because(
+        fmt::format("a crash or a failover of the {} server may forget its last writes: {}; semel "
+                    "doctor tells what its settings risk",
+                    facts_.store.name, fmt::join(then, ", and ")));
   }
 
   void lower_by_key() {

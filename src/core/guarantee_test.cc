@@ -132,8 +132,18 @@ TEST(Guarantee, AServerThatMayForgetItsLastWritesIsSaidToAndPromisesNothingOnce)
   f.handler_transactional = false;
   const Guarantee outside = compute_guarantee(f);
   EXPECT_EQ(outside.name, Guarantee::Name::kAtLeastOnce);
-  EXPECT_EQ(outside.loss, Guarantee::Loss::kNone) << "what its settings lose, doctor tells";
+  EXPECT_EQ(outside.loss, Guarantee::Loss::kOnPowerLoss);
   EXPECT_TRUE(says(outside, "failover of the redis server"));
+  EXPECT_TRUE(says(outside, "is done again when it comes again, and a message that waits"));
+  f.server_was_asked = true;
+  EXPECT_EQ(compute_guarantee(f).loss, Guarantee::Loss::kNone)
+      << "what its settings lose, doctor tells";
+  f.server_was_asked = false;
+  f.strategy = StrategyKind::kNatural;
+  const Guarantee natural = compute_guarantee(f);
+  EXPECT_EQ(natural.loss, Guarantee::Loss::kOnPowerLoss);
+  EXPECT_TRUE(says(natural, "its last writes: a message that waits in the store is lost"));
+  f.strategy = StrategyKind::kStateMachine;
   f.honours_key = true;
   EXPECT_EQ(compute_guarantee(f).name, Guarantee::Name::kKeyedRetry)
       << "the receiver is called again with the same key";

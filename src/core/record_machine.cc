@@ -36,7 +36,7 @@ Acquired acquire(Record& record, const ClaimRequest& request, StoreTime now) {
   record.state = RecordState::kConsuming;
   record.token = request.token;
   record.nonce = request.nonce;
-  record.lease_until = now + request.lease;
+  record.lease_until = due_after(now, request.lease);
   record.next_at = StoreTime{};
   ++record.attempt;
   return acquired_by(request.key, record, now);
@@ -159,13 +159,13 @@ Claim decide_claim(std::optional<Record>& record, const ClaimRequest& request, S
 std::optional<Acquired> acquired_before(Record& record, const ClaimRequest& request,
                                         StoreTime now) {
   if (request.nonce == Nonce{} || !held_by(record, request.nonce)) return std::nullopt;
-  record.lease_until = now + request.lease;
+  record.lease_until = due_after(now, request.lease);
   return acquired_by(request.key, record, now);
 }
 
 bool decide_renew(Record& record, const Nonce& nonce, milliseconds lease, StoreTime now) {
   if (!held_by(record, nonce)) return false;
-  record.lease_until = now + lease;
+  record.lease_until = due_after(now, lease);
   return true;
 }
 
@@ -218,7 +218,7 @@ bool decide_seize(Record& record, const Nonce& nonce, milliseconds lease, StoreT
   if (record.state != RecordState::kParked && !abandoned) return false;
   record.state = RecordState::kConsuming;
   record.nonce = nonce;
-  record.lease_until = now + lease;
+  record.lease_until = due_after(now, lease);
   record.next_at = StoreTime{};
   record.outcome_unknown = false;
   return true;

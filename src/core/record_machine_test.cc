@@ -67,6 +67,17 @@ TEST_F(RecordMachine, ANewKeyIsAcquired) {
   EXPECT_EQ(record->first_seen, now);
 }
 
+// For a store's own callers: it is far beyond what the time can count.
+TEST_F(RecordMachine, ALeaseForEverDoesNotEndAtOnce) {
+  ClaimRequest for_ever = request();
+  for_ever.lease = milliseconds::max();
+  const Lease lease = std::get<Acquired>(decide_claim(record, for_ever, now)).lease;
+  EXPECT_GT(record->lease_until, now + kLease);
+  EXPECT_TRUE(std::holds_alternative<Busy>(claim()));
+  EXPECT_TRUE(decide_renew(*record, lease.nonce, milliseconds::max(), now));
+  EXPECT_TRUE(std::holds_alternative<Busy>(claim()));
+}
+
 TEST_F(RecordMachine, AHeldKeyIsBusy) {
   acquire();
   const Record before = *record;

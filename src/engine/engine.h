@@ -130,8 +130,10 @@ class Engine {
   struct Figures {
     std::string_view source;  // "kafka"; or kFrontFigures
     std::vector<SourceFigure> figures;
+    bool tells_lag = false;  // SourceTraits::tells_lag
   };
-  // The figures of every source that has some, and of the front window. Thread-safe.
+  // The figures of every source that has some, or tells its lag, and of the front window.
+  // Thread-safe.
   virtual std::vector<Figures> figures() = 0;
   // Deliveries received and not settled. Thread-safe.
   virtual std::size_t in_flight() const = 0;

@@ -262,7 +262,9 @@ std::vector<Engine::Figures> SourceSet::figures() {
   std::vector<Engine::Figures> all;
   for (const auto& entry : sources_) {
     auto figures = entry->source->figures();
-    if (!figures.empty()) all.push_back({entry->source->traits().name, std::move(figures)});
+    const SourceTraits& traits = entry->source->traits();
+    if (figures.empty() && !traits.tells_lag) continue;
+    all.push_back({traits.name, std::move(figures), traits.tells_lag});
   }
   return all;
 }

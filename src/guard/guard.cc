@@ -38,6 +38,12 @@ std::vector<Result<Outcome>> answers_of(guard::Answers& sink) {
 
 }  // namespace
 
+namespace {
+
+constexpr std::chrono::hours kLongestLease{24};
+
+}  // namespace
+
 Error guard::rejected(std::string message, std::string hint) {
   return {ErrorKind::kRejected, {}, std::move(message), std::move(hint)};
 }
@@ -56,6 +62,12 @@ Guard::Impl::Impl(Store& store, GuardOptions options)
     throw SemelError(
         rejected(fmt::format("the lease of consumer \"{}\" has no length", options_.consumer),
                  "give GuardOptions::lease a positive duration"));
+  }
+  if (options_.lease > kLongestLease) {
+    throw SemelError(rejected(
+        fmt::format("the lease of consumer \"{}\" is longer than a day", options_.consumer),
+        "give GuardOptions::lease the time after which another may take the key of a process "
+        "that died; while work runs, its lease is renewed"));
   }
   if (options_.timeout.count() < 0 || options_.grace.count() < 0) {
     throw SemelError(rejected(

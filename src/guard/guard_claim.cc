@@ -34,11 +34,12 @@ const Attempt& stopped_attempt() {
 
 class GuardClaim::Impl {
  public:
-  Impl(strategies::Context context, core::TrackedDelivery delivery, const Acquired& acquired)
+  Impl(strategies::Context context, core::TrackedDelivery delivery,
+       const strategies::ClaimInfo& claim)
       : context_(std::move(context)),
         delivery_(std::move(delivery)),
-        call_{&delivery_, strategies::ClaimInfo::of(acquired)},
-        lease_(acquired.lease),
+        call_{&delivery_, claim},
+        lease_(*claim.lease),
         watch_(strategies::watch_over(context_, {&call_, 1},
                                       strategies::HandlerMonitor::Handlers::kInTurn)),
         attempt_(strategies::attempt_of(context_, call_)) {
@@ -145,8 +146,8 @@ Result<Begun> Guard::Impl::begin(BytesView key, const Fingerprint& fingerprint) 
   strategies::FinishCollector collector(context, sink);
   auto claimed = strategies::claim_batch(context, {&one, 1}, collector, sink);
   if (!claimed.rights.empty()) {
-    auto claim = std::make_unique<GuardClaim::Impl>(std::move(context), std::move(one),
-                                                    claimed.rights.front());
+    const auto claim_info = strategies::calls_of(claimed).front().claim_info;
+    auto claim = std::make_unique<GuardClaim::Impl>(std::move(context), std::move(one), claim_info);
     return Begun{GuardClaim(std::move(claim)), Outcome{}};
   }
   collector.flush();

@@ -240,6 +240,12 @@ TEST_F(GuardTest, OptionsAndNamesThatCannotBeAreRefused) {
   for (const char* name : {"", "Payments", "9lives", "with space"}) {
     EXPECT_THROW(Guard(store_, GuardOptions{name}), SemelError) << name;
   }
+  for (const milliseconds lease : {milliseconds(0), milliseconds(-1), milliseconds::max(),
+                                   milliseconds(std::chrono::hours(24)) + milliseconds(1)}) {
+    GuardOptions lasting = payments();
+    lasting.lease = lease;
+    EXPECT_THROW(Guard(store_, lasting), SemelError) << lease.count();
+  }
   GuardOptions late = payments();
   late.timeout = milliseconds(-1);
   EXPECT_THROW(Guard(store_, late), SemelError);

@@ -61,11 +61,15 @@ std::unique_ptr<HandlerMonitor::Watch> watch_over(const Context& context,
                                                   HandlerMonitor::Handlers handlers) {
   if (context.services.monitor == nullptr || calls.empty()) return nullptr;
   std::vector<Lease> leases;
+  std::vector<std::chrono::nanoseconds> asked;
   leases.reserve(calls.size());
+  asked.reserve(calls.size());
   for (const Call& call : calls) {
-    if (call.claim_info.lease) leases.push_back(*call.claim_info.lease);
+    if (!call.claim_info.lease) continue;
+    leases.push_back(*call.claim_info.lease);
+    asked.push_back(call.claim_info.asked);
   }
-  return context.services.monitor->watch(leases, handlers, calls.size());
+  return context.services.monitor->watch(leases, handlers, calls.size(), asked);
 }
 
 Attempt attempt_of(const Context& context, const Call& call) {

@@ -42,12 +42,13 @@ struct LeaseRenewer::Watched {
     bool lost = false;
   };
 
-  Watched(std::span<const Lease> leases, Handlers which, std::size_t calls, Elapsed now)
+  Watched(std::span<const Lease> leases, Handlers which, std::size_t calls,
+          std::span<const Elapsed> asked, Elapsed now)
       : handlers(which) {
     entries.resize(std::max({std::size_t{1}, leases.size(), calls}));
     for (std::size_t i = 0; i < leases.size(); ++i) {
       entries[i].lease = leases[i];
-      entries[i].renewed = now;
+      entries[i].renewed = i < asked.size() ? asked[i] : now;
     }
   }
 
@@ -145,8 +146,10 @@ LeaseRenewer::~LeaseRenewer() {
 }
 
 std::unique_ptr<HandlerMonitor::Watch> LeaseRenewer::watch(std::span<const Lease> leases,
-                                                           Handlers handlers, std::size_t calls) {
-  auto watched = std::make_shared<Watched>(leases, handlers, calls, options_.clock->elapsed());
+                                                           Handlers handlers, std::size_t calls,
+                                                           std::span<const Elapsed> asked) {
+  auto watched =
+      std::make_shared<Watched>(leases, handlers, calls, asked, options_.clock->elapsed());
   auto watch = std::make_unique<BatchWatch>(*this, watched);
   bool asleep = false;
   {

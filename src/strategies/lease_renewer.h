@@ -48,7 +48,8 @@ class LeaseRenewer final : public HandlerMonitor {
   // The end of a watch waits for its running on_tick action, and not for a store that renews its
   // leases.
   std::unique_ptr<Watch> watch(std::span<const Lease> leases, Handlers handlers,
-                               std::size_t calls = 1) override;
+                               std::size_t calls = 1,
+                               std::span<const std::chrono::nanoseconds> asked = {}) override;
 
   // Fires every stop token, including those of handlers that begin later.
   void stop_all() noexcept SEMEL_EXCLUDES(mutex_);

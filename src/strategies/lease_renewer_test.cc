@@ -156,6 +156,15 @@ TEST_F(LeaseRenewerTest, NothingBeginsUnderALeaseThatMayHaveEnded) {
   EXPECT_TRUE(watch->handler_begins(1).stop_requested());
 }
 
+TEST_F(LeaseRenewerTest, NothingBeginsWhereTheAnswerToTheClaimCameTooLate) {
+  LeaseRenewer renewer(manual_options(seconds(60), milliseconds(0)));
+  store_.away = true;
+  const std::vector<std::chrono::nanoseconds> asked(leases_.size(), clock_.elapsed());
+  clock_.advance(seconds(61));
+  auto watch = renewer.watch(leases_, Handlers::kInTurn, 1, asked);
+  EXPECT_TRUE(watch->handler_begins(0).stop_requested());
+}
+
 // The store's clock went on while the machine was suspended.
 TEST_F(LeaseRenewerTest, NothingBeginsUnderALeaseThatEndedInASuspension) {
   LeaseRenewer renewer(manual_options(seconds(60), milliseconds(0)));

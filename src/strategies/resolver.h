@@ -24,14 +24,18 @@ struct ClaimInfo {
   int attempt = 1;
   bool taken_over = false;
   std::chrono::milliseconds since_first{0};
+  std::chrono::nanoseconds asked{0};  // when the lease was asked for, by Clock::elapsed
 
-  static ClaimInfo of(const Acquired& acquired) noexcept {
-    return {acquired.lease, acquired.attempt, acquired.taken_over, acquired.since_first};
+  static ClaimInfo of(const Acquired& acquired, std::chrono::nanoseconds asked = {}) noexcept {
+    return {acquired.lease, acquired.attempt, acquired.taken_over, acquired.since_first, asked};
   }
   // For strategies without a record: from what the held row remembers.
   static ClaimInfo without_record(const Arrival& arrival) noexcept {
-    return {std::nullopt, arrival.attempts + 1, false,
-            arrival.since_first.value_or(std::chrono::milliseconds{0})};
+    return {std::nullopt,
+            arrival.attempts + 1,
+            false,
+            arrival.since_first.value_or(std::chrono::milliseconds{0}),
+            {}};
   }
 };
 

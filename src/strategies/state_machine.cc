@@ -58,9 +58,11 @@ class StateMachine final : public Strategy {
       }
       kept.deliveries.push_back(claimed.deliveries[i]);
       kept.rights.push_back(claimed.rights[i]);
+      kept.asked.push_back(claimed.asked[i]);
     }
     claimed.deliveries.swap(kept.deliveries);
     claimed.rights.swap(kept.rights);
+    claimed.asked.swap(kept.asked);
   }
 
   const Context context_;

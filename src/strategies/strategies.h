@@ -57,9 +57,11 @@ class HandlerMonitor {
   };
   virtual ~HandlerMonitor() = default;
   // Renews `leases` well before their end until they are finished, at most up to the handler's
-  // timeout plus grace. `calls`: the number of handlers, where there are no leases.
+  // timeout plus grace. `calls`: the number of handlers, where there are no leases. `asked`: when
+  // each lease was asked for, by Clock::elapsed, for it may run since then; empty: just now.
   virtual std::unique_ptr<Watch> watch(std::span<const Lease> leases, Handlers handlers,
-                                       std::size_t calls = 1) = 0;
+                                       std::size_t calls = 1,
+                                       std::span<const std::chrono::nanoseconds> asked = {}) = 0;
 };
 
 // Runs the work after a call's end on a thread other than the one that ended it, and second parts

@@ -37,6 +37,7 @@ class Claiming {
         backoff_(*context.environment->random, kFirstClaimWait, kLongestClaimWait) {
     claimed_.deliveries.reserve(batch.size());
     claimed_.rights.reserve(batch.size());
+    claimed_.asked.reserve(batch.size());
     messages_.reserve(batch.size());
   }
 
@@ -63,6 +64,7 @@ class Claiming {
     messages_.clear();
     for (const core::TrackedDelivery* delivery : open_) messages_.push_back(&delivery->message);
     WriterShare::Call call(context_.writer_share.get());
+    asked_ = context_.environment->clock->elapsed();
     auto claims = context_.store->claim(messages_, context_.claim);
     sink_.waited(call.end());
     if (!claims) return std::move(claims.error());
@@ -103,6 +105,7 @@ class Claiming {
     } else {
       claimed_.deliveries.push_back(&delivery);
       claimed_.rights.push_back(*acquired);
+      claimed_.asked.push_back(asked_);
     }
   }
 
@@ -151,6 +154,7 @@ class Claiming {
   // The current claim: deliveries that did not end at the age gate, and their messages.
   std::vector<core::TrackedDelivery*> open_;
   std::vector<const Message*> messages_;
+  std::chrono::nanoseconds asked_{0};
   std::optional<StoreTime> gate_time_;                        // nullopt: none of them looks old
   std::set<const core::TrackedDelivery*> refused_for_age_{};  // of all claims
   Claimed claimed_;
@@ -182,7 +186,7 @@ std::vector<Call> calls_of(const Claimed& claimed) {
   std::vector<Call> calls;
   calls.reserve(claimed.deliveries.size());
   for (std::size_t i = 0; i < claimed.deliveries.size(); ++i) {
-    calls.push_back({claimed.deliveries[i], ClaimInfo::of(claimed.rights[i])});
+    calls.push_back({claimed.deliveries[i], ClaimInfo::of(claimed.rights[i], claimed.asked[i])});
   }
   return calls;
 }

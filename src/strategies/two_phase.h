@@ -4,6 +4,7 @@
 // For state_machine and fence, and for at_most_once one at a time.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <span>
@@ -20,10 +21,11 @@
 
 namespace semel::strategies {
 
-// The deliveries that this worker may run. Both lists have the same order.
+// The deliveries that this worker may run. All lists have the same order.
 struct Claimed {
   std::vector<core::TrackedDelivery*> deliveries;
   std::vector<Acquired> rights;
+  std::vector<std::chrono::nanoseconds> asked;  // when for each, by Clock::elapsed
   // The error for which deliveries were given back, if any were.
   std::optional<Error> given_back_for;
 };

@@ -59,6 +59,15 @@ TEST_F(TwoPhaseTest, TheTokenIsShownToTheHandler) {
   EXPECT_EQ(token, 1U);
 }
 
+// The server began the lease before its answer came.
+TEST_F(TwoPhaseTest, ALeaseIsAsOldAsTheQuestionForIt) {
+  const auto asked = environment_.clock.elapsed();
+  faults_.delay_answer(StoreCall::kClaim, [&] { environment_.clock.advance(milliseconds(150)); });
+  process(kStateMachine, keys(2));
+  EXPECT_GT(environment_.clock.elapsed(), asked);
+  EXPECT_EQ(monitor_.watched.front().asked, std::vector(2, asked));
+}
+
 TEST_F(TwoPhaseTest, SlowHandlersAreFinishedOneByOne) {
   handle([this](const Message&, const Attempt&) {
     environment_.clock.advance(milliseconds(50));

@@ -20,6 +20,17 @@ void FaultPlan::clear() {
   planned_.clear();
 }
 
+void FaultPlan::delay_answer(StoreCall call, std::function<void()> then) {
+  const std::scoped_lock lock(mutex_);
+  delays_[call] = std::move(then);
+}
+
+std::function<void()> FaultPlan::take_delay(StoreCall call) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = delays_.find(call);
+  return found == delays_.end() ? nullptr : std::move(delays_.extract(found).mapped());
+}
+
 std::size_t FaultPlan::fired() const {
   const std::scoped_lock lock(mutex_);
   std::size_t sum = 0;
@@ -66,7 +77,11 @@ namespace {
 template <class Work>
 auto with_faults(FaultPlan& plan, StoreCall call, Work&& work) -> decltype(work()) {
   const auto fault = plan.met(call);
-  if (!fault) return work();
+  if (!fault) {
+    auto answer = work();
+    if (const auto late = plan.take_delay(call)) late();
+    return answer;
+  }
   if (fault->when == When::kAfter) {
     // Its answer is lost with the fault.
     static_cast<void>(work());

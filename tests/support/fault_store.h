@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -52,6 +53,10 @@ class FaultPlan {
   // Every coming of `call` fails so, until clear.
   void fail_always(StoreCall call, ErrorKind kind, When when);
   void clear();
+  // Runs `then` after the store has answered the next coming of `call`, before its caller hears.
+  void delay_answer(StoreCall call, std::function<void()> then);
+  // What runs now, of the above.
+  std::function<void()> take_delay(StoreCall call);
 
   // How many faults fired: a test that injects one asserts this.
   std::size_t fired() const;
@@ -73,6 +78,7 @@ class FaultPlan {
   };
   mutable std::mutex mutex_;
   std::vector<Planned> planned_;
+  std::map<StoreCall, std::function<void()>> delays_;
   std::map<StoreCall, std::size_t> fired_;
   std::map<StoreCall, std::size_t> calls_;
 };

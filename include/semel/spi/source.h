@@ -35,6 +35,9 @@ struct SourceTraits {
   // Its sender waits for an answer: `ended` is called with a delivery's outcome before the delivery
   // is settled.
   bool answers = false;
+  // One of its figures is "lag", of no partition, whenever it is known: how many messages wait in
+  // front of it.
+  bool tells_lag = false;
   // How long after the first arrival it can still deliver a message again; nullopt: unknown.
   std::optional<std::chrono::milliseconds> horizon{};
 };

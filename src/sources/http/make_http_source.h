@@ -12,7 +12,8 @@
 namespace semel::sources {
 
 // The sender repeats a request without a successful answer, and one whose connection was cut.
-inline constexpr SourceTraits kHttpTraits{.name = "http", .redelivers = true, .answers = true};
+inline constexpr SourceTraits kHttpTraits{
+    .name = "http", .redelivers = true, .answers = true, .tells_lag = true};
 
 // HTTP requests. It listens immediately; requests before the first receive wait. R320: the address
 // cannot be listened on; R321: the certificate cannot be used.

@@ -14,7 +14,7 @@
 
 namespace semel::kafka {
 
-inline constexpr SourceTraits kSourceTraits{.name = "kafka", .ends = true};
+inline constexpr SourceTraits kSourceTraits{.name = "kafka", .ends = true, .tells_lag = true};
 
 // Whether offsets are committed. A dry run commits nothing, not even where it begins.
 enum class Commits { kYes, kNever };

@@ -15,7 +15,7 @@
 namespace semel::redis_streams {
 
 // It ends unless it follows.
-inline constexpr SourceTraits kSourceTraits{.name = "redis_streams"};
+inline constexpr SourceTraits kSourceTraits{.name = "redis_streams", .tells_lag = true};
 
 struct RedisStreamsOptions {
   core::RedisStreamsSpec spec;

@@ -122,14 +122,18 @@ void LeaseClaims::make_new(Request& request) {
   }
   RecordBatch batch(connection_, clock_);
   connection_.begin(kRowPatience);
-  batch.queue_token();
   batch.queue_consuming(records, request.generation, request.options.lease, request.instance);
+  batch.queue_token();
+  batch.queue_tokens_of(records);
   const std::vector<Said> said = connection_.run();
-  // After the token's answer: each part is made, and listed where it was missing.
+  // The parts are at the end, after the token's answer. Before the token, each was made, and listed
+  // where it was missing.
   std::size_t at = said.size();
   while (said[at - 1].rows == nullptr) --at;
+  const std::size_t token_begins = at - RecordBatch::kTokenStatements;
+  const std::size_t parts = said.size() - at;
   std::size_t made = 0;
-  for (std::size_t part = at; part < said.size(); part += 2) made += said[part].changed;
+  for (std::size_t part = 1; part <= parts; ++part) made += said[token_begins - 2 * part].changed;
   // Another process was quicker with one: the next look shows the holder of each.
   if (made < records.size()) return connection_.roll_back();
   connection_.commit();
@@ -149,12 +153,12 @@ void LeaseClaims::make_new(Request& request) {
 void LeaseClaims::take_over(Request& request) {
   RecordBatch batch(connection_, clock_);
   connection_.begin(kRowPatience);
+  FoundRows found = batch.find(request.ids(request.due), Hold::kLock);
   batch.queue_token();
   const std::vector<Said> said = connection_.run();
   sql::Answer token = answer_of(said.back());
   token.next();
   std::uint64_t number = static_cast<std::uint64_t>(token.integer(0));
-  FoundRows found = batch.find(request.ids(request.due), Hold::kLock);
   sql::RecordRows rows(connection_, records_);
   std::vector<bool> done(request.messages.size());
   for (Found& one : found.rows) {

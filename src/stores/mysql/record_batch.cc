@@ -187,7 +187,7 @@ void RecordBatch::queue_consuming(std::span<const New> records, std::int64_t gen
       append_bytes(text, one.id.view(), connection_.literals());
       text += fmt::format(", {}, 'consuming', ", generation);
       append_bytes(text, one.fingerprint->view(), connection_.literals());
-      text += fmt::format(", {}, @semel_token + {}, ", clock_, place++);
+      text += fmt::format(", {}, {}, ", clock_, place++);
       append(text, sql::Param(*one.nonce), connection_.literals());
       text += ", " + clock_;
       append_milliseconds(text, lease);
@@ -225,6 +225,17 @@ void RecordBatch::queue_token() {
                   "LAST_INSERT_ID() * {}",
                   Connection::kNumbers));
   connection_.queue("SELECT @semel_token");
+}
+
+void RecordBatch::queue_tokens_of(std::span<const New> records) {
+  std::vector<KeyId> ids;
+  ids.reserve(records.size());
+  for (const New& one : records) ids.push_back(one.id);
+  in_parts(ids, [&](std::span<const KeyId> part) {
+    connection_.queue(
+        fmt::format("UPDATE semel_record {} SET token = @semel_token + token WHERE id IN {}",
+                    kByKey, key_list(part, connection_.literals())));
+  });
 }
 
 std::vector<KeyId> RecordBatch::held_by_others(std::span<const KeyId> ids) {

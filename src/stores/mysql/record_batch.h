@@ -51,8 +51,8 @@ class RecordBatch {
     BytesView key;
   };
   // Queue the making of completed records, which all have an inbox row or none has; or of records
-  // claimed for `lease`, with tokens from @semel_token on. An existing row stays as it is, and is
-  // not counted.
+  // claimed for `lease`, which have their places for tokens until queue_tokens_of. An existing row
+  // stays as it is, and is not counted.
   void queue_completed(std::span<const New> records, std::int64_t generation);
   void queue_consuming(std::span<const New> records, std::int64_t generation,
                        std::chrono::milliseconds lease, std::int64_t holder);
@@ -61,8 +61,14 @@ class RecordBatch {
   std::vector<bool> make_completed(std::span<const New> records, std::int64_t generation);
   // For records that are completed now.
   void queue_unlisting(std::span<const KeyId> ids);
-  // Queues the statements that set @semel_token, and read it.
+  // Queues the statements that set @semel_token, and read it. A transaction draws its tokens when
+  // it has the rows that they are for: another may have had one while it waited, with a number that
+  // was drawn later.
+  static constexpr std::size_t kTokenStatements = 4;
   void queue_token();
+  // Gives the records of queue_consuming their tokens, from @semel_token on: a statement for each
+  // part.
+  void queue_tokens_of(std::span<const New> records);
 
   // The ones of `ids` whose rows another transaction holds or has just made. Call it outside of a
   // transaction; it never waits.

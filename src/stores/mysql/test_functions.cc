@@ -104,6 +104,12 @@ FunctionsTest::FunctionsTest()
   make_functions(wire, fmt::format("(UTC_TIMESTAMP(6) + {})", kMovedBy));
 }
 
+std::unique_ptr<Store> FunctionsTest::another_store() const {
+  auto store = opened(url());
+  EXPECT_EQ(store->attach({"payments", "recipe", false, kTtl}).value(), consumer_);
+  return store;
+}
+
 std::string FunctionsTest::url_of(const std::string& user) const {
   const std::string own = url();
   return own.substr(0, own.find("://") + 3) + user + own.substr(own.find('@'));

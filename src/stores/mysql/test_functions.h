@@ -66,6 +66,8 @@ class FunctionsTest : public testing::TestWithParam<test::SharedMySqlServer> {
   // As the servers' client would run it.
   std::string sql(const std::string& text) const { return server().query(database_, text); }
   void advance(std::chrono::milliseconds by) const;
+  // As another process has it, with the same consumer.
+  std::unique_ptr<Store> another_store() const;
 
   // Returns only the outcome of a claim of consumer `payments`.
   static std::string claimed(ClientSession& session, std::string_view key,

@@ -55,7 +55,9 @@ BatchTexts::BatchTexts(const Dialect& dialect, const std::string& clock)
               "wanted AS (SELECT u.id, u.nonce, d.generation, d.lease_ended "
               "FROM unnest(?1, ?3) AS u(id, nonce) JOIN due AS d ON d.id = u.id) "
               "UPDATE semel_record AS r SET state = 'consuming', nonce = wanted.nonce, "
-              "token = (SELECT epoch FROM semel_meta) * 4294967296 + nextval('{2}semel_token'), "
+              // The epoch is that of the statement's snapshot, which may be older than the row.
+              "token = GREATEST((SELECT epoch FROM semel_meta) * 4294967296 + "
+              "nextval('{2}semel_token'), r.token + 1), "
               "lease_until = {1} + ?4 * interval '1 millisecond', attempt = r.attempt + 1, "
               "outcome_unknown = r.outcome_unknown OR r.state = 'consuming', next_at = NULL, "
               "changed_at = {1}, holder = ?5 "

@@ -80,6 +80,19 @@ TEST_F(PowerCutTest, WhatMayBeLostIsLost) {
   EXPECT_EQ(records[0].key, "durable");
 }
 
+// Its holder is on another machine, and works on.
+TEST_F(PowerCutTest, ARenewalOfALeaseThatOutlivesTheProcessSurvives) {
+  const Message m = message("m");
+  const Claim claimed = claim(*store_, m, {60s, Durability::kPowerLoss, true});
+  ASSERT_TRUE(std::holds_alternative<Acquired>(claimed));
+  const Lease lease = std::get<Acquired>(claimed).lease;
+  clock_->advance(50s);
+  ASSERT_EQ(store_->renew({&lease, 1}, 60s).value().front(), Applied::kYes);
+  cut();
+  clock_->advance(50s);
+  EXPECT_TRUE(std::holds_alternative<Busy>(claim(*store_, m))) << "taken over from its holder";
+}
+
 TEST_F(PowerCutTest, TokensGrowOverACutThatForgotClaims) {
   const Message m = message("m");
   std::uint64_t last = 0;

@@ -149,7 +149,16 @@ Result<std::vector<Applied>> SqliteStore::renew(std::span<const Lease> leases, m
   return contained([&] {
     std::vector<Applied> applied;
     if (leases.empty()) return applied;
-    WriteTransaction transaction(context_.writer, Sync::kProcessCrash, context_.options.busy);
+    // A holder that is no process of this machine works on after a power cut, and goes by its
+    // renewed lease.
+    const bool outlives = context_.reader.look([&](Tables& tables, Connection&) {
+      return std::ranges::any_of(leases, [&](const Lease& one) {
+        const auto row = tables.live.find(one.key);
+        return row && row->holder.value_or(sql::kNoInstance) == sql::kNoInstance;
+      });
+    });
+    const Sync sync = outlives ? Sync::kPowerLoss : Sync::kProcessCrash;
+    WriteTransaction transaction(context_.writer, sync, context_.options.busy);
     const StoreTime until = spi::due_after(transaction.now(), lease);
     applied.reserve(leases.size());
     for (const Lease& one : leases) {

@@ -47,15 +47,17 @@ class RememberingSink final : public strategies::OutcomeSink {
 // Does nothing by itself: the test triggers the monitor's actions.
 class HandKeeper final : public HandlerMonitor {
  public:
-  std::unique_ptr<Watch> watch(std::span<const Lease> leases, Handlers handlers,
-                               std::size_t) override {
-    watched.push_back({leases.size(), handlers == Handlers::kInTransaction});
+  std::unique_ptr<Watch> watch(std::span<const Lease> leases, Handlers handlers, std::size_t,
+                               std::span<const std::chrono::nanoseconds> asked) override {
+    watched.push_back(
+        {leases.size(), handlers == Handlers::kInTransaction, {asked.begin(), asked.end()}});
     return std::make_unique<HandWatch>(*this);
   }
 
   struct Watched {
     std::size_t leases;
     bool transactional;
+    std::vector<std::chrono::nanoseconds> asked;
   };
   std::vector<Watched> watched;
   std::function<bool(std::size_t)> stop_at_begin;  // of the handler with this number

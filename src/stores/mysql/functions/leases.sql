@@ -30,6 +30,15 @@ BEGIN
   SET held = COALESCE(matches, FALSE);
 END
 
+-- As the library draws it: its high half grows with each process that begins to claim.
+CREATE PROCEDURE semel_internal_draw_token(OUT token BIGINT)
+MODIFIES SQL DATA SQL SECURITY INVOKER
+BEGIN
+  DECLARE number BIGINT;
+  CALL semel_internal_draw(number);
+  SELECT m.epoch * 4294967296 + number INTO token FROM semel_meta AS m;
+END
+
 -- 'made' and 'due' need no word of their own for a claim with a lease: both are 'new'.
 CREATE PROCEDURE semel_internal_begin(
   IN wanted VARBINARY(20), IN arrived VARBINARY(16), IN active BIGINT, IN drawn VARBINARY(16),
@@ -39,6 +48,7 @@ CREATE PROCEDURE semel_internal_begin(
 MODIFIES SQL DATA SQL SECURITY INVOKER
 BEGIN
   DECLARE lease_end DATETIME(6);
+  DECLARE token_kept BIGINT;
   CALL semel_internal_lease_end(lease_seconds, lease_end);
   INSERT INTO semel_record (id, generation, state, fingerprint, changed_at, token, nonce,
                             lease_until, attempt, outcome_unknown, first_seen, message_key)
@@ -46,16 +56,21 @@ BEGIN
             {clock}, content)
     ON DUPLICATE KEY UPDATE semel_record.id = semel_record.id;
   CALL semel_internal_answer(wanted, arrived, drawn, token_drawn, outcome, kept, wait, why);
-  -- It counts from after the wait for the record.
+  -- Both count from after the wait for the record: another may have had it meanwhile, with a token
+  -- that was drawn later.
   CALL semel_internal_lease_end(lease_seconds, lease_end);
+  IF outcome IN ('made', 'due') THEN
+    CALL semel_internal_draw_token(token_kept);
+  END IF;
   IF outcome = 'made' THEN
-    UPDATE semel_record AS r SET r.lease_until = lease_end WHERE r.id = wanted;
+    UPDATE semel_record AS r SET r.lease_until = lease_end, r.token = token_kept
+      WHERE r.id = wanted;
     INSERT INTO semel_open (id) VALUES (wanted)
       ON DUPLICATE KEY UPDATE semel_open.id = semel_open.id;
   ELSEIF outcome = 'due' THEN
     UPDATE semel_record AS r
       SET r.outcome_unknown = r.outcome_unknown OR r.state = 'consuming', r.state = 'consuming',
-          r.token = token_drawn, r.nonce = drawn, r.lease_until = lease_end,
+          r.token = token_kept, r.nonce = drawn, r.lease_until = lease_end,
           r.attempt = r.attempt + 1, r.next_at = NULL, r.changed_at = {clock}, r.holder = NULL
       WHERE r.id = wanted;
   ELSEIF outcome = 'again' THEN
@@ -111,8 +126,7 @@ BEGIN
     END;
     CALL semel_internal_place(consumer_name, number, active);
     CALL semel_internal_key_id(number, key_text, wanted);
-    CALL semel_internal_draw(token_drawn);
-    SELECT m.epoch * 4294967296 + token_drawn INTO token_drawn FROM semel_meta AS m;
+    CALL semel_internal_draw_token(token_drawn);
     CALL semel_internal_begin(wanted, arrived, active, drawn, token_drawn, lease_seconds,
                               key_text, outcome, token_is, attempt_is, unknown_is, kept, wait, why);
   END;

@@ -107,8 +107,8 @@ BEGIN
     END IF;
     UPDATE {schema}.semel_record AS r
       SET state = 'consuming', nonce = drawn,
-          token = (SELECT m.epoch FROM {schema}.semel_meta AS m) * 4294967296 +
-                  nextval('{schema}.semel_token'),
+          token = GREATEST((SELECT m.epoch FROM {schema}.semel_meta AS m) * 4294967296 +
+                           nextval('{schema}.semel_token'), r.token + 1),
           lease_until = {schema}.semel_due_after(length), attempt = r.attempt + 1,
           outcome_unknown = r.outcome_unknown OR r.state = 'consuming', next_at = NULL,
           changed_at = {clock}, holder = NULL
