@@ -97,6 +97,10 @@ bool is_missing(int code) noexcept {
 
 std::string what_is(int code) { return rd_kafka_err2str(static_cast<rd_kafka_resp_err_t>(code)); }
 
+std::string_view without_times(std::string_view text) noexcept {
+  return text.substr(0, text.find(" (after "));
+}
+
 Error brokers_away(std::string_view brokers, std::string_view said) {
   return {ErrorKind::kUnavailable, "R300",
           said.empty() ? fmt::format("no Kafka broker answers at {}", brokers)

@@ -31,5 +31,16 @@ TEST(KafkaErrors, WhatHasNoRowPasses) {
   EXPECT_FALSE(is_final(error_of(RD_KAFKA_RESP_ERR__TRANSPORT, "cut", false)));
 }
 
+TEST(KafkaErrors, TheSameErrorIsKnownAgainWhateverTimesItSays) {
+  const std::string_view first =
+      "sasl_ssl://kafka:9093/1: SASL authentication error: no (after 319ms in state AUTH_REQ)";
+  const std::string_view later =
+      "sasl_ssl://kafka:9093/1: SASL authentication error: no (after 320ms in state AUTH_REQ, 4 "
+      "identical error(s) suppressed)";
+  EXPECT_EQ(without_times(first), without_times(later));
+  EXPECT_EQ(without_times(first), "sasl_ssl://kafka:9093/1: SASL authentication error: no");
+  EXPECT_EQ(without_times("cut"), "cut");
+}
+
 }  // namespace
 }  // namespace semel::kafka

@@ -248,7 +248,7 @@ void KafkaSource::set_final(Error error) {
 }
 
 void KafkaSource::tell_once(std::string text) {
-  if (text.empty() || !told_.insert(text).second) return;
+  if (text.empty() || !told_.emplace(without_times(text)).second) return;
   notices_.push_back(std::move(text));
   event_.signal();
 }
