@@ -25,6 +25,18 @@ bool copies(const config::ConsumerConfig& from, const config::ConsumerConfig& to
   return from.copy_dead_letters == to.name;
 }
 
+// A native handler says itself what it sends.
+bool may_publish(const config::ConsumerConfig& from, const config::ConsumerConfig& to) {
+  return is_native(from) && is_queue(to) && from.name != to.name;
+}
+
+// Whether more than one consumer may send to `receiver`.
+bool is_shared(const config::Config& config, const config::ConsumerConfig& receiver) {
+  return std::ranges::count_if(config.consumers, [&](const config::ConsumerConfig& from) {
+           return may_publish(from, receiver) || forwards(from, receiver) || copies(from, receiver);
+         }) > 1;
+}
+
 // True if the config routes messages from `from` to `to`, directly or through other consumers.
 // Routes have no cycles (E040).
 bool routes(const config::Config& config, const config::ConsumerConfig& from,
@@ -41,15 +53,16 @@ Result<Outbox> outbox_of(Store& store, const config::Config& config,
                          const config::ConsumerConfig& consumer, bool dry_run) {
   Outbox outbox;
   for (const config::ConsumerConfig& other : config.consumers) {
-    const bool native = is_native(consumer) && is_queue(other) && other.name != consumer.name;
+    const bool native = may_publish(consumer, other);
     const bool forward = forwards(consumer, other);
     const bool copy = copies(consumer, other);
     if (!native && !forward && !copy) continue;
     auto number = number_for_run(store, other, dry_run);
     if (!number) return failure(std::move(number.error()));
     if (native) outbox.destinations.emplace(other.name, *number);
-    if (forward) outbox.forward_to.push_back(*number);
-    if (copy) outbox.copies_to = *number;
+    const core::Route route{*number, is_shared(config, other)};
+    if (forward) outbox.forward_to.push_back(route);
+    if (copy) outbox.copies_to = route;
   }
   return outbox;
 }

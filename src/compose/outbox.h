@@ -10,6 +10,7 @@
 #include <semel/spi/store.h>
 
 #include "config/config.h"
+#include "core/route.h"
 
 namespace semel::compose {
 
@@ -17,8 +18,8 @@ struct Outbox {
   // The destinations of a native handler: every other consumer whose source is the queue. Other
   // handlers have none.
   std::map<std::string, ConsumerNumber, std::less<>> destinations;
-  std::vector<ConsumerNumber> forward_to;
-  std::optional<ConsumerNumber> copies_to;
+  std::vector<core::Route> forward_to;
+  std::optional<core::Route> copies_to;
 };
 
 // Gives the receivers their numbers in the store, except in a dry run.

@@ -26,18 +26,18 @@ void add_header(Headers& headers, std::string_view name, std::string value) {
 
 }  // namespace
 
-Outgoing dead_letter_copy(ConsumerNumber to, std::string_view consumer, const Finish& finish) {
+Outgoing dead_letter_copy(const Route& to, std::string_view consumer, const Finish& finish) {
   const Message& message = *finish.keep;
   const std::string source = finish.arrival != nullptr ? finish.arrival->partition : std::string();
   const std::string position = finish.arrival != nullptr ? finish.arrival->position : std::string();
   Outgoing copy;
-  copy.to = to;
+  copy.to = to.to;
   OutgoingMessage& made = copy.message;
   made.payload = message.payload();
   made.content_type = message.content_type();
   made.type = message.type();
-  made.key = message.key().text;
-  if (made.key->empty()) made.key = source + '/' + position;
+  const Bytes& key = message.key().text;
+  made.key = key_at(to, consumer, key.empty() ? source + '/' + position : key);
   std::ranges::copy_if(message.headers(), std::back_inserter(made.headers),
                        [](const Header& header) { return !is_ours(header); });
   add_header(made.headers, kDeadLetterConsumer, std::string(consumer));

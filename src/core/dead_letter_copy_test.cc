@@ -4,6 +4,7 @@
 
 #include "core/intake.h"
 #include "core/key_encoding.h"
+#include "tests/support/builders.h"
 
 namespace semel::core {
 namespace {
@@ -32,7 +33,7 @@ TEST(DeadLetterCopy, IsTheMessageAndWhyItDied) {
   finish.reason = "handler.http.400";
   finish.error = "no such thing";
   finish.attempts = 4;
-  const Outgoing copy = dead_letter_copy(kRelay, "orders", finish);
+  const Outgoing copy = dead_letter_copy(Route{kRelay}, "orders", finish);
   EXPECT_EQ(copy.to, kRelay);
   EXPECT_EQ(copy.message.payload, "the payload");
   EXPECT_EQ(copy.message.content_type, "text/plain");
@@ -59,10 +60,19 @@ TEST(DeadLetterCopy, WithoutAKeyItsPlaceIsItsKey) {
   finish.arrival = &arrival;
   finish.reason = "key.missing";
   finish.error = std::string(5'000, 'x');
-  const Outgoing copy = dead_letter_copy(kRelay, "orders", finish);
+  const Outgoing copy = dead_letter_copy(Route{kRelay}, "orders", finish);
   EXPECT_EQ(copy.message.key, "orders-3/orders-3-17");
   EXPECT_EQ(value_of(copy.message, kDeadLetterError).size(), 2'048U);
   EXPECT_EQ(value_of(copy.message, kDeadLetterAttempts), "none");
+}
+
+TEST(DeadLetterCopy, WhereOthersSendTooTheSenderIsInTheKey) {
+  auto parts = test::make_parts(kSender, "k-1");
+  const Message message(std::move(parts));
+  Finish finish;
+  finish.keep = &message;
+  EXPECT_EQ(dead_letter_copy(Route{kRelay, true}, "orders", finish).message.key, "orders/k-1");
+  EXPECT_EQ(dead_letter_copy(Route{kRelay, true}, "mails", finish).message.key, "mails/k-1");
 }
 
 }  // namespace

@@ -28,6 +28,7 @@
 #include "core/order.h"
 #include "core/pace.h"
 #include "core/retention.h"
+#include "core/route.h"
 #include "core/trace_context.h"
 #include "strategies/front.h"
 #include "strategies/strategies.h"
@@ -50,8 +51,8 @@ struct EngineOptions {
   // Its source gives each partition to one process, and others have had it before: a new generation
   // of tags may bring what follows a message that another process left waiting in the store.
   bool takes_over_lines = false;
-  std::optional<ConsumerNumber> copies_to{};  // in whose queue each dead letter leaves a copy
-  core::StartTrace start_trace{};             // empty: nothing is traced
+  std::optional<core::Route> copies_to{};  // in whose queue each dead letter leaves a copy
+  core::StartTrace start_trace{};          // empty: nothing is traced
   // Messages from outside are stored, settled, and handled from the store.
   bool defers = false;
   bool inbox = false;  // and are in its inbox meanwhile

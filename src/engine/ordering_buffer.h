@@ -20,6 +20,7 @@
 #include <semel/spi/store.h>
 
 #include "core/order.h"
+#include "core/route.h"
 #include "core/tracked_delivery.h"
 #include "engine/in_flight_deliveries.h"
 #include "engine/source_set.h"
@@ -34,9 +35,9 @@ class OrderingBuffer {
     std::string consumer;
     ConsumerNumber number{};
     std::optional<core::Order> order;
-    bool defers = false;                        // all messages from outside are stored first
-    bool inbox = false;                         // and are in its inbox from then on
-    std::optional<ConsumerNumber> copies_to{};  // each dead letter leaves a copy in its queue
+    bool defers = false;                     // all messages from outside are stored first
+    bool inbox = false;                      // and are in its inbox from then on
+    std::optional<core::Route> copies_to{};  // each dead letter leaves a copy in its queue
   };
   // Where lines are kept, the store must hold messages. `front` may be null.
   OrderingBuffer(Options options, Store& store, strategies::Front* front,

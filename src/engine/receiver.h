@@ -15,6 +15,7 @@
 #include <semel/spi/store.h>
 
 #include "core/intake.h"
+#include "core/route.h"
 #include "engine/source_set.h"
 #include "system/mutex.h"
 
@@ -31,7 +32,7 @@ class Receiver {
     core::EmptyPayload empty = core::EmptyPayload::kHandle;
     std::optional<core::Order> order;
     // Each dead letter leaves a copy in this consumer's queue; nullopt: in none.
-    std::optional<ConsumerNumber> copies_to{};
+    std::optional<core::Route> copies_to{};
     core::StartTrace start_trace{};
   };
 

@@ -272,23 +272,24 @@ void Resolver::send(const Decision& decision, const core::TrackedDelivery& deliv
                     Finish& finish) const {
   const Message& message = delivery.message;
   const Bytes key = message.key().text.empty() ? delivery.arrival.position : message.key().text;
-  std::map<std::string_view, int> sent;
+  std::map<ConsumerNumber, int> sent;
   for (const Publication& one : decision.publications) {
     Outgoing& outgoing = finish.outgoing.emplace_back();
     outgoing.to = context_.destinations.find(one.destination)->second;
     outgoing.message = one.message;
     core::add_traceparent(outgoing.message.headers, message);
     if (outgoing.message.key) continue;
-    outgoing.message.key = core::publication_key(key, ++sent[one.destination]);
+    outgoing.message.key = core::publication_key(key, ++sent[outgoing.to]);
   }
-  for (const ConsumerNumber to : context_.forward_to) {
+  for (const core::Route& route : context_.forward_to) {
     Outgoing& outgoing = finish.outgoing.emplace_back();
-    outgoing.to = to;
+    outgoing.to = route.to;
     outgoing.message.payload = message.payload();
     outgoing.message.headers = core::outgoing_headers(message);
     outgoing.message.content_type = message.content_type();
     outgoing.message.type = message.type();
-    outgoing.message.key = key;
+    outgoing.message.key =
+        core::key_at(route, context_.consumer, core::publication_key(key, ++sent[route.to]));
   }
 }
 

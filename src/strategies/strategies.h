@@ -24,6 +24,7 @@
 
 #include "core/guarantee.h"
 #include "core/key_recipe.h"
+#include "core/route.h"
 
 namespace semel::strategies {
 
@@ -125,7 +126,7 @@ struct Context {
   // The consumer whose queue gets the publications to each destination.
   std::map<std::string, ConsumerNumber, std::less<>> destinations{};
   // Consumers that are sent each message that is done, unchanged.
-  std::vector<ConsumerNumber> forward_to{};
+  std::vector<core::Route> forward_to{};
   // The declared steps of the handler; nullopt: not declared.
   std::optional<StepSpecs> steps{};
   // The handler only gives up, because the message ended the process: its undos are not run.
@@ -134,7 +135,7 @@ struct Context {
   // consumer.
   std::shared_ptr<AgeGate> age_gate{};
   // Each dead letter leaves a copy in this consumer's queue; nullopt: in none.
-  std::optional<ConsumerNumber> copies_to{};
+  std::optional<core::Route> copies_to{};
   // Shared by all that runs for the consumer. Null: each pipeline has its own.
   std::shared_ptr<PipelineStats> stats{};
   // Its calls of the store, where they wait for each other's commits; null: they do not.

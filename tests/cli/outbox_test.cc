@@ -74,6 +74,34 @@ class OutboxTest : public ::testing::Test {
   }
 };
 
+// Else the grave of the second would be taken for a copy of the first.
+TEST_F(OutboxTest, TwoConsumersBuryOneKeyTwice) {
+  const auto mover = [](const std::string& file) {
+    return "    source: { file: { path: " + file + R"yaml( } }
+    key: json:/id
+    handler:
+      sql:
+        params: { id: json:/id, amount: json:/amount }
+        statements: [ "INSERT INTO moved VALUES (:id, :amount)" ]
+    dead_letter: { copy_to: graves }
+)yaml";
+  };
+  const TestBed bed(mover("orders.jsonl") + "  - name: refunds\n" + mover("refunds.jsonl") +
+                    R"yaml(  - name: graves
+    source: { queue: {} }
+    handler:
+      sql:
+        params: { id: json:/id }
+        statements: [ "INSERT INTO buried VALUES (:id)" ]
+)yaml");
+  prepare(bed, 0);
+  for (const char* const file : {"orders.jsonl", "refunds.jsonl"}) {
+    write_file(bed.file(file), "{\"id\":\"o-1\"}\n");
+  }
+  const Ran ran = bed.semel({"run", "--once", "-q"});
+  EXPECT_EQ(bed.number("SELECT count(*) FROM buried WHERE id = 'o-1'"), 2) << ran.err;
+}
+
 TEST_F(OutboxTest, ARunThatEndsBringsWhatIsSentToItsEnd) {
   const TestBed bed(shop("dedup_table"));
   prepare(bed, 200);

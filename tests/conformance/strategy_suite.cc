@@ -226,7 +226,7 @@ std::unique_ptr<strategies::Strategy> StrategySuite::strategy_on(Store& store, T
   context.handler = handler(twist);
   context.services.completer = completer_.get();
   context.destinations = destinations_;
-  context.copies_to = copies_to_;
+  if (copies_to_) context.copies_to = core::Route{*copies_to_};
   const StrategyKind kind = GetParam().kind;
   if (kind == StrategyKind::kPessimisticLock || kind == StrategyKind::kOptimisticLock) {
     context.row_guard = [kind](const Message& m, Transaction& tx) { guard(kind, m, tx); };

@@ -231,7 +231,7 @@ void RecordBatch::queue_tokens_of(std::span<const New> records) {
   std::vector<KeyId> ids;
   ids.reserve(records.size());
   for (const New& one : records) ids.push_back(one.id);
-  in_parts(ids, [&](std::span<const KeyId> part) {
+  in_parts(std::span<const KeyId>(ids), [&](std::span<const KeyId> part) {
     connection_.queue(
         fmt::format("UPDATE semel_record {} SET token = @semel_token + token WHERE id IN {}",
                     kByKey, key_list(part, connection_.literals())));
