@@ -130,7 +130,12 @@ class BorrowedStore final : public sql::BorrowedStore {
     return contained([&] {
       auto row = lent_.tables.consumers.find(spec.name);
       if (row) Consumers::check_recipe(*row, spec);
-      if (!row || !as_wanted(*row, spec)) transact([&] { row = attach_now(spec); });
+      if (!row || !as_wanted(*row, spec)) {
+        transact([&] {
+          restore_numbers();
+          row = attach_now(spec);
+        });
+      }
       const ConsumerNumber number = row->number;
       remember(*std::move(row));
       return number;
@@ -188,7 +193,7 @@ class BorrowedStore final : public sql::BorrowedStore {
 
   void remember(ConsumerRow row) {
     for (ConsumerRow& known : attached_) {
-      if (known.number != row.number) continue;
+      if (known.name != row.name) continue;
       known = std::move(row);
       return;
     }
@@ -204,13 +209,22 @@ class BorrowedStore final : public sql::BorrowedStore {
     return lent_.add_consumer.change() > 0;
   }
 
+  bool has_its_number(const ConsumerRow& known) {
+    const auto row = lent_.tables.consumers.find(known.name);
+    return row ? row->number == known.number : add_as(known);
+  }
+
+  // Before a consumer is added: it must not get the number of one that was attached in a transaction
+  // that the caller rolled back, for whoever attached that one still goes by it.
+  void restore_numbers() {
+    for (const ConsumerRow& known : attached_) (void)has_its_number(known);
+  }
+
   // A consumer may have been attached in a transaction that the caller rolled back. Its number is
   // given to the same name again, or else refused.
   void keep_numbers() {
     for (const ConsumerRow& known : attached_) {
-      const auto row = lent_.tables.consumers.find(known.name);
-      if (row && row->number == known.number) continue;
-      if (row || !add_as(known)) {
+      if (!has_its_number(known)) {
         fail({ErrorKind::kRejected, "R208",
               fmt::format("consumer \"{}\" was attached in a transaction that was rolled back",
                           known.name),

@@ -213,6 +213,22 @@ TEST_F(BorrowedTest, AConsumerAttachedInVainKeepsItsNumberOrIsRefused) {
   run("ROLLBACK");
 }
 
+// Its holder still goes by the number: under another name, that one's keys would be its own.
+TEST_F(BorrowedTest, AConsumerAttachedInVainSharesItsNumberWithNobody) {
+  run("BEGIN");
+  const ConsumerNumber late = attach(*store_, "late");
+  run("ROLLBACK");
+  const ConsumerNumber other = attach(*store_, "other");
+  EXPECT_NE(other, late);
+  for (const ConsumerNumber number : {late, other}) {
+    run("BEGIN");
+    const Message m = test::make_message(number, "k");
+    EXPECT_TRUE(std::holds_alternative<Acquired>(handle(m)));
+    run("COMMIT");
+  }
+  EXPECT_EQ(attach(*store_, "late"), late);
+}
+
 TEST_F(BorrowedTest, AConsumerThatAnotherProcessAddsMeanwhileKeepsItsRecipe) {
   add_meanwhile("('raced', 'another recipe', 5)");
   const auto refused = store_->attach({"raced", "recipe", false, 10ms});
