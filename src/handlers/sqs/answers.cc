@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error_text.h"
+#include "core/verdict_details.h"
 
 namespace semel::sqs {
 
@@ -23,8 +24,10 @@ Judged alone(Judged refused) {
   return refused;
 }
 
-Judged nobody_mends(const std::string& code, std::string why) {
-  return core::judged_dead(code, std::move(why), Broker::kSilent);
+Judged nobody_mends(const std::string& code, std::string why, bool unknown = false) {
+  Judged made = core::judged_dead(code, std::move(why), Broker::kSilent);
+  core::set_unknown(made.verdict, unknown);
+  return made;
 }
 
 bool says_too_long(std::string_view code, std::string_view said) {
@@ -34,6 +37,21 @@ bool says_too_long(std::string_view code, std::string_view said) {
          std::ranges::any_of(kSaid, [&](std::string_view words) {
            return said.find(words) != std::string_view::npos;
          });
+}
+
+// The message itself is at fault.
+bool is_of_the_message(std::string_view type) noexcept {
+  constexpr std::array<std::string_view, 10> kTypes = {"BatchRequestTooLong",
+                                                       "InvalidMessageContents",
+                                                       "InvalidParameterValue",
+                                                       "MessageTooLong",
+                                                       "InvalidParameterValueException",
+                                                       "InvalidAttributeName",
+                                                       "InvalidAttributeValue",
+                                                       "InvalidParameter",
+                                                       "ParameterValueInvalid",
+                                                       "ValidationError"};
+  return std::ranges::find(kTypes, type) != kTypes.end();
 }
 
 // True if nobody may use the encryption key of the queue or topic, such as KmsDisabled.
@@ -64,51 +82,40 @@ Judged judge_taken(const std::string& message_id) {
   return made;
 }
 
-Judged judge_entry(const RefusedEntry& refused, const Service& service) {
+Judged judge_entry(const RefusedEntry& refused, bool doubt, const Service& service) {
   const std::string why =
       fmt::format("{} refuses it: {} ({})", service.names.service, refused.said, refused.code);
   const auto again = [&](std::string_view word) {
-    return try_again(service.reason(word), why, Broker::kAtFault, false);
+    return try_again(service.reason(word), why, Broker::kAtFault, doubt);
   };
   if (is_throttled(refused.code, 0)) return again("throttled");
   if (is_of_rights(refused.code) || is_of_encryption(refused.code)) return again("denied");
   if (is_of_queue(refused.code)) return again(service.names.thing);
   if (!refused.of_the_sender) {
-    return alone(try_again(service.reason("server"), why, Broker::kRefuses, false));
+    return alone(try_again(service.reason("server"), why, Broker::kRefuses, doubt));
   }
   const bool too_long = says_too_long(refused.code, refused.said);
-  return nobody_mends(service.reason(too_long ? "too_large" : "invalid"), why);
+  return nobody_mends(service.reason(too_long ? "too_large" : "invalid"), why, doubt);
 }
 
-Judged judge_batch(const Client::Answer& answer, bool sent, const Service& service) {
+Judged judge_batch(const Client::Answer& answer, bool doubt, const Service& service) {
   const Error& error = answer.body.error();
-  const bool unknown = sent && answer.unknown;
   std::string why = core::text_with_hint(error);
   if (!is_of_messages(answer.refusal)) {
     const std::string_view word = word_of(error, service);
-    const bool reset = word == "connect" && unknown;
+    const bool reset = word == "connect" && doubt;
     return try_again(service.reason(reset ? "reset" : word), std::move(why), Broker::kAtFault,
-                     unknown);
+                     doubt);
   }
   const bool too_long = says_too_long(answer.refusal.type, answer.refusal.said);
-  return nobody_mends(service.reason(too_long ? "too_large" : "invalid"), std::move(why));
+  return nobody_mends(service.reason(too_long ? "too_large" : "invalid"), std::move(why), doubt);
 }
 
 bool is_of_messages(const Refusal& refusal) noexcept {
   constexpr int kBadRequest = 400;
-  constexpr std::array<std::string_view, 10> kTypes = {"BatchRequestTooLong",
-                                                       "InvalidMessageContents",
-                                                       "InvalidParameterValue",
-                                                       "MessageTooLong",
-                                                       "InvalidParameterValueException",
-                                                       "InvalidAttributeName",
-                                                       "InvalidAttributeValue",
-                                                       "InvalidParameter",
-                                                       "ParameterValueInvalid",
-                                                       "ValidationError"};
   // SNS gives these types for a malformed TopicArn too, which is no fault of the message.
   return refusal.status == kBadRequest && refusal.said.find("TopicArn") == std::string::npos &&
-         std::ranges::find(kTypes, refusal.type) != kTypes.end();
+         is_of_the_message(refusal.type);
 }
 
 Judged not_named(const Service& service) {

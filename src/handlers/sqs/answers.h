@@ -18,11 +18,12 @@ using core::Judged;
 
 // The service has it, under this id of its own.
 Judged judge_taken(const std::string& message_id);
-// The verdict on one entry of a batch, of which others may have been taken.
-Judged judge_entry(const RefusedEntry& refused, const Service& service);
-// The verdict on a whole batch; REQUIRES an answer that is an error. `sent` false: of a message
-// that waits for its turn meanwhile.
-Judged judge_batch(const Client::Answer& answer, bool sent, const Service& service);
+// The verdict on one entry of a batch, of which others may have been taken. `doubt`: an earlier
+// request may have brought it there.
+Judged judge_entry(const RefusedEntry& refused, bool doubt, const Service& service);
+// The verdict on a message of a whole batch, or on one that waits for its turn meanwhile; REQUIRES
+// an answer that is an error. `doubt`: a request may have brought it there.
+Judged judge_batch(const Client::Answer& answer, bool doubt, const Service& service);
 // The batch was refused for what is in it: each of its messages is to go alone.
 bool is_of_messages(const Refusal& refusal) noexcept;
 // The answer does not name the message.

@@ -45,7 +45,7 @@ TEST(SqsAnswers, ARefusalOfTheQueueIsNamedAndCostsNoAttempt) {
   for (const auto& [status, type, word] : refusals) {
     const Client::Answer answer = refused_with(status, type);
     ASSERT_FALSE(is_of_messages(answer.refusal)) << type;
-    const Judged judged = judge_batch(answer, true, service());
+    const Judged judged = judge_batch(answer, answer.unknown, service());
     EXPECT_EQ(judged.verdict.kind(), Kind::kRetry) << type;
     EXPECT_EQ(judged.verdict.code(), std::string("handler.sqs.") + word) << type;
     EXPECT_FALSE(judged.verdict.counted()) << type;
@@ -53,9 +53,10 @@ TEST(SqsAnswers, ARefusalOfTheQueueIsNamedAndCostsNoAttempt) {
     EXPECT_EQ(judged.broker, Judged::Broker::kAtFault) << type;
     EXPECT_EQ(judged.why.find("source.sqs"), std::string::npos) << judged.why;
     EXPECT_FALSE(judge_batch(answer, false, service()).verdict.unknown()) << "it was not sent";
+    EXPECT_TRUE(judge_batch(answer, true, service()).verdict.unknown()) << "it was sent before";
   }
   EXPECT_NE(
-      judge_batch(refused_with(403, "AccessDenied"), true, service()).why.find("sqs:SendMessage"),
+      judge_batch(refused_with(403, "AccessDenied"), false, service()).why.find("sqs:SendMessage"),
       std::string::npos);
 }
 
@@ -69,11 +70,15 @@ TEST(SqsAnswers, ARefusalOfTheMessageIsDeadAndSaysNothingOfTheQueue) {
   for (const auto& [type, said, word] : refusals) {
     const Client::Answer answer = refused_with(400, type, said);
     ASSERT_TRUE(is_of_messages(answer.refusal)) << type;
-    for (const Judged& judged : {judge_batch(answer, true, service()),
-                                 judge_entry(entry_refused(type, true, said), service())}) {
-      EXPECT_EQ(judged.verdict.kind(), Kind::kDead) << type;
-      EXPECT_EQ(judged.verdict.code(), std::string("handler.sqs.") + word) << said;
-      EXPECT_EQ(judged.broker, Judged::Broker::kSilent);
+    for (const bool doubt : {false, true}) {
+      for (const Judged& judged :
+           {judge_batch(answer, doubt, service()),
+            judge_entry(entry_refused(type, true, said), doubt, service())}) {
+        EXPECT_EQ(judged.verdict.kind(), Kind::kDead) << type;
+        EXPECT_EQ(judged.verdict.code(), std::string("handler.sqs.") + word) << said;
+        EXPECT_EQ(judged.broker, Judged::Broker::kSilent);
+        EXPECT_EQ(judged.verdict.unknown(), doubt) << type;
+      }
     }
   }
 }
@@ -84,10 +89,12 @@ TEST(SqsAnswers, AnEntryIsTriedAgainWhereTheServiceIsAtFault) {
       {"KmsDisabled", true, "denied"},    {"KMS.NotFoundException", true, "denied"},
       {"AccessDenied", true, "denied"},   {"QueueDoesNotExist", true, "queue"}};
   for (const auto& [code, of_the_sender, word] : entries) {
-    const Judged judged = judge_entry(entry_refused(code, of_the_sender), service());
+    const RefusedEntry entry = entry_refused(code, of_the_sender);
+    const Judged judged = judge_entry(entry, false, service());
     EXPECT_EQ(judged.verdict.kind(), Kind::kRetry) << code;
     EXPECT_EQ(judged.verdict.code(), std::string("handler.sqs.") + word) << code;
     EXPECT_FALSE(judged.verdict.counted()) << code;
+    EXPECT_TRUE(judge_entry(entry, true, service()).verdict.unknown()) << "it was sent before";
     const bool alone = std::string_view(word) == "server";
     EXPECT_EQ(judged.broker, alone ? Judged::Broker::kRefuses : Judged::Broker::kAtFault) << code;
     EXPECT_EQ(judged.costs_alone, alone) << code;

@@ -74,8 +74,8 @@ void SqsPublisher::give_up(Ticket ticket, bool stopped) {
   // A stop comes at the same time as the timeout, and may be seen first.
   stopped = stopped && call->took(now()) < spec_.timeout;
   if (!call->sent) std::erase(waiting_, ticket);
-  calls_.end(ticket,
-             no_answer_to({call->took(now()), call->sent, stopped, last_trouble_}, service_));
+  const bool sent = call->sent || call->doubt;
+  calls_.end(ticket, no_answer_to({call->took(now()), sent, stopped, last_trouble_}, service_));
 }
 
 milliseconds SqsPublisher::patience() const {

@@ -42,6 +42,7 @@ class SqsPublisher final {
     using InFlightCall::InFlightCall;
     Entry entry;
     bool sent = false;
+    bool doubt = false;  // a request without an answer may have brought it there
     bool alone = false;  // a batch that it was in was refused for what was in it
   };
   // One request under way.
@@ -70,6 +71,7 @@ class SqsPublisher final {
   void send(Batch batch);
   void answered(const Batch& batch, const Client::Answer& answer);
   bool may_repeat(const Batch& batch, const Client::Answer& answer);
+  bool in_doubt(Ticket ticket) const;
   void take_answer(const Batch& batch, const std::string& body);
   void take_refusal(const Batch& batch, const Client::Answer& answer);
   void send_alone(const Batch& batch);

@@ -97,6 +97,8 @@ void SqsPublisher::answered(const Batch& batch, const Client::Answer& answer) {
   if (may_repeat(batch, answer)) {
     Batch repeated = batch;
     repeated.again = true;
+    // However the repeat ends, the first request may have brought them there.
+    for (const Ticket ticket : batch.tickets) calls_.find(ticket)->doubt = true;
     return send(std::move(repeated));
   }
   for (const std::string& group : batch.groups) groups_.erase(group);
@@ -117,6 +119,11 @@ bool SqsPublisher::may_repeat(const Batch& batch, const Client::Answer& answer) 
   });
 }
 
+bool SqsPublisher::in_doubt(Ticket ticket) const {
+  const Call* const call = calls_.find(ticket);
+  return call != nullptr && call->doubt;
+}
+
 void SqsPublisher::take_answer(const Batch& batch, const std::string& body) {
   const BatchAnswer read = service_.read(body);
   for (const TakenEntry& taken : read.taken) {
@@ -127,22 +134,26 @@ void SqsPublisher::take_answer(const Batch& batch, const std::string& body) {
   }
   for (const RefusedEntry& refused : read.refused) {
     if (refused.place >= batch.tickets.size()) continue;
-    calls_.end(batch.tickets[refused.place], judge_entry(refused, service_));
+    const Ticket ticket = batch.tickets[refused.place];
+    calls_.end(ticket, judge_entry(refused, in_doubt(ticket), service_));
   }
   // The answer does not name the remaining messages.
   for (const Ticket ticket : batch.tickets) calls_.end(ticket, not_named(service_));
 }
 
 void SqsPublisher::take_refusal(const Batch& batch, const Client::Answer& answer) {
-  const Judged judged = judge_batch(answer, true, service_);
-  for (const Ticket ticket : batch.tickets) calls_.end(ticket, judged);
+  for (const Ticket ticket : batch.tickets) {
+    calls_.end(ticket, judge_batch(answer, answer.unknown || in_doubt(ticket), service_));
+  }
+  const Judged judged = judge_batch(answer, answer.unknown, service_);
   if (judged.broker != Judged::Broker::kAtFault) return;
   last_trouble_ = judged.why;
   ++tries_;
   not_before_ = now() + core::pause_before(tries_, 1, environment_.random->next());
   // The waiting messages would be refused too.
-  const Judged unsent = judge_batch(answer, false, service_);
-  for (const Ticket ticket : std::exchange(waiting_, {})) calls_.end(ticket, unsent);
+  for (const Ticket ticket : std::exchange(waiting_, {})) {
+    calls_.end(ticket, judge_batch(answer, in_doubt(ticket), service_));
+  }
 }
 
 // One bad message must not cost its neighbours an attempt.
