@@ -92,7 +92,9 @@ Judged judge_entry(const RefusedEntry& refused, bool doubt, const Service& servi
   if (is_of_rights(refused.code) || is_of_encryption(refused.code)) return again("denied");
   if (is_of_queue(refused.code)) return again(service.names.thing);
   if (!refused.of_the_sender) {
-    return alone(try_again(service.reason("server"), why, Broker::kRefuses, doubt));
+    // As with a whole request that the service failed at, it may have been stored before.
+    const bool unknown = doubt || !is_of_the_message(refused.code);
+    return alone(try_again(service.reason("server"), why, Broker::kRefuses, unknown));
   }
   const bool too_long = says_too_long(refused.code, refused.said);
   return nobody_mends(service.reason(too_long ? "too_large" : "invalid"), why, doubt);

@@ -84,16 +84,25 @@ TEST(SqsAnswers, ARefusalOfTheMessageIsDeadAndSaysNothingOfTheQueue) {
 }
 
 TEST(SqsAnswers, AnEntryIsTriedAgainWhereTheServiceIsAtFault) {
-  const std::tuple<const char*, bool, const char*> entries[] = {
-      {"InternalError", false, "server"}, {"RequestThrottled", true, "throttled"},
-      {"KmsDisabled", true, "denied"},    {"KMS.NotFoundException", true, "denied"},
-      {"AccessDenied", true, "denied"},   {"QueueDoesNotExist", true, "queue"}};
-  for (const auto& [code, of_the_sender, word] : entries) {
+  const std::tuple<const char*, bool, const char*, bool> entries[] = {
+      {"InternalError", false, "server", true},
+      {"ServiceUnavailable", false, "server", true},
+      {"InvalidMessageContents", false, "server", false},
+      {"RequestThrottled", true, "throttled", false},
+      {"RequestThrottled", false, "throttled", false},
+      {"KmsDisabled", true, "denied", false},
+      {"KMS.NotFoundException", true, "denied", false},
+      {"AccessDenied", true, "denied", false},
+      {"AccessDenied", false, "denied", false},
+      {"QueueDoesNotExist", true, "queue", false},
+      {"QueueDoesNotExist", false, "queue", false}};
+  for (const auto& [code, of_the_sender, word, unknown] : entries) {
     const RefusedEntry entry = entry_refused(code, of_the_sender);
     const Judged judged = judge_entry(entry, false, service());
     EXPECT_EQ(judged.verdict.kind(), Kind::kRetry) << code;
     EXPECT_EQ(judged.verdict.code(), std::string("handler.sqs.") + word) << code;
     EXPECT_FALSE(judged.verdict.counted()) << code;
+    EXPECT_EQ(judged.verdict.unknown(), unknown) << code;
     EXPECT_TRUE(judge_entry(entry, true, service()).verdict.unknown()) << "it was sent before";
     const bool alone = std::string_view(word) == "server";
     EXPECT_EQ(judged.broker, alone ? Judged::Broker::kRefuses : Judged::Broker::kAtFault) << code;
