@@ -41,6 +41,7 @@ void Client::call(const std::string& action, std::string body, std::chrono::mill
 void Client::make(Call call) {
   const auto keys = credentials_.keys(system_clock::now());
   if (!keys) return call.done({failure(keys.error())});
+  call.skew = skew_;
   curl::Request request = signed_request(call, *keys);
   transfers_.begin(std::move(request),
                    [this, kept = std::move(call)](curl::Answered answered) mutable {
@@ -56,7 +57,7 @@ curl::Request Client::signed_request(const Call& call, const core::SqsKeys& keys
   request.ca_file = access_.ca_file;
   request.body = json ? call.body
                       : fmt::format("Action={}&Version={}&{}", call.action, kSnsVersion, call.body);
-  const std::string date = amz_date(system::utc_now() + skew_);
+  const std::string date = amz_date(system::utc_now() + call.skew);
   Signable to_sign{.method = "POST", .headers = {}, .body = request.body};
   to_sign.headers = {
       {"Host", access_.queue.host},
@@ -90,24 +91,28 @@ void Client::take(Call call, curl::Answered answered) {
   Refusal refusal = protocol_ == Protocol::kJson
                         ? refusal_in(answered->status, answered->body)
                         : query_refusal_in(answered->status, answered->body);
-  if (!call.again && mended(refusal, *answered)) {
+  const bool unknown = refusal.status == kGood || refusal.status >= kServerFailed;
+  if (!unknown && !call.again && mended(call, refusal, *answered)) {
     call.again = true;
     return make(std::move(call));
   }
   const bool receipts = call.action.ends_with("Batch");
   Error error =
       refused(refusal, access_, {known(), worked_.contains(call.action)}, receipts, names_);
-  const bool unknown = refusal.status == kGood || refusal.status >= kServerFailed;
   call.done({failure(std::move(error)), std::move(refusal), unknown});
 }
 
-bool Client::mended(const Refusal& refusal, const curl::Response& response) {
-  if (is_of_time(refusal.type) && response.date) {
-    const auto off = std::chrono::round<seconds>(*response.date - (system_clock::now() + skew_));
-    if (off > kLargestSkew || off < -kLargestSkew) {
-      skew_ += off;
-      return true;
+bool Client::mended(const Call& call, const Refusal& refusal, const curl::Response& response) {
+  if (is_of_time(refusal.type)) {
+    if (response.date) {
+      const auto off = std::chrono::round<seconds>(*response.date - (system_clock::now() + skew_));
+      if (off > kLargestSkew || off < -kLargestSkew) {
+        skew_ += off;
+        return true;
+      }
     }
+    // The refusal of another call revealed it, when this one was under way.
+    if (call.skew != skew_) return true;
   }
   if (!is_of_credentials(refusal.type) || !credentials_.may_change()) return false;
   credentials_.forget();

@@ -64,13 +64,14 @@ class Client {
     std::string body;
     std::chrono::milliseconds patience;
     DoneWithAnswer done;
-    bool again = false;  // it was mended and made again before
+    bool again = false;            // it was mended and made again before
+    std::chrono::seconds skew{0};  // that it was signed with
   };
   void make(Call call);
   curl::Request signed_request(const Call& call, const core::SqsKeys& keys) const;
   bool is_good(const Call& call, const curl::Response& response) const;
   void take(Call call, curl::Answered answered);
-  bool mended(const Refusal& refusal, const curl::Response& response);
+  bool mended(const Call& call, const Refusal& refusal, const curl::Response& response);
 
   const core::SqsAccess& access_;
   const ServiceNames names_;

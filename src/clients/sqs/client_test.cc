@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <vector>
+
 #include "tests/support/http_server.h"
 #include "tests/support/set_variable.h"
 
@@ -59,6 +62,43 @@ TEST(SqsClient, AWrongClockIsFoundOutAndTheCallIsMadeAgain) {
   EXPECT_LT(client.skew().count(), 0) << "the service is behind this machine";
   EXPECT_TRUE(ask(client, "ReceiveMessage", "{}", 10s));
   EXPECT_EQ(server.requests().size(), 3U) << "from then on with its time";
+}
+
+TEST(SqsClient, AWrongClockIsMadeUpForInEachOfSeveralCallsAtOnce) {
+  constexpr std::size_t kCalls = 3;
+  HttpServer server;
+  server.on("/", [](const HttpRequest& request, std::size_t) {
+    if (request.header("x-amz-date").starts_with("19941106T08")) return test::reply(200, "{}");
+    auto late = test::reply(403, R"({"__type":"InvalidSignatureException","message":"expired"})",
+                            "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
+    late.after_requests = kCalls;
+    return late;
+  });
+  const core::SqsAccess access = access_at(server);
+  Client client(access);
+  std::vector<Result<std::string>> answers;
+  for (std::size_t i = 0; i < kCalls; ++i) {
+    client.call("ReceiveMessage", "{}", 10s,
+                [&](Result<std::string> answer) { answers.push_back(std::move(answer)); });
+  }
+  while (answers.size() < kCalls) client.run(10s);
+  for (const auto& answer : answers) EXPECT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(server.requests().size(), 2 * kCalls) << "each was refused once";
+}
+
+// It may have done what was asked, so a second call could only hide that.
+TEST(SqsClient, AServiceThatFailedIsNotAskedAgainBecauseOfTheTime) {
+  HttpServer server;
+  server.on("/", test::reply(500, R"({"__type":"RequestTimeTooSkewed","message":"late"})",
+                             "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"));
+  const core::SqsAccess access = access_at(server);
+  Client client(access);
+  std::optional<Client::Answer> answer;
+  client.call("SendMessageBatch", "{}", 10s,
+              Client::DoneWithAnswer([&](Client::Answer told) { answer = std::move(told); }));
+  while (!answer) client.run(10s);
+  EXPECT_TRUE(answer->unknown);
+  EXPECT_EQ(server.requests().size(), 1U);
 }
 
 TEST(SqsClient, CredentialsThatAreRefusedAreLookedForAnewOnce) {
