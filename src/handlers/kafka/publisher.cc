@@ -202,7 +202,10 @@ void KafkaPublisher::on_report(std::uint64_t ticket, Report report) {
     if (call == nullptr) return;  // the call was stopped
     report.code = cause_of(report.code);
     if (report.code == RD_KAFKA_RESP_ERR_NO_ERROR) said_.clear();
-    again = speaks_for_a_batch(report.code) && !std::exchange(call->alone, true);
+    // librdkafka's own repeat may be what was refused: an earlier try may have been kept, and the
+    // producer for single records would add another copy.
+    again = speaks_for_a_batch(report.code) && report.kept == Report::Kept::kNo &&
+            !std::exchange(call->alone, true);
   }
   if (again) {
     auto refused = send_alone(ticket);

@@ -14,6 +14,7 @@
 namespace semel::kafka {
 namespace {
 
+constexpr std::int16_t kProduce = 0;
 constexpr std::int16_t kInitProducerId = 22;
 
 class MockCluster {
@@ -33,8 +34,8 @@ class MockCluster {
   MockCluster& operator=(const MockCluster&) = delete;
 
   std::string brokers() const { return rd_kafka_mock_cluster_bootstraps(cluster_); }
-  void answer_twice(std::int16_t request, rd_kafka_resp_err_t code) {
-    rd_kafka_mock_push_request_errors(cluster_, request, 2, code, code);
+  void answer(std::int16_t request, rd_kafka_resp_err_t first, rd_kafka_resp_err_t second) {
+    rd_kafka_mock_push_request_errors(cluster_, request, 2, first, second);
   }
 
  private:
@@ -45,7 +46,8 @@ class MockCluster {
 TEST(KafkaPublisherEnds, AProducerThatCannotGoOnIsMadeAnew) {
   MockCluster cluster;
   // The first producer may fail before the first call, which then makes the second producer.
-  cluster.answer_twice(kInitProducerId, RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED);
+  cluster.answer(kInitProducerId, RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED,
+                 RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED);
   core::KafkaPublishSpec spec;
   spec.brokers = cluster.brokers();
   spec.topic = "orders";
@@ -66,6 +68,37 @@ TEST(KafkaPublisherEnds, AProducerThatCannotGoOnIsMadeAnew) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   FAIL() << "no producer is made anew";
+}
+
+TEST(KafkaPublisherDoubt, ARefusedRepeatOfWhatMayBeKeptIsNotSentUnderAnotherProducer) {
+  MockCluster cluster;
+  cluster.answer(kProduce, RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+                 RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+  core::KafkaPublishSpec spec;
+  spec.brokers = cluster.brokers();
+  spec.topic = "orders";
+  auto handler = make_kafka_publisher(spec);
+  ASSERT_TRUE(handler) << handler.error().message;
+  test::ToldGate gate;
+  const Verdict verdict = test::publish(*handler, gate, test::keyed_message("k"))->verdict();
+  EXPECT_EQ(verdict.kind(), Verdict::Kind::kRetry) << verdict.reason();
+  EXPECT_EQ(verdict.code(), "handler.kafka.too_large") << "both answers were given";
+  EXPECT_TRUE(verdict.unknown());
+  EXPECT_FALSE(verdict.counted());
+}
+
+// As where another record of its batch is too large.
+TEST(KafkaPublisherDoubt, WhatIsRefusedAtFirstIsSentAlone) {
+  MockCluster cluster;
+  cluster.answer(kProduce, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, RD_KAFKA_RESP_ERR_NO_ERROR);
+  core::KafkaPublishSpec spec;
+  spec.brokers = cluster.brokers();
+  spec.topic = "orders";
+  auto handler = make_kafka_publisher(spec);
+  ASSERT_TRUE(handler) << handler.error().message;
+  test::ToldGate gate;
+  const Verdict verdict = test::publish(*handler, gate, test::keyed_message("k"))->verdict();
+  EXPECT_EQ(verdict.kind(), Verdict::Kind::kDone) << verdict.reason();
 }
 
 }  // namespace

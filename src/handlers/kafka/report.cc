@@ -115,6 +115,8 @@ Judged judge(const Report& report, const ReportContext& context) {
   }
   std::string why = fmt::format("topic {}: {} ({})", report.topic, row->what, what_is(report.code));
   if (row->trouble == Trouble::kMessage) {
+    // The record may be there, or another one of its batch may be at fault: the next attempt tells.
+    if (perhaps) return again(row->word, std::move(why), Broker::kWorks, true);
     return given_up(row->word, std::move(why), Broker::kWorks);
   }
   const bool silent = row->trouble == Trouble::kTopic && context.many_topics;

@@ -65,6 +65,9 @@ TEST(KafkaReport, WhatWasSentMayHaveHappened) {
   EXPECT_EQ(waited.verdict.code(), "handler.kafka.connect");
   EXPECT_NE(waited.verdict.reason().find("500 ms: connection refused"), std::string::npos);
   EXPECT_TRUE(judged(RD_KAFKA_RESP_ERR__FATAL, Kept::kPerhaps).verdict.unknown());
+  const Judged refused = judged(RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, Kept::kPerhaps);
+  EXPECT_EQ(refused.verdict.kind(), Kind::kRetry) << "the refusal may be another record's";
+  EXPECT_TRUE(refused.verdict.unknown());
   EXPECT_TRUE(judge_stopped(std::chrono::milliseconds(7)).verdict.unknown());
 }
 
