@@ -48,8 +48,8 @@ namespace semel {
 
 struct GuardOptions {
   std::string consumer;  // first half of every record's key; [a-z][a-z0-9_-]{0,62}
-  // How long a completed key is known at least; nullopt: for ever. It is forgotten by Store::purge,
-  // which somebody must call: a Guard does not (docs/guard.md).
+  // How long a completed key is known at least, ten years at most; nullopt: for ever. It is
+  // forgotten by Store::purge, which somebody must call: a Guard does not (docs/guard.md).
   std::optional<std::chrono::milliseconds> ttl = std::chrono::hours(7 * 24);
   std::chrono::milliseconds lease{60'000};  // a day at most
   // For work and claims under a lease: the time until the stop token fires, and how much longer the

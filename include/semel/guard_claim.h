@@ -26,8 +26,9 @@ namespace semel {
 
 // One thread at a time; which one may change. The guard and its store must outlive the claim. A
 // claim that is destroyed or assigned to before it is over is given back as by `give_back`, in one
-// attempt: where the store does not answer then, the lease ends by itself. A claim that was moved
-// from is over. Throws only std::bad_alloc.
+// attempt: where the store does not answer then, the lease ends by itself. Under at_most_once it is
+// parked instead, for nobody knows what its holder did. A claim that was moved from is over. Throws
+// only std::bad_alloc.
 class GuardClaim {
  public:
   ~GuardClaim();

@@ -70,8 +70,9 @@ struct SqliteBorrow {
 // A store over the caller's connection, for Guard: begin marks a savepoint in the caller's open
 // transaction, commit releases it, and the caller's COMMIT or ROLLBACK decides about record and
 // work together. The connection is borrowed: its authorizer, handlers, pragmas and transaction stay
-// as they are. kRejected (R208) when a call finds no open transaction. Only the
-// transactional facet is there. One thread at a time, like the connection itself.
+// as they are. kRejected (R208) when a call finds no open transaction. A consumer must be attached
+// outside of a transaction, or in one that is committed. Only the transactional facet is there. One
+// thread at a time, like the connection itself.
 Result<std::unique_ptr<Store>> borrow_sqlite(sqlite3* connection, SqliteBorrow options = {});
 
 }  // namespace semel

@@ -40,7 +40,9 @@ std::vector<Result<Outcome>> answers_of(guard::Answers& sink) {
 
 namespace {
 
-constexpr std::chrono::hours kLongestLease{24};
+// As in a config.
+constexpr std::chrono::days kLongestLease{1};
+constexpr std::chrono::days kLongestTtl{3650};
 
 }  // namespace
 
@@ -68,6 +70,12 @@ Guard::Impl::Impl(Store& store, GuardOptions options)
         fmt::format("the lease of consumer \"{}\" is longer than a day", options_.consumer),
         "give GuardOptions::lease the time after which another may take the key of a process "
         "that died; while work runs, its lease is renewed"));
+  }
+  if (options_.ttl && (options_.ttl->count() <= 0 || *options_.ttl > kLongestTtl)) {
+    throw SemelError(
+        rejected(fmt::format("the ttl of consumer \"{}\" is not between 1 ms and ten years",
+                             options_.consumer),
+                 "GuardOptions::ttl of nullopt keeps its records for ever"));
   }
   if (options_.timeout.count() < 0 || options_.grace.count() < 0) {
     throw SemelError(rejected(

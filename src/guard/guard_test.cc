@@ -246,6 +246,11 @@ TEST_F(GuardTest, OptionsAndNamesThatCannotBeAreRefused) {
     lasting.lease = lease;
     EXPECT_THROW(Guard(store_, lasting), SemelError) << lease.count();
   }
+  for (const milliseconds ttl : {milliseconds(0), milliseconds(-5), milliseconds::max()}) {
+    GuardOptions forgetful = payments();
+    forgetful.ttl = ttl;
+    EXPECT_THROW(Guard(store_, forgetful), SemelError) << ttl.count();
+  }
   GuardOptions late = payments();
   late.timeout = milliseconds(-1);
   EXPECT_THROW(Guard(store_, late), SemelError);
