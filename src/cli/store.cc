@@ -55,10 +55,10 @@ int init_store(Console& console, const FunctionFlags& flags) {
     if (!number) return console.fail(number.error());
     names.push_back(consumer.name);
   }
-  for (const ConsumerSpec& consumer : *others) {
-    const auto number = session->store->attach(consumer);
-    if (!number) return console.fail(number.error());
-    names.push_back(consumer.name);
+  for (const FunctionConsumer& consumer : *others) {
+    const auto registered = register_consumer(*session->store, consumer);
+    if (!registered) return console.fail(registered.error());
+    names.push_back(consumer.spec.name);
   }
   const auto functions = change_functions(console, session->config.store, flags);
   if (!functions) return functions.error().code;

@@ -16,22 +16,27 @@
 namespace semel::cli {
 namespace {
 
-std::optional<ConsumerSpec> spec_of(std::string_view words) {
+constexpr std::chrono::days kLongestTtl{3650};
+
+std::optional<FunctionConsumer> consumer_of(std::string_view words) {
   const auto at = words.find('=');
-  ConsumerSpec spec;
-  spec.name = words.substr(0, at);
-  spec.recipe_hash = core::kGuardRecipe;
-  spec.ttl = GuardOptions{}.ttl;
-  if (!core::is_name(spec.name)) return std::nullopt;
-  if (at == std::string_view::npos) return spec;
+  FunctionConsumer made;
+  made.spec.name = words.substr(0, at);
+  made.spec.recipe_hash = core::kGuardRecipe;
+  made.spec.ttl = GuardOptions{}.ttl;
+  if (!core::is_name(made.spec.name)) return std::nullopt;
+  if (at == std::string_view::npos) return made;
+  made.names_ttl = true;
   const std::string_view ttl = words.substr(at + 1);
   if (ttl == "keep") {
-    spec.ttl.reset();
-    return spec;
+    made.spec.ttl.reset();
+    return made;
   }
-  spec.ttl = parse_duration(ttl);
-  if (!spec.ttl || spec.ttl->count() <= 0) return std::nullopt;
-  return spec;
+  made.spec.ttl = parse_duration(ttl);
+  if (!made.spec.ttl || made.spec.ttl->count() <= 0 || *made.spec.ttl > kLongestTtl) {
+    return std::nullopt;
+  }
+  return made;
 }
 
 }  // namespace
@@ -55,30 +60,42 @@ void add_consumer_flag(CLI::App& command, const std::shared_ptr<FunctionFlags>& 
       ->needs("--functions");
 }
 
-OrEnded<std::vector<ConsumerSpec>> consumers_of(Console& console, const config::Config& config,
-                                                const FunctionFlags& flags) {
-  std::vector<ConsumerSpec> specs;
-  if (!flags.asked()) return specs;
+OrEnded<std::vector<FunctionConsumer>> consumers_of(Console& console, const config::Config& config,
+                                                    const FunctionFlags& flags) {
+  std::vector<FunctionConsumer> consumers;
+  if (!flags.asked()) return consumers;
   if (const auto sql = compose::functions_sql(config.store, compose::SqlFunctions::kMake); !sql) {
     return ended(console.fail(sql.error()));
   }
   for (const std::string& words : flags.consumers) {
-    auto spec = spec_of(words);
-    if (!spec) {
+    auto consumer = consumer_of(words);
+    if (!consumer) {
       return ended(
           console.fail(kUsage, fmt::format("--consumer cannot be \"{}\"", printable(words, 80)),
-                       fmt::format("{}; behind a = how long its records are kept: 7d, or keep",
+                       fmt::format("{}; behind a = how long its records are kept: 7d, 3650d at "
+                                   "most, or keep",
                                    core::kNameRule)));
     }
-    if (std::ranges::find(config.consumers, spec->name, &config::ConsumerConfig::name) !=
+    const std::string& name = consumer->spec.name;
+    if (std::ranges::find(config.consumers, name, &config::ConsumerConfig::name) !=
         config.consumers.end()) {
       return ended(console.fail(
-          kUsage, fmt::format("the consumer \"{}\" is in the config", spec->name),
+          kUsage, fmt::format("the consumer \"{}\" is in the config", name),
           "leave --consumer out: those of the config are registered, each with its ttl"));
     }
-    specs.push_back(*std::move(spec));
+    consumers.push_back(*std::move(consumer));
   }
-  return specs;
+  return consumers;
+}
+
+Result<void> register_consumer(Store& store, const FunctionConsumer& consumer) {
+  LiveChecks* const live = store.facets().live;
+  if (!consumer.names_ttl && live != nullptr) {
+    const auto known = live->number_of(consumer.spec);
+    if (!known) return failure(known.error());
+    if (*known) return {};
+  }
+  return store.attach(consumer.spec).map([](ConsumerNumber) {});
 }
 
 OrEnded<std::string> change_functions(Console& console, const config::StoreConfig& store,

@@ -75,6 +75,25 @@ TEST_F(ServerFunctions, AConfigOfTheStoreAloneMakesThem) {
   EXPECT_EQ(bed_.semel({"store", "sweep"}).code, 0);
 }
 
+// The command stands in scripts that run at each start.
+TEST_F(ServerFunctions, AConsumerKeepsItsTtlWhereNoneIsNamed) {
+  const auto init = [&](const char* consumer) {
+    return bed_.semel({"store", "init", "--functions", "--consumer", consumer}).code;
+  };
+  const auto ttl = [&] {
+    return bed_.server().query(bed_.database(),
+                               "SELECT coalesce(ttl::text, 'kept') FROM semel.semel_consumer WHERE "
+                               "name = 'mails'");
+  };
+  EXPECT_EQ(init("mails=keep"), 0);
+  EXPECT_EQ(init("mails"), 0);
+  EXPECT_EQ(ttl(), "kept");
+  EXPECT_EQ(init("mails=2d"), 0);
+  EXPECT_EQ(init("mails"), 0);
+  EXPECT_EQ(ttl(), "172800000");
+  EXPECT_EQ(init("mails=4000d"), 2);
+}
+
 TEST_F(ServerFunctions, ARoleWithTheGrantsOfThePageClaims) {
   ASSERT_EQ(bed_.semel({"store", "init", "--functions", "--consumer", "mails"}).code, 0);
   const std::string user = "f_" + bed_.database();
