@@ -79,8 +79,8 @@ constexpr CodePage kFilePages[] = {
      "consumers:\n  - name: payments\n    source: { queue: {} }"},
     {"E018", "exactly one of several must be chosen",
      "A store, a source and a handler are each of one kind: sqlite, postgres, mysql, redis or "
-     "memory; queue, file, http, kafka, nats, rabbitmq, redis_streams, sqs, stdin or claims; sql, "
-     "http, exec, kafka, nats, rabbitmq, redis_streams, sns, sqs or native.",
+     "memory; queue, file, http, kafka, nats, rabbitmq, redis_streams, sqs, stdin, native or "
+     "claims; sql, http, exec, kafka, nats, rabbitmq, redis_streams, sns, sqs, steps or native.",
      "Keep exactly one of the names.", "source: { file: { path: payments.jsonl } }"},
     {"E020", "environment variables are not set",
      "The config asks for them with ${NAME}. All that are missing are named at once.",

@@ -28,7 +28,7 @@ What an HTTP handler's answer means:
 3xx 401 403 404 405 407 410  of a message, while others go well: from the second one on a
                              retry that counts, and nobody waits
 409                          retry soon, not counted: it is still busy with this key
-3xx 403 404 405 410          where the URL has places: retry, as any other; so are 404
+3xx 403 404 410              where the URL has places: retry, as any other; so are 404
                              and 410 to a step's undo
 any other                    retry; for many messages in a row, and the consumer waits
 Retry-After                  the retry waits so long, if retry.backoff is not longer; with
@@ -84,9 +84,9 @@ natural         no record at all: for operations that give the same result each 
 query           look whether it is there, then act. Two deliveries at once both find
                 nothing, so the effect doubles. Only with unsafe: true, to see it
 
-None named: dedup_table where the handler is SQL or takes a Transaction, else
-state_machine. semel check says which and why; semel demo --compare shows the
-difference.
+None named: dedup_table where the handler is SQL or takes a Transaction, fence for
+HTTP unless the store is memory, else state_machine. semel check says which and why;
+semel demo --compare shows the difference.
 )"},
     {"exit-codes", "Exit codes",
      R"(0     success; also after a drain
