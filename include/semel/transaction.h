@@ -96,8 +96,8 @@ class Transaction {
   }
 
   // The message is sent once this transaction has committed, and not before (the outbox). It is
-  // dropped where the handler returns anything but done(). `destination` is a name from `publish`
-  // of the consumer's config.
+  // dropped where the handler returns anything but done(). `destination` is another consumer whose
+  // source is the queue; under a Guard, one of GuardOptions::receivers.
   void publish(std::string destination, OutgoingMessage message);
 
   const Attempt& attempt() const noexcept { return attempt_; }

@@ -26,7 +26,8 @@ namespace semel {
 
 // A message to send: it leaves if and only if the work is recorded as done (the outbox).
 struct Publication {
-  std::string destination;  // a name from `publish` of the consumer's config
+  // Another consumer whose source is the queue; under a Guard, one of GuardOptions::receivers.
+  std::string destination;
   // With a key, it is sent under that key at every attempt. Without one it is sent under the key of
   // the message that was handled; where that one sends several, each has a key of its own.
   OutgoingMessage message;

@@ -77,8 +77,8 @@ constexpr CodePage kAdminPages[] = {
      "Mend the file, and reload again.", "semel check semel.yaml\nkill -HUP \"$(pidof semel)\"",
      78},
     {"R356", "a reload cannot change that",
-     "The store, the listener, its socket, traces and drain_timeout are those of the process, and a "
-     "consumer of stdin cannot give back what it has read. Nothing was changed.",
+     "The store, the listener and its socket, traces and drain_timeout are those of the process, "
+     "and a consumer of stdin cannot give back what it has read. Nothing was changed.",
      "Restart the run, or leave that field as it was.", "systemctl restart semel", 78},
     {"R357", "this run takes up no other config",
      "A run with --once or --dry-run ends by itself, one whose config came from stdin has no file, "

@@ -21,7 +21,7 @@ namespace semel {
 struct AuditEntry {
   std::int64_t id = 0;                 // grows; given by the store
   StoreTime at;                        // by the store's clock
-  std::string who;                     // the name of a token
+  std::string who;                     // a token's name, or "uid N" of a caller on the Unix socket
   std::string action;                  // "records.forget"
   std::string target;                  // what it was done to: a consumer, a key, an id
   std::string reason;                  // in the person's words; may be empty
