@@ -27,8 +27,8 @@ struct HttpSpec {
   KeyStyle key_style = KeyStyle::kQuoted;
   bool honours_key = false;  // declared: the endpoint does nothing for a key it has seen
   std::optional<std::chrono::milliseconds> remote_keeps;  // declared: how long it remembers a key
-  // Many an answer of 3xx or 5xx leaves it open whether the effect was made (handlers::leaves_doubt):
-  // for who must know it, as strategy at_most_once and a producer.
+  // Many an answer of 3xx or 5xx leaves it open whether the effect was made
+  // (handlers::leaves_doubt): for who must know it, as strategy at_most_once and a producer.
   bool failure_is_doubt = false;
   bool undoes = false;  // an undo of a step: a 404 concerns its own message only
   std::vector<std::string> signing_secrets;  // whsec_…; each of them signs every call

@@ -83,7 +83,9 @@ TEST_F(PowerCutTest, WhatMayBeLostIsLost) {
 // Its holder is on another machine, and works on.
 TEST_F(PowerCutTest, ARenewalOfALeaseThatOutlivesTheProcessSurvives) {
   const Message m = message("m");
-  const Claim claimed = claim(*store_, m, {60s, Durability::kPowerLoss, true});
+  ClaimOptions elsewhere{60s, Durability::kPowerLoss, false};
+  elsewhere.outlives_process = true;
+  const Claim claimed = claim(*store_, m, elsewhere);
   ASSERT_TRUE(std::holds_alternative<Acquired>(claimed));
   const Lease lease = std::get<Acquired>(claimed).lease;
   clock_->advance(50s);
