@@ -48,10 +48,14 @@ namespace semel {
 
 struct GuardOptions {
   std::string consumer;  // first half of every record's key; [a-z][a-z0-9_-]{0,62}
-  // How long a completed key is known at least, ten years at most; nullopt: for ever. It is
-  // forgotten by Store::purge, which somebody must call: a Guard does not (docs/guard.md).
+  // As in a config. Options beyond them are refused.
+  static constexpr std::chrono::days kLongestTtl{3650};
+  static constexpr std::chrono::days kLongestLease{1};
+
+  // How long a completed key is known at least; nullopt: for ever. It is forgotten by Store::purge,
+  // which somebody must call: a Guard does not (docs/guard.md).
   std::optional<std::chrono::milliseconds> ttl = std::chrono::hours(7 * 24);
-  std::chrono::milliseconds lease{60'000};  // a day at most
+  std::chrono::milliseconds lease{60'000};
   // For work and claims under a lease: the time until the stop token fires, and how much longer the
   // lease is renewed after that. Then the lease ends, the next caller may claim the key, and the
   // late result is refused with lease.lost. A timeout of zero renews without end: work that hangs

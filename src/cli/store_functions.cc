@@ -16,8 +16,6 @@
 namespace semel::cli {
 namespace {
 
-constexpr std::chrono::days kLongestTtl{3650};
-
 std::optional<FunctionConsumer> consumer_of(std::string_view words) {
   const auto at = words.find('=');
   FunctionConsumer made;
@@ -33,7 +31,7 @@ std::optional<FunctionConsumer> consumer_of(std::string_view words) {
     return made;
   }
   made.spec.ttl = parse_duration(ttl);
-  if (!made.spec.ttl || made.spec.ttl->count() <= 0 || *made.spec.ttl > kLongestTtl) {
+  if (!made.spec.ttl || made.spec.ttl->count() <= 0 || *made.spec.ttl > GuardOptions::kLongestTtl) {
     return std::nullopt;
   }
   return made;

@@ -23,8 +23,9 @@ using MadeSource = Result<std::unique_ptr<Source>>;
 
 bool same_traits(const SourceTraits& one, const SourceTraits& other) {
   return one.name == other.name && one.redelivers == other.redelivers &&
-         one.replays == other.replays && one.in_store == other.in_store &&
-         one.answers == other.answers && one.horizon == other.horizon;
+         one.replays == other.replays && one.marks_again == other.marks_again &&
+         one.in_store == other.in_store && one.answers == other.answers &&
+         one.tells_lag == other.tells_lag && one.horizon == other.horizon;
 }
 
 // Makes the source that the config names; null if the consumer reads only what the store holds.

@@ -20,6 +20,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kPatienceOfOnce{10'000};
 constexpr milliseconds kAskStoreAgain{1'000};
 constexpr milliseconds kStep{20};
+// After an unclean end, how long a sender may take to ask again.
+constexpr std::chrono::minutes kAskedAgainWithin{5};
 
 strategies::LeaseRenewerOptions renewer_options(const EngineOptions& options,
                                                 const EngineParts& parts,
@@ -143,8 +145,8 @@ void RunningEngine::begin_marker() {
   if (!begun) return;
   suspects_left_ = false;
   if (begun->unclean) suspect_window_ = std::max(suspect_window_, begun->window);
-  if (suspect_window_ > 0 && sources_.replays_from_outside()) {
-    intake_.suspect_first(suspect_window_);
+  if (suspect_window_ > 0 && sources_.replays_unmarked()) {
+    intake_.suspect_first(suspect_window_, now() + kAskedAgainWithin);
   }
   if (!begun->unclean) return;
   parts_.observer->on_notice(
@@ -165,7 +167,7 @@ void RunningEngine::give_away() {
   if (rest.empty()) return;
   for (const core::TrackedDelivery& delivery : rest) {
     if (!delivery.arrival.suspect) continue;
-    suspects_left_ = true;
+    if (!sources_.marks_again(delivery.arrival.source)) suspects_left_ = true;
     // If the message comes back to this process, it is still a suspect.
     intake_.suspect_one_more(delivery.arrival.partition);
   }
@@ -411,14 +413,16 @@ void RunningEngine::land_all() {
 
 void RunningEngine::give_back_unbegun() {
   const std::vector<core::TrackedDelivery> rest = in_flight_.close();
-  const auto is_suspect = [](const core::TrackedDelivery& d) { return d.arrival.suspect; };
+  const auto is_suspect = [this](const core::TrackedDelivery& d) {
+    return d.arrival.suspect && !sources_.marks_again(d.arrival.source);
+  };
   if (std::any_of(rest.begin(), rest.end(), is_suspect)) suspects_left_ = true;
   sources_.give_back(rest);
 }
 
 void RunningEngine::note_suspects() {
   if (sources_.at_end()) return;
-  if (intake_.suspecting(sources_.unread_outside())) suspects_left_ = true;
+  if (intake_.suspecting(sources_.unread_in_order())) suspects_left_ = true;
 }
 
 // Otherwise the next engine of this process would treat rows that this one still holds as its own,

@@ -91,11 +91,12 @@ TEST_F(LeftSuspects, AreNoneWhereTheSourceIsAtItsEnd) {
 // A source with two partitions, of which one returns nothing yet.
 class HalfReadSource final : public Source {
  public:
-  HalfReadSource(MemoryTopic& topic, std::vector<std::string> unread)
-      : source_(topic), unread_(std::move(unread)) {
+  HalfReadSource(MemoryTopic& topic, std::optional<std::vector<std::string>> unread,
+                 SourceTraits traits = {.name = "half"})
+      : source_(topic), unread_(std::move(unread)), traits_(traits) {
     source_.set_paused("p1", true);
   }
-  const SourceTraits& traits() const noexcept override { return source_.traits(); }
+  const SourceTraits& traits() const noexcept override { return traits_; }
   Result<Received> receive(const ReceiveLimits& limits) override { return source_.receive(limits); }
   Wakeup wakeup() override { return source_.wakeup(); }
   Result<void> settle(std::span<const Settlement> settlements) override {
@@ -118,7 +119,8 @@ class HalfReadSource final : public Source {
 
  private:
   MemorySource source_;
-  const std::vector<std::string> unread_;
+  const std::optional<std::vector<std::string>> unread_;
+  const SourceTraits traits_;
   bool closed_ = false;
 };
 
@@ -136,25 +138,54 @@ class LateSuspects : public SuspectsTest {
       topic_.add(std::move(arrival));
     }
   }
-  std::size_t left_by_one_that_is_stopped(std::vector<std::string> unread) {
-    auto e =
-        engine_over(std::make_unique<HalfReadSource>(topic_, std::move(unread)), is_done, &marked_);
+  std::size_t left_by_one_that_is_stopped(std::optional<std::vector<std::string>> unread,
+                                          SourceTraits traits = {.name = "half"}) {
+    auto e = engine_over(
+        std::make_unique<HalfReadSource>(topic_, std::move(unread), traits),
+        [this](core::TrackedDelivery& delivery, std::size_t batch) {
+          if (delivery.arrival.suspect) ++suspects_;
+          return is_done(delivery, batch);
+        },
+        &marked_);
     std::thread running([&] { EXPECT_EQ(e->run(), Ended::kDrained); });
     EXPECT_TRUE(test::comes_true([&] { return topic_.acked() == 2; }));
     e->stop();
     running.join();
     return e->suspects_left();
   }
+  std::atomic<int> suspects_{0};
 };
 
 TEST_F(LateSuspects, AreLeftToTheNextEngineWhereTheirPartitionBroughtNothing) {
-  EXPECT_EQ(left_by_one_that_is_stopped({"p1"}), 2U);
+  EXPECT_EQ(left_by_one_that_is_stopped(std::vector<std::string>{"p1"}), 2U);
   EXPECT_FALSE(markers_.ended);
 }
 
 TEST_F(LateSuspects, AreNoneInAPartitionThatWasReadToItsEnd) {
-  EXPECT_EQ(left_by_one_that_is_stopped({"p0"}), 0U);
+  EXPECT_EQ(left_by_one_that_is_stopped(std::vector<std::string>{"p0"}), 0U);
   EXPECT_TRUE(markers_.ended);
+}
+
+// Fewer came than may have been in flight, and there are no more.
+TEST_F(LateSuspects, AreNoneWhereAllWasReadBeforeTheWindowWas) {
+  markers_.begun = {true, 40};
+  EXPECT_EQ(left_by_one_that_is_stopped(std::vector<std::string>{}), 0U);
+  EXPECT_TRUE(markers_.ended);
+  EXPECT_EQ(suspects_, 2);
+}
+
+// Each is marked when it comes again, whenever that is.
+TEST_F(LateSuspects, AreNoneWhereTheBrokerMarksThem) {
+  EXPECT_EQ(left_by_one_that_is_stopped(std::nullopt, {.name = "marks", .marks_again = true}), 0U);
+  EXPECT_TRUE(markers_.ended);
+  EXPECT_EQ(suspects_, 0);
+}
+
+// A sender asks again or not: nobody knows when the last has.
+TEST_F(LateSuspects, OfSendersEndWithACleanDrain) {
+  EXPECT_EQ(left_by_one_that_is_stopped(std::nullopt, {.name = "asked", .answers = true}), 0U);
+  EXPECT_TRUE(markers_.ended);
+  EXPECT_EQ(suspects_, 2) << "those that come first after the crash are";
 }
 
 // A process that died now would leave this many suspects, though this engine has fewer messages in

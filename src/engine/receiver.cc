@@ -27,14 +27,7 @@ std::vector<core::TrackedDelivery> Receiver::take_in(SourceSet::Batch batch) {
   deliveries.reserve(batch.arrivals.size());
   for (Arrival& arrival : batch.arrivals) {
     const std::uint64_t own_number = number++;
-    if (window_ > 0 && traits.replays && !traits.in_store) {
-      const system::MutexLock lock(mutex_);
-      auto [left, fresh] = suspect_left_.try_emplace(arrival.partition, window_);
-      if (left->second > 0) {
-        --left->second;
-        arrival.suspect = true;
-      }
-    }
+    if (is_suspect(arrival, traits)) arrival.suspect = true;
     if (arrival.refused) {
       core::Refusal why{*arrival.refused, arrival.refused_error};
       refuse(std::move(arrival), std::move(why));
@@ -68,15 +61,31 @@ void Receiver::suspect_one_more(const std::string& partition) {
   if (left != suspect_left_.end()) ++left->second;
 }
 
-bool Receiver::suspecting(std::span<const std::string> unread) {
+bool Receiver::is_suspect(const Arrival& arrival, const SourceTraits& traits) {
+  if (window_ == 0 || !traits.replays || traits.in_store || traits.marks_again) return false;
+  if (traits.answers) {
+    if (asked_left_ == 0 || arrival.received >= asked_by_) return false;
+    --asked_left_;
+    return true;
+  }
+  const system::MutexLock lock(mutex_);
+  const auto left = suspect_left_.try_emplace(arrival.partition, window_).first;
+  if (left->second == 0) return false;
+  --left->second;
+  return true;
+}
+
+bool Receiver::suspecting(const std::optional<std::vector<std::string>>& unread) {
   if (window_ == 0) return false;
   const system::MutexLock lock(mutex_);
-  if (suspect_left_.empty()) return true;
-  for (const std::string& partition : unread) {
-    if (!suspect_left_.contains(partition)) return true;
+  if (unread) {
+    return std::ranges::any_of(*unread, [&](const std::string& partition) SEMEL_REQUIRES(mutex_) {
+      const auto left = suspect_left_.find(partition);
+      return left == suspect_left_.end() || left->second > 0;
+    });
   }
-  return std::any_of(suspect_left_.begin(), suspect_left_.end(),
-                     [](const auto& left) { return left.second > 0; });
+  return suspect_left_.empty() ||
+         std::ranges::any_of(suspect_left_, [](const auto& left) { return left.second > 0; });
 }
 
 std::size_t Receiver::tell_refused() { return tell_all().size(); }

@@ -2,6 +2,7 @@
 // dead letters, or are discarded where the config asks for that (empty payloads).
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -38,15 +39,21 @@ class Receiver {
 
   Receiver(Options options, Store& store, Observer& observer);
 
-  // After an unclean end, for each partition of a source that replays: the first `window` arrivals
-  // whose effect has not happened may have been in flight then.
-  void suspect_first(std::size_t window) noexcept { window_ = window; }
+  // After an unclean end, for each partition of a source that replays and does not mark what it
+  // delivers again: the first `window` arrivals whose effect has not happened may have been in
+  // flight then. A sender that waits for an answer asks again when it will: those that come before
+  // `asked_by`, and at most as many.
+  void suspect_first(std::size_t window, std::chrono::steady_clock::time_point asked_by) noexcept {
+    window_ = window;
+    asked_left_ = window;
+    asked_by_ = asked_by;
+  }
   // A suspect of this partition was completed already: the stored position lagged behind, so the
   // window is longer by one. Thread-safe.
   void suspect_one_more(const std::string& partition) SEMEL_EXCLUDES(mutex_);
-  // True while the window of some partition has not been passed, no partition has brought anything
-  // yet, or one of `unread` has not.
-  bool suspecting(std::span<const std::string> unread) SEMEL_EXCLUDES(mutex_);
+  // True while messages of the window may still come. `unread`: the partitions that were not read
+  // to their ends; nullopt where a source does not tell: then also while none has brought anything.
+  bool suspecting(const std::optional<std::vector<std::string>>& unread) SEMEL_EXCLUDES(mutex_);
 
   // Makes deliveries of arrivals, in order. Refused ones wait for keep_refused.
   std::vector<core::TrackedDelivery> take_in(SourceSet::Batch batch);
@@ -79,6 +86,7 @@ class Receiver {
   };
   // The refusal of an empty payload, if the config does not want it handled.
   std::optional<core::Refusal> refuses_empty(const Arrival& arrival) const;
+  bool is_suspect(const Arrival& arrival, const SourceTraits& traits) SEMEL_EXCLUDES(mutex_);
   void refuse(Arrival arrival, core::Refusal why, bool discarded = false);
   // The Finish borrows `refused`.
   Finish finish_of(const Refused& refused) const;
@@ -95,6 +103,8 @@ class Receiver {
   Observer& observer_;
   core::Intake intake_;
   std::size_t window_ = 0;
+  std::size_t asked_left_ = 0;
+  std::chrono::steady_clock::time_point asked_by_{};
   system::Mutex mutex_;
   std::unordered_map<std::string, std::size_t> suspect_left_ SEMEL_GUARDED_BY(mutex_);
   std::vector<Refused> refused_;

@@ -14,6 +14,10 @@ namespace {
 
 constexpr milliseconds kAgainWhenAway{1'000};
 
+bool replays_unmarked(const SourceTraits& traits) noexcept {
+  return traits.replays && !traits.in_store && !traits.marks_again;
+}
+
 }  // namespace
 
 SourceSet::SourceSet(Options options, std::vector<std::unique_ptr<Source>> sources,
@@ -292,20 +296,21 @@ void SourceSet::close_one(Entry& entry, milliseconds deadline) {
   }
 }
 
-std::vector<std::string> SourceSet::unread_outside() {
+std::optional<std::vector<std::string>> SourceSet::unread_in_order() {
   std::vector<std::string> all;
   for (const auto& entry : sources_) {
-    if (entry->source->traits().in_store) continue;
+    const SourceTraits& traits = entry->source->traits();
+    if (!engine::replays_unmarked(traits) || traits.answers) continue;
     auto unread = entry->source->unread();
-    if (unread) std::ranges::move(*unread, std::back_inserter(all));
+    if (!unread) return std::nullopt;
+    std::ranges::move(*unread, std::back_inserter(all));
   }
   return all;
 }
 
-bool SourceSet::replays_from_outside() const noexcept {
-  return std::any_of(sources_.begin(), sources_.end(), [](const auto& entry) {
-    const SourceTraits& traits = entry->source->traits();
-    return traits.replays && !traits.in_store;
+bool SourceSet::replays_unmarked() const noexcept {
+  return std::ranges::any_of(sources_, [](const auto& entry) {
+    return engine::replays_unmarked(entry->source->traits());
   });
 }
 

@@ -109,10 +109,16 @@ class SourceSet {
   // Closes the sources that are not in the store, so that other processes may have their messages.
   // Settlements sent to them afterwards are void. Not concurrently with receive and wait.
   void close_outside(std::chrono::milliseconds deadline);
-  // The unread partitions of sources that are not in the store, as Source::unread.
-  std::vector<std::string> unread_outside();
-  // Whether some source that is not in the store replays unsettled messages.
-  bool replays_from_outside() const noexcept;
+  // The unread partitions of the sources that replay in their order, as Source::unread; nullopt
+  // where one of them does not tell.
+  std::optional<std::vector<std::string>> unread_in_order();
+  // Whether messages that were in flight in a crash may come again from outside of the store, and
+  // nobody says that they are such.
+  bool replays_unmarked() const noexcept;
+  // Whether what `source` delivers again is known for that.
+  bool marks_again(std::uint32_t source) const noexcept {
+    return sources_[source]->source->traits().marks_again;
+  }
 
   // Thread-safe.
   std::vector<Engine::Figures> figures();

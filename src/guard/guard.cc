@@ -38,14 +38,6 @@ std::vector<Result<Outcome>> answers_of(guard::Answers& sink) {
 
 }  // namespace
 
-namespace {
-
-// As in a config.
-constexpr std::chrono::days kLongestLease{1};
-constexpr std::chrono::days kLongestTtl{3650};
-
-}  // namespace
-
 Error guard::rejected(std::string message, std::string hint) {
   return {ErrorKind::kRejected, {}, std::move(message), std::move(hint)};
 }
@@ -65,13 +57,13 @@ Guard::Impl::Impl(Store& store, GuardOptions options)
         rejected(fmt::format("the lease of consumer \"{}\" has no length", options_.consumer),
                  "give GuardOptions::lease a positive duration"));
   }
-  if (options_.lease > kLongestLease) {
+  if (options_.lease > GuardOptions::kLongestLease) {
     throw SemelError(rejected(
         fmt::format("the lease of consumer \"{}\" is longer than a day", options_.consumer),
         "give GuardOptions::lease the time after which another may take the key of a process "
         "that died; while work runs, its lease is renewed"));
   }
-  if (options_.ttl && (options_.ttl->count() <= 0 || *options_.ttl > kLongestTtl)) {
+  if (options_.ttl && (options_.ttl->count() <= 0 || *options_.ttl > GuardOptions::kLongestTtl)) {
     throw SemelError(
         rejected(fmt::format("the ttl of consumer \"{}\" is not between 1 ms and ten years",
                              options_.consumer),

@@ -55,7 +55,7 @@ class FaultPlan {
   void clear();
   // Runs `then` after the store has answered the next coming of `call`, before its caller hears.
   void delay_answer(StoreCall call, std::function<void()> then);
-  // What runs now, of the above.
+  // For the store: the delay that is due now, of those above.
   std::function<void()> take_delay(StoreCall call);
 
   // How many faults fired: a test that injects one asserts this.

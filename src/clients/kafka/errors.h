@@ -22,8 +22,8 @@ bool is_missing(int code) noexcept;
 // Describes the code in librdkafka's words.
 std::string what_is(int code);
 
-// What an error's text says each time that it comes: librdkafka adds "(after 319ms in state AUTH_REQ,
-// 12 identical error(s) suppressed)".
+// The part of an error's text that is the same each time: behind it librdkafka says how long it
+// took and how many it suppressed.
 std::string_view without_times(std::string_view text) noexcept;
 
 Error brokers_away(std::string_view brokers, std::string_view said);

@@ -135,10 +135,20 @@ Result<Received> FileSource::receive(const ReceiveLimits& limits) {
     drop_read_segments();
     save_when_due();
     at_end_ = !options_.follow && !more_;
+    read_to_end_.store(!more_, std::memory_order_relaxed);
   }
   received.at_end = at_end_;
   received.notices = std::exchange(notices_, {});
   return received;
+}
+
+std::optional<std::vector<std::string>> FileSource::unread() {
+  {
+    const system::MutexLock lock(mutex_);
+    if (closed_) return std::nullopt;
+  }
+  if (read_to_end_.load(std::memory_order_relaxed)) return std::vector<std::string>();
+  return std::vector<std::string>{path_};
 }
 
 Result<void> FileSource::look_at_path() {

@@ -1,6 +1,7 @@
 // FileSource: JSON lines of a file, followed through growth, rotation and truncation.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -37,6 +38,7 @@ class FileSource final : public Source {
   Result<void> settle(std::span<const Settlement> settlements) override;
   Result<void> extend(std::span<const Tag> tags, std::chrono::milliseconds by) override;
   void set_paused(std::string_view partition, bool paused) override;
+  std::optional<std::vector<std::string>> unread() override;
   Result<void> close(std::chrono::milliseconds deadline) override;
 
  private:
@@ -86,6 +88,7 @@ class FileSource final : public Source {
   std::vector<std::string> notices_;
   bool more_ = true;  // the last receive ended at a limit, or there was none
   bool at_end_ = false;
+  std::atomic<bool> read_to_end_{false};  // at the last receive
   std::uint64_t next_number_ = 1;
 
   mutable system::Mutex mutex_;

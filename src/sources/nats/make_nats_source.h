@@ -17,7 +17,7 @@
 namespace semel::nats {
 
 // It ends unless it follows.
-inline constexpr SourceTraits kSourceTraits{.name = "nats", .tells_lag = true};
+inline constexpr SourceTraits kSourceTraits{.name = "nats", .marks_again = true, .tells_lag = true};
 
 struct NatsOptions {
   core::NatsSpec spec;

@@ -13,7 +13,7 @@
 namespace semel::rabbitmq {
 
 // It ends unless it follows.
-inline constexpr SourceTraits kSourceTraits{.name = "rabbitmq"};
+inline constexpr SourceTraits kSourceTraits{.name = "rabbitmq", .marks_again = true};
 
 struct RabbitmqOptions {
   core::RabbitmqSpec spec;

@@ -15,7 +15,8 @@
 namespace semel::redis_streams {
 
 // It ends unless it follows.
-inline constexpr SourceTraits kSourceTraits{.name = "redis_streams", .tells_lag = true};
+inline constexpr SourceTraits kSourceTraits{
+    .name = "redis_streams", .marks_again = true, .tells_lag = true};
 
 struct RedisStreamsOptions {
   core::RedisStreamsSpec spec;

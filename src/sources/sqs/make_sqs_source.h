@@ -14,7 +14,7 @@
 namespace semel::sqs {
 
 // It ends unless it follows.
-inline constexpr SourceTraits kSourceTraits{.name = "sqs"};
+inline constexpr SourceTraits kSourceTraits{.name = "sqs", .marks_again = true};
 
 struct SqsOptions {
   core::SqsSpec spec;

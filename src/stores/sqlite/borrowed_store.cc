@@ -214,8 +214,8 @@ class BorrowedStore final : public sql::BorrowedStore {
     return row ? row->number == known.number : add_as(known);
   }
 
-  // Before a consumer is added: it must not get the number of one that was attached in a transaction
-  // that the caller rolled back, for whoever attached that one still goes by it.
+  // Before a consumer is added: it must not get the number of one that was attached in a
+  // transaction that the caller rolled back, for whoever attached that one still goes by it.
   void restore_numbers() {
     for (const ConsumerRow& known : attached_) (void)has_its_number(known);
   }
