@@ -1,66 +1,14 @@
 // A file source that follows: growth, rotation and truncation while it runs.
 #include <gtest/gtest.h>
-#include <poll.h>
 
 #include <filesystem>
 
-#include "sources/sources.h"
-#include "sources/test_doubles.h"
-#include "tests/support/test_environment.h"
+#include "sources/file/test_follow.h"
 
 namespace semel::sources {
 namespace {
 
 using std::chrono::seconds;
-using Lines = std::vector<std::string>;
-
-class FileFollowTest : public testing::Test {
- protected:
-  void open() {
-    source_.reset();
-    FileOptions options;
-    options.path = path_;
-    auto source = make_file_source(options, kConsumer, positions_, environment_.get());
-    ASSERT_TRUE(source) << source.error().message;
-    source_ = std::move(*source);
-    EXPECT_FALSE(source_->traits().ends);
-  }
-  Lines lines() {
-    auto received = receive_all(*source_);
-    EXPECT_TRUE(received) << received.error().message;
-    if (!received) return {};
-    EXPECT_FALSE(received->at_end);
-    notices_ = received->notices;
-    for (Arrival& arrival : received->arrivals) open_.push_back(std::move(arrival));
-    Lines all;
-    for (std::size_t i = open_.size() - received->arrivals.size(); i < open_.size(); ++i) {
-      all.push_back(open_[i].payload);
-    }
-    return all;
-  }
-  void settle_all() {
-    ASSERT_TRUE(source_->settle(settlements(open_)));
-    open_.clear();
-  }
-  void close() {
-    ASSERT_TRUE(source_->close(seconds(1)));
-    source_.reset();
-    open_.clear();
-  }
-  // Waits until the kernel reports a change, never for a fixed time.
-  bool wakes(int within_ms = 10'000) {
-    pollfd fd{source_->wakeup().fd, POLLIN, 0};
-    return ::poll(&fd, 1, within_ms) == 1;
-  }
-
-  test::TempDir dir_;
-  test::TestEnvironment environment_;
-  FakePositions positions_;
-  std::string path_ = dir_.file("payments.jsonl");
-  std::unique_ptr<Source> source_;
-  std::vector<Arrival> open_;
-  Lines notices_;
-};
 
 TEST_F(FileFollowTest, WaitsForWholeLines) {
   test::write_file(path_, "1\n2");

@@ -99,7 +99,7 @@ void FileSource::resume_renamed(const FilePosition& position) {
 
 void FileSource::add_segment(std::unique_ptr<Segment> segment) {
   next_number_ = segment->number + 1;
-  if (options_.follow) watch_.add(segment->file.fd.get());
+  if (options_.follow) segment->watch = watch_.add(segment->file.fd.get());
   const system::MutexLock lock(mutex_);
   segments_.push_back(std::move(segment));
   dirty_ = save_now_ = true;
@@ -341,6 +341,7 @@ void FileSource::drop_read_segments() {
   const system::MutexLock lock(mutex_);
   while (segments_.size() > 1 && segments_.front()->closed &&
          segments_.front()->ledger.open() == 0) {
+    watch_.remove(segments_.front()->watch);
     segments_.pop_front();
     dirty_ = true;
   }

@@ -39,10 +39,23 @@ FileWatch::FileWatch(const std::string& folder)
            !shared_with_other_machines(folder);
 }
 
-void FileWatch::add(int fd) {
-  if (!inotify_.valid()) return;
+int FileWatch::add(int fd) {
+  if (!inotify_.valid()) return -1;
   const std::string path = fmt::format("/proc/self/fd/{}", fd);
-  if (::inotify_add_watch(inotify_.get(), path.c_str(), IN_MODIFY) < 0) works_ = false;
+  const int watch = ::inotify_add_watch(inotify_.get(), path.c_str(), IN_MODIFY);
+  if (watch < 0) {
+    works_ = false;
+  } else {
+    ++uses_[watch];
+  }
+  return watch;
+}
+
+void FileWatch::remove(int watch) noexcept {
+  const auto found = uses_.find(watch);
+  if (found == uses_.end() || --found->second > 0) return;
+  uses_.erase(found);
+  ::inotify_rm_watch(inotify_.get(), watch);
 }
 
 void FileWatch::clear() noexcept {

@@ -1,6 +1,7 @@
 // FileWatch: reports possible changes of a file, or of its name's entry in its directory.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "system/descriptor.h"
@@ -17,12 +18,15 @@ class FileWatch {
 
   // Readable when something happened; -1 if inotify is not available.
   int fd() const noexcept { return inotify_.get(); }
-  // Also watches this open file, wherever it is renamed to.
-  void add(int fd);
+  // Also watches this open file, wherever it is renamed to. The result is for `remove`. A file that
+  // is added twice is watched until it was removed twice.
+  int add(int fd);
+  void remove(int watch) noexcept;
   void clear() noexcept;
 
  private:
   system::Descriptor inotify_;
+  std::map<int, int> uses_;  // by watch; the kernel has one for each file
   bool works_ = false;
 };
 

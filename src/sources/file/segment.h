@@ -52,6 +52,7 @@ struct Segment {
   bool rewritten = false;  // the file no longer contains what was read
   // The rest belongs to the receiving thread.
   LineReader reader;
+  int watch = -1;                                                // of FileWatch; -1: none
   std::optional<std::chrono::steady_clock::time_point> renamed;  // since when another has its name
 };
 
