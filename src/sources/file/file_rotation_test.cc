@@ -20,10 +20,14 @@ class FileRotationTest : public FileFollowTest {
     test::write_file(path_, content);
   }
   std::string rotated(int number) const { return path_ + "." + std::to_string(number); }
-  void give_up_rotated() {
-    const auto due = source_->wakeup().due_in;
-    ASSERT_TRUE(due);
-    environment_.clock.advance(*due);
+  // Passes all times that the source waits for, and returns what comes meanwhile.
+  Lines give_up_rotated() {
+    Lines all;
+    while (const auto due = source_->wakeup().due_in) {
+      environment_.clock.advance(*due);
+      for (std::string& line : lines()) all.push_back(std::move(line));
+    }
+    return all;
   }
 
  private:
@@ -54,9 +58,11 @@ TEST_F(FileRotationTest, AFileThatIsDoneIsWatchedNoMore) {
     rotate("1\n");
     EXPECT_EQ(lines(), Lines{"1"});
     settle_all();
-    environment_.clock.advance(seconds(10));
-    EXPECT_EQ(lines(), Lines{});
+    EXPECT_EQ(give_up_rotated(), Lines{});
+    EXPECT_EQ(watches(), before + 3) << "the last rotated one may grow";
   }
+  std::filesystem::remove(rotated(1));
+  EXPECT_EQ(lines(), Lines{});
   EXPECT_EQ(watches(), before + 2);
   close();
   EXPECT_EQ(watches(), before);
@@ -74,6 +80,69 @@ TEST_F(FileRotationTest, ATruncatedFileIsStillWatchedOnceItsOldLinesAreSettled) 
   test::append_file(path_, "4\n");
   EXPECT_TRUE(wakes());
   EXPECT_EQ(lines(), Lines{"4"});
+}
+
+TEST_F(FileRotationTest, ARotatedFileIsReadAsLongAsItsWriterWrites) {
+  test::write_file(path_, "1\n");
+  open();
+  EXPECT_EQ(lines(), Lines{"1"});
+  rotate("");
+  EXPECT_EQ(lines(), Lines{});
+  for (int i = 0; i < 5; ++i) {
+    environment_.clock.advance(seconds(4));
+    test::append_file(rotated(1), "half");
+    EXPECT_EQ(lines(), Lines{}) << "its writer is about to write the rest";
+    environment_.clock.advance(seconds(4));
+    test::append_file(rotated(1), " and half\n");
+    EXPECT_EQ(lines(), Lines{"half and half"});
+  }
+  EXPECT_EQ(notices_, Lines{});
+}
+
+TEST_F(FileRotationTest, ARotatedFileThatGrowsAfterItWasGivenUpIsReadOnAndSaidSoOnce) {
+  test::write_file(path_, "1\n");
+  open();
+  EXPECT_EQ(lines(), Lines{"1"});
+  rotate("2\n");
+  test::append_file(rotated(1), "ha");
+  EXPECT_EQ(lines(), Lines{"2"});
+  EXPECT_EQ(give_up_rotated(), Lines{"ha"});
+  settle_all();
+  EXPECT_EQ(lines(), Lines{});
+  EXPECT_FALSE(wakes(0));
+  test::append_file(rotated(1), "lf\n3\n");
+  EXPECT_TRUE(wakes());
+  EXPECT_EQ(lines(), (Lines{"half", "3"}));
+  ASSERT_EQ(notices_.size(), 1U);
+  EXPECT_NE(notices_[0].find("went on growing"), std::string::npos) << notices_[0];
+  settle_all();
+  EXPECT_EQ(give_up_rotated(), Lines{});
+  test::append_file(rotated(1), "4\n5\n");
+  EXPECT_EQ(lines(), (Lines{"4", "5"}));
+  EXPECT_EQ(notices_, Lines{});
+  open_.pop_back();
+  settle_all();
+  close();
+  open();
+  EXPECT_EQ(lines(), Lines{"5"}) << "what is not settled of it comes again";
+}
+
+TEST_F(FileRotationTest, TheLastRotatedFileIsLookedAtUntilAnotherOneIsGivenUp) {
+  test::write_file(path_, "1\n");
+  open();
+  EXPECT_EQ(lines(), Lines{"1"});
+  rotate("2\n");
+  EXPECT_EQ(lines(), Lines{"2"});
+  settle_all();
+  EXPECT_EQ(give_up_rotated(), Lines{});
+  rotate("3\n");
+  EXPECT_EQ(lines(), Lines{"3"});
+  test::append_file(rotated(2), "late\n");
+  EXPECT_EQ(lines(), Lines{"late"});
+  settle_all();
+  EXPECT_EQ(give_up_rotated(), Lines{});
+  test::append_file(rotated(1), "later\n");
+  EXPECT_EQ(lines(), Lines{"later"});
 }
 
 }  // namespace

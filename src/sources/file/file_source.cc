@@ -13,7 +13,8 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// After a rename a writer continues with the renamed file until it is told to reopen.
+// After a rename a writer continues with the renamed file until it is told to reopen. A file that
+// did not grow for this time is given up.
 constexpr milliseconds kRenamedFor{5'000};
 // Used where the kernel reports no changes.
 constexpr milliseconds kLookAgain{1'000};
@@ -126,6 +127,7 @@ Result<Received> FileSource::receive(const ReceiveLimits& limits) {
   } else {
     RemainingLimits remaining(limits);
     receive_given_back(received, remaining);
+    look_at_given_up();
     auto looked = look_at_path();
     auto read = read_segments(received, remaining);
     if (!looked) read = std::move(looked);
@@ -179,6 +181,27 @@ Result<void> FileSource::look_at_path() {
   }
   if (*opened) add_segment(std::make_unique<Segment>(std::move(**opened), next_number_));
   return {};
+}
+
+// A writer that was not told of the rotation, or late, may go on with the file that was given up
+// last.
+void FileSource::look_at_given_up() {
+  if (!options_.follow) return;
+  for (std::size_t i = 0; i + 1 < segments_.size(); ++i) {
+    Segment& segment = *segments_[i];
+    struct stat now {};
+    if (!segment.closed || segment.rewritten || ::fstat(segment.file.fd.get(), &now) != 0) continue;
+    if (static_cast<std::uint64_t>(now.st_size) <= segment.reader.end()) continue;
+    if (!std::exchange(segment.grew_late, true)) {
+      notices_.push_back(fmt::format(
+          "the file that was {} before went on growing after it was given up: it is read on, and "
+          "its writer should be told to open the new one",
+          path_));
+    }
+    const system::MutexLock lock(mutex_);
+    segment.closed = false;
+    dirty_ = save_now_ = true;
+  }
 }
 
 void FileSource::receive_given_back(Received& into, RemainingLimits& remaining) {
@@ -254,12 +277,19 @@ Result<void> FileSource::read(Segment& segment, Received& into, RemainingLimits&
   return {};
 }
 
+FileSource::TimePoint FileSource::given_up_at(const Segment& segment) {
+  return std::max(*segment.renamed, segment.grew.value_or(*segment.renamed)) + kRenamedFor;
+}
+
 // Called at the current end of a file. Takes an unfinished last line if no writer will finish it.
 // True if nothing more will be read.
 bool FileSource::finish(Segment& segment, Received& into, RemainingLimits& remaining) {
+  const TimePoint now = environment_.clock->now();
+  if (segment.reader.end() != std::exchange(segment.read_to, segment.reader.end())) {
+    segment.grew = now;
+  }
   const bool old = &segment != segments_.back().get();
-  const bool over = old && (!options_.follow || !segment.renamed ||
-                            environment_.clock->now() - *segment.renamed >= kRenamedFor);
+  const bool over = old && (!options_.follow || !segment.renamed || now >= given_up_at(segment));
   if ((over || !options_.follow) && segment.reader.take_rest()) {
     hand_out(segment, segment.reader.span(), {}, into, remaining);
   }
@@ -337,10 +367,18 @@ void FileSource::hand_out(Segment& segment, const LineSpan& span, BytesView text
   into.arrivals.push_back(std::move(arrival));
 }
 
+// The file that was given up last stays as long as it has a name.
+bool FileSource::may_grow(const Segment& segment) const {
+  struct stat now {};
+  return options_.follow && !segment.rewritten && ::fstat(segment.file.fd.get(), &now) == 0 &&
+         now.st_nlink > 0;
+}
+
 void FileSource::drop_read_segments() {
   const system::MutexLock lock(mutex_);
   while (segments_.size() > 1 && segments_.front()->closed &&
-         segments_.front()->ledger.open() == 0) {
+         segments_.front()->ledger.open() == 0 &&
+         (segments_[1]->closed || !may_grow(*segments_.front()))) {
     watch_.remove(segments_.front()->watch);
     segments_.pop_front();
     dirty_ = true;
@@ -363,7 +401,7 @@ Wakeup FileSource::wakeup() {
   if (!watch_.works()) at_latest(environment_.clock->now() + kLookAgain);
   for (const auto& segment : segments_) {
     const bool old = segment != segments_.back();
-    if (old && !segment->closed) at_latest(*segment->renamed + kRenamedFor);
+    if (old && !segment->closed) at_latest(given_up_at(*segment));
   }
   return wakeup;
 }

@@ -55,11 +55,14 @@ class FileSource final : public Source {
 
   // Called by the receiving thread, once in each receive.
   Result<void> look_at_path();
+  void look_at_given_up() SEMEL_EXCLUDES(mutex_);
   void receive_given_back(Received& into, RemainingLimits& remaining) SEMEL_EXCLUDES(mutex_);
   Result<void> read_segments(Received& into, RemainingLimits& remaining);
   Result<void> read(Segment& segment, Received& into, RemainingLimits& remaining,
                     std::size_t& budget);
+  static TimePoint given_up_at(const Segment& segment);
   bool finish(Segment& segment, Received& into, RemainingLimits& remaining);
+  bool may_grow(const Segment& segment) const;
   void drop_read_segments() SEMEL_EXCLUDES(mutex_);
   void hand_out(Segment& segment, const LineSpan& span, BytesView text, Received& into,
                 RemainingLimits& remaining) SEMEL_EXCLUDES(mutex_);

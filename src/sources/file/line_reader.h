@@ -46,6 +46,9 @@ class LineReader {
   // The bytes of the line just found, if all of them are in memory; else empty.
   BytesView view() const noexcept;
 
+  // Up to where the file was read, unfinished line included.
+  std::uint64_t end() const noexcept { return buffer_end(); }
+
   const Error& error() const noexcept { return error_; }
 
  private:

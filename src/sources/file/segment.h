@@ -54,6 +54,9 @@ struct Segment {
   LineReader reader;
   int watch = -1;                                                // of FileWatch; -1: none
   std::optional<std::chrono::steady_clock::time_point> renamed;  // since when another has its name
+  std::optional<std::chrono::steady_clock::time_point> grew;     // when growth was seen last
+  std::uint64_t read_to = 0;                                     // its end then
+  bool grew_late = false;                                        // after it was given up
 };
 
 }  // namespace semel::sources
