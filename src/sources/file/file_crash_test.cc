@@ -1,18 +1,20 @@
 // Nothing is lost or skipped: random readers that are killed, and random histories.
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <atomic>
 #include <filesystem>
 #include <iterator>
 #include <mutex>
 #include <set>
+#include <sstream>
 #include <thread>
 
-#include "sources/sources.h"
-#include "sources/test_doubles.h"
+#include "sources/file/file_position.h"
+#include "sources/file/test_follow.h"
 #include "tests/support/child_process.h"
 #include "tests/support/rounds.h"
-#include "tests/support/test_environment.h"
+#include "tests/support/waiting.h"
 
 namespace semel::sources {
 namespace {
@@ -43,6 +45,86 @@ int settle_for_ever(const std::string& path, const std::string& positions_path,
     if (!(*source)->settle(settlements(received->arrivals))) return 3;
     if (received->arrivals.empty()) voice.say("end");
   }
+}
+
+// Follows the file until it is killed. Time stands still: no file is given up.
+int follow_for_ever(const std::string& path, const std::string& positions_path,
+                    const std::string& ledger, test::ChildProcess::Voice& voice) {
+  PositionsOnDisk positions(positions_path);
+  test::TestEnvironment environment;
+  FileOptions options;
+  options.path = path;
+  auto source = make_file_source(options, kConsumer, positions, environment.get());
+  if (!source) return 1;
+  voice.ready();
+  for (;;) {
+    auto received = (*source)->receive({});
+    if (!received) return 2;
+    std::string done;
+    for (const Arrival& arrival : received->arrivals) done += arrival.payload + "\n";
+    test::append_file(ledger, done);
+    if (!(*source)->settle(settlements(received->arrivals))) return 3;
+    const Wakeup wakeup = (*source)->wakeup();
+    pollfd fd{wakeup.fd, POLLIN, 0};
+    if (received->arrivals.empty()) ::poll(&fd, 1, -1);
+  }
+}
+
+// A followed file whose reader is killed while it is rotated.
+class FileCrashRotated : public testing::Test {
+ protected:
+  void start() {
+    child_.emplace(test::ChildProcess::fork([&](auto& voice) {
+      return follow_for_ever(path_, dir_.file("positions"), dir_.file("ledger"), voice);
+    }));
+    ASSERT_TRUE(child_->wait_ready());
+  }
+  void kill() {
+    child_->kill();
+    child_.reset();
+  }
+  void wait_for(const std::string& last) {
+    ASSERT_TRUE(test::comes_true([&] { return ledger().contains(last); })) << last;
+  }
+  std::set<std::string> ledger() {
+    std::set<std::string> all;
+    if (!std::filesystem::exists(dir_.file("ledger"))) return all;
+    std::istringstream text(test::read_file(dir_.file("ledger")));
+    for (std::string line; std::getline(text, line);) all.insert(line);
+    return all;
+  }
+  // Makes the file's inode that of the oldest position, as if the file system had given it again.
+  void give_inode_of_first() {
+    auto positions = decode(test::read_file(dir_.file("positions")));
+    ASSERT_TRUE(positions);
+    ASSERT_EQ(positions->size(), 2U);
+    positions->front().inode = inode_of(path_);
+    test::write_file(dir_.file("positions"), encode(*positions));
+  }
+  void rotate(const std::string& old, const std::string& content) {
+    std::filesystem::rename(path_, path_ + old);
+    test::write_file(path_, content);
+  }
+
+  test::TempDir dir_;
+  const std::string path_ = dir_.file("lines");
+  std::optional<test::ChildProcess> child_;
+};
+
+TEST_F(FileCrashRotated, AReusedInodeCostsNoLaterFile) {
+  test::write_file(path_, "1\n2\n");
+  start();
+  wait_for("2");
+  rotate(".1", "3\n");
+  wait_for("3");
+  kill();
+  test::append_file(path_, "4\n");
+  std::filesystem::remove(path_ + ".1");
+  rotate(".1", "5\n");
+  give_inode_of_first();
+  start();
+  wait_for("5");
+  EXPECT_EQ(ledger(), (std::set<std::string>{"1", "2", "3", "4", "5"}));
 }
 
 TEST(FileCrash, KilledReadersLoseNothing) {

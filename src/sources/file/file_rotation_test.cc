@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "sources/file/file_position.h"
 #include "sources/file/test_follow.h"
 
 namespace semel::sources {
@@ -28,6 +29,15 @@ class FileRotationTest : public FileFollowTest {
       for (std::string& line : lines()) all.push_back(std::move(line));
     }
     return all;
+  }
+
+  // Makes the file's inode that of the oldest position, as if the file system had given it again.
+  void give_inode_of_first(Bytes& kept) {
+    auto positions = decode(kept);
+    ASSERT_TRUE(positions);
+    ASSERT_EQ(positions->size(), 2U);
+    positions->front().inode = inode_of(path_);
+    kept = encode(*positions);
   }
 
  private:
@@ -143,6 +153,27 @@ TEST_F(FileRotationTest, TheLastRotatedFileIsLookedAtUntilAnotherOneIsGivenUp) {
   EXPECT_EQ(give_up_rotated(), Lines{});
   test::append_file(rotated(1), "later\n");
   EXPECT_EQ(lines(), Lines{"later"});
+}
+
+TEST_F(FileRotationTest, AnInodeThatANewFileHasAgainCostsNoLaterPosition) {
+  test::write_file(path_, "1\n2\n");
+  open();
+  EXPECT_EQ(lines(), (Lines{"1", "2"}));
+  open_.pop_back();
+  settle_all();
+  rotate("3\n4\n");
+  EXPECT_EQ(lines(), (Lines{"3", "4"}));
+  open_.pop_back();
+  settle_all();
+  close();
+  std::filesystem::remove(rotated(1));
+  rotate("5\n6\n");
+  give_inode_of_first(positions_.kept[path_]);
+  open();
+  EXPECT_EQ(lines(), (Lines{"4", "5", "6"}));
+  ASSERT_EQ(notices_.size(), 2U);
+  EXPECT_NE(notices_[0].find("is gone"), std::string::npos) << notices_[0];
+  EXPECT_NE(notices_[1].find(rotated(1)), std::string::npos) << notices_[1];
 }
 
 }  // namespace

@@ -67,35 +67,42 @@ Result<void> FileSource::open() {
 // `opened` may be empty: then no file has the name now.
 void FileSource::resume(std::span<const FilePosition> positions, OpenFile opened) {
   for (const FilePosition& position : positions) {
-    if (!opened.fd.valid() || opened.status.st_ino != position.inode) {
-      resume_renamed(position);
+    const bool newest = &position == &positions.back();
+    const bool has_inode = opened.fd.valid() && opened.status.st_ino == position.inode;
+    if (!has_inode || !newest) {
+      // A new file often gets the inode of one that was rotated away and removed.
+      auto renamed = has_inode ? std::nullopt : find_renamed(path_, position);
+      resume_renamed(position, std::move(renamed), newest);
     } else if (still_there(opened.fd.get(), position)) {
       return add_segment(std::make_unique<Segment>(std::move(opened), next_number_, position));
     } else {
       notices_.push_back(fmt::format(
           "{} was truncated or rewritten since it was read last: it is read from its start",
           path_));
-      break;
     }
   }
   if (opened.fd.valid()) add_segment(std::make_unique<Segment>(std::move(opened), next_number_));
 }
 
-void FileSource::resume_renamed(const FilePosition& position) {
-  std::string name;
-  if (auto renamed = find_renamed(path_, position, name)) {
-    const auto size = static_cast<std::uint64_t>(renamed->status.st_size);
+void FileSource::resume_renamed(const FilePosition& position, std::optional<NamedFile> renamed,
+                                bool newest) {
+  if (renamed) {
+    const auto size = static_cast<std::uint64_t>(renamed->file.status.st_size);
     if (size != position.last.span.end) {
-      notices_.push_back(
-          fmt::format("{} was renamed to {}: what is left of that is read first", path_, name));
+      notices_.push_back(fmt::format("{} was renamed to {}: what is left of that is read first",
+                                     path_, renamed->name));
     }
-    auto old = std::make_unique<Segment>(std::move(*renamed), next_number_, position);
+    auto old = std::make_unique<Segment>(std::move(renamed->file), next_number_, position);
     old->renamed = environment_.clock->now();
     return add_segment(std::move(old));
   }
-  notices_.push_back(fmt::format(
-      "{} is not the file that was read last, and that one is gone: it is read from its start",
-      path_));
+  notices_.push_back(
+      newest
+          ? fmt::format("{} is not the file that was read last, and that one is gone: it is read "
+                        "from its start",
+                        path_)
+          : fmt::format("a file that was {} before is gone: what was left of it is not read",
+                        path_));
 }
 
 void FileSource::add_segment(std::unique_ptr<Segment> segment) {

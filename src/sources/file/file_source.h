@@ -50,7 +50,7 @@ class FileSource final : public Source {
 
   // Called by open.
   void resume(std::span<const FilePosition> positions, OpenFile opened);
-  void resume_renamed(const FilePosition& position);
+  void resume_renamed(const FilePosition& position, std::optional<NamedFile> renamed, bool newest);
   void add_segment(std::unique_ptr<Segment> segment) SEMEL_EXCLUDES(mutex_);
 
   // Called by the receiving thread, once in each receive.

@@ -71,18 +71,19 @@ Result<std::optional<OpenFile>> open_file(const std::string& path) {
   return opened;
 }
 
-std::optional<OpenFile> find_renamed(const std::string& path, const FilePosition& position,
-                                     std::string& name) {
+std::optional<NamedFile> find_renamed(const std::string& path, const FilePosition& position) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), &::closedir);
   if (open == nullptr) return std::nullopt;
   while (const dirent* entry = ::readdir(open.get())) {
     if (entry->d_ino != position.inode) continue;
     if (position.last.span.size() == 0 && !like(entry->d_name, path)) continue;
-    name = folder + "/" + entry->d_name;
+    std::string name = folder + "/" + entry->d_name;
     auto opened = open_file(name);
     if (!opened || !*opened || (*opened)->status.st_ino != position.inode) continue;
-    if (still_there((*opened)->fd.get(), position)) return std::move(**opened);
+    if (still_there((*opened)->fd.get(), position)) {
+      return NamedFile{std::move(name), std::move(**opened)};
+    }
   }
   return std::nullopt;
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <memory>
@@ -16,6 +17,12 @@
 namespace semel::sources {
 
 using Lines = std::vector<std::string>;
+
+inline std::uint64_t inode_of(const std::string& path) {
+  struct stat status {};
+  EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
+  return status.st_ino;
+}
 
 class FileFollowTest : public testing::Test {
  protected:
