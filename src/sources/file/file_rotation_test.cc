@@ -20,6 +20,17 @@ class FileRotationTest : public FileFollowTest {
     shift(1);
     test::write_file(path_, content);
   }
+  // Waits until the file system's clock has gone on since the last write.
+  void pass_write_time(const std::string& name) {
+    const std::string probe = dir_.file("probe");
+    do {
+      test::write_file(probe, "now");
+    } while (std::filesystem::last_write_time(probe) <= std::filesystem::last_write_time(name));
+  }
+  void rotate_later(std::string_view content) {
+    pass_write_time(path_);
+    rotate(content);
+  }
   std::string rotated(int number) const { return path_ + "." + std::to_string(number); }
   // Passes all times that the source waits for, and returns what comes meanwhile.
   Lines give_up_rotated() {
@@ -174,6 +185,137 @@ TEST_F(FileRotationTest, AnInodeThatANewFileHasAgainCostsNoLaterPosition) {
   ASSERT_EQ(notices_.size(), 2U);
   EXPECT_NE(notices_[0].find("is gone"), std::string::npos) << notices_[0];
   EXPECT_NE(notices_[1].find(rotated(1)), std::string::npos) << notices_[1];
+}
+
+TEST_F(FileRotationTest, RotationsThatWereNotSeenLoseNoFile) {
+  test::write_file(path_, "1\n");
+  open();
+  EXPECT_EQ(lines(), Lines{"1"});
+  rotate_later("2\n");
+  rotate_later("3\n");
+  rotate_later("4\n");
+  EXPECT_EQ(lines(), (Lines{"2", "3", "4"}));
+  ASSERT_EQ(notices_.size(), 3U);
+  EXPECT_NE(notices_[1].find(rotated(2)), std::string::npos) << notices_[1];
+  EXPECT_NE(notices_[2].find(rotated(1)), std::string::npos) << notices_[2];
+  test::append_file(rotated(2), "late\n");
+  EXPECT_TRUE(wakes());
+  EXPECT_EQ(lines(), Lines{"late"});
+  settle_all();
+  EXPECT_EQ(give_up_rotated(), Lines{});
+  rotate_later("5\n");
+  EXPECT_EQ(lines(), Lines{"5"});
+  settle_all();
+  close();
+  open();
+  EXPECT_EQ(lines(), Lines{});
+}
+
+TEST_F(FileRotationTest, RotationsBetweenTwoRunsLoseNoFile) {
+  test::write_file(path_, "1\n");
+  open();
+  EXPECT_EQ(lines(), Lines{"1"});
+  settle_all();
+  close();
+  test::append_file(path_, "2\n");
+  rotate_later("3\n");
+  rotate_later("4\n");
+  open();
+  EXPECT_EQ(lines(), (Lines{"2", "3", "4"}));
+  open_.erase(open_.begin());
+  settle_all();
+  close();
+  open();
+  EXPECT_EQ(lines(), Lines{"2"});
+}
+
+TEST_F(FileRotationTest, AFileThatWasBegunAndRemovedDuringAPauseIsReadToo) {
+  test::write_file(path_, "1\n");
+  open();
+  EXPECT_EQ(lines(), Lines{"1"});
+  source_->set_paused("", true);
+  rotate("2\n");
+  EXPECT_EQ(lines(), Lines{});
+  rotate("3\n");
+  std::filesystem::remove(rotated(1));
+  EXPECT_EQ(lines(), Lines{});
+  source_->set_paused("", false);
+  EXPECT_EQ(lines(), (Lines{"2", "3"}));
+}
+
+TEST_F(FileRotationTest, WhatIsNoRotatedFileIsNotRead) {
+  test::write_file(path_, "1\n");
+  open();
+  test::write_file(rotated(6), "before the last write\n");
+  pass_write_time(rotated(6));
+  test::append_file(path_, "2\n");
+  EXPECT_EQ(lines(), (Lines{"1", "2"}));
+  rotate_later("3\n");
+  test::write_file(dir_.file("refunds.jsonl.1"), "other\n");
+  test::write_file(path_ + ".7.gz", "packed\n");
+  test::write_file(rotated(8), "old\n");
+  std::filesystem::last_write_time(
+      rotated(8), std::filesystem::last_write_time(rotated(1)) - std::chrono::hours(1));
+  std::filesystem::create_directory(rotated(9));
+  std::filesystem::create_symlink(rotated(8), path_ + ".10");
+  const std::vector<std::string> unclear{rotated(5), rotated(6), dir_.file("payments-2.jsonl"),
+                                         dir_.file("payments-eu.jsonl")};
+  std::filesystem::copy_file(rotated(1), unclear[0]);
+  test::write_file(unclear[2], "shard\n");
+  test::write_file(unclear[3], "europe\n");
+  rotate_later("4\n");
+  EXPECT_EQ(lines(), (Lines{"3", "4"}));
+  for (const std::string& name : unclear) {
+    EXPECT_EQ(std::count_if(notices_.begin(), notices_.end(),
+                            [&](const std::string& notice) {
+                              return notice.starts_with(name + " may have been");
+                            }),
+              1)
+        << name;
+  }
+  EXPECT_EQ(notices_.size(), unclear.size() + 2);
+}
+
+TEST_F(FileRotationTest, WhereTheLastFileIsRemovedARotatedOneIsKnownByItsNumber) {
+  test::write_file(path_, "1\n");
+  open();
+  EXPECT_EQ(lines(), Lines{"1"});
+  rotate_later("2\n");
+  std::filesystem::remove(rotated(1));
+  test::write_file(dir_.file("payments-eu.jsonl"), "europe\n");
+  rotate_later("3\n");
+  EXPECT_EQ(lines(), (Lines{"2", "3"}));
+  EXPECT_EQ(notices_.size(), 3U);
+}
+
+TEST_F(FileRotationTest, AnOlderFileThatIsStillWrittenToIsNotReadAgain) {
+  test::write_file(path_, "1\n");
+  open();
+  EXPECT_EQ(lines(), Lines{"1"});
+  settle_all();
+  rotate_later("");
+  EXPECT_EQ(lines(), Lines{});
+  EXPECT_EQ(give_up_rotated(), Lines{});
+  close();
+  test::append_file(rotated(1), "2\n");
+  open();
+  rotate_later("3\n");
+  EXPECT_EQ(lines(), Lines{"3"});
+}
+
+TEST_F(FileRotationTest, WhereTheLastFileIsGoneTheNewestRotatedOneIsNamed) {
+  test::write_file(path_, "1\n");
+  open();
+  EXPECT_EQ(lines(), Lines{"1"});
+  settle_all();
+  close();
+  rotate_later("2\n");
+  rotate_later("3\n");
+  std::filesystem::remove(rotated(2));
+  open();
+  EXPECT_EQ(lines(), Lines{"3"});
+  ASSERT_EQ(notices_.size(), 1U);
+  EXPECT_NE(notices_[0].find(rotated(1)), std::string::npos) << notices_[0];
 }
 
 }  // namespace

@@ -58,14 +58,15 @@ Result<void> FileSource::open() {
     const system::MutexLock saving(save_mutex_);
     saved_ = kept->value_or(Bytes());
   }
-  resume(positions.value_or(std::vector<FilePosition>()),
-         *opened ? std::move(**opened) : OpenFile{});
+  auto resumed = resume(positions.value_or(std::vector<FilePosition>()),
+                        *opened ? std::move(**opened) : OpenFile{});
+  if (!resumed) return resumed;
   save_when_due();
   return {};
 }
 
 // `opened` may be empty: then no file has the name now.
-void FileSource::resume(std::span<const FilePosition> positions, OpenFile opened) {
+Result<void> FileSource::resume(std::span<const FilePosition> positions, OpenFile opened) {
   for (const FilePosition& position : positions) {
     const bool newest = &position == &positions.back();
     const bool has_inode = opened.fd.valid() && opened.status.st_ino == position.inode;
@@ -74,14 +75,22 @@ void FileSource::resume(std::span<const FilePosition> positions, OpenFile opened
       auto renamed = has_inode ? std::nullopt : find_renamed(path_, position);
       resume_renamed(position, std::move(renamed), newest);
     } else if (still_there(opened.fd.get(), position)) {
-      return add_segment(std::make_unique<Segment>(std::move(opened), next_number_, position));
+      add_segment(std::make_unique<Segment>(std::move(opened), next_number_, position));
+      return {};
     } else {
       notices_.push_back(fmt::format(
-          "{} was truncated or rewritten since it was read last: it is read from its start",
-          path_));
+          "{} was truncated or rewritten since it was read last: it is read from its start{}",
+          path_, unread_hint()));
     }
   }
-  if (opened.fd.valid()) add_segment(std::make_unique<Segment>(std::move(opened), next_number_));
+  return opened.fd.valid() ? add_present(std::move(opened)) : Result<void>();
+}
+
+// Without the file that was read last it is unknown which of the rotated ones came after it.
+std::string FileSource::unread_hint() const {
+  const std::string name = segments_.empty() ? newest_rotated(path_) : std::string();
+  if (name.empty()) return name;
+  return fmt::format(". Lines that were not read before may be in {} and older files", name);
 }
 
 void FileSource::resume_renamed(const FilePosition& position, std::optional<NamedFile> renamed,
@@ -96,13 +105,33 @@ void FileSource::resume_renamed(const FilePosition& position, std::optional<Name
     old->renamed = environment_.clock->now();
     return add_segment(std::move(old));
   }
-  notices_.push_back(
-      newest
-          ? fmt::format("{} is not the file that was read last, and that one is gone: it is read "
-                        "from its start",
-                        path_)
-          : fmt::format("a file that was {} before is gone: what was left of it is not read",
-                        path_));
+  if (newest) {
+    notices_.push_back(fmt::format(
+        "{} is not the file that was read last, and that one is gone: it is read from its start{}",
+        path_, unread_hint()));
+  } else {
+    notices_.push_back(
+        fmt::format("a file that was {} before is gone: what was left of it is not read", path_));
+  }
+}
+
+Result<void> FileSource::add_present(OpenFile opened) {
+  if (!segments_.empty() && !segments_.back()->file.same_as(opened.status)) {
+    const auto known = [this](const struct stat& status) {
+      return std::any_of(segments_.begin(), segments_.end(),
+                         [&](const auto& segment) { return segment->file.same_as(status); });
+    };
+    auto unseen = find_unseen(path_, segments_.back()->file, opened, known);
+    if (!unseen) return failure(std::move(unseen.error()));
+    for (std::string& notice : unseen->notices) notices_.push_back(std::move(notice));
+    for (NamedFile& found : unseen->files) {
+      auto segment = std::make_unique<Segment>(std::move(found.file), next_number_);
+      segment->renamed = environment_.clock->now();
+      add_segment(std::move(segment));
+    }
+  }
+  add_segment(std::make_unique<Segment>(std::move(opened), next_number_));
+  return {};
 }
 
 void FileSource::add_segment(std::unique_ptr<Segment> segment) {
@@ -130,6 +159,8 @@ Result<Received> FileSource::receive(const ReceiveLimits& limits) {
     paused = paused_;
   }
   if (paused) {
+    // A file that is open is not lost by further rotations. An error is met again later.
+    (void)look_at_path();
     save_when_due();
   } else {
     RemainingLimits remaining(limits);
@@ -181,13 +212,12 @@ Result<void> FileSource::look_at_path() {
     }
   }
   auto opened = open_file(path_);
-  if (!opened) {
-    Error error = std::move(opened.error());
-    error.kind = ErrorKind::kUnavailable;  // it was a file before, and may be one again
-    return failure(std::move(error));
-  }
-  if (*opened) add_segment(std::make_unique<Segment>(std::move(**opened), next_number_));
-  return {};
+  if (opened && !*opened) return {};
+  auto added =
+      opened ? add_present(std::move(**opened)) : Result<void>(failure(std::move(opened.error())));
+  // It was a file before, and may be one again.
+  if (!added) added.error().kind = ErrorKind::kUnavailable;
+  return added;
 }
 
 // A writer that was not told of the rotation, or late, may go on with the file that was given up
@@ -197,7 +227,9 @@ void FileSource::look_at_given_up() {
   for (std::size_t i = 0; i + 1 < segments_.size(); ++i) {
     Segment& segment = *segments_[i];
     struct stat now {};
-    if (!segment.closed || segment.rewritten || ::fstat(segment.file.fd.get(), &now) != 0) continue;
+    if (!segment.closed || segment.rewritten || !segment.renamed ||
+        ::fstat(segment.file.fd.get(), &now) != 0)
+      continue;
     if (static_cast<std::uint64_t>(now.st_size) <= segment.reader.end()) continue;
     if (!std::exchange(segment.grew_late, true)) {
       notices_.push_back(fmt::format(
@@ -402,10 +434,11 @@ Wakeup FileSource::wakeup() {
   const system::MutexLock saving(save_mutex_);
   const system::MutexLock lock(mutex_);
   if (dirty_) at_latest(saved_at_ + kSaveEvery);
-  if (paused_ || closed_) return wakeup;
+  if (closed_) return wakeup;
+  if (options_.follow && !watch_.works()) at_latest(environment_.clock->now() + kLookAgain);
+  if (paused_) return wakeup;
   if (more_) wakeup.due_in = milliseconds(0);
   if (!options_.follow) return wakeup;
-  if (!watch_.works()) at_latest(environment_.clock->now() + kLookAgain);
   for (const auto& segment : segments_) {
     const bool old = segment != segments_.back();
     if (old && !segment->closed) at_latest(given_up_at(*segment));

@@ -15,6 +15,7 @@
 #include <semel/spi/source.h>
 
 #include "sources/file/file_watch.h"
+#include "sources/file/rotation.h"
 #include "sources/file/segment.h"
 #include "sources/line.h"
 #include "sources/sources.h"
@@ -49,8 +50,11 @@ class FileSource final : public Source {
   static constexpr std::size_t kSaveEveryLines = 256;
 
   // Called by open.
-  void resume(std::span<const FilePosition> positions, OpenFile opened);
+  Result<void> resume(std::span<const FilePosition> positions, OpenFile opened);
+  std::string unread_hint() const;
   void resume_renamed(const FilePosition& position, std::optional<NamedFile> renamed, bool newest);
+  // Adds the file that has the path's name now, after those that had it since the last segment had.
+  Result<void> add_present(OpenFile opened) SEMEL_EXCLUDES(mutex_);
   void add_segment(std::unique_ptr<Segment> segment) SEMEL_EXCLUDES(mutex_);
 
   // Called by the receiving thread, once in each receive.

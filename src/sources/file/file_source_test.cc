@@ -291,6 +291,17 @@ TEST_F(FileSourceTest, WhatIsLeftOfARenamedFileIsReadFirst) {
   EXPECT_EQ(run(), Lines{});
 }
 
+TEST_F(FileSourceTest, EachFileThatWasRotatedAwayBetweenTwoRunsIsRead) {
+  test::write_file(path_, "1\n");
+  run();
+  std::filesystem::rename(path_, path_ + ".2");
+  test::write_file(path_, "2\n3");
+  std::filesystem::rename(path_, path_ + ".1");
+  test::write_file(path_, "4\n");
+  EXPECT_EQ(run(), (Lines{"2", "3", "4"}));
+  EXPECT_EQ(run(), Lines{});
+}
+
 TEST_F(FileSourceTest, AReaderWhoseReservationAnotherHasEnds) {
   test::write_file(path_, "1\n2\n");
   auto source = open();

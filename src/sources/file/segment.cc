@@ -1,15 +1,10 @@
 #include "sources/file/segment.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <iterator>
-#include <memory>
 #include <utility>
 
 #include "system/descriptor_limit.h"
@@ -41,15 +36,6 @@ Error cannot_open(const std::string& path, int reason) {
           {}};
 }
 
-// payments.jsonl.1 and payments-0102.jsonl are rotated forms of payments.jsonl; compressed files
-// contain no lines.
-bool like(const std::filesystem::path& name, const std::filesystem::path& path) {
-  static constexpr std::string_view kPacked[] = {".gz", ".bz2", ".xz", ".zst", ".zip", ".lz4"};
-  const std::string ending = name.extension().string();
-  return name.string().starts_with(path.stem().string()) &&
-         std::find(std::begin(kPacked), std::end(kPacked), ending) == std::end(kPacked);
-}
-
 // If its last newline is missing, the line may still grow, so it is read again from its start.
 bool unfinished(int fd, const LineSpan& span) {
   if (span.size() == 0) return false;
@@ -69,23 +55,6 @@ Result<std::optional<OpenFile>> open_file(const std::string& path) {
   if (::fstat(opened.fd.get(), &opened.status) != 0) return failure(cannot_open(path, errno));
   if (!S_ISREG(opened.status.st_mode)) return failure(not_a_file(path, opened.status));
   return opened;
-}
-
-std::optional<NamedFile> find_renamed(const std::string& path, const FilePosition& position) {
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), &::closedir);
-  if (open == nullptr) return std::nullopt;
-  while (const dirent* entry = ::readdir(open.get())) {
-    if (entry->d_ino != position.inode) continue;
-    if (position.last.span.size() == 0 && !like(entry->d_name, path)) continue;
-    std::string name = folder + "/" + entry->d_name;
-    auto opened = open_file(name);
-    if (!opened || !*opened || (*opened)->status.st_ino != position.inode) continue;
-    if (still_there((*opened)->fd.get(), position)) {
-      return NamedFile{std::move(name), std::move(**opened)};
-    }
-  }
-  return std::nullopt;
 }
 
 Segment::Segment(OpenFile opened, std::uint64_t its_number, const FilePosition& position)

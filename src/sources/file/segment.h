@@ -25,18 +25,9 @@ struct OpenFile {
   }
 };
 
-struct NamedFile {
-  std::string name;
-  OpenFile file;
-};
-
 // Opens a regular file for reading. nullopt where there is none. R232: not a regular file; R233:
 // not permitted; R234 (kUnavailable): anything else.
 Result<std::optional<OpenFile>> open_file(const std::string& path);
-
-// Finds the file in `path`'s directory that contains the position's last line under its inode:
-// `path` before it was renamed. If the position has no line, its name must be like that of `path`.
-std::optional<NamedFile> find_renamed(const std::string& path, const FilePosition& position);
 
 struct Segment {
   // Reads `opened` from its start.
