@@ -90,6 +90,7 @@ FACTS = [
     ("docs/sources/nats.md", "duplicate window, 2 minutes", "src/core/nats_spec.h", "kNatsDeduplicates{2}"),
     ("docs/guide/key.md", "duplicate window, 2 minutes", "src/core/nats_spec.h", "kNatsDeduplicates{2}"),
     ("docs/sources/file.md", "(R230) after two seconds", "src/sources/sources.h", "patience{2000}"),
+    ("docs/sources/file.md", "not grown for five seconds", "src/sources/file/file_source.cc", "kRenamedFor{5'000}"),
     ("docs/handlers/http.md", "up to five minutes", "src/core/breaker.h", "longest{300'000}"),
     ("docs/handlers/http.md", "ten different messages fail in a row", "src/core/breaker.h", "failures = 10"),
     ("docs/handlers/http.md", "bounded by a day", "src/handlers/http/judge.cc", "kLongestWait{24}"),
