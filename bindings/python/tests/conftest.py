@@ -18,13 +18,15 @@ import scripted
 import semel
 
 TOKEN = "the secret of workers"
+TOKEN_BEYOND_ASCII = "das Geheimnis der Grüße €"
 CONFIG = """\
 version: 1
 store: {{ sqlite: {{ path: mails.db }} }}
 admin:
   listen: 127.0.0.1:{port}
   socket: {{ path: admin.sock, claims: [mails] }}
-  auth: {{ tokens: [{{ name: worker, secret: {token}, claims: [mails] }}] }}
+  auth: {{ tokens: [{{ name: worker, secret: {token}, claims: [mails] }},
+                    {{ name: other, secret: {other}, claims: [mails] }}] }}
 consumers:
   - {{ name: mails, source: {{ claims: {{}} }}, limits: {{ result: 8KiB }} }}
 """
@@ -45,7 +47,8 @@ class Run:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        (self.folder / "semel.yaml").write_text(CONFIG.format(port=self.port, token=TOKEN))
+        config = CONFIG.format(port=self.port, token=TOKEN, other=TOKEN_BEYOND_ASCII)
+        (self.folder / "semel.yaml").write_text(config, encoding="utf-8")
         log = open(self.folder / "run.log", "w+")
         self.process = subprocess.Popen([os.environ["SEMEL"], "run", "semel.yaml"], cwd=self.folder,
                                         stdout=subprocess.DEVNULL, stderr=log)

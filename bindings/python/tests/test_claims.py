@@ -146,7 +146,7 @@ def test_what_cannot_be_kept_is_done_all_the_same(claims):
 
 def test_a_lost_answer_asked_again_is_the_same(run, monkeypatch):
     claims = run.claims()
-    real = semel._http.urllib.request.urlopen
+    real = claims._opener.open
     lost = []
 
     def loses_first(request, timeout):
@@ -157,7 +157,7 @@ def test_a_lost_answer_asked_again_is_the_same(run, monkeypatch):
             raise ConnectionResetError("the answer was lost")
         return answer
 
-    monkeypatch.setattr(semel._http.urllib.request, "urlopen", loses_first)
+    monkeypatch.setattr(claims._opener, "open", loses_first)
     held = claims.claim("a")
     assert held.first, "the first answer was lost, and the second is the same"
     held.done("r")

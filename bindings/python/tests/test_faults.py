@@ -20,6 +20,7 @@ FAULTS = {
     "a list": told([]),
     "no claims": told({}),
     "too few": told({"claims": []}),
+    "a request that came too slowly": told(b"the request is too slow", 408),
     "another error": told(["away"], 502),
 }
 

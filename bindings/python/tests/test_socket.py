@@ -43,7 +43,9 @@ def test_what_the_socket_does_not_give_is_refused(run):
     assert refused.value.code == "R341"
 
 
-def test_a_path_that_is_none_is_refused():
-    for url in ("unix:", "unix:admin.sock", "unix://host/admin.sock"):
-        with pytest.raises(ValueError):
-            semel.HttpClaims(url, consumer="mails")
+@pytest.mark.parametrize("path", ["", "admin.sock", "//host/admin.sock", "/run/semel/", "/run/a\0b", "/" + "s" * 107],
+                         ids=["none", "relative", "with a host", "a folder", "with a zero", "too long"])
+def test_a_path_that_is_none_is_refused(path):
+    with pytest.raises(semel.Refused, match="socket") as refused:
+        semel.HttpClaims("unix:" + path, consumer="mails")
+    assert refused.value.code == "R361" and "unix:/run/semel/admin.sock" in refused.value.fix

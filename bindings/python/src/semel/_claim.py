@@ -34,6 +34,11 @@ def check_key(key: str) -> None:
         raise TypeError(f"a key is text, not {type(key).__name__}: decode it, or format it always in one way")
 
 
+def check_timeout(seconds: float) -> None:
+    if not seconds > 0:
+        raise Refused(f"no call can be answered within {seconds!r} seconds", None, "a timeout of more than 0 seconds")
+
+
 def as_bytes(content: Payload) -> bytes:
     if isinstance(content, str):
         return content.encode()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http
 import http.client
 import json
-import socket
 import time
 import urllib.error
 import urllib.request
@@ -15,8 +14,9 @@ from dataclasses import dataclass
 from typing import Any, Iterable, Iterator, Optional, Sequence, Tuple
 from urllib.parse import quote
 
-from ._claim import Claim, Outcome, Payload, as_bytes, check_key, fingerprint_of, lease_clock
+from ._claim import Claim, Outcome, Payload, as_bytes, check_key, check_timeout, fingerprint_of, lease_clock
 from ._errors import Refused, Unavailable, lease_lost
+from ._transport import authorization_of, is_misdirected, misdirected, opener_of
 
 Item = Tuple[str, Optional[Payload]]
 
@@ -28,9 +28,7 @@ _MOST_ITEMS = 250
 _MOST_BYTES = 63 * 1024
 _BETWEEN = 2
 # Nothing is known of such a call, or it was not begun: it is asked again.
-_PASSING = (429, 500, 502, 503, 504)
-# A run that is killed in the middle of its answer, a proxy, a connection that breaks.
-_FAULTS = (OSError, ValueError, http.client.HTTPException)
+_PASSING = (408, 429, 500, 502, 503, 504)
 
 
 @dataclass
@@ -50,6 +48,14 @@ def _milliseconds(seconds: float) -> str:
 
 class _TooLarge(Refused):
     """The body of the call is larger than a run takes."""
+
+
+class _NoAnswer(Exception):
+    """It is no answer of a run to so many items: a proxy's, perhaps."""
+
+
+# A run that is killed in the middle of its answer, a proxy, a connection that breaks.
+_FAULTS = (OSError, http.client.HTTPException, _NoAnswer)
 
 
 def _item_of(end: End) -> dict[str, Any]:
@@ -81,6 +87,9 @@ def _in_calls(items: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 def _error_of(error: urllib.error.HTTPError) -> Refused:
     if error.code == http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
         return _TooLarge("the call is larger than a run takes: 64 KiB")
+    if http.HTTPStatus.MULTIPLE_CHOICES <= error.code < http.HTTPStatus.BAD_REQUEST:
+        return Refused(f"HTTP {error.code}: the URL of the run leads to another one", "R362",
+                       "the URL of admin.listen, with the prefix of a proxy where there is one")
     try:
         body = error.read()
     except _FAULTS:
@@ -95,64 +104,20 @@ def _error_of(error: urllib.error.HTTPError) -> Refused:
 
 
 def _answers_of(body: bytes, asked: int) -> list[dict[str, Any]]:
-    """Raises a ValueError where it is no answer of a run to so many items: a proxy's, perhaps."""
-    told = json.loads(body)
+    try:
+        told = json.loads(body)
+    except ValueError:
+        told = None
     answers = told.get("claims") if isinstance(told, dict) else None
     if not isinstance(answers, list) or len(answers) != asked or not all(
             isinstance(one, dict) and "outcome" in one for one in answers):
-        raise ValueError(f"no answer of a run: {body[:200].decode(errors='replace').strip()}")
+        raise _NoAnswer(f"no answer of a run: {body[:200].decode(errors='replace').strip()}")
     return answers
 
 
 def plain_text(said: str) -> str:
     """Without the halves of characters that a wrongly decoded error has: the run refuses them."""
     return said[:1000].encode(errors="replace").decode()
-
-
-class _SocketConnection(http.client.HTTPConnection):
-    """A connection to a Unix socket of this machine."""
-
-    def __init__(self, path: str, timeout: float) -> None:
-        super().__init__("localhost", timeout=timeout)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            self.sock.settimeout(self.timeout)
-            self.sock.connect(self._path)
-        except BaseException:
-            self.sock.close()
-            raise
-
-
-class _SocketHandler(urllib.request.AbstractHTTPHandler):
-    def __init__(self, path: str) -> None:
-        super().__init__()
-        self._path = path
-
-    def http_open(self, request: urllib.request.Request) -> Any:
-        def connection(host: str, timeout: float, **options: Any) -> _SocketConnection:
-            return _SocketConnection(self._path, timeout)
-
-        return self.do_open(connection, request)  # type: ignore[arg-type]
-
-    http_request = urllib.request.AbstractHTTPHandler.do_request_
-
-
-def _opener_of(url: str) -> Tuple[str, Any]:
-    """What paths are added to, and the opener of ``unix:/run/semel/admin.sock``; None: urlopen, for ``http://…``."""
-    if not url.startswith("unix:"):
-        return url.rstrip("/"), None
-    path = url[len("unix:"):]
-    path = path[2:] if path.startswith("///") else path
-    if not path.startswith("/") or path.startswith("//"):
-        raise ValueError(f"{url!r} has no absolute path of a socket: unix:/run/semel/admin.sock")
-    opener = urllib.request.OpenerDirector()
-    for handler in (_SocketHandler(path), urllib.request.HTTPErrorProcessor(),
-                    urllib.request.HTTPDefaultErrorHandler()):
-        opener.add_handler(handler)
-    return "http://localhost", opener
 
 
 class HttpClaims:
@@ -169,12 +134,13 @@ class HttpClaims:
                  lease: Optional[float] = None, patience: float = 30.0, timeout: float = 15.0) -> None:
         self.consumer = consumer
         self.lease = lease
-        base, self._opener = _opener_of(url)
+        base, self._opener = opener_of(url)
         self._url = url
         self._claims = f"{base}/api/v1/consumers/{quote(consumer, safe='')}/claims"
-        self._headers = {"Content-Type": "application/json"}
+        self._headers: dict[str, Any] = {"Content-Type": "application/json"}
         if token is not None:
-            self._headers["Authorization"] = "Bearer " + token
+            self._headers["Authorization"] = authorization_of(token)
+        check_timeout(timeout)
         self._patience = patience
         self._timeout = timeout
 
@@ -274,13 +240,12 @@ class HttpClaims:
             patience, timeout = min(patience, at_most), min(timeout, max(at_most, _SHORTEST_TIMEOUT))
         request = urllib.request.Request(self._claims + path, data=json.dumps(body).encode(),
                                          method="POST", headers=self._headers)
-        opened = urllib.request.urlopen if self._opener is None else self._opener.open
         last = time.monotonic() + patience
         wait = _FIRST_WAIT
         while True:
             code = fix = None
             try:
-                with opened(request, timeout=timeout) as answer:
+                with self._opener.open(request, timeout=timeout) as answer:
                     return _answers_of(answer.read(), len(body["claims"]))
             except urllib.error.HTTPError as error:
                 said = _error_of(error)
@@ -288,6 +253,8 @@ class HttpClaims:
                     raise said from None
                 why, code, fix = said.message, said.code, said.fix
             except _FAULTS as error:
+                if is_misdirected(error):
+                    raise misdirected() from None
                 why = str(error) or type(error).__name__
             if time.monotonic() + wait > last:
                 raise Unavailable(f"{self._url}: {self.consumer}{path}: {why}", code, fix)

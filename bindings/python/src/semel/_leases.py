@@ -8,7 +8,7 @@ import time
 from datetime import timedelta
 from typing import Any, Callable, Iterable, Optional, Sequence
 
-from ._claim import Claim, Outcome, Payload, as_bytes, check_key, fingerprint_of, lease_clock
+from ._claim import Claim, Outcome, Payload, as_bytes, check_key, check_timeout, fingerprint_of, lease_clock
 from ._deadlines import DEADLINES, connected
 from ._errors import Refused, Unavailable, lease_lost
 from ._fork import leave_to_parent, made_anew
@@ -71,6 +71,7 @@ class SqlClaims:
         self.lease = lease
         self._connect = connect
         self._patience = patience
+        check_timeout(timeout)
         self._timeout = timeout
         self._schema = check_schema(schema)
         self._free: list[Any] = []
