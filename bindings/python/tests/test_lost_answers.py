@@ -257,14 +257,11 @@ def test_errors_have_their_codes(mails_database, key):
     with claims(lease=0) as one, pytest.raises(semel.Refused) as refused:
         one.claim(key)
     assert refused.value.code == "R271"
-    for bad in ("", "a\0b", "\ud800", "k" * 65537):
-        with claims() as one:
-            assert one.claim(bad).outcome is semel.Outcome.INVALID
     with claims() as one, pytest.raises(semel.Refused):
         one.claim(key).done(b"x" * (1 << 21))
     with claims() as one:
         assert one.claim(key).outcome is semel.Outcome.DUPLICATE, "it is done without its result"
-        with pytest.raises(ValueError):
+        with pytest.raises(semel.Refused, match="'never'"):
             one.end_claim(one.claim(key + "b"), "never", None, None, "")
     with pytest.raises(semel.Unavailable):
         semel.SqlClaims(lambda: psycopg.connect("host=127.0.0.1 port=1"), consumer="mails", patience=0).claim(key)

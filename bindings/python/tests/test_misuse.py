@@ -239,3 +239,67 @@ def test_a_key_is_text(key):
             claims.claim(key)
         with pytest.raises(TypeError, match="a key is text"):
             claims.claim_many([(key, None)])
+
+
+WRONG_ENDS = {"no end": {"how": "what"}, "no word": {"how": None}, "after of done": {"how": "done", "after": 1.0},
+              "after of dead": {"how": "dead", "after": 1.0}, "error of done": {"how": "done", "error": "e"},
+              "error of release": {"how": "release", "error": "e"}, "result of retry": {"how": "retry", "result": b"r"},
+              "result of dead": {"how": "dead", "result": ""}, "after of release": {"how": "release", "after": 0.0}}
+
+
+class OneAnswer:
+    """A connection to a store that gives each key; nothing is said of ends."""
+
+    autocommit = closed = False
+
+    def cursor(self):
+        return self
+
+    def execute(self, sql, parameters):
+        assert "semel.begin(" in sql, "nothing is ended"
+
+    def fetchone(self):
+        return "new", 1, 1, False, None, None, None
+
+    def fileno(self):
+        return -1
+
+    def close(self):
+        pass
+
+
+@pytest.mark.parametrize("wrong", WRONG_ENDS.values(), ids=WRONG_ENDS.keys())
+def test_an_end_that_is_none_is_refused_before_any_is_taken(server, wrong):
+    memory = MemoryClaims()
+    for claims in (memory, server.claims(), semel.SqlClaims(OneAnswer, consumer="mails")):
+        good, other = claims.claim("a"), claims.claim("b")
+        with pytest.raises(semel.Refused) as refused:
+            claims.finish_many([semel.End(good), semel.End(other, **wrong)])
+        assert refused.value.code == "R344" and refused.value.fix
+        assert not good.ended and not other.ended
+    assert (memory.state_of("a"), memory.state_of("b")) == ("consuming", "consuming")
+    assert server.asked["finish"] == []
+
+
+def test_aio_an_end_that_is_none_is_refused(server):
+    async def scenario():
+        claims = server.claims(semel.aio.HttpClaims)
+        held = await claims.claim("a")
+        with pytest.raises(semel.Refused, match="'after'"):
+            await claims.finish_many([semel.End(held, after=1.0)])
+        assert not held.ended
+
+    asyncio.run(scenario())
+    assert server.asked["finish"] == []
+
+
+def test_the_ends_of_a_batch_are_checked_together():
+    claims = MemoryClaims()
+    good, ended = claims.claim("a"), claims.claim("b")
+    ended.done()
+    with pytest.raises(RuntimeError, match="not held"):
+        claims.finish_many([semel.End(good), semel.End(ended)])
+    with pytest.raises(TypeError):
+        claims.finish_many([semel.End(good), semel.End(claims.claim("c"), result=7)])
+    assert claims.state_of("a") == "consuming"
+    assert claims.finish_many([semel.End(good, "retry", after=5.0, error="e")]) == [True]

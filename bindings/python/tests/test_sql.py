@@ -147,10 +147,6 @@ def test_errors_have_their_codes(connection, key):
                                   "semel store init --functions --consumer NAME")
     assert refused.value.fix.startswith("register it: ")
     connection.rollback()
-    with pytest.raises(semel.Refused) as refused:
-        semel.Transaction(connection, "mails").claim("")
-    assert refused.value.code == "R271"
-    connection.rollback()
     with pytest.raises(ValueError):
         semel.Transaction(connection, "mails", schema="a; DROP TABLE effect")
     with pytest.raises(RuntimeError):

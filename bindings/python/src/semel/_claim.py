@@ -6,11 +6,14 @@ import hashlib
 import time
 from contextlib import contextmanager
 from enum import Enum
-from typing import Any, Callable, Iterator, Optional, Protocol, Union
+from typing import Any, Callable, Iterator, Mapping, Optional, Protocol, Sequence, Tuple, Union
 
 from ._errors import Busy, Conflict, Dead, Invalid, LeaseLost, NotDone, Parked, Refused
 
 Payload = Union[bytes, bytearray, memoryview, str]
+#: A key of a batch, and its payload or None.
+Item = Tuple[str, Optional[Payload]]
+_LONGEST_KEY = 64 * 1024
 #: The errors of a result that is too large, or is neither text nor bytes.
 UNKEPT = (Refused, TypeError, ValueError)
 
@@ -28,10 +31,22 @@ class Outcome(str, Enum):
     INVALID = "invalid"  # it cannot be a key
 
 
-def check_key(key: str) -> None:
-    """Bytes or a number would be a key of another spelling, or one for each setting of a session."""
+def key_fault(key: str) -> Optional[str]:
+    """Why the text cannot be a key in any store; None: it can. Nothing has to be asked for that.
+
+    Bytes or a number would be a key of another spelling, or one for each setting of a session: a TypeError.
+    """
     if not isinstance(key, str):
         raise TypeError(f"a key is text, not {type(key).__name__}: decode it, or format it always in one way")
+    try:
+        content = key.encode()
+    except UnicodeEncodeError:
+        return "the key cannot be written in UTF-8"
+    if not content:
+        return "an empty key identifies nothing"
+    if len(content) > _LONGEST_KEY:
+        return f"the key has {len(content)} bytes, the limit is {_LONGEST_KEY}"
+    return None
 
 
 def check_timeout(seconds: float) -> None:
@@ -205,3 +220,13 @@ class Claim:
             raise
         finally:
             self._being_ended = False
+
+
+def invalid_claim(ending: Any, key: str, fault: str) -> Claim:
+    return Claim(ending, key, Outcome.INVALID, reason=fault)
+
+
+def in_places(invalid: Mapping[int, Claim], answered: Sequence[Claim]) -> list[Claim]:
+    """The answers to a batch in its order; those of ``invalid`` by their place, for nothing was asked of them."""
+    others = iter(answered)
+    return [invalid[place] if place in invalid else next(others) for place in range(len(invalid) + len(answered))]

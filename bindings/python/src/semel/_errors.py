@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Optional
 
+_SHOWN = 200
 
 class SemelError(Exception):
     """The base of all of them.
@@ -35,15 +36,20 @@ class LeaseLost(SemelError):
     """Somebody else has the key by now, or it is ended. What was said of it changed nothing."""
 
 
+def shown_key(key: str) -> str:
+    """For a message: what is too long to be a key is too long to be read."""
+    return repr(key) if len(key) <= _SHOWN else f"{key[:_SHOWN]!r}…"
+
+
 def lease_lost(key: str) -> LeaseLost:
-    return LeaseLost(f"{key!r}: its lease was lost: somebody else decides")
+    return LeaseLost(f"{shown_key(key)}: its lease was lost: somebody else decides")
 
 
 class NotDone(SemelError):
     """The effect of a key did not happen in this call, and is not known to have happened."""
 
     def __init__(self, key: str, reason: str, retry_after: Optional[float] = None) -> None:
-        super().__init__(f"{key!r}: {reason}")
+        super().__init__(f"{shown_key(key)}: {reason}")
         self.key = key
         self.reason = reason
         self.retry_after = retry_after

@@ -11,22 +11,35 @@ import urllib.request
 import uuid
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
-from typing import Any, Iterable, Iterator, Optional, Sequence, Tuple
+from typing import Any, Iterable, Iterator, Optional, Sequence
 from urllib.parse import quote
 
-from ._claim import Claim, Outcome, Payload, as_bytes, check_key, check_timeout, fingerprint_of, lease_clock
-from ._errors import Refused, Unavailable, lease_lost
+from ._claim import (
+    Claim,
+    Item,
+    Outcome,
+    Payload,
+    as_bytes,
+    check_timeout,
+    fingerprint_of,
+    in_places,
+    invalid_claim,
+    key_fault,
+    lease_clock,
+)
+from ._errors import Refused, Unavailable, lease_lost, shown_key
 from ._transport import authorization_of, is_misdirected, misdirected, opener_of
-
-Item = Tuple[str, Optional[Payload]]
 
 _FIRST_WAIT = 0.02
 _LONGEST_WAIT = 1.0
 _SHORTEST_TIMEOUT = 1.0
-# What one call to a run may have, and what stands between and around its items.
+# What one call to a run may have, its items alone, and what stands between them.
 _MOST_ITEMS = 250
+_LONGEST_CALL = 64 * 1024
 _MOST_BYTES = 63 * 1024
 _BETWEEN = 2
+# The code of a call that is wrong in itself.
+_WRONG = "R344"
 # Nothing is known of such a call, or it was not begun: it is asked again.
 _PASSING = (408, 429, 500, 502, 503, 504)
 
@@ -42,11 +55,37 @@ class End:
     error: str = ""
 
 
+# What belongs to each end.
+_PARTS: dict[str, tuple[str, ...]] = {
+    "done": ("result",), "retry": ("after", "error"), "dead": ("error",), "release": ()}
+
+
+def check_how(how: str) -> None:
+    if how not in _PARTS:
+        raise Refused(f"a claim does not end as {how!r}", _WRONG, "as done, retry, dead or release")
+
+
+def checked_ends(ends: Iterable[End]) -> list[End]:
+    """All of them. Raises where one is wrong: nothing is done then of any."""
+    checked = list(ends)
+    for end in checked:
+        end.claim._held()
+        check_how(end.how)
+        given = {"result": end.result is not None, "after": end.after is not None, "error": bool(end.error)}
+        strange = [part for part, is_given in given.items() if is_given and part not in _PARTS[end.how]]
+        if strange:
+            raise Refused(f"{end.how!r} has no {strange[0]!r}: nothing would become of it", _WRONG,
+                          "result belongs to done, after to retry, error to retry and dead")
+        if end.result is not None:
+            as_bytes(end.result)
+    return checked
+
+
 def _milliseconds(seconds: float) -> str:
     return f"{max(0, round(seconds * 1000))}ms"
 
 
-class _TooLarge(Refused):
+class _TooLarge(Exception):
     """The body of the call is larger than a run takes."""
 
 
@@ -58,8 +97,19 @@ class _NoAnswer(Exception):
 _FAULTS = (OSError, http.client.HTTPException, _NoAnswer)
 
 
+def _too_large() -> Refused:
+    return Refused(f"the call is larger than a run takes: {_LONGEST_CALL} bytes", _WRONG, "fewer keys at a time")
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode()
+
+
+def _size_of(item: dict[str, Any]) -> int:
+    return len(_json(item)) + _BETWEEN
+
+
 def _item_of(end: End) -> dict[str, Any]:
-    end.claim._held()
     item = {"key": end.claim.key, "nonce": end.claim.nonce, "as": end.how}
     if end.result is not None:
         item["result_base64"] = b64encode(as_bytes(end.result)).decode()
@@ -75,7 +125,7 @@ def _in_calls(items: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     call: list[dict[str, Any]] = []
     size = 0
     for item in items:
-        length = len(json.dumps(item)) + _BETWEEN
+        length = _size_of(item)
         if call and (len(call) == _MOST_ITEMS or size + length > _MOST_BYTES):
             yield call
             call, size = [], 0
@@ -85,8 +135,6 @@ def _in_calls(items: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 
 
 def _error_of(error: urllib.error.HTTPError) -> Refused:
-    if error.code == http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return _TooLarge("the call is larger than a run takes: 64 KiB")
     if http.HTTPStatus.MULTIPLE_CHOICES <= error.code < http.HTTPStatus.BAD_REQUEST:
         return Refused(f"HTTP {error.code}: the URL of the run leads to another one", "R362",
                        "the URL of admin.listen, with the prefix of a proxy where there is one")
@@ -113,6 +161,12 @@ def _answers_of(body: bytes, asked: int) -> list[dict[str, Any]]:
             isinstance(one, dict) and "outcome" in one for one in answers):
         raise _NoAnswer(f"no answer of a run: {body[:200].decode(errors='replace').strip()}")
     return answers
+
+
+def _call_fault(asked: dict[str, Any]) -> Optional[str]:
+    """Why no call to a run can have the key."""
+    size = _size_of(asked)
+    return f"the key takes {size} bytes of a call, which has {_MOST_BYTES} for it" if size > _MOST_BYTES else None
 
 
 def plain_text(said: str) -> str:
@@ -150,20 +204,27 @@ class HttpClaims:
 
     def claim_many(self, items: Sequence[Item]) -> list[Claim]:
         """Asks for several keys in one request, each with its payload or None; answers in their order."""
-        claims = []
+        claims: list[dict[str, Any]] = []
+        invalid: dict[int, Claim] = {}
         for key, payload in items:
-            check_key(key)
             asked = {"key": key}
             if payload is not None:
                 asked["fingerprint"] = fingerprint_of(payload).hex()
-            claims.append(asked)
+            fault = key_fault(key) or _call_fault(asked)
+            if fault is None:
+                claims.append(asked)
+            else:
+                invalid[len(claims) + len(invalid)] = invalid_claim(self, key, fault)
+        if not claims:
+            return in_places(invalid, ())
         # The same claims are given where this very request is asked again.
         body: dict[str, Any] = {"request": uuid.uuid4().hex, "claims": claims}
         if self.lease is not None:
             body["lease"] = _milliseconds(self.lease)
         # Of the first try, whose answer may be the one that is lost.
         begun = lease_clock()
-        return [self._claim_of(answer, begun) for answer in self._post("", body)]
+        answered = [self._claim_of(answer, begun) for answer in self._post("", body)]
+        return in_places(invalid, answered)
 
     def finish_many(self, ends: Iterable[End]) -> list[bool]:
         """Ends several claims in few requests; False where a lease was lost, and nothing was changed.
@@ -171,7 +232,7 @@ class HttpClaims:
         Where a result cannot be kept its claim is done without it, and after all others Refused is raised.
         After Unavailable ``ended`` of each claim says whether it is: give the others once more.
         """
-        said = list(ends)
+        said = checked_ends(ends)
         answers = self._finish(said)
         unkept = [end for end, answer in zip(said, answers)
                   if answer["outcome"] == "invalid" and end.how == "done" and end.result is not None]
@@ -179,7 +240,8 @@ class HttpClaims:
             self.finish_many([End(end.claim) for end in unkept])
         for end, answer in zip(said, answers):
             if answer["outcome"] == "invalid":
-                raise Refused(f"{end.claim.key!r}: {answer['reason']}")
+                raise Refused(f"{shown_key(end.claim.key)}: {answer['reason']}", answer.get("code"),
+                              answer.get("fix"))
         return [answer["outcome"] != "lease_lost" for answer in answers]
 
     def _finish(self, said: list[End]) -> list[dict[str, Any]]:
@@ -187,12 +249,14 @@ class HttpClaims:
         answers: list[dict[str, Any]] = []
         for asked in _in_calls(items):
             try:
-                answered = self._post("/finish", {"claims": asked})
-            except _TooLarge as error:
+                answered = self._send("/finish", {"claims": asked})
+            except _TooLarge:
+                refused = _too_large()
                 # It is alone, and its result is what makes it so.
                 if len(asked) > 1 or "result_base64" not in asked[0]:
-                    raise
-                answered = [{"outcome": "invalid", "reason": error.message}]
+                    raise refused from None
+                answered = [{"outcome": "invalid", "reason": refused.message, "code": refused.code,
+                             "fix": "a shorter result"}]
             for end, answer in zip(said[len(answers):], answered):
                 end.claim.ended = answer["outcome"] != "invalid"
             answers += answered
@@ -235,11 +299,22 @@ class HttpClaims:
 
     def _post(self, path: str, body: dict[str, Any],
               at_most: Optional[float] = None) -> list[dict[str, Any]]:
+        try:
+            return self._send(path, body, at_most)
+        except _TooLarge:
+            raise _too_large() from None
+
+    def _send(self, path: str, body: dict[str, Any],
+              at_most: Optional[float] = None) -> list[dict[str, Any]]:
+        """Raises a _TooLarge where the run would not take it: it may close the connection while that is sent."""
+        content = _json(body)
+        if len(content) > _LONGEST_CALL:
+            raise _TooLarge
         patience, timeout = self._patience, self._timeout
         if at_most is not None:
             patience, timeout = min(patience, at_most), min(timeout, max(at_most, _SHORTEST_TIMEOUT))
-        request = urllib.request.Request(self._claims + path, data=json.dumps(body).encode(),
-                                         method="POST", headers=self._headers)
+        request = urllib.request.Request(self._claims + path, data=content, method="POST",
+                                         headers=self._headers)
         last = time.monotonic() + patience
         wait = _FIRST_WAIT
         while True:
@@ -248,6 +323,8 @@ class HttpClaims:
                 with self._opener.open(request, timeout=timeout) as answer:
                     return _answers_of(answer.read(), len(body["claims"]))
             except urllib.error.HTTPError as error:
+                if error.code == http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+                    raise _TooLarge from None
                 said = _error_of(error)
                 if error.code not in _PASSING:
                     raise said from None

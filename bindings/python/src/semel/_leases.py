@@ -8,16 +8,25 @@ import time
 from datetime import timedelta
 from typing import Any, Callable, Iterable, Optional, Sequence
 
-from ._claim import Claim, Outcome, Payload, as_bytes, check_key, check_timeout, fingerprint_of, lease_clock
+from ._claim import (
+    Claim,
+    Item,
+    Outcome,
+    Payload,
+    as_bytes,
+    check_timeout,
+    fingerprint_of,
+    invalid_claim,
+    lease_clock,
+)
 from ._deadlines import DEADLINES, connected
 from ._errors import Refused, Unavailable, lease_lost
 from ._fork import leave_to_parent, made_anew
-from ._http import End, Item, plain_text
-from ._sql import check_schema, refusal_of
+from ._http import End, check_how, checked_ends, plain_text
+from ._sql import check_schema, key_fault, refusal_of
 
 _FIRST_WAIT = 0.02
 _LONGEST_WAIT = 1.0
-_LONGEST_KEY = 64 * 1024
 # As every driver of PEP 249 calls a connection that broke, and a server that asks for the same once more.
 _FAULTS = {"OperationalError", "InterfaceError", "TimeoutError"}
 # How the function of an end answers where it was taken.
@@ -32,20 +41,6 @@ def _is_fault(error: BaseException) -> bool:
 
 def _interval(seconds: Optional[float]) -> Optional[timedelta]:
     return None if seconds is None else timedelta(seconds=max(0.0, seconds))
-
-
-def _key_fault(key: str) -> Optional[str]:
-    """Why the functions would refuse the key."""
-    check_key(key)
-    try:
-        content = key.encode()
-    except UnicodeEncodeError:
-        return "the key cannot be written in UTF-8"
-    if not content:
-        return "an empty key identifies nothing"
-    if len(content) > _LONGEST_KEY:
-        return f"the key has {len(content)} bytes, the limit is {_LONGEST_KEY}"
-    return "a key in PostgreSQL has no zero character" if "\0" in key else None
 
 
 def _text(said: str) -> str:
@@ -99,9 +94,9 @@ class SqlClaims:
 
     def claim(self, key: str, payload: Optional[Payload] = None) -> Claim:
         """Asks for one key. Give a payload always, or never."""
-        fault = _key_fault(key)
+        fault = key_fault(key)
         if fault is not None:
-            return Claim(self, key, Outcome.INVALID, reason=fault)
+            return invalid_claim(self, key, fault)
         # Drawn here, so that a call whose answer was lost is answered with the claim that it made.
         return self._begin(key, os.urandom(16), None if payload is None else fingerprint_of(payload))
 
@@ -114,10 +109,9 @@ class SqlClaims:
 
         Where a result cannot be kept its claim is done without it, and after all others Refused is raised.
         """
-        said, taken, refused = list(ends), [], None
-        for end in said:
-            end.claim._held()
-        for end in said:
+        taken: list[bool] = []
+        refused: Optional[Refused] = None
+        for end in checked_ends(ends):
             try:
                 taken.append(self._finish(end))
             except Refused as error:
@@ -171,8 +165,7 @@ class SqlClaims:
 
     def _end(self, claim: Claim, how: str, result: Optional[bytes], after: Optional[float], error: str) -> bool:
         """False where the lease was lost."""
-        if how not in _TAKEN:
-            raise ValueError(f"a claim ends as done, retry, dead or release, not as {how}")
+        check_how(how)
         calls: dict[str, tuple[str, list[Any]]] = {
             "done": (self._call("complete", "%s::bytea"), [result]),
             "dead": (self._call("dead", "error => %s::text"), [_text(error)]),

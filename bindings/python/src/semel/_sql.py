@@ -6,9 +6,9 @@ import re
 from datetime import timedelta
 from typing import Any, Optional, Sequence
 
-from ._claim import Claim, Outcome, Payload, check_key, fingerprint_of
+from ._claim import Claim, Item, Outcome, Payload, fingerprint_of, in_places, invalid_claim
+from ._claim import key_fault as fault_in_any_store
 from ._errors import NotInTransaction, Refused
-from ._http import Item
 
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*\Z")
 #: Fails, and with it the transaction: the record of a claim must not be committed with half of its effect.
@@ -20,6 +20,12 @@ def check_schema(schema: str) -> str:
     if not _IDENTIFIER.match(schema):
         raise ValueError(f"{schema!r} is no schema of Semel's")
     return schema
+
+
+def key_fault(key: str) -> Optional[str]:
+    """Why the functions would refuse the key; an error of theirs would end the caller's transaction."""
+    fault = fault_in_any_store(key)
+    return "a key in PostgreSQL has no zero character" if fault is None and "\0" in key else fault
 
 
 def refuse_without_transaction(connection: Any) -> None:
@@ -101,7 +107,6 @@ def refusal_of(error: BaseException, schema: str) -> Optional[Refused]:
 
 
 def claim_call(schema: str, consumer: str, key: str, payload: Optional[Payload]) -> tuple[str, list[Any]]:
-    check_key(key)
     columns = f"SELECT outcome, result, retry_after, reason FROM {schema}.claim"
     if payload is None:
         return f"{columns}(consumer => %s::text, key => %s::text)", [consumer, key]
@@ -109,17 +114,12 @@ def claim_call(schema: str, consumer: str, key: str, payload: Optional[Payload])
             [consumer, key, fingerprint_of(payload)])
 
 
-def claim_many_call(schema: str, consumer: str, items: Sequence[Item]) -> tuple[str, list[Any]]:
-    keys = [key for key, _ in items]
-    for key in keys:
-        check_key(key)
-    prints = [None if payload is None else fingerprint_of(payload).hex() for _, payload in items]
+def _claim_many_call(schema: str, consumer: str, keys: list[str],
+                     prints: list[Optional[str]]) -> tuple[str, list[Any]]:
     columns = f"SELECT outcome, result, retry_after, reason, key FROM {schema}.claim_many"
     if all(one is None for one in prints):
         return (f"{columns}(consumer => %s::text, keys => %s::text[]) ORDER BY ordinality",
                 [consumer, keys])
-    if any(one is None for one in prints):
-        raise ValueError("give each key of a batch its payload, or none of them")
     # In hexadecimal: psycopg doubles the backslashes of an array of bytes where standard_conforming_strings is off.
     return (f"{columns}(consumer => %s::text, keys => %s::text[], fingerprints => ("
             "SELECT array_agg(decode(print, 'hex') ORDER BY place)"
@@ -136,6 +136,26 @@ def claim_of(ending: Any, key: str, row: Sequence[Any]) -> Claim:
     seconds = retry_after.total_seconds() if isinstance(retry_after, timedelta) else None
     return Claim(ending, key, Outcome(outcome), result=None if result is None else bytes(result),
                  retry_after=seconds, reason=reason)
+
+
+class Batch:
+    """Keys that one statement asks for. What cannot be a key is answered without it, and costs no neighbour."""
+
+    def __init__(self, ending: Any, schema: str, consumer: str, items: Sequence[Item]) -> None:
+        self._ending = ending
+        faults = [key_fault(key) for key, _ in items]
+        prints = [None if payload is None else fingerprint_of(payload).hex() for _, payload in items]
+        if len({one is None for one in prints}) > 1:
+            raise ValueError("give each key of a batch its payload, or none of them")
+        self._invalid = {place: invalid_claim(ending, items[place][0], fault)
+                         for place, fault in enumerate(faults) if fault is not None}
+        asked = [place for place, fault in enumerate(faults) if fault is None]
+        #: None: there is nothing to ask for.
+        self.call = _claim_many_call(schema, consumer, [items[place][0] for place in asked],
+                                     [prints[place] for place in asked]) if asked else None
+
+    def claims(self, rows: Sequence[Sequence[Any]]) -> list[Claim]:
+        return in_places(self._invalid, [claim_of(self._ending, row[4], row) for row in rows])
 
 
 def refuse_other_end(how: str) -> None:
@@ -158,13 +178,16 @@ class Transaction:
 
     def claim(self, key: str, payload: Optional[Payload] = None) -> Claim:
         """Asks for one key; waits for another transaction that has it. Give a payload always, or never."""
+        fault = key_fault(key)
+        if fault is not None:
+            return invalid_claim(self, key, fault)
         rows = self._ask(*claim_call(self._schema, self.consumer, key, payload))
         return claim_of(self, key, rows[0])
 
     def claim_many(self, items: Sequence[Item]) -> list[Claim]:
         """Asks for several keys in one statement, each with its payload or None; answers in their order."""
-        rows = self._ask(*claim_many_call(self._schema, self.consumer, items))
-        return [claim_of(self, row[4], row) for row in rows]
+        batch = Batch(self, self._schema, self.consumer, items)
+        return batch.claims(self._ask(*batch.call) if batch.call else ())
 
     def end_claim(self, claim: Claim, how: str, result: Optional[bytes], after: Optional[float],
                   error: str) -> None:

@@ -12,10 +12,10 @@ from typing import Any, Awaitable, Callable, Iterable, Optional, Protocol, Seque
 
 from . import _http, _leases, _sql
 from ._claim import Claim as _Claim
-from ._claim import UNKEPT, Payload, as_bytes, lease_clock
+from ._claim import UNKEPT, Item, Payload, as_bytes, invalid_claim, lease_clock
 from ._errors import LeaseLost
 from ._fork import made_anew
-from ._http import End, Item
+from ._http import End
 from ._once import (
     Block,
     Options,
@@ -159,12 +159,16 @@ class Transaction:
         self._schema = _sql.check_schema(schema)
 
     async def claim(self, key: str, payload: Optional[Payload] = None) -> Claim:
+        fault = _sql.key_fault(key)
+        if fault is not None:
+            return Claim.of(invalid_claim(self, key, fault), self)
         rows = await self._ask(*_sql.claim_call(self._schema, self.consumer, key, payload))
-        return self._claim_of(key, rows[0])
+        return Claim.of(_sql.claim_of(self, key, rows[0]), self)
 
     async def claim_many(self, items: Sequence[Item]) -> list[Claim]:
-        rows = await self._ask(*_sql.claim_many_call(self._schema, self.consumer, items))
-        return [self._claim_of(row[4], row) for row in rows]
+        batch = _sql.Batch(self, self._schema, self.consumer, items)
+        answered = batch.claims(await self._ask(*batch.call) if batch.call else ())
+        return [Claim.of(one, self) for one in answered]
 
     async def end_claim(self, claim: _Claim, how: str, result: Optional[bytes],
                         after: Optional[float], error: str) -> None:
@@ -177,9 +181,6 @@ class Transaction:
 
     async def forbid_commit(self) -> None:
         await self._ask(_sql.FAILS, [])
-
-    def _claim_of(self, key: str, row: Sequence[Any]) -> Claim:
-        return Claim.of(_sql.claim_of(self, key, row), self)
 
     async def _ask(self, sql: str, parameters: list[Any]) -> list[Sequence[Any]]:
         _sql.refuse_without_transaction(self._connection)

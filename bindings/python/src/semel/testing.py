@@ -9,9 +9,9 @@ import itertools
 from dataclasses import dataclass
 from typing import Any, Callable, Iterable, Optional, Sequence
 
-from ._claim import Claim, Outcome, Payload, as_bytes, check_key, fingerprint_of
+from ._claim import Claim, Item, Outcome, Payload, as_bytes, fingerprint_of, invalid_claim, key_fault
 from ._errors import LeaseLost, lease_lost
-from ._http import End, Item
+from ._http import End, check_how, checked_ends
 
 _NO_FINGERPRINT = bytes(16)
 
@@ -56,9 +56,9 @@ class MemoryClaims:
         return None if record is None else record.state
 
     def claim(self, key: str, payload: Optional[Payload] = None) -> Claim:
-        check_key(key)
-        if not key:
-            return Claim(self, key, Outcome.INVALID, reason="an empty key identifies nothing")
+        fault = key_fault(key)
+        if fault is not None:
+            return invalid_claim(self, key, fault)
         arrived = _NO_FINGERPRINT if payload is None else fingerprint_of(payload)
         record = self._records.get(key)
         if record is None:
@@ -83,7 +83,7 @@ class MemoryClaims:
 
     def finish_many(self, ends: Iterable[End]) -> list[bool]:
         taken = []
-        for end in ends:
+        for end in checked_ends(ends):
             try:
                 kept = None if end.result is None else as_bytes(end.result)
                 self.end_claim(end.claim, end.how, kept, end.after, end.error)
@@ -95,6 +95,7 @@ class MemoryClaims:
 
     def end_claim(self, claim: Claim, how: str, result: Optional[bytes], after: Optional[float],
                   error: str) -> None:
+        check_how(how)
         if self._deaths > 0:
             self._deaths -= 1
             raise Died(f"before the end of {claim.key!r}")
