@@ -85,7 +85,7 @@ def _check_http(url: str) -> None:
         raise _wrong_url("has a blank or a character that is not of ASCII")
     scheme = next((one for one in _SCHEMES if url.lower().startswith(one)), None)
     if scheme is None:
-        shown = "" if "@" in url or "?" in url else f": {url!r}"
+        shown = "" if "@" in url or "?" in url else f" {url!r}"
         raise _wrong_url(f"begins with none of http://, https:// and unix:{shown}")
     rest = url[len(scheme):]
     if "@" in rest:
