@@ -23,8 +23,9 @@ using std::chrono::milliseconds;
 // How long outcomes are collected, counted from the last report. A handler that took this long by
 // itself therefore does not wait for the next one.
 constexpr milliseconds kLinger{3};
-// How long a finish is retried while its store is unavailable. The effect has happened, and only a
-// finish within the lease prevents a second effect.
+// How long a finish is retried while its store is unavailable, where its caller waits for the
+// answer or the process ends. The effect has happened, and only a finish prevents a second one: a
+// consumer that runs on retries for a whole lease, for nobody can take the key over before.
 constexpr milliseconds kPatience{10'000};
 constexpr milliseconds kFirstFinishWait{2};
 constexpr milliseconds kLongestFinishWait{500};
@@ -106,10 +107,21 @@ void FinishCollector::flush_or_give_back() {
   clear();
 }
 
+bool FinishCollector::hurries() const {
+  if (!context_.hold) return true;  // a Guard's caller waits
+  bool leased = false;
+  for (const Item& item : items_) {
+    if (item.watch == nullptr) continue;
+    leased = true;
+    if (item.watch->cancelled()) return true;
+  }
+  return !leased;
+}
+
 void FinishCollector::tell(bool patient) {
   if (items_.empty()) return;
   Clock& clock = *context_.environment->clock;
-  const milliseconds patience = std::min(context_.claim.lease, kPatience);
+  const milliseconds lease = context_.claim.lease;
   const auto began = clock.now();
   Backoff backoff(*context_.environment->random, kFirstFinishWait, kLongestFinishWait);
   while (!try_tell(0, items_.size())) {
@@ -123,6 +135,7 @@ void FinishCollector::tell(bool patient) {
       break;
     }
     if (!patient) return;
+    const milliseconds patience = hurries() ? std::min(lease, kPatience) : lease;
     if (backoff.waited() >= patience || clock.now() - began >= patience) {
       give_back(0, items_.size());
       break;

@@ -73,6 +73,7 @@ class FinishCollector {
   void collect(Resolution&& resolution, Item item) SEMEL_REQUIRES(mutex_);
 
   bool due() const SEMEL_REQUIRES(mutex_);
+  bool hurries() const SEMEL_REQUIRES(mutex_);
   void tell(bool patient) SEMEL_REQUIRES(mutex_);
   // False where the store could not answer.
   bool try_tell(std::size_t first, std::size_t count) SEMEL_REQUIRES(mutex_);

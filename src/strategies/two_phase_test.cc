@@ -4,10 +4,12 @@
 
 #include <functional>
 #include <stdexcept>
+#include <thread>
 
 #include <semel/reason.h>
 
 #include "tests/conformance/strategy/strategy_fixture.h"
+#include "tests/support/waiting.h"
 
 namespace semel::strategies {
 namespace {
@@ -66,6 +68,44 @@ TEST_F(TwoPhaseTest, ALeaseIsAsOldAsTheQuestionForIt) {
   process(kStateMachine, keys(2));
   EXPECT_GT(environment_.clock.elapsed(), asked);
   EXPECT_EQ(monitor_.watched.front().asked, std::vector(2, asked));
+}
+
+// The outcomes of one message whose store is away from its finish on, for `away` by the clock; then
+// `meanwhile`, while it is still away.
+class LongOutage : public TwoPhaseTest {
+ protected:
+  LongOutage() { context_.claim.lease = std::chrono::seconds(60); }
+  RememberingSink outage(std::chrono::seconds away, const std::function<void()>& meanwhile) {
+    faults_.fail_always(StoreCall::kFinish, ErrorKind::kUnavailable, When::kBefore);
+    std::thread waits([&] {
+      EXPECT_TRUE(test::comes_true([&] { return faults_.fired(StoreCall::kFinish) > 0; }));
+      environment_.clock.advance(away);
+      meanwhile();
+    });
+    auto outcomes = process(kStateMachine, {"a"});
+    waits.join();
+    return outcomes;
+  }
+};
+
+TEST_F(LongOutage, OfTheStoreCostsNoKnownResultWithinTheLease) {
+  const auto outcomes = outage(std::chrono::seconds(40), [&] {
+    const std::size_t before = faults_.fired(StoreCall::kFinish);
+    EXPECT_TRUE(test::comes_true([&] { return faults_.fired(StoreCall::kFinish) > before + 1; }));
+    faults_.clear();
+  });
+  EXPECT_EQ(outcomes.of("a").kind, Kind::kDone);
+  EXPECT_EQ(ran["a"], 1);
+}
+
+TEST_F(LongOutage, BeyondTheLeaseGivesBack) {
+  const auto outcomes = outage(std::chrono::seconds(61), [] {});
+  EXPECT_EQ(outcomes.of("a").reason, reason::kStoreUnavailable);
+}
+
+TEST_F(LongOutage, OfTheStoreIsNotWaitedForByAProcessThatEnds) {
+  const auto outcomes = outage(std::chrono::seconds(40), [&] { monitor_.cancelled = true; });
+  EXPECT_EQ(outcomes.of("a").reason, reason::kStoreUnavailable);
 }
 
 TEST_F(TwoPhaseTest, SlowHandlersAreFinishedOneByOne) {
