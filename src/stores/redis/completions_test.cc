@@ -271,7 +271,7 @@ class TakesOnRedis : public CompletionsOnRedis {
   }
   // Takes all looked-at rows into one line.
   std::vector<Reply> take_named(const std::vector<Reply>& looked) {
-    std::vector<Bytes> words = {"somebody", "100", "1000000", "60000", "1"};
+    std::vector<Bytes> words = {"somebody", "100", "1000000", "60000", "1", ""};
     for (std::size_t at = 1; at + 3 < looked.size(); at += 4) {
       words.push_back(std::to_string(looked[at].number));
       words.push_back(looked[at + 1].bytes);
@@ -297,8 +297,8 @@ TEST_F(TakesOnRedis, WhatWasLookedAtIsNotSentAgain) {
   append({"a1", "a2"});
   const auto taken = take_named(look("100", "1000000"));
   ASSERT_EQ(taken.size(), 4U);
-  EXPECT_EQ(taken[2].number, -8);
-  EXPECT_EQ(taken[3].number, -12);
+  EXPECT_EQ(taken[2].number, -9);
+  EXPECT_EQ(taken[3].number, -13);
 }
 
 TEST_F(TakesOnRedis, WhatSomebodyElseMetSinceTheLookIsLeftAlone) {

@@ -1,11 +1,13 @@
 #include "stores/redis/held.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <map>
 #include <utility>
 
 #include "stores/redis/completions.h"
+#include "stores/redis/lost_takes.h"
 
 namespace semel::redis {
 namespace {
@@ -81,6 +83,8 @@ class Held final : public HeldMessages {
   void append_now(ConsumerNumber consumer, std::span<const OutgoingMessage> messages);
   std::vector<Arrival> take_now(ConsumerNumber consumer, std::size_t max_messages,
                                 std::size_t max_bytes, milliseconds hidden, const LineOf& line_of);
+  void show_lost(ConsumerNumber consumer);
+  Reply run_take(ConsumerNumber consumer, const Bytes& take, const Call& call);
   bool take_some(std::vector<Arrival>& taken, ConsumerNumber consumer, std::size_t looked_at,
                  std::size_t most, std::size_t most_bytes, milliseconds hidden,
                  const LineOf& line_of);
@@ -93,6 +97,7 @@ class Held final : public HeldMessages {
   Result<void> change(const char* how, std::span<const RowTag> rows, milliseconds time);
 
   StoreContext& context_;
+  LostTakes lost_{*context_.environment.clock};
 };
 
 // One call whatever its size: all or none.
@@ -122,6 +127,38 @@ std::vector<Arrival> Held::look(ConsumerNumber consumer, std::size_t most, std::
   return met;
 }
 
+// Rows of takes whose answers were lost show again. All lanes are asked together.
+void Held::show_lost(ConsumerNumber consumer) {
+  const Bytes takes = lost_.hidden(consumer);
+  if (takes.empty()) return;
+  std::vector<Call> calls;
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    calls.push_back(about(consumer));
+    calls.back().arguments.append({std::to_string(lane), "0", takes});
+  }
+  while (!calls.empty()) {
+    const auto cursors = context_.run(context_.scripts.show_lost, calls, Loss::kNothingDone);
+    std::vector<Call> left;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      if (cursors[i].bytes == "0") continue;
+      constexpr std::size_t kLane = 2;
+      left.push_back(about(consumer));
+      left.back().arguments.append({calls[i].arguments[kLane], cursors[i].bytes, takes});
+    }
+    calls = std::move(left);
+  }
+  lost_.shown(consumer, takes);
+}
+
+Reply Held::run_take(ConsumerNumber consumer, const Bytes& take, const Call& call) {
+  try {
+    return context_.run_one(context_.scripts.take, call, Loss::kInDoubt);
+  } catch (const core::Failure& failed) {
+    if (failed.error().kind == ErrorKind::kInDoubt) lost_.add(consumer, take);
+    throw;
+  }
+}
+
 // False where nothing more is due.
 bool Held::take_some(std::vector<Arrival>& taken, ConsumerNumber consumer, std::size_t looked_at,
                      std::size_t most, std::size_t most_bytes, milliseconds hidden,
@@ -129,11 +166,13 @@ bool Held::take_some(std::vector<Arrival>& taken, ConsumerNumber consumer, std::
   std::vector<Arrival> met;
   if (line_of) met = look(consumer, looked_at, std::max(most_bytes, kMostBytes), line_of);
   Call call = about(consumer);
-  call.arguments.push_back(context_.instance.name());
+  const Bytes take = context_.instance.name_take();
+  call.arguments.push_back(take);
   call.arguments.push_back(std::to_string(most));
   call.arguments.push_back(std::to_string(most_bytes));
   call.arguments.push_back(std::to_string(wait_of(hidden)));
   call.arguments.push_back(line_of ? "1" : "0");
+  call.arguments.push_back(lost_.of(consumer));
   const std::size_t first = call.arguments.size() + 1;  // counted as the script does
   for (Arrival& row : met) {
     RowPlace place = *place_of(*row.row);
@@ -144,7 +183,7 @@ bool Held::take_some(std::vector<Arrival>& taken, ConsumerNumber consumer, std::
     call.arguments.push_back(std::to_string(place.lane));
     set_place(row, place);
   }
-  const Reply reply = context_.run_one(context_.scripts.take, call, Loss::kInDoubt);
+  const Reply reply = run_take(consumer, take, call);
   const std::size_t before = taken.size();
   std::size_t given = 0;
   // Whether there were more than one call looks at.
@@ -166,6 +205,7 @@ bool Held::take_some(std::vector<Arrival>& taken, ConsumerNumber consumer, std::
 std::vector<Arrival> Held::take_now(ConsumerNumber consumer, std::size_t max_messages,
                                     std::size_t max_bytes, milliseconds hidden,
                                     const LineOf& line_of) {
+  show_lost(consumer);
   std::vector<Arrival> taken;
   std::size_t bytes = 0;
   for (int round = 0; round < kMostRounds; ++round) {

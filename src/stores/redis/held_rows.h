@@ -2,7 +2,7 @@
 // written. All numbers are big-endian.
 //
 //   head: 1 version · 1 flags · 6 ready, 0 is at once · 6 place in its line · 4 attempts · 6 first
-//   seen · 4 bytes of its payload · 8 holder, an instance · 16 fingerprint · 20 id of the record it
+//   seen · 4 bytes of its payload · 8 holder, a take · 16 fingerprint · 20 id of the record it
 //   is held for · line behind 4 bytes of its size · key
 //   body: origin behind 4 bytes of its size · headers likewise · payload
 //   origin: type, content type, partition, position, each behind 4 bytes of its size · 1 flags · 6

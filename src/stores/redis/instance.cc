@@ -36,6 +36,15 @@ Nonce Instance::draw_nonce() {
   return nonce;
 }
 
+Bytes Instance::name_take() {
+  constexpr std::size_t kCount = kSize - kInTake;
+  const system::MutexLock lock(mutex_);
+  ++takes_;
+  Bytes take = name_.substr(0, kInTake);
+  for (std::size_t i = 0; i < kCount; ++i) take += static_cast<char>(takes_ >> 8 * i & 0xFFU);
+  return take;
+}
+
 Bytes Instance::gone() const {
   const system::MutexLock lock(mutex_);
   return gone_;

@@ -14,11 +14,13 @@
 
 namespace semel::redis {
 
-// Named at random. The name is in each nonce it draws and with each row it hides: that identifies
-// what a dead process holds, and no list of it is needed. Thread-safe.
+// Named at random. The name is in each nonce it draws, and its beginning with each row it hides:
+// that identifies what a dead process holds, and no list of it is needed. Thread-safe.
 class Instance {
  public:
   static constexpr std::size_t kSize = 8;
+  // Bytes of the name at the beginning of a take's name. Scripts know this number.
+  static constexpr std::size_t kInTake = 5;
 
   explicit Instance(Random& random);
 
@@ -27,6 +29,8 @@ class Instance {
   // Takes another name, after others took it for dead.
   void rename() SEMEL_EXCLUDES(mutex_);
   Nonce draw_nonce() SEMEL_EXCLUDES(mutex_);
+  // The next take, which no other one is named like: kSize bytes, kept with each row it takes.
+  Bytes name_take() SEMEL_EXCLUDES(mutex_);
 
   // The concatenated names of instances found dead lately. A claim needs them.
   Bytes gone() const SEMEL_EXCLUDES(mutex_);
@@ -36,6 +40,7 @@ class Instance {
   Random& random_;
   mutable system::Mutex mutex_;
   Bytes name_ SEMEL_GUARDED_BY(mutex_);
+  std::uint32_t takes_ SEMEL_GUARDED_BY(mutex_) = 0;
   Bytes gone_ SEMEL_GUARDED_BY(mutex_);
 };
 

@@ -69,6 +69,8 @@ extern const char* const kLines;
 extern const char* const kDue;
 extern const char* const kLook;
 extern const char* const kTake;
+// After kRows.
+extern const char* const kShowLost;
 
 // Dead letters, after kRows.
 extern const char* const kLetters;

@@ -93,6 +93,7 @@ Scripts::Scripts(const ScriptMaker& make)
       append(make.rows(lua::kAppend)),
       look(make.due(lua::kLook)),
       take(make.due(lua::kTake)),
+      show_lost(make.rows(lua::kShowLost)),
       hold_behind(make.rows(lua::kHoldBehind)),
       change(make.rows(lua::kChange)),
       depth(make.rows(lua::kDepth)),

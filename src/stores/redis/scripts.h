@@ -62,10 +62,13 @@ struct Scripts {
   Script append;
   // The most rows and bytes. Answer: the time in ms, then for each row lane, number, head and body.
   Script look;
-  // Instance, the most rows and bytes, how long hidden in ms, "1" where lines count; then for each
-  // row returned by look: lane, number, "1" and its line or empty, the line's lane. Answer: as
-  // look, but for a row of those only its index among the arguments, negated.
+  // Its name, the most rows and bytes, how long hidden in ms, "1" where lines count, the
+  // concatenated names of takes whose answers were lost; then for each row returned by look: lane,
+  // number, "1" and its line or empty, the line's lane. Answer: as look, but for a row of those
+  // only its index among the arguments, negated.
   Script take;
+  // Lane, cursor, the concatenated names of takes. Shows what they had taken. Answer: cursor.
+  Script show_lost;
   // The most bytes in a line; then for each: lane, head, body. Answer: a letter for each, H, F or
   // U.
   Script hold_behind;

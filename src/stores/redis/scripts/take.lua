@@ -1,6 +1,8 @@
 -- It reads everything before it writes anything, so that a value that cannot be read changes
 -- nothing. The first write needs memory, so that a full server changes nothing either.
-local holder, most, most_bytes, in_lines = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[7] == '1'
+local take, most, most_bytes, in_lines = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[7] == '1'
+local instance, lost = sub(take, 1, 5), {}
+for at = 1, #ARGV[8], 8 do lost[sub(ARGV[8], at, at + 7)] = true end
 local nobody, kWithTheFirst, kMostLookedAt = string.rep('\000', 8), 32, 16 * 256
 local no_record = string.rep('\000', 20)
 local rows, lines, touched, given, count, bytes, looked_at = {}, {}, {}, {}, 0, 0, 0
@@ -71,11 +73,13 @@ local function meet(row, index, name, lane)
   line.bytes = line.bytes + row.bytes
 end
 
+-- Not one whose taker has never heard of it.
 local function in_hand(lane, number)
   if not rows[number] then read({ [lane] = { number } }) end
   local row = rows[number]
   if row and row.mine == nil then
-    row.mine = row.flags % 4 >= 2 and sub(row.head, 29, 36) == holder and
+    local by = sub(row.head, 29, 36)
+    row.mine = row.flags % 4 >= 2 and sub(by, 1, 5) == instance and not lost[by] and
                tonumber(call('ZSCORE', lanes[lane] .. 'd', number) or '0') > now
   end
   return row and row.mine
@@ -128,8 +132,8 @@ end
 
 -- The rows named by the caller, as far as nobody has met them since, and then all that are due,
 -- oldest first. The named ones of a lane are the first there, but for what has come or gone.
-local named_at, named, fresh_ones, stale = 8, {}, {}, {}
-for i = 8, #ARGV, 4 do add_to(named, tonumber(ARGV[i]), ARGV[i + 1]) end
+local named_at, named, fresh_ones, stale = 9, {}, {}, {}
+for i = 9, #ARGV, 4 do add_to(named, tonumber(ARGV[i]), ARGV[i + 1]) end
 for lane, numbers in pairs(named) do
   local set = lanes[lane] .. 'n'
   for _, number in ipairs(call('ZRANGEBYSCORE', set, '-inf', now, 'LIMIT', '0', #numbers)) do
@@ -218,7 +222,7 @@ for _, row in ipairs(touched) do
   if flags % 8 >= 4 then flags = flags - 4 end
   local hand = nobody
   if row.given then
-    flags, hand = flags + 2, holder
+    flags, hand = flags + 2, take
     local those = dues[lane]
     if not those then
       those = {}
