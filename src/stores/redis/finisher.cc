@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <semel/spi/finish_plan.h>
+
 #include "stores/redis/byte_reader.h"
 #include "stores/redis/held_rows.h"
 #include "stores/redis/journal.h"
@@ -147,6 +149,44 @@ std::size_t weight_of(const Finish& finish) noexcept {
     bytes += header.name.size() + header.value.size();
   }
   return bytes;
+}
+
+// A record that is evicted is handled again; a message would be lost.
+void need_no_messages(std::span<const Finish> batch) {
+  if (std::ranges::none_of(batch, spi::touches_messages)) return;
+  core::fail({ErrorKind::kRejected, "R267",
+              "the Redis server may evict messages: none is entrusted to it",
+              "set maxmemory-policy to noeviction, or to one that evicts only what expires"});
+}
+
+// On a Cluster outgoing messages are sent to their own nodes, each as a value.
+void need_room(const StoreContext& context, std::span<const Finish> batch) {
+  for (const Finish& one : batch) {
+    std::size_t bytes = 0, messages = 1;
+    if (one.keep != nullptr) bytes = bytes_of(one.keep->payload(), one.keep->headers());
+    for (const Outgoing& outgoing : one.outgoing) {
+      const std::size_t its_own = bytes_of(outgoing.message.payload, outgoing.message.headers);
+      if (context.names.cluster) {
+        context.need_room(its_own);
+      } else {
+        bytes += its_own;
+        ++messages;
+      }
+    }
+    context.need_room(std::max(bytes, one.result.size()), messages);
+  }
+}
+
+std::vector<Finish> compared(const Instance& instance, std::span<const Finish> batch) {
+  const auto is_former = [&](const Finish& one) {
+    return one.lease && !instance.new_name_for(one.lease->nonce).empty();
+  };
+  if (std::ranges::none_of(batch, is_former)) return {};
+  std::vector<Finish> all(batch.begin(), batch.end());
+  for (Finish& one : all) {
+    if (one.lease) one.lease->nonce = instance.compared(one.lease->nonce);
+  }
+  return all;
 }
 
 }  // namespace semel::redis

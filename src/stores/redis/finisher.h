@@ -1,7 +1,9 @@
 // Encodes one Finish for the script: a part for the record, and one for rows and letters.
 #pragma once
 
+#include <span>
 #include <string>
+#include <vector>
 
 #include <semel/spi/finish.h>
 
@@ -35,5 +37,12 @@ void append_completion(Call& call, const Names& names, const Finish& finish);
 
 // The approximate size of the entry.
 std::size_t weight_of(const Finish& finish) noexcept;
+
+// Throw core::Failure: where messages may be evicted, and where one is too large for a value.
+void need_no_messages(std::span<const Finish> batch);
+void need_room(const StoreContext& context, std::span<const Finish> batch);
+
+// The batch with Instance::compared nonces; empty where they are as they were drawn.
+std::vector<Finish> compared(const Instance& instance, std::span<const Finish> batch);
 
 }  // namespace semel::redis

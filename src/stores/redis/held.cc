@@ -205,6 +205,7 @@ bool Held::take_some(std::vector<Arrival>& taken, ConsumerNumber consumer, std::
 std::vector<Arrival> Held::take_now(ConsumerNumber consumer, std::size_t max_messages,
                                     std::size_t max_bytes, milliseconds hidden,
                                     const LineOf& line_of) {
+  context_.stay_known(Loss::kNothingDone);
   show_lost(consumer);
   std::vector<Arrival> taken;
   std::size_t bytes = 0;

@@ -376,7 +376,6 @@ TEST_F(RunsOnRedis, WhatASweepLeftOffAnotherGoesOnWith) {
   append({payload("row")});
   ASSERT_TRUE(runs().begin(place_.consumer(), 17).has_value());
   ASSERT_EQ(take().size(), 1U);
-  lose_session();
   StoreContext context(system_environment(),
                        {target_of(shared().url()), place_.prefix(), false, 1, {}}, kServerClock);
   const Bytes name =
@@ -385,7 +384,10 @@ TEST_F(RunsOnRedis, WhatASweepLeftOffAnotherGoesOnWith) {
   const Bytes session =
       context.router.ask({"HVALS", sessions}, Loss::kNothingDone).list.at(0).bytes;
   Call declare;
-  declare.arguments = {context.names.prefix, name, session};
+  declare.arguments = {context.names.prefix, name, session, "0"};
+  EXPECT_EQ(context.run_one(context.scripts.declare, declare, Loss::kNothingDone).list.size(), 1U)
+      << "its sign came after the look";
+  lose_session();
   ASSERT_EQ(context.run_one(context.scripts.declare, declare, Loss::kNothingDone).list.size(), 2U);
   // Here it died too.
   place_.open();

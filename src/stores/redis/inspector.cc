@@ -218,6 +218,7 @@ Reply RedisInspector::read(const KeyId& id) {
 
 std::optional<Lease> RedisInspector::seized(const KeyId& id, const SeenRecord& seen,
                                             std::chrono::milliseconds lease) {
+  context_.stay_known(Loss::kNothingDone);
   const Lease seized{id, {}, context_.instance.draw_nonce()};
   const std::vector<Bytes> how = {seen.state, seen.token, std::to_string(lease.count()),
                                   Bytes(nonce_of(seized))};

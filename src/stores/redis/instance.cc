@@ -1,6 +1,7 @@
 #include "stores/redis/instance.h"
 
 #include <cstring>
+#include <utility>
 
 namespace semel::redis {
 namespace {
@@ -23,7 +24,21 @@ Bytes Instance::name() const {
 
 void Instance::rename() {
   const system::MutexLock lock(mutex_);
-  name_ = eight_bytes(random_);
+  former_.insert(std::exchange(name_, eight_bytes(random_)));
+  ++renames_;
+}
+
+Bytes Instance::new_name_for(const Nonce& nonce) const {
+  if (renames() == 0) return {};
+  const Bytes drawn_by(reinterpret_cast<const char*>(nonce.bytes.data()), kSize);
+  const system::MutexLock lock(mutex_);
+  return former_.contains(drawn_by) ? name_ : Bytes();
+}
+
+Nonce Instance::compared(const Nonce& nonce) const {
+  Nonce compared = nonce;
+  if (!new_name_for(nonce).empty()) std::memset(compared.bytes.data(), 0, kSize);
+  return compared;
 }
 
 Nonce Instance::draw_nonce() {

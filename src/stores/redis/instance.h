@@ -1,7 +1,9 @@
 // Instance: one opened store of one process, identified to others.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +30,13 @@ class Instance {
   Bytes name() const;
   // Takes another name, after others took it for dead.
   void rename() SEMEL_EXCLUDES(mutex_);
+  // How often it was renamed.
+  std::size_t renames() const noexcept { return renames_; }
+  // Its name now, if the nonce was drawn under a former one; else empty.
+  Bytes new_name_for(const Nonce& nonce) const SEMEL_EXCLUDES(mutex_);
+  // The nonce as scripts compare it. Since a renewal puts the new name in the place of a former
+  // one, a nonce that was drawn under a former one has zeros there.
+  Nonce compared(const Nonce& nonce) const SEMEL_EXCLUDES(mutex_);
   Nonce draw_nonce() SEMEL_EXCLUDES(mutex_);
   // The next take, which no other one is named like: kSize bytes, kept with each row it takes.
   Bytes name_take() SEMEL_EXCLUDES(mutex_);
@@ -40,6 +49,8 @@ class Instance {
   Random& random_;
   mutable system::Mutex mutex_;
   Bytes name_ SEMEL_GUARDED_BY(mutex_);
+  std::set<Bytes> former_ SEMEL_GUARDED_BY(mutex_);
+  std::atomic<std::size_t> renames_{0};
   std::uint32_t takes_ SEMEL_GUARDED_BY(mutex_) = 0;
   Bytes gone_ SEMEL_GUARDED_BY(mutex_);
 };

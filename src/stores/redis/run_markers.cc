@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,18 +35,16 @@ struct Other {
   SessionState session_state = SessionState::kNotKnown;
 };
 
-class Runs final : public RunMarkers {
+class Runs final : public RunMarkers, public LifeSigns {
  public:
-  explicit Runs(StoreContext& context) : context_(context) {}
+  explicit Runs(StoreContext& context) : context_(context) { context_.life_signs = this; }
 
   Result<Begun> begin(ConsumerNumber consumer, std::size_t window) override {
     return core::contained([&] {
-      const system::MutexLock lock(mutex_);
-      keep_connected();
+      const system::MutexLock whole(sweeping_);
       sweep_now(Moment::kBegin);
-      const std::int64_t died = mark(consumer, window, true);
+      const std::int64_t died = mark_first(consumer, window);
       const auto heard = static_cast<std::size_t>(std::max<std::int64_t>(died, 0));
-      marked_[consumer] = std::max(window, heard);
       if (died >= 0) acknowledge(consumer);
       return Begun{died >= 0, heard};
     });
@@ -52,20 +52,41 @@ class Runs final : public RunMarkers {
 
   Result<void> end(ConsumerNumber consumer) override {
     return core::contained([&] {
+      const system::MutexLock whole(sweeping_);
       const system::MutexLock lock(mutex_);
       Call call = about(context_.instance.name());
       call.arguments.push_back(text_of(consumer));
       context_.run_one(context_.scripts.end_run, call, Loss::kNothingDone);
       marked_.erase(consumer);
-      if (marked_.empty()) session_.reset();
+      if (!marked_.empty()) return;
+      session_.reset();
+      gives_signs_ = false;
+      // It may have been found dead since its last sign.
+      context_.instance.rename();
     });
   }
 
   Result<bool> sweep() override {
     return core::contained([&] {
-      const system::MutexLock lock(mutex_);
+      const system::MutexLock whole(sweeping_);
       return sweep_now(Moment::kLater);
     });
+  }
+
+  void stay_known() override {
+    if (!gives_signs_ || is_known()) return;
+    const std::size_t failures = failures_;
+    const system::MutexLock lock(mutex_);
+    if (marked_.empty() || is_known()) return;
+    // Another thread has tried in vain meanwhile, and may have taken its time for it.
+    if (failures_ != failures) throw core::Failure(*failure_);
+    try {
+      sign();
+    } catch (const core::Failure& failed) {
+      failure_ = failed;
+      ++failures_;
+      throw;
+    }
   }
 
   Result<std::vector<std::optional<int>>> crashes(std::span<const KeyId> keys) override {
@@ -126,19 +147,30 @@ class Runs final : public RunMarkers {
   std::int64_t mark(ConsumerNumber consumer, std::size_t window, bool hear_of_deaths)
       SEMEL_REQUIRES(mutex_);
   void acknowledge(ConsumerNumber consumer);
+  std::int64_t mark_first(ConsumerNumber consumer, std::size_t window) SEMEL_REQUIRES(sweeping_)
+      SEMEL_EXCLUDES(mutex_);
+  Reply sign() SEMEL_REQUIRES(mutex_);
+  bool is_known() const {
+    return context_.environment.clock->elapsed() - signed_at_.load() < kSureOfSign;
+  }
   enum class Moment { kBegin, kLater };
-  bool sweep_now(Moment moment) SEMEL_REQUIRES(mutex_);
+  bool sweep_now(Moment moment) SEMEL_REQUIRES(sweeping_) SEMEL_EXCLUDES(mutex_);
   void look_for(std::span<const Bytes> sessions, std::span<Other> others);
   bool look_after(const Other& other, Moment moment);
   bool free_all_of(const Other& other);
   void show_rows(const Bytes& instance, const Bytes& consumer);
 
   StoreContext& context_;
-  system::Mutex mutex_;
+  system::Mutex sweeping_;  // held for a whole begin, end or sweep; before mutex_
+  system::Mutex mutex_;     // held for a sign
   std::map<ConsumerNumber, std::size_t> marked_ SEMEL_GUARDED_BY(mutex_);  // with their windows
   std::unique_ptr<Connection> session_ SEMEL_GUARDED_BY(mutex_);  // open while there are any
   std::shared_ptr<Node> session_node_ SEMEL_GUARDED_BY(mutex_);
   Bytes session_name_ SEMEL_GUARDED_BY(mutex_);
+  std::atomic<bool> gives_signs_{false};
+  std::atomic<std::chrono::nanoseconds> signed_at_{};  // at the latest
+  std::atomic<std::size_t> failures_{0};
+  std::optional<core::Failure> failure_ SEMEL_GUARDED_BY(mutex_);  // the last one of stay_known
 };
 
 // Connects to the node that has the list of instances: that node is asked for its connections.
@@ -172,18 +204,40 @@ std::int64_t Runs::mark(ConsumerNumber consumer, std::size_t window, bool hear_o
   return context_.run_one(context_.scripts.begin_run, call, Loss::kInDoubt).number;
 }
 
-bool Runs::sweep_now(Moment moment) {
+// The consumer's mark is the first sign of an instance.
+std::int64_t Runs::mark_first(ConsumerNumber consumer, std::size_t window) {
+  const system::MutexLock lock(mutex_);
+  keep_connected();
+  const auto now = context_.environment.clock->elapsed();
+  const std::int64_t died = mark(consumer, window, true);
+  if (marked_.empty()) signed_at_ = now;
+  marked_[consumer] = std::max(window, static_cast<std::size_t>(std::max<std::int64_t>(died, 0)));
+  gives_signs_ = true;
+  return died;
+}
+
+Reply Runs::sign() {
   if (!marked_.empty()) keep_connected();
+  const auto now = context_.environment.clock->elapsed();
   Call call = about(marked_.empty() ? Bytes() : context_.instance.name());
   call.arguments.push_back(std::to_string(kAlive.count()));
   call.arguments.push_back(session_name_);
-  const Reply reply = context_.run_one(context_.scripts.sign, call, Loss::kNothingDone);
+  Reply reply = context_.run_one(context_.scripts.sign, call, Loss::kNothingDone);
   if (reply.list.at(0).bytes == "unknown") {
     // Others found it dead, or the server has forgotten everything.
     context_.instance.rename();
     for (const auto& [consumer, window] : marked_) mark(consumer, window, false);
   }
   context_.instance.set_gone(reply.list.at(1).bytes);
+  if (!marked_.empty()) signed_at_ = now;
+  return reply;
+}
+
+bool Runs::sweep_now(Moment moment) {
+  const Reply reply = [&] {
+    const system::MutexLock lock(mutex_);
+    return sign();
+  }();
   std::vector<Other> others;
   std::vector<Bytes> sessions;
   for (std::size_t i = 2; i + 2 < reply.list.size(); i += 3) {
@@ -228,6 +282,7 @@ bool Runs::look_after(const Other& other, Moment moment) {
 bool Runs::free_all_of(const Other& other) {
   Call call = about(other.name);
   call.arguments.push_back(other.session);
+  call.arguments.push_back(std::to_string((kAlive - kSure).count()));
   const Reply declared = context_.run_one(context_.scripts.declare, call, Loss::kNothingDone);
   if (declared.list.at(0).number == 0) return false;
   context_.instance.set_gone(other.name + context_.instance.gone());

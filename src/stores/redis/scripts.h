@@ -31,7 +31,8 @@ struct Scripts {
   // each record its token where it is made here, else as many of its bytes as the answer needs;
   // where all are made, only the first token.
   Script claim;
-  // Keys: records. Arguments: lease in ms; then each one's nonce. Answer: "1" or "0" for each.
+  // Keys: records. Arguments: lease in ms; then each one's nonce, as Instance::compared() gives it,
+  // and behind it Instance::new_name_for(). Answer: "1" or "0" for each.
   Script renew;
   // Keys: records; for an entry without a lease any. Arguments: the prefix; then seven for each:
   // nonce, empty without a lease; D, R, P, X as in its bytes, N for not started or A for an ack
@@ -125,8 +126,8 @@ struct Scripts {
   Script sign;
   // Its session as it was. Reports its death, and frees nothing.
   Script doubt;
-  // The same. Answer: 0 where it has another session by now, or is freed; else 1, then its
-  // consumers.
+  // The same; the most ms that its sign may still be valid. Answer: 0 where it has another session
+  // or a later sign by now, or is freed; else 1, then its consumers.
   Script declare;
   // Consumer, lane, cursor. Shows the rows it had taken. Answer: cursor, how many.
   Script show;

@@ -24,7 +24,9 @@ class RedisSteps final : public StepStore {
     return core::contained([&] {
       Call call;
       call.keys = {context_.names.record(lease.key)};
-      call.arguments = {nonce_of(lease), sized_entry(entry)};
+      Lease compared = lease;
+      compared.nonce = context_.instance.compared(lease.nonce);
+      call.arguments = {nonce_of(compared), sized_entry(entry)};
       const Reply reply = context_.run_one(context_.scripts.keep_step, call, Loss::kInDoubt);
       return reply.number == 1 ? Applied::kYes : Applied::kLeaseLost;
     });

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include <semel/spi/failpoints.h>
-#include <semel/spi/finish_plan.h>
 #include <semel/spi/record_machine.h>
 
 #include "base/digest.h"
@@ -63,32 +62,6 @@ std::uint32_t number_for(const std::string& name) {
   std::uint32_t number = 0;
   for (std::size_t i = 0; i < sizeof number; ++i) number = number << 8U | digest[i];
   return number % kMaxConsumer + 1;
-}
-
-// A record that is evicted is handled again; a message would be lost.
-void need_no_messages(std::span<const Finish> batch) {
-  if (std::ranges::none_of(batch, spi::touches_messages)) return;
-  core::fail({ErrorKind::kRejected, "R267",
-              "the Redis server may evict messages: none is entrusted to it",
-              "set maxmemory-policy to noeviction, or to one that evicts only what expires"});
-}
-
-// On a Cluster outgoing messages are sent to their own nodes, each as a value.
-void need_room(const StoreContext& context, std::span<const Finish> batch) {
-  for (const Finish& one : batch) {
-    std::size_t bytes = 0, messages = 1;
-    if (one.keep != nullptr) bytes = bytes_of(one.keep->payload(), one.keep->headers());
-    for (const Outgoing& outgoing : one.outgoing) {
-      const std::size_t its_own = bytes_of(outgoing.message.payload, outgoing.message.headers);
-      if (context.names.cluster) {
-        context.need_room(its_own);
-      } else {
-        bytes += its_own;
-        ++messages;
-      }
-    }
-    context.need_room(std::max(bytes, one.result.size()), messages);
-  }
 }
 
 class RedisStore final : public Store {
@@ -150,8 +123,10 @@ class RedisStore final : public Store {
   ConsumerNumber attach_now(const ConsumerSpec& spec);
   std::vector<Claim> claim_now(std::span<const Message* const> messages,
                                const ClaimOptions& options);
+  void stay_holder(std::vector<Claim>& claims, milliseconds lease);
   [[noreturn]] void refuse_claims(const core::Failure& refused, std::span<const Claim> claims);
   std::vector<Applied> renew_now(std::span<const Lease> leases, milliseconds lease);
+  std::vector<Applied> renew_once(std::span<const Lease> leases, milliseconds lease);
   std::vector<Applied> finish_now(std::span<const Finish> batch);
   std::vector<Applied> end_now(std::span<const Finish> batch);
   static bool completes(std::span<const Finish> batch, bool (*which)(const Finish&));
@@ -254,6 +229,8 @@ std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> message
   std::vector<Claim> claims;
   if (messages.empty()) return claims;
   failpoint::hit(context_.environment, failpoint::kBegun);
+  context_.stay_known(Loss::kNothingDone);
+  const std::size_t renames = context_.instance.renames();
   std::vector<Nonce> nonces;
   nonces.reserve(messages.size());
   for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -286,7 +263,26 @@ std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> message
     if (const auto* acquired = std::get_if<Acquired>(&claims[at])) saw(acquired->lease.token);
   });
   if (refused) refuse_claims(*refused, claims);
+  context_.stay_known(Loss::kInDoubt);
+  if (context_.instance.renames() != renames) stay_holder(claims, options.lease);
   return claims;
+}
+
+// The instance may have been found dead before it claimed: its leases are renewed under its new
+// name, and others may have taken some over.
+void RedisStore::stay_holder(std::vector<Claim>& claims, milliseconds lease) {
+  std::vector<Lease> leases;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    const auto* acquired = std::get_if<Acquired>(&claims[i]);
+    if (acquired == nullptr) continue;
+    leases.push_back(acquired->lease);
+    places.push_back(i);
+  }
+  const std::vector<Applied> renewed = renew_now(leases, lease);
+  for (std::size_t i = 0; i < renewed.size(); ++i) {
+    if (renewed[i] == Applied::kLeaseLost) claims[places[i]] = Busy{};
+  }
 }
 
 // Frees the claims of the other calls: otherwise they would be handled only after their leases.
@@ -326,12 +322,25 @@ bool RedisStore::add_entries(std::span<const Finish> batch, Parts& parts) const 
 
 std::vector<Applied> RedisStore::renew_now(std::span<const Lease> leases, milliseconds lease) {
   if (leases.empty()) return {};
+  for (;;) {
+    context_.stay_known(Loss::kNothingDone);
+    const std::size_t renames = context_.instance.renames();
+    std::vector<Applied> answers = renew_once(leases, lease);
+    context_.stay_known(Loss::kInDoubt);
+    if (context_.instance.renames() == renames) return answers;
+  }
+}
+
+std::vector<Applied> RedisStore::renew_once(std::span<const Lease> leases, milliseconds lease) {
   Parts parts(context_, leases.size());
   for (const Lease& one : leases) {
     Call& call = parts.add_record(
         one.key, 0, [&](Call& begun) { begun.arguments.push_back(std::to_string(lease.count())); });
     call.keys.push_written([&](Bytes& word) { context_.names.append_record(word, one.key); });
-    call.arguments.push_back(nonce_bytes(one.nonce));
+    call.arguments.push_written([&](Bytes& word) {
+      word += nonce_bytes(context_.instance.compared(one.nonce));
+      word += context_.instance.new_name_for(one.nonce);
+    });
   }
   return applied(context_.scripts.renew, parts);
 }
@@ -364,6 +373,8 @@ std::vector<Applied> RedisStore::finish_now(std::span<const Finish> batch) {
   if (batch.empty()) return {};
   if (!keeps_messages_) need_no_messages(batch);
   failpoint::hit(context_.environment, failpoint::kCommitBefore);
+  const auto under_any_name = compared(context_.instance, batch);
+  if (!under_any_name.empty()) batch = under_any_name;
   std::vector<Applied> answers;
   if (completes(batch, only_completes)) {
     answers = complete_now(batch);

@@ -44,6 +44,16 @@ std::size_t bytes_of(BytesView payload, const Headers& headers) noexcept {
   return bytes;
 }
 
+void StoreContext::stay_known(Loss loss) {
+  if (life_signs == nullptr) return;
+  try {
+    life_signs->stay_known();
+  } catch (const core::Failure& failed) {
+    if (loss == Loss::kInDoubt) throw in_doubt(failed);
+    throw;
+  }
+}
+
 std::vector<Reply> StoreContext::run(Script& script, std::span<const Call> calls, Loss loss) {
   std::vector<Reply> replies = router.run(script, calls, loss);
   for (const Reply& reply : replies) {

@@ -22,6 +22,16 @@ namespace semel::redis {
 // R220: the key recipe of that consumer is another one.
 [[noreturn]] void refuse_recipe(const std::string& consumer);
 
+// Signs of life of an instance. Thread-safe.
+class LifeSigns {
+ public:
+  virtual ~LifeSigns() = default;
+  // Returns where nobody can have found the instance dead under its present name. Gives a sign if
+  // the last one is too old for that, and renames the instance if it was found dead. Throws
+  // core::Failure.
+  virtual void stay_known() = 0;
+};
+
 struct StoreContext {
   struct Settings {
     Target target;
@@ -46,6 +56,8 @@ struct StoreContext {
   // others were carried out.
   std::vector<Reply> run(Script& script, std::span<const Call> calls, Loss loss);
   Reply run_one(Script& script, const Call& call, Loss loss);
+  // LifeSigns::stay_known. `loss`: whether a call that precedes it has done something.
+  void stay_known(Loss loss);
 
   // Throws core::Failure (kLimit) if the server does not accept a value with so many messages and
   // bytes of payloads and headers: it closes the connection at a larger one, and its error may not
@@ -58,6 +70,7 @@ struct StoreContext {
   const std::unique_ptr<ClusterScripts> on_cluster;  // null on a single server
   Router router;
   Instance instance;
+  LifeSigns* life_signs = nullptr;  // null where none are given
   const std::size_t largest;
   const unsigned database;
 };

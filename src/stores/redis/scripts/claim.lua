@@ -59,7 +59,7 @@ else
     return head .. string.char(ended and flags + 128 or flags) .. value
   end
 
-  -- A nonce begins with the name of the instance that drew it.
+  -- A nonce begins with the name of the instance that drew it, or renewed it since.
   local function holder_is_gone(nonce)
     for at = 1, #gone, 8 do
       if sub(gone, at, at + 7) == sub(nonce, 1, 8) then return true end

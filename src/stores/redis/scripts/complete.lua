@@ -14,6 +14,9 @@ for i = 1, count do
   if #old >= 58 then begin, flags, middle, print, nonce = cut('c2Bc17xxxxxxc16c16', old) end
   local asked, ending = given, ''
   if #given > 16 then asked, ending = sub(given, 1, 16), sub(given, 17) end
+  if nonce and nonce ~= asked and sub(asked, 1, 8) == NO_NAME and sub(nonce, 9) == sub(asked, 9) then
+    asked = nonce
+  end
   if ended[key] or (begin ~= '\001C' and begin ~= '\002C') or nonce ~= asked then
     answer[i] = '0'
   elseif flags >= 2 then
