@@ -26,7 +26,7 @@ int main() {
         return pay_and_mail(m, tx, [&](const std::string& mail) { mails.add(mail); });
       },
       messages, {.store = &bank, .outside = {&mails}, .may_give_up = true});
-  std::cout << "pay_and_mail: " << mailed;
+  std::cout << "pay_and_mail: " << mailed << "\n";
 
   const auto published = deliver(pay_and_publish, messages,
                                  {.store = &bank, .receivers = {"mails"}, .may_give_up = true});

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <variant>
@@ -78,6 +79,12 @@ void check_messages(const std::vector<TestMessage>& messages) {
   }
 }
 
+void check_outside(const std::vector<Outside*>& outside) {
+  if (std::ranges::find(outside, nullptr) == outside.end()) return;
+  refuse_delivery("DeliverOptions::outside has a null pointer",
+                  "give the addresses of the Outsides that the handler calls");
+}
+
 // The first series whose names no earlier call has used on this store.
 std::size_t unused_series(Store& store) {
   for (std::size_t series = 1;; ++series) {
@@ -92,6 +99,7 @@ std::size_t unused_series(Store& store) {
 Report deliver_to(Handler handler, std::vector<TestMessage> messages, DeliverOptions options) {
   check_handler(handler, options);
   check_messages(messages);
+  check_outside(options.outside);
   // Declared before the objects that use it.
   FakeEnvironment own(options.seed);
   std::unique_ptr<Store> memory;

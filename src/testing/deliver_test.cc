@@ -461,6 +461,8 @@ TEST(Deliver, RefusesWhatDoesNotGoTogether) {
   EXPECT_EQ(refusal_of([&] { return delivered(plain, {{.key = ""}}); }), "a message has no key");
   EXPECT_EQ(refusal_of([&] { return delivered(plain, payments(), {.replay = "3"}); }),
             "\"3\" is no schedule of these messages");
+  EXPECT_EQ(refusal_of([&] { return delivered(plain, payments(), {.outside = {nullptr}}); }),
+            "DeliverOptions::outside has a null pointer");
   EXPECT_NE(refusal_of([&] {
               return delivered(plain, payments(), {.store = &bank, .strategy = "dedup_table"});
             }).find("dedup_table"),

@@ -21,6 +21,8 @@ const char* to_string(Finding::Kind kind) noexcept {
       return "given up";
     case Finding::Kind::kStuck:
       return "stuck";
+    case Finding::Kind::kNoFault:
+      return "no fault";
   }
   return "unknown";
 }
@@ -40,7 +42,7 @@ std::string Report::text() const {
   }
   text += "  in these steps:\n";
   for (const std::string& step : steps) text += fmt::format("    {}\n", step);
-  text += fmt::format("  again: DeliverOptions::replay = \"{}\"\n", replay);
+  text += fmt::format("  again: DeliverOptions::replay = \"{}\"", replay);
   return text;
 }
 

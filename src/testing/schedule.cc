@@ -47,6 +47,10 @@ bool take_word(Schedule& schedule, std::string_view word, std::size_t messages) 
 
 }  // namespace
 
+std::string to_text(const Fault& fault) {
+  return fmt::format("{}{}", fault.kind == Fault::Kind::kCrash ? kCrashWord : kPauseWord, fault.at);
+}
+
 std::string to_text(const Schedule& schedule) {
   std::string text;
   const auto add = [&text](std::string_view word) {
@@ -60,9 +64,7 @@ std::string to_text(const Schedule& schedule) {
     }
     add(word);
   }
-  for (const Fault& fault : schedule.faults) {
-    add(fmt::format("{}{}", fault.kind == Fault::Kind::kCrash ? kCrashWord : kPauseWord, fault.at));
-  }
+  for (const Fault& fault : schedule.faults) add(to_text(fault));
   return text;
 }
 

@@ -24,6 +24,7 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
+std::string to_text(const Fault& fault);
 // "1+2 1 crash@7 pause@9": the first two messages together, the first one again, and two faults.
 std::string to_text(const Schedule& schedule);
 // nullopt where `text` is no schedule of so many messages.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <semel/environment.h>
 #include <semel/spi/held_messages.h>
@@ -34,7 +35,8 @@ class Simulation final : public Fate {
       : subject_(subject),
         schedule_(schedule),
         names_(std::move(names)),
-        broker_(schedule, subject.environment->clock) {
+        broker_(schedule, subject.environment->clock),
+        took_place_(schedule.faults.size()) {
     std::size_t copies = 0;
     for (const auto& batch : schedule.batches) copies += batch.size();
     rounds_left_ = kMostRounds + copies * kMostRoundsOfCopy;
@@ -44,19 +46,25 @@ class Simulation final : public Fate {
     drive();
     result_.left = snapshot(subject_, names_);
     for (const auto& [name, why] : result_.given_up) result_.left[name] = 1;
+    for (std::size_t i = 0; i < took_place_.size(); ++i) {
+      if (!took_place_[i]) result_.no_faults.push_back(i);
+    }
     return std::move(result_);
   }
 
   void at(Process& process, std::string_view point) override {
     const std::size_t number = ++result_.passed;
     result_.points.emplace(point);
-    for (const Fault& fault : schedule_.faults) {
+    for (std::size_t i = 0; i < schedule_.faults.size(); ++i) {
+      const Fault& fault = schedule_.faults[i];
       if (fault.at != number || process.over()) continue;
       if (fault.kind == Fault::Kind::kCrash) {
+        took_place_[i] = true;
         ++result_.crashes;
         note(fmt::format("consumer {} ends at {} (point {})", process.member(), point, number));
         process.end();
       } else if (!process.holds_store() && depth_ < kDeepestPause) {
+        took_place_[i] = true;
         ++result_.pauses;
         pause(process, point, number);
       }
@@ -235,6 +243,7 @@ class Simulation final : public Fate {
   const Schedule& schedule_;
   const RunNames names_;
   Broker broker_;
+  std::vector<bool> took_place_;  // by the index of the fault
   RunResult result_;
   std::size_t rounds_left_ = 0;
   Broker::Member members_ = 0;

@@ -19,6 +19,7 @@ struct RunResult {
   std::size_t passed = 0;                       // points, counted
   std::size_t crashes = 0;                      // that took place
   std::size_t pauses = 0;                       // likewise
+  std::vector<std::size_t> no_faults;           // indexes of faults that did not take place
   std::map<std::string, std::string> given_up;  // messages, with the reasons; also in `left`
   bool stuck = false;                           // the messages were never all settled
 };

@@ -107,7 +107,8 @@ struct DeliverOptions {
   // Random runs of several faults, by `seed`, after each point had its crash and its pause.
   std::size_t random_runs = 100;
   std::uint64_t seed = 1;
-  // One run alone: Report::replay of an earlier report, with the same messages and options.
+  // One run alone: Report::replay of an earlier report, with the same messages and options. A
+  // fault of it that does not happen is a finding: the handler passes other points than before.
   std::string replay{};
 };
 
@@ -119,6 +120,7 @@ struct Finding {
     kUnsteady,  // two runs of one schedule differ: the handler keeps something between runs
     kGivenUp,   // a dead or parked message, without any fault
     kStuck,     // the messages were never all settled
+    kNoFault,   // a fault of DeliverOptions::replay did not happen
   };
   Kind kind = Kind::kDoubled;
   std::string what;  // "account: ('ada', 110)"
@@ -140,7 +142,7 @@ struct Report {
   // Nothing was found.
   explicit operator bool() const noexcept { return findings.empty(); }
   bool has(Finding::Kind kind) const noexcept;
-  // For people; several lines where something was found.
+  // For people; several lines where something was found. Without a line end.
   std::string text() const;
 };
 std::ostream& operator<<(std::ostream& out, const Report& report);
