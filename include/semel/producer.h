@@ -91,7 +91,10 @@ struct SnsTopic {
   std::function<std::optional<Bytes>(const Message&)> group_of{};  // as of SqsQueue
 };
 
-// A call of an endpoint, as the HTTP handler makes it. The key is the header Idempotency-Key.
+// A call of an endpoint, as the HTTP handler makes it. The key is the header Idempotency-Key. The
+// message's headers are sent, and its type as ce-type. A header that could not arrive as it is
+// gives a final error: its name belongs to the connection, to Semel or to `headers`, or its value
+// is not printable ASCII (values of ce-… are percent-encoded).
 struct HttpEndpoint {
   std::string url;
   std::string method{"POST"};

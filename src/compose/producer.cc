@@ -17,6 +17,7 @@
 #include "handlers/redis_streams/make_redis_streams_publisher.h"
 #include "handlers/sqs/make_sns_publisher.h"
 #include "handlers/sqs/make_sqs_publisher.h"
+#include "producer/http_flaw.h"
 #include "producer/sender.h"
 
 namespace semel {
@@ -156,6 +157,7 @@ core::HttpSpec spec_of(HttpEndpoint to) {
   spec.ca_file = std::move(to.ca_file);
   spec.response_limit = to.longest_answer;
   spec.failure_is_doubt = true;
+  spec.every_header = true;
   return spec;
 }
 
@@ -261,9 +263,13 @@ Producer::Producer(SnsTopic to, ProducerOptions options) {
 
 Producer::Producer(HttpEndpoint to, ProducerOptions options) {
   check_options(options);
-  impl_ = std::make_unique<Impl>(
-      handlers::make_http_handler(spec_of(std::move(to)), system_environment()), kSendsAtATime,
-      rules_for(nullptr), options);
+  core::HttpSpec spec = spec_of(std::move(to));
+  KeyRules rules = rules_for(nullptr);
+  rules.message_flaw = [spec](const OutgoingMessage& message) {
+    return producer::http_flaw(message, spec);
+  };
+  impl_ = std::make_unique<Impl>(handlers::make_http_handler(std::move(spec), system_environment()),
+                                 kSendsAtATime, std::move(rules), options);
 }
 
 Producer::Producer(const ConsumerQueue& to, ProducerOptions options) {

@@ -30,6 +30,10 @@ struct HttpSpec {
   // Many an answer of 3xx or 5xx leaves it open whether the effect was made
   // (handlers::leaves_doubt): for who must know it, as strategy at_most_once and a producer.
   bool failure_is_doubt = false;
+  // Every header of the message is sent, and its type as ce-type: for a producer, which refuses a
+  // message whose headers cannot be sent (producer::http_flaw). Otherwise those of CloudEvents and
+  // traces alone are passed on.
+  bool every_header = false;
   bool undoes = false;  // an undo of a step: a 404 concerns its own message only
   std::vector<std::string> signing_secrets;  // whsec_…; each of them signs every call
   std::string ca_file;             // PEM: trusted in place of the system's; empty: the system's

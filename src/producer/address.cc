@@ -109,6 +109,12 @@ tl::expected<OutgoingMessage, SendError> addressed(const OutgoingMessage& messag
                      "give it a key of plain text");
     }
   }
+  if (rules.message_flaw) {
+    if (auto flaw = rules.message_flaw(made)) {
+      return refused(*made.key, {}, "it has " + *std::move(flaw),
+                     "leave it out, or give it another name or value");
+    }
+  }
   return made;
 }
 

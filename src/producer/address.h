@@ -24,6 +24,9 @@ struct KeyRules {
   std::string id_header{};
   // Why a key would not arrive unchanged, in words that follow it; nullopt where it would.
   std::optional<std::string> (*flaw)(BytesView key) = nullptr;
+  // Why a message, which has its key, would not arrive unchanged, in words that follow "it has";
+  // nullopt where it would. Empty: every message would.
+  std::function<std::optional<std::string>(const OutgoingMessage&)> message_flaw{};
 };
 
 // A consumer whose config names no key.

@@ -39,6 +39,51 @@ TEST(ProducerOverHttp, TheEndpointsAnswerAndTheKeyComeBack) {
   EXPECT_EQ(requests[0].body, R"({"amount":5})");
 }
 
+TEST(ProducerOverHttp, TheMessagesHeadersAndItsTypeArrive) {
+  HttpServer server;
+  server.on("/pay", reply(200));
+  HttpEndpoint to = endpoint(server);
+  to.headers = {{"X-Tenant", "ada"}};
+  Producer producer(std::move(to));
+  OutgoingMessage payment = a_payment();
+  payment.type = "payment.made";
+  payment.headers = {{"X-Region", "eu"},
+                     {"X-Region", "us"},
+                     {"X-Empty", ""},
+                     {"traceparent", "00-ab-cd-01"},
+                     {"ce-subject", "\xC3\xA4"},
+                     {"Idempotency-Key", "p-1"}};
+  const SendResult sent = producer.send(payment);
+  ASSERT_TRUE(sent) << sent.error().message;
+  EXPECT_EQ(sent->key, "p-1");
+  const auto requests = server.requests();
+  ASSERT_EQ(requests.size(), 1U);
+  EXPECT_EQ(requests[0].header("x-region"), "eu|us");
+  EXPECT_EQ(requests[0].header("x-empty"), "");
+  EXPECT_EQ(requests[0].header("x-tenant"), "ada");
+  EXPECT_EQ(requests[0].header("traceparent"), "00-ab-cd-01");
+  EXPECT_EQ(requests[0].header("ce-subject"), "%C3%A4");
+  EXPECT_EQ(requests[0].header("ce-type"), "payment.made");
+  EXPECT_EQ(requests[0].header("idempotency-key"), "\"p-1\"") << "once";
+  EXPECT_EQ(requests[0].header("content-type"), "application/json");
+}
+
+TEST(ProducerOverHttp, AHeaderThatCannotBeSentIsRefusedBeforeAnythingIs) {
+  HttpServer server;
+  server.on("/pay", reply(200));
+  Producer producer(endpoint(server));
+  for (const char* name : {"Content-Length", "semel-attempt", "no name"}) {
+    OutgoingMessage payment = a_payment();
+    payment.headers = {{name, "1"}};
+    const SendResult sent = producer.send(payment);
+    ASSERT_FALSE(sent) << name;
+    EXPECT_EQ(sent.error().kind, ErrorKind::kRejected) << name;
+    EXPECT_EQ(sent.error().code, "R332") << name;
+    EXPECT_NE(sent.error().message.find(name), std::string::npos) << sent.error().message;
+  }
+  EXPECT_TRUE(server.requests().empty());
+}
+
 // It may have done its work each time; under one key it does it once.
 TEST(ProducerOverHttp, AnswersThatAreLostAndRefusalsForNowAreTriedAgainUnderTheSameKey) {
   HttpServer server;

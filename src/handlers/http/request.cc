@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/ascii.h"
@@ -23,12 +24,12 @@ using std::chrono::system_clock;
 
 bool printable(char c) noexcept { return c >= 0x20 && c <= 0x7E; }
 
-bool holds(const Headers& headers, std::string_view name) {
+bool holds(std::span<const Header> headers, std::string_view name) {
   return std::any_of(headers.begin(), headers.end(),
                      [&](const Header& header) { return ascii::alike(header.name, name); });
 }
 
-bool passed_on(std::string_view name) {
+bool is_of_event_or_trace(std::string_view name) {
   return ascii::begins_alike(name, "ce-") || ascii::alike(name, core::kTraceparent) ||
          ascii::alike(name, "tracestate");
 }
@@ -72,6 +73,7 @@ RequestPlan::RequestPlan(const core::HttpSpec& spec)
     : consumer_(spec.consumer),
       source_(spec.source),
       has_body_(spec.method != "DELETE"),
+      every_header_(spec.every_header),
       key_style_(spec.key_style),
       fixed_(spec.headers) {
   for (const std::string& secret : spec.signing_secrets) {
@@ -95,6 +97,23 @@ BytesView RequestPlan::body(const Message& message) const noexcept {
   return has_body_ ? BytesView(message.payload()) : BytesView();
 }
 
+void RequestPlan::pass_on(const Message& message, Headers& made) const {
+  constexpr std::string_view kType = "ce-type";
+  const std::size_t of_the_plan = made.size();
+  const bool traced = message.span() != nullptr;
+  const Headers with_span = traced ? core::outgoing_headers(message) : Headers();
+  for (const Header& header : traced ? with_span : message.headers()) {
+    if (!core::is_header_name(header.name)) continue;
+    if (!every_header_ && !is_of_event_or_trace(header.name)) continue;
+    // A header that a producer's message has twice is sent twice.
+    const std::span<const Header> before(made.data(), every_header_ ? of_the_plan : made.size());
+    if (!holds(before, header.name)) made.push_back({header.name, field_value(header.value)});
+  }
+  if (every_header_ && !message.type().empty() && !holds(made, kType)) {
+    made.push_back({std::string(kType), field_value(message.type())});
+  }
+}
+
 Headers RequestPlan::headers(const Message& message, const Attempt& attempt,
                              system_clock::time_point now) const {
   Headers made = fixed_;
@@ -113,12 +132,7 @@ Headers RequestPlan::headers(const Message& message, const Attempt& attempt,
   if (!signing_keys_.empty()) {
     made.push_back({"webhook-signature", signature(id, timestamp, body(message))});
   }
-  const bool traced = message.span() != nullptr;
-  const Headers with_span = traced ? core::outgoing_headers(message) : Headers();
-  for (const Header& header : traced ? with_span : message.headers()) {
-    if (!passed_on(header.name) || !core::is_header_name(header.name)) continue;
-    if (!holds(made, header.name)) made.push_back({header.name, field_value(header.value)});
-  }
+  pass_on(message, made);
   made.push_back({"semel-consumer", field_value(consumer_)});
   made.push_back({"semel-attempt", std::to_string(attempt.number)});
   made.push_back({"semel-delivery", field_value(attempt.position)});

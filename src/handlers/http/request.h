@@ -38,11 +38,13 @@ class RequestPlan {
                   std::chrono::system_clock::time_point now) const;
 
  private:
+  void pass_on(const Message& message, Headers& made) const;
   std::string signature(std::string_view id, std::string_view timestamp, BytesView payload) const;
 
   std::string consumer_;
   std::string source_;
   bool has_body_;
+  bool every_header_;
   core::HttpSpec::KeyStyle key_style_;
   Headers fixed_;
   std::vector<Bytes> signing_keys_;

@@ -66,6 +66,25 @@ TEST_F(RequestPlanTest, PassesOnCloudEventsAndTracesAndNothingElse) {
   EXPECT_TRUE(value("webhook-id").starts_with("msg_"));
 }
 
+TEST_F(RequestPlanTest, OfAProducersMessageEveryHeaderAndTheTypeAreSent) {
+  spec_.every_header = true;
+  parts_.type = "order.paid";
+  parts_.headers = {{"X-Tag", "a"},
+                    {"x-tag", "b"},
+                    {"webhook-id", "k-1"},
+                    {"ce-source", "shop"},
+                    {"idempotency-key", "k-1"}};
+  EXPECT_EQ(value("X-Tag"), "a");
+  EXPECT_EQ(value("x-tag"), "b");
+  EXPECT_EQ(value("ce-source"), "shop");
+  EXPECT_EQ(value("ce-type"), "order.paid");
+  EXPECT_EQ(value("idempotency-key"), "\"k-1\"") << "once";
+  EXPECT_TRUE(value("webhook-id").starts_with("msg_")) << "once";
+  parts_.headers.push_back({"Ce-Type", "order.paid"});
+  EXPECT_EQ(value("ce-type"), "");
+  EXPECT_EQ(value("Ce-Type"), "order.paid");
+}
+
 TEST_F(RequestPlanTest, TheContentTypeIsAsTheSourceOrTheSenderSaidIt) {
   EXPECT_EQ(value("content-type"), "");
   parts_.headers = {{"Content-Type", "text/plain"}};
