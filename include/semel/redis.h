@@ -39,7 +39,8 @@ struct RedisOptions {
   bool accept_eviction = false;
   // This many replicas must confirm a claim, a finish or a stored message before the call returns.
   // If too few confirm in time, which is never more than half of `timeout`, the call is in doubt
-  // (R268): done on the master, and lost if another server takes over. 0: no call waits.
+  // (R268): done on the master, and lost if another server takes over. 0: no call waits; a negative
+  // number is refused (E015).
   int wait_replicas = 0;
   // Idle connections that stay open; on a Cluster, to each of its nodes.
   std::size_t connections = 8;

@@ -92,6 +92,16 @@ TEST(RedisRefusals, TooFewReplicas) {
   EXPECT_EQ(number.error().code, "R262") << number.error().message;
 }
 
+TEST(RedisRefusals, ANegativeNumberOfReplicas) {
+  RedisOptions options;
+  options.url = shared().url();
+  options.wait_replicas = -1;
+  const Error error = error_of_opening(options);
+  EXPECT_EQ(error.code, "E015");
+  EXPECT_EQ(error.kind, ErrorKind::kRejected);
+  EXPECT_NE(error.message.find("wait_replicas is -1"), std::string::npos) << error.message;
+}
+
 TEST(RedisRefusals, ANodeOfACluster) {
   const RedisServer node({.arguments = {"--cluster-enabled", "yes", "--appendfsync", "no",
                                         "--cluster-port", std::to_string(test::free_port())}});

@@ -461,6 +461,12 @@ Result<std::unique_ptr<Store>> open_store(RedisOptions options, const InnerOptio
                   fmt::format("the prefix \"{}\" has a brace", options.prefix),
                   "braces choose the node of a Cluster: leave them out"});
     }
+    if (options.wait_replicas < 0) {
+      core::fail({ErrorKind::kRejected, "E015",
+                  fmt::format("wait_replicas is {}: it is a number of replicas, 0 for none",
+                              options.wait_replicas),
+                  "give RedisOptions::wait_replicas 0 or more"});
+    }
     Environment& environment =
         options.environment != nullptr ? *options.environment : system_environment();
     const Confirm confirm{options.wait_replicas,

@@ -48,6 +48,16 @@ TEST_F(OpenTest, WhatIsNoFile) {
   }
 }
 
+TEST_F(OpenTest, APathWithAByteOfZeroIsNotCutThere) {
+  path_ = folder_.file("store.db");
+  path_ += std::string("\0.old", 5);
+  const Error error = open_error(options());
+  EXPECT_EQ(error.code, "R201");
+  EXPECT_EQ(error.kind, ErrorKind::kRejected);
+  expect_useful(error, "store.db\\x00.old");
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("store.db")));
+}
+
 TEST_F(OpenTest, AFileWithSeveralNamesIsRefusedByEach) {
   { open(); }
   const std::string other = folder_.file("other.db");

@@ -14,6 +14,7 @@
 #include <memory>
 #include <sstream>
 
+#include "base/printable.h"
 #include "stores/sqlite/failure.h"
 
 namespace semel::sqlite {
@@ -75,6 +76,12 @@ void check_place(const SqliteOptions& options) {
   if (path.empty() || path.starts_with(":memory:") || path.starts_with("file:")) {
     fail({ErrorKind::kRejected, "R201",
           fmt::format("\"{}\" does not name a file: records must outlive the process", path),
+          "name a file as store.sqlite.path"});
+  }
+  if (path.find('\0') != std::string::npos) {
+    fail({ErrorKind::kRejected, "R201",
+          fmt::format("the path \"{}\" has a byte of zero, where a file's name would end",
+                      printable_text(path)),
           "name a file as store.sqlite.path"});
   }
   struct stat about {};
