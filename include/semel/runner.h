@@ -45,7 +45,8 @@ class Runner {
   // A runner without consumers, on a store that it opens: `add` adds them. `settings`: the options
   // of a config other than store and consumers, as {"drain_timeout", "10s"} or {"admin.listen",
   // "127.0.0.1:8585"}; of the store only `store.on_unavailable`. The runner sets `create`,
-  // `environment` and `stop_fd` of `store`. Throws SemelError for settings that cannot be used.
+  // `environment` and `stop_fd` of `store`. Throws SemelError whose message lists everything that
+  // is wrong with the settings, in the words of a config.
   explicit Runner(RunnerStore store, const ConfigValues& settings = {});
   // The same on a store that the caller has opened, and may use meanwhile, as for a Guard. It is
   // borrowed: it must outlive the runner, is not closed, and keeps its own environment and stop_fd.

@@ -60,8 +60,10 @@ int not_started(const std::vector<Observer*>& observers, std::string_view where,
 
 class Runner::Impl {
  public:
+    setup_.config = compose::loaded_or_throw(config::load_settings(setup_.values, store));
   explicit Impl(config::Config config) { setup_.config = std::move(config); }
-  Impl(config::StoreConfig store, const ConfigValues& settings,
+  // Throws SemelError for settings that cannot be used.
+  Impl(const config::StoreConfig& store, const ConfigValues& settings,
        std::shared_ptr<Store> kept = nullptr)
       : kept_(std::move(kept)) {
     setup_.config.store = std::move(store);
@@ -146,8 +148,8 @@ Runner::Runner(std::shared_ptr<Store> store, const ConfigValues& settings) {
     throw SemelError({ErrorKind::kRejected, "E069", "the runner was given no store",
                       "open one, and look at the Result before it is given away"});
   }
-  auto borrowed = compose::store_config_of(*store);
-  impl_ = std::make_unique<Impl>(std::move(borrowed), settings, std::move(store));
+  const auto borrowed = compose::store_config_of(*store);
+  impl_ = std::make_unique<Impl>(borrowed, settings, std::move(store));
 }
 
 Runner::Runner(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

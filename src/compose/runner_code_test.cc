@@ -169,6 +169,49 @@ TEST_F(RunnerFromCode, WhatIsRefusedLeavesItAsItWas) {
   EXPECT_EQ(balance(), 125);
 }
 
+std::string refusal_of_settings(const RunnerStore& store, const ConfigValues& settings) {
+  try {
+    const Runner runner(store, settings);
+  } catch (const SemelError& refused) {
+    return refused.error().code + ": " + refused.error().message;
+  }
+  return "";
+}
+
+TEST_F(RunnerFromCode, ItsConstructorRefusesSettingsThatCannotBeUsed) {
+  struct Wrong {
+    std::string name, value, code, about;
+  };
+  for (const auto& [name, value, code, about] :
+       {Wrong{"drain_timeout", "soon", "E014", "drain_timeout"},
+        Wrong{"nonsense", "x", "E012", "nonsense"}, Wrong{"", "", "E023", "PATH=VALUE"},
+        Wrong{"admin.listen", "127.0.0.1:99999", "E014", "admin.listen"},
+        Wrong{"defaults.retry.attempts", "many", "E014", "defaults.retry.attempts"},
+        Wrong{"store.path", "x", "E013", "path"},
+        Wrong{"store.sqlite.path", "x", "E013", "store.sqlite.path"},
+        Wrong{"consumers[0].retry.attempts", "3", "E013", "consumers[0].retry.attempts"}}) {
+    const std::string refusal = refusal_of_settings(store(), {{name, value}});
+    EXPECT_EQ(refusal.substr(0, 4), code) << name << ": " << refusal;
+    EXPECT_NE(refusal.find(about), std::string::npos) << name << ": " << refusal;
+  }
+  const std::string both =
+      refusal_of_settings(store(), {{"drain_timeout", "soon"}, {"nonsense", "x"}});
+  EXPECT_NE(both.find("drain_timeout"), std::string::npos) << both;
+  EXPECT_NE(both.find("nonsense"), std::string::npos) << both;
+}
+
+TEST_F(RunnerFromCode, SettingsMayNameConsumersThatAreAddedLater) {
+  const std::string secret = "0123456789abcdef0123456789abcdef";
+  EXPECT_EQ(refusal_of_settings(store(), {{"drain_timeout", "5s"},
+                                          {"defaults.retry.attempts", "3"},
+                                          {"store.on_unavailable", "fail"},
+                                          {"admin.listen", "127.0.0.1:8585"},
+                                          {"admin.auth.tokens[0].name", "shop"},
+                                          {"admin.auth.tokens[0].secret", secret},
+                                          {"admin.auth.tokens[0].claims[0]", "payments"}}),
+            "");
+}
+
 TEST_F(RunnerFromCode, OneOfAConfigTakesNoOthers) {
   Runner runner = Runner::from_text(
       "store: { memory: {} }\nconsumers: [{ name: other, source: { stdin: {} }, key: json:/id "

@@ -90,7 +90,8 @@ void check_claimed(const Check& check) {
 }
 
 void check_claims(const Config& config, const Settings& settings, Report& report) {
-  if (report.failed()) return;
+  // The names cannot be checked before the consumers are known.
+  if (report.failed() || config.consumers.empty()) return;
   check_named_claims(config, settings, report);
   if (report.failed()) return;
   for (std::size_t i = 0; i < config.consumers.size(); ++i) {

@@ -317,6 +317,8 @@ Loaded load_text(std::string_view yaml, const std::string& name, const LoadOptio
 // A config made by a program: PATH=VALUE each, as in LoadOptions::sets, without variables; and the
 // options of its store. Paths of files are relative to the working directory.
 Loaded load_values(const std::vector<std::string>& values, const StoreConfig& store);
+// The same without consumers, which are added later: a value that is one's is an error.
+Loaded load_settings(const std::vector<std::string>& values, const StoreConfig& store);
 
 // "error[E012] …  semel.yaml:4:3" with excerpt and fix below it, for a terminal. Ends with a
 // newline.

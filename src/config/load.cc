@@ -163,6 +163,47 @@ void refuse_store_settings(const Settings& settings, Report& report) {
   }
 }
 
+// Refuses consumers, because the program adds them to its runner; and leaves them out.
+void refuse_consumer_settings(Node& root, Report& report) {
+  constexpr const char* kConsumers = "consumers";
+  std::erase_if(root.members, [&](const auto& member) {
+    if (member.name != kConsumers) return false;
+    report
+        .error("E013", member.place, kConsumers,
+               "consumers: a program adds its consumers to the runner")
+        .help = "put it into the settings of the consumer that it is of";
+    return true;
+  });
+}
+
+Loaded load_of_program(const std::vector<std::string>& values, const StoreConfig& store,
+                       bool with_consumers) {
+  Report report("code", "");
+  Report notes("code", "");
+  Node root;
+  root.kind = Node::Kind::kMap;
+  overlay(root, values, report, kValueOrigin);
+  if (!with_consumers) refuse_consumer_settings(root, report);
+  auto settings = conform(root, report, !with_consumers);
+  auto config = build(settings, {}, report, &store);
+  refuse_store_settings(settings, report);
+  Loaded loaded;
+  if (!report.failed()) {
+    for (const auto& value : values) notes.add_source(std::string(kValueOrigin), value);
+    lint(config, settings, report, notes);
+    note_horizons(config, settings, notes);
+    loaded.effective = effective_values(config, settings, report);
+    std::erase_if(loaded.effective, [](const EffectiveValue& value) {
+      return value.path.starts_with("store.") && value.origin == "default";
+    });
+    config.effective = loaded.effective;
+    loaded.config = std::move(config);
+  }
+  loaded.diagnostics = report.take();
+  loaded.notes = notes.take();
+  return loaded;
+}
+
 Loaded unreadable(const std::string& path, std::string why, std::string help) {
   Report report(path, "");
   report.error("E001", {}, "", std::move(why)).help = std::move(help);
@@ -199,29 +240,11 @@ const ConsumerConfig* Config::find(std::string_view consumer) const {
 }
 
 Loaded load_values(const std::vector<std::string>& values, const StoreConfig& store) {
-  Report report("code", "");
-  Report notes("code", "");
-  Node root;
-  root.kind = Node::Kind::kMap;
-  overlay(root, values, report, kValueOrigin);
-  auto settings = conform(root, report);
-  auto config = build(settings, {}, report, &store);
-  refuse_store_settings(settings, report);
-  Loaded loaded;
-  if (!report.failed()) {
-    for (const auto& value : values) notes.add_source(std::string(kValueOrigin), value);
-    lint(config, settings, report, notes);
-    note_horizons(config, settings, notes);
-    loaded.effective = effective_values(config, settings, report);
-    std::erase_if(loaded.effective, [](const EffectiveValue& value) {
-      return value.path.starts_with("store.") && value.origin == "default";
-    });
-    config.effective = loaded.effective;
-    loaded.config = std::move(config);
-  }
-  loaded.diagnostics = report.take();
-  loaded.notes = notes.take();
-  return loaded;
+  return load_of_program(values, store, true);
+}
+
+Loaded load_settings(const std::vector<std::string>& values, const StoreConfig& store) {
+  return load_of_program(values, store, false);
 }
 
 Loaded load_text(std::string_view yaml, const std::string& name, const LoadOptions& options) {
