@@ -97,7 +97,8 @@ class Runner {
   Runner& observe(Observer& observer);
   // Sends the spans of deliveries to `sink` instead of where `traces:` of the config sends them;
   // borrowed until `run` returns. A message with a traceparent is traced if that is sampled;
-  // `sample` is the fraction of the others that is traced, from 0 to 1.
+  // `sample` is the fraction of the others that is traced. Throws SemelError where it is not from 0
+  // to 1 (E015).
   Runner& trace(SpanSink& sink, double sample = 1.0);
 
   // The run ends by itself when every source is at its end, nothing is in flight and no retry is

@@ -190,7 +190,7 @@ Runner& Runner::observe(Observer& observer) {
 }
 
 Runner& Runner::trace(SpanSink& sink, double sample) {
-  impl_->set_up([&](compose::RunnerSetup& setup) { setup.traces = {&sink, sample}; });
+  impl_->set_up([&](compose::RunnerSetup& setup) { setup.set_traces(sink, sample); });
   return *this;
 }
 

@@ -154,4 +154,14 @@ void RunnerSetup::set_key(std::string_view consumer, KeyFunction function) {
   options.keys.insert_or_assign(std::string(consumer), std::move(function));
 }
 
+void RunnerSetup::set_traces(SpanSink& sink, double sample) {
+  // Not a number is in no range.
+  if (!(sample >= 0 && sample <= 1)) {
+    throw SemelError({ErrorKind::kRejected, "E015",
+                      fmt::format("the part of messages to trace is {}: it is from 0 to 1", sample),
+                      "give Runner::trace a sample from 0 to 1"});
+  }
+  traces = {&sink, sample};
+}
+
 }  // namespace semel::compose

@@ -30,6 +30,7 @@ struct RunnerSetup {
   void set_steps(std::string_view name, StepSpecs steps);
   void set_source(std::string_view name, FromOwn source);
   void set_key(std::string_view consumer, KeyFunction function);
+  void set_traces(SpanSink& sink, double sample);
 
  private:
   void check_handler(const config::ConsumerConfig& consumer, bool transactional,

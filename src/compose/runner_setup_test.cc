@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -50,6 +51,26 @@ TEST(RunnerSetup, AKeyForNoConsumerNamesThoseThereAre) {
   } catch (const SemelError& refused) {
     EXPECT_EQ(refused.error().code, "E062");
     EXPECT_EQ(refused.error().hint, "name one of its consumers: payments, refunds");
+  }
+}
+
+TEST(RunnerSetup, OnlyAPartOfMessagesCanBeTraced) {
+  struct : SpanSink {
+    void on_span(Span) noexcept override {}
+  } sink;
+  RunnerSetup setup = setup_of_two();
+  for (const double part : {-1.0, 2.0, std::numeric_limits<double>::quiet_NaN()}) {
+    try {
+      setup.set_traces(sink, part);
+      ADD_FAILURE() << part << " was taken";
+    } catch (const SemelError& refused) {
+      EXPECT_EQ(refused.error().code, "E015");
+    }
+    EXPECT_EQ(setup.traces.sink, nullptr);
+  }
+  for (const double part : {0.0, 0.25, 1.0}) {
+    setup.set_traces(sink, part);
+    EXPECT_EQ(setup.traces.sample, part);
   }
 }
 
