@@ -119,12 +119,15 @@ class Runner {
   // return soon. Must not throw.
   Runner& on_hung(std::function<void(std::string_view consumer, const Error& error)> hung);
 
-  // Runs until `stop`, SIGTERM or SIGINT, drains, and returns an exit code: 0; 69: the store or a
-  // source is unreachable; 70: a transactional handler hung; 77: this user may not use one of them;
-  // 78: the config cannot be run. Errors are returned so too; it throws std::bad_alloc and
-  // std::system_error (no thread left), and SemelError where the runner runs already.
+  // Runs until `stop`, SIGTERM or SIGINT, drains, and returns an exit code: 0; 1: with `once`, a
+  // consumer is paused, so that the run cannot end; 69: the store or a source is unreachable; 70: a
+  // transactional handler hung; 77: this user may not use one of them; 78: the config cannot be
+  // run, or a source has an error that no later start mends, as kRejected of one of your own.
+  // Errors are returned so too; it throws std::bad_alloc and std::system_error (no thread left),
+  // and SemelError where the runner runs already.
   [[nodiscard]] int run();
-  // Why the last run did not begin; nullopt if it did.
+  // Why the last run did not begin, or the error of a source that ended it, or of a key under
+  // `missing: fail`; else nullopt.
   [[nodiscard]] const std::optional<Error>& error() const;
   // Begins the drain of the run, or of the next run where none is running; a second call hurries
   // it. Returns immediately, and never waits for the run: it may be called from any thread, also by

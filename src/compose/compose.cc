@@ -6,6 +6,7 @@
 
 #include "base/overloaded.h"
 #include "compose/steps.h"
+#include "config/catalog.h"
 #include "core/guard_recipe.h"
 #include "sources/http/make_http_source.h"
 #include "sources/kafka/make_kafka_source.h"
@@ -20,6 +21,8 @@ namespace semel::compose {
 namespace {
 
 constexpr ConsumerNumber kOfNobody{0};
+constexpr int kExitBad = 1;
+constexpr int kExitConfig = 78;
 
 // A client that is told to come back later sends its message again.
 constexpr SourceTraits kClaimsTraits{.name = "claims", .redelivers = true};
@@ -52,6 +55,13 @@ ConsumerSpec consumer_spec(const config::ConsumerConfig& consumer) {
 }
 
 }  // namespace
+
+int exit_code_of_run(const Error& error) {
+  const int code = config::exit_code_of(error);
+  // No later start mends an error without a code of its own: it comes from the config or the
+  // source.
+  return code == kExitBad ? kExitConfig : code;
+}
 
 config::Config loaded_or_throw(config::Loaded loaded) {
   if (loaded.config) return *std::move(loaded.config);

@@ -140,6 +140,8 @@ struct ServiceOptions {
 
 // Exit code of a run whose store, source or handler is not available.
 inline constexpr int kExitUnavailable = 69;
+// Exit code of a run that this error keeps from beginning, or ends for good.
+int exit_code_of_run(const Error& error);
 
 // All consumers of a config, running. Thread-safe, except run.
 class Service {
@@ -149,6 +151,9 @@ class Service {
   virtual ~Service() = default;
   // Runs until stopped, or, with `once`, until nothing is left to do; drains; returns an exit code.
   virtual int run() = 0;
+  // The error that ended the run and that no waiting mends: of a source, or of a key under
+  // `missing: fail`. nullopt where it ended otherwise. Call after run.
+  [[nodiscard]] virtual std::optional<Error> final_error() const = 0;
   // Settings of the store's server that weaken the promise: "synchronous_commit = off: …".
   virtual const std::vector<std::string>& risks() const noexcept = 0;
   struct Figures {

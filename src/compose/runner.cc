@@ -16,15 +16,11 @@
 #include "compose/signals.h"
 #include "compose/stopper.h"
 #include "compose/traces.h"
-#include "config/catalog.h"
 #include "system/mutex.h"
 
 namespace semel {
 
 namespace {
-
-constexpr int kExitBad = 1;
-constexpr int kExitConfig = 78;
 
 // Reports that are printed even if the program sets no observer.
 class StderrObserver final : public Observer {
@@ -51,23 +47,20 @@ class StderrObserver final : public Observer {
 int not_started(const std::vector<Observer*>& observers, std::string_view where,
                 const Error& error) {
   for (Observer* observer : observers) observer->on_trouble("start", where, error, false);
-  const int code = config::exit_code_of(error);
-  // All other errors of building come from the config.
-  return code == kExitBad ? kExitConfig : code;
+  return compose::exit_code_of_run(error);
 }
 
 }  // namespace
 
 class Runner::Impl {
  public:
-    setup_.config = compose::loaded_or_throw(config::load_settings(setup_.values, store));
   explicit Impl(config::Config config) { setup_.config = std::move(config); }
   // Throws SemelError for settings that cannot be used.
   Impl(const config::StoreConfig& store, const ConfigValues& settings,
        std::shared_ptr<Store> kept = nullptr)
       : kept_(std::move(kept)) {
-    setup_.config.store = std::move(store);
     setup_.values = compose::values_of(settings, {});
+    setup_.config = compose::loaded_or_throw(config::load_settings(setup_.values, store));
     setup_.from_code = true;
   }
 
@@ -261,6 +254,7 @@ int Runner::Impl::run_with(compose::RunnerSetup setup) {
     const compose::Stopper::Stopping stopping(stopper_, **service);
     const compose::Admin::Serving serving(**admin, **service);
     code = (*service)->run();
+    error_ = (*service)->final_error();
     // Aborts a call to a store that does not answer.
     stopper_.break_off();
   }

@@ -22,7 +22,6 @@
 #include "compose/outbox.h"
 #include "compose/reload_check.h"
 #include "compose/running_consumer.h"
-#include "config/catalog.h"
 #include "engine/engine.h"
 #include "system/mutex.h"
 #include "traces/traced_store.h"
@@ -31,7 +30,8 @@ namespace semel::compose {
 
 namespace {
 
-constexpr int kExitFailed = 1;
+// The run cannot end, because a consumer is paused.
+constexpr int kExitPaused = 1;
 // The component that is reported as unavailable while an engine cannot be made.
 constexpr std::string_view kStartComponent = "start";
 
@@ -57,6 +57,7 @@ class RunningService final : public Service {
   Result<void> look_for_letters() { return letters_.look(); }
 
   int run() override SEMEL_EXCLUDES(mutex_);
+  std::optional<Error> final_error() const override SEMEL_EXCLUDES(mutex_);
   const std::vector<std::string>& risks() const noexcept override { return risks_; }
   std::vector<Figures> figures() override SEMEL_EXCLUDES(mutex_);
   std::vector<std::pair<std::string, std::size_t>> in_flight() const override
@@ -470,15 +471,23 @@ int RunningService::run() {
   return exit_code();
 }
 
+std::optional<Error> RunningService::final_error() const {
+  const system::MutexLock lock(mutex_);
+  for (const Slot& slot : slots_) {
+    if (auto error = slot.consumer->end().final_error) return error;
+  }
+  return std::nullopt;
+}
+
 int RunningService::exit_code() {
   const system::MutexLock lock(mutex_);
   int code = 0;
   for (const Slot& slot : slots_) {
     const RunningConsumer::End end = slot.consumer->end();
     // A final error outranks a temporary one: it would end the next run too.
-    if (end.final_error) return config::exit_code_of(*end.final_error);
+    if (end.final_error) return exit_code_of_run(*end.final_error);
     if (end.ended == engine::Ended::kUnavailable) code = kExitUnavailable;
-    if (end.ended == engine::Ended::kFailed && code == 0) code = kExitFailed;
+    if (end.ended == engine::Ended::kFailed && code == 0) code = kExitPaused;
   }
   return code;
 }

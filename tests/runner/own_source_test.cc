@@ -295,6 +295,41 @@ TEST_F(RunnerWithOwnSource, AFactoryThatFailsKeepsTheRunFromBeginning) {
   EXPECT_EQ(runner.error()->message, "the spool is not mounted");
 }
 
+// A source that brings nothing but an error.
+class BrokenSource final : public Source {
+ public:
+  explicit BrokenSource(Error error) : error_(std::move(error)) {}
+  const SourceTraits& traits() const noexcept override { return SpoolSource::kTraits; }
+  Result<Received> receive(const ReceiveLimits&) override { return failure(error_); }
+  Wakeup wakeup() override { return {.due_in = std::chrono::milliseconds(0)}; }
+  Result<void> settle(std::span<const Settlement>) override { return {}; }
+  Result<void> extend(std::span<const Tag>, std::chrono::milliseconds) override { return {}; }
+  void set_paused(std::string_view, bool) override {}
+  Result<void> close(std::chrono::milliseconds) override { return {}; }
+
+ private:
+  const Error error_;
+};
+
+TEST_F(RunnerWithOwnSource, AFinalErrorEndsTheRunAndIsItsError) {
+  const auto store = open_bank();
+  for (const auto& [kind, code] :
+       {std::pair(ErrorKind::kRejected, 78), std::pair(ErrorKind::kLimit, 78),
+        std::pair(ErrorKind::kInDoubt, 69)}) {
+    ConsumerOptions broken = payments();
+    std::get<FromOwn>(broken.source).make =
+        [kind = kind](const SourceRequest&) -> Result<std::unique_ptr<Source>> {
+      return std::make_unique<BrokenSource>(Error{kind, {}, "the spool is no spool", {}});
+    };
+    Runner runner(*store);
+    runner.add(std::move(broken)).prints(false);
+    EXPECT_EQ(runner.run(), code);
+    ASSERT_TRUE(runner.error());
+    EXPECT_EQ(runner.error()->message, "the spool is no spool");
+    EXPECT_EQ(runner.error()->kind, kind);
+  }
+}
+
 // Keeps records and nothing else, as a store of somebody's own may.
 class RecordsAlone final : public Store {
  public:
