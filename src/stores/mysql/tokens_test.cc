@@ -42,7 +42,8 @@ class MySqlTokens : public FunctionsTest {
 };
 
 TEST_P(MySqlTokens, GrowForAKeyThatIsTakenOverByABatchThatWaited) {
-  for (const Claim& claimed : store_->claim(test::pointers(messages_), {}).value()) {
+  const std::vector<Claim> claims = store_->claim(test::pointers(messages_), {}).value();
+  for (const Claim& claimed : claims) {
     const Lease lease = lease_of(claimed);
     EXPECT_EQ(test::finish_one(*store_, test::retrying(lease, 0ms, nullptr)), Applied::kYes);
   }
