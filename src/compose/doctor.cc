@@ -13,6 +13,7 @@
 
 #include "compose/compose.h"
 #include "compose/nats_findings.h"
+#include "compose/rabbitmq_findings.h"
 #include "core/key_encoding.h"
 #include "core/retention.h"
 #include "operate/views.h"
@@ -246,6 +247,7 @@ Result<DoctorReport> examine(Store& store, const config::Config& config) {
     if (one.redrive) report.findings.push_back(dead_letters_first(one));
   }
   for (Finding& one : look_at_nats(config)) report.findings.push_back(std::move(one));
+  for (Finding& one : look_at_rabbitmq(config)) report.findings.push_back(std::move(one));
   for (const auto& one : look_groups(config)) add_group(one, report.findings);
   return report;
 }

@@ -190,7 +190,9 @@ std::optional<LiveLag> look_lag(const config::ConsumerConfig& consumer) {
   if (const auto* const topic = std::get_if<config::KafkaSource>(&consumer.source)) {
     waiting = kafka::look_at_lag(topic->spec, kBrokerPatience);
   } else if (const auto* const queue = std::get_if<config::RabbitmqSource>(&consumer.source)) {
-    waiting = rabbitmq::look_at_depth(queue->spec);
+    waiting = rabbitmq::look_at_queue(queue->spec).map([](const rabbitmq::QueueLook& look) {
+      return look.ready;
+    });
   } else if (const auto* const durable = std::get_if<config::NatsSource>(&consumer.source)) {
     auto look = nats::look_at_consumer(durable->spec);
     waiting = look ? Result<std::int64_t>(look->waiting) : failure(std::move(look.error()));

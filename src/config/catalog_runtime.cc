@@ -231,6 +231,13 @@ constexpr CodePage kRuntimePages[] = {
      "retried, and become a dead letter.",
      "Name the constraint by its table and columns, in their order, or by its name; or make it.",
      "on_unique_violation: { order_log(order_id): duplicate }", 1},
+    {"D139", "a queue of RabbitMQ",
+     "semel doctor logs in to the RabbitMQ broker of a source and asks for its queue: how many "
+     "messages are ready, and how many consumers it has. Where a run would not get there, it says "
+     "so by the run's code (R310 to R314). Whether the user may read the queue shows in a run "
+     "alone (R315).",
+     "Nothing, where the queue is there; with declare: true a run makes it.",
+     "source: { rabbitmq: { url: \"${AMQP_URL}\", queue: orders, declare: true } }", 0},
     {"R260", "a handler does not end",
      "A handler ran past its timeout and its grace and did not end when it was asked to. Inside a "
      "transaction it holds the store's write lock, and nothing but the end of its process frees "

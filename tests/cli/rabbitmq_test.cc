@@ -68,6 +68,37 @@ TEST(RabbitmqRun, AConsumerThatNobodyRunsIsDownWhereMessagesWait) {
   EXPECT_EQ(json_at(to_be_made.out, "/consumers/0/lag"), "0") << to_be_made.out << to_be_made.err;
 }
 
+TEST(RabbitmqDoctor, LogsInAndAsksForTheQueue) {
+  RabbitmqTestBed bed(RabbitmqServer::shared());
+  ASSERT_EQ(bed.semel({"store", "init"}).code, 0);
+  bed.server().publish_bodies(bed.queue(), {payment("p-1", 1, 5)});
+  ASSERT_TRUE(comes_true([&] { return bed.server().messages(bed.queue()) == 1; }));
+  const Ran fine = bed.semel({"doctor"});
+  EXPECT_EQ(fine.code, 0) << fine.out << fine.err;
+  EXPECT_NE(
+      fine.out.find("[ok  ] D139  payments: queue " + bed.queue() + " is there; messages ready: 1"),
+      std::string::npos)
+      << fine.out;
+  EXPECT_EQ(bed.server().depth(bed.queue()), 1) << "nothing was consumed";
+
+  const std::string at = "consumers[0].source.rabbitmq.";
+  const auto expect_found = [&](const std::string& set, const std::string& finding) {
+    const Ran told = bed.semel({"doctor", "--set", at + set});
+    EXPECT_EQ(told.code, 1) << told.out << told.err;
+    EXPECT_NE(told.out.find("[fail] " + finding), std::string::npos) << told.out;
+    EXPECT_EQ(told.out.find("hunter2"), std::string::npos) << told.out;
+  };
+  expect_found("queue=nowhere", "R314  payments: the queue is not there");
+  expect_found("url=" + bed.server().url_of("owner:hunter2", "%2F"), "R311  payments: ");
+  expect_found("url=amqp://127.0.0.1:1", "R310  payments: no RabbitMQ broker answers");
+
+  const Ran to_be_made =
+      bed.semel({"doctor", "--set", at + "queue=nowhere", "--set", at + "declare=true"});
+  EXPECT_EQ(to_be_made.code, 0) << to_be_made.out << to_be_made.err;
+  EXPECT_NE(to_be_made.out.find("[note] D139"), std::string::npos) << to_be_made.out;
+  expect_found("queue=nowhere", "R314");  // it was not made
+}
+
 // Its retry waits in the store: it is settled at the broker, and keeps no place of the prefetch.
 TEST(RabbitmqRun, AKeyThatFailsDelaysNobody) {
   RabbitmqTestBed bed(RabbitmqServer::shared(), {.more_of_source = "prefetch: 2",

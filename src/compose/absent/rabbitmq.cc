@@ -15,7 +15,7 @@ std::unique_ptr<Source> make_rabbitmq_source(RabbitmqOptions, Environment&) {
   throw SemelError(no_rabbitmq());
 }
 
-Result<std::int64_t> look_at_depth(const core::RabbitmqSpec&) { return failure(no_rabbitmq()); }
+Result<QueueLook> look_at_queue(const core::RabbitmqSpec&) { return failure(no_rabbitmq()); }
 
 Result<AsyncHandler> make_rabbitmq_publisher(core::RabbitmqPublishSpec, Environment&) {
   return failure(no_rabbitmq());

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::chrono::seconds kClosePatience{1};
 
-Result<std::int64_t> depth_at(const core::RabbitmqSpec& spec, const core::RabbitmqNode& node) {
+Result<QueueLook> queue_at(const core::RabbitmqSpec& spec, const core::RabbitmqNode& node) {
   Connection connection(spec, false);
   auto done = connection.open(node);
   if (done) done = connection.login();
@@ -28,10 +28,10 @@ Result<std::int64_t> depth_at(const core::RabbitmqSpec& spec, const core::Rabbit
                                                 kDurable, 0, 0, amqp_empty_table);
   done = connection.checked(amqp_get_rpc_reply(connection.handle()), Step::kQueue);
   if (!done) return failure(std::move(done.error()));
-  const std::int64_t ready = answer->message_count;
+  const QueueLook look{true, answer->message_count, answer->consumer_count};
   // The broker logs a connection that is not closed. A failure here does not matter.
   (void)connection.close(std::chrono::steady_clock::now() + kClosePatience);
-  return ready;
+  return look;
 }
 
 bool is_missing_queue(const Error& error) {
@@ -40,13 +40,13 @@ bool is_missing_queue(const Error& error) {
 
 }  // namespace
 
-Result<std::int64_t> look_at_depth(const core::RabbitmqSpec& spec) {
+Result<QueueLook> look_at_queue(const core::RabbitmqSpec& spec) {
   std::optional<Error> last;
   for (const core::RabbitmqNode& node : spec.address.nodes) {
-    auto depth = depth_at(spec, node);
-    if (depth) return depth;
-    if (spec.declare && is_missing_queue(depth.error())) return 0;
-    last = std::move(depth.error());
+    auto look = queue_at(spec, node);
+    if (look) return look;
+    if (spec.declare && is_missing_queue(look.error())) return QueueLook{.there = false};
+    last = std::move(look.error());
     if (last->kind != ErrorKind::kUnavailable) break;
   }
   return failure(*std::move(last));

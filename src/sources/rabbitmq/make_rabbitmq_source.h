@@ -27,8 +27,14 @@ struct RabbitmqOptions {
 std::unique_ptr<Source> make_rabbitmq_source(RabbitmqOptions options,
                                              Environment& environment = system_environment());
 
-// How many messages are ready in the queue: zero if it does not exist yet. Asks the first node that
-// answers, for some seconds each; consumes nothing.
-Result<std::int64_t> look_at_depth(const core::RabbitmqSpec& spec);
+struct QueueLook {
+  bool there = true;  // if false, the source will declare it
+  std::int64_t ready = 0;
+  std::int64_t consumers = 0;
+};
+
+// Asks the first node that answers, for some seconds each; consumes nothing. Fails on a missing
+// queue unless the source declares it.
+Result<QueueLook> look_at_queue(const core::RabbitmqSpec& spec);
 
 }  // namespace semel::rabbitmq
