@@ -54,6 +54,8 @@ TEST(KafkaNetwork, ConnectionsThatAreCutRefusedAndStalledCostNothing) {
   proxy.cut_all();
   bed.produce(200);
   EXPECT_TRUE(tells(runner, "R300"));
+  EXPECT_EQ(bed.figure("lag"), std::nullopt) << "what was fetched last is old";
+  EXPECT_TRUE(bed.figure("partitions").has_value());
   proxy.refuse(false);
   EXPECT_TRUE(catches_up(bed)) << runner.err();
   EXPECT_TRUE(tells(runner, "works again"));

@@ -154,6 +154,19 @@ TEST(NatsConnection, InOrderARequestOfAConnectionThatBrokeUnnoticedIsWaitedFor) 
   EXPECT_TRUE(std::ranges::is_sorted(arrivals, {}, &Arrival::payload));
 }
 
+TEST(NatsConnection, TellsNoLagWhileItsServerIsAway) {
+  test::TcpProxy proxy(NatsServer::shared().port());
+  auto spec = nats_spec_for(nats_stream_of(3));
+  spec.address.nodes[0].port = static_cast<unsigned>(proxy.port());
+  NatsConsumer consumer(spec);
+  ASSERT_EQ(consumer.receive(3).size(), 3U);
+  EXPECT_EQ(lag_told_by(consumer.source()), 3) << "they are in hand";
+  proxy.refuse(true);
+  proxy.cut_all();
+  EXPECT_TRUE(test::comes_true([&] { return !consumer.source().receive({}).has_value(); }));
+  EXPECT_EQ(lag_told_by(consumer.source()), std::nullopt);
+}
+
 TEST(NatsConnection, AFileOfCredentialsThatIsNotThereIsNamed) {
   auto spec = nats_spec_for(nats_stream_of(1));
   spec.credentials = "/not/there.creds";

@@ -391,6 +391,29 @@ class DeafServer {
 
 // If a login that began earlier is still open when the close returns, the close has not waited for
 // its own login. A machine that stalls for longer than a login may take proves nothing.
+// The prefetch is full all the time: the figure needs no room for entries.
+TEST(RedisStreamsSource, TellsNoLagWhileItsServerIsAway) {
+  const RedisStream stream = new_stream();
+  test::TcpProxy proxy(RedisServer::shared().port());
+  auto spec = streams_spec(stream, fmt::format("redis://127.0.0.1:{}", proxy.port()));
+  spec.prefetch = 1;
+  stream.add(some(3));
+  StreamMember member(spec);
+  ASSERT_EQ(member.receive(1).size(), 1U);
+  const auto tells = [&](std::optional<std::int64_t> lag) {
+    return test::comes_true([&] { return lag_told_by(member.source()) == lag; });
+  };
+  EXPECT_TRUE(tells(2));
+  stream.add(some(2));
+  EXPECT_TRUE(tells(4));
+  proxy.refuse(true);
+  proxy.cut_all();
+  EXPECT_TRUE(test::comes_true([&] { return !member.source().receive({0, 1}).has_value(); }));
+  EXPECT_EQ(lag_told_by(member.source()), std::nullopt);
+  proxy.refuse(false);
+  EXPECT_TRUE(tells(4));
+}
+
 TEST(RedisStreamsSource, AServerThatDoesNotAnswerKeepsNoCloseWaiting) {
   const RedisStream stream = new_stream();
   constexpr int kTries = 5;

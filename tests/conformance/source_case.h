@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -106,5 +108,13 @@ class Receiver {
   std::unique_ptr<Source> source_;
   const milliseconds patience_;
 };
+
+// How much waits, as the source tells it; nullopt: it does not.
+inline std::optional<std::int64_t> lag_told_by(Source& source) {
+  for (const SourceFigure& figure : source.figures()) {
+    if (figure.name == "lag") return figure.value;
+  }
+  return std::nullopt;
+}
 
 }  // namespace semel::conformance

@@ -95,7 +95,7 @@ void RedisStreamsSource::connect() {
   client_ = *std::move(made);
   begin_listing();
   sweeping_ = false;
-  sweep_due_ = connected_at_ = now();
+  sweep_due_ = state_due_ = connected_at_ = now();
   const system::MutexLock lock(mutex_);
   if (!lost_.empty() && !away_) {
     notice(fmt::format("{}; it is there again, and what is in hand goes on", lost_));
@@ -145,6 +145,7 @@ void RedisStreamsSource::step() {
   } else {
     list_own();
   }
+  look_at_group();
   read();
   look_for_end();
   wait_for_something();
@@ -286,6 +287,17 @@ void RedisStreamsSource::end_sweep() {
     forget_due_ = now() + kForgetAfter * spec_.claim_after;
     client_->forget_members(kForgetAfter * spec_.claim_after);
   }
+  const system::MutexLock lock(mutex_);
+  if (taken_over_ > 0) {
+    notice(fmt::format("took over {} entries of {} that were pending for {}", taken_over_,
+                       spec_.stream, fmt::join(taken_from_, ", ")));
+  }
+}
+
+// Without room for entries too: a source that is paused tells how much waits.
+void RedisStreamsSource::look_at_group() {
+  if (now() < state_due_) return;
+  state_due_ = now() + std::min(spec_.claim_after / 3, kLongestBetweenSweeps);
   const GroupState state = client_->state();
   // The first time, with nothing unread: an earlier run may have reported the entries that the
   // group has passed already.
@@ -298,10 +310,6 @@ void RedisStreamsSource::end_sweep() {
         "{} entries of {} were trimmed or deleted before the group {} had read them: they are "
         "lost here; let the stream keep more, or read it with more members",
         state.missed - before, spec_.stream, spec_.group));
-  }
-  if (taken_over_ > 0) {
-    notice(fmt::format("took over {} entries of {} that were pending for {}", taken_over_,
-                       spec_.stream, fmt::join(taken_from_, ", ")));
   }
 }
 
@@ -380,6 +388,7 @@ void RedisStreamsSource::lose(Error error) {
   nothing_new_.reset();
   const system::MutexLock lock(mutex_);
   ++changes_;
+  state_.reset();
   if (stop_) return;
   if (is_final(error)) return set_final(std::move(error));
   lost_ = error.message;

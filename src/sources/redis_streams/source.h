@@ -52,6 +52,7 @@ class RedisStreamsSource final : public broker::BrokerSource {
   void list_own() SEMEL_EXCLUDES(mutex_);
   void take_over() SEMEL_EXCLUDES(mutex_);
   void end_sweep() SEMEL_EXCLUDES(mutex_);
+  void look_at_group() SEMEL_EXCLUDES(mutex_);
   void read() SEMEL_EXCLUDES(mutex_);
   void take_new() SEMEL_EXCLUDES(mutex_);
   void look_for_end() SEMEL_EXCLUDES(mutex_);
@@ -100,6 +101,7 @@ class RedisStreamsSource final : public broker::BrokerSource {
   bool sweeping_ = false;
   std::optional<EntryId> swept_to_;
   TimePoint sweep_due_{};
+  TimePoint state_due_{};
   TimePoint forget_due_{};
   std::set<std::string> taken_from_;  // in this sweep
   std::size_t taken_over_ = 0;
@@ -113,6 +115,7 @@ class RedisStreamsSource final : public broker::BrokerSource {
   // On the server of the last connection; null before the first one.
   std::shared_ptr<const StreamGroup> group_ SEMEL_GUARDED_BY(mutex_);
   bool known_ SEMEL_GUARDED_BY(mutex_) = false;  // it was connected at least once
+  // nullopt while the server is away.
   std::optional<GroupState> state_ SEMEL_GUARDED_BY(mutex_);
 };
 
