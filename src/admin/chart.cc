@@ -21,7 +21,8 @@ using telemetry::kOutcomeGroups;
 
 constexpr double kSeconds = static_cast<double>(DeliveryHistory::kInterval.count());
 // Classes of the style sheet, in the order of OutcomeGroup.
-constexpr std::array<const char*, kOutcomeGroups> kClasses{"done", "duplicate", "retry", "dead"};
+constexpr std::array<const char*, kOutcomeGroups> kClasses{"done", "duplicate", "retry", "dead",
+                                                           "parked"};
 
 // The areas are stacked: `below` is the sum of the previous ones.
 std::string area(const std::vector<GroupCounts>& intervals, std::size_t group,

@@ -55,7 +55,8 @@ std::string now_section(const ConsumerOverview& one) {
   made += term("In flight", page::count_of(one.in_flight));
   made += term(
       "Lag", one.lag ? page::count_of(static_cast<std::size_t>(std::max<std::int64_t>(*one.lag, 0)))
-                     : "its source does not tell");
+             : one.tells_lag ? "not known"
+                             : "its source does not tell");
   const std::string letters = "letters?consumer=" + page::escaped(one.name);
   made += number_term("Retrying", one.retrying);
   made += number_term("Held", one.held);
@@ -86,12 +87,12 @@ std::string deliveries_section(const ConsumerOverview& one) {
     return made + "<p class=\"empty\">The first figures come after ten seconds.</p></section>\n";
   }
   made += "<p class=\"legend\">";
-  for (const char* group : {"done", "duplicate", "retry", "dead"}) {
+  for (const char* group : {"done", "duplicate", "retry", "dead", "parked"}) {
     made += fmt::format("<span class=\"entry\"><span class=\"key {0}\"></span>{0}</span> ", group);
   }
   return made +
-         fmt::format("<span class=\"scale\">top of the chart: {:.0f}/s</span></p>\n",
-                     scale_of(one.intervals)) +
+         fmt::format("<span class=\"scale\">top of the chart: {}/s</span></p>\n",
+                     page::rate_text(scale_of(one.intervals))) +
          chart + "\n</section>\n";
 }
 
@@ -184,8 +185,8 @@ std::string sources_section(const std::string& name, const Readiness& readiness)
   }
   if (tables.empty()) {
     tables =
-        "<p class=\"empty\">Nothing yet. A Kafka source reports each partition that it "
-        "has.</p>\n";
+        "<p class=\"empty\">No figures. Sources of Kafka, NATS JetStream, Redis Streams, SQS and "
+        "HTTP report some while they run.</p>\n";
   }
   return made + tables + "</section>\n";
 }

@@ -53,6 +53,26 @@ TEST_F(ConsumerPageTest, ShowsWhatItDoesNow) {
   EXPECT_TRUE(shows(page(), "class=\"chart\""));
 }
 
+TEST_F(ConsumerPageTest, NamesALowRateAsItIs) {
+  consumer().intervals.push_back({1, 0, 0, 0});
+  EXPECT_TRUE(shows(page(), "top of the chart: 0.1/s")) << page();
+}
+
+TEST_F(ConsumerPageTest, ParkedMessagesAreNotDrawnAsDead) {
+  telemetry::GroupCounts counts{};
+  counts[static_cast<std::size_t>(telemetry::group_of(Outcome::Kind::kParked))] = 4;
+  consumer().intervals.push_back(counts);
+  EXPECT_TRUE(shows(page(), "<polygon class=\"parked\"")) << page();
+  EXPECT_FALSE(shows(page(), "<polygon class=\"dead\""));
+  EXPECT_TRUE(shows(page(), "<span class=\"key parked\"></span>parked"));
+}
+
+TEST_F(ConsumerPageTest, ALagThatIsNotKnownNowIsNotASourceThatDoesNotTell) {
+  EXPECT_TRUE(shows(page(), "<dt>Lag</dt><dd>its source does not tell</dd>")) << page();
+  consumer().tells_lag = true;
+  EXPECT_TRUE(shows(page(), "<dt>Lag</dt><dd>not known</dd>")) << page();
+}
+
 TEST_F(ConsumerPageTest, ShowsHowOldDuplicatesAreAgainstTheTtl) {
   EXPECT_TRUE(shows(page(), "has seen no duplicate since it began"));
   ages_.ages = {{1, 60}, {3, 1, 0}, 0};
@@ -77,7 +97,7 @@ TEST_F(ConsumerPageTest, ShowsThePartsOfItsGuarantee) {
 }
 
 TEST_F(ConsumerPageTest, ShowsEachPartition) {
-  EXPECT_TRUE(shows(page(), "A Kafka source reports each partition that it has."));
+  EXPECT_TRUE(shows(page(), "No figures. Sources of Kafka, NATS JetStream, Redis Streams, SQS"));
   readiness_.consumers.push_back({{"other", {}, {}}, {{"kafka", {{"lag", "elsewhere", 99, {}}}}}});
   readiness_.consumers.push_back(
       {{"payments", {}, {}},

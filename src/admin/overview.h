@@ -26,6 +26,7 @@ struct ConsumerOverview {
   std::string why;  // of a pause or an open breaker
   std::vector<telemetry::Outage> outages;
   std::size_t in_flight = 0;
+  bool tells_lag = false;           // a source reports its lag whenever it is known
   std::optional<std::int64_t> lag;  // nullopt: unknown
   // In the store, for all processes; nullopt: not known yet, or not counted by the store.
   std::optional<std::size_t> retrying, parked, held, dead_letters;

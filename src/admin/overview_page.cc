@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include <fmt/format.h>
@@ -39,13 +38,6 @@ double rate_now(const std::vector<GroupCounts>& intervals, std::optional<Outcome
     sum += rate_of(one);
   }
   return sum / static_cast<double>(count);
-}
-
-std::string rate_text(double rate) {
-  if (rate >= 100) return grouped(static_cast<std::uint64_t>(std::llround(rate)));
-  constexpr double kShown = 0.05;
-  if (rate == 0) return "0";
-  return rate < kShown ? "under 0.1" : fmt::format("{:.1f}", rate);
 }
 
 std::string phase_text(const std::string& phase) {
@@ -97,7 +89,7 @@ std::string row(const ConsumerOverview& one) {
       "State",
       fmt::format("<span class=\"state {}\">{}</span>", state_class(one.state), html(one.state)),
       "word");
-  made += cell("Deliveries/s", rate_text(rate_now(one.intervals, std::nullopt)));
+  made += cell("Deliveries/s", page::rate_text(rate_now(one.intervals, std::nullopt)));
   made += cell("Duplicates", duplicates_text(one.intervals));
   made += cell("In flight", grouped(one.in_flight));
   made +=
@@ -158,12 +150,14 @@ std::string throughput(const Overview& overview) {
       "<p class=\"legend\"><span class=\"entry\"><span class=\"key done\"></span>done {}</span> "
       "<span class=\"entry\"><span class=\"key duplicate\"></span>duplicate {}</span> "
       "<span class=\"entry\"><span class=\"key retry\"></span>retry {}</span> "
-      "<span class=\"entry\"><span class=\"key dead\"></span>dead {}</span> <span "
+      "<span class=\"entry\"><span class=\"key dead\"></span>dead {}</span> "
+      "<span class=\"entry\"><span class=\"key parked\"></span>parked {}</span> <span "
       "class=\"scale\">top of the chart: {}/s</span></p>\n",
-      rate_text(rate_now(sum, OutcomeGroup::kDone)),
-      rate_text(rate_now(sum, OutcomeGroup::kDuplicate)),
-      rate_text(rate_now(sum, OutcomeGroup::kRetry)), rate_text(rate_now(sum, OutcomeGroup::kDead)),
-      rate_text(scale_of(sum)));
+      page::rate_text(rate_now(sum, OutcomeGroup::kDone)),
+      page::rate_text(rate_now(sum, OutcomeGroup::kDuplicate)),
+      page::rate_text(rate_now(sum, OutcomeGroup::kRetry)),
+      page::rate_text(rate_now(sum, OutcomeGroup::kDead)),
+      page::rate_text(rate_now(sum, OutcomeGroup::kParked)), page::rate_text(scale_of(sum)));
   return made + stacked_chart(sum, kWide, fmt::format("deliveries by outcome, {}", span)) +
          "\n</section>\n";
 }

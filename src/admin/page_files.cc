@@ -11,12 +11,14 @@ constexpr std::string_view kStyle = R"css(
   color-scheme: light dark;
   --ground: #fbfbfa; --raised: #fff; --text: #1d2327; --soft: #57606a; --line: #dfe2e5;
   --done: #2f7d4f; --duplicate: #3b6fb5; --retry: #b87a12; --dead: #b3372f;
+  --parked: #7d55b0;
   --good: #1f6f43; --bad: #a52a22; --note: #7a5200; --badge: #eceff2;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --ground: #14181b; --raised: #1b2125; --text: #e6e9eb; --soft: #a3adb5; --line: #30383e;
     --done: #4caf7a; --duplicate: #6ea3e8; --retry: #dfa23c; --dead: #e8695f;
+    --parked: #b18fe6;
     --good: #6fd09a; --bad: #ff9089; --note: #f0c064; --badge: #2a3238;
   }
 }
@@ -44,11 +46,13 @@ code { font-size: .9em; }
 .scale { color: var(--soft); }
 .key.done { background: var(--done); } .key.duplicate { background: var(--duplicate); }
 .key.retry { background: var(--retry); } .key.dead { background: var(--dead); }
+.key.parked { background: var(--parked); }
 .chart { display: block; width: 100%; height: 10rem; border-bottom: 1px solid var(--line); }
 .spark .chart { width: 9rem; height: 2rem; }
 polygon { stroke: var(--raised); stroke-width: .5; }
 polygon.done { fill: var(--done); } polygon.duplicate { fill: var(--duplicate); }
 polygon.retry { fill: var(--retry); } polygon.dead { fill: var(--dead); }
+polygon.parked { fill: var(--parked); }
 table { border-collapse: collapse; width: 100%; }
 th, td { padding: .45rem .6rem; text-align: left; vertical-align: top; }
 thead th { color: var(--soft); font-weight: 500; font-size: .85rem; vertical-align: bottom; }
@@ -109,6 +113,7 @@ dd { margin: 0; overflow-wrap: anywhere; }
 .timeline .duplicate::before { background: var(--duplicate); }
 .timeline .retry::before { background: var(--retry); }
 .timeline .dead::before { background: var(--dead); }
+.timeline .parked::before { background: var(--parked); }
 .timeline .to-come::before { background: var(--raised); border: 2px solid var(--soft); }
 .ages { max-width: 48rem; }
 .ages th, .ages td { padding: .2rem .6rem; vertical-align: middle; white-space: nowrap; }

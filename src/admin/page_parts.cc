@@ -1,5 +1,6 @@
 #include "admin/page_parts.h"
 
+#include <cmath>
 #include <utility>
 #include <variant>
 
@@ -113,6 +114,13 @@ std::string count_of(std::size_t count) { return grouped_digits(count, ','); }
 
 std::string shown(BytesView text, std::size_t longest) {
   return html(operate::printable(text, longest));
+}
+
+std::string rate_text(double rate) {
+  if (rate >= 100) return grouped_digits(static_cast<std::uint64_t>(std::llround(rate)), ',');
+  constexpr double kShown = 0.05;
+  if (rate == 0) return "0";
+  return rate < kShown ? "under 0.1" : fmt::format("{:.1f}", rate);
 }
 
 std::string error_cell(std::string_view reason, std::string_view error,

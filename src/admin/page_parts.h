@@ -35,6 +35,8 @@ std::string time_text(UtcTime time);
 // The same; the full time appears when a pointer rests on it.
 std::string time_cell(UtcTime time);
 std::string count_of(std::size_t count);
+// "12", "1.5", "under 0.1".
+std::string rate_text(double rate);
 // Bytes as one line, of at most this many characters.
 std::string shown(BytesView text, std::size_t longest);
 // A reason and the text of an error, as a second line of a cell; empty where there are none.

@@ -247,8 +247,9 @@ const char* ending_kind(Outcome::Kind kind) noexcept {
       return "retry";
     case Outcome::Kind::kConflict:
     case Outcome::Kind::kDead:
-    case Outcome::Kind::kParked:
       break;
+    case Outcome::Kind::kParked:
+      return "parked";
   }
   return "dead";
 }

@@ -174,6 +174,7 @@ TEST(EndingText, EveryOutcomeHasWords) {
     one.outcome = kind;
     EXPECT_FALSE(ending_text(one).empty()) << to_string(kind);
   }
+  EXPECT_STREQ(ending_kind(Outcome::Kind::kParked), "parked") << "it has a colour of its own";
   one.outcome = Outcome::Kind::kDuplicate;
   one.at = kNoon;
   one.completed_at = kNoon - hours(2);

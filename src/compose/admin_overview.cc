@@ -13,12 +13,18 @@ namespace {
 using admin::ConsumerOverview;
 
 void add_source_figures(ConsumerOverview& one, const GaugeInput& input) {
+  bool known = true;
   for (const Service::Figures& source : input.sources) {
     if (source.consumer != one.name) continue;
-    for (const SourceFigure& figure : source.figures) {
-      if (is_lag(figure)) one.lag = one.lag.value_or(0) + figure.value;
+    one.tells_lag = one.tells_lag || source.tells_lag;
+    const auto lag = std::ranges::find_if(source.figures, is_lag);
+    if (lag != source.figures.end()) {
+      one.lag = one.lag.value_or(0) + lag->value;
+    } else {
+      known = known && !source.tells_lag;
     }
   }
+  if (!known) one.lag.reset();
   const auto found =
       std::ranges::find(input.in_flight, one.name, &std::pair<std::string, std::size_t>::first);
   if (found != input.in_flight.end()) one.in_flight = found->second;

@@ -14,8 +14,9 @@ OutcomeGroup group_of(Outcome::Kind kind) noexcept {
       return OutcomeGroup::kRetry;
     case Outcome::Kind::kDead:
     case Outcome::Kind::kConflict:
-    case Outcome::Kind::kParked:
       break;
+    case Outcome::Kind::kParked:
+      return OutcomeGroup::kParked;
   }
   return OutcomeGroup::kDead;
 }

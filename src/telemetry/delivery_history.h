@@ -16,8 +16,8 @@
 namespace semel::telemetry {
 
 // Outcomes as a chart groups them.
-enum class OutcomeGroup { kDone, kDuplicate, kRetry, kDead };
-inline constexpr std::size_t kOutcomeGroups = 4;
+enum class OutcomeGroup { kDone, kDuplicate, kRetry, kDead, kParked };
+inline constexpr std::size_t kOutcomeGroups = 5;
 // kRetry includes busy, kDead conflict and parked, kDone discarded.
 OutcomeGroup group_of(Outcome::Kind kind) noexcept;
 
