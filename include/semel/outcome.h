@@ -3,10 +3,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include <semel/bytes.h>
+#include <semel/error.h>
 
 namespace semel {
 
@@ -43,6 +45,9 @@ struct Outcome {
   // kDuplicate: when its effect was recorded, by the store's clock; zero where that is unknown.
   std::chrono::system_clock::time_point completed_at{};
   bool closed_before = false;  // kDead, kParked: its record was in that state already
+  // kRetry because the store is away, reason store.unavailable: its error; null where it is
+  // unknown.
+  std::shared_ptr<const Error> store_error{};
 
   // Three questions for a loop of your own; at most one is true. All are false for kDiscarded:
   // there was nothing to do.

@@ -92,7 +92,11 @@ Result<Handler> handler_of(const ConsumerBuild& build, std::optional<StepSpecs>&
     if (!made) return failure(std::move(made.error()));
     return Handler(*std::move(made));
   }
-  if (config::publishes(handler)) return publisher_of(handler, *build.options->environment);
+  if (config::publishes(handler)) {
+    auto made = publisher_of(handler, *build.options->environment);
+    if (!made) return failure(of_consumer(build.consumer->name, std::move(made.error())));
+    return made;
+  }
   const std::string& name = std::get<config::NativeHandler>(handler).name;
   if (const auto* native = find_native(build, name)) return native->handler;
   return failure(Error{

@@ -47,7 +47,7 @@ class SourceMaker {
   MadeSource operator()(const config::HttpSource& source) const {
     if (options_.once || options_.dry_run) {
       return failure({ErrorKind::kRejected, "R322",
-                      fmt::format("consumer \"{}\": its source is http, which {}", consumer_.name,
+                      fmt::format("its source is http, which {}",
                                   options_.once ? "has no end: it cannot be run --once"
                                                 : "answers its senders: it has no --dry-run"),
                       "run it without, or ask consumers without such a source"});
@@ -71,9 +71,8 @@ class SourceMaker {
     if (found == options_.sources.end()) {
       return failure(
           {ErrorKind::kRejected, "E060",
-           fmt::format(
-               "consumer \"{}\" wants the native source \"{}\", which this program does not have",
-               consumer_.name, source.name),
+           fmt::format("it wants the native source \"{}\", which this program does not have",
+                       source.name),
            fmt::format("register it: runner.source(\"{}\", …), or name another source",
                        source.name)});
     }
@@ -82,8 +81,7 @@ class SourceMaker {
     if (!made) return failure(std::move(made.error()));
     if (*made == nullptr || !same_traits((*made)->traits(), own.traits)) {
       return failure({ErrorKind::kRejected, "E068",
-                      fmt::format("consumer \"{}\": the factory of the native source \"{}\" {}",
-                                  consumer_.name, source.name,
+                      fmt::format("the factory of the native source \"{}\" {}", source.name,
                                   *made == nullptr ? "returned no source"
                                                    : "made a source with other traits than FromOwn "
                                                      "declares"),
@@ -127,7 +125,7 @@ Result<std::vector<std::unique_ptr<Source>>> sources_of(const ConsumerBuild& bui
   std::vector<std::unique_ptr<Source>> sources;
   if (consumer.is_claimed()) return sources;
   auto made = std::visit(SourceMaker(build, number), consumer.source);
-  if (!made) return failure(std::move(made.error()));
+  if (!made) return failure(of_consumer(consumer.name, std::move(made.error())));
   if (*made != nullptr) sources.push_back(*std::move(made));
   if (consumer.defer == config::ConsumerConfig::Defer::kElsewhere) return sources;
   // Messages of the queue, or messages held for a retry: one source reads both.

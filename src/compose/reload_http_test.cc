@@ -133,6 +133,21 @@ class HttpReload : public testing::Test {
   std::thread run_;
 };
 
+TEST_F(HttpReload, ABeginThatFailsNamesItsConsumer) {
+  const ReservedPort own;
+  const ReservedPort taken;
+  taken.listen();
+  ServiceOptions options;
+  options.natives["work"] = {PlainHandler([](const Message&, const Attempt&) { return done(); }),
+                             ApplyHandler()};
+  const auto built = Service::build(config_of(http_consumer("a", own) + http_consumer("b", taken)),
+                                    std::move(options));
+  ASSERT_FALSE(built);
+  EXPECT_EQ(built.error().code, "R320");
+  EXPECT_TRUE(built.error().message.starts_with("consumer \"b\": source.http.listen"))
+      << built.error().message;
+}
+
 // The old listener would be closed for one that never opens.
 TEST_F(HttpReload, ASourceThatCouldNotListenIsRefused) {
   const ReservedPort own;

@@ -56,6 +56,7 @@ Outcome store_away(const Error& error) {
   outcome.kind = Outcome::Kind::kRetry;
   outcome.reason = reason::kStoreUnavailable;
   outcome.error = error.message;
+  outcome.store_error = std::make_shared<const Error>(error);
   return outcome;
 }
 

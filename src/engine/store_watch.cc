@@ -4,6 +4,15 @@
 
 namespace semel::engine {
 
+namespace {
+
+Error error_of(const Outcome& outcome) {
+  if (outcome.store_error != nullptr) return *outcome.store_error;
+  return {ErrorKind::kUnavailable, {}, outcome.error, {}};
+}
+
+}  // namespace
+
 std::optional<StoreWatch::TimePoint> StoreWatch::note(const Outcome& outcome, TimePoint began) {
   const bool away = outcome.reason == reason::kStoreUnavailable;
   // Fast path: no lock while the store works.
@@ -13,7 +22,7 @@ std::optional<StoreWatch::TimePoint> StoreWatch::note(const Outcome& outcome, Ti
   if (!away && began < *since_) return std::nullopt;
   away_ = away;
   if (away) {
-    if (!source_away_) tell_away(Error{ErrorKind::kUnavailable, {}, outcome.error, {}});
+    if (!source_away_) tell_away(error_of(outcome));
     since_ = clock_.now();
   } else {
     since_.reset();

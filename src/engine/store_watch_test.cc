@@ -47,6 +47,16 @@ TEST_F(StoreWatchTest, DeliveriesTellOnce) {
   EXPECT_EQ(told(), "-+-");
 }
 
+TEST_F(StoreWatchTest, ADeliveryTellsTheErrorOfTheStoreWhole) {
+  Outcome lost = outcome(reason::kStoreUnavailable);
+  lost.error = "it is away";
+  lost.store_error =
+      std::make_shared<const Error>(Error{ErrorKind::kUnavailable, "R250", "it is away", "start"});
+  EXPECT_TRUE(watch_.note(lost, now()));
+  ASSERT_EQ(seen_.troubles().size(), 1U);
+  EXPECT_EQ(to_string(seen_.troubles()[0].error), "[R250] it is away; fix: start");
+}
+
 TEST_F(StoreWatchTest, WhatBeganBeforeItWasAwayDoesNotTellThatItIsBack) {
   const auto before = now();
   away();

@@ -80,6 +80,8 @@ TEST_F(BlameTest, TheDisksErrorsAreNoMessagesOwn) {
     const auto sink = process(StrategyKind::kDedupTable, {"bad"});
     EXPECT_EQ(sink.of("bad").reason, reason::kStoreUnavailable) << code;
     EXPECT_EQ(sink.of("bad").settle, Settle::kLater) << code;
+    const auto& away = sink.of("bad").store_error;
+    EXPECT_EQ(away == nullptr ? "none" : away->code, code);
   }
   EXPECT_TRUE(store_.state.records.empty());
 }

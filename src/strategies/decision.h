@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -42,6 +43,9 @@ struct Decision {
   std::optional<GivingUp> giving_up{};
   // kDead: of its steps all that can be undone is undone; the number of its handler's attempts.
   std::optional<int> undone_after{};
+
+  // kFailed because the store is away: its error.
+  std::shared_ptr<const Error> store_error{};
 
   Remedy remedy = Remedy::kTime;  // kFailed, kDead: of the statement that failed
   bool thrown = false;            // unknown whether the effect had happened by then

@@ -91,6 +91,7 @@ Outcome store_away(const Error& error, milliseconds delay) {
   outcome.settle = Outcome::Settle::kLater;
   outcome.reason = reason::kStoreUnavailable;
   outcome.error = error.message;
+  outcome.store_error = std::make_shared<const Error>(error);
   outcome.delay = delay;
   return outcome;
 }
@@ -227,6 +228,7 @@ Resolution Resolver::of_decision(const ClaimInfo& claim_info, const Decision& de
       break;
   }
   resolution.outcome.attempt = decision.untried ? 0 : claim_info.attempt;
+  resolution.outcome.store_error = decision.store_error;
   return resolution;
 }
 

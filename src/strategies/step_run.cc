@@ -47,6 +47,7 @@ Decision away(const Error& error, bool unknown) {
   Decision decision = failed(std::string(reason::kStoreUnavailable), error.message);
   decision.counted = false;
   decision.unknown = unknown;
+  decision.store_error = std::make_shared<const Error>(error);
   return decision;
 }
 

@@ -45,7 +45,8 @@ TEST_P(ServerAway, ARunSaysItOnceGoesOnAndLosesNothing) {
     })) << runner.err();
     times == 1 ? server_->stop() : server_->kill();
     EXPECT_TRUE(comes_true([&] {
-      return count_of(runner.err(), "payments: store: error") == static_cast<std::size_t>(times);
+      return count_of(runner.err(), "payments: store: error[R250]") ==
+             static_cast<std::size_t>(times);
     })) << runner.err();
     // It asks again and again, and says no more of it.
     EXPECT_TRUE(turn_away(server_->port(), kTimes));

@@ -292,7 +292,7 @@ TEST_F(RunnerWithOwnSource, AFactoryThatFailsKeepsTheRunFromBeginning) {
   runner.add(std::move(away)).prints(false);
   EXPECT_EQ(runner.run(), 69);
   ASSERT_TRUE(runner.error());
-  EXPECT_EQ(runner.error()->message, "the spool is not mounted");
+  EXPECT_EQ(runner.error()->message, "consumer \"payments\": the spool is not mounted");
 }
 
 // A source that brings nothing but an error.
