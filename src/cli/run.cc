@@ -229,7 +229,10 @@ void tell_summary(Console& console, const RunReport& report, steady_clock::durat
     if (console.logs_json()) return console.note(summary_text(counts, dry_run));
     console.out(summary_text(counts, dry_run) + "\n");
     const bool dead = counts.of(Outcome::Kind::kDead) + counts.of(Outcome::Kind::kConflict) > 0;
-    console.next(dead || counts.refused > 0 ? "semel dlq list" : "semel status");
+    const bool parked = counts.of(Outcome::Kind::kParked) > 0;
+    if (dead || counts.refused > 0) console.next("semel dlq list");
+    if (parked) console.next("semel records list --state parked");
+    if (!dead && counts.refused == 0 && !parked) console.next("semel status");
   }
 }
 

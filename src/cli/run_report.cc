@@ -18,12 +18,24 @@ static_assert(std::size(tap::kAllOutcomes) == RunCounts::kKinds);
 // Details are shown from this many -v on.
 constexpr int kDetail = 2;
 
-// An unavailable store is reported once, by on_trouble, and not for each message that it delays.
-bool is_trouble(Outcome::Kind kind, std::string_view reason) noexcept {
-  if (reason == reason::kStoreUnavailable) return false;
-  return kind == Outcome::Kind::kConflict || kind == Outcome::Kind::kRetry ||
-         kind == Outcome::Kind::kDead;
+// An unavailable store is reported once, by on_trouble, and not for each message that it delays. A
+// parked message is reported when it is parked; its source may bring it again any number of times.
+bool is_trouble(const tap::EndingView& ending) noexcept {
+  if (ending.reason == reason::kStoreUnavailable) return false;
+  switch (ending.outcome) {
+    case Outcome::Kind::kConflict:
+    case Outcome::Kind::kRetry:
+    case Outcome::Kind::kDead:
+      return true;
+    case Outcome::Kind::kParked:
+      return !ending.closed_before;
+    default:
+      return false;
+  }
 }
+
+// A held message has no outcome yet, so it is reported like a busy one.
+constexpr tap::EndingView kHeld = {.outcome = Outcome::Kind::kBusy};
 
 LogLine line_of(LogLevel level, std::string_view consumer, std::string_view text,
                 const Delivery* delivery) {
@@ -44,20 +56,20 @@ std::uint64_t RunCounts::deliveries() const {
 RunReport::RunReport(Console& console, std::size_t name_width, bool dry_run)
     : console_(console), name_width_(name_width), dry_run_(dry_run) {}
 
-bool RunReport::says(Outcome::Kind kind, std::string_view reason) const {
+bool RunReport::says(const tap::EndingView& ending) const {
   const Format format = console_.format();
   if (format != Format::kText) return format == Format::kJsonl;
-  return !console_.logs_json() && worth_a_line(kind, reason);
+  return !console_.logs_json() && worth_a_line(ending);
 }
 
-bool RunReport::logs(Outcome::Kind kind, std::string_view reason) const {
-  return console_.logs_json() && worth_a_line(kind, reason);
+bool RunReport::logs(const tap::EndingView& ending) const {
+  return console_.logs_json() && worth_a_line(ending);
 }
 
-bool RunReport::worth_a_line(Outcome::Kind kind, std::string_view reason) const {
+bool RunReport::worth_a_line(const tap::EndingView& ending) const {
   const Settings& settings = console_.settings();
   if (settings.quiet > 0) return false;
-  return settings.verbose > 0 || dry_run_ || is_trouble(kind, reason);
+  return settings.verbose > 0 || dry_run_ || is_trouble(ending);
 }
 
 void RunReport::on_received(std::string_view, std::size_t deliveries) noexcept {
@@ -65,12 +77,12 @@ void RunReport::on_received(std::string_view, std::size_t deliveries) noexcept {
 }
 
 void RunReport::say(const tap::EndingView& ending, const Delivery* delivery) {
-  if (logs(ending.outcome, ending.reason)) {
+  if (logs(ending)) {
     LogLine line = log_line(ending, delivery);
     if (dry_run_ && ending.key) line.message = "would be " + line.message;
     console_.log(line);
   }
-  if (!says(ending.outcome, ending.reason)) return;
+  if (!says(ending)) return;
   if (!console_.text()) {
     json::Writer line = document("delivery");
     add_delivery(line, console_, ending);
@@ -100,11 +112,10 @@ void RunReport::on_refused(std::string_view consumer, const Arrival& arrival,
 
 void RunReport::on_held(std::string_view consumer, const Delivery& delivery) noexcept {
   held_.fetch_add(1, std::memory_order_relaxed);
-  // A held message has no outcome yet, so it is logged like a busy one.
-  if (logs(Outcome::Kind::kBusy, {})) {
+  if (logs(kHeld)) {
     console_.log(line_of(LogLevel::kDebug, consumer, "held in the store, for later", &delivery));
   }
-  if (!says(Outcome::Kind::kBusy, {})) return;
+  if (!says(kHeld)) return;
   if (console_.text()) {
     console_.out(fmt::format("{}{:<{}}  {}  {:<9}  in the store, for later\n", console_.stamp(),
                              consumer, name_width_,

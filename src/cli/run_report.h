@@ -49,9 +49,9 @@ class RunReport final : public Observer {
 
  private:
   // Whether an outcome is printed on stdout and in the JSON log.
-  bool says(Outcome::Kind kind, std::string_view reason) const;
-  bool logs(Outcome::Kind kind, std::string_view reason) const;
-  bool worth_a_line(Outcome::Kind kind, std::string_view reason) const;
+  bool says(const tap::EndingView& ending) const;
+  bool logs(const tap::EndingView& ending) const;
+  bool worth_a_line(const tap::EndingView& ending) const;
   // `delivery`: null if the message was refused before it became one.
   void say(const tap::EndingView& ending, const Delivery* delivery);
 

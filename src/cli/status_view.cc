@@ -113,6 +113,14 @@ int verdict_on(Console& console, const std::vector<ConsumerStatus>& rows) {
   return kOk;
 }
 
+// Suggests the command for the first consumer that has some of what it lists.
+void suggest(Console& console, const std::vector<ConsumerStatus>& rows,
+             std::size_t StoreStats::Consumer::*figure, std::string_view command) {
+  const auto first = std::ranges::find_if(
+      rows, [figure](const ConsumerStatus& row) { return row.counts.*figure > 0; });
+  if (first != rows.end()) console.next(fmt::format("{} --consumer {}", command, first->name));
+}
+
 }  // namespace
 
 int show_status(Console& console, const Status& status) {
@@ -122,10 +130,9 @@ int show_status(Console& console, const Status& status) {
     console.out(
         operate::status_document(status, [&](StoreTime time) { return console.time(time); }));
   }
-  for (const auto& row : status.consumers) {
-    if (row.counts.dead_letters > 0) console.next("semel dlq list --consumer " + row.name);
-    if (row.counts.dead_letters > 0) break;
-  }
+  suggest(console, status.consumers, &StoreStats::Consumer::dead_letters, "semel dlq list");
+  suggest(console, status.consumers, &StoreStats::Consumer::parked,
+          "semel records list --state parked");
   return verdict_on(console, status.consumers);
 }
 

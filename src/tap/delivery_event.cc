@@ -15,6 +15,7 @@ EndingView view_of(std::string_view consumer, const Delivery& delivery, const Ou
   view.consumer = consumer;
   view.key = delivery.message.key().text;
   view.outcome = outcome.kind;
+  view.closed_before = outcome.closed_before;
   view.attempt = outcome.attempt;
   view.reason = outcome.reason;
   view.error = outcome.error;

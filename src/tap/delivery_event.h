@@ -25,7 +25,8 @@ struct EndingView {
   std::string_view consumer{};
   std::optional<BytesView> key{};  // nullopt: a message that has no key or could not be read
   Outcome::Kind outcome = Outcome::Kind::kDone;
-  int attempt = 0;  // 0: the handler did not run
+  bool closed_before = false;  // dead or parked: its record was in that state already
+  int attempt = 0;             // 0: the handler did not run
   std::string_view reason{};
   std::string_view error{};
   std::chrono::milliseconds again_in{0};

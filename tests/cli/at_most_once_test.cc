@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/cli/at_a_terminal.h"
 #include "tests/cli/gateway.h"
 #include "tests/cli/program.h"
 
@@ -73,6 +74,40 @@ TEST(AtMostOnce, WhatACrashLeftInTheDarkIsParkedAndAPersonSaysWhatBecameOfIt) {
   EXPECT_EQ(gateway.calls("it-did-not"), 2);
   EXPECT_EQ(bed.semel({"records", "unlock", "it-happened", "--as", "retry", "--yes"}).code, 4)
       << "what is completed stays";
+}
+
+// A consumer whose handler dies, which leaves the outcome unknown.
+std::string dying(std::string_view source) {
+  return fmt::format(
+      "    source: {}\n"
+      "    key: json:/id\n"
+      "    strategy: at_most_once\n"
+      "    handler: {{ exec: {{ command: [sh, -c, \"kill -9 $$\"] }} }}\n",
+      source);
+}
+
+TEST(AtMostOnce, TheRunAndStatusSayWhatWaitsForAPerson) {
+  const TestBed bed(dying(kQueue));
+  ASSERT_EQ(bed.semel({"send", "payments", R"({"id":"m1"})"}).code, 0);
+  AtATerminal runner({"run", bed.config(), "--once"});
+  const std::string said = runner.said();
+  EXPECT_NE(said.find("payments  m1  parked     outcome.unknown: handler.exec.signal_9"),
+            std::string::npos)
+      << said;
+  EXPECT_NE(said.find("next: semel records list --state parked\r\n"), std::string::npos) << said;
+  AtATerminal status({"status", bed.config()});
+  EXPECT_NE(status.said().find("next: semel records list --state parked --consumer payments\r\n"),
+            std::string::npos)
+      << status.said();
+}
+
+// Its source brings a parked message again for as long as nobody decides.
+TEST(AtMostOnce, TheRunSaysOnceThatAMessageIsParked) {
+  const TestBed bed(dying("{ stdin: {} }"));
+  const std::string line = "{\"id\":\"m1\"}\n";
+  const Ran ran = bed.semel({"run", "--once"}, {.input = line + line + line});
+  EXPECT_EQ(count_of(ran.out, "m1  parked"), 1U) << ran.out;
+  EXPECT_NE(ran.out.find("3 deliveries, 0 effects, 3 parked\n"), std::string::npos) << ran.out;
 }
 
 class ParkedInOrder : public ::testing::TestWithParam<const char*> {

@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
-#include <pty.h>
 #include <sys/file.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -18,6 +16,7 @@
 #include <vector>
 
 #include "system/descriptor.h"
+#include "tests/cli/at_a_terminal.h"
 #include "tests/cli/program.h"
 #include "tests/support/http_get.h"
 #include "tests/support/rounds.h"
@@ -166,61 +165,6 @@ TEST(Demo, ItsDashboardStaysUntilItIsStopped) {
   EXPECT_EQ(http_get(port, "/livez").status, 0) << "nothing listens after the demo";
   EXPECT_EQ(run({"demo", "--strategy", "fence", "--ui=" + address}).code, 2);
 }
-
-// The demo as somebody has it who sits before it: both of its outputs are one terminal.
-class AtATerminal {
- public:
-  explicit AtATerminal(Words words) {
-    words.insert(words.begin(), program_path());
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    pid_ = ::forkpty(&terminal_, nullptr, nullptr, nullptr);
-    if (pid_ == 0) {
-      ::execv(arguments[0], arguments.data());
-      std::_Exit(127);
-    }
-  }
-  ~AtATerminal() {
-    if (pid_ > 0) ::kill(pid_, SIGKILL);
-    (void)code();
-    ::close(terminal_);
-  }
-  AtATerminal(const AtATerminal&) = delete;
-  AtATerminal& operator=(const AtATerminal&) = delete;
-
-  // Reads what it says until `text` stands in it; false: it ended without.
-  bool says(std::string_view text) {
-    while (said_.find(text) == std::string::npos) {
-      char part[4096];
-      const auto count = ::read(terminal_, part, sizeof part);
-      if (count <= 0) return false;
-      said_.append(part, static_cast<std::size_t>(count));
-    }
-    return true;
-  }
-  const std::string& said_so_far() const noexcept { return said_; }
-  // All that it said, to its end.
-  const std::string& said() {
-    while (says("\x01there is no such text")) {
-    }
-    return said_;
-  }
-  int code() {
-    if (pid_ <= 0) return code_;
-    int status = 0;
-    if (::waitpid(std::exchange(pid_, 0), &status, 0) > 0 && WIFEXITED(status)) {
-      code_ = WEXITSTATUS(status);
-    }
-    return code_;
-  }
-
- private:
-  int terminal_ = -1;
-  pid_t pid_ = 0;
-  int code_ = -1;
-  std::string said_;
-};
 
 // The ports that a demo takes by itself: one test at a time has them, of all processes and builds.
 class UsualPorts {
