@@ -143,7 +143,8 @@ tl::expected<BulkRequest, HttpResponse> bulk_request(const ApiCall& call, const 
 HttpResponse plan_answer(const ApiSources& sources, const operate::StoreAccess& access,
                          const BulkRequest& request) {
   operate::LetterQuery query = request.work.query;
-  query.settled = request.work.act == LetterAct::kReplay;
+  const bool replays = request.work.act == LetterAct::kReplay;
+  query.settled = query.foresees = replays;
   if (!query.up_to) {
     const auto last = operate::last_letter(access);
     if (!last) return problem(last.error());
@@ -156,6 +157,10 @@ HttpResponse plan_answer(const ApiSources& sources, const operate::StoreAccess& 
   writer.member("count", plan->walk.seen)
       .member("complete", !plan->walk.next || plan->walk.seen == query.limit)
       .member("up_to", *query.up_to);
+  if (replays) {
+    writer.member("skipped_completed", plan->walk.skipped_completed)
+        .member("skipped_conflict", plan->walk.skipped_conflict);
+  }
   writer.member("on_their_way", plan->walk.on_their_way).name("groups").begin_array();
   for (const operate::LetterGroup& group : plan->groups) {
     operate::add_letter_group(

@@ -180,21 +180,37 @@ std::string rate_choice() {
   return made + "</select></label> ";
 }
 
+// The letters that a replay would leave alone, as sentences.
+std::string skipped_text(const operate::LetterWalk& walk) {
+  std::string made;
+  if (walk.skipped_completed > 0) {
+    made += fmt::format(" {} would be skipped: completed meanwhile.",
+                        page::count_of(walk.skipped_completed));
+  }
+  if (walk.skipped_conflict > 0) {
+    made += fmt::format(" {} would be skipped: the key belongs to another payload.",
+                        page::count_of(walk.skipped_conflict));
+  }
+  return made;
+}
+
 // `up_to`: the last letter that the plan covers.
 std::string plan_section(const ApiCall& call, const operate::LetterGroups& plan,
                          const std::string& selection, std::int64_t up_to) {
   const std::size_t all = plan.walk.seen + plan.walk.on_their_way;
-  const std::string letters = letters_text(plan.walk.seen, plan.walk);
+  const std::size_t replayed =
+      plan.walk.seen - plan.walk.skipped_completed - plan.walk.skipped_conflict;
+  const std::string letters = letters_text(replayed, plan.walk);
   const std::string discarded = letters_text(all, plan.walk);
   const std::string filter = filter_of_page(call);
   const std::string query = filter.empty() ? "all=true" : filter;
   std::string made = fmt::format(
       "<section aria-labelledby=\"plan\"><h2 id=\"plan\">What a replay would do</h2>\n"
       "<p>{}{} tried again, each through its record: what is completed meanwhile is skipped."
-      "{}</p>\n",
+      "{}{}</p>\n",
       plan.walk.next ? "More than " : "",
-      plan.walk.seen == 1 ? "1 letter would be"
-                          : page::count_of(plan.walk.seen) + " letters would be",
+      replayed == 1 ? "1 letter would be" : page::count_of(replayed) + " letters would be",
+      skipped_text(plan.walk),
       plan.walk.on_their_way == 0
           ? std::string()
           : fmt::format(" {} on their way since an earlier replay are left alone.",
@@ -205,7 +221,7 @@ std::string plan_section(const ApiCall& call, const operate::LetterGroups& plan,
            "role <code>operator</code>.</p></section>\n";
   }
   const bool discards = call.has(core::Role::kAdmin) && all > 0;
-  if (plan.walk.seen == 0 && !discards) return made + "</section>\n";
+  if (replayed == 0 && !discards) return made + "</section>\n";
   if (discards && plan.walk.on_their_way > 0) {
     made += fmt::format("<p>A discard would remove {}: those on their way too.</p>\n", discarded);
   }
@@ -213,7 +229,7 @@ std::string plan_section(const ApiCall& call, const operate::LetterGroups& plan,
       "<p class=\"with-script\" hidden><label>reason, for the audit log <input id=\"reason\" "
       "maxlength=\"1000\"></label></p>\n<p>" +
       rate_choice();
-  if (plan.walk.seen > 0) {
+  if (replayed > 0) {
     made += page::job_button("api/v1/dead-letters:replay?" + query, "Replay",
                              fmt::format("Replay {}: {}?", letters, selection), up_to);
   }
@@ -263,6 +279,7 @@ HttpResponse letters_page(const ApiCall& call, const ApiSources& sources) {
     operate::LetterQuery all = *query;
     all.after = 0;
     all.settled = true;
+    all.foresees = true;
     all.foreign = false;
     all.limit = std::numeric_limits<std::size_t>::max();
     // The buttons must not cover letters that die after this page was made.

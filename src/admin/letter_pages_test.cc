@@ -4,6 +4,7 @@
 #include <string>
 
 #include <fmt/format.h>
+#include <semel/guard.h>
 
 #include "admin/html.h"
 #include "admin/test_api.h"
@@ -30,6 +31,16 @@ class LetterPagesTest : public ApiTest {
     EXPECT_TRUE(jobs_.begin(work, about));
     EXPECT_TRUE(test::comes_true([&] { return jobs_.show(id)->progress.done == 1; }));
     return id;
+  }
+  // A dead letter beside the record of its key.
+  void add_letter(const std::string& key, const Fingerprint& fingerprint) {
+    ForeignLetter foreign;
+    foreign.letter.consumer = "payments";
+    foreign.letter.key = key;
+    foreign.letter.fingerprint = fingerprint;
+    foreign.letter.reason = "handler.native";
+    foreign.record = message(key).key().id;
+    ASSERT_EQ(store_->facets().dead_letters->add({&foreign, 1}).value().added, 1U);
   }
 };
 
@@ -171,6 +182,24 @@ TEST_F(LetterPagesTest, EachButtonSaysTheCountOfItsOwnAct) {
   EXPECT_TRUE(shows(one, "Discard 1 letter: key=one?"));
   const std::string done = page(Role::kAdmin, "/letters?replayed=true");
   EXPECT_FALSE(shows(done, "data-post")) << "none is done, and none that is on its way matches";
+}
+
+TEST_F(LetterPagesTest, APlanDoesNotCountWhatAReplaySkips) {
+  finish("one", Finish::To::kDead, "handler.native");
+  finish("done", Finish::To::kCompleted);
+  add_letter("one", fingerprint_of("another payload"));
+  add_letter("done", message("done").fingerprint());
+  const std::string letters = page(Role::kAdmin, "/letters?consumer=payments");
+  EXPECT_TRUE(shows(letters, "1 letter would be tried again")) << letters;
+  EXPECT_TRUE(shows(letters, " 1 would be skipped: completed meanwhile."));
+  EXPECT_TRUE(shows(letters, " 1 would be skipped: the key belongs to another payload."));
+  EXPECT_TRUE(shows(letters, "Replay 1 letter: consumer=payments?"));
+  EXPECT_TRUE(shows(letters, "Discard 3 letters: consumer=payments?"));
+  const auto plan =
+      post_as(Role::kAdmin, "/api/v1/dead-letters:replay?all=true", "{\"dry_run\":true}");
+  EXPECT_EQ(text_at(plan.body, "/count"), "3") << plan.body;
+  EXPECT_EQ(text_at(plan.body, "/skipped_completed"), "1");
+  EXPECT_EQ(text_at(plan.body, "/skipped_conflict"), "1");
 }
 
 TEST_F(LetterPagesTest, LettersComePageByPage) {

@@ -21,6 +21,16 @@ namespace {
 constexpr std::size_t kLetterKeyShown = 40;
 constexpr std::size_t kEverything = std::numeric_limits<std::size_t>::max();
 
+operate::LetterQuery letter_query_of(const DlqFlags& flags, const Where& where, std::size_t limit) {
+  operate::LetterQuery query;
+  query.consumer = flags.consumer;
+  query.reason = flags.reason;
+  query.replayed = flags.replayed;
+  query.where = where;
+  query.limit = limit;
+  return query;
+}
+
 int list_letters_text(Console& console, const Session& session, const DlqFlags& flags,
                       const Where& where) {
   LetterTable table(console);
@@ -64,6 +74,44 @@ int find_letter(Console& console, const DlqFlags& flags) {
   if (*letter) return show_letter(console, **letter);
   return console.fail(kNothing, fmt::format("there is no dead letter {}", flags.ids.front()),
                       "semel dlq list");
+}
+
+Result<void> choose_by_filter(Console& console, const DlqFlags& flags, const Where& where,
+                              bool foresees, ChosenLetters& chosen) {
+  operate::LetterQuery query =
+      letter_query_of(flags, where, flags.bulk.limit > 0 ? flags.bulk.limit : kEverything);
+  query.foresees = foresees;
+  const auto see = [&](const DeadLetter& letter) {
+    add_to_plan(chosen.plan, letter);
+    chosen.ids.push_back(letter.id);
+  };
+  const auto walk = operate::walk_letters(chosen.session.access(), query, see);
+  if (!walk) return failure(walk.error());
+  note_left_out(console, *walk);
+  chosen.foreseen.skipped_completed = walk->skipped_completed;
+  chosen.foreseen.skipped_conflict = walk->skipped_conflict;
+  return {};
+}
+
+Result<void> choose_by_ids(const DlqFlags& flags, bool foresees, ChosenLetters& chosen) {
+  const operate::StoreAccess access = chosen.session.access();
+  operate::LetterRecords records(access);
+  for (const std::int64_t id : flags.ids) {
+    if (std::ranges::find(chosen.ids, id) != chosen.ids.end()) continue;
+    const auto letter = access.facets.dead_letters->show(id);
+    if (!letter) return failure(letter.error());
+    if (!*letter) {
+      ++chosen.plan.missing;
+      continue;
+    }
+    add_to_plan(chosen.plan, **letter);
+    chosen.ids.push_back(id);
+    if (!foresees) continue;
+    const auto result = records.foresee(**letter);
+    if (!result) return failure(result.error());
+    if (*result != ReplayReport::Result::kReplayed) chosen.foreseen.note(id, *result);
+  }
+  return {};
 }
 
 }  // namespace
@@ -151,17 +199,11 @@ void note_left_out(Console& console, const LetterWalk& walk) {
 Result<LetterWalk> walk_letters(const Session& session, const DlqFlags& flags, const Where& where,
                                 std::size_t limit,
                                 const std::function<void(const DeadLetter&)>& see) {
-  operate::LetterQuery query;
-  query.consumer = flags.consumer;
-  query.reason = flags.reason;
-  query.replayed = flags.replayed;
-  query.where = where;
-  query.limit = limit;
-  return operate::walk_letters(session.access(), query, see);
+  return operate::walk_letters(session.access(), letter_query_of(flags, where, limit), see);
 }
 
-OrEnded<ChosenLetters> choose_letters(Console& console, const DlqFlags& flags, Unnamed unnamed) {
-  const auto ended = [](int code) { return tl::unexpected<Ended>(Ended{code}); };
+OrEnded<ChosenLetters> choose_letters(Console& console, const DlqFlags& flags, Unnamed unnamed,
+                                      bool foresees) {
   if (const auto code = refuse_choice(console, flags, unnamed)) return ended(*code);
   const auto where = read_where(console, flags.bulk.where, letter_fields());
   if (!where) return ended(where.error().code);
@@ -170,29 +212,9 @@ OrEnded<ChosenLetters> choose_letters(Console& console, const DlqFlags& flags, U
   auto session = need_messages(console, open_session(console));
   if (!session) return ended(session.error().code);
   ChosenLetters chosen{std::move(*session), {}, *rate, {}};
-  DeadLetters& letters = *chosen.session.facets.dead_letters;
-  if (flags.ids.empty()) {
-    const std::size_t limit = flags.bulk.limit > 0 ? flags.bulk.limit : kEverything;
-    const auto see = [&](const DeadLetter& letter) {
-      add_to_plan(chosen.plan, letter);
-      chosen.ids.push_back(letter.id);
-    };
-    const auto walk = walk_letters(chosen.session, flags, *where, limit, see);
-    if (!walk) return ended(console.fail(walk.error()));
-    note_left_out(console, *walk);
-    return chosen;
-  }
-  for (const std::int64_t id : flags.ids) {
-    if (std::ranges::find(chosen.ids, id) != chosen.ids.end()) continue;
-    const auto letter = letters.show(id);
-    if (!letter) return ended(console.fail(letter.error()));
-    if (!*letter) {
-      ++chosen.plan.missing;
-      continue;
-    }
-    add_to_plan(chosen.plan, **letter);
-    chosen.ids.push_back(id);
-  }
+  const auto done = flags.ids.empty() ? choose_by_filter(console, flags, *where, foresees, chosen)
+                                      : choose_by_ids(flags, foresees, chosen);
+  if (!done) return ended(console.fail(done.error()));
   return chosen;
 }
 

@@ -39,13 +39,18 @@ struct ChosenLetters {
   Plan plan;
   std::optional<Rate> rate;
   std::vector<std::int64_t> ids;
+  // The letters that a replay would skip; empty unless it was asked for.
+  ReplayReport foreseen{};
 };
 enum class Unnamed { kRefused, kAll };
-// `unnamed`: what it means if neither ids nor a filter are given.
-OrEnded<ChosenLetters> choose_letters(Console& console, const DlqFlags& flags, Unnamed unnamed);
+// `unnamed`: what it means if neither ids nor a filter are given. `foresees`: counts the letters
+// that a replay would skip.
+OrEnded<ChosenLetters> choose_letters(Console& console, const DlqFlags& flags, Unnamed unnamed,
+                                      bool foresees = false);
 
 // Chooses the letters and asks for confirmation. `verb`: "Replay".
-OrEnded<ChosenLetters> begin_bulk(Console& console, const DlqFlags& flags, std::string_view verb);
+OrEnded<ChosenLetters> begin_bulk(Console& console, const DlqFlags& flags, std::string_view verb,
+                                  bool foresees = false);
 
 // Adds --consumer, --reason and --replayed, which lists and bulk verbs share.
 void letter_filter_options(CLI::App& command, DlqFlags& flags);

@@ -20,10 +20,10 @@ int replay(Console& console, const DlqFlags& flags) {
     return remote_letter_verb(console, flags, operate::LetterAct::kReplay);
   }
   if (const auto code = refuse_why(console, flags.bulk)) return *code;
-  auto chosen = begin_bulk(console, flags, "Replay");
+  auto chosen = begin_bulk(console, flags, "Replay", console.settings().dry_run);
   if (!chosen) return chosen.error().code;
   const Plan& plan = chosen->plan;
-  ReplayReport sum;
+  ReplayReport sum = chosen->foreseen;
   std::span<const std::int64_t> rest(chosen->ids);
   if (console.settings().dry_run) rest = {};
   Pace pace(console, chosen->rate, rest.size());
@@ -99,8 +99,10 @@ int stopped_early(Console& console, Error error, std::size_t done, std::string_v
 
 int report_replay(Console& console, const Plan& plan, const ReplayReport& sum) {
   const bool dry_run = console.settings().dry_run;
-  const int code =
-      bulk_code(plan.count, dry_run ? plan.count : sum.replayed, plan.count + plan.missing);
+  // The counts of a plan are those of letters that were there a moment ago.
+  const std::size_t skipped = std::min(plan.count, sum.skipped_completed + sum.skipped_conflict);
+  const std::size_t replayed = dry_run ? plan.count - skipped : sum.replayed;
+  const int code = bulk_code(plan.count, replayed, plan.count + plan.missing);
   if (!console.text()) {
     json::Writer writer = document("replay");
     add_plan(writer, console, plan);
@@ -111,8 +113,9 @@ int report_replay(Console& console, const Plan& plan, const ReplayReport& sum) {
                     .end_object());
     return code;
   }
-  std::string text = dry_run ? fmt::format("{} would be replayed", count_text(plan))
-                             : fmt::format("{} replayed: due now", grouped(sum.replayed));
+  std::string text = dry_run ? fmt::format("{}{} would be replayed",
+                                           plan.complete ? "" : "at least ", grouped(replayed))
+                             : fmt::format("{} replayed: due now", grouped(replayed));
   if (sum.skipped_completed > 0) {
     text += fmt::format(", {} skipped: completed meanwhile", grouped(sum.skipped_completed));
   }
@@ -143,8 +146,9 @@ int report_discard(Console& console, const Plan& plan, std::size_t discarded) {
   return bulk_code(plan.count, dry_run ? plan.count : discarded, plan.count + plan.missing);
 }
 
-OrEnded<ChosenLetters> begin_bulk(Console& console, const DlqFlags& flags, std::string_view verb) {
-  auto chosen = choose_letters(console, flags, Unnamed::kRefused);
+OrEnded<ChosenLetters> begin_bulk(Console& console, const DlqFlags& flags, std::string_view verb,
+                                  bool foresees) {
+  auto chosen = choose_letters(console, flags, Unnamed::kRefused, foresees);
   if (!chosen) return chosen;
   const auto code =
       agree(console, chosen->plan,

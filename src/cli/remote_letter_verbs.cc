@@ -217,6 +217,7 @@ OrEnded<JsonView> JobWatch::wait() {
 
 struct JobPlan {
   Plan shown;
+  ReplayReport foreseen;  // the letters that a replay would skip
   // The job leaves letters alone that died after the plan was made.
   std::optional<std::int64_t> up_to;
 };
@@ -251,7 +252,10 @@ OrEnded<JobPlan> plan_of(Console& console, Remote& run, const DlqFlags& flags,
   if (const std::size_t on_their_way = answer->count("on_their_way"); on_their_way > 0) {
     console.note(fmt::format("{} on their way since an earlier replay", grouped(on_their_way)));
   }
-  return JobPlan{std::move(plan), answer->number("up_to")};
+  ReplayReport foreseen;
+  foreseen.skipped_completed = answer->count("skipped_completed");
+  foreseen.skipped_conflict = answer->count("skipped_conflict");
+  return JobPlan{std::move(plan), std::move(foreseen), answer->number("up_to")};
 }
 
 // The exit code after a job.
@@ -282,7 +286,7 @@ int change_by_job(Console& console, Remote& run, const DlqFlags& flags, const Le
   Plan& plan = made->shown;
   if (const auto code = agree_to(console, verb, plan)) return *code;
   if (console.settings().dry_run || (plan.count == 0 && plan.complete)) {
-    const int code = report(console, verb, plan, {});
+    const int code = report(console, verb, plan, made->foreseen);
     return plan.complete ? code : kOk;
   }
   json::Writer body = body_with_reason(flags.bulk);

@@ -35,7 +35,10 @@ constexpr WhereField kLetterFields[] = {{"consumer"},
 class Walk {
  public:
   Walk(const StoreAccess& access, const LetterQuery& query)
-      : access_(access), query_(query), now_(query.now.value_or(system::utc_now())) {
+      : access_(access),
+        query_(query),
+        now_(query.now.value_or(system::utc_now())),
+        records_(access) {
     filter_.consumer = query.where.equal_to("consumer");
     if (!query.consumer.empty()) filter_.consumer = query.consumer;
     foreign_ = query.foreign && filter_.consumer.has_value();
@@ -57,6 +60,7 @@ class Walk {
         if (!wanted) return failure(wanted.error());
         filter_.after = letter.id;
         if (*wanted) {
+          if (auto foreseen = foresee(letter); !foreseen) return failure(foreseen.error());
           see(letter);
           ++walk_.seen;
         }
@@ -102,12 +106,7 @@ class Walk {
   Result<std::optional<RecordState>> state_since_replay(const DeadLetter& letter) {
     std::optional<RecordState> state;
     if (letter.replayed == 0 || letter.key.empty()) return state;
-    const auto* consumer = access_.config.find(letter.consumer);
-    if (consumer == nullptr) return state;
-    const auto number = number_of(letter.consumer);
-    if (!number) return failure(number.error());
-    if (!*number) return state;
-    const auto record = access_.facets.records->show(consumer->key.id_of(**number, letter.key));
+    const auto record = records_.of(letter);
     if (!record) return failure(record.error());
     if (*record && spi::same_fingerprint((*record)->fingerprint, letter.fingerprint)) {
       state = (*record)->state;
@@ -115,12 +114,13 @@ class Walk {
     return state;
   }
 
-  Result<std::optional<ConsumerNumber>> number_of(const std::string& consumer) {
-    const auto known = numbers_.find(consumer);
-    if (known != numbers_.end()) return known->second;
-    auto number = access_.facets.records->consumer(consumer);
-    if (number) numbers_.emplace(consumer, *number);
-    return number;
+  Result<void> foresee(const DeadLetter& letter) {
+    if (!query_.foresees) return {};
+    const auto result = records_.foresee(letter);
+    if (!result) return failure(result.error());
+    if (*result == ReplayReport::Result::kSkippedCompleted) ++walk_.skipped_completed;
+    if (*result == ReplayReport::Result::kSkippedConflict) ++walk_.skipped_conflict;
+    return {};
   }
 
   const StoreAccess& access_;
@@ -128,7 +128,7 @@ class Walk {
   const StoreTime now_;
   bool foreign_ = false;  // letters of consumers that are not in the config match too
   DeadLetterFilter filter_;
-  std::map<std::string, std::optional<ConsumerNumber>> numbers_;
+  LetterRecords records_;
   LetterWalk walk_;
 };
 
@@ -157,6 +157,34 @@ bool matches(const Where& where, const DeadLetter& letter, StoreTime now) {
     if (field == "attempts") return std::int64_t{letter.attempts};
     return (now - letter.dead_at).count();
   });
+}
+
+Result<std::optional<RecordView>> LetterRecords::of(const DeadLetter& letter) {
+  const auto* const consumer = access_.config.find(letter.consumer);
+  if (letter.key.empty() || consumer == nullptr) return std::optional<RecordView>();
+  const auto number = number_of(letter.consumer);
+  if (!number) return failure(number.error());
+  if (!*number) return std::optional<RecordView>();
+  return access_.facets.records->show(consumer->key.id_of(**number, letter.key));
+}
+
+Result<ReplayReport::Result> LetterRecords::foresee(const DeadLetter& letter) {
+  const auto record = of(letter);
+  if (!record) return failure(record.error());
+  if (!*record) return ReplayReport::Result::kReplayed;
+  if (!spi::same_fingerprint((*record)->fingerprint, letter.fingerprint)) {
+    return ReplayReport::Result::kSkippedConflict;
+  }
+  return (*record)->state == RecordState::kCompleted ? ReplayReport::Result::kSkippedCompleted
+                                                     : ReplayReport::Result::kReplayed;
+}
+
+Result<std::optional<ConsumerNumber>> LetterRecords::number_of(const std::string& consumer) {
+  const auto known = numbers_.find(consumer);
+  if (known != numbers_.end()) return known->second;
+  auto number = access_.facets.records->consumer(consumer);
+  if (number) numbers_.emplace(consumer, *number);
+  return number;
 }
 
 std::string query_text(const LetterQuery& query, std::string_view where) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,6 +32,8 @@ struct LetterQuery {
   std::optional<StoreTime> now;  // determines ages; nullopt: the beginning of the walk
   // Leaves out letters whose replayed message has not ended yet.
   bool settled = false;
+  // Counts the letters that a replay would skip, which reads the record of each.
+  bool foresees = false;
   std::int64_t after = 0;             // ids above this one
   std::optional<std::int64_t> up_to;  // and none above that one
   std::size_t limit = 0;              // of letters
@@ -40,12 +43,32 @@ struct LetterQuery {
 
 struct LetterWalk {
   std::size_t seen = 0;
+  // How many of `seen` a replay would skip. 0 unless the query foresees.
+  std::size_t skipped_completed = 0, skipped_conflict = 0;
   std::size_t done = 0;     // left out: replayed, and completed since
   std::size_t foreign = 0;  // left out: their consumers are not in the config
   // Left out with `settled`: replayed, and their messages wait or are being handled.
   std::size_t on_their_way = 0;
   // It stopped early, at the limit or at its time: the rest has ids above this one.
   std::optional<std::int64_t> next;
+};
+
+// The records that dead letters are about.
+class LetterRecords {
+ public:
+  // Borrows `access`.
+  explicit LetterRecords(const StoreAccess& access) : access_(access) {}
+
+  // nullopt: the letter has no key, its consumer is not in the config, or there is no record.
+  Result<std::optional<RecordView>> of(const DeadLetter& letter);
+  // What a replay would do with the letter now.
+  Result<ReplayReport::Result> foresee(const DeadLetter& letter);
+
+ private:
+  Result<std::optional<ConsumerNumber>> number_of(const std::string& consumer);
+
+  const StoreAccess& access_;
+  std::map<std::string, std::optional<ConsumerNumber>> numbers_;
 };
 
 // Passes matching letters to `see`, in the order of their ids.

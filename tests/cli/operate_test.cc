@@ -247,6 +247,11 @@ TEST_F(OperateTest, DeadLettersAreListedShownReplayedAndDiscarded) {
   const Ran plan = bed_.semel({"dlq", "replay", "--all", "--dry-run", "-o", "json"});
   EXPECT_EQ(json_at(plan.out, "/matched"), "2");
   EXPECT_EQ(json_at(plan.out, "/replayed"), "0");
+  EXPECT_EQ(json_at(plan.out, "/skipped_conflict"), "1") << plan.out;
+  EXPECT_EQ(plan.code, 3) << "as the replay ends";
+  const Ran one = bed_.semel({"dlq", "replay", id, "--dry-run"});
+  EXPECT_EQ(one.out, "0 would be replayed, 1 skipped: the key belongs to another payload\n");
+  EXPECT_EQ(one.code, 3);
   const Ran skipped = bed_.semel({"dlq", "replay", id, "--yes", "-o", "json"});
   EXPECT_EQ(skipped.code, 3);
   EXPECT_EQ(json_at(skipped.out, "/skipped_conflict"), "1") << skipped.out;
