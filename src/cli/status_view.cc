@@ -91,20 +91,23 @@ void show_status_text(Console& console, const Status& status) {
   }
 }
 
-// Reports the first failing consumer; a consumer that could not be asked counts only if none fails.
+std::string verdict_text(const ConsumerStatus& bad) {
+  if (bad.state == operate::kFailing) {
+    return fmt::format("semel: {} is failing: no process that runs it gets on", bad.name);
+  }
+  return fmt::format("semel: {} is down: {} for it and nobody runs it", bad.name,
+                     counted(bad.waiting(), "message waits", "messages wait"));
+}
+
+// Reports each failing consumer; one that could not be asked counts only if none fails.
 int verdict_on(Console& console, const std::vector<ConsumerStatus>& rows) {
-  const auto bad = std::ranges::find_if(rows, &ConsumerStatus::bad);
-  if (bad != rows.end() && bad->state == operate::kFailing) {
-    console.note(fmt::format("semel: {} is failing: no process that runs it gets on", bad->name));
-    return kBad;
+  bool any = false;
+  for (const ConsumerStatus& row : rows) {
+    if (!row.bad()) continue;
+    any = true;
+    console.note(verdict_text(row));
   }
-  if (bad != rows.end()) {
-    const auto at_source = bad->lag ? static_cast<std::size_t>(bad->lag->messages) : 0;
-    console.note(
-        fmt::format("semel: {} is down: {} for it and nobody runs it", bad->name,
-                    counted(bad->waiting() + at_source, "message waits", "messages wait")));
-    return kBad;
-  }
+  if (any) return kBad;
   for (const ConsumerStatus& row : rows) {
     if (row.state == operate::kUnknown && row.lag && row.lag->error) {
       return console.fail(*row.lag->error);

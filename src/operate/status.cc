@@ -22,7 +22,7 @@ bool all_fail(const ConsumerStatus& row) {
 std::string state_of(const ConsumerStatus& row, bool known) {
   if (row.gate) return gate_word(row.gate);
   if (!row.counts.running_pids.empty()) return std::string(all_fail(row) ? kFailing : kRunning);
-  if (row.waiting() > 0 || (row.lag && row.lag->messages > 0)) return std::string(kDown);
+  if (row.waiting() > 0) return std::string(kDown);
   if (row.lag && row.lag->error) return std::string(kUnknown);
   return known ? "idle" : "new";
 }
@@ -88,8 +88,13 @@ void add_status_of(json::Writer& writer, const TimeText& time, const ConsumerSta
 
 }  // namespace
 
+std::size_t ConsumerStatus::waiting_in_store() const noexcept {
+  return std::max(counts.consuming + counts.retrying, counts.held);
+}
+
 std::size_t ConsumerStatus::waiting() const noexcept {
-  return counts.consuming + std::max(counts.retrying, counts.held);
+  const auto at_source = lag ? static_cast<std::size_t>(lag->messages) : 0;
+  return std::max(waiting_in_store(), std::max(counts.retrying, counts.held) + at_source);
 }
 
 void add_sources(json::Writer& writer, const std::vector<SourceView>& views) {

@@ -70,7 +70,9 @@ struct ConsumerStatus {
   std::optional<StoreTime> last;                        // when something last happened to it
 
   bool bad() const { return state == kDown || state == kFailing; }
-  // A retry is a record and a held message.
+  // Messages that the store knows of. A held message may have a record too, and counts once.
+  std::size_t waiting_in_store() const noexcept;
+  // With those at the source. A message that is consuming and not held is still at its source.
   std::size_t waiting() const noexcept;
 };
 

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
+#include <utility>
 
 namespace semel::operate {
 namespace {
@@ -54,12 +56,22 @@ TEST(OperateStatus, AConsumerIsDownWhereMessagesWaitAndNobodyRunsIt) {
   EXPECT_EQ(state_of(behind), "unknown");
 }
 
-TEST(OperateStatus, ARetryIsNotCountedTwice) {
-  ConsumerStatus row;
-  row.counts.consuming = 1;
-  row.counts.retrying = 2;
-  row.counts.held = 2;
-  EXPECT_EQ(row.waiting(), 3U);
+TEST(OperateStatus, AMessageIsNotCountedTwice) {
+  const auto waiting = [](std::size_t consuming, std::size_t retrying, std::size_t held,
+                          std::optional<WaitingAtSource> lag = std::nullopt) {
+    ConsumerStatus row;
+    row.counts.consuming = consuming;
+    row.counts.retrying = retrying;
+    row.counts.held = held;
+    row.lag = std::move(lag);
+    return row.waiting();
+  };
+  EXPECT_EQ(waiting(1, 2, 2), 3U) << "each retry is held";
+  EXPECT_EQ(waiting(1, 0, 1), 1U) << "a process was killed while it handled a message of the queue";
+  EXPECT_EQ(waiting(1, 2, 5), 5U) << "two of the queue were not begun";
+  EXPECT_EQ(waiting(1, 0, 0, WaitingAtSource{1, {}}), 1U) << "its offset is not committed";
+  EXPECT_EQ(waiting(1, 0, 0, WaitingAtSource{0, {}}), 1U) << "the source does not count it";
+  EXPECT_EQ(waiting(1, 2, 2, WaitingAtSource{4, {}}), 6U);
 }
 
 TEST(OperateStatus, AgesAreThoseOfTheMoment) {

@@ -66,6 +66,41 @@ TEST(Status, AProcessThatRunsAnotherConsumerRunsNotThisOne) {
   EXPECT_EQ(first(theirs, "state"), "running") << theirs.out;
 }
 
+// A killed run leaves the record of what it handled, and the message in the queue.
+TEST(Status, AMessageOfAKilledRunWaitsOnce) {
+  const TestBed bed(
+      "    source: { queue: {} }\n"
+      "    key: json:/id\n"
+      "    strategy: state_machine\n"
+      "    handler: { exec: { command: [sleep, \"60\"], timeout: 90s } }\n");
+  ASSERT_EQ(bed.semel({"send", "payments", R"({"id":"m1"})"}).code, 0);
+  const auto status = [&] { return bed.semel({"status", "-o", "json"}); };
+  {
+    Program runner({"run", bed.config(), "-q"});
+    ASSERT_TRUE(comes_true([&] { return first(status(), "consuming") == "1"; })) << runner.err();
+    runner.signal(SIGKILL);
+    ASSERT_EQ(runner.wait().signal, SIGKILL);
+  }
+  const Ran killed = status();
+  EXPECT_EQ(first(killed, "held"), "1") << killed.out;
+  EXPECT_EQ(first(killed, "consuming"), "1");
+  EXPECT_NE(killed.err.find("payments is down: 1 message waits for it"), std::string::npos)
+      << killed.err;
+}
+
+TEST(Status, EachConsumerThatIsDownIsNamed) {
+  const TestBed bed(payments(kQueue) + "  - name: refunds\n" + payments(kQueue));
+  for (const char* name : {"payments", "refunds"}) {
+    ASSERT_EQ(bed.semel({"send", name, payment("p-1", 1, 5)}).code, 0);
+  }
+  const Ran status = bed.semel({"status"});
+  EXPECT_EQ(status.code, 1);
+  for (const char* name : {"payments", "refunds"}) {
+    EXPECT_EQ(count_of(status.err, std::string(name) + " is down: 1 message waits"), 1U)
+        << status.err;
+  }
+}
+
 TEST(Status, ARunThatCannotWriteIsNotCalledRunning) {
   const TestBed bed(payments("{ stdin: {} }"));
   Program runner({"run", bed.config(), "-v"}, {.held_input = true});
