@@ -130,26 +130,40 @@ std::size_t leave_out_unfit(ChosenRecords& chosen, const Verb& verb, bool dry_ru
   return unfit;
 }
 
-int report_changed(Console& console, const Verb& verb, const Plan& plan, std::size_t changed,
-                   std::size_t unfit, std::size_t skipped, bool failed) {
+// The records that were to be changed, by how that went.
+struct Tried {
+  std::size_t changed = 0;
+  std::size_t skipped = 0;  // they are not what they were
+  std::size_t refused = 0;
+  std::set<std::string> codes;  // of the refusals
+};
+
+int report_changed(Console& console, const Verb& verb, const Plan& plan, const Tried& tried,
+                   std::size_t unfit) {
   const bool dry_run = console.settings().dry_run;
   const std::size_t asked = plan.count + plan.missing + unfit;
-  skipped += unfit;
-  const std::size_t told = dry_run ? plan.count : changed;
+  const std::size_t skipped = tried.skipped + unfit;
+  const std::size_t told = dry_run ? plan.count : tried.changed;
   if (console.text()) {
     std::string text = fmt::format("{} {}{}", grouped(told), dry_run ? "would be " : "", verb.done);
     if (told != asked) text += fmt::format(" of {}", grouped(asked));
     if (skipped > 0) text += fmt::format("; {} skipped: {}", grouped(skipped), verb.skipped);
+    if (tried.refused > 0) {
+      text += fmt::format("; {} refused: {}", grouped(tried.refused), fmt::join(tried.codes, ", "));
+    }
     console.out(text + "\n");
   } else {
     json::Writer writer = document(verb.name);
     writer.member("asked", asked);
     add_plan(writer, console, plan);
-    console.out(writer.member(verb.done, changed).member("skipped", skipped).end_object());
+    console.out(writer.member(verb.done, tried.changed)
+                    .member("skipped", skipped)
+                    .member("refused", tried.refused)
+                    .end_object());
   }
   if (told == asked && told > 0) return kOk;
   if (told > 0) return kPartly;
-  return failed ? kBad : kNothing;
+  return tried.refused > 0 ? kBad : kNothing;
 }
 
 // True if front windows of these records had to forget what they know.
@@ -168,8 +182,7 @@ int carry_out(Console& console, const Verb& verb, ChosenRecords chosen,
   const std::string question =
       fmt::format(fmt::runtime(verb.asked), counted(chosen.plan.count, "record", "records"));
   if (const auto code = agree(console, chosen.plan, question, "record", "records")) return *code;
-  std::size_t changed = 0, skipped = 0;
-  bool told = false;
+  Tried tried;
   std::span<const FoundRecord> rest(chosen.records);
   if (console.settings().dry_run) rest = {};
   const bool reseals = reseal != nullptr && !rest.empty();
@@ -183,18 +196,19 @@ int carry_out(Console& console, const Verb& verb, ChosenRecords chosen,
     rest = rest.subspan(part.size());
     for (const FoundRecord& one : part) {
       const auto done = change(one);
-      if (done && *done) {
-        ++changed;
+      if (done) {
+        ++(*done ? tried.changed : tried.skipped);
         continue;
       }
-      ++skipped;
-      if (done || told) continue;
+      // Each kind of refusal is explained once.
+      ++tried.refused;
+      if (!tried.codes.insert(done.error().code).second) continue;
       // A lease concerns one record; any other error would affect the other records too.
-      told = true;
       console.fail(done.error());
       const bool its_own = done.error().code == "R241" || done.error().code == "R242";
-      if (!its_own) rest = {};
-      if (rest.empty()) break;
+      if (its_own) continue;
+      rest = {};
+      break;
     }
     pace.done(part.size());
   }
@@ -207,7 +221,7 @@ int carry_out(Console& console, const Verb& verb, ChosenRecords chosen,
     // When this function returns, no front window does.
     if (*windows) std::this_thread::sleep_for(kFrontTrusted);
   }
-  return report_changed(console, verb, chosen.plan, changed, unfit, skipped, told);
+  return report_changed(console, verb, chosen.plan, tried, unfit);
 }
 
 int run_remote(Console& console, const RecordFlags& flags, const Verb& verb,

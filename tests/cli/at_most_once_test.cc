@@ -59,6 +59,10 @@ TEST(AtMostOnce, WhatACrashLeftInTheDarkIsParkedAndAPersonSaysWhatBecameOfIt) {
   EXPECT_NE(asked.code, 0);
   EXPECT_NE(asked.err.find("R242"), std::string::npos) << asked.err;
   EXPECT_NE(asked.err.find("--as done"), std::string::npos) << asked.err;
+  EXPECT_EQ(asked.out, "0 unlocked of 1; 1 refused: R242\n");
+  const Ran all = bed.semel({"records", "unlock", "it-happened", "it-did-not", "--yes"});
+  EXPECT_EQ(all.out, "0 unlocked of 2; 2 refused: R242\n");
+  EXPECT_EQ(count_of(all.err, "error[R242]"), 1U) << all.err;
   const auto say = [&](const char* key, const char* as) {
     const Ran said = bed.semel({"records", "unlock", key, "--as", as, "--yes"});
     EXPECT_EQ(said.code, 0) << said.out << said.err;
