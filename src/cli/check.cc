@@ -259,13 +259,16 @@ std::vector<std::string> flow_text(const config::ConsumerConfig& consumer) {
 }
 
 void print_guarantees(Console& console, const config::Config& config) {
+  constexpr std::size_t kCellShown = 40;
   Table table({"CONSUMER", "SOURCE", "KEY", "STRATEGY", "STORE", "HANDLER", "GUARANTEE"});
   std::string below;
   for (const auto& consumer : config.consumers) {
     const auto promise = compose::guarantee_of(config, consumer);
-    table.row({consumer.name, printable(configured_source(consumer), 40),
-               printable(key_text(consumer), 40), core::to_string(consumer.strategy),
-               printable(store_name(config), 40), handler_text(consumer), to_string(promise.name)});
+    table.row({consumer.name, printable(configured_source(consumer), console.shown(kCellShown)),
+               printable(key_text(consumer), console.shown(kCellShown)),
+               core::to_string(consumer.strategy),
+               printable(store_name(config), console.shown(kCellShown)), handler_text(consumer),
+               to_string(promise.name)});
     below += fmt::format("\n{}: strategy {}, {}\n", consumer.name,
                          core::to_string(consumer.strategy), chosen_text(consumer));
     below += fmt::format("  effect {}; {}; {}\n", to_string(promise.effect),
@@ -275,10 +278,10 @@ void print_guarantees(Console& console, const config::Config& config) {
     for (const auto& reason : promise.reasons) below += fmt::format("  - {}\n", reason);
   }
   constexpr std::size_t kLeast = 10;
-  constexpr std::size_t kStrategy = 3;
   for (const std::size_t column : {0, 1, 2, 4, 5}) table.may_cut(column, kLeast);
-  table.may_leave_out(kStrategy);  // it stands below
-  console.out(table.text(console.width()));
+  constexpr std::size_t kLeavesOut[] = {3, 4};  // STRATEGY, which stands below, and STORE
+  for (const std::size_t column : kLeavesOut) table.may_leave_out(column);
+  console.out(table);
   console.out_wrapped(below);
 }
 

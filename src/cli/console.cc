@@ -79,6 +79,7 @@ std::size_t columns_of(int fd) noexcept {
 }
 
 constexpr std::size_t kLeastShown = 20;      // the least width of a last column
+constexpr std::size_t kNarrowest = 8;        // of a column that may be cut, where nothing else fits
 constexpr std::string_view kBetween = "  ";  // columns
 
 }  // namespace
@@ -285,6 +286,11 @@ Table::Layout Table::layout(std::optional<std::size_t> width) const {
   for (const std::size_t column : leaves_out_) {
     if (least.total() <= *width) break;
     least.shown[column] = made.shown[column] = false;
+  }
+  if (least.total() > *width) {
+    for (std::size_t i = 0; i < least_.size(); ++i) {
+      if (least_[i]) least.widths[i] = std::min(least.widths[i], kNarrowest);
+    }
   }
   while (made.total() > *width) {
     std::optional<std::size_t> widest;

@@ -148,8 +148,8 @@ class Table {
   void row(std::vector<std::string> cells);
   // Aligns the column to the right, as figures are.
   void align_right(std::size_t column);
-  // With a width, cells of the column may be cut, down to `least` characters. The last column may
-  // be without this.
+  // With a width, cells of the column may be cut, down to `least` characters, and further where the
+  // table does not fit otherwise. The last column may be without this.
   void may_cut(std::size_t column, std::size_t least);
   // With a width, the column is left out if the table does not fit otherwise; the first one that
   // was named goes first.

@@ -65,6 +65,10 @@ int show_gates(Console& console, const std::vector<ConsumerGate>& rows) {
   }
   Table table({"CONSUMER", "GATE", "SINCE", "WHY"});
   table.may_cut(0, kConsumerLeast);
+  constexpr std::size_t kSince = 2, kWhy = 3;
+  constexpr std::size_t kWhyLeast = 12;
+  table.may_cut(kWhy, kWhyLeast);
+  table.may_leave_out(kSince);
   for (const ConsumerGate& row : rows) {
     table.row({row.name, gate_word(row.gate), row.gate ? console.time(row.gate->since) : "",
                row.gate ? printable(row.gate->why) : ""});

@@ -16,19 +16,23 @@ namespace {
 using operate::ConsumerStatus;
 using operate::Status;
 
+// A terminal shows so many characters of a text that may be long.
+constexpr std::size_t kErrorShown = 200;
+constexpr std::size_t kSourceShown = 40;
+
 void show_trouble(Console& console, const ConsumerStatus& row) {
-  constexpr std::size_t kErrorShown = 200;
+  const std::size_t most = console.shown(kErrorShown);
   for (const HealthView& view : row.health) {
     for (const HealthView::Trouble& trouble : view.troubles) {
-      console.out_wrapped(fmt::format(
-          "{}: process {} has trouble with the {} since {}: {}\n", row.name, view.pid,
-          trouble.where, console.time(trouble.since), printable(trouble.text, kErrorShown)));
+      console.out_wrapped(fmt::format("{}: process {} has trouble with the {} since {}: {}\n",
+                                      row.name, view.pid, trouble.where,
+                                      console.time(trouble.since), printable(trouble.text, most)));
     }
   }
   if (!row.lag) return;
   if (row.lag->error) {
     console.out_wrapped(fmt::format("{}: how much waits at the source is not known: {}\n", row.name,
-                                    printable(row.lag->error->message, kErrorShown)));
+                                    printable(row.lag->error->message, most)));
   } else if (row.lag->messages > 0) {
     console.out_wrapped(fmt::format(
         "{}: {} at the source\n", row.name,
@@ -59,18 +63,20 @@ void show_kind(Console& console, const ConsumerStatus& row) {
   std::string line =
       row.state == operate::kRemoved
           ? row.state
-          : fmt::format("{}, {}, {}", printable(row.source, 40), row.strategy, row.guarantee);
+          : fmt::format("{}, {}, {}", printable(row.source, console.shown(kSourceShown)),
+                        row.strategy, row.guarantee);
   if (row.last) line += "; changed " + console.time(*row.last);
   console.out_wrapped(fmt::format("{}: {}\n", row.name, line));
 }
 
 void show_status_text(Console& console, const Status& status) {
-  console.out(fmt::format("{}: {} completed, {:.1f} MB, schema {}, epoch {}\n", status.where,
-                          grouped(status.completed), static_cast<double>(status.bytes) / 1e6,
-                          status.schema_version, status.epoch));
-  console.out(status.running_pids.empty()
-                  ? std::string("no process runs on it\n\n")
-                  : fmt::format("running: pid {}\n\n", fmt::join(status.running_pids, ", ")));
+  console.out_wrapped(fmt::format(
+      "{}: {} completed, {:.1f} MB, schema {}, epoch {}\n", status.where, grouped(status.completed),
+      static_cast<double>(status.bytes) / 1e6, status.schema_version, status.epoch));
+  console.out_wrapped(
+      status.running_pids.empty()
+          ? std::string("no process runs on it\n\n")
+          : fmt::format("running: pid {}\n\n", fmt::join(status.running_pids, ", ")));
   console.out(status_table(status.consumers));
   for (const auto& row : status.consumers) {
     show_kind(console, row);
@@ -87,7 +93,7 @@ void show_status_text(Console& console, const Status& status) {
         row.gate->until ? " until " + console.time(*row.gate->until) : std::string();
     console.out_wrapped(fmt::format("{} is {} since {}{}: {}\n", row.name, gate_word(row.gate),
                                     console.time(row.gate->since), until,
-                                    printable(row.gate->why, 200)));
+                                    printable(row.gate->why, console.shown(kErrorShown))));
   }
 }
 

@@ -1,11 +1,14 @@
 // semel status: how old, how long ago, and who really works.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <string_view>
 
+#include "tests/cli/at_a_terminal.h"
 #include "tests/cli/program.h"
 #include "tests/cli/write_lock.h"
 
@@ -64,6 +67,50 @@ TEST(Status, AProcessThatRunsAnotherConsumerRunsNotThisOne) {
   EXPECT_EQ(first(status, "running_pids/0"), "(absent)") << status.out;
   const Ran theirs = run({"status", "-c", bed.file("other.yaml"), "-o", "json"});
   EXPECT_EQ(first(theirs, "state"), "running") << theirs.out;
+}
+
+TEST(Status, InAPipeEveryTextIsWhole) {
+  const TestBed bed(payments(kQueue));
+  ASSERT_EQ(bed.semel({"store", "init"}).code, 0);
+  const std::string why(300, 'w');
+  ASSERT_EQ(bed.semel({"consumers", "pause", "payments", "--reason", why}).code, 0);
+  const Ran status = bed.semel({"status"});
+  EXPECT_NE(status.out.find(": " + why + "\n"), std::string::npos) << status.out;
+}
+
+// The characters of UTF-8, without the bytes that continue one.
+std::size_t columns_of(std::string_view line) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      line, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+// Tables of long texts, on a narrow terminal.
+TEST(Status, NoLineIsWiderThanTheTerminal) {
+  constexpr std::size_t kColumns = 60;
+  const std::string name = "payments-of-the-northern-region";
+  const TestBed bed(payments(kQueue) + "  - name: " + name + "\n" + payments(kQueue));
+  ASSERT_EQ(bed.semel({"send", name, R"({"id":"a-payment-without-an-amount-1"})"}).code, 0);
+  ASSERT_EQ(bed.semel({"run", "--once", "-q"}).code, 0);
+  ASSERT_EQ(bed.semel({"consumers", "pause", name, "--reason",
+                       "the bank asks us to wait for the end of its work"})
+                .code,
+            0);
+  for (const Words& words :
+       {Words{"check"}, Words{"status"}, Words{"consumers", "list"}, Words{"dlq", "list"},
+        Words{"dlq", "groups"}, Words{"records", "list"}}) {
+    Words all = words;
+    all.insert(all.end(), {"-c", bed.config()});
+    AtATerminal terminal(all, kColumns);
+    std::istringstream lines(terminal.said());
+    std::size_t shown = 0;
+    for (std::string line; std::getline(lines, line); ++shown) {
+      if (line.ends_with('\r')) line.pop_back();
+      EXPECT_LE(columns_of(line), kColumns) << words.back() << ": " << line;
+    }
+    EXPECT_GE(shown, 2U) << terminal.said();
+  }
+  AtATerminal check({"check", "-c", bed.config()}, kColumns);
+  EXPECT_NE(check.said().find("no room for STRATEGY"), std::string::npos) << check.said();
 }
 
 // A killed run leaves the record of what it handled, and the message in the queue.
