@@ -29,7 +29,7 @@ void where_option(CLI::App& command, BulkFlags& flags, std::span<const WhereFiel
 
 void why_option(CLI::App& command, BulkFlags& flags) {
   command.add_option("--why", flags.why, "With --url: the reason, for the run's audit log")
-      ->type_name("TEXT");
+      ->option_text("TEXT");
 }
 
 std::optional<int> refuse_why(Console& console, const BulkFlags& flags) {

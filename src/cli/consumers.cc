@@ -275,7 +275,7 @@ void add_consumers(Program& program) {
                                   [flags](Console& console) { return pause(console, *flags); });
   pausing.add_option("NAME", flags->name, "The consumer")->required();
   pausing.add_option("--reason", flags->reason, "Shown by status (default: by an operator)")
-      ->type_name("TEXT");
+      ->option_text("TEXT");
   auto& draining = program.command(
       {.name = "drain",
        .description = "Finish what the run at --url has of it and receive nothing more, until it "
@@ -285,7 +285,7 @@ void add_consumers(Program& program) {
       [flags](Console& console) { return drain(console, *flags); });
   draining.add_option("NAME", flags->name, "The consumer")->required();
   draining.add_option("--reason", flags->reason, "Kept in the audit log of the run")
-      ->type_name("TEXT");
+      ->option_text("TEXT");
   auto& resuming = program.command({.name = "resume",
                                     .description = "Go on: after a pause, with --url after a drain "
                                                    "too, or without waiting for the end of a "

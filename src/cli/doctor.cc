@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <utility>
 
 #include "cli/command.h"
 #include "cli/session.h"
@@ -40,7 +41,9 @@ void show_report_text(Console& console, const JsonView& report) {
 
 int doctor(Console& console) {
   if (console.settings().url) return remote_doctor(console);
-  auto session = open_session(console);
+  auto config = load_store_config(console, Warnings::kAll);
+  if (!config) return config.error().code;
+  auto session = open_session(console, *std::move(config), Create::kNo);
   if (!session) return session.error().code;
   const auto report = compose::examine(*session->store, session->config);
   if (!report) return console.fail(report.error());

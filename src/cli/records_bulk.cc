@@ -291,7 +291,7 @@ void bulk_command(Program& program, CLI::App& family, const char* name, const ch
         .add_option("--as", flags->as,
                     "What became of it, where that is not known to the record: done, retry or dead")
         ->check(CLI::IsMember({operate::kDone, operate::kRetry, operate::kDead}))
-        ->type_name("WHAT");
+        ->option_text("WHAT");
   }
   command.add_option("KEY", flags->keys, "The keys as the producer wrote them");
   bulk_options(command, flags->bulk, record_fields());

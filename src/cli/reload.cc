@@ -79,7 +79,7 @@ void add_reload(Program& program) {
        .flags = kUrlFlag | kOutput | kQuiet | kDryRun},
       [flags](Console& console) { return reload(console, *flags); });
   command.add_option("--reason", flags->reason, "Kept in the audit log of the run")
-      ->type_name("TEXT");
+      ->option_text("TEXT");
   command.footer(
       "Consumers that changed are drained and begin anew, the others go on. A config with an error "
       "is refused, and nothing is changed. --dry-run says what would change. On the run's own "

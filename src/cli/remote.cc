@@ -8,7 +8,9 @@
 
 #include "base/ascii.h"
 #include "base/json_scan.h"
+#include "base/listen_address.h"
 #include "base/time_text.h"
+#include "cli/session.h"
 #include "cli/text.h"
 
 namespace semel::cli {
@@ -43,13 +45,26 @@ Result<std::string> token_of(const std::string& path) {
   return token;
 }
 
+// The address of the run that the config describes; of the usual one without a config.
+std::string likely_url(const Console& console) {
+  const auto path = found_config(console);
+  const auto loaded = path ? config::load_file(*path, {}) : config::Loaded();
+  if (!loaded.config || !loaded.config->admin) return "http://127.0.0.1:8585";
+  const config::AdminConfig& admin = *loaded.config->admin;
+  if (!admin.listen) return "unix:" + admin.socket->path;
+  ListenAddress address = *admin.listen;
+  const bool everywhere = address.host.empty() || address.host == "0.0.0.0" || address.host == "::";
+  if (everywhere) address.host = "127.0.0.1";
+  return (admin.tls ? "https://" : "http://") + address.text();
+}
+
 }  // namespace
 
 OrEnded<Remote> Remote::open(Console& console) {
   const Settings& settings = console.settings();
   if (!settings.url) {
     return ended(console.fail(kUsage, "this command asks a run, and none is named",
-                              "--url http://127.0.0.1:8585, or SEMEL_URL"));
+                              fmt::format("--url {}, or SEMEL_URL", likely_url(console))));
   }
   auto url = api_client::RunUrl::parse(*settings.url);
   if (!url) return ended(console.fail(url.error()));

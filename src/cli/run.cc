@@ -259,7 +259,7 @@ void apply(const RunFlags& flags, config::Config& config) {
 }
 
 OrEnded<config::Config> config_with(Console& console, const RunFlags& flags) {
-  auto config = load_config(console, sets_of(flags));
+  auto config = load_config_to_run(console, sets_of(flags));
   if (!config) return config;
   if (!flags.drain_timeout.empty() && !parse_duration(flags.drain_timeout)) {
     return ended(console.fail(kUsage,

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -18,11 +21,16 @@ constexpr const char* kDefaultConfigs[] = {"./semel.yaml", "/etc/semel/semel.yam
 
 }  // namespace
 
-OrEnded<std::string> config_path(Console& console) {
+std::optional<std::string> found_config(const Console& console) {
   if (console.settings().config) return *console.settings().config;
   for (const char* path : kDefaultConfigs) {
     if (::access(path, F_OK) == 0) return std::string(path);
   }
+  return std::nullopt;
+}
+
+OrEnded<std::string> config_path(Console& console) {
+  if (auto path = found_config(console)) return *std::move(path);
   return ended(console.fail(
       kConfig,
       fmt::format("no config: neither {} nor {} exists", kDefaultConfigs[0], kDefaultConfigs[1]),
@@ -41,12 +49,18 @@ void tell(Console& console, const config::Diagnostic& diagnostic) {
 
 namespace {
 
-OrEnded<config::Config> load_with(Console& console, const config::LoadOptions& options) {
+bool about_secrets(const config::Diagnostic& diagnostic) {
+  constexpr std::string_view kCodes[] = {"W031", "W036", "W037"};
+  return std::ranges::find(kCodes, diagnostic.code) != std::end(kCodes);
+}
+
+OrEnded<config::Config> load_with(Console& console, Warnings warnings,
+                                  const config::LoadOptions& options) {
   auto path = config_path(console);
   if (!path) return ended(path.error().code);
   auto loaded = config::load_file(*path, options);
   for (const auto& diagnostic : loaded.diagnostics) {
-    tell(console, diagnostic);
+    if (warnings == Warnings::kAll || !about_secrets(diagnostic)) tell(console, diagnostic);
   }
   if (!loaded.config) return ended(kConfig);
   return std::move(*loaded.config);
@@ -54,18 +68,24 @@ OrEnded<config::Config> load_with(Console& console, const config::LoadOptions& o
 
 }  // namespace
 
-OrEnded<config::Config> load_config(Console& console, const std::vector<std::string>& also) {
+OrEnded<config::Config> load_config(Console& console) {
+  config::LoadOptions options;
+  options.sets = console.settings().sets;
+  return load_with(console, Warnings::kNotOfSecrets, options);
+}
+
+OrEnded<config::Config> load_config_to_run(Console& console, const std::vector<std::string>& also) {
   config::LoadOptions options;
   options.sets = console.settings().sets;
   options.sets.insert(options.sets.end(), also.begin(), also.end());
-  return load_with(console, options);
+  return load_with(console, Warnings::kAll, options);
 }
 
-OrEnded<config::Config> load_store_config(Console& console) {
+OrEnded<config::Config> load_store_config(Console& console, Warnings warnings) {
   config::LoadOptions options;
   options.sets = console.settings().sets;
   options.consumers_optional = true;
-  return load_with(console, options);
+  return load_with(console, warnings, options);
 }
 
 std::string store_name(const config::Config& config) { return compose::store_name(config.store); }

@@ -23,17 +23,25 @@ template <class T>
 using OrEnded = tl::expected<T, Ended>;
 inline tl::unexpected<Ended> ended(int code) { return tl::unexpected<Ended>(Ended{code}); }
 
+// As config_path, but nullopt without an error where there is none.
+std::optional<std::string> found_config(const Console& console);
 // The config file: -c, otherwise ./semel.yaml, otherwise /etc/semel/semel.yaml.
 OrEnded<std::string> config_path(Console& console);
 
 // Prints an error or a warning of the config on stderr; -q suppresses warnings.
 void tell(Console& console, const config::Diagnostic& diagnostic);
 
-// Reads and checks the config. Errors and warnings go to stderr; -q suppresses warnings. `also`:
-// further --set values.
-OrEnded<config::Config> load_config(Console& console, const std::vector<std::string>& also = {});
+// Warnings about secrets that others may read are for commands that are about the config, or run
+// it.
+enum class Warnings { kAll, kNotOfSecrets };
+
+// Reads and checks the config. Errors and warnings go to stderr; -q suppresses warnings.
+OrEnded<config::Config> load_config(Console& console);
+// For `semel run`, with all warnings. `also`: further --set values.
+OrEnded<config::Config> load_config_to_run(Console& console, const std::vector<std::string>& also);
 // For commands that open the store and run no consumer: the config may be without consumers.
-OrEnded<config::Config> load_store_config(Console& console);
+OrEnded<config::Config> load_store_config(Console& console,
+                                          Warnings warnings = Warnings::kNotOfSecrets);
 
 // Ends a command that cannot ask a run if SEMEL_URL is set: an act meant for a run elsewhere must
 // not change the local store.

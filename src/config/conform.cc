@@ -358,6 +358,7 @@ class Conformer {
   }
 
   static std::string look_of(const Field& field) {
+    if (!field.look.empty()) return fmt::format("for example {}: {}", field.name, field.look);
     const std::string fallback = default_of(field);
     if (!fallback.empty()) return fmt::format("for example {}: {}", field.name, fallback);
     return fmt::format("write a {}", shape_name(field.shape));

@@ -70,6 +70,7 @@ struct Field {
   bool address = false;          // of a server: a password in it is never shown
   bool optional = false;         // of a map: without it none of its defaults apply
   std::string_view unless = {};  // its default does not apply where this sibling is written
+  std::string_view look = {};    // how a value looks; empty: its default shows it
 };
 
 // The whole file.

@@ -80,5 +80,36 @@ TEST_F(ConsumersTest, AnUnknownNameIsAnswered) {
   EXPECT_NE(ran.err.find("payments"), std::string::npos);
 }
 
+TEST(Consumers, TheUrlThatIsMissingIsThatOfTheConfig) {
+  const TempDir folder;
+  write_file(folder.file("semel.yaml"),
+             "version: 1\nstore: { sqlite: semel.db }\nadmin: { listen: \"0.0.0.0:9191\" }\n"
+             "consumers:\n  - name: payments\n" +
+                 payments(kQueue));
+  for (const Words& words : {Words{"consumers", "drain", "payments"}, {"reload"}}) {
+    const Ran ran = run(words, {.folder = folder.path().string()});
+    EXPECT_EQ(ran.code, 2) << ran.err;
+    EXPECT_NE(ran.err.find("--url http://127.0.0.1:9191, or SEMEL_URL"), std::string::npos)
+        << ran.err;
+  }
+  const TempDir empty;
+  EXPECT_NE(
+      run({"reload"}, {.folder = empty.path().string()}).err.find("--url http://127.0.0.1:8585"),
+      std::string::npos);
+}
+
+// check, run and doctor say it.
+TEST(Consumers, ASecretInAFileIsNotTheConcernOfEachCommand) {
+  const TestBed bed(
+      payments("{ http: { listen: \"127.0.0.1:8081\", signature: { github: hunter2 } } }"));
+  const Ran checked = bed.semel({"check"});
+  ASSERT_NE(checked.out.find("W031"), std::string::npos) << checked.out << checked.err;
+  ASSERT_EQ(bed.semel({"store", "init"}).err.find("W031"), std::string::npos);
+  for (const Words& words : {Words{"status"}, Words{"dlq", "list"}, Words{"consumers", "list"}}) {
+    EXPECT_EQ(bed.semel(words).err.find("W031"), std::string::npos) << words.front();
+  }
+  EXPECT_NE(bed.semel({"doctor"}).err.find("W031"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace semel::test

@@ -37,6 +37,18 @@ TEST(Frame, HelpIsOnStdoutAndSucceeds) {
   EXPECT_EQ(run({"help", "run"}).out, run({"run", "--help"}).out);
 }
 
+TEST(Frame, HelpNamesValuesAndBounds) {
+  const std::string unlock = run({"records", "unlock", "--help"}).out;
+  EXPECT_NE(unlock.find("  --as WHAT                   What became of it"), std::string::npos)
+      << unlock;
+  EXPECT_NE(unlock.find("  --why TEXT "), std::string::npos) << unlock;
+  for (const Words& words : {Words{"consumers", "pause", "--help"}, {"reload", "--help"}}) {
+    EXPECT_NE(run(words).out.find("  --reason TEXT "), std::string::npos) << words.front();
+  }
+  EXPECT_NE(run({"demo", "--help"}).out.find("How often a worker is killed, 3 to 1000"),
+            std::string::npos);
+}
+
 TEST(Frame, WrongUseIsTwoAndSuggests) {
   struct Case {
     Words words;

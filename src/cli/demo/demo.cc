@@ -353,10 +353,16 @@ void add_demo(Program& program) {
   command
       .add_flag("--compare", flags->compare, "All strategies, one after the other, in one table")
       ->excludes("--strategy");
-  command.add_option("--messages", flags->messages, "How many messages (default: ten thousand)")
+  command
+      .add_option("--messages", flags->messages,
+                  fmt::format("How many messages, {} to {} (default: ten thousand)",
+                              kFewestMessages, grouped(kMostMessages)))
       ->check(CLI::Range(kFewestMessages, kMostMessages))
       ->option_text("N");
-  command.add_option("--kills", flags->kills, "How often a worker is killed (default: five)")
+  command
+      .add_option("--kills", flags->kills,
+                  fmt::format("How often a worker is killed, {} to {} (default: five)",
+                              kFewestKills, kMostKills))
       ->check(CLI::Range(kFewestKills, kMostKills))
       ->option_text("N");
   command.add_flag("--keep", flags->keep, "Keep the databases and logs, and say where");
