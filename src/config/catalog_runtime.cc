@@ -14,10 +14,11 @@ constexpr CodePage kRuntimePages[] = {
      "Check the path of store.sqlite; a relative one starts at the config's folder. Of a server: "
      "look into its log.",
      "store: { sqlite: { path: /var/lib/semel/semel.db } }", 69},
-    {"R202", "not a database, or a damaged one",
-     "The file is not SQLite, or its pages contradict each other; or a server says that its data "
-     "are damaged. Nothing is written to it.",
-     "Check the path. If it was a store: restore a backup, or ask SQLite what can be saved.",
+    {"R202", "the store's data are damaged, or not its own",
+     "The pages of the SQLite file contradict each other; or a server says that its data are "
+     "damaged, or holds under a record's name what is no record. Nothing is written to it.",
+     "Restore a backup, or ask SQLite what can be saved. On Redis give Semel a prefix or a database "
+     "number of its own.",
      "sqlite3 semel.db 'PRAGMA integrity_check'", 69},
     {"R203", "the store may not be written",
      "SQLite: the file, its folder or the whole file system is read-only for this user; it also "
@@ -73,6 +74,15 @@ constexpr CodePage kRuntimePages[] = {
      "is still needed.",
      "Check that clock; where it is right, the purge goes on by itself in a while.", "timedatectl",
      69},
+    {"R212", "the store's path is not a file",
+     "store.sqlite.path names a folder, a device, or nothing that outlives the process. Starting "
+     "again does not mend it.",
+     "Name a file; it is made where it is not there.",
+     "store: { sqlite: { path: /var/lib/semel/semel.db } }", 78},
+    {"R213", "the file is not an SQLite database",
+     "Something else is in the file that store.sqlite.path names. It is left as it is.",
+     "Name another file, or move this one away.",
+     "store: { sqlite: { path: /var/lib/semel/semel.db } }", 78},
     {"R215", "a statement was prepared before its tables changed",
      "Statements are prepared once for a session. Where a column was added or has another type "
      "now, "

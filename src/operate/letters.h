@@ -61,7 +61,7 @@ class LetterRecords {
 
   // nullopt: the letter has no key, its consumer is not in the config, or there is no record.
   Result<std::optional<RecordView>> of(const DeadLetter& letter);
-  // What a replay would do with the letter now.
+  // The result that a replay of the letter would have now.
   Result<ReplayReport::Result> foresee(const DeadLetter& letter);
 
  private:

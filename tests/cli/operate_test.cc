@@ -358,8 +358,11 @@ TEST_F(OperateTest, AStoreThatMayNotBeWrittenIsSaid) {
 TEST_F(OperateTest, AFileThatIsNoDatabaseIsSaid) {
   write_file(bed_.file("text.db"), "this is not a database, whatever it is called\n");
   const Ran ran = bed_.semel({"status", "--set", "store.sqlite.path=" + bed_.file("text.db")});
-  EXPECT_EQ(ran.code, 69) << ran.err;
-  EXPECT_NE(ran.err.find("R202"), std::string::npos) << ran.err;
+  EXPECT_EQ(ran.code, 78) << ran.err;
+  EXPECT_NE(ran.err.find("R213"), std::string::npos) << ran.err;
+  const Ran folder = bed_.semel({"run", "--once", "--set", "store.sqlite.path=" + bed_.file("")});
+  EXPECT_EQ(folder.code, 78) << folder.err;
+  EXPECT_NE(folder.err.find("error[R212]"), std::string::npos) << folder.err;
 }
 
 TEST_F(OperateTest, AStoreInMemoryIsNobodyElsesBusiness) {

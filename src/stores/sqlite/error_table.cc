@@ -46,7 +46,7 @@ constexpr Row kRows[] = {
      "let this user write the file and its directory", "other", true},
     {SQLITE_CANTOPEN, ErrorKind::kUnavailable, "R201", "cannot be opened",
      "check that its directory exists and that this user may write it", "other", true},
-    {SQLITE_NOTADB, ErrorKind::kRejected, "R202", "is not an SQLite database",
+    {SQLITE_NOTADB, ErrorKind::kRejected, "R213", "is not an SQLite database",
      "name another file as store.sqlite.path", "other", true},
     {SQLITE_CORRUPT, ErrorKind::kUnavailable, "R202", "is damaged", kMend, "other", true},
     {SQLITE_NOMEM, ErrorKind::kUnavailable, "R200", "out of memory", kNoHint, "other", true},

@@ -34,7 +34,7 @@ TEST(ErrorTable, KindsSayWhatMayBeDoneNext) {
 
 TEST(ErrorTable, Codes) {
   EXPECT_EQ(of(SQLITE_CANTOPEN_ISDIR).code, "R201");
-  EXPECT_EQ(of(SQLITE_NOTADB).code, "R202");
+  EXPECT_EQ(of(SQLITE_NOTADB).code, "R213");
   EXPECT_EQ(of(SQLITE_CORRUPT).code, "R202");
   EXPECT_EQ(of(SQLITE_READONLY_DIRECTORY).code, "R203");
   EXPECT_EQ(of(SQLITE_READONLY_DBMOVED).code, "R201");

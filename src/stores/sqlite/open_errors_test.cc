@@ -44,7 +44,7 @@ TEST_F(OpenTest, WhatIsNoFile) {
   for (const std::string& path : {folder_.path().string(), std::string(":memory:"), std::string(),
                                   std::string("file:x?mode=memory")}) {
     path_ = path;
-    EXPECT_EQ(open_error(options()).code, "R201") << path;
+    EXPECT_EQ(open_error(options()).code, "R212") << path;
   }
 }
 
@@ -96,7 +96,7 @@ TEST_F(OpenTest, TooFewDescriptorsAreCalledThat) {
 TEST_F(OpenTest, WhatIsNoDatabase) {
   test::write_file(path_, std::string(5000, 'x'));
   const Error error = open_error(options());
-  EXPECT_EQ(error.code, "R202");
+  EXPECT_EQ(error.code, "R213");
   expect_useful(error, path_);
   EXPECT_EQ(test::read_file(path_), std::string(5000, 'x')) << "left as it was";
 }

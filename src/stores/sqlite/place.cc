@@ -74,7 +74,7 @@ bool is_network(long type, std::string_view mounted) noexcept {
 void check_place(const SqliteOptions& options) {
   const std::string& path = options.path;
   if (path.empty() || path.starts_with(":memory:") || path.starts_with("file:")) {
-    fail({ErrorKind::kRejected, "R201",
+    fail({ErrorKind::kRejected, "R212",
           fmt::format("\"{}\" does not name a file: records must outlive the process", path),
           "name a file as store.sqlite.path"});
   }
@@ -87,7 +87,7 @@ void check_place(const SqliteOptions& options) {
   struct stat about {};
   const bool there = ::stat(path.c_str(), &about) == 0;
   if (there && !S_ISREG(about.st_mode)) {
-    fail({ErrorKind::kRejected, "R201", fmt::format("{} is not a file", path),
+    fail({ErrorKind::kRejected, "R212", fmt::format("{} is not a file", path),
           "name a file as store.sqlite.path"});
   }
   if (there && about.st_nlink > 1) {
