@@ -17,7 +17,8 @@ constexpr CodePage kRuntimePages[] = {
     {"R202", "the store's data are damaged, or not its own",
      "The pages of the SQLite file contradict each other; or a server says that its data are "
      "damaged, or holds under a record's name what is no record. Nothing is written to it.",
-     "Restore a backup, or ask SQLite what can be saved. On Redis give Semel a prefix or a database "
+     "Restore a backup, or ask SQLite what can be saved. On Redis give Semel a prefix or a "
+     "database "
      "number of its own.",
      "sqlite3 semel.db 'PRAGMA integrity_check'", 69},
     {"R203", "the store may not be written",

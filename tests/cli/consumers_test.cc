@@ -83,7 +83,7 @@ TEST_F(ConsumersTest, AnUnknownNameIsAnswered) {
 TEST(Consumers, TheUrlThatIsMissingIsThatOfTheConfig) {
   const TempDir folder;
   write_file(folder.file("semel.yaml"),
-             "version: 1\nstore: { sqlite: semel.db }\nadmin: { listen: \"0.0.0.0:9191\" }\n"
+             "version: 1\nstore: { sqlite: semel.db }\nadmin: { listen: \"127.0.0.1:9191\" }\n"
              "consumers:\n  - name: payments\n" +
                  payments(kQueue));
   for (const Words& words : {Words{"consumers", "drain", "payments"}, {"reload"}}) {
