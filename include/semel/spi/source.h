@@ -28,7 +28,8 @@ struct SourceTraits {
   bool redelivers = false;
   // An arrival that was not settled comes again after a crash. False for stdin.
   bool replays = true;
-  // Its broker marks what it delivers again, and its arrivals tell: Arrival::suspect.
+  // Each message that was in hand when a process died comes again marked: Arrival::suspect. Crashes
+  // are counted by nothing else then.
   bool marks_again = false;
   // Its arrivals are rows of the consumer's own store: Arrival::row is set, and a Finish may settle
   // them. For the store's own source only.

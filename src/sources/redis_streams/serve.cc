@@ -226,7 +226,8 @@ void RedisStreamsSource::list_own() {
   {
     const system::MutexLock lock(mutex_);
     mark_missing(listed_to_, to, there);
-    for (Entry& entry : page) add(std::move(entry), false);
+    // A process of this name had them, and may have died of one.
+    for (Entry& entry : page) add(std::move(entry), true);
   }
   listed_to_ = to;
   if (!last) return;
@@ -235,10 +236,10 @@ void RedisStreamsSource::list_own() {
 }
 
 // An entry without data is not renewed: the server would drop it before its end is recorded.
-void RedisStreamsSource::add(Entry entry, bool taken_over) {
+void RedisStreamsSource::add(Entry entry, bool again) {
   const bool whole = entry.arrival != nullptr;
   if (!whole) entry.arrival = arrival_without_data(entry.id, spec_.stream);
-  entry.arrival->suspect = taken_over && whole;
+  entry.arrival->suspect = again && whole;
   if (!ledger_.arrived(entry.id, std::move(entry.arrival), whole)) return;
   ++changes_;
   event_.signal();

@@ -65,7 +65,7 @@ class RedisStreamsSource final : public broker::BrokerSource {
       SEMEL_REQUIRES(mutex_);
   void look_after_missing() SEMEL_EXCLUDES(mutex_);
 
-  void add(Entry entry, bool taken_over) SEMEL_REQUIRES(mutex_);
+  void add(Entry entry, bool again) SEMEL_REQUIRES(mutex_);
   void wake() noexcept override { wake_.signal(); }
   void interrupt() noexcept SEMEL_REQUIRES(mutex_) override { abort_.signal(); }
   bool hand_out(std::vector<Arrival>& into) SEMEL_REQUIRES(mutex_) override;
