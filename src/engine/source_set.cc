@@ -14,7 +14,7 @@ namespace {
 
 constexpr milliseconds kAgainWhenAway{1'000};
 
-bool replays_unmarked(const SourceTraits& traits) noexcept {
+bool comes_unmarked(const SourceTraits& traits) noexcept {
   return traits.replays && !traits.in_store && !traits.marks_again;
 }
 
@@ -300,7 +300,7 @@ std::optional<std::vector<std::string>> SourceSet::unread_in_order() {
   std::vector<std::string> all;
   for (const auto& entry : sources_) {
     const SourceTraits& traits = entry->source->traits();
-    if (!engine::replays_unmarked(traits) || traits.answers) continue;
+    if (!comes_unmarked(traits) || traits.answers) continue;
     auto unread = entry->source->unread();
     if (!unread) return std::nullopt;
     std::ranges::move(*unread, std::back_inserter(all));
@@ -308,10 +308,14 @@ std::optional<std::vector<std::string>> SourceSet::unread_in_order() {
   return all;
 }
 
+bool SourceSet::answers() const noexcept {
+  return std::ranges::any_of(sources_,
+                             [](const auto& entry) { return entry->source->traits().answers; });
+}
+
 bool SourceSet::replays_unmarked() const noexcept {
-  return std::ranges::any_of(sources_, [](const auto& entry) {
-    return engine::replays_unmarked(entry->source->traits());
-  });
+  return std::ranges::any_of(
+      sources_, [](const auto& entry) { return comes_unmarked(entry->source->traits()); });
 }
 
 }  // namespace semel::engine

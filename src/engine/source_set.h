@@ -112,9 +112,11 @@ class SourceSet {
   // The unread partitions of the sources that replay in their order, as Source::unread; nullopt
   // where one of them does not tell.
   std::optional<std::vector<std::string>> unread_in_order();
-  // Whether messages that were in flight in a crash may come again from outside of the store, and
-  // nobody says that they are such.
+  // Whether messages that were in flight in a crash may come again from outside of the store
+  // without a mark.
   bool replays_unmarked() const noexcept;
+  // Whether one has senders that wait for answers.
+  bool answers() const noexcept;
   // Whether what `source` delivers again is known for that.
   bool marks_again(std::uint32_t source) const noexcept {
     return sources_[source]->source->traits().marks_again;

@@ -188,7 +188,8 @@ void KafkaSource::set_paused(std::string_view partition, bool paused) {
 
 std::optional<std::vector<std::string>> KafkaSource::unread() {
   const system::MutexLock lock(mutex_);
-  if (closed_) return std::nullopt;
+  // Without an assignment it does not know what there is to read.
+  if (closed_ || !joined_ || away_ || assignment_.empty()) return std::nullopt;
   return assignment_.unread();
 }
 
