@@ -24,8 +24,8 @@ using std::chrono::milliseconds;
 // itself therefore does not wait for the next one.
 constexpr milliseconds kLinger{3};
 // How long a finish is retried while its store is unavailable, where its caller waits for the
-// answer or the process ends. The effect has happened, and only a finish prevents a second one: a
-// consumer that runs on retries for a whole lease, for nobody can take the key over before.
+// answer or the consumer drains. The effect has happened, and only a finish prevents a second one:
+// a consumer that goes on retries for a whole lease, for nobody can take the key over before.
 constexpr milliseconds kPatience{10'000};
 constexpr milliseconds kFirstFinishWait{2};
 constexpr milliseconds kLongestFinishWait{500};
@@ -109,13 +109,11 @@ void FinishCollector::flush_or_give_back() {
 
 bool FinishCollector::hurries() const {
   if (!context_.hold) return true;  // a Guard's caller waits
-  bool leased = false;
-  for (const Item& item : items_) {
-    if (item.watch == nullptr) continue;
-    leased = true;
-    if (item.watch->cancelled()) return true;
-  }
-  return !leased;
+  const bool leased =
+      std::ranges::any_of(finishes_, [](const Finish& finish) { return finish.lease.has_value(); });
+  return !leased || std::ranges::any_of(items_, [](const Item& item) {
+    return item.watch != nullptr && item.watch->draining();
+  });
 }
 
 void FinishCollector::tell(bool patient) {

@@ -121,6 +121,9 @@ class LeaseRenewer::BatchWatch final : public Watch {
     const system::MutexLock lock(watched_->mutex);
     return watched_->stopped;
   }
+  bool draining() const override {
+    return cancelled() || (renewer_.options_.draining && renewer_.options_.draining());
+  }
   void on_tick(std::function<void()> action) override {
     const system::MutexLock lock(watched_->mutex);
     watched_->on_tick = std::move(action);

@@ -45,6 +45,8 @@ class HandlerMonitor {
     // Whether handlers were asked to stop because the process ends: their failures then say nothing
     // about their messages (docs/contract.md, rule 19).
     virtual bool cancelled() const { return false; }
+    // Whether the consumer drains: nobody waits for long any more.
+    virtual bool draining() const { return false; }
     // The monitor's thread calls `action` now and then until the watch ends, so that a slow handler
     // does not delay other outcomes. It must return soon.
     virtual void on_tick(std::function<void()> action) = 0;
@@ -124,7 +126,7 @@ struct Context {
   // False: the store keeps no payloads for later (Guard); a retry is reported, not held.
   bool hold = true;
   // The consumer whose queue gets the publications to each destination.
-  std::map<std::string, ConsumerNumber, std::less<>> destinations{};
+  std::map<std::string, core::Route, std::less<>> destinations{};
   // Consumers that are sent each message that is done, unchanged.
   std::vector<core::Route> forward_to{};
   // The declared steps of the handler; nullopt: not declared.

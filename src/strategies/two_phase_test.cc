@@ -103,8 +103,8 @@ TEST_F(LongOutage, BeyondTheLeaseGivesBack) {
   EXPECT_EQ(outcomes.of("a").reason, reason::kStoreUnavailable);
 }
 
-TEST_F(LongOutage, OfTheStoreIsNotWaitedForByAProcessThatEnds) {
-  const auto outcomes = outage(std::chrono::seconds(40), [&] { monitor_.cancelled = true; });
+TEST_F(LongOutage, OfTheStoreIsNotWaitedForByAConsumerThatDrains) {
+  const auto outcomes = outage(std::chrono::seconds(40), [&] { monitor_.draining = true; });
   EXPECT_EQ(outcomes.of("a").reason, reason::kStoreUnavailable);
 }
 

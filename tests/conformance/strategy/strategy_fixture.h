@@ -63,7 +63,7 @@ class HandKeeper final : public HandlerMonitor {
   std::vector<Watched> watched;
   std::function<bool(std::size_t)> stop_at_begin;  // of the handler with this number
   std::function<void()> tick;
-  std::atomic<bool> cancelled{false};
+  std::atomic<bool> draining{false};
   int begun = 0;
   int ended = 0;
   std::vector<std::size_t> finished;
@@ -82,7 +82,7 @@ class HandKeeper final : public HandlerMonitor {
     }
     void handler_ended(std::size_t) override { ++monitor_.ended; }
     void finished(std::size_t lease) override { monitor_.finished.push_back(lease); }
-    bool cancelled() const override { return monitor_.cancelled; }
+    bool draining() const override { return monitor_.draining; }
     void on_tick(std::function<void()> action) override { monitor_.tick = std::move(action); }
 
    private:
