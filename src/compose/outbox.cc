@@ -59,8 +59,8 @@ Result<Outbox> outbox_of(Store& store, const config::Config& config,
     if (!native && !forward && !copy) continue;
     auto number = number_for_run(store, other, dry_run);
     if (!number) return failure(std::move(number.error()));
-    if (native) outbox.destinations.emplace(other.name, *number);
-    const core::Route route{*number, is_shared(config, other)};
+    const core::Route route{*number, is_shared(config, other), copy && (native || forward)};
+    if (native) outbox.destinations.emplace(other.name, route);
     if (forward) outbox.forward_to.push_back(route);
     if (copy) outbox.copies_to = route;
   }

@@ -17,7 +17,7 @@ namespace semel::compose {
 struct Outbox {
   // The destinations of a native handler: every other consumer whose source is the queue. Other
   // handlers have none.
-  std::map<std::string, ConsumerNumber, std::less<>> destinations;
+  std::map<std::string, core::Route, std::less<>> destinations;
   std::vector<core::Route> forward_to;
   std::optional<core::Route> copies_to;
 };

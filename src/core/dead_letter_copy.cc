@@ -36,8 +36,10 @@ Outgoing dead_letter_copy(const Route& to, std::string_view consumer, const Fini
   made.payload = message.payload();
   made.content_type = message.content_type();
   made.type = message.type();
-  const Bytes& key = message.key().text;
-  made.key = key_at(to, consumer, key.empty() ? source + '/' + position : key);
+  Bytes key = message.key().text.empty() ? source + '/' + position : message.key().text;
+  // The numbers of publications begin at 1.
+  if (to.twofold) key += "/0";
+  made.key = key_at(to, consumer, key);
   std::ranges::copy_if(message.headers(), std::back_inserter(made.headers),
                        [](const Header& header) { return !is_ours(header); });
   add_header(made.headers, kDeadLetterConsumer, std::string(consumer));

@@ -21,8 +21,8 @@ inline constexpr std::string_view kDeadLetterPosition = "semel-position";  // Ar
 
 // The copy for a Finish that makes a dead letter of what it keeps. Payload, headers, type and key
 // are the message's own, so each copy of one dead letter has the same key; without a key, source
-// and position serve as key. A shared route puts `consumer` before it. The headers named above
-// replace those of the same names.
+// and position serve as key. A shared route puts `consumer` before it, a twofold one "/0" behind
+// it. The headers named above replace those of the same names.
 Outgoing dead_letter_copy(const Route& to, std::string_view consumer, const Finish& finish);
 
 }  // namespace semel::core

@@ -73,6 +73,8 @@ TEST(DeadLetterCopy, WhereOthersSendTooTheSenderIsInTheKey) {
   finish.keep = &message;
   EXPECT_EQ(dead_letter_copy(Route{kRelay, true}, "orders", finish).message.key, "orders/k-1");
   EXPECT_EQ(dead_letter_copy(Route{kRelay, true}, "mails", finish).message.key, "mails/k-1");
+  EXPECT_EQ(dead_letter_copy(Route{kRelay, true, true}, "mails", finish).message.key, "mails/k-1/0")
+      << "once replayed, it may be forwarded under its own key";
 }
 
 }  // namespace

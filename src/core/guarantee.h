@@ -53,8 +53,7 @@ struct GuaranteeFacts {
   std::optional<StepFacts> steps{};
   bool two_parts = false;  // a two-part handler: the second is in the store's database
   std::optional<std::chrono::milliseconds> ttl;  // nullopt: for ever
-  bool server_was_asked =
-      false;  // what the settings of the store's server risk is told beside this
+  bool server_was_asked = false;                 // the risks of its settings are added to this
 };
 
 Guarantee compute_guarantee(const GuaranteeFacts& facts);

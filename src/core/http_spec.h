@@ -27,8 +27,8 @@ struct HttpSpec {
   KeyStyle key_style = KeyStyle::kQuoted;
   bool honours_key = false;  // declared: the endpoint does nothing for a key it has seen
   std::optional<std::chrono::milliseconds> remote_keeps;  // declared: how long it remembers a key
-  // Many an answer of 3xx or 5xx leaves it open whether the effect was made
-  // (handlers::leaves_doubt): for who must know it, as strategy at_most_once and a producer.
+  // Many answers of 3xx or 5xx leave it open whether the effect was made (handlers::leaves_doubt).
+  // True where that matters: for strategy at_most_once, and for a producer.
   bool failure_is_doubt = false;
   // Every header of the message is sent, and its type as ce-type: for a producer, which refuses a
   // message whose headers cannot be sent (producer::http_flaw). Otherwise those of CloudEvents and

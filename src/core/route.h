@@ -11,6 +11,8 @@ struct Route {
   ConsumerNumber to{};
   // Other consumers of the file may send to it too: two of their messages may have one key.
   bool shared = false;
+  // The same consumer sends there in another way too.
+  bool twofold = false;
 };
 
 // The key there of what `sender` sends under `key`: "order-17", or "orders/order-17" where it is

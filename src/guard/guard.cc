@@ -232,7 +232,9 @@ strategies::Context Guard::Impl::context() const {
   context.claim.lease = options_.lease;
   context.claim.want_result = true;
   context.hold = false;
-  context.destinations = options_.receivers;
+  for (const auto& [name, number] : options_.receivers) {
+    context.destinations.emplace(name, core::Route{number});
+  }
   // The caller decides how often to call again.
   context.retry.attempts = 0;
   context.retry.max_elapsed = std::chrono::milliseconds{0};

@@ -277,11 +277,13 @@ void Resolver::send(const Decision& decision, const core::TrackedDelivery& deliv
   std::map<ConsumerNumber, int> sent;
   for (const Publication& one : decision.publications) {
     Outgoing& outgoing = finish.outgoing.emplace_back();
-    outgoing.to = context_.destinations.find(one.destination)->second;
+    const core::Route& route = context_.destinations.find(one.destination)->second;
+    outgoing.to = route.to;
     outgoing.message = one.message;
     core::add_traceparent(outgoing.message.headers, message);
     if (outgoing.message.key) continue;
-    outgoing.message.key = core::publication_key(key, ++sent[outgoing.to]);
+    outgoing.message.key =
+        core::key_at(route, context_.consumer, core::publication_key(key, ++sent[route.to]));
   }
   for (const core::Route& route : context_.forward_to) {
     Outgoing& outgoing = finish.outgoing.emplace_back();

@@ -20,7 +20,7 @@ class ResolverTest : public testing::Test {
   ResolverTest() {
     context_.consumer = "orders";
     context_.environment = &environment_.get();
-    context_.destinations = {{"audit", kAudit}, {"mails", kMails}};
+    context_.destinations = {{"audit", {kAudit}}, {"mails", {kMails}}};
   }
   // The keys of what leaves, in its order, with the receivers' numbers before them.
   std::vector<std::string> sent(const std::string& key, const std::vector<std::string>& published) {
@@ -60,6 +60,9 @@ TEST_F(ResolverTest, WhatIsForwardedAndWhatIsPublishedShareNoKey) {
 TEST_F(ResolverTest, WhereOthersSendTooTheSenderIsInTheKey) {
   context_.forward_to = {{kAudit, true}, {kMails}};
   EXPECT_EQ(sent("17", {}), (std::vector<std::string>{"7:orders/17", "8:17"}));
+  context_.destinations.at("audit").shared = true;
+  EXPECT_EQ(sent("17", {"audit"}),
+            (std::vector<std::string>{"7:orders/17", "7:orders/17/2", "8:17"}));
 }
 
 }  // namespace

@@ -120,7 +120,9 @@ std::unique_ptr<strategies::Strategy> Process::made_strategy(const RunNames& nam
   context.claim.lease = options.lease;
   context.environment = &subject_.environment->get();
   context.observer = &unobserved_;
-  context.destinations = names.receivers;
+  for (const auto& [name, number] : names.receivers) {
+    context.destinations.emplace(name, core::Route{number});
+  }
   context.steps = options.steps;
   return strategies::make_strategy(subject_.strategy, std::move(context));
 }

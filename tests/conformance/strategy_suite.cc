@@ -225,7 +225,9 @@ std::unique_ptr<strategies::Strategy> StrategySuite::strategy_on(Store& store, T
   context.claim.want_result = true;
   context.handler = handler(twist);
   context.services.completer = completer_.get();
-  context.destinations = destinations_;
+  for (const auto& [name, number] : destinations_) {
+    context.destinations.emplace(name, core::Route{number});
+  }
   if (copies_to_) context.copies_to = core::Route{*copies_to_};
   const StrategyKind kind = GetParam().kind;
   if (kind == StrategyKind::kPessimisticLock || kind == StrategyKind::kOptimisticLock) {

@@ -193,7 +193,7 @@ class BorrowedStore final : public sql::BorrowedStore {
 
   void remember(ConsumerRow row) {
     for (ConsumerRow& known : attached_) {
-      if (known.name != row.name) continue;
+      if (known.name != row.name || known.number != row.number) continue;
       known = std::move(row);
       return;
     }
