@@ -154,6 +154,55 @@ TEST_P(GoneInstances, EveryEndOfARenewedLeaseTakesEffect) {
   }
 }
 
+// Each end and a step, sent under the name that a renewal replaces.
+TEST_P(GoneInstances, AnEndDuringWhichItsLeaseGetsAnotherNameTakesEffect) {
+  std::optional<Lease> renewed;
+  environment_.failpoints.on(failpoint::kCommitBefore, [&] {
+    if (!renewed) return;
+    const Lease lease = *std::exchange(renewed, std::nullopt);
+    find_first_gone();
+    EXPECT_EQ(renew(*first_, lease), Applied::kYes);
+  });
+  const Message row = message("row");
+  ASSERT_EQ(finish(*first_, test::retrying(acquire(*first_, row), 0ms, &row)), Applied::kYes);
+  const auto arrivals =
+      first_->facets().held->take(consumer_, 10, 1 << 20, kLease, LineOf()).value();
+  ASSERT_EQ(arrivals.size(), 1U);
+  const auto lease = [&](const char* key) { return acquire(*first_, message(key)); };
+  const Message parked = message("parked");
+  std::vector<Finish> ends = {
+      test::completed(lease("completed")), test::retrying(lease("retrying"), 0ms, nullptr),
+      test::parked(acquire(*first_, parked), &parked), test::dead(lease("dead"), nullptr),
+      test::not_started(lease("not started"))};
+  ends.push_back(test::completed(acquire(*first_, row)));
+  ends.back().ack = arrivals[0].row;
+  StepEntry step;
+  step.name = "step";
+  renewed = ends[1].lease;
+  EXPECT_EQ(first_->facets().steps->keep(*ends[1].lease, step).value(), Applied::kYes);
+  EXPECT_FALSE(renewed.has_value());
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    if (i == 1) ends[i].lease = lease("another one");
+    renewed = ends[i].lease;
+    EXPECT_EQ(finish(*first_, ends[i]), Applied::kYes) << static_cast<int>(ends[i].to);
+    EXPECT_FALSE(renewed.has_value());
+  }
+}
+
+TEST_P(GoneInstances, AnEndWhoseLeaseIsTakenOverMeanwhileIsTold) {
+  std::optional<Lease> others;
+  const Message m = message("k");
+  const Finish done = test::completed(acquire(*first_, m));
+  environment_.failpoints.on(failpoint::kCommitBefore, [&] {
+    find_first_gone();
+    others = acquire(*other_, m);
+    ASSERT_TRUE(runs(*first_).sweep().has_value());
+  });
+  EXPECT_EQ(finish(*first_, done), Applied::kLeaseLost);
+  ASSERT_TRUE(others.has_value());
+  EXPECT_EQ(finish(*other_, test::completed(*others)), Applied::kYes);
+}
+
 TEST_P(GoneInstances, ItsNextClaimIsItsOwn) {
   ASSERT_NO_FATAL_FAILURE(find_first_gone());
   const Message m = message("k");

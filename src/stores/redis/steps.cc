@@ -1,5 +1,7 @@
 #include "stores/redis/steps.h"
 
+#include <semel/spi/failpoints.h>
+
 #include "stores/redis/dead_letters.h"
 #include "stores/redis/finisher.h"
 #include "stores/redis/journal.h"
@@ -24,11 +26,17 @@ class RedisSteps final : public StepStore {
     return core::contained([&] {
       Call call;
       call.keys = {context_.names.record(lease.key)};
-      Lease compared = lease;
-      compared.nonce = context_.instance.compared(lease.nonce);
-      call.arguments = {nonce_of(compared), sized_entry(entry)};
-      const Reply reply = context_.run_one(context_.scripts.keep_step, call, Loss::kInDoubt);
-      return reply.number == 1 ? Applied::kYes : Applied::kLeaseLost;
+      for (;;) {
+        const std::size_t renames = context_.instance.renames();
+        Lease compared = lease;
+        compared.nonce = context_.instance.compared(lease.nonce);
+        call.arguments = {nonce_of(compared), sized_entry(entry)};
+        failpoint::hit(context_.environment, failpoint::kCommitBefore);
+        const Reply reply = context_.run_one(context_.scripts.keep_step, call, Loss::kInDoubt);
+        if (reply.number == 1) return Applied::kYes;
+        // Unless a renewal has replaced the name that was compared.
+        if (context_.instance.renames() == renames) return Applied::kLeaseLost;
+      }
     });
   }
 

@@ -128,6 +128,9 @@ class RedisStore final : public Store {
   std::vector<Applied> renew_now(std::span<const Lease> leases, milliseconds lease);
   std::vector<Applied> renew_once(std::span<const Lease> leases, milliseconds lease);
   std::vector<Applied> finish_now(std::span<const Finish> batch);
+  std::vector<Applied> finish_once(std::span<const Finish> batch);
+  void end_renamed(std::span<const Finish> batch, std::size_t renames,
+                   std::vector<Applied>& answers);
   std::vector<Applied> end_now(std::span<const Finish> batch);
   static bool completes(std::span<const Finish> batch, bool (*which)(const Finish&));
   std::vector<Applied> complete_now(std::span<const Finish> batch);
@@ -372,19 +375,37 @@ bool RedisStore::completes(std::span<const Finish> batch, bool (*which)(const Fi
 std::vector<Applied> RedisStore::finish_now(std::span<const Finish> batch) {
   if (batch.empty()) return {};
   if (!keeps_messages_) need_no_messages(batch);
-  failpoint::hit(context_.environment, failpoint::kCommitBefore);
-  const auto under_any_name = compared(context_.instance, batch);
-  if (!under_any_name.empty()) batch = under_any_name;
-  std::vector<Applied> answers;
-  if (completes(batch, only_completes)) {
-    answers = complete_now(batch);
-  } else if (!context_.names.cluster && completes(batch, only_completes_or_acks)) {
-    answers = complete_with_rows(batch);
-  } else {
-    answers = end_now(batch);
-  }
+  const std::size_t renames = context_.instance.renames();
+  std::vector<Applied> answers = finish_once(batch);
+  end_renamed(batch, renames, answers);
   failpoint::hit(context_.environment, failpoint::kCommitAfter);
   return answers;
+}
+
+std::vector<Applied> RedisStore::finish_once(std::span<const Finish> batch) {
+  const auto under_any_name = compared(context_.instance, batch);
+  if (!under_any_name.empty()) batch = under_any_name;
+  failpoint::hit(context_.environment, failpoint::kCommitBefore);
+  if (completes(batch, only_completes)) return complete_now(batch);
+  if (!context_.names.cluster && completes(batch, only_completes_or_acks)) {
+    return complete_with_rows(batch);
+  }
+  return end_now(batch);
+}
+
+// Ends those that were compared under a name that a renewal has replaced since. `renames`: as many
+// as there were before.
+void RedisStore::end_renamed(std::span<const Finish> batch, std::size_t renames,
+                             std::vector<Applied>& answers) {
+  while (context_.instance.renames() != renames) {
+    renames = context_.instance.renames();
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (is_leased(batch[i]) && answers[i] == Applied::kLeaseLost) places.push_back(i);
+    }
+    const auto under_any_name = compared(context_.instance, batch);
+    end_rest(under_any_name.empty() ? batch : under_any_name, places, answers);
+  }
 }
 
 std::vector<Applied> RedisStore::end_now(std::span<const Finish> batch) {
