@@ -258,6 +258,18 @@ TEST_P(GoneInstances, ItClaimsNothingUntilItCanAskForItsName) {
   EXPECT_TRUE(is_free(*other_, m)) << "nothing was claimed";
 }
 
+TEST_P(GoneInstances, AClaimAfterWhichItCannotAskForItsNameIsFreed) {
+  const std::string runs_name = prefix_ + "{store}runs";
+  environment_.failpoints.on(failpoint::kClaimed, [&] {
+    environment_.clock.advance(kSure);
+    query({"RENAME", runs_name, runs_name + "away"});
+    query({"SET", runs_name, "nonsense"});
+  });
+  const Message m = message("k");
+  EXPECT_FALSE(try_claim(*first_, m).has_value());
+  EXPECT_TRUE(is_free(*other_, m)) << "nobody has its lease";
+}
+
 INSTANTIATE_TEST_SUITE_P(On, GoneInstances, testing::Bool(), [](const auto& info) {
   return std::string(info.param ? "ACluster" : "AServer");
 });

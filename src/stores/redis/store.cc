@@ -266,8 +266,12 @@ std::vector<Claim> RedisStore::claim_now(std::span<const Message* const> message
     if (const auto* acquired = std::get_if<Acquired>(&claims[at])) saw(acquired->lease.token);
   });
   if (refused) refuse_claims(*refused, claims);
-  context_.stay_known(Loss::kInDoubt);
-  if (context_.instance.renames() != renames) stay_holder(claims, options.lease);
+  try {
+    context_.stay_known(Loss::kNothingDone);
+    if (context_.instance.renames() != renames) stay_holder(claims, options.lease);
+  } catch (const core::Failure& failed) {
+    refuse_claims(failed, claims);
+  }
   return claims;
 }
 
@@ -288,7 +292,7 @@ void RedisStore::stay_holder(std::vector<Claim>& claims, milliseconds lease) {
   }
 }
 
-// Frees the claims of the other calls: otherwise they would be handled only after their leases.
+// Frees what is claimed: otherwise it would be handled only after its lease.
 void RedisStore::refuse_claims(const core::Failure& refused, std::span<const Claim> claims) {
   std::vector<Finish> begun;
   for (const Claim& claim : claims) {
@@ -296,7 +300,9 @@ void RedisStore::refuse_claims(const core::Failure& refused, std::span<const Cla
     if (acquired != nullptr) begun.push_back(begun_in_vain(acquired->lease));
   }
   try {
-    if (!begun.empty()) end_now(begun);
+    // Some may have been renewed under another name.
+    const auto under_any_name = compared(context_.instance, begun);
+    if (!begun.empty()) end_now(under_any_name.empty() ? begun : under_any_name);
   } catch (const core::Failure&) {
     throw in_doubt(refused);
   }
