@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <semel/admin/records.h>
 #include <semel/spi/held_messages.h>
 
 #include "stores/redis/test_place.h"
@@ -49,6 +50,40 @@ TEST(HeldOnAServerWithAnotherClock, ARetryThatIsNotDueAnyMoreIsKeptUntilItIs) {
     ASSERT_EQ(place.finish(done).value(), Applied::kYes);
   }
   EXPECT_EQ(held.depth(place.consumer()).value().rows, 0U);
+}
+
+// Numbers of rows that are appended at once are ahead of the clock.
+TEST(HeldOnAServerWithAnotherClock, WhatIsUnlockedIsBehindRowsWhoseNumbersAreAheadOfTheClock) {
+  const test::RedisServer mine(test::RedisServer::fast());
+  mine.query("SET clock 2000000000000000");
+  const auto line_of = [](const Arrival&) { return std::optional(Bytes("line")); };
+  for (const bool dead : {false, true}) {
+    TestPlace place(mine, {}, "redis.call('GET', 'clock')");
+    HeldMessages& held = *place.store().facets().held;
+    const auto append = [&](BytesView payload) {
+      OutgoingMessage message;
+      message.payload = Bytes(payload);
+      ASSERT_TRUE(held.append(place.consumer(), {&message, 1}).has_value());
+    };
+    const auto take = [&](std::size_t most) {
+      return held.take(place.consumer(), most, 1 << 20, 60s, line_of).value();
+    };
+    for (const char* payload : {"1", "2", "3"}) append(payload);
+    const auto first = take(1);
+    ASSERT_EQ(first.size(), 1U);
+    const Message m = test::make_message(place.consumer(), "k", "1");
+    const Lease lease = place.acquire(m);
+    Finish end = dead ? test::dead(lease, &m) : test::parked(lease, &m);
+    end.arrival = first.data();
+    end.ack = first[0].row;
+    ASSERT_EQ(place.finish(end).value(), Applied::kYes);
+    append("4");
+    ASSERT_TRUE(place.store().facets().records->unlock(m.key().id).value());
+    append("5");
+    Bytes order;
+    for (const Arrival& arrival : take(10)) order += arrival.payload;
+    EXPECT_EQ(order, "23415") << (dead ? "dead" : "parked");
+  }
 }
 
 }  // namespace

@@ -176,10 +176,16 @@ end
 
 -- A row that is kept until `ready`, or for a person; `id`: of the record it is held for. A row that
 -- is parked delays no other one. Unlocked or replayed (`anew`), it joins its line at the end when it
--- is met.
+-- is met. Like an appended one it is due at once, at 0, behind all that were appended before: their
+-- numbers may be ahead of the clock.
 local function wait(row, ready, parked, id, anew)
+  local unlocked = has(row, PARKED) and not parked
   anew = anew or row.unmet or has(row, PARKED)
   if parked or anew then leave_line(row) end
+  if anew and not parked and ready <= now then
+    if unlocked then renumber(row) end
+    ready = 0
+  end
   set(row, SUSPECT, false)
   set(row, TAKEN, false)
   set(row, BEHIND, false)
