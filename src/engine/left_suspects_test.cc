@@ -189,7 +189,7 @@ TEST_F(LateSuspects, OfSendersEndWithACleanDrain) {
   EXPECT_EQ(markers_.begun_window, 3U) << "the next run would know of this one";
 }
 
-// What a sender repeats after minutes, and then after hours, may kill each time.
+// A message that its sender repeats after minutes, and then after hours, may kill each time.
 TEST_F(LateSuspects, OfSendersOutliveADrainAfterASecondDeath) {
   markers_.begun = {true, 3};
   EXPECT_EQ(left_by_one_that_is_stopped(std::nullopt, {.name = "asked", .answers = true}), 3U);
